@@ -248,7 +248,7 @@ int main(int argc, char **argv)
 
 		if (err)
 			printf("%s: %s\n", name, strerrorname_np(err));
-		if (!err == must_fail) {
+		if ((err == 0) == must_fail) {
 			fprintf(stderr, "mwctl: %s: %s\n", name,
 				err ? strerror(err) : "should have failed");
 			return 1;
