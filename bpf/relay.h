@@ -12,10 +12,16 @@
 #include <linux/types.h>
 #include <linux/memwatch.h>
 
+/*
+ * MW_GLOBAL is a function that the verifier checks once by itself, for any
+ * arguments, and not again on each path that leads to it.
+ */
 #ifdef __bpf__
 #define MW_INLINE static __attribute__((always_inline)) inline
+#define MW_GLOBAL __attribute__((noinline))
 #else
 #define MW_INLINE static inline
+#define MW_GLOBAL static inline
 #endif
 
 /* When samples are sent. */
@@ -207,16 +213,48 @@ MW_INLINE int mw_relay_multiply(__u64 a, __u64 b, __u64 *product)
 }
 
 /*
- * counter * enabled / running, without 128 bits and without overflow. Exact
- * while enabled is below 2^32 (4.3 s); beyond it both times lose their low
- * bits alike, an error of less than one in 2^31. @ppm is the share running /
- * enabled; it is left alone when the counter was on the hardware all the time.
+ * a * b / c for a < c, by long division when the product is too wide: exact.
+ */
+MW_GLOBAL __u64 mw_relay_share(__u64 a, __u64 b, __u64 c)
+{
+	__u64 product, quotient = 0, rest = 0;
+	int bit;
+
+	if (a >= c)
+		return b;
+	if (mw_relay_multiply(a, b, &product))
+		return product / c;
+	for (bit = 0; bit < 64; bit++) {
+		quotient <<= 1;
+		/* rest < c: the sum is below 2 * c, and is compared without forming it. */
+		if (rest >= c - rest) {
+			rest -= c - rest;
+			quotient++;
+		} else {
+			rest += rest;
+		}
+		if (b >> 63) {
+			if (rest >= c - a) {
+				rest -= c - a;
+				quotient++;
+			} else {
+				rest += a;
+			}
+		}
+		b <<= 1;
+	}
+	return quotient;
+}
+
+/*
+ * counter * enabled / running, rounded down; an error if that takes more than
+ * 64 bits. @ppm is the share running / enabled; it is left alone when the
+ * counter was on the hardware all the time.
  */
 MW_INLINE __u8 mw_relay_scale(const struct mw_relay_reading *raw, __u64 run_ns, __u64 *value,
 			      __u32 *ppm)
 {
-	__u64 enabled = raw->enabled, running = raw->running;
-	__u64 whole, rest, part;
+	__u64 enabled = raw->enabled, running = raw->running, whole, part;
 
 	*value = raw->counter;
 	if (running >= enabled) {
@@ -232,48 +270,13 @@ MW_INLINE __u8 mw_relay_scale(const struct mw_relay_reading *raw, __u64 run_ns, 
 	*ppm = 0;
 	if (!running)
 		return MEMWATCH_STATUS_UNAVAILABLE;
-	rest = raw->counter % running;
 	if (!mw_relay_multiply(raw->counter / running, enabled, &whole))
 		return MEMWATCH_STATUS_ERROR;
-
-	/* rest < running < enabled: with all three below 2^32 the product fits. */
-	if (enabled >> 48) {
-		enabled >>= 16;
-		running >>= 16;
-		rest >>= 16;
-	}
-	if (enabled >> 40) {
-		enabled >>= 8;
-		running >>= 8;
-		rest >>= 8;
-	}
-	if (enabled >> 36) {
-		enabled >>= 4;
-		running >>= 4;
-		rest >>= 4;
-	}
-	if (enabled >> 34) {
-		enabled >>= 2;
-		running >>= 2;
-		rest >>= 2;
-	}
-	if (enabled >> 33) {
-		enabled >>= 1;
-		running >>= 1;
-		rest >>= 1;
-	}
-	if (enabled >> 32) {
-		enabled >>= 1;
-		running >>= 1;
-		rest >>= 1;
-	}
-	if (!running)
-		return MEMWATCH_STATUS_UNAVAILABLE;
-	part = rest * enabled / running;
+	part = mw_relay_share(raw->counter % running, enabled, running);
 	if (whole > ~0ULL - part)
 		return MEMWATCH_STATUS_ERROR;
 	*value = whole + part;
-	*ppm = (__u32)(running * 1000000 / enabled);
+	*ppm = (__u32)mw_relay_share(running, 1000000, enabled);
 	return MEMWATCH_STATUS_MULTIPLEXED;
 }
 
