@@ -120,20 +120,26 @@ MW_INLINE __u32 mw_relay_generation(__u64 owner)
 	return (__u32)(owner >> 32);
 }
 
+/* Status of a sum without a part. */
+#define MW_RELAY_STATUS_NONE 0xff
+
 /*
- * Status of a sum that had @a and gets a part of status @b. Only those that a
- * relay makes are told apart; a part that is missing spoils the sum more than
- * one that is merely scaled.
+ * Status of a sum that had @a and gets a part of status @b: what
+ * memwatch_status_worst() of the library says, for those that a relay makes.
  */
 MW_INLINE __u8 mw_relay_status_add(__u8 a, __u8 b)
 {
+	if (a == b || a == MW_RELAY_STATUS_NONE)
+		return b;
 	if (a == MEMWATCH_STATUS_ERROR || b == MEMWATCH_STATUS_ERROR)
 		return MEMWATCH_STATUS_ERROR;
-	if (a == MEMWATCH_STATUS_UNAVAILABLE || b == MEMWATCH_STATUS_UNAVAILABLE)
-		return MEMWATCH_STATUS_UNAVAILABLE;
-	if (a == MEMWATCH_STATUS_FIRST || b == MEMWATCH_STATUS_FIRST)
-		return MEMWATCH_STATUS_FIRST;
-	return MEMWATCH_STATUS_OK;
+	/* A counter has to start somewhere; what follows is complete. */
+	if (a == MEMWATCH_STATUS_FIRST)
+		return b;
+	if (b == MEMWATCH_STATUS_FIRST)
+		return a;
+	/* One part measured and one not: a lower bound. */
+	return MEMWATCH_STATUS_ESTIMATED;
 }
 
 /*
@@ -166,7 +172,7 @@ MW_INLINE void mw_relay_sum_start(struct mw_relay_sum *sum, __u64 owner)
 		sum->piece.delta[i].counter = 0;
 		sum->piece.delta[i].enabled = 0;
 		sum->piece.delta[i].running = 0;
-		sum->piece.status[i] = MEMWATCH_STATUS_OK;
+		sum->piece.status[i] = MW_RELAY_STATUS_NONE;
 	}
 	sum->used = 1;
 }
@@ -280,12 +286,13 @@ MW_INLINE __u8 mw_relay_scale(const struct mw_relay_reading *raw, __u64 run_ns, 
 	return MEMWATCH_STATUS_MULTIPLEXED;
 }
 
+/* Of an error the parts that were measured are told, of nothing measured nothing. */
 MW_INLINE void mw_relay_sample(struct memwatch_record_sample *rec, const struct mw_relay_sum *sum,
 			       __u16 cpu, __u64 begin_ns, __u64 end_ns)
 {
 	__u32 ppm, least = 1000000;
+	__u8 status, scaled;
 	__u64 value;
-	__u8 status;
 	int i;
 
 	rec->h.time_ns = end_ns;
@@ -300,11 +307,13 @@ MW_INLINE void mw_relay_sample(struct memwatch_record_sample *rec, const struct 
 	for (i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
 		value = 0;
 		status = sum->piece.status[i];
-		if (status == MEMWATCH_STATUS_OK) {
+		if (status != MEMWATCH_STATUS_UNAVAILABLE && status != MEMWATCH_STATUS_FIRST) {
 			ppm = 1000000;
-			status = mw_relay_scale(&sum->piece.delta[i], sum->run_ns, &value, &ppm);
+			scaled = mw_relay_scale(&sum->piece.delta[i], sum->run_ns, &value, &ppm);
 			if (ppm < least)
 				least = ppm;
+			if (status == MEMWATCH_STATUS_OK || scaled == MEMWATCH_STATUS_ERROR)
+				status = scaled;
 		}
 		rec->counter[i] = value;
 		rec->status[i] = status;

@@ -174,6 +174,7 @@ static void test_sum(void)
 	piece.delta[0] = (struct mw_relay_reading){ 1000, 500, 500 };
 	piece.delta[1] = (struct mw_relay_reading){ 2000, 500, 500 };
 	piece.delta[2] = (struct mw_relay_reading){ 5, 500, 500 };
+	piece.delta[3] = (struct mw_relay_reading){ 0, 0, 0 };
 	piece.status[3] = MEMWATCH_STATUS_UNAVAILABLE;
 	mw_relay_sum_add(&sum, 500, &piece);
 	piece.delta[0] = (struct mw_relay_reading){ 0, 500, 0 };
@@ -195,7 +196,7 @@ static void test_sum(void)
 	       rec.running_ppm);
 	tap_ok(rec.counter[1] == 4000 && rec.status[1] == MEMWATCH_STATUS_OK,
 	       "pieces add up (%llu)", rec.counter[1]);
-	tap_ok(rec.counter[2] == 0 && rec.status[2] == MEMWATCH_STATUS_ERROR,
+	tap_ok(rec.counter[2] == 5 && rec.status[2] == MEMWATCH_STATUS_ERROR,
 	       "one bad piece spoils the sum");
 	tap_ok(rec.counter[3] == 0 && rec.status[3] == MEMWATCH_STATUS_UNAVAILABLE,
 	       "what is not measured is unavailable");
@@ -209,6 +210,40 @@ static void test_sum(void)
 	       "a sum that starts again forgets the last one");
 }
 
+static void test_status(void)
+{
+	static const struct {
+		__u8 a, b, sum;
+	} cases[] = {
+		{ MW_RELAY_STATUS_NONE, MEMWATCH_STATUS_OK, MEMWATCH_STATUS_OK },
+		{ MW_RELAY_STATUS_NONE, MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_UNAVAILABLE },
+		{ MW_RELAY_STATUS_NONE, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST },
+		{ MEMWATCH_STATUS_OK, MEMWATCH_STATUS_OK, MEMWATCH_STATUS_OK },
+		{ MEMWATCH_STATUS_OK, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_OK },
+		{ MEMWATCH_STATUS_OK, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR },
+		{ MEMWATCH_STATUS_OK, MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_ESTIMATED },
+		{ MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_UNAVAILABLE,
+		  MEMWATCH_STATUS_UNAVAILABLE },
+		{ MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR },
+		{ MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR },
+		{ MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_OK, MEMWATCH_STATUS_ESTIMATED },
+		{ MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_UNAVAILABLE,
+		  MEMWATCH_STATUS_ESTIMATED },
+		{ MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_ESTIMATED },
+		{ MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR },
+	};
+	unsigned int bad = 0;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (mw_relay_status_add(cases[i].a, cases[i].b) != cases[i].sum)
+			bad++;
+		if (cases[i].a != MW_RELAY_STATUS_NONE &&
+		    mw_relay_status_add(cases[i].b, cases[i].a) != cases[i].sum)
+			bad++;
+	}
+	tap_ok(!bad, "status of sums (%u wrong)", bad);
+}
+
 int main(void)
 {
 	tap_start();
@@ -217,6 +252,7 @@ int main(void)
 	test_share();
 	test_scale();
 	test_delta();
+	test_status();
 	test_sum();
 	return tap_done();
 }
