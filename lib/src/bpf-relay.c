@@ -477,9 +477,13 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 		cpu->without_ring = relay->counts[i];
 		if (!cpu->alive && relay->online[i]) {
 			err = cpu->base ? ring_revive(relay, i) : ring_open(relay, i);
-			if (!err)
+			if (!err) {
 				mw_log(relay->ctx, MEMWATCH_LOG_INFO, "CPU %u came online", i);
-			else if (err != -ENODEV)
+				/* What was lost until now is no sign of a new death. */
+				read_failures(relay, MW_RELAY_FAIL_OUTPUT_NO_RING);
+				cpu->without_ring = relay->counts[i];
+			}
+			if (err && err != -ENODEV)
 				mw_log(relay->ctx, MEMWATCH_LOG_WARNING, "CPU %u: no ring: %s", i,
 				       strerror(-err));
 		}
@@ -660,6 +664,16 @@ int mw_bpf_relay_totals(struct mw_bpf_relay *relay, uint64_t *produced, uint64_t
 		*produced += relay->states[cpu].produced;
 		*dropped += relay->states[cpu].dropped;
 	}
+	return 0;
+}
+
+int mw_bpf_relay_cpu_total(struct mw_bpf_relay *relay, unsigned int cpu, uint64_t *produced)
+{
+	if (cpu >= relay->nr_cpus)
+		return -EINVAL;
+	if (read_states(relay))
+		return -errno;
+	*produced = relay->states[cpu].produced;
 	return 0;
 }
 

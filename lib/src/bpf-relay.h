@@ -10,6 +10,7 @@
 #ifndef MW_BPF_RELAY_H
 #define MW_BPF_RELAY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <memwatch/stream.h>
@@ -63,6 +64,9 @@ uint64_t mw_bpf_relay_settle(struct mw_bpf_relay *relay);
 
 /* Sums over all CPUs since the relay was loaded. */
 int mw_bpf_relay_totals(struct mw_bpf_relay *relay, uint64_t *produced, uint64_t *dropped);
+
+/* Produced by one CPU. */
+int mw_bpf_relay_cpu_total(struct mw_bpf_relay *relay, unsigned int cpu, uint64_t *produced);
 
 /* As memwatch_stream_failure(). */
 int mw_bpf_relay_failure(struct mw_bpf_relay *relay, unsigned int index, const char **name,

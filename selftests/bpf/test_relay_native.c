@@ -6,7 +6,6 @@
  * are run with BPF_PROG_TEST_RUN, on a chosen CPU, with chosen arguments, and
  * write into real rings. Counters are software events that the test can move.
  */
-#define _GNU_SOURCE
 #include <sched.h>
 
 #include "rig.h"
