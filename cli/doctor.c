@@ -64,12 +64,12 @@ static void show_line(const struct mw_check *check, const struct mw_finding *f)
 	/* What one can do without is not an alarm. */
 	if (f->result == MW_RESULT_MISSING && !check->required)
 		c = MW_YELLOW;
-	printf("%s%-8s%s %-18s %s\n", mw_colour(stdout, c), result_name[f->result],
+	printf("%s%-8s%s %-20s %s\n", mw_colour(stdout, c), result_name[f->result],
 	       mw_colour(stdout, MW_PLAIN), check->title, f->found);
 	if (f->cost[0])
-		printf("%-27s costs: %s\n", "", f->cost);
+		printf("%-29s costs: %s\n", "", f->cost);
 	if (f->remedy[0])
-		printf("%-27s remedy: %s\n", "", f->remedy);
+		printf("%-29s remedy: %s\n", "", f->remedy);
 }
 
 static void show(const struct mw_cli *cli, const struct mw_check *check, const struct mw_finding *f,

@@ -310,6 +310,13 @@ static void value_csv(const struct mw_column *c, const struct mw_cell *cell, FIL
 	}
 }
 
+void mw_cell_csv(const struct mw_column *column, const struct mw_cell *cell, FILE *out)
+{
+	value_csv(column, cell, out);
+	if (column->flags & MW_COLUMN_MEASURED)
+		fprintf(out, ",%s", memwatch_status_name(cell->status));
+}
+
 void mw_row_csv(const struct mw_column *columns, size_t nr, const struct mw_cell *cells, FILE *out)
 {
 	const char *separator = "";
@@ -319,9 +326,7 @@ void mw_row_csv(const struct mw_column *columns, size_t nr, const struct mw_cell
 			continue;
 		fputs(separator, out);
 		separator = ",";
-		value_csv(&columns[i], &cells[i], out);
-		if (columns[i].flags & MW_COLUMN_MEASURED)
-			fprintf(out, ",%s", memwatch_status_name(cells[i].status));
+		mw_cell_csv(&columns[i], &cells[i], out);
 	}
 	fputc('\n', out);
 }

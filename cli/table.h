@@ -84,6 +84,8 @@ void mw_members_json(const struct mw_column *columns, size_t nr, const struct mw
 		     struct mw_json *json);
 void mw_head_csv(const struct mw_column *columns, size_t nr, FILE *out);
 void mw_row_csv(const struct mw_column *columns, size_t nr, const struct mw_cell *cells, FILE *out);
+/* A field, and behind it the status of one that is measured. */
+void mw_cell_csv(const struct mw_column *column, const struct mw_cell *cell, FILE *out);
 /* One row for people, a line for each column. */
 void mw_row_print(const struct mw_column *columns, size_t nr, const struct mw_cell *cells);
 /* One cell as the table shows it. */
