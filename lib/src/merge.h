@@ -71,6 +71,12 @@ void mw_merge_ring_detach(struct mw_merge *merge, unsigned int index);
 bool mw_merge_ring_drained(const struct mw_merge *merge, unsigned int index);
 
 /*
+ * @count records of this ring were lost that the kernel did not tell about: it
+ * does so with the next record only, and after the last one there is none.
+ */
+void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count);
+
+/*
  * The next record of the batch: 1 and @ret, valid until the next call here;
  * 0: the batch is at its end, mw_merge_round() for more.
  */
