@@ -15,11 +15,11 @@ CFLAGS	?= -O2 -g
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
-include bpf/bpf.mk
-include lib/lib.mk
-include cli/cli.mk
-include selftests/lab/lab.mk
-include selftests/selftests.mk
+-include bpf/bpf.mk
+-include lib/lib.mk
+-include cli/cli.mk
+-include selftests/lab/lab.mk
+-include selftests/selftests.mk
 
 .PHONY: all help demo check check-host check-vm check-matrix check-debug bench lint install clean deps
 
