@@ -1,141 +1,99 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Builds libmemwatch into $(BUILD)/lib: shared, static, and once more with
-# sanitizers for its tests. Included by the Makefile of the root; all paths are
-# relative to it.
+# libmemwatch: shared and static library, its tests and fuzz targets. Included
+# by the Makefile of the root after bpf/bpf.mk; all paths are relative to it.
 
-BUILD      ?= build
-PREFIX     ?= /usr/local
-LIBDIR     ?= $(PREFIX)/lib
-INCLUDEDIR ?= $(PREFIX)/include
-DESTDIR    ?=
-VERSION    ?= $(shell cat VERSION)
-CC         ?= gcc
-CLANG      ?= clang
-AR         ?= ar
-CFLAGS     ?= -O2 -g
-INSTALL    ?= install
-PKG_CONFIG ?= pkg-config
+BUILD	?= build
+PREFIX	?= /usr/local
+LIBDIR	?= $(PREFIX)/lib
+CC	?= gcc
+CLANG	?= clang
 
-LIB_OUT      = $(BUILD)/lib
-LIB_SONAME   = libmemwatch.so.0
-LIB_WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-LIB_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMEMWATCH_VERSION_STRING='"$(VERSION)"' \
-	       -Ikmod/uapi -Ilib/include -Ilib/src -Ibpf -I. -I$(BUILD)/bpf
-LIB_CFLAGS   = -std=gnu11 $(LIB_WARNINGS) $(LIB_CPPFLAGS)
-LIB_LIBS    ?= $(shell $(PKG_CONFIG) --libs libbpf libzstd 2>/dev/null || echo -lbpf -lzstd)
-LIB_SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
-	       -fno-sanitize-recover=undefined
+# With the relay, unless there is nothing to build it with.
+LIB_SRC	:= $(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c))
+LIB_OBJ	:= $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/%.o)
+LIB_SO	:= $(BUILD)/lib/libmemwatch.so.0
+LIB_LIBS := -lbpf -lzstd -lz -lm
 
-# Without the relay there is no live measurement, and everything else works.
-LIB_LIVE    ?= $(if $(wildcard lib/src/live.c),yes,no)
-LIB_SOURCES := $(filter-out lib/src/live%.c,$(wildcard lib/src/*.c)) \
-	       $(if $(filter yes,$(LIB_LIVE)),$(filter-out lib/src/live-none.c,$(wildcard lib/src/live*.c)),lib/src/live-none.c)
-LIB_HEADERS := $(wildcard lib/include/memwatch/*.h)
+LIB_CFLAGS := -std=gnu11 -Wall -Wextra -Wshadow -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
+	-DMEMWATCH_VERSION_STRING='"$(shell cat VERSION)"' -Ilib/include -Ilib/src \
+	-Ikmod/uapi -I. -I$(BUILD)/bpf -MMD -MP
 
-LIB_PIC     := $(LIB_SOURCES:lib/src/%.c=$(LIB_OUT)/pic/%.o)
-LIB_PLAIN   := $(LIB_SOURCES:lib/src/%.c=$(LIB_OUT)/obj/%.o)
-LIB_SAN     := $(LIB_SOURCES:lib/src/%.c=$(LIB_OUT)/san/%.o)
-LIB_SHARED  = $(LIB_OUT)/$(LIB_SONAME)
-LIB_STATIC  = $(LIB_OUT)/libmemwatch.a
+LIB_TESTS := $(patsubst lib/tests/%.c,$(BUILD)/lib/tests/%,$(wildcard lib/tests/test-*.c))
+LIB_FUZZ  := $(patsubst lib/fuzz/%.c,$(BUILD)/lib/fuzz/%,$(wildcard lib/fuzz/fuzz-*.c))
+LIB_SANITIZE := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 
-LIB_TESTS   := $(patsubst lib/tests/%.c,$(LIB_OUT)/tests/%,$(wildcard lib/tests/test-*.c))
-LIB_FUZZ    := $(patsubst lib/fuzz/%.c,%,$(wildcard lib/fuzz/fuzz-*.c))
-LIB_CORPUS  := $(LIB_FUZZ:%=$(LIB_OUT)/fuzz/%)
-LIB_FUZZERS := $(LIB_FUZZ:%=$(LIB_OUT)/fuzz/%-libfuzzer)
+.PHONY: lib lib-tests check-lib fuzz-lib install-lib
 
-.PHONY: lib tests-lib check-lib fuzz-lib bench-lib install-lib
+lib: $(LIB_SO) $(BUILD)/lib/libmemwatch.a $(BUILD)/lib/libmemwatch.pc
 
-lib: $(LIB_SHARED) $(LIB_OUT)/libmemwatch.so $(LIB_STATIC) $(LIB_OUT)/libmemwatch.pc
-
-# Only live.c looks into the skeleton, but which file does is its own business.
-ifeq ($(LIB_LIVE),yes)
-$(LIB_PIC) $(LIB_PLAIN) $(LIB_SAN): | $(BUILD)/bpf/relay.skel.h
-endif
-
-$(LIB_OUT)/pic/%.o: lib/src/%.c
+# Hidden by the map, not by the compiler: the static library is for our tests.
+$(BUILD)/lib/%.o: lib/src/%.c $(BPF_SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(CFLAGS) -fPIC -MMD -MP -c $< -o $@
+	$(CC) $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
 
-$(LIB_OUT)/obj/%.o: lib/src/%.c
-	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+$(LIB_SO): $(LIB_OBJ) lib/libmemwatch.map
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libmemwatch.so.0 \
+		-Wl,--version-script,lib/libmemwatch.map -Wl,-z,defs -o $@ $(LIB_OBJ) $(LIB_LIBS)
+	ln -sf libmemwatch.so.0 $(BUILD)/lib/libmemwatch.so
 
-$(LIB_OUT)/san/%.o: lib/src/%.c
-	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(LIB_SANITIZE) -MMD -MP -c $< -o $@
-
-$(LIB_SHARED): $(LIB_PIC) lib/libmemwatch.map
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(LIB_SONAME) -Wl,-z,defs \
-		-Wl,--version-script=lib/libmemwatch.map -o $@ $(LIB_PIC) $(LIB_LIBS)
-
-$(LIB_OUT)/libmemwatch.so: $(LIB_SHARED)
-	ln -sf $(LIB_SONAME) $@
-
-$(LIB_STATIC): $(LIB_PLAIN)
+$(BUILD)/lib/libmemwatch.a: $(LIB_OBJ)
 	rm -f $@
-	$(AR) rcs $@ $(LIB_PLAIN)
+	$(AR) rcs $@ $(LIB_OBJ)
 
-$(LIB_OUT)/libmemwatch.pc: lib/libmemwatch.pc.in VERSION
+$(BUILD)/lib/libmemwatch.pc: VERSION
 	@mkdir -p $(@D)
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
-		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' $< >$@
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' \
+		'Name: libmemwatch' 'Description: Who moves memory, millisecond by millisecond' \
+		"Version: $$(cat VERSION)" 'Libs: -L$${libdir} -lmemwatch' \
+		'Requires.private: libbpf libzstd zlib' 'Cflags: -I$${includedir}' >$@
 
-# ---------------------------------------------------------------- tests
-
-tests-lib: $(LIB_TESTS) $(LIB_CORPUS) ## Build the library's tests
-
-$(LIB_OUT)/tests/%: lib/tests/%.c lib/tests/tap.h lib/tests/feed.h $(LIB_SAN)
+# The whole library under the sanitizers, once for all tests.
+$(BUILD)/lib/asan/%.o: lib/src/%.c $(BPF_SKELS)
 	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(LIB_SANITIZE) -Ilib/tests -o $@ $< $(LIB_SAN) $(LIB_LIBS)
+	$(CC) $(LIB_CFLAGS) $(LIB_SANITIZE) -c -o $@ $<
 
-# The fuzz target with a main that runs files: the corpus as a test.
-$(LIB_OUT)/fuzz/%: lib/fuzz/%.c lib/fuzz/standalone.c $(LIB_SAN)
+$(BUILD)/lib/asan/libmemwatch.a: $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/asan/%.o)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
 	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(LIB_SANITIZE) -o $@ $< lib/fuzz/standalone.c $(LIB_SAN) $(LIB_LIBS)
+	$(CC) $(LIB_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $< $(BUILD)/lib/asan/libmemwatch.a $(LIB_LIBS)
 
-check-lib: tests-lib lib ## Run the library's tests (TAP)
-	@lib/tests/run $(LIB_OUT)
+# The corpus as a plain test; "make fuzz-lib" looks for more.
+$(BUILD)/lib/fuzz/%: lib/fuzz/%.c lib/fuzz/fuzz.h $(BUILD)/lib/asan/libmemwatch.a
+	@mkdir -p $(@D)
+	$(CC) $(LIB_CFLAGS) -DMW_FUZZ_MAIN $(LIB_SANITIZE) -o $@ $< $(BUILD)/lib/asan/libmemwatch.a \
+		$(LIB_LIBS)
 
-# ------------------------------------------------------------------ fuzz
+$(BUILD)/lib/fuzzer/%: lib/fuzz/%.c lib/fuzz/fuzz.h $(LIB_SRC) $(BPF_SKELS)
+	@mkdir -p $(@D)
+	$(CLANG) $(filter-out -MMD -MP,$(LIB_CFLAGS)) -g -O1 -fsanitize=fuzzer,address,undefined \
+		-o $@ $< $(LIB_SRC) $(LIB_LIBS)
+
+lib-tests: $(LIB_TESTS) $(LIB_FUZZ)
+
+check-lib: lib-tests ## Unit tests of the library under ASan and UBSan, and the fuzz corpus
+	@lib/tests/run
 
 FUZZ_SECONDS ?= 60
 
-$(LIB_OUT)/fuzz/%-libfuzzer: lib/fuzz/%.c $(LIB_SOURCES) $(wildcard lib/src/*.h)
-	@mkdir -p $(@D)
-	$(CLANG) $(LIB_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -o $@ $< $(LIB_SOURCES) $(LIB_LIBS)
-
-fuzz-lib: $(LIB_FUZZERS) ## Fuzz the library, FUZZ_SECONDS for each target
-	@for f in $(LIB_FUZZ); do \
-		mkdir -p $(LIB_OUT)/fuzz/found/$$f && \
-		$(LIB_OUT)/fuzz/$$f-libfuzzer -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
-			-artifact_prefix=$(LIB_OUT)/fuzz/found/$$f- \
-			$(LIB_OUT)/fuzz/found/$$f lib/fuzz/corpus/$$f || exit 1; \
+fuzz-lib: $(patsubst lib/fuzz/%.c,$(BUILD)/lib/fuzzer/%,$(wildcard lib/fuzz/fuzz-*.c)) ## Fuzz every parser for FUZZ_SECONDS (60)
+	@for f in $^; do \
+		name=$${f##*/fuzz-}; \
+		mkdir -p $(BUILD)/lib/corpus/$$name; \
+		$$f -max_total_time=$(FUZZ_SECONDS) $(BUILD)/lib/corpus/$$name lib/fuzz/corpus/$$name || exit 1; \
 	done
 
-# ----------------------------------------------------------------- bench
-
-LIB_BENCHES = $(LIB_OUT)/bench/merge-bench $(LIB_OUT)/bench/recorder-bench
-
-bench-lib: $(LIB_BENCHES) ## Measure the library's budgets
-	@for b in $(LIB_BENCHES); do $$b || exit 1; done
-
-$(LIB_OUT)/bench/%: selftests/bench/%.c $(LIB_STATIC)
-	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(CFLAGS) -o $@ $< $(LIB_STATIC) $(LIB_LIBS)
-
-# --------------------------------------------------------------- install
-
 install-lib: lib
-	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/memwatch \
-		$(DESTDIR)$(INCLUDEDIR)/linux
-	$(INSTALL) -m 755 $(LIB_SHARED) $(DESTDIR)$(LIBDIR)/libmemwatch.so.$(VERSION)
-	ln -sf libmemwatch.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(LIB_SONAME)
-	ln -sf $(LIB_SONAME) $(DESTDIR)$(LIBDIR)/libmemwatch.so
-	$(INSTALL) -m 644 $(LIB_STATIC) $(DESTDIR)$(LIBDIR)/libmemwatch.a
-	$(INSTALL) -m 644 $(LIB_OUT)/libmemwatch.pc $(DESTDIR)$(LIBDIR)/pkgconfig/libmemwatch.pc
-	$(INSTALL) -m 644 $(LIB_HEADERS) $(DESTDIR)$(INCLUDEDIR)/memwatch/
-	$(INSTALL) -m 644 kmod/uapi/linux/memwatch.h $(DESTDIR)$(INCLUDEDIR)/linux/memwatch.h
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/memwatch \
+		$(DESTDIR)$(PREFIX)/include/linux
+	install -m 755 $(LIB_SO) $(DESTDIR)$(LIBDIR)/libmemwatch.so.0
+	ln -sf libmemwatch.so.0 $(DESTDIR)$(LIBDIR)/libmemwatch.so
+	install -m 644 $(BUILD)/lib/libmemwatch.a $(DESTDIR)$(LIBDIR)/
+	install -m 644 $(BUILD)/lib/libmemwatch.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
+	install -m 644 lib/include/memwatch/*.h $(DESTDIR)$(PREFIX)/include/memwatch/
+	install -m 644 kmod/uapi/linux/memwatch.h $(DESTDIR)$(PREFIX)/include/linux/
 
--include $(LIB_PIC:.o=.d) $(LIB_PLAIN:.o=.d) $(LIB_SAN:.o=.d)
+-include $(wildcard $(BUILD)/lib/*.d $(BUILD)/lib/asan/*.d $(BUILD)/lib/tests/*.d)

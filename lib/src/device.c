@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * /dev/memwatch: one function for each ioctl. No policy: what the kernel
- * answers is what the caller gets.
+ * /dev/memwatch, see <memwatch/device.h>. Every argument starts with its size.
  */
 #include <memwatch/device.h>
 
@@ -16,64 +15,92 @@
 
 #include "context.h"
 
-#define DEVICE "/dev/memwatch"
-
 struct memwatch_device {
 	struct memwatch_ctx *ctx;
 	int fd;
 };
 
-static int call(struct memwatch_device *device, unsigned long command, const char *name,
-		void *argument)
-{
-	int err;
-
-	if (ioctl(device->fd, command, argument) >= 0)
-		return 0;
-	err = -errno;
-	return mw_fail(device->ctx, err, DEVICE ": %s: %s", name, strerror(-err));
-}
-
-static const char *hint(int err)
+/* What the errno of an ioctl means to a user; the contract is in linux/memwatch.h. */
+static const char *meaning(int err)
 {
 	switch (err) {
-	case -ENOENT:
-	case -ENXIO:
-	case -ENODEV:
-		return ": is the module loaded?";
-	case -EACCES:
-	case -EPERM:
-		return ": needs root or the group memwatch";
+	case EBUSY:
+		return "another session is running";
+	case EALREADY:
+		return "the session is in that state already";
+	case ENOTCONN:
+		return "the session is not started";
+	case EEXIST:
+		return "there is such a filter";
+	case ENOTTY:
+		return "the module does not know this command: it is older than this library";
+	case E2BIG:
+	case EOPNOTSUPP:
+		return "the module does not know this option: it is older than this library";
+	case ENODEV:
+		return "the kernel lacks a tracepoint that the module needs";
 	default:
-		return "";
+		return strerror(err);
 	}
+}
+
+static int command(struct memwatch_device *device, unsigned long number, const char *name, void *arg)
+{
+	if (!ioctl(device->fd, number, arg))
+		return 0;
+	return mw_fail(device->ctx, -errno, "/dev/memwatch: %s: %s", name, meaning(errno));
+}
+
+static const char *open_hint(int err)
+{
+	switch (err) {
+	case ENOENT:
+	case ENXIO:
+	case ENODEV:
+		return "not found: is the module loaded?";
+	case EACCES:
+	case EPERM:
+		return "not permitted: root and members of the group memwatch may open it";
+	default:
+		return strerror(err);
+	}
+}
+
+static int check_abi(struct memwatch_device *device)
+{
+	struct memwatch_get_info info;
+	int err = memwatch_device_info(device, &info);
+
+	if (err)
+		return err;
+	if (info.abi != MEMWATCH_ABI)
+		return mw_fail(device->ctx, -EPROTO,
+			       "/dev/memwatch: the module speaks ABI %u, this library %u", info.abi,
+			       MEMWATCH_ABI);
+	return 0;
 }
 
 int memwatch_device_open(struct memwatch_ctx *ctx, struct memwatch_device **ret)
 {
 	struct memwatch_device *device;
-	struct memwatch_get_info info;
 	char *path;
 	int err;
 
-	err = mw_ctx_path(ctx, DEVICE, &path);
+	err = mw_ctx_path(ctx, "/dev/memwatch", &path);
 	if (err)
 		return err;
 	device = calloc(1, sizeof(*device));
 	if (!device) {
 		free(path);
-		return mw_fail(ctx, -ENOMEM, DEVICE ": no memory");
+		return mw_fail(ctx, -ENOMEM, "/dev/memwatch: no memory");
 	}
 	device->ctx = memwatch_ctx_ref(ctx);
 	device->fd = open(path, O_RDWR | O_CLOEXEC);
-	err = device->fd < 0 ? -errno : 0;
-	if (err)
-		mw_fail(ctx, err, "%s: %s%s", path, strerror(-err), hint(err));
+	if (device->fd < 0)
+		err = mw_fail(ctx, -errno, "%s: %s", path, open_hint(errno));
+	else
+		err = check_abi(device);
 	free(path);
-	err = err ? err : memwatch_device_info(device, &info);
-	if (!err && info.abi != MEMWATCH_ABI)
-		err = mw_fail(ctx, -EPROTO, DEVICE ": the module speaks ABI %u, this library %u",
-			      info.abi, MEMWATCH_ABI);
 	if (err) {
 		memwatch_device_close(device);
 		return err;
@@ -84,101 +111,95 @@ int memwatch_device_open(struct memwatch_ctx *ctx, struct memwatch_device **ret)
 
 struct memwatch_device *memwatch_device_close(struct memwatch_device *device)
 {
-	if (!device)
-		return NULL;
-	if (device->fd >= 0)
-		close(device->fd);
-	memwatch_ctx_unref(device->ctx);
+	if (device) {
+		if (device->fd >= 0)
+			close(device->fd);
+		memwatch_ctx_unref(device->ctx);
+	}
 	free(device);
 	return NULL;
 }
 
 int memwatch_device_info(struct memwatch_device *device, struct memwatch_get_info *ret)
 {
-	struct memwatch_get_info info = { .size = sizeof(info) };
-	int err = call(device, MEMWATCH_IOC_GET_INFO, "get info", &info);
-
-	if (!err)
-		*ret = info;
-	return err;
+	memset(ret, 0, sizeof(*ret));
+	ret->size = sizeof(*ret);
+	return command(device, MEMWATCH_IOC_GET_INFO, "info", ret);
 }
 
 int memwatch_device_start(struct memwatch_device *device)
 {
-	struct memwatch_start start = { .size = sizeof(start) };
+	struct memwatch_start arg = { .size = sizeof(arg) };
 
-	return call(device, MEMWATCH_IOC_START, "start", &start);
+	return command(device, MEMWATCH_IOC_START, "start", &arg);
 }
 
 int memwatch_device_stop(struct memwatch_device *device)
 {
-	struct memwatch_stop stop = { .size = sizeof(stop) };
+	struct memwatch_stop arg = { .size = sizeof(arg) };
 
-	return call(device, MEMWATCH_IOC_STOP, "stop", &stop);
+	return command(device, MEMWATCH_IOC_STOP, "stop", &arg);
 }
 
 int memwatch_device_config(struct memwatch_device *device, struct memwatch_config *ret)
 {
-	struct memwatch_config config = {
-		.size = sizeof(config),
+	struct memwatch_config arg = {
+		.size = sizeof(arg),
 		.cpumask = ret->cpumask,
 		.cpumask_bytes = ret->cpumask_bytes,
 	};
-	int err = call(device, MEMWATCH_IOC_GET_CONFIG, "get configuration", &config);
+	int err = command(device, MEMWATCH_IOC_GET_CONFIG, "configuration", &arg);
 
 	if (!err)
-		*ret = config;
+		*ret = arg;
 	return err;
 }
 
-int memwatch_device_set_config(struct memwatch_device *device, const struct memwatch_config *config)
+int memwatch_device_set_config(struct memwatch_device *device,
+			       const struct memwatch_config *config)
 {
-	struct memwatch_config copy = *config;
+	struct memwatch_config arg = *config;
 
-	copy.size = sizeof(copy);
-	return call(device, MEMWATCH_IOC_SET_CONFIG, "set configuration", &copy);
+	arg.size = sizeof(arg);
+	return command(device, MEMWATCH_IOC_SET_CONFIG, "configure", &arg);
 }
 
 int memwatch_device_add_filter(struct memwatch_device *device, const struct memwatch_filter *filter)
 {
-	struct memwatch_filter copy = *filter;
+	struct memwatch_filter arg = *filter;
 
-	copy.size = sizeof(copy);
-	copy.flags = 0;
-	copy.index = 0;
-	return call(device, MEMWATCH_IOC_ADD_FILTER, "add a filter", &copy);
+	arg.size = sizeof(arg);
+	arg.flags = 0;
+	arg.index = 0;
+	return command(device, MEMWATCH_IOC_ADD_FILTER, "add filter", &arg);
 }
 
 int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
 			   struct memwatch_filter *ret)
 {
-	struct memwatch_filter filter = { .size = sizeof(filter), .index = index };
-
-	/* the end of a list is no failure: no error text for it */
-	if (ioctl(device->fd, MEMWATCH_IOC_GET_FILTER, &filter) < 0) {
-		int err = -errno;
-
-		if (err == -ENOENT)
-			return 0;
-		return mw_fail(device->ctx, err, DEVICE ": get a filter: %s", strerror(-err));
-	}
-	*ret = filter;
-	return 1;
+	memset(ret, 0, sizeof(*ret));
+	ret->size = sizeof(*ret);
+	ret->index = index;
+	if (!ioctl(device->fd, MEMWATCH_IOC_GET_FILTER, ret))
+		return 1;
+	if (errno == ENOENT)
+		return 0;
+	return mw_fail(device->ctx, -errno, "/dev/memwatch: filter %u: %s", index, meaning(errno));
 }
 
 int memwatch_device_clear_filters(struct memwatch_device *device)
 {
-	struct memwatch_clear_filters clear = { .size = sizeof(clear) };
+	struct memwatch_clear_filters arg = { .size = sizeof(arg) };
 
-	return call(device, MEMWATCH_IOC_CLEAR_FILTERS, "clear the filters", &clear);
+	return command(device, MEMWATCH_IOC_CLEAR_FILTERS, "clear filters", &arg);
 }
 
 int memwatch_device_dump(struct memwatch_device *device, struct memwatch_dump *ret)
 {
-	struct memwatch_dump dump = { .size = sizeof(dump) };
-	int err = call(device, MEMWATCH_IOC_DUMP, "dump", &dump);
+	struct memwatch_dump arg = { .size = sizeof(arg) };
+	int err = command(device, MEMWATCH_IOC_DUMP, "dump", &arg);
 
 	if (!err && ret)
-		*ret = dump;
+		*ret = arg;
 	return err;
 }
