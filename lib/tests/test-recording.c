@@ -262,6 +262,7 @@ static void test_full_disk(void)
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	MEMWATCH_OPTS(memwatch_reader_stats, read);
 	struct rlimit limit = { 20000, RLIM_INFINITY };
+	struct stat status;
 	struct memwatch_recording *recording;
 	long refused = 0;
 	size_t at = 0;
@@ -282,6 +283,8 @@ static void test_full_disk(void)
 	       memwatch_ctx_error(ctx));
 	tap_ok(read_prefix(path, &read) == (long)(stats.records - stats.pending),
 	       "a full disk: what was written is readable");
+	stat(path, &status);
+	tap_ok((uint64_t)status.st_size == stats.file_bytes, "a full disk: no half block is left");
 	for (int i = 0; i < 10; i++)
 		refused += memwatch_recording_write(recording, (void *)(records + at)) < 0;
 	tap_ok(refused == 10, "a full disk: nothing is taken meanwhile");
