@@ -263,57 +263,6 @@ static __always_inline void charge(void *ctx, struct mw_relay_cpu *cpu, __u64 ow
 	cpu->last_ns = now;
 }
 
-/* now_ns, prev_owner, next_owner, next_pid */
-SEC("raw_tp/memwatch_switch")
-int on_switch(struct bpf_raw_tracepoint_args *ctx)
-{
-	__u64 prev = ctx->args[1], next = ctx->args[2];
-	struct mw_relay_cpu *cpu;
-
-	/* Threads of one process, and kernel threads among each other and idle. */
-	if (mode == MW_RELAY_SLOT && prev == next)
-		return 0;
-
-	cpu = this_cpu();
-	if (!cpu || !cpu->active)
-		return 0;
-	charge(ctx, cpu, prev, ctx->args[0]);
-	cpu->owner = next;
-	return 0;
-}
-
-/* now_ns, expected_ns, period_ns, overruns, owner */
-SEC("raw_tp/memwatch_tick")
-int on_tick(struct bpf_raw_tracepoint_args *ctx)
-{
-	__u64 now = ctx->args[0], owner = ctx->args[4];
-	struct memwatch_record_tick rec = {};
-	struct mw_relay_cpu *cpu = this_cpu();
-
-	if (!cpu)
-		return 0;
-	if (cpu->active) {
-		charge(ctx, cpu, owner, now);
-		flush(ctx, cpu);
-		cpu->owner = owner;
-		now = cpu->last_ns;
-	} else {
-		start(cpu, now, owner);
-	}
-
-	rec.h.time_ns = now;
-	rec.h.type = MEMWATCH_RECORD_TICK;
-	rec.h.size = sizeof(rec);
-	rec.h.cpu = bpf_get_smp_processor_id();
-	rec.expected_ns = ctx->args[1];
-	rec.period_ns = ctx->args[2];
-	rec.overruns = ctx->args[3];
-	rec.produced = cpu->produced + 1;
-	rec.dropped = cpu->dropped;
-	send(ctx, cpu, &rec, sizeof(rec));
-	return 0;
-}
-
 /*
  * Copies the module's record at @from into @rec. A longer one, of a newer
  * module, is cut to what this relay knows; the tail of a shorter one is zero.
@@ -340,45 +289,6 @@ static __always_inline int receive(void *rec, __u32 size, __u16 first, __u16 las
 	}
 	h->size = size;
 	h->flags = 0;
-	return 0;
-}
-
-/*
- * The time before a state belongs to the state before: an idle CPU's to
- * whoever it was charged to when it stopped ticking, which is RMID 0. Only
- * the time offline or stopped belongs to nobody.
- */
-SEC("raw_tp/memwatch_cpu_state")
-int on_cpu_state(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct memwatch_record_cpu rec = {};
-	struct mw_relay_cpu *cpu = this_cpu();
-	__u64 owner;
-
-	if (!cpu || receive(&rec, sizeof(rec), MEMWATCH_RECORD_CPU_STATE,
-			    MEMWATCH_RECORD_CPU_STATE, ctx->args[0]))
-		return 0;
-
-	owner = cpu->owner;
-	if (cpu->active) {
-		charge(ctx, cpu, owner, rec.h.time_ns);
-		flush(ctx, cpu);
-		rec.h.time_ns = cpu->last_ns;
-	}
-	switch (rec.state) {
-	case MEMWATCH_CPU_ONLINE:
-		start(cpu, rec.h.time_ns, 0);
-		break;
-	case MEMWATCH_CPU_BUSY:
-		if (!cpu->active)
-			start(cpu, rec.h.time_ns, 0);
-		break;
-	case MEMWATCH_CPU_OFFLINE:
-	case MEMWATCH_CPU_STOPPED:
-		cpu->active = 0;
-		break;
-	}
-	send(ctx, cpu, &rec, sizeof(rec));
 	return 0;
 }
 
@@ -447,5 +357,101 @@ int on_rdt_sample(struct bpf_raw_tracepoint_args *ctx)
 	if (cpu && !receive(&rec, sizeof(rec), MEMWATCH_RECORD_RDT, MEMWATCH_RECORD_RDT,
 			    ctx->args[0]))
 		send(ctx, cpu, &rec, sizeof(rec));
+	return 0;
+}
+
+/*
+ * The order from here on is the order of attaching, and backwards of detaching.
+ * The last two make a CPU active: by then no switch goes unseen, and as long as
+ * it is active none does.
+ */
+
+/* now_ns, prev_owner, next_owner, next_pid */
+SEC("raw_tp/memwatch_switch")
+int on_switch(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 prev = ctx->args[1], next = ctx->args[2];
+	struct mw_relay_cpu *cpu;
+
+	/* Threads of one process, and kernel threads among each other and idle. */
+	if (mode == MW_RELAY_SLOT && prev == next)
+		return 0;
+
+	cpu = this_cpu();
+	if (!cpu || !cpu->active)
+		return 0;
+	charge(ctx, cpu, prev, ctx->args[0]);
+	cpu->owner = next;
+	return 0;
+}
+
+/*
+ * The time before a state belongs to the state before: an idle CPU's to
+ * whoever it was charged to when it stopped ticking, which is RMID 0. Only
+ * the time offline or stopped belongs to nobody.
+ */
+SEC("raw_tp/memwatch_cpu_state")
+int on_cpu_state(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct memwatch_record_cpu rec = {};
+	struct mw_relay_cpu *cpu = this_cpu();
+	__u64 owner;
+
+	if (!cpu || receive(&rec, sizeof(rec), MEMWATCH_RECORD_CPU_STATE,
+			    MEMWATCH_RECORD_CPU_STATE, ctx->args[0]))
+		return 0;
+
+	owner = cpu->owner;
+	if (cpu->active) {
+		charge(ctx, cpu, owner, rec.h.time_ns);
+		flush(ctx, cpu);
+		rec.h.time_ns = cpu->last_ns;
+	}
+	switch (rec.state) {
+	case MEMWATCH_CPU_ONLINE:
+		start(cpu, rec.h.time_ns, 0);
+		break;
+	case MEMWATCH_CPU_BUSY:
+		if (!cpu->active)
+			start(cpu, rec.h.time_ns, 0);
+		break;
+	case MEMWATCH_CPU_OFFLINE:
+	case MEMWATCH_CPU_STOPPED:
+		cpu->active = 0;
+		break;
+	}
+	send(ctx, cpu, &rec, sizeof(rec));
+	return 0;
+}
+
+/* now_ns, expected_ns, period_ns, overruns, owner */
+SEC("raw_tp/memwatch_tick")
+int on_tick(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 now = ctx->args[0], owner = ctx->args[4];
+	struct memwatch_record_tick rec = {};
+	struct mw_relay_cpu *cpu = this_cpu();
+
+	if (!cpu)
+		return 0;
+	if (cpu->active) {
+		charge(ctx, cpu, owner, now);
+		flush(ctx, cpu);
+		cpu->owner = owner;
+		now = cpu->last_ns;
+	} else {
+		start(cpu, now, owner);
+	}
+
+	rec.h.time_ns = now;
+	rec.h.type = MEMWATCH_RECORD_TICK;
+	rec.h.size = sizeof(rec);
+	rec.h.cpu = bpf_get_smp_processor_id();
+	rec.expected_ns = ctx->args[1];
+	rec.period_ns = ctx->args[2];
+	rec.overruns = ctx->args[3];
+	rec.produced = cpu->produced + 1;
+	rec.dropped = cpu->dropped;
+	send(ctx, cpu, &rec, sizeof(rec));
 	return 0;
 }

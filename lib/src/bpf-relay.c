@@ -632,7 +632,8 @@ void mw_bpf_relay_detach(struct mw_bpf_relay *relay)
 {
 	bool attached = false;
 
-	for (unsigned int i = 0; i < PROGRAMS_MAX; i++) {
+	/* In reverse: a CPU must not stay active when its switches are no longer seen. */
+	for (unsigned int i = PROGRAMS_MAX; i-- > 0;) {
 		if (!relay->links[i])
 			continue;
 		bpf_link__destroy(relay->links[i]);

@@ -44,6 +44,7 @@ struct rig_ring {
 
 struct rig {
 	struct relay_bpf *skel;
+	struct bpf_link *links[16];
 	int nr_cpus;
 	struct rig_ring *rings;
 };
@@ -118,9 +119,31 @@ static inline int rig_open(struct rig *rig, enum mw_relay_mode mode, uint32_t co
 	return err;
 }
 
+/* In the order of the object, and backwards: see relay.bpf.c. */
+static inline int rig_attach(struct rig *rig)
+{
+	struct bpf_program *prog;
+	int i = 0;
+
+	bpf_object__for_each_program(prog, rig->skel->obj) {
+		rig->links[i] = bpf_program__attach(prog);
+		if (!rig->links[i++])
+			return -errno;
+	}
+	return 0;
+}
+
+static inline void rig_detach(struct rig *rig)
+{
+	for (int i = 15; i >= 0; i--) {
+		bpf_link__destroy(rig->links[i]);
+		rig->links[i] = NULL;
+	}
+}
+
 static inline void rig_close(struct rig *rig)
 {
-	relay_bpf__detach(rig->skel);
+	rig_detach(rig);
 	for (int cpu = 0; cpu < rig->nr_cpus; cpu++)
 		rig_ring_close(rig, cpu);
 	relay_bpf__destroy(rig->skel);

@@ -11,8 +11,9 @@ something better to do, between any two instructions. Verdicts therefore rest on
 the order of events, not on durations, wherever that is possible:
 
   - What a CPU did to the state, and then logged, it did at some moment between
-    the event before and the event after on that CPU: the window of the change.
-    A second CPU that looked inside this window may have seen either value.
+    the event before and the event after on that CPU, interrupts of it aside: the
+    window of the change. A second CPU that looked inside this window may have
+    seen either value.
   - "Soon" is counted in ticks of the CPU that has to act, not in time.
 
 Durations are used only as lower bounds (limbo), which a stall cannot break.
@@ -54,13 +55,14 @@ FOREVER = 1 << 62
 MS = 1000000
 GRACE = 1 * MS			# accepted between a change and a switch, on top of the window
 TICKS = 3			# the third tick after it proves that two whole periods passed
+START = 500 * MS		# by then every CPU must have heard of a session's start
 SETTLE = 100 * MS		# around the start and the stop of a session
 ACTIVE_TICKS = 40		# active policy: a process that runs this long must have an RMID
 IDLE_SLACK = 20 * MS		# active policy: how exactly "longest idle" is taken
 
 RUNNABLE_CLAIMS = frozenset((MSR, MWSWITCH, ALLOC, FREE, REXEC, EXISTING, CPU_STATE))
 # What the module says about the fork, exec or exit that was logged just before.
-ECHOES = frozenset((MSR, MWSWITCH, ALLOC, FREE, REXEC, EXISTING, TICK, CPU_STATE, RENAME))
+ECHOES = frozenset((MSR, MWSWITCH, ALLOC, FREE, REXEC, EXISTING, CPU_STATE))
 
 
 class Thread:
@@ -75,9 +77,10 @@ class Thread:
 
 class Change:
     """An RMID given or taken, and when that may have become visible."""
-    __slots__ = ("old", "new", "begin", "end")
+    __slots__ = ("old", "new", "begin", "end", "level")
 
-    def __init__(self, old, new, begin):
+    def __init__(self, old, new, begin, level):
+        self.level = level
         self.old = old
         self.new = new
         self.begin = begin
@@ -88,7 +91,7 @@ class Process:
     __slots__ = ("tgid", "kernel", "comm", "old_comm", "renamed_at", "parent", "born", "start_ns",
                  "start_ticks", "threads", "alive", "undone", "rmid", "generation", "alloc_ns",
                  "changes", "waiting", "exec_pending", "comm_pending", "freed", "last_run", "known",
-                 "nonleader", "exec_count", "off_ns")
+                 "nonleader", "off_ns", "off_cpu", "really_gone")
 
     def __init__(self, tgid, parent, kernel, comm, born):
         self.tgid = tgid
@@ -114,8 +117,9 @@ class Process:
         self.last_run = born
         self.known = True
         self.nonleader = None
-        self.exec_count = 0
         self.off_ns = 0
+        self.off_cpu = None
+        self.really_gone = False
 
     def __repr__(self):
         return f"{self.tgid}({self.comm.decode('latin-1')})"
@@ -124,7 +128,8 @@ class Process:
 class Cpu:
     __slots__ = ("number", "pqr", "thread", "switch_ts", "switch_prev", "last_ts", "ticks",
                  "stale_ticks", "open_changes", "births", "await_free", "wait_ticks", "owner",
-                 "run_ticks", "events")
+                 "run_ticks", "events", "armed", "leaving", "claim_ts", "claim_begin",
+                 "wait_process", "wait_from", "revoked")
 
     def __init__(self, number, pqr):
         self.number = number
@@ -142,6 +147,13 @@ class Cpu:
         self.owner = None
         self.run_ticks = 0
         self.events = collections.deque(maxlen=12)
+        self.armed = False	# has spoken since the session began
+        self.leaving = None
+        self.claim_ts = -1	# the last claim, and where the batch that it ends began
+        self.claim_begin = 0
+        self.wait_process = None
+        self.wait_from = None
+        self.revoked = []
 
 
 class Model:
@@ -259,8 +271,10 @@ class Model:
         if cpu.switch_ts is not None and not (event[4] == cpu.switch_prev and
                                               kind in RUNNABLE_CLAIMS):
             self.judge_switch(cpu, event)
-        if cpu.births and kind not in ECHOES:
+        if cpu.births and not event[-1] and kind not in ECHOES:
             self.judge_births(cpu, event)
+        if cpu.revoked and kind != FREE:
+            self.judge_revoked(cpu)
         cpu.events.append(event)
         self.dispatch[kind](cpu, event)
         cpu.last_ts = event[0]
@@ -276,19 +290,31 @@ class Model:
 
     @staticmethod
     def close_changes(cpu, event):
-        end = event[0] + GRACE
+        end, level = event[0] + GRACE, event[-1]
         for change in cpu.open_changes:
-            change.end = end
-        cpu.open_changes.clear()
+            if level <= change.level:
+                change.end = end
+        cpu.open_changes = [c for c in cpu.open_changes if level > c.level]
 
     def quiet(self):
         """Between the first record of a stop and its end nothing is promised."""
         if self.stopping is None:
             return False
         if self.now - self.stopping > SETTLE:
-            self.stopping = None
+            self.end_session()
             return False
         return True
+
+    def end_session(self):
+        self.stopping = None
+        if not self.owner:
+            self.started = None
+        self.waiters.clear()
+        for cpu in self.cpus.values():
+            cpu.owner = None
+            cpu.armed = False
+            cpu.births.clear()
+            cpu.await_free.clear()
 
     # ------------------------------------------------------------ R1, R2, R3
 
@@ -296,7 +322,13 @@ class Model:
         """The switch is over: what does PQR hold while the new task runs?"""
         begin = cpu.switch_ts
         cpu.switch_ts = None
-        if self.started is None or self.quiet():
+        if cpu.leaving is not None:
+            cpu.leaving.really_gone = True
+            cpu.leaving = None
+        if self.quiet():
+            return
+        if not cpu.armed and self.started is not None and begin - self.started < START:
+            # The session's start has not reached this CPU yet.
             return
         process = cpu.thread.process
         if not process.known:
@@ -307,10 +339,10 @@ class Model:
         actual = cpu.pqr & 0xffffffff
         if actual == process.rmid:
             return
-        self.stats["R1 switches inside a change"] += 1
         end = event[0]
         for change in process.changes:
             if change.begin <= end and change.end >= begin and actual in (change.old, change.new):
+                self.stats["R1 switches inside a change"] += 1
                 return
         self.deferred.append((end, event, process, actual, process.rmid, cpu.number,
                               list(cpu.events)))
@@ -350,8 +382,12 @@ class Model:
                        f"{process!r} was born without an RMID while {sorted(ripe)} were free")
 
     def change(self, cpu, process, old, new, event):
-        begin = min(event[2], event[0] - GRACE)
-        change = Change(old, new, begin)
+        # One batch of records may follow one batch of changes.
+        if event[2] != cpu.claim_ts:
+            cpu.claim_begin = event[2]
+        cpu.claim_ts = event[0]
+        begin = min(cpu.claim_begin, event[0] - GRACE)
+        change = Change(old, new, begin, event[-1])
         process.changes = [c for c in process.changes if c.end > self.now - 1000 * MS][-7:]
         process.changes.append(change)
         cpu.open_changes.append(change)
@@ -410,6 +446,7 @@ class Model:
         cpu.stale_ticks = 0
         if thread.process is not process:
             cpu.run_ticks = 0
+            cpu.wait_process = None
         if thread.process.freed:
             self.violation("R7", event, f"{thread.process!r} runs again after its RMID was freed")
 
@@ -417,6 +454,8 @@ class Model:
         """Its last thread has left the CPU for the last time."""
         self.stats["processes gone"] += 1
         self.waiters.pop(process, None)
+        process.off_cpu = cpu
+        cpu.leaving = process
         if process.rmid and self.started is not None and not self.quiet():
             cpu.await_free.append((process, process.generation, cpu.ticks, event))
 
@@ -424,6 +463,7 @@ class Model:
         """Was switched out dead, or its pid is back before our log says so."""
         thread.done = False
         thread.process.undone += 1
+        thread.process.really_gone = False
         self.stats["dead threads that ran again"] += 1
 
     def on_newtask(self, cpu, event):
@@ -449,7 +489,7 @@ class Model:
         if thread is None or thread.process.tgid != event[6] or thread.process.kernel:
             return
         process = thread.process
-        if self.started is None or self.quiet():
+        if self.quiet() or self.started is None:
             return
         if event[0] - self.started < SETTLE:
             # Born into the start-up scan, which may or may not know it yet.
@@ -471,7 +511,6 @@ class Model:
                 self.wait(process, born[0])
             if ripe:
                 # Another CPU may have taken them before we looked, and say so later.
-                ripe = {rmid for rmid in ripe if rmid in self.free}
                 self.birth_doubts.append((event[0], born, ripe, process))
 
     def wait(self, process, since):
@@ -503,7 +542,7 @@ class Model:
             process.nonleader = None
         process.alive = 1
         process.undone = 1
-        process.exec_count += 1
+        process.really_gone = False
         self.stats["execs"] += 1
         process.comm_pending = None
         if process.kernel:
@@ -512,8 +551,9 @@ class Model:
             self.stats["kernel threads that executed"] += 1
             if self.started is not None:
                 self.wait(process, event[0])
-        elif process.rmid and self.started is not None and not self.quiet():
-            process.exec_pending = (process.comm, cpu.number, cpu.ticks, event)
+        elif self.started is not None and not self.quiet():
+            # Without an RMID it may get one before the module sees this exec.
+            process.exec_pending = (process.comm, cpu.number, cpu.ticks, event, process.rmid)
 
     def on_exit(self, cpu, event):
         thread = self.threads.get(event[5])
@@ -535,6 +575,7 @@ class Model:
         process = self.leaders.get(pid)
         if process is None:
             return
+        self.rename_missing(process, event)
         process.old_comm = process.comm
         process.comm = comm
         process.renamed_at = event[0]
@@ -595,6 +636,8 @@ class Model:
     def on_alloc(self, cpu, event):
         ts, rmid, generation = event[0], event[R_RMID], event[R_GEN]
         reason = event[R_REASON]
+        if self.stopping is not None and not self.owner:
+            self.end_session()
         if self.started is None:
             self.started = ts
             for process in self.leaders.values():
@@ -637,8 +680,12 @@ class Model:
 
         if reason not in (REASON_FORK, REASON_SCAN, REASON_PROMOTED):
             self.violation("R10", event, f"an allocation for reason {reason}")
-        if not process.undone:
+        if process.really_gone:
             self.violation("R7", event, f"{process!r} is gone and gets an RMID")
+        elif not process.undone:
+            # Its switch-out is logged, the module's hook after it is still to come.
+            off = process.off_cpu
+            off.await_free.append((process, generation, off.ticks, event))
         self.check_order(process, event)
         waited = self.waiters.pop(process, None)
         if waited is not None and waited > 0:
@@ -653,6 +700,10 @@ class Model:
                 doubt[2].discard(rmid)
         for other in self.cpus.values():
             other.wait_ticks = 0
+            for _, ripe, _ in other.births:
+                if ripe:
+                    # Its hook may still be on the way, and come too late for this one.
+                    ripe.discard(rmid)
         self.owner[rmid] = process
         self.free.pop(rmid, None)
         self.generation[rmid] = generation
@@ -706,7 +757,8 @@ class Model:
             self.violation("R10", event, f"a free for reason {reason}")
         if process.exec_pending is not None and reason != REASON_STOP:
             self.exec_missing(process, event)
-        process.exec_pending = process.comm_pending = None
+        self.rename_missing(process, event)
+        process.exec_pending = None
         self.change(cpu, process, rmid, 0, event)
         del self.owner[rmid]
         self.free[rmid] = ts
@@ -744,13 +796,26 @@ class Model:
                 self.violation("R13", event, f"{process!r} runs on CPU {cpu.number} and loses its "
                                              "RMID as idle")
                 return
-        running = {cpu.thread.process for cpu in self.cpus.values() if cpu.thread is not None}
-        for other in self.owner.values():
-            if other not in running and other.last_run < process.last_run - IDLE_SLACK and \
-               other.undone:
-                self.violation("R13", event, f"{process!r} ran at {process.last_run} and is "
-                                             f"taken, {other!r} ran at {other.last_run}")
-                return
+        self.cpus[event[1]].revoked.append((process, self.idle_since(process), event))
+
+    def judge_revoked(self, cpu):
+        """Whoever was taken in one batch was idle for longer than whoever was not."""
+        batch, cpu.revoked = cpu.revoked, []
+        running = {other.thread.process for other in self.cpus.values() if other.thread is not None}
+        left = [(self.idle_since(other), other) for other in self.owner.values()
+                if other not in running and other.undone]
+        if not left:
+            return
+        oldest, other = min(left, key=lambda item: item[0])
+        for process, idle, event in batch:
+            if oldest < idle - IDLE_SLACK:
+                self.violation("R13", event, f"{process!r}, idle since {idle}, is taken before "
+                                             f"{other!r}, idle since {oldest}")
+
+    @staticmethod
+    def idle_since(process):
+        """A process that has not run since it got its RMID is idle since then."""
+        return max(process.last_run, process.alloc_ns)
 
     def on_rexec(self, cpu, event):
         self.in_range(event)
@@ -778,10 +843,21 @@ class Model:
         else:
             self.violation("R8", event, f"an exec for reason {event[R_REASON]}")
 
+    def rename_missing(self, process, event):
+        """Judged late: only an exec event tells that a rename was part of an exec."""
+        pending, process.comm_pending = process.comm_pending, None
+        if pending is None or pending[0] == process.old_comm or \
+           self.cpus[pending[1]].ticks - pending[2] < TICKS and pending[1] != event[1]:
+            return
+        self.checks["R8"] += 1
+        self.violation("R8", event, f"{process!r} took the name {pending[0]} at "
+                                    f"{pending[3][0]}, which was not reported")
+
     def exec_missing(self, process, event):
-        self.violation("R8", event, f"{process!r} executed at {process.exec_pending[3][0]}, which "
-                                    "was not reported")
-        process.exec_pending = None
+        pending, process.exec_pending = process.exec_pending, None
+        if pending[4]:
+            self.violation("R8", event, f"{process!r} executed at {pending[3][0]}, which was not "
+                                        "reported")
 
     def on_existing(self, cpu, event):
         self.in_range(event)
@@ -794,8 +870,9 @@ class Model:
     def on_tick(self, cpu, event):
         cpu.ticks += 1
         self.last_tick_ts = event[0]
-        if self.started is None or self.quiet():
+        if self.quiet() or self.started is None:
             return
+        cpu.armed = True
         if self.deferred or self.birth_doubts:
             self.settle()
         self.check_owner("tick", cpu, event[9], event)
@@ -852,40 +929,54 @@ class Model:
             cpu.wait_ticks = 0
             return
         if self.policy == "active":
-            # Only those that run are candidates.
-            process = cpu.thread.process if cpu.thread is not None else None
-            if process not in self.waiters or not process.alive:
-                cpu.wait_ticks = 0
-                return
-        elif not any(process.alive for process in self.waiters):
+            self.check_running_waiter(cpu, event)
+            return
+        if not any(process.alive for process in self.waiters):
             cpu.wait_ticks = 0
             return
-        ripe = [rmid for rmid, since in self.free.items() if since + self.limbo_ns < event[0]]
+        ripe = self.ripe(event)
         if not ripe:
             for other in self.cpus.values():
                 other.wait_ticks = 0
             return
         self.checks["R6"] += 1
         cpu.wait_ticks += 1
-        counts = [other.wait_ticks for other in self.cpus.values()]
-        late = cpu.wait_ticks if self.policy == "active" else min(counts)
-        if late >= TICKS:
+        if min(other.wait_ticks for other in self.cpus.values()) >= TICKS:
             for other in self.cpus.values():
                 other.wait_ticks = 0
             waiter = next(iter(self.waiters))
             self.violation("R6", event, f"{waiter!r} waits since {self.waiters[waiter]} while "
                                         f"{sorted(ripe)} are free")
 
+    def ripe(self, event):
+        return [rmid for rmid, since in self.free.items() if since + self.limbo_ns < event[0]]
+
+    def check_running_waiter(self, cpu, event):
+        """active: who runs without one, while one is free, gets it when all CPUs have ticked."""
+        process = cpu.thread.process if cpu.thread is not None else None
+        ripe = self.ripe(event)
+        if process not in self.waiters or not process.alive or not ripe:
+            cpu.wait_process = None
+            return
+        self.checks["R6"] += 1
+        if cpu.wait_process is not process or not set(ripe) & cpu.wait_from[1]:
+            cpu.wait_process = process
+            cpu.wait_from = ({other: other.ticks for other in self.cpus.values()}, set(ripe))
+            return
+        cpu.wait_from[1].intersection_update(ripe)
+        if min(other.ticks - ticks for other, ticks in cpu.wait_from[0].items()) >= TICKS:
+            cpu.wait_process = None
+            self.violation("R6", event, f"{process!r} runs and waits since "
+                                        f"{self.waiters[process]} while {sorted(ripe)} are free")
+
     def check_pending(self, cpu, event):
         process = cpu.thread.process if cpu.thread is not None else None
         if process is None:
             return
-        for pending in (process.exec_pending, process.comm_pending):
-            if pending is not None and pending[1] == cpu.number and \
-               cpu.ticks - pending[2] >= TICKS and process.rmid:
-                self.violation("R8", event, f"{process!r} took the name {pending[0]} at "
-                                            f"{pending[3][0]}, which was not reported")
-                process.exec_pending = process.comm_pending = None
+        pending = process.exec_pending
+        if pending is not None and pending[1] == cpu.number and \
+           cpu.ticks - pending[2] >= TICKS and process.rmid:
+            self.exec_missing(process, event)
 
     def check_owner(self, what, cpu, owner, event):
         """A record's owner is PQR's, and its generation the one in force."""
@@ -906,9 +997,10 @@ class Model:
                                          f"in force is {self.generation.get(rmid)}")
 
     def on_mwswitch(self, cpu, event):
-        if self.started is None or self.quiet():
+        if self.quiet() or self.started is None:
             cpu.owner = event[7]
             return
+        cpu.armed = True
         self.checks["R12"] += 1
         if cpu.owner is not None and event[6] != cpu.owner:
             self.violation("R12", event, f"leaves owner {event[6]:#x}, entered {cpu.owner:#x}")
