@@ -103,7 +103,7 @@ static int show(const struct mw_cli *cli, const struct dump_config *c,
 		if (row)
 			fill(&rmids->processes[i], cgroups, row);
 		else
-			rc = mw_fail_errno(-ENOMEM, "dump");
+			rc = mw_error_errno(-ENOMEM, "dump");
 	}
 	if (!rc)
 		rc = print(cli, &table);

@@ -222,7 +222,7 @@ static void print_command(const struct session *s, char **argv)
 static int file_full(const struct session *s, int err,
 		     const struct memwatch_recording_stats *written)
 {
-	mw_fail(MW_EXIT_FAILED, s->config->output, "%s", strerror(-err));
+	mw_error(MW_EXIT_FAILED, s->config->output, "%s", strerror(-err));
 	mw_hint("what was written until then can be read: %" PRIu64 " records",
 		(uint64_t)(written->records - written->pending));
 	return MW_EXIT_FAILED;
@@ -270,7 +270,7 @@ static int create(struct session *s)
 					    memwatch_stream_info(s->stream), &opts, &s->recording);
 
 	if (err == -EEXIST) {
-		mw_fail(MW_EXIT_FAILED, s->config->output, "exists");
+		mw_error(MW_EXIT_FAILED, s->config->output, "exists");
 		mw_hint("--force replaces it");
 		return MW_EXIT_FAILED;
 	}
@@ -299,7 +299,7 @@ static int start_command(struct session *s, char **argv)
 	memwatch_recording_close(s->recording);
 	s->recording = NULL;
 	unlink(s->config->output);
-	return mw_fail(MW_EXIT_FAILED, argv[0], "%s", strerror(-err));
+	return mw_error(MW_EXIT_FAILED, argv[0], "%s", strerror(-err));
 }
 
 static int check(const struct record_config *c)
@@ -307,18 +307,18 @@ static int check(const struct record_config *c)
 	struct stat st;
 
 	if (!c->output) {
-		mw_fail(MW_EXIT_USAGE, "record", "--output is missing");
+		mw_error(MW_EXIT_USAGE, "record", "--output is missing");
 		mw_hint("memwatchctl record -o FILE");
 		return MW_EXIT_USAGE;
 	}
 	if (!strcmp(c->output, "-"))
-		return mw_fail(MW_EXIT_USAGE, "record",
+		return mw_error(MW_EXIT_USAGE, "record",
 			       "a recording needs a file: it gets an index at the end");
 	if (c->period && (c->period < MEMWATCH_PERIOD_MIN_NS || c->period > MEMWATCH_PERIOD_MAX_NS))
-		return mw_fail(MW_EXIT_USAGE, "record", "--period is not between 100us and 1s");
+		return mw_error(MW_EXIT_USAGE, "record", "--period is not between 100us and 1s");
 	/* Before anything is started. */
 	if (!stat(c->output, &st) && !may_replace(c)) {
-		mw_fail(MW_EXIT_FAILED, c->output, "exists");
+		mw_error(MW_EXIT_FAILED, c->output, "exists");
 		mw_hint("--force replaces it");
 		return MW_EXIT_FAILED;
 	}
@@ -348,7 +348,7 @@ static int record_run(const struct mw_cli *cli, void *config, int argc, char **a
 	s.progress = !cli->quiet && isatty(STDERR_FILENO);
 	/* Forked first: a child must not inherit rings and sessions. */
 	if (argc && (rc = mw_command_fork(&s.command, argv)))
-		return mw_fail_errno(rc, argv[0]);
+		return mw_error_errno(rc, argv[0]);
 	mw_interrupt_init();
 	rc = open_stream(&s) ?: create(&s) ?: start_command(&s, argv) ?: record(&s);
 	if (s.recording)

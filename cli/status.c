@@ -321,7 +321,7 @@ static int status_run(const struct mw_cli *cli, void *config, int argc, char **a
 	a.memory_bytes = overhead->memory_bytes;
 	err = fill_sessions(status, &a.sessions) ?: fill_waiting(status, &a.waiting)
 		?: fill_cpus(overhead, &a.cpus) ?: fill_jitter(overhead, &a.jitter);
-	rc = err ? mw_fail_errno(err, "status") : print(cli, &a);
+	rc = err ? mw_error_errno(err, "status") : print(cli, &a);
 	mw_table_uninit(&a.sessions);
 	mw_table_uninit(&a.waiting);
 	mw_table_uninit(&a.cpus);

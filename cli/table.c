@@ -172,7 +172,7 @@ int mw_table_print(const struct mw_table *table)
 		err = scols_print_table(scols);
 	scols_unref_table(scols);
 	if (err)
-		return mw_fail(MW_EXIT_FAILED, "table", "%s", strerror(-err));
+		return mw_error(MW_EXIT_FAILED, "table", "%s", strerror(-err));
 	return MW_EXIT_DONE;
 }
 
@@ -299,7 +299,7 @@ static void value_csv(const struct mw_column *c, const struct mw_cell *cell, FIL
 		fprintf(out, "%" PRIu64, cell->number);
 		break;
 	case MW_KIND_DOUBLE:
-		fprintf(out, "%.6g", cell->real);
+		fprintf(out, "%.10g", cell->real);
 		break;
 	case MW_KIND_BOOL:
 		fputs(cell->truth ? "true" : "false", out);
