@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 #include <linux/uidgid.h>
 
 #include "clock.h"

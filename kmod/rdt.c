@@ -8,8 +8,8 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/smp.h>
-#include <asm/processor.h>
 
+#include "compat/cpuid.h"
 #include "fail.h"
 #include "rdt.h"
 #include "rmid.h"
