@@ -59,7 +59,6 @@ struct memwatch_tracker {
 	struct memwatch_ctx *ctx;
 	unsigned int refs;
 	struct memwatch_tracker_opts opts;
-	uint64_t now_ns;
 	uint64_t sequence;
 
 	struct change *heap;
@@ -219,6 +218,9 @@ static int obtain_rmid(struct memwatch_tracker *tracker, uint32_t rmid, struct r
 	uint32_t *bucket;
 
 	if (!found) {
+		/* there are some hundred RMIDs; more than this is a broken stream */
+		if (tracker->nr_rmids >= tracker->opts.processes_max)
+			return -ENOSPC;
 		if (tracker->nr_rmids == tracker->max_rmids && grow_rmids(tracker))
 			return -ENOMEM;
 		bucket = &tracker->rmid_buckets[hash(rmid, 0) & (tracker->max_rmids - 1)];
@@ -349,6 +351,7 @@ static int add_node(struct memwatch_tracker *tracker, const struct memwatch_proc
 {
 	struct rmid *rmid;
 	uint32_t at, *bucket;
+	int err;
 
 	if (tracker->stats.live + tracker->stats.freed >= tracker->opts.processes_max) {
 		tracker->stats.evicted++;
@@ -356,8 +359,9 @@ static int add_node(struct memwatch_tracker *tracker, const struct memwatch_proc
 			return -ENOSPC;
 		forget_oldest_freed(tracker);
 	}
-	if (obtain_rmid(tracker, process->rmid, &rmid))
-		return -ENOMEM;
+	err = obtain_rmid(tracker, process->rmid, &rmid);
+	if (err)
+		return err;
 	at = tracker->free_node;
 	if (at != NONE) {
 		tracker->free_node = tracker->nodes[at].hash_next;
@@ -503,7 +507,6 @@ int memwatch_tracker_advance(struct memwatch_tracker *tracker, __u64 time_ns)
 {
 	int count = 0;
 
-	tracker->now_ns = mw_max_u64(tracker->now_ns, time_ns);
 	while (tracker->nr_pending && tracker->heap[0].time_ns <= time_ns) {
 		if (apply_first(tracker))
 			return mw_fail(tracker->ctx, -ENOMEM, "tracker: no memory");
@@ -545,9 +548,10 @@ static int reserve_pending(struct memwatch_tracker *tracker)
 
 static int queue(struct memwatch_tracker *tracker, struct change *change)
 {
-	if (change->process.rmid == MEMWATCH_RMID_UNASSIGNED) {
+	if (change->process.rmid == MEMWATCH_RMID_UNASSIGNED || !change->process.generation) {
 		tracker->stats.invalid++;
-		return mw_fail(tracker->ctx, -EINVAL, "tracker: RMID 0 cannot be assigned");
+		return mw_fail(tracker->ctx, -EINVAL, "tracker: RMID %u of generation %u cannot be",
+			       change->process.rmid, change->process.generation);
 	}
 	if (tracker->nr_pending >= tracker->opts.pending_max) {
 		tracker->stats.early++;
