@@ -12,6 +12,8 @@ SELFTESTS_CFLAGS := -O2 -g -Wall -Wextra -Werror -static -Ikmod/uapi -Iselftests
 .PHONY: identity-programs stress-programs
 .PHONY: check-model check-identity check-identity-full check-uapi check-stress
 
+stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
+
 identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl)
 
 $(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
