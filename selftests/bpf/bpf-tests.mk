@@ -33,6 +33,11 @@ $(BUILD)/selftests/bpf/test_relay_module: selftests/bpf/test_relay_module.c \
 		| $(BUILD)/selftests/bpf
 	$(CC) $(BPF_TEST_FLAGS) -g -O2 $< -o $@ -lbpf
 
+$(BUILD)/selftests/bpf/test_live: selftests/bpf/test_live.c \
+		$(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c)) $(wildcard lib/src/*.h) \
+		$(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd
+
 # Needs nothing.
 check-bpf-math: $(BUILD)/selftests/bpf/test_relay_math
 	$<

@@ -713,10 +713,11 @@ class Model:
         process.freed = False
 
     def check_order(self, process, event):
-        """fifo: who came first is served first."""
-        if self.policy != "fifo" or event[R_REASON] == REASON_SCAN:
+        """fifo: who came first is served first. active: who runs."""
+        if event[R_REASON] == REASON_SCAN or event[0] - self.started < SETTLE:
             return
-        if self.started is None or event[0] - self.started < SETTLE:
+        if self.policy == "active":
+            self.check_active_promotion(process, event)
             return
         self.checks["R13"] += 1
         mine = self.waiters.get(process, process.born)
@@ -728,6 +729,19 @@ class Model:
                 self.violation("R13", event, f"{process!r} overtakes {other!r}, which waits since "
                                              f"{since} and was born {other.born}")
                 break
+
+    def check_active_promotion(self, process, event):
+        if event[R_REASON] != REASON_PROMOTED:
+            return
+        self.checks["R13"] += 1
+        running = {cpu.thread.process for cpu in self.cpus.values() if cpu.thread is not None}
+        if process in running or process.last_run > event[0] - IDLE_SLACK:
+            return
+        for other in running:
+            if other in self.waiters and other.alive:
+                self.violation("R13", event, f"{process!r} gets an RMID, it ran last at "
+                                             f"{process.last_run}; {other!r} runs and waits")
+                return
 
     def on_free(self, cpu, event):
         ts, rmid, generation = event[0], event[R_RMID], event[R_GEN]
@@ -796,13 +810,13 @@ class Model:
                 self.violation("R13", event, f"{process!r} runs on CPU {cpu.number} and loses its "
                                              "RMID as idle")
                 return
-        self.cpus[event[1]].revoked.append((process, self.idle_since(process), event))
+        self.cpus[event[1]].revoked.append((process, process.last_run, event))
 
     def judge_revoked(self, cpu):
         """Whoever was taken in one batch was idle for longer than whoever was not."""
         batch, cpu.revoked = cpu.revoked, []
         running = {other.thread.process for other in self.cpus.values() if other.thread is not None}
-        left = [(self.idle_since(other), other) for other in self.owner.values()
+        left = [(other.last_run, other) for other in self.owner.values()
                 if other not in running and other.undone]
         if not left:
             return
@@ -811,11 +825,6 @@ class Model:
             if oldest < idle - IDLE_SLACK:
                 self.violation("R13", event, f"{process!r}, idle since {idle}, is taken before "
                                              f"{other!r}, idle since {oldest}")
-
-    @staticmethod
-    def idle_since(process):
-        """A process that has not run since it got its RMID is idle since then."""
-        return max(process.last_run, process.alloc_ns)
 
     def on_rexec(self, cpu, event):
         self.in_range(event)
