@@ -83,12 +83,14 @@ static void bash_value(const char *command, const struct mw_option *o)
 	if (o->letter)
 		printf("|%s:-%c", command, o->letter);
 	printf(") ");
-	if (o->kind == MW_OPTION_CHOICE) {
+	if (o->kind != MW_OPTION_CHOICE && o->kind != MW_OPTION_FILE) {
+		printf(":");
+	} else if (o->kind == MW_OPTION_CHOICE) {
 		printf("COMPREPLY=($(compgen -W \"");
 		for (int i = 0; o->choices[i]; i++)
 			printf("%s ", o->choices[i]);
 		printf("\" -- \"$cur\"))");
-	} else if (o->kind == MW_OPTION_FILE) {
+	} else {
 		printf("compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\"))");
 	}
 	printf("; return ;;\n");

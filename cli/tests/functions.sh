@@ -24,4 +24,7 @@ json() {
 }
 
 # One expression of Python over the answer of the last json(), as d.
-ask() { python3 -c 'import json, sys; d = json.load(open("answer.json")); print(eval(sys.argv[1]))' "$1"; }
+ask() {
+	python3 -c 'import json, sys; d = json.load(open("answer.json")); print(eval(sys.argv[1]))' "$1" 2>&1 |
+		tail -1
+}

@@ -40,7 +40,7 @@ make_root_ready() {
 		backend_reason: CPUID 0xf: 255 RMIDs
 		sessions: 1
 		sessions_started: 1
-		session: 812 memwatchctl started
+		session: 812 started memwatchctl
 		period_ns: 1000000
 		limbo_ns: 2000000
 		policy: fifo
@@ -64,12 +64,15 @@ make_root_ready() {
 		waiting: 901 make
 		waiting: 902 a\011b
 	END
-	printf '%b' '# rmid generation tgid parent_tgid start_time_ns alloc_time_ns cgroup_id uid comm\n' \
-		'1\t1\t1\t0\t10\t5000000000\t0\t0\tsystemd\n' \
-		'7\t3\t812\t700\t4000000000\t5000000001\t0\t0\tmemwatchctl\n' \
-		'2\t9\t950\t812\t6000000000\t6000000001\t0\t1000\tb\\\\\\\\d \\\\011"\\\\377,x\n' \
-		'# end 3\n' | sed 's/\\\\/\\/g' | put proc/memwatch/rmids
+	tr '|' '\t' <<-'END' | put proc/memwatch/rmids
+		# rmid generation tgid parent_tgid start_time_ns alloc_time_ns cgroup_id uid comm
+		1|1|1|0|10|5000000000|0|0|systemd
+		7|3|812|700|4000000000|5000000001|0|0|memwatchctl
+		2|9|950|812|6000000000|6000000001|0|1000|b\134d \011"\377,x
+		# end 3
+	END
 	put proc/memwatch/overhead <<-'END'
+		memory_bytes: 143360
 		cpu 0: ticks=1000 missed=1 jitter_max_ns=81000 switches=6400 pqr_writes=320 switch_cycles=8000 switch_sampled=100 tick_cycles=2000000
 		cpu 1: ticks=0 missed=0 jitter_max_ns=0 switches=0 pqr_writes=0 switch_cycles=0 switch_sampled=0 tick_cycles=0
 		jitter_ns 0-1023: 700

@@ -45,7 +45,7 @@ SCHEMAS = {
                "processes_unmeasured": int, "waiting": [{"tgid": int, "comm": str}],
                "open_sessions": [{"tgid": int, "comm": str, "started": bool}],
                "conflicts": list,
-               "overhead": {"memory_bytes": int,
+               "overhead": {"memory_bytes": (int,) + OPTIONAL,
                             "cpus": [{"cpu": int, "ticks": int, "ticks_missed": int,
                                       "jitter_max_ns": int, "switches": int, "pqr_writes": int,
                                       "switch_cycles_mean": (int, float) + OPTIONAL,
@@ -80,7 +80,10 @@ def measured(value, where):
         errors.append(f"{where}: is not {{value, status}}: {value}")
     elif value["status"] not in STATUS:
         errors.append(f"{where}: unknown status {value['status']}")
-    elif (value["value"] is None) != (value["status"] in ("unavailable", "first")):
+    elif value["status"] == "error" and value["value"] == 0:
+        errors.append(f"{where}: an error is not a 0: {value}")
+    elif value["status"] != "error" and (
+            (value["value"] is None) != (value["status"] in ("unavailable", "first"))):
         errors.append(f"{where}: value and status do not fit: {value}")
 
 
@@ -116,8 +119,12 @@ def unique(pairs):
 
 def main():
     name, path = sys.argv[1:]
-    with open(path, "rb") as file:
-        answer = json.loads(file.read().decode("utf-8"), object_pairs_hook=unique)
+    try:
+        with open(path, "rb") as file:
+            answer = json.loads(file.read().decode("utf-8"), object_pairs_hook=unique)
+    except ValueError as error:
+        print(f"this is not JSON: {error}")
+        return
     check(answer, SCHEMAS[name], name)
     if answer.get("schema") != 1:
         errors.append("schema is not 1")
