@@ -68,13 +68,14 @@ ECHOES = frozenset((MSR, MWSWITCH, ALLOC, FREE, REXEC, EXISTING, CPU_STATE))
 
 
 class Thread:
-    __slots__ = ("pid", "process", "exited", "done", "member")
+    __slots__ = ("pid", "process", "exited", "done", "member", "undead")
 
     def __init__(self, pid, process):
         self.pid = pid
         self.process = process
         self.exited = False
         self.done = False
+        self.undead = False
         self.member = True	# until an exec by another thread ends it
 
 
@@ -505,6 +506,7 @@ class Model:
     def on_undead(self, cpu, thread, event):
         """Was switched out dead, or its pid is back before our log says so."""
         thread.done = False
+        thread.undead = True
         thread.process.undone += 1
         thread.process.really_gone = False
         self.stats["dead threads that ran again"] += 1
@@ -569,11 +571,16 @@ class Model:
         if process is None:
             process = self.thread_of(pid).process
         if old_pid != pid and thread is not None and thread.process is process:
-            # The thread has taken the leader's place and number.
+            # The thread has taken the leader's place and number. The others have
+            # exited, but some may still be on their way off a CPU.
             self.stats["execs by another thread"] += 1
             del self.threads[old_pid]
-            for other in process.threads.values():
-                other.member = other is thread
+            others = [other for other in process.threads.values() if other is not thread]
+            for other in others:
+                # It was not the dead leader that ran, but its successor.
+                other.done |= other.undead
+                other.undead = False
+                other.member = not other.done
             process.threads = {pid: thread}
             thread.pid = pid
             self.threads[pid] = thread
@@ -583,10 +590,12 @@ class Model:
             if self.leaders.get(pid) is not process or thread.exited:
                 self.violation("R9", event, f"{process!r} executes but is not alive")
         else:
-            process.threads = {pid: self.threads.get(pid) or self.thread_of(pid)}
+            thread = self.threads.get(pid) or self.thread_of(pid)
+            others = [other for other in process.threads.values() if other is not thread]
+            process.threads = {pid: thread}
             process.nonleader = None
         process.alive = 1
-        process.undone = 1
+        process.undone = 1 + sum(not other.done for other in others)
         process.really_gone = False
         self.stats["execs"] += 1
         process.comm_pending = None
