@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# A few seconds of an ordinary machine, in the folder of "data" and "words": programs that stream through memory,
-# compress, sort, grow, sleep, fork and exit. All of them are the real ones.
+# A few seconds of an ordinary machine: programs that stream through memory,
+# compress, sort, grow, sleep, fork and exit. All of them are the real ones;
+# they work on the files "data" and "words" of this folder.
+
 sleep 4 &
 
 # Streams: reads more than any cache holds, over and over.
