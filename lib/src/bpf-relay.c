@@ -143,7 +143,8 @@ static int fail_load(struct memwatch_ctx *ctx, int err)
 {
 	struct rlimit limit = { 0, 0 };
 
-	if (err == -EPERM && locked_down(ctx))
+	/* As a rule the verifier then says that it knows no such function. */
+	if ((err == -EPERM || err == -EINVAL) && locked_down(ctx))
 		return mw_fail(ctx, err,
 			       "cannot load the relay: the kernel is locked down "
 			       "(confidentiality), which forbids BPF to read kernel memory");
@@ -162,6 +163,10 @@ static int fail_load(struct memwatch_ctx *ctx, int err)
 			       "(CONFIG_BPF_SYSCALL, CONFIG_BPF_EVENTS)");
 	if (err == -ENOMEM)
 		return mw_fail(ctx, err, "cannot load the relay: out of memory");
+	if (err == -EMFILE || err == -ENFILE)
+		return mw_fail(ctx, err,
+			       "cannot load the relay: too many open files; raise the limit "
+			       "(ulimit -n)");
 	return mw_fail(ctx, err == -EINVAL || err == -E2BIG ? -EOPNOTSUPP : err,
 		       "cannot load the relay: the kernel refuses it: %s", strerror(-err));
 }

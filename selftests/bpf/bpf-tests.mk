@@ -38,6 +38,10 @@ $(BUILD)/selftests/bpf/test_live: selftests/bpf/test_live.c \
 		$(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf
 	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd
 
+.PHONY: bpf-tests
+bpf-tests: $(addprefix $(BUILD)/selftests/bpf/,test_relay_math test_relay_native \
+	test_relay_rings test_relay_module test_live)
+
 # Needs nothing.
 check-bpf-math: $(BUILD)/selftests/bpf/test_relay_math
 	$<
