@@ -34,6 +34,16 @@ ends() { # STATUS PATTERN COMMAND...
 # The status of the module says that nothing is left behind.
 is_idle() { grep -q '^sessions_started: 0$' /proc/memwatch/status && grep -q '^rmids_used: 0$' /proc/memwatch/status; }
 
+# The kernel closes the session of a process that was killed; give it time.
+becomes_idle() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		is_idle && return
+		sleep 0.5
+	done
+	cat /proc/memwatch/status
+	return 1
+}
+
 # grep in one file, in a new shell.
 has() { grep -qE -- "$1" "$2"; }
 
@@ -54,8 +64,7 @@ killed() { # what was written can be read, and the module is idle again
 	sleep 3
 	kill -9 $pid
 	wait $pid
-	sleep 1
-	is_idle || { cat /proc/memwatch/status; return 1; }
+	becomes_idle || return 1
 	memwatchctl report kill.mwr >kill.txt 2>kill.err
 	rc=$?
 	cat kill.txt kill.err
