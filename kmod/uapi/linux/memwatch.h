@@ -609,9 +609,13 @@ struct memwatch_dump {
  *	untracked:          threads missed because no memory was at hand; a scan
  *			    that follows at once finds those that still live
  *	foreign_writes:     times somebody else had written PQR_ASSOC
- *	waiting: TGID COMM  one line for each process that waits, in the order in
- *			    which they will be served, at most 64 of them; COMM
- *			    is escaped as in rmids
+ *	session: TGID STATE COMM
+ *			    one line for each open session, at most 64: who
+ *			    opened it, "started" or "open"; COMM is escaped as
+ *			    in rmids
+ *	waiting: TGID COMM  one line for each process that waits, the one that
+ *			    waits longest first, at most 64 of them; COMM is
+ *			    escaped as in rmids
  *
  * /proc/memwatch/rmids
  *	First line "# " and the names of the columns; then one line for each
