@@ -34,7 +34,7 @@ struct memwatch_slots;
 #define MEMWATCH_SLOTS_PER_CPU (1U << 0) /* one entry for each CPU, not for all together */
 
 #define MEMWATCH_SLOT_DEFAULT_NS     1000000ULL
-#define MEMWATCH_SLOT_WINDOW_DEFAULT 8
+#define MEMWATCH_SLOT_WINDOW_DEFAULT 32
 
 /* memwatch_slot_entry.cpu if it is not for one CPU */
 #define MEMWATCH_CPU_ANY 0xffffffffU
@@ -43,7 +43,8 @@ struct memwatch_slots;
  * struct memwatch_slots_opts - options of memwatch_slots_new()
  * @sz: sizeof(struct memwatch_slots_opts)
  * @flags: MEMWATCH_SLOTS_*
- * @window: slots that stay open behind the newest; default 8, at most 4096
+ * @window: slots that stay open behind the newest; default 32, so that readings
+ *	ten ticks apart are split among open slots; at most 4096
  * @slot_ns: length of a slot, default 1 ms, at least 1 us. Slots start at
  *	multiples of it.
  */
