@@ -29,12 +29,20 @@ struct memwatch_proc_waiting {
 	char comm[MEMWATCH_COMM_LEN];
 };
 
+/* Who has /dev/memwatch open: what rmmod calls "in use". */
+struct memwatch_proc_session {
+	__u32 tgid;
+	__u32 started;
+	char comm[MEMWATCH_COMM_LEN];
+};
+
 /**
  * struct memwatch_proc_status - /proc/memwatch/status
  *
  * Members are named after the keys. Strings are "" and numbers 0 if the module
  * did not send the key; @keys tells how many it sent that are known here.
  * @waiting: at most 64 processes without an RMID, oldest first
+ * @session: at most 64 of the open sessions
  */
 struct memwatch_proc_status {
 	char version[32];
@@ -66,7 +74,10 @@ struct memwatch_proc_status {
 	__u64 untracked;
 	__u32 keys;
 	__u32 nr_waiting;
+	__u32 nr_session;
+	__u32 reserved;
 	struct memwatch_proc_waiting waiting[64];
+	struct memwatch_proc_session session[64];
 };
 
 /**
@@ -173,12 +184,14 @@ struct memwatch_proc_jitter {
 
 /**
  * struct memwatch_proc_overhead - /proc/memwatch/overhead
+ * @memory_bytes: held by the module
  * @nr_cpus: entries of @cpus
  * @nr_jitter: entries of @jitter
  * @cpus: one for each CPU
  * @jitter: histogram of tick delay, all CPUs together
  */
 struct memwatch_proc_overhead {
+	__u64 memory_bytes;
 	size_t nr_cpus;
 	size_t nr_jitter;
 	struct memwatch_proc_overhead_cpu *cpus;

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The one clock of everything that is ordered. It is what bpf_ktime_get_ns()
+ * reads, and it can be read from any context.
+ */
+#ifndef _MW_CLOCK_H
+#define _MW_CLOCK_H
+
+#include <linux/ktime.h>
+
+static __always_inline u64 mw_now(void)
+{
+	return ktime_get_mono_fast_ns();
+}
+
+#endif /* _MW_CLOCK_H */

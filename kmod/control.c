@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The first session that starts arms the module, the last one that stops
+ * disarms it. In between nothing is left registered: no probe, no timer.
+ */
+#include <linux/errno.h>
+
+#include "control.h"
+#include "fail.h"
+#include "hooks.h"
+#include "owner.h"
+#include "policy.h"
+#include "process.h"
+#include "rdt.h"
+
+DEFINE_MUTEX(mw_control_lock);
+struct mw_config mw_config;
+unsigned int mw_sessions;
+unsigned int mw_sessions_started;
+
+/*
+ * Undo as much as arm() has done after mw_process_track(). Tracking stops
+ * first, so that nobody is given an RMID any more; then the CPUs stop, so that
+ * nobody runs with one; then all are taken back. The probes go last: until then
+ * they keep the books.
+ */
+static void disarm(void)
+{
+	mw_process_track(false);
+	mw_policy_disarm();
+	mw_tick_disarm();
+	mw_owner_stop();
+	mw_hooks_unregister();
+	mw_process_disarm();
+	mw_rdt_disarm();
+}
+
+static int arm(void)
+{
+	int err;
+
+	err = mw_rdt_arm();
+	if (err)
+		return err;
+	err = mw_process_arm();
+	if (err)
+		goto err_rdt;
+	err = mw_policy_arm();
+	if (err)
+		goto err_process;
+
+	mw_process_track(true);
+	err = mw_hooks_register();
+	if (!err)
+		err = mw_fail(MW_FAIL_SCAN) ? -ENOMEM : mw_process_scan();
+	/* Each CPU, when it starts, is charged to what the scan has found. */
+	if (!err)
+		err = mw_tick_arm();
+	if (!err && mw_fail(MW_FAIL_STARTED))
+		err = -ENOMEM;
+	if (err)
+		disarm();
+	return err;
+
+err_process:
+	mw_process_disarm();
+err_rdt:
+	mw_rdt_disarm();
+	return err;
+}
+
+/* ------------------------------------------------------------- sessions */
+
+int mw_control_start(struct mw_session *session)
+{
+	int err;
+
+	lockdep_assert_held(&mw_control_lock);
+	if (session->started)
+		return -EALREADY;
+	err = mw_sessions_started ? 0 : arm();
+	if (err)
+		return err;
+	session->started = true;
+	mw_sessions_started++;
+	return 0;
+}
+
+int mw_control_stop(struct mw_session *session)
+{
+	lockdep_assert_held(&mw_control_lock);
+	if (!session->started)
+		return -EALREADY;
+	session->started = false;
+	if (!--mw_sessions_started)
+		disarm();
+	return 0;
+}
+
+/* mw_config was changed: put it into force. */
+void mw_control_apply(void)
+{
+	lockdep_assert_held(&mw_control_lock);
+	mw_tick_configure(&mw_config.tick);
+	mw_policy_set(mw_config.policy, mw_config.limbo_ns);
+}

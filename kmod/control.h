@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Starting, stopping and configuring the module as a whole.
+ */
+#ifndef _MW_CONTROL_H
+#define _MW_CONTROL_H
+
+#include <linux/mutex.h>
+
+#include "tick.h"
+
+/**
+ * struct mw_config - the configuration but for filters
+ * @tick: period, idle stop and cpumask
+ * @limbo_ns: how long a freed RMID rests
+ * @policy: &enum memwatch_policy
+ */
+struct mw_config {
+	struct mw_tick_config tick;
+	u64 limbo_ns;
+	u32 policy;
+};
+
+/**
+ * struct mw_session - an open file
+ * @started: it is one of those that keep the module armed
+ */
+struct mw_session {
+	bool started;
+};
+
+/* Guards sessions, the configuration, and what is armed. May be held long. */
+extern struct mutex mw_control_lock;
+
+/* Under mw_control_lock. */
+extern struct mw_config mw_config;
+extern unsigned int mw_sessions;
+extern unsigned int mw_sessions_started;
+
+int mw_control_start(struct mw_session *session);
+int mw_control_stop(struct mw_session *session);
+void mw_control_apply(void);
+
+#endif /* _MW_CONTROL_H */

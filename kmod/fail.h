@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Fault injection: each step of loading and of starting can be made to fail, so
+ * that a test can prove that the steps before it are undone.
+ */
+#ifndef _MW_FAIL_H
+#define _MW_FAIL_H
+
+#include <linux/types.h>
+
+enum mw_fail_step {
+	/* insmod */
+	MW_FAIL_POOL = 1,
+	MW_FAIL_POLICY_INIT,
+	MW_FAIL_PROC,
+	MW_FAIL_DEV,
+	/* the first MEMWATCH_IOC_START */
+	MW_FAIL_RDT,
+	MW_FAIL_TABLES,
+	MW_FAIL_STASH_PROCESS,
+	MW_FAIL_STASH_THREAD,
+	MW_FAIL_UPKEEP,
+	MW_FAIL_HOOK_FIND,
+	MW_FAIL_HOOK_SWITCH,
+	MW_FAIL_HOOK_FORK,
+	MW_FAIL_HOOK_EXEC,
+	MW_FAIL_HOOK_RENAME,
+	MW_FAIL_SCAN,
+	MW_FAIL_CPU_FIRST,
+	MW_FAIL_CPU_LAST,
+	MW_FAIL_STARTED,
+	MW_FAIL_STEPS = MW_FAIL_STARTED,
+};
+
+bool mw_fail(enum mw_fail_step step);
+
+#endif /* _MW_FAIL_H */

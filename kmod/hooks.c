@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Attaching to the kernel's tracepoints. They are not exported by name, so they
+ * are looked up; the types of the probes are checked against the headers here.
+ */
+#include <linux/binfmts.h>
+#include <linux/tracepoint.h>
+#include <trace/events/sched.h>
+#include <trace/events/task.h>
+
+#include "compat/sched.h"
+#include "fail.h"
+#include "hooks.h"
+#include "process.h"
+#include "switch.h"
+
+static void on_fork(void *data, struct task_struct *parent, struct task_struct *child)
+{
+	mw_process_fork(child);
+}
+
+static void on_exec(void *data, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+{
+	mw_process_exec(task);
+}
+
+static void on_rename(void *data, struct task_struct *task, const char *comm)
+{
+	mw_process_rename(task, comm);
+}
+
+/**
+ * struct hook - a probe on a tracepoint
+ * @name: of the tracepoint
+ * @probe: ours
+ * @step: to make registration fail in a test
+ * @tracepoint: NULL until found
+ * @registered: whether it must be unregistered; doing so twice is a warning
+ */
+struct hook {
+	const char *name;
+	void *probe;
+	enum mw_fail_step step;
+	struct tracepoint *tracepoint;
+	bool registered;
+};
+
+/* The switch hook first: a birth must not be seen without its death. */
+static struct hook hooks[] = {
+	{ "sched_switch", mw_switch_hook, MW_FAIL_HOOK_SWITCH },
+	{ "sched_process_fork", on_fork, MW_FAIL_HOOK_FORK },
+	{ "sched_process_exec", on_exec, MW_FAIL_HOOK_EXEC },
+	{ "task_rename", on_rename, MW_FAIL_HOOK_RENAME },
+};
+
+/* Fails to compile if a probe does not fit its tracepoint. */
+static void __maybe_unused check_types(void)
+{
+	check_trace_callback_type_sched_switch(mw_switch_hook);
+	check_trace_callback_type_sched_process_fork(on_fork);
+	check_trace_callback_type_sched_process_exec(on_exec);
+	check_trace_callback_type_task_rename(on_rename);
+}
+
+static void match(struct tracepoint *tracepoint, void *unused)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(hooks); i++)
+		if (!strcmp(tracepoint->name, hooks[i].name))
+			hooks[i].tracepoint = tracepoint;
+}
+
+static int find(void)
+{
+	unsigned int i;
+
+	for_each_kernel_tracepoint(match, NULL);
+	if (mw_fail(MW_FAIL_HOOK_FIND))
+		return -ENODEV;
+	for (i = 0; i < ARRAY_SIZE(hooks); i++)
+		if (!hooks[i].tracepoint) {
+			pr_err("this kernel has no tracepoint %s\n", hooks[i].name);
+			return -ENODEV;
+		}
+	return 0;
+}
+
+int mw_hooks_register(void)
+{
+	unsigned int i;
+	int err;
+
+	err = find();
+	for (i = 0; i < ARRAY_SIZE(hooks) && !err; i++) {
+		err = mw_fail(hooks[i].step) ? -ENOMEM :
+		      tracepoint_probe_register(hooks[i].tracepoint, hooks[i].probe, NULL);
+		hooks[i].registered = !err;
+	}
+	if (err)
+		mw_hooks_unregister();
+	return err;
+}
+
+/* Afterwards no probe runs. */
+void mw_hooks_unregister(void)
+{
+	unsigned int i;
+
+	for (i = ARRAY_SIZE(hooks); i-- > 0;) {
+		if (hooks[i].registered)
+			tracepoint_probe_unregister(hooks[i].tracepoint, hooks[i].probe, NULL);
+		hooks[i].registered = false;
+	}
+	tracepoint_synchronize_unregister();
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Loading and unloading: the order, the parameters, the metadata; nothing else.
+ */
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/memwatch.h>
+
+#include "control.h"
+#include "dev.h"
+#include "owner.h"
+#include "policy.h"
+#include "proc.h"
+#include "rdt.h"
+
+static ulong period_ns = MEMWATCH_PERIOD_DEFAULT_NS;
+module_param(period_ns, ulong, 0400);
+MODULE_PARM_DESC(period_ns, "tick period at first, 100000 to 1000000000");
+
+static ulong limbo_ns = MEMWATCH_LIMBO_DEFAULT_NS;
+module_param(limbo_ns, ulong, 0400);
+MODULE_PARM_DESC(limbo_ns, "how long a freed RMID rests at first, up to 1000000000");
+
+static char *policy = "fifo";
+module_param(policy, charp, 0400);
+MODULE_PARM_DESC(policy, "who gets an RMID when there are not enough, at first: fifo or active");
+
+static bool idle_stop;
+module_param(idle_stop, bool, 0400);
+MODULE_PARM_DESC(idle_stop, "idle CPUs stop their tick, at first");
+
+static uint rmids;
+module_param(rmids, uint, 0400);
+MODULE_PARM_DESC(rmids, "use no more RMIDs than that; without RDT: have so many (default 512)");
+
+static uint gid;
+module_param(gid, uint, 0400);
+MODULE_PARM_DESC(gid, "group that may read /proc/memwatch");
+
+/* Parameters are taken as they are or refused; nothing is put right in silence. */
+static int config_from_parameters(void)
+{
+	mw_config.tick.period_ns = period_ns;
+	mw_config.tick.idle_stop = idle_stop;
+	cpumask_copy(&mw_config.tick.cpus, cpu_possible_mask);
+	mw_config.limbo_ns = limbo_ns;
+	if (!strcmp(policy, "active"))
+		mw_config.policy = MEMWATCH_POLICY_ACTIVE;
+	else if (strcmp(policy, "fifo"))
+		return -EINVAL;
+	if (period_ns < MEMWATCH_PERIOD_MIN_NS || period_ns > MEMWATCH_PERIOD_MAX_NS ||
+	    limbo_ns > MEMWATCH_LIMBO_MAX_NS)
+		return -EINVAL;
+	return 0;
+}
+
+/* A module with one of these taints gets no tracepoints, and nobody says so. */
+static void check_taints(void)
+{
+#ifdef CONFIG_MODULES
+	if (THIS_MODULE->taints & (BIT(TAINT_PROPRIETARY_MODULE) | BIT(TAINT_FORCED_MODULE)))
+		pr_err("loaded by force or marked proprietary: the kernel hides its tracepoints\n");
+#endif
+}
+
+static int __init memwatch_init(void)
+{
+	int err;
+
+	err = config_from_parameters();
+	if (err) {
+		pr_err("a parameter is out of range, see modinfo\n");
+		return err;
+	}
+	check_taints();
+	mw_rdt_probe(rmids);
+	err = mw_owner_init(mw_rdt.nr_rmids, mw_config.limbo_ns);
+	if (err)
+		return err;
+	err = mw_policy_init();
+	if (err)
+		goto err_owner;
+	mutex_lock(&mw_control_lock);
+	mw_control_apply();
+	mutex_unlock(&mw_control_lock);
+	err = mw_proc_init(gid);
+	if (err)
+		goto err_policy;
+	err = mw_dev_init();
+	if (err)
+		goto err_proc;
+	pr_info("%u RMIDs, %s: %s\n", mw_rdt.nr_rmids, mw_rdt_backend_name(mw_rdt.backend),
+		mw_rdt.reason);
+	return 0;
+
+err_proc:
+	mw_proc_uninit();
+err_policy:
+	mw_policy_uninit();
+err_owner:
+	mw_owner_uninit();
+	return err;
+}
+
+/* Nothing is armed: an open session would pin the module. */
+static void __exit memwatch_exit(void)
+{
+	mw_dev_uninit();
+	mw_proc_uninit();
+	mw_policy_uninit();
+	mw_owner_uninit();
+}
+
+module_init(memwatch_init);
+module_exit(memwatch_exit);
+
+MODULE_DESCRIPTION("Which process moves memory: RMIDs per process, ticks per CPU");
+MODULE_AUTHOR("The memwatch authors");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(MW_VERSION);

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * /proc/memwatch. What is shown is copied under mw_lock, in pieces where it may
+ * be long, and formatted afterwards: reading must never hold up a switch.
+ */
+#include <linux/cpumask.h>
+#include <linux/mm.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uidgid.h>
+
+#include "clock.h"
+#include "control.h"
+#include "fail.h"
+#include "filter.h"
+#include "owner.h"
+#include "policy.h"
+#include "proc.h"
+#include "process.h"
+#include "rdt.h"
+
+#define SHOW_WAITING 64
+#define COPY_AT_ONCE 64
+
+/* \ as well, or the escapes would be ambiguous. */
+static void show_comm(struct seq_file *m, const char *comm)
+{
+	for (; *comm; comm++)
+		if (*comm == '\\' || (u8)*comm < ' ' || *comm == 0x7f)
+			seq_printf(m, "\\%03o", (u8)*comm);
+		else
+			seq_putc(m, *comm);
+	seq_putc(m, '\n');
+}
+
+/* --------------------------------------------------------------- status */
+
+/**
+ * struct status - what status shows of the things under mw_lock
+ * @stats: counters
+ * @used: RMIDs owned
+ * @resting: in limbo
+ * @allocs: handed out so far
+ * @frees: taken back so far
+ * @nr_waiting: members of @waiting
+ * @waiting: those that wait, in the order they will be served
+ */
+struct status {
+	struct mw_owner_stats stats;
+	u32 used;
+	u32 resting;
+	u64 allocs;
+	u64 frees;
+	u32 nr_waiting;
+	struct {
+		u32 tgid;
+		char comm[MEMWATCH_COMM_LEN];
+	} waiting[SHOW_WAITING];
+};
+
+static void copy_waiting(struct status *s)
+{
+	struct task_struct *leader;
+	struct mw_process *p;
+
+	list_for_each_entry(p, &mw_waiters, waiters) {
+		if (s->nr_waiting == SHOW_WAITING)
+			break;
+		leader = mw_process_leader(p);
+		s->waiting[s->nr_waiting].tgid = p->tgid;
+		strscpy(s->waiting[s->nr_waiting].comm, leader ? leader->comm : "",
+			MEMWATCH_COMM_LEN);
+		s->nr_waiting++;
+	}
+}
+
+static void copy_status(struct status *s)
+{
+	unsigned long flags;
+
+	rcu_read_lock();
+	raw_spin_lock_irqsave(&mw_lock, flags);
+	s->stats = mw_owner_stats;
+	s->used = mw_pool.used;
+	s->resting = mw_rmid_resting(&mw_pool, mw_now());
+	s->allocs = mw_pool.allocs;
+	s->frees = mw_pool.frees;
+	copy_waiting(s);
+	raw_spin_unlock_irqrestore(&mw_lock, flags);
+	rcu_read_unlock();
+}
+
+static u64 foreign_writes(void)
+{
+	unsigned int id;
+	u64 sum = 0;
+
+	for_each_possible_cpu(id)
+		sum += READ_ONCE(per_cpu(mw_cpu, id).foreign_writes);
+	return sum;
+}
+
+static void show_config(struct seq_file *m)
+{
+	mutex_lock(&mw_control_lock);
+	seq_printf(m, "backend: %s\nbackend_reason: %s\n", mw_rdt_backend_name(mw_rdt.backend),
+		   mw_rdt.reason);
+	seq_printf(m, "sessions: %u\nsessions_started: %u\n", mw_sessions, mw_sessions_started);
+	seq_printf(m, "period_ns: %llu\nlimbo_ns: %llu\n", mw_config.tick.period_ns,
+		   mw_config.limbo_ns);
+	seq_printf(m, "policy: %s\nidle_stop: %d\n",
+		   mw_config.policy == MEMWATCH_POLICY_ACTIVE ? "active" : "fifo",
+		   mw_config.tick.idle_stop);
+	seq_printf(m, "cpumask: %*pbl\n", cpumask_pr_args(&mw_config.tick.cpus));
+	mutex_unlock(&mw_control_lock);
+	seq_printf(m, "filters: %u\n", mw_filter_count());
+}
+
+static void show_counts(struct seq_file *m, const struct status *s)
+{
+	const u32 *state = s->stats.state;
+
+	seq_printf(m, "rmids_total: %u\nrmids_used: %u\nrmids_limbo: %u\nrmids_free: %u\n",
+		   mw_pool.nr, s->used, s->resting, mw_pool.nr - s->used - s->resting);
+	seq_printf(m, "processes: %u\nprocesses_measured: %u\n",
+		   state[MW_PROCESS_MEASURED] + state[MW_PROCESS_WAITING] +
+			   state[MW_PROCESS_FILTERED] + state[MW_PROCESS_RETIRING],
+		   state[MW_PROCESS_MEASURED]);
+	/* One that is just losing its RMID waits already, as far as anybody cares. */
+	seq_printf(m, "processes_waiting: %u\nprocesses_filtered: %u\n",
+		   state[MW_PROCESS_WAITING] + state[MW_PROCESS_RETIRING],
+		   state[MW_PROCESS_FILTERED]);
+	seq_printf(m, "allocs: %llu\nfrees: %llu\npromotions: %llu\nrevocations: %llu\n",
+		   s->allocs, s->frees, s->stats.promotions, s->stats.revocations);
+	seq_printf(m, "exhausted: %llu\nuntracked: %llu\nforeign_writes: %llu\n",
+		   s->stats.exhausted, mw_process_untracked(), foreign_writes());
+}
+
+static int status_show(struct seq_file *m, void *v)
+{
+	struct status *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	u32 i;
+
+	if (!s)
+		return -ENOMEM;
+	copy_status(s);
+	seq_printf(m, "version: %s\nabi: %u\nschema: %u\n", MW_VERSION, MEMWATCH_ABI,
+		   MEMWATCH_SCHEMA);
+	show_config(m);
+	show_counts(m, s);
+	for (i = 0; i < s->nr_waiting; i++) {
+		seq_printf(m, "waiting: %u ", s->waiting[i].tgid);
+		show_comm(m, s->waiting[i].comm);
+	}
+	kfree(s);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- rmids */
+
+/* Those in use from *@rmid on: copied into @to, at most COPY_AT_ONCE slots seen. */
+static u32 copy_owners(struct mw_owner *to, u32 *ids, u32 *rmid)
+{
+	u32 end = min(mw_pool.nr, *rmid + COPY_AT_ONCE - 1), nr = 0;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&mw_lock, flags);
+	for (; *rmid <= end; ++*rmid)
+		if (mw_rmid_in_use(&mw_pool, *rmid)) {
+			ids[nr] = *rmid;
+			to[nr++] = mw_owners[*rmid];
+		}
+	raw_spin_unlock_irqrestore(&mw_lock, flags);
+	return nr;
+}
+
+static int rmids_show(struct seq_file *m, void *v)
+{
+	struct mw_owner *owners = kvmalloc_array(mw_pool.nr, sizeof(*owners), GFP_KERNEL);
+	u32 *ids = kvmalloc_array(mw_pool.nr, sizeof(*ids), GFP_KERNEL);
+	u32 rmid = 1, nr = 0, i;
+
+	if (!owners || !ids) {
+		kvfree(owners);
+		kvfree(ids);
+		return -ENOMEM;
+	}
+	while (rmid <= mw_pool.nr)
+		nr += copy_owners(owners + nr, ids + nr, &rmid);
+
+	seq_puts(m, "# rmid\tgeneration\ttgid\tparent_tgid\tstart_time_ns\talloc_time_ns\t"
+		    "cgroup_id\tuid\tcomm\n");
+	for (i = 0; i < nr; i++) {
+		const struct mw_owner *o = &owners[i];
+
+		seq_printf(m, "%u\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t", ids[i], o->generation,
+			   o->tgid, o->parent_tgid, o->start_time_ns, o->alloc_time_ns,
+			   o->cgroup_id, o->uid);
+		show_comm(m, o->comm);
+	}
+	seq_printf(m, "# end %u\n", nr);
+	kvfree(owners);
+	kvfree(ids);
+	return 0;
+}
+
+/* ------------------------------------------------------------- overhead */
+
+static void show_cpu(struct seq_file *m, unsigned int id)
+{
+	const struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
+
+	seq_printf(m, "cpu %u: ticks=%llu missed=%llu jitter_max_ns=%llu switches=%llu pqr_writes=%llu",
+		   id, READ_ONCE(cpu->ticks), READ_ONCE(cpu->missed), READ_ONCE(cpu->jitter_max),
+		   READ_ONCE(cpu->switches), READ_ONCE(cpu->pqr_writes));
+	seq_printf(m, " switch_cycles=%llu switch_sampled=%llu tick_cycles=%llu\n",
+		   READ_ONCE(cpu->switch_cycles), READ_ONCE(cpu->switch_sampled),
+		   READ_ONCE(cpu->tick_cycles));
+}
+
+static u64 jitter(unsigned int class)
+{
+	unsigned int id;
+	u64 sum = 0;
+
+	for_each_possible_cpu(id)
+		sum += READ_ONCE(per_cpu(mw_cpu, id).jitter[class]);
+	return sum;
+}
+
+static int overhead_show(struct seq_file *m, void *v)
+{
+	unsigned int id, class;
+
+	for_each_possible_cpu(id)
+		if (cpu_online(id) || READ_ONCE(per_cpu(mw_cpu, id).switches))
+			show_cpu(m, id);
+	for (class = 0; class < MW_JITTER_CLASSES; class++)
+		seq_printf(m, "jitter_ns %llu-%llu: %llu\n", class ? 1ULL << class : 0,
+			   (2ULL << class) - 1, jitter(class));
+	mutex_lock(&mw_control_lock);
+	seq_printf(m, "memory_bytes: %zu\n",
+		   mw_owner_memory() + mw_process_memory() + mw_policy_memory() +
+			   num_possible_cpus() * sizeof(struct mw_cpu));
+	mutex_unlock(&mw_control_lock);
+	return 0;
+}
+
+/* ----------------------------------------------------------------- files */
+
+static struct proc_dir_entry *make(struct proc_dir_entry *dir, const char *name,
+				   int (*show)(struct seq_file *, void *), u32 gid)
+{
+	struct proc_dir_entry *entry = proc_create_single(name, 0440, dir, show);
+
+	if (entry)
+		proc_set_user(entry, GLOBAL_ROOT_UID, KGIDT_INIT(gid));
+	return entry;
+}
+
+int mw_proc_init(u32 gid)
+{
+	struct proc_dir_entry *dir = mw_fail(MW_FAIL_PROC) ? NULL : proc_mkdir("memwatch", NULL);
+
+	if (dir && make(dir, "status", status_show, gid) && make(dir, "rmids", rmids_show, gid) &&
+	    make(dir, "overhead", overhead_show, gid))
+		return 0;
+	mw_proc_uninit();
+	return -ENOMEM;
+}
+
+void mw_proc_uninit(void)
+{
+	remove_proc_subtree("memwatch", NULL);
+}

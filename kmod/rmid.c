@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The pool of RMIDs, see rmid.h.
+ */
+#ifdef __KERNEL__
+#include <linux/errno.h>
+#else
+#include <errno.h>
+#endif
+
+#include "rmid.h"
+
+/* True although the clock may wrap: only the distance of the two counts. */
+static bool rested(const struct mw_rmid_pool *pool, const struct mw_rmid *r, u64 now)
+{
+	return !r->generation || (s64)(now - r->free_ns - pool->limbo_ns) >= 0;
+}
+
+static void append(struct mw_rmid_pool *pool, u32 rmid)
+{
+	pool->entry[rmid].next = 0;
+	if (pool->head)
+		pool->entry[pool->tail].next = rmid;
+	else
+		pool->head = rmid;
+	pool->tail = rmid;
+}
+
+/**
+ * mw_rmid_pool_init - make a pool of ids that were never used
+ * @pool: to fill in
+ * @entry: room for @nr + 1, owned by the caller and needed as long as @pool
+ * @nr: how many ids, at most MW_RMID_MAX
+ * @limbo_ns: how long a freed one rests
+ */
+void mw_rmid_pool_init(struct mw_rmid_pool *pool, struct mw_rmid *entry, u32 nr, u64 limbo_ns)
+{
+	u32 rmid;
+
+	*pool = (struct mw_rmid_pool){ .entry = entry, .nr = nr, .limbo_ns = limbo_ns };
+	for (rmid = 0; rmid <= nr; rmid++)
+		entry[rmid] = (struct mw_rmid){ .next = MW_RMID_IN_USE };
+	for (rmid = 1; rmid <= nr; rmid++)
+		append(pool, rmid);
+}
+
+/**
+ * mw_rmid_alloc - hand out the RMID that has been free for longest
+ * @pool: the pool
+ * @now: the time
+ * @rmid: where to put the id
+ * @generation: where to put its generation, never 0
+ *
+ * Return: 0; -EAGAIN if all that are free still rest; -ENOSPC if none is free.
+ */
+int mw_rmid_alloc(struct mw_rmid_pool *pool, u64 now, u32 *rmid, u32 *generation)
+{
+	u32 head = pool->head;
+	struct mw_rmid *r;
+
+	if (!head)
+		return -ENOSPC;
+	r = &pool->entry[head];
+	if (!rested(pool, r, now))
+		return -EAGAIN;
+
+	pool->head = r->next;
+	r->next = MW_RMID_IN_USE;
+	if (!++r->generation)
+		r->generation = 1;
+	pool->used++;
+	pool->allocs++;
+	*rmid = head;
+	*generation = r->generation;
+	return 0;
+}
+
+/**
+ * mw_rmid_free - take an RMID back
+ * @pool: the pool
+ * @rmid: the id
+ * @generation: the generation it was handed out with
+ * @now: the time, the start of its limbo
+ *
+ * Return: 0; -EINVAL if there is no such id; -ESTALE, and nothing happens, if
+ * that generation does not own it (any more).
+ */
+int mw_rmid_free(struct mw_rmid_pool *pool, u32 rmid, u32 generation, u64 now)
+{
+	struct mw_rmid *r;
+
+	if (!rmid || rmid > pool->nr)
+		return -EINVAL;
+	r = &pool->entry[rmid];
+	if (r->next != MW_RMID_IN_USE || r->generation != generation)
+		return -ESTALE;
+
+	r->free_ns = now;
+	append(pool, rmid);
+	pool->used--;
+	pool->frees++;
+	return 0;
+}
+
+/**
+ * mw_rmid_ripe_ns - when will mw_rmid_alloc() succeed?
+ * @pool: the pool
+ * @ripe_ns: where to put the time; 0 if it would at once
+ *
+ * Return: false if none is free, so nobody knows.
+ */
+bool mw_rmid_ripe_ns(const struct mw_rmid_pool *pool, u64 *ripe_ns)
+{
+	const struct mw_rmid *r = &pool->entry[pool->head];
+
+	if (!pool->head)
+		return false;
+	*ripe_ns = r->generation ? r->free_ns + pool->limbo_ns : 0;
+	return true;
+}
+
+/**
+ * mw_rmid_resting - how many free RMIDs are in limbo
+ * @pool: the pool
+ * @now: the time
+ *
+ * Walks the FIFO: for reports, not for hooks.
+ */
+u32 mw_rmid_resting(const struct mw_rmid_pool *pool, u64 now)
+{
+	u32 rmid, count = 0;
+
+	for (rmid = pool->head; rmid; rmid = pool->entry[rmid].next)
+		count += !rested(pool, &pool->entry[rmid], now);
+	return count;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Who runs on this CPU now.
+ */
+#ifndef _MW_SWITCH_H
+#define _MW_SWITCH_H
+
+#include "compat/sched.h"
+#include "cpu.h"
+
+/* On while idle CPUs stop their tick. */
+DECLARE_STATIC_KEY_FALSE(mw_idle_stop_key);
+
+void mw_switch_hook(MW_SCHED_SWITCH_PARAMETERS(prev, next));
+
+/* On the CPU in question, interrupts off. */
+void mw_switch_begin(struct mw_cpu *cpu);
+void mw_switch_end(struct mw_cpu *cpu);
+void mw_switch_refresh(struct mw_cpu *cpu);
+
+void mw_switch_refresh_all(void);
+
+#endif /* _MW_SWITCH_H */

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * One timer per CPU, all due at the same multiples of the period. Hard timers:
+ * on PREEMPT_RT too they run in interrupt context, so a tick is not a matter of
+ * scheduling. A CPU's timer is started, stopped and handled on that CPU only,
+ * with interrupts off; therefore it needs no lock.
+ */
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/log2.h>
+#include <linux/memwatch.h>
+#include <linux/sched.h>
+
+#include "clock.h"
+#include "compat/hrtimer.h"
+#include "compat/irq_work.h"
+#include "fail.h"
+#include "rdt.h"
+#include "switch.h"
+#include "tick.h"
+#include "trace.h"
+
+/* A running process that gets an RMID is programmed at the tick. Rarer: by IPI. */
+#define RARE_NS 10000000ULL
+
+/* Written under the control mutex with CPU hotplug held off. */
+static struct mw_tick_config config;
+static bool armed;
+static bool ending;
+static enum cpuhp_state hotplug_state;
+
+static void report(u32 state, u64 since)
+{
+	struct memwatch_record_cpu rec = {
+		.h = { .time_ns = mw_now(), .type = MEMWATCH_RECORD_CPU_STATE,
+		       .size = sizeof(rec), .cpu = smp_processor_id() },
+		.state = state,
+		.since_ns = since,
+	};
+
+	trace_memwatch_cpu_state(&rec);
+}
+
+static void account(struct mw_cpu *cpu, u64 delay)
+{
+	cpu->ticks++;
+	cpu->missed += cpu->overruns;
+	cpu->jitter_max = max(cpu->jitter_max, delay);
+	cpu->jitter[min(ilog2(delay | 1), MW_JITTER_CLASSES - 1)]++;
+}
+
+static void start_timer(struct mw_cpu *cpu)
+{
+	u64 next = (div64_u64(mw_now(), config.period_ns) + 1) * config.period_ns;
+
+	cpu->overruns = 0;
+	hrtimer_start(&cpu->timer, ns_to_ktime(next), HRTIMER_MODE_ABS_PINNED_HARD);
+}
+
+static enum hrtimer_restart go_idle(struct mw_cpu *cpu)
+{
+	cpu->state = MW_TICK_IDLE;
+	report(MEMWATCH_CPU_IDLE, cpu->last_tick);
+	return HRTIMER_NORESTART;
+}
+
+/*
+ * The next tick is counted from when this one was due, not from when it ran. A
+ * tick that comes before its time (the two clocks agree only nearly) is on time.
+ */
+static enum hrtimer_restart on_tick(struct hrtimer *timer)
+{
+	struct mw_cpu *cpu = container_of(timer, struct mw_cpu, timer);
+	u64 expected = ktime_to_ns(hrtimer_get_expires(timer));
+	cycles_t begin = get_cycles();
+	u64 now;
+
+	mw_switch_refresh(cpu);
+	mw_rdt_verify(cpu);
+	now = max(mw_now(), expected);
+	account(cpu, now - expected);
+	trace_memwatch_tick(now, expected, config.period_ns, cpu->overruns, cpu->owner);
+	cpu->last_tick = now;
+	cpu->tick_cycles += get_cycles() - begin;
+
+	if (config.idle_stop && is_idle_task(current))
+		return go_idle(cpu);
+	cpu->overruns = hrtimer_forward(timer, ns_to_ktime(now), ns_to_ktime(config.period_ns)) - 1;
+	return HRTIMER_RESTART;
+}
+
+/*
+ * The switch hook found an idle CPU busy. The record goes out at once, before
+ * those of what runs now; the timer cannot be started under the run queue lock.
+ */
+void mw_tick_wake(struct mw_cpu *cpu)
+{
+	cpu->state = MW_TICK_ON;
+	report(MEMWATCH_CPU_BUSY, cpu->last_tick);
+	irq_work_queue(&cpu->wake);
+}
+
+static void on_wake(struct irq_work *work)
+{
+	struct mw_cpu *cpu = container_of(work, struct mw_cpu, wake);
+
+	if (cpu->state == MW_TICK_ON && !hrtimer_is_queued(&cpu->timer))
+		start_timer(cpu);
+}
+
+/* Bring this CPU in line with the configuration and say what changed. */
+static void apply(void *unused)
+{
+	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
+	u32 before = cpu->state;
+
+	if (!cpu->live)
+		return;
+	hrtimer_try_to_cancel(&cpu->timer);
+	if (!cpumask_test_cpu(smp_processor_id(), &config.cpus)) {
+		cpu->state = MW_TICK_EXCLUDED;
+		if (before != MW_TICK_EXCLUDED)
+			report(MEMWATCH_CPU_STOPPED, mw_now());
+		return;
+	}
+	if (before == MW_TICK_IDLE && config.idle_stop)
+		return;
+	cpu->state = MW_TICK_ON;
+	if (before == MW_TICK_IDLE)
+		report(MEMWATCH_CPU_BUSY, cpu->last_tick);
+	else if (before != MW_TICK_ON)
+		report(MEMWATCH_CPU_ONLINE, mw_now());
+	start_timer(cpu);
+}
+
+/* ------------------------------------------------------------------ CPUs */
+
+static bool refuses(unsigned int id)
+{
+	return (id == cpumask_first(cpu_online_mask) && mw_fail(MW_FAIL_CPU_FIRST)) ||
+	       (id == cpumask_last(cpu_online_mask) && mw_fail(MW_FAIL_CPU_LAST));
+}
+
+/* On CPU @id, in its hotplug thread. What is charged follows the ONLINE record. */
+static int cpu_comes(unsigned int id)
+{
+	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
+	unsigned long flags;
+
+	if (refuses(id))
+		return -ENOMEM;
+	local_irq_save(flags);
+	mw_rdt_capture(cpu);
+	cpu->state = MW_TICK_OFF;
+	cpu->live = ~0ULL;
+	apply(NULL);
+	mw_switch_begin(cpu);
+	local_irq_restore(flags);
+	return 0;
+}
+
+/*
+ * On CPU @id while it still runs tasks. Later, pending timers would be moved to
+ * another CPU.
+ */
+static int cpu_goes(unsigned int id)
+{
+	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
+	unsigned long flags;
+
+	local_irq_save(flags);
+	hrtimer_try_to_cancel(&cpu->timer);
+	mw_switch_end(cpu);
+	cpu->state = MW_TICK_OFF;
+	report(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
+	local_irq_restore(flags);
+	irq_work_sync(&cpu->wake);
+	return 0;
+}
+
+/* ------------------------------------------------------ start, stop, change */
+
+static void idle_stop_key(bool on)
+{
+	if (on)
+		static_branch_enable(&mw_idle_stop_key);
+	else
+		static_branch_disable(&mw_idle_stop_key);
+}
+
+int mw_tick_arm(void)
+{
+	unsigned int id;
+	int ret;
+
+	for_each_possible_cpu(id) {
+		struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
+
+		hrtimer_setup(&cpu->timer, on_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
+		cpu->wake = IRQ_WORK_INIT_HARD(on_wake);
+	}
+	idle_stop_key(config.idle_stop);
+	ending = false;
+	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "memwatch:online", cpu_comes, cpu_goes);
+	if (ret < 0) {
+		idle_stop_key(false);
+		return ret;
+	}
+	hotplug_state = ret;
+	armed = true;
+	return 0;
+}
+
+/* Nothing happens if it was not armed. */
+void mw_tick_disarm(void)
+{
+	if (!armed)
+		return;
+	armed = false;
+	ending = true;
+	cpuhp_remove_state(hotplug_state);
+	idle_stop_key(false);
+}
+
+void mw_tick_configure(const struct mw_tick_config *new)
+{
+	/* On before the first CPU stops, off after the last has been woken. */
+	if (armed && new->idle_stop)
+		idle_stop_key(true);
+	cpus_read_lock();
+	config = *new;
+	if (armed)
+		on_each_cpu(apply, NULL, 1);
+	cpus_read_unlock();
+	if (armed && !new->idle_stop)
+		idle_stop_key(false);
+}
+
+bool mw_tick_is_rare(void)
+{
+	return config.period_ns > RARE_NS || !cpumask_subset(cpu_online_mask, &config.cpus);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The ticks, and the life of a CPU.
+ */
+#ifndef _MW_TICK_H
+#define _MW_TICK_H
+
+#include <linux/cpumask.h>
+#include <linux/types.h>
+
+#include "cpu.h"
+
+/**
+ * struct mw_tick_config - when and where to tick
+ * @period_ns: the period; ticks fall on multiples of it
+ * @idle_stop: an idle CPU stops its tick
+ * @cpus: CPUs that tick
+ */
+struct mw_tick_config {
+	u64 period_ns;
+	bool idle_stop;
+	cpumask_t cpus;
+};
+
+int mw_tick_arm(void);
+void mw_tick_disarm(void);
+void mw_tick_configure(const struct mw_tick_config *config);
+bool mw_tick_is_rare(void);
+
+/* From the switch hook. */
+void mw_tick_wake(struct mw_cpu *cpu);
+
+#endif /* _MW_TICK_H */

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * First process of a lab guest: makes a small but usual Linux out of a bare
+ * initramfs, runs one command, looks for leaks, and says "success" on the
+ * second serial port if all of that went well. It must never say so by
+ * accident: every other way to end is a failure, seen from the host.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MODULES	"/lab/modules.list"
+#define ARGV	"/lab/argv"
+#define LEAKS	"/sys/kernel/debug/kmemleak"
+
+__attribute__((format(printf, 1, 2)))
+static void say(const char *fmt, ...)
+{
+	va_list ap;
+
+	printf("lab: ");
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+	fflush(stdout);
+}
+
+static void end(void) __attribute__((noreturn));
+
+static void end(void)
+{
+	sync();
+	/* The host started us with -no-reboot. */
+	reboot(RB_AUTOBOOT);
+	for (;;)
+		pause();
+}
+
+static void die(const char *what)
+{
+	say("%s: %s", what, strerror(errno));
+	end();
+}
+
+/* Optional parts depend on the kernel; the required ones end the run. */
+static void mount_on(const char *type, const char *dir, const char *options,
+		     int required)
+{
+	if (mkdir(dir, 0755) && errno != EEXIST && required)
+		die(dir);
+	if (mount(type, dir, type, MS_NOSUID, options) && required)
+		die(dir);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return;
+	if (write(fd, text, strlen(text)) < 0)
+		say("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* Whatever the kernel gave us at first, or did not. */
+static void open_console(void)
+{
+	int fd = open("/dev/console", O_RDWR);
+
+	if (fd < 0)
+		return;
+	dup2(fd, 0);
+	dup2(fd, 1);
+	dup2(fd, 2);
+	if (fd > 2)
+		close(fd);
+}
+
+static void load_modules(void)
+{
+	char path[256];
+	FILE *list = fopen(MODULES, "re");
+	int fd;
+
+	if (!list)
+		die(MODULES);
+	while (fgets(path, sizeof(path), list)) {
+		path[strcspn(path, "\n")] = 0;
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			die(path);
+		if (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
+			die(path);
+		close(fd);
+	}
+	fclose(list);
+}
+
+static void loopback_up(void)
+{
+	struct ifreq ifr = { .ifr_name = "lo" };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	ifr.ifr_flags = IFF_UP | IFF_RUNNING;
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr))
+		say("lo: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void make_system(void)
+{
+	struct rlimit core = { 0, 0 };
+
+	umask(022);
+	mount_on("proc", "/proc", NULL, 1);
+	mount_on("sysfs", "/sys", NULL, 1);
+	mount_on("devtmpfs", "/dev", "mode=0755", 1);
+	open_console();
+	mount_on("devpts", "/dev/pts", "ptmxmode=0666", 0);
+	mount_on("tmpfs", "/dev/shm", "mode=1777", 1);
+	mount_on("tmpfs", "/run", "mode=0755", 1);
+	mount_on("tmpfs", "/tmp", "mode=1777", 1);
+	mount_on("debugfs", "/sys/kernel/debug", NULL, 0);
+	mount_on("tracefs", "/sys/kernel/tracing", NULL, 0);
+	mount_on("bpf", "/sys/fs/bpf", "mode=0700", 0);
+	mount_on("cgroup2", "/sys/fs/cgroup", NULL, 0);
+	mkdir("/run/lock", 01777);
+	if (symlink("/proc/self/fd", "/dev/fd") && errno != EEXIST)
+		die("/dev/fd");
+
+	write_file("/proc/sys/kernel/panic_on_rcu_stall", "1");
+	write_file("/proc/sys/kernel/hung_task_panic", "1");
+	write_file("/proc/sys/kernel/kptr_restrict", "0");
+	setrlimit(RLIMIT_CORE, &core);
+
+	load_modules();
+	loopback_up();
+	if (mkdir("/out", 0755) && errno != EEXIST)
+		die("/out");
+	if (mount("out", "/out", "9p", 0,
+		  "trans=virtio,version=9p2000.L,msize=512000,cache=none,access=any"))
+		die("/out");
+}
+
+static int from_host(const char *key, char *value, size_t size)
+{
+	char line[4096], *at;
+	FILE *f = fopen("/proc/cmdline", "re");
+	size_t len = strlen(key);
+
+	if (!f || !fgets(line, sizeof(line), f))
+		die("/proc/cmdline");
+	fclose(f);
+	for (at = strtok(line, " \n"); at; at = strtok(NULL, " \n"))
+		if (!strncmp(at, key, len) && at[len] == '=')
+			return snprintf(value, size, "%s", at + len + 1);
+	return 0;
+}
+
+/* The words of the command, separated by NUL. */
+static char **read_argv(void)
+{
+	static char words[65536];
+	static char *argv[1024];
+	int fd = open(ARGV, O_RDONLY | O_CLOEXEC), n = 0;
+	ssize_t got;
+	char *at;
+
+	got = fd < 0 ? -1 : read(fd, words, sizeof(words) - 1);
+	if (got <= 0)
+		die(ARGV);
+	close(fd);
+	for (at = words; at < words + got && n < 1023; at += strlen(at) + 1)
+		argv[n++] = at;
+	return argv;
+}
+
+static void redirect(int to, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+
+	if (fd < 0 || dup2(fd, to) < 0)
+		_exit(126);
+	close(fd);
+}
+
+static void interactive(void)
+{
+	int fd;
+
+	setsid();
+	fd = open("/dev/ttyS0", O_RDWR);
+	if (fd < 0)
+		_exit(126);
+	ioctl(fd, TIOCSCTTY, 0);
+	dup2(fd, 0);
+	dup2(fd, 1);
+	dup2(fd, 2);
+}
+
+static int run(char **argv, int console)
+{
+	pid_t pid = fork(), got;
+	int status = 0;
+
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		if (console) {
+			interactive();
+		} else {
+			setsid();
+			close(0);
+			open("/dev/null", O_RDONLY);
+			redirect(1, "/out/stdout.log");
+			redirect(2, "/out/stderr.log");
+		}
+		if (chdir("/lab"))
+			_exit(126);
+		execvp(argv[0], argv);
+		dprintf(2, "lab: %s: %s\n", argv[0], strerror(errno));
+		_exit(127);
+	}
+	/* Orphans come to us too. */
+	do
+		got = wait(&status);
+	while (got != pid && (got > 0 || errno == EINTR));
+	if (got != pid)
+		die("wait");
+	if (WIFSIGNALED(status)) {
+		say("command ended by signal %d", WTERMSIG(status));
+		return 0;
+	}
+	say("command ended with %d", WEXITSTATUS(status));
+	return WEXITSTATUS(status) == 0;
+}
+
+/* Reads @from to its end into @to; -> bytes, or -1. */
+static long copy(const char *from, const char *to, int flags)
+{
+	static char buf[65536];
+	int in = open(from, O_RDONLY | O_CLOEXEC | flags);
+	int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	ssize_t got = -1;
+	long sum = 0;
+
+	if (in >= 0 && out >= 0) {
+		/* EPIPE: the log ring went round; go on with what it has */
+		while ((got = read(in, buf, sizeof(buf))) > 0 ||
+		       (got < 0 && (errno == EPIPE || errno == EINTR))) {
+			if (got < 0)
+				continue;
+			if (write(out, buf, got) != got) {
+				got = -1;
+				break;
+			}
+			sum += got;
+		}
+		if (got < 0 && errno == EAGAIN)
+			got = 0;
+	}
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	return got < 0 ? -1 : sum;
+}
+
+/*
+ * An object is reported when it is older than five seconds, no scan found a
+ * pointer to it, and its contents stayed the same over one scan more.
+ */
+static int no_leaks(void)
+{
+	if (access(LEAKS, F_OK))
+		return 1;
+	say("looking for leaks");
+	sleep(6);
+	write_file(LEAKS, "scan");
+	write_file(LEAKS, "scan");
+	if (copy(LEAKS, "/out/kmemleak.log", 0))
+		return 0;
+	return 1;
+}
+
+static void report(const char *word)
+{
+	int fd = open("/dev/ttyS1", O_WRONLY | O_NOCTTY);
+
+	if (fd < 0 || dprintf(fd, "%s\n", word) < 0)
+		say("ttyS1: %s", strerror(errno));
+	/* which waits until all is sent */
+	if (fd >= 0)
+		close(fd);
+}
+
+int main(void)
+{
+	char word[64] = "", mode[16] = "";
+	int console, good;
+
+	if (getpid() != 1)
+		return 1;
+	setenv("PATH", "/lab/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+	setenv("HOME", "/root", 1);
+	setenv("LC_ALL", "C.UTF-8", 1);
+	setenv("TERM", "linux", 0);
+	make_system();
+	sethostname("lab", 3);
+	from_host("lab.word", word, sizeof(word));
+	console = from_host("lab.mode", mode, sizeof(mode)) &&
+		  !strcmp(mode, "shell");
+
+	good = run(read_argv(), console);
+	if (!console) {
+		if (!no_leaks()) {
+			say("kmemleak has a report");
+			good = 0;
+		}
+		if (copy("/dev/kmsg", "/out/dmesg.log", O_NONBLOCK) < 0) {
+			say("/dev/kmsg: %s", strerror(errno));
+			good = 0;
+		}
+	}
+	sync();
+	if (good && *word)
+		report(word);
+	end();
+}

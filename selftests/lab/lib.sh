@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=sh
+#
+# What the lab's scripts share: messages, the cache, the matrix, and a package
+# manager that cannot touch the host's own configuration. Sourced with LAB set
+# to the lab's directory; sets TOP, CACHE and WORK (removed on exit).
+
+# Part of every cache key: raise it when the way an entry is made changes.
+LAB_VERSION=1
+
+# shellcheck disable=SC2034 # for those who source this
+TOP=$(cd "$LAB/../.." && pwd)
+CACHE=${MEMWATCH_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/memwatch}
+KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+
+say() { echo "lab: $*" >&2; }
+die() { echo "lab: $*" >&2; exit 1; }
+
+need_root() {
+	[ "$(id -u)" -eq 0 ] ||
+		die "$1: needs root (it installs packages in a folder of its own)"
+}
+
+need_tool() {
+	for tool; do
+		command -v "$tool" >/dev/null 2>&1 ||
+			die "$tool: not found; run scripts/install-deps"
+	done
+}
+
+WORK=
+lab_cleanup() { [ -z "$WORK" ] || rm -rf "$WORK"; }
+
+make_work() {
+	[ -n "$WORK" ] && return
+	WORK=$(mktemp -d)
+	trap lab_cleanup EXIT
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+}
+
+# matrix_row NAME: sets m_suite, m_flavour, m_gcc, m_skips
+matrix_row() {
+	row=$(awk -v n="$1" '$1 == n { print; exit }' "$LAB/matrix")
+	[ -n "$row" ] || die "$1: no such kernel; there are: $(matrix_names)"
+	# shellcheck disable=SC2034 # for those who source this
+	read -r _ m_suite m_flavour m_gcc m_skips <<-EOF
+		$row
+	EOF
+}
+
+matrix_names() { awk '!/^#/ && NF { printf "%s%s", s, $1; s = " " }' "$LAB/matrix"; }
+
+hash_stdin() { sha256sum | cut -c1-16; }
+
+# The archive this machine itself installs from.
+mirror() {
+	[ -z "${MEMWATCH_MIRROR:-}" ] || { echo "$MEMWATCH_MIRROR"; return; }
+	# shellcheck disable=SC2016 # for apt to expand
+	env -u APT_CONFIG apt-get indextargets \
+		--format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+	awk '{ u = $NF; sub("/+$", "", u) }
+	     $1 == "Debian" && $2 == "Debian" { best = u; exit }
+	     u ~ "/debian$" { maybe = u }
+	     END { print best ? best : maybe }' | grep . ||
+		die "no Debian archive in apt's configuration; set MEMWATCH_MIRROR"
+}
+
+# use_apt SUITE: from here on apt-get and apt-cache know that suite alone.
+use_apt() {
+	apt=$CACHE/apt/$1
+	mkdir -p "$apt/sources.d" "$apt/state/lists/partial" \
+		"$apt/cache/archives/partial"
+	site=$(mirror)
+	[ -r "$KEYRING" ] || die "$KEYRING: not found; run scripts/install-deps"
+	echo "deb [arch=amd64 signed-by=$KEYRING] $site $1 main" > "$apt/sources.list"
+	cat > "$apt/apt.conf" <<-EOF
+		APT::Architecture "amd64";
+		APT::Architectures { "amd64"; };
+		APT::Sandbox::User "root";
+		Dir::Etc::sourcelist "$apt/sources.list";
+		Dir::Etc::sourceparts "$apt/sources.d";
+		Dir::Etc::preferences "/dev/null";
+		Dir::Etc::preferencesparts "$apt/sources.d";
+		Dir::State "$apt/state";
+		Dir::State::status "/dev/null";
+		Dir::Cache "$apt/cache";
+	EOF
+	export APT_CONFIG="$apt/apt.conf"
+	(
+		flock 9
+		# once an hour is enough, and a fresh list is never older
+		if [ -z "$(find "$apt/updated" -mmin -60 2>/dev/null)" ]; then
+			apt-get -qq update && touch "$apt/updated"
+		fi
+	) 9> "$apt/lock" || die "apt: cannot read suite $1 of $site"
+}
+
+# cache_entry KIND NAME KEY MAKER [ARGS]: prints the entry's folder. If it is
+# not there yet, "MAKER DIR ARGS" fills an empty one, which appears under its
+# name only when complete. KIND/NAME is a link to the newest entry.
+cache_entry() {
+	ce_dir=$CACHE/$1/$2-$3
+	ce_link=$CACHE/$1/$2
+	ce_kind=$1
+	ce_name=$2
+	ce_base=$2-$3
+	shift 3
+	mkdir -p "$CACHE/$ce_kind"
+	if [ ! -d "$ce_dir" ]; then
+		(
+			flock 8
+			[ -d "$ce_dir" ] && exit 0
+			ce_tmp=$(mktemp -d "$CACHE/$ce_kind/.$ce_name.XXXXXX")
+			trap 'rm -rf "$ce_tmp"' EXIT
+			chmod 755 "$ce_tmp"
+			maker=$1
+			shift
+			"$maker" "$ce_tmp" "$@" >&2 || exit 1
+			mv "$ce_tmp" "$ce_dir"
+		) 8> "$CACHE/$ce_kind/.$ce_name.lock" || die "$ce_kind/$ce_name: not made"
+	fi
+	if [ "$(readlink "$ce_link" 2>/dev/null)" != "$ce_base" ]; then
+		ln -sfn "$ce_base" "$ce_link"
+	fi
+	echo "$ce_dir"
+}
+
+# A Debian folder with build tools, to be entered with in_chroot.
+# chroot_entry SUITE PACKAGE...
+chroot_entry() {
+	ch_suite=$1
+	shift
+	ch_key=$(echo "$LAB_VERSION $ch_suite $*" | hash_stdin)
+	cache_entry chroot "$ch_suite" "$ch_key" make_chroot "$ch_suite" "$@"
+}
+
+make_chroot() {
+	mc_dir=$1
+	mc_suite=$2
+	shift 2
+	need_root "folder with the tools of $mc_suite"
+	need_tool debootstrap
+	say "installing build tools of Debian $mc_suite"
+	mc_log=$mc_dir.log
+	(
+		unset APT_CONFIG
+		site=$(mirror)
+		eval "$(apt-config shell proxy Acquire::http::Proxy)"
+		# shellcheck disable=SC2154 # set by the line above
+		[ -z "${proxy:-}" ] || export http_proxy="$proxy"
+		export DEBIAN_FRONTEND=noninteractive
+		debootstrap --variant=minbase --keyring="$KEYRING" \
+			"$mc_suite" "$mc_dir" "$site" || exit 1
+		echo force-unsafe-io > "$mc_dir/etc/dpkg/dpkg.cfg.d/lab"
+		cp -L /etc/resolv.conf /etc/hosts "$mc_dir/etc/" || exit 1
+		in_chroot "$mc_dir" apt-get -qq -y --no-install-recommends \
+			install "$@" || exit 1
+		rm -rf "$mc_dir"/var/cache/apt/archives/*.deb \
+			"$mc_dir"/var/lib/apt/lists/*
+	) > "$mc_log" 2>&1 < /dev/null || {
+		tail -n 20 "$mc_log" >&2
+		rm -f "$mc_log"
+		return 1
+	}
+	rm -f "$mc_log"
+}
+
+# in_chroot [-b FROM:TO]... DIR COMMAND...: in a mount namespace of its own, so
+# nothing stays mounted however it ends.
+in_chroot() {
+	need_root "chroot"
+	# shellcheck disable=SC2016 # for the inner shell to expand
+	unshare --mount --propagation private sh -eu -c '
+		binds=
+		while [ "$1" = -b ]; do binds="$binds $2"; shift 2; done
+		root=$1
+		shift
+		mount -t proc proc "$root/proc"
+		for b in $binds; do
+			mkdir -p "$root${b#*:}"
+			mount --bind "${b%%:*}" "$root${b#*:}"
+		done
+		exec chroot "$root" env -i HOME=/ LC_ALL=C.UTF-8 \
+			DEBIAN_FRONTEND=noninteractive \
+			PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+	' in_chroot "$@"
+}
