@@ -115,8 +115,11 @@ static int file_next(struct memwatch_stream *stream, const struct memwatch_recor
 	struct file_stream *file = file_stream(stream);
 	const struct memwatch_record_header *record;
 	struct memwatch_stream_cpu_stats *cpu;
-	int found = memwatch_reader_next(file->reader, &record);
+	int found;
 
+	if (stream->stopped)
+		return 0;
+	found = memwatch_reader_next(file->reader, &record);
 	if (found <= 0)
 		return found;
 	cpu = cpu_of(file, record->cpu);
