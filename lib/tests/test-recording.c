@@ -540,6 +540,28 @@ static void test_hostile(void)
 	free(bytes);
 }
 
+/* Seeking believes the times of the header, so they have to be true. */
+static void test_times(void)
+{
+	struct mw_block_header info, header;
+	struct found found;
+	uint8_t *bytes;
+	size_t len, at;
+
+	write_numbered(2, 5);
+	len = file_load(&bytes);
+	mw_block_header_unpack(&info, bytes);
+	at = MW_BLOCK_HEADER_BYTES + info.stored_bytes;
+	mw_block_header_unpack(&header, bytes + at);
+	header.last_ns++;
+	mw_block_header_pack(bytes + at, &header);
+	file_store(bytes, len);
+	found = read_numbered(5);
+	tap_ok(found.count == 5 && found.stats.damaged == 1,
+	       "a block that lies about its times is refused");
+	free(bytes);
+}
+
 static bool seek_gives(struct memwatch_reader *reader, uint64_t time_ns, uint64_t expected)
 {
 	const struct memwatch_record_header *record;
@@ -750,26 +772,30 @@ static bool full_by_mount(void)
 	return survives_full(-ENOSPC, mount_more);
 }
 
+/* There is room for the index, but not for the records before it. */
 static bool close_fails(void)
 {
-	struct memwatch_recording *recording = create(REPLACE, 4096, UINT64_MAX);
-	struct rlimit limit;
+	struct memwatch_recording *recording = create(REPLACE, 0, UINT64_MAX);
+	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	struct memwatch_record_sample sample;
+	struct rlimit limit;
 	struct found found;
 
+	for (uint64_t i = 0; i < 3000; i++) {
+		numbered(&sample, i);
+		if (memwatch_recording_write(recording, &sample.h) ||
+		    (i == 99 && memwatch_recording_flush(recording, 0)))
+			return false;
+	}
+	memwatch_recording_stats(recording, &stats);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &limit);
-	limit.rlim_cur = 20000;
+	limit.rlim_cur = stats.file_bytes + 1000;
 	setrlimit(RLIMIT_FSIZE, &limit);
-	for (uint64_t i = 0; i < 100000; i++) {
-		numbered(&sample, i);
-		if (memwatch_recording_write(recording, &sample.h))
-			break;
-	}
 	if (memwatch_recording_close(recording) != -EFBIG)
 		return false;
 	found = read_numbered(1);
-	return found.count > 500 && !found.wrong && found.stats.truncated && !found.stats.damaged;
+	return found.count == 100 && !found.wrong && found.stats.truncated && !found.stats.damaged;
 }
 
 static void test_full(void)
@@ -915,6 +941,7 @@ int main(void)
 	test_flipped();
 	test_shifted();
 	test_hostile();
+	test_times();
 	test_seek(true);
 	test_seek(false);
 	test_late();
