@@ -313,6 +313,25 @@ static void test_types(void)
 	batch_free(&batch);
 }
 
+/* As it really is: samples that share a slot, counters, lives, RDT. */
+static void test_machine(void)
+{
+	MEMWATCH_OPTS(memwatch_null_opts, opts, .cpus = 5, .processes = 12, .pmu = 1, .rdt = 1,
+		      .samples_per_tick = 6);
+	const struct memwatch_record_header *record;
+	struct memwatch_stream *stream;
+	struct batch batch = {0};
+
+	if (memwatch_stream_open_null(ctx, &opts, &stream))
+		abort();
+	while (memwatch_stream_next(stream, &record) == 1)
+		memcpy(batch_add(&batch, record->type, record->size, 0, 0), record, record->size);
+	memwatch_stream_unref(stream);
+	tap_ok(batch.count > 10000 && write_batch(&batch, 0) && same_as(&batch),
+	       "the null stream comes back byte for byte (%u records)", batch.count);
+	batch_free(&batch);
+}
+
 static void test_known_types_are_predicted(void)
 {
 	MEMWATCH_OPTS(memwatch_reader_stats, stats);
@@ -750,6 +769,31 @@ static bool in_child(bool (*test)(void))
 	       !WEXITSTATUS(status);
 }
 
+/* A block that could not be written goes on collecting. */
+static bool flush_fails(void)
+{
+	struct memwatch_recording *recording = create(REPLACE, 0, UINT64_MAX);
+	struct memwatch_record_sample sample;
+	struct rlimit limit;
+	struct found found;
+	bool good = true;
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = 1000;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	for (uint64_t i = 0; i < 200; i++) {
+		numbered(&sample, i);
+		good &= !memwatch_recording_write(recording, &sample.h);
+		if (i == 100)
+			good &= memwatch_recording_flush(recording, 1) == -EFBIG;
+	}
+	limit_more();
+	good &= !memwatch_recording_close(recording);
+	found = read_numbered(1);
+	return good && found.count == 200 && !found.wrong && !found.blocks_lost;
+}
+
 static bool full_by_limit(void)
 {
 	struct rlimit limit;
@@ -801,6 +845,7 @@ static bool close_fails(void)
 static void test_full(void)
 {
 	tap_ok(in_child(full_by_limit), "file size limit: cut back to whole blocks, retry works");
+	tap_ok(in_child(flush_fails), "after a flush that failed, nothing is lost");
 	tap_ok(in_child(close_fails), "close on a full disk says so, and so does the file");
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", directory, "tmpfs", 0, "size=40k")) {
@@ -935,6 +980,7 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/recording", directory);
 	test_round_trip();
 	test_types();
+	test_machine();
 	test_known_types_are_predicted();
 	test_info();
 	test_truncated();
