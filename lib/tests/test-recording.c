@@ -773,14 +773,16 @@ static bool in_child(bool (*test)(void))
 static bool flush_fails(void)
 {
 	struct memwatch_recording *recording = create(REPLACE, 0, UINT64_MAX);
+	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	struct memwatch_record_sample sample;
 	struct rlimit limit;
 	struct found found;
 	bool good = true;
 
+	memwatch_recording_stats(recording, &stats);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &limit);
-	limit.rlim_cur = 1000;
+	limit.rlim_cur = stats.file_bytes + 100; /* a header, and not much more */
 	setrlimit(RLIMIT_FSIZE, &limit);
 	for (uint64_t i = 0; i < 200; i++) {
 		numbered(&sample, i);
