@@ -30,15 +30,15 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Set by the library before loading; the verifier removes what they rule out. */
 const volatile __u32 mode = MW_RELAY_SLOT; /* enum mw_relay_mode */
-const volatile __u32 counters = 0xf; /* bit N: enum memwatch_counter N could be opened */
+const volatile __u32 counters = 0xf;	   /* bit N: enum memwatch_counter N could be opened */
 
 /* Sizes of all arrays but "current", "sums" and "failures" are those of the machine. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__type(key, __u32);
 	__type(value, __u32);
-} records SEC(".maps"), cycles SEC(".maps"), instructions SEC(".maps"),
-	llc_references SEC(".maps"), llc_misses SEC(".maps");
+} records SEC(".maps"), cycles SEC(".maps"), instructions SEC(".maps"), llc_references SEC(".maps"),
+	llc_misses SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -120,8 +120,8 @@ static __always_inline void read_counter(struct mw_relay_cpu *cpu, void *map, __
 	if (err) {
 		cpu->have[i] = 0;
 		failed(MW_RELAY_FAIL_READ_CYCLES + i);
-		cpu->piece.status[i] =
-			err == -ENOENT ? MEMWATCH_STATUS_UNAVAILABLE : MEMWATCH_STATUS_ERROR;
+		cpu->piece.status[i] = err == -ENOENT ? MEMWATCH_STATUS_UNAVAILABLE
+						      : MEMWATCH_STATUS_ERROR;
 		return;
 	}
 	now.counter = value.counter;
@@ -170,8 +170,7 @@ __noinline int prepare(__u32 rmid, __u32 alone)
 	sum = alone ? &cpu->alone : bpf_map_lookup_elem(&sums, &rmid);
 	if (!sum)
 		return 0;
-	mw_relay_sample(&cpu->sample, sum, bpf_get_smp_processor_id(), cpu->begin_ns,
-			cpu->last_ns);
+	mw_relay_sample(&cpu->sample, sum, bpf_get_smp_processor_id(), cpu->begin_ns, cpu->last_ns);
 	sum->used = 0;
 	return 0;
 }
@@ -263,57 +262,6 @@ static __always_inline void charge(void *ctx, struct mw_relay_cpu *cpu, __u64 ow
 	cpu->last_ns = now;
 }
 
-/* now_ns, prev_owner, next_owner, next_pid */
-SEC("raw_tp/memwatch_switch")
-int on_switch(struct bpf_raw_tracepoint_args *ctx)
-{
-	__u64 prev = ctx->args[1], next = ctx->args[2];
-	struct mw_relay_cpu *cpu;
-
-	/* Threads of one process, and kernel threads among each other and idle. */
-	if (mode == MW_RELAY_SLOT && prev == next)
-		return 0;
-
-	cpu = this_cpu();
-	if (!cpu || !cpu->active)
-		return 0;
-	charge(ctx, cpu, prev, ctx->args[0]);
-	cpu->owner = next;
-	return 0;
-}
-
-/* now_ns, expected_ns, period_ns, overruns, owner */
-SEC("raw_tp/memwatch_tick")
-int on_tick(struct bpf_raw_tracepoint_args *ctx)
-{
-	__u64 now = ctx->args[0], owner = ctx->args[4];
-	struct memwatch_record_tick rec = {};
-	struct mw_relay_cpu *cpu = this_cpu();
-
-	if (!cpu)
-		return 0;
-	if (cpu->active) {
-		charge(ctx, cpu, owner, now);
-		flush(ctx, cpu);
-		cpu->owner = owner;
-		now = cpu->last_ns;
-	} else {
-		start(cpu, now, owner);
-	}
-
-	rec.h.time_ns = now;
-	rec.h.type = MEMWATCH_RECORD_TICK;
-	rec.h.size = sizeof(rec);
-	rec.h.cpu = bpf_get_smp_processor_id();
-	rec.expected_ns = ctx->args[1];
-	rec.period_ns = ctx->args[2];
-	rec.overruns = ctx->args[3];
-	rec.produced = cpu->produced + 1;
-	rec.dropped = cpu->dropped;
-	send(ctx, cpu, &rec, sizeof(rec));
-	return 0;
-}
-
 /*
  * Copies the module's record at @from into @rec. A longer one, of a newer
  * module, is cut to what this relay knows; the tail of a shorter one is zero.
@@ -340,45 +288,6 @@ static __always_inline int receive(void *rec, __u32 size, __u16 first, __u16 las
 	}
 	h->size = size;
 	h->flags = 0;
-	return 0;
-}
-
-/*
- * The time before a state belongs to the state before: an idle CPU's to
- * whoever it was charged to when it stopped ticking, which is RMID 0. Only
- * the time offline or stopped belongs to nobody.
- */
-SEC("raw_tp/memwatch_cpu_state")
-int on_cpu_state(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct memwatch_record_cpu rec = {};
-	struct mw_relay_cpu *cpu = this_cpu();
-	__u64 owner;
-
-	if (!cpu || receive(&rec, sizeof(rec), MEMWATCH_RECORD_CPU_STATE,
-			    MEMWATCH_RECORD_CPU_STATE, ctx->args[0]))
-		return 0;
-
-	owner = cpu->owner;
-	if (cpu->active) {
-		charge(ctx, cpu, owner, rec.h.time_ns);
-		flush(ctx, cpu);
-		rec.h.time_ns = cpu->last_ns;
-	}
-	switch (rec.state) {
-	case MEMWATCH_CPU_ONLINE:
-		start(cpu, rec.h.time_ns, 0);
-		break;
-	case MEMWATCH_CPU_BUSY:
-		if (!cpu->active)
-			start(cpu, rec.h.time_ns, 0);
-		break;
-	case MEMWATCH_CPU_OFFLINE:
-	case MEMWATCH_CPU_STOPPED:
-		cpu->active = 0;
-		break;
-	}
-	send(ctx, cpu, &rec, sizeof(rec));
 	return 0;
 }
 
@@ -444,8 +353,104 @@ int on_rdt_sample(struct bpf_raw_tracepoint_args *ctx)
 	struct memwatch_record_rdt rec = {};
 	struct mw_relay_cpu *cpu = this_cpu();
 
-	if (cpu && !receive(&rec, sizeof(rec), MEMWATCH_RECORD_RDT, MEMWATCH_RECORD_RDT,
-			    ctx->args[0]))
+	if (cpu &&
+	    !receive(&rec, sizeof(rec), MEMWATCH_RECORD_RDT, MEMWATCH_RECORD_RDT, ctx->args[0]))
 		send(ctx, cpu, &rec, sizeof(rec));
+	return 0;
+}
+
+/*
+ * The order from here on is the order of attaching, and backwards of detaching.
+ * The last two make a CPU active: by then no switch goes unseen, and as long as
+ * it is active none does.
+ */
+
+/* now_ns, prev_owner, next_owner, next_pid */
+SEC("raw_tp/memwatch_switch")
+int on_switch(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 prev = ctx->args[1], next = ctx->args[2];
+	struct mw_relay_cpu *cpu;
+
+	/* Threads of one process, and kernel threads among each other and idle. */
+	if (mode == MW_RELAY_SLOT && prev == next)
+		return 0;
+
+	cpu = this_cpu();
+	if (!cpu || !cpu->active)
+		return 0;
+	charge(ctx, cpu, prev, ctx->args[0]);
+	cpu->owner = next;
+	return 0;
+}
+
+/*
+ * The time before a state belongs to the state before: an idle CPU's to
+ * whoever it was charged to when it stopped ticking, which is RMID 0. Only
+ * the time offline or stopped belongs to nobody.
+ */
+SEC("raw_tp/memwatch_cpu_state")
+int on_cpu_state(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct memwatch_record_cpu rec = {};
+	struct mw_relay_cpu *cpu = this_cpu();
+	__u64 owner;
+
+	if (!cpu || receive(&rec, sizeof(rec), MEMWATCH_RECORD_CPU_STATE, MEMWATCH_RECORD_CPU_STATE,
+			    ctx->args[0]))
+		return 0;
+
+	owner = cpu->owner;
+	if (cpu->active) {
+		charge(ctx, cpu, owner, rec.h.time_ns);
+		flush(ctx, cpu);
+		rec.h.time_ns = cpu->last_ns;
+	}
+	switch (rec.state) {
+	case MEMWATCH_CPU_ONLINE:
+		start(cpu, rec.h.time_ns, 0);
+		break;
+	case MEMWATCH_CPU_BUSY:
+		if (!cpu->active)
+			start(cpu, rec.h.time_ns, 0);
+		break;
+	case MEMWATCH_CPU_OFFLINE:
+	case MEMWATCH_CPU_STOPPED:
+		cpu->active = 0;
+		break;
+	}
+	send(ctx, cpu, &rec, sizeof(rec));
+	return 0;
+}
+
+/* now_ns, expected_ns, period_ns, overruns, owner */
+SEC("raw_tp/memwatch_tick")
+int on_tick(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 now = ctx->args[0], owner = ctx->args[4];
+	struct memwatch_record_tick rec = {};
+	struct mw_relay_cpu *cpu = this_cpu();
+
+	if (!cpu)
+		return 0;
+	if (cpu->active) {
+		charge(ctx, cpu, owner, now);
+		flush(ctx, cpu);
+		cpu->owner = owner;
+		now = cpu->last_ns;
+	} else {
+		start(cpu, now, owner);
+	}
+
+	rec.h.time_ns = now;
+	rec.h.type = MEMWATCH_RECORD_TICK;
+	rec.h.size = sizeof(rec);
+	rec.h.cpu = bpf_get_smp_processor_id();
+	rec.expected_ns = ctx->args[1];
+	rec.period_ns = ctx->args[2];
+	rec.overruns = ctx->args[3];
+	rec.produced = cpu->produced + 1;
+	rec.dropped = cpu->dropped;
+	send(ctx, cpu, &rec, sizeof(rec));
 	return 0;
 }

@@ -82,6 +82,14 @@ static const struct mw_column waiting_columns[NR_WAITING] = {
 	[W_COMM] = { "comm", "COMMAND", MW_KIND_TEXT, 0, 0 },
 };
 
+enum { S_TGID, S_COMM, S_STARTED, NR_SESSION };
+
+static const struct mw_column session_columns[NR_SESSION] = {
+	[S_TGID] = { "tgid", "PID", MW_KIND_UINT, 0, 0 },
+	[S_COMM] = { "comm", "COMMAND", MW_KIND_TEXT, 0, 0 },
+	[S_STARTED] = { "started", "MEASURES", MW_KIND_BOOL, 0, 0 },
+};
+
 enum { C_CPU, C_TICKS, C_MISSED, C_JITTER, C_SWITCHES, C_WRITES, C_SWITCH, C_TICK, NR_CPU };
 
 static const struct mw_column cpu_columns[NR_CPU] = {
@@ -105,7 +113,6 @@ static const struct mw_column jitter_columns[NR_JITTER] = {
 
 static void fill_status(const struct memwatch_proc_status *s, struct mw_cell *c)
 {
-	/* A module without a process it does not measure is the rule, not the exception. */
 	uint64_t measured = s->processes_measured;
 
 	c[VERSION].text = s->version;
@@ -148,6 +155,21 @@ static int fill_waiting(const struct memwatch_proc_status *s, struct mw_table *t
 			return -ENOMEM;
 		row[W_TGID] = (struct mw_cell){ .number = s->waiting[i].tgid };
 		row[W_COMM] = (struct mw_cell){ .text = s->waiting[i].comm };
+	}
+	return 0;
+}
+
+static int fill_sessions(const struct memwatch_proc_status *s, struct mw_table *table)
+{
+	mw_table_init(table, session_columns, NR_SESSION);
+	for (uint32_t i = 0; i < s->nr_session; i++) {
+		struct mw_cell *row = mw_table_row(table);
+
+		if (!row)
+			return -ENOMEM;
+		row[S_TGID] = (struct mw_cell){ .number = s->session[i].tgid };
+		row[S_COMM] = (struct mw_cell){ .text = s->session[i].comm };
+		row[S_STARTED] = (struct mw_cell){ .truth = s->session[i].started };
 	}
 	return 0;
 }
@@ -200,7 +222,8 @@ static int fill_jitter(const struct memwatch_proc_overhead *o, struct mw_table *
 
 struct answer {
 	struct mw_cell status[NR_STATUS];
-	struct mw_table waiting, cpus, jitter;
+	struct mw_table sessions, waiting, cpus, jitter;
+	uint64_t memory_bytes;
 	bool resctrl;
 };
 
@@ -210,12 +233,17 @@ static void print_json(const struct answer *a)
 
 	mw_json_init(&json, stdout);
 	mw_members_json(status_columns, NR_STATUS, a->status, &json);
+	mw_table_json(&a->sessions, &json, "open_sessions");
 	mw_table_json(&a->waiting, &json, "waiting");
 	mw_json_array(&json, "conflicts");
 	if (a->resctrl)
 		mw_json_string(&json, NULL, "resctrl is mounted");
 	mw_json_array_end(&json);
 	mw_json_object(&json, "overhead");
+	if (a->memory_bytes)
+		mw_json_uint(&json, "memory_bytes", a->memory_bytes);
+	else /* the module did not say */
+		mw_json_null(&json, "memory_bytes");
 	mw_table_json(&a->cpus, &json, "cpus");
 	mw_table_json(&a->jitter, &json, "jitter");
 	mw_json_object_end(&json);
@@ -224,16 +252,24 @@ static void print_json(const struct answer *a)
 
 static int print_table(const struct answer *a)
 {
+	char memory[32];
 	int rc = 0;
 
 	mw_row_print(status_columns, NR_STATUS, a->status);
 	printf("%-20s %s\n", "conflicts", a->resctrl ? "resctrl is mounted" : "none");
-	if (a->waiting.nr_rows) {
+	if (a->sessions.nr_rows) {
+		printf("\nSessions:\n");
+		rc = mw_table_print(&a->sessions);
+	}
+	if (a->waiting.nr_rows && !rc) {
 		printf("\nWithout an RMID, oldest first:\n");
 		rc = mw_table_print(&a->waiting);
 	}
 	if (a->cpus.nr_rows && !rc) {
-		printf("\nOverhead:\n");
+		printf("\nOverhead%s%s:\n", a->memory_bytes ? ", memory " : "",
+		       a->memory_bytes ? mw_human_uint(a->memory_bytes, MW_UNIT_BYTES, memory,
+						       sizeof(memory))
+				       : "");
 		rc = mw_table_print(&a->cpus);
 	}
 	if (a->jitter.nr_rows && !rc) {
@@ -287,9 +323,11 @@ static int status_run(const struct mw_cli *cli, void *config, int argc, char **a
 		return mw_module_failed(ctx, err, "status");
 	}
 	fill_status(status, a.status);
-	err = fill_waiting(status, &a.waiting) ?: fill_cpus(overhead, &a.cpus)
-		?: fill_jitter(overhead, &a.jitter);
-	rc = err ? mw_fail_errno(err, "status") : print(cli, &a);
+	a.memory_bytes = overhead->memory_bytes;
+	err = fill_sessions(status, &a.sessions) ?: fill_waiting(status, &a.waiting)
+		?: fill_cpus(overhead, &a.cpus) ?: fill_jitter(overhead, &a.jitter);
+	rc = err ? mw_error_errno(err, "status") : print(cli, &a);
+	mw_table_uninit(&a.sessions);
 	mw_table_uninit(&a.waiting);
 	mw_table_uninit(&a.cpus);
 	mw_table_uninit(&a.jitter);

@@ -15,12 +15,20 @@
 
 #define TAP_SKIP 4
 
-static unsigned int tap_count, tap_failed;
+static unsigned int tap_count, tap_failed, tap_planned;
 
 static inline void tap_start(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n");
+}
+
+/* For a test that knows how many results it has: a crash then shows at once. */
+static inline void tap_plan(unsigned int n)
+{
+	tap_start();
+	tap_planned = n;
+	printf("1..%u\n", n);
 }
 
 __attribute__((format(printf, 2, 3))) static inline bool tap_ok(bool ok, const char *format, ...)
@@ -62,8 +70,16 @@ static inline void tap_skip_all(const char *why)
 
 static inline int tap_done(void)
 {
-	printf("1..%u\n", tap_count);
+	if (!tap_planned)
+		printf("1..%u\n", tap_count);
+	else if (tap_count != tap_planned)
+		tap_failed++;
 	return tap_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static inline int tap_end(void)
+{
+	return tap_done();
 }
 
 #endif /* _MW_SELFTESTS_TAP_H */

@@ -38,6 +38,7 @@ struct source {
 	uint64_t newest_ns;
 	uint64_t last_ns; /* of the last in order of arrival */
 	struct gap open;  /* lost, and no record after it seen yet */
+	uint64_t lost_at_end;
 	struct gap gaps[LOST_SLOTS];
 	uint64_t gaps_used; /* bit mask */
 	uint64_t produced;
@@ -159,13 +160,19 @@ bool mw_merge_ring_drained(const struct mw_merge *merge, unsigned int index)
 	       source->limit == mw_ring_head(&source->ring);
 }
 
+static void open_gap(struct source *source, uint64_t count)
+{
+	if (!source->open.count)
+		source->open.begin_ns = source->last_ns;
+	source->open.count = mw_add_sat(source->open.count, count);
+}
+
 void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count)
 {
 	struct source *source = &merge->sources[index];
 
-	if (!source->open.count)
-		source->open.begin_ns = source->last_ns;
-	source->open.count = mw_add_sat(source->open.count, count);
+	/* what is still in the ring lies before it: the gap opens when that is read */
+	source->lost_at_end = mw_add_sat(source->lost_at_end, count);
 	source->lost = mw_add_sat(source->lost, count);
 }
 
@@ -303,7 +310,8 @@ static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
 			take_record(merge, source, index, &entry);
 			break;
 		case MW_RING_LOST:
-			mw_merge_lost_add(merge, index, entry.count);
+			open_gap(source, entry.count);
+			source->lost = mw_add_sat(source->lost, entry.count);
 			break;
 		case MW_RING_MALFORMED:
 			source->malformed++;
@@ -531,7 +539,11 @@ static int close_last_gaps(struct mw_merge *merge)
 		struct source *source = &merge->sources[i];
 		uint64_t end = merge->finish_ns;
 
-		if (!source->open.count || !is_empty(source))
+		if (!is_empty(source))
+			continue;
+		open_gap(source, source->lost_at_end);
+		source->lost_at_end = 0;
+		if (!source->open.count)
 			continue;
 		if (end == MW_TIME_MAX)
 			end = source->newest_ns;

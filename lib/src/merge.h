@@ -72,7 +72,8 @@ bool mw_merge_ring_drained(const struct mw_merge *merge, unsigned int index);
 
 /*
  * @count records of this ring were lost that the kernel did not tell about: it
- * does so with the next record only, and after the last one there is none.
+ * does so with the next record only, and after the last one there is none. They
+ * appear after what is in the ring, when mw_merge_finish() has been called.
  */
 void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count);
 

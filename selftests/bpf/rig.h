@@ -44,6 +44,7 @@ struct rig_ring {
 
 struct rig {
 	struct relay_bpf *skel;
+	struct bpf_link *links[16];
 	int nr_cpus;
 	struct rig_ring *rings;
 };
@@ -118,9 +119,32 @@ static inline int rig_open(struct rig *rig, enum mw_relay_mode mode, uint32_t co
 	return err;
 }
 
+/* In the order of the object, and backwards: see relay.bpf.c. */
+static inline int rig_attach(struct rig *rig)
+{
+	struct bpf_program *prog;
+	int i = 0;
+
+	bpf_object__for_each_program(prog, rig->skel->obj)
+	{
+		rig->links[i] = bpf_program__attach(prog);
+		if (!rig->links[i++])
+			return -errno;
+	}
+	return 0;
+}
+
+static inline void rig_detach(struct rig *rig)
+{
+	for (int i = 15; i >= 0; i--) {
+		bpf_link__destroy(rig->links[i]);
+		rig->links[i] = NULL;
+	}
+}
+
 static inline void rig_close(struct rig *rig)
 {
-	relay_bpf__detach(rig->skel);
+	rig_detach(rig);
 	for (int cpu = 0; cpu < rig->nr_cpus; cpu++)
 		rig_ring_close(rig, cpu);
 	relay_bpf__destroy(rig->skel);
@@ -178,7 +202,7 @@ static inline int rig_next(struct rig *rig, int cpu, union rig_record *rec)
 /* State of the relay on a CPU. */
 static inline struct mw_relay_cpu rig_cpu(struct rig *rig, int cpu)
 {
-	struct mw_relay_cpu *all = calloc(rig->nr_cpus, sizeof(*all)), one = { 0 };
+	struct mw_relay_cpu *all = calloc(rig->nr_cpus, sizeof(*all)), one = {0};
 	uint32_t key = 0;
 
 	_Static_assert(sizeof(*all) % 8 == 0, "per-CPU values are rounded up to 8");
@@ -219,7 +243,8 @@ static inline int rig_verifier_stats(void)
 
 	if (!skel)
 		return -ENOMEM;
-	bpf_object__for_each_program(prog, skel->obj) {
+	bpf_object__for_each_program(prog, skel->obj)
+	{
 		if (i < 16) {
 			bpf_program__set_log_buf(prog, log[i], sizeof(log[i]));
 			bpf_program__set_log_level(prog, 4);
@@ -228,7 +253,8 @@ static inline int rig_verifier_stats(void)
 	}
 	err = relay_bpf__load(skel);
 	i = 0;
-	bpf_object__for_each_program(prog, skel->obj) {
+	bpf_object__for_each_program(prog, skel->obj)
+	{
 		char *processed = i < 16 ? strstr(log[i], "processed ") : NULL;
 
 		if (processed)

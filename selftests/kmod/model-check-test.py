@@ -73,7 +73,7 @@ class World:
     def emit(self, cpu, kind, *fields, pid=None):
         self.now += self.random.randrange(200, 100000)
         self.events.append((self.now, cpu, self.prev_ts[cpu], kind,
-                            self.current[cpu] if pid is None else pid) + fields)
+                            self.current[cpu] if pid is None else pid) + fields + (0,))
         self.prev_ts[cpu] = self.now
 
     def plant(self, fault, ready=True):
@@ -152,7 +152,8 @@ class World:
                 self.planted = 1
                 return
             i = 0
-            if self.plant("overtake", len(self.waiting) > 3):
+            ripe = any(item[1] + LIMBO <= self.now for item in self.pool)
+            if self.plant("overtake", ripe and len(self.waiting) > 3):
                 i = len(self.waiting) - 1
             if not self.alloc(cpu, self.waiting[i], 3):
                 return
@@ -382,8 +383,8 @@ FAULTS = {
 }
 
 
-def judge(world, events):
-    model = Model(world.rmids, LIMBO)
+def judge(world, events, policy="fifo"):
+    model = Model(world.rmids, LIMBO, policy)
     for pid, tgid, ppid, flags, start, _, comm in world.tasks:
         model.add_task(pid, tgid, ppid, flags, start, comm)
     model.link_parents()
@@ -406,6 +407,7 @@ def write_capture(directory, world, events, page_size=4096):
     for number, (name, (kind, fields)) in enumerate(mt.FIELDS.items(), 1000):
         lines = [f"name: {name.split('.')[1]}", f"ID: {number}", "format:",
                  "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;",
+                 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;",
                  "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;"]
         code, at = "<HHi", 8
         for field in fields:
@@ -432,7 +434,7 @@ def write_capture(directory, world, events, page_size=4096):
             if event[1] != cpu:
                 continue
             number, layout = layouts[event[3]]
-            payload = layout.pack(number, 0, event[4], *event[5:])
+            payload = layout.pack(number, 0, *event[4:-1])
             payload = payload.ljust((len(payload) + 3) // 4 * 4, b"\0")
             if base is None or len(data) + len(payload) + 20 > page_size - 16:
                 close()
@@ -519,7 +521,7 @@ def test_pages(tap):
 def main():
     tap = Tap()
     print("TAP version 13")
-    print(f"1..{7 + 8 + len(FAULTS) + 1}")
+    print(f"1..{7 + 8 + len(FAULTS) + 2}")
     for seed, rmids in ((1, 6), (2, 6), (3, 12), (4, 12), (5, 24), (6, 40), (7, 40), (8, 8)):
         world = World(seed, rmids)
         model = judge(world, world.play(8000))
@@ -539,6 +541,9 @@ def main():
             found.add(rule)
         tap.ok(good, f"fault '{fault}' is found by {rule}",
                f"planted {world.planted}, violations {dict(model.violations)}")
+    world = World(2, 6)
+    model = judge(world, world.play(8000), "active")
+    tap.ok(model.violations["R13"] > 0, "a module that serves in order is not taken for active")
     tap.ok(found == set(RULES), "every rule has found a fault", f"{sorted(set(RULES) - found)}")
     test_pages(tap)
     return 1 if tap.failures else 0

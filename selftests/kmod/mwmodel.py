@@ -11,8 +11,9 @@ something better to do, between any two instructions. Verdicts therefore rest on
 the order of events, not on durations, wherever that is possible:
 
   - What a CPU did to the state, and then logged, it did at some moment between
-    the event before and the event after on that CPU: the window of the change.
-    A second CPU that looked inside this window may have seen either value.
+    the event before and the event after on that CPU, interrupts of it aside: the
+    window of the change. A second CPU that looked inside this window may have
+    seen either value.
   - "Soon" is counted in ticks of the CPU that has to act, not in time.
 
 Durations are used only as lower bounds (limbo), which a stall cannot break.
@@ -50,34 +51,40 @@ PREEMPTED = 0x100
 REASON_FORK, REASON_SCAN, REASON_PROMOTED, REASON_EXIT, REASON_REVOKED = 1, 2, 3, 4, 5
 REASON_FILTERED, REASON_EXEC, REASON_COMM, REASON_STOP = 6, 7, 8, 9
 
+STATE_STOPPED = 5
+
 FOREVER = 1 << 62
 MS = 1000000
 GRACE = 1 * MS			# accepted between a change and a switch, on top of the window
 TICKS = 3			# the third tick after it proves that two whole periods passed
+START = 500 * MS		# by then every CPU must have heard of a session's start
 SETTLE = 100 * MS		# around the start and the stop of a session
 ACTIVE_TICKS = 40		# active policy: a process that runs this long must have an RMID
 IDLE_SLACK = 20 * MS		# active policy: how exactly "longest idle" is taken
 
 RUNNABLE_CLAIMS = frozenset((MSR, MWSWITCH, ALLOC, FREE, REXEC, EXISTING, CPU_STATE))
 # What the module says about the fork, exec or exit that was logged just before.
-ECHOES = frozenset((MSR, MWSWITCH, ALLOC, FREE, REXEC, EXISTING, TICK, CPU_STATE, RENAME))
+ECHOES = frozenset((MSR, MWSWITCH, ALLOC, FREE, REXEC, EXISTING, CPU_STATE))
 
 
 class Thread:
-    __slots__ = ("pid", "process", "exited", "done")
+    __slots__ = ("pid", "process", "exited", "done", "member", "undead")
 
     def __init__(self, pid, process):
         self.pid = pid
         self.process = process
         self.exited = False
         self.done = False
+        self.undead = False
+        self.member = True	# until an exec by another thread ends it
 
 
 class Change:
     """An RMID given or taken, and when that may have become visible."""
-    __slots__ = ("old", "new", "begin", "end")
+    __slots__ = ("old", "new", "begin", "end", "level")
 
-    def __init__(self, old, new, begin):
+    def __init__(self, old, new, begin, level):
+        self.level = level
         self.old = old
         self.new = new
         self.begin = begin
@@ -87,8 +94,8 @@ class Change:
 class Process:
     __slots__ = ("tgid", "kernel", "comm", "old_comm", "renamed_at", "parent", "born", "start_ns",
                  "start_ticks", "threads", "alive", "undone", "rmid", "generation", "alloc_ns",
-                 "changes", "waiting", "exec_pending", "comm_pending", "freed", "last_run", "known",
-                 "nonleader", "exec_count", "off_ns")
+                 "changes", "renamed_end", "exec_pending", "comm_pending", "freed", "last_run", "known",
+                 "nonleader", "off_ns", "off_cpu", "really_gone")
 
     def __init__(self, tgid, parent, kernel, comm, born):
         self.tgid = tgid
@@ -107,15 +114,16 @@ class Process:
         self.generation = 0
         self.alloc_ns = 0
         self.changes = []
-        self.waiting = None
+        self.renamed_end = -FOREVER
         self.exec_pending = None
         self.comm_pending = None
         self.freed = False
         self.last_run = born
         self.known = True
         self.nonleader = None
-        self.exec_count = 0
         self.off_ns = 0
+        self.off_cpu = None
+        self.really_gone = False
 
     def __repr__(self):
         return f"{self.tgid}({self.comm.decode('latin-1')})"
@@ -124,7 +132,8 @@ class Process:
 class Cpu:
     __slots__ = ("number", "pqr", "thread", "switch_ts", "switch_prev", "last_ts", "ticks",
                  "stale_ticks", "open_changes", "births", "await_free", "wait_ticks", "owner",
-                 "run_ticks", "events")
+                 "run_ticks", "events", "armed", "leaving", "claim_ts", "claim_begin",
+                 "wait_process", "wait_from", "revoked", "last_task_ts", "renames", "execs")
 
     def __init__(self, number, pqr):
         self.number = number
@@ -142,6 +151,16 @@ class Cpu:
         self.owner = None
         self.run_ticks = 0
         self.events = collections.deque(maxlen=12)
+        self.armed = False	# has spoken since the session began
+        self.leaving = None
+        self.claim_ts = -1	# the last claim, and where the batch that it ends began
+        self.claim_begin = 0
+        self.wait_process = None
+        self.wait_from = None
+        self.revoked = []
+        self.last_task_ts = 0	# of the last event that was not in an interrupt
+        self.renames = []
+        self.execs = []
 
 
 class Model:
@@ -161,6 +180,7 @@ class Model:
         self.waiters = {}
         self.deferred = []
         self.birth_doubts = []
+        self.doubts = []	# (rule, time, event, process, RMID, text, context)
         self.last_start = {}
         self.started = None
         self.stopping = None
@@ -180,7 +200,7 @@ class Model:
             ALLOC: self.on_alloc, FREE: self.on_free, REXEC: self.on_rexec,
             EXISTING: self.on_existing, TICK: self.on_tick, MWSWITCH: self.on_mwswitch,
             TASKFREE: self.on_nothing, DUMP_BEGIN: self.on_nothing, DUMP_END: self.on_nothing,
-            CPU_STATE: self.on_nothing,
+            CPU_STATE: self.on_cpu_state,
         }
 
     # ------------------------------------------------------------ verdicts
@@ -259,11 +279,29 @@ class Model:
         if cpu.switch_ts is not None and not (event[4] == cpu.switch_prev and
                                               kind in RUNNABLE_CLAIMS):
             self.judge_switch(cpu, event)
-        if cpu.births and kind not in ECHOES:
-            self.judge_births(cpu, event)
+        if not event[-1]:
+            if kind not in ECHOES:
+                self.step(cpu, event)
+            cpu.last_task_ts = event[0]
+        if cpu.revoked and kind != FREE:
+            self.judge_revoked(cpu)
         cpu.events.append(event)
         self.dispatch[kind](cpu, event)
         cpu.last_ts = event[0]
+
+    def step(self, cpu, event):
+        """The CPU goes on with its work: whatever it did before is complete."""
+        if cpu.births:
+            self.judge_births(cpu, event)
+        if cpu.execs:
+            execs, cpu.execs = cpu.execs, []
+            for process, pending in execs:
+                if process.exec_pending is pending:
+                    self.exec_missing(process, event)
+        if cpu.renames:
+            for process in cpu.renames:
+                process.renamed_end = event[0]
+            cpu.renames.clear()
 
     def run(self, events):
         feed = self.feed
@@ -274,21 +312,38 @@ class Model:
     def on_nothing(self, cpu, event):
         pass
 
+    def on_cpu_state(self, cpu, event):
+        if event[6] == STATE_STOPPED and self.started is not None:
+            # The first sign of the end: from here on the promises end one by one.
+            self.stopping = event[0]
+
     @staticmethod
     def close_changes(cpu, event):
-        end = event[0] + GRACE
+        end, level = event[0] + GRACE, event[-1]
         for change in cpu.open_changes:
-            change.end = end
-        cpu.open_changes.clear()
+            if level <= change.level:
+                change.end = end
+        cpu.open_changes = [c for c in cpu.open_changes if level > c.level]
 
     def quiet(self):
         """Between the first record of a stop and its end nothing is promised."""
         if self.stopping is None:
             return False
         if self.now - self.stopping > SETTLE:
-            self.stopping = None
+            self.end_session()
             return False
         return True
+
+    def end_session(self):
+        self.stopping = None
+        if not self.owner:
+            self.started = None
+        self.waiters.clear()
+        for cpu in self.cpus.values():
+            cpu.owner = None
+            cpu.armed = False
+            cpu.births.clear()
+            cpu.await_free.clear()
 
     # ------------------------------------------------------------ R1, R2, R3
 
@@ -296,7 +351,13 @@ class Model:
         """The switch is over: what does PQR hold while the new task runs?"""
         begin = cpu.switch_ts
         cpu.switch_ts = None
-        if self.started is None or self.quiet():
+        if cpu.leaving is not None:
+            cpu.leaving.really_gone = True
+            cpu.leaving = None
+        if self.quiet():
+            return
+        if not cpu.armed and self.started is not None and begin - self.started < START:
+            # The session's start has not reached this CPU yet.
             return
         process = cpu.thread.process
         if not process.known:
@@ -307,17 +368,17 @@ class Model:
         actual = cpu.pqr & 0xffffffff
         if actual == process.rmid:
             return
-        self.stats["R1 switches inside a change"] += 1
         end = event[0]
         for change in process.changes:
             if change.begin <= end and change.end >= begin and actual in (change.old, change.new):
+                self.stats["R1 switches inside a change"] += 1
                 return
         self.deferred.append((end, event, process, actual, process.rmid, cpu.number,
                               list(cpu.events)))
 
     def settle(self):
         """Doubts that no later event can remove any more become violations."""
-        horizon = min(cpu.last_ts for cpu in self.cpus.values()) - GRACE
+        horizon = min(cpu.last_task_ts for cpu in self.cpus.values()) - GRACE
         if self.deferred and self.deferred[0][0] < horizon:
             rest = []
             for doubt in self.deferred:
@@ -326,6 +387,11 @@ class Model:
                 else:
                     rest.append(doubt)
             self.deferred = rest
+        if self.doubts and self.doubts[0][1] < horizon:
+            for doubt in self.doubts:
+                if doubt[1] < horizon:
+                    self.doubt_violation(doubt)
+            self.doubts = [doubt for doubt in self.doubts if doubt[1] >= horizon]
         if self.birth_doubts and self.birth_doubts[0][0] < horizon:
             rest = []
             for doubt in self.birth_doubts:
@@ -344,20 +410,35 @@ class Model:
             self.violation("R9", event, f"{process!r} lost its RMID by an exec of a thread")
         self.cpus[number].events = saved
 
+    def doubt_violation(self, doubt):
+        rule, _, event, _, _, text, context = doubt
+        cpu = self.cpus[event[1]]
+        saved, cpu.events = cpu.events, context
+        self.violation(rule, event, text)
+        cpu.events = saved
+
     def birth_violation(self, doubt):
         _, event, ripe, process = doubt
         self.violation("R6", event,
                        f"{process!r} was born without an RMID while {sorted(ripe)} were free")
 
     def change(self, cpu, process, old, new, event):
-        begin = min(event[2], event[0] - GRACE)
-        change = Change(old, new, begin)
+        # One batch of records may follow one batch of changes.
+        if event[2] != cpu.claim_ts:
+            cpu.claim_begin = event[2]
+        cpu.claim_ts = event[0]
+        begin = min(cpu.claim_begin, event[0] - GRACE)
+        change = Change(old, new, begin, event[-1])
         process.changes = [c for c in process.changes if c.end > self.now - 1000 * MS][-7:]
         process.changes.append(change)
         cpu.open_changes.append(change)
         if self.deferred:
             self.deferred = [d for d in self.deferred
                              if not (d[2] is process and begin <= d[0] and d[3] in (old, new))]
+        if self.doubts and event[R_REASON] != REASON_EXIT:
+            # It was taken away at some moment since then, by a CPU that was slow to say so.
+            self.doubts = [d for d in self.doubts
+                           if not (d[3] is process and begin <= d[1] and d[4] == old)]
 
     def on_msr(self, cpu, event):
         if event[5] != 0xc8f:
@@ -387,22 +468,21 @@ class Model:
 
     def on_switch(self, cpu, event):
         ts, prev_pid, prev_state, next_pid = event[0], event[5], event[6], event[7]
-        prev = cpu.thread
-        if prev is None or prev.pid != prev_pid:
-            prev = self.thread_of(prev_pid)
+        # Whoever we saw coming: its pid may be another one since, after an exec.
+        prev = cpu.thread or self.thread_of(prev_pid)
         process = prev.process
         process.last_run = ts
         if process.rmid and self.last_use.get(process.rmid, 0) < ts:
             self.last_use[process.rmid] = ts
         if prev.exited and prev_state & DEAD_STATES and not prev_state & PREEMPTED:
-            if not prev.done:
+            if not prev.done and prev.member:
                 prev.done = True
                 process.undone -= 1
                 process.off_ns = ts
                 if not process.undone:
                     self.on_gone(cpu, process, event)
         thread = self.threads.get(next_pid) or self.thread_of(next_pid)
-        if thread.done and thread.exited:
+        if thread.done and thread.exited and thread.member:
             self.on_undead(cpu, thread, event)
         cpu.thread = thread
         cpu.switch_ts = ts
@@ -410,6 +490,7 @@ class Model:
         cpu.stale_ticks = 0
         if thread.process is not process:
             cpu.run_ticks = 0
+            cpu.wait_process = None
         if thread.process.freed:
             self.violation("R7", event, f"{thread.process!r} runs again after its RMID was freed")
 
@@ -417,13 +498,17 @@ class Model:
         """Its last thread has left the CPU for the last time."""
         self.stats["processes gone"] += 1
         self.waiters.pop(process, None)
+        process.off_cpu = cpu
+        cpu.leaving = process
         if process.rmid and self.started is not None and not self.quiet():
             cpu.await_free.append((process, process.generation, cpu.ticks, event))
 
     def on_undead(self, cpu, thread, event):
         """Was switched out dead, or its pid is back before our log says so."""
         thread.done = False
+        thread.undead = True
         thread.process.undone += 1
+        thread.process.really_gone = False
         self.stats["dead threads that ran again"] += 1
 
     def on_newtask(self, cpu, event):
@@ -449,7 +534,7 @@ class Model:
         if thread is None or thread.process.tgid != event[6] or thread.process.kernel:
             return
         process = thread.process
-        if self.started is None or self.quiet():
+        if self.quiet() or self.started is None:
             return
         if event[0] - self.started < SETTLE:
             # Born into the start-up scan, which may or may not know it yet.
@@ -468,17 +553,16 @@ class Model:
             if process.rmid or process.freed:
                 continue
             if process.undone:
-                self.wait(process, born[0])
+                self.wait(process, born[0], event[0])
             if ripe:
                 # Another CPU may have taken them before we looked, and say so later.
-                ripe = {rmid for rmid in ripe if rmid in self.free}
                 self.birth_doubts.append((event[0], born, ripe, process))
 
-    def wait(self, process, since):
+    def wait(self, process, since, certain=None):
         if process.rmid or process.kernel or not process.known or process in self.waiters:
             return
-        process.waiting = since
-        self.waiters[process] = since
+        # It waits since some moment between the two.
+        self.waiters[process] = (since, since if certain is None else certain)
 
     def on_exec(self, cpu, event):
         pid, old_pid = event[5], event[6]
@@ -487,9 +571,16 @@ class Model:
         if process is None:
             process = self.thread_of(pid).process
         if old_pid != pid and thread is not None and thread.process is process:
-            # The thread has taken the leader's place and number.
+            # The thread has taken the leader's place and number. The others have
+            # exited, but some may still be on their way off a CPU.
             self.stats["execs by another thread"] += 1
             del self.threads[old_pid]
+            others = [other for other in process.threads.values() if other is not thread]
+            for other in others:
+                # It was not the dead leader that ran, but its successor.
+                other.done |= other.undead
+                other.undead = False
+                other.member = not other.done
             process.threads = {pid: thread}
             thread.pid = pid
             self.threads[pid] = thread
@@ -499,11 +590,13 @@ class Model:
             if self.leaders.get(pid) is not process or thread.exited:
                 self.violation("R9", event, f"{process!r} executes but is not alive")
         else:
-            process.threads = {pid: self.threads.get(pid) or self.thread_of(pid)}
+            thread = self.threads.get(pid) or self.thread_of(pid)
+            others = [other for other in process.threads.values() if other is not thread]
+            process.threads = {pid: thread}
             process.nonleader = None
         process.alive = 1
-        process.undone = 1
-        process.exec_count += 1
+        process.undone = 1 + sum(not other.done for other in others)
+        process.really_gone = False
         self.stats["execs"] += 1
         process.comm_pending = None
         if process.kernel:
@@ -512,8 +605,10 @@ class Model:
             self.stats["kernel threads that executed"] += 1
             if self.started is not None:
                 self.wait(process, event[0])
-        elif process.rmid and self.started is not None and not self.quiet():
-            process.exec_pending = (process.comm, cpu.number, cpu.ticks, event)
+        elif self.started is not None and not self.quiet():
+            # Without an RMID it may get one before the module sees this exec.
+            process.exec_pending = (process.comm, event, process.rmid)
+            cpu.execs.append((process, process.exec_pending))
 
     def on_exit(self, cpu, event):
         thread = self.threads.get(event[5])
@@ -535,9 +630,12 @@ class Model:
         process = self.leaders.get(pid)
         if process is None:
             return
+        self.rename_missing(process, event)
         process.old_comm = process.comm
         process.comm = comm
         process.renamed_at = event[0]
+        process.renamed_end = FOREVER
+        cpu.renames.append(process)
         if process.rmid and self.started is not None and not self.quiet() and process.undone:
             process.comm_pending = (comm, cpu.number, cpu.ticks, event)
             self.stats["leader renames"] += 1
@@ -567,7 +665,7 @@ class Model:
                                          f"{event[R_START]}")
         if event[R_COMM] != process.comm and not (
                 event[R_COMM] == process.old_comm and
-                event[2] - GRACE <= process.renamed_at <= event[0]):
+                event[2] - GRACE <= process.renamed_end):
             self.violation("R10", event, f"the name is {process.comm}, not {event[R_COMM]}")
 
     def parentage(self, process, event):
@@ -595,6 +693,8 @@ class Model:
     def on_alloc(self, cpu, event):
         ts, rmid, generation = event[0], event[R_RMID], event[R_GEN]
         reason = event[R_REASON]
+        if self.stopping is not None and reason == REASON_SCAN:
+            self.end_session()
         if self.started is None:
             self.started = ts
             for process in self.leaders.values():
@@ -637,12 +737,16 @@ class Model:
 
         if reason not in (REASON_FORK, REASON_SCAN, REASON_PROMOTED):
             self.violation("R10", event, f"an allocation for reason {reason}")
-        if not process.undone:
+        if process.really_gone:
             self.violation("R7", event, f"{process!r} is gone and gets an RMID")
+        elif not process.undone:
+            # Its switch-out is logged, the module's hook after it is still to come.
+            off = process.off_cpu
+            off.await_free.append((process, generation, off.ticks, event))
         self.check_order(process, event)
         waited = self.waiters.pop(process, None)
-        if waited is not None and waited > 0:
-            self.promote_worst = max(self.promote_worst, ts - waited)
+        if waited is not None and waited[0] > 0:
+            self.promote_worst = max(self.promote_worst, ts - waited[0])
         self.stats["allocs"] += 1
         self.stats[f"allocs for reason {reason}"] += 1
 
@@ -653,6 +757,11 @@ class Model:
                 doubt[2].discard(rmid)
         for other in self.cpus.values():
             other.wait_ticks = 0
+            other.wait_process = None
+            for _, ripe, _ in other.births:
+                if ripe:
+                    # Its hook may still be on the way, and come too late for this one.
+                    ripe.discard(rmid)
         self.owner[rmid] = process
         self.free.pop(rmid, None)
         self.generation[rmid] = generation
@@ -662,21 +771,36 @@ class Model:
         process.freed = False
 
     def check_order(self, process, event):
-        """fifo: who came first is served first."""
-        if self.policy != "fifo" or event[R_REASON] == REASON_SCAN:
+        """fifo: who came first is served first. active: who runs."""
+        if event[R_REASON] == REASON_SCAN or event[0] - self.started < SETTLE:
             return
-        if self.started is None or event[0] - self.started < SETTLE:
+        if self.policy == "active":
+            self.check_active_promotion(process, event)
             return
         self.checks["R13"] += 1
-        mine = self.waiters.get(process, process.born)
-        for other, since in self.waiters.items():
-            if since >= mine or other is process:
+        mine = self.waiters.get(process, (process.born,))[0]
+        for other, (since, certain) in self.waiters.items():
+            if since >= mine:
                 break
             # Those born at the same moment on two CPUs have no order.
-            if other.alive and since < mine - GRACE and since < event[2] - GRACE:
+            if other is not process and other.alive and certain < mine - GRACE and \
+               certain < event[2] - GRACE:
                 self.violation("R13", event, f"{process!r} overtakes {other!r}, which waits since "
                                              f"{since} and was born {other.born}")
                 break
+
+    def check_active_promotion(self, process, event):
+        if event[R_REASON] != REASON_PROMOTED:
+            return
+        self.checks["R13"] += 1
+        running = {cpu.thread.process for cpu in self.cpus.values() if cpu.thread is not None}
+        if process in running or process.last_run > event[0] - IDLE_SLACK:
+            return
+        for other in running:
+            if other in self.waiters and other.alive:
+                self.violation("R13", event, f"{process!r} gets an RMID, it ran last at "
+                                             f"{process.last_run}; {other!r} runs and waits")
+                return
 
     def on_free(self, cpu, event):
         ts, rmid, generation = event[0], event[R_RMID], event[R_GEN]
@@ -700,13 +824,11 @@ class Model:
         elif reason == REASON_REVOKED:
             self.check_revoked(process, event)
         elif reason == REASON_STOP:
-            if self.stopping is None:
-                self.stopping = ts
+            self.stopping = ts
         elif reason != REASON_FILTERED:
             self.violation("R10", event, f"a free for reason {reason}")
-        if process.exec_pending is not None and reason != REASON_STOP:
-            self.exec_missing(process, event)
-        process.exec_pending = process.comm_pending = None
+        self.rename_missing(process, event)
+        process.exec_pending = None
         self.change(cpu, process, rmid, 0, event)
         del self.owner[rmid]
         self.free[rmid] = ts
@@ -744,13 +866,21 @@ class Model:
                 self.violation("R13", event, f"{process!r} runs on CPU {cpu.number} and loses its "
                                              "RMID as idle")
                 return
-        running = {cpu.thread.process for cpu in self.cpus.values() if cpu.thread is not None}
-        for other in self.owner.values():
-            if other not in running and other.last_run < process.last_run - IDLE_SLACK and \
-               other.undone:
-                self.violation("R13", event, f"{process!r} ran at {process.last_run} and is "
-                                             f"taken, {other!r} ran at {other.last_run}")
-                return
+        self.cpus[event[1]].revoked.append((process, process.last_run, event))
+
+    def judge_revoked(self, cpu):
+        """Whoever was taken in one batch was idle for longer than whoever was not."""
+        batch, cpu.revoked = cpu.revoked, []
+        running = {other.thread.process for other in self.cpus.values() if other.thread is not None}
+        left = [(other.last_run, other) for other in self.owner.values()
+                if other not in running and other.undone]
+        if not left:
+            return
+        oldest, other = min(left, key=lambda item: item[0])
+        for process, idle, event in batch:
+            if oldest < idle - IDLE_SLACK:
+                self.violation("R13", event, f"{process!r}, idle since {idle}, is taken before "
+                                             f"{other!r}, idle since {oldest}")
 
     def on_rexec(self, cpu, event):
         self.in_range(event)
@@ -778,10 +908,23 @@ class Model:
         else:
             self.violation("R8", event, f"an exec for reason {event[R_REASON]}")
 
+    def rename_missing(self, process, event):
+        """Judged late: only an exec event tells that a rename was part of an exec."""
+        pending, process.comm_pending = process.comm_pending, None
+        if pending is None or pending[0] == process.old_comm or \
+           self.cpus[pending[1]].ticks - pending[2] < TICKS and pending[1] != event[1]:
+            return
+        self.checks["R8"] += 1
+        self.violation("R8", event, f"{process!r} took the name {pending[0]} at "
+                                    f"{pending[3][0]}, which was not reported")
+
     def exec_missing(self, process, event):
-        self.violation("R8", event, f"{process!r} executed at {process.exec_pending[3][0]}, which "
-                                    "was not reported")
-        process.exec_pending = None
+        pending, process.exec_pending = process.exec_pending, None
+        if pending[2]:
+            # Unless it was about to lose its RMID, which a later record may tell.
+            self.doubts.append(("R8", event[0], event, process, pending[2],
+                                f"{process!r} executed at {pending[1][0]}, which was not reported",
+                                self.cpus[event[1]].events.copy()))
 
     def on_existing(self, cpu, event):
         self.in_range(event)
@@ -794,9 +937,10 @@ class Model:
     def on_tick(self, cpu, event):
         cpu.ticks += 1
         self.last_tick_ts = event[0]
-        if self.started is None or self.quiet():
+        if self.quiet() or self.started is None:
             return
-        if self.deferred or self.birth_doubts:
+        cpu.armed = True
+        if self.deferred or self.birth_doubts or self.doubts:
             self.settle()
         self.check_owner("tick", cpu, event[9], event)
         self.checks["R12"] += 1
@@ -808,16 +952,14 @@ class Model:
             if cpu.pqr & 0xffffffff != process.rmid:
                 cpu.stale_ticks += 1
                 if cpu.stale_ticks == TICKS:
-                    self.violation("R1", event, f"{process!r} still runs with RMID "
-                                                f"{cpu.pqr & 0xffffffff}, its own is "
-                                                f"{process.rmid}")
+                    self.deferred.append((event[0], event, process, cpu.pqr & 0xffffffff,
+                                          process.rmid, cpu.number, list(cpu.events)))
             else:
                 cpu.stale_ticks = 0
             self.check_starving(cpu, process, event)
         if cpu.await_free:
             self.check_await_free(cpu, event)
         self.check_waiting(cpu, event)
-        self.check_pending(cpu, event)
 
     def check_starving(self, cpu, process, event):
         if process.rmid or process.kernel or self.policy != "active" or \
@@ -840,8 +982,9 @@ class Model:
                 continue
             if cpu.ticks - ticks >= TICKS:
                 self.checks["R7"] += 1
-                self.violation("R7", event, f"{process!r} is gone since {gone[0]} and still holds "
-                                            f"RMID {process.rmid}")
+                self.doubts.append(("R7", event[0], event, process, process.rmid,
+                                    f"{process!r} is gone since {gone[0]} and still holds RMID "
+                                    f"{process.rmid}", cpu.events.copy()))
             else:
                 rest.append(item)
         cpu.await_free = rest
@@ -852,40 +995,45 @@ class Model:
             cpu.wait_ticks = 0
             return
         if self.policy == "active":
-            # Only those that run are candidates.
-            process = cpu.thread.process if cpu.thread is not None else None
-            if process not in self.waiters or not process.alive:
-                cpu.wait_ticks = 0
-                return
-        elif not any(process.alive for process in self.waiters):
+            self.check_running_waiter(cpu, event)
+            return
+        if not any(process.alive for process in self.waiters):
             cpu.wait_ticks = 0
             return
-        ripe = [rmid for rmid, since in self.free.items() if since + self.limbo_ns < event[0]]
+        ripe = self.ripe(event)
         if not ripe:
             for other in self.cpus.values():
                 other.wait_ticks = 0
             return
         self.checks["R6"] += 1
         cpu.wait_ticks += 1
-        counts = [other.wait_ticks for other in self.cpus.values()]
-        late = cpu.wait_ticks if self.policy == "active" else min(counts)
-        if late >= TICKS:
+        if min(other.wait_ticks for other in self.cpus.values()) >= TICKS:
             for other in self.cpus.values():
                 other.wait_ticks = 0
             waiter = next(iter(self.waiters))
-            self.violation("R6", event, f"{waiter!r} waits since {self.waiters[waiter]} while "
+            self.violation("R6", event, f"{waiter!r} waits since {self.waiters[waiter][0]} while "
                                         f"{sorted(ripe)} are free")
 
-    def check_pending(self, cpu, event):
+    def ripe(self, event):
+        return [rmid for rmid, since in self.free.items() if since + self.limbo_ns < event[0]]
+
+    def check_running_waiter(self, cpu, event):
+        """active: who runs without one, while one is free, gets it when all CPUs have ticked."""
         process = cpu.thread.process if cpu.thread is not None else None
-        if process is None:
+        ripe = self.ripe(event)
+        if process not in self.waiters or not process.alive or not ripe:
+            cpu.wait_process = None
             return
-        for pending in (process.exec_pending, process.comm_pending):
-            if pending is not None and pending[1] == cpu.number and \
-               cpu.ticks - pending[2] >= TICKS and process.rmid:
-                self.violation("R8", event, f"{process!r} took the name {pending[0]} at "
-                                            f"{pending[3][0]}, which was not reported")
-                process.exec_pending = process.comm_pending = None
+        self.checks["R6"] += 1
+        if cpu.wait_process is not process or not set(ripe) & cpu.wait_from[1]:
+            cpu.wait_process = process
+            cpu.wait_from = ({other: other.ticks for other in self.cpus.values()}, set(ripe))
+            return
+        cpu.wait_from[1].intersection_update(ripe)
+        if min(other.ticks - ticks for other, ticks in cpu.wait_from[0].items()) >= TICKS:
+            cpu.wait_process = None
+            self.violation("R6", event, f"{process!r} runs and waits since "
+                                        f"{self.waiters[process][0]} while {sorted(ripe)} are free")
 
     def check_owner(self, what, cpu, owner, event):
         """A record's owner is PQR's, and its generation the one in force."""
@@ -906,9 +1054,10 @@ class Model:
                                          f"in force is {self.generation.get(rmid)}")
 
     def on_mwswitch(self, cpu, event):
-        if self.started is None or self.quiet():
+        if self.quiet() or self.started is None:
             cpu.owner = event[7]
             return
+        cpu.armed = True
         self.checks["R12"] += 1
         if cpu.owner is not None and event[6] != cpu.owner:
             self.violation("R12", event, f"leaves owner {event[6]:#x}, entered {cpu.owner:#x}")
@@ -923,6 +1072,9 @@ class Model:
         for doubt in self.birth_doubts:
             if doubt[2]:
                 self.birth_violation(doubt)
+        for doubt in self.doubts:
+            self.doubt_violation(doubt)
+        self.doubts = []
         self.deferred = []
         self.birth_doubts = []
         if self.stats["frees for reason 9"]:

@@ -4,10 +4,12 @@
 
 Yields events of all CPUs in the order of time, as plain tuples
 
-    (ts, cpu, prev_ts, kind, pid, ...)
+    (ts, cpu, prev_ts, kind, pid, ..., level)
 
-where prev_ts is the time of the event before it on the same CPU and pid is the
-task that was current. What follows depends on kind and is listed at FIELDS.
+where pid is the task that was current, level says in which context (0 task,
+1 soft interrupt, 2 interrupt, 3 NMI), and prev_ts is the time of the last event
+on the same CPU that was not in an interrupt of this one. What stands between
+depends on kind and is listed at FIELDS.
 Nothing here judges; a capture that is incomplete raises Invalid, because a
 verdict on half a log is worth nothing.
 """
@@ -51,6 +53,10 @@ FIELDS = {
 CODES = {(1, 0): "B", (1, 1): "b", (2, 0): "H", (2, 1): "h",
          (4, 0): "I", (4, 1): "i", (8, 0): "Q", (8, 1): "q"}
 
+# common_flags to level: TRACE_FLAG_HARDIRQ, _SOFTIRQ, _NMI.
+LEVEL = [3 if flags & 0x40 else 2 if flags & 0x08 else 1 if flags & 0x10 else 0
+         for flags in range(256)]
+
 MISSED_EVENTS = 1 << 31
 MISSED_STORED = 1 << 30
 
@@ -74,6 +80,7 @@ class Format:
             fields[field] = (kind, array, int(offset), int(size), int(signed or 0))
         self.parts = [self.part(name, fields, "common_pid")]
         self.parts += [self.part(name, fields, field) for field in wanted]
+        self.parts.append(self.part(name, fields, "common_flags"))
         # Fields in the order of the file first, then in the order asked for.
         order = sorted(range(len(self.parts)), key=lambda i: self.parts[i][0])
         code, at = "<", 0
@@ -84,7 +91,7 @@ class Format:
             code += f"{offset - at}x{letter}"
             at = offset + size
         self.struct = struct.Struct(code)
-        self.order = None if order == sorted(order) else [order.index(i) for i in range(len(order))]
+        self.order = [order.index(i) for i in range(len(order))]
         self.text = tuple(i for i, part in enumerate(self.parts) if part[3] == "text")
         self.dynamic = tuple(i for i, part in enumerate(self.parts) if part[3] == "dynamic")
 
@@ -104,17 +111,14 @@ class Format:
 
     def read(self, page, at):
         values = self.struct.unpack_from(page, at)
-        if self.order is None and not self.text and not self.dynamic:
-            return values
-        values = list(values)
-        if self.order is not None:
-            values = [values[i] for i in self.order]
+        values = [values[i] for i in self.order]
+        values[-1] = LEVEL[values[-1]]
         for i in self.text:
             values[i] = values[i].split(b"\0", 1)[0]
         for i in self.dynamic:
             begin = at + (values[i] & 0xffff)
             values[i] = page[begin:begin + (values[i] >> 16)].split(b"\0", 1)[0]
-        return tuple(values)
+        return values
 
 
 def read_formats(directory):
@@ -150,7 +154,8 @@ def check_loss(directory):
 
 def read_pages(stream, cpu, page_size, formats):
     """Events of one CPU, in order."""
-    ts = prev_ts = 0
+    ts = 0
+    last = [0, 0, 0, 0]
     get_header = struct.Struct("<QQ").unpack_from
     get_word = struct.Struct("<I").unpack_from
     get_type = struct.Struct("<H").unpack_from
@@ -182,8 +187,11 @@ def read_pages(stream, cpu, page_size, formats):
                 layout = formats.get(get_type(page, data)[0])
                 if layout is not None:
                     values = layout.read(page, data)
-                    yield (ts, cpu, prev_ts, layout.kind) + values
-                    prev_ts = ts
+                    level = values[-1]
+                    yield (ts, cpu, last[level], layout.kind, *values)
+                    # Also the last one for all who may interrupt this context.
+                    for i in range(level, 4):
+                        last[i] = ts
                 at += size
             elif length == 29:
                 if not delta:
