@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The memwatch authors
+#
+# Tests of the module: included by the Makefile, and usable alone from the top
+# of the tree with make -f selftests/selftests.mk.
+
+SELFTESTS_BIN := build/selftests
+SELFTESTS_CC ?= $(CC)
+# Static: the virtual machine has no C library.
+SELFTESTS_CFLAGS := -O2 -g -Wall -Wextra -Werror -static -Ikmod/uapi -Iselftests
+
+.PHONY: identity-programs stress-programs
+.PHONY: check-model check-identity check-identity-full check-uapi check-stress
+
+stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
+
+identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl)
+
+$(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
+	@mkdir -p $(@D)
+	$(SELFTESTS_CC) -Os -Wall -Wextra -Werror -static -nostdlib -fno-stack-protector \
+		-fno-asynchronous-unwind-tables -Wl,--build-id=none,-z,noseparate-code -o $@ $<
+
+$(SELFTESTS_BIN)/%: selftests/kmod/%.c selftests/tap.h kmod/uapi/linux/memwatch.h
+	@mkdir -p $(@D)
+	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $<
+
+$(SELFTESTS_BIN)/%: selftests/stress/%.c selftests/tap.h kmod/uapi/linux/memwatch.h
+	@mkdir -p $(@D)
+	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $<
+
+# Is the oracle itself able to fail?
+check-model:
+	selftests/kmod/model-check-test.py
+
+check-identity: identity-programs
+	selftests/kmod/check-identity
+
+check-identity-full: identity-programs
+	selftests/kmod/check-identity --full
+
+check-uapi:
+	selftests/uapi/check-uapi
+
+check-stress: stress-programs
+	selftests/stress/check-stress
