@@ -52,7 +52,7 @@ struct session {
 	struct memwatch_stream *stream;
 	struct memwatch_recording *recording;
 	struct mw_command command;
-	uint64_t begin_ns, end_ns, shown_ns;
+	uint64_t begin_ns, end_ns, shown_ns, written_ns;
 	uint64_t counted; /* LOST counts */
 	bool stopping;
 	bool progress;
@@ -112,6 +112,7 @@ static int store(struct session *s, const struct memwatch_record_header *record)
 
 	if (record->type == MEMWATCH_RECORD_LOST)
 		s->counted += lost->count;
+	s->written_ns = record->time_ns;
 	return memwatch_recording_write(s->recording, record);
 }
 
@@ -123,6 +124,19 @@ static int wait_ms(const struct session *s)
 		return 100;
 	left = (s->config->duration - passed) / 1000000 + 1;
 	return left < 100 ? (int)left : 100;
+}
+
+/* A machine that falls silent must not hold back what it has said. */
+static int flush_if_silent(struct session *s)
+{
+	MEMWATCH_OPTS(memwatch_recording_stats, stats);
+	uint64_t now = now_ns();
+
+	if (now < s->written_ns + 1000000000)
+		return 0;
+	s->written_ns = now;
+	memwatch_recording_stats(s->recording, &stats);
+	return stats.pending ? memwatch_recording_flush(s->recording, 0) : 0;
 }
 
 /* Until the end of the stream. The file may fail: then *file_err says how. */
@@ -143,6 +157,9 @@ static int pump(struct session *s, int *file_err)
 				return 0;
 		} else if (rc == -EAGAIN) {
 			show_progress(s);
+			*file_err = flush_if_silent(s);
+			if (*file_err)
+				return 0;
 			rc = memwatch_stream_poll(s->stream, wait_ms(s));
 			if (rc < 0 && rc != -EINTR)
 				return rc;
