@@ -15,15 +15,18 @@ CFLAGS	?= -O2 -g
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
--include bpf/bpf.mk
--include lib/lib.mk
--include cli/cli.mk
--include selftests/lab/lab.mk
--include selftests/selftests.mk
+include bpf/bpf.mk
+include lib/lib.mk
+include cli/cli.mk
+include selftests/selftests.mk
+include selftests/bpf/bpf-tests.mk
+include packaging/packaging.mk
 
-.PHONY: all help demo check check-host check-vm check-matrix check-debug bench lint install clean deps
+.PHONY: all tests help demo check check-host check-vm check-matrix check-debug bench lint install clean deps
 
 all: lib cli ## Build the library and memwatchctl into build/
+
+tests: lib-tests cli-tests identity-programs stress-programs bpf-tests bench-programs ## Build every test program
 
 help: ## List all targets
 	@awk -F ':.*## ' '/^[a-zA-Z0-9_%-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' \

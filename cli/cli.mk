@@ -16,7 +16,7 @@ CLI_LIBS := -lsmartcols -lncursesw -ltinfo -lz -lm
 
 CLI_COMPLETION := $(addprefix $(BUILD)/completion/,memwatchctl.bash _memwatchctl memwatchctl.fish)
 
-.PHONY: cli check-cli install-cli
+.PHONY: cli cli-tests check-cli install-cli
 
 cli: $(CLI_BIN) $(CLI_COMPLETION)
 
@@ -41,7 +41,23 @@ $(BUILD)/completion/memwatchctl.fish: $(CLI_BIN)
 	@mkdir -p $(@D)
 	$(CLI_BIN) completion fish >$@
 
-check-cli: cli ## Tests of memwatchctl on recordings and fake roots
+# Under the sanitizers, library included: what the tests run.
+CLI_ASAN := $(CLI_SRC:cli/%.c=$(BUILD)/cli/asan/%.o)
+
+$(BUILD)/cli/asan/%.o: cli/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CLI_CFLAGS) $(LIB_SANITIZE) -c -o $@ $<
+
+$(BUILD)/cli/asan/memwatchctl: $(CLI_ASAN) $(BUILD)/lib/asan/libmemwatch.a
+	$(CC) $(LIB_SANITIZE) -o $@ $^ $(LIB_LIBS) $(CLI_LIBS)
+
+$(BUILD)/cli/asan/generate: cli/tests/generate.c $(BUILD)/lib/asan/libmemwatch.a
+	@mkdir -p $(@D)
+	$(CC) $(CLI_CFLAGS) $(LIB_SANITIZE) -o $@ $^ $(LIB_LIBS)
+
+cli-tests: $(BUILD)/cli/asan/memwatchctl $(BUILD)/cli/asan/generate
+
+check-cli: cli-tests ## Tests of memwatchctl on recordings and fake roots
 	@BUILD=$(BUILD) cli/tests/run
 
 install-cli: cli
@@ -61,4 +77,4 @@ install-cli: cli
 		install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/ || exit 1; \
 	done
 
--include $(CLI_OBJ:.o=.d)
+-include $(CLI_OBJ:.o=.d) $(CLI_ASAN:.o=.d)

@@ -133,16 +133,16 @@ static int check_format(const struct mw_cli *cli, const struct mw_cmd *cmd)
 
 	if ((cmd->flags & needed[cli->format]) == needed[cli->format])
 		return 0;
-	return mw_fail(MW_EXIT_USAGE, cmd->name, "there is no --format %s here",
+	return mw_error(MW_EXIT_USAGE, cmd->name, "there is no --format %s here",
 		       formats[cli->format]);
 }
 
 static int check_operands(const struct mw_cmd *cmd, int argc, char **argv)
 {
 	if (argc < cmd->operands_min)
-		mw_fail(MW_EXIT_USAGE, cmd->name, "an argument is missing");
+		mw_error(MW_EXIT_USAGE, cmd->name, "an argument is missing");
 	else if (cmd->operands_max >= 0 && argc > cmd->operands_max)
-		mw_fail(MW_EXIT_USAGE, cmd->name, "unexpected argument '%s'",
+		mw_error(MW_EXIT_USAGE, cmd->name, "unexpected argument '%s'",
 			argv[cmd->operands_max]);
 	else
 		return 0;
@@ -163,7 +163,7 @@ static int run(struct mw_cli *cli, const struct mw_cmd *cmd, int argc, char **ar
 	int rc;
 
 	if (!config)
-		return mw_fail(MW_EXIT_FAILED, cmd->name, "out of memory");
+		return mw_error(MW_EXIT_FAILED, cmd->name, "out of memory");
 	if (cmd->defaults)
 		memcpy(config, cmd->defaults, cmd->config_size);
 	rc = mw_options_parse(sets, 2, &argc, argv, cmd->flags & MW_CMD_PASS_ARGS, cmd->name);
@@ -188,7 +188,7 @@ static const struct mw_cmd *find_command(const struct mw_cmd *cmd, const char *n
 		if (!((*sub)->flags & MW_CMD_HIDDEN))
 			best = mw_nearest(name, best, (*sub)->name);
 	}
-	mw_fail(MW_EXIT_USAGE, name, "no such command");
+	mw_error(MW_EXIT_USAGE, name, "no such command");
 	if (best)
 		mw_hint("did you mean '%s'?", best);
 	else
@@ -225,7 +225,7 @@ int mw_cmd_run(int argc, char **argv)
 	}
 	while (cmd && cmd->sub) {
 		if (!argc)
-			return mw_fail(MW_EXIT_USAGE, cmd->name, "which command?");
+			return mw_error(MW_EXIT_USAGE, cmd->name, "which command?");
 		cmd = find_command(cmd, argv[0]);
 		argc--;
 		argv++;

@@ -83,12 +83,14 @@ static void bash_value(const char *command, const struct mw_option *o)
 	if (o->letter)
 		printf("|%s:-%c", command, o->letter);
 	printf(") ");
-	if (o->kind == MW_OPTION_CHOICE) {
+	if (o->kind != MW_OPTION_CHOICE && o->kind != MW_OPTION_FILE) {
+		printf(":");
+	} else if (o->kind == MW_OPTION_CHOICE) {
 		printf("COMPREPLY=($(compgen -W \"");
 		for (int i = 0; o->choices[i]; i++)
 			printf("%s ", o->choices[i]);
 		printf("\" -- \"$cur\"))");
-	} else if (o->kind == MW_OPTION_FILE) {
+	} else {
 		printf("compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\"))");
 	}
 	printf("; return ;;\n");
@@ -273,7 +275,7 @@ static int completion_run(const struct mw_cli *cli, void *config, int argc, char
 		shells[i].print();
 		return MW_EXIT_DONE;
 	}
-	return mw_fail(MW_EXIT_USAGE, "completion", "'%s' is not bash, zsh, fish or list", argv[0]);
+	return mw_error(MW_EXIT_USAGE, "completion", "'%s' is not bash, zsh, fish or list", argv[0]);
 }
 
 const struct mw_cmd mw_cmd_completion = {

@@ -42,7 +42,7 @@ struct request {
 
 static int refuse(const char *key, const char *value, const char *why)
 {
-	return mw_fail(MW_EXIT_USAGE, "config", "%s: '%s' %s", key, value, why);
+	return mw_error(MW_EXIT_USAGE, "config", "%s: '%s' %s", key, value, why);
 }
 
 static int parse_time(const char *key, const char *value, uint64_t low, uint64_t high,
@@ -54,7 +54,7 @@ static int parse_time(const char *key, const char *value, uint64_t low, uint64_t
 	if (err)
 		return refuse(key, value, mw_parse_duration_why(err));
 	if (*ret < low || *ret > high)
-		return mw_fail(MW_EXIT_USAGE, "config", "%s: '%s' is not between %s and %s", key,
+		return mw_error(MW_EXIT_USAGE, "config", "%s: '%s' is not between %s and %s", key,
 			       value, mw_human_uint(low, MW_UNIT_NS, a, sizeof(a)),
 			       mw_human_uint(high, MW_UNIT_NS, b, sizeof(b)));
 	return 0;
@@ -142,7 +142,7 @@ static int filter_cgroup(struct request *r, const char *value, struct memwatch_f
 		return refuse("filter=cgroup", value, "is neither an id nor a path that starts "
 						      "with /");
 	if (err)
-		return mw_fail(MW_EXIT_NOTHING, "config", "filter=cgroup: '%s': %s", value,
+		return mw_error(MW_EXIT_NOTHING, "config", "filter=cgroup: '%s': %s", value,
 			       strerror(-err));
 	f->value = id;
 	return 0;
@@ -196,7 +196,7 @@ static int unknown_key(const char *word)
 
 	for (unsigned int i = 0; i < NR_KEYS; i++)
 		best = mw_nearest(word, best, keys[i].name);
-	mw_fail(MW_EXIT_USAGE, "config", "unknown key '%s'", word);
+	mw_error(MW_EXIT_USAGE, "config", "unknown key '%s'", word);
 	if (best)
 		mw_hint("did you mean '%s'?", best);
 	else
@@ -228,7 +228,7 @@ static int apply(struct request *r, struct memwatch_ctx *ctx, struct memwatch_de
 	if (r->config.flags & ~MEMWATCH_CONFIG_FORCE)
 		err = memwatch_device_set_config(device, &r->config);
 	if (err == -EBUSY) {
-		mw_fail(MW_EXIT_FAILED, "config", "another session is measuring");
+		mw_error(MW_EXIT_FAILED, "config", "another session is measuring");
 		mw_hint("it would be changed too; --force does so");
 		return MW_EXIT_FAILED;
 	}
@@ -240,7 +240,7 @@ static int apply(struct request *r, struct memwatch_ctx *ctx, struct memwatch_de
 			mw_note(r->cli, "this filter exists already");
 			err = 0;
 		} else if (err == -ENOSPC) {
-			return mw_fail(MW_EXIT_FAILED, "config", "there are %d filters already",
+			return mw_error(MW_EXIT_FAILED, "config", "there are %d filters already",
 				       MEMWATCH_FILTERS_MAX);
 		}
 	}

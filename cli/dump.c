@@ -93,8 +93,9 @@ static int show(const struct mw_cli *cli, const struct dump_config *c,
 	struct mw_table table;
 	int rc = 0;
 
-	qsort_r(rmids->processes, rmids->count, sizeof(*rmids->processes), compare,
-		(void *)&c->key);
+	if (rmids->count)
+		qsort_r(rmids->processes, rmids->count, sizeof(*rmids->processes), compare,
+			(void *)&c->key);
 	mw_cgroups_new(cli, &cgroups);
 	mw_table_init(&table, columns, NR_COLUMNS);
 	for (size_t i = 0; i < rmids->count && !rc; i++) {
@@ -103,7 +104,7 @@ static int show(const struct mw_cli *cli, const struct dump_config *c,
 		if (row)
 			fill(&rmids->processes[i], cgroups, row);
 		else
-			rc = mw_fail_errno(-ENOMEM, "dump");
+			rc = mw_error_errno(-ENOMEM, "dump");
 	}
 	if (!rc)
 		rc = print(cli, &table);

@@ -386,9 +386,9 @@ static int open_output(struct export *e, const char *input)
 	if (!name || !strcmp(name, "-"))
 		return 0;
 	if (is_same_file(name, input))
-		return mw_fail(MW_EXIT_USAGE, "export", "%s is the recording itself", name);
+		return mw_error(MW_EXIT_USAGE, "export", "%s is the recording itself", name);
 	e->out = fopen(name, "we");
-	return e->out ? 0 : mw_fail(mw_exit_of(-errno), name, "%s", strerror(errno));
+	return e->out ? 0 : mw_error(mw_exit_of(-errno), name, "%s", strerror(errno));
 }
 
 static int close_output(struct export *e)
@@ -400,7 +400,7 @@ static int close_output(struct export *e)
 		return MW_EXIT_DONE; /* checked at the end of the command */
 	errno = 0;
 	if (fclose(e->out) || failed)
-		return mw_fail(MW_EXIT_FAILED, name, "%s",
+		return mw_error(MW_EXIT_FAILED, name, "%s",
 			       errno ? strerror(errno) : "could not be written");
 	return MW_EXIT_DONE;
 }
@@ -418,7 +418,7 @@ static int run(struct export *e, struct memwatch_ctx *ctx, const char *path)
 		e->until = UINT64_MAX;
 	err = memwatch_tracker_new(ctx, NULL, &e->tracker);
 	if (err)
-		return mw_fail_errno(err, "export");
+		return mw_error_errno(err, "export");
 	rc = open_output(e, path);
 	if (rc)
 		return rc;
@@ -454,12 +454,12 @@ static int export_run(const struct mw_cli *cli, void *config, int argc, char **a
 
 	(void)argc;
 	if (e.config->to < 0) {
-		mw_fail(MW_EXIT_USAGE, "export", "--to is missing");
+		mw_error(MW_EXIT_USAGE, "export", "--to is missing");
 		mw_hint("memwatchctl export %s --to csv", argv[0]);
 		return MW_EXIT_USAGE;
 	}
 	if (e.config->from >= e.config->until)
-		return mw_fail(MW_EXIT_USAGE, "export", "--from is not before --until");
+		return mw_error(MW_EXIT_USAGE, "export", "--from is not before --until");
 	rc = mw_library_new(cli, &ctx) ?: mw_open_recording(ctx, argv[0], &e.stream);
 	if (!rc)
 		rc = run(&e, ctx, argv[0]);

@@ -11,6 +11,9 @@
 
 #include "cmd.h"
 
+/* So much is still in open slots: a summary does not know it yet. */
+#define MW_FEED_LAG_NS (MEMWATCH_SLOT_WINDOW_DEFAULT * MEMWATCH_SLOT_DEFAULT_NS)
+
 struct mw_feed {
 	struct memwatch_ctx *ctx;
 	struct memwatch_stream *stream;

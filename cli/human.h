@@ -16,7 +16,8 @@ enum mw_unit {
 	MW_UNIT_COUNT,	 /* 1.23 M */
 	MW_UNIT_BYTES,	 /* 1.5 MiB */
 	MW_UNIT_RATE,	 /* 1.5 MB/s: memory traffic is counted in powers of ten */
-	MW_UNIT_NS,	 /* 1.234 s */
+	MW_UNIT_NS,	 /* 1.23 ms */
+	MW_UNIT_MOMENT,	 /* 1.234 s: nanoseconds, all with the same digits */
 	MW_UNIT_RATIO,	 /* 0.93 */
 	MW_UNIT_PERCENT, /* 12.3 % */
 };

@@ -132,7 +132,7 @@ void mw_json_double(struct mw_json *json, const char *key, double value)
 {
 	begin(json, key);
 	if (isfinite(value))
-		fprintf(json->out, "%.6g", value);
+		fprintf(json->out, "%.10g", value);
 	else
 		fputs("null", json->out);
 }

@@ -12,7 +12,7 @@
 
 #include "message.h"
 
-int mw_fail(int code, const char *what, const char *why, ...)
+int mw_error(int code, const char *what, const char *why, ...)
 {
 	va_list args;
 
@@ -42,9 +42,9 @@ int mw_exit_of(int err)
 	}
 }
 
-int mw_fail_errno(int err, const char *what)
+int mw_error_errno(int err, const char *what)
 {
-	return mw_fail(mw_exit_of(err), what, "%s", strerror(-err));
+	return mw_error(mw_exit_of(err), what, "%s", strerror(-err));
 }
 
 void mw_hint(const char *format, ...)
@@ -113,7 +113,7 @@ int mw_finish_stdout(int code)
 
 	errno = 0;
 	if ((fflush(stdout) || failed) && code == MW_EXIT_DONE)
-		return mw_fail(MW_EXIT_FAILED, "standard output", "%s",
+		return mw_error(MW_EXIT_FAILED, "standard output", "%s",
 			       errno ? strerror(errno) : "could not be written");
 	return code;
 }

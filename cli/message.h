@@ -11,11 +11,11 @@
 #include "cmd.h"
 
 /* "memwatchctl: WHAT: WHY". Returns @code, so that it can be returned. */
-int mw_fail(int code, const char *what, const char *why, ...)
+int mw_error(int code, const char *what, const char *why, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* The same with the text of a negative errno; the exit code follows from it. */
-int mw_fail_errno(int err, const char *what);
+int mw_error_errno(int err, const char *what);
 
 /* The exit code of a negative errno. */
 int mw_exit_of(int err);

@@ -54,7 +54,7 @@ static int unknown(const struct parser *p, const char *arg, const char *name)
 	for (size_t i = 0; i < p->nr_sets; i++)
 		for (const struct mw_option *o = p->sets[i].options; o && o->name; o++)
 			best = mw_nearest(name, best, o->name);
-	mw_fail(MW_EXIT_USAGE, p->where, "unknown option '%s'", arg);
+	mw_error(MW_EXIT_USAGE, p->where, "unknown option '%s'", arg);
 	if (best)
 		mw_hint("did you mean '--%s'?", best);
 	return MW_EXIT_USAGE;
@@ -73,7 +73,7 @@ static int choose(const struct mw_option *o, const char *value, int *ret, const 
 			strncat(list, ", ", sizeof(list) - strlen(list) - 1);
 		strncat(list, o->choices[i], sizeof(list) - strlen(list) - 1);
 	}
-	return mw_fail(MW_EXIT_USAGE, where, "--%s: '%s' is not one of %s", o->name, value, list);
+	return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' is not one of %s", o->name, value, list);
 }
 
 static int store(const struct match *m, const char *value, const char *where)
@@ -89,19 +89,19 @@ static int store(const struct match *m, const char *value, const char *where)
 	case MW_OPTION_STRING:
 	case MW_OPTION_FILE:
 		if (!*value)
-			return mw_fail(MW_EXIT_USAGE, where, "--%s: the value is empty", o->name);
+			return mw_error(MW_EXIT_USAGE, where, "--%s: the value is empty", o->name);
 		*(const char **)member = value;
 		return 0;
 	case MW_OPTION_UINT:
 		err = mw_parse_uint(value, member);
 		if (err)
-			return mw_fail(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
+			return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
 				       err == -ERANGE ? "is too large" : "is not a number");
 		return 0;
 	case MW_OPTION_DURATION:
 		err = mw_parse_duration(value, member);
 		if (err)
-			return mw_fail(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
+			return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
 				       mw_parse_duration_why(err));
 		return 0;
 	case MW_OPTION_CHOICE:
@@ -115,7 +115,7 @@ static int take(struct parser *p, const struct match *m, const char *attached)
 {
 	if (m->option->kind != MW_OPTION_FLAG && !attached) {
 		if (p->next >= p->argc)
-			return mw_fail(MW_EXIT_USAGE, p->where, "--%s needs a value (%s)",
+			return mw_error(MW_EXIT_USAGE, p->where, "--%s needs a value (%s)",
 				       m->option->name, m->option->arg);
 		attached = p->argv[p->next++];
 	}
@@ -132,7 +132,7 @@ static int parse_long(struct parser *p, const char *arg)
 	if (!find(p, name, len, 0, &m))
 		return unknown(p, arg, name);
 	if (equals && m.option->kind == MW_OPTION_FLAG)
-		return mw_fail(MW_EXIT_USAGE, p->where, "--%s takes no value", m.option->name);
+		return mw_error(MW_EXIT_USAGE, p->where, "--%s takes no value", m.option->name);
 	return take(p, &m, equals ? equals + 1 : NULL);
 }
 

@@ -52,7 +52,7 @@ struct session {
 	struct memwatch_stream *stream;
 	struct memwatch_recording *recording;
 	struct mw_command command;
-	uint64_t begin_ns, end_ns, shown_ns;
+	uint64_t begin_ns, end_ns, shown_ns, written_ns;
 	uint64_t counted; /* LOST counts */
 	bool stopping;
 	bool progress;
@@ -112,6 +112,7 @@ static int store(struct session *s, const struct memwatch_record_header *record)
 
 	if (record->type == MEMWATCH_RECORD_LOST)
 		s->counted += lost->count;
+	s->written_ns = record->time_ns;
 	return memwatch_recording_write(s->recording, record);
 }
 
@@ -123,6 +124,19 @@ static int wait_ms(const struct session *s)
 		return 100;
 	left = (s->config->duration - passed) / 1000000 + 1;
 	return left < 100 ? (int)left : 100;
+}
+
+/* A machine that falls silent must not hold back what it has said. */
+static int flush_if_silent(struct session *s)
+{
+	MEMWATCH_OPTS(memwatch_recording_stats, stats);
+	uint64_t now = now_ns();
+
+	if (now < s->written_ns + 1000000000)
+		return 0;
+	s->written_ns = now;
+	memwatch_recording_stats(s->recording, &stats);
+	return stats.pending ? memwatch_recording_flush(s->recording, 0) : 0;
 }
 
 /* Until the end of the stream. The file may fail: then *file_err says how. */
@@ -143,6 +157,9 @@ static int pump(struct session *s, int *file_err)
 				return 0;
 		} else if (rc == -EAGAIN) {
 			show_progress(s);
+			*file_err = flush_if_silent(s);
+			if (*file_err)
+				return 0;
 			rc = memwatch_stream_poll(s->stream, wait_ms(s));
 			if (rc < 0 && rc != -EINTR)
 				return rc;
@@ -222,7 +239,7 @@ static void print_command(const struct session *s, char **argv)
 static int file_full(const struct session *s, int err,
 		     const struct memwatch_recording_stats *written)
 {
-	mw_fail(MW_EXIT_FAILED, s->config->output, "%s", strerror(-err));
+	mw_error(MW_EXIT_FAILED, s->config->output, "%s", strerror(-err));
 	mw_hint("what was written until then can be read: %" PRIu64 " records",
 		(uint64_t)(written->records - written->pending));
 	return MW_EXIT_FAILED;
@@ -270,7 +287,7 @@ static int create(struct session *s)
 					    memwatch_stream_info(s->stream), &opts, &s->recording);
 
 	if (err == -EEXIST) {
-		mw_fail(MW_EXIT_FAILED, s->config->output, "exists");
+		mw_error(MW_EXIT_FAILED, s->config->output, "exists");
 		mw_hint("--force replaces it");
 		return MW_EXIT_FAILED;
 	}
@@ -299,7 +316,7 @@ static int start_command(struct session *s, char **argv)
 	memwatch_recording_close(s->recording);
 	s->recording = NULL;
 	unlink(s->config->output);
-	return mw_fail(MW_EXIT_FAILED, argv[0], "%s", strerror(-err));
+	return mw_error(MW_EXIT_FAILED, argv[0], "%s", strerror(-err));
 }
 
 static int check(const struct record_config *c)
@@ -307,18 +324,18 @@ static int check(const struct record_config *c)
 	struct stat st;
 
 	if (!c->output) {
-		mw_fail(MW_EXIT_USAGE, "record", "--output is missing");
+		mw_error(MW_EXIT_USAGE, "record", "--output is missing");
 		mw_hint("memwatchctl record -o FILE");
 		return MW_EXIT_USAGE;
 	}
 	if (!strcmp(c->output, "-"))
-		return mw_fail(MW_EXIT_USAGE, "record",
+		return mw_error(MW_EXIT_USAGE, "record",
 			       "a recording needs a file: it gets an index at the end");
 	if (c->period && (c->period < MEMWATCH_PERIOD_MIN_NS || c->period > MEMWATCH_PERIOD_MAX_NS))
-		return mw_fail(MW_EXIT_USAGE, "record", "--period is not between 100us and 1s");
+		return mw_error(MW_EXIT_USAGE, "record", "--period is not between 100us and 1s");
 	/* Before anything is started. */
 	if (!stat(c->output, &st) && !may_replace(c)) {
-		mw_fail(MW_EXIT_FAILED, c->output, "exists");
+		mw_error(MW_EXIT_FAILED, c->output, "exists");
 		mw_hint("--force replaces it");
 		return MW_EXIT_FAILED;
 	}
@@ -348,7 +365,7 @@ static int record_run(const struct mw_cli *cli, void *config, int argc, char **a
 	s.progress = !cli->quiet && isatty(STDERR_FILENO);
 	/* Forked first: a child must not inherit rings and sessions. */
 	if (argc && (rc = mw_command_fork(&s.command, argv)))
-		return mw_fail_errno(rc, argv[0]);
+		return mw_error_errno(rc, argv[0]);
 	mw_interrupt_init();
 	rc = open_stream(&s) ?: create(&s) ?: start_command(&s, argv) ?: record(&s);
 	if (s.recording)

@@ -169,7 +169,7 @@ static int print_table(struct report *r)
 	mw_losses_print(&r->stream, &r->slots);
 	putchar('\n');
 	if (append(r, &r->unassigned, NULL) || append(r, &r->totals, "(total)"))
-		return mw_fail_errno(-ENOMEM, "report");
+		return mw_error_errno(-ENOMEM, "report");
 	rc = mw_table_print(&r->table);
 	if (rc)
 		return rc;
@@ -223,9 +223,11 @@ static int prepare(struct report *r, struct memwatch_ctx *ctx)
 	mw_rows_init(&r->rows, (unsigned int)c->by, origin);
 	if (__builtin_add_overflow(origin, c->to, &to))
 		to = 0;
-	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by, origin + c->from, to);
+	/* Without --from also what began before the first record. */
+	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by,
+			   c->from ? origin + c->from : 0, to);
 	if (err)
-		return mw_fail_errno(err, "report");
+		return mw_error_errno(err, "report");
 	mw_table_init(&r->table, r->rows.columns, r->rows.nr_columns);
 	mw_table_init(&r->unassigned, r->rows.columns, r->rows.nr_columns);
 	mw_table_init(&r->totals, r->rows.columns, r->rows.nr_columns);
@@ -250,7 +252,7 @@ static int report_run(const struct mw_cli *cli, void *config, int argc, char **a
 
 	(void)argc;
 	if (r.config->from >= r.config->to)
-		return mw_fail(MW_EXIT_USAGE, "report", "--from is not before --to");
+		return mw_error(MW_EXIT_USAGE, "report", "--from is not before --to");
 	rc = mw_library_new(cli, &ctx) ?: prepare(&r, ctx);
 	if (rc)
 		return rc;

@@ -143,8 +143,8 @@ enum {
 
 static const struct mw_column values[NR_VALUES] = {
 	[SLOTS] = { "slots", "SLOTS", MW_KIND_UINT, 0, 0 },
-	[FIRST] = { "first_ns", "FROM", MW_KIND_UINT, MW_UNIT_NS, 0 },
-	[LAST] = { "last_ns", "TO", MW_KIND_UINT, MW_UNIT_NS, 0 },
+	[FIRST] = { "first_ns", "FROM", MW_KIND_UINT, MW_UNIT_MOMENT, 0 },
+	[LAST] = { "last_ns", "TO", MW_KIND_UINT, MW_UNIT_MOMENT, 0 },
 	[CPU_TIME] = { "cpu_time_ns", "CPU TIME", MW_KIND_UINT, MW_UNIT_NS, M },
 	[CYCLES] = { "cycles", "CYCLES", MW_KIND_UINT, MW_UNIT_COUNT, M },
 	[INSTRUCTIONS] = { "instructions", "INSTR", MW_KIND_UINT, MW_UNIT_COUNT, M },
@@ -273,6 +273,8 @@ static void fill_values(const struct mw_rows *rows, const struct memwatch_summar
 									   : 0 };
 	cells[LAST] = (struct mw_cell){ .number = row->last_ns > origin ? row->last_ns - origin
 									 : 0 };
+	/* Nothing ran, there is only a reading: then there is no first and last. */
+	cells[FIRST].missing = cells[LAST].missing = !row->last_ns;
 	cells[CPU_TIME] = mw_measured(&row->cpu_time_ns);
 	cells[CYCLES] = mw_measured(&row->counter[MEMWATCH_COUNTER_CYCLES]);
 	cells[INSTRUCTIONS] = mw_measured(&row->counter[MEMWATCH_COUNTER_INSTRUCTIONS]);

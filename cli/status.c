@@ -240,7 +240,10 @@ static void print_json(const struct answer *a)
 		mw_json_string(&json, NULL, "resctrl is mounted");
 	mw_json_array_end(&json);
 	mw_json_object(&json, "overhead");
-	mw_json_uint(&json, "memory_bytes", a->memory_bytes);
+	if (a->memory_bytes)
+		mw_json_uint(&json, "memory_bytes", a->memory_bytes);
+	else /* the module did not say */
+		mw_json_null(&json, "memory_bytes");
 	mw_table_json(&a->cpus, &json, "cpus");
 	mw_table_json(&a->jitter, &json, "jitter");
 	mw_json_object_end(&json);
@@ -263,8 +266,10 @@ static int print_table(const struct answer *a)
 		rc = mw_table_print(&a->waiting);
 	}
 	if (a->cpus.nr_rows && !rc) {
-		printf("\nOverhead: %s of memory, and\n",
-		       mw_human_uint(a->memory_bytes, MW_UNIT_BYTES, memory, sizeof(memory)));
+		printf("\nOverhead%s%s:\n", a->memory_bytes ? ", memory " : "",
+		       a->memory_bytes ? mw_human_uint(a->memory_bytes, MW_UNIT_BYTES, memory,
+						       sizeof(memory))
+				       : "");
 		rc = mw_table_print(&a->cpus);
 	}
 	if (a->jitter.nr_rows && !rc) {
@@ -321,7 +326,7 @@ static int status_run(const struct mw_cli *cli, void *config, int argc, char **a
 	a.memory_bytes = overhead->memory_bytes;
 	err = fill_sessions(status, &a.sessions) ?: fill_waiting(status, &a.waiting)
 		?: fill_cpus(overhead, &a.cpus) ?: fill_jitter(overhead, &a.jitter);
-	rc = err ? mw_fail_errno(err, "status") : print(cli, &a);
+	rc = err ? mw_error_errno(err, "status") : print(cli, &a);
 	mw_table_uninit(&a.sessions);
 	mw_table_uninit(&a.waiting);
 	mw_table_uninit(&a.cpus);

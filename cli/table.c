@@ -25,9 +25,12 @@ bool mw_status_has_value(uint8_t status)
 
 static bool is_missing(const struct mw_column *column, const struct mw_cell *cell)
 {
-	if (column->flags & MW_COLUMN_MEASURED && !mw_status_has_value(cell->status))
+	if (!(column->flags & MW_COLUMN_MEASURED))
+		return cell->missing;
+	/* A sum of nothing but errors is no 0. */
+	if (cell->status == MEMWATCH_STATUS_ERROR && !cell->number)
 		return true;
-	return cell->missing;
+	return cell->missing || !mw_status_has_value(cell->status);
 }
 
 int mw_table_init(struct mw_table *table, const struct mw_column *columns, size_t nr_columns)
@@ -103,7 +106,10 @@ const char *mw_cell_human(const struct mw_column *column, const struct mw_cell *
 			  size_t size)
 {
 	if (is_missing(column, cell))
-		return "-";
+		return column->flags & MW_COLUMN_MEASURED &&
+				       cell->status == MEMWATCH_STATUS_ERROR
+			       ? "!"
+			       : "-";
 	if (!(column->flags & MW_COLUMN_MEASURED) || cell->status == MEMWATCH_STATUS_OK)
 		return value_human(column, cell, buf, size);
 	/* "~": scaled up, derived or old; "!": a part of it could not be read. */
@@ -172,7 +178,7 @@ int mw_table_print(const struct mw_table *table)
 		err = scols_print_table(scols);
 	scols_unref_table(scols);
 	if (err)
-		return mw_fail(MW_EXIT_FAILED, "table", "%s", strerror(-err));
+		return mw_error(MW_EXIT_FAILED, "table", "%s", strerror(-err));
 	return MW_EXIT_DONE;
 }
 
@@ -251,19 +257,27 @@ void mw_table_json(const struct mw_table *table, struct mw_json *json, const cha
 	mw_json_array_end(json);
 }
 
+/* Valid UTF-8, whatever a process calls itself. */
 static void text_csv(const char *text, FILE *out)
 {
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, out);
-		return;
-	}
-	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
+	const unsigned char *p = (const unsigned char *)text;
+	bool quote = strpbrk(text, ",\"\r\n");
+
+	if (quote)
+		fputc('"', out);
+	while (*p) {
+		int len = mw_utf8_length(p);
+
+		if (*p == '"')
 			fputc('"', out);
-		fputc(*text, out);
+		if (len)
+			fwrite(p, 1, (size_t)len, out);
+		else
+			fputs("\357\277\275", out);
+		p += len + !len;
 	}
-	fputc('"', out);
+	if (quote)
+		fputc('"', out);
 }
 
 void mw_head_csv(const struct mw_column *columns, size_t nr, FILE *out)
@@ -299,7 +313,7 @@ static void value_csv(const struct mw_column *c, const struct mw_cell *cell, FIL
 		fprintf(out, "%" PRIu64, cell->number);
 		break;
 	case MW_KIND_DOUBLE:
-		fprintf(out, "%.6g", cell->real);
+		fprintf(out, "%.10g", cell->real);
 		break;
 	case MW_KIND_BOOL:
 		fputs(cell->truth ? "true" : "false", out);

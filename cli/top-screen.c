@@ -336,6 +336,8 @@ static int step(struct screen *s, uint64_t now)
 	struct top *top = s->top;
 	int more, err;
 
+	if (top->replay && !top->begin_ns) /* the first record sets the clock */
+		return (more = mw_top_read(top, 0, 50)) < 0 ? more : (s->ended = !more, 0);
 	if (s->ended) {
 		napms(50);
 		return 0;
@@ -343,22 +345,22 @@ static int step(struct screen *s, uint64_t now)
 	if (top->replay && top->begin_ns && top->feed.last_ns > now) {
 		napms(50); /* ahead of the clock */
 	} else {
-		more = mw_top_read(top, top->replay && !top->begin_ns ? 0 : now + 50000000, 50);
+		more = mw_top_read(top, now + 50000000, 50);
 		if (more < 0)
 			return more;
 		s->ended = !more;
 		if (s->ended && (err = mw_feed_finish(&top->feed)))
 			return err;
 	}
-	if (!s->ended && now < top->begin_ns + top->config.delay)
+	if (!s->ended && now < top->begin_ns + top->config.delay + MW_FEED_LAG_NS)
 		return 0;
 	/* While paused the intervals go on, unseen. */
 	if (s->paused) {
 		memwatch_summary_reset(top->feed.summary);
-		top->begin_ns = now;
+		top->begin_ns = now - MW_FEED_LAG_NS;
 		return 0;
 	}
-	err = mw_top_cut(top, s->ended ? top->feed.last_ns : now);
+	err = mw_top_cut(top, s->ended ? top->feed.last_ns : now - MW_FEED_LAG_NS);
 	s->shown++;
 	draw(s);
 	return err;
@@ -374,7 +376,7 @@ int mw_top_screen(struct top *top)
 		snprintf(s.filter, sizeof(s.filter), "%s", top->config.filter);
 	mw_interrupt_init();
 	if (!initscr())
-		return mw_fail(MW_EXIT_FAILED, "top", "the terminal cannot be used");
+		return mw_error(MW_EXIT_FAILED, "top", "the terminal cannot be used");
 	cbreak();
 	noecho();
 	curs_set(0);
@@ -389,5 +391,5 @@ int mw_top_screen(struct top *top)
 		err = step(&s, clock_of(&s, wall, origin)) ?: keys(&s);
 	}
 	endwin();
-	return err ? mw_fail_errno(err, "top") : MW_EXIT_DONE;
+	return err ? mw_error_errno(err, "top") : MW_EXIT_DONE;
 }

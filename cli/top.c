@@ -58,8 +58,10 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 			return rc;
 		if (top->replay) {
 			/* Of a recording, time is what the records say. */
-			if (!top->begin_ns)
+			if (!top->begin_ns) {
 				top->begin_ns = record->time_ns;
+				return 1;
+			}
 			if (record->time_ns >= until_ns)
 				return 1;
 		} else if (!(++n & 1023) && mw_top_now() >= until_ns) {
@@ -158,21 +160,20 @@ static int batch_loop(struct top *top, struct mw_json *json)
 
 	while (more > 0 && !mw_interrupted() &&
 	       (!top->config.iterations || shown < top->config.iterations)) {
-		uint64_t until = top->begin_ns ? top->begin_ns + top->config.delay : 0;
-		uint64_t now;
+		uint64_t length = top->config.delay + MW_FEED_LAG_NS, now;
 		int err, rc;
 
-		more = mw_top_read(top, until ? until : UINT64_MAX, 50);
+		more = mw_top_read(top, top->begin_ns + length, 50);
 		if (more < 0)
 			return mw_module_failed(top->ctx, more, "top");
 		if (!more && (err = mw_feed_finish(&top->feed)))
-			return mw_fail_errno(err, "top");
+			return mw_error_errno(err, "top");
 		now = top->replay ? top->feed.last_ns : mw_top_now();
-		if (!top->begin_ns || (more && now < top->begin_ns + top->config.delay))
+		if (!top->begin_ns || (more && now < top->begin_ns + length))
 			continue;
-		err = mw_top_cut(top, now);
+		err = mw_top_cut(top, more ? now - MW_FEED_LAG_NS : now);
 		if (err)
-			return mw_fail_errno(err, "top");
+			return mw_error_errno(err, "top");
 		rc = print_interval(top, json, !shown++);
 		if (rc || ferror(stdout))
 			return rc;
@@ -237,7 +238,7 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	(void)argc;
 	(void)argv;
 	if (top.config.delay < 50000000)
-		return mw_fail(MW_EXIT_USAGE, "top", "--delay is shorter than 50ms");
+		return mw_error(MW_EXIT_USAGE, "top", "--delay is shorter than 50ms");
 	rc = mw_library_new(cli, &ctx) ?: open_stream(cli, &top.config, ctx, &stream);
 	if (rc)
 		return rc;
@@ -245,7 +246,7 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	top.replay = top.config.replay;
 	err = mw_top_init(&top, stream);
 	if (err) {
-		rc = mw_fail_errno(err, "top");
+		rc = mw_error_errno(err, "top");
 	} else {
 		if (!top.replay)
 			top.begin_ns = mw_top_now();

@@ -17,6 +17,7 @@
 
 DEFINE_MUTEX(mw_control_lock);
 struct mw_config mw_config;
+LIST_HEAD(mw_session_list);
 unsigned int mw_sessions;
 unsigned int mw_sessions_started;
 

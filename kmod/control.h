@@ -7,7 +7,9 @@
 #ifndef _MW_CONTROL_H
 #define _MW_CONTROL_H
 
+#include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 
 #include "tick.h"
 
@@ -25,9 +27,15 @@ struct mw_config {
 
 /**
  * struct mw_session - an open file
+ * @link: in mw_session_list
+ * @tgid: who opened it, in the initial pid namespace
+ * @comm: its name then
  * @started: it is one of those that keep the module armed
  */
 struct mw_session {
+	struct list_head link;
+	u32 tgid;
+	char comm[TASK_COMM_LEN];
 	bool started;
 };
 
@@ -36,6 +44,7 @@ extern struct mutex mw_control_lock;
 
 /* Under mw_control_lock. */
 extern struct mw_config mw_config;
+extern struct list_head mw_session_list;
 extern unsigned int mw_sessions;
 extern unsigned int mw_sessions_started;
 

@@ -306,7 +306,10 @@ static int dev_open(struct inode *inode, struct file *file)
 
 	if (!session)
 		return -ENOMEM;
+	session->tgid = current->tgid;
+	get_task_comm(session->comm, current->group_leader);
 	mutex_lock(&mw_control_lock);
+	list_add_tail(&session->link, &mw_session_list);
 	mw_sessions++;
 	mutex_unlock(&mw_control_lock);
 	file->private_data = session;
@@ -320,6 +323,7 @@ static int dev_release(struct inode *inode, struct file *file)
 
 	mutex_lock(&mw_control_lock);
 	mw_control_stop(session);
+	list_del(&session->link);
 	mw_sessions--;
 	mutex_unlock(&mw_control_lock);
 	kfree(session);

@@ -142,15 +142,21 @@ static u64 cgroup_of(const struct task_struct *task)
 #endif
 }
 
-/*
- * What may change during a life. No task_lock() around comm: it sleeps on
- * PREEMPT_RT. A name that is being written may come out mixed; the rename
- * record that follows puts it right.
- */
-static void describe(struct mw_owner *o, struct task_struct *leader, const char *comm)
+/* What may change during a life without anybody telling. */
+static void describe(struct mw_owner *o, struct task_struct *leader)
 {
 	o->cgroup_id = cgroup_of(leader);
 	o->uid = __kuid_val(task_uid(leader));
+}
+
+/*
+ * The name, which changes only together with a record: what a dump says must
+ * follow from the stream. No task_lock() around comm: it sleeps on PREEMPT_RT.
+ * A name that is being written may come out mixed; the rename record that
+ * follows puts it right.
+ */
+static void name(struct mw_owner *o, struct task_struct *leader, const char *comm)
+{
 	strscpy_pad(o->comm, comm ? comm : leader->comm, MEMWATCH_COMM_LEN);
 }
 
@@ -160,7 +166,8 @@ static bool wanted(struct task_struct *leader, const char *comm)
 
 	if (!mw_filter_count())
 		return true;
-	describe(&o, leader, comm);
+	describe(&o, leader);
+	name(&o, leader, comm);
 	return mw_filter_match(o.cgroup_id, o.uid, o.comm);
 }
 
@@ -205,7 +212,8 @@ static int give(struct mw_process *p, struct task_struct *leader, const char *co
 	o->parent_tgid = rcu_dereference_raw(leader->real_parent)->tgid;
 	o->start_time_ns = leader->start_boottime;
 	o->alloc_time_ns = now;
-	describe(o, leader, comm);
+	describe(o, leader);
+	name(o, leader, comm);
 	set_state(p, MW_PROCESS_MEASURED);
 	mw_owner_stats.promotions += reason == MEMWATCH_REASON_PROMOTED;
 	report_alloc(rmid, now, reason);
@@ -301,13 +309,17 @@ void mw_owner_death(struct mw_process *p)
 bool mw_owner_renew(struct mw_process *p, struct task_struct *leader, const char *comm, u32 reason)
 {
 	bool want = wanted(leader, comm);
+	struct mw_owner *o;
 
 	lockdep_assert_held(&mw_lock);
 	switch (p->state) {
 	case MW_PROCESS_MEASURED:
-		describe(&mw_owners[mw_owner_rmid(p->owner)], leader, comm);
-		if (reason)
+		o = &mw_owners[mw_owner_rmid(p->owner)];
+		describe(o, leader);
+		if (reason) {
+			name(o, leader, comm);
 			report_exec(mw_owner_rmid(p->owner), mw_stamp(), reason);
+		}
 		return !want;
 	case MW_PROCESS_WAITING:
 		if (!want) {
@@ -326,8 +338,31 @@ bool mw_owner_renew(struct mw_process *p, struct task_struct *leader, const char
 
 /* --------------------------------------------------------------- policy */
 
+/* Waiters looked at for one that runs, and how long ago it may have run. */
+#define LOOK_AT_WAITERS 32
+#define RUNS_JIFFIES	msecs_to_jiffies(10)
+
+/*
+ * Who waited longest; with the policy "active", who waited longest of those
+ * that run, or else an idle process would be given what was taken from one.
+ */
+static struct mw_process *next_waiter(void)
+{
+	u32 now = jiffies, looked = 0;
+	struct mw_process *p;
+
+	if (static_branch_unlikely(&mw_last_run_key))
+		list_for_each_entry(p, &mw_waiters, waiters) {
+			if (now - p->last_run <= RUNS_JIFFIES)
+				return p;
+			if (++looked == LOOK_AT_WAITERS)
+				break;
+		}
+	return list_first_entry(&mw_waiters, struct mw_process, waiters);
+}
+
 /**
- * mw_owner_promote - give RMIDs to those who wait, the oldest first
+ * mw_owner_promote - give RMIDs to those who wait, see next_waiter()
  * @most: at most so many, to bound the time under the lock
  *
  * Return: how many
@@ -340,7 +375,7 @@ u32 mw_owner_promote(u32 most)
 
 	lockdep_assert_held(&mw_lock);
 	while (count < most && !list_empty(&mw_waiters)) {
-		p = list_first_entry(&mw_waiters, struct mw_process, waiters);
+		p = next_waiter();
 		leader = mw_process_leader(p);
 		if (leader && give(p, leader, NULL, MEMWATCH_REASON_PROMOTED))
 			break;

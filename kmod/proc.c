@@ -22,8 +22,9 @@
 #include "process.h"
 #include "rdt.h"
 
-#define SHOW_WAITING 64
-#define COPY_AT_ONCE 64
+#define SHOW_WAITING  64
+#define SHOW_SESSIONS 64
+#define COPY_AT_ONCE  64
 
 /* \ as well, or the escapes would be ambiguous. */
 static void show_comm(struct seq_file *m, const char *comm)
@@ -103,12 +104,28 @@ static u64 foreign_writes(void)
 	return sum;
 }
 
+/* The answer to rmmod's "in use": by whom. */
+static void show_sessions(struct seq_file *m)
+{
+	const struct mw_session *session;
+	u32 left = SHOW_SESSIONS;
+
+	list_for_each_entry(session, &mw_session_list, link) {
+		if (!left--)
+			break;
+		seq_printf(m, "session: %u %s ", session->tgid,
+			   session->started ? "started" : "open");
+		show_comm(m, session->comm);
+	}
+}
+
 static void show_config(struct seq_file *m)
 {
 	mutex_lock(&mw_control_lock);
 	seq_printf(m, "backend: %s\nbackend_reason: %s\n", mw_rdt_backend_name(mw_rdt.backend),
 		   mw_rdt.reason);
 	seq_printf(m, "sessions: %u\nsessions_started: %u\n", mw_sessions, mw_sessions_started);
+	show_sessions(m);
 	seq_printf(m, "period_ns: %llu\nlimbo_ns: %llu\n", mw_config.tick.period_ns,
 		   mw_config.limbo_ns);
 	seq_printf(m, "policy: %s\nidle_stop: %d\n",

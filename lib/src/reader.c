@@ -2,46 +2,63 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Reading recordings. Where the blocks are comes from the index, or, if there
- * is none, from walking over their headers; either way a block counts only if
- * it is whole, and is read only if its checksum is right.
+ * The reader of recordings. The file may be cut off anywhere, damaged, or made
+ * to hurt: nothing in it is believed before it has been checked, memory is
+ * bounded by the limits of the format, and every step moves forward.
  */
-#include <memwatch/recording.h>
+#include "reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
+#include "block.h"
 #include "context.h"
-#include "record-codec.h"
 #include "recording-format.h"
-#include "timemath.h"
+#include "recording-index.h"
 
-#define SEARCH_CHUNK (64U << 10)
+#define SEARCH_BYTES 65536 /* read at once when looking for the next block */
 
+/**
+ * struct memwatch_reader - a file being read
+ * @ctx: a reference
+ * @path: for messages
+ * @fd: the file
+ * @size: of it when it was opened; what is appended later is not seen
+ * @start: where the blocks behind the description begin
+ * @offset: next block
+ * @info: description
+ * @info_text: its strings
+ * @index: from the file, or made by looking at all headers
+ * @indexed: from the file
+ * @damaged: blocks found damaged
+ * @damaged_to: everything before this offset has been counted
+ * @unpacker: the present block
+ * @bytes: of records in it
+ * @at: next record in it
+ * @skip_ns: records before this time in the next block are skipped
+ */
 struct memwatch_reader {
 	struct memwatch_ctx *ctx;
 	char *path;
 	int fd;
+	uint64_t size;
+	uint64_t start;
+	uint64_t offset;
 	struct memwatch_stream_info info;
 	char *info_text;
-
-	struct mw_index_entry *blocks;
-	size_t nr_blocks, max_blocks;
-	size_t next_block;
-	uint64_t skip_before_ns; /* after a seek, in the first block */
-
-	uint8_t *stored, *columns;
-	size_t max_stored, max_columns;
-	struct mw_codec *codec;
-	ZSTD_DCtx *zstd;
-	const uint8_t *at, *end; /* records of the present block */
-	struct memwatch_reader_stats stats;
+	struct mw_index index;
+	bool indexed;
+	uint64_t damaged;
+	uint64_t damaged_to;
+	struct mw_unpacker unpacker;
+	uint32_t bytes;
+	uint32_t at;
+	uint64_t skip_ns;
 };
 
 static int fail(struct memwatch_reader *reader, int err, const char *what)
@@ -49,17 +66,293 @@ static int fail(struct memwatch_reader *reader, int err, const char *what)
 	return mw_fail(reader->ctx, err, "%s: %s", reader->path, what);
 }
 
-static int grow(struct memwatch_reader *reader, uint8_t **buffer, size_t *max, size_t want)
+/* Reads up to @len bytes at @offset; fewer at the end. Negative errno on failure. */
+static ssize_t read_at(struct memwatch_reader *reader, void *to, size_t len, uint64_t offset)
 {
-	uint8_t *bigger;
+	size_t done = 0;
+	ssize_t n;
+	int err;
 
-	if (want <= *max)
+	while (done < len) {
+		n = pread(reader->fd, (char *)to + done, len - done, (off_t)(offset + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			err = -errno;
+			return fail(reader, err, strerror(-err));
+		}
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+/* ---------------------------------------------------------- block headers */
+
+/* 1: a good header at @offset, whose block is in the file as a whole; 0: no; < 0: error */
+static int header_at(struct memwatch_reader *reader, uint64_t offset,
+		     struct mw_block_header *header)
+{
+	uint8_t bytes[MW_BLOCK_HEADER_BYTES];
+	ssize_t n;
+
+	if (offset > reader->size || reader->size - offset < sizeof(bytes))
 		return 0;
-	bigger = realloc(*buffer, want);
-	if (!bigger)
+	n = read_at(reader, bytes, sizeof(bytes), offset);
+	if (n < 0)
+		return (int)n;
+	return n == sizeof(bytes) && mw_block_header_unpack(header, bytes) == MW_HEADER_OK &&
+	       header->stored_bytes <= reader->size - offset - sizeof(bytes);
+}
+
+static uint64_t block_end(uint64_t offset, const struct mw_block_header *header)
+{
+	return offset + MW_BLOCK_HEADER_BYTES + header->stored_bytes;
+}
+
+/* The next good block at or behind @offset, or the end of the file, into *@ret. */
+static int search(struct memwatch_reader *reader, uint64_t offset, uint64_t *ret)
+{
+	struct mw_block_header header;
+	uint8_t *bytes = malloc(SEARCH_BYTES);
+	uint8_t *found;
+	ssize_t n;
+	int err = 0;
+
+	if (!bytes)
 		return fail(reader, -ENOMEM, "no memory");
-	*buffer = bigger;
-	*max = want;
+	*ret = reader->size;
+	while (!err && reader->size - offset >= MW_BLOCK_HEADER_BYTES) {
+		n = read_at(reader, bytes, SEARCH_BYTES, offset);
+		if (n < MW_MAGIC_BYTES) {
+			err = n < 0 ? (int)n : 0;
+			break;
+		}
+		found = memmem(bytes, (size_t)n, MW_BLOCK_MAGIC, MW_MAGIC_BYTES);
+		if (!found) {
+			offset += (uint64_t)n - (MW_MAGIC_BYTES - 1);
+			continue;
+		}
+		offset += (uint64_t)(found - bytes);
+		err = header_at(reader, offset, &header);
+		if (err > 0)
+			*ret = offset;
+		else
+			offset++;
+	}
+	free(bytes);
+	return err < 0 ? err : 0;
+}
+
+/* The block at reader->offset is no good. Counted once, however often we pass. */
+static void count_damage(struct memwatch_reader *reader, uint64_t offset)
+{
+	if (offset < reader->damaged_to)
+		return;
+	reader->damaged++;
+	reader->damaged_to = offset + 1;
+	mw_log(reader->ctx, MEMWATCH_LOG_WARNING, "%s: damaged block at %llu, skipped",
+	       reader->path, (unsigned long long)offset);
+}
+
+/*
+ * Is what lies here just the last block, cut off? Then it is not damaged, and
+ * nothing follows.
+ */
+static int cut_off(struct memwatch_reader *reader, uint64_t offset)
+{
+	uint8_t bytes[MW_BLOCK_HEADER_BYTES];
+	struct mw_block_header header;
+	ssize_t n = read_at(reader, bytes, sizeof(bytes), offset);
+
+	if (n < 0)
+		return (int)n;
+	if (n < (ssize_t)sizeof(bytes))
+		return true;
+	return mw_block_header_unpack(&header, bytes) == MW_HEADER_OK;
+}
+
+/*
+ * Moves reader->offset to the next block of records. 1, 0 at the end, < 0.
+ * Damage is counted if @count; looking around is free.
+ */
+static int next_block(struct memwatch_reader *reader, struct mw_block_header *header, bool count)
+{
+	uint64_t next;
+	int found, err;
+
+	while (reader->offset < reader->size) {
+		found = header_at(reader, reader->offset, header);
+		if (found < 0)
+			return found;
+		if (found && header->kind == MW_BLOCK_RECORDS)
+			return 1;
+		if (found && header->kind == MW_BLOCK_INDEX) {
+			reader->offset = reader->size;
+			break;
+		}
+		if (found) {
+			reader->offset = block_end(reader->offset, header);
+			continue;
+		}
+		err = search(reader, reader->offset + 1, &next);
+		if (err)
+			return err;
+		found = next == reader->size ? cut_off(reader, reader->offset) : 0;
+		if (found < 0)
+			return found;
+		if (!found && count)
+			count_damage(reader, reader->offset);
+		reader->offset = next;
+	}
+	return 0;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static int read_info(struct memwatch_reader *reader)
+{
+	uint8_t bytes[MW_BLOCK_HEADER_BYTES];
+	struct mw_block_header header;
+	ssize_t n = read_at(reader, bytes, sizeof(bytes), 0);
+
+	if (n < 0)
+		return (int)n;
+	if (n < MW_MAGIC_BYTES || memcmp(bytes, MW_BLOCK_MAGIC, MW_MAGIC_BYTES))
+		return fail(reader, -ENOMSG, "not a recording");
+	if (n < (ssize_t)sizeof(bytes))
+		return fail(reader, -EBADMSG, "cut off within its description");
+	switch (mw_block_header_unpack(&header, bytes)) {
+	case MW_HEADER_NEWER:
+		return fail(reader, -EPROTO, "of a newer format: made by a newer memwatch");
+	case MW_HEADER_INVALID:
+		return fail(reader, -EBADMSG, "its description is damaged");
+	case MW_HEADER_OK:
+		break;
+	}
+	if (header.kind != MW_BLOCK_INFO || header.codec != MW_CODEC_STORED)
+		return fail(reader, -EBADMSG, "does not begin with a description");
+
+	reader->info_text = malloc(header.stored_bytes + 1);
+	if (!reader->info_text)
+		return fail(reader, -ENOMEM, "no memory");
+	n = read_at(reader, reader->info_text, header.stored_bytes, sizeof(bytes));
+	if (n < 0)
+		return (int)n;
+	if (n < (ssize_t)header.stored_bytes)
+		return fail(reader, -EBADMSG, "cut off within its description");
+	if (mw_crc32c(reader->info_text, header.stored_bytes) != header.stored_crc)
+		return fail(reader, -EBADMSG, "its description is damaged");
+	reader->info_text[header.stored_bytes] = '\0';
+	mw_info_parse(&reader->info, reader->info_text, header.stored_bytes);
+	reader->start = reader->offset = block_end(0, &header);
+	return 0;
+}
+
+/* 1: the index that the trailer points to; 0: there is none that is whole; < 0: error */
+static int read_index(struct memwatch_reader *reader)
+{
+	uint8_t trailer[MW_TRAILER_BYTES];
+	struct mw_block_header header;
+	uint64_t offset;
+	ssize_t n;
+	int err;
+
+	if (reader->size < reader->start + sizeof(trailer))
+		return 0;
+	n = read_at(reader, trailer, sizeof(trailer), reader->size - sizeof(trailer));
+	if (n < 0)
+		return (int)n;
+	if (n < (ssize_t)sizeof(trailer) || !mw_trailer_unpack(&offset, trailer))
+		return 0;
+	err = header_at(reader, offset, &header);
+	if (err <= 0)
+		return err;
+	if (header.kind != MW_BLOCK_INDEX || header.codec != MW_CODEC_STORED ||
+	    block_end(offset, &header) != reader->size - sizeof(trailer))
+		return 0;
+	if (mw_unpacker_reserve(&reader->unpacker, header.stored_bytes))
+		return fail(reader, -ENOMEM, "no memory");
+	n = read_at(reader, reader->unpacker.stored, header.stored_bytes,
+		    offset + MW_BLOCK_HEADER_BYTES);
+	if (n < 0)
+		return (int)n;
+	if (n < (ssize_t)header.stored_bytes ||
+	    mw_crc32c(reader->unpacker.stored, header.stored_bytes) != header.stored_crc)
+		return 0;
+	err = mw_index_unpack(&reader->index, reader->unpacker.stored, header.stored_bytes, offset);
+	return err == -EBADMSG ? 0 : err ? fail(reader, err, "no memory") : 1;
+}
+
+/* Without an index: what is in the file, by the headers of its blocks. */
+static int scan(struct memwatch_reader *reader)
+{
+	struct mw_block_header header;
+	int found;
+
+	while ((found = next_block(reader, &header, false)) > 0) {
+		if (mw_index_reserve(&reader->index))
+			return fail(reader, -ENOMEM, "no memory");
+		mw_index_add(&reader->index, reader->offset, &header);
+		reader->offset = block_end(reader->offset, &header);
+	}
+	reader->offset = reader->start;
+	return found;
+}
+
+static int open_file(struct memwatch_reader *reader)
+{
+	struct stat st;
+	int err;
+
+	reader->fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (reader->fd < 0 || fstat(reader->fd, &st)) {
+		err = -errno;
+		return fail(reader, err, strerror(-err));
+	}
+	if (S_ISDIR(st.st_mode))
+		return fail(reader, -EISDIR, strerror(EISDIR));
+	if (!S_ISREG(st.st_mode))
+		return fail(reader, -ESPIPE, "not a regular file");
+	reader->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int start(struct memwatch_reader *reader)
+{
+	int err = open_file(reader);
+
+	if (!err)
+		err = read_info(reader);
+	if (err)
+		return err;
+	err = read_index(reader);
+	if (err < 0)
+		return err;
+	reader->indexed = err;
+	return err ? 0 : scan(reader);
+}
+
+int memwatch_reader_open(struct memwatch_ctx *ctx, const char *path, struct memwatch_reader **ret)
+{
+	struct memwatch_reader *reader;
+	int err;
+
+	if (!path)
+		return mw_fail(ctx, -EINVAL, "recording: no path");
+	reader = calloc(1, sizeof(*reader));
+	if (!reader)
+		return mw_fail(ctx, -ENOMEM, "%s: no memory", path);
+	reader->ctx = memwatch_ctx_ref(ctx);
+	reader->fd = -1;
+	reader->path = strdup(path);
+	err = reader->path ? start(reader) : mw_fail(ctx, -ENOMEM, "%s: no memory", path);
+	if (err) {
+		memwatch_reader_close(reader);
+		return err;
+	}
+	*ret = reader;
 	return 0;
 }
 
@@ -69,336 +362,13 @@ struct memwatch_reader *memwatch_reader_close(struct memwatch_reader *reader)
 		return NULL;
 	if (reader->fd >= 0)
 		close(reader->fd);
-	mw_codec_free(reader->codec);
-	ZSTD_freeDCtx(reader->zstd);
+	mw_unpacker_uninit(&reader->unpacker);
+	mw_index_uninit(&reader->index);
 	memwatch_ctx_unref(reader->ctx);
-	free(reader->path);
 	free(reader->info_text);
-	free(reader->blocks);
-	free(reader->stored);
-	free(reader->columns);
+	free(reader->path);
 	free(reader);
 	return NULL;
-}
-
-/* ------------------------------------------------------ finding the blocks */
-
-/* 1: there is a whole block; 0: there is none. */
-static int header_at(struct memwatch_reader *reader, uint64_t offset,
-		     struct mw_block_header *header)
-{
-	uint64_t size = reader->stats.file_bytes;
-
-	if (offset > size || size - offset < sizeof(*header))
-		return 0;
-	if (mw_read_at(reader->fd, header, sizeof(*header), offset))
-		return 0;
-	return mw_block_header_valid(header) &&
-	       header->stored_bytes <= size - offset - sizeof(*header);
-}
-
-static int add_block(struct memwatch_reader *reader, const struct mw_index_entry *entry)
-{
-	if (reader->nr_blocks == reader->max_blocks) {
-		size_t max = reader->max_blocks ? reader->max_blocks * 2 : 64;
-		struct mw_index_entry *blocks = realloc(reader->blocks, max * sizeof(*blocks));
-
-		if (!blocks)
-			return fail(reader, -ENOMEM, "no memory");
-		reader->blocks = blocks;
-		reader->max_blocks = max;
-	}
-	reader->blocks[reader->nr_blocks++] = *entry;
-	return 0;
-}
-
-/* The next header behind damage: 1, or 0 if there is none. */
-static int search(struct memwatch_reader *reader, uint64_t *offset, struct mw_block_header *header)
-{
-	uint8_t chunk[SEARCH_CHUNK];
-	uint64_t at = *offset + 1;
-
-	while (at + sizeof(*header) <= reader->stats.file_bytes) {
-		size_t count = (size_t)mw_min_u64(sizeof(chunk), reader->stats.file_bytes - at);
-		uint32_t magic;
-
-		if (mw_read_at(reader->fd, chunk, count, at))
-			return 0;
-		for (size_t i = 0; i + sizeof(magic) <= count; i++) {
-			memcpy(&magic, chunk + i, sizeof(magic));
-			if (magic == MW_BLOCK_MAGIC && header_at(reader, at + i, header)) {
-				*offset = at + i;
-				return 1;
-			}
-		}
-		at += count - (sizeof(magic) - 1);
-	}
-	return 0;
-}
-
-static int walk(struct memwatch_reader *reader, uint64_t offset)
-{
-	struct mw_block_header header;
-
-	reader->nr_blocks = 0;
-	while (offset < reader->stats.file_bytes) {
-		if (!header_at(reader, offset, &header)) {
-			uint64_t damage = offset;
-
-			if (!search(reader, &offset, &header))
-				break;
-			mw_log(reader->ctx, MEMWATCH_LOG_WARNING,
-			       "%s: damage between %llu and %llu", reader->path,
-			       (unsigned long long)damage, (unsigned long long)offset);
-			reader->stats.damaged++;
-		}
-		if (header.type == MW_BLOCK_RECORDS) {
-			struct mw_index_entry entry = {
-				.offset = offset,
-				.first_ns = header.first_ns,
-				.last_ns = header.last_ns,
-				.records = header.records,
-			};
-
-			if (add_block(reader, &entry))
-				return -ENOMEM;
-		}
-		offset += sizeof(header) + header.stored_bytes;
-	}
-	return 0;
-}
-
-/* 1: the index is there, whole and right. */
-static int read_index(struct memwatch_reader *reader)
-{
-	uint64_t size = reader->stats.file_bytes;
-	struct mw_block_header header;
-	struct mw_index_entry entry;
-	struct mw_footer footer;
-	size_t count;
-	int err;
-
-	if (size < sizeof(footer) ||
-	    mw_read_at(reader->fd, &footer, sizeof(footer), size - sizeof(footer)) ||
-	    footer.magic != MW_FOOTER_MAGIC ||
-	    footer.crc != mw_crc32c(0, &footer, offsetof(struct mw_footer, crc)) ||
-	    !header_at(reader, footer.index_offset, &header) || header.type != MW_BLOCK_INDEX)
-		return 0;
-	err = grow(reader, &reader->stored, &reader->max_stored, header.stored_bytes);
-	if (err)
-		return err;
-	if (mw_read_at(reader->fd, reader->stored, header.stored_bytes,
-		       footer.index_offset + sizeof(header)) ||
-	    header.payload_crc != mw_crc32c(0, reader->stored, header.stored_bytes))
-		return 0;
-	count = header.stored_bytes / sizeof(entry);
-	for (size_t i = 0; i < count; i++) {
-		memcpy(&entry, reader->stored + i * sizeof(entry), sizeof(entry));
-		if (add_block(reader, &entry))
-			return -ENOMEM;
-	}
-	return 1;
-}
-
-static int find_blocks(struct memwatch_reader *reader, uint64_t start)
-{
-	struct memwatch_reader_stats *stats = &reader->stats;
-	int found = read_index(reader);
-
-	if (found < 0)
-		return found;
-	stats->indexed = (uint32_t)found;
-	stats->truncated = !found;
-	if (!found && walk(reader, start))
-		return -ENOMEM;
-
-	stats->blocks = reader->nr_blocks;
-	for (size_t i = 0; i < reader->nr_blocks; i++) {
-		const struct mw_index_entry *block = &reader->blocks[i];
-
-		stats->records += block->records;
-		stats->first_ns = i ? mw_min_u64(stats->first_ns, block->first_ns) : block->first_ns;
-		stats->last_ns = mw_max_u64(stats->last_ns, block->last_ns);
-	}
-	return 0;
-}
-
-/* --------------------------------------------------------------- opening */
-
-static int read_info(struct memwatch_reader *reader, uint64_t offset, uint64_t *next)
-{
-	struct mw_block_header header;
-	int err;
-
-	if (!header_at(reader, offset, &header) || header.type != MW_BLOCK_INFO)
-		return fail(reader, -EBADMSG, "its description is damaged or cut off");
-	err = grow(reader, &reader->stored, &reader->max_stored, header.stored_bytes);
-	if (err)
-		return err;
-	err = mw_read_at(reader->fd, reader->stored, header.stored_bytes, offset + sizeof(header));
-	if (err)
-		return fail(reader, err, "cannot be read");
-	if (header.payload_crc != mw_crc32c(0, reader->stored, header.stored_bytes) ||
-	    mw_info_parse((const char *)reader->stored, header.stored_bytes, &reader->info,
-			  &reader->info_text))
-		return fail(reader, -EBADMSG, "its description is damaged");
-	*next = offset + sizeof(header) + header.stored_bytes;
-	return 0;
-}
-
-static void complete_info(struct memwatch_stream_info *info)
-{
-	const char **texts[] = { &info->backend, &info->backend_reason, &info->hostname,
-				 &info->kernel, &info->version };
-
-	info->sz = sizeof(*info);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		if (!*texts[i])
-			*texts[i] = "";
-	}
-	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
-		if (!info->counter[i].reason)
-			info->counter[i].reason = "";
-	}
-	for (int i = 0; i < MEMWATCH_RDT_MAX; i++) {
-		if (!info->rdt[i].reason)
-			info->rdt[i].reason = "";
-	}
-}
-
-static int open_file(struct memwatch_reader *reader)
-{
-	struct mw_file_header file;
-	struct stat status;
-	uint64_t start = 0;
-	int err;
-
-	reader->fd = open(reader->path, O_RDONLY | O_CLOEXEC);
-	if (reader->fd < 0 || fstat(reader->fd, &status))
-		return fail(reader, -errno, strerror(errno));
-	if (!S_ISREG(status.st_mode))
-		return fail(reader, S_ISDIR(status.st_mode) ? -EISDIR : -ENOMSG,
-			    "not a file that can be searched");
-	reader->stats.file_bytes = (uint64_t)status.st_size;
-	if (status.st_size < (off_t)sizeof(file) ||
-	    mw_read_at(reader->fd, &file, sizeof(file), 0) ||
-	    memcmp(file.magic, MW_FILE_MAGIC, sizeof(file.magic)))
-		return fail(reader, -ENOMSG, "not a memwatch recording");
-	if (file.crc != mw_crc32c(0, &file, offsetof(struct mw_file_header, crc)))
-		return fail(reader, -EBADMSG, "its first bytes are damaged");
-	if (file.version != MW_FILE_VERSION)
-		return fail(reader, -EPROTO, "its format is newer than this library");
-
-	err = read_info(reader, sizeof(file), &start);
-	if (err)
-		return err;
-	complete_info(&reader->info);
-	return find_blocks(reader, start);
-}
-
-int memwatch_reader_open(struct memwatch_ctx *ctx, const char *path, struct memwatch_reader **ret)
-{
-	struct memwatch_reader *reader = calloc(1, sizeof(*reader));
-	int err = -ENOMEM;
-
-	if (!reader)
-		return mw_fail(ctx, -ENOMEM, "%s: no memory", path);
-	reader->ctx = memwatch_ctx_ref(ctx);
-	reader->fd = -1;
-	reader->path = strdup(path);
-	reader->zstd = ZSTD_createDCtx();
-	if (reader->path && reader->zstd && !mw_codec_new(&reader->codec))
-		err = open_file(reader);
-	else
-		mw_fail(ctx, err, "%s: no memory", path);
-	if (err) {
-		memwatch_reader_close(reader);
-		return err;
-	}
-	*ret = reader;
-	return 0;
-}
-
-/* --------------------------------------------------------------- reading */
-
-/* 0; -EBADMSG if the block is damaged. */
-static int load_block(struct memwatch_reader *reader, const struct mw_index_entry *block)
-{
-	struct mw_block_header header;
-	size_t bytes, got;
-	const void *records;
-	int err;
-
-	if (!header_at(reader, block->offset, &header) || header.type != MW_BLOCK_RECORDS ||
-	    header.raw_bytes > MW_CODEC_BYTES_MAX)
-		return -EBADMSG;
-	err = grow(reader, &reader->stored, &reader->max_stored, header.stored_bytes);
-	err = err ? err : grow(reader, &reader->columns, &reader->max_columns, header.raw_bytes);
-	if (err)
-		return err;
-	err = mw_read_at(reader->fd, reader->stored, header.stored_bytes,
-			 block->offset + sizeof(header));
-	if (err)
-		return fail(reader, err, "cannot be read");
-	if (header.payload_crc != mw_crc32c(0, reader->stored, header.stored_bytes))
-		return -EBADMSG;
-	got = ZSTD_decompressDCtx(reader->zstd, reader->columns, header.raw_bytes, reader->stored,
-				  header.stored_bytes);
-	if (ZSTD_isError(got) || got != header.raw_bytes)
-		return -EBADMSG;
-	err = mw_codec_decode(reader->codec, reader->columns, got, &records, &bytes);
-	if (err)
-		return err;
-	reader->at = records;
-	reader->end = reader->at + bytes;
-	return 0;
-}
-
-int memwatch_reader_next(struct memwatch_reader *reader, const struct memwatch_record_header **ret)
-{
-	for (;;) {
-		const struct mw_index_entry *block;
-		int err;
-
-		while (reader->at < reader->end) {
-			const struct memwatch_record_header *header = (const void *)reader->at;
-
-			reader->at += header->size;
-			if (header->time_ns >= reader->skip_before_ns) {
-				*ret = header;
-				return 1;
-			}
-		}
-		/* a seek skips in one block; late records in the next ones count */
-		if (reader->end)
-			reader->skip_before_ns = 0;
-		if (reader->next_block == reader->nr_blocks)
-			return 0;
-		block = &reader->blocks[reader->next_block++];
-		reader->at = NULL;
-		reader->end = NULL;
-		err = load_block(reader, block);
-		if (err == -EBADMSG) {
-			mw_log(reader->ctx, MEMWATCH_LOG_WARNING, "%s: block at %llu is damaged",
-			       reader->path, (unsigned long long)block->offset);
-			reader->stats.damaged++;
-		} else if (err) {
-			return err;
-		}
-	}
-}
-
-int memwatch_reader_seek(struct memwatch_reader *reader, __u64 time_ns)
-{
-	size_t at = 0;
-
-	while (at < reader->nr_blocks && reader->blocks[at].last_ns < time_ns)
-		at++;
-	reader->next_block = at;
-	reader->at = NULL;
-	reader->end = NULL;
-	reader->skip_before_ns = time_ns;
-	return 0;
 }
 
 const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_reader *reader)
@@ -406,7 +376,113 @@ const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_re
 	return &reader->info;
 }
 
+/* ---------------------------------------------------------------- reading */
+
+/* 1: unpacked; 0: damaged, and reader->offset is behind it; < 0: error */
+static int unpack_block(struct memwatch_reader *reader, const struct mw_block_header *header)
+{
+	struct mw_block_header next;
+	uint64_t end = block_end(reader->offset, header);
+	ssize_t n;
+	int err;
+
+	if (mw_unpacker_reserve(&reader->unpacker, header->stored_bytes))
+		return fail(reader, -ENOMEM, "no memory");
+	n = read_at(reader, reader->unpacker.stored, header->stored_bytes,
+		    reader->offset + MW_BLOCK_HEADER_BYTES);
+	if (n < 0)
+		return (int)n;
+	err = n < (ssize_t)header->stored_bytes ? -EBADMSG
+						: mw_unpacker_unpack(&reader->unpacker, header);
+	if (!err) {
+		reader->offset = end;
+		return 1;
+	}
+	if (err != -EBADMSG)
+		return fail(reader, err, "no memory");
+	count_damage(reader, reader->offset);
+	/* If bytes are missing in it, the next block begins before its end. */
+	err = header_at(reader, end, &next);
+	if (err > 0 || (!err && end == reader->size))
+		reader->offset = end;
+	else if (!err)
+		err = search(reader, reader->offset + MW_BLOCK_HEADER_BYTES, &reader->offset);
+	return err < 0 ? err : 0;
+}
+
+static int load_block(struct memwatch_reader *reader)
+{
+	struct mw_block_header header;
+	int err;
+
+	reader->at = reader->bytes = 0;
+	do {
+		err = next_block(reader, &header, true);
+		if (err <= 0)
+			return err;
+		err = unpack_block(reader, &header);
+	} while (!err);
+	if (err > 0)
+		reader->bytes = header.record_bytes;
+	return err;
+}
+
+int memwatch_reader_next(struct memwatch_reader *reader, const struct memwatch_record_header **ret)
+{
+	const struct memwatch_record_header *record;
+	int err;
+
+	for (;;) {
+		while (reader->at < reader->bytes) {
+			record = (const void *)(reader->unpacker.records + reader->at);
+			reader->at += record->size;
+			if (record->time_ns < reader->skip_ns)
+				continue;
+			*ret = record;
+			return 1;
+		}
+		/* A block was read to its end: what was asked for has begun. */
+		if (reader->bytes)
+			reader->skip_ns = 0;
+		err = load_block(reader);
+		if (err <= 0)
+			return err;
+	}
+}
+
+int memwatch_reader_seek(struct memwatch_reader *reader, __u64 time_ns)
+{
+	const struct mw_index_entry *entry = mw_index_find(&reader->index, time_ns);
+	struct mw_block_header header;
+	int found;
+
+	reader->at = reader->bytes = 0;
+	reader->skip_ns = time_ns;
+	reader->offset = entry ? entry->offset : reader->size;
+	while ((found = next_block(reader, &header, false)) > 0 && header.last_ns < time_ns)
+		reader->offset = block_end(reader->offset, &header);
+	return found < 0 ? found : 0;
+}
+
 int memwatch_reader_stats(const struct memwatch_reader *reader, struct memwatch_reader_stats *ret)
 {
-	return mw_opts_export(ret, &reader->stats, sizeof(reader->stats));
+	struct memwatch_reader_stats stats = {0};
+	struct mw_index_entry total;
+
+	mw_index_total(&reader->index, &total);
+	stats.blocks = total.blocks;
+	stats.records = total.records;
+	stats.file_bytes = reader->size;
+	stats.damaged = reader->damaged;
+	stats.first_ns = total.first_ns;
+	stats.last_ns = total.last_ns;
+	stats.indexed = reader->indexed;
+	stats.truncated = !reader->indexed;
+	return mw_opts_export(ret, &stats, sizeof(stats));
+}
+
+size_t mw_reader_memory(const struct memwatch_reader *reader)
+{
+	return sizeof(*reader) + mw_unpacker_memory(&reader->unpacker) +
+	       reader->index.size * sizeof(*reader->index.entry) + reader->info.sz;
 }

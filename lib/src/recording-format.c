@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The frame of a recording, without the records.
+ * Headers, trailer and description of a recording, to bytes and back. Nothing
+ * here touches a file.
  */
 #include "recording-format.h"
 
@@ -11,285 +12,282 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include <linux/memwatch.h>
 #include <memwatch/value.h>
 
-uint32_t mw_crc32c(uint32_t crc, const void *bytes, size_t count)
+uint32_t mw_crc32c(const void *data, size_t len)
 {
-	/* Castagnoli, reflected, by half bytes: small, and fast enough for a disk */
+	/* half a byte at a time: fast enough for what a disk gets from us */
 	static const uint32_t table[16] = {
-		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362,
-		0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab,
-		0xe330a81a, 0xf36e6f75,
+		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
+		0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+		0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
 	};
-	const uint8_t *at = bytes;
+	const uint8_t *byte = data;
+	uint32_t crc = UINT32_MAX;
 
-	crc = ~crc;
-	while (count--) {
-		crc ^= *at++;
-		crc = table[crc & 15] ^ crc >> 4;
-		crc = table[crc & 15] ^ crc >> 4;
+	for (size_t i = 0; i < len; i++) {
+		crc ^= byte[i];
+		crc = crc >> 4 ^ table[crc & 15];
+		crc = crc >> 4 ^ table[crc & 15];
 	}
 	return ~crc;
 }
 
-void mw_block_header_seal(struct mw_block_header *header)
+void mw_block_header_pack(uint8_t *to, const struct mw_block_header *header)
 {
-	header->magic = MW_BLOCK_MAGIC;
-	header->header_crc = mw_crc32c(0, header, offsetof(struct mw_block_header, header_crc));
+	memset(to, 0, MW_BLOCK_HEADER_BYTES);
+	memcpy(to, MW_BLOCK_MAGIC, MW_MAGIC_BYTES);
+	mw_put16(to + 8, header->version);
+	to[10] = header->kind;
+	to[11] = header->codec;
+	mw_put32(to + 16, header->stored_bytes);
+	mw_put32(to + 20, header->plain_bytes);
+	mw_put32(to + 24, header->records);
+	mw_put32(to + 28, header->record_bytes);
+	mw_put64(to + 32, header->first_ns);
+	mw_put64(to + 40, header->last_ns);
+	mw_put64(to + 48, header->sequence);
+	mw_put32(to + 56, header->stored_crc);
+	mw_put32(to + 60, mw_crc32c(to, 60));
 }
 
-bool mw_block_header_valid(const struct mw_block_header *header)
+/* The limits, and what must be so whatever is stored. */
+static bool header_plausible(const struct mw_block_header *header)
 {
-	return header->magic == MW_BLOCK_MAGIC &&
-	       header->header_crc ==
-		       mw_crc32c(0, header, offsetof(struct mw_block_header, header_crc)) &&
-	       header->stored_bytes <= MW_BLOCK_STORED_MAX;
+	if (header->stored_bytes > MW_STORED_BYTES_MAX || header->plain_bytes > MW_PLAIN_BYTES_MAX)
+		return false;
+	if (header->codec == MW_CODEC_STORED && header->stored_bytes != header->plain_bytes)
+		return false;
+	if (header->kind == MW_BLOCK_INFO)
+		return header->plain_bytes <= MW_INFO_BYTES_MAX;
+	if (header->kind != MW_BLOCK_RECORDS)
+		return true;
+	return header->records && header->record_bytes <= MW_RECORD_BYTES_MAX &&
+	       header->records <= header->record_bytes / sizeof(struct memwatch_record_header) &&
+	       header->first_ns <= header->last_ns;
 }
 
-int mw_read_at(int fd, void *to, size_t count, uint64_t offset)
+enum mw_header_state mw_block_header_unpack(struct mw_block_header *header, const uint8_t *from)
 {
-	uint8_t *at = to;
+	if (memcmp(from, MW_BLOCK_MAGIC, MW_MAGIC_BYTES) ||
+	    mw_get32(from + 60) != mw_crc32c(from, 60))
+		return MW_HEADER_INVALID;
+	header->version = mw_get16(from + 8);
+	header->kind = from[10];
+	header->codec = from[11];
+	header->stored_bytes = mw_get32(from + 16);
+	header->plain_bytes = mw_get32(from + 20);
+	header->records = mw_get32(from + 24);
+	header->record_bytes = mw_get32(from + 28);
+	header->first_ns = mw_get64(from + 32);
+	header->last_ns = mw_get64(from + 40);
+	header->sequence = mw_get64(from + 48);
+	header->stored_crc = mw_get32(from + 56);
+	if (header->version != MW_FORMAT_VERSION)
+		return header->version > MW_FORMAT_VERSION ? MW_HEADER_NEWER : MW_HEADER_INVALID;
+	return header_plausible(header) ? MW_HEADER_OK : MW_HEADER_INVALID;
+}
 
-	while (count) {
-		ssize_t got = pread(fd, at, count, (off_t)offset);
+void mw_trailer_pack(uint8_t *to, uint64_t index_offset)
+{
+	mw_put64(to, index_offset);
+	mw_put32(to + 8, mw_crc32c(to, 8));
+	mw_put32(to + 12, 0);
+	memcpy(to + 16, MW_INDEX_MAGIC, MW_MAGIC_BYTES);
+}
 
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -EIO;
-		at += got;
-		offset += (uint64_t)got;
-		count -= (size_t)got;
+bool mw_trailer_unpack(uint64_t *index_offset, const uint8_t *from)
+{
+	if (memcmp(from + 16, MW_INDEX_MAGIC, MW_MAGIC_BYTES) || mw_get32(from + 12) ||
+	    mw_get32(from + 8) != mw_crc32c(from, 8))
+		return false;
+	*index_offset = mw_get64(from);
+	return true;
+}
+
+/* ------------------------------------------------- description as text */
+
+enum field_kind { FIELD_U32, FIELD_U64, FIELD_STRING };
+
+#define FIELD(kind, member)                                                                        \
+	{                                                                                          \
+#member, FIELD_##kind, offsetof(struct memwatch_stream_info, member)               \
 	}
-	return 0;
-}
 
-int mw_write_at(int fd, const void *from, size_t count, uint64_t offset)
+static const struct field {
+	const char *name;
+	enum field_kind kind;
+	size_t offset;
+} fields[] = {
+	FIELD(U32, schema),
+	FIELD(U32, nr_cpus),
+	FIELD(U32, nr_rmids),
+	FIELD(U32, mode),
+	FIELD(STRING, backend),
+	FIELD(STRING, backend_reason),
+	FIELD(STRING, hostname),
+	FIELD(STRING, kernel),
+	FIELD(STRING, version),
+	FIELD(U64, period_ns),
+	FIELD(U64, start_realtime_ns),
+	FIELD(U64, start_monotonic_ns),
+	FIELD(U64, start_boottime_ns),
+};
+
+#define FIELDS (sizeof(fields) / sizeof(*fields))
+
+struct text {
+	char *to;
+	size_t size, len;
+	bool full;
+};
+
+static void text_byte(struct text *text, char byte)
 {
-	const uint8_t *at = from;
-
-	while (count) {
-		ssize_t put = pwrite(fd, at, count, (off_t)offset);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return put ? -errno : -EIO;
-		at += put;
-		offset += (uint64_t)put;
-		count -= (size_t)put;
-	}
-	return 0;
+	if (text->len == text->size)
+		text->full = true;
+	else
+		text->to[text->len++] = byte;
 }
 
-/* ----------------------------------------------------- description as text */
-
-static void put_text(FILE *out, const char *key, const char *text)
+static void text_plain(struct text *text, const char *string)
 {
-	fputs(key, out);
-	fputs(": ", out);
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c == '\\' || c == 0x7f) {
-			fputc('\\', out);
-			fputc('0' + (c >> 6), out);
-			fputc('0' + (c >> 3 & 7), out);
-			fputc('0' + (c & 7), out);
-		} else {
-			fputc(c, out);
-		}
-	}
-	fputc('\n', out);
+	while (*string)
+		text_byte(text, *string++);
 }
 
-static void put_number(FILE *out, const char *key, uint64_t number)
+/* One line is one key: newlines inside of a value are written as \n, a \ as \\. */
+static void text_value(struct text *text, const char *string)
+{
+	for (; string && *string; string++) {
+		if (*string == '\n' || *string == '\\')
+			text_byte(text, '\\');
+		text_byte(text, *string == '\n' ? 'n' : *string);
+	}
+	text_byte(text, '\n');
+}
+
+static void text_number(struct text *text, uint64_t number)
 {
 	char digits[24];
 
 	snprintf(digits, sizeof(digits), "%" PRIu64, number);
-	put_text(out, key, digits);
+	text_plain(text, digits);
 }
 
-static void put_availability(FILE *out, const char *name,
-			     const struct memwatch_availability *availability)
+static void text_availability(struct text *text, const char *group, const char *name,
+			      const struct memwatch_availability *availability)
 {
-	char key[64];
-
-	snprintf(key, sizeof(key), "%s_status", name);
-	put_text(out, key, memwatch_status_name(availability->status));
-	snprintf(key, sizeof(key), "%s_reason", name);
-	put_text(out, key, availability->reason);
+	text_plain(text, group);
+	text_plain(text, name);
+	text_byte(text, '=');
+	text_number(text, availability->status);
+	text_byte(text, ' ');
+	text_value(text, availability->reason);
 }
 
-int mw_info_format(const struct memwatch_stream_info *info, char **ret, size_t *ret_bytes)
+long mw_info_format(const struct memwatch_stream_info *info, char *to, size_t size)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *out = open_memstream(&text, &bytes);
+	struct text text = {.to = to, .size = size};
 
-	if (!out)
-		return -ENOMEM;
-	put_text(out, "format", "memwatch recording");
-	put_text(out, "version", info->version);
-	put_number(out, "schema", info->schema);
-	put_text(out, "backend", info->backend);
-	put_text(out, "backend_reason", info->backend_reason);
-	put_text(out, "hostname", info->hostname);
-	put_text(out, "kernel", info->kernel);
-	put_number(out, "nr_cpus", info->nr_cpus);
-	put_number(out, "nr_rmids", info->nr_rmids);
-	put_number(out, "mode", info->mode);
-	put_number(out, "period_ns", info->period_ns);
-	put_number(out, "start_realtime_ns", info->start_realtime_ns);
-	put_number(out, "start_monotonic_ns", info->start_monotonic_ns);
-	put_number(out, "start_boottime_ns", info->start_boottime_ns);
-	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
-		put_availability(out, memwatch_counter_name(i), &info->counter[i]);
-	for (unsigned int i = 0; i < MEMWATCH_RDT_MAX; i++)
-		put_availability(out, memwatch_rdt_event_name(i), &info->rdt[i]);
-	if (fclose(out)) {
-		free(text);
-		return -ENOMEM;
+	for (size_t i = 0; i < FIELDS; i++) {
+		const char *member = (const char *)info + fields[i].offset;
+
+		text_plain(&text, fields[i].name);
+		text_byte(&text, '=');
+		if (fields[i].kind == FIELD_STRING) {
+			text_value(&text, *(const char *const *)member);
+			continue;
+		}
+		text_number(&text, fields[i].kind == FIELD_U32 ? *(const __u32 *)member
+							       : *(const __u64 *)member);
+		text_byte(&text, '\n');
 	}
-	*ret = text;
-	*ret_bytes = bytes;
-	return 0;
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		text_availability(&text, "counter.", memwatch_counter_name(i), &info->counter[i]);
+	for (unsigned int i = 0; i < MEMWATCH_RDT_MAX; i++)
+		text_availability(&text, "rdt.", memwatch_rdt_event_name(i), &info->rdt[i]);
+	return text.full ? -EINVAL : (long)text.len;
 }
 
-static void unescape(char *text)
+/* Ends the line at @text, undoes its escapes in place, returns the next one. */
+static char *line_end(char *text, char *end)
 {
 	char *to = text;
 
-	while (*text) {
-		if (text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] >= '0' &&
-		    text[2] <= '7' && text[3] >= '0' && text[3] <= '7') {
-			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
-			text += 4;
+	for (; text < end && *text != '\n'; text++) {
+		if (*text == '\\' && text + 1 < end) {
+			text++;
+			*to++ = *text == 'n' ? '\n' : *text;
 		} else {
-			*to++ = *text++;
+			*to++ = *text;
 		}
 	}
 	*to = '\0';
+	return text < end ? text + 1 : end;
 }
 
-static uint8_t status_of(const char *name)
+static void parse_availability(struct memwatch_availability *all, unsigned int count,
+			       const char *(*name_of)(unsigned int), const char *name,
+			       const char *value)
 {
-	for (uint8_t i = 0; i <= MEMWATCH_STATUS_MULTIPLEXED; i++) {
-		if (!strcmp(name, memwatch_status_name(i)))
-			return i;
-	}
-	return MEMWATCH_STATUS_ERROR;
-}
+	char *rest;
 
-static bool set_availability(const char *key, const char *value, const char *name,
-			     struct memwatch_availability *availability)
-{
-	size_t length = strlen(name);
-
-	if (strncmp(key, name, length))
-		return false;
-	if (!strcmp(key + length, "_status"))
-		availability->status = status_of(value);
-	else if (!strcmp(key + length, "_reason"))
-		availability->reason = value;
-	else
-		return false;
-	return true;
-}
-
-static int set_number(const char *value, uint64_t max, uint64_t *ret)
-{
-	char *end;
-
-	errno = 0;
-	*ret = strtoull(value, &end, 10);
-	return errno || end == value || *end || *value == '-' || *ret > max ? -EBADMSG : 0;
-}
-
-static int set_key(struct memwatch_stream_info *info, const char *key, const char *value)
-{
-	const struct {
-		const char *key;
-		const char **text;
-	} texts[] = {
-		{ "version", &info->version },	 { "backend", &info->backend },
-		{ "hostname", &info->hostname }, { "backend_reason", &info->backend_reason },
-		{ "kernel", &info->kernel },
-	};
-	const struct {
-		const char *key;
-		__u32 *narrow;
-		__u64 *wide;
-	} numbers[] = {
-		{ "schema", &info->schema, NULL },
-		{ "nr_cpus", &info->nr_cpus, NULL },
-		{ "nr_rmids", &info->nr_rmids, NULL },
-		{ "mode", &info->mode, NULL },
-		{ "period_ns", NULL, &info->period_ns },
-		{ "start_realtime_ns", NULL, &info->start_realtime_ns },
-		{ "start_monotonic_ns", NULL, &info->start_monotonic_ns },
-		{ "start_boottime_ns", NULL, &info->start_boottime_ns },
-	};
-	uint64_t number;
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		if (!strcmp(key, texts[i].key)) {
-			*texts[i].text = value;
-			return 0;
-		}
-	}
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		if (strcmp(key, numbers[i].key))
+	for (unsigned int i = 0; i < count; i++) {
+		if (strcmp(name, name_of(i)))
 			continue;
-		if (set_number(value, numbers[i].narrow ? UINT32_MAX : UINT64_MAX, &number))
-			return -EBADMSG;
-		if (numbers[i].narrow)
-			*numbers[i].narrow = (__u32)number;
-		else
-			*numbers[i].wide = number;
-		return 0;
+		all[i].status = (__u8)strtoul(value, &rest, 10);
+		all[i].reason = *rest == ' ' ? rest + 1 : rest;
 	}
-	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
-		if (set_availability(key, value, memwatch_counter_name(i), &info->counter[i]))
-			return 0;
-	}
-	for (unsigned int i = 0; i < MEMWATCH_RDT_MAX; i++) {
-		if (set_availability(key, value, memwatch_rdt_event_name(i), &info->rdt[i]))
-			return 0;
-	}
-	return 0;
 }
 
-int mw_info_parse(const char *text, size_t bytes, struct memwatch_stream_info *info,
-		  char **text_ret)
+static void parse_field(struct memwatch_stream_info *info, const char *key, const char *value)
 {
-	char *copy = malloc(bytes + 1);
-	char *line, *next;
+	if (!strncmp(key, "counter.", 8))
+		parse_availability(info->counter, MEMWATCH_COUNTER_MAX, memwatch_counter_name,
+				   key + 8, value);
+	if (!strncmp(key, "rdt.", 4))
+		parse_availability(info->rdt, MEMWATCH_RDT_MAX, memwatch_rdt_event_name, key + 4,
+				   value);
+	for (size_t i = 0; i < FIELDS; i++) {
+		char *member = (char *)info + fields[i].offset;
 
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, text, bytes);
-	copy[bytes] = '\0';
-	/* a NUL inside ends the text early, and what is then missing is missing */
-	for (line = copy; line && *line; line = next) {
-		char *colon = strstr(line, ": ");
-
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		if (!colon || (next && colon >= next))
-			goto bad;
-		*colon = '\0';
-		unescape(colon + 2);
-		if (set_key(info, line, colon + 2))
-			goto bad;
+		if (strcmp(key, fields[i].name))
+			continue;
+		if (fields[i].kind == FIELD_STRING)
+			*(const char **)member = value;
+		else if (fields[i].kind == FIELD_U32)
+			*(__u32 *)member = (__u32)strtoul(value, NULL, 10);
+		else
+			*(__u64 *)member = strtoull(value, NULL, 10);
 	}
-	*text_ret = copy;
-	return 0;
-bad:
-	free(copy);
-	return -EBADMSG;
+}
+
+void mw_info_parse(struct memwatch_stream_info *info, char *text, size_t len)
+{
+	char *end = text + len;
+
+	memset(info, 0, sizeof(*info));
+	info->sz = sizeof(*info);
+	for (size_t i = 0; i < FIELDS; i++) {
+		if (fields[i].kind == FIELD_STRING)
+			*(const char **)((char *)info + fields[i].offset) = "";
+	}
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		info->counter[i].reason = "";
+	for (unsigned int i = 0; i < MEMWATCH_RDT_MAX; i++)
+		info->rdt[i].reason = "";
+
+	while (text < end) {
+		char *next = line_end(text, end);
+		char *value = strchr(text, '=');
+
+		if (value) {
+			*value = '\0';
+			parse_field(info, text, value + 1);
+		}
+		text = next;
+	}
 }

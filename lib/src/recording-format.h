@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The frame of a recording: file header, block header, index, footer, checksum.
- * docs/recording-format.md has it in words. All numbers are little endian.
+ * What a recording looks like in the file, apart from the columns inside of a
+ * block (columns.h). The words for it are in docs/recording-format.md; both
+ * change together.
  */
 #ifndef MW_RECORDING_FORMAT_H
 #define MW_RECORDING_FORMAT_H
@@ -14,83 +15,121 @@
 
 #include <memwatch/stream.h>
 
-#define MW_FILE_MAGIC	"\x89MWREC\r\n"
-#define MW_FILE_VERSION 1
-#define MW_BLOCK_MAGIC	0x4b42574dU /* "MWBK" */
-#define MW_FOOTER_MAGIC 0x4e45574dU /* "MWEN" */
+#define MW_FORMAT_VERSION     1
 
-/* Larger is not ours. */
-#define MW_BLOCK_STORED_MAX (80U << 20)
+#define MW_MAGIC_BYTES	      8
+#define MW_BLOCK_MAGIC	      "\x89MWBLK\r\n"
+#define MW_INDEX_MAGIC	      "\x89MWEND\r\n"
 
-struct mw_file_header {
-	char magic[8];
-	uint32_t version;
-	uint32_t crc; /* of what is before */
+#define MW_BLOCK_HEADER_BYTES 64
+#define MW_TRAILER_BYTES      24
+
+/* Limits of what a reader has to expect; they bound its memory. */
+#define MW_RECORD_BYTES_MAX (16U << 20)			       /* records of a block, unpacked */
+#define MW_PLAIN_BYTES_MAX  (MW_RECORD_BYTES_MAX + (1U << 16)) /* the same as columns */
+#define MW_STORED_BYTES_MAX MW_PLAIN_BYTES_MAX
+#define MW_INFO_BYTES_MAX   (64U << 10)
+
+enum mw_block_kind {
+	MW_BLOCK_INFO = 1,
+	MW_BLOCK_RECORDS = 2,
+	MW_BLOCK_INDEX = 3,
 };
 
-enum mw_block_type {
-	MW_BLOCK_INFO	 = 1, /* text, see mw_info_format() */
-	MW_BLOCK_RECORDS = 2, /* zstd of mw_codec_encode() */
-	MW_BLOCK_INDEX	 = 3, /* array of struct mw_index_entry */
+enum mw_block_codec {
+	MW_CODEC_STORED = 0,
+	MW_CODEC_ZSTD = 1,
 };
 
+/**
+ * struct mw_block_header - header of a block, unpacked
+ * @version: MW_FORMAT_VERSION
+ * @kind: &enum mw_block_kind
+ * @codec: &enum mw_block_codec
+ * @stored_bytes: in the file, behind the header
+ * @plain_bytes: of these, unpacked by @codec
+ * @records: in the block
+ * @record_bytes: their sizes added up
+ * @first_ns: smallest time of a record
+ * @last_ns: largest time
+ * @sequence: of the block in the file, from 0
+ * @stored_crc: crc32c of what is stored
+ */
 struct mw_block_header {
-	uint32_t magic;
-	uint16_t type;
-	uint16_t flags;
-	uint32_t stored_bytes; /* that follow */
-	uint32_t raw_bytes;    /* when decompressed */
+	uint16_t version;
+	uint8_t kind;
+	uint8_t codec;
+	uint32_t stored_bytes;
+	uint32_t plain_bytes;
 	uint32_t records;
-	uint32_t payload_crc;
+	uint32_t record_bytes;
 	uint64_t first_ns;
 	uint64_t last_ns;
-	uint64_t sequence; /* number of the block in the file */
-	uint32_t reserved[3];
-	uint32_t header_crc; /* of what is before */
+	uint64_t sequence;
+	uint32_t stored_crc;
 };
 
-struct mw_index_entry {
-	uint64_t offset; /* of the block header */
-	uint64_t first_ns;
-	uint64_t last_ns;
-	uint32_t records;
-	uint32_t reserved;
+enum mw_header_state {
+	MW_HEADER_OK,
+	MW_HEADER_INVALID, /* damaged, or no header at all */
+	MW_HEADER_NEWER,   /* whole, but of a later version */
 };
 
-struct mw_footer {
-	uint64_t index_offset;
-	uint32_t magic;
-	uint32_t crc; /* of what is before */
-};
+void mw_block_header_pack(uint8_t *to, const struct mw_block_header *header);
 
-_Static_assert(sizeof(struct mw_file_header) == 16, "file header");
-_Static_assert(sizeof(struct mw_block_header) == 64, "block header");
-_Static_assert(sizeof(struct mw_index_entry) == 32, "index entry");
-_Static_assert(sizeof(struct mw_footer) == 16, "footer");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is little endian");
+/* Checks everything that can be checked without the rest of the file. */
+enum mw_header_state mw_block_header_unpack(struct mw_block_header *header, const uint8_t *from);
 
-/* CRC-32C; start with 0, feed the result back in to go on. */
-uint32_t mw_crc32c(uint32_t crc, const void *bytes, size_t count);
+/* The trailer says where the index block is. */
+void mw_trailer_pack(uint8_t *to, uint64_t index_offset);
+bool mw_trailer_unpack(uint64_t *index_offset, const uint8_t *from);
 
-/* Fills in magic and header_crc. */
-void mw_block_header_seal(struct mw_block_header *header);
-bool mw_block_header_valid(const struct mw_block_header *header);
-
-/* pread() and pwrite() of all bytes. -EIO for a premature end. */
-int mw_read_at(int fd, void *to, size_t count, uint64_t offset);
-int mw_write_at(int fd, const void *from, size_t count, uint64_t offset);
+/* Castagnoli's polynomial, as in iSCSI and ext4. */
+uint32_t mw_crc32c(const void *data, size_t len);
 
 /*
- * The description of a stream as lines "key: value". Caller frees *@ret with
- * free().
+ * &struct memwatch_stream_info as text. Returns its length, or -EINVAL if it
+ * would be longer than @size.
  */
-int mw_info_format(const struct memwatch_stream_info *info, char **ret, size_t *ret_bytes);
+long mw_info_format(const struct memwatch_stream_info *info, char *to, size_t size);
 
 /*
- * The inverse. Unknown keys are skipped. Strings point into *@text_ret, which
- * the caller frees with free(), after the last use of @info. -EBADMSG, -ENOMEM.
+ * The reverse: changes @text, which ends with a NUL at @len, and lets the
+ * strings of @info point into it. Keys not known are skipped.
  */
-int mw_info_parse(const char *text, size_t bytes, struct memwatch_stream_info *info,
-		  char **text_ret);
+void mw_info_parse(struct memwatch_stream_info *info, char *text, size_t len);
+
+static inline void mw_put16(uint8_t *to, uint16_t value)
+{
+	to[0] = (uint8_t)value;
+	to[1] = (uint8_t)(value >> 8);
+}
+
+static inline void mw_put32(uint8_t *to, uint32_t value)
+{
+	mw_put16(to, (uint16_t)value);
+	mw_put16(to + 2, (uint16_t)(value >> 16));
+}
+
+static inline void mw_put64(uint8_t *to, uint64_t value)
+{
+	mw_put32(to, (uint32_t)value);
+	mw_put32(to + 4, (uint32_t)(value >> 32));
+}
+
+static inline uint16_t mw_get16(const uint8_t *from)
+{
+	return (uint16_t)(from[0] | from[1] << 8);
+}
+
+static inline uint32_t mw_get32(const uint8_t *from)
+{
+	return mw_get16(from) | (uint32_t)mw_get16(from + 2) << 16;
+}
+
+static inline uint64_t mw_get64(const uint8_t *from)
+{
+	return mw_get32(from) | (uint64_t)mw_get32(from + 4) << 32;
+}
 
 #endif /* MW_RECORDING_FORMAT_H */

@@ -649,14 +649,35 @@ int memwatch_tracker_free(struct memwatch_tracker *tracker, __u32 rmid, __u32 ge
 
 /* ---------------------------------------------------------------- asking */
 
+/* An assignment that has been announced but is still to take effect. */
+static const struct memwatch_process *find_pending(const struct memwatch_tracker *tracker,
+						   uint32_t rmid, uint32_t generation)
+{
+	for (size_t i = 0; i < tracker->nr_pending; i++) {
+		const struct change *change = &tracker->heap[i];
+
+		if (change->kind <= CHANGE_EXISTING && change->process.rmid == rmid &&
+		    change->process.generation == generation)
+			return &change->process;
+	}
+	return NULL;
+}
+
+/*
+ * A pair of RMID and generation is one process for ever, so one that is about
+ * to take effect is found as well: a sample is split over all the slots of its
+ * interval, also over those before the allocation in it. Rare, hence no index.
+ */
 int memwatch_tracker_lookup(const struct memwatch_tracker *tracker, __u32 rmid, __u32 generation,
 			    const struct memwatch_process **ret)
 {
 	uint32_t at = find_node(tracker, rmid, generation);
+	const struct memwatch_process *process;
 
-	if (at == NONE)
+	process = at == NONE ? find_pending(tracker, rmid, generation) : &tracker->nodes[at].process;
+	if (!process)
 		return -ENOENT;
-	*ret = &tracker->nodes[at].process;
+	*ret = process;
 	return 0;
 }
 

@@ -110,15 +110,17 @@ static void test_names(void)
 	assign(MEMWATCH_RECORD_RMID_FREE, 1, 10 * MS + 500000, "first");
 	/* the measurement comes after the free, in the same slot and in the next */
 	sample(10 * MS + 400000, 11 * MS + 200000, 1, 8, 8);
-	sample(13 * MS, 14 * MS, 2, 1, 1);
-	assign(MEMWATCH_RECORD_RMID_ALLOC, 2, 14 * MS + 1, "too late");
+	/* a late tick: the sample is split over slots before the alloc in it */
+	assign(MEMWATCH_RECORD_RMID_ALLOC, 2, 13 * MS + 900000, "second");
+	sample(12 * MS, 14 * MS, 2, 10, 1);
 	memwatch_slots_finish(slots);
 	for (int i = 0; i < 2; i++)
 		same &= memwatch_slots_next(slots, &slot) == 1 && slot->entries[0].process &&
 			!strcmp(slot->entries[0].process->comm, "first");
 	tap_ok(same, "a name outlives its RMID until the slots are closed");
-	tap_ok(memwatch_slots_next(slots, &slot) == 1 && !slot->entries[0].process,
-	       "a name is not known before its time");
+	tap_ok(memwatch_slots_next(slots, &slot) == 1 && slot->begin_ns == 12 * MS &&
+		       slot->entries[0].process && !strcmp(slot->entries[0].process->comm, "second"),
+	       "and is known in all slots of the sample that its RMID was given in");
 }
 
 static void test_late(void)

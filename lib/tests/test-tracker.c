@@ -70,8 +70,11 @@ static struct memwatch_tracker_stats stats(void)
 static void test_advance(void)
 {
 	start(0, 0);
-	tap_ok(alloc_rmid(7, 1, 100, 1000) == 1 && !found(7, 1), "an alloc waits for its time");
-	tap_ok(memwatch_tracker_advance(tracker, 999) == 0 && !found(7, 1), "not before it");
+	tap_ok(alloc_rmid(7, 1, 100, 1000) == 1 && found(7, 1) && p->tgid == 100 && !found(7, 2),
+	       "an announced assignment is found by its generation");
+	tap_ok(memwatch_tracker_advance(tracker, 999) == 0 &&
+		       memwatch_tracker_owner(tracker, 7, 999, &p) == -ENOENT,
+	       "but does not hold before its time");
 	tap_ok(memwatch_tracker_advance(tracker, 1000) == 1 && found(7, 1) && p->tgid == 100,
 	       "at its time it holds");
 	memwatch_tracker_exec(tracker, 7, 1, 1500, "other");

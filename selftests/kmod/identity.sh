@@ -7,7 +7,7 @@
 # captures; model-check judges them on the host.
 set -u
 cd "$(dirname "$0")" || exit 1
-# shellcheck source=selftests/tap.sh
+# shellcheck source=SCRIPTDIR/../tap.sh
 . ./tap.sh
 
 OUT=${OUT:-/out}

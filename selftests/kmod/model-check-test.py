@@ -383,8 +383,8 @@ FAULTS = {
 }
 
 
-def judge(world, events):
-    model = Model(world.rmids, LIMBO)
+def judge(world, events, policy="fifo"):
+    model = Model(world.rmids, LIMBO, policy)
     for pid, tgid, ppid, flags, start, _, comm in world.tasks:
         model.add_task(pid, tgid, ppid, flags, start, comm)
     model.link_parents()
@@ -521,7 +521,7 @@ def test_pages(tap):
 def main():
     tap = Tap()
     print("TAP version 13")
-    print(f"1..{7 + 8 + len(FAULTS) + 1}")
+    print(f"1..{7 + 8 + len(FAULTS) + 2}")
     for seed, rmids in ((1, 6), (2, 6), (3, 12), (4, 12), (5, 24), (6, 40), (7, 40), (8, 8)):
         world = World(seed, rmids)
         model = judge(world, world.play(8000))
@@ -541,6 +541,9 @@ def main():
             found.add(rule)
         tap.ok(good, f"fault '{fault}' is found by {rule}",
                f"planted {world.planted}, violations {dict(model.violations)}")
+    world = World(2, 6)
+    model = judge(world, world.play(8000), "active")
+    tap.ok(model.violations["R13"] > 0, "a module that serves in order is not taken for active")
     tap.ok(found == set(RULES), "every rule has found a fault", f"{sorted(set(RULES) - found)}")
     test_pages(tap)
     return 1 if tap.failures else 0

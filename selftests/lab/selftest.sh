@@ -19,11 +19,14 @@ cat > "$work/module/labtest.c" <<'EOF'
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 
 static char *mode = "";
 module_param(mode, charp, 0444);
 
 static void *lost;
+static DEFINE_SPINLOCK(a);
+static DEFINE_SPINLOCK(b);
 
 static int __init labtest_init(void)
 {
@@ -38,6 +41,27 @@ static int __init labtest_init(void)
 	if (!strcmp(mode, "leak"))
 		lost = kmalloc(1000, GFP_KERNEL);
 	lost = NULL;
+	if (!strcmp(mode, "atomic")) {
+		preempt_disable();
+		might_sleep();
+		preempt_enable();
+	}
+	if (!strcmp(mode, "deadlock")) {
+		spin_lock(&a);
+		spin_lock(&b);
+		spin_unlock(&b);
+		spin_unlock(&a);
+		spin_lock(&b);
+		spin_lock(&a);
+		spin_unlock(&a);
+		spin_unlock(&b);
+	}
+	if (!strcmp(mode, "freed")) {
+		char *p = kmalloc(100, GFP_KERNEL);
+
+		kfree(p);
+		return READ_ONCE(p[50]) == 42;
+	}
 	return 0;
 }
 
@@ -80,7 +104,7 @@ signal) echo "ok 1 a"; echo "ok 2 b"; kill -SEGV $$ ;;
 skip) echo "ok 1 a"; echo "ok 2 - b # SKIP no reason agreed"; exit 0 ;;
 notok) echo "ok 1 a"; echo "not ok 2 b"; exit 0 ;;
 poweroff) echo "ok 1 a"; echo "ok 2 b"; reboot -f ;;
-warn|bug|oops|panic|leak) insmod labtest.ko mode="$1"; rmmod labtest ;;
+warn|bug|oops|panic|leak|atomic|deadlock|freed) insmod labtest.ko mode="$1"; rmmod labtest ;;
 esac
 echo "ok 1 a"
 echo "ok 2 b"
@@ -123,12 +147,20 @@ try() {
 	tap "${good:-no}" "$mode: $verdict"
 }
 
-tests=13
-[ "$kernel" != debug ] || tests=14
 echo "TAP version 13"
-echo "1..$tests"
+if [ "$kernel" = debug ]; then
+	# slow to boot: only what the stock kernels cannot see
+	echo "1..5"
+	try good success --expect-skip allowed
+	try leak 'failure:*kernel log:*unreferenced object*'
+	try atomic 'failure:*sleeping function called*'
+	try deadlock 'failure:*possible circular locking*'
+	try freed 'failure:*KASAN*'
+	exit $failed
+fi
+echo "1..13"
 try good success --expect-skip allowed
-try hang 'failure:*did not end within*' --timeout 45
+try hang 'failure:*did not end within*' --timeout 60
 try panic 'failure:*kernel log:*Kernel panic*'
 try oops 'failure:*kernel log:*'
 try warn 'failure:*kernel log:*WARNING*'
@@ -141,6 +173,4 @@ try notok 'failure: TAP:*not ok 2 b'
 try skip 'failure: TAP:*unexpected skip: b (no reason agreed)'
 # a QEMU that ends at once, saying nothing
 try good 'failure:*QEMU ended with*' --qemu-arg -no-such-option
-[ "$kernel" != debug ] ||
-	try leak 'failure:*kmemleak*' || :
 exit $failed

@@ -186,8 +186,9 @@ int memwatch_tracker_retire(struct memwatch_tracker *tracker, __u64 time_ns);
  * @tracker: tracker
  * @rmid: RMID
  * @generation: its generation
- * @ret: the assignment, live or freed and not yet retired; owned by the
- *	tracker, valid until the next advance or retire
+ * @ret: the assignment: live, freed and not yet retired, or announced and
+ *	still to take effect; owned by the tracker, valid until the next feed,
+ *	advance or retire
  *
  * Returns: 0, or -ENOENT.
  * Since: 0.1
