@@ -15,6 +15,15 @@
 
 #define LOST_SLOTS 64
 
+/* From the start of a plain record in the ring to the record in it. */
+#define PLAIN_OFFSET (sizeof(struct perf_event_header) + sizeof(uint32_t))
+
+/* Most records are no larger: copying so much is cheaper than looking how much. */
+#define COPY_BYTES 96
+
+/* How far ahead of looking memory is asked for. */
+#define AHEAD_BYTES 1024
+
 /* A loss between two records of one ring, waiting for its turn. */
 struct gap {
 	uint64_t begin_ns;
@@ -26,6 +35,7 @@ struct source {
 	struct mw_merge_entry *pending; /* in order of arrival */
 	uint32_t nr_pending;
 	uint32_t max_pending;
+	uint64_t pending_bytes; /* size of the records */
 	bool in_order; /* the pending ones are sorted as they are */
 	bool away;     /* the CPU said that it has nothing to say */
 	bool detached;
@@ -60,15 +70,18 @@ struct mw_merge {
 	size_t batch_at;
 	size_t batch_count;
 	size_t batch_max;
+	uint8_t *records; /* of the batch, copied from their rings */
+	size_t records_used, records_max;
 	uint64_t batch_natural_ns; /* records from here on are FORCED */
 
 	uint64_t read_at_ns;
+	uint64_t future_ns; /* a stamp from here on makes no sense */
 	uint64_t delivered_ns; /* largest time handed out */
 	uint64_t forced;
 	uint64_t finish_ns;
 	bool finishing;
 
-	uint64_t record[UINT16_MAX / 8 + 1];
+	uint64_t record[sizeof(struct memwatch_record_lost) / 8]; /* a loss, made here */
 };
 
 int mw_merge_new(const struct mw_merge_opts *opts, struct mw_merge **ret)
@@ -92,6 +105,7 @@ struct mw_merge *mw_merge_free(struct mw_merge *merge)
 	free(merge->by_cpu);
 	free(merge->batch);
 	free(merge->scratch);
+	free(merge->records);
 	free(merge);
 	return NULL;
 }
@@ -245,6 +259,7 @@ static inline void append(struct source *source, uint64_t time_ns, uint32_t plac
 		source->in_order = false;
 	source->pending[n] = (struct mw_merge_entry){ time_ns, place, size, index };
 	source->nr_pending = n + 1;
+	source->pending_bytes += size;
 }
 
 /* A record after a loss tells when the loss was over. If there is no place, a later one does. */
@@ -269,32 +284,42 @@ static void note_state(struct source *source, uint32_t state)
 		       state == MEMWATCH_CPU_STOPPED;
 }
 
-static void take_record(struct mw_merge *merge, struct source *source, uint16_t index,
-			const struct mw_ring_entry *entry)
+static inline void take_record(struct mw_merge *merge, struct source *source, uint16_t index,
+			       const struct memwatch_record_header *header, uint64_t payload)
 {
-	uint64_t time_ns = entry->header.time_ns;
+	uint64_t time_ns = header->time_ns;
 
-	if (time_ns == MW_TIME_MAX ||
-	    time_ns > mw_add_sat(merge->read_at_ns, MW_MERGE_FUTURE_NS)) {
+	if (__builtin_expect(time_ns >= merge->future_ns, 0)) {
 		source->malformed++;
 		return;
 	}
 	if (__builtin_expect(source->open.count != 0, 0))
 		close_gap(source, time_ns, index);
-	if (__builtin_expect(entry->header.type == MEMWATCH_RECORD_CPU_STATE, 0))
-		note_state(source, entry->cpu_state);
-	append(source, time_ns, (uint32_t)(entry->payload & (source->ring.size - 1)),
-	       entry->header.size, index);
+	append(source, time_ns, (uint32_t)(payload & (source->ring.size - 1)), header->size, index);
 	source->last_ns = time_ns;
 	if (time_ns > source->newest_ns)
 		source->newest_ns = time_ns;
+}
+
+static inline void prefetch_ahead(const struct source *source, uint64_t bytes)
+{
+	__builtin_prefetch(source->ring.data + ((source->scanned + bytes) & (source->ring.size - 1)));
+}
+
+/* Every visit of a ring starts at a place that no cache knows: ask for it a ring earlier. */
+static void prefetch_start(const struct source *source)
+{
+	for (uint64_t bytes = 0; bytes < AHEAD_BYTES; bytes += 64)
+		prefetch_ahead(source, bytes);
 }
 
 /* Looks at up to @count more items. */
 static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
 {
 	struct source *source = &merge->sources[index];
+	struct memwatch_record_header header;
 	struct mw_ring_entry entry;
+	uint32_t length;
 
 	if (is_full(source))
 		return 0;
@@ -304,10 +329,20 @@ static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
 	if (reserve_pending(source, source->nr_pending + count + LOST_SLOTS))
 		return -ENOMEM;
 
+	source->release = true;
 	while (count-- && source->scanned != source->limit) {
+		prefetch_ahead(source, AHEAD_BYTES);
+		length = mw_ring_parse_plain(&source->ring, source->scanned, source->limit, &header);
+		if (__builtin_expect(length != 0, 1)) {
+			take_record(merge, source, index, &header, source->scanned + PLAIN_OFFSET);
+			source->scanned += length;
+			continue;
+		}
 		switch (mw_ring_parse(&source->ring, source->scanned, source->limit, &entry)) {
 		case MW_RING_RECORD:
-			take_record(merge, source, index, &entry);
+			if (entry.header.type == MEMWATCH_RECORD_CPU_STATE)
+				note_state(source, entry.cpu_state);
+			take_record(merge, source, index, &entry.header, entry.payload);
 			break;
 		case MW_RING_LOST:
 			open_gap(source, entry.count);
@@ -322,11 +357,9 @@ static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
 			/* Where the next record starts is unknown; at head one will. */
 			source->malformed++;
 			source->scanned = source->limit;
-			source->release = true;
 			return 0;
 		}
 		source->scanned += entry.length;
-		source->release = true;
 	}
 	return 0;
 }
@@ -349,6 +382,8 @@ static int scan_all(struct mw_merge *merge)
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		struct source *source = &merge->sources[i];
 
+		if (i + 1 < merge->nr_sources)
+			prefetch_start(&merge->sources[i + 1]);
 		if (source->release)
 			release_space(source);
 		source->limit = mw_ring_head(&source->ring);
@@ -461,11 +496,21 @@ static int scan_limiting(struct mw_merge *merge, uint64_t mark_ns)
 
 static int reserve_batch(struct mw_merge *merge)
 {
-	size_t want = 0;
+	size_t want = 0, bytes = COPY_BYTES;
 	struct mw_merge_entry *entries;
+	uint8_t *records;
 
-	for (uint32_t i = 0; i < merge->nr_sources; i++)
+	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		want += merge->sources[i].nr_pending;
+		bytes += merge->sources[i].pending_bytes;
+	}
+	if (bytes > merge->records_max) {
+		records = realloc(merge->records, bytes + bytes / 2);
+		if (!records)
+			return -ENOMEM;
+		merge->records = records;
+		merge->records_max = bytes + bytes / 2;
+	}
 	if (want <= merge->batch_max)
 		return 0;
 	want += want / 2;
@@ -517,15 +562,41 @@ static size_t take_older(struct source *source, uint64_t mark_ns, struct mw_merg
 	return taken;
 }
 
+/*
+ * Copies a record out, ring by ring: there they lie one after another, while in
+ * order of time each would be a jump into another ring.
+ */
+static inline void copy_record(struct mw_merge *merge, struct source *source,
+			       struct mw_merge_entry *entry)
+{
+	const struct mw_ring *ring = &source->ring;
+	uint8_t *to = merge->records + merge->records_used;
+
+	if (__builtin_expect(entry->size <= COPY_BYTES &&
+				     (uint64_t)entry->place + COPY_BYTES <= ring->size, 1))
+		memcpy(to, ring->data + entry->place, COPY_BYTES);
+	else
+		mw_ring_copy(ring, entry->place, to, entry->size);
+	entry->place = (uint32_t)(merge->records_used / 8);
+	merge->records_used += entry->size;
+	source->pending_bytes -= entry->size;
+}
+
 static void gather(struct mw_merge *merge, const struct watermark *mark)
 {
-	size_t count = 0;
+	size_t count = 0, done = 0;
+
+	merge->records_used = 0;
 
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		struct source *source = &merge->sources[merge->by_cpu[i]];
 
 		if (source->nr_pending)
 			count += take_older(source, mark->forced_ns, merge->batch + count);
+		for (; done < count; done++) {
+			if (merge->batch[done].size)
+				copy_record(merge, source, &merge->batch[done]);
+		}
 	}
 	merge->batch_at = 0;
 	merge->batch_count = count;
@@ -562,6 +633,7 @@ int mw_merge_round(struct mw_merge *merge, uint64_t now_ns)
 	int err;
 
 	merge->read_at_ns = now_ns;
+	merge->future_ns = mw_add_sat(mw_add_sat(now_ns, MW_MERGE_FUTURE_NS), 1);
 	if (scan_all(merge))
 		return -ENOMEM;
 	for (;;) {
@@ -608,14 +680,8 @@ uint64_t mw_merge_deadline(const struct mw_merge *merge)
 
 static inline void prefetch_record(const struct mw_merge *merge, size_t at)
 {
-	const struct mw_merge_entry *entry = &merge->batch[at];
-	const struct source *source;
-
-	if (at >= merge->batch_count || !entry->size)
-		return;
-	source = &merge->sources[entry->source];
-	__builtin_prefetch(source->ring.data + entry->place);
-	__builtin_prefetch(source->ring.data + ((entry->place + 64) & (source->ring.size - 1)));
+	if (at < merge->batch_count)
+		__builtin_prefetch(merge->records + (size_t)merge->batch[at].place * 8);
 }
 
 static void make_lost(struct mw_merge *merge, struct source *source,
@@ -673,7 +739,7 @@ int mw_merge_next(struct mw_merge *merge, const struct memwatch_record_header **
 		make_lost(merge, source, entry);
 		header->flags = flags;
 	} else {
-		mw_ring_copy(&source->ring, entry->place, header, entry->size);
+		header = (struct memwatch_record_header *)(merge->records + (size_t)entry->place * 8);
 		/* checked when it was looked at; the check has to hold although memory may not */
 		header->size = entry->size;
 		header->time_ns = entry->time_ns;
@@ -697,7 +763,7 @@ void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *
 	ret->forced = merge->forced;
 	ret->watermark_ns = merge->delivered_ns;
 	ret->memory_bytes = sizeof(*merge) + merge->max_sources * sizeof(*merge->sources) +
-			    2 * merge->batch_max * sizeof(*merge->batch);
+			    2 * merge->batch_max * sizeof(*merge->batch) + merge->records_max;
 	ret->rings = merge->nr_sources;
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		const struct source *source = &merge->sources[i];

@@ -8,8 +8,8 @@
  * It works in rounds. A round looks at some new records of each ring (their
  * stamps and places, 16 bytes each; the records stay where they are), computes
  * the watermark, takes what is older, sorts that, and hands it out one by one.
- * When all is handed out the space goes back to the writers. There is no
- * allocation per record, and one copy: the record is misaligned in its ring.
+ * There is no allocation per record, and one copy: the record is misaligned in
+ * its ring.
  *
  * The frontier of a ring is the time up to which it is complete:
  *
@@ -24,7 +24,8 @@
  * records strictly older are taken: one with an equal time may still come.
  *
  * Bounds: pending entries MW_MERGE_PENDING_MAX a ring; one batch of at most
- * all of them. A ring that reaches a bound stops waiting for the others.
+ * all of them, with a copy of their records. A ring that reaches a bound stops
+ * waiting for the others.
  */
 #ifndef MW_MERGE_H
 #define MW_MERGE_H

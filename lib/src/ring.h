@@ -122,6 +122,45 @@ enum mw_ring_item mw_ring_parse(const struct mw_ring *ring, uint64_t pos, uint64
 /* Smallest valid size of a record of @type; that of the header if not known. */
 unsigned int mw_record_size_min(unsigned int type);
 
+/*
+ * The common case of mw_ring_parse(), inline: a whole record that does not wrap
+ * and means nothing to the ring itself. Returns the bytes to the next position,
+ * or 0: this is another case. What it accepts, mw_ring_parse() accepts.
+ */
+static inline uint32_t mw_ring_parse_plain(const struct mw_ring *ring, uint64_t pos, uint64_t head,
+					   struct memwatch_record_header *header)
+{
+	uint64_t at = pos & (ring->size - 1);
+	uint64_t available = head - pos;
+	const uint8_t *data = ring->data + at;
+	struct perf_event_header perf;
+	uint32_t raw_size;
+
+	if (available > ring->size - at)
+		available = ring->size - at;
+	if (available < sizeof(perf) + sizeof(raw_size) + sizeof(*header) || pos % 8 ||
+	    ring->sampled_time)
+		return 0;
+	memcpy(&perf, data, sizeof(perf));
+	memcpy(&raw_size, data + sizeof(perf), sizeof(raw_size));
+	memcpy(header, data + sizeof(perf) + sizeof(raw_size), sizeof(*header));
+	if (perf.type != PERF_RECORD_SAMPLE || perf.size % 8 || perf.size > available ||
+	    perf.size < sizeof(perf) + sizeof(raw_size) + sizeof(*header) ||
+	    raw_size > perf.size - sizeof(perf) - sizeof(raw_size) || header->size > raw_size ||
+	    header->size % 8)
+		return 0;
+	switch (header->type) {
+	case MEMWATCH_RECORD_SAMPLE:
+		return header->size >= sizeof(struct memwatch_record_sample) ? perf.size : 0;
+	case MEMWATCH_RECORD_TICK:
+		return header->size >= sizeof(struct memwatch_record_tick) ? perf.size : 0;
+	default:
+		/* types that nobody knows yet; the others are rare */
+		return header->type > MEMWATCH_RECORD_LOST && header->size >= sizeof(*header) ?
+			       perf.size : 0;
+	}
+}
+
 /* Is this a record that fits into @available bytes? */
 bool mw_record_valid(const struct memwatch_record_header *header, size_t available);
 

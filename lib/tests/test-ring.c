@@ -148,6 +148,24 @@ static void test_pending_keeps_space(void)
 	writer_free(&other);
 }
 
+/* The oldest place in a full ring is taken by the newest record: its end is its beginning. */
+static void test_full_with_gap(void)
+{
+	bool same;
+
+	start(1024, 100);
+	put(1000);
+	for (uint64_t t = 0; t < 15; t++)
+		put(100 + t);
+	same = writer_room(&writer) == 0;
+	for (uint64_t t = 0; t < 15; t++)
+		same &= took(100 + t, 1000);
+	/* nothing has been given back, so the ring is pressed and has to let it go */
+	tap_ok(same && took(1000, 1000) && stats().forced == 1,
+	       "a full ring whose oldest record waits is still full");
+	stop();
+}
+
 struct hostile {
 	const char *what;
 	uint16_t type, size;
@@ -276,6 +294,7 @@ int main(void)
 	tap_start();
 	test_wraps();
 	test_exactly_full();
+	test_full_with_gap();
 	test_pending_keeps_space();
 	for (size_t i = 0; i < sizeof(hostiles) / sizeof(*hostiles); i++)
 		test_hostile(&hostiles[i]);

@@ -236,6 +236,12 @@ static void test_random(void)
 		same &= !owned(lives[i].rmid, lives[i].to + 1);
 	}
 	tap_ok(same, "3000 lives on 12 RMIDs: everybody is found where it was, and nowhere else");
+	/* whatever else lies in the same place of a table */
+	for (uint32_t rmid = 1; rmid <= RMIDS; rmid++) {
+		for (uint32_t g = generation[rmid] + 1; g < generation[rmid] + 5000; g++)
+			same &= !found(rmid, g);
+	}
+	tap_ok(same, "a generation that never was is not found");
 	while (memwatch_tracker_next(tracker, &position, &p))
 		count++;
 	tap_ok(count == LIVES, "the walk finds all");

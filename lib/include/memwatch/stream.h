@@ -30,7 +30,8 @@
  * longer than @grace_ns from stamp to ring comes late, flagged, not lost.
  *
  * MEMORY. Records stay in the kernel's rings until they are delivered; the
- * library holds 16 bytes for each that it has looked at, at most 8192 a ring.
+ * library holds 16 bytes for each that it has looked at, at most 8192 a ring,
+ * and a copy of those that it is delivering: never more than what is in the rings.
  * If a ring is three quarters full, or has that many waiting, the stream no
  * longer waits for the other CPUs: it delivers up to this ring's own frontier,
  * flagged FORCED. Under overload it emits; it does not grow.
