@@ -30,15 +30,15 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Set by the library before loading; the verifier removes what they rule out. */
 const volatile __u32 mode = MW_RELAY_SLOT; /* enum mw_relay_mode */
-const volatile __u32 counters = 0xf; /* bit N: enum memwatch_counter N could be opened */
+const volatile __u32 counters = 0xf;	   /* bit N: enum memwatch_counter N could be opened */
 
 /* Sizes of all arrays but "current", "sums" and "failures" are those of the machine. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__type(key, __u32);
 	__type(value, __u32);
-} records SEC(".maps"), cycles SEC(".maps"), instructions SEC(".maps"),
-	llc_references SEC(".maps"), llc_misses SEC(".maps");
+} records SEC(".maps"), cycles SEC(".maps"), instructions SEC(".maps"), llc_references SEC(".maps"),
+	llc_misses SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -120,8 +120,8 @@ static __always_inline void read_counter(struct mw_relay_cpu *cpu, void *map, __
 	if (err) {
 		cpu->have[i] = 0;
 		failed(MW_RELAY_FAIL_READ_CYCLES + i);
-		cpu->piece.status[i] =
-			err == -ENOENT ? MEMWATCH_STATUS_UNAVAILABLE : MEMWATCH_STATUS_ERROR;
+		cpu->piece.status[i] = err == -ENOENT ? MEMWATCH_STATUS_UNAVAILABLE
+						      : MEMWATCH_STATUS_ERROR;
 		return;
 	}
 	now.counter = value.counter;
@@ -170,8 +170,7 @@ __noinline int prepare(__u32 rmid, __u32 alone)
 	sum = alone ? &cpu->alone : bpf_map_lookup_elem(&sums, &rmid);
 	if (!sum)
 		return 0;
-	mw_relay_sample(&cpu->sample, sum, bpf_get_smp_processor_id(), cpu->begin_ns,
-			cpu->last_ns);
+	mw_relay_sample(&cpu->sample, sum, bpf_get_smp_processor_id(), cpu->begin_ns, cpu->last_ns);
 	sum->used = 0;
 	return 0;
 }
@@ -354,8 +353,8 @@ int on_rdt_sample(struct bpf_raw_tracepoint_args *ctx)
 	struct memwatch_record_rdt rec = {};
 	struct mw_relay_cpu *cpu = this_cpu();
 
-	if (cpu && !receive(&rec, sizeof(rec), MEMWATCH_RECORD_RDT, MEMWATCH_RECORD_RDT,
-			    ctx->args[0]))
+	if (cpu &&
+	    !receive(&rec, sizeof(rec), MEMWATCH_RECORD_RDT, MEMWATCH_RECORD_RDT, ctx->args[0]))
 		send(ctx, cpu, &rec, sizeof(rec));
 	return 0;
 }
@@ -397,8 +396,8 @@ int on_cpu_state(struct bpf_raw_tracepoint_args *ctx)
 	struct mw_relay_cpu *cpu = this_cpu();
 	__u64 owner;
 
-	if (!cpu || receive(&rec, sizeof(rec), MEMWATCH_RECORD_CPU_STATE,
-			    MEMWATCH_RECORD_CPU_STATE, ctx->args[0]))
+	if (!cpu || receive(&rec, sizeof(rec), MEMWATCH_RECORD_CPU_STATE, MEMWATCH_RECORD_CPU_STATE,
+			    ctx->args[0]))
 		return 0;
 
 	owner = cpu->owner;

@@ -26,7 +26,7 @@
 
 /* When samples are sent. */
 enum mw_relay_mode {
-	MW_RELAY_SLOT	= 0, /* one per RMID that ran, at the tick */
+	MW_RELAY_SLOT = 0,   /* one per RMID that ran, at the tick */
 	MW_RELAY_SWITCH = 1, /* one per switch */
 };
 
@@ -44,21 +44,21 @@ enum mw_relay_mode {
  * status of the sample.
  */
 enum mw_relay_failure {
-	MW_RELAY_FAIL_OUTPUT_FULL	= 0, /* the ring had no room */
-	MW_RELAY_FAIL_OUTPUT_NO_RING	= 1, /* no ring for this CPU */
-	MW_RELAY_FAIL_OUTPUT		= 2, /* any other error of the output */
-	MW_RELAY_FAIL_READ_CYCLES	= 3, /* order of enum memwatch_counter */
+	MW_RELAY_FAIL_OUTPUT_FULL = 0,	  /* the ring had no room */
+	MW_RELAY_FAIL_OUTPUT_NO_RING = 1, /* no ring for this CPU */
+	MW_RELAY_FAIL_OUTPUT = 2,	  /* any other error of the output */
+	MW_RELAY_FAIL_READ_CYCLES = 3,	  /* order of enum memwatch_counter */
 	MW_RELAY_FAIL_READ_INSTRUCTIONS = 4,
-	MW_RELAY_FAIL_READ_LLC_REFS	= 5,
-	MW_RELAY_FAIL_READ_LLC_MISSES	= 6,
-	MW_RELAY_FAIL_RECORD_READ	= 7, /* the module's record is not readable */
-	MW_RELAY_FAIL_RECORD_INVALID	= 8, /* or not what it says it is */
-	MW_RELAY_FAIL_OWNER		= 9, /* the owner changed and nobody told */
-	MW_RELAY_FAIL_RMID_RANGE	= 10, /* beyond the RMIDs of the module: sent unsummed */
-	MW_RELAY_FAIL_CLOCK		= 11, /* a stamp before the one before it */
-	MW_RELAY_FAIL_COUNTER_BACK	= 12, /* a counter went backwards */
-	MW_RELAY_FAIL_EARLY		= 13, /* not a failure: samples sent before the tick */
-	MW_RELAY_FAIL_MAX		= 14,
+	MW_RELAY_FAIL_READ_LLC_REFS = 5,
+	MW_RELAY_FAIL_READ_LLC_MISSES = 6,
+	MW_RELAY_FAIL_RECORD_READ = 7,	  /* the module's record is not readable */
+	MW_RELAY_FAIL_RECORD_INVALID = 8, /* or not what it says it is */
+	MW_RELAY_FAIL_OWNER = 9,	  /* the owner changed and nobody told */
+	MW_RELAY_FAIL_RMID_RANGE = 10,	  /* beyond the RMIDs of the module: sent unsummed */
+	MW_RELAY_FAIL_CLOCK = 11,	  /* a stamp before the one before it */
+	MW_RELAY_FAIL_COUNTER_BACK = 12,  /* a counter went backwards */
+	MW_RELAY_FAIL_EARLY = 13,	  /* not a failure: samples sent before the tick */
+	MW_RELAY_FAIL_MAX = 14,
 };
 
 /* A reading of a counter, or the difference of two: struct bpf_perf_event_value. */
@@ -192,8 +192,7 @@ MW_INLINE void mw_relay_sum_add(struct mw_relay_sum *sum, __u64 run_ns,
 		sum->piece.delta[i].counter += piece->delta[i].counter;
 		sum->piece.delta[i].enabled += piece->delta[i].enabled;
 		sum->piece.delta[i].running += piece->delta[i].running;
-		sum->piece.status[i] =
-			mw_relay_status_add(sum->piece.status[i], piece->status[i]);
+		sum->piece.status[i] = mw_relay_status_add(sum->piece.status[i], piece->status[i]);
 	}
 }
 

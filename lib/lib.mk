@@ -72,6 +72,14 @@ $(BUILD)/lib/fuzzer/%: lib/fuzz/%.c lib/fuzz/fuzz.h $(LIB_SRC) $(BPF_SKELS)
 	$(CLANG) $(filter-out -MMD -MP,$(LIB_CFLAGS)) -g -O1 -fsanitize=fuzzer,address,undefined \
 		-o $@ $< $(LIB_SRC) $(LIB_LIBS)
 
+# Part of "lib": "make bench" builds "all" and then only measures.
+LIB_BENCHES := $(BUILD)/lib/bench/merge-bench $(BUILD)/lib/bench/recorder-bench
+lib: $(LIB_BENCHES)
+
+$(BUILD)/lib/bench/%: selftests/bench/%.c $(BUILD)/lib/libmemwatch.a
+	@mkdir -p $(@D)
+	$(CC) $(LIB_CFLAGS) $(CFLAGS) -o $@ $< $(BUILD)/lib/libmemwatch.a $(LIB_LIBS)
+
 lib-tests: $(LIB_TESTS) $(LIB_FUZZ)
 
 check-lib: lib-tests ## Unit tests of the library under ASan and UBSan, and the fuzz corpus

@@ -141,7 +141,7 @@ static bool locked_down(struct memwatch_ctx *ctx)
 
 static int fail_load(struct memwatch_ctx *ctx, int err)
 {
-	struct rlimit limit = { 0, 0 };
+	struct rlimit limit = {0, 0};
 
 	/* As a rule the verifier then says that it knows no such function. */
 	if ((err == -EPERM || err == -EINVAL) && locked_down(ctx))
@@ -222,10 +222,10 @@ static const struct {
 	const char *name;
 	uint64_t config;
 } counters[MEMWATCH_COUNTER_MAX] = {
-	[MEMWATCH_COUNTER_CYCLES] = { "cycles", PERF_COUNT_HW_CPU_CYCLES },
-	[MEMWATCH_COUNTER_INSTRUCTIONS] = { "instructions", PERF_COUNT_HW_INSTRUCTIONS },
-	[MEMWATCH_COUNTER_LLC_REFERENCES] = { "llc_references", PERF_COUNT_HW_CACHE_REFERENCES },
-	[MEMWATCH_COUNTER_LLC_MISSES] = { "llc_misses", PERF_COUNT_HW_CACHE_MISSES },
+	[MEMWATCH_COUNTER_CYCLES] = {"cycles", PERF_COUNT_HW_CPU_CYCLES},
+	[MEMWATCH_COUNTER_INSTRUCTIONS] = {"instructions", PERF_COUNT_HW_INSTRUCTIONS},
+	[MEMWATCH_COUNTER_LLC_REFERENCES] = {"llc_references", PERF_COUNT_HW_CACHE_REFERENCES},
+	[MEMWATCH_COUNTER_LLC_MISSES] = {"llc_misses", PERF_COUNT_HW_CACHE_MISSES},
 };
 
 static int perf_event(struct perf_event_attr *attr, unsigned int cpu)
@@ -358,7 +358,7 @@ static int output_put(const struct mw_bpf_relay *relay, unsigned int cpu, int fd
 /* -ENODEV: the CPU is not online after all. */
 static int ring_open(struct mw_bpf_relay *relay, unsigned int cpu)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u32 = cpu };
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
 	size_t data = relay->ring_bytes - relay->page_size;
 	struct mw_ring ring;
 	void *base;
@@ -608,7 +608,8 @@ int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
 	unsigned int i = 0;
 	int err = 0;
 
-	bpf_object__for_each_program(prog, relay->skel->obj) {
+	bpf_object__for_each_program(prog, relay->skel->obj)
+	{
 		struct bpf_link *link = i < PROGRAMS_MAX ? bpf_program__attach(prog) : NULL;
 
 		if (!link) {
@@ -732,8 +733,9 @@ static uint64_t recursion_misses(struct mw_bpf_relay *relay)
 	struct bpf_program *prog;
 	uint64_t sum = 0;
 
-	bpf_object__for_each_program(prog, relay->skel->obj) {
-		struct bpf_prog_info info = { 0 };
+	bpf_object__for_each_program(prog, relay->skel->obj)
+	{
+		struct bpf_prog_info info = {0};
 		uint32_t size = sizeof(info);
 
 		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))

@@ -122,8 +122,8 @@ static int live_poll(struct memwatch_stream *stream, int timeout_ms)
 {
 	struct live *live = to_live(stream);
 	uint64_t now = mw_clock(CLOCK_MONOTONIC);
-	uint64_t end = timeout_ms < 0 ? MW_TIME_MAX :
-					mw_add_sat(now, (uint64_t)timeout_ms * 1000000);
+	uint64_t end = timeout_ms < 0 ? MW_TIME_MAX
+				      : mw_add_sat(now, (uint64_t)timeout_ms * 1000000);
 	int err;
 
 	for (;;) {
@@ -234,10 +234,9 @@ static int complete_opts(struct memwatch_ctx *ctx, struct memwatch_live_opts *op
 }
 
 /* The period in force goes to *@period_ns. */
-static int set_period(struct live *live, const struct memwatch_live_opts *opts,
-		      uint64_t *period_ns)
+static int set_period(struct live *live, const struct memwatch_live_opts *opts, uint64_t *period_ns)
 {
-	struct memwatch_config config = { 0 };
+	struct memwatch_config config = {0};
 	int err;
 
 	err = memwatch_device_config(live->device, &config);
@@ -275,9 +274,9 @@ static void describe(struct live *live, struct memwatch_ctx *ctx,
 
 		info->rdt[i].status = there ? MEMWATCH_STATUS_OK : MEMWATCH_STATUS_UNAVAILABLE;
 		if (!there)
-			info->rdt[i].reason = live->backend_reason[0] ?
-						      live->backend_reason :
-						      "the module has no source for it";
+			info->rdt[i].reason = live->backend_reason[0]
+						      ? live->backend_reason
+						      : "the module has no source for it";
 	}
 }
 
@@ -300,8 +299,8 @@ static int start(struct live *live, const struct memwatch_live_opts *opts)
 int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_live_opts *user_opts,
 			      struct memwatch_stream **ret)
 {
-	struct mw_bpf_relay_opts relay_opts = { 0 };
-	struct mw_merge_opts merge_opts = { 0 };
+	struct mw_bpf_relay_opts relay_opts = {0};
+	struct mw_merge_opts merge_opts = {0};
 	struct memwatch_get_info module;
 	struct memwatch_live_opts opts;
 	uint64_t period_ns = 0;

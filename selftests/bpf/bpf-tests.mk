@@ -27,16 +27,19 @@ $(BUILD)/selftests/bpf/test_relay_rings: selftests/bpf/test_relay_rings.c $(BPF_
 		| $(BUILD)/selftests/bpf
 	$(CC) $(BPF_TEST_FLAGS) -Ilib/include $(BPF_TEST_CFLAGS) $< $(BPF_TEST_LIB) -o $@ -lbpf
 
-# Without sanitizers: it runs in the lab's small root file system.
-$(BUILD)/selftests/bpf/test_relay_module: selftests/bpf/test_relay_module.c \
+# Without sanitizers: for the lab's guests, where an instruction costs more.
+$(BUILD)/selftests/bpf/plain:
+	mkdir -p $@
+
+$(BUILD)/selftests/bpf/plain/test_relay_%: selftests/bpf/test_relay_%.c \
 		selftests/bpf/rig.h $(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) \
-		| $(BUILD)/selftests/bpf
+		| $(BUILD)/selftests/bpf/plain
 	$(CC) $(BPF_TEST_FLAGS) -g -O2 $< -o $@ -lbpf
 
-$(BUILD)/selftests/bpf/test_live: selftests/bpf/test_live.c \
+$(BUILD)/selftests/bpf/plain/test_live: selftests/bpf/test_live.c \
 		$(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c)) $(wildcard lib/src/*.h) \
-		$(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf
-	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd
+		$(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf/plain
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm
 
 .PHONY: bpf-tests
 bpf-tests: $(addprefix $(BUILD)/selftests/bpf/,test_relay_math test_relay_native \
@@ -51,4 +54,14 @@ check-bpf-native: $(BUILD)/selftests/bpf/test_relay_native $(BUILD)/selftests/bp
 	$(BUILD)/selftests/bpf/test_relay_native
 	$(BUILD)/selftests/bpf/test_relay_rings
 
-.PHONY: check-bpf-math check-bpf-native
+# Needs the lab. One kernel of its matrix.
+KERNEL ?= 6.1
+BPF_LAB_TESTS = test_relay_native test_relay_module test_live
+
+check-bpf-lab: $(BPF_LAB_TESTS:%=$(BUILD)/selftests/bpf/plain/%)
+	set -e; for test in $(BPF_LAB_TESTS); do \
+		selftests/lab/run --kernel $(KERNEL) --files $(BUILD)/selftests/bpf/plain/$$test \
+			-- ./$$test; \
+	done
+
+.PHONY: check-bpf-math check-bpf-native check-bpf-lab

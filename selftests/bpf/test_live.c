@@ -87,8 +87,8 @@ static void look_at(struct seen *s, const struct memwatch_record_header *h)
 		s->run_ns[h->cpu] += sample->run_ns;
 		if (h->cpu == 1 && s->online[1] > 1)
 			s->after_return++;
-		if (sample->rmid && (sample->rmid >= RMIDS_MAX ||
-				     generation[sample->rmid] < sample->generation))
+		if (sample->rmid &&
+		    (sample->rmid >= RMIDS_MAX || generation[sample->rmid] < sample->generation))
 			s->unknown_owner++;
 		for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 			if (sample->status[i] > s->worst_status)
@@ -156,7 +156,7 @@ static uint64_t failures(struct memwatch_stream *stream, const char *what)
 
 static void check_stream(struct memwatch_stream *stream, const struct seen *s, const char *what)
 {
-	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
+	struct memwatch_stream_stats stats = {.sz = sizeof(stats)};
 
 	memwatch_stream_stats(stream, &stats);
 	tap_ok(stats.produced == s->records + s->lost + stats.malformed && !stats.malformed &&
@@ -208,7 +208,7 @@ static void test_complete(__u32 mode)
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .mode = mode, .ring_pages = 512);
 	const struct memwatch_stream_info *info;
 	struct memwatch_stream *stream;
-	struct seen s = { 0 };
+	struct seen s = {0};
 	unsigned int wrong = 0, cpus = 0;
 	pid_t worker;
 
@@ -266,9 +266,9 @@ static void test_stopped(void)
 	if (!reader) {
 		MEMWATCH_OPTS(memwatch_live_opts, opts, .mode = MEMWATCH_STREAM_SWITCH,
 			      .ring_pages = 4);
-		struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
+		struct memwatch_stream_stats stats = {.sz = sizeof(stats)};
 		struct memwatch_stream *stream;
-		struct seen s = { 0 };
+		struct seen s = {0};
 		int ok;
 
 		if (memwatch_stream_open_live(ctx, &opts, &stream))
@@ -308,7 +308,7 @@ static void test_hotplug(void)
 	static const char path[] = "/sys/devices/system/cpu/cpu1/online";
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .ring_pages = 512);
 	struct memwatch_stream *stream;
-	struct seen s = { 0 };
+	struct seen s = {0};
 	bool ok = true;
 	pid_t worker;
 	int fd = open(path, O_WRONLY);
@@ -348,7 +348,7 @@ static void test_two(void)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .ring_pages = 512);
 	struct memwatch_stream *one, *two;
-	struct seen s = { 0 }, t = { 0 };
+	struct seen s = {0}, t = {0};
 	pid_t worker;
 
 	memset(generation, 0, sizeof(generation));
@@ -383,7 +383,7 @@ static void test_refused(void)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .ring_pages = 3);
 	struct memwatch_stream *stream = NULL;
-	struct rlimit few = { 8, 8 };
+	struct rlimit few = {8, 8};
 	int err, status;
 	pid_t pid;
 

@@ -15,7 +15,7 @@
 
 #include "rig.h"
 
-#define CPUS_MAX 64
+#define CPUS_MAX  64
 #define RMIDS_MAX 4096
 
 /* What was seen of one CPU. */
@@ -250,8 +250,8 @@ static bool module_load(void)
 
 static bool session_start(void)
 {
-	struct memwatch_start start = { .size = sizeof(start) };
-	struct memwatch_dump dump = { .size = sizeof(dump) };
+	struct memwatch_start start = {.size = sizeof(start)};
+	struct memwatch_dump dump = {.size = sizeof(dump)};
 
 	device = open("/dev/memwatch", O_RDWR);
 	return device >= 0 && !ioctl(device, MEMWATCH_IOC_START, &start) &&
@@ -265,8 +265,8 @@ static void session_stop(void)
 
 static bool set_idle_stop(uint32_t on)
 {
-	struct memwatch_config config = { .size = sizeof(config), .idle_stop = on,
-					  .flags = MEMWATCH_CONFIG_IDLE_STOP };
+	struct memwatch_config config = {
+		.size = sizeof(config), .idle_stop = on, .flags = MEMWATCH_CONFIG_IDLE_STOP};
 	int fd = open("/dev/memwatch", O_RDWR), err;
 
 	err = ioctl(fd, MEMWATCH_IOC_SET_CONFIG, &config);
@@ -361,7 +361,8 @@ static void check_partition(struct rig *rig, const char *what, bool owners)
 			continue;
 		tap_ok(!s->gaps && !s->behind && !s->foreign && s->samples &&
 			       s->stretch_ns == s->end_ns - s->begin_ns,
-		       "%s: run_ns of CPU %d partitions its time (%llu ns, %llu samples, %llu ticks, %llu gaps, %llu behind)",
+		       "%s: run_ns of CPU %d partitions its time (%llu ns, %llu samples, %llu "
+		       "ticks, %llu gaps, %llu behind)",
 		       what, cpu, (unsigned long long)s->run_ns, (unsigned long long)s->samples,
 		       (unsigned long long)s->ticks, (unsigned long long)s->gaps,
 		       (unsigned long long)s->behind);
@@ -395,8 +396,8 @@ static void test_conservation(enum mw_relay_mode mode)
 	       (unsigned long long)whole / 1000000);
 	tap_ok(allocs + existing > 2 && frees > 2 && dumps == 1,
 	       "%s: %llu allocations, %llu existing, %llu freed, %llu execs", what,
-	       (unsigned long long)allocs, (unsigned long long)existing,
-	       (unsigned long long)frees, (unsigned long long)execs);
+	       (unsigned long long)allocs, (unsigned long long)existing, (unsigned long long)frees,
+	       (unsigned long long)execs);
 	rig_close(&rig);
 }
 
@@ -447,8 +448,8 @@ static void test_idle_stop(void)
 /* A second relay, with a session of its own, while the first runs. */
 static void test_two(void)
 {
-	struct memwatch_start start = { .size = sizeof(start) };
-	struct memwatch_dump dump = { .size = sizeof(dump) };
+	struct memwatch_start start = {.size = sizeof(start)};
+	struct memwatch_dump dump = {.size = sizeof(dump)};
 	struct rig one, two;
 	int second, err;
 

@@ -51,6 +51,8 @@ PREEMPTED = 0x100
 REASON_FORK, REASON_SCAN, REASON_PROMOTED, REASON_EXIT, REASON_REVOKED = 1, 2, 3, 4, 5
 REASON_FILTERED, REASON_EXEC, REASON_COMM, REASON_STOP = 6, 7, 8, 9
 
+STATE_STOPPED = 5
+
 FOREVER = 1 << 62
 MS = 1000000
 GRACE = 1 * MS			# accepted between a change and a switch, on top of the window
@@ -66,13 +68,15 @@ ECHOES = frozenset((MSR, MWSWITCH, ALLOC, FREE, REXEC, EXISTING, CPU_STATE))
 
 
 class Thread:
-    __slots__ = ("pid", "process", "exited", "done")
+    __slots__ = ("pid", "process", "exited", "done", "member", "undead")
 
     def __init__(self, pid, process):
         self.pid = pid
         self.process = process
         self.exited = False
         self.done = False
+        self.undead = False
+        self.member = True	# until an exec by another thread ends it
 
 
 class Change:
@@ -90,7 +94,7 @@ class Change:
 class Process:
     __slots__ = ("tgid", "kernel", "comm", "old_comm", "renamed_at", "parent", "born", "start_ns",
                  "start_ticks", "threads", "alive", "undone", "rmid", "generation", "alloc_ns",
-                 "changes", "waiting", "exec_pending", "comm_pending", "freed", "last_run", "known",
+                 "changes", "renamed_end", "exec_pending", "comm_pending", "freed", "last_run", "known",
                  "nonleader", "off_ns", "off_cpu", "really_gone")
 
     def __init__(self, tgid, parent, kernel, comm, born):
@@ -110,7 +114,7 @@ class Process:
         self.generation = 0
         self.alloc_ns = 0
         self.changes = []
-        self.waiting = None
+        self.renamed_end = -FOREVER
         self.exec_pending = None
         self.comm_pending = None
         self.freed = False
@@ -129,7 +133,7 @@ class Cpu:
     __slots__ = ("number", "pqr", "thread", "switch_ts", "switch_prev", "last_ts", "ticks",
                  "stale_ticks", "open_changes", "births", "await_free", "wait_ticks", "owner",
                  "run_ticks", "events", "armed", "leaving", "claim_ts", "claim_begin",
-                 "wait_process", "wait_from", "revoked")
+                 "wait_process", "wait_from", "revoked", "last_task_ts", "renames", "execs")
 
     def __init__(self, number, pqr):
         self.number = number
@@ -154,6 +158,9 @@ class Cpu:
         self.wait_process = None
         self.wait_from = None
         self.revoked = []
+        self.last_task_ts = 0	# of the last event that was not in an interrupt
+        self.renames = []
+        self.execs = []
 
 
 class Model:
@@ -173,6 +180,7 @@ class Model:
         self.waiters = {}
         self.deferred = []
         self.birth_doubts = []
+        self.doubts = []	# (rule, time, event, process, RMID, text, context)
         self.last_start = {}
         self.started = None
         self.stopping = None
@@ -192,7 +200,7 @@ class Model:
             ALLOC: self.on_alloc, FREE: self.on_free, REXEC: self.on_rexec,
             EXISTING: self.on_existing, TICK: self.on_tick, MWSWITCH: self.on_mwswitch,
             TASKFREE: self.on_nothing, DUMP_BEGIN: self.on_nothing, DUMP_END: self.on_nothing,
-            CPU_STATE: self.on_nothing,
+            CPU_STATE: self.on_cpu_state,
         }
 
     # ------------------------------------------------------------ verdicts
@@ -271,13 +279,29 @@ class Model:
         if cpu.switch_ts is not None and not (event[4] == cpu.switch_prev and
                                               kind in RUNNABLE_CLAIMS):
             self.judge_switch(cpu, event)
-        if cpu.births and not event[-1] and kind not in ECHOES:
-            self.judge_births(cpu, event)
+        if not event[-1]:
+            if kind not in ECHOES:
+                self.step(cpu, event)
+            cpu.last_task_ts = event[0]
         if cpu.revoked and kind != FREE:
             self.judge_revoked(cpu)
         cpu.events.append(event)
         self.dispatch[kind](cpu, event)
         cpu.last_ts = event[0]
+
+    def step(self, cpu, event):
+        """The CPU goes on with its work: whatever it did before is complete."""
+        if cpu.births:
+            self.judge_births(cpu, event)
+        if cpu.execs:
+            execs, cpu.execs = cpu.execs, []
+            for process, pending in execs:
+                if process.exec_pending is pending:
+                    self.exec_missing(process, event)
+        if cpu.renames:
+            for process in cpu.renames:
+                process.renamed_end = event[0]
+            cpu.renames.clear()
 
     def run(self, events):
         feed = self.feed
@@ -287,6 +311,11 @@ class Model:
 
     def on_nothing(self, cpu, event):
         pass
+
+    def on_cpu_state(self, cpu, event):
+        if event[6] == STATE_STOPPED and self.started is not None:
+            # The first sign of the end: from here on the promises end one by one.
+            self.stopping = event[0]
 
     @staticmethod
     def close_changes(cpu, event):
@@ -349,7 +378,7 @@ class Model:
 
     def settle(self):
         """Doubts that no later event can remove any more become violations."""
-        horizon = min(cpu.last_ts for cpu in self.cpus.values()) - GRACE
+        horizon = min(cpu.last_task_ts for cpu in self.cpus.values()) - GRACE
         if self.deferred and self.deferred[0][0] < horizon:
             rest = []
             for doubt in self.deferred:
@@ -358,6 +387,11 @@ class Model:
                 else:
                     rest.append(doubt)
             self.deferred = rest
+        if self.doubts and self.doubts[0][1] < horizon:
+            for doubt in self.doubts:
+                if doubt[1] < horizon:
+                    self.doubt_violation(doubt)
+            self.doubts = [doubt for doubt in self.doubts if doubt[1] >= horizon]
         if self.birth_doubts and self.birth_doubts[0][0] < horizon:
             rest = []
             for doubt in self.birth_doubts:
@@ -375,6 +409,13 @@ class Model:
         if process.nonleader is not None:
             self.violation("R9", event, f"{process!r} lost its RMID by an exec of a thread")
         self.cpus[number].events = saved
+
+    def doubt_violation(self, doubt):
+        rule, _, event, _, _, text, context = doubt
+        cpu = self.cpus[event[1]]
+        saved, cpu.events = cpu.events, context
+        self.violation(rule, event, text)
+        cpu.events = saved
 
     def birth_violation(self, doubt):
         _, event, ripe, process = doubt
@@ -394,6 +435,10 @@ class Model:
         if self.deferred:
             self.deferred = [d for d in self.deferred
                              if not (d[2] is process and begin <= d[0] and d[3] in (old, new))]
+        if self.doubts and event[R_REASON] != REASON_EXIT:
+            # It was taken away at some moment since then, by a CPU that was slow to say so.
+            self.doubts = [d for d in self.doubts
+                           if not (d[3] is process and begin <= d[1] and d[4] == old)]
 
     def on_msr(self, cpu, event):
         if event[5] != 0xc8f:
@@ -423,22 +468,21 @@ class Model:
 
     def on_switch(self, cpu, event):
         ts, prev_pid, prev_state, next_pid = event[0], event[5], event[6], event[7]
-        prev = cpu.thread
-        if prev is None or prev.pid != prev_pid:
-            prev = self.thread_of(prev_pid)
+        # Whoever we saw coming: its pid may be another one since, after an exec.
+        prev = cpu.thread or self.thread_of(prev_pid)
         process = prev.process
         process.last_run = ts
         if process.rmid and self.last_use.get(process.rmid, 0) < ts:
             self.last_use[process.rmid] = ts
         if prev.exited and prev_state & DEAD_STATES and not prev_state & PREEMPTED:
-            if not prev.done:
+            if not prev.done and prev.member:
                 prev.done = True
                 process.undone -= 1
                 process.off_ns = ts
                 if not process.undone:
                     self.on_gone(cpu, process, event)
         thread = self.threads.get(next_pid) or self.thread_of(next_pid)
-        if thread.done and thread.exited:
+        if thread.done and thread.exited and thread.member:
             self.on_undead(cpu, thread, event)
         cpu.thread = thread
         cpu.switch_ts = ts
@@ -462,6 +506,7 @@ class Model:
     def on_undead(self, cpu, thread, event):
         """Was switched out dead, or its pid is back before our log says so."""
         thread.done = False
+        thread.undead = True
         thread.process.undone += 1
         thread.process.really_gone = False
         self.stats["dead threads that ran again"] += 1
@@ -508,16 +553,16 @@ class Model:
             if process.rmid or process.freed:
                 continue
             if process.undone:
-                self.wait(process, born[0])
+                self.wait(process, born[0], event[0])
             if ripe:
                 # Another CPU may have taken them before we looked, and say so later.
                 self.birth_doubts.append((event[0], born, ripe, process))
 
-    def wait(self, process, since):
+    def wait(self, process, since, certain=None):
         if process.rmid or process.kernel or not process.known or process in self.waiters:
             return
-        process.waiting = since
-        self.waiters[process] = since
+        # It waits since some moment between the two.
+        self.waiters[process] = (since, since if certain is None else certain)
 
     def on_exec(self, cpu, event):
         pid, old_pid = event[5], event[6]
@@ -526,9 +571,16 @@ class Model:
         if process is None:
             process = self.thread_of(pid).process
         if old_pid != pid and thread is not None and thread.process is process:
-            # The thread has taken the leader's place and number.
+            # The thread has taken the leader's place and number. The others have
+            # exited, but some may still be on their way off a CPU.
             self.stats["execs by another thread"] += 1
             del self.threads[old_pid]
+            others = [other for other in process.threads.values() if other is not thread]
+            for other in others:
+                # It was not the dead leader that ran, but its successor.
+                other.done |= other.undead
+                other.undead = False
+                other.member = not other.done
             process.threads = {pid: thread}
             thread.pid = pid
             self.threads[pid] = thread
@@ -538,10 +590,12 @@ class Model:
             if self.leaders.get(pid) is not process or thread.exited:
                 self.violation("R9", event, f"{process!r} executes but is not alive")
         else:
-            process.threads = {pid: self.threads.get(pid) or self.thread_of(pid)}
+            thread = self.threads.get(pid) or self.thread_of(pid)
+            others = [other for other in process.threads.values() if other is not thread]
+            process.threads = {pid: thread}
             process.nonleader = None
         process.alive = 1
-        process.undone = 1
+        process.undone = 1 + sum(not other.done for other in others)
         process.really_gone = False
         self.stats["execs"] += 1
         process.comm_pending = None
@@ -553,7 +607,8 @@ class Model:
                 self.wait(process, event[0])
         elif self.started is not None and not self.quiet():
             # Without an RMID it may get one before the module sees this exec.
-            process.exec_pending = (process.comm, cpu.number, cpu.ticks, event, process.rmid)
+            process.exec_pending = (process.comm, event, process.rmid)
+            cpu.execs.append((process, process.exec_pending))
 
     def on_exit(self, cpu, event):
         thread = self.threads.get(event[5])
@@ -579,6 +634,8 @@ class Model:
         process.old_comm = process.comm
         process.comm = comm
         process.renamed_at = event[0]
+        process.renamed_end = FOREVER
+        cpu.renames.append(process)
         if process.rmid and self.started is not None and not self.quiet() and process.undone:
             process.comm_pending = (comm, cpu.number, cpu.ticks, event)
             self.stats["leader renames"] += 1
@@ -608,7 +665,7 @@ class Model:
                                          f"{event[R_START]}")
         if event[R_COMM] != process.comm and not (
                 event[R_COMM] == process.old_comm and
-                event[2] - GRACE <= process.renamed_at <= event[0]):
+                event[2] - GRACE <= process.renamed_end):
             self.violation("R10", event, f"the name is {process.comm}, not {event[R_COMM]}")
 
     def parentage(self, process, event):
@@ -636,7 +693,7 @@ class Model:
     def on_alloc(self, cpu, event):
         ts, rmid, generation = event[0], event[R_RMID], event[R_GEN]
         reason = event[R_REASON]
-        if self.stopping is not None and not self.owner:
+        if self.stopping is not None and reason == REASON_SCAN:
             self.end_session()
         if self.started is None:
             self.started = ts
@@ -688,8 +745,8 @@ class Model:
             off.await_free.append((process, generation, off.ticks, event))
         self.check_order(process, event)
         waited = self.waiters.pop(process, None)
-        if waited is not None and waited > 0:
-            self.promote_worst = max(self.promote_worst, ts - waited)
+        if waited is not None and waited[0] > 0:
+            self.promote_worst = max(self.promote_worst, ts - waited[0])
         self.stats["allocs"] += 1
         self.stats[f"allocs for reason {reason}"] += 1
 
@@ -700,6 +757,7 @@ class Model:
                 doubt[2].discard(rmid)
         for other in self.cpus.values():
             other.wait_ticks = 0
+            other.wait_process = None
             for _, ripe, _ in other.births:
                 if ripe:
                     # Its hook may still be on the way, and come too late for this one.
@@ -720,12 +778,13 @@ class Model:
             self.check_active_promotion(process, event)
             return
         self.checks["R13"] += 1
-        mine = self.waiters.get(process, process.born)
-        for other, since in self.waiters.items():
-            if since >= mine or other is process:
+        mine = self.waiters.get(process, (process.born,))[0]
+        for other, (since, certain) in self.waiters.items():
+            if since >= mine:
                 break
             # Those born at the same moment on two CPUs have no order.
-            if other.alive and since < mine - GRACE and since < event[2] - GRACE:
+            if other is not process and other.alive and certain < mine - GRACE and \
+               certain < event[2] - GRACE:
                 self.violation("R13", event, f"{process!r} overtakes {other!r}, which waits since "
                                              f"{since} and was born {other.born}")
                 break
@@ -765,12 +824,9 @@ class Model:
         elif reason == REASON_REVOKED:
             self.check_revoked(process, event)
         elif reason == REASON_STOP:
-            if self.stopping is None:
-                self.stopping = ts
+            self.stopping = ts
         elif reason != REASON_FILTERED:
             self.violation("R10", event, f"a free for reason {reason}")
-        if process.exec_pending is not None and reason != REASON_STOP:
-            self.exec_missing(process, event)
         self.rename_missing(process, event)
         process.exec_pending = None
         self.change(cpu, process, rmid, 0, event)
@@ -864,9 +920,11 @@ class Model:
 
     def exec_missing(self, process, event):
         pending, process.exec_pending = process.exec_pending, None
-        if pending[4]:
-            self.violation("R8", event, f"{process!r} executed at {pending[3][0]}, which was not "
-                                        "reported")
+        if pending[2]:
+            # Unless it was about to lose its RMID, which a later record may tell.
+            self.doubts.append(("R8", event[0], event, process, pending[2],
+                                f"{process!r} executed at {pending[1][0]}, which was not reported",
+                                self.cpus[event[1]].events.copy()))
 
     def on_existing(self, cpu, event):
         self.in_range(event)
@@ -882,7 +940,7 @@ class Model:
         if self.quiet() or self.started is None:
             return
         cpu.armed = True
-        if self.deferred or self.birth_doubts:
+        if self.deferred or self.birth_doubts or self.doubts:
             self.settle()
         self.check_owner("tick", cpu, event[9], event)
         self.checks["R12"] += 1
@@ -894,16 +952,14 @@ class Model:
             if cpu.pqr & 0xffffffff != process.rmid:
                 cpu.stale_ticks += 1
                 if cpu.stale_ticks == TICKS:
-                    self.violation("R1", event, f"{process!r} still runs with RMID "
-                                                f"{cpu.pqr & 0xffffffff}, its own is "
-                                                f"{process.rmid}")
+                    self.deferred.append((event[0], event, process, cpu.pqr & 0xffffffff,
+                                          process.rmid, cpu.number, list(cpu.events)))
             else:
                 cpu.stale_ticks = 0
             self.check_starving(cpu, process, event)
         if cpu.await_free:
             self.check_await_free(cpu, event)
         self.check_waiting(cpu, event)
-        self.check_pending(cpu, event)
 
     def check_starving(self, cpu, process, event):
         if process.rmid or process.kernel or self.policy != "active" or \
@@ -926,8 +982,9 @@ class Model:
                 continue
             if cpu.ticks - ticks >= TICKS:
                 self.checks["R7"] += 1
-                self.violation("R7", event, f"{process!r} is gone since {gone[0]} and still holds "
-                                            f"RMID {process.rmid}")
+                self.doubts.append(("R7", event[0], event, process, process.rmid,
+                                    f"{process!r} is gone since {gone[0]} and still holds RMID "
+                                    f"{process.rmid}", cpu.events.copy()))
             else:
                 rest.append(item)
         cpu.await_free = rest
@@ -954,7 +1011,7 @@ class Model:
             for other in self.cpus.values():
                 other.wait_ticks = 0
             waiter = next(iter(self.waiters))
-            self.violation("R6", event, f"{waiter!r} waits since {self.waiters[waiter]} while "
+            self.violation("R6", event, f"{waiter!r} waits since {self.waiters[waiter][0]} while "
                                         f"{sorted(ripe)} are free")
 
     def ripe(self, event):
@@ -976,16 +1033,7 @@ class Model:
         if min(other.ticks - ticks for other, ticks in cpu.wait_from[0].items()) >= TICKS:
             cpu.wait_process = None
             self.violation("R6", event, f"{process!r} runs and waits since "
-                                        f"{self.waiters[process]} while {sorted(ripe)} are free")
-
-    def check_pending(self, cpu, event):
-        process = cpu.thread.process if cpu.thread is not None else None
-        if process is None:
-            return
-        pending = process.exec_pending
-        if pending is not None and pending[1] == cpu.number and \
-           cpu.ticks - pending[2] >= TICKS and process.rmid:
-            self.exec_missing(process, event)
+                                        f"{self.waiters[process][0]} while {sorted(ripe)} are free")
 
     def check_owner(self, what, cpu, owner, event):
         """A record's owner is PQR's, and its generation the one in force."""
@@ -1024,6 +1072,9 @@ class Model:
         for doubt in self.birth_doubts:
             if doubt[2]:
                 self.birth_violation(doubt)
+        for doubt in self.doubts:
+            self.doubt_violation(doubt)
+        self.doubts = []
         self.deferred = []
         self.birth_doubts = []
         if self.stats["frees for reason 9"]:

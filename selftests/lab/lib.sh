@@ -99,7 +99,7 @@ use_apt() {
 
 # cache_entry KIND NAME KEY MAKER [ARGS]: prints the entry's folder. If it is
 # not there yet, "MAKER DIR ARGS" fills an empty one, which appears under its
-# name only when complete. KIND/NAME is a link to the newest entry.
+# name only when complete. (A maker must check its steps: "set -e" is off.) KIND/NAME is a link to the newest entry.
 cache_entry() {
 	ce_dir=$CACHE/$1/$2-$3
 	ce_link=$CACHE/$1/$2

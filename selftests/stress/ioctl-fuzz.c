@@ -52,7 +52,8 @@ static unsigned long calls, succeeded, failed, surprises;
 static unsigned char *guard; /* one page, followed by one that is not mapped */
 static unsigned char *read_only;
 static long page;
-static unsigned char mask[128];
+static unsigned char *mask; /* MASK_BYTES, and then nothing is mapped */
+#define MASK_BYTES 128
 
 static const struct command {
 	const char *name;
@@ -116,6 +117,14 @@ static uint64_t odd_number(void)
 	return edges[below(sizeof(edges) / sizeof(edges[0]))];
 }
 
+/* The same, but never the address of something: the kernel may write there. */
+static uint64_t bad_number(void)
+{
+	uint64_t n = odd_number();
+
+	return n < 4096 ? n : n | 1ULL << 62;
+}
+
 static void allow(struct verdict *verdict, int error)
 {
 	if (verdict->count < MAX_ERRORS)
@@ -157,7 +166,7 @@ static void rules_get_config(const union argument *arg, struct verdict *verdict,
 		return;
 	if (c->cpumask_bytes < (nr_cpus + 7) / 8)
 		allow(verdict, ENOSPC);
-	if (c->cpumask != (uintptr_t)mask) {
+	if (c->cpumask != (uintptr_t)mask || c->cpumask_bytes > MASK_BYTES) {
 		allow(verdict, EFAULT);
 		*unclear = 1;
 	}
@@ -182,7 +191,7 @@ static void rules_set_config(const struct session *session, const union argument
 	if (c->flags & MEMWATCH_CONFIG_CPUMASK) {
 		/* Masks that are empty, or larger than the machine, are not described. */
 		*unclear = 1;
-		if (c->cpumask != (uintptr_t)mask)
+		if (c->cpumask != (uintptr_t)mask || c->cpumask_bytes > MASK_BYTES)
 			allow(verdict, EFAULT);
 	}
 	if (other_started(session) && !(c->flags & MEMWATCH_CONFIG_FORCE))
@@ -371,16 +380,16 @@ static void fill(const struct command *command, union argument *arg)
 		arg->config.policy = one_in(4) ? odd_number() : below(2);
 		arg->config.idle_stop = one_in(4) ? odd_number() : below(2);
 		if (one_in(8)) {
-			memset(mask, below(256), sizeof(mask));
+			memset(mask, below(256), MASK_BYTES);
 			arg->config.flags |= MEMWATCH_CONFIG_CPUMASK;
-			arg->config.cpumask = one_in(4) ? odd_number() : (uintptr_t)mask;
-			arg->config.cpumask_bytes = one_in(4) ? odd_number() : below(sizeof(mask));
+			arg->config.cpumask = one_in(4) ? bad_number() : (uintptr_t)mask;
+			arg->config.cpumask_bytes = one_in(4) ? odd_number() : below(MASK_BYTES);
 		}
 		break;
 	case MEMWATCH_IOC_GET_CONFIG:
 		if (one_in(2)) {
-			arg->config.cpumask = one_in(4) ? odd_number() : (uintptr_t)mask;
-			arg->config.cpumask_bytes = below(sizeof(mask));
+			arg->config.cpumask = one_in(4) ? bad_number() : (uintptr_t)mask;
+			arg->config.cpumask_bytes = below(MASK_BYTES);
 		}
 		break;
 	case MEMWATCH_IOC_ADD_FILTER:
@@ -404,8 +413,13 @@ static void fill(const struct command *command, union argument *arg)
 		arg->head.size = one_in(2) ? odd_number() : below(command->size * 3);
 	if (one_in(10))
 		arg->head.flags ^= 1U << below(32);
-	if (one_in(10))
+	if (one_in(10)) {
 		arg->bytes[below(command->size)] ^= draw();
+		if (arg->config.cpumask && arg->config.cpumask != (uintptr_t)mask &&
+		    (command->number == MEMWATCH_IOC_GET_CONFIG ||
+		     command->number == MEMWATCH_IOC_SET_CONFIG))
+			arg->config.cpumask |= 1ULL << 62;
+	}
 	if (one_in(10))
 		arg->bytes[command->size + below(64)] = draw();
 	if (one_in(20))
@@ -600,12 +614,17 @@ int main(int argc, char **argv)
 	page = sysconf(_SC_PAGESIZE);
 	nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	guard = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mask = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	read_only = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (guard == MAP_FAILED || read_only == MAP_FAILED || munmap(guard + page, page))
+	if (guard == MAP_FAILED || mask == MAP_FAILED || read_only == MAP_FAILED ||
+	    munmap(guard + page, page) || munmap(mask + page, page))
 		return 1;
+	mask += page - MASK_BYTES;
 
 	tap_plan(9);
-	tap_ok(!stat(DEVICE, &st) && S_ISCHR(st.st_mode) && (st.st_mode & 0777) == 0660,
+	memset(&st, 0, sizeof(st));
+	ret = stat(DEVICE, &st);
+	tap_ok(!ret && S_ISCHR(st.st_mode) && (st.st_mode & 0777) == 0660,
 	       "the device has mode 0660 (%o)", st.st_mode & 0777);
 	open_sessions();
 	tap_ok(sessions[0].fd >= 0 && sessions[1].fd >= 0, "root opens two sessions");
