@@ -20,6 +20,7 @@ include lib/lib.mk
 include cli/cli.mk
 include selftests/selftests.mk
 include selftests/bpf/bpf-tests.mk
+include selftests/lab/lab.mk
 include packaging/packaging.mk
 
 .PHONY: all tests help demo check check-host check-vm check-matrix check-debug bench lint install clean deps

@@ -73,8 +73,8 @@ $(BUILD)/lib/fuzzer/%: lib/fuzz/%.c lib/fuzz/fuzz.h $(LIB_SRC) $(BPF_SKELS)
 		-o $@ $< $(LIB_SRC) $(LIB_LIBS)
 
 # Part of "lib": "make bench" builds "all" and then only measures.
-LIB_BENCHES := $(BUILD)/lib/bench/merge-bench $(BUILD)/lib/bench/recorder-bench
-lib: $(LIB_BENCHES)
+LIB_BENCHES := $(BUILD)/lib/bench/merge-bench $(BUILD)/lib/bench/recorder
+bench-programs: $(LIB_BENCHES)
 
 $(BUILD)/lib/bench/%: selftests/bench/%.c $(BUILD)/lib/libmemwatch.a
 	@mkdir -p $(@D)

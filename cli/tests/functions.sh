@@ -7,7 +7,7 @@
 ctl() {
 	local rc
 	echo "\$ memwatchctl $*"
-	"$CTL" "$@" 2>&1
+	timeout -k 1 60 "$CTL" "$@" 2>&1
 	rc=$?
 	[ $rc -eq 0 ] || echo "exit $rc"
 	return 0
@@ -18,7 +18,7 @@ json() {
 	local schema=$1
 	shift
 	echo "\$ memwatchctl --format json $* | $schema"
-	"$CTL" --format json "$@" >answer.json
+	timeout -k 1 60 "$CTL" --format json "$@" >answer.json
 	echo "exit $?"
 	python3 "$TESTS/schema.py" "$schema" answer.json
 }

@@ -591,14 +591,14 @@ static void test_counters(void)
 		       s.counter[0] + t.counter[0] <= before && s.status[0] == MEMWATCH_STATUS_OK,
 	       "what a counter gained goes to who ran (%llu and %llu of %llu page faults)",
 	       s.counter[0], t.counter[0], (unsigned long long)before);
-	do_switch(now += 1000, a, b);
 	before = counter_now();
+	do_switch(now += 1000, a, b);
 	touch(2000);
 	do_tick(now += 1000, b);
 	before = counter_now() - before;
 	memset(&t, 0, sizeof(t));
 	find_sample(b, &t);
-	tap_ok(t.counter[0] >= 2000 && t.counter[0] < before + 500,
+	tap_ok(t.counter[0] >= 2000 && t.counter[0] <= before,
 	       "and starts again with the slot (%llu of %llu)", t.counter[0],
 	       (unsigned long long)before);
 	tap_ok(s.counter[1] > 0 && s.status[1] == MEMWATCH_STATUS_OK && s.running_ppm == 1000000,
@@ -627,15 +627,15 @@ static void test_counters(void)
 	       "an event that was taken away is unavailable");
 	touch(700);
 	bpf_map_update_elem(bpf_map__fd(rig.skel->maps.cycles), &cpu, &counter_fd, BPF_ANY);
+	before = counter_now();
 	do_tick(now += 1000, b);
 	tap_ok(find_sample(b, &s) && s.status[0] == MEMWATCH_STATUS_FIRST && !s.counter[0],
 	       "one that came back has a first reading, which is no increment");
-	before = counter_now();
 	touch(50);
 	do_tick(now += 1000, b);
 	before = counter_now() - before;
 	tap_ok(find_sample(b, &s) && s.status[0] == MEMWATCH_STATUS_OK && s.counter[0] >= 50 &&
-		       s.counter[0] < before + 500,
+		       s.counter[0] <= before,
 	       "and then increments");
 
 	ioctl(counter_fd, PERF_EVENT_IOC_DISABLE, 0);
