@@ -43,7 +43,7 @@ $(BUILD)/selftests/bpf/plain/test_live: selftests/bpf/test_live.c \
 
 .PHONY: bpf-tests
 bpf-tests: $(addprefix $(BUILD)/selftests/bpf/,test_relay_math test_relay_native \
-	test_relay_rings test_relay_module test_live)
+	test_relay_rings plain/test_relay_native plain/test_relay_module plain/test_live)
 
 # Needs nothing.
 check-bpf-math: $(BUILD)/selftests/bpf/test_relay_math
