@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# identity.sh RMIDS:POLICY:LIFETIMES:WORKERS...: inside the virtual machine, one
-# storm for each argument, captured into /out/RMIDS-POLICY. It only produces the
-# captures; model-check judges them on the host.
+# identity.sh RMIDS:POLICY:LIFETIMES:WORKERS[:MODULE]...: inside the virtual
+# machine, one storm for each argument, captured into /out/RMIDS-POLICY[-MODULE].
+# It only produces the captures; model-check judges them on the host.
 set -u
 cd "$(dirname "$0")" || exit 1
 # shellcheck source=SCRIPTDIR/../tap.sh
@@ -31,12 +31,12 @@ status() {
 }
 
 one() {
-	rmids=$1 policy=$2 lifetimes=$3 workers=$4
-	name=$rmids-$policy
+	rmids=$1 policy=$2 lifetimes=$3 workers=$4 module=${5:-}
+	name=$rmids-$policy${module:+-$module}
 	log=/tmp/capture.log
 	mkdir -p "$OUT/$name"
 
-	insmod ./memwatch.ko assume_rdt="$rmids" rmids="$rmids" policy="$policy" >&2
+	insmod "./${module:-memwatch}.ko" assume_rdt="$rmids" rmids="$rmids" policy="$policy" >&2
 	ok_if $? "$name: the module loads"
 	[ "$(status backend)" = simulated ] && [ "$(status rmids_total)" = "$rmids" ] &&
 		[ "$(status policy)" = "$policy" ]
@@ -66,9 +66,9 @@ one() {
 
 plan $((7 * $#))
 for run; do
-	IFS=: read -r rmids policy lifetimes workers <<END
+	IFS=: read -r rmids policy lifetimes workers module <<END
 $run
 END
-	one "$rmids" "$policy" "$lifetimes" "$workers"
+	one "$rmids" "$policy" "$lifetimes" "$workers" "$module"
 done
 tap_end
