@@ -656,11 +656,11 @@ static void report(uint64_t elapsed_ns)
 	printf("\n");
 }
 
-int main(int argc, char **argv)
+/* The number of workers and the seed; 0 or an exit status. */
+static int parse(int argc, char **argv, unsigned int *workers, uint64_t *seed)
 {
-	unsigned int workers = 4, running = 0, i;
-	uint64_t seed = 1, begin, born = 0;
-	int option, status;
+	unsigned int i;
+	int option;
 
 	for (i = 0; i < OP_MAX; i++)
 		weights[i] = operations[i].weight;
@@ -673,10 +673,10 @@ int main(int argc, char **argv)
 			end_ns = now_ns() + strtoull(optarg, NULL, 0) * 1000000000ULL;
 			break;
 		case 'c':
-			workers = strtoul(optarg, NULL, 0);
+			*workers = strtoul(optarg, NULL, 0);
 			break;
 		case 's':
-			seed = strtoull(optarg, NULL, 0);
+			*seed = strtoull(optarg, NULL, 0);
 			break;
 		case 't':
 			tiny = optarg;
@@ -692,60 +692,77 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < OP_MAX; i++)
 		weight_sum += weights[i];
-	if (!workers || !weight_sum || (!target && !end_ns)) {
+	if (!*workers || !weight_sum || (!target && !end_ns)) {
 		usage();
 		return 2;
 	}
+	return 0;
+}
+
+/* Fill the empty places. */
+static void hire(pid_t *pid, unsigned int workers, uint64_t seed)
+{
+	static uint64_t born;
+	unsigned int i;
+
+	for (i = 0; i < workers && !finished(); i++) {
+		if (pid[i])
+			continue;
+		born++;
+		pid[i] = fork();
+		if (!pid[i])
+			worker(seed * 0x9E3779B97F4A7C15ULL + born * 0xBF58476D1CE4E5B9ULL);
+		if (pid[i] < 0) {
+			failed();
+			pid[i] = 0;
+			break;
+		}
+		add(&shared->lifetimes, 1);
+	}
+}
+
+/*
+ * A worker that ends is replaced, until nobody is left. Orphans come back here
+ * too, and look the same: too many workers are avoided by knowing their pids.
+ */
+static void supervise(pid_t *pid, unsigned int workers, uint64_t seed)
+{
+	unsigned int i;
+	pid_t dead;
+
+	for (;;) {
+		hire(pid, workers, seed);
+		dead = waitpid(-1, NULL, __WALL);
+		if (dead < 0 && errno != EINTR)
+			return;
+		for (i = 0; dead > 0 && i < workers; i++)
+			if (pid[i] == dead)
+				pid[i] = 0;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int workers = 4;
+	uint64_t seed = 1, begin;
+	pid_t *pid;
+	int err;
+
+	err = parse(argc, argv, &workers, &seed);
+	if (err)
+		return err;
+	pid = calloc(workers, sizeof(*pid));
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED) {
-		perror("storm: mmap");
+	if (!pid || shared == MAP_FAILED) {
+		perror("storm");
 		return 1;
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal(SIGTERM, on_term);
 	signal(SIGINT, on_term);
 	begin = now_ns();
-	/*
-	 * A worker that ends is replaced. Orphans come back here too, and look
-	 * the same: too many workers are avoided by counting their pids.
-	 */
-	{
-		pid_t *pid = calloc(workers, sizeof(*pid));
-
-		if (!pid)
-			return 1;
-		for (;;) {
-			pid_t dead;
-
-			for (i = 0; i < workers && !finished(); i++) {
-				if (pid[i])
-					continue;
-				born++;
-				pid[i] = fork();
-				if (!pid[i])
-					worker(seed * 0x9E3779B97F4A7C15ULL + born * 0xBF58476D1CE4E5B9ULL);
-				if (pid[i] < 0) {
-					failed();
-					pid[i] = 0;
-					break;
-				}
-				running++;
-				add(&shared->lifetimes, 1);
-			}
-			dead = waitpid(-1, &status, __WALL);
-			if (dead < 0 && errno == EINTR)
-				continue;
-			if (dead < 0)
-				break;
-			for (i = 0; i < workers; i++) {
-				if (pid[i] == dead) {
-					pid[i] = 0;
-					running--;
-				}
-			}
-		}
-		free(pid);
-	}
+	supervise(pid, workers, seed);
+	free(pid);
 	report(now_ns() - begin);
 	return shared->failures > shared->lifetimes / 100;
 }
