@@ -152,7 +152,7 @@ if [ "$kernel" = debug ]; then
 	# slow to boot: only what the stock kernels cannot see
 	echo "1..5"
 	try good success --expect-skip allowed
-	try leak 'failure:*kernel log:*unreferenced object*'
+	try leak 'failure:*kernel log:*memory leak*'
 	try atomic 'failure:*sleeping function called*'
 	try deadlock 'failure:*possible circular locking*'
 	try freed 'failure:*KASAN*'
