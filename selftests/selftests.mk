@@ -11,7 +11,7 @@ SELFTESTS_CC ?= $(CC)
 SELFTESTS_CFLAGS := -O2 -g -Wall -Wextra -Werror -static -Ikmod/uapi -Iselftests
 
 .PHONY: identity-programs stress-programs bench-programs
-.PHONY: check-model check-identity check-identity-full check-uapi check-stress
+.PHONY: check-model check-identity check-identity-full check-mutants check-uapi check-stress
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
 
@@ -51,6 +51,10 @@ check-identity: identity-programs
 
 check-identity-full: identity-programs
 	selftests/kmod/check-identity --full
+
+# Are the oracle and the lab able to fail on the real module?
+check-mutants: identity-programs
+	selftests/kmod/check-mutants
 
 check-uapi:
 	selftests/uapi/check-uapi

@@ -130,7 +130,7 @@ class Process:
 
 
 class Cpu:
-    __slots__ = ("number", "pqr", "thread", "switch_ts", "switch_prev", "last_ts", "ticks",
+    __slots__ = ("number", "pqr", "thread", "switch_ts", "switch_next", "last_ts", "ticks",
                  "stale_ticks", "open_changes", "births", "await_free", "wait_ticks", "owner",
                  "run_ticks", "events", "armed", "leaving", "claim_ts", "claim_begin",
                  "wait_process", "wait_from", "revoked", "last_task_ts", "renames", "execs")
@@ -140,7 +140,7 @@ class Cpu:
         self.pqr = pqr
         self.thread = None
         self.switch_ts = None	# a switch whose PQR write is still to come
-        self.switch_prev = 0
+        self.switch_next = 0
         self.last_ts = 0
         self.ticks = 0
         self.stale_ticks = 0
@@ -276,7 +276,9 @@ class Model:
             cpu = self.cpus[number] = Cpu(number, (number + 1) << 32)
         if cpu.open_changes and kind not in (MSR, MWSWITCH):
             self.close_changes(cpu, event)
-        if cpu.switch_ts is not None and not (event[4] == cpu.switch_prev and
+        # The hook still runs as the task that leaves, whose pid may just have changed
+        # hands in an exec: whatever is not logged by the next task is the hook's.
+        if cpu.switch_ts is not None and not (event[4] != cpu.switch_next and
                                               kind in RUNNABLE_CLAIMS):
             self.judge_switch(cpu, event)
         if not event[-1]:
@@ -486,7 +488,7 @@ class Model:
             self.on_undead(cpu, thread, event)
         cpu.thread = thread
         cpu.switch_ts = ts
-        cpu.switch_prev = prev_pid
+        cpu.switch_next = next_pid
         cpu.stale_ticks = 0
         if thread.process is not process:
             cpu.run_ticks = 0
@@ -841,6 +843,8 @@ class Model:
         self.checks["R7"] += 1
         if process.alive:
             self.violation("R7", event, f"{process!r} still has {process.alive} live threads")
+            if process.nonleader is not None:
+                self.violation("R9", event, f"{process!r} lost its RMID by an exec of a thread")
         elif process.undone:
             self.violation("R7", event, f"{process.undone} threads of {process!r} have not left "
                                         "the CPU yet")
