@@ -33,7 +33,7 @@ status() {
 one() {
 	rmids=$1 policy=$2 lifetimes=$3 workers=$4 module=${5:-}
 	name=$rmids-$policy${module:+-$module}
-	log=/tmp/capture.log
+	log=$(mktemp)
 	mkdir -p "$OUT/$name"
 
 	insmod "./${module:-memwatch}.ko" assume_rdt="$rmids" rmids="$rmids" policy="$policy" >&2

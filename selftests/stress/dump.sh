@@ -9,6 +9,7 @@ set -u
 cd "$(dirname "$0")" || exit 1
 # shellcheck source=SCRIPTDIR/../tap.sh
 . ./tap.sh
+work=$(mktemp -d)
 
 lifetimes=${1:-4000}
 OUT=${OUT:-/out}
@@ -16,24 +17,24 @@ OUT=${OUT:-/out}
 mkdir -p "$OUT/dump"
 plan 5
 check "the module loads" insmod ./memwatch.ko assume_rdt=32 rmids=32
-: > /tmp/capture
+: > "$work/capture"
 ./tracecap -o "$OUT/dump" memwatch/memwatch_rmid_alloc memwatch/memwatch_rmid_free \
 	memwatch/memwatch_rmid_exec memwatch/memwatch_rmid_existing \
-	memwatch/memwatch_dump_begin memwatch/memwatch_dump_end > /tmp/capture &
+	memwatch/memwatch_dump_begin memwatch/memwatch_dump_end > "$work/capture" &
 capture=$!
 tries=0
-while ! grep -q ready /tmp/capture && [ "$tries" -lt 100 ]; do
+while ! grep -q ready "$work/capture" && [ "$tries" -lt 100 ]; do
 	sleep 0.1
 	tries=$((tries + 1))
 done
-grep -q ready /tmp/capture
+grep -q ready "$work/capture"
 ok_if $? "the capture runs"
 # One session for the storm, another one that comes and goes and dumps.
 ./mwctl start "run=./storm -n $lifetimes -c 3 -t ./tiny >&2" stop sleep=100 >&2 &
 storm=$!
 dumps=0
 while kill -0 "$storm" 2> /dev/null; do
-	./mwctl start dump dump sleep=7 dump > /dev/null 2>> /tmp/dump.log && dumps=$((dumps + 3))
+	./mwctl start dump dump sleep=7 dump > /dev/null 2>> "$work/dump.log" && dumps=$((dumps + 3))
 done
 wait "$storm"
 [ "$dumps" -gt 0 ]

@@ -14,8 +14,7 @@ cd "$(dirname "$0")" || exit 1
 seconds=${1:-60}
 now=$(cut -d. -f1 /proc/uptime)
 end=$((now + seconds))
-work=/tmp/torture
-mkdir -p "$work"
+work=$(mktemp -d)
 
 running() {
 	[ "$(cut -d. -f1 /proc/uptime)" -lt "$end" ]

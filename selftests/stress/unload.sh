@@ -9,6 +9,7 @@ set -u
 cd "$(dirname "$0")" || exit 1
 # shellcheck source=SCRIPTDIR/../tap.sh
 . ./tap.sh
+work=$(mktemp -d)
 
 loaded() {
 	[ -d /sys/module/memwatch ]
@@ -34,14 +35,14 @@ residue
 ok_if $? "nothing is left after a load and an unload"
 
 check "the module loads" insmod ./memwatch.ko
-mkfifo /tmp/hold
-./mwctl start hold < /tmp/hold >&2 &
+mkfifo "$work/hold"
+./mwctl start hold < "$work/hold" >&2 &
 holder=$!
-exec 3> /tmp/hold
+exec 3> "$work/hold"
 sleep 1
-! rmmod memwatch 2> /tmp/why
+! rmmod memwatch 2> "$work/why"
 ok_if $? "a module with an open session is not unloaded"
-grep -qiE 'in use|busy|unavailable' /tmp/why
+grep -qiE 'in use|busy|unavailable' "$work/why"
 ok_if $? "and the reason is that it is in use"
 grep -q '^sessions_started:[[:space:]]*1$' /proc/memwatch/status
 ok_if $? "the session goes on"
@@ -67,11 +68,11 @@ check "and the module unloads" rmmod memwatch
 step=1
 load_failures=0 start_failures=0
 while [ "$step" -le "$steps" ]; do
-	if insmod ./memwatch.ko fail_step="$step" 2> /tmp/why; then
+	if insmod ./memwatch.ko fail_step="$step" 2> "$work/why"; then
 		# The step belongs to the start of a session then.
-		./mwctl '!start' > /tmp/answer 2>&1
+		./mwctl '!start' > "$work/answer" 2>&1
 		answer=$?
-		cat /tmp/answer >&2
+		cat "$work/answer" >&2
 		start_failures=$((start_failures + 1))
 		grep -q '^sessions_started:[[:space:]]*0$' /proc/memwatch/status &&
 			grep -q '^rmids_used:[[:space:]]*0$' /proc/memwatch/status
@@ -80,7 +81,7 @@ while [ "$step" -le "$steps" ]; do
 		residue
 		ok_if $? "step $step: the module unloads without a trace"
 	else
-		cat /tmp/why >&2
+		cat "$work/why" >&2
 		load_failures=$((load_failures + 1))
 		residue
 		ok_if $? "step $step: the load fails and leaves nothing"
