@@ -12,17 +12,18 @@
 #include <stdint.h>
 
 /**
- * struct mw_merge_entry - a record that lies in a ring, not yet handed out
- * @time_ns: its time, the key
- * @place: of the record in the ring's buffer; or, if @size is 0, the number of
- *	a gap of its source
- * @size: of the record, checked; 0: this is a loss
+ * struct mw_merge_entry - a run of records in a ring, not yet handed out
+ * @time_ns: the time of them all, the key
+ * @place: of the first frame in the ring's buffer; or, if @words is 0, the
+ *	number of a gap of its source
+ * @words: length of the frames, one after another, in units of 8 bytes; 0: this
+ *	is a loss
  * @source: index of its ring
  */
 struct mw_merge_entry {
 	uint64_t time_ns;
 	uint32_t place;
-	uint16_t size;
+	uint16_t words;
 	uint16_t source;
 };
 

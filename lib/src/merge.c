@@ -15,11 +15,20 @@
 
 #define LOST_SLOTS 64
 
-/* From the start of a plain record in the ring to the record in it. */
-#define PLAIN_OFFSET (sizeof(struct perf_event_header) + sizeof(uint32_t))
+/* A run grows up to so much, that its copy stays in the first level cache. */
+#define RUN_BYTES 4096
 
-/* Most records are no larger: copying so much is cheaper than looking how much. */
-#define COPY_BYTES 96
+/* The longest frame that a length of 16 bits and a multiple of 8 can tell. */
+#define FRAME_MAX 65528
+
+/* The type at the start of a frame is not copied: the record after it is aligned so. */
+#define FRAME_SKIP sizeof(uint32_t)
+
+/* No structure is longer: whoever looks at a whole one stays in our memory. */
+#define SLACK 512
+
+/* How far ahead of handing out a run is asked for. */
+#define RUNS_AHEAD 2
 
 /* How far ahead of looking memory is asked for. */
 #define AHEAD_BYTES 1024
@@ -35,7 +44,7 @@ struct source {
 	struct mw_merge_entry *pending; /* in order of arrival */
 	uint32_t nr_pending;
 	uint32_t max_pending;
-	uint64_t pending_bytes; /* size of the records */
+	uint64_t run_end; /* position: here the last pending run goes on */
 	bool in_order; /* the pending ones are sorted as they are */
 	bool away;     /* the CPU said that it has nothing to say */
 	bool detached;
@@ -70,8 +79,6 @@ struct mw_merge {
 	size_t batch_at;
 	size_t batch_count;
 	size_t batch_max;
-	uint8_t *records; /* of the batch, copied from their rings */
-	size_t records_used, records_max;
 	uint64_t batch_natural_ns; /* records from here on are FORCED */
 
 	uint64_t read_at_ns;
@@ -81,15 +88,25 @@ struct mw_merge {
 	uint64_t finish_ns;
 	bool finishing;
 
+	/* the run that is being handed out */
+	uint64_t run_ns;
+	uint32_t run_at; /* in @frames */
+	uint32_t run_left; /* bytes from there */
+	uint32_t run_source;
+	uint16_t run_flags;
+	uint16_t run_before; /* from the start of a frame to its record */
+
 	uint64_t record[sizeof(struct memwatch_record_lost) / 8]; /* a loss, made here */
+	uint8_t frames[FRAME_MAX + SLACK] __attribute__((aligned(64)));
 };
 
 int mw_merge_new(const struct mw_merge_opts *opts, struct mw_merge **ret)
 {
-	struct mw_merge *merge = calloc(1, sizeof(*merge));
+	struct mw_merge *merge = aligned_alloc(64, sizeof(*merge));
 
 	if (!merge)
 		return -ENOMEM;
+	memset(merge, 0, offsetof(struct mw_merge, frames));
 	merge->opts = *opts;
 	*ret = merge;
 	return 0;
@@ -105,7 +122,6 @@ struct mw_merge *mw_merge_free(struct mw_merge *merge)
 	free(merge->by_cpu);
 	free(merge->batch);
 	free(merge->scratch);
-	free(merge->records);
 	free(merge);
 	return NULL;
 }
@@ -144,6 +160,7 @@ int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring
 	source->ring = *ring;
 	source->cpu = cpu;
 	source->in_order = true;
+	source->run_end = MW_TIME_MAX;
 	source->tail = mw_ring_tail(ring);
 	source->scanned = source->tail;
 	source->limit = source->tail;
@@ -206,13 +223,10 @@ static void release_space(struct source *source)
 	uint64_t tail = source->scanned;
 	uint32_t i = 0;
 
-	while (i < source->nr_pending && !entry[i].size)
+	while (i < source->nr_pending && !entry[i].words)
 		i++;
 	if (i < source->nr_pending) {
-		/* From the payload back to its header: a multiple of 8, less 4 or 12. */
-		uint64_t before = sizeof(struct perf_event_header) + sizeof(uint32_t) +
-				  (source->ring.sampled_time ? 8 : 0);
-		uint64_t distance = (source->scanned - (entry[i].place - before)) & mask;
+		uint64_t distance = (source->scanned - entry[i].place) & mask;
 
 		/* no distance at all is a whole ring, for something is pending */
 		tail -= distance ? distance : source->ring.size;
@@ -248,7 +262,7 @@ static int reserve_pending(struct source *source, uint32_t count)
 	return 0;
 }
 
-static inline void append(struct source *source, uint64_t time_ns, uint32_t place, uint16_t size,
+static inline void append(struct source *source, uint64_t time_ns, uint32_t place, uint16_t words,
 			  uint16_t index)
 {
 	uint32_t n = source->nr_pending;
@@ -257,9 +271,24 @@ static inline void append(struct source *source, uint64_t time_ns, uint32_t plac
 		source->in_order = true;
 	else if (time_ns < source->pending[n - 1].time_ns)
 		source->in_order = false;
-	source->pending[n] = (struct mw_merge_entry){ time_ns, place, size, index };
+	source->pending[n] = (struct mw_merge_entry){ time_ns, place, words, index };
 	source->nr_pending = n + 1;
-	source->pending_bytes += size;
+	source->run_end = MW_TIME_MAX;
+}
+
+/* The frames from @pos on, @bytes long, all of the same time. */
+static inline void append_run(struct source *source, uint64_t time_ns, uint64_t pos,
+			      uint32_t bytes, uint16_t index)
+{
+	struct mw_merge_entry *last = source->pending + source->nr_pending - 1;
+
+	if (pos == source->run_end && last->time_ns == time_ns &&
+	    last->words * 8U + bytes <= RUN_BYTES)
+		last->words += (uint16_t)(bytes / 8);
+	else
+		append(source, time_ns, (uint32_t)(pos & (source->ring.size - 1)),
+		       (uint16_t)(bytes / 8), index);
+	source->run_end = pos + bytes;
 }
 
 /* A record after a loss tells when the loss was over. If there is no place, a later one does. */
@@ -284,21 +313,54 @@ static void note_state(struct source *source, uint32_t state)
 		       state == MEMWATCH_CPU_STOPPED;
 }
 
-static inline void take_record(struct mw_merge *merge, struct source *source, uint16_t index,
-			       const struct memwatch_record_header *header, uint64_t payload)
+/* Takes @bytes of frames at the scanned position, all with this @time_ns. */
+static inline void take_frames(struct source *source, uint16_t index,
+			       uint64_t time_ns, uint32_t bytes)
 {
-	uint64_t time_ns = header->time_ns;
-
-	if (__builtin_expect(time_ns >= merge->future_ns, 0)) {
-		source->malformed++;
-		return;
-	}
 	if (__builtin_expect(source->open.count != 0, 0))
 		close_gap(source, time_ns, index);
-	append(source, time_ns, (uint32_t)(payload & (source->ring.size - 1)), header->size, index);
+	append_run(source, time_ns, source->scanned, bytes, index);
 	source->last_ns = time_ns;
 	if (time_ns > source->newest_ns)
 		source->newest_ns = time_ns;
+}
+
+static inline uint64_t load_u64(const uint8_t *from)
+{
+	uint64_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+/* Are the headers, of the frame and of the record, the same byte by byte? */
+static inline bool same_headers(const uint8_t *a, const uint8_t *b)
+{
+	return !((load_u64(a) ^ load_u64(b)) | (load_u64(a + 8) ^ load_u64(b + 8)) |
+		 (load_u64(a + 16) ^ load_u64(b + 16)) | (load_u64(a + 20) ^ load_u64(b + 20)));
+}
+
+/*
+ * A tick sends its samples with one stamp, and all but their payload is the
+ * same: what was found true of the first need not be looked at again. Returns
+ * how many bytes of frames, with the one at the scanned position, are so;
+ * takes what else there is off @count.
+ */
+static inline uint32_t extend_run(const struct source *source, uint32_t length, uint32_t *count)
+{
+	uint64_t at = source->scanned & (source->ring.size - 1);
+	uint64_t end = mw_min_u64(source->limit - source->scanned, source->ring.size - at);
+	const uint8_t *first = source->ring.data + at;
+	uint32_t bytes = length;
+
+	end = mw_min_u64(end, RUN_BYTES);
+	while (*count && bytes + length <= end && same_headers(first, first + bytes)) {
+		__builtin_prefetch(source->ring.data +
+				   ((at + bytes + AHEAD_BYTES) & (source->ring.size - 1)));
+		bytes += length;
+		--*count;
+	}
+	return bytes;
 }
 
 static inline void prefetch_ahead(const struct source *source, uint64_t bytes)
@@ -333,8 +395,9 @@ static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
 	while (count-- && source->scanned != source->limit) {
 		prefetch_ahead(source, AHEAD_BYTES);
 		length = mw_ring_parse_plain(&source->ring, source->scanned, source->limit, &header);
-		if (__builtin_expect(length != 0, 1)) {
-			take_record(merge, source, index, &header, source->scanned + PLAIN_OFFSET);
+		if (__builtin_expect(length != 0 && header.time_ns < merge->future_ns, 1)) {
+			length = extend_run(source, length, &count);
+			take_frames(source, index, header.time_ns, length);
 			source->scanned += length;
 			continue;
 		}
@@ -342,7 +405,10 @@ static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
 		case MW_RING_RECORD:
 			if (entry.header.type == MEMWATCH_RECORD_CPU_STATE)
 				note_state(source, entry.cpu_state);
-			take_record(merge, source, index, &entry.header, entry.payload);
+			if (entry.header.time_ns < merge->future_ns)
+				take_frames(source, index, entry.header.time_ns, entry.length);
+			else
+				source->malformed++;
 			break;
 		case MW_RING_LOST:
 			open_gap(source, entry.count);
@@ -496,21 +562,11 @@ static int scan_limiting(struct mw_merge *merge, uint64_t mark_ns)
 
 static int reserve_batch(struct mw_merge *merge)
 {
-	size_t want = 0, bytes = COPY_BYTES;
 	struct mw_merge_entry *entries;
-	uint8_t *records;
+	size_t want = 0;
 
-	for (uint32_t i = 0; i < merge->nr_sources; i++) {
+	for (uint32_t i = 0; i < merge->nr_sources; i++)
 		want += merge->sources[i].nr_pending;
-		bytes += merge->sources[i].pending_bytes;
-	}
-	if (bytes > merge->records_max) {
-		records = realloc(merge->records, bytes + bytes / 2);
-		if (!records)
-			return -ENOMEM;
-		merge->records = records;
-		merge->records_max = bytes + bytes / 2;
-	}
 	if (want <= merge->batch_max)
 		return 0;
 	want += want / 2;
@@ -538,6 +594,7 @@ static size_t take_older(struct source *source, uint64_t mark_ns, struct mw_merg
 	if (source->newest_ns < mark_ns && n) {
 		memcpy(to, pending, n * sizeof(*pending));
 		source->nr_pending = 0;
+		source->run_end = MW_TIME_MAX;
 		source->release = true;
 		return n;
 	}
@@ -558,45 +615,21 @@ static size_t take_older(struct source *source, uint64_t mark_ns, struct mw_merg
 		}
 	}
 	source->nr_pending = kept;
+	/* the run that could go on may be gone, and another be the last now */
+	source->run_end = MW_TIME_MAX;
 	source->release = true;
 	return taken;
 }
 
-/*
- * Copies a record out, ring by ring: there they lie one after another, while in
- * order of time each would be a jump into another ring.
- */
-static inline void copy_record(struct mw_merge *merge, struct source *source,
-			       struct mw_merge_entry *entry)
-{
-	const struct mw_ring *ring = &source->ring;
-	uint8_t *to = merge->records + merge->records_used;
-
-	if (__builtin_expect(entry->size <= COPY_BYTES &&
-				     (uint64_t)entry->place + COPY_BYTES <= ring->size, 1))
-		memcpy(to, ring->data + entry->place, COPY_BYTES);
-	else
-		mw_ring_copy(ring, entry->place, to, entry->size);
-	entry->place = (uint32_t)(merge->records_used / 8);
-	merge->records_used += entry->size;
-	source->pending_bytes -= entry->size;
-}
-
 static void gather(struct mw_merge *merge, const struct watermark *mark)
 {
-	size_t count = 0, done = 0;
-
-	merge->records_used = 0;
+	size_t count = 0;
 
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		struct source *source = &merge->sources[merge->by_cpu[i]];
 
 		if (source->nr_pending)
 			count += take_older(source, mark->forced_ns, merge->batch + count);
-		for (; done < count; done++) {
-			if (merge->batch[done].size)
-				copy_record(merge, source, &merge->batch[done]);
-		}
 	}
 	merge->batch_at = 0;
 	merge->batch_count = count;
@@ -678,10 +711,19 @@ uint64_t mw_merge_deadline(const struct mw_merge *merge)
 
 /* -------------------------------------------------------- handing out */
 
-static inline void prefetch_record(const struct mw_merge *merge, size_t at)
+/* Where the next runs lie, each in another ring, was looked at a while ago. */
+static inline void prefetch_run(const struct mw_merge *merge, size_t at)
 {
-	if (at < merge->batch_count)
-		__builtin_prefetch(merge->records + (size_t)merge->batch[at].place * 8);
+	const struct mw_merge_entry *entry = &merge->batch[at];
+	const struct mw_ring *ring;
+	uint32_t bytes;
+
+	if (at >= merge->batch_count || !entry->words)
+		return;
+	ring = &merge->sources[entry->source].ring;
+	bytes = entry->words * 8U < AHEAD_BYTES ? entry->words * 8U : AHEAD_BYTES;
+	for (uint32_t i = 0; i < bytes; i += 64)
+		__builtin_prefetch(ring->data + ((entry->place + i) & (ring->size - 1)));
 }
 
 static void make_lost(struct mw_merge *merge, struct source *source,
@@ -703,7 +745,7 @@ static void make_lost(struct mw_merge *merge, struct source *source,
 	source->gaps_used &= ~(1ULL << entry->place);
 }
 
-static void account(struct mw_merge *merge, struct source *source,
+static inline void account(struct mw_merge *merge, struct source *source,
 		    const struct memwatch_record_header *header)
 {
 	source->delivered++;
@@ -715,39 +757,104 @@ static void account(struct mw_merge *merge, struct source *source,
 		source->produced = ((const struct memwatch_record_tick *)header)->produced;
 }
 
-int mw_merge_next(struct mw_merge *merge, const struct memwatch_record_header **ret)
+/*
+ * Copies a run out, at once. It lies in the ring in one piece, 4 bytes off: so
+ * all its records get aligned together.
+ */
+static void begin_run(struct mw_merge *merge, const struct mw_merge_entry *entry)
 {
-	struct memwatch_record_header *header = (struct memwatch_record_header *)merge->record;
+	const struct mw_ring *ring = &merge->sources[entry->source].ring;
+	uint32_t bytes = entry->words * 8U;
+
+	mw_ring_copy(ring, entry->place + FRAME_SKIP, merge->frames, bytes - FRAME_SKIP);
+	merge->run_at = 0;
+	merge->run_left = bytes;
+	merge->run_source = entry->source;
+	merge->run_before = (uint16_t)mw_ring_before(ring);
+}
+
+/*
+ * The next record of the run. All was checked when it was looked at; that it
+ * still holds is up to the writer, that we stay in our memory is up to us. NULL:
+ * it does not hold, and where the next frame starts is unknown.
+ */
+static inline struct memwatch_record_header *walk_run(struct mw_merge *merge)
+{
+	uint8_t *frame = merge->frames + merge->run_at;
+	struct source *source = &merge->sources[merge->run_source];
+	uint32_t before = merge->run_before;
+	struct memwatch_record_header *header;
+	uint16_t length;
+
+	memcpy(&length, frame + offsetof(struct perf_event_header, size) - FRAME_SKIP,
+	       sizeof(length));
+	header = (struct memwatch_record_header *)(frame + before - FRAME_SKIP);
+	if (__builtin_expect(length > merge->run_left || length % 8 ||
+				     length < before + sizeof(*header) ||
+				     header->size > length - before, 0)) {
+		source->malformed++;
+		merge->run_left = 0;
+		return NULL;
+	}
+	merge->run_at += length;
+	merge->run_left -= length;
+	/* nearly always both are so: a store here would delay the load that is to come */
+	if (__builtin_expect(header->time_ns != merge->run_ns, 0))
+		header->time_ns = merge->run_ns;
+	if (__builtin_expect(header->flags != merge->run_flags, 0))
+		header->flags = merge->run_flags;
+	account(merge, source, header);
+	return header;
+}
+
+/* The next run or loss of the batch. Apart, for then the common case needs no stack. */
+static __attribute__((noinline)) int next_run(struct mw_merge *merge,
+					      const struct memwatch_record_header **ret)
+{
+	struct memwatch_record_header *header = NULL;
 	const struct mw_merge_entry *entry;
-	struct source *source;
-	uint16_t flags = 0;
 
-	if (merge->batch_at == merge->batch_count)
-		return 0;
-	entry = &merge->batch[merge->batch_at++];
-	prefetch_record(merge, merge->batch_at + 6);
-	source = &merge->sources[entry->source];
+	while (!header) {
+		if (merge->batch_at == merge->batch_count)
+			return 0;
+		entry = &merge->batch[merge->batch_at++];
+		prefetch_run(merge, merge->batch_at + RUNS_AHEAD);
 
-	if (entry->time_ns < merge->delivered_ns)
-		flags = MEMWATCH_RECORD_F_LATE;
-	else
-		merge->delivered_ns = entry->time_ns;
-	if (entry->time_ns >= merge->batch_natural_ns)
-		flags |= MEMWATCH_RECORD_F_FORCED;
+		/* equal times are never late, so this is so for the whole run */
+		merge->run_flags = 0;
+		if (entry->time_ns < merge->delivered_ns)
+			merge->run_flags = MEMWATCH_RECORD_F_LATE;
+		else
+			merge->delivered_ns = entry->time_ns;
+		if (entry->time_ns >= merge->batch_natural_ns)
+			merge->run_flags |= MEMWATCH_RECORD_F_FORCED;
+		merge->run_ns = entry->time_ns;
 
-	if (__builtin_expect(entry->size == 0, 0)) {
-		make_lost(merge, source, entry);
-		header->flags = flags;
-	} else {
-		header = (struct memwatch_record_header *)(merge->records + (size_t)entry->place * 8);
-		/* checked when it was looked at; the check has to hold although memory may not */
-		header->size = entry->size;
-		header->time_ns = entry->time_ns;
-		header->flags = flags;
-		account(merge, source, header);
+		if (__builtin_expect(entry->words == 0, 0)) {
+			header = (struct memwatch_record_header *)merge->record;
+			make_lost(merge, &merge->sources[entry->source], entry);
+			header->flags = merge->run_flags;
+		} else {
+			begin_run(merge, entry);
+			header = walk_run(merge);
+		}
 	}
 	*ret = header;
 	return 1;
+}
+
+int mw_merge_next(struct mw_merge *merge, const struct memwatch_record_header **ret)
+{
+	struct memwatch_record_header *header;
+
+	if (merge->run_left) {
+		header = walk_run(merge);
+		if (__builtin_expect(header != NULL, 1)) {
+			*ret = header;
+			return 1;
+		}
+	}
+	return next_run(merge, ret);
 }
 
 /* ---------------------------------------------------------- statistics */
@@ -763,7 +870,7 @@ void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *
 	ret->forced = merge->forced;
 	ret->watermark_ns = merge->delivered_ns;
 	ret->memory_bytes = sizeof(*merge) + merge->max_sources * sizeof(*merge->sources) +
-			    2 * merge->batch_max * sizeof(*merge->batch) + merge->records_max;
+			    2 * merge->batch_max * sizeof(*merge->batch);
 	ret->rings = merge->nr_sources;
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		const struct source *source = &merge->sources[i];

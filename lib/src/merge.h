@@ -5,11 +5,12 @@
  * The merge: many rings in, one stream in time order out. The promises are in
  * <memwatch/stream.h>; this is how they are kept.
  *
- * It works in rounds. A round looks at some new records of each ring (their
- * stamps and places, 16 bytes each; the records stay where they are), computes
- * the watermark, takes what is older, sorts that, and hands it out one by one.
- * There is no allocation per record, and one copy: the record is misaligned in
- * its ring.
+ * It works in rounds, and with runs: neighbours in a ring that have the same
+ * time, as the samples of a tick and the tick do. A round looks at some new
+ * records of each ring (what it keeps is 16 bytes a run; the records stay where
+ * they are), computes the watermark, takes the runs that are older, sorts these,
+ * and hands their records out one by one. There is no allocation per record, and
+ * one copy, of a whole run: the records are misaligned in their ring.
  *
  * The frontier of a ring is the time up to which it is complete:
  *
@@ -23,9 +24,9 @@
  * empty has no frontier. The watermark is the smallest frontier, and only
  * records strictly older are taken: one with an equal time may still come.
  *
- * Bounds: pending entries MW_MERGE_PENDING_MAX a ring; one batch of at most
- * all of them, with a copy of their records. A ring that reaches a bound stops
- * waiting for the others.
+ * Bounds: pending runs MW_MERGE_PENDING_MAX a ring; one batch of at most all of
+ * them; a copy of one run. A ring that reaches a bound stops waiting for the
+ * others.
  */
 #ifndef MW_MERGE_H
 #define MW_MERGE_H

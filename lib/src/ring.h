@@ -87,6 +87,12 @@ static inline void mw_ring_copy(const struct mw_ring *ring, uint64_t pos, void *
 	memcpy((uint8_t *)to + first, ring->data, len - first);
 }
 
+/* From the start of a frame, whatever it is, to the record in it. */
+static inline unsigned int mw_ring_before(const struct mw_ring *ring)
+{
+	return sizeof(struct perf_event_header) + (ring->sampled_time ? 8 : 0) + sizeof(uint32_t);
+}
+
 /* What mw_ring_parse() found at a position. */
 enum mw_ring_item {
 	MW_RING_RECORD,	   /* one of ours; &struct mw_ring_entry is valid */
