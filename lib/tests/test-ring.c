@@ -326,6 +326,25 @@ static void test_run(void)
 	stop();
 }
 
+/* What is of no interest between equal stamps is no part of their run. */
+static void test_run_gap(void)
+{
+	struct perf_event_header other[2] = { { .type = 99, .size = sizeof(other) } };
+	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
+	unsigned int taken = 0;
+
+	start(4096, 10);
+	put(100);
+	writer_put(&writer, other, sizeof(other));
+	put(100);
+	put(200);
+	while (taken < 9 && take(200))
+		taken++;
+	mw_merge_stats(merge, &stats);
+	tap_ok(taken == 2 && !stats.malformed, "a run ends where something else lies");
+	stop();
+}
+
 /* The ring changes after it was looked at: what comes out is valid, or nothing. */
 static void test_changed(void)
 {
@@ -365,6 +384,7 @@ int main(void)
 	test_future();
 	test_lost();
 	test_run();
+	test_run_gap();
 	test_changed();
 	return tap_done();
 }
