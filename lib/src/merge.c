@@ -30,7 +30,7 @@
 /* How far ahead of handing out a run is asked for. */
 #define RUNS_AHEAD 2
 
-/* How far ahead of looking memory is asked for. */
+/* How far ahead memory is asked for, at most, in one ring. */
 #define AHEAD_BYTES 1024
 
 /* A loss between two records of one ring, waiting for its turn. */
@@ -341,12 +341,38 @@ static inline bool same_headers(const uint8_t *a, const uint8_t *b)
 }
 
 /*
+ * Memory to ask for while a ring is looked at: every visit of a ring starts at
+ * a place that no cache knows, so it is the ring that is visited next, as far in
+ * as this one is. That is the time of one visit ahead, and spread over it.
+ */
+struct ahead {
+	const uint8_t *data;
+	uint64_t mask;
+	uint64_t distance; /* of positions */
+};
+
+static struct ahead look_ahead(const struct mw_merge *merge, uint32_t index)
+{
+	const struct source *here = &merge->sources[index];
+	const struct source *next = &merge->sources[index + 1 < merge->nr_sources ? index + 1 : 0];
+
+	return (struct ahead){ next->ring.data, next->ring.size - 1,
+			       next->scanned - here->scanned + (next == here ? AHEAD_BYTES : 0) };
+}
+
+static inline void prefetch_ahead(const struct ahead *ahead, uint64_t pos)
+{
+	__builtin_prefetch(ahead->data + ((pos + ahead->distance) & ahead->mask));
+}
+
+/*
  * A tick sends its samples with one stamp, and all but their payload is the
  * same: what was found true of the first need not be looked at again. Returns
  * how many bytes of frames, with the one at the scanned position, are so;
  * takes what else there is off @count.
  */
-static inline uint32_t extend_run(const struct source *source, uint32_t length, uint32_t *count)
+static inline uint32_t extend_run(const struct source *source, const struct ahead *ahead,
+				  uint32_t length, uint32_t *count)
 {
 	uint64_t at = source->scanned & (source->ring.size - 1);
 	uint64_t end = mw_min_u64(source->limit - source->scanned, source->ring.size - at);
@@ -355,24 +381,11 @@ static inline uint32_t extend_run(const struct source *source, uint32_t length, 
 
 	end = mw_min_u64(end, RUN_BYTES);
 	while (*count && bytes + length <= end && same_headers(first, first + bytes)) {
-		__builtin_prefetch(source->ring.data +
-				   ((at + bytes + AHEAD_BYTES) & (source->ring.size - 1)));
+		prefetch_ahead(ahead, source->scanned + bytes);
 		bytes += length;
 		--*count;
 	}
 	return bytes;
-}
-
-static inline void prefetch_ahead(const struct source *source, uint64_t bytes)
-{
-	__builtin_prefetch(source->ring.data + ((source->scanned + bytes) & (source->ring.size - 1)));
-}
-
-/* Every visit of a ring starts at a place that no cache knows: ask for it a ring earlier. */
-static void prefetch_start(const struct source *source)
-{
-	for (uint64_t bytes = 0; bytes < AHEAD_BYTES; bytes += 64)
-		prefetch_ahead(source, bytes);
 }
 
 /* Looks at up to @count more items. */
@@ -380,6 +393,7 @@ static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
 {
 	struct source *source = &merge->sources[index];
 	struct memwatch_record_header header;
+	struct ahead ahead = look_ahead(merge, index);
 	struct mw_ring_entry entry;
 	uint32_t length;
 
@@ -393,10 +407,10 @@ static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
 
 	source->release = true;
 	while (count-- && source->scanned != source->limit) {
-		prefetch_ahead(source, AHEAD_BYTES);
+		prefetch_ahead(&ahead, source->scanned);
 		length = mw_ring_parse_plain(&source->ring, source->scanned, source->limit, &header);
 		if (__builtin_expect(length != 0 && header.time_ns < merge->future_ns, 1)) {
-			length = extend_run(source, length, &count);
+			length = extend_run(source, &ahead, length, &count);
 			take_frames(source, index, header.time_ns, length);
 			source->scanned += length;
 			continue;
@@ -448,8 +462,6 @@ static int scan_all(struct mw_merge *merge)
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		struct source *source = &merge->sources[i];
 
-		if (i + 1 < merge->nr_sources)
-			prefetch_start(&merge->sources[i + 1]);
 		if (source->release)
 			release_space(source);
 		source->limit = mw_ring_head(&source->ring);

@@ -289,6 +289,88 @@ static void test_lost(void)
 	stop();
 }
 
+/* Equal stamps in a row are one run inside; nothing of that is to be seen. */
+static void test_run(void)
+{
+	const struct memwatch_record_header *header;
+	uint64_t produced = 0;
+	bool ok = true;
+
+	start(1 << 16, 10);
+	put(100);
+	ok &= !take(100);
+	/* the run goes on after it was looked at, and ends with another time */
+	for (unsigned int i = 0; i < 300; i++)
+		put(100);
+	put(99);
+	put(100);
+	put(120);
+	for (unsigned int i = 0; i < 303; i++) {
+		header = take(120);
+		ok &= header && header->time_ns == (i ? 100 : 99) && !header->flags &&
+		      (uintptr_t)header % 8 == 0;
+		if (header)
+			produced += ((const struct memwatch_record_tick *)header)->expected_ns;
+	}
+	tap_ok(ok && produced == 99 * 3 + 302 * 300 && !take(120), "a run is delivered whole");
+	put(100);
+	put(100);
+	put(140);
+	ok = true;
+	for (unsigned int i = 0; i < 3; i++) {
+		header = take(140);
+		ok &= i == 2 ? !header || header->time_ns == 120 :
+			       header && header->time_ns == 100 && !header->flags;
+	}
+	tap_ok(ok, "and equal to the last one is not late");
+	stop();
+}
+
+/* What is of no interest between equal stamps is no part of their run. */
+static void test_run_gap(void)
+{
+	struct perf_event_header other[2] = { { .type = 99, .size = sizeof(other) } };
+	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
+	unsigned int taken = 0;
+
+	start(4096, 10);
+	put(100);
+	writer_put(&writer, other, sizeof(other));
+	put(100);
+	put(200);
+	while (taken < 9 && take(200))
+		taken++;
+	mw_merge_stats(merge, &stats);
+	tap_ok(taken == 2 && !stats.malformed, "a run ends where something else lies");
+	stop();
+}
+
+/* The ring changes after it was looked at: what comes out is valid, or nothing. */
+static void test_changed(void)
+{
+	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
+	const struct memwatch_record_header *header;
+	size_t frame = 16 + sizeof(struct memwatch_record_tick);
+	uint16_t lengths[] = { 0, 4, 16, 60, 65528, 65535 };
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		start(4096, 10);
+		for (unsigned int j = 0; j < 4; j++)
+			put(100);
+		put(200);
+		ok &= mw_merge_round(merge, 200) == 1;
+		memcpy(writer.data + frame + offsetof(struct perf_event_header, size), &lengths[i],
+		       sizeof(lengths[i]));
+		ok &= mw_merge_next(merge, &header) == 1 && !mw_merge_next(merge, &header);
+		mw_merge_stats(merge, &stats);
+		ok &= stats.malformed == 1;
+		memset(&stats, 0, sizeof(stats));
+		stop();
+	}
+	tap_ok(ok, "a run that changed ends where it makes no sense");
+}
+
 int main(void)
 {
 	tap_start();
@@ -301,5 +383,8 @@ int main(void)
 	test_resync();
 	test_future();
 	test_lost();
+	test_run();
+	test_run_gap();
+	test_changed();
 	return tap_done();
 }
