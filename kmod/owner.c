@@ -142,6 +142,50 @@ static u64 cgroup_of(const struct task_struct *task)
 #endif
 }
 
+/*
+ * The latest names of processes that have no RMID. The tracepoint of a rename
+ * comes before the change, and an RMID may be given in between, when the leader
+ * still bears its old name and nobody is going to report the new one again.
+ */
+static struct new_name {
+	const struct mw_process *process;
+	char comm[MEMWATCH_COMM_LEN];
+} new_names[16];
+
+static struct new_name *find_name(const struct mw_process *p)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(new_names); i++)
+		if (new_names[i].process == p)
+			return &new_names[i];
+	return NULL;
+}
+
+/* @comm is NULL when the name of the leader is good. */
+static void note_name(const struct mw_process *p, const char *comm)
+{
+	static u32 next;
+	struct new_name *name = find_name(p);
+
+	if (!comm) {
+		if (name)
+			name->process = NULL;
+		return;
+	}
+	if (!name)
+		name = &new_names[next++ % ARRAY_SIZE(new_names)];
+	name->process = p;
+	strscpy_pad(name->comm, comm, MEMWATCH_COMM_LEN);
+}
+
+static const char *noted_name(const struct mw_process *p)
+{
+	const struct new_name *name = find_name(p);
+
+	return name ? name->comm : NULL;
+}
+
 /* What may change during a life without anybody telling. */
 static void describe(struct mw_owner *o, struct task_struct *leader)
 {
@@ -155,7 +199,7 @@ static void describe(struct mw_owner *o, struct task_struct *leader)
  * A name that is being written may come out mixed; the rename record that
  * follows puts it right.
  */
-static void name(struct mw_owner *o, struct task_struct *leader, const char *comm)
+static void set_name(struct mw_owner *o, struct task_struct *leader, const char *comm)
 {
 	strscpy_pad(o->comm, comm ? comm : leader->comm, MEMWATCH_COMM_LEN);
 }
@@ -167,7 +211,7 @@ static bool wanted(struct task_struct *leader, const char *comm)
 	if (!mw_filter_count())
 		return true;
 	describe(&o, leader);
-	name(&o, leader, comm);
+	set_name(&o, leader, comm);
 	return mw_filter_match(o.cgroup_id, o.uid, o.comm);
 }
 
@@ -212,13 +256,48 @@ static int give(struct mw_process *p, struct task_struct *leader, const char *co
 	o->parent_tgid = rcu_dereference_raw(leader->real_parent)->tgid;
 	o->start_time_ns = leader->start_boottime;
 	o->alloc_time_ns = now;
+	o->last_run = p->last_run;
 	describe(o, leader);
-	name(o, leader, comm);
+	set_name(o, leader, comm ?: noted_name(p));
+	note_name(p, NULL);
 	set_state(p, MW_PROCESS_MEASURED);
 	mw_owner_stats.promotions += reason == MEMWATCH_REASON_PROMOTED;
 	report_alloc(rmid, now, reason);
 	WRITE_ONCE(p->owner, (u64)generation << 32 | rmid);
 	return 0;
+}
+
+/* How many of those who wait are compared when one of them is chosen. */
+#define CHOICE 64
+
+/*
+ * Who is next? The one that waits for longest; with the policy "active", the
+ * one that ran last, for an RMID is wasted on a process that does not run.
+ */
+static struct mw_process *next_waiter(void)
+{
+	struct mw_process *best = list_first_entry(&mw_waiters, struct mw_process, waiters);
+	struct mw_process *p;
+	u32 seen = 0;
+
+	if (!static_branch_unlikely(&mw_last_run_key))
+		return best;
+	list_for_each_entry(p, &mw_waiters, waiters) {
+		if (seen++ == CHOICE)
+			break;
+		if ((s32)(p->last_run - best->last_run) > 0)
+			best = p;
+	}
+	return best;
+}
+
+/* Would it be wrong to serve a process that is about to run before all others? */
+static bool somebody_precedes(void)
+{
+	if (list_empty(&mw_waiters))
+		return false;
+	return !static_branch_unlikely(&mw_last_run_key) ||
+	       !mw_policy_is_idle(next_waiter(), jiffies);
 }
 
 /* Those who wait come first, then @p; if there is nothing for it, it waits. */
@@ -227,8 +306,9 @@ static int give_or_wait(struct mw_process *p, struct task_struct *leader, const 
 {
 	int err = -EAGAIN;
 
-	mw_owner_promote(MW_PROMOTE_MOST);
-	if (list_empty(&mw_waiters))
+	if (somebody_precedes())
+		mw_owner_promote(MW_PROMOTE_MOST);
+	if (!somebody_precedes())
 		err = give(p, leader, comm, reason);
 	if (err)
 		wait(p);
@@ -293,6 +373,16 @@ void mw_owner_death(struct mw_process *p)
 		break;
 	}
 	mw_owner_stats.state[p->state]--;
+	note_name(p, NULL);
+}
+
+static void renew(u32 rmid, struct task_struct *leader, const char *comm, u32 reason)
+{
+	describe(&mw_owners[rmid], leader);
+	if (!reason)
+		return;
+	set_name(&mw_owners[rmid], leader, comm);
+	report_exec(rmid, mw_stamp(), reason);
 }
 
 /**
@@ -309,18 +399,18 @@ void mw_owner_death(struct mw_process *p)
 bool mw_owner_renew(struct mw_process *p, struct task_struct *leader, const char *comm, u32 reason)
 {
 	bool want = wanted(leader, comm);
-	struct mw_owner *o;
 
 	lockdep_assert_held(&mw_lock);
+	if (reason)
+		note_name(p, comm);
 	switch (p->state) {
 	case MW_PROCESS_MEASURED:
-		o = &mw_owners[mw_owner_rmid(p->owner)];
-		describe(o, leader);
-		if (reason) {
-			name(o, leader, comm);
-			report_exec(mw_owner_rmid(p->owner), mw_stamp(), reason);
-		}
+		renew(mw_owner_rmid(p->owner), leader, comm, reason);
 		return !want;
+	case MW_PROCESS_RETIRING:
+		/* Its FREE is still to come, and must bear the right name. */
+		renew(p->retiring, leader, comm, reason);
+		return false;
 	case MW_PROCESS_WAITING:
 		if (!want) {
 			stop_waiting(p);
@@ -338,31 +428,8 @@ bool mw_owner_renew(struct mw_process *p, struct task_struct *leader, const char
 
 /* --------------------------------------------------------------- policy */
 
-/* Waiters looked at for one that runs, and how long ago it may have run. */
-#define LOOK_AT_WAITERS 32
-#define RUNS_JIFFIES	msecs_to_jiffies(10)
-
-/*
- * Who waited longest; with the policy "active", who waited longest of those
- * that run, or else an idle process would be given what was taken from one.
- */
-static struct mw_process *next_waiter(void)
-{
-	u32 now = jiffies, looked = 0;
-	struct mw_process *p;
-
-	if (static_branch_unlikely(&mw_last_run_key))
-		list_for_each_entry(p, &mw_waiters, waiters) {
-			if (now - p->last_run <= RUNS_JIFFIES)
-				return p;
-			if (++looked == LOOK_AT_WAITERS)
-				break;
-		}
-	return list_first_entry(&mw_waiters, struct mw_process, waiters);
-}
-
 /**
- * mw_owner_promote - give RMIDs to those who wait, see next_waiter()
+ * mw_owner_promote - give RMIDs to those who wait
  * @most: at most so many, to bound the time under the lock
  *
  * Return: how many
