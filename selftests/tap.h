@@ -77,9 +77,4 @@ static inline int tap_done(void)
 	return tap_failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static inline int tap_end(void)
-{
-	return tap_done();
-}
-
 #endif /* _MW_SELFTESTS_TAP_H */

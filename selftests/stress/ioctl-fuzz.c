@@ -652,5 +652,5 @@ int main(int argc, char **argv)
 	ret = ioctl(sessions[0].fd, MEMWATCH_IOC_CLEAR_FILTERS,
 		    &(struct memwatch_clear_filters){ .size = sizeof(struct memwatch_clear_filters) });
 	tap_ok(!ret, "filters are cleared");
-	return tap_end();
+	return tap_done();
 }
