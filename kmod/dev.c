@@ -62,7 +62,7 @@ static int stop(struct mw_session *session, union argument *arg)
 }
 
 /* A mask of another size than ours: what it does not mention is 0. */
-static int get_cpus(cpumask_t *cpus, const struct memwatch_config *c)
+static int get_cpus(cpumask_t *cpus, struct memwatch_config *c)
 {
 	const u8 __user *from = u64_to_user_ptr(c->cpumask);
 	unsigned int i;
@@ -83,7 +83,7 @@ static int get_cpus(cpumask_t *cpus, const struct memwatch_config *c)
 	return 0;
 }
 
-static int put_cpus(const cpumask_t *cpus, const struct memwatch_config *c)
+static int put_cpus(const cpumask_t *cpus, struct memwatch_config *c)
 {
 	u8 __user *to = u64_to_user_ptr(c->cpumask);
 	unsigned int i, bit;
@@ -115,7 +115,7 @@ static int get_config(struct mw_session *session, union argument *arg)
 }
 
 /* Members that are not to be applied are not looked at. */
-static int config_from(struct mw_config *to, const struct memwatch_config *c)
+static int config_from(struct mw_config *to, struct memwatch_config *c)
 {
 	if (c->flags & MEMWATCH_CONFIG_PERIOD) {
 		if (c->period_ns < MEMWATCH_PERIOD_MIN_NS || c->period_ns > MEMWATCH_PERIOD_MAX_NS)

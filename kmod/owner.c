@@ -143,6 +143,50 @@ static u64 cgroup_of(const struct task_struct *task)
 }
 
 /*
+ * The latest names of processes that have no RMID. The tracepoint of a rename
+ * comes before the change, and an RMID may be given in between, when the leader
+ * still bears its old name and nobody is going to report the new one again.
+ */
+static struct new_name {
+	const struct mw_process *process;
+	char comm[MEMWATCH_COMM_LEN];
+} new_names[16];
+
+static struct new_name *find_name(const struct mw_process *p)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(new_names); i++)
+		if (new_names[i].process == p)
+			return &new_names[i];
+	return NULL;
+}
+
+/* @comm is NULL when the name of the leader is good. */
+static void note_name(const struct mw_process *p, const char *comm)
+{
+	static u32 next;
+	struct new_name *name = find_name(p);
+
+	if (!comm) {
+		if (name)
+			name->process = NULL;
+		return;
+	}
+	if (!name)
+		name = &new_names[next++ % ARRAY_SIZE(new_names)];
+	name->process = p;
+	strscpy_pad(name->comm, comm, MEMWATCH_COMM_LEN);
+}
+
+static const char *noted_name(const struct mw_process *p)
+{
+	const struct new_name *name = find_name(p);
+
+	return name ? name->comm : NULL;
+}
+
+/*
  * What may change during a life. No task_lock() around comm: it sleeps on
  * PREEMPT_RT. A name that is being written may come out mixed; the rename
  * record that follows puts it right.
@@ -205,12 +249,47 @@ static int give(struct mw_process *p, struct task_struct *leader, const char *co
 	o->parent_tgid = rcu_dereference_raw(leader->real_parent)->tgid;
 	o->start_time_ns = leader->start_boottime;
 	o->alloc_time_ns = now;
-	describe(o, leader, comm);
+	o->last_run = p->last_run;
+	describe(o, leader, comm ?: noted_name(p));
+	note_name(p, NULL);
 	set_state(p, MW_PROCESS_MEASURED);
 	mw_owner_stats.promotions += reason == MEMWATCH_REASON_PROMOTED;
 	report_alloc(rmid, now, reason);
 	WRITE_ONCE(p->owner, (u64)generation << 32 | rmid);
 	return 0;
+}
+
+/* How many of those who wait are compared when one of them is chosen. */
+#define CHOICE 64
+
+/*
+ * Who is next? The one that waits for longest; with the policy "active", the
+ * one that ran last, for an RMID is wasted on a process that does not run.
+ */
+static struct mw_process *next_waiter(void)
+{
+	struct mw_process *best = list_first_entry(&mw_waiters, struct mw_process, waiters);
+	struct mw_process *p;
+	u32 seen = 0;
+
+	if (!static_branch_unlikely(&mw_last_run_key))
+		return best;
+	list_for_each_entry(p, &mw_waiters, waiters) {
+		if (seen++ == CHOICE)
+			break;
+		if ((s32)(p->last_run - best->last_run) > 0)
+			best = p;
+	}
+	return best;
+}
+
+/* Would it be wrong to serve a process that is about to run before all others? */
+static bool somebody_precedes(void)
+{
+	if (list_empty(&mw_waiters))
+		return false;
+	return !static_branch_unlikely(&mw_last_run_key) ||
+	       !mw_policy_is_idle(next_waiter(), jiffies);
 }
 
 /* Those who wait come first, then @p; if there is nothing for it, it waits. */
@@ -219,8 +298,9 @@ static int give_or_wait(struct mw_process *p, struct task_struct *leader, const 
 {
 	int err = -EAGAIN;
 
-	mw_owner_promote(MW_PROMOTE_MOST);
-	if (list_empty(&mw_waiters))
+	if (somebody_precedes())
+		mw_owner_promote(MW_PROMOTE_MOST);
+	if (!somebody_precedes())
 		err = give(p, leader, comm, reason);
 	if (err)
 		wait(p);
@@ -285,6 +365,14 @@ void mw_owner_death(struct mw_process *p)
 		break;
 	}
 	mw_owner_stats.state[p->state]--;
+	note_name(p, NULL);
+}
+
+static void renew(u32 rmid, struct task_struct *leader, const char *comm, u32 reason)
+{
+	describe(&mw_owners[rmid], leader, comm);
+	if (reason)
+		report_exec(rmid, mw_stamp(), reason);
 }
 
 /**
@@ -303,12 +391,16 @@ bool mw_owner_renew(struct mw_process *p, struct task_struct *leader, const char
 	bool want = wanted(leader, comm);
 
 	lockdep_assert_held(&mw_lock);
+	if (reason)
+		note_name(p, comm);
 	switch (p->state) {
 	case MW_PROCESS_MEASURED:
-		describe(&mw_owners[mw_owner_rmid(p->owner)], leader, comm);
-		if (reason)
-			report_exec(mw_owner_rmid(p->owner), mw_stamp(), reason);
+		renew(mw_owner_rmid(p->owner), leader, comm, reason);
 		return !want;
+	case MW_PROCESS_RETIRING:
+		/* Its FREE is still to come, and must bear the right name. */
+		renew(p->retiring, leader, comm, reason);
+		return false;
 	case MW_PROCESS_WAITING:
 		if (!want) {
 			stop_waiting(p);
@@ -327,7 +419,7 @@ bool mw_owner_renew(struct mw_process *p, struct task_struct *leader, const char
 /* --------------------------------------------------------------- policy */
 
 /**
- * mw_owner_promote - give RMIDs to those who wait, the oldest first
+ * mw_owner_promote - give RMIDs to those who wait
  * @most: at most so many, to bound the time under the lock
  *
  * Return: how many
@@ -340,7 +432,7 @@ u32 mw_owner_promote(u32 most)
 
 	lockdep_assert_held(&mw_lock);
 	while (count < most && !list_empty(&mw_waiters)) {
-		p = list_first_entry(&mw_waiters, struct mw_process, waiters);
+		p = next_waiter();
 		leader = mw_process_leader(p);
 		if (leader && give(p, leader, NULL, MEMWATCH_REASON_PROMOTED))
 			break;

@@ -19,6 +19,8 @@
  * @tgid: thread group id in the initial pid namespace
  * @parent_tgid: that of the parent when the RMID was given
  * @uid: real user id in the initial user namespace
+ * @last_run: jiffies when a CPU was last charged to it, written by the hook
+ *	without a lock; kept only while mw_last_run_key is on
  * @start_time_ns: CLOCK_BOOTTIME start of the process
  * @alloc_time_ns: when the RMID was given
  * @cgroup_id: in the default hierarchy
@@ -34,6 +36,7 @@ struct mw_owner {
 	u32 tgid;
 	u32 parent_tgid;
 	u32 uid;
+	u32 last_run;
 	u64 start_time_ns;
 	u64 alloc_time_ns;
 	u64 cgroup_id;

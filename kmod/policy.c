@@ -233,10 +233,24 @@ static int longest_first(const void *a, const void *b)
 	return (s32)(x->since - y->since);
 }
 
+/* Only with the policy "active" does anybody know. */
+bool mw_policy_is_idle(const struct mw_process *p, u32 now)
+{
+	return (s32)(now - p->last_run) >= (s32)IDLE_JIFFIES;
+}
+
+/* When it last came to a CPU or left one, whichever is later. */
+static u32 last_run(const struct mw_owner *o)
+{
+	u32 came = o->process->last_run, left = READ_ONCE(o->last_run);
+
+	return (s32)(came - left) > 0 ? came : left;
+}
+
 static bool is_idle(const struct mw_owner *o, u32 now)
 {
 	return o->process && o->process->state == MW_PROCESS_MEASURED &&
-	       (s32)(now - o->process->last_run) >= (s32)IDLE_JIFFIES;
+	       (s32)(now - last_run(o)) >= (s32)IDLE_JIFFIES;
 }
 
 static u32 find_idle(u32 now)
@@ -249,7 +263,7 @@ static u32 find_idle(u32 now)
 
 		raw_spin_lock_irqsave(&mw_lock, flags);
 		if (is_idle(o, now))
-			idle[nr++] = (struct idle){ o->process->owner, o->process->last_run };
+			idle[nr++] = (struct idle){ o->process->owner, last_run(o) };
 		raw_spin_unlock_irqrestore(&mw_lock, flags);
 	}
 	sort(idle, nr, sizeof(*idle), longest_first, NULL);
@@ -289,9 +303,12 @@ static u32 find_runners(u32 since)
 static void revoke(u32 wanted, u32 now)
 {
 	struct mw_retire batch = { .reason = MEMWATCH_REASON_REVOKED };
-	u32 nr = find_idle(now), i;
 	unsigned long flags;
+	u32 nr, i;
 
+	/* Whoever runs right now has run: a tick may be late. */
+	mw_switch_refresh_all();
+	nr = find_idle(now);
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	for (i = 0; i < nr && batch.nr < min_t(u32, wanted, MW_RETIRE_BATCH); i++) {
 		const struct mw_owner *o = &mw_owners[mw_owner_rmid(idle[i].owner)];
@@ -311,7 +328,7 @@ static void do_pass(struct work_struct *work)
 	unsigned long flags;
 	bool again;
 
-	/* CPUs that tick stamp what they run; ask the others. */
+	/* CPUs that tick note what they run; ask the others. */
 	if (mw_tick_is_rare())
 		mw_switch_refresh_all();
 	if (now - since > IDLE_JIFFIES)

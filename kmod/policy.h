@@ -11,6 +11,8 @@
 #include <linux/jump_label.h>
 #include <linux/types.h>
 
+struct mw_process;
+
 /* At most so many promotions in one go: each sends a record under mw_lock. */
 #define MW_PROMOTE_MOST 16
 
@@ -27,6 +29,7 @@ void mw_policy_set(u32 policy, u64 limbo_ns);
 void mw_policy_waiters(void);
 void mw_policy_promoted(void);
 void mw_policy_upkeep(void);
+bool mw_policy_is_idle(const struct mw_process *p, u32 now);
 void mw_policy_review(void);
 
 /* From process context. */

@@ -39,8 +39,8 @@ enum mw_process_state {
  * @waiters: in the list of waiters; links free and buried objects
  * @nr_threads: known threads that have not made their last switch
  * @tgid: thread group id in the initial pid namespace
- * @last_run: jiffies when a thread of it was last seen on a CPU; kept only
- *	while mw_last_run_key is on
+ * @last_run: jiffies when a thread of it last came to a CPU, or was seen there;
+ *	kept only while mw_last_run_key is on
  * @retiring: the RMID on its way out in MW_PROCESS_RETIRING, else 0
  * @state: &enum mw_process_state
  *

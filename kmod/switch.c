@@ -12,6 +12,7 @@
 #include <linux/smp.h>
 
 #include "clock.h"
+#include "owner.h"
 #include "policy.h"
 #include "process.h"
 #include "rdt.h"
@@ -71,6 +72,8 @@ static __always_inline void switch_over(struct mw_cpu *cpu, struct task_struct *
 	if (static_branch_unlikely(&mw_idle_stop_key) && cpu->state == MW_TICK_IDLE &&
 	    !is_idle_task(next))
 		mw_tick_wake(cpu);
+	if (static_branch_unlikely(&mw_last_run_key))
+		WRITE_ONCE(mw_owners[mw_owner_rmid(before)].last_run, (u32)jiffies);
 	if (owner != before)
 		charge(cpu, owner);
 	if (trace_memwatch_switch_enabled())

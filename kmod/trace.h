@@ -10,6 +10,10 @@
  *
  * The arguments are the contract with bpf/relay.bpf.c. Structures are those of
  * the UAPI, complete with header, so that the relay only copies them.
+ *
+ * memwatch_switch, memwatch_tick and memwatch_cpu_state are about the CPU they
+ * fire on and fire with interrupts disabled, also from a hotplug callback: the
+ * relay keeps the state of the CPU without a lock. The others may fire anywhere.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM memwatch

@@ -4,17 +4,20 @@
 # Tests of the module: included by the Makefile, and usable alone from the top
 # of the tree with make -f selftests/selftests.mk.
 
-SELFTESTS_BIN := build/selftests
+BUILD ?= build
+SELFTESTS_BIN := $(BUILD)/selftests
 SELFTESTS_CC ?= $(CC)
 # Static: the virtual machine has no C library.
 SELFTESTS_CFLAGS := -O2 -g -Wall -Wextra -Werror -static -Ikmod/uapi -Iselftests
 
-.PHONY: identity-programs stress-programs
+.PHONY: identity-programs stress-programs bench-programs
 .PHONY: check-model check-identity check-identity-full check-mutants check-uapi check-stress
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
 
-identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl)
+identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc rmid-test)
+
+bench-programs: $(addprefix $(SELFTESTS_BIN)/,crowd yield)
 
 $(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
 	@mkdir -p $(@D)
@@ -28,6 +31,16 @@ $(SELFTESTS_BIN)/%: selftests/kmod/%.c selftests/tap.h kmod/uapi/linux/memwatch.
 $(SELFTESTS_BIN)/%: selftests/stress/%.c selftests/tap.h kmod/uapi/linux/memwatch.h
 	@mkdir -p $(@D)
 	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $<
+
+$(SELFTESTS_BIN)/%: selftests/bench/%.c
+	@mkdir -p $(@D)
+	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -pthread -o $@ $<
+
+# The module's own pool, compiled for user space.
+$(SELFTESTS_BIN)/rmid-test: selftests/kmod/rmid-test.c kmod/rmid.c kmod/rmid.h
+	@mkdir -p $(@D)
+	$(SELFTESTS_CC) -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined \
+		-fno-sanitize-recover=all -o $@ selftests/kmod/rmid-test.c kmod/rmid.c
 
 # Is the oracle itself able to fail?
 check-model:

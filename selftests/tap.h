@@ -2,37 +2,47 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * TAP for test programs: tap_plan(n), then one tap_ok() for each test, and
- * return tap_end() from main.
+ * The least that speaks TAP 13 (kselftest's dialect). A test that ends without
+ * tap_done() prints no plan and has failed, whatever it printed before.
  */
-#ifndef SELFTESTS_TAP_H
-#define SELFTESTS_TAP_H
+#ifndef _MW_SELFTESTS_TAP_H
+#define _MW_SELFTESTS_TAP_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#define TAP_SKIP 4
 
 static unsigned int tap_count, tap_failed, tap_planned;
 
-static inline void tap_plan(unsigned int n)
+static inline void tap_start(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	tap_planned = n;
-	printf("TAP version 13\n1..%u\n", n);
+	printf("TAP version 13\n");
 }
 
-__attribute__((format(printf, 2, 3))) static inline int tap_ok(int good, const char *format, ...)
+/* For a test that knows how many results it has: a crash then shows at once. */
+static inline void tap_plan(unsigned int n)
+{
+	tap_start();
+	tap_planned = n;
+	printf("1..%u\n", n);
+}
+
+__attribute__((format(printf, 2, 3))) static inline bool tap_ok(bool ok, const char *format, ...)
 {
 	va_list args;
 
-	tap_count++;
-	if (!good)
+	if (!ok)
 		tap_failed++;
-	printf("%sok %u - ", good ? "" : "not ", tap_count);
+	printf("%s %u ", ok ? "ok" : "not ok", ++tap_count);
 	va_start(args, format);
 	vprintf(format, args);
 	va_end(args);
 	printf("\n");
-	return good;
+	return ok;
 }
 
 __attribute__((format(printf, 1, 2))) static inline void tap_note(const char *format, ...)
@@ -46,9 +56,30 @@ __attribute__((format(printf, 1, 2))) static inline void tap_note(const char *fo
 	printf("\n");
 }
 
-static inline int tap_end(void)
+static inline void tap_skip(const char *what, const char *why)
 {
-	return tap_failed || tap_count != tap_planned;
+	printf("ok %u %s # SKIP %s\n", ++tap_count, what, why);
 }
 
-#endif /* SELFTESTS_TAP_H */
+/* The whole test cannot run here. */
+static inline void tap_skip_all(const char *why)
+{
+	printf("1..0 # SKIP %s\n", why);
+	exit(TAP_SKIP);
+}
+
+static inline int tap_done(void)
+{
+	if (!tap_planned)
+		printf("1..%u\n", tap_count);
+	else if (tap_count != tap_planned)
+		tap_failed++;
+	return tap_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static inline int tap_end(void)
+{
+	return tap_done();
+}
+
+#endif /* _MW_SELFTESTS_TAP_H */

@@ -13,6 +13,7 @@
  *	rename NAME	renames itself
  *	thread-rename NAME	a thread other than the leader renames itself
  *	spin		uses the CPU
+ *	many N		N children that do nothing
  *	uid UID		becomes somebody else
  *	storm N P	N lives in P lines of succession: fork, vfork and threads;
  *			ends by itself
@@ -99,6 +100,14 @@ static void zombie(void)
 	rest();
 }
 
+static void many(int n)
+{
+	while (n--)
+		if (!fork())
+			sleeps(NULL);
+	rest();
+}
+
 static void live_once(unsigned int i)
 {
 	pid_t child;
@@ -176,6 +185,8 @@ int main(int argc, char **argv)
 		ready();
 		for (;;)
 			__asm__ volatile("pause");
+	} else if (!strcmp(what, "many") && argc == 3) {
+		many(atoi(argv[2]));
 	} else if (!strcmp(what, "uid") && argc == 3) {
 		if (setresuid(atoi(argv[2]), atoi(argv[2]), atoi(argv[2])))
 			return 1;

@@ -8,6 +8,7 @@
 # Part of every cache key: raise it when the way an entry is made changes.
 LAB_VERSION=1
 
+# shellcheck disable=SC2034 # for those who source this
 TOP=$(cd "$LAB/../.." && pwd)
 CACHE=${MEMWATCH_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/memwatch}
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -56,6 +57,7 @@ hash_stdin() { sha256sum | cut -c1-16; }
 # The archive this machine itself installs from.
 mirror() {
 	[ -z "${MEMWATCH_MIRROR:-}" ] || { echo "$MEMWATCH_MIRROR"; return; }
+	# shellcheck disable=SC2016 # for apt to expand
 	env -u APT_CONFIG apt-get indextargets \
 		--format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
 	awk '{ u = $NF; sub("/+$", "", u) }
@@ -97,7 +99,7 @@ use_apt() {
 
 # cache_entry KIND NAME KEY MAKER [ARGS]: prints the entry's folder. If it is
 # not there yet, "MAKER DIR ARGS" fills an empty one, which appears under its
-# name only when complete. KIND/NAME is a link to the newest entry.
+# name only when complete. (A maker must check its steps: "set -e" is off.) KIND/NAME is a link to the newest entry.
 cache_entry() {
 	ce_dir=$CACHE/$1/$2-$3
 	ce_link=$CACHE/$1/$2
@@ -169,6 +171,7 @@ make_chroot() {
 # nothing stays mounted however it ends.
 in_chroot() {
 	need_root "chroot"
+	# shellcheck disable=SC2016 # for the inner shell to expand
 	unshare --mount --propagation private sh -eu -c '
 		binds=
 		while [ "$1" = -b ]; do binds="$binds $2"; shift 2; done

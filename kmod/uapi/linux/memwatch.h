@@ -60,8 +60,9 @@
  * @MEMWATCH_RECORD_RMID_ALLOC: an RMID was given to a process
  * @MEMWATCH_RECORD_RMID_EXISTING: part of a dump: this assignment holds now
  * @MEMWATCH_RECORD_RMID_EXEC: the owner executed or renamed itself
- * @MEMWATCH_RECORD_RMID_FREE: the RMID was taken back; @time_ns is the moment
- *	of the last switch-out of the last thread, the start of its limbo
+ * @MEMWATCH_RECORD_RMID_FREE: the RMID was taken back; @time_ns is the start of
+ *	its limbo: the moment of the last switch-out of the last thread, or, from a
+ *	process that lives on, the moment when no CPU runs with it any more
  * @MEMWATCH_RECORD_DUMP_BEGIN: a dump starts
  * @MEMWATCH_RECORD_DUMP_END: the dump of the same sequence number is complete
  * @MEMWATCH_RECORD_CPU_STATE: a CPU came, went, or stopped its tick
@@ -605,9 +606,12 @@ struct memwatch_dump {
  *	allocs: frees: promotions: revocations: exhausted: events since the
  *			    first session; exhausted counts processes that
  *			    found no RMID at birth
- *	untracked:          processes missed because no memory was at hand
- *	waiting: TGID COMM  one line for each process that waits, oldest first,
- *			    at most 64 of them
+ *	untracked:          threads missed because no memory was at hand; a scan
+ *			    that follows at once finds those that still live
+ *	foreign_writes:     times somebody else had written PQR_ASSOC
+ *	waiting: TGID COMM  one line for each process that waits, in the order in
+ *			    which they will be served, at most 64 of them; COMM
+ *			    is escaped as in rmids
  *
  * /proc/memwatch/rmids
  *	First line "# " and the names of the columns; then one line for each
@@ -624,6 +628,7 @@ struct memwatch_dump {
  *	switch_sampled hooks that were timed (one in 64).
  *	jitter_ns LOW-HIGH: COUNT
  *	one line for each power-of-two class of tick delay, all CPUs together
+ *	memory_bytes: what the module has allocated, all CPUs together
  */
 
 #endif /* _UAPI_LINUX_MEMWATCH_H */

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The list of commands.
+ */
+#include <locale.h>
+
+#include "cmd.h"
+
+static const char *const main_usage[] = {
+	"[--format table|json|csv] [--quiet | --verbose] COMMAND [OPTIONS]",
+	"",
+	"Per-process memory monitoring: who uses the last-level cache, the memory",
+	"bandwidth and the CPU, millisecond by millisecond.",
+	NULL,
+};
+
+static const struct mw_cmd *const commands[] = {
+	&mw_cmd_doctor, &mw_cmd_status, &mw_cmd_dump,	&mw_cmd_top,	    &mw_cmd_record,
+	&mw_cmd_report, &mw_cmd_export, &mw_cmd_config, &mw_cmd_completion, NULL,
+};
+
+const struct mw_cmd mw_cmd_main = {
+	.name = "memwatchctl",
+	.usage = main_usage,
+	.sub = commands,
+};
+
+int main(int argc, char **argv)
+{
+	/* Characters only: numbers are written with a point everywhere. */
+	setlocale(LC_CTYPE, "");
+	return mw_cmd_run(argc, argv);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Files below the root that the user, or a test, chose.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "root.h"
+
+const char *mw_root_path(const struct mw_cli *cli, const char *path, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s%s", cli->root ? cli->root : "", path);
+	return buf;
+}
+
+FILE *mw_root_open(const struct mw_cli *cli, const char *path)
+{
+	char full[PATH_MAX];
+
+	return fopen(mw_root_path(cli, path, full, sizeof(full)), "re");
+}
+
+int mw_root_line(const struct mw_cli *cli, const char *path, char *buf, size_t size)
+{
+	FILE *file = mw_root_open(cli, path);
+	int rc = 0;
+
+	buf[0] = '\0';
+	if (!file)
+		return -errno;
+	if (!fgets(buf, (int)size, file) && ferror(file))
+		rc = -EIO;
+	fclose(file);
+	buf[strcspn(buf, "\n")] = '\0';
+	return rc ?: (int)strlen(buf);
+}
+
+int mw_root_access(const struct mw_cli *cli, const char *path, int mode)
+{
+	char full[PATH_MAX];
+
+	return access(mw_root_path(cli, path, full, sizeof(full)), mode) ? -errno : 0;
+}
+
+bool mw_root_is_mounted(const struct mw_cli *cli, const char *type)
+{
+	FILE *file = mw_root_open(cli, "/proc/self/mounts");
+	char line[1024], seen[64];
+	bool found = false;
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%*s %*s %63s", seen) == 1 && !strcmp(seen, type);
+	if (file)
+		fclose(file);
+	return found;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Files of the kernel, below --root when a test gives one.
+ */
+#ifndef MW_ROOT_H
+#define MW_ROOT_H
+
+#include "cmd.h"
+
+/* Where @path is really looked for. */
+const char *mw_root_path(const struct mw_cli *cli, const char *path, char *buf, size_t size);
+
+/* fopen() for reading. */
+FILE *mw_root_open(const struct mw_cli *cli, const char *path);
+
+/*
+ * First line of a small file, without its newline, cut to @size. Returns its
+ * length or a negative errno.
+ */
+int mw_root_line(const struct mw_cli *cli, const char *path, char *buf, size_t size);
+
+/* access(2): 0 or a negative errno. */
+int mw_root_access(const struct mw_cli *cli, const char *path, int mode);
+
+/* Is a file system of this type mounted anywhere? */
+bool mw_root_is_mounted(const struct mw_cli *cli, const char *type);
+
+#endif

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Checks an answer in JSON against the keys that are promised.
+
+usage: schema.py NAME FILE
+
+A schema is a dictionary from key to type. A list of one schema is an array of
+such objects, "measured" is {value, status}. Keys may be added to an answer, so
+more is fine; a missing one, a wrong type, a 0 with a status that has no value,
+or a key twice is not.
+"""
+import json
+import sys
+
+STATUS = ("ok", "unavailable", "error", "stale", "first", "estimated", "multiplexed")
+OPTIONAL = (type(None),)
+
+RECORDING = {"hostname": str, "kernel": str, "cpus": int, "rmids": int, "backend": str,
+             "backend_reason": str, "period_ns": int, "mode": str, "start_realtime_ns": int,
+             "start_monotonic_ns": int, "start_boottime_ns": int, "first_ns": int, "last_ns": int}
+UNAVAILABLE = [{"name": str, "reason": str}]
+VALUES = {key: "measured" for key in (
+    "cpu_time_ns", "cycles", "instructions", "ipc", "llc_references", "llc_misses",
+    "llc_occupancy_bytes", "llc_occupancy_max_bytes", "mbm_total_bytes", "mbm_local_bytes")}
+PART = {"slots": int, "first_ns": (int,) + OPTIONAL, "last_ns": (int,) + OPTIONAL, **VALUES}
+PROCESS = {"tgid": (int,) + OPTIONAL, "start_time_ns": (int,) + OPTIONAL, "comm": str,
+           "rmids": list, **PART}
+REPORT = {"schema": int, "file": str, "recording": RECORDING, "unavailable": UNAVAILABLE,
+          "losses": {"records": int, "lost": int, "late": int, "forced": int, "malformed": int,
+                     "unknown": int, "truncated": bool},
+          "by": str, "totals": PART}
+TOP = {"schema": int, "recording": RECORDING, "unavailable": UNAVAILABLE}
+INTERVAL = {"end_ns": int, "interval_ns": int, "unassigned_cpu_percent": (int, float)}
+TOP_VALUES = {key: "measured" for key in (
+    "cpu_percent", "llc_occupancy_bytes", "mbm_total_bytes_per_second",
+    "mbm_local_bytes_per_second", "cycles", "instructions", "ipc", "llc_misses")}
+
+SCHEMAS = {
+    "doctor": {"schema": int, "ready": bool, "ok": int, "warn": int, "missing": int,
+               "checks": [{"name": str, "result": str, "required": bool, "found": str,
+                           "cost": (str,) + OPTIONAL, "remedy": (str,) + OPTIONAL}]},
+    "status": {"schema": int, "version": str, "abi": int, "record_schema": int, "backend": str,
+               "backend_reason": str, "rmids_total": int, "rmids_used": int, "rmids_limbo": int,
+               "rmids_free": int, "processes": int, "processes_measured": int,
+               "processes_unmeasured": int, "waiting": [{"tgid": int, "comm": str}],
+               "open_sessions": [{"tgid": int, "comm": str, "started": bool}],
+               "conflicts": list,
+               "overhead": {"memory_bytes": (int,) + OPTIONAL,
+                            "cpus": [{"cpu": int, "ticks": int, "ticks_missed": int,
+                                      "jitter_max_ns": int, "switches": int, "pqr_writes": int,
+                                      "switch_cycles_mean": (int, float) + OPTIONAL,
+                                      "tick_cycles_mean": (int, float) + OPTIONAL}],
+                            "jitter": [{"low_ns": int, "high_ns": int, "count": int}]}},
+    "dump": {"schema": int,
+             "rmids": [{"rmid": int, "generation": int, "tgid": int, "parent_tgid": int,
+                        "start_time_ns": int, "alloc_time_ns": int,
+                        "cgroup_id": (int,) + OPTIONAL, "cgroup": (str,) + OPTIONAL, "uid": int,
+                        "comm": str}]},
+    "report-process": {**REPORT, "processes": [PROCESS], "unassigned": dict},
+    "report-cgroup": {**REPORT, "cgroups": [{"cgroup_id": int, "processes": int, **PART}],
+                      "unassigned": dict},
+    "report-rmid": {**REPORT, "rmids": [{"rmid": int, "generation": int, **PART}]},
+    "report-cpu": {**REPORT, "cpus": [{"cpu": int, **PART}]},
+    "report-slot": {**REPORT, "slots": [{"late": bool, **PART}]},
+    "top-process": {**TOP, "intervals": [{**INTERVAL, "processes": [
+        {"tgid": (int,) + OPTIONAL, "comm": str, "rmids": list, "rss_bytes": "measured",
+         "rss_growth_bytes_per_second": "measured", **TOP_VALUES}]}]},
+    "top-cgroup": {**TOP, "intervals": [{**INTERVAL, "cgroups": [
+        {"cgroup_id": int, "cgroup": str, "processes": int, **TOP_VALUES}]}]},
+    "export": {"schema": int, "recording": RECORDING, "unavailable": UNAVAILABLE,
+               "records": [{"time_ns": int, "type": str, "cpu": int, "late": bool,
+                            "forced": bool}]},
+}
+
+errors = []
+
+
+def measured(value, where):
+    if not isinstance(value, dict) or set(value) != {"value", "status"}:
+        errors.append(f"{where}: is not {{value, status}}: {value}")
+    elif value["status"] not in STATUS:
+        errors.append(f"{where}: unknown status {value['status']}")
+    elif value["status"] == "error" and value["value"] == 0:
+        errors.append(f"{where}: an error is not a 0: {value}")
+    elif value["status"] != "error" and (
+            (value["value"] is None) != (value["status"] in ("unavailable", "first"))):
+        errors.append(f"{where}: value and status do not fit: {value}")
+
+
+def check(value, schema, where):
+    if schema == "measured":
+        measured(value, where)
+    elif isinstance(schema, dict):
+        if not isinstance(value, dict):
+            errors.append(f"{where}: is not an object")
+            return
+        for key, inner in schema.items():
+            if key not in value:
+                errors.append(f"{where}: lacks {key}")
+            else:
+                check(value[key], inner, f"{where}.{key}")
+    elif isinstance(schema, list):
+        if not isinstance(value, list):
+            errors.append(f"{where}: is not an array")
+            return
+        for i, item in enumerate(value):
+            check(item, schema[0], f"{where}[{i}]")
+    elif not isinstance(value, schema) or (isinstance(value, bool) and schema is int):
+        errors.append(f"{where}: {value!r} is not {schema}")
+
+
+def unique(pairs):
+    keys = [key for key, _ in pairs]
+    for key in set(keys):
+        if keys.count(key) > 1:
+            errors.append(f"key {key} is there twice")
+    return dict(pairs)
+
+
+def main():
+    name, path = sys.argv[1:]
+    try:
+        with open(path, "rb") as file:
+            answer = json.loads(file.read().decode("utf-8"), object_pairs_hook=unique)
+    except ValueError as error:
+        print(f"this is not JSON: {error}")
+        return
+    check(answer, SCHEMAS[name], name)
+    if answer.get("schema") != 1:
+        errors.append("schema is not 1")
+    for error in errors[:20]:
+        print(error)
+    print("json does not hold what it promises" if errors else "json ok")
+
+
+main()

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Three rings with anything in them, written in pieces while they are read. The
+ * input is a list of steps: a byte says which ring and what, a byte how much,
+ * then that many bytes for the ring. What must hold: no crash, no endless loop,
+ * valid records only, sorted but for those flagged late.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tests/rings.h"
+#include "fuzz.h"
+#include "merge.h"
+
+#define RINGS 3
+
+static void drain(struct mw_merge *merge, uint64_t now_ns, uint64_t *max_ns)
+{
+	const struct memwatch_record_header *header;
+
+	do {
+		while (mw_merge_next(merge, &header)) {
+			if (!mw_record_valid(header, header->size))
+				abort();
+			if (!(header->flags & MEMWATCH_RECORD_F_LATE) !=
+			    (header->time_ns >= *max_ns))
+				abort();
+			if (header->time_ns > *max_ns)
+				*max_ns = header->time_ns;
+		}
+	} while (mw_merge_round(merge, now_ns) > 0);
+}
+
+/* A well-formed frame around a record made of the input. */
+static void put_record(struct writer *writer, const uint8_t *data, size_t size)
+{
+	uint8_t record[256] = { 0 };
+	struct memwatch_record_header *header = (void *)record;
+
+	memcpy(record, data, size);
+	header->time_ns &= 0xffff;
+	header->type = header->type % 12;
+	header->size = (uint16_t)mw_record_size_min(header->type);
+	writer_output(writer, record, header->size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct mw_merge_opts opts = { .grace_ns = 100, .silent_ns = 1000, .quantum = 4 };
+	struct writer writers[RINGS];
+	struct mw_merge *merge;
+	uint64_t now_ns = 1000, max_ns = 0;
+
+	if (mw_merge_new(&opts, &merge))
+		return 0;
+	for (unsigned int i = 0; i < RINGS; i++) {
+		writer_init(&writers[i], 1024);
+		mw_merge_ring_add(merge, i, &writers[i].ring);
+	}
+	while (size >= 2) {
+		struct writer *writer = &writers[data[0] % RINGS];
+		unsigned int what = data[0] / RINGS % 8;
+		size_t count = data[1] < size - 2 ? data[1] : size - 2;
+
+		data += 2;
+		size -= 2;
+		if (what == 0)
+			drain(merge, now_ns, &max_ns);
+		else if (what == 1)
+			now_ns += count * 100;
+		else if (what < 5)
+			put_record(writer, data, count);
+		else if (what == 5)
+			mw_merge_ring_detach(merge, (unsigned int)count % RINGS);
+		else if (count <= writer_room(writer))
+			writer_put(writer, data, count & ~(size_t)(what == 6 ? 7 : 0));
+		data += what < 2 ? 0 : count;
+		size -= what < 2 ? 0 : count;
+	}
+	mw_merge_finish(merge, now_ns);
+	drain(merge, now_ns, &max_ns);
+	for (unsigned int i = 0; i < RINGS; i++)
+		writer_free(&writers[i]);
+	mw_merge_free(merge);
+	return 0;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The context: log, last error, and where the system's files are.
+ */
+#ifndef MEMWATCH_CTX_H
+#define MEMWATCH_CTX_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * MEMWATCH_OPTS - declare an options or statistics structure, @sz set, rest 0
+ * @type: structure tag
+ * @name: variable
+ *
+ * Further arguments are designated initialisers:
+ *	MEMWATCH_OPTS(memwatch_live_opts, opts, .period_ns = 1000000);
+ *
+ * Since: 0.1
+ */
+#define MEMWATCH_OPTS(type, name, ...) \
+	struct type name = { .sz = sizeof(struct type), ##__VA_ARGS__ }
+
+/**
+ * struct memwatch_ctx - a context
+ *
+ * Reference counted. Every object made from it holds a reference.
+ */
+struct memwatch_ctx;
+
+/**
+ * enum memwatch_log_level - how important a message is
+ * @MEMWATCH_LOG_ERROR: an operation failed
+ * @MEMWATCH_LOG_WARNING: it goes on, with less
+ * @MEMWATCH_LOG_INFO: what was found and chosen
+ * @MEMWATCH_LOG_DEBUG: for developers
+ */
+enum memwatch_log_level {
+	MEMWATCH_LOG_ERROR	= 0,
+	MEMWATCH_LOG_WARNING	= 1,
+	MEMWATCH_LOG_INFO	= 2,
+	MEMWATCH_LOG_DEBUG	= 3,
+};
+
+/**
+ * memwatch_log_fn - receives log messages
+ * @userdata: as given to memwatch_ctx_set_log()
+ * @level: importance
+ * @message: one line without a newline, valid during the call
+ */
+typedef void (*memwatch_log_fn)(void *userdata, enum memwatch_log_level level,
+				const char *message);
+
+/**
+ * struct memwatch_ctx_opts - options of memwatch_ctx_new()
+ * @sz: sizeof(struct memwatch_ctx_opts)
+ * @root: directory prepended to every path below /proc, /sys and /dev that the
+ *	library opens; for tests and for looking at another machine's files.
+ *	Copied. Default "": the real ones.
+ */
+struct memwatch_ctx_opts {
+	size_t sz;
+	const char *root;
+};
+
+/**
+ * memwatch_ctx_new - create a context
+ * @opts: options or NULL
+ * @ret: the context with one reference; caller frees with memwatch_ctx_unref()
+ *
+ * Returns: 0, -ENOMEM, or -E2BIG for options of a newer library.
+ * Since: 0.1
+ */
+int memwatch_ctx_new(const struct memwatch_ctx_opts *opts, struct memwatch_ctx **ret);
+
+/**
+ * memwatch_ctx_ref - take a reference
+ * @ctx: context
+ *
+ * Returns: @ctx.
+ * Since: 0.1
+ */
+struct memwatch_ctx *memwatch_ctx_ref(struct memwatch_ctx *ctx);
+
+/**
+ * memwatch_ctx_unref - drop a reference; the last one frees
+ * @ctx: context or NULL
+ *
+ * Returns: NULL.
+ * Since: 0.1
+ */
+struct memwatch_ctx *memwatch_ctx_unref(struct memwatch_ctx *ctx);
+
+/**
+ * memwatch_ctx_set_log - where log messages go
+ * @ctx: context
+ * @fn: called for each message of importance up to @level; NULL for silence,
+ *	which is the state after creation
+ * @userdata: passed to @fn, never looked at
+ * @level: least important level of interest; MEMWATCH_LOG overrides it
+ *
+ * Since: 0.1
+ */
+void memwatch_ctx_set_log(struct memwatch_ctx *ctx, memwatch_log_fn fn, void *userdata,
+			  enum memwatch_log_level level);
+
+/**
+ * memwatch_ctx_error - the last failure in words
+ * @ctx: context
+ *
+ * Returns: "" if nothing has failed yet; otherwise a line such as
+ * "/proc/memwatch/status: not found: is the module loaded?", owned by the
+ * context, valid until the next failure.
+ * Since: 0.1
+ */
+const char *memwatch_ctx_error(const struct memwatch_ctx *ctx);
+
+/**
+ * memwatch_version - version of the library at run time
+ *
+ * Returns: "MAJOR.MINOR.PATCH".
+ * Since: 0.1
+ */
+const char *memwatch_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MEMWATCH_CTX_H */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * /dev/memwatch: one function for each ioctl, and no more. What each means,
+ * and its errors beyond those named here, is in linux/memwatch.h. The caller
+ * need not set @size; it is filled in here, as is @flags where it must be 0.
+ */
+#ifndef MEMWATCH_DEVICE_H
+#define MEMWATCH_DEVICE_H
+
+#include <linux/memwatch.h>
+#include <memwatch/ctx.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct memwatch_device - an open /dev/memwatch
+ *
+ * It is a session as well: what was started stops when it is closed.
+ */
+struct memwatch_device;
+
+/**
+ * memwatch_device_open - open the device
+ * @ctx: context
+ * @ret: the device; caller frees with memwatch_device_close()
+ *
+ * Checks that the module speaks MEMWATCH_ABI.
+ *
+ * Returns: 0; -ENOENT, the module is not loaded; -EACCES or -EPERM; -EPROTO,
+ * another ABI; -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_device_open(struct memwatch_ctx *ctx, struct memwatch_device **ret);
+
+/**
+ * memwatch_device_close - close; ends the session
+ * @device: device or NULL
+ *
+ * Returns: NULL.
+ * Since: 0.1
+ */
+struct memwatch_device *memwatch_device_close(struct memwatch_device *device);
+
+/**
+ * memwatch_device_info - MEMWATCH_IOC_GET_INFO
+ * @device: device
+ * @ret: filled in
+ *
+ * Returns: 0 or a negative errno. Since: 0.1
+ */
+int memwatch_device_info(struct memwatch_device *device, struct memwatch_get_info *ret);
+
+/**
+ * memwatch_device_start - MEMWATCH_IOC_START
+ * @device: device
+ *
+ * Returns: 0; -EALREADY; another negative errno. Since: 0.1
+ */
+int memwatch_device_start(struct memwatch_device *device);
+
+/**
+ * memwatch_device_stop - MEMWATCH_IOC_STOP
+ * @device: device
+ *
+ * Returns: 0; -EALREADY; another negative errno. Since: 0.1
+ */
+int memwatch_device_stop(struct memwatch_device *device);
+
+/**
+ * memwatch_device_config - MEMWATCH_IOC_GET_CONFIG
+ * @device: device
+ * @ret: filled in; set @cpumask and @cpumask_bytes before, to a buffer or 0
+ *
+ * Returns: 0; -ENOSPC, the buffer is too small; another negative errno.
+ * Since: 0.1
+ */
+int memwatch_device_config(struct memwatch_device *device, struct memwatch_config *ret);
+
+/**
+ * memwatch_device_set_config - MEMWATCH_IOC_SET_CONFIG
+ * @device: device
+ * @config: @flags says which members apply
+ *
+ * Returns: 0; -EBUSY, another session runs; another negative errno. Since: 0.1
+ */
+int memwatch_device_set_config(struct memwatch_device *device,
+			       const struct memwatch_config *config);
+
+/**
+ * memwatch_device_add_filter - MEMWATCH_IOC_ADD_FILTER
+ * @device: device
+ * @filter: @kind and @value or @comm
+ *
+ * Returns: 0; -EEXIST; -ENOSPC; another negative errno. Since: 0.1
+ */
+int memwatch_device_add_filter(struct memwatch_device *device,
+			       const struct memwatch_filter *filter);
+
+/**
+ * memwatch_device_filter - MEMWATCH_IOC_GET_FILTER
+ * @device: device
+ * @index: 0, 1, ...
+ * @ret: filled in
+ *
+ * Returns: 1; 0, @index is past the last; a negative errno. Since: 0.1
+ */
+int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
+			   struct memwatch_filter *ret);
+
+/**
+ * memwatch_device_clear_filters - MEMWATCH_IOC_CLEAR_FILTERS
+ * @device: device
+ *
+ * Returns: 0 or a negative errno. Since: 0.1
+ */
+int memwatch_device_clear_filters(struct memwatch_device *device);
+
+/**
+ * memwatch_device_dump - MEMWATCH_IOC_DUMP
+ * @device: device
+ * @ret: filled in; NULL if not of interest
+ *
+ * Returns: 0; -ENOTCONN, not started; another negative errno. Since: 0.1
+ */
+int memwatch_device_dump(struct memwatch_device *device, struct memwatch_dump *ret);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MEMWATCH_DEVICE_H */

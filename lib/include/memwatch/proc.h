@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The text files of the module, read whole and checked. Their format is at the
+ * end of linux/memwatch.h. A line that does not parse is an error, not a 0; a
+ * key that is not known is skipped.
+ *
+ * Every parser has two forms: from the system (below the context's root), and
+ * from memory, which trusts nothing.
+ */
+#ifndef MEMWATCH_PROC_H
+#define MEMWATCH_PROC_H
+
+#include <stddef.h>
+
+#include <linux/memwatch.h>
+#include <memwatch/ctx.h>
+#include <memwatch/tracker.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -------------------------------------------------------------- status */
+
+struct memwatch_proc_waiting {
+	__u32 tgid;
+	char comm[MEMWATCH_COMM_LEN];
+};
+
+/* Who has /dev/memwatch open: what rmmod calls "in use". */
+struct memwatch_proc_session {
+	__u32 tgid;
+	__u32 started;
+	char comm[MEMWATCH_COMM_LEN];
+};
+
+/**
+ * struct memwatch_proc_status - /proc/memwatch/status
+ *
+ * Members are named after the keys. Strings are "" and numbers 0 if the module
+ * did not send the key; @keys tells how many it sent that are known here.
+ * @waiting: at most 64 processes without an RMID, oldest first
+ * @session: at most 64 of the open sessions
+ */
+struct memwatch_proc_status {
+	char version[32];
+	__u32 abi;
+	__u32 schema;
+	char backend[32];
+	char backend_reason[256];
+	__u64 sessions;
+	__u64 sessions_started;
+	__u64 period_ns;
+	__u64 limbo_ns;
+	char policy[32];
+	__u64 idle_stop;
+	char cpumask[1024];
+	__u64 filters;
+	__u64 rmids_total;
+	__u64 rmids_used;
+	__u64 rmids_limbo;
+	__u64 rmids_free;
+	__u64 processes;
+	__u64 processes_measured;
+	__u64 processes_waiting;
+	__u64 processes_filtered;
+	__u64 allocs;
+	__u64 frees;
+	__u64 promotions;
+	__u64 revocations;
+	__u64 exhausted;
+	__u64 untracked;
+	__u32 keys;
+	__u32 nr_waiting;
+	__u32 nr_session;
+	__u32 reserved;
+	struct memwatch_proc_waiting waiting[64];
+	struct memwatch_proc_session session[64];
+};
+
+/**
+ * memwatch_proc_status_read - read and parse the file
+ * @ctx: context
+ * @ret: the result; caller frees with memwatch_proc_status_free()
+ *
+ * Returns: 0; -ENOENT, the module is not loaded; -EACCES; -EBADMSG, a line does
+ * not parse (memwatch_ctx_error() has its number); -E2BIG, above 16 MiB;
+ * -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_proc_status_read(struct memwatch_ctx *ctx, struct memwatch_proc_status **ret);
+
+/**
+ * memwatch_proc_status_parse - parse text
+ * @ctx: context
+ * @text: need not end with NUL
+ * @len: bytes of it
+ * @ret: the result; caller frees with memwatch_proc_status_free()
+ *
+ * Returns: 0, -EBADMSG, -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_proc_status_parse(struct memwatch_ctx *ctx, const char *text, size_t len,
+			       struct memwatch_proc_status **ret);
+
+/**
+ * memwatch_proc_status_free - free
+ * @status: status or NULL
+ *
+ * Returns: NULL.
+ * Since: 0.1
+ */
+struct memwatch_proc_status *memwatch_proc_status_free(struct memwatch_proc_status *status);
+
+/* --------------------------------------------------------------- rmids */
+
+/**
+ * struct memwatch_proc_rmids - /proc/memwatch/rmids
+ * @count: how many
+ * @processes: one for each RMID in use; comm is unescaped
+ */
+struct memwatch_proc_rmids {
+	size_t count;
+	struct memwatch_process *processes;
+};
+
+/**
+ * memwatch_proc_rmids_read - read and parse the file
+ * @ctx: context
+ * @ret: the result; caller frees with memwatch_proc_rmids_free()
+ *
+ * Returns: 0; -ENOENT; -EACCES; -EBADMSG, a line does not parse, or the last
+ * line with the right count is missing: the dump is incomplete; -E2BIG; -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_proc_rmids_read(struct memwatch_ctx *ctx, struct memwatch_proc_rmids **ret);
+
+/**
+ * memwatch_proc_rmids_parse - parse text
+ * @ctx: context
+ * @text: need not end with NUL
+ * @len: bytes of it
+ * @ret: the result; caller frees with memwatch_proc_rmids_free()
+ *
+ * Returns: 0, -EBADMSG, -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_proc_rmids_parse(struct memwatch_ctx *ctx, const char *text, size_t len,
+			      struct memwatch_proc_rmids **ret);
+
+/**
+ * memwatch_proc_rmids_free - free
+ * @rmids: result or NULL
+ *
+ * Returns: NULL.
+ * Since: 0.1
+ */
+struct memwatch_proc_rmids *memwatch_proc_rmids_free(struct memwatch_proc_rmids *rmids);
+
+/* ------------------------------------------------------------ overhead */
+
+/* One line "cpu N:". */
+struct memwatch_proc_overhead_cpu {
+	__u32 cpu;
+	__u32 reserved;
+	__u64 ticks;
+	__u64 missed;
+	__u64 jitter_max_ns;
+	__u64 switches;
+	__u64 pqr_writes;
+	__u64 switch_cycles;
+	__u64 switch_sampled;
+	__u64 tick_cycles;
+};
+
+/* One line "jitter_ns LOW-HIGH:". */
+struct memwatch_proc_jitter {
+	__u64 low_ns;
+	__u64 high_ns;
+	__u64 count;
+};
+
+/**
+ * struct memwatch_proc_overhead - /proc/memwatch/overhead
+ * @memory_bytes: held by the module
+ * @nr_cpus: entries of @cpus
+ * @nr_jitter: entries of @jitter
+ * @cpus: one for each CPU
+ * @jitter: histogram of tick delay, all CPUs together
+ */
+struct memwatch_proc_overhead {
+	__u64 memory_bytes;
+	size_t nr_cpus;
+	size_t nr_jitter;
+	struct memwatch_proc_overhead_cpu *cpus;
+	struct memwatch_proc_jitter *jitter;
+};
+
+/**
+ * memwatch_proc_overhead_read - read and parse the file
+ * @ctx: context
+ * @ret: the result; caller frees with memwatch_proc_overhead_free()
+ *
+ * Returns: as memwatch_proc_status_read().
+ * Since: 0.1
+ */
+int memwatch_proc_overhead_read(struct memwatch_ctx *ctx, struct memwatch_proc_overhead **ret);
+
+/**
+ * memwatch_proc_overhead_parse - parse text
+ * @ctx: context
+ * @text: need not end with NUL
+ * @len: bytes of it
+ * @ret: the result; caller frees with memwatch_proc_overhead_free()
+ *
+ * Returns: 0, -EBADMSG, -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_proc_overhead_parse(struct memwatch_ctx *ctx, const char *text, size_t len,
+				 struct memwatch_proc_overhead **ret);
+
+/**
+ * memwatch_proc_overhead_free - free
+ * @overhead: result or NULL
+ *
+ * Returns: NULL.
+ * Since: 0.1
+ */
+struct memwatch_proc_overhead *
+memwatch_proc_overhead_free(struct memwatch_proc_overhead *overhead);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MEMWATCH_PROC_H */

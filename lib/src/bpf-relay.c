@@ -1,0 +1,771 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Loading, rings, counters, and the words for what may be wrong with them.
+ *
+ * A perf event belongs to a CPU and dies with it: when the CPU goes offline
+ * the event stays behind, silent, and counts no more when the CPU is back. So
+ * mw_bpf_relay_refresh() makes new ones. The ring survives: the new event writes
+ * into the old one's. What the relay produces before that is dropped and counted.
+ */
+#include "bpf-relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "../../bpf/relay.h"
+#include "context.h"
+#include "timemath.h"
+
+#include "relay.skel.h"
+
+#define PROGRAMS_MAX 16
+
+/*
+ * @base: the ring, one page for both positions, then the data; NULL until the
+ *	CPU has been online
+ * @fd: the event that the ring was made with; it is what is polled
+ * @index: of the ring in the merge
+ * @alive: there is an event that writes into it, as far as we know
+ * @counters: they have been put in
+ * @counters_at_ns: not before
+ * @without_ring: records that the relay could not send, as last seen
+ */
+struct cpu {
+	void *base;
+	int fd;
+	unsigned int index;
+	bool alive;
+	bool counters;
+	uint64_t counters_at_ns;
+	uint64_t without_ring;
+};
+
+struct mw_bpf_relay {
+	struct memwatch_ctx *ctx;
+	struct mw_merge *merge;
+	struct mw_bpf_relay_opts opts;
+	struct relay_bpf *skel;
+	struct bpf_link *links[PROGRAMS_MAX];
+	struct cpu *cpus; /* possible ones */
+	unsigned int nr_cpus;
+	size_t page_size;
+	size_t ring_bytes; /* with the page of the positions */
+	int epoll;
+	uint8_t *online; /* scratch: a byte for each CPU */
+	struct mw_relay_cpu *states;
+	uint64_t *counts;
+	struct memwatch_availability available[MEMWATCH_COUNTER_MAX];
+	char reasons[MEMWATCH_COUNTER_MAX][160];
+};
+
+_Static_assert(sizeof(struct mw_relay_cpu) % 8 == 0, "as the kernel rounds per-CPU values");
+_Static_assert((int)MW_RELAY_SLOT == (int)MEMWATCH_STREAM_SLOT &&
+		       (int)MW_RELAY_SWITCH == (int)MEMWATCH_STREAM_SWITCH,
+	       "modes of the relay are those of the stream");
+
+/* --------------------------------------------------------------- messages */
+
+/*
+ * libbpf prints to stderr unless told otherwise, for the whole process. It is
+ * told only while we are in it, and its words go to the log of the context.
+ */
+static __thread struct memwatch_ctx *listening;
+
+__attribute__((format(printf, 2, 0))) static int to_log(enum libbpf_print_level level,
+							const char *format, va_list args)
+{
+	char line[400];
+
+	if (!listening || level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = '\0';
+	mw_log(listening, MEMWATCH_LOG_DEBUG, "%s", line);
+	return 0;
+}
+
+static libbpf_print_fn_t listen_begin(struct memwatch_ctx *ctx)
+{
+	listening = ctx;
+	return libbpf_set_print(to_log);
+}
+
+static void listen_end(libbpf_print_fn_t before)
+{
+	libbpf_set_print(before);
+	listening = NULL;
+}
+
+/* The first @size - 1 bytes of a file as a string; "" if it cannot be read. */
+static void read_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
+{
+	ssize_t got = -1;
+	char *path;
+	int fd;
+
+	text[0] = '\0';
+	if (mw_ctx_path(ctx, name, &path))
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	free(path);
+	if (fd < 0)
+		return;
+	got = read(fd, text, size - 1);
+	close(fd);
+	text[got > 0 ? got : 0] = '\0';
+}
+
+static bool locked_down(struct memwatch_ctx *ctx)
+{
+	char text[128];
+
+	read_text(ctx, "/sys/kernel/security/lockdown", text, sizeof(text));
+	return strstr(text, "[confidentiality]");
+}
+
+static int fail_load(struct memwatch_ctx *ctx, int err)
+{
+	struct rlimit limit = {0, 0};
+
+	/* As a rule the verifier then says that it knows no such function. */
+	if ((err == -EPERM || err == -EINVAL) && locked_down(ctx))
+		return mw_fail(ctx, err,
+			       "cannot load the relay: the kernel is locked down "
+			       "(confidentiality), which forbids BPF to read kernel memory");
+	if (err == -EPERM && !geteuid() && !getrlimit(RLIMIT_MEMLOCK, &limit) &&
+	    limit.rlim_cur != RLIM_INFINITY)
+		return mw_fail(ctx, err,
+			       "cannot load the relay: the limit for locked memory is too small "
+			       "for BPF maps on this kernel; raise it (ulimit -l unlimited)");
+	if (err == -EPERM || err == -EACCES)
+		return mw_fail(ctx, err,
+			       "cannot load the relay: not permitted; it needs root, or "
+			       "CAP_BPF and CAP_PERFMON");
+	if (err == -ENOSYS || err == -ENOPROTOOPT)
+		return mw_fail(ctx, -EOPNOTSUPP,
+			       "cannot load the relay: this kernel has no BPF "
+			       "(CONFIG_BPF_SYSCALL, CONFIG_BPF_EVENTS)");
+	if (err == -ENOMEM)
+		return mw_fail(ctx, err, "cannot load the relay: out of memory");
+	if (err == -EMFILE || err == -ENFILE)
+		return mw_fail(ctx, err,
+			       "cannot load the relay: too many open files; raise the limit "
+			       "(ulimit -n)");
+	return mw_fail(ctx, err == -EINVAL || err == -E2BIG ? -EOPNOTSUPP : err,
+		       "cannot load the relay: the kernel refuses it: %s", strerror(-err));
+}
+
+static const char *counter_reason(int err)
+{
+	switch (err) {
+	case -ENOENT:
+	case -EOPNOTSUPP:
+	case -ENODEV:
+	case -ENXIO:
+		return "the processor, or the virtual machine, has no such hardware counter";
+	case -EACCES:
+	case -EPERM:
+		return "not permitted: needs root or CAP_PERFMON (kernel.perf_event_paranoid)";
+	case -EBUSY:
+		return "the counter is in use by somebody else";
+	case -ENOSYS:
+		return "this kernel has no performance events";
+	case -EMFILE:
+	case -ENFILE:
+		return "too many open files";
+	default:
+		return strerror(-err);
+	}
+}
+
+static int fail_ring(struct mw_bpf_relay *relay, unsigned int cpu, int err)
+{
+	struct memwatch_ctx *ctx = relay->ctx;
+
+	if (err == -EMFILE)
+		return mw_fail(ctx, err,
+			       "cannot open the ring of CPU %u: too many open files; there is "
+			       "one for each CPU: raise the limit (ulimit -n)",
+			       cpu);
+	if (err == -EACCES)
+		return mw_fail(ctx, err,
+			       "cannot open the ring of CPU %u: not permitted; needs root or "
+			       "CAP_PERFMON (kernel.perf_event_paranoid)",
+			       cpu);
+	if (err == -EPERM)
+		return mw_fail(ctx, err,
+			       "cannot map the ring of CPU %u: %u pages exceed "
+			       "kernel.perf_event_mlock_kb; fewer pages or CAP_IPC_LOCK",
+			       cpu, relay->opts.ring_pages);
+	return mw_fail(ctx, err, "cannot open the ring of CPU %u: %s", cpu, strerror(-err));
+}
+
+/* --------------------------------------------------------------- counters */
+
+static const struct {
+	const char *name;
+	uint64_t config;
+} counters[MEMWATCH_COUNTER_MAX] = {
+	[MEMWATCH_COUNTER_CYCLES] = {"cycles", PERF_COUNT_HW_CPU_CYCLES},
+	[MEMWATCH_COUNTER_INSTRUCTIONS] = {"instructions", PERF_COUNT_HW_INSTRUCTIONS},
+	[MEMWATCH_COUNTER_LLC_REFERENCES] = {"llc_references", PERF_COUNT_HW_CACHE_REFERENCES},
+	[MEMWATCH_COUNTER_LLC_MISSES] = {"llc_misses", PERF_COUNT_HW_CACHE_MISSES},
+};
+
+static int perf_event(struct perf_event_attr *attr, unsigned int cpu)
+{
+	int fd;
+
+	attr->size = sizeof(*attr);
+	fd = (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int counter_open(unsigned int counter, unsigned int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.config = counters[counter].config,
+	};
+
+	return perf_event(&attr, cpu);
+}
+
+static int counter_map(const struct mw_bpf_relay *relay, unsigned int counter)
+{
+	const struct bpf_map *maps[MEMWATCH_COUNTER_MAX] = {
+		relay->skel->maps.cycles,
+		relay->skel->maps.instructions,
+		relay->skel->maps.llc_references,
+		relay->skel->maps.llc_misses,
+	};
+
+	return bpf_map__fd(maps[counter]);
+}
+
+/* The programs leave out what no CPU has. Before loading. */
+static uint32_t probe_counters(struct mw_bpf_relay *relay)
+{
+	uint32_t mask = 0;
+
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
+		int first = 0, fd = -ENODEV;
+
+		for (unsigned int cpu = 0; cpu < relay->nr_cpus && fd < 0; cpu++) {
+			if (!relay->online[cpu])
+				continue;
+			fd = counter_open(i, cpu);
+			if (fd < 0 && !first)
+				first = fd;
+		}
+		relay->available[i].reason = "";
+		if (fd >= 0) {
+			close(fd);
+			mask |= 1U << i;
+			relay->available[i].status = MEMWATCH_STATUS_OK;
+			continue;
+		}
+		snprintf(relay->reasons[i], sizeof(relay->reasons[i]), "%s",
+			 counter_reason(first ? first : fd));
+		relay->available[i].status = MEMWATCH_STATUS_UNAVAILABLE;
+		relay->available[i].reason = relay->reasons[i];
+		mw_log(relay->ctx, MEMWATCH_LOG_INFO, "%s: unavailable: %s", counters[i].name,
+		       relay->reasons[i]);
+	}
+	return mask;
+}
+
+/* The map holds the event: no descriptor stays open for it. */
+static void counters_put(struct mw_bpf_relay *relay, unsigned int cpu)
+{
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
+		int fd, err;
+
+		if (relay->available[i].status == MEMWATCH_STATUS_UNAVAILABLE)
+			continue;
+		fd = counter_open(i, cpu);
+		err = fd;
+		if (fd >= 0) {
+			err = bpf_map_update_elem(counter_map(relay, i), &cpu, &fd, BPF_ANY);
+			close(fd);
+		}
+		if (err < 0 && relay->available[i].status == MEMWATCH_STATUS_OK) {
+			snprintf(relay->reasons[i], sizeof(relay->reasons[i]), "not on CPU %u: %s",
+				 cpu, counter_reason(err));
+			relay->available[i].status = MEMWATCH_STATUS_ESTIMATED;
+			relay->available[i].reason = relay->reasons[i];
+			mw_log(relay->ctx, MEMWATCH_LOG_WARNING, "%s: %s", counters[i].name,
+			       relay->reasons[i]);
+		}
+	}
+	relay->cpus[cpu].counters = true;
+}
+
+static void counters_take(struct mw_bpf_relay *relay, unsigned int cpu)
+{
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		bpf_map_delete_elem(counter_map(relay, i), &cpu);
+	relay->cpus[cpu].counters = false;
+}
+
+void mw_bpf_relay_counter(const struct mw_bpf_relay *relay, unsigned int counter,
+			  struct memwatch_availability *ret)
+{
+	*ret = relay->available[counter];
+}
+
+/* ------------------------------------------------------------------ rings */
+
+/*
+ * Samples carry nothing but the record: it has its own time. A loss is
+ * bracketed by the records around it.
+ */
+static int output_open(const struct mw_bpf_relay *relay, unsigned int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_BPF_OUTPUT,
+		.sample_type = PERF_SAMPLE_RAW,
+		.sample_period = 1,
+		.watermark = 1,
+		.wakeup_watermark = (uint32_t)((relay->ring_bytes - relay->page_size) / 4),
+	};
+
+	return perf_event(&attr, cpu);
+}
+
+static int output_put(const struct mw_bpf_relay *relay, unsigned int cpu, int fd)
+{
+	return bpf_map_update_elem(bpf_map__fd(relay->skel->maps.records), &cpu, &fd, BPF_ANY);
+}
+
+/* -ENODEV: the CPU is not online after all. */
+static int ring_open(struct mw_bpf_relay *relay, unsigned int cpu)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
+	size_t data = relay->ring_bytes - relay->page_size;
+	struct mw_ring ring;
+	void *base;
+	int fd, err;
+
+	fd = output_open(relay, cpu);
+	if (fd < 0)
+		return fd;
+	base = mmap(NULL, relay->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED) {
+		err = -errno;
+		goto err_close;
+	}
+	err = mw_ring_init_perf(&ring, base, relay->page_size, data);
+	if (err)
+		goto err_unmap;
+	if (epoll_ctl(relay->epoll, EPOLL_CTL_ADD, fd, &event)) {
+		err = -errno;
+		goto err_unmap;
+	}
+	err = output_put(relay, cpu, fd);
+	if (err)
+		goto err_unmap;
+	err = mw_merge_ring_add(relay->merge, cpu, &ring);
+	if (err < 0)
+		goto err_take;
+	relay->cpus[cpu].base = base;
+	relay->cpus[cpu].fd = fd;
+	relay->cpus[cpu].index = (unsigned int)err;
+	relay->cpus[cpu].alive = true;
+	return 0;
+
+err_take:
+	bpf_map_delete_elem(bpf_map__fd(relay->skel->maps.records), &cpu);
+err_unmap:
+	munmap(base, relay->ring_bytes);
+err_close:
+	close(fd);
+	return err;
+}
+
+/* The CPU is back. The map holds the new event: no descriptor stays open for it. */
+static int ring_revive(struct mw_bpf_relay *relay, unsigned int cpu)
+{
+	int fd, err = 0;
+
+	fd = output_open(relay, cpu);
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, relay->cpus[cpu].fd))
+		err = -errno;
+	if (!err)
+		err = output_put(relay, cpu, fd);
+	if (!err)
+		relay->cpus[cpu].alive = true;
+	close(fd);
+	return err;
+}
+
+unsigned int mw_bpf_relay_cpus(const struct mw_bpf_relay *relay)
+{
+	unsigned int count = 0;
+
+	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++)
+		count += !!relay->cpus[cpu].base;
+	return count;
+}
+
+/* -------------------------------------------------------------------- CPUs */
+
+/* A list such as "0-3,8" into one byte for each CPU. */
+static int read_online(struct mw_bpf_relay *relay)
+{
+	char text[4096], *at = text;
+
+	read_text(relay->ctx, "/sys/devices/system/cpu/online", text, sizeof(text));
+	if (!text[0])
+		return -ENOENT;
+	memset(relay->online, 0, relay->nr_cpus);
+	while (*at >= '0' && *at <= '9') {
+		unsigned long first = strtoul(at, &at, 10), last = first;
+
+		if (*at == '-')
+			last = strtoul(at + 1, &at, 10);
+		for (unsigned long cpu = first; cpu <= last && cpu < relay->nr_cpus; cpu++)
+			relay->online[cpu] = 1;
+		if (*at == ',')
+			at++;
+	}
+	return 0;
+}
+
+/* One counter of the map "failures" for each CPU, in relay->counts. */
+static int read_failures(struct mw_bpf_relay *relay, uint32_t what)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.failures), &what, relay->counts);
+}
+
+static int read_states(struct mw_bpf_relay *relay)
+{
+	uint32_t key = 0;
+
+	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.current), &key, relay->states);
+}
+
+void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
+{
+	if (read_online(relay) || read_failures(relay, MW_RELAY_FAIL_OUTPUT_NO_RING))
+		return;
+	for (unsigned int i = 0; i < relay->nr_cpus; i++) {
+		struct cpu *cpu = &relay->cpus[i];
+		int err = 0;
+
+		/* The count tells of one that was gone and is back between two looks. */
+		if (cpu->alive && (!relay->online[i] || relay->counts[i] != cpu->without_ring)) {
+			cpu->alive = false;
+			counters_take(relay, i);
+			cpu->counters_at_ns = mw_add_sat(now_ns, relay->opts.settle_ns);
+			mw_log(relay->ctx, MEMWATCH_LOG_INFO, "CPU %u went offline", i);
+		}
+		cpu->without_ring = relay->counts[i];
+		if (!cpu->alive && relay->online[i]) {
+			err = cpu->base ? ring_revive(relay, i) : ring_open(relay, i);
+			if (!err) {
+				mw_log(relay->ctx, MEMWATCH_LOG_INFO, "CPU %u came online", i);
+				/* What was lost until now is no sign of a new death. */
+				read_failures(relay, MW_RELAY_FAIL_OUTPUT_NO_RING);
+				cpu->without_ring = relay->counts[i];
+			}
+			if (err && err != -ENODEV)
+				mw_log(relay->ctx, MEMWATCH_LOG_WARNING, "CPU %u: no ring: %s", i,
+				       strerror(-err));
+		}
+		if (cpu->alive && !cpu->counters && now_ns >= cpu->counters_at_ns)
+			counters_put(relay, i);
+	}
+}
+
+/* --------------------------------------------------------------- lifetime */
+
+static int load(struct mw_bpf_relay *relay)
+{
+	libbpf_print_fn_t before = listen_begin(relay->ctx);
+	int err;
+
+	relay->skel = relay_bpf__open();
+	if (!relay->skel) {
+		err = -errno;
+		goto out;
+	}
+	relay->skel->rodata->mode = relay->opts.mode;
+	relay->skel->rodata->counters = probe_counters(relay);
+	err = bpf_map__set_max_entries(relay->skel->maps.sums, relay->opts.nr_rmids + 1);
+	if (!err)
+		err = relay_bpf__load(relay->skel);
+out:
+	listen_end(before);
+	return err ? fail_load(relay->ctx, err) : 0;
+}
+
+static int open_cpus(struct mw_bpf_relay *relay)
+{
+	int err;
+
+	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++) {
+		if (!relay->online[cpu])
+			continue;
+		err = ring_open(relay, cpu);
+		if (err == -ENODEV)
+			continue;
+		if (err)
+			return fail_ring(relay, cpu, err);
+		counters_put(relay, cpu);
+	}
+	return 0;
+}
+
+int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *opts,
+		      struct mw_merge *merge, struct mw_bpf_relay **ret)
+{
+	struct mw_bpf_relay *relay = calloc(1, sizeof(*relay));
+	int cpus = libbpf_num_possible_cpus(), err;
+
+	if (!relay)
+		return mw_fail(ctx, -ENOMEM, "cannot load the relay: out of memory");
+	relay->ctx = ctx;
+	relay->merge = merge;
+	relay->opts = *opts;
+	relay->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	relay->ring_bytes = (opts->ring_pages + 1) * relay->page_size;
+	relay->epoll = epoll_create1(EPOLL_CLOEXEC);
+	relay->nr_cpus = cpus > 0 ? (unsigned int)cpus : 0;
+	relay->cpus = calloc(relay->nr_cpus, sizeof(*relay->cpus));
+	relay->online = calloc(relay->nr_cpus, sizeof(*relay->online));
+	relay->states = calloc(relay->nr_cpus, sizeof(*relay->states));
+	relay->counts = calloc(relay->nr_cpus, sizeof(*relay->counts));
+	err = -ENOMEM;
+	if (relay->epoll < 0 || !relay->nr_cpus || !relay->cpus || !relay->online ||
+	    !relay->states || !relay->counts) {
+		mw_fail(ctx, err, "cannot load the relay: out of memory or files");
+		goto err_close;
+	}
+	err = read_online(relay);
+	if (err) {
+		mw_fail(ctx, err, "cannot read which CPUs are online");
+		goto err_close;
+	}
+	err = load(relay);
+	if (err)
+		goto err_close;
+	err = open_cpus(relay);
+	if (err)
+		goto err_close;
+	*ret = relay;
+	return 0;
+
+err_close:
+	mw_bpf_relay_close(relay);
+	return err;
+}
+
+void mw_bpf_relay_close(struct mw_bpf_relay *relay)
+{
+	if (!relay)
+		return;
+	mw_bpf_relay_detach(relay);
+	for (unsigned int cpu = 0; relay->cpus && cpu < relay->nr_cpus; cpu++) {
+		if (!relay->cpus[cpu].base)
+			continue;
+		munmap(relay->cpus[cpu].base, relay->ring_bytes);
+		close(relay->cpus[cpu].fd);
+	}
+	relay_bpf__destroy(relay->skel);
+	if (relay->epoll >= 0)
+		close(relay->epoll);
+	free(relay->cpus);
+	free(relay->online);
+	free(relay->states);
+	free(relay->counts);
+	free(relay);
+}
+
+int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
+{
+	libbpf_print_fn_t before = listen_begin(relay->ctx);
+	struct bpf_program *prog;
+	unsigned int i = 0;
+	int err = 0;
+
+	bpf_object__for_each_program(prog, relay->skel->obj)
+	{
+		struct bpf_link *link = i < PROGRAMS_MAX ? bpf_program__attach(prog) : NULL;
+
+		if (!link) {
+			err = i < PROGRAMS_MAX ? -errno : -E2BIG;
+			break;
+		}
+		relay->links[i++] = link;
+	}
+	listen_end(before);
+	if (!err)
+		return 0;
+	if (err == -ENOENT)
+		mw_fail(relay->ctx, -EOPNOTSUPP,
+			"cannot attach %s: the module has no such tracepoint; either it is of "
+			"another version, or it was loaded by force and the kernel withholds "
+			"its tracepoints",
+			bpf_program__section_name(prog));
+	else
+		mw_fail(relay->ctx, err, "cannot attach %s: %s", bpf_program__section_name(prog),
+			strerror(-err));
+	mw_bpf_relay_detach(relay);
+	return err == -ENOENT ? -EOPNOTSUPP : err;
+}
+
+void mw_bpf_relay_detach(struct mw_bpf_relay *relay)
+{
+	bool attached = false;
+
+	/* In reverse: a CPU must not stay active when its switches are no longer seen. */
+	for (unsigned int i = PROGRAMS_MAX; i-- > 0;) {
+		if (!relay->links[i])
+			continue;
+		bpf_link__destroy(relay->links[i]);
+		relay->links[i] = NULL;
+		attached = true;
+	}
+	/* A program may still run on another CPU; a grace period is the end of it. */
+	if (attached && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		usleep(20000);
+}
+
+int mw_bpf_relay_wait(struct mw_bpf_relay *relay, int timeout_ms)
+{
+	struct epoll_event events[16];
+	int n = epoll_wait(relay->epoll, events, 16, timeout_ms);
+
+	return n < 0 ? -errno : n > 0;
+}
+
+/* ----------------------------------------------------------------- counts */
+
+int mw_bpf_relay_totals(struct mw_bpf_relay *relay, uint64_t *produced, uint64_t *dropped)
+{
+	*produced = 0;
+	*dropped = 0;
+	if (read_states(relay))
+		return -errno;
+	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++) {
+		*produced += relay->states[cpu].produced;
+		*dropped += relay->states[cpu].dropped;
+	}
+	return 0;
+}
+
+int mw_bpf_relay_cpu_total(struct mw_bpf_relay *relay, unsigned int cpu, uint64_t *produced)
+{
+	if (cpu >= relay->nr_cpus)
+		return -EINVAL;
+	if (read_states(relay))
+		return -errno;
+	*produced = relay->states[cpu].produced;
+	return 0;
+}
+
+uint64_t mw_bpf_relay_settle(struct mw_bpf_relay *relay)
+{
+	struct memwatch_stream_cpu_stats stats;
+	uint64_t told, missing, sum = 0;
+
+	if (read_states(relay))
+		return 0;
+	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++) {
+		told = 0;
+		if (relay->cpus[cpu].base &&
+		    mw_merge_cpu_stats(relay->merge, relay->cpus[cpu].index, &stats) > 0)
+			told = stats.lost;
+		missing = mw_sub_sat(relay->states[cpu].dropped, told);
+		if (!missing)
+			continue;
+		sum += missing;
+		if (relay->cpus[cpu].base)
+			mw_merge_lost_add(relay->merge, relay->cpus[cpu].index, missing);
+		else
+			mw_log(relay->ctx, MEMWATCH_LOG_WARNING,
+			       "CPU %u came and went without a ring: %llu records lost", cpu,
+			       (unsigned long long)missing);
+	}
+	return sum;
+}
+
+static const char *const failure_names[MW_RELAY_FAIL_MAX] = {
+	[MW_RELAY_FAIL_OUTPUT_FULL] = "output_ring_full",
+	[MW_RELAY_FAIL_OUTPUT_NO_RING] = "output_no_ring",
+	[MW_RELAY_FAIL_OUTPUT] = "output_error",
+	[MW_RELAY_FAIL_READ_CYCLES] = "read_cycles",
+	[MW_RELAY_FAIL_READ_INSTRUCTIONS] = "read_instructions",
+	[MW_RELAY_FAIL_READ_LLC_REFS] = "read_llc_references",
+	[MW_RELAY_FAIL_READ_LLC_MISSES] = "read_llc_misses",
+	[MW_RELAY_FAIL_RECORD_READ] = "record_unreadable",
+	[MW_RELAY_FAIL_RECORD_INVALID] = "record_invalid",
+	[MW_RELAY_FAIL_OWNER] = "owner_unannounced",
+	[MW_RELAY_FAIL_RMID_RANGE] = "rmid_out_of_range",
+	[MW_RELAY_FAIL_CLOCK] = "clock_backwards",
+	[MW_RELAY_FAIL_COUNTER_BACK] = "counter_backwards",
+	[MW_RELAY_FAIL_EARLY] = "slot_split",
+};
+
+/* Runs that the kernel skipped because the program was running on that CPU already. */
+static uint64_t recursion_misses(struct mw_bpf_relay *relay)
+{
+	struct bpf_program *prog;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_program(prog, relay->skel->obj)
+	{
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
+int mw_bpf_relay_failure(struct mw_bpf_relay *relay, unsigned int index, const char **name,
+			 __u64 *count)
+{
+	if (index > MW_RELAY_FAIL_MAX)
+		return 0;
+	if (index == MW_RELAY_FAIL_MAX) {
+		*name = "program_skipped";
+		*count = recursion_misses(relay);
+		return 1;
+	}
+	if (read_failures(relay, index))
+		return -errno;
+	*name = failure_names[index];
+	*count = 0;
+	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++)
+		*count += relay->counts[cpu];
+	return 1;
+}
+
+int mw_bpf_relay_program(struct mw_bpf_relay *relay, const char *name)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(relay->skel->obj, name);
+
+	return prog ? bpf_program__fd(prog) : -ENOENT;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The merge: many rings in, one stream in time order out. The promises are in
+ * <memwatch/stream.h>; this is how they are kept.
+ *
+ * It works in rounds. A round looks at some new records of each ring (their
+ * stamps and places, 16 bytes each; the records stay where they are), computes
+ * the watermark, takes what is older, sorts that, and hands it out one by one.
+ * When all is handed out the space goes back to the writers. There is no
+ * allocation per record, and one copy: the record is misaligned in its ring.
+ *
+ * The frontier of a ring is the time up to which it is complete:
+ *
+ *	newest - grace			while it has something unread
+ *	max(newest, read_at) - grace	empty, and its CPU said it is away
+ *	max(newest - grace,		empty, and its CPU said nothing;
+ *	    read_at - silent)		the second term is a guess: FORCED
+ *
+ * read_at is taken BEFORE the heads are loaded: that a ring is empty proves
+ * nothing about what was written while we looked. A detached ring that is
+ * empty has no frontier. The watermark is the smallest frontier, and only
+ * records strictly older are taken: one with an equal time may still come.
+ *
+ * Bounds: pending entries MW_MERGE_PENDING_MAX a ring; one batch of at most
+ * all of them. A ring that reaches a bound stops waiting for the others.
+ */
+#ifndef MW_MERGE_H
+#define MW_MERGE_H
+
+#include "ring.h"
+
+#include <memwatch/stream.h>
+
+struct mw_merge;
+
+#define MW_MERGE_PENDING_MAX 8192
+#define MW_MERGE_RINGS_MAX   65535
+
+/* A record from so far in the future is malformed; no clock steps like that. */
+#define MW_MERGE_FUTURE_NS 10000000000ULL
+
+/**
+ * struct mw_merge_opts - options
+ * @grace_ns: as given; 0 is 0 here
+ * @silent_ns: as given; must be larger than @grace_ns to make sense
+ * @quantum: records looked at per ring and round; 0: chosen by number of rings
+ */
+struct mw_merge_opts {
+	uint64_t grace_ns;
+	uint64_t silent_ns;
+	uint32_t quantum;
+};
+
+int mw_merge_new(const struct mw_merge_opts *opts, struct mw_merge **ret);
+struct mw_merge *mw_merge_free(struct mw_merge *merge);
+
+/*
+ * Adds a ring, at any time. @ring is copied; what it points to must stay until
+ * mw_merge_ring_drained() or mw_merge_free(). Among equal times the ring of
+ * the smaller @cpu comes first, whatever the order of adding. Returns its
+ * index >= 0, or -ENOMEM, -ENOSPC.
+ */
+int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring *ring);
+
+/* The writer is gone: what is left in the ring is delivered, nothing waits for it. */
+void mw_merge_ring_detach(struct mw_merge *merge, unsigned int index);
+
+/* A detached ring of which nothing is used any more: it may be unmapped. */
+bool mw_merge_ring_drained(const struct mw_merge *merge, unsigned int index);
+
+/*
+ * @count records of this ring were lost that the kernel did not tell about: it
+ * does so with the next record only, and after the last one there is none. They
+ * appear after what is in the ring, when mw_merge_finish() has been called.
+ */
+void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count);
+
+/*
+ * The next record of the batch: 1 and @ret, valid until the next call here;
+ * 0: the batch is at its end, mw_merge_round() for more.
+ */
+int mw_merge_next(struct mw_merge *merge, const struct memwatch_record_header **ret);
+
+/*
+ * Prepares the next batch; the last one must be at its end. @now_ns is
+ * CLOCK_MONOTONIC, read immediately before this call; MW_TIME_MAX if there is
+ * no clock (then an empty ring waits for nobody and nobody for it). Returns 1,
+ * there is a batch; 0, nothing may be delivered yet; -ENOMEM.
+ *
+ * So a consumer is
+ *
+ *	while (!mw_merge_next(m, &record)) {
+ *		err = mw_merge_round(m, mw_clock(CLOCK_MONOTONIC));
+ *		if (err <= 0)
+ *			return err ? err : -EAGAIN;
+ *	}
+ */
+int mw_merge_round(struct mw_merge *merge, uint64_t now_ns);
+
+/*
+ * The writers are gone, all of them: from now on rounds deliver everything that
+ * is left, waiting for nothing, and 0 from mw_merge_round() is the end.
+ * @now_ns closes the gap of losses that no record follows.
+ */
+void mw_merge_finish(struct mw_merge *merge, uint64_t now_ns);
+
+/* The time at which a round may deliver more although no ring changes; MW_TIME_MAX: never. */
+uint64_t mw_merge_deadline(const struct mw_merge *merge);
+
+/* Fills in all but @produced if no tick said so. */
+void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *ret);
+
+/* 1, or 0 if @index is past the last. */
+int mw_merge_cpu_stats(const struct mw_merge *merge, unsigned int index,
+		       struct memwatch_stream_cpu_stats *ret);
+
+#endif /* MW_MERGE_H */

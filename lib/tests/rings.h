@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The writer's side of a ring, in memory: what the kernel does, so that tests
+ * can do it at will, also wrongly.
+ */
+#ifndef MW_TESTS_RINGS_H
+#define MW_TESTS_RINGS_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ring.h"
+
+struct writer {
+	uint64_t head;
+	uint64_t tail;
+	uint8_t *data;
+	size_t size;
+	uint64_t lost; /* not yet told to the reader */
+	struct mw_ring ring;
+};
+
+static inline void writer_init(struct writer *writer, size_t size)
+{
+	memset(writer, 0, sizeof(*writer));
+	writer->size = size;
+	writer->data = calloc(1, size);
+	mw_ring_init(&writer->ring, &writer->head, &writer->tail, writer->data, size);
+}
+
+static inline void writer_free(struct writer *writer)
+{
+	free(writer->data);
+}
+
+static inline void writer_put(struct writer *writer, const void *from, size_t bytes)
+{
+	const uint8_t *at = from;
+
+	for (size_t i = 0; i < bytes; i++)
+		writer->data[(writer->head + i) & (writer->size - 1)] = at[i];
+	__atomic_store_n(&writer->head, writer->head + bytes, __ATOMIC_RELEASE);
+}
+
+static inline size_t writer_room(const struct writer *writer)
+{
+	return writer->size - (size_t)(writer->head - writer->tail);
+}
+
+/* As perf_event_output(): false if there is no room, and counts that. */
+static inline bool writer_output(struct writer *writer, const void *record, uint16_t size)
+{
+	size_t frame = 8 + 4 + (size_t)size + 4;
+	struct {
+		struct perf_event_header header;
+		uint64_t id;
+		uint64_t lost;
+	} lost = { { PERF_RECORD_LOST, 0, sizeof(lost) }, 7, writer->lost };
+	struct perf_event_header header = { PERF_RECORD_SAMPLE, 0, (uint16_t)frame };
+	uint32_t raw_size = size + 4U;
+	uint32_t padding = 0xdeadbeef;
+
+	if (writer_room(writer) < frame + (writer->lost ? sizeof(lost) : 0)) {
+		writer->lost++;
+		return false;
+	}
+	if (writer->lost)
+		writer_put(writer, &lost, sizeof(lost));
+	writer->lost = 0;
+	/* the head must move once: a reader never sees half a record */
+	uint8_t whole[65600];
+
+	memcpy(whole, &header, 8);
+	memcpy(whole + 8, &raw_size, 4);
+	memcpy(whole + 12, record, size);
+	memcpy(whole + 12 + size, &padding, 4);
+	writer_put(writer, whole, frame);
+	return true;
+}
+
+static inline uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+#endif /* MW_TESTS_RINGS_H */

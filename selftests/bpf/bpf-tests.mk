@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Tests of the relay. Included by the Makefile of the root after bpf/bpf.mk.
+
+BUILD ?= build
+BPF_TEST_CFLAGS ?= -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+BPF_TEST_FLAGS   = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Ikmod/uapi -I$(BUILD)/bpf
+BPF_TEST_DEPS    = bpf/relay.h selftests/tap.h kmod/uapi/linux/memwatch.h
+
+$(BUILD)/selftests/bpf:
+	mkdir -p $@
+
+$(BUILD)/selftests/bpf/test_relay_math: selftests/bpf/test_relay_math.c $(BPF_TEST_DEPS) \
+		| $(BUILD)/selftests/bpf
+	$(CC) $(BPF_TEST_FLAGS) $(BPF_TEST_CFLAGS) $< -o $@
+
+$(BUILD)/selftests/bpf/test_relay_native: selftests/bpf/test_relay_native.c \
+		selftests/bpf/rig.h $(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) \
+		| $(BUILD)/selftests/bpf
+	$(CC) $(BPF_TEST_FLAGS) $(BPF_TEST_CFLAGS) $< -o $@ -lbpf
+
+# The library's sources, so that they are under the sanitizers too.
+BPF_TEST_LIB = $(addprefix lib/src/,bpf-relay.c merge.c merge-sort.c ring.c context.c)
+
+$(BUILD)/selftests/bpf/test_relay_rings: selftests/bpf/test_relay_rings.c $(BPF_TEST_LIB) \
+		$(wildcard lib/src/*.h) $(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) \
+		| $(BUILD)/selftests/bpf
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include $(BPF_TEST_CFLAGS) $< $(BPF_TEST_LIB) -o $@ -lbpf
+
+# Without sanitizers: for the lab's guests, where an instruction costs more.
+$(BUILD)/selftests/bpf/plain:
+	mkdir -p $@
+
+$(BUILD)/selftests/bpf/plain/test_relay_%: selftests/bpf/test_relay_%.c \
+		selftests/bpf/rig.h $(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) \
+		| $(BUILD)/selftests/bpf/plain
+	$(CC) $(BPF_TEST_FLAGS) -g -O2 $< -o $@ -lbpf
+
+$(BUILD)/selftests/bpf/plain/test_live: selftests/bpf/test_live.c \
+		$(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c)) $(wildcard lib/src/*.h) \
+		$(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf/plain
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm
+
+.PHONY: bpf-tests
+bpf-tests: $(addprefix $(BUILD)/selftests/bpf/,test_relay_math test_relay_native \
+	test_relay_rings test_relay_module test_live)
+
+# Needs nothing.
+check-bpf-math: $(BUILD)/selftests/bpf/test_relay_math
+	$<
+
+# Needs root and BPF, not the module.
+check-bpf-native: $(BUILD)/selftests/bpf/test_relay_native $(BUILD)/selftests/bpf/test_relay_rings
+	$(BUILD)/selftests/bpf/test_relay_native
+	$(BUILD)/selftests/bpf/test_relay_rings
+
+# Needs the lab. One kernel of its matrix.
+KERNEL ?= 6.1
+BPF_LAB_TESTS = test_relay_native test_relay_module test_live
+
+check-bpf-lab: $(BPF_LAB_TESTS:%=$(BUILD)/selftests/bpf/plain/%)
+	set -e; for test in $(BPF_LAB_TESTS); do \
+		selftests/lab/run --kernel $(KERNEL) --files $(BUILD)/selftests/bpf/plain/$$test \
+			-- ./$$test; \
+	done
+
+.PHONY: check-bpf-math check-bpf-native check-bpf-lab

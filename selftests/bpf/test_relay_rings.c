@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The library's way from the relay to an ordered stream, on the running kernel
+ * without the module: its loader, its rings and its merge, with the relay's
+ * programs run by BPF_PROG_TEST_RUN on all CPUs at once.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "../../lib/src/bpf-relay.h"
+#include "../../lib/src/context.h"
+#include "../../lib/src/timemath.h"
+#include "../tap.h"
+
+#define OWNER(rmid, generation) ((uint64_t)(generation) << 32 | (rmid))
+#define CPUS_MAX		64
+
+struct producer {
+	pthread_t thread;
+	int cpu, on_switch, on_tick;
+	unsigned int ticks;
+	uint64_t first_ns, last_ns;
+	bool failed;
+};
+
+static void run(struct producer *p, int prog, uint64_t *args, size_t count)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = count * sizeof(*args),
+		    .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = p->cpu);
+
+	if (bpf_prog_test_run_opts(prog, &opts))
+		p->failed = true;
+}
+
+/* Plays the module on one CPU: switches, and a tick now and then. */
+static void *produce(void *data)
+{
+	struct producer *p = data;
+	uint64_t owner = 0;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(p->cpu, &set);
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	for (unsigned int i = 0; i < p->ticks * 8; i++) {
+		uint64_t now = mw_clock(CLOCK_MONOTONIC);
+		uint64_t next = OWNER(i % 5, !!(i % 5));
+		uint64_t change[] = {now, owner, next, 1};
+		uint64_t tick[] = {now, now, 1000000, 0, owner};
+
+		if (i % 8 == 0) {
+			run(p, p->on_tick, tick, 5);
+			p->last_ns = now;
+			if (!p->first_ns)
+				p->first_ns = now;
+		} else {
+			run(p, p->on_switch, change, 4);
+			owner = next;
+		}
+	}
+	return NULL;
+}
+
+struct result {
+	uint64_t run_ns[CPUS_MAX];
+	uint64_t records, lost, unsorted, late;
+	uint64_t last_ns;
+};
+
+static void take(struct mw_merge *merge, struct result *result)
+{
+	const struct memwatch_record_header *rec;
+
+	do {
+		while (mw_merge_next(merge, &rec) > 0) {
+			if (rec->flags & MEMWATCH_RECORD_F_LATE)
+				result->late++;
+			else if (rec->time_ns < result->last_ns)
+				result->unsorted++;
+			else
+				result->last_ns = rec->time_ns;
+			if (rec->type == MEMWATCH_RECORD_LOST) {
+				result->lost += ((const struct memwatch_record_lost *)rec)->count;
+				continue;
+			}
+			result->records++;
+			if (rec->type == MEMWATCH_RECORD_SAMPLE)
+				result->run_ns[rec->cpu] +=
+					((const struct memwatch_record_sample *)rec)->run_ns;
+		}
+	} while (mw_merge_round(merge, mw_clock(CLOCK_MONOTONIC)) > 0);
+}
+
+static void test_stream(struct memwatch_ctx *ctx, unsigned int ring_pages, bool stalled)
+{
+	struct mw_merge_opts merge_opts = {.grace_ns = 2000000, .silent_ns = 50000000};
+	struct mw_bpf_relay_opts opts = {
+		.nr_rmids = 16, .ring_pages = ring_pages, .settle_ns = 3000000};
+	struct memwatch_stream_stats stats = {.sz = sizeof(stats)};
+	static struct producer producers[CPUS_MAX];
+	uint64_t produced = 0, dropped = 0;
+	struct mw_bpf_relay *relay = NULL;
+	struct mw_merge *merge = NULL;
+	struct result result = {0};
+	unsigned int cpus, wrong = 0;
+	const char *what = stalled ? "stalled reader" : "reader";
+	bool failed = false;
+	int err;
+
+	memset(producers, 0, sizeof(producers));
+	err = mw_merge_new(&merge_opts, &merge);
+	if (!err)
+		err = mw_bpf_relay_open(ctx, &opts, merge, &relay);
+	if (!tap_ok(!err, "%s: open the relay: %s", what, err ? ctx->error : "yes"))
+		return;
+	cpus = mw_bpf_relay_cpus(relay);
+	if (cpus > CPUS_MAX)
+		cpus = CPUS_MAX;
+	for (unsigned int i = 0; i < cpus; i++) {
+		producers[i].cpu = (int)i;
+		producers[i].ticks = 2000;
+		producers[i].on_switch = mw_bpf_relay_program(relay, "on_switch");
+		producers[i].on_tick = mw_bpf_relay_program(relay, "on_tick");
+		pthread_create(&producers[i].thread, NULL, produce, &producers[i]);
+	}
+	for (unsigned int i = 0; i < cpus; i++) {
+		while (!stalled && pthread_tryjoin_np(producers[i].thread, NULL)) {
+			take(merge, &result);
+			mw_bpf_relay_wait(relay, 5);
+		}
+		if (stalled)
+			pthread_join(producers[i].thread, NULL);
+		failed |= producers[i].failed;
+	}
+	tap_ok(!failed, "%s: programs run on every CPU", what);
+	mw_bpf_relay_detach(relay);
+	mw_merge_finish(merge, mw_clock(CLOCK_MONOTONIC));
+	take(merge, &result);
+	if (mw_bpf_relay_settle(relay))
+		take(merge, &result);
+	mw_bpf_relay_totals(relay, &produced, &dropped);
+	mw_merge_stats(merge, &stats);
+	tap_ok(produced == result.records + result.lost && !stats.malformed &&
+		       stats.lost == result.lost && result.lost == dropped,
+	       "%s: produced %llu = delivered %llu + lost %llu", what, (unsigned long long)produced,
+	       (unsigned long long)result.records, (unsigned long long)result.lost);
+	tap_ok(stalled ? dropped > 0 : !dropped, "%s: loss is as expected", what);
+	tap_ok(!result.unsorted && result.records > (stalled ? 50 : 20000),
+	       "%s: sorted, %llu flagged late", what, (unsigned long long)result.late);
+	for (unsigned int i = 0; i < cpus; i++)
+		wrong += result.run_ns[i] != producers[i].last_ns - producers[i].first_ns;
+	if (!stalled)
+		tap_ok(!wrong, "%s: run_ns of each CPU is the time between its ticks", what);
+	mw_bpf_relay_close(relay);
+	mw_merge_free(merge);
+}
+
+static void test_failures(struct memwatch_ctx *ctx)
+{
+	struct mw_merge_opts merge_opts = {0};
+	struct mw_bpf_relay_opts opts = {.nr_rmids = 16, .ring_pages = 8};
+	struct mw_bpf_relay *relay, *other;
+	struct memwatch_availability available;
+	unsigned int names = 0, reasons = 0;
+	struct mw_merge *merge;
+	const char *name;
+	__u64 count;
+	int err;
+
+	mw_merge_new(&merge_opts, &merge);
+	err = mw_bpf_relay_open(ctx, &opts, merge, &relay);
+	if (!tap_ok(!err, "open"))
+		return;
+	while (mw_bpf_relay_failure(relay, names, &name, &count) > 0 && name && *name && !count)
+		names++;
+	tap_ok(names >= 14, "every failure counter has a name, and all are 0 (%u)", names);
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
+		mw_bpf_relay_counter(relay, i, &available);
+		tap_note("%s: %s",
+			 i == 0	  ? "cycles"
+			 : i == 1 ? "instructions"
+				  : "cache",
+			 available.reason[0] ? available.reason : "available");
+		reasons += (available.status == MEMWATCH_STATUS_OK) == !available.reason[0];
+	}
+	tap_ok(reasons == MEMWATCH_COUNTER_MAX, "a counter is there or a reason is");
+	tap_ok(!mw_bpf_relay_open(ctx, &opts, merge, &other), "a second relay at the same time");
+	mw_bpf_relay_close(other);
+	if (access("/dev/memwatch", F_OK)) {
+		err = mw_bpf_relay_attach(relay);
+		tap_ok(err == -EOPNOTSUPP && strstr(ctx->error, "no such tracepoint"),
+		       "without the module attaching fails: %s", ctx->error);
+	}
+	mw_bpf_relay_close(relay);
+	opts.ring_pages = 3;
+	err = mw_bpf_relay_open(ctx, &opts, merge, &relay);
+	tap_ok(err == -EINVAL, "a ring of 3 pages is refused: %s", ctx->error);
+	mw_merge_free(merge);
+}
+
+int main(void)
+{
+	struct memwatch_ctx *ctx;
+
+	tap_start();
+	if (geteuid())
+		tap_skip_all("needs root");
+	if (memwatch_ctx_new(NULL, &ctx))
+		return 1;
+	test_failures(ctx);
+	test_stream(ctx, 1024, false);
+	test_stream(ctx, 1, true);
+	memwatch_ctx_unref(ctx);
+	return tap_done();
+}

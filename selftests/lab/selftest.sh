@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The lab judged by itself: guests broken on purpose must each get the verdict
+# failure for the right reason, and a good one success. Argument: kernel name.
+set -eu
+
+LAB=$(cd "$(dirname "$0")" && pwd)
+kernel=${1:-6.1}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/module"
+
+cat > "$work/module/Kbuild" <<'EOF'
+obj-m := labtest.o
+EOF
+cat > "$work/module/labtest.c" <<'EOF'
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+static char *mode = "";
+module_param(mode, charp, 0444);
+
+static void *lost;
+
+static int __init labtest_init(void)
+{
+	if (!strcmp(mode, "warn"))
+		WARN(1, "on purpose\n");
+	if (!strcmp(mode, "bug"))
+		pr_err("BUG: on purpose, in words only\n");
+	if (!strcmp(mode, "oops"))
+		*(volatile int *)NULL = 1;
+	if (!strcmp(mode, "panic"))
+		panic("on purpose");
+	if (!strcmp(mode, "leak"))
+		lost = kmalloc(1000, GFP_KERNEL);
+	lost = NULL;
+	return 0;
+}
+
+static void __exit labtest_exit(void)
+{
+}
+
+module_init(labtest_init);
+module_exit(labtest_exit);
+MODULE_DESCRIPTION("memwatch lab self-test");
+MODULE_LICENSE("GPL");
+EOF
+
+# The guest's script: "good" is a complete and clean run.
+cat > "$work/guest" <<'EOF'
+#!/bin/sh
+echo "TAP version 13"
+echo "1..2"
+case $1 in
+good)
+	# what the tests of this tree may rely on
+	set -e
+	for at in /proc /sys /dev /dev/shm /tmp /run /sys/kernel/debug \
+	    /sys/kernel/tracing /sys/fs/bpf /sys/fs/cgroup /out; do
+		grep -q " $at " /proc/mounts || { echo "not ok 1 $at"; exit 1; }
+	done
+	ping -c 1 -W 1 127.0.0.1 >&2
+	su nobody -c 'id -u' | grep -qx 65534
+	grep -q '^memwatch:' /etc/group
+	head -c 20000000 /dev/zero > /out/big
+	insmod labtest.ko
+	rmmod labtest
+	echo "ok 1 good"
+	echo "ok 2 - allowed # SKIP as agreed"
+	exit ;;
+hang) sleep 100000 ;;
+truncated) echo "ok 1 first"; exit 0 ;;
+exit) echo "ok 1 a"; echo "ok 2 b"; exit 3 ;;
+signal) echo "ok 1 a"; echo "ok 2 b"; kill -SEGV $$ ;;
+skip) echo "ok 1 a"; echo "ok 2 - b # SKIP no reason agreed"; exit 0 ;;
+notok) echo "ok 1 a"; echo "not ok 2 b"; exit 0 ;;
+poweroff) echo "ok 1 a"; echo "ok 2 b"; reboot -f ;;
+warn|bug|oops|panic|leak) insmod labtest.ko mode="$1"; rmmod labtest ;;
+esac
+echo "ok 1 a"
+echo "ok 2 b"
+EOF
+chmod +x "$work/guest"
+
+"$LAB/kernel" build --src "$work/module" --out "$work/ko" "$kernel"
+
+n=0
+failed=0
+tap() {
+	n=$((n + 1))
+	if [ "$1" = yes ]; then
+		echo "ok $n $2"
+	else
+		echo "not ok $n $2"
+		sed 's/^/# /' "$work/log"
+		failed=1
+	fi
+}
+
+# try MODE VERDICT [OPTION...]: VERDICT is a pattern for the whole verdict
+try() {
+	mode=$1
+	want=$2
+	shift 2
+	"$LAB/run" --kernel "$kernel" --no-build --quiet --out "$work/out" \
+		--files "$work/guest" --files "$work/ko/labtest.ko" "$@" \
+		-- ./guest "$mode" > "$work/log" 2>&1 && status=0 || status=$?
+	verdict=$(cat "$work/out/verdict")
+	good=
+	# shellcheck disable=SC2254 # a pattern is meant
+	case $verdict in
+	$want)	case $status-$want in
+		0-success) good=yes ;;
+		0-*|*-success) ;;
+		*) good=yes ;;
+		esac ;;
+	esac
+	tap "${good:-no}" "$mode: $verdict"
+}
+
+tests=13
+[ "$kernel" != debug ] || tests=14
+echo "TAP version 13"
+echo "1..$tests"
+try good success --expect-skip allowed
+try hang 'failure:*did not end within*' --timeout 45
+try panic 'failure:*kernel log:*Kernel panic*'
+try oops 'failure:*kernel log:*'
+try warn 'failure:*kernel log:*WARNING*'
+try bug 'failure:*kernel log:*BUG:*'
+try truncated 'failure: TAP:*results: 1 of 2'
+try exit 'failure: the guest did not report success'
+try signal 'failure: the guest did not report success'
+try poweroff 'failure: the guest did not report success'
+try notok 'failure: TAP:*not ok 2 b'
+try skip 'failure: TAP:*unexpected skip: b (no reason agreed)'
+# a QEMU that ends at once, saying nothing
+try good 'failure:*QEMU ended with*' --qemu-arg -no-such-option
+[ "$kernel" != debug ] ||
+	try leak 'failure:*kmemleak*' || :
+exit $failed
