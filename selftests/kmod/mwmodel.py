@@ -870,13 +870,17 @@ class Model:
                 self.violation("R13", event, f"{process!r} runs on CPU {cpu.number} and loses its "
                                              "RMID as idle")
                 return
-        self.cpus[event[1]].revoked.append((process, process.last_run, event))
+        self.cpus[event[1]].revoked.append((process, self.idle_since(process), event))
+
+    def idle_since(self, process):
+        """Nobody can know who ran before the session began."""
+        return max(process.last_run, self.started or 0)
 
     def judge_revoked(self, cpu):
         """Whoever was taken in one batch was idle for longer than whoever was not."""
         batch, cpu.revoked = cpu.revoked, []
         running = {other.thread.process for other in self.cpus.values() if other.thread is not None}
-        left = [(other.last_run, other) for other in self.owner.values()
+        left = [(self.idle_since(other), other) for other in self.owner.values()
                 if other not in running and other.undone]
         if not left:
             return
