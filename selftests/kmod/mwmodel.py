@@ -131,9 +131,9 @@ class Process:
 
 class Cpu:
     __slots__ = ("number", "pqr", "thread", "switch_ts", "switch_next", "last_ts", "ticks",
-                 "stale_ticks", "open_changes", "births", "await_free", "wait_ticks", "owner",
+                 "stale_ticks", "open_changes", "await_free", "wait_ticks", "owner",
                  "run_ticks", "events", "armed", "leaving", "claim_ts", "claim_begin",
-                 "wait_process", "wait_from", "revoked", "last_task_ts", "renames", "execs")
+                 "wait_process", "wait_from", "last_task_ts")
 
     def __init__(self, number, pqr):
         self.number = number
@@ -145,7 +145,6 @@ class Cpu:
         self.ticks = 0
         self.stale_ticks = 0
         self.open_changes = []
-        self.births = []
         self.await_free = []
         self.wait_ticks = 0
         self.owner = None
@@ -157,10 +156,7 @@ class Cpu:
         self.claim_begin = 0
         self.wait_process = None
         self.wait_from = None
-        self.revoked = []
         self.last_task_ts = 0	# of the last event that was not in an interrupt
-        self.renames = []
-        self.execs = []
 
 
 class Model:
@@ -180,6 +176,7 @@ class Model:
         self.waiters = {}
         self.deferred = []
         self.birth_doubts = []
+        self.unsettled = {}	# pid: what it did and the module has not answered yet
         self.doubts = []	# (rule, time, event, process, RMID, text, context)
         self.last_start = {}
         self.started = None
@@ -282,28 +279,33 @@ class Model:
                                               kind in RUNNABLE_CLAIMS):
             self.judge_switch(cpu, event)
         if not event[-1]:
-            if kind not in ECHOES:
+            # A probe may be preempted between the log's line and the module's turn.
+            if event[4] in self.unsettled and kind not in ECHOES and \
+               not (kind == SWITCH and event[6] & PREEMPTED):
                 self.step(cpu, event)
             cpu.last_task_ts = event[0]
-        if cpu.revoked and kind != FREE:
-            self.judge_revoked(cpu)
         cpu.events.append(event)
         self.dispatch[kind](cpu, event)
         cpu.last_ts = event[0]
 
     def step(self, cpu, event):
-        """The CPU goes on with its work: whatever it did before is complete."""
-        if cpu.births:
-            self.judge_births(cpu, event)
-        if cpu.execs:
-            execs, cpu.execs = cpu.execs, []
-            for process, pending in execs:
-                if process.exec_pending is pending:
-                    self.exec_missing(process, event)
-        if cpu.renames:
-            for process in cpu.renames:
-                process.renamed_end = event[0]
-            cpu.renames.clear()
+        """The task goes on with its work: whatever it did before is complete."""
+        items = self.unsettled.pop(event[4])
+        revoked = [item for what, item in items if what == "revoked"]
+        if revoked:
+            self.judge_revoked(revoked)
+        for what, item in items:
+            if what == "revoked":
+                continue
+            if what == "birth":
+                self.judge_birth(cpu, event, *item)
+            elif what == "rename":
+                item.renamed_end = event[0]
+            elif item[0].exec_pending is item[1]:
+                self.exec_missing(item[0], event)
+
+    def unsettle(self, event, what, item):
+        self.unsettled.setdefault(event[4], []).append((what, item))
 
     def run(self, events):
         feed = self.feed
@@ -344,7 +346,6 @@ class Model:
         for cpu in self.cpus.values():
             cpu.owner = None
             cpu.armed = False
-            cpu.births.clear()
             cpu.await_free.clear()
 
     # ------------------------------------------------------------ R1, R2, R3
@@ -476,7 +477,13 @@ class Model:
         process.last_run = ts
         if process.rmid and self.last_use.get(process.rmid, 0) < ts:
             self.last_use[process.rmid] = ts
-        if prev.exited and prev_state & DEAD_STATES and not prev_state & PREEMPTED:
+        dead = prev_state & DEAD_STATES and not prev_state & PREEMPTED
+        if dead and not prev.exited:
+            # The dead leader, under the number of the thread that took its own.
+            leader = process.threads.get(process.tgid)
+            if leader is not None and leader.exited and not leader.done:
+                prev = leader
+        if dead and prev.exited:
             if not prev.done and prev.member:
                 prev.done = True
                 process.undone -= 1
@@ -545,20 +552,18 @@ class Model:
         ripe = None
         if not self.waiters:
             ripe = {rmid for rmid, since in self.free.items() if since + self.limbo_ns < event[0]}
-        cpu.births.append((process, ripe, event))
+        self.unsettle(event, "birth", (process, ripe, event))
 
-    def judge_births(self, cpu, event):
-        births, cpu.births = cpu.births, []
-        for process, ripe, born in births:
-            if ripe is not None:
-                self.checks["R6"] += 1
-            if process.rmid or process.freed:
-                continue
-            if process.undone:
-                self.wait(process, born[0], event[0])
-            if ripe:
-                # Another CPU may have taken them before we looked, and say so later.
-                self.birth_doubts.append((event[0], born, ripe, process))
+    def judge_birth(self, cpu, event, process, ripe, born):
+        if ripe is not None:
+            self.checks["R6"] += 1
+        if process.rmid or process.freed or self.started is None:
+            return
+        if process.undone:
+            self.wait(process, born[0], event[0])
+        if ripe:
+            # Another CPU may have taken them before we looked, and say so later.
+            self.birth_doubts.append((event[0], born, ripe, process))
 
     def wait(self, process, since, certain=None):
         if process.rmid or process.kernel or not process.known or process in self.waiters:
@@ -583,6 +588,10 @@ class Model:
                 other.done |= other.undead
                 other.undead = False
                 other.member = not other.done
+                if other.pid == pid and other.member:
+                    # The leader goes on to die under the number that is free now.
+                    other.pid = old_pid
+                    self.threads[old_pid] = other
             process.threads = {pid: thread}
             thread.pid = pid
             self.threads[pid] = thread
@@ -610,7 +619,7 @@ class Model:
         elif self.started is not None and not self.quiet():
             # Without an RMID it may get one before the module sees this exec.
             process.exec_pending = (process.comm, event, process.rmid)
-            cpu.execs.append((process, process.exec_pending))
+            self.unsettle(event, "exec", (process, process.exec_pending))
 
     def on_exit(self, cpu, event):
         thread = self.threads.get(event[5])
@@ -637,7 +646,7 @@ class Model:
         process.comm = comm
         process.renamed_at = event[0]
         process.renamed_end = FOREVER
-        cpu.renames.append(process)
+        self.unsettle(event, "rename", process)
         if process.rmid and self.started is not None and not self.quiet() and process.undone:
             process.comm_pending = (comm, cpu.number, cpu.ticks, event)
             self.stats["leader renames"] += 1
@@ -760,10 +769,11 @@ class Model:
         for other in self.cpus.values():
             other.wait_ticks = 0
             other.wait_process = None
-            for _, ripe, _ in other.births:
-                if ripe:
+        for items in self.unsettled.values():
+            for what, item in items:
+                if what == "birth" and item[1]:
                     # Its hook may still be on the way, and come too late for this one.
-                    ripe.discard(rmid)
+                    item[1].discard(rmid)
         self.owner[rmid] = process
         self.free.pop(rmid, None)
         self.generation[rmid] = generation
@@ -870,14 +880,19 @@ class Model:
                 self.violation("R13", event, f"{process!r} runs on CPU {cpu.number} and loses its "
                                              "RMID as idle")
                 return
-        self.cpus[event[1]].revoked.append((process, process.last_run, event))
+        self.unsettle(event, "revoked", (process, self.idle_since(process), event))
 
-    def judge_revoked(self, cpu):
+    def idle_since(self, process):
+        """Nobody can know who ran before the session began."""
+        return max(process.last_run, self.started or 0)
+
+    def judge_revoked(self, batch):
         """Whoever was taken in one batch was idle for longer than whoever was not."""
-        batch, cpu.revoked = cpu.revoked, []
         running = {other.thread.process for other in self.cpus.values() if other.thread is not None}
-        left = [(other.last_run, other) for other in self.owner.values()
-                if other not in running and other.undone]
+        left = [(self.idle_since(other), other) for other in self.owner.values()
+                if other not in running and other.undone and
+                # Not those that got theirs when the choice was made already.
+                other.alloc_ns < self.now - IDLE_SLACK]
         if not left:
             return
         oldest, other = min(left, key=lambda item: item[0])
