@@ -119,7 +119,7 @@ memwatchctl record -o "$T/stopped.mwr" --mode switch -d 12 2>"$T/err" &
 recorder=$!
 sleep 1.5
 kill -STOP $recorder
-yield threads 20000
+yield threads 60000
 kill -CONT $recorder
 wait $recorder
 is "a recorder that was stopped goes on" $? 0
