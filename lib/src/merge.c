@@ -10,95 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "merge-sort.h"
+#include "merge-state.h"
 #include "timemath.h"
-
-#define LOST_SLOTS 64
-
-/* A run grows up to so much, that its copy stays in the first level cache. */
-#define RUN_BYTES 4096
-
-/* The longest frame that a length of 16 bits and a multiple of 8 can tell. */
-#define FRAME_MAX 65528
-
-/* The type at the start of a frame is not copied: the record after it is aligned so. */
-#define FRAME_SKIP sizeof(uint32_t)
-
-/* No structure is longer: whoever looks at a whole one stays in our memory. */
-#define SLACK 512
-
-/* How far ahead of handing out a run is asked for. */
-#define RUNS_AHEAD 2
-
-/* How far ahead memory is asked for, at most, in one ring. */
-#define AHEAD_BYTES 1024
-
-/* A loss between two records of one ring, waiting for its turn. */
-struct gap {
-	uint64_t begin_ns;
-	uint64_t count;
-};
-
-struct source {
-	struct mw_ring ring;
-	struct mw_merge_entry *pending; /* in order of arrival */
-	uint32_t nr_pending;
-	uint32_t max_pending;
-	uint64_t run_end; /* position: here the last pending run goes on */
-	bool in_order; /* the pending ones are sorted as they are */
-	bool away;     /* the CPU said that it has nothing to say */
-	bool detached;
-	bool release; /* the tail has to move */
-	uint32_t cpu;
-	uint32_t state;
-	uint64_t scanned; /* position: looked at up to here */
-	uint64_t limit;	  /* position: written up to here, when last loaded */
-	uint64_t tail;	  /* position: given back up to here */
-	uint64_t newest_ns;
-	uint64_t last_ns; /* of the last in order of arrival */
-	struct gap open;  /* lost, and no record after it seen yet */
-	uint64_t lost_at_end;
-	struct gap gaps[LOST_SLOTS];
-	uint64_t gaps_used; /* bit mask */
-	uint64_t produced;
-	uint64_t delivered;
-	uint64_t late;
-	uint64_t lost;
-	uint64_t malformed;
-};
-
-struct mw_merge {
-	struct mw_merge_opts opts;
-	struct source *sources;
-	uint16_t *by_cpu; /* indices of sources, for the order among equals */
-	uint32_t nr_sources;
-	uint32_t max_sources;
-
-	struct mw_merge_entry *batch;
-	struct mw_merge_entry *scratch;
-	size_t batch_at;
-	size_t batch_count;
-	size_t batch_max;
-	uint64_t batch_natural_ns; /* records from here on are FORCED */
-
-	uint64_t read_at_ns;
-	uint64_t future_ns; /* a stamp from here on makes no sense */
-	uint64_t delivered_ns; /* largest time handed out */
-	uint64_t forced;
-	uint64_t finish_ns;
-	bool finishing;
-
-	/* the run that is being handed out */
-	uint64_t run_ns;
-	uint32_t run_at; /* in @frames */
-	uint32_t run_left; /* bytes from there */
-	uint32_t run_source;
-	uint16_t run_flags;
-	uint16_t run_before; /* from the start of a frame to its record */
-
-	uint64_t record[sizeof(struct memwatch_record_lost) / 8]; /* a loss, made here */
-	uint8_t frames[FRAME_MAX + SLACK] __attribute__((aligned(64)));
-};
 
 int mw_merge_new(const struct mw_merge_opts *opts, struct mw_merge **ret)
 {
@@ -129,7 +42,7 @@ struct mw_merge *mw_merge_free(struct mw_merge *merge)
 static int grow_sources(struct mw_merge *merge)
 {
 	uint32_t max = merge->max_sources ? merge->max_sources * 2 : 8;
-	struct source *sources;
+	struct mw_source *sources;
 	uint16_t *by_cpu;
 
 	sources = realloc(merge->sources, max * sizeof(*sources));
@@ -147,7 +60,7 @@ static int grow_sources(struct mw_merge *merge)
 int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring *ring)
 {
 	uint32_t index = merge->nr_sources;
-	struct source *source;
+	struct mw_source *source;
 	uint32_t at;
 
 	if (index >= MW_MERGE_RINGS_MAX)
@@ -178,20 +91,15 @@ void mw_merge_ring_detach(struct mw_merge *merge, unsigned int index)
 		merge->sources[index].detached = true;
 }
 
-static bool is_empty(const struct source *source)
-{
-	return source->scanned == source->limit;
-}
-
 bool mw_merge_ring_drained(const struct mw_merge *merge, unsigned int index)
 {
-	const struct source *source = &merge->sources[index];
+	const struct mw_source *source = &merge->sources[index];
 
-	return source->detached && is_empty(source) && source->tail == source->scanned &&
+	return source->detached && mw_source_is_empty(source) && source->tail == source->scanned &&
 	       source->limit == mw_ring_head(&source->ring);
 }
 
-static void open_gap(struct source *source, uint64_t count)
+static void open_gap(struct mw_source *source, uint64_t count)
 {
 	if (!source->open.count)
 		source->open.begin_ns = source->last_ns;
@@ -200,7 +108,7 @@ static void open_gap(struct source *source, uint64_t count)
 
 void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count)
 {
-	struct source *source = &merge->sources[index];
+	struct mw_source *source = &merge->sources[index];
 
 	/* what is still in the ring lies before it: the gap opens when that is read */
 	source->lost_at_end = mw_add_sat(source->lost_at_end, count);
@@ -216,7 +124,7 @@ void mw_merge_finish(struct mw_merge *merge, uint64_t now_ns)
 /* --------------------------------------------------- giving back space */
 
 /* Everything handed out is no longer used; what is pending still is. */
-static void release_space(struct source *source)
+static void release_space(struct mw_source *source)
 {
 	const struct mw_merge_entry *entry = source->pending;
 	uint64_t mask = source->ring.size - 1;
@@ -240,12 +148,12 @@ static void release_space(struct source *source)
 
 /* ------------------------------------------------ looking at what is new */
 
-static bool is_full(const struct source *source)
+static bool is_full(const struct mw_source *source)
 {
 	return source->nr_pending >= MW_MERGE_PENDING_MAX;
 }
 
-static int reserve_pending(struct source *source, uint32_t count)
+static int reserve_pending(struct mw_source *source, uint32_t count)
 {
 	struct mw_merge_entry *pending;
 	uint32_t max = source->max_pending ? source->max_pending : 64;
@@ -262,8 +170,8 @@ static int reserve_pending(struct source *source, uint32_t count)
 	return 0;
 }
 
-static inline void append(struct source *source, uint64_t time_ns, uint32_t place, uint16_t words,
-			  uint16_t index)
+static inline void append(struct mw_source *source, uint64_t time_ns, uint32_t place,
+			  uint16_t words, uint16_t index)
 {
 	uint32_t n = source->nr_pending;
 
@@ -277,7 +185,7 @@ static inline void append(struct source *source, uint64_t time_ns, uint32_t plac
 }
 
 /* The frames from @pos on, @bytes long, all of the same time. */
-static inline void append_run(struct source *source, uint64_t time_ns, uint64_t pos,
+static inline void append_run(struct mw_source *source, uint64_t time_ns, uint64_t pos,
 			      uint32_t bytes, uint16_t index)
 {
 	struct mw_merge_entry *last = source->pending + source->nr_pending - 1;
@@ -292,7 +200,7 @@ static inline void append_run(struct source *source, uint64_t time_ns, uint64_t 
 }
 
 /* A record after a loss tells when the loss was over. If there is no place, a later one does. */
-static void close_gap(struct source *source, uint64_t time_ns, uint16_t index)
+static void close_gap(struct mw_source *source, uint64_t time_ns, uint16_t index)
 {
 	unsigned int slot;
 
@@ -306,7 +214,7 @@ static void close_gap(struct source *source, uint64_t time_ns, uint16_t index)
 	append(source, time_ns, slot, 0, index);
 }
 
-static void note_state(struct source *source, uint32_t state)
+static void note_state(struct mw_source *source, uint32_t state)
 {
 	source->state = state;
 	source->away = state == MEMWATCH_CPU_OFFLINE || state == MEMWATCH_CPU_IDLE ||
@@ -314,8 +222,8 @@ static void note_state(struct source *source, uint32_t state)
 }
 
 /* Takes @bytes of frames at the scanned position, all with this @time_ns. */
-static inline void take_frames(struct source *source, uint16_t index,
-			       uint64_t time_ns, uint32_t bytes)
+static inline void take_frames(struct mw_source *source, uint16_t index, uint64_t time_ns,
+			       uint32_t bytes)
 {
 	if (__builtin_expect(source->open.count != 0, 0))
 		close_gap(source, time_ns, index);
@@ -353,8 +261,9 @@ struct ahead {
 
 static struct ahead look_ahead(const struct mw_merge *merge, uint32_t index)
 {
-	const struct source *here = &merge->sources[index];
-	const struct source *next = &merge->sources[index + 1 < merge->nr_sources ? index + 1 : 0];
+	const struct mw_source *here = &merge->sources[index];
+	const struct mw_source *next =
+		&merge->sources[index + 1 < merge->nr_sources ? index + 1 : 0];
 
 	return (struct ahead){ next->ring.data, next->ring.size - 1,
 			       next->scanned - here->scanned + (next == here ? AHEAD_BYTES : 0) };
@@ -371,7 +280,7 @@ static inline void prefetch_ahead(const struct ahead *ahead, uint64_t pos)
  * how many bytes of frames, with the one at the scanned position, are so;
  * takes what else there is off @count.
  */
-static inline uint32_t extend_run(const struct source *source, const struct ahead *ahead,
+static inline uint32_t extend_run(const struct mw_source *source, const struct ahead *ahead,
 				  uint32_t length, uint32_t *count)
 {
 	uint64_t at = source->scanned & (source->ring.size - 1);
@@ -391,7 +300,7 @@ static inline uint32_t extend_run(const struct source *source, const struct ahea
 /* Looks at up to @count more items. */
 static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
 {
-	struct source *source = &merge->sources[index];
+	struct mw_source *source = &merge->sources[index];
 	struct memwatch_record_header header;
 	struct ahead ahead = look_ahead(merge, index);
 	struct mw_ring_entry entry;
@@ -460,13 +369,13 @@ static int scan_all(struct mw_merge *merge)
 	uint32_t want = quantum(merge);
 
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
-		struct source *source = &merge->sources[i];
+		struct mw_source *source = &merge->sources[i];
 
 		if (source->release)
 			release_space(source);
 		source->limit = mw_ring_head(&source->ring);
 		/* one that is far ahead of the others need not run further */
-		if (source->nr_pending >= 4 * want || is_empty(source))
+		if (source->nr_pending >= 4 * want || mw_source_is_empty(source))
 			continue;
 		if (scan(merge, (uint16_t)i, want))
 			return -ENOMEM;
@@ -482,15 +391,15 @@ struct watermark {
 };
 
 /* It can take no more and has nothing more to look at: somebody has to give way. */
-static bool is_pressed(const struct source *source)
+static bool is_pressed(const struct mw_source *source)
 {
 	uint64_t used = source->limit - source->tail;
 
-	return source->nr_pending &&
-	       (is_full(source) || (is_empty(source) && used >= source->ring.size / 4 * 3));
+	return source->nr_pending && (is_full(source) || (mw_source_is_empty(source) &&
+							  used >= source->ring.size / 4 * 3));
 }
 
-static bool has_older(const struct source *source, uint64_t time_ns)
+static bool has_older(const struct mw_source *source, uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < source->nr_pending; i++) {
 		if (source->pending[i].time_ns < time_ns)
@@ -499,11 +408,11 @@ static bool has_older(const struct source *source, uint64_t time_ns)
 	return false;
 }
 
-static uint64_t natural_frontier(const struct mw_merge *merge, const struct source *source)
+static uint64_t natural_frontier(const struct mw_merge *merge, const struct mw_source *source)
 {
 	uint64_t newest = source->newest_ns;
 
-	if (is_empty(source)) {
+	if (mw_source_is_empty(source)) {
 		if (source->detached)
 			return MW_TIME_MAX;
 		if (source->away)
@@ -512,12 +421,12 @@ static uint64_t natural_frontier(const struct mw_merge *merge, const struct sour
 	return mw_sub_sat(newest, merge->opts.grace_ns);
 }
 
-static uint64_t forced_frontier(const struct mw_merge *merge, const struct source *source,
+static uint64_t forced_frontier(const struct mw_merge *merge, const struct mw_source *source,
 				uint64_t natural, bool overload)
 {
 	if (is_pressed(source))
 		return has_older(source, natural) ? natural : source->newest_ns + 1;
-	if (!is_empty(source))
+	if (!mw_source_is_empty(source))
 		return natural;
 	if (overload)
 		return MW_TIME_MAX;
@@ -540,10 +449,10 @@ static void find_watermark(const struct mw_merge *merge, struct watermark *mark)
 	mark->natural_ns = MW_TIME_MAX;
 	mark->forced_ns = MW_TIME_MAX;
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
-		const struct source *source = &merge->sources[i];
+		const struct mw_source *source = &merge->sources[i];
 		uint64_t natural, forced;
 
-		if (merge->finishing && is_empty(source))
+		if (merge->finishing && mw_source_is_empty(source))
 			continue;
 		natural = natural_frontier(merge, source);
 		forced = forced_frontier(merge, source, natural, overload);
@@ -558,9 +467,9 @@ static int scan_limiting(struct mw_merge *merge, uint64_t mark_ns)
 	int progress = 0;
 
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
-		struct source *source = &merge->sources[i];
+		struct mw_source *source = &merge->sources[i];
 
-		if (is_empty(source) || is_full(source) ||
+		if (mw_source_is_empty(source) || is_full(source) ||
 		    natural_frontier(merge, source) > mark_ns)
 			continue;
 		if (scan(merge, (uint16_t)i, quantum(merge)))
@@ -596,7 +505,7 @@ static int reserve_batch(struct mw_merge *merge)
 }
 
 /* Moves what is older than @mark_ns to @to; returns how many. */
-static size_t take_older(struct source *source, uint64_t mark_ns, struct mw_merge_entry *to)
+static size_t take_older(struct mw_source *source, uint64_t mark_ns, struct mw_merge_entry *to)
 {
 	struct mw_merge_entry *pending = source->pending;
 	uint32_t n = source->nr_pending;
@@ -638,7 +547,7 @@ static void gather(struct mw_merge *merge, const struct watermark *mark)
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
-		struct source *source = &merge->sources[merge->by_cpu[i]];
+		struct mw_source *source = &merge->sources[merge->by_cpu[i]];
 
 		if (source->nr_pending)
 			count += take_older(source, mark->forced_ns, merge->batch + count);
@@ -652,10 +561,10 @@ static void gather(struct mw_merge *merge, const struct watermark *mark)
 static int close_last_gaps(struct mw_merge *merge)
 {
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
-		struct source *source = &merge->sources[i];
+		struct mw_source *source = &merge->sources[i];
 		uint64_t end = merge->finish_ns;
 
-		if (!is_empty(source))
+		if (!mw_source_is_empty(source))
 			continue;
 		open_gap(source, source->lost_at_end);
 		source->lost_at_end = 0;
@@ -704,7 +613,7 @@ uint64_t mw_merge_deadline(const struct mw_merge *merge)
 	uint64_t wait = 0;
 
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
-		const struct source *source = &merge->sources[i];
+		const struct mw_source *source = &merge->sources[i];
 
 		for (uint32_t j = 0; j < source->nr_pending; j++)
 			oldest = mw_min_u64(oldest, source->pending[j].time_ns);
@@ -712,7 +621,7 @@ uint64_t mw_merge_deadline(const struct mw_merge *merge)
 	if (oldest == MW_TIME_MAX)
 		return MW_TIME_MAX;
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
-		const struct source *source = &merge->sources[i];
+		const struct mw_source *source = &merge->sources[i];
 
 		if (natural_frontier(merge, source) <= oldest)
 			wait = mw_max_u64(wait, source->away ? merge->opts.grace_ns :
@@ -738,11 +647,11 @@ static inline void prefetch_run(const struct mw_merge *merge, size_t at)
 		__builtin_prefetch(ring->data + ((entry->place + i) & (ring->size - 1)));
 }
 
-static void make_lost(struct mw_merge *merge, struct source *source,
+static void make_lost(struct mw_merge *merge, struct mw_source *source,
 		      const struct mw_merge_entry *entry)
 {
 	struct memwatch_record_lost *lost = (struct memwatch_record_lost *)merge->record;
-	const struct gap *gap = &source->gaps[entry->place];
+	const struct mw_gap *gap = &source->gaps[entry->place];
 
 	*lost = (struct memwatch_record_lost){
 		.h = {
@@ -757,8 +666,8 @@ static void make_lost(struct mw_merge *merge, struct source *source,
 	source->gaps_used &= ~(1ULL << entry->place);
 }
 
-static inline void account(struct mw_merge *merge, struct source *source,
-		    const struct memwatch_record_header *header)
+static inline void account(struct mw_merge *merge, struct mw_source *source,
+			   const struct memwatch_record_header *header)
 {
 	source->delivered++;
 	if (__builtin_expect(header->flags != 0, 0)) {
@@ -793,7 +702,7 @@ static void begin_run(struct mw_merge *merge, const struct mw_merge_entry *entry
 static inline struct memwatch_record_header *walk_run(struct mw_merge *merge)
 {
 	uint8_t *frame = merge->frames + merge->run_at;
-	struct source *source = &merge->sources[merge->run_source];
+	struct mw_source *source = &merge->sources[merge->run_source];
 	uint32_t before = merge->run_before;
 	struct memwatch_record_header *header;
 	uint16_t length;
@@ -867,52 +776,4 @@ int mw_merge_next(struct mw_merge *merge, const struct memwatch_record_header **
 		}
 	}
 	return next_run(merge, ret);
-}
-
-/* ---------------------------------------------------------- statistics */
-
-static bool is_silent(const struct mw_merge *merge, const struct source *source)
-{
-	return is_empty(source) && !source->away && !source->detached &&
-	       source->newest_ns < mw_sub_sat(merge->read_at_ns, merge->opts.silent_ns);
-}
-
-void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *ret)
-{
-	ret->forced = merge->forced;
-	ret->watermark_ns = merge->delivered_ns;
-	ret->memory_bytes = sizeof(*merge) + merge->max_sources * sizeof(*merge->sources) +
-			    2 * merge->batch_max * sizeof(*merge->batch);
-	ret->rings = merge->nr_sources;
-	for (uint32_t i = 0; i < merge->nr_sources; i++) {
-		const struct source *source = &merge->sources[i];
-
-		ret->produced += source->produced;
-		ret->delivered += source->delivered;
-		ret->late += source->late;
-		ret->lost = mw_add_sat(ret->lost, source->lost);
-		ret->malformed += source->malformed;
-		ret->memory_bytes += source->ring.size +
-				     source->max_pending * sizeof(*source->pending);
-		ret->rings_silent += is_silent(merge, source);
-	}
-}
-
-int mw_merge_cpu_stats(const struct mw_merge *merge, unsigned int index,
-		       struct memwatch_stream_cpu_stats *ret)
-{
-	const struct source *source;
-
-	if (index >= merge->nr_sources)
-		return 0;
-	source = &merge->sources[index];
-	ret->produced = source->produced;
-	ret->delivered = source->delivered;
-	ret->late = source->late;
-	ret->lost = source->lost;
-	ret->malformed = source->malformed;
-	ret->newest_ns = source->newest_ns;
-	ret->cpu = source->cpu;
-	ret->state = source->state;
-	return 1;
 }

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The state of a merge, for merge.c, which changes it, and merge-stats.c, which
+ * counts.
+ */
+#ifndef MW_MERGE_STATE_H
+#define MW_MERGE_STATE_H
+
+#include "merge.h"
+#include "merge-sort.h"
+
+#define LOST_SLOTS 64
+
+/* A run grows up to so much, that its copy stays in the first level cache. */
+#define RUN_BYTES 4096
+
+/* The longest frame that a length of 16 bits and a multiple of 8 can tell. */
+#define FRAME_MAX 65528
+
+/* The type at the start of a frame is not copied: the record after it is aligned so. */
+#define FRAME_SKIP sizeof(uint32_t)
+
+/* No structure is longer: whoever looks at a whole one stays in our memory. */
+#define SLACK 512
+
+/* How far ahead of handing out a run is asked for. */
+#define RUNS_AHEAD 2
+
+/* How far ahead memory is asked for, at most, in one ring. */
+#define AHEAD_BYTES 1024
+
+/* A loss between two records of one ring, waiting for its turn. */
+struct mw_gap {
+	uint64_t begin_ns;
+	uint64_t count;
+};
+
+struct mw_source {
+	struct mw_ring ring;
+	struct mw_merge_entry *pending; /* in order of arrival */
+	uint32_t nr_pending;
+	uint32_t max_pending;
+	uint64_t run_end; /* position: here the last pending run goes on */
+	bool in_order;	  /* the pending ones are sorted as they are */
+	bool away;	  /* the CPU said that it has nothing to say */
+	bool detached;
+	bool release; /* the tail has to move */
+	uint32_t cpu;
+	uint32_t state;
+	uint64_t scanned; /* position: looked at up to here */
+	uint64_t limit;	  /* position: written up to here, when last loaded */
+	uint64_t tail;	  /* position: given back up to here */
+	uint64_t newest_ns;
+	uint64_t last_ns;   /* of the last in order of arrival */
+	struct mw_gap open; /* lost, and no record after it seen yet */
+	uint64_t lost_at_end;
+	struct mw_gap gaps[LOST_SLOTS];
+	uint64_t gaps_used; /* bit mask */
+	uint64_t produced;
+	uint64_t delivered;
+	uint64_t late;
+	uint64_t lost;
+	uint64_t malformed;
+};
+
+struct mw_merge {
+	struct mw_merge_opts opts;
+	struct mw_source *sources;
+	uint16_t *by_cpu; /* indices of sources, for the order among equals */
+	uint32_t nr_sources;
+	uint32_t max_sources;
+
+	struct mw_merge_entry *batch;
+	struct mw_merge_entry *scratch;
+	size_t batch_at;
+	size_t batch_count;
+	size_t batch_max;
+	uint64_t batch_natural_ns; /* records from here on are FORCED */
+
+	uint64_t read_at_ns;
+	uint64_t future_ns;    /* a stamp from here on makes no sense */
+	uint64_t delivered_ns; /* largest time handed out */
+	uint64_t forced;
+	uint64_t finish_ns;
+	bool finishing;
+
+	/* the run that is being handed out */
+	uint64_t run_ns;
+	uint32_t run_at;   /* in @frames */
+	uint32_t run_left; /* bytes from there */
+	uint32_t run_source;
+	uint16_t run_flags;
+	uint16_t run_before; /* from the start of a frame to its record */
+
+	uint64_t record[sizeof(struct memwatch_record_lost) / 8]; /* a loss, made here */
+	uint8_t frames[FRAME_MAX + SLACK] __attribute__((aligned(64)));
+};
+
+static inline bool mw_source_is_empty(const struct mw_source *source)
+{
+	return source->scanned == source->limit;
+}
+
+#endif /* MW_MERGE_STATE_H */
