@@ -61,6 +61,7 @@ START = 500 * MS		# by then every CPU must have heard of a session's start
 SETTLE = 100 * MS		# around the start and the stop of a session
 ACTIVE_TICKS = 40		# active policy: a process that runs this long must have an RMID
 IDLE_SLACK = 20 * MS		# active policy: how exactly "longest idle" is taken
+LATELY = 20			# active policy: who ran within so many ticks of every CPU counts as running
 
 RUNNABLE_CLAIMS = frozenset((MSR, MWSWITCH, ALLOC, FREE, REXEC, EXISTING, CPU_STATE))
 # What the module says about the fork, exec or exit that was logged just before.
@@ -133,7 +134,7 @@ class Cpu:
     __slots__ = ("number", "pqr", "thread", "switch_ts", "switch_next", "last_ts", "ticks",
                  "stale_ticks", "open_changes", "await_free", "wait_ticks", "owner",
                  "run_ticks", "events", "armed", "leaving", "claim_ts", "claim_begin",
-                 "wait_process", "wait_from", "last_task_ts")
+                 "wait_process", "wait_from", "last_task_ts", "tick_times")
 
     def __init__(self, number, pqr):
         self.number = number
@@ -157,6 +158,7 @@ class Cpu:
         self.wait_process = None
         self.wait_from = None
         self.last_task_ts = 0	# of the last event that was not in an interrupt
+        self.tick_times = collections.deque(maxlen=LATELY + 1)
 
 
 class Model:
@@ -474,7 +476,9 @@ class Model:
         # Whoever we saw coming: its pid may be another one since, after an exec.
         prev = cpu.thread or self.thread_of(prev_pid)
         process = prev.process
-        process.last_run = ts
+        # With an RMID of its own and on RMID 0: it was chosen as idle before it came here.
+        if not process.rmid or cpu.pqr & 0xffffffff:
+            process.last_run = ts
         if process.rmid and self.last_use.get(process.rmid, 0) < ts:
             self.last_use[process.rmid] = ts
         dead = prev_state & DEAD_STATES and not prev_state & PREEMPTED
@@ -781,6 +785,9 @@ class Model:
         process.generation = generation
         process.alloc_ns = event[R_ALLOC]
         process.freed = False
+        if any(other.thread is not None and other.thread.process is process
+               for other in self.cpus.values()):
+            process.last_run = ts
 
     def check_order(self, process, event):
         """fifo: who came first is served first. active: who runs."""
@@ -806,13 +813,17 @@ class Model:
             return
         self.checks["R13"] += 1
         running = {cpu.thread.process for cpu in self.cpus.values() if cpu.thread is not None}
-        if process in running or process.last_run > event[0] - IDLE_SLACK:
+        if process in running or self.ticks_since(process.last_run) <= LATELY:
             return
         for other in running:
             if other in self.waiters and other.alive:
                 self.violation("R13", event, f"{process!r} gets an RMID, it ran last at "
                                              f"{process.last_run}; {other!r} runs and waits")
                 return
+
+    def ticks_since(self, ts):
+        """The machine's own time: a host that stops a CPU stops its ticks, and the policy too."""
+        return min(sum(tick > ts for tick in cpu.tick_times) for cpu in self.cpus.values())
 
     def on_free(self, cpu, event):
         ts, rmid, generation = event[0], event[R_RMID], event[R_GEN]
@@ -955,6 +966,7 @@ class Model:
 
     def on_tick(self, cpu, event):
         cpu.ticks += 1
+        cpu.tick_times.append(event[0])
         self.last_tick_ts = event[0]
         if self.quiet() or self.started is None:
             return
