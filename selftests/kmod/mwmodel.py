@@ -96,7 +96,7 @@ class Process:
     __slots__ = ("tgid", "kernel", "comm", "old_comm", "renamed_at", "parent", "born", "start_ns",
                  "start_ticks", "threads", "alive", "undone", "rmid", "generation", "alloc_ns",
                  "changes", "renamed_end", "exec_pending", "comm_pending", "freed", "last_run", "known",
-                 "nonleader", "off_ns", "off_cpu", "really_gone")
+                 "nonleader", "off_ns", "off_cpu", "really_gone", "chosen")
 
     def __init__(self, tgid, parent, kernel, comm, born):
         self.tgid = tgid
@@ -120,6 +120,7 @@ class Process:
         self.comm_pending = None
         self.freed = False
         self.last_run = born
+        self.chosen = None	# last_run when the policy took its RMID, if it ran since
         self.known = True
         self.nonleader = None
         self.off_ns = 0
@@ -476,9 +477,12 @@ class Model:
         # Whoever we saw coming: its pid may be another one since, after an exec.
         prev = cpu.thread or self.thread_of(prev_pid)
         process = prev.process
-        # With an RMID of its own and on RMID 0: it was chosen as idle before it came here.
         if not process.rmid or cpu.pqr & 0xffffffff:
-            process.last_run = ts
+            process.chosen = None
+        elif process.chosen is None:
+            # An owner on RMID 0: it was chosen as idle before it came here.
+            process.chosen = process.last_run
+        process.last_run = ts
         if process.rmid and self.last_use.get(process.rmid, 0) < ts:
             self.last_use[process.rmid] = ts
         dead = prev_state & DEAD_STATES and not prev_state & PREEMPTED
@@ -785,6 +789,7 @@ class Model:
         process.generation = generation
         process.alloc_ns = event[R_ALLOC]
         process.freed = False
+        process.chosen = None
         if any(other.thread is not None and other.thread.process is process
                for other in self.cpus.values()):
             process.last_run = ts
@@ -887,7 +892,7 @@ class Model:
             return
         for cpu in self.cpus.values():
             if cpu.thread is not None and cpu.thread.process is process and \
-               cpu.switch_ts is None and cpu.number != event[1]:
+               cpu.switch_ts is None and cpu.number != event[1] and cpu.pqr & 0xffffffff:
                 self.violation("R13", event, f"{process!r} runs on CPU {cpu.number} and loses its "
                                              "RMID as idle")
                 return
@@ -895,7 +900,8 @@ class Model:
 
     def idle_since(self, process):
         """Nobody can know who ran before the session began."""
-        return max(process.last_run, self.started or 0)
+        last_run = process.last_run if process.chosen is None else process.chosen
+        return max(last_run, self.started or 0)
 
     def judge_revoked(self, batch):
         """Whoever was taken in one batch was idle for longer than whoever was not."""
