@@ -47,11 +47,21 @@ becomes_idle() {
 # grep in one file, in a new shell.
 has() { grep -qE -- "$1" "$2"; }
 
+# A slow machine takes its time to begin; whoever kills must not come first.
+writes() { # FILE [BYTES]: true as soon as it is longer than that, within 60 s
+	tries=0
+	until [ "$(wc -c <"$1" 2>/dev/null || echo 0)" -gt "${2:-0}" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 600 ] || return 1
+		sleep 0.1
+	done
+}
+
 interrupted() { # SIGNAL: the recording is whole, and the exit status is 0
 	rm -f int.mwr
 	memwatchctl record -o int.mwr 2>int.log &
 	pid=$!
-	sleep 2
+	writes int.mwr
 	kill -"$1" $pid
 	wait $pid || { cat int.log; return 1; }
 	memwatchctl report int.mwr --format json >int.json && has '"truncated": false' int.json
@@ -61,7 +71,8 @@ killed() { # what was written can be read, and the module is idle again
 	rm -f kill.mwr
 	memwatchctl record -o kill.mwr 2>/dev/null &
 	pid=$!
-	sleep 3
+	writes kill.mwr
+	writes kill.mwr "$(wc -c <kill.mwr)" # the first block holds no samples yet
 	kill -9 $pid
 	wait $pid
 	becomes_idle || return 1
