@@ -52,7 +52,7 @@ high=$(((START + $(value b "rmid 0 3" total)) % WRAP))
 check "the traffic was more than a counter holds" [ "$(value b "rmid 0 3" total)" -gt $WRAP ]
 check "bit 61 tells of the wrap" is "top" "$(echo "$read_back" | cut -c1)" 2
 check "a counter wraps, and says the truth modulo 24 bits" \
-	between "value" "$low" "$(($(decimal "$read_back") & (WRAP - 1)))" "$high"
+	between "value" "$low" "$(($(decimal "$read_back") & ((1 << 61) - 1)))" "$high"
 check "bit 61 is gone after it was read" is "top" "$(counter 0 3 2 | cut -c1)" 0
 snapshot a
 occupancy=$(decimal "$(counter 0 3 1)")
