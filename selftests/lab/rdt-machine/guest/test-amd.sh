@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# AMD, two domains of two CPUs.
+# AMD, two domains of two CPUs, the second with fewer RMIDs.
 cd /lab || exit 1
 . ./tap.sh
 . ./lib.sh
@@ -9,7 +9,7 @@ cd /lab || exit 1
 fs=/sys/fs/resctrl
 MIB=1048576
 
-plan 8
+plan 10
 modprobe msr
 modprobe cpuid
 check "the kernel detects L3 monitoring" sh -c 'dmesg | grep -q "resctrl: L3 monitoring detected"'
@@ -37,4 +37,8 @@ wrmsr -p 0 0xc8d 0x100000002
 wrmsr -p 2 0xc8d 0x300000001
 check "the CPUs of a domain share EVTSEL" is "EVTSEL" \
 	"$(rdmsr -p 1 0xc8d) $(rdmsr -p 3 0xc8d)" "100000002 300000001"
+wrmsr -p 1 0xc8f 31
+check "a domain has its RMIDs" is "PQR" "$(rdmsr -p 1 0xc8f)" 1f
+wrmsr -p 1 0xc8f 0
+check "the other has fewer" sh -c '! wrmsr -p 3 0xc8f 24 2>/dev/null && wrmsr -p 3 0xc8f 0'
 tap_end

@@ -12,7 +12,7 @@ WRAP=$((1 << 24))
 START=16777000
 MIB=1048576
 
-plan 20
+plan 22
 modprobe msr
 modprobe cpuid
 rdtctl guest && rdtctl track on
@@ -110,4 +110,12 @@ snapshot b
 check "the machine counts MSR operations" is "writes and reads" \
 	"$(($(value b "cpu 1" wrmsr_evtsel) - $(value a "cpu 1" wrmsr_evtsel))) $(($(value b "cpu 1" rdmsr_ctr) - $(value a "cpu 1" rdmsr_ctr)))" \
 	"10 10"
+rdtctl log on
+counter 1 1 2 >/dev/null
+rdtctl log off
+check "and logs them" is "lines" "$(awk '{ print $2, $3, $4 }' /out/rdt.msr | xargs)" \
+	"1 w c8d 1 r c8e"
+rm -f $truth
+rdtctl every 20 5 series
+check "a series of snapshots" is "blocks" "$(grep -c '^truth label=series' $truth) $(grep -c '^end' $truth)" "5 5"
 tap_end
