@@ -388,16 +388,19 @@ class Model:
         if self.deferred and self.deferred[0][0] < horizon:
             rest = []
             for doubt in self.deferred:
-                if doubt[0] < horizon:
+                if doubt[0] < horizon and not self.may_be_revoked(doubt):
                     self.deferred_violation(doubt)
                 else:
                     rest.append(doubt)
             self.deferred = rest
         if self.doubts and self.doubts[0][1] < horizon:
+            rest = []
             for doubt in self.doubts:
-                if doubt[1] < horizon:
+                if doubt[1] < horizon and not self.may_be_undead(doubt):
                     self.doubt_violation(doubt)
-            self.doubts = [doubt for doubt in self.doubts if doubt[1] >= horizon]
+                else:
+                    rest.append(doubt)
+            self.doubts = rest
         if self.birth_doubts and self.birth_doubts[0][0] < horizon:
             rest = []
             for doubt in self.birth_doubts:
@@ -406,6 +409,14 @@ class Model:
                 elif doubt[2]:
                     self.birth_violation(doubt)
             self.birth_doubts = rest
+
+    def may_be_revoked(self, doubt):
+        """An owner that runs on RMID 0: the policy's worker has still to say that it chose it."""
+        return self.policy == "active" and doubt[3] == 0 and self.ticks_since(doubt[0]) <= LATELY
+
+    def may_be_undead(self, doubt):
+        """PREEMPT_RT: what left the CPU dead may have waited for a lock, and comes again."""
+        return doubt[0] == "R7" and self.ticks_since(doubt[1]) <= LATELY
 
     def deferred_violation(self, doubt):
         _, event, process, actual, expected, number, context = doubt
@@ -518,7 +529,7 @@ class Model:
         process.off_cpu = cpu
         cpu.leaving = process
         if process.rmid and self.started is not None and not self.quiet():
-            cpu.await_free.append((process, process.generation, cpu.ticks, event))
+            cpu.await_free.append((process, process.generation, event))
 
     def on_undead(self, cpu, thread, event):
         """Was switched out dead, or its pid is back before our log says so."""
@@ -527,6 +538,7 @@ class Model:
         thread.process.undone += 1
         thread.process.really_gone = False
         self.stats["dead threads that ran again"] += 1
+        self.doubts = [d for d in self.doubts if d[0] != "R7" or d[3] is not thread.process]
 
     def on_newtask(self, cpu, event):
         parent_thread = self.thread_of(event[4])
@@ -761,7 +773,7 @@ class Model:
         elif not process.undone:
             # Its switch-out is logged, the module's hook after it is still to come.
             off = process.off_cpu
-            off.await_free.append((process, generation, off.ticks, event))
+            off.await_free.append((process, generation, event))
         self.check_order(process, event)
         waited = self.waiters.pop(process, None)
         if waited is not None and waited[0] > 0:
@@ -896,6 +908,7 @@ class Model:
                 self.violation("R13", event, f"{process!r} runs on CPU {cpu.number} and loses its "
                                              "RMID as idle")
                 return
+        self.deferred = [d for d in self.deferred if d[2] is not process or d[3]]
         self.unsettle(event, "revoked", (process, self.idle_since(process), event))
 
     def idle_since(self, process):
@@ -1012,12 +1025,13 @@ class Model:
     def check_await_free(self, cpu, event):
         rest = []
         for item in cpu.await_free:
-            process, generation, ticks, gone = item
+            process, generation, gone = item
             if process.generation != generation or not process.rmid:
                 continue
             if process.undone:
                 continue
-            if cpu.ticks - ticks >= TICKS:
+            # Of every CPU: the hook of another thread's last switch may be the one that is late.
+            if self.ticks_since(gone[0]) >= TICKS:
                 self.checks["R7"] += 1
                 self.doubts.append(("R7", event[0], event, process, process.rmid,
                                     f"{process!r} is gone since {gone[0]} and still holds RMID "
