@@ -32,8 +32,8 @@ enum mw_relay_mode {
 
 /*
  * RMIDs that one CPU can hold back between two ticks. When one more runs, all
- * are sent early. It bounds the time a flush takes with interrupts off (about
- * a quarter of a microsecond a record) and the work of the verifier.
+ * are sent early. It bounds the time a flush takes with interrupts off, if they
+ * have to be sent one by one, and the work of the verifier.
  */
 #define MW_RELAY_TOUCHED_MAX 32
 

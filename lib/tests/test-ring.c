@@ -369,11 +369,38 @@ static void test_parcel(void)
 	put_parcel(29000, 3);
 	put_parcel(30000, 3);
 	put(30040);
+	static uint8_t before[1 << 13];
+
+	memcpy(before, writer.data, sizeof(before));
 	same = took_parcel(29000, 3, 30040, MEMWATCH_RECORD_F_LATE);
 	tap_ok(same && stats().late == 4, "a late parcel is late record by record");
+	tap_ok(!memcmp(before, writer.data, sizeof(before)), "and nothing is written into the ring");
 	tap_ok(took_parcel(30000, 3, 30040, 0), "one with the time of the last is not late");
 	tap_ok(stats().malformed == 0 && stats().produced == 30000,
 	       "a tick at the end of a parcel counts as one by itself");
+	stop();
+}
+
+/* More records than there are, all alike, in a frame that ends where the ring does. */
+static void test_parcel_too_many(void)
+{
+	struct memwatch_record_sample samples[3];
+	bool same = true;
+
+	memset(samples, 0, sizeof(samples));
+	for (unsigned int i = 0; i < 3; i++)
+		samples[i].h = (struct memwatch_record_header){
+			.time_ns = 200, .type = MEMWATCH_RECORD_SAMPLE, .size = sizeof(*samples) };
+	start(1024, 0);
+	for (uint64_t t = 0; t < 12; t++)
+		put(100 + t);
+	writer_parcel(&writer, 4, samples, sizeof(samples));
+	mw_merge_finish(merge, 300);
+	for (uint64_t t = 0; t < 12; t++)
+		same &= took(100 + t, 300);
+	same &= writer.head == 1024 && take(300) && take(300) && take(300) && !take(300);
+	tap_ok(same && stats().delivered == 15 && stats().malformed == 1,
+	       "a parcel with fewer records than it says ends with the last one");
 	stop();
 }
 
@@ -392,6 +419,17 @@ static void test_parcel_stats(void)
 		same &= stats().delivered == i && cpu.delivered == i;
 	}
 	tap_ok(same, "delivered are those that have been given out");
+	stop();
+
+	struct memwatch_record_tick ticks[] = { tick_at(100), tick_at(100) };
+
+	ticks[0].produced = 7;
+	ticks[1].produced = 9;
+	start(4096, 10);
+	writer_parcel(&writer, 2, ticks, sizeof(ticks));
+	put(200);
+	same = take(200) && stats().produced == 7 && take(200) && stats().produced == 9;
+	tap_ok(same, "every tick tells what was produced until then");
 	stop();
 }
 
@@ -559,6 +597,7 @@ int main(void)
 	test_future();
 	test_lost();
 	test_parcel();
+	test_parcel_too_many();
 	test_parcel_stats();
 	test_parcel_hostile();
 	test_changed();
