@@ -29,7 +29,8 @@ void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *
 		ret->lost = mw_add_sat(ret->lost, source->lost);
 		ret->malformed += source->malformed;
 		ret->memory_bytes += source->ring.size +
-				     source->max_pending * sizeof(*source->pending);
+				     source->max_pending * sizeof(*source->pending) +
+				     (source->gaps ? LOST_SLOTS * sizeof(*source->gaps) : 0);
 		ret->rings_silent += is_silent(merge, source);
 	}
 	ret->delivered -= merge->cursor.left;

@@ -196,6 +196,11 @@ static inline void consume(struct bench *bench, const void *record)
 	bench->seen++;
 }
 
+/*
+ * libbpf gives out what was sent at once. Parcels make this side faster too: a
+ * call for eight records and not for one. So the ratio says less than the rate
+ * about what parcels are worth, and it is the ratio that the budget is about.
+ */
 static enum bpf_perf_event_ret on_event(void *ctx, int cpu, struct perf_event_header *event)
 {
 	const struct mw_frame *frame = (const struct mw_frame *)event;
