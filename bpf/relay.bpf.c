@@ -62,6 +62,18 @@ struct {
 	__type(value, __u64);
 } failures SEC(".maps");
 
+/*
+ * An argument as an index, one the verifier can follow: bounds that are checked
+ * on one copy of a value do not hold for another, so there is to be only one.
+ */
+static __always_inline __u64 index_of(__u32 argument)
+{
+	__u64 index = argument;
+
+	barrier_var(index);
+	return index;
+}
+
 static __always_inline struct mw_relay_cpu *this_cpu(void)
 {
 	__u32 key = 0;
@@ -90,15 +102,40 @@ static __always_inline void output_failed(struct mw_relay_cpu *cpu, long err)
 		failed(MW_RELAY_FAIL_OUTPUT);
 }
 
-/* The only place that sends. */
-static __always_inline void send(void *ctx, struct mw_relay_cpu *cpu, void *rec, __u64 size)
+/*
+ * The only place that sends: a parcel, from its number of records on, with @size
+ * bytes of records.
+ */
+static __always_inline long send(void *ctx, struct mw_relay_cpu *cpu, __u32 *parcel, __u64 size)
 {
-	long err;
+	long err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, parcel,
+					 sizeof(*parcel) + size);
 
-	__sync_fetch_and_add(&cpu->produced, 1);
-	err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, rec, size);
 	if (err)
 		output_failed(cpu, err);
+	return err;
+}
+
+/* A parcel of one record, of those that the module makes. */
+struct letter {
+	__u32 unsent;
+	__u32 records;
+	union {
+		struct memwatch_record_header h;
+		struct memwatch_record_rmid rmid;
+		struct memwatch_record_dump dump;
+		struct memwatch_record_cpu state;
+		struct memwatch_record_rdt rdt;
+	};
+};
+
+static __always_inline void send_letter(void *ctx, struct mw_relay_cpu *cpu, struct letter *letter,
+					__u64 size)
+{
+	letter->unsent = 0;
+	letter->records = 1;
+	__sync_fetch_and_add(&cpu->produced, 1);
+	send(ctx, cpu, &letter->records, size);
 }
 
 static __always_inline void read_counter(struct mw_relay_cpu *cpu, void *map, __u32 i)
@@ -159,18 +196,20 @@ __noinline int measure(void)
 	return 0;
 }
 
-/* The sample of @rmid, or of the sum in the scratch, into the scratch. */
-__noinline int prepare(__u32 rmid, __u32 alone)
+/* The sample of @rmid, or of the sum in the scratch, into the parcel. */
+__noinline int prepare(__u32 rmid, __u32 alone, __u32 place)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
+	__u64 index = index_of(place);
 	struct mw_relay_sum *sum;
 
 	if (!cpu)
 		return 0;
 	sum = alone ? &cpu->alone : bpf_map_lookup_elem(&sums, &rmid);
-	if (!sum)
+	if (!sum || index >= MW_RELAY_TOUCHED_MAX)
 		return 0;
-	mw_relay_sample(&cpu->sample, sum, bpf_get_smp_processor_id(), cpu->begin_ns, cpu->last_ns);
+	mw_relay_sample(&cpu->parcel.sample[index], sum, bpf_get_smp_processor_id(), cpu->begin_ns,
+			cpu->last_ns);
 	sum->used = 0;
 	return 0;
 }
@@ -189,19 +228,80 @@ static __always_inline void start(struct mw_relay_cpu *cpu, __u64 now, __u64 own
 	cpu->active = 1;
 }
 
+/* One record of a parcel that is gone: so the end of the one before it can be its number. */
+__noinline int send_alone(struct bpf_raw_tracepoint_args *ctx, __u32 place, __u32 tick)
+{
+	struct mw_relay_cpu *cpu = this_cpu();
+	__u64 index = index_of(place);
+	struct memwatch_record_tick *rec;
+	__u32 *number;
+
+	if (!cpu || !index || index > MW_RELAY_TOUCHED_MAX)
+		return 0;
+	number = (__u32 *)&cpu->parcel.sample[index] - 1;
+	*number = 1;
+	if (tick) {
+		rec = (struct memwatch_record_tick *)&cpu->parcel.sample[index];
+		rec->dropped = cpu->dropped;
+		send(ctx, cpu, number, sizeof(*rec));
+	} else {
+		send(ctx, cpu, number, sizeof(struct memwatch_record_sample));
+	}
+	return 0;
+}
+
 /*
- * Sends what was added up since begin_ns and starts the next stretch at
- * last_ns, up to which everything has been charged.
+ * @samples are in the parcel; the tick of the scratch goes behind them if there
+ * is to be one. Returns 1 if it failed, and all but the first are to be sent alone.
+ *
+ * To the kernel a call that failed is one loss, however many records it was
+ * about. So it is the loss of the first, and what the kernel counts and what we
+ * count stays the same.
  */
-static __noinline int flush(void *ctx, struct mw_relay_cpu *cpu)
+__noinline int send_parcel(struct bpf_raw_tracepoint_args *ctx, __u32 samples, __u32 tick)
+{
+	struct mw_relay_cpu *cpu = this_cpu();
+	__u64 index = index_of(samples), size;
+
+	if (!cpu || index > MW_RELAY_TOUCHED_MAX)
+		return 0;
+	size = index * sizeof(struct memwatch_record_sample);
+	cpu->parcel.records = samples;
+	if (tick) {
+		cpu->tick.produced = cpu->produced + samples + 1;
+		cpu->tick.dropped = cpu->dropped;
+		*(struct memwatch_record_tick *)&cpu->parcel.sample[index] = cpu->tick;
+		cpu->parcel.records++;
+		size += sizeof(cpu->tick);
+	}
+	if (!size)
+		return 0;
+	__sync_fetch_and_add(&cpu->produced, cpu->parcel.records);
+	return send(ctx, cpu, &cpu->parcel.records, size) ? 1 : 0;
+}
+
+/*
+ * Sends what was added up since begin_ns, with a tick behind it if there is to
+ * be one, and starts the next stretch at last_ns, up to which everything has
+ * been charged.
+ */
+static __noinline int flush(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
 {
 	__u32 i;
 
 	for (i = 0; i < MW_RELAY_TOUCHED_MAX; i++) {
 		if (i >= cpu->touched_count)
 			break;
-		prepare(cpu->touched[i], 0);
-		send(ctx, cpu, &cpu->sample, sizeof(cpu->sample));
+		prepare(cpu->touched[i], 0, i);
+	}
+	if (send_parcel(ctx, cpu->touched_count, tick)) {
+		for (i = 1; i < MW_RELAY_TOUCHED_MAX; i++) {
+			if (i >= cpu->touched_count)
+				break;
+			send_alone(ctx, i, 0);
+		}
+		if (tick && cpu->touched_count)
+			send_alone(ctx, cpu->touched_count, 1);
 	}
 	cpu->touched_count = 0;
 	cpu->begin_ns = cpu->last_ns;
@@ -235,12 +335,14 @@ static __always_inline void charge(void *ctx, struct mw_relay_cpu *cpu, __u64 ow
 	}
 	if (!sum) {
 		/* What was held back ends where this begins. */
-		flush(ctx, cpu);
+		flush(ctx, cpu, 0);
 		cpu->last_ns = now;
 		mw_relay_sum_start(&cpu->alone, owner);
 		mw_relay_sum_add(&cpu->alone, run_ns, &cpu->piece);
-		prepare(0, 1);
-		send(ctx, cpu, &cpu->sample, sizeof(cpu->sample));
+		prepare(0, 1, 0);
+		cpu->parcel.records = 1;
+		__sync_fetch_and_add(&cpu->produced, 1);
+		send(ctx, cpu, &cpu->parcel.records, sizeof(cpu->parcel.sample[0]));
 		cpu->begin_ns = now;
 		return;
 	}
@@ -248,7 +350,7 @@ static __always_inline void charge(void *ctx, struct mw_relay_cpu *cpu, __u64 ow
 	/* An older generation of the RMID, or one RMID more than can be held back. */
 	if (sum->used ? sum->owner != owner : cpu->touched_count >= MW_RELAY_TOUCHED_MAX) {
 		failed(MW_RELAY_FAIL_EARLY);
-		flush(ctx, cpu);
+		flush(ctx, cpu, 0);
 	}
 	if (!sum->used) {
 		mw_relay_sum_start(sum, owner);
@@ -293,11 +395,11 @@ static __always_inline int receive(void *rec, __u32 size, __u16 first, __u16 las
 
 static __always_inline int forward_rmid(struct bpf_raw_tracepoint_args *ctx, __u16 type)
 {
-	struct memwatch_record_rmid rec = {};
 	struct mw_relay_cpu *cpu = this_cpu();
+	struct letter one = {.rmid = {}};
 
-	if (cpu && !receive(&rec, sizeof(rec), type, type, ctx->args[0]))
-		send(ctx, cpu, &rec, sizeof(rec));
+	if (cpu && !receive(&one.h, sizeof(one.rmid), type, type, ctx->args[0]))
+		send_letter(ctx, cpu, &one, sizeof(one.rmid));
 	return 0;
 }
 
@@ -327,11 +429,11 @@ int on_rmid_free(struct bpf_raw_tracepoint_args *ctx)
 
 static __always_inline int forward_dump(struct bpf_raw_tracepoint_args *ctx, __u16 type)
 {
-	struct memwatch_record_dump rec = {};
 	struct mw_relay_cpu *cpu = this_cpu();
+	struct letter one = {.dump = {}};
 
-	if (cpu && !receive(&rec, sizeof(rec), type, type, ctx->args[0]))
-		send(ctx, cpu, &rec, sizeof(rec));
+	if (cpu && !receive(&one.h, sizeof(one.dump), type, type, ctx->args[0]))
+		send_letter(ctx, cpu, &one, sizeof(one.dump));
 	return 0;
 }
 
@@ -350,12 +452,12 @@ int on_dump_end(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/memwatch_rdt_sample")
 int on_rdt_sample(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct memwatch_record_rdt rec = {};
 	struct mw_relay_cpu *cpu = this_cpu();
+	struct letter one = {.rdt = {}};
 
-	if (cpu &&
-	    !receive(&rec, sizeof(rec), MEMWATCH_RECORD_RDT, MEMWATCH_RECORD_RDT, ctx->args[0]))
-		send(ctx, cpu, &rec, sizeof(rec));
+	if (cpu && !receive(&one.h, sizeof(one.rdt), MEMWATCH_RECORD_RDT, MEMWATCH_RECORD_RDT,
+			    ctx->args[0]))
+		send_letter(ctx, cpu, &one, sizeof(one.rdt));
 	return 0;
 }
 
@@ -392,34 +494,34 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/memwatch_cpu_state")
 int on_cpu_state(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct memwatch_record_cpu rec = {};
 	struct mw_relay_cpu *cpu = this_cpu();
+	struct letter one = {.state = {}};
 	__u64 owner;
 
-	if (!cpu || receive(&rec, sizeof(rec), MEMWATCH_RECORD_CPU_STATE, MEMWATCH_RECORD_CPU_STATE,
-			    ctx->args[0]))
+	if (!cpu || receive(&one.h, sizeof(one.state), MEMWATCH_RECORD_CPU_STATE,
+			    MEMWATCH_RECORD_CPU_STATE, ctx->args[0]))
 		return 0;
 
 	owner = cpu->owner;
 	if (cpu->active) {
-		charge(ctx, cpu, owner, rec.h.time_ns);
-		flush(ctx, cpu);
-		rec.h.time_ns = cpu->last_ns;
+		charge(ctx, cpu, owner, one.h.time_ns);
+		flush(ctx, cpu, 0);
+		one.h.time_ns = cpu->last_ns;
 	}
-	switch (rec.state) {
+	switch (one.state.state) {
 	case MEMWATCH_CPU_ONLINE:
-		start(cpu, rec.h.time_ns, 0);
+		start(cpu, one.h.time_ns, 0);
 		break;
 	case MEMWATCH_CPU_BUSY:
 		if (!cpu->active)
-			start(cpu, rec.h.time_ns, 0);
+			start(cpu, one.h.time_ns, 0);
 		break;
 	case MEMWATCH_CPU_OFFLINE:
 	case MEMWATCH_CPU_STOPPED:
 		cpu->active = 0;
 		break;
 	}
-	send(ctx, cpu, &rec, sizeof(rec));
+	send_letter(ctx, cpu, &one, sizeof(one.state));
 	return 0;
 }
 
@@ -428,29 +530,27 @@ SEC("raw_tp/memwatch_tick")
 int on_tick(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 now = ctx->args[0], owner = ctx->args[4];
-	struct memwatch_record_tick rec = {};
 	struct mw_relay_cpu *cpu = this_cpu();
+	struct memwatch_record_tick *rec;
 
 	if (!cpu)
 		return 0;
 	if (cpu->active) {
 		charge(ctx, cpu, owner, now);
-		flush(ctx, cpu);
 		cpu->owner = owner;
 		now = cpu->last_ns;
 	} else {
 		start(cpu, now, owner);
 	}
 
-	rec.h.time_ns = now;
-	rec.h.type = MEMWATCH_RECORD_TICK;
-	rec.h.size = sizeof(rec);
-	rec.h.cpu = bpf_get_smp_processor_id();
-	rec.expected_ns = ctx->args[1];
-	rec.period_ns = ctx->args[2];
-	rec.overruns = ctx->args[3];
-	rec.produced = cpu->produced + 1;
-	rec.dropped = cpu->dropped;
-	send(ctx, cpu, &rec, sizeof(rec));
+	rec = &cpu->tick;
+	rec->h.time_ns = now;
+	rec->h.type = MEMWATCH_RECORD_TICK;
+	rec->h.size = sizeof(*rec);
+	rec->h.cpu = bpf_get_smp_processor_id();
+	rec->expected_ns = ctx->args[1];
+	rec->period_ns = ctx->args[2];
+	rec->overruns = ctx->args[3];
+	flush(ctx, cpu, 1);
 	return 0;
 }

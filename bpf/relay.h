@@ -32,8 +32,8 @@ enum mw_relay_mode {
 
 /*
  * RMIDs that one CPU can hold back between two ticks. When one more runs, all
- * are sent early. It bounds the time a flush takes with interrupts off (about
- * a quarter of a microsecond a record) and the work of the verifier.
+ * are sent early. It bounds the time a flush takes with interrupts off, if they
+ * have to be sent one by one, and the work of the verifier.
  */
 #define MW_RELAY_TOUCHED_MAX 32
 
@@ -84,6 +84,24 @@ struct mw_relay_sum {
 };
 
 /*
+ * What is sent at once: the number of records, then the records, one behind the
+ * other, all with the same time. Several are samples, with a tick as the last
+ * one or without; every other record is alone.
+ *
+ * In a perf ring 12 bytes precede what a program sends, and its length is padded
+ * so that with them it is a multiple of 8. So the number costs no room, and it
+ * is why the records are aligned in the ring: they can be read where they are.
+ *
+ * @unsent: for the alignment of what follows
+ * @sample: the tick is shorter than a sample and takes the last place
+ */
+struct mw_relay_parcel {
+	__u32 unsent;
+	__u32 records;
+	struct memwatch_record_sample sample[MW_RELAY_TOUCHED_MAX + 1];
+};
+
+/*
  * State of one CPU. Written by on_switch, on_tick and on_cpu_state only, which
  * run with interrupts off on that CPU and so never inside each other; except
  * @produced and @dropped, which the other programs change as well, by one
@@ -107,7 +125,8 @@ struct mw_relay_cpu {
 	/* Scratch, of no meaning between two programs. */
 	struct mw_relay_piece piece;
 	struct mw_relay_sum alone;
-	struct memwatch_record_sample sample;
+	struct memwatch_record_tick tick;
+	struct mw_relay_parcel parcel;
 };
 
 MW_INLINE __u32 mw_relay_rmid(__u64 owner)

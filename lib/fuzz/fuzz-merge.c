@@ -33,17 +33,28 @@ static void drain(struct mw_merge *merge, uint64_t now_ns, uint64_t *max_ns)
 	} while (mw_merge_round(merge, now_ns) > 0);
 }
 
-/* A well-formed frame around a record made of the input. */
-static void put_record(struct writer *writer, const uint8_t *data, size_t size)
+/* A well-formed parcel of up to four records made of the input. */
+static void put_records(struct writer *writer, const uint8_t *data, size_t size)
 {
-	uint8_t record[256] = { 0 };
-	struct memwatch_record_header *header = (void *)record;
+	uint8_t records[4 * 256] = { 0 };
+	uint32_t count = size ? 1 + data[0] / 64 : 1;
+	uint64_t time_ns = 0;
+	size_t at = 0;
 
-	memcpy(record, data, size);
-	header->time_ns &= 0xffff;
-	header->type = header->type % 12;
-	header->size = (uint16_t)mw_record_size_min(header->type);
-	writer_output(writer, record, header->size);
+	for (uint32_t i = 0; i < count; i++) {
+		struct memwatch_record_header *header = (void *)(records + at);
+		size_t share = size / count;
+
+		memcpy(header, data + i * share, share);
+		if (!i)
+			time_ns = header->time_ns & 0xffff;
+		header->time_ns = time_ns;
+		header->type = header->type % 12;
+		header->flags = 0;
+		header->size = (uint16_t)mw_record_size_min(header->type);
+		at += header->size;
+	}
+	writer_parcel(writer, count, records, (uint16_t)at);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -71,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else if (what == 1)
 			now_ns += count * 100;
 		else if (what < 5)
-			put_record(writer, data, count);
+			put_records(writer, data, count);
 		else if (what == 5)
 			mw_merge_ring_detach(merge, (unsigned int)count % RINGS);
 		else if (count <= writer_room(writer))

@@ -45,6 +45,7 @@
  * @counters: they have been put in
  * @counters_at_ns: not before
  * @without_ring: records that the relay could not send, as last seen
+ * @told_without_ring: those of them that the merge knows of
  */
 struct cpu {
 	void *base;
@@ -54,6 +55,7 @@ struct cpu {
 	bool counters;
 	uint64_t counters_at_ns;
 	uint64_t without_ring;
+	uint64_t told_without_ring;
 };
 
 struct mw_bpf_relay {
@@ -75,6 +77,10 @@ struct mw_bpf_relay {
 };
 
 _Static_assert(sizeof(struct mw_relay_cpu) % 8 == 0, "as the kernel rounds per-CPU values");
+_Static_assert(offsetof(struct mw_relay_parcel, sample) -
+			       offsetof(struct mw_relay_parcel, records) ==
+		       MW_FRAME_NUMBER,
+	       "what is sent is what lies in a frame");
 _Static_assert((int)MW_RELAY_SLOT == (int)MEMWATCH_STREAM_SLOT &&
 		       (int)MW_RELAY_SWITCH == (int)MEMWATCH_STREAM_SWITCH,
 	       "modes of the relay are those of the stream");
@@ -400,6 +406,27 @@ err_close:
 	return err;
 }
 
+/* One counter of the map "failures" for each CPU, in relay->counts. */
+static int read_failures(struct mw_bpf_relay *relay, uint32_t what)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.failures), &what, relay->counts);
+}
+
+/*
+ * What the CPU produced while it had no ring is lost here, between what is in the
+ * ring and what the new event will write. The kernel does not know of it.
+ */
+static void tell_without_ring(struct mw_bpf_relay *relay, unsigned int cpu)
+{
+	struct cpu *here = &relay->cpus[cpu];
+
+	if (read_failures(relay, MW_RELAY_FAIL_OUTPUT_NO_RING) ||
+	    relay->counts[cpu] == here->told_without_ring)
+		return;
+	mw_merge_lost_add(relay->merge, here->index, relay->counts[cpu] - here->told_without_ring);
+	here->told_without_ring = relay->counts[cpu];
+}
+
 /* The CPU is back. The map holds the new event: no descriptor stays open for it. */
 static int ring_revive(struct mw_bpf_relay *relay, unsigned int cpu)
 {
@@ -410,8 +437,10 @@ static int ring_revive(struct mw_bpf_relay *relay, unsigned int cpu)
 		return fd;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, relay->cpus[cpu].fd))
 		err = -errno;
-	if (!err)
+	if (!err) {
+		tell_without_ring(relay, cpu);
 		err = output_put(relay, cpu, fd);
+	}
 	if (!err)
 		relay->cpus[cpu].alive = true;
 	close(fd);
@@ -449,12 +478,6 @@ static int read_online(struct mw_bpf_relay *relay)
 			at++;
 	}
 	return 0;
-}
-
-/* One counter of the map "failures" for each CPU, in relay->counts. */
-static int read_failures(struct mw_bpf_relay *relay, uint32_t what)
-{
-	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.failures), &what, relay->counts);
 }
 
 static int read_states(struct mw_bpf_relay *relay)

@@ -31,8 +31,8 @@
 #define RING_PAGES_MAX	   65536
 #define WAKEUP_DEFAULT_NS  10000000ULL
 
-/* How often to look which CPUs are online. */
-#define REFRESH_NS 100000000ULL
+/* How often to look which CPUs are online: so long one that came back has no ring. */
+#define REFRESH_NS 10000000ULL
 
 /**
  * struct live - a live stream
@@ -112,7 +112,7 @@ static int live_next(struct memwatch_stream *stream, const struct memwatch_recor
 /* Milliseconds to wait, rounded up, at most @limit_ns. */
 static int wait_ms(const struct live *live, uint64_t now, uint64_t limit_ns)
 {
-	uint64_t wait = mw_min_u64(live->wakeup_ns, limit_ns);
+	uint64_t wait = mw_min_u64(mw_min_u64(live->wakeup_ns, REFRESH_NS), limit_ns);
 
 	wait = mw_min_u64(wait, mw_sub_sat(mw_merge_deadline(live->merge), now));
 	return (int)mw_min_u64(wait / 1000000 + 1, 1000);

@@ -12,12 +12,11 @@
 #include <stdint.h>
 
 /**
- * struct mw_merge_entry - a run of records in a ring, not yet handed out
- * @time_ns: the time of them all, the key
- * @place: of the first frame in the ring's buffer; or, if @words is 0, the
- *	number of a gap of its source
- * @words: length of the frames, one after another, in units of 8 bytes; 0: this
- *	is a loss
+ * struct mw_merge_entry - a frame in a ring, not yet handed out
+ * @time_ns: the time of its records, the key
+ * @place: of the frame in the ring's buffer; or, if @words is 0, the number of a
+ *	gap of its source
+ * @words: length of the frame, in units of 8 bytes; 0: this is a loss
  * @source: index of its ring
  */
 struct mw_merge_entry {

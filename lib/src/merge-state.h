@@ -13,23 +13,11 @@
 
 #define LOST_SLOTS 64
 
-/* A run grows up to so much, that its copy stays in the first level cache. */
-#define RUN_BYTES 4096
-
 /* The longest frame that a length of 16 bits and a multiple of 8 can tell. */
 #define FRAME_MAX 65528
 
-/* The type at the start of a frame is not copied: the record after it is aligned so. */
-#define FRAME_SKIP sizeof(uint32_t)
-
-/* No structure is longer: whoever looks at a whole one stays in our memory. */
-#define SLACK 512
-
-/* How far ahead of handing out a run is asked for. */
-#define RUNS_AHEAD 2
-
-/* How far ahead memory is asked for, at most, in one ring. */
-#define AHEAD_BYTES 1024
+/* How far ahead of handing out a frame is asked for. */
+#define FRAMES_AHEAD 12
 
 /* A loss between two records of one ring, waiting for its turn. */
 struct mw_gap {
@@ -42,7 +30,6 @@ struct mw_source {
 	struct mw_merge_entry *pending; /* in order of arrival */
 	uint32_t nr_pending;
 	uint32_t max_pending;
-	uint64_t run_end; /* position: here the last pending run goes on */
 	bool in_order;	  /* the pending ones are sorted as they are */
 	bool away;	  /* the CPU said that it has nothing to say */
 	bool detached;
@@ -55,19 +42,31 @@ struct mw_source {
 	uint64_t newest_ns;
 	uint64_t last_ns;   /* of the last in order of arrival */
 	struct mw_gap open; /* lost, and no record after it seen yet */
-	uint64_t lost_at_end;
-	struct mw_gap gaps[LOST_SLOTS];
+	uint64_t told;	    /* lost, said mw_merge_lost_add() */
+	uint64_t told_at;   /* position: what lies before it came before that loss */
+	struct mw_gap *gaps; /* LOST_SLOTS of them, from the first loss on */
 	uint64_t gaps_used; /* bit mask */
-	uint64_t produced;
-	uint64_t delivered;
 	uint64_t late;
 	uint64_t lost;
 	uint64_t malformed;
 };
 
+/*
+ * What handing out needs of a source: close together, for the frames of a batch
+ * come from all of them in turn.
+ */
+struct mw_outlet {
+	const uint8_t *data;
+	uint64_t size;
+	uint64_t delivered;
+	uint64_t produced;
+};
+
 struct mw_merge {
+	struct mw_merge_cursor cursor; /* first: see mw_merge_next() */
 	struct mw_merge_opts opts;
 	struct mw_source *sources;
+	struct mw_outlet *outlets; /* as many */
 	uint16_t *by_cpu; /* indices of sources, for the order among equals */
 	uint32_t nr_sources;
 	uint32_t max_sources;
@@ -86,16 +85,11 @@ struct mw_merge {
 	uint64_t finish_ns;
 	bool finishing;
 
-	/* the run that is being handed out */
-	uint64_t run_ns;
-	uint32_t run_at;   /* in @frames */
-	uint32_t run_left; /* bytes from there */
-	uint32_t run_source;
-	uint16_t run_flags;
-	uint16_t run_before; /* from the start of a frame to its record */
+	uint16_t flags; /* of the frame that is being handed out */
+	uint32_t source;
 
 	uint64_t record[sizeof(struct memwatch_record_lost) / 8]; /* a loss, made here */
-	uint8_t frames[FRAME_MAX + SLACK] __attribute__((aligned(64)));
+	uint8_t frame[FRAME_MAX] __attribute__((aligned(64)));	  /* a copy, if one is needed */
 };
 
 static inline bool mw_source_is_empty(const struct mw_source *source)

@@ -17,21 +17,23 @@ void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *
 {
 	ret->forced = merge->forced;
 	ret->watermark_ns = merge->delivered_ns;
-	ret->memory_bytes = sizeof(*merge) + merge->max_sources * sizeof(*merge->sources) +
+	ret->memory_bytes = sizeof(*merge) + merge->max_sources * (sizeof(*merge->sources) + sizeof(*merge->outlets)) +
 			    2 * merge->batch_max * sizeof(*merge->batch);
 	ret->rings = merge->nr_sources;
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		const struct mw_source *source = &merge->sources[i];
 
-		ret->produced += source->produced;
-		ret->delivered += source->delivered;
+		ret->produced += merge->outlets[i].produced;
+		ret->delivered += merge->outlets[i].delivered;
 		ret->late += source->late;
 		ret->lost = mw_add_sat(ret->lost, source->lost);
 		ret->malformed += source->malformed;
 		ret->memory_bytes += source->ring.size +
-				     source->max_pending * sizeof(*source->pending);
+				     source->max_pending * sizeof(*source->pending) +
+				     (source->gaps ? LOST_SLOTS * sizeof(*source->gaps) : 0);
 		ret->rings_silent += is_silent(merge, source);
 	}
+	ret->delivered -= merge->cursor.left;
 }
 
 int mw_merge_cpu_stats(const struct mw_merge *merge, unsigned int index,
@@ -42,8 +44,10 @@ int mw_merge_cpu_stats(const struct mw_merge *merge, unsigned int index,
 	if (index >= merge->nr_sources)
 		return 0;
 	source = &merge->sources[index];
-	ret->produced = source->produced;
-	ret->delivered = source->delivered;
+	ret->produced = merge->outlets[index].produced;
+	ret->delivered = merge->outlets[index].delivered;
+	if (index == merge->source)
+		ret->delivered -= merge->cursor.left;
 	ret->late = source->late;
 	ret->lost = source->lost;
 	ret->malformed = source->malformed;

@@ -19,7 +19,7 @@ int mw_merge_new(const struct mw_merge_opts *opts, struct mw_merge **ret)
 
 	if (!merge)
 		return -ENOMEM;
-	memset(merge, 0, offsetof(struct mw_merge, frames));
+	memset(merge, 0, offsetof(struct mw_merge, frame));
 	merge->opts = *opts;
 	*ret = merge;
 	return 0;
@@ -29,9 +29,12 @@ struct mw_merge *mw_merge_free(struct mw_merge *merge)
 {
 	if (!merge)
 		return NULL;
-	for (uint32_t i = 0; i < merge->nr_sources; i++)
+	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		free(merge->sources[i].pending);
+		free(merge->sources[i].gaps);
+	}
 	free(merge->sources);
+	free(merge->outlets);
 	free(merge->by_cpu);
 	free(merge->batch);
 	free(merge->scratch);
@@ -43,12 +46,17 @@ static int grow_sources(struct mw_merge *merge)
 {
 	uint32_t max = merge->max_sources ? merge->max_sources * 2 : 8;
 	struct mw_source *sources;
+	struct mw_outlet *outlets;
 	uint16_t *by_cpu;
 
 	sources = realloc(merge->sources, max * sizeof(*sources));
 	if (!sources)
 		return -ENOMEM;
 	merge->sources = sources;
+	outlets = realloc(merge->outlets, max * sizeof(*outlets));
+	if (!outlets)
+		return -ENOMEM;
+	merge->outlets = outlets;
 	by_cpu = realloc(merge->by_cpu, max * sizeof(*by_cpu));
 	if (!by_cpu)
 		return -ENOMEM;
@@ -71,9 +79,10 @@ int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring
 	source = &merge->sources[index];
 	memset(source, 0, sizeof(*source));
 	source->ring = *ring;
+	merge->outlets[index] = (struct mw_outlet){ .data = ring->data, .size = ring->size };
 	source->cpu = cpu;
 	source->in_order = true;
-	source->run_end = MW_TIME_MAX;
+	source->told_at = MW_TIME_MAX;
 	source->tail = mw_ring_tail(ring);
 	source->scanned = source->tail;
 	source->limit = source->tail;
@@ -110,8 +119,9 @@ void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t coun
 {
 	struct mw_source *source = &merge->sources[index];
 
-	/* what is still in the ring lies before it: the gap opens when that is read */
-	source->lost_at_end = mw_add_sat(source->lost_at_end, count);
+	/* the gap opens when what is still in the ring has been read */
+	source->told_at = mw_ring_head(&source->ring);
+	source->told = mw_add_sat(source->told, count);
 	source->lost = mw_add_sat(source->lost, count);
 }
 
@@ -123,7 +133,7 @@ void mw_merge_finish(struct mw_merge *merge, uint64_t now_ns)
 
 /* --------------------------------------------------- giving back space */
 
-/* Everything handed out is no longer used; what is pending still is. */
+/* Everything handed out is no longer used; what is pending still is, in place. */
 static void release_space(struct mw_source *source)
 {
 	const struct mw_merge_entry *entry = source->pending;
@@ -181,22 +191,6 @@ static inline void append(struct mw_source *source, uint64_t time_ns, uint32_t p
 		source->in_order = false;
 	source->pending[n] = (struct mw_merge_entry){ time_ns, place, words, index };
 	source->nr_pending = n + 1;
-	source->run_end = MW_TIME_MAX;
-}
-
-/* The frames from @pos on, @bytes long, all of the same time. */
-static inline void append_run(struct mw_source *source, uint64_t time_ns, uint64_t pos,
-			      uint32_t bytes, uint16_t index)
-{
-	struct mw_merge_entry *last = source->pending + source->nr_pending - 1;
-
-	if (pos == source->run_end && last->time_ns == time_ns &&
-	    last->words * 8U + bytes <= RUN_BYTES)
-		last->words += (uint16_t)(bytes / 8);
-	else
-		append(source, time_ns, (uint32_t)(pos & (source->ring.size - 1)),
-		       (uint16_t)(bytes / 8), index);
-	source->run_end = pos + bytes;
 }
 
 /* A record after a loss tells when the loss was over. If there is no place, a later one does. */
@@ -205,6 +199,10 @@ static void close_gap(struct mw_source *source, uint64_t time_ns, uint16_t index
 	unsigned int slot;
 
 	if (source->gaps_used == UINT64_MAX)
+		return;
+	if (!source->gaps)
+		source->gaps = calloc(LOST_SLOTS, sizeof(*source->gaps));
+	if (!source->gaps)
 		return;
 	slot = (unsigned int)__builtin_ctzll(~source->gaps_used);
 	source->gaps_used |= 1ULL << slot;
@@ -221,31 +219,25 @@ static void note_state(struct mw_source *source, uint32_t state)
 		       state == MEMWATCH_CPU_STOPPED;
 }
 
-/* Takes @bytes of frames at the scanned position, all with this @time_ns. */
-static inline void take_frames(struct mw_source *source, uint16_t index, uint64_t time_ns,
-			       uint32_t bytes)
+/* Takes the frame at the scanned position, @bytes long. */
+static inline void take_frame(struct mw_source *source, uint16_t index, uint64_t time_ns,
+			      uint32_t bytes)
 {
 	if (__builtin_expect(source->open.count != 0, 0))
 		close_gap(source, time_ns, index);
-	append_run(source, time_ns, source->scanned, bytes, index);
+	append(source, time_ns, (uint32_t)(source->scanned & (source->ring.size - 1)),
+	       (uint16_t)(bytes / 8), index);
 	source->last_ns = time_ns;
 	if (time_ns > source->newest_ns)
 		source->newest_ns = time_ns;
 }
 
-static inline uint64_t load_u64(const uint8_t *from)
+/* Behind this position lies what mw_merge_lost_add() told. */
+static void take_told(struct mw_source *source)
 {
-	uint64_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
-/* Are the headers, of the frame and of the record, the same byte by byte? */
-static inline bool same_headers(const uint8_t *a, const uint8_t *b)
-{
-	return !((load_u64(a) ^ load_u64(b)) | (load_u64(a + 8) ^ load_u64(b + 8)) |
-		 (load_u64(a + 16) ^ load_u64(b + 16)) | (load_u64(a + 20) ^ load_u64(b + 20)));
+	open_gap(source, source->told);
+	source->told = 0;
+	source->told_at = MW_TIME_MAX;
 }
 
 /*
@@ -261,12 +253,12 @@ struct ahead {
 
 static struct ahead look_ahead(const struct mw_merge *merge, uint32_t index)
 {
-	const struct mw_source *here = &merge->sources[index];
 	const struct mw_source *next =
 		&merge->sources[index + 1 < merge->nr_sources ? index + 1 : 0];
 
+	__builtin_prefetch(next->ring.head);
 	return (struct ahead){ next->ring.data, next->ring.size - 1,
-			       next->scanned - here->scanned + (next == here ? AHEAD_BYTES : 0) };
+			       next->scanned - merge->sources[index].scanned };
 }
 
 static inline void prefetch_ahead(const struct ahead *ahead, uint64_t pos)
@@ -274,81 +266,105 @@ static inline void prefetch_ahead(const struct ahead *ahead, uint64_t pos)
 	__builtin_prefetch(ahead->data + ((pos + ahead->distance) & ahead->mask));
 }
 
-/*
- * A tick sends its samples with one stamp, and all but their payload is the
- * same: what was found true of the first need not be looked at again. Returns
- * how many bytes of frames, with the one at the scanned position, are so;
- * takes what else there is off @count.
- */
-static inline uint32_t extend_run(const struct mw_source *source, const struct ahead *ahead,
-				  uint32_t length, uint32_t *count)
+/* What is no plain frame. Returns the bytes to the next position, 0 if there is none. */
+static uint32_t scan_other(struct mw_merge *merge, uint16_t index)
 {
-	uint64_t at = source->scanned & (source->ring.size - 1);
-	uint64_t end = mw_min_u64(source->limit - source->scanned, source->ring.size - at);
-	const uint8_t *first = source->ring.data + at;
-	uint32_t bytes = length;
+	struct mw_source *source = &merge->sources[index];
+	struct mw_ring_entry entry;
 
-	end = mw_min_u64(end, RUN_BYTES);
-	while (*count && bytes + length <= end && same_headers(first, first + bytes)) {
-		prefetch_ahead(ahead, source->scanned + bytes);
-		bytes += length;
-		--*count;
+	switch (mw_ring_parse(&source->ring, source->scanned, source->limit, &entry)) {
+	case MW_RING_RECORDS:
+		if (entry.header.type == MEMWATCH_RECORD_CPU_STATE)
+			note_state(source, entry.cpu_state);
+		else if (mw_record_common(&entry.header))
+			source->away = false;
+		if (entry.header.time_ns < merge->future_ns)
+			take_frame(source, index, entry.header.time_ns, entry.length);
+		else
+			source->malformed += entry.count;
+		break;
+	case MW_RING_LOST:
+		open_gap(source, entry.count);
+		source->lost = mw_add_sat(source->lost, entry.count);
+		break;
+	case MW_RING_MALFORMED:
+		source->malformed++;
+		break;
+	case MW_RING_OTHER:
+		break;
+	case MW_RING_BROKEN:
+		/* Where the next record starts is unknown; at head one will. */
+		source->malformed++;
+		return 0;
 	}
-	return bytes;
+	return entry.length;
 }
 
-/* Looks at up to @count more items. */
+/*
+ * One tick sends what the one before it did: all but the time is the same, as a
+ * rule. What was found true of the one, @like, need not be looked at again.
+ * Returns the length of the frame, 0 if it is another one.
+ */
+static inline uint32_t parse_like(const struct mw_source *source,
+				  const struct mw_frame_start *like, uint64_t *time_ns)
+{
+	uint64_t at = source->scanned & (source->ring.size - 1);
+	uint64_t available = mw_min_u64(source->limit - source->scanned, source->ring.size - at);
+	const uint8_t *data = source->ring.data + at;
+	uint64_t a[4], b[4];
+
+	if (available < like->frame.perf.size || source->scanned % 8)
+		return 0;
+	memcpy(a, data, sizeof(a));
+	memcpy(b, like, sizeof(b));
+	if ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[3] ^ b[3]))
+		return 0;
+	*time_ns = a[2];
+	return like->frame.perf.size;
+}
+
+/* Looks at up to @count more frames. */
 static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
 {
 	struct mw_source *source = &merge->sources[index];
-	struct memwatch_record_header header;
 	struct ahead ahead = look_ahead(merge, index);
-	struct mw_ring_entry entry;
+	struct mw_frame_start like = { .frame.perf.size = UINT16_MAX };
 	uint32_t length;
+	uint64_t time_ns;
 
 	if (is_full(source))
 		return 0;
 	if (count > MW_MERGE_PENDING_MAX - source->nr_pending)
 		count = MW_MERGE_PENDING_MAX - source->nr_pending;
-	/* a record may bring a loss with it: more entries than items */
+	/* a frame may bring a loss with it: more entries than frames */
 	if (reserve_pending(source, source->nr_pending + count + LOST_SLOTS))
 		return -ENOMEM;
 
 	source->release = true;
 	while (count-- && source->scanned != source->limit) {
 		prefetch_ahead(&ahead, source->scanned);
-		length = mw_ring_parse_plain(&source->ring, source->scanned, source->limit, &header);
-		if (__builtin_expect(length != 0 && header.time_ns < merge->future_ns, 1)) {
-			length = extend_run(source, &ahead, length, &count);
-			take_frames(source, index, header.time_ns, length);
-			source->scanned += length;
-			continue;
+		if (__builtin_expect(source->scanned >= source->told_at, 0))
+			take_told(source);
+		length = parse_like(source, &like, &time_ns);
+		if (__builtin_expect(!length, 0)) {
+			length = mw_ring_parse_plain(&source->ring, source->scanned, source->limit,
+						     &like);
+			time_ns = like.header.time_ns;
+			if (!length)
+				like.frame.perf.size = UINT16_MAX;
 		}
-		switch (mw_ring_parse(&source->ring, source->scanned, source->limit, &entry)) {
-		case MW_RING_RECORD:
-			if (entry.header.type == MEMWATCH_RECORD_CPU_STATE)
-				note_state(source, entry.cpu_state);
-			if (entry.header.time_ns < merge->future_ns)
-				take_frames(source, index, entry.header.time_ns, entry.length);
-			else
-				source->malformed++;
-			break;
-		case MW_RING_LOST:
-			open_gap(source, entry.count);
-			source->lost = mw_add_sat(source->lost, entry.count);
-			break;
-		case MW_RING_MALFORMED:
-			source->malformed++;
-			break;
-		case MW_RING_OTHER:
-			break;
-		case MW_RING_BROKEN:
-			/* Where the next record starts is unknown; at head one will. */
-			source->malformed++;
-			source->scanned = source->limit;
-			return 0;
+		if (__builtin_expect(length != 0 && time_ns < merge->future_ns, 1)) {
+			/* whoever ticks is there, whatever was heard of it last */
+			source->away = false;
+			take_frame(source, index, time_ns, length);
+		} else {
+			length = scan_other(merge, index);
+			if (!length) {
+				source->scanned = source->limit;
+				break;
+			}
 		}
-		source->scanned += entry.length;
+		source->scanned += length;
 	}
 	return 0;
 }
@@ -359,9 +375,14 @@ static uint32_t quantum(const struct mw_merge *merge)
 
 	if (merge->opts.quantum)
 		return merge->opts.quantum;
-	/* A batch, with the records it points to, is to stay in the second level cache. */
-	share = 4096 / (merge->nr_sources ? merge->nr_sources : 1);
-	return share < 16 ? 16 : share > 1024 ? 1024 : share;
+	/* The starts of the frames of a batch are to be in a cache still when it is handed out. */
+	share = 2048 / (merge->nr_sources ? merge->nr_sources : 1);
+	return share < 8 ? 8 : share > 1024 ? 1024 : share;
+}
+
+static bool fills_up(const struct mw_source *source)
+{
+	return source->limit - source->tail >= source->ring.size / 4 * 3;
 }
 
 static int scan_all(struct mw_merge *merge)
@@ -370,14 +391,19 @@ static int scan_all(struct mw_merge *merge)
 
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		struct mw_source *source = &merge->sources[i];
+		uint32_t count;
 
 		if (source->release)
 			release_space(source);
 		source->limit = mw_ring_head(&source->ring);
-		/* one that is far ahead of the others need not run further */
-		if (source->nr_pending >= 4 * want || mw_source_is_empty(source))
+		/* one that is far ahead of the others need not run further, unless it fills up */
+		if (fills_up(source))
+			count = MW_MERGE_PENDING_MAX;
+		else if (source->nr_pending >= 4 * want)
 			continue;
-		if (scan(merge, (uint16_t)i, want))
+		else
+			count = want;
+		if (!mw_source_is_empty(source) && scan(merge, (uint16_t)i, count))
 			return -ENOMEM;
 	}
 	return 0;
@@ -393,10 +419,8 @@ struct watermark {
 /* It can take no more and has nothing more to look at: somebody has to give way. */
 static bool is_pressed(const struct mw_source *source)
 {
-	uint64_t used = source->limit - source->tail;
-
-	return source->nr_pending && (is_full(source) || (mw_source_is_empty(source) &&
-							  used >= source->ring.size / 4 * 3));
+	return source->nr_pending &&
+	       (is_full(source) || (mw_source_is_empty(source) && fills_up(source)));
 }
 
 static bool has_older(const struct mw_source *source, uint64_t time_ns)
@@ -515,7 +539,6 @@ static size_t take_older(struct mw_source *source, uint64_t mark_ns, struct mw_m
 	if (source->newest_ns < mark_ns && n) {
 		memcpy(to, pending, n * sizeof(*pending));
 		source->nr_pending = 0;
-		source->run_end = MW_TIME_MAX;
 		source->release = true;
 		return n;
 	}
@@ -536,8 +559,6 @@ static size_t take_older(struct mw_source *source, uint64_t mark_ns, struct mw_m
 		}
 	}
 	source->nr_pending = kept;
-	/* the run that could go on may be gone, and another be the last now */
-	source->run_end = MW_TIME_MAX;
 	source->release = true;
 	return taken;
 }
@@ -566,8 +587,8 @@ static int close_last_gaps(struct mw_merge *merge)
 
 		if (!mw_source_is_empty(source))
 			continue;
-		open_gap(source, source->lost_at_end);
-		source->lost_at_end = 0;
+		if (source->told)
+			take_told(source);
 		if (!source->open.count)
 			continue;
 		if (end == MW_TIME_MAX)
@@ -632,25 +653,27 @@ uint64_t mw_merge_deadline(const struct mw_merge *merge)
 
 /* -------------------------------------------------------- handing out */
 
-/* Where the next runs lie, each in another ring, was looked at a while ago. */
-static inline void prefetch_run(const struct mw_merge *merge, size_t at)
+/*
+ * The frames that come next, each in another ring, are where no cache knows, for
+ * nobody has looked at more than their start. They are asked for in time, a line
+ * with each record of this one: all at once is more than a CPU can ask for.
+ */
+static inline ptrdiff_t look_ahead_of(const struct mw_merge *merge, const uint8_t *frame)
 {
+	size_t at = merge->batch_at + FRAMES_AHEAD;
 	const struct mw_merge_entry *entry = &merge->batch[at];
-	const struct mw_ring *ring;
-	uint32_t bytes;
 
 	if (at >= merge->batch_count || !entry->words)
-		return;
-	ring = &merge->sources[entry->source].ring;
-	bytes = entry->words * 8U < AHEAD_BYTES ? entry->words * 8U : AHEAD_BYTES;
-	for (uint32_t i = 0; i < bytes; i += 64)
-		__builtin_prefetch(ring->data + ((entry->place + i) & (ring->size - 1)));
+		return 0;
+	return merge->outlets[entry->source].data + entry->place - frame;
 }
 
-static void make_lost(struct mw_merge *merge, struct mw_source *source,
-		      const struct mw_merge_entry *entry)
+/* A loss of the batch, in its own place. */
+static const struct memwatch_record_header *make_lost(struct mw_merge *merge,
+						      const struct mw_merge_entry *entry)
 {
 	struct memwatch_record_lost *lost = (struct memwatch_record_lost *)merge->record;
+	struct mw_source *source = &merge->sources[entry->source];
 	const struct mw_gap *gap = &source->gaps[entry->place];
 
 	*lost = (struct memwatch_record_lost){
@@ -659,121 +682,121 @@ static void make_lost(struct mw_merge *merge, struct mw_source *source,
 			.type = MEMWATCH_RECORD_LOST,
 			.size = sizeof(*lost),
 			.cpu = (uint16_t)source->cpu,
+			.flags = merge->flags,
 		},
 		.begin_ns = gap->begin_ns,
 		.count = gap->count,
 	};
 	source->gaps_used &= ~(1ULL << entry->place);
+	return &lost->h;
 }
 
-static inline void account(struct mw_merge *merge, struct mw_source *source,
-			   const struct memwatch_record_header *header)
+/*
+ * The record under the cursor, whatever it is. The frame was looked at and the
+ * first record with it; that this still holds is up to the writer, that we stay
+ * in the frame is up to us. NULL: it does not make sense, and where the next
+ * record starts is unknown.
+ */
+static inline __attribute__((always_inline)) const struct memwatch_record_header *
+next_of_frame(struct mw_merge *merge)
 {
-	source->delivered++;
-	if (__builtin_expect(header->flags != 0, 0)) {
-		source->late += !!(header->flags & MEMWATCH_RECORD_F_LATE);
-		merge->forced += !!(header->flags & MEMWATCH_RECORD_F_FORCED);
-	}
+	struct mw_outlet *outlet = &merge->outlets[merge->source];
+	struct mw_merge_cursor *cursor = &merge->cursor;
+	const struct memwatch_record_header *header =
+		(const struct memwatch_record_header *)cursor->at;
+	size_t room = (size_t)(cursor->end - cursor->at);
+	bool common;
+
+	if (room < sizeof(*header) || header->size > room || header->size % 8 || header->flags ||
+	    header->time_ns != cursor->time_ns)
+		goto malformed;
+	common = mw_record_common(header);
+	if (__builtin_expect(!common, 0) && (cursor->left > 1 || !mw_record_valid(header, room)))
+		goto malformed;
+	__builtin_prefetch(cursor->at + cursor->ahead, 0, 0);
+	cursor->at += header->size;
+	cursor->left--;
 	if (header->type == MEMWATCH_RECORD_TICK)
-		source->produced = ((const struct memwatch_record_tick *)header)->produced;
-}
-
-/*
- * Copies a run out, at once. It lies in the ring in one piece, 4 bytes off: so
- * all its records get aligned together.
- */
-static void begin_run(struct mw_merge *merge, const struct mw_merge_entry *entry)
-{
-	const struct mw_ring *ring = &merge->sources[entry->source].ring;
-	uint32_t bytes = entry->words * 8U;
-
-	mw_ring_copy(ring, entry->place + FRAME_SKIP, merge->frames, bytes - FRAME_SKIP);
-	merge->run_at = 0;
-	merge->run_left = bytes;
-	merge->run_source = entry->source;
-	merge->run_before = (uint16_t)mw_ring_before(ring);
-}
-
-/*
- * The next record of the run. All was checked when it was looked at; that it
- * still holds is up to the writer, that we stay in our memory is up to us. NULL:
- * it does not hold, and where the next frame starts is unknown.
- */
-static inline struct memwatch_record_header *walk_run(struct mw_merge *merge)
-{
-	uint8_t *frame = merge->frames + merge->run_at;
-	struct mw_source *source = &merge->sources[merge->run_source];
-	uint32_t before = merge->run_before;
-	struct memwatch_record_header *header;
-	uint16_t length;
-
-	memcpy(&length, frame + offsetof(struct perf_event_header, size) - FRAME_SKIP,
-	       sizeof(length));
-	header = (struct memwatch_record_header *)(frame + before - FRAME_SKIP);
-	if (__builtin_expect(length > merge->run_left || length % 8 ||
-				     length < before + sizeof(*header) ||
-				     header->size > length - before, 0)) {
-		source->malformed++;
-		merge->run_left = 0;
-		return NULL;
+		outlet->produced = ((const struct memwatch_record_tick *)header)->produced;
+	if (__builtin_expect(merge->flags, 0)) {
+		/* this is our copy, see begin_frame() */
+		((struct memwatch_record_header *)header)->flags = merge->flags;
+		merge->sources[merge->source].late += !!(merge->flags & MEMWATCH_RECORD_F_LATE);
+		merge->forced += !!(merge->flags & MEMWATCH_RECORD_F_FORCED);
+	} else if (header->type != MEMWATCH_RECORD_TICK) {
+		memcpy(&cursor->kind, &header->type, sizeof(cursor->kind));
+		cursor->size = header->size;
 	}
-	merge->run_at += length;
-	merge->run_left -= length;
-	/* nearly always both are so: a store here would delay the load that is to come */
-	if (__builtin_expect(header->time_ns != merge->run_ns, 0))
-		header->time_ns = merge->run_ns;
-	if (__builtin_expect(header->flags != merge->run_flags, 0))
-		header->flags = merge->run_flags;
-	account(merge, source, header);
 	return header;
+
+malformed:
+	merge->sources[merge->source].malformed += cursor->left;
+	outlet->delivered -= cursor->left;
+	cursor->left = 0;
+	return NULL;
 }
 
-/* The next run or loss of the batch. Apart, for then the common case needs no stack. */
-static __attribute__((noinline)) int next_run(struct mw_merge *merge,
-					      const struct memwatch_record_header **ret)
+/* The frame of an entry, from now on under the cursor; returns its first record. */
+static inline const struct memwatch_record_header *begin_frame(struct mw_merge *merge,
+							       const struct mw_merge_entry *entry)
 {
-	struct memwatch_record_header *header = NULL;
+	struct mw_outlet *outlet = &merge->outlets[entry->source];
+	const uint8_t *frame = outlet->data + entry->place;
+	struct mw_merge_cursor *cursor = &merge->cursor;
+	uint32_t bytes = entry->words * 8U, records;
+
+	if (__builtin_expect(merge->flags || bytes > outlet->size - entry->place, 0)) {
+		mw_ring_copy(&merge->sources[entry->source].ring, entry->place, merge->frame, bytes);
+		frame = merge->frame;
+	}
+	memcpy(&records, frame + offsetof(struct mw_frame, records), sizeof(records));
+	cursor->at = frame + sizeof(struct mw_frame);
+	cursor->end = frame + bytes;
+	cursor->time_ns = entry->time_ns;
+	cursor->kind = 0;
+	cursor->left = records;
+	cursor->ahead = look_ahead_of(merge, frame);
+	merge->source = entry->source;
+	outlet->delivered += records;
+	return __builtin_expect(records != 0, 1) ? next_of_frame(merge) : NULL;
+}
+
+/* The next frame or loss of the batch. Apart, for then the common case needs no stack. */
+static __attribute__((noinline)) int next_entry(struct mw_merge *merge,
+						const struct memwatch_record_header **ret)
+{
+	const struct memwatch_record_header *header = NULL;
 	const struct mw_merge_entry *entry;
 
 	while (!header) {
 		if (merge->batch_at == merge->batch_count)
 			return 0;
 		entry = &merge->batch[merge->batch_at++];
-		prefetch_run(merge, merge->batch_at + RUNS_AHEAD);
 
-		/* equal times are never late, so this is so for the whole run */
-		merge->run_flags = 0;
+		/* equal times are never late, so this is so for the whole frame */
+		merge->flags = 0;
 		if (entry->time_ns < merge->delivered_ns)
-			merge->run_flags = MEMWATCH_RECORD_F_LATE;
+			merge->flags = MEMWATCH_RECORD_F_LATE;
 		else
 			merge->delivered_ns = entry->time_ns;
 		if (entry->time_ns >= merge->batch_natural_ns)
-			merge->run_flags |= MEMWATCH_RECORD_F_FORCED;
-		merge->run_ns = entry->time_ns;
+			merge->flags |= MEMWATCH_RECORD_F_FORCED;
 
-		if (__builtin_expect(entry->words == 0, 0)) {
-			header = (struct memwatch_record_header *)merge->record;
-			make_lost(merge, &merge->sources[entry->source], entry);
-			header->flags = merge->run_flags;
-		} else {
-			begin_run(merge, entry);
-			header = walk_run(merge);
-		}
+		if (__builtin_expect(entry->words == 0, 0))
+			header = make_lost(merge, entry);
+		else
+			header = begin_frame(merge, entry);
 	}
 	*ret = header;
 	return 1;
 }
 
-int mw_merge_next(struct mw_merge *merge, const struct memwatch_record_header **ret)
+int mw_merge_next_slow(struct mw_merge *merge, const struct memwatch_record_header **ret)
 {
-	struct memwatch_record_header *header;
-
-	if (merge->run_left) {
-		header = walk_run(merge);
-		if (__builtin_expect(header != NULL, 1)) {
-			*ret = header;
+	if (merge->cursor.left) {
+		*ret = next_of_frame(merge);
+		if (*ret)
 			return 1;
-		}
 	}
-	return next_run(merge, ret);
+	return next_entry(merge, ret);
 }

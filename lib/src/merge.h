@@ -5,12 +5,14 @@
  * The merge: many rings in, one stream in time order out. The promises are in
  * <memwatch/stream.h>; this is how they are kept.
  *
- * It works in rounds, and with runs: neighbours in a ring that have the same
- * time, as the samples of a tick and the tick do. A round looks at some new
- * records of each ring (what it keeps is 16 bytes a run; the records stay where
- * they are), computes the watermark, takes the runs that are older, sorts these,
- * and hands their records out one by one. There is no allocation per record, and
- * one copy, of a whole run: the records are misaligned in their ring.
+ * It works in rounds, and with frames: what a CPU sent at once, as the samples
+ * of a tick and the tick, all with one time. A round looks at the start of some
+ * new frames of each ring (what it keeps is 16 bytes a frame), computes the
+ * watermark, takes the frames that are older, sorts these, and hands their
+ * records out one by one, where they lie: there is no allocation per record and
+ * no copy, but of a frame that wraps or whose records have to be flagged. So of
+ * most of the memory it is the consumer who looks first, in order of time, and
+ * what he will look at is asked for some frames ahead.
  *
  * The frontier of a ring is the time up to which it is complete:
  *
@@ -24,8 +26,8 @@
  * empty has no frontier. The watermark is the smallest frontier, and only
  * records strictly older are taken: one with an equal time may still come.
  *
- * Bounds: pending runs MW_MERGE_PENDING_MAX a ring; one batch of at most all of
- * them; a copy of one run. A ring that reaches a bound stops waiting for the
+ * Bounds: pending frames MW_MERGE_PENDING_MAX a ring; one batch of at most all of
+ * them; a copy of one frame. A ring that reaches a bound stops waiting for the
  * others.
  */
 #ifndef MW_MERGE_H
@@ -47,7 +49,7 @@ struct mw_merge;
  * struct mw_merge_opts - options
  * @grace_ns: as given; 0 is 0 here
  * @silent_ns: as given; must be larger than @grace_ns to make sense
- * @quantum: records looked at per ring and round; 0: chosen by number of rings
+ * @quantum: frames looked at per ring and round; 0: chosen by number of rings
  */
 struct mw_merge_opts {
 	uint64_t grace_ns;
@@ -74,16 +76,58 @@ bool mw_merge_ring_drained(const struct mw_merge *merge, unsigned int index);
 
 /*
  * @count records of this ring were lost that the kernel did not tell about: it
- * does so with the next record only, and after the last one there is none. They
- * appear after what is in the ring, when mw_merge_finish() has been called.
+ * does so with the next record only, and after the last one there is none; and
+ * not at all of what found no ring. They are placed behind what is in the ring
+ * now, so nobody may be writing into it.
  */
 void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count);
 
 /*
- * The next record of the batch: 1 and @ret, valid until the next call here;
- * 0: the batch is at its end, mw_merge_round() for more.
+ * struct mw_merge_cursor - where in a frame handing out is
+ * @at: the next record
+ * @end: of the frame
+ * @time_ns: of all its records
+ * @kind: type, size, CPU and flags of a record that was found valid; what is the
+ *	same there is valid too, if there is room for it. 0: nothing is.
+ * @size: of such a record
+ * @left: records, @at included
+ * @ahead: from this frame to one that comes some frames later, in bytes
  */
-int mw_merge_next(struct mw_merge *merge, const struct memwatch_record_header **ret);
+struct mw_merge_cursor {
+	const uint8_t *at;
+	const uint8_t *end;
+	uint64_t time_ns;
+	uint64_t kind;
+	uint32_t size;
+	uint32_t left;
+	ptrdiff_t ahead;
+};
+
+/* All other cases of mw_merge_next(). */
+int mw_merge_next_slow(struct mw_merge *merge, const struct memwatch_record_header **ret);
+
+/*
+ * The next record of the batch: 1 and @ret, valid until the next call here or of
+ * mw_merge_round(); 0: the batch is at its end, mw_merge_round() for more.
+ */
+static inline int mw_merge_next(struct mw_merge *merge, const struct memwatch_record_header **ret)
+{
+	struct mw_merge_cursor *cursor = (struct mw_merge_cursor *)merge;
+	const uint8_t *at = cursor->at;
+	uint64_t head[2];
+
+	if (!cursor->left || (size_t)(cursor->end - at) < cursor->size)
+		return mw_merge_next_slow(merge, ret);
+	memcpy(head, at, sizeof(head));
+	if (head[0] != cursor->time_ns || head[1] != cursor->kind)
+		return mw_merge_next_slow(merge, ret);
+	/* for it is read once */
+	__builtin_prefetch(at + cursor->ahead, 0, 0);
+	cursor->at = at + cursor->size;
+	cursor->left--;
+	*ret = (const struct memwatch_record_header *)at;
+	return 1;
+}
 
 /*
  * Prepares the next batch; the last one must be at its end. @now_ns is

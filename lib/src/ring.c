@@ -59,34 +59,34 @@ bool mw_record_valid(const struct memwatch_record_header *header, size_t availab
 	       header->size >= mw_record_size_min(header->type);
 }
 
-static enum mw_ring_item parse_sample(const struct mw_ring *ring, uint64_t pos,
-				      struct mw_ring_entry *entry)
+static enum mw_ring_item parse_frame(const struct mw_ring *ring, uint64_t pos,
+				     struct mw_ring_entry *entry)
 {
-	unsigned int before = sizeof(struct perf_event_header) + (ring->sampled_time ? 8 : 0);
-	struct {
-		uint32_t raw_size;
-		struct memwatch_record_header header;
-	} __attribute__((packed)) start;
+	struct mw_frame_start start;
+	uint32_t bytes;
 
-	if (entry->length < before + sizeof(start))
+	if (entry->length < sizeof(start))
 		return MW_RING_MALFORMED;
-	mw_ring_copy(ring, pos + before, &start, sizeof(start));
-	if (start.raw_size > entry->length - before - sizeof(start.raw_size) ||
-	    start.raw_size < sizeof(start.header))
+	mw_ring_copy(ring, pos, &start, sizeof(start));
+	bytes = start.frame.raw_size - (uint32_t)MW_FRAME_NUMBER;
+	if (start.frame.raw_size < MW_FRAME_NUMBER + sizeof(start.header) ||
+	    bytes > entry->length - sizeof(start.frame) || !start.frame.records ||
+	    start.frame.records > bytes / sizeof(start.header))
 		return MW_RING_MALFORMED;
 
 	entry->header = start.header;
-	entry->payload = pos + before + sizeof(start.raw_size);
-	/* A loss is ours to tell, never the writer's. */
-	if (!mw_record_valid(&entry->header, start.raw_size) ||
-	    entry->header.type == MEMWATCH_RECORD_LOST)
+	entry->count = start.frame.records;
+	/* A loss is ours to tell, and so are the flags, never the writer's. */
+	if (!mw_record_valid(&entry->header, bytes) || entry->header.flags ||
+	    entry->header.type == MEMWATCH_RECORD_LOST ||
+	    (entry->count > 1 && !mw_record_common(&entry->header)))
 		return MW_RING_MALFORMED;
 
 	if (__builtin_expect(entry->header.type == MEMWATCH_RECORD_CPU_STATE, 0))
 		mw_ring_copy(ring,
-			     entry->payload + offsetof(struct memwatch_record_cpu, state),
+			     pos + sizeof(start.frame) + offsetof(struct memwatch_record_cpu, state),
 			     &entry->cpu_state, sizeof(entry->cpu_state));
-	return MW_RING_RECORD;
+	return MW_RING_RECORDS;
 }
 
 static enum mw_ring_item parse_lost(const struct mw_ring *ring, uint64_t pos,
@@ -121,7 +121,7 @@ enum mw_ring_item mw_ring_parse(const struct mw_ring *ring, uint64_t pos, uint64
 	entry->length = header.size;
 	switch (header.type) {
 	case PERF_RECORD_SAMPLE:
-		return parse_sample(ring, pos, entry);
+		return parse_frame(ring, pos, entry);
 	case PERF_RECORD_LOST:
 		return parse_lost(ring, pos, entry);
 	default:

@@ -6,15 +6,15 @@
  * It knows two positions, a buffer and how a record lies in it, and nothing of
  * perf events, files or time order; so tests and benchmarks make their own.
  *
- * A record in the ring, always at a multiple of 8:
+ * A frame in the ring, always at a multiple of 8:
  *
  *	struct perf_event_header	type PERF_RECORD_SAMPLE, size of the whole
- *	[__u64 time]			if the event samples PERF_SAMPLE_TIME
- *	__u32 raw_size
- *	the record of linux/memwatch.h	and up to 7 bytes of padding
+ *	__u32 raw_size			of what follows, padding included
+ *	__u32 records			what the relay sends: struct mw_relay_parcel
+ *	the records of linux/memwatch.h, all of one time
  *
- * So the record itself is 4 bytes off and must be copied out before anybody
- * looks at it as a structure.
+ * So the records are aligned, and those of a frame that does not wrap can be
+ * read where they lie.
  */
 #ifndef MW_RING_H
 #define MW_RING_H
@@ -34,7 +34,6 @@
  *	what lies before it
  * @data: the buffer
  * @size: of it, a power of two, at least 8; up to 2 GiB
- * @sampled_time: there is a time before raw_size
  *
  * Positions only grow; the place in the buffer is position % size.
  */
@@ -43,8 +42,23 @@ struct mw_ring {
 	uint64_t *tail;
 	const uint8_t *data;
 	uint64_t size;
-	bool sampled_time;
 };
+
+/* What precedes the records of a frame. */
+struct mw_frame {
+	struct perf_event_header perf;
+	uint32_t raw_size;
+	uint32_t records;
+};
+
+/* What a frame and the first record start with. */
+struct mw_frame_start {
+	struct mw_frame frame;
+	struct memwatch_record_header header;
+};
+
+/* Of @raw_size this much is no record. */
+#define MW_FRAME_NUMBER sizeof(uint32_t)
 
 /*
  * A perf mmap area: one control page, then @data_size bytes. Returns -EINVAL
@@ -87,32 +101,24 @@ static inline void mw_ring_copy(const struct mw_ring *ring, uint64_t pos, void *
 	memcpy((uint8_t *)to + first, ring->data, len - first);
 }
 
-/* From the start of a frame, whatever it is, to the record in it. */
-static inline unsigned int mw_ring_before(const struct mw_ring *ring)
-{
-	return sizeof(struct perf_event_header) + (ring->sampled_time ? 8 : 0) + sizeof(uint32_t);
-}
-
 /* What mw_ring_parse() found at a position. */
 enum mw_ring_item {
-	MW_RING_RECORD,	   /* one of ours; &struct mw_ring_entry is valid */
+	MW_RING_RECORDS,   /* ours; &struct mw_ring_entry is valid */
 	MW_RING_LOST,	   /* the kernel lost @count records here */
-	MW_RING_MALFORMED, /* a record of ours that makes no sense; skip @length */
+	MW_RING_MALFORMED, /* ours, but makes no sense; skip @length */
 	MW_RING_OTHER,	   /* of no interest; skip @length */
 	MW_RING_BROKEN,	   /* not even a length: the rest of the ring is lost */
 };
 
 /**
  * struct mw_ring_entry - what lies at a position
- * @header: of the record, copied
- * @payload: position of the record of linux/memwatch.h
+ * @header: of the first record, copied
+ * @count: of records, or of PERF_RECORD_LOST
  * @length: bytes to the next position
- * @count: of PERF_RECORD_LOST
  * @cpu_state: &enum memwatch_cpu_state, if it is such a record
  */
 struct mw_ring_entry {
 	struct memwatch_record_header header;
-	uint64_t payload;
 	uint64_t count;
 	uint32_t length;
 	uint32_t cpu_state;
@@ -129,42 +135,48 @@ enum mw_ring_item mw_ring_parse(const struct mw_ring *ring, uint64_t pos, uint64
 unsigned int mw_record_size_min(unsigned int type);
 
 /*
- * The common case of mw_ring_parse(), inline: a whole record that does not wrap
- * and means nothing to the ring itself. Returns the bytes to the next position,
- * or 0: this is another case. What it accepts, mw_ring_parse() accepts.
+ * Is this a record of a kind that may share a frame, and so means nothing to the
+ * ring itself: a sample, a tick, or a type that nobody knows yet?
+ */
+static inline bool mw_record_common(const struct memwatch_record_header *header)
+{
+	switch (header->type) {
+	case MEMWATCH_RECORD_SAMPLE:
+		return header->size >= sizeof(struct memwatch_record_sample);
+	case MEMWATCH_RECORD_TICK:
+		return header->size >= sizeof(struct memwatch_record_tick);
+	default:
+		return header->type > MEMWATCH_RECORD_LOST && header->size >= sizeof(*header);
+	}
+}
+
+/*
+ * The common case of mw_ring_parse(), inline: a frame that does not wrap, of
+ * common records as far as the first one tells. Returns the bytes to the next
+ * position, or 0: this is another case. What it accepts, mw_ring_parse() accepts.
  */
 static inline uint32_t mw_ring_parse_plain(const struct mw_ring *ring, uint64_t pos, uint64_t head,
-					   struct memwatch_record_header *header)
+					   struct mw_frame_start *start)
 {
 	uint64_t at = pos & (ring->size - 1);
 	uint64_t available = head - pos;
-	const uint8_t *data = ring->data + at;
-	struct perf_event_header perf;
-	uint32_t raw_size;
+	const struct mw_frame *frame = &start->frame;
+	const struct memwatch_record_header *header = &start->header;
+	uint32_t bytes;
 
 	if (available > ring->size - at)
 		available = ring->size - at;
-	if (available < sizeof(perf) + sizeof(raw_size) + sizeof(*header) || pos % 8 ||
-	    ring->sampled_time)
+	if (available < sizeof(*start) || pos % 8)
 		return 0;
-	memcpy(&perf, data, sizeof(perf));
-	memcpy(&raw_size, data + sizeof(perf), sizeof(raw_size));
-	memcpy(header, data + sizeof(perf) + sizeof(raw_size), sizeof(*header));
-	if (perf.type != PERF_RECORD_SAMPLE || perf.size % 8 || perf.size > available ||
-	    perf.size < sizeof(perf) + sizeof(raw_size) + sizeof(*header) ||
-	    raw_size > perf.size - sizeof(perf) - sizeof(raw_size) || header->size > raw_size ||
-	    header->size % 8)
+	memcpy(start, ring->data + at, sizeof(*start));
+	bytes = frame->perf.size - (uint32_t)sizeof(*frame);
+	if (frame->perf.type != PERF_RECORD_SAMPLE || frame->perf.size % 8 ||
+	    frame->perf.size > available || frame->perf.size < sizeof(*start) ||
+	    frame->raw_size != bytes + MW_FRAME_NUMBER || header->size > bytes ||
+	    header->size % 8 || header->flags || !mw_record_common(header) ||
+	    frame->records - 1 >= bytes / sizeof(*header))
 		return 0;
-	switch (header->type) {
-	case MEMWATCH_RECORD_SAMPLE:
-		return header->size >= sizeof(struct memwatch_record_sample) ? perf.size : 0;
-	case MEMWATCH_RECORD_TICK:
-		return header->size >= sizeof(struct memwatch_record_tick) ? perf.size : 0;
-	default:
-		/* types that nobody knows yet; the others are rare */
-		return header->type > MEMWATCH_RECORD_LOST && header->size >= sizeof(*header) ?
-			       perf.size : 0;
-	}
+	return frame->perf.size;
 }
 
 /* Is this a record that fits into @available bytes? */

@@ -309,9 +309,12 @@ static void describe(struct memwatch_summary *summary, struct row *row,
 {
 	const struct memwatch_process *process = entry->process;
 
-	(void)slot;
 	if (row->key.flags & MEMWATCH_ROW_OTHER)
 		return;
+	if (summary->opts.by == MEMWATCH_BY_SLOT) {
+		row->row.first_ns = slot->begin_ns;
+		row->row.last_ns = slot->end_ns;
+	}
 	if (summary->opts.by == MEMWATCH_BY_CPU)
 		row->row.cpu = entry->cpu;
 	if (!process || summary->opts.by > MEMWATCH_BY_RMID)

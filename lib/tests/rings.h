@@ -50,20 +50,22 @@ static inline size_t writer_room(const struct writer *writer)
 	return writer->size - (size_t)(writer->head - writer->tail);
 }
 
-/* As perf_event_output(): false if there is no room, and counts that. */
-static inline bool writer_output(struct writer *writer, const void *record, uint16_t size)
+/*
+ * As perf_event_output() of a parcel with @records records in @size bytes: false
+ * if there is no room, and counts that as one.
+ */
+static inline bool writer_parcel(struct writer *writer, uint32_t records, const void *from,
+				 uint16_t size)
 {
-	size_t frame = 8 + 4 + (size_t)size + 4;
+	size_t length = sizeof(struct mw_frame) + (size_t)size;
 	struct {
 		struct perf_event_header header;
 		uint64_t id;
 		uint64_t lost;
 	} lost = { { PERF_RECORD_LOST, 0, sizeof(lost) }, 7, writer->lost };
-	struct perf_event_header header = { PERF_RECORD_SAMPLE, 0, (uint16_t)frame };
-	uint32_t raw_size = size + 4U;
-	uint32_t padding = 0xdeadbeef;
+	struct mw_frame frame = { { PERF_RECORD_SAMPLE, 0, (uint16_t)length }, size + 4U, records };
 
-	if (writer_room(writer) < frame + (writer->lost ? sizeof(lost) : 0)) {
+	if (writer_room(writer) < length + (writer->lost ? sizeof(lost) : 0)) {
 		writer->lost++;
 		return false;
 	}
@@ -73,12 +75,15 @@ static inline bool writer_output(struct writer *writer, const void *record, uint
 	/* the head must move once: a reader never sees half a record */
 	uint8_t whole[65600];
 
-	memcpy(whole, &header, 8);
-	memcpy(whole + 8, &raw_size, 4);
-	memcpy(whole + 12, record, size);
-	memcpy(whole + 12 + size, &padding, 4);
-	writer_put(writer, whole, frame);
+	memcpy(whole, &frame, sizeof(frame));
+	memcpy(whole + sizeof(frame), from, size);
+	writer_put(writer, whole, length);
 	return true;
+}
+
+static inline bool writer_output(struct writer *writer, const void *record, uint16_t size)
+{
+	return writer_parcel(writer, 1, record, size);
 }
 
 static inline uint64_t next_random(uint64_t *state)

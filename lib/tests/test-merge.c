@@ -88,6 +88,42 @@ static void write_record(struct game *game, unsigned int cpu, uint64_t time_ns, 
 		game->newest_ns = time_ns;
 }
 
+/*
+ * Several records at once, as the relay sends them: if there is no room for all,
+ * the first is lost for the kernel's count and the others are tried alone.
+ */
+static void write_parcel(struct game *game, unsigned int cpu, uint64_t time_ns)
+{
+	uint32_t count = 2 + (uint32_t)(next_random(&game->random) % 6);
+	struct record records[8];
+	uint8_t bytes[sizeof(records)];
+	uint16_t size = 0;
+	bool all;
+
+	if (nr_written + count > RECORDS_MAX)
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		records[i] = (struct record){
+			.h = { .time_ns = time_ns, .type = 1000, .cpu = (uint16_t)cpu,
+			       .size = (uint16_t)(24 + 8 * (next_random(&game->random) % 6)) },
+			.number = (uint64_t)(nr_written + i) << 32,
+		};
+		memcpy(bytes + size, &records[i], records[i].h.size);
+		size = (uint16_t)(size + records[i].h.size);
+	}
+	game->produced[cpu] += count;
+	all = writer_parcel(&game->writers[cpu], count, bytes, size);
+	for (uint32_t i = 0; i < count; i++) {
+		bool done = all || (i && writer_output(&game->writers[cpu], &records[i],
+						       records[i].h.size));
+
+		written[nr_written] = (struct written){ time_ns, cpu, nr_written, !done, false };
+		nr_written++;
+	}
+	if (time_ns > game->newest_ns)
+		game->newest_ns = time_ns;
+}
+
 static void set_state(struct game *game, unsigned int cpu, bool away)
 {
 	uint32_t state = away ? (dice(game, 2) ? MEMWATCH_CPU_IDLE : MEMWATCH_CPU_OFFLINE) :
@@ -116,6 +152,8 @@ static void play_cpu(struct game *game, unsigned int cpu)
 		write_record(game, cpu, game->held_ns[cpu], 1000, 0);
 		game->held_ns[cpu] = 0;
 	}
+	if (dice(game, 4))
+		write_parcel(game, cpu, game->now_ns);
 	while (count--)
 		write_record(game, cpu, game->now_ns - (dice(game, 3) ? 0 : next_random(&game->random) % 2),
 			     1000, 0);

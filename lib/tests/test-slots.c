@@ -327,6 +327,39 @@ static void test_summary_rows(void)
 	memwatch_summary_unref(summary);
 }
 
+/* By slot, the time is what the row is about, whether anything ran in it or was only read. */
+static void test_summary_rdt_only(void)
+{
+	MEMWATCH_OPTS(memwatch_summary_opts, opts, .by = MEMWATCH_BY_SLOT);
+	const struct memwatch_summary_row *row;
+	struct memwatch_summary *summary;
+	const struct memwatch_slot *slot;
+	uint64_t ran = 0, read = 0;
+	size_t position = 0;
+	bool same = true;
+
+	memwatch_summary_new(ctx, &opts, &summary);
+	start(4, 0);
+	assign(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "one");
+	sample(10 * MS, 11 * MS, 1, MS, 5);
+	rdt(20 * MS, 0, 1000, 1000);
+	rdt(30 * MS, 0, 500, 3000);
+	memwatch_slots_finish(slots);
+	while (memwatch_slots_next(slots, &slot) == 1)
+		memwatch_summary_feed(summary, slot);
+	while (memwatch_summary_next(summary, &position, &row)) {
+		ran += row->samples > 0;
+		read += !row->samples && !row->slots;
+		/* what came too late for its slots is one row for all of them */
+		same &= row->first_ns >= 10 * MS &&
+			(row->flags & MEMWATCH_ROW_LATE ? row->last_ns > row->first_ns :
+							  row->last_ns == row->first_ns + MS);
+	}
+	tap_ok(ran == 1 && read >= 2 && same, "summary by slot: every row has its time (%llu only read)",
+	       (unsigned long long)read);
+	memwatch_summary_unref(summary);
+}
+
 static void test_status(void)
 {
 	struct memwatch_value sum = { 0 };
@@ -366,6 +399,7 @@ int main(void)
 	test_summary(MEMWATCH_BY_CPU, "cpu");
 	test_summary(MEMWATCH_BY_SLOT, "slot");
 	test_summary_rows();
+	test_summary_rdt_only();
 	test_status();
 	memwatch_slots_unref(slots);
 	memwatch_ctx_unref(ctx);

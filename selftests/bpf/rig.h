@@ -40,6 +40,10 @@ struct rig_ring {
 	size_t bytes; /* of data */
 	uint64_t lost;
 	uint64_t received;
+	/* the parcel that is being taken apart */
+	uint32_t records; /* that are left */
+	uint64_t at, end; /* positions */
+	uint64_t time_ns; /* of all of them */
 };
 
 struct rig {
@@ -160,17 +164,41 @@ static inline void rig_ring_copy(const struct rig_ring *ring, uint64_t from, voi
 		((uint8_t *)to)[i] = data[(from + i) & (ring->bytes - 1)];
 }
 
+/*
+ * The next record of a parcel: 1, or -1 if it is not one. A parcel is aligned,
+ * has one time, and ends, but for padding, where its last record does.
+ */
+static inline int rig_take(struct rig_ring *ring, union rig_record *rec)
+{
+	size_t left = ring->end - ring->at;
+
+	memset(rec, 0, sizeof(*rec));
+	rig_ring_copy(ring, ring->at, rec, left < sizeof(*rec) ? left : sizeof(*rec));
+	if (ring->at % 8 || left < sizeof(rec->h) || rec->h.size < sizeof(rec->h) ||
+	    rec->h.size > left)
+		return -1;
+	ring->received++;
+	if (!ring->time_ns)
+		ring->time_ns = rec->h.time_ns;
+	ring->at += rec->h.size;
+	if (rec->h.time_ns != ring->time_ns || (!--ring->records && ring->at != ring->end))
+		return -1;
+	if (!ring->records)
+		__atomic_store_n(&ring->page->data_tail, ring->end, __ATOMIC_RELEASE);
+	return 1;
+}
+
 /* The next record of the CPU: 1, or 0 if there is none. A broken ring is -1. */
 static inline int rig_next(struct rig *rig, int cpu, union rig_record *rec)
 {
 	struct rig_ring *ring = &rig->rings[cpu];
 	struct perf_event_header header;
 	uint64_t head, tail, lost[2];
-	uint32_t raw;
+	uint32_t before[2]; /* length of the rest, number of records */
 
 	if (!ring->page || ring->page == MAP_FAILED)
 		return 0;
-	for (;;) {
+	while (!ring->records) {
 		head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 		tail = ring->page->data_tail;
 		if (head == tail)
@@ -187,16 +215,15 @@ static inline int rig_next(struct rig *rig, int cpu, union rig_record *rec)
 					 __ATOMIC_RELEASE);
 			continue;
 		}
-		rig_ring_copy(ring, tail + sizeof(header), &raw, sizeof(raw));
-		memset(rec, 0, sizeof(*rec));
-		rig_ring_copy(ring, tail + sizeof(header) + sizeof(raw), rec,
-			      raw < sizeof(*rec) ? raw : sizeof(*rec));
-		__atomic_store_n(&ring->page->data_tail, tail + header.size, __ATOMIC_RELEASE);
-		if (raw < sizeof(rec->h) || rec->h.size > raw)
+		rig_ring_copy(ring, tail + sizeof(header), before, sizeof(before));
+		if (!before[1] || header.size != sizeof(header) + sizeof(before[0]) + before[0])
 			return -1;
-		ring->received++;
-		return 1;
+		ring->records = before[1];
+		ring->at = tail + sizeof(header) + sizeof(before);
+		ring->end = tail + header.size;
+		ring->time_ns = 0;
 	}
+	return rig_take(ring, rec);
 }
 
 /* State of the relay on a CPU. */

@@ -401,11 +401,12 @@ static void test_conservation(enum mw_relay_mode mode)
 	rig_close(&rig);
 }
 
-static void test_stalled_reader(void)
+/* In mode slot it is parcels that find no room, whole or in part. */
+static void test_stalled_reader(enum mw_relay_mode mode)
 {
 	struct rig rig;
 
-	if (!begin(&rig, MW_RELAY_SWITCH, 4))
+	if (!begin(&rig, mode, mode == MW_RELAY_SLOT ? 1 : 4))
 		return;
 	work(300);
 	reader.pause = true;
@@ -414,7 +415,10 @@ static void test_stalled_reader(void)
 	work(300);
 	end(&rig);
 	look_at_all();
-	check_counts(&rig, "reader stopped for a second", true);
+	check_counts(&rig,
+		     mode == MW_RELAY_SLOT ? "slot, reader stopped for a second" :
+					     "switch, reader stopped for a second",
+		     true);
 	rig_close(&rig);
 }
 
@@ -522,7 +526,8 @@ int main(void)
 	tap_ok(!rig_verifier_stats(), "the verifier accepts every program");
 	test_conservation(MW_RELAY_SLOT);
 	test_conservation(MW_RELAY_SWITCH);
-	test_stalled_reader();
+	test_stalled_reader(MW_RELAY_SWITCH);
+	test_stalled_reader(MW_RELAY_SLOT);
 	test_idle_stop();
 	test_two();
 	test_hotplug();

@@ -496,6 +496,51 @@ static void test_loss(void)
 	rig_close(&rig);
 }
 
+/*
+ * Slots of many samples into a ring of one page that is read now and then: some
+ * arrive whole, some in part, some not. To the kernel a call is one loss.
+ */
+static void test_loss_of_parcels(void)
+{
+	uint64_t now = 1000, received = 0, told, ticks = 0, wrong = 0;
+	struct mw_relay_cpu state;
+	union rig_record rec;
+
+	if (!begin(MW_RELAY_SLOT, 0, 512, 1))
+		return;
+	do_tick(now, 0);
+	for (int slot = 0; slot < 300; slot++) {
+		int owners = slot % (MW_RELAY_TOUCHED_MAX + 3);
+
+		for (int i = 0; i <= owners; i++)
+			do_switch(now += 10, i ? OWNER(i, 1) : 0, i < owners ? OWNER(i + 1, 1) : 0);
+		do_tick(now += 10, 0);
+		for (int i = 0; slot % 3 && i < 25 && rig_next(&rig, cpu, &rec) == 1; i++) {
+			received++;
+			if (rec.h.type != MEMWATCH_RECORD_TICK)
+				continue;
+			/* what was lost before it is in the tick, that of its own slot too */
+			wrong += rec.tick.produced != received + rec.tick.dropped;
+			ticks++;
+		}
+	}
+	while (rig_next(&rig, cpu, &rec) == 1)
+		received++;
+	/* the kernel tells of the last loss with the record that follows it */
+	do_tick(now += 10, 0);
+	while (rig_next(&rig, cpu, &rec) == 1)
+		received++;
+	state = rig_cpu(&rig, cpu);
+	told = rig.rings[cpu].lost;
+	tap_ok(state.produced == received + state.dropped && told == state.dropped && !wrong,
+	       "parcels in part: produced %llu = delivered %llu + dropped %llu, the kernel told %llu",
+	       (unsigned long long)state.produced, (unsigned long long)received,
+	       (unsigned long long)state.dropped, (unsigned long long)told);
+	tap_ok(state.dropped > 100 && ticks > 20 && received > 500,
+	       "and there were both, with %llu ticks between", (unsigned long long)ticks);
+	rig_close(&rig);
+}
+
 static int counter_fd;
 
 static int counter_open(struct bpf_map *map, uint64_t config)
@@ -741,6 +786,7 @@ int main(void)
 	test_states();
 	test_records();
 	test_loss();
+	test_loss_of_parcels();
 	test_counters();
 	test_cost();
 	return tap_done();

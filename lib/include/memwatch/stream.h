@@ -30,9 +30,9 @@
  * longer than @grace_ns from stamp to ring comes late, flagged, not lost.
  *
  * MEMORY. Records stay in the kernel's rings until they are delivered; the
- * library holds 16 bytes for each run of neighbours with one time that it has
- * looked at, at most 8192 runs a ring, and a copy of the run it is delivering,
- * at most 64 KiB.
+ * library holds 16 bytes for each parcel that it has looked at, which is what a
+ * CPU sent at once, as all of a tick, at most 8192 of them a ring, and a copy of
+ * the one it is delivering if it needs one, at most 64 KiB.
  * If a ring is three quarters full, or has that many waiting, the stream no
  * longer waits for the other CPUs: it delivers up to this ring's own frontier,
  * flagged FORCED. Under overload it emits; it does not grow.

@@ -121,8 +121,9 @@ struct memwatch_summary_rmid {
  * @nr_rmids: how many of them
  * @processes: by cgroup: different assignments; else 1 or 0
  * @slots: slots in which it ran at all
- * @first_ns: begin of the first of them
- * @last_ns: end of the last of them
+ * @first_ns: begin of the first of them; by slot: of the slot, also if nothing
+ *	ran in it
+ * @last_ns: end of the last of them, or of the slot
  * @samples: parts of samples in it
  * @cpu_time_ns: CPU time
  * @counter: increments, indexed by &enum memwatch_counter
