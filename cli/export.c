@@ -223,6 +223,7 @@ static void put_other(struct row *row, const struct memwatch_record_header *h)
 	const struct memwatch_record_dump *dump = (const void *)h;
 	const struct memwatch_record_lost *lost = (const void *)h;
 	const struct memwatch_record_cpu *cpu = (const void *)h;
+	const struct memwatch_record_notice *notice = (const void *)h;
 
 	switch (h->type) {
 	case MEMWATCH_RECORD_DUMP_BEGIN:
@@ -234,6 +235,10 @@ static void put_other(struct row *row, const struct memwatch_record_header *h)
 	case MEMWATCH_RECORD_CPU_STATE:
 		put_text(row, STATE, state_name(cpu->state));
 		put(row, SINCE, cpu->since_ns);
+		break;
+	case MEMWATCH_RECORD_NOTICE:
+		put_text(row, REASON, memwatch_notice_name(notice->kind));
+		put(row, COUNT, notice->count);
 		break;
 	case MEMWATCH_RECORD_LOST:
 		put(row, BEGIN, lost->begin_ns);

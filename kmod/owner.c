@@ -24,7 +24,7 @@ struct mw_owner *mw_owners;
 struct mw_owner_stats mw_owner_stats;
 LIST_HEAD(mw_waiters);
 
-int mw_owner_init(u32 nr_rmids, u64 limbo_ns)
+int mw_owner_init(u32 nr_rmids, u32 first_rmid, u64 limbo_ns)
 {
 	struct mw_rmid *entry;
 
@@ -37,6 +37,7 @@ int mw_owner_init(u32 nr_rmids, u64 limbo_ns)
 		return -ENOMEM;
 	}
 	mw_rmid_pool_init(&mw_pool, entry, nr_rmids, limbo_ns);
+	mw_rmid_pool_reserve(&mw_pool, first_rmid - 1);
 	return 0;
 }
 

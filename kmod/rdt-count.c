@@ -142,15 +142,15 @@ static void read_level(struct mw_rdt_count *count, const struct mw_rdt_format *f
  * ("x86/resctrl: Fix miscount of bandwidth event when reactivating previously
  * unavailable RMID")), of others nobody says so, and they get a new baseline.
  */
-static void read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format *format, u32 i,
+static bool read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format *format, u32 i,
 			 u64 reg, bool exact)
 {
 	u8 *status = &count->status[MEMWATCH_RDT_MBM_TOTAL + i];
-	u64 data;
+	u64 data, delta;
 
 	if (!has(format, MEMWATCH_RDT_MBM_TOTAL + i)) {
 		*status = MEMWATCH_STATUS_UNAVAILABLE;
-		return;
+		return false;
 	}
 	*status = mw_rdt_decode(format, reg, &data);
 	if (*status == MEMWATCH_STATUS_UNAVAILABLE) {
@@ -158,13 +158,15 @@ static void read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format 
 		count->known = format->restarts ? count->known | 1 << i : count->known & ~(1 << i);
 	}
 	if (*status != MEMWATCH_STATUS_OK)
-		return;
-	if (exact && count->known >> i & 1)
-		count->sum[i] += mw_rdt_delta(format, count->prev[i], data);
-	else
+		return false;
+	delta = mw_rdt_delta(format, count->prev[i], data);
+	if (!(count->known >> i & 1) || (delta && !exact))
 		*status = MEMWATCH_STATUS_ESTIMATED;
+	else
+		count->sum[i] += delta;
 	count->prev[i] = data;
 	count->known |= 1 << i;
+	return delta;
 }
 
 /**
@@ -225,11 +227,13 @@ static bool is_exact(const struct mw_rdt_count *count, const struct mw_rdt_owner
  * @reg: QM_CTR, indexed by &enum memwatch_rdt_event
  * @owner: whose RMID it is
  * @now: the time
+ *
+ * Return: something was moved since the last one
  */
-void mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *format,
+bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       const u64 *reg, const struct mw_rdt_owner *owner, u64 now)
 {
-	bool exact = is_exact(count, owner, now);
+	bool exact = is_exact(count, owner, now), moved = false;
 	u32 i;
 
 	if (count->generation != owner->generation) {
@@ -238,9 +242,10 @@ void mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *f
 	}
 	read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY]);
 	for (i = 0; i < MW_RDT_TRAFFIC; i++)
-		read_traffic(count, format, i, reg[MEMWATCH_RDT_MBM_TOTAL + i], exact);
+		moved |= read_traffic(count, format, i, reg[MEMWATCH_RDT_MBM_TOTAL + i], exact);
 	count->read_ns = now;
 	count->ran_ns = 0;
+	return moved;
 }
 
 /* The last reading, as a record tells it. */

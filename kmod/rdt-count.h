@@ -98,7 +98,7 @@ u64 mw_rdt_bytes(const struct mw_rdt_format *format, u32 rmid, u64 units, bool t
 
 void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *format,
 			const u64 *reg, u32 generation, u64 now);
-void mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *format,
+bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       const u64 *reg, const struct mw_rdt_owner *owner, u64 now);
 void mw_rdt_count_show(const struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       u32 rmid, struct memwatch_record_rdt *rec);

@@ -47,6 +47,21 @@ void mw_rmid_pool_init(struct mw_rmid_pool *pool, struct mw_rmid *entry, u32 nr,
 }
 
 /**
+ * mw_rmid_pool_reserve - leave the lowest ids to somebody else
+ * @pool: fresh from mw_rmid_pool_init()
+ * @reserved: how many, fewer than there are
+ */
+void mw_rmid_pool_reserve(struct mw_rmid_pool *pool, u32 reserved)
+{
+	u32 rmid;
+
+	for (rmid = 1; rmid <= reserved; rmid++)
+		pool->entry[rmid].next = MW_RMID_RESERVED;
+	pool->head = reserved + 1;
+	pool->reserved = reserved;
+}
+
+/**
  * mw_rmid_alloc - hand out the RMID that has been free for longest
  * @pool: the pool
  * @now: the time

@@ -32,7 +32,8 @@ typedef int64_t s64;
  * struct mw_rmid - one RMID
  * @free_ns: when it was freed
  * @generation: how often it was handed out; 0 is never
- * @next: the next in the FIFO, 0 at its tail; MW_RMID_IN_USE while it is owned
+ * @next: the next in the FIFO, 0 at its tail; MW_RMID_IN_USE while it is owned,
+ *	MW_RMID_RESERVED if it never will be
  */
 struct mw_rmid {
 	u64 free_ns;
@@ -40,12 +41,14 @@ struct mw_rmid {
 	u32 next;
 };
 
-#define MW_RMID_IN_USE (~0U)
+#define MW_RMID_IN_USE	 (~0U)
+#define MW_RMID_RESERVED (~1U)
 
 /**
  * struct mw_rmid_pool - the pool
  * @entry: @nr + 1 of them, indexed by RMID; [0] is reserved and never touched
  * @nr: ids are 1 to @nr
+ * @reserved: the first so many are never handed out
  * @head: RMID that has been free for longest, 0 if there is none
  * @tail: RMID freed last
  * @used: how many are owned
@@ -56,6 +59,7 @@ struct mw_rmid {
 struct mw_rmid_pool {
 	struct mw_rmid *entry;
 	u32 nr;
+	u32 reserved;
 	u32 head;
 	u32 tail;
 	u32 used;
@@ -65,10 +69,17 @@ struct mw_rmid_pool {
 };
 
 void mw_rmid_pool_init(struct mw_rmid_pool *pool, struct mw_rmid *entry, u32 nr, u64 limbo_ns);
+void mw_rmid_pool_reserve(struct mw_rmid_pool *pool, u32 reserved);
 int mw_rmid_alloc(struct mw_rmid_pool *pool, u64 now, u32 *rmid, u32 *generation);
 int mw_rmid_free(struct mw_rmid_pool *pool, u32 rmid, u32 generation, u64 now);
 bool mw_rmid_ripe_ns(const struct mw_rmid_pool *pool, u64 *ripe_ns);
 u32 mw_rmid_resting(const struct mw_rmid_pool *pool, u64 now);
+
+/* How many can be handed out. */
+static inline u32 mw_rmid_total(const struct mw_rmid_pool *pool)
+{
+	return pool->nr - pool->reserved;
+}
 
 static inline bool mw_rmid_in_use(const struct mw_rmid_pool *pool, u32 rmid)
 {

@@ -391,6 +391,12 @@ static void test_records(void)
 		.value = {1ULL << 60, 2, 3},
 		.age_ns = 4,
 	};
+	struct memwatch_record_notice notice = {
+		.h = {7, MEMWATCH_RECORD_NOTICE, sizeof(notice), 1, 0},
+		.kind = MEMWATCH_NOTICE_FOREIGN_WRITE,
+		.count = 9,
+		.value = 1ULL << 40 | 7,
+	};
 	struct {
 		struct bpf_program *prog;
 		__u16 type;
@@ -424,6 +430,9 @@ static void test_records(void)
 	do_record(rig.skel->progs.on_rdt_sample, &rdt, sizeof(rdt));
 	tap_ok(rig_next(&rig, cpu, &rec) == 1 && !memcmp(&rec, &rdt, sizeof(rdt)),
 	       "so does an RDT sample");
+	do_record(rig.skel->progs.on_notice, &notice, sizeof(notice));
+	tap_ok(rig_next(&rig, cpu, &rec) == 1 && !memcmp(&rec, &notice, sizeof(notice)),
+	       "so does a notice");
 
 	rmid.h.type = MEMWATCH_RECORD_RMID_ALLOC;
 	rmid.h.size = sizeof(rmid) + 40;

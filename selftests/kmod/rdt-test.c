@@ -225,6 +225,12 @@ static void test_generations(void)
 	begin3(&c, &f, 100, 1);
 	read3(&c, &f, 0, 150, 0, &second, 12 * MS);
 	ok(show(&c, &f).status[1] == MEMWATCH_STATUS_OK, "but not when runs have had time to settle");
+	begin3(&c, &f, 100, 1);
+	mw_rdt_count_ran(&c, 9 * MS);
+	read3(&c, &f, 0, 100, 0, &second, 11 * MS);
+	r = show(&c, &f);
+	ok(r.generation == 2 && r.status[1] == MEMWATCH_STATUS_OK && !r.value[1],
+	   "nor where nothing was moved at all");
 }
 
 static u64 seed = 1;
