@@ -8,6 +8,7 @@
  */
 #include <linux/cpu.h>
 #include <linux/mm.h>
+#include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 
@@ -46,7 +47,7 @@ static struct mw_rdt_domain *create(u32 id, u32 base)
 	d->base = base;
 	raw_spin_lock_init(&d->lock);
 	mw_rdt_plan_init(&d->plan, mw_rdt.nr_rmids + 1, mw_now());
-	list_add_tail(&d->link, &mw_rdt_domains);
+	list_add_tail_rcu(&d->link, &mw_rdt_domains);
 	return d;
 }
 

@@ -36,7 +36,10 @@ struct mw_rdt_domain {
 	struct mw_rdt_count *count;
 };
 
-/* Changed in hotplug callbacks and while nothing is armed. */
+/*
+ * Grows in hotplug callbacks, which others need not hold off; emptied when
+ * nothing is armed any more.
+ */
 extern struct list_head mw_rdt_domains;
 
 /* On the CPU in question, which is not live; may sleep. */

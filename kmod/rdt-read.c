@@ -75,6 +75,7 @@ void mw_rdt_read_arm(void)
 void mw_rdt_read_disarm(void)
 {
 	static_branch_disable(&read_key);
+	mw_owner_forget_dirt();
 	mw_rdt_domain_free_all();
 }
 
@@ -146,11 +147,12 @@ static bool read_one(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
 	struct mw_rdt_count *count = &d->count[rmid];
 	struct mw_rdt_owner owner = owner_of(rmid);
 	bool tell = in_use(rmid) || count->ran_ns;
-	u64 reg[MEMWATCH_RDT_MAX], now;
+	u64 reg[MEMWATCH_RDT_MAX], now, level = count->occupancy;
 
 	read_registers(d, cpu, rmid, reg);
 	now = max(mw_now(), count->read_ns + 1);
 	tell |= mw_rdt_count_read(count, &mw_rdt.format, reg, &owner, now);
+	mw_owner_dirt(rmid, count->occupancy - level);
 	fill(d, rmid, now, rec);
 	return tell;
 }
@@ -200,6 +202,38 @@ static void tell_waiting(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 			if (rec.status[event] == MEMWATCH_STATUS_OK)
 				rec.status[event] = MEMWATCH_STATUS_STALE;
 		trace_memwatch_rdt_sample(&rec);
+	}
+}
+
+/**
+ * mw_rdt_read_residue - say how much cache an RMID holds that changes hands
+ * @rmid: the RMID
+ * @generation: of its new owner
+ * @now: the time
+ *
+ * The values are those of the last reading in each domain; nothing is read.
+ * Caller holds mw_lock; a domain's lock is not taken inside it.
+ */
+void mw_rdt_read_residue(u32 rmid, u32 generation, u64 now)
+{
+	const struct mw_rdt_domain *d;
+
+	if (!static_branch_unlikely(&read_key) || !trace_memwatch_rdt_sample_enabled())
+		return;
+	list_for_each_entry_lockless(d, &mw_rdt_domains, link) {
+		struct memwatch_record_rdt rec = {
+			.h = { .time_ns = now, .type = MEMWATCH_RECORD_RDT, .size = sizeof(rec),
+			       .cpu = smp_processor_id() },
+			.rmid = rmid,
+			.generation = generation,
+			.domain = d->id,
+			.value = { READ_ONCE(d->count[rmid].occupancy) },
+			.age_ns = now - min(now, READ_ONCE(d->count[rmid].read_ns)),
+		};
+
+		memset(rec.status, MEMWATCH_STATUS_FIRST, sizeof(rec.status));
+		if (rec.value[MEMWATCH_RDT_OCCUPANCY])
+			trace_memwatch_rdt_sample(&rec);
 	}
 }
 
@@ -301,9 +335,13 @@ void mw_rdt_read_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 		end = min(rmid + BATCH, d->plan.nr);
 		raw_spin_lock_irqsave(&d->lock, flags);
 		for (; rmid < end; rmid++) {
+			struct mw_rdt_count *count = &d->count[rmid];
+			u64 level = count->occupancy;
+
 			read_registers(d, cpu, rmid, reg);
-			mw_rdt_count_begin(&d->count[rmid], &mw_rdt.format, reg,
-					   owner_of(rmid).generation, mw_now());
+			mw_rdt_count_begin(count, &mw_rdt.format, reg, owner_of(rmid).generation,
+					   mw_now());
+			mw_owner_dirt(rmid, count->occupancy - level);
 		}
 		raw_spin_unlock_irqrestore(&d->lock, flags);
 	}

@@ -18,6 +18,9 @@ void mw_rdt_read_end(void);
 void mw_rdt_read_configure(u64 period_ns, bool all_tick);
 u32 mw_rdt_read_budget(void);
 
+/* With interrupts off. */
+void mw_rdt_read_residue(u32 rmid, u32 generation, u64 now);
+
 /* On the CPU in question, interrupts off. */
 void mw_rdt_read_tick(struct mw_cpu *cpu, u64 expected);
 bool mw_rdt_read_is_behind(const struct mw_cpu *cpu);

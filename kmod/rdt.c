@@ -210,6 +210,15 @@ void mw_rdt_capture(struct mw_cpu *cpu)
 		mw_rdt_write(cpu, 0);
 }
 
+/* Others write the register at will: what is the CLOSID now? */
+void mw_rdt_reread(struct mw_cpu *cpu)
+{
+	u64 pqr;
+
+	rdmsrq(MW_MSR_PQR_ASSOC, pqr);
+	cpu->closid = pqr & MW_PQR_CLOSID;
+}
+
 static void announce(struct mw_cpu *cpu, u64 found)
 {
 	struct memwatch_record_notice rec = {

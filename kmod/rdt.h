@@ -62,6 +62,7 @@ bool mw_rdt_is_forced(void);
 /* On the CPU in question, interrupts off. */
 void mw_rdt_capture(struct mw_cpu *cpu);
 void mw_rdt_verify(struct mw_cpu *cpu);
+void mw_rdt_reread(struct mw_cpu *cpu);
 
 /*
  * CLOSID stays what it was, in the upper half. The register is written as a
@@ -69,12 +70,8 @@ void mw_rdt_verify(struct mw_cpu *cpu);
  */
 static __always_inline void mw_rdt_write(struct mw_cpu *cpu, u32 rmid)
 {
-	if (static_branch_unlikely(&mw_shared_key)) {
-		u64 pqr;
-
-		rdmsrq(MW_MSR_PQR_ASSOC, pqr);
-		cpu->closid = pqr & MW_PQR_CLOSID;
-	}
+	if (static_branch_unlikely(&mw_shared_key))
+		mw_rdt_reread(cpu);
 	cpu->pqr_writes++;
 	__set_bit(rmid, cpu->ran);
 	wrmsrq(MW_MSR_PQR_ASSOC, cpu->closid | rmid);

@@ -8,7 +8,8 @@
  *
  * A freed RMID rests for the limbo time: counters of its last owner may still
  * be on their way, and its cache lines decay. Free RMIDs form a FIFO, so the
- * one at the head has rested longest and alloc need not look further.
+ * one at the head has rested longest. Where it is known how much cache each
+ * still holds, the cleanest of those that have rested longest goes first.
  *
  * The caller serialises all calls and hands in a clock that never steps back.
  */
@@ -27,6 +28,12 @@ typedef int64_t s64;
 
 /* The most RMIDs a pool may have: an id fits into 16 bits, and 0 is reserved. */
 #define MW_RMID_MAX 65535
+
+/* So many of those that have rested longest are compared. */
+#define MW_RMID_CHOICE 16
+
+/* A dirty RMID is handed out after that time all the same. */
+#define MW_RMID_DIRTY_NS 1000000000ULL
 
 /**
  * struct mw_rmid - one RMID
@@ -53,6 +60,11 @@ struct mw_rmid {
  * @tail: RMID freed last
  * @used: how many are owned
  * @limbo_ns: how long a freed RMID rests; may be changed at any time
+ * @dirt: bytes of cache that each RMID holds, owned by the caller, who may change
+ *	them at any time; NULL if that is not known
+ * @clean: an RMID with more dirt than that rests longer, up to MW_RMID_DIRTY_NS;
+ *	0: no matter how much
+ * @retry_ns: all were too dirty: do not ask again before
  * @allocs: how many were handed out
  * @frees: how many were taken back
  */
@@ -64,6 +76,9 @@ struct mw_rmid_pool {
 	u32 tail;
 	u32 used;
 	u64 limbo_ns;
+	const u64 *dirt;
+	u64 clean;
+	u64 retry_ns;
 	u64 allocs;
 	u64 frees;
 };

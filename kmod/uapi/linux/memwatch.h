@@ -337,6 +337,10 @@ enum memwatch_rdt_event {
  * CPUs, and every one in use at least once a second. The last reading of a
  * generation comes therefore after its FREE, and is about the time before.
  *
+ * At the allocation there may be a record of status FIRST for a domain: its
+ * occupancy is what earlier owners of the RMID have left in the cache, as of
+ * @age_ns ago; it decays as the new owner's grows.
+ *
  * Status: OK; ERROR and UNAVAILABLE as the hardware says; STALE, with @age_ns:
  * it ran, but there was no room in the budget of the tick; ESTIMATED: a lower
  * bound, some of what was moved since the reading before cannot be told from
