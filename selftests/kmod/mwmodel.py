@@ -61,6 +61,7 @@ START = 500 * MS		# by then every CPU must have heard of a session's start
 SETTLE = 100 * MS		# around the start and the stop of a session
 ACTIVE_TICKS = 40		# active policy: a process that runs this long must have an RMID
 IDLE_SLACK = 20 * MS		# active policy: how exactly "longest idle" is taken
+LATELY = 20			# active policy: who ran within so many ticks of every CPU counts as running
 
 RUNNABLE_CLAIMS = frozenset((MSR, MWSWITCH, ALLOC, FREE, REXEC, EXISTING, CPU_STATE))
 # What the module says about the fork, exec or exit that was logged just before.
@@ -95,7 +96,7 @@ class Process:
     __slots__ = ("tgid", "kernel", "comm", "old_comm", "renamed_at", "parent", "born", "start_ns",
                  "start_ticks", "threads", "alive", "undone", "rmid", "generation", "alloc_ns",
                  "changes", "renamed_end", "exec_pending", "comm_pending", "freed", "last_run", "known",
-                 "nonleader", "off_ns", "off_cpu", "really_gone")
+                 "nonleader", "off_ns", "off_cpu", "really_gone", "chosen")
 
     def __init__(self, tgid, parent, kernel, comm, born):
         self.tgid = tgid
@@ -119,6 +120,7 @@ class Process:
         self.comm_pending = None
         self.freed = False
         self.last_run = born
+        self.chosen = None	# last_run when the policy took its RMID, if it ran since
         self.known = True
         self.nonleader = None
         self.off_ns = 0
@@ -133,7 +135,7 @@ class Cpu:
     __slots__ = ("number", "pqr", "thread", "switch_ts", "switch_next", "last_ts", "ticks",
                  "stale_ticks", "open_changes", "await_free", "wait_ticks", "owner",
                  "run_ticks", "events", "armed", "leaving", "claim_ts", "claim_begin",
-                 "wait_process", "wait_from", "last_task_ts")
+                 "wait_process", "wait_from", "last_task_ts", "tick_times")
 
     def __init__(self, number, pqr):
         self.number = number
@@ -157,6 +159,7 @@ class Cpu:
         self.wait_process = None
         self.wait_from = None
         self.last_task_ts = 0	# of the last event that was not in an interrupt
+        self.tick_times = collections.deque(maxlen=LATELY + 1)
 
 
 class Model:
@@ -474,6 +477,11 @@ class Model:
         # Whoever we saw coming: its pid may be another one since, after an exec.
         prev = cpu.thread or self.thread_of(prev_pid)
         process = prev.process
+        if not process.rmid or cpu.pqr & 0xffffffff:
+            process.chosen = None
+        elif process.chosen is None:
+            # An owner on RMID 0: it was chosen as idle before it came here.
+            process.chosen = process.last_run
         process.last_run = ts
         if process.rmid and self.last_use.get(process.rmid, 0) < ts:
             self.last_use[process.rmid] = ts
@@ -781,6 +789,10 @@ class Model:
         process.generation = generation
         process.alloc_ns = event[R_ALLOC]
         process.freed = False
+        process.chosen = None
+        if any(other.thread is not None and other.thread.process is process
+               for other in self.cpus.values()):
+            process.last_run = ts
 
     def check_order(self, process, event):
         """fifo: who came first is served first. active: who runs."""
@@ -806,13 +818,17 @@ class Model:
             return
         self.checks["R13"] += 1
         running = {cpu.thread.process for cpu in self.cpus.values() if cpu.thread is not None}
-        if process in running or process.last_run > event[0] - IDLE_SLACK:
+        if process in running or self.ticks_since(process.last_run) <= LATELY:
             return
         for other in running:
             if other in self.waiters and other.alive:
                 self.violation("R13", event, f"{process!r} gets an RMID, it ran last at "
                                              f"{process.last_run}; {other!r} runs and waits")
                 return
+
+    def ticks_since(self, ts):
+        """The machine's own time: a host that stops a CPU stops its ticks, and the policy too."""
+        return min(sum(tick > ts for tick in cpu.tick_times) for cpu in self.cpus.values())
 
     def on_free(self, cpu, event):
         ts, rmid, generation = event[0], event[R_RMID], event[R_GEN]
@@ -876,7 +892,7 @@ class Model:
             return
         for cpu in self.cpus.values():
             if cpu.thread is not None and cpu.thread.process is process and \
-               cpu.switch_ts is None and cpu.number != event[1]:
+               cpu.switch_ts is None and cpu.number != event[1] and cpu.pqr & 0xffffffff:
                 self.violation("R13", event, f"{process!r} runs on CPU {cpu.number} and loses its "
                                              "RMID as idle")
                 return
@@ -884,7 +900,8 @@ class Model:
 
     def idle_since(self, process):
         """Nobody can know who ran before the session began."""
-        return max(process.last_run, self.started or 0)
+        last_run = process.last_run if process.chosen is None else process.chosen
+        return max(last_run, self.started or 0)
 
     def judge_revoked(self, batch):
         """Whoever was taken in one batch was idle for longer than whoever was not."""
@@ -955,6 +972,7 @@ class Model:
 
     def on_tick(self, cpu, event):
         cpu.ticks += 1
+        cpu.tick_times.append(event[0])
         self.last_tick_ts = event[0]
         if self.quiet() or self.started is None:
             return

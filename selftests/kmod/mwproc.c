@@ -15,15 +15,20 @@
  *	spin		uses the CPU
  *	many N		N children that do nothing
  *	uid UID		becomes somebody else
+ *	uring		an io_uring worker of its own reads, in vain; "no io_uring"
+ *			and status 4 where there is none
  *	storm N P	N lives in P lines of succession: fork, vfork and threads;
  *			ends by itself
  */
 #define _GNU_SOURCE
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +111,42 @@ static void many(int n)
 		if (!fork())
 			sleeps(NULL);
 	rest();
+}
+
+/* One request that has to be waited for by a worker: what a pipe never gives. */
+static int uring(void)
+{
+	struct io_uring_params params = {};
+	struct io_uring_sqe *sqe;
+	unsigned int *ring;
+	static char byte;
+	int pipes[2], fd;
+
+	fd = syscall(__NR_io_uring_setup, 1, &params);
+	if (fd < 0) {
+		printf("no io_uring\n");
+		return 4;
+	}
+	ring = mmap(NULL, params.sq_off.array + sizeof(*ring), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQ_RING);
+	sqe = mmap(NULL, sizeof(*sqe), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+		   IORING_OFF_SQES);
+	if (ring == MAP_FAILED || sqe == MAP_FAILED || pipe(pipes)) {
+		perror("mwproc: uring");
+		return 1;
+	}
+	*sqe = (struct io_uring_sqe){
+		.opcode = IORING_OP_READ, .flags = IOSQE_ASYNC, .fd = pipes[0],
+		.addr = (unsigned long)&byte, .len = 1,
+	};
+	ring[params.sq_off.array / sizeof(*ring)] = 0;
+	__atomic_store_n(&ring[params.sq_off.tail / sizeof(*ring)], 1, __ATOMIC_RELEASE);
+	if (syscall(__NR_io_uring_enter, fd, 1, 0, 0, NULL, 0) != 1) {
+		perror("mwproc: io_uring_enter");
+		return 1;
+	}
+	rest();
+	return 0;
 }
 
 static void live_once(unsigned int i)
@@ -191,6 +232,8 @@ int main(int argc, char **argv)
 		if (setresuid(atoi(argv[2]), atoi(argv[2]), atoi(argv[2])))
 			return 1;
 		rest();
+	} else if (!strcmp(what, "uring")) {
+		return uring();
 	} else if (!strcmp(what, "storm") && argc == 4) {
 		storm(atoi(argv[2]), atoi(argv[3]));
 		return 0;

@@ -67,14 +67,15 @@ mirror() {
 		die "no Debian archive in apt's configuration; set MEMWATCH_MIRROR"
 }
 
-# use_apt SUITE: from here on apt-get and apt-cache know that suite alone.
+# use_apt SUITE [TYPE]: from here on apt-get and apt-cache know that suite
+# alone, its packages or (TYPE deb-src) its sources.
 use_apt() {
-	apt=$CACHE/apt/$1
+	apt=$CACHE/apt/$1${2:+-$2}
 	mkdir -p "$apt/sources.d" "$apt/state/lists/partial" \
 		"$apt/cache/archives/partial"
 	site=$(mirror)
 	[ -r "$KEYRING" ] || die "$KEYRING: not found; run scripts/install-deps"
-	echo "deb [arch=amd64 signed-by=$KEYRING] $site $1 main" > "$apt/sources.list"
+	echo "${2:-deb} [arch=amd64 signed-by=$KEYRING] $site $1 main" > "$apt/sources.list"
 	cat > "$apt/apt.conf" <<-EOF
 		APT::Architecture "amd64";
 		APT::Architectures { "amd64"; };

@@ -13,6 +13,7 @@ work=$(mktemp -d)
 
 lifetimes=${1:-4000}
 OUT=${OUT:-/out}
+work=$(mktemp -d)
 [ -e /sys/kernel/tracing/trace_clock ] || mount -t tracefs tracefs /sys/kernel/tracing
 mkdir -p "$OUT/dump"
 plan 5

@@ -37,17 +37,33 @@ hotplug() {
 	done
 }
 
+# Sessions make way for an unload from time to time, but nobody waits for them.
+make_way() {
+	while [ -e "$work/unloading" ] && running; do
+		sleep 0.05
+	done
+}
+
 session() {
+	make_way
 	./mwctl policy=active set start sleep=150 dump policy=fifo force set sleep=150 stop
 }
 
 # Fails whenever a session is open, and that is as it should be.
 unload() {
-	sleep 0.1
-	rmmod memwatch && insmod ./memwatch.ko assume_rdt=16 rmids=16
+	sleep 0.5
+	touch "$work/unloading"
+	tries=0
+	until rmmod memwatch || [ "$tries" -gt 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.02
+	done
+	rm -f "$work/unloading"
+	[ "$tries" -le 100 ] && insmod ./memwatch.ko assume_rdt=16 rmids=16
 }
 
 dump() {
+	make_way
 	./mwctl start dump sleep=20 dump
 }
 

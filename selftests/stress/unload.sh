@@ -11,6 +11,8 @@ cd "$(dirname "$0")" || exit 1
 . ./tap.sh
 work=$(mktemp -d)
 
+work=$(mktemp -d)
+
 loaded() {
 	[ -d /sys/module/memwatch ]
 }
