@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cache.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <qemu-plugin.h>
+
+#include "guest.h"
+
+enum {
+	L1_LINES = 512, /* 32 KiB, direct-mapped */
+	NOTHING = -1,
+};
+
+struct line {
+	uint32_t owner;
+	uint32_t used; /* the higher, the more recently */
+	uint16_t rmid;
+	bool dirty;
+	bool local;
+};
+
+/* Tags are apart from the rest because a search reads nothing else. */
+struct set {
+	uint64_t tag[LLC_WAYS]; /* line number + 1, 0 is empty */
+	struct line line[LLC_WAYS];
+};
+
+struct llc {
+	pthread_mutex_t lock; /* all below */
+	struct set *sets;
+	uint64_t nsets;
+	uint32_t clock;
+	uint32_t ways[MAX_CLOSIDS];
+	struct traffic all;
+	struct traffic rmid[MAX_RMIDS];
+	struct traffic *owner; /* MAX_OWNERS */
+};
+
+/* Written by its vCPU's thread alone, but for owner. */
+struct cpu {
+	/* virtual line number * 2 + 1 if it was written */
+	uint64_t l1[L1_LINES];
+	uint64_t references[2];
+	uint64_t misses[2];
+	unsigned int rmid, closid, owner;
+} __attribute__((aligned(64)));
+
+static struct llc llcs[MAX_DOMAINS];
+static struct cpu cpus[MAX_CPUS];
+static unsigned int domain_of[MAX_CPUS];
+
+void cache_init(void)
+{
+	unsigned int d, i;
+
+	for (d = 0; d < machine.domains; d++) {
+		struct llc *llc = &llcs[d];
+
+		pthread_mutex_init(&llc->lock, NULL);
+		llc->nsets = ((uint64_t)machine.llc_mib << 20 >> LINE_SHIFT) / LLC_WAYS;
+		llc->sets = calloc(llc->nsets, sizeof(*llc->sets));
+		llc->owner = calloc(MAX_OWNERS, sizeof(*llc->owner));
+		if (!llc->sets || !llc->owner)
+			abort();
+		for (i = 0; i < MAX_CLOSIDS; i++)
+			llc->ways[i] = (1u << LLC_WAYS) - 1;
+	}
+	for (i = 0; i < machine.cpus; i++) {
+		domain_of[i] = domain_of_cpu(i);
+		cache_empty_l1(i);
+	}
+}
+
+void cache_set_rmid(unsigned int cpu, unsigned int rmid, unsigned int closid)
+{
+	cpus[cpu].closid = closid;
+	cpus[cpu].rmid = rmid;
+}
+
+void cache_set_owner(unsigned int cpu, unsigned int owner)
+{
+	cpus[cpu].owner = owner;
+}
+
+void cache_set_ways(unsigned int domain, unsigned int closid, uint32_t ways)
+{
+	pthread_mutex_lock(&llcs[domain].lock);
+	llcs[domain].ways[closid] = ways;
+	pthread_mutex_unlock(&llcs[domain].lock);
+}
+
+void cache_empty_l1(unsigned int cpu)
+{
+	memset(cpus[cpu].l1, 0xff, sizeof(cpus[cpu].l1));
+}
+
+uint64_t cache_references(unsigned int cpu, bool kernel)
+{
+	return cpus[cpu].references[kernel];
+}
+
+uint64_t cache_misses(unsigned int cpu, bool kernel)
+{
+	return cpus[cpu].misses[kernel];
+}
+
+void cache_lock(void)
+{
+	unsigned int d;
+
+	for (d = 0; d < machine.domains; d++)
+		pthread_mutex_lock(&llcs[d].lock);
+}
+
+void cache_unlock(void)
+{
+	unsigned int d;
+
+	for (d = machine.domains; d--;)
+		pthread_mutex_unlock(&llcs[d].lock);
+}
+
+const struct traffic *cache_of_domain(unsigned int domain)
+{
+	return &llcs[domain].all;
+}
+
+const struct traffic *cache_of_rmid(unsigned int domain, unsigned int rmid)
+{
+	return &llcs[domain].rmid[rmid];
+}
+
+const struct traffic *cache_of_owner(unsigned int domain, unsigned int owner)
+{
+	return &llcs[domain].owner[owner];
+}
+
+struct traffic cache_read_rmid(unsigned int domain, unsigned int rmid)
+{
+	struct llc *llc = &llcs[domain];
+	struct traffic t;
+
+	pthread_mutex_lock(&llc->lock);
+	t = llc->rmid[rmid];
+	pthread_mutex_unlock(&llc->lock);
+	return t;
+}
+
+/*
+ * The nodes have equal parts of the memory, in order. What does not fit below
+ * the PCI hole of a q35 machine continues at 4 GiB.
+ */
+static unsigned int home_of(uint64_t address)
+{
+	uint64_t memory = machine.mem_mib << 20;
+	uint64_t low = memory >= 0xb0000000 ? 0x80000000 : memory;
+	uint64_t part = memory / (machine.domains * machine.snc);
+	uint64_t at = address >> 32 ? address - (1ull << 32) + low : address;
+	uint64_t node = at / part;
+
+	/* firmware at the end of the first 4 GiB is nobody's */
+	return node / machine.snc < machine.domains ? node / machine.snc : 0;
+}
+
+/* --- The last-level cache, its lock held --- */
+
+static int find(const struct set *set, uint64_t tag)
+{
+	int way;
+
+	for (way = 0; way < LLC_WAYS; way++)
+		if (set->tag[way] == tag)
+			return way;
+	return NOTHING;
+}
+
+static void account(struct llc *llc, const struct line *l, bool fill, int lines)
+{
+	struct traffic *all[] = {&llc->all, &llc->rmid[l->rmid], &llc->owner[l->owner]};
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		all[i]->fills += fill;
+		all[i]->local_fills += fill && l->local;
+		if (lines < 0 && l->dirty) {
+			all[i]->writebacks++;
+			all[i]->local_writebacks += l->local;
+		}
+		all[i]->lines += lines;
+	}
+}
+
+static void evict(struct llc *llc, struct set *set, int way)
+{
+	if (set->tag[way])
+		account(llc, &set->line[way], false, -1);
+	set->tag[way] = 0;
+}
+
+/* An empty way among @ways, else the one unused for longest. */
+static int victim(const struct llc *llc, const struct set *set, uint32_t ways)
+{
+	int way, best = NOTHING;
+
+	for (way = 0; way < LLC_WAYS; way++) {
+		if (!(ways & 1u << way))
+			continue;
+		if (!set->tag[way])
+			return way;
+		if (best == NOTHING ||
+		    llc->clock - set->line[way].used > llc->clock - set->line[best].used)
+			best = way;
+	}
+	return best;
+}
+
+/* Returns whether it was a miss; @first: the line becomes dirty by this. */
+static bool access_llc(struct llc *llc, const struct cpu *c, uint64_t address, bool store,
+		       bool *first)
+{
+	uint64_t number = address >> LINE_SHIFT;
+	struct set *set = &llc->sets[number % llc->nsets];
+	int way = find(set, number + 1);
+	bool miss = way == NOTHING;
+
+	llc->clock++;
+	if (miss) {
+		way = victim(llc, set, llc->ways[c->closid]);
+		evict(llc, set, way);
+		set->tag[way] = number + 1;
+		set->line[way] = (struct line){
+			.owner = c->owner,
+			.rmid = c->rmid,
+			.local = home_of(address) == (unsigned int)(llc - llcs),
+		};
+		account(llc, &set->line[way], true, 1);
+	}
+	set->line[way].used = llc->clock;
+	*first = store && !set->line[way].dirty;
+	set->line[way].dirty |= store;
+	return miss;
+}
+
+/* --- The way there --- */
+
+/* A line that is written has no copy elsewhere. */
+static void drop_elsewhere(unsigned int domain, uint64_t address)
+{
+	uint64_t number = address >> LINE_SHIFT;
+	unsigned int d;
+
+	for (d = 0; d < machine.domains; d++) {
+		struct llc *llc = &llcs[d];
+		struct set *set = &llc->sets[number % llc->nsets];
+		int way;
+
+		if (d == domain)
+			continue;
+		pthread_mutex_lock(&llc->lock);
+		way = find(set, number + 1);
+		if (way != NOTHING)
+			evict(llc, set, way);
+		pthread_mutex_unlock(&llc->lock);
+	}
+}
+
+static void miss_l1(unsigned int cpu, uint32_t info, uint64_t address, bool store, bool kernel)
+{
+	struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, address);
+	struct llc *llc = &llcs[domain_of[cpu]];
+	struct cpu *c = &cpus[cpu];
+	uint64_t physical;
+	bool miss, first;
+
+	if (!where || qemu_plugin_hwaddr_is_io(where))
+		return;
+	physical = qemu_plugin_hwaddr_phys_addr(where);
+	pthread_mutex_lock(&llc->lock);
+	miss = access_llc(llc, c, physical, store, &first);
+	pthread_mutex_unlock(&llc->lock);
+	c->references[kernel]++;
+	c->misses[kernel] += miss;
+	if (first && machine.domains > 1)
+		drop_elsewhere(domain_of[cpu], physical);
+}
+
+static inline void touch(unsigned int cpu, uint32_t info, uint64_t address, bool store, bool kernel)
+{
+	uint64_t number = address >> LINE_SHIFT;
+	uint64_t *slot = &cpus[cpu].l1[number % L1_LINES];
+	bool here = *slot >> 1 == (number & ~0ull >> 1);
+
+	if (here && (!store || *slot & 1))
+		return;
+	*slot = number << 1 | store;
+	miss_l1(cpu, info, address, store, kernel);
+}
+
+static inline void touch_all(unsigned int cpu, uint32_t info, uint64_t address, bool store,
+			     bool kernel)
+{
+	const unsigned int line = 1u << LINE_SHIFT;
+	unsigned int at = address % line;
+
+	touch(cpu, info, address, store, kernel);
+	/* no access is wider than 16 bytes, so few need to be asked */
+	if (at > line - 16 && at + (1u << qemu_plugin_mem_size_shift(info)) > line)
+		touch(cpu, info, (address | (line - 1)) + 1, store, kernel);
+}
+
+void cache_load(unsigned int cpu, uint32_t info, uint64_t address, void *kernel)
+{
+	touch_all(cpu, info, address, false, kernel != NULL);
+}
+
+void cache_store(unsigned int cpu, uint32_t info, uint64_t address, void *kernel)
+{
+	touch_all(cpu, info, address, true, kernel != NULL);
+	guest_store(cpu, address);
+}

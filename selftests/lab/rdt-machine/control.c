@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "control.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cache.h"
+#include "guest.h"
+#include "rdt.h"
+
+enum { TEXT_MAX = 512, WORDS_MAX = 16 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
+static unsigned int sequence;
+static FILE *msr_log;
+
+static FILE *open_in_dir(const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", machine.dir, name);
+	return fopen(path, "ae");
+}
+
+static uint64_t host_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+/* --- The truth --- */
+
+static void print_traffic(FILE *f, const struct traffic *t)
+{
+	fprintf(f,
+		" occupancy=%" PRIu64 " total=%" PRIu64 " local=%" PRIu64 " fills=%" PRIu64
+		" writebacks=%" PRIu64 "\n",
+		t->lines << LINE_SHIFT, total_bytes(t), local_bytes(t), t->fills, t->writebacks);
+}
+
+static void print_cpu(FILE *f, unsigned int cpu)
+{
+	static const char *const name[] = {"evtsel", "ctr", "pqr"};
+	struct rdt_use use = rdt_use(cpu);
+	int i;
+
+	fprintf(f,
+		"cpu %u domain=%u rmid=%u closid=%u instructions_user=%" PRIu64
+		" instructions_kernel=%" PRIu64 " references=%" PRIu64 " misses=%" PRIu64,
+		cpu, domain_of_cpu(cpu), use.rmid, use.closid, machine_instructions(cpu, false),
+		machine_instructions(cpu, true),
+		cache_references(cpu, false) + cache_references(cpu, true),
+		cache_misses(cpu, false) + cache_misses(cpu, true));
+	for (i = 0; i < 3; i++)
+		fprintf(f, " rdmsr_%s=%" PRIu64 " wrmsr_%s=%" PRIu64, name[i], use.reads[i],
+			name[i], use.writes[i]);
+	fprintf(f, " faults=%" PRIu64 "\n", use.faults);
+}
+
+static void print_owner(FILE *f, unsigned int domain, unsigned int n)
+{
+	struct owner o = guest_owner(n);
+	char *c;
+
+	/* one word */
+	o.comm[COMM_LEN - 1] = 0;
+	for (c = o.comm; *c; c++)
+		if (*c <= ' ' || *c >= 127)
+			*c = '_';
+	if (n == UNKNOWN_OWNER)
+		fprintf(f, "process %u tgid=-1 start=0 comm=unknown", domain);
+	else
+		fprintf(f, "process %u tgid=%u start=%" PRIu64 " comm=%s", domain, o.tgid, o.start,
+			o.comm);
+	print_traffic(f, cache_of_owner(domain, n));
+}
+
+static bool idle(const struct traffic *t)
+{
+	return !t->fills && !t->writebacks && !t->lines;
+}
+
+/* The caches stand still meanwhile, so that all sums agree. */
+static void print_caches(FILE *f)
+{
+	unsigned int d, i, owners = guest_owners();
+
+	cache_lock();
+	for (d = 0; d < machine.domains; d++) {
+		fprintf(f, "domain %u", d);
+		print_traffic(f, cache_of_domain(d));
+		for (i = 0; i < MAX_RMIDS; i++) {
+			if (idle(cache_of_rmid(d, i)))
+				continue;
+			fprintf(f, "rmid %u %u", d, i);
+			print_traffic(f, cache_of_rmid(d, i));
+		}
+		for (i = 0; i < owners; i++)
+			if (!idle(cache_of_owner(d, i)))
+				print_owner(f, d, i);
+	}
+	cache_unlock();
+}
+
+static int snapshot(uint64_t tsc, const char *label, const char *guest_ns)
+{
+	FILE *f = open_in_dir("rdt.truth");
+	unsigned int cpu;
+
+	if (!f)
+		return EIO;
+	fprintf(f,
+		"truth label=%s sequence=%u tsc=%" PRIu64 " host_ns=%" PRIu64
+		" monotonic_ns=%s tracking=%d\n",
+		label, sequence++, tsc, host_ns(), guest_ns, machine_tracking());
+	for (cpu = 0; cpu < machine.cpus; cpu++)
+		print_cpu(f, cpu);
+	print_caches(f);
+	fprintf(f, "end\n");
+	return fclose(f) ? EIO : 0;
+}
+
+/* --- The log --- */
+
+static int set_log(bool on)
+{
+	if (on && !msr_log) {
+		msr_log = open_in_dir("rdt.msr");
+		if (!msr_log)
+			return EIO;
+	} else if (!on && msr_log) {
+		FILE *f = msr_log;
+
+		msr_log = NULL;
+		return fclose(f) ? EIO : 0;
+	}
+	return 0;
+}
+
+void control_log(unsigned int cpu, char what, uint32_t msr, uint64_t value, bool fault)
+{
+	if (!msr_log)
+		return;
+	pthread_mutex_lock(&lock);
+	if (msr_log)
+		fprintf(msr_log, "%" PRIu64 " %u %c %x %" PRIx64 "%s\n", host_ns(), cpu, what, msr,
+			value, fault ? " fault" : "");
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- Commands --- */
+
+static bool number(const char *word, uint64_t *n)
+{
+	char *end;
+
+	errno = 0;
+	*n = strtoull(word, &end, 0);
+	return !errno && end != word && !*end;
+}
+
+static bool number_or_any(const char *word, int *n)
+{
+	uint64_t value;
+
+	*n = ANY;
+	if (!strcmp(word, "*"))
+		return true;
+	if (!number(word, &value) || value > MAX_RMIDS)
+		return false;
+	*n = value;
+	return true;
+}
+
+static bool event_or_any(const char *word, int *event)
+{
+	static const char *const name[EVENTS] = {
+		[OCCUPANCY] = "occupancy", [TOTAL] = "total", [LOCAL] = "local"};
+
+	*event = ANY;
+	if (!strcmp(word, "*"))
+		return true;
+	for (*event = OCCUPANCY; *event < EVENTS; ++*event)
+		if (!strcmp(word, name[*event]))
+			return true;
+	return false;
+}
+
+/* inject KIND DOMAIN RMID EVENT [TIMES] */
+static int do_inject(int words, char **word)
+{
+	static const char *const kind[] = {
+		[FAULT_ERROR] = "error",
+		[FAULT_UNAVAILABLE] = "unavailable",
+		[FAULT_RESTART] = "restart",
+	};
+	int domain, rmid, event;
+	uint64_t times = UINT32_MAX;
+	unsigned int k;
+
+	if (words == 2 && !strcmp(word[1], "clear")) {
+		rdt_clear();
+		return 0;
+	}
+	if (words < 5 || words > 6 || !number_or_any(word[2], &domain) ||
+	    !number_or_any(word[3], &rmid) || !event_or_any(word[4], &event) ||
+	    (words == 6 && (!number(word[5], &times) || times > UINT32_MAX)))
+		return EINVAL;
+	for (k = 0; k < sizeof(kind) / sizeof(kind[0]); k++)
+		if (!strcmp(word[1], kind[k]))
+			return rdt_inject(k, domain, rmid, event, times) ? 0 : EINVAL;
+	return EINVAL;
+}
+
+/* pqr CPU RMID CLOSID */
+static int do_pqr(int words, char **word)
+{
+	uint64_t cpu, rmid, closid;
+
+	if (words != 4 || !number(word[1], &cpu) || !number(word[2], &rmid) ||
+	    !number(word[3], &closid) || cpu >= machine.cpus || rmid >> 32)
+		return EINVAL;
+	return rdt_set_pqr(cpu, closid << 32 | rmid) ? 0 : EINVAL;
+}
+
+/* guest per_cpu_offset current tgid group_leader start_boottime comm */
+static int do_guest(int words, char **word)
+{
+	struct guest_layout l;
+	uint64_t *const field[] = {&l.per_cpu_offset, &l.current_task,	 &l.tgid,
+				   &l.group_leader,   &l.start_boottime, &l.comm};
+	int i;
+
+	if (words != 7)
+		return EINVAL;
+	for (i = 0; i < 6; i++)
+		if (!number(word[i + 1], field[i]))
+			return EINVAL;
+	return guest_learn(&l) ? 0 : EFAULT;
+}
+
+static int on_or_off(int words, char **word, bool *on)
+{
+	if (words != 2)
+		return EINVAL;
+	*on = !strcmp(word[1], "on");
+	return *on || !strcmp(word[1], "off") ? 0 : EINVAL;
+}
+
+static int execute(uint64_t tsc, char *text)
+{
+	char *word[WORDS_MAX], *rest;
+	int words = 0, error;
+	bool on;
+
+	for (; words < WORDS_MAX; words++, text = NULL)
+		if (!(word[words] = strtok_r(text, " \n", &rest)))
+			break;
+	if (!words)
+		return EINVAL;
+	if (!strcmp(word[0], "snapshot"))
+		return words == 3 ? snapshot(tsc, word[1], word[2]) : EINVAL;
+	if (!strcmp(word[0], "inject"))
+		return do_inject(words, word);
+	if (!strcmp(word[0], "pqr"))
+		return do_pqr(words, word);
+	if (!strcmp(word[0], "guest"))
+		return do_guest(words, word);
+	error = on_or_off(words, word, &on);
+	if (error)
+		return error;
+	if (!strcmp(word[0], "log"))
+		return set_log(on);
+	if (strcmp(word[0], "track"))
+		return EINVAL;
+	machine_track(on);
+	return 0;
+}
+
+static int run_text(const struct x86_hook_cpuid *c)
+{
+	char text[TEXT_MAX + 1] = {0};
+	int error;
+
+	if (!c->rdx || c->rdx > TEXT_MAX)
+		return EINVAL;
+	if (!machine_read(c->rbx, text, c->rdx))
+		return EFAULT;
+	pthread_mutex_lock(&lock);
+	error = execute(c->tsc, text);
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+void control_cpuid(unsigned int cpu, struct x86_hook_cpuid *c)
+{
+	(void)cpu;
+	if (c->leaf != CONTROL_LEAF)
+		return;
+	if (c->subleaf == 1) {
+		c->eax = run_text(c);
+		return;
+	}
+	c->eax = 1;
+	memcpy(&c->ebx, "memw", 4);
+	memcpy(&c->ecx, "atch", 4);
+	memcpy(&c->edx, "rdt1", 4);
+}

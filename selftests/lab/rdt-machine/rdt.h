@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The registers of the monitoring (Intel RDT, or AMD QoS, which differs in
+ * little) and of cache allocation, their CPUID leaves, and what can be made to
+ * go wrong with them.
+ */
+#ifndef RDT_RDT_H
+#define RDT_RDT_H
+
+#include <x86-hooks.h>
+
+#include "machine.h"
+
+enum rdt_event { OCCUPANCY = 1, TOTAL, LOCAL, EVENTS };
+
+enum { ANY = -1 };
+
+enum rdt_fault {
+	FAULT_ERROR,	   /* bit 63 */
+	FAULT_UNAVAILABLE, /* bit 62 */
+	FAULT_RESTART,	   /* bit 62 once, then counting from 0 */
+};
+
+/* What a CPU did to its registers, by register 0xC8D + index. */
+struct rdt_use {
+	uint64_t reads[3], writes[3];
+	uint64_t faults;	   /* answered with #GP */
+	unsigned int rmid, closid; /* in PQR_ASSOC now */
+};
+
+void rdt_init(void);
+void rdt_cpuid(unsigned int cpu, struct x86_hook_cpuid *c);
+enum x86_hook_answer rdt_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *value);
+enum x86_hook_answer rdt_wrmsr(unsigned int cpu, uint32_t msr, uint64_t value);
+
+struct rdt_use rdt_use(unsigned int cpu);
+
+/* The next @times reads; each of the three may be ANY. */
+bool rdt_inject(enum rdt_fault fault, int domain, int rmid, int event, uint32_t times);
+void rdt_clear(void);
+/* Write PQR_ASSOC of @cpu as somebody else would; false: not valid there. */
+bool rdt_set_pqr(unsigned int cpu, uint64_t value);
+
+#endif
