@@ -15,7 +15,7 @@ SELFTESTS_CFLAGS := -O2 -g -Wall -Wextra -Werror -static -Ikmod/uapi -Iselftests
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
 
-identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc rmid-test rdt-test)
+identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc rmid-test rdt-test memload)
 
 bench-programs: $(addprefix $(SELFTESTS_BIN)/,crowd yield)
 
@@ -27,6 +27,10 @@ $(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
 $(SELFTESTS_BIN)/%: selftests/kmod/%.c selftests/tap.h kmod/uapi/linux/memwatch.h
 	@mkdir -p $(@D)
 	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $<
+
+$(SELFTESTS_BIN)/%: selftests/rdt/%.c
+	@mkdir -p $(@D)
+	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -pthread -o $@ $<
 
 $(SELFTESTS_BIN)/%: selftests/stress/%.c selftests/tap.h kmod/uapi/linux/memwatch.h
 	@mkdir -p $(@D)
