@@ -104,7 +104,6 @@ static void watch(struct work_struct *work)
 
 void mw_conflict_arm(void)
 {
-	small_cpu = false;
 	if (mw_rdt.format.events)
 		schedule_delayed_work(&watch_work, interval());
 }
@@ -112,4 +111,6 @@ void mw_conflict_arm(void)
 void mw_conflict_disarm(void)
 {
 	cancel_delayed_work_sync(&watch_work);
+	/* One that still starts would have to be seen by the next session. */
+	WRITE_ONCE(small_cpu, false);
 }
