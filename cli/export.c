@@ -320,7 +320,7 @@ struct export {
 /* Names must be known when a sample comes, and forgotten some time after the end. */
 static int follow(struct export *e, const struct memwatch_record_header *h)
 {
-	static const uint64_t keep_ns = 1000000000;
+	static const uint64_t keep_ns = 60000000000;
 	int rc = memwatch_tracker_feed(e->tracker, h);
 
 	if (rc < 0 && rc != -EINVAL)

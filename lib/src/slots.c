@@ -21,7 +21,9 @@
 #define WINDOW_MAX   4096
 #define SLOT_MIN_NS  1000ULL
 #define WAITING_MAX  1024
-#define RETAIN_NS    MW_NSEC_PER_SEC /* names of late samples */
+
+/* Names outlive their processes: whose dirty cache lines are written back long after. */
+#define RETAIN_NS (60 * MW_NSEC_PER_SEC)
 
 /* A slot, open or closed. */
 struct box {
