@@ -156,6 +156,9 @@ static bool read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format 
 	if (*status == MEMWATCH_STATUS_UNAVAILABLE) {
 		count->prev[i] = 0;
 		count->known = format->restarts ? count->known | 1 << i : count->known & ~(1 << i);
+	} else if (*status == MEMWATCH_STATUS_ERROR && !exact) {
+		/* The next difference will be of two owners all the same. */
+		count->known &= ~(1 << i);
 	}
 	if (*status != MEMWATCH_STATUS_OK)
 		return false;
@@ -190,11 +193,14 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 	count->generation = generation;
 	count->known = format->restarts ? (1 << MW_RDT_TRAFFIC) - 1 : 0;
 	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
+		u8 *status = &count->status[MEMWATCH_RDT_MBM_TOTAL + i];
 		u64 data;
 
 		count->prev[i] = 0;
-		if (mw_rdt_decode(format, reg[MEMWATCH_RDT_MBM_TOTAL + i], &data) !=
-		    MEMWATCH_STATUS_OK)
+		*status = has(format, MEMWATCH_RDT_MBM_TOTAL + i) ?
+				  mw_rdt_decode(format, reg[MEMWATCH_RDT_MBM_TOTAL + i], &data) :
+				  MEMWATCH_STATUS_UNAVAILABLE;
+		if (*status != MEMWATCH_STATUS_OK)
 			continue;
 		count->prev[i] = data;
 		count->known |= 1 << i;

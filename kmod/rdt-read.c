@@ -33,6 +33,8 @@ MODULE_PARM_DESC(rdt_budget, "RDT counter register operations per tick and CPU, 
 
 static DEFINE_STATIC_KEY_FALSE(read_key);
 
+/* Set with CPU hotplug held off. */
+static u64 period;
 static u32 share;
 static u64 settle_ns;
 
@@ -50,7 +52,8 @@ void mw_rdt_read_configure(u64 period_ns, bool all_tick)
 {
 	u64 delay = all_tick ? period_ns : max_t(u64, period_ns, MW_CONFLICT_WATCH_NS);
 
-	WRITE_ONCE(share, mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, cost(), period_ns));
+	period = period_ns;
+	WRITE_ONCE(share, mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, cost(), period));
 	WRITE_ONCE(settle_ns, 2 * delay);
 }
 
@@ -67,6 +70,8 @@ u32 mw_rdt_read_budget(void)
 
 void mw_rdt_read_arm(void)
 {
+	/* The machine may have been configured while it had to do without RDT. */
+	share = mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, cost(), period);
 	if (mw_rdt.format.events)
 		static_branch_enable(&read_key);
 }
@@ -198,6 +203,9 @@ static void tell_waiting(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 		if (!found)
 			return;
 		cpu->rdt_waits++;
+		/* Nothing is known of its present owner yet. */
+		if (rec.generation != owner_of(rmid).generation)
+			continue;
 		for (event = 0; event < MEMWATCH_RDT_MAX; event++)
 			if (rec.status[event] == MEMWATCH_STATUS_OK)
 				rec.status[event] = MEMWATCH_STATUS_STALE;

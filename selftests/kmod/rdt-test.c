@@ -213,6 +213,16 @@ static void test_generations(void)
 	   "both in one difference: nobody's, and it says so");
 
 	begin3(&c, &f, 100, 1);
+	ok(show(&c, &f).status[1] == MEMWATCH_STATUS_OK && !show(&c, &f).value[1],
+	   "a baseline is a reading of 0");
+	mw_rdt_count_ran(&c, 9 * MS);
+	read3(&c, &f, 0, ERROR_BIT, 0, &second, 14 * MS);
+	read3(&c, &f, 0, 150, 0, &second, 15 * MS);
+	r = show(&c, &f);
+	ok(r.status[1] == MEMWATCH_STATUS_ESTIMATED && !r.value[1],
+	   "nor when an error came in between");
+
+	begin3(&c, &f, 100, 1);
 	mw_rdt_count_ran(&c, 12 * MS);
 	read3(&c, &f, 0, 150, 0, &second, 14 * MS);
 	r = show(&c, &f);
