@@ -3,7 +3,7 @@
 
 LAB := selftests/lab
 
-.PHONY: lab-kernels lab-debug lab-selftest lab-gc
+.PHONY: lab-kernels lab-debug lab-selftest lab-rdt-selftest lab-gc
 
 lab-kernels: ## List the kernels of selftests/lab/matrix and which are in the cache
 	@$(LAB)/kernel list
@@ -25,6 +25,9 @@ lab-debug: ## Build the debug kernel into the cache (once; 15 minutes)
 
 lab-selftest: ## Guests broken on purpose must be judged failures
 	@$(LAB)/selftest.sh
+
+lab-rdt-selftest: ## Do stock kernels, perf and pqos read what the simulated machine did?
+	@$(LAB)/rdt-selftest
 
 lab-gc: ## Remove replaced kernels and tools from the cache
 	@$(LAB)/kernel gc

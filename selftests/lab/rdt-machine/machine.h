@@ -29,7 +29,7 @@ struct machine {
 	uint64_t mem_mib;     /* of the guest */
 	unsigned int scale;   /* bytes that a counter counts as one */
 	unsigned int width;   /* bits of a counter */
-	bool overflow;	      /* bit 61 tells of a wrap */
+	unsigned int overflow; /* 1: bit 61 tells of a wrap */
 	uint64_t start;	      /* first value of a bandwidth counter */
 	char *dir;	      /* where the truth goes */
 };

@@ -173,6 +173,7 @@ static bool set_number(const char *key, const char *text)
 		{"llc", &machine.llc_mib, 1, 512},
 		{"scale", &machine.scale, 1, 1 << 24},
 		{"width", &machine.width, 24, 62},
+		{"overflow", &machine.overflow, 0, 1},
 	};
 	unsigned long long n;
 	unsigned int i;
@@ -210,8 +211,6 @@ static bool set_option(const char *option)
 		ok = (machine.amd = !strcmp(value, "amd")) || !strcmp(value, "intel");
 	else if (!strcmp(key, "track"))
 		ok = (tracking = !strcmp(value, "boot")) || !strcmp(value, "demand");
-	else if (!strcmp(key, "overflow"))
-		ok = qemu_plugin_bool_parse(key, value, &machine.overflow);
 	else if (!strcmp(key, "rmids"))
 		ok = set_rmids(value);
 	else

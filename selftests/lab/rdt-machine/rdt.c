@@ -89,13 +89,18 @@ static void cpuid_allocation(struct x86_hook_cpuid *c)
 	}
 }
 
-/* The leaf of the L3 cache keeps its topology and gets our size. */
+/* The leaf of the L3 cache gets our size, and the CPUs that share one. */
 static void cpuid_cache(struct x86_hook_cpuid *c)
 {
 	uint32_t sets = (machine.llc_mib << 20 >> LINE_SHIFT) / LLC_WAYS;
+	uint32_t sharing = machine.cpus / machine.domains;
 
 	if ((c->eax >> 5 & 7) != 3)
 		return;
+	/* numbers of APIC ids, which leave gaps */
+	while (sharing & (sharing - 1))
+		sharing++;
+	c->eax = (c->eax & ~(0xfffu << 14)) | (sharing - 1) << 14;
 	c->ebx = (LLC_WAYS - 1) << 22 | ((1 << LINE_SHIFT) - 1);
 	c->ecx = sets - 1;
 }
@@ -120,6 +125,11 @@ void rdt_cpuid(unsigned int cpu, struct x86_hook_cpuid *c)
 	case 0x10:
 		if (machine.closids)
 			cpuid_allocation(c);
+		break;
+	case 0x80000001:
+		/* leaf 0x8000001d is there; QEMU only has it without the bit */
+		if (machine.amd)
+			c->ecx |= 1 << 22;
 		break;
 	case 0x80000006:
 		/* 512 KiB units; 8 stands for 16 ways */
