@@ -25,6 +25,7 @@
  *	a domain share one EVTSEL. Interrupts are off.
  * @plan: what to read when
  * @count: indexed by RMID
+ * @holder: where to go on looking for those that hold cache without running
  */
 struct mw_rdt_domain {
 	struct list_head link;
@@ -34,6 +35,7 @@ struct mw_rdt_domain {
 	raw_spinlock_t lock;
 	struct mw_rdt_plan plan;
 	struct mw_rdt_count *count;
+	u32 holder;
 };
 
 /*

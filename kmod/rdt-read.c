@@ -27,6 +27,14 @@
 /* RMIDs in one go with interrupts off, where no tick limits it. */
 #define BATCH 8
 
+/*
+ * Who holds cache without running is read again after that time, if a tick has
+ * something left of its budget: so many of them, so many looked at.
+ */
+#define REFRESH_NS 20000000ULL
+#define REFRESHES  2
+#define LOOK	   16
+
 static uint rdt_budget = 48;
 module_param(rdt_budget, uint, 0400);
 MODULE_PARM_DESC(rdt_budget, "RDT counter register operations per tick and CPU, default 48");
@@ -143,44 +151,83 @@ static void fill(const struct mw_rdt_domain *d, u32 rmid, u64 now, struct memwat
 }
 
 /*
- * True if there is something to tell. Nobody asks for a free RMID, but its last
- * owner's dirty lines are still written back when others need the room.
+ * True if something has changed. Nobody need run for that: dirty lines are
+ * written back when others need the room, or want them in another domain.
  */
 static bool read_one(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
 		     struct memwatch_record_rdt *rec)
 {
 	struct mw_rdt_count *count = &d->count[rmid];
 	struct mw_rdt_owner owner = owner_of(rmid);
-	bool tell = in_use(rmid) || count->ran_ns;
 	u64 reg[MEMWATCH_RDT_MAX], now, level = count->occupancy;
+	bool moved;
 
 	read_registers(d, cpu, rmid, reg);
 	now = max(mw_now(), count->read_ns + 1);
-	tell |= mw_rdt_count_read(count, &mw_rdt.format, reg, &owner, now);
+	moved = mw_rdt_count_read(count, &mw_rdt.format, reg, &owner, now);
 	mw_owner_dirt(rmid, count->occupancy - level);
 	fill(d, rmid, now, rec);
-	return tell;
+	return moved || count->occupancy != level;
 }
 
-/* Read at most @most of what is to be read now. False if nothing was left. */
-static bool serve(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+/* Read at most @most of what is to be read now. Returns how many fewer it were. */
+static u32 serve(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 {
 	struct memwatch_record_rdt rec;
 	bool found, tell = false;
 	u32 rmid;
 
-	while (most--) {
+	for (; most; most--) {
 		raw_spin_lock(&d->lock);
 		found = mw_rdt_plan_take(&d->plan, &rmid);
-		if (found)
-			tell = read_one(d, cpu, rmid, &rec);
+		if (found) {
+			tell = in_use(rmid) || d->count[rmid].ran_ns;
+			tell |= read_one(d, cpu, rmid, &rec);
+		}
 		raw_spin_unlock(&d->lock);
 		if (!found)
-			return false;
+			break;
 		if (tell)
 			trace_memwatch_rdt_sample(&rec);
 	}
-	return true;
+	return most;
+}
+
+/* The next one that holds cache here and has not been read for a while. */
+static bool find_holder(struct mw_rdt_domain *d, u64 now, u32 *rmid)
+{
+	u32 i;
+
+	for (i = 0; i < LOOK; i++) {
+		*rmid = d->holder;
+		d->holder = *rmid + 1 < d->plan.nr ? *rmid + 1 : 0;
+		if (d->count[*rmid].occupancy && in_use(*rmid) &&
+		    now - d->count[*rmid].read_ns >= REFRESH_NS)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * With what is left of the budget: who holds cache loses it to others, and what
+ * was dirty is written back, without running.
+ */
+static void refresh(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+{
+	struct memwatch_record_rdt rec;
+	bool found, changed;
+	u32 rmid;
+
+	while (most--) {
+		raw_spin_lock(&d->lock);
+		found = find_holder(d, mw_now(), &rmid);
+		changed = found && read_one(d, cpu, rmid, &rec);
+		raw_spin_unlock(&d->lock);
+		if (!found)
+			return;
+		if (changed)
+			trace_memwatch_rdt_sample(&rec);
+	}
 }
 
 /* What did not fit: the last reading once more, with its age. */
@@ -279,14 +326,17 @@ static void rotate(struct mw_rdt_domain *d, u64 now)
 
 static void tick(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
 {
-	u32 most = READ_ONCE(share);
+	u32 most = READ_ONCE(share), left;
 	u64 ops = cpu->rdt_ops;
 
 	raw_spin_lock(&d->lock);
 	hand_over(d, cpu, slot);
 	rotate(d, cpu->ran_since);
 	raw_spin_unlock(&d->lock);
-	if (serve(d, cpu, most))
+	left = serve(d, cpu, most);
+	if (left)
+		refresh(d, cpu, min_t(u32, left, REFRESHES));
+	else
 		tell_waiting(d, cpu, most);
 	cpu->rdt_ops_max = max(cpu->rdt_ops_max, cpu->rdt_ops - ops);
 }
@@ -366,7 +416,7 @@ static void drain(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 	raw_spin_unlock_irqrestore(&d->lock, flags);
 	while (more) {
 		local_irq_save(flags);
-		more = serve(d, cpu, BATCH);
+		more = !serve(d, cpu, BATCH);
 		local_irq_restore(flags);
 	}
 }
