@@ -201,8 +201,7 @@ static bool find_holder(struct mw_rdt_domain *d, u64 now, u32 *rmid)
 	for (i = 0; i < LOOK; i++) {
 		*rmid = d->holder;
 		d->holder = *rmid + 1 < d->plan.nr ? *rmid + 1 : 0;
-		if (d->count[*rmid].occupancy && in_use(*rmid) &&
-		    now - d->count[*rmid].read_ns >= REFRESH_NS)
+		if (d->count[*rmid].occupancy && now - d->count[*rmid].read_ns >= REFRESH_NS)
 			return true;
 	}
 	return false;
