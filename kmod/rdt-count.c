@@ -137,38 +137,50 @@ static void read_level(struct mw_rdt_count *count, const struct mw_rdt_format *f
 }
 
 /*
- * After an error the baseline still holds. Where the counter was unavailable
- * it has been given to another RMID meanwhile: AMD's restarts at 0 (15292f1b4c55
+ * What has been moved since the baseline at least, and whether that is all. On
+ * AMD a counter that was unavailable has restarted at 0 (15292f1b4c55
  * ("x86/resctrl: Fix miscount of bandwidth event when reactivating previously
- * unavailable RMID")), of others nobody says so, and they get a new baseline.
+ * unavailable RMID")); one that is not below its baseline may also have gone on.
+ * Elsewhere nobody says what it did.
  */
+static u64 moved_since(const struct mw_rdt_count *count, const struct mw_rdt_format *format, u32 i,
+		       u64 data, bool *all)
+{
+	*all = count->known >> i & 1;
+	if (!(count->lapsed >> i & 1))
+		return mw_rdt_delta(format, count->prev[i], data);
+	*all &= format->restarts && (data < count->prev[i] || !count->prev[i]);
+	return data < count->prev[i] ? data : data - count->prev[i];
+}
+
+/* After an error the baseline still holds. True if something was moved. */
 static bool read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format *format, u32 i,
 			 u64 reg, bool exact)
 {
 	u8 *status = &count->status[MEMWATCH_RDT_MBM_TOTAL + i];
+	u8 bit = 1 << i;
 	u64 data, delta;
+	bool all;
 
-	if (!has(format, MEMWATCH_RDT_MBM_TOTAL + i)) {
-		*status = MEMWATCH_STATUS_UNAVAILABLE;
-		return false;
-	}
-	*status = mw_rdt_decode(format, reg, &data);
-	if (*status == MEMWATCH_STATUS_UNAVAILABLE) {
-		count->prev[i] = 0;
-		count->known = format->restarts ? count->known | 1 << i : count->known & ~(1 << i);
-	} else if (*status == MEMWATCH_STATUS_ERROR && !exact) {
+	*status = has(format, MEMWATCH_RDT_MBM_TOTAL + i) ? mw_rdt_decode(format, reg, &data) :
+							    MEMWATCH_STATUS_UNAVAILABLE;
+	if (*status != MEMWATCH_STATUS_OK) {
+		if (*status == MEMWATCH_STATUS_UNAVAILABLE)
+			count->lapsed |= bit;
 		/* The next difference will be of two owners all the same. */
-		count->known &= ~(1 << i);
-	}
-	if (*status != MEMWATCH_STATUS_OK)
+		if (!exact)
+			count->known &= ~bit;
 		return false;
-	delta = mw_rdt_delta(format, count->prev[i], data);
-	if (!(count->known >> i & 1) || (delta && !exact))
+	}
+	delta = moved_since(count, format, i, data, &all);
+	if (!all || (delta && !exact))
 		*status = MEMWATCH_STATUS_ESTIMATED;
-	else
+	/* A lower bound, where there is one. */
+	if (count->known & bit && (exact || !delta) && (all || format->restarts))
 		count->sum[i] += delta;
 	count->prev[i] = data;
-	count->known |= 1 << i;
+	count->known |= bit;
+	count->lapsed &= ~bit;
 	return delta;
 }
 
@@ -192,6 +204,7 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 		count->sum[0] = count->sum[1] = 0;
 	count->generation = generation;
 	count->known = format->restarts ? (1 << MW_RDT_TRAFFIC) - 1 : 0;
+	count->lapsed = 0;
 	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
 		u8 *status = &count->status[MEMWATCH_RDT_MBM_TOTAL + i];
 		u64 data;

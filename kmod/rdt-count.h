@@ -40,7 +40,7 @@ typedef uint8_t u8;
  * @width: bits of a bandwidth counter, 24 to 62
  * @scale: bytes per unit
  * @has_overflow: bit 61 is not data
- * @restarts: a counter that was unavailable has restarted at 0 (AMD)
+ * @restarts: a counter that was unavailable restarts at 0 (AMD)
  * @cf_threshold: RMIDs above need the correction
  * @cf: the correction of bandwidth, times 2^20
  */
@@ -58,6 +58,7 @@ struct mw_rdt_format {
  * struct mw_rdt_count - one RMID in one L3 domain
  * @generation: of the owner that @sum is about
  * @known: bit N: @prev[N] is a baseline
+ * @lapsed: bit N: the counter was unavailable since
  * @status: &enum memwatch_status of each event at the last reading
  * @read_ns: when that was, 0 never
  * @ran_ns: nobody ran with the RMID between @read_ns and this time; 0: nobody
@@ -69,6 +70,7 @@ struct mw_rdt_format {
 struct mw_rdt_count {
 	u32 generation;
 	u8 known;
+	u8 lapsed;
 	u8 status[MEMWATCH_RDT_MAX];
 	u64 read_ns;
 	u64 ran_ns;

@@ -16,6 +16,7 @@
 #include "rdt-read.h"
 #include "rdt.h"
 #include "rmid.h"
+#include "switch.h"
 #include "trace.h"
 
 #define RMIDS_EMULATED 512
@@ -160,15 +161,20 @@ void mw_rdt_disarm(void)
 
 /*
  * Give up this CPU's RMID, if it is still ours. A number that we did not write
- * is the other one's, who has taken over already.
+ * is the other one's, who has taken over already. From here on the hook finds
+ * nobody to charge, and writes nothing.
  */
 static void hand_back(void *unused)
 {
 	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
+	u32 ours = cpu->owner;
 	u64 pqr;
 
+	if (!cpu->live)
+		return;
+	mw_switch_abandon(cpu);
 	rdmsrq(MW_MSR_PQR_ASSOC, pqr);
-	if (pqr & MW_PQR_RMID && (pqr & MW_PQR_RMID) == (u32)cpu->owner)
+	if (ours && (pqr & MW_PQR_RMID) == ours)
 		wrmsrq(MW_MSR_PQR_ASSOC, pqr & MW_PQR_CLOSID);
 }
 
@@ -176,14 +182,15 @@ static void hand_back(void *unused)
  * mw_rdt_end - leave RDT to somebody else, in the middle of a session
  * @reason: why
  *
- * RMIDs go on as numbers. Caller holds the control mutex.
+ * RMIDs go on as numbers, once the caller, who holds the control mutex, has
+ * admitted the CPUs again.
  */
 void mw_rdt_end(const char *reason)
 {
 	pr_warn("RMIDs are emulated from now on: %s\n", reason);
 	mw_rdt_read_end();
-	static_branch_disable(&mw_pqr_key);
 	on_each_cpu(hand_back, NULL, 1);
+	static_branch_disable(&mw_pqr_key);
 	emulate(&mw_rdt, reason);
 }
 

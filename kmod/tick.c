@@ -198,17 +198,18 @@ static int cpu_goes(unsigned int id)
 {
 	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 	unsigned long flags;
+	u64 was_live;
 
-	if (!cpu->live)
-		return 0;
 	local_irq_save(flags);
+	was_live = cpu->live;
 	hrtimer_try_to_cancel(&cpu->timer);
 	mw_switch_end(cpu);
 	local_irq_restore(flags);
 	mw_rdt_domain_leave(cpu);
 	local_irq_save(flags);
 	cpu->state = MW_TICK_OFF;
-	report(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
+	if (was_live)
+		report(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
 	local_irq_restore(flags);
 	irq_work_sync(&cpu->wake);
 	return 0;

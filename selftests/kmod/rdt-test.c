@@ -184,6 +184,12 @@ static void test_amd(void)
 	r = show(&c, &f);
 	ok(r.value[1] == 9 * 64 && r.status[1] == MEMWATCH_STATUS_OK,
 	   "AMD: likewise if it was at the baseline");
+	begin3(&c, &f, 100, 1);
+	read3(&c, &f, 0, UNAVAILABLE_BIT, 0, &first, 3 * MS);
+	read3(&c, &f, 0, 150, 0, &first, 4 * MS);
+	r = show(&c, &f);
+	ok(r.status[1] == MEMWATCH_STATUS_ESTIMATED && r.value[1] == 50 * 64,
+	   "AMD: if it may also have gone on, the lower of the two");
 }
 
 /* The RMID changes hands: what belongs to whom? */

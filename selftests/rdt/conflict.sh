@@ -14,7 +14,14 @@ pqr() {
 	tac /out/rdt.truth | sed -n "s/^cpu $1 .*rmid=\([0-9]*\) closid=\([0-9]*\).*/\1 \2/p" | head -1
 }
 
-groups() { (cd $R && find . -name tasks | sort | while read -r f; do echo "$f"; sort "$f"; cat "${f%tasks}schemata" 2> /dev/null; done) | md5sum; }
+# All groups, their masks, and who is in them; the default group is everybody else.
+groups() {
+	(cd $R && find . -name tasks | sort | while read -r f; do
+		echo "$f"
+		[ "$f" = ./tasks ] || sort "$f"
+		cat "${f%tasks}schemata" 2> /dev/null
+	done) > "$TMP/groups.$1"
+}
 backend() { [ "$(status backend)" = "$1" ]; }
 
 echo "TAP version 13"
@@ -23,10 +30,10 @@ rdtctl guest && rdtctl track on
 # ---- mounted before: refused, and the rest goes on
 mount -t resctrl resctrl $R
 mkdir $R/group $R/mon_groups/mon
-sleep 100 &
+sleep 1000 &
 other=$!
 echo $other > $R/group/tasks
-before=$(groups)
+groups before
 load
 begin_record
 is "with resctrl mounted RMIDs are numbers" "$(status backend)" emulated
@@ -34,7 +41,8 @@ matches "and status says why" "$(status backend_reason)" "resctrl is mounted"
 matches "so does the command" "$(memwatchctl status)" "conflicts *resctrl is mounted"
 matches "but processes are tracked" "$(status rmids_used)" "^[1-9]"
 end_record refused
-is "the groups are what they were" "$(groups)" "$before"
+groups after
+is "the groups are what they were" "$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
 rmmod memwatch
 
 # ---- forced: CLOSIDs stay, RMIDs come from above
@@ -42,13 +50,14 @@ load force=1
 begin_record
 matches "force overrides" "$(status backend)" "intel-rdt\|amd-qos"
 is "with the upper RMIDs only" "$(awk -F '\t' '!/^#/ { print $1 }' /proc/memwatch/rmids |
-	sort -n | head -1 | awk -v t="$(status rmids_total)" '{ print $1 > t }')" 1
+	sort -n | head -1 | awk -v t="$(status rmids_total)" '{ print ($1 > t) }')" 1
 memload read 2 4096 &
 load1=$!
 echo $load1 > $R/group/tasks
 wait $load1
 end_record forced
-is "the groups are what they were then too" "$(groups)" "$before"
+groups after
+is "the groups are what they were then too" "$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
 rmmod memwatch
 for cpu in $(seq 0 $(($(nproc) - 1))); do
 	is "CPU $cpu is back at RMID 0" "$(pqr "$cpu" | cut -d' ' -f1)" 0

@@ -43,6 +43,7 @@ load() { insmod /lab/memwatch.ko "$@"; }
 
 # A recorded session in the background, until end_record.
 begin_record() {
+	rm -f "$TMP/run.mwr"
 	memwatchctl record -o "$TMP/run.mwr" --quiet 2> "$TMP/record.err" &
 	recorder=$!
 	for _ in $(seq 200); do
