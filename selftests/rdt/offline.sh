@@ -12,9 +12,11 @@ rdtctl guest && rdtctl track on
 load
 begin_record
 rdtctl snapshot begin
-memload read 9 8192 &
-memload write 9 8192 &
-memload migrate 9 8192 &
+loads=
+for load in read write migrate; do
+	memload $load 9 8192 &
+	loads="$loads $!"
+done
 sleep 1
 is "two domains are read" "$(status rdt_domains)" 2
 echo 0 > ${cpu}2/online
@@ -27,7 +29,8 @@ echo 1 > ${cpu}2/online
 sleep 1
 is "and again two" "$(status rdt_domains)" 2
 echo 1 > ${cpu}3/online
-wait
+# shellcheck disable=SC2086 # words
+wait $loads
 sleep 0.3
 : > /out/expected
 rdtctl snapshot end
