@@ -461,6 +461,18 @@ int on_rdt_sample(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+SEC("raw_tp/memwatch_notice")
+int on_notice(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct memwatch_record_notice rec = {};
+	struct mw_relay_cpu *cpu = this_cpu();
+
+	if (cpu && !receive(&rec, sizeof(rec), MEMWATCH_RECORD_NOTICE, MEMWATCH_RECORD_NOTICE,
+			    ctx->args[0]))
+		send(ctx, cpu, &rec, sizeof(rec));
+	return 0;
+}
+
 /*
  * The order from here on is the order of attaching, and backwards of detaching.
  * The last two make a CPU active: by then no switch goes unseen, and as long as

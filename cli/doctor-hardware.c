@@ -23,15 +23,33 @@ struct rdt {
 	bool virtual_machine;
 };
 
+/* AMD and Hygon leave the width out where it is theirs: 44 bits. */
+static uint32_t counter_width(uint32_t vendor, uint32_t offset)
+{
+	bool amd = vendor == 0x68747541 /* Auth */ || vendor == 0x6f677948 /* Hygo */;
+
+	return 24 + (amd && !offset ? 20 : offset);
+}
+
+/* Family 6, model 0x55, stepping 0 to 4: SKZ4, SKZ14, SKZ15. The module refuses it. */
+static bool is_defective(uint32_t vendor, uint32_t signature)
+{
+	return vendor == 0x756e6547 /* Genu */ && (signature & 0x0fff0ff0) == 0x00050650 &&
+	       (signature & 0xf) <= 4;
+}
+
 /* The chain of the manual. Each leaf is asked only after it is known to be there. */
 static void enumerate(const struct mw_cli *cli, struct rdt *rdt)
 {
 	struct mw_cpuid id;
+	uint32_t vendor, signature;
 
 	memset(rdt, 0, sizeof(*rdt));
 	mw_probe_cpuid(cli, 0, 0, &id);
 	rdt->highest_leaf = id.eax;
+	vendor = id.ebx;
 	mw_probe_cpuid(cli, 1, 0, &id);
+	signature = id.eax;
 	rdt->virtual_machine = id.ecx >> 31;
 	if (rdt->highest_leaf < 0xf) {
 		rdt->missing = "CPUID leaf 0xf is absent";
@@ -47,10 +65,14 @@ static void enumerate(const struct mw_cli *cli, struct rdt *rdt)
 		rdt->missing = "CPUID 0xf does not announce L3 monitoring";
 		return;
 	}
+	if (is_defective(vendor, signature)) {
+		rdt->missing = "this Skylake-X counts wrongly (errata SKZ4, SKZ14, SKZ15)";
+		return;
+	}
 	mw_probe_cpuid(cli, 0xf, 1, &id);
 	rdt->max_rmid = id.ecx;
 	rdt->scale = id.ebx;
-	rdt->width = 24 + (id.eax & 0xff);
+	rdt->width = counter_width(vendor, id.eax & 0xff);
 	rdt->occupancy = id.edx & 1;
 	rdt->total = id.edx & 2;
 	rdt->local = id.edx & 4;

@@ -223,6 +223,7 @@ static void put_other(struct row *row, const struct memwatch_record_header *h)
 	const struct memwatch_record_dump *dump = (const void *)h;
 	const struct memwatch_record_lost *lost = (const void *)h;
 	const struct memwatch_record_cpu *cpu = (const void *)h;
+	const struct memwatch_record_notice *notice = (const void *)h;
 
 	switch (h->type) {
 	case MEMWATCH_RECORD_DUMP_BEGIN:
@@ -234,6 +235,10 @@ static void put_other(struct row *row, const struct memwatch_record_header *h)
 	case MEMWATCH_RECORD_CPU_STATE:
 		put_text(row, STATE, state_name(cpu->state));
 		put(row, SINCE, cpu->since_ns);
+		break;
+	case MEMWATCH_RECORD_NOTICE:
+		put_text(row, REASON, memwatch_notice_name(notice->kind));
+		put(row, COUNT, notice->count);
 		break;
 	case MEMWATCH_RECORD_LOST:
 		put(row, BEGIN, lost->begin_ns);
@@ -315,7 +320,7 @@ struct export {
 /* Names must be known when a sample comes, and forgotten some time after the end. */
 static int follow(struct export *e, const struct memwatch_record_header *h)
 {
-	static const uint64_t keep_ns = 1000000000;
+	static const uint64_t keep_ns = 60000000000;
 	int rc = memwatch_tracker_feed(e->tracker, h);
 
 	if (rc < 0 && rc != -EINVAL)

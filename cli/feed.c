@@ -13,12 +13,15 @@
 int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch_stream *stream,
 		 unsigned int by, uint64_t from_ns, uint64_t to_ns)
 {
+	const struct memwatch_stream_info *info = memwatch_stream_info(stream);
 	MEMWATCH_OPTS(memwatch_slots_opts, slots,
 		      .flags = by == MEMWATCH_BY_CPU ? MEMWATCH_SLOTS_PER_CPU : 0);
 	MEMWATCH_OPTS(memwatch_summary_opts, summary, .by = by, .from_ns = from_ns,
 		      .to_ns = to_ns);
 	int err;
 
+	if (info->rdt[MEMWATCH_RDT_MBM_TOTAL].status == MEMWATCH_STATUS_ESTIMATED)
+		slots.flags |= MEMWATCH_SLOTS_ESTIMATE;
 	*feed = (struct mw_feed){ .ctx = ctx, .stream = stream };
 	err = memwatch_slots_new(ctx, NULL, &slots, &feed->slots);
 	if (!err)

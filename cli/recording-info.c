@@ -25,14 +25,15 @@ static const struct memwatch_availability *availability(const struct memwatch_st
 	return &info->rdt[i];
 }
 
-static void unavailable_json(struct mw_json *json, const struct memwatch_stream_info *info)
+static void availability_json(struct mw_json *json, const struct memwatch_stream_info *info,
+			      const char *key, unsigned int status)
 {
-	mw_json_array(json, "unavailable");
+	mw_json_array(json, key);
 	for (unsigned int i = 0; i < NR_VALUES; i++) {
 		const char *name;
 		const struct memwatch_availability *a = availability(info, i, &name);
 
-		if (a->status != MEMWATCH_STATUS_UNAVAILABLE)
+		if (a->status != status)
 			continue;
 		mw_json_row(json, NULL);
 		mw_json_string(json, "name", name);
@@ -62,7 +63,8 @@ void mw_recording_json(struct mw_json *json, const struct memwatch_stream_info *
 	mw_json_uint(json, "first_ns", first_ns);
 	mw_json_uint(json, "last_ns", last_ns);
 	mw_json_object_end(json);
-	unavailable_json(json, info);
+	availability_json(json, info, "unavailable", MEMWATCH_STATUS_UNAVAILABLE);
+	availability_json(json, info, "estimated", MEMWATCH_STATUS_ESTIMATED);
 }
 
 void mw_recording_print(const char *path, const struct memwatch_stream_info *info,
@@ -148,6 +150,14 @@ void mw_unavailable_print(const struct memwatch_stream_info *info)
 				printf(", %s", title(j));
 		}
 		printf(": %s\n", *a->reason ? a->reason : "no reason is known");
+	}
+	for (unsigned int i = 0; i < NR_VALUES; i++) {
+		const struct memwatch_availability *a;
+		const char *name;
+
+		a = availability(info, i, &name);
+		if (a->status == MEMWATCH_STATUS_ESTIMATED)
+			printf("Estimated: %s: %s\n", title(i), a->reason);
 	}
 }
 

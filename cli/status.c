@@ -39,6 +39,11 @@ enum {
 	REVOCATIONS,
 	EXHAUSTED,
 	UNTRACKED,
+	FOREIGN,
+	RDT_BUDGET,
+	RDT_DOMAINS,
+	RDT_SCALE,
+	RDT_WIDTH,
 	ABI,
 	SCHEMA,
 	NR_STATUS,
@@ -71,6 +76,11 @@ static const struct mw_column status_columns[NR_STATUS] = {
 	[REVOCATIONS] = { "revocations", "revocations", MW_KIND_UINT, 0, 0 },
 	[EXHAUSTED] = { "exhausted", "born without RMID", MW_KIND_UINT, 0, 0 },
 	[UNTRACKED] = { "untracked", "missed, no memory", MW_KIND_UINT, 0, 0 },
+	[FOREIGN] = { "foreign_writes", "foreign PQR writes", MW_KIND_UINT, 0, 0 },
+	[RDT_BUDGET] = { "rdt_budget", "RDT ops per tick", MW_KIND_UINT, 0, 0 },
+	[RDT_DOMAINS] = { "rdt_domains", "L3 domains read", MW_KIND_UINT, 0, 0 },
+	[RDT_SCALE] = { "rdt_scale_bytes", "RDT unit", MW_KIND_UINT, MW_UNIT_BYTES, 0 },
+	[RDT_WIDTH] = { "rdt_width_bits", "RDT counter bits", MW_KIND_UINT, 0, 0 },
 	[ABI] = { "abi", "ABI", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
 	[SCHEMA] = { "record_schema", "records", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
 };
@@ -90,7 +100,20 @@ static const struct mw_column session_columns[NR_SESSION] = {
 	[S_STARTED] = { "started", "MEASURES", MW_KIND_BOOL, 0, 0 },
 };
 
-enum { C_CPU, C_TICKS, C_MISSED, C_JITTER, C_SWITCHES, C_WRITES, C_SWITCH, C_TICK, NR_CPU };
+enum {
+	C_CPU,
+	C_TICKS,
+	C_MISSED,
+	C_JITTER,
+	C_SWITCHES,
+	C_WRITES,
+	C_SWITCH,
+	C_TICK,
+	C_RDT_MAX,
+	C_RDT_READS,
+	C_RDT_WAITS,
+	NR_CPU
+};
 
 static const struct mw_column cpu_columns[NR_CPU] = {
 	[C_CPU] = { "cpu", "CPU", MW_KIND_UINT, 0, 0 },
@@ -101,6 +124,9 @@ static const struct mw_column cpu_columns[NR_CPU] = {
 	[C_WRITES] = { "pqr_writes", "PQR WRITES", MW_KIND_UINT, 0, 0 },
 	[C_SWITCH] = { "switch_cycles_mean", "CYCLES/SWITCH", MW_KIND_DOUBLE, 0, 0 },
 	[C_TICK] = { "tick_cycles_mean", "CYCLES/TICK", MW_KIND_DOUBLE, 0, 0 },
+	[C_RDT_MAX] = { "rdt_ops_max", "RDT OPS/TICK", MW_KIND_UINT, 0, 0 },
+	[C_RDT_READS] = { "rdt_reads", "RDT READS", MW_KIND_UINT, 0, 0 },
+	[C_RDT_WAITS] = { "rdt_waits", "WAITED", MW_KIND_UINT, 0, 0 },
 };
 
 enum { J_LOW, J_HIGH, J_COUNT, NR_JITTER };
@@ -141,6 +167,13 @@ static void fill_status(const struct memwatch_proc_status *s, struct mw_cell *c)
 	c[REVOCATIONS].number = s->revocations;
 	c[EXHAUSTED].number = s->exhausted;
 	c[UNTRACKED].number = s->untracked;
+	c[FOREIGN].number = s->foreign_writes;
+	c[RDT_BUDGET].number = s->rdt_budget;
+	c[RDT_DOMAINS].number = s->rdt_domains;
+	c[RDT_SCALE] = (struct mw_cell){ .number = s->rdt_scale_bytes,
+					 .missing = !s->rdt_scale_bytes };
+	c[RDT_WIDTH] = (struct mw_cell){ .number = s->rdt_width_bits,
+					 .missing = !s->rdt_width_bits };
 	c[ABI].number = s->abi;
 	c[SCHEMA].number = s->schema;
 }
@@ -198,6 +231,9 @@ static int fill_cpus(const struct memwatch_proc_overhead *o, struct mw_table *ta
 		row[C_WRITES] = (struct mw_cell){ .number = cpu->pqr_writes };
 		row[C_SWITCH] = mean(cpu->switch_cycles, cpu->switch_sampled);
 		row[C_TICK] = mean(cpu->tick_cycles, cpu->ticks);
+		row[C_RDT_MAX] = (struct mw_cell){ .number = cpu->rdt_ops_max };
+		row[C_RDT_READS] = (struct mw_cell){ .number = cpu->rdt_reads };
+		row[C_RDT_WAITS] = (struct mw_cell){ .number = cpu->rdt_waits };
 	}
 	return 0;
 }
@@ -224,8 +260,11 @@ struct answer {
 	struct mw_cell status[NR_STATUS];
 	struct mw_table sessions, waiting, cpus, jitter;
 	uint64_t memory_bytes;
+	uint64_t foreign;
 	bool resctrl;
 };
+
+static const char foreign_text[] = "another program writes PQR_ASSOC";
 
 static void print_json(const struct answer *a)
 {
@@ -238,6 +277,8 @@ static void print_json(const struct answer *a)
 	mw_json_array(&json, "conflicts");
 	if (a->resctrl)
 		mw_json_string(&json, NULL, "resctrl is mounted");
+	if (a->foreign)
+		mw_json_string(&json, NULL, foreign_text);
 	mw_json_array_end(&json);
 	mw_json_object(&json, "overhead");
 	if (a->memory_bytes)
@@ -256,7 +297,10 @@ static int print_table(const struct answer *a)
 	int rc = 0;
 
 	mw_row_print(status_columns, NR_STATUS, a->status);
-	printf("%-20s %s\n", "conflicts", a->resctrl ? "resctrl is mounted" : "none");
+	printf("%-20s %s%s%s\n", "conflicts", a->resctrl ? "resctrl is mounted" : "",
+	       a->resctrl && a->foreign ? ", " : "", a->foreign ? foreign_text
+							  : a->resctrl ? ""
+								       : "none");
 	if (a->sessions.nr_rows) {
 		printf("\nSessions:\n");
 		rc = mw_table_print(&a->sessions);
@@ -324,6 +368,7 @@ static int status_run(const struct mw_cli *cli, void *config, int argc, char **a
 	}
 	fill_status(status, a.status);
 	a.memory_bytes = overhead->memory_bytes;
+	a.foreign = status->foreign_writes;
 	err = fill_sessions(status, &a.sessions) ?: fill_waiting(status, &a.waiting)
 		?: fill_cpus(overhead, &a.cpus) ?: fill_jitter(overhead, &a.jitter);
 	rc = err ? mw_error_errno(err, "status") : print(cli, &a);

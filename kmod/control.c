@@ -7,6 +7,7 @@
  */
 #include <linux/errno.h>
 
+#include "conflict.h"
 #include "control.h"
 #include "fail.h"
 #include "hooks.h"
@@ -30,6 +31,7 @@ unsigned int mw_sessions_started;
 static void disarm(void)
 {
 	mw_process_track(false);
+	mw_conflict_disarm();
 	mw_policy_disarm();
 	mw_tick_disarm();
 	mw_owner_stop();
@@ -63,6 +65,8 @@ static int arm(void)
 		err = -ENOMEM;
 	if (err)
 		disarm();
+	else
+		mw_conflict_arm();
 	return err;
 
 err_process:

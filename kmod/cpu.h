@@ -7,9 +7,12 @@
 #ifndef _MW_CPU_H
 #define _MW_CPU_H
 
+#include <linux/bitmap.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/percpu.h>
+
+#include "rdt-plan.h"
 
 /* Class N counts tick delays of [2^N, 2^(N+1)) ns; class 0 also 0. */
 #define MW_JITTER_CLASSES 32
@@ -28,6 +31,8 @@ enum mw_tick_state {
 	MW_TICK_EXCLUDED,
 };
 
+struct mw_rdt_domain;
+
 /**
  * struct mw_cpu - one CPU
  * @owner: what it is charged to now: generation << 32 | RMID
@@ -38,7 +43,15 @@ enum mw_tick_state {
  * @switch_sampled: those that were timed
  * @switch_cycles: how long these took
  * @pqr_writes: writes to PQR_ASSOC
+ * @ran: RMIDs that ran here since @ran_since
+ * @ran_since: when the domain was told last
  * @foreign_writes: times somebody else had written PQR_ASSOC
+ * @notice_ns: when it was announced last
+ * @domain: of its L3 cache; NULL while RDT is not in use
+ * @rdt_ops: reads and writes of RDT's counter registers in ticks
+ * @rdt_ops_max: the most in one tick
+ * @rdt_reads: RMIDs read
+ * @rdt_waits: RMIDs that ran and did not fit into a tick
  * @timer: the tick
  * @wake: starts @timer again after idle
  * @state: &enum mw_tick_state
@@ -60,7 +73,16 @@ struct mw_cpu {
 	u64 switch_sampled;
 	u64 switch_cycles;
 	u64 pqr_writes;
+	DECLARE_BITMAP(ran, MW_RDT_RMIDS);
+	u64 ran_since;
 	u64 foreign_writes;
+	u64 notice_ns;
+
+	struct mw_rdt_domain *domain;
+	u64 rdt_ops;
+	u64 rdt_ops_max;
+	u64 rdt_reads;
+	u64 rdt_waits;
 
 	struct hrtimer timer;
 	struct irq_work wake;

@@ -46,7 +46,8 @@ static int get_info(struct mw_session *session, union argument *arg)
 	arg->get_info.schema = MEMWATCH_SCHEMA;
 	arg->get_info.backend = mw_rdt.backend;
 	arg->get_info.nr_rmids = mw_rdt.nr_rmids;
-	arg->get_info.features = 0;
+	/* The bits of the features are in the order of the events. */
+	arg->get_info.features = mw_rdt.format.events;
 	arg->get_info.errata = 0;
 	return 0;
 }

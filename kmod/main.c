@@ -75,8 +75,12 @@ static int __init memwatch_init(void)
 		return err;
 	}
 	check_taints();
-	mw_rdt_probe(rmids);
-	err = mw_owner_init(mw_rdt.nr_rmids, mw_config.limbo_ns);
+	err = mw_rdt_init(rmids);
+	if (err) {
+		pr_err("rdt_budget must not be 0\n");
+		return err;
+	}
+	err = mw_owner_init(mw_rdt.nr_rmids, mw_rdt.first_rmid, mw_config.limbo_ns);
 	if (err)
 		return err;
 	err = mw_policy_init();
@@ -91,7 +95,7 @@ static int __init memwatch_init(void)
 	err = mw_dev_init();
 	if (err)
 		goto err_proc;
-	pr_info("%u RMIDs, %s: %s\n", mw_rdt.nr_rmids, mw_rdt_backend_name(mw_rdt.backend),
+	pr_info("%u RMIDs, %s: %s\n", mw_rmid_total(&mw_pool), mw_rdt_backend_name(mw_rdt.backend),
 		mw_rdt.reason);
 	return 0;
 

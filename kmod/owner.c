@@ -10,6 +10,7 @@
 #include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/string.h>
 
 #include "clock.h"
@@ -17,6 +18,7 @@
 #include "filter.h"
 #include "owner.h"
 #include "policy.h"
+#include "rdt-read.h"
 #include "trace.h"
 
 struct mw_rmid_pool mw_pool;
@@ -24,19 +26,32 @@ struct mw_owner *mw_owners;
 struct mw_owner_stats mw_owner_stats;
 LIST_HEAD(mw_waiters);
 
-int mw_owner_init(u32 nr_rmids, u64 limbo_ns)
+static ulong limbo_occupancy;
+module_param(limbo_occupancy, ulong, 0400);
+MODULE_PARM_DESC(limbo_occupancy, "an RMID that holds more bytes of cache stays in limbo, for a second at most");
+
+/* Bytes of cache that each RMID holds, all domains together. */
+static atomic64_t *dirt;
+
+int mw_owner_init(u32 nr_rmids, u32 first_rmid, u64 limbo_ns)
 {
 	struct mw_rmid *entry;
 
 	entry = mw_fail(MW_FAIL_POOL) ? NULL :
 					kvcalloc(nr_rmids + 1, sizeof(*entry), GFP_KERNEL);
 	mw_owners = kvcalloc(nr_rmids + 1, sizeof(*mw_owners), GFP_KERNEL);
-	if (!entry || !mw_owners) {
+	dirt = kvcalloc(nr_rmids + 1, sizeof(*dirt), GFP_KERNEL);
+	if (!entry || !mw_owners || !dirt) {
 		kvfree(entry);
 		kvfree(mw_owners);
+		kvfree(dirt);
 		return -ENOMEM;
 	}
 	mw_rmid_pool_init(&mw_pool, entry, nr_rmids, limbo_ns);
+	mw_rmid_pool_reserve(&mw_pool, first_rmid - 1);
+	BUILD_BUG_ON(sizeof(*dirt) != sizeof(*mw_pool.dirt));
+	mw_pool.dirt = (const u64 *)dirt;
+	mw_pool.clean = limbo_occupancy;
 	return 0;
 }
 
@@ -44,11 +59,26 @@ void mw_owner_uninit(void)
 {
 	kvfree(mw_pool.entry);
 	kvfree(mw_owners);
+	kvfree(dirt);
+}
+
+/* An RMID holds so many bytes of cache more, in one domain. Any context. */
+void mw_owner_dirt(u32 rmid, s64 bytes)
+{
+	if (bytes)
+		atomic64_add(bytes, &dirt[rmid]);
+}
+
+/* No reading is going on. */
+void mw_owner_forget_dirt(void)
+{
+	memset(dirt, 0, (mw_pool.nr + 1) * sizeof(*dirt));
 }
 
 size_t mw_owner_memory(void)
 {
-	return (mw_pool.nr + 1) * (sizeof(struct mw_rmid) + sizeof(struct mw_owner));
+	return (mw_pool.nr + 1) * (sizeof(struct mw_rmid) + sizeof(struct mw_owner) +
+				 sizeof(*dirt));
 }
 
 /*
@@ -263,6 +293,7 @@ static int give(struct mw_process *p, struct task_struct *leader, const char *co
 	set_state(p, MW_PROCESS_MEASURED);
 	mw_owner_stats.promotions += reason == MEMWATCH_REASON_PROMOTED;
 	report_alloc(rmid, now, reason);
+	mw_rdt_read_residue(rmid, generation, now);
 	WRITE_ONCE(p->owner, (u64)generation << 32 | rmid);
 	return 0;
 }

@@ -87,7 +87,9 @@ static inline u32 mw_owner_generation(u64 owner)
 	return owner >> 32;
 }
 
-int mw_owner_init(u32 nr_rmids, u64 limbo_ns);
+int mw_owner_init(u32 nr_rmids, u32 first_rmid, u64 limbo_ns);
+void mw_owner_dirt(u32 rmid, s64 bytes);
+void mw_owner_forget_dirt(void);
 void mw_owner_uninit(void);
 size_t mw_owner_memory(void);
 u64 mw_stamp(void);

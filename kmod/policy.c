@@ -295,7 +295,7 @@ static u32 find_runners(u32 since)
 		}
 	}
 	list_splice(&front, &mw_waiters);
-	ready = mw_pool.nr - mw_pool.used;
+	ready = mw_rmid_total(&mw_pool) - mw_pool.used;
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	return runners > ready ? runners - ready : 0;
 }

@@ -20,7 +20,8 @@
 #include "policy.h"
 #include "proc.h"
 #include "process.h"
-#include "rdt.h"
+#include "rdt-domain.h"
+#include "rdt-read.h"
 
 #define SHOW_WAITING  64
 #define SHOW_SESSIONS 64
@@ -119,11 +120,23 @@ static void show_sessions(struct seq_file *m)
 	}
 }
 
+/* Under the control mutex: no session starts or ends. */
+static void show_rdt(struct seq_file *m)
+{
+	const struct mw_rdt_format *f = &mw_rdt.format;
+
+	seq_printf(m, "rdt_budget: %u\nrdt_domains: %u\n", mw_rdt_read_budget(),
+		   mw_rdt_domain_count());
+	seq_printf(m, "rdt_scale_bytes: %u\nrdt_width_bits: %u\n", f->events ? f->scale : 0,
+		   f->events ? f->width : 0);
+}
+
 static void show_config(struct seq_file *m)
 {
 	mutex_lock(&mw_control_lock);
 	seq_printf(m, "backend: %s\nbackend_reason: %s\n", mw_rdt_backend_name(mw_rdt.backend),
 		   mw_rdt.reason);
+	show_rdt(m);
 	seq_printf(m, "sessions: %u\nsessions_started: %u\n", mw_sessions, mw_sessions_started);
 	show_sessions(m);
 	seq_printf(m, "period_ns: %llu\nlimbo_ns: %llu\n", mw_config.tick.period_ns,
@@ -141,7 +154,8 @@ static void show_counts(struct seq_file *m, const struct status *s)
 	const u32 *state = s->stats.state;
 
 	seq_printf(m, "rmids_total: %u\nrmids_used: %u\nrmids_limbo: %u\nrmids_free: %u\n",
-		   mw_pool.nr, s->used, s->resting, mw_pool.nr - s->used - s->resting);
+		   mw_rmid_total(&mw_pool), s->used, s->resting,
+		   mw_rmid_total(&mw_pool) - s->used - s->resting);
 	seq_printf(m, "processes: %u\nprocesses_measured: %u\n",
 		   state[MW_PROCESS_MEASURED] + state[MW_PROCESS_WAITING] +
 			   state[MW_PROCESS_FILTERED] + state[MW_PROCESS_RETIRING],
@@ -233,9 +247,12 @@ static void show_cpu(struct seq_file *m, unsigned int id)
 	seq_printf(m, "cpu %u: ticks=%llu missed=%llu jitter_max_ns=%llu switches=%llu pqr_writes=%llu",
 		   id, READ_ONCE(cpu->ticks), READ_ONCE(cpu->missed), READ_ONCE(cpu->jitter_max),
 		   READ_ONCE(cpu->switches), READ_ONCE(cpu->pqr_writes));
-	seq_printf(m, " switch_cycles=%llu switch_sampled=%llu tick_cycles=%llu\n",
+	seq_printf(m, " switch_cycles=%llu switch_sampled=%llu tick_cycles=%llu",
 		   READ_ONCE(cpu->switch_cycles), READ_ONCE(cpu->switch_sampled),
 		   READ_ONCE(cpu->tick_cycles));
+	seq_printf(m, " rdt_ops=%llu rdt_ops_max=%llu rdt_reads=%llu rdt_waits=%llu\n",
+		   READ_ONCE(cpu->rdt_ops), READ_ONCE(cpu->rdt_ops_max),
+		   READ_ONCE(cpu->rdt_reads), READ_ONCE(cpu->rdt_waits));
 }
 
 static u64 jitter(unsigned int class)
@@ -261,7 +278,7 @@ static int overhead_show(struct seq_file *m, void *v)
 	mutex_lock(&mw_control_lock);
 	seq_printf(m, "memory_bytes: %zu\n",
 		   mw_owner_memory() + mw_process_memory() + mw_policy_memory() +
-			   num_possible_cpus() * sizeof(struct mw_cpu));
+			   mw_rdt_domain_memory() + num_possible_cpus() * sizeof(struct mw_cpu));
 	mutex_unlock(&mw_control_lock);
 	return 0;
 }

@@ -12,10 +12,58 @@
 
 #include "rmid.h"
 
+/* When all are too dirty, somebody asks again after that time. */
+#define MW_RMID_RETRY_NS 1000000ULL
+
 /* True although the clock may wrap: only the distance of the two counts. */
 static bool rested(const struct mw_rmid_pool *pool, const struct mw_rmid *r, u64 now)
 {
 	return !r->generation || (s64)(now - r->free_ns - pool->limbo_ns) >= 0;
+}
+
+static u64 dirt(const struct mw_rmid_pool *pool, u32 rmid)
+{
+	return pool->dirt ? *(const volatile u64 *)&pool->dirt[rmid] : 0;
+}
+
+static bool too_dirty(const struct mw_rmid_pool *pool, u32 rmid, u64 now)
+{
+	const struct mw_rmid *r = &pool->entry[rmid];
+
+	return pool->clean && dirt(pool, rmid) > pool->clean &&
+	       (!r->generation || now - r->free_ns < pool->limbo_ns + MW_RMID_DIRTY_NS);
+}
+
+/* The cleanest of those at the head that have rested, and its predecessor. */
+static u32 choose(const struct mw_rmid_pool *pool, u64 now, u32 *before)
+{
+	u32 best = 0, last = 0, rmid, i = 0;
+
+	for (rmid = pool->head; rmid && i < MW_RMID_CHOICE; rmid = pool->entry[rmid].next, i++) {
+		if (!rested(pool, &pool->entry[rmid], now))
+			break;
+		if (!too_dirty(pool, rmid, now) &&
+		    (!best || dirt(pool, rmid) < dirt(pool, best))) {
+			best = rmid;
+			*before = last;
+			if (!dirt(pool, rmid))
+				break;
+		}
+		last = rmid;
+	}
+	return best;
+}
+
+static void unlink_after(struct mw_rmid_pool *pool, u32 before, u32 rmid)
+{
+	u32 next = pool->entry[rmid].next;
+
+	if (before)
+		pool->entry[before].next = next;
+	else
+		pool->head = next;
+	if (pool->tail == rmid)
+		pool->tail = before;
 }
 
 static void append(struct mw_rmid_pool *pool, u32 rmid)
@@ -47,32 +95,50 @@ void mw_rmid_pool_init(struct mw_rmid_pool *pool, struct mw_rmid *entry, u32 nr,
 }
 
 /**
- * mw_rmid_alloc - hand out the RMID that has been free for longest
+ * mw_rmid_pool_reserve - leave the lowest ids to somebody else
+ * @pool: fresh from mw_rmid_pool_init()
+ * @reserved: how many, fewer than there are
+ */
+void mw_rmid_pool_reserve(struct mw_rmid_pool *pool, u32 reserved)
+{
+	u32 rmid;
+
+	for (rmid = 1; rmid <= reserved; rmid++)
+		pool->entry[rmid].next = MW_RMID_RESERVED;
+	pool->head = reserved + 1;
+	pool->reserved = reserved;
+}
+
+/**
+ * mw_rmid_alloc - hand out the RMID that has been free for longest, or a cleaner one
  * @pool: the pool
  * @now: the time
  * @rmid: where to put the id
  * @generation: where to put its generation, never 0
  *
- * Return: 0; -EAGAIN if all that are free still rest; -ENOSPC if none is free.
+ * Return: 0; -EAGAIN if all that are free still rest, or are too dirty; -ENOSPC
+ * if none is free.
  */
 int mw_rmid_alloc(struct mw_rmid_pool *pool, u64 now, u32 *rmid, u32 *generation)
 {
-	u32 head = pool->head;
 	struct mw_rmid *r;
+	u32 chosen, before;
 
-	if (!head)
+	if (!pool->head)
 		return -ENOSPC;
-	r = &pool->entry[head];
-	if (!rested(pool, r, now))
+	chosen = choose(pool, now, &before);
+	if (!chosen) {
+		pool->retry_ns = now + MW_RMID_RETRY_NS;
 		return -EAGAIN;
-
-	pool->head = r->next;
+	}
+	unlink_after(pool, before, chosen);
+	r = &pool->entry[chosen];
 	r->next = MW_RMID_IN_USE;
 	if (!++r->generation)
 		r->generation = 1;
 	pool->used++;
 	pool->allocs++;
-	*rmid = head;
+	*rmid = chosen;
 	*generation = r->generation;
 	return 0;
 }
@@ -105,7 +171,7 @@ int mw_rmid_free(struct mw_rmid_pool *pool, u32 rmid, u32 generation, u64 now)
 }
 
 /**
- * mw_rmid_ripe_ns - when will mw_rmid_alloc() succeed?
+ * mw_rmid_ripe_ns - when may mw_rmid_alloc() succeed?
  * @pool: the pool
  * @ripe_ns: where to put the time; 0 if it would at once
  *
@@ -118,6 +184,9 @@ bool mw_rmid_ripe_ns(const struct mw_rmid_pool *pool, u64 *ripe_ns)
 	if (!pool->head)
 		return false;
 	*ripe_ns = r->generation ? r->free_ns + pool->limbo_ns : 0;
+	/* Dirt goes when it goes: look again now and then. */
+	if (pool->clean && (s64)(pool->retry_ns - *ripe_ns) > 0)
+		*ripe_ns = pool->retry_ns;
 	return true;
 }
 

@@ -141,6 +141,18 @@ void mw_switch_end(struct mw_cpu *cpu)
 	cpu->live = 0;
 }
 
+/* Likewise, but PQR_ASSOC is not ours to write any more. */
+void mw_switch_abandon(struct mw_cpu *cpu)
+{
+	u64 before = cpu->owner;
+
+	lockdep_assert_irqs_disabled();
+	cpu->owner = 0;
+	cpu->live = 0;
+	if (before)
+		trace_memwatch_switch(mw_now(), before, 0, current->pid);
+}
+
 static void refresh(void *unused)
 {
 	mw_switch_refresh(this_cpu_ptr(&mw_cpu));

@@ -18,6 +18,7 @@ void mw_switch_hook(MW_SCHED_SWITCH_PARAMETERS(prev, next));
 /* On the CPU in question, interrupts off. */
 void mw_switch_begin(struct mw_cpu *cpu);
 void mw_switch_end(struct mw_cpu *cpu);
+void mw_switch_abandon(struct mw_cpu *cpu);
 void mw_switch_refresh(struct mw_cpu *cpu);
 
 void mw_switch_refresh_all(void);

@@ -17,7 +17,8 @@
 #include "compat/hrtimer.h"
 #include "compat/irq_work.h"
 #include "fail.h"
-#include "rdt.h"
+#include "rdt-domain.h"
+#include "rdt-read.h"
 #include "switch.h"
 #include "tick.h"
 #include "trace.h"
@@ -75,17 +76,18 @@ static enum hrtimer_restart on_tick(struct hrtimer *timer)
 	struct mw_cpu *cpu = container_of(timer, struct mw_cpu, timer);
 	u64 expected = ktime_to_ns(hrtimer_get_expires(timer));
 	cycles_t begin = get_cycles();
-	u64 now;
+	u64 now = max(mw_now(), expected);
 
+	account(cpu, now - expected);
 	mw_switch_refresh(cpu);
 	mw_rdt_verify(cpu);
+	mw_rdt_read_tick(cpu, expected);
 	now = max(mw_now(), expected);
-	account(cpu, now - expected);
 	trace_memwatch_tick(now, expected, config.period_ns, cpu->overruns, cpu->owner);
 	cpu->last_tick = now;
 	cpu->tick_cycles += get_cycles() - begin;
 
-	if (config.idle_stop && is_idle_task(current))
+	if (config.idle_stop && is_idle_task(current) && !mw_rdt_read_is_behind(cpu))
 		return go_idle(cpu);
 	cpu->overruns = hrtimer_forward(timer, ns_to_ktime(now), ns_to_ktime(config.period_ns)) - 1;
 	return HRTIMER_RESTART;
@@ -143,22 +145,49 @@ static bool refuses(unsigned int id)
 	       (id == cpumask_last(cpu_online_mask) && mw_fail(MW_FAIL_CPU_LAST));
 }
 
-/* On CPU @id, in its hotplug thread. What is charged follows the ONLINE record. */
+/* What is charged follows the ONLINE record. A CPU that is live already stays it. */
+static void admit(void *unused)
+{
+	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
+
+	if (cpu->live)
+		return;
+	cpu->state = MW_TICK_OFF;
+	cpu->live = ~0ULL;
+	apply(NULL);
+	mw_switch_begin(cpu);
+}
+
+/*
+ * On CPU @id, in its hotplug thread. A CPU that cannot be programmed with all
+ * our RMIDs is admitted when RDT has been given up.
+ */
 static int cpu_comes(unsigned int id)
 {
 	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 	unsigned long flags;
+	int err;
 
 	if (refuses(id))
 		return -ENOMEM;
 	local_irq_save(flags);
 	mw_rdt_capture(cpu);
-	cpu->state = MW_TICK_OFF;
-	cpu->live = ~0ULL;
-	apply(NULL);
-	mw_switch_begin(cpu);
+	local_irq_restore(flags);
+	err = mw_rdt_domain_join(cpu);
+	if (err == -ERANGE)
+		return 0;
+	if (err)
+		return err;
+	local_irq_save(flags);
+	admit(NULL);
 	local_irq_restore(flags);
 	return 0;
+}
+
+/* RDT has been given up: nothing speaks against any CPU. */
+void mw_tick_admit_all(void)
+{
+	on_each_cpu(admit, NULL, 1);
 }
 
 /*
@@ -169,12 +198,18 @@ static int cpu_goes(unsigned int id)
 {
 	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 	unsigned long flags;
+	u64 was_live;
 
 	local_irq_save(flags);
+	was_live = cpu->live;
 	hrtimer_try_to_cancel(&cpu->timer);
 	mw_switch_end(cpu);
+	local_irq_restore(flags);
+	mw_rdt_domain_leave(cpu);
+	local_irq_save(flags);
 	cpu->state = MW_TICK_OFF;
-	report(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
+	if (was_live)
+		report(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
 	local_irq_restore(flags);
 	irq_work_sync(&cpu->wake);
 	return 0;
@@ -231,6 +266,7 @@ void mw_tick_configure(const struct mw_tick_config *new)
 		idle_stop_key(true);
 	cpus_read_lock();
 	config = *new;
+	mw_rdt_read_configure(config.period_ns, cpumask_subset(cpu_possible_mask, &config.cpus));
 	if (armed)
 		on_each_cpu(apply, NULL, 1);
 	cpus_read_unlock();

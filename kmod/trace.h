@@ -187,6 +187,25 @@ TRACE_EVENT(memwatch_rdt_sample,
 		  __entry->value[2], __entry->status[2], __entry->age_ns)
 );
 
+TRACE_EVENT(memwatch_notice,
+	TP_PROTO(const struct memwatch_record_notice *rec),
+	TP_ARGS(rec),
+	TP_STRUCT__entry(
+		__field(u64, time_ns)
+		__field(u32, kind)
+		__field(u64, count)
+		__field(u64, value)
+	),
+	TP_fast_assign(
+		__entry->time_ns = rec->h.time_ns;
+		__entry->kind = rec->kind;
+		__entry->count = rec->count;
+		__entry->value = rec->value;
+	),
+	TP_printk("time=%llu kind=%u count=%llu value=%#llx", __entry->time_ns, __entry->kind,
+		  __entry->count, __entry->value)
+);
+
 #endif /* _MW_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

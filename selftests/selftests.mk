@@ -15,7 +15,7 @@ SELFTESTS_CFLAGS := -O2 -g -Wall -Wextra -Werror -static -Ikmod/uapi -Iselftests
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
 
-identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc rmid-test)
+identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc rmid-test rdt-test memload)
 
 bench-programs: $(addprefix $(SELFTESTS_BIN)/,crowd yield)
 
@@ -27,6 +27,10 @@ $(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
 $(SELFTESTS_BIN)/%: selftests/kmod/%.c selftests/tap.h kmod/uapi/linux/memwatch.h
 	@mkdir -p $(@D)
 	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $<
+
+$(SELFTESTS_BIN)/%: selftests/rdt/%.c
+	@mkdir -p $(@D)
+	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -pthread -o $@ $<
 
 $(SELFTESTS_BIN)/%: selftests/stress/%.c selftests/tap.h kmod/uapi/linux/memwatch.h
 	@mkdir -p $(@D)
@@ -41,6 +45,13 @@ $(SELFTESTS_BIN)/rmid-test: selftests/kmod/rmid-test.c kmod/rmid.c kmod/rmid.h
 	@mkdir -p $(@D)
 	$(SELFTESTS_CC) -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined \
 		-fno-sanitize-recover=all -o $@ selftests/kmod/rmid-test.c kmod/rmid.c
+
+# Its arithmetic of RDT counters and its plan of readings, likewise.
+$(SELFTESTS_BIN)/rdt-test: selftests/kmod/rdt-test.c kmod/rdt-count.c kmod/rdt-count.h \
+		kmod/rdt-plan.c kmod/rdt-plan.h
+	@mkdir -p $(@D)
+	$(SELFTESTS_CC) -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -fsanitize=address,undefined \
+		-fno-sanitize-recover=all -o $@ selftests/kmod/rdt-test.c kmod/rdt-count.c kmod/rdt-plan.c
 
 # Is the oracle itself able to fail?
 check-model:

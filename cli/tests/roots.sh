@@ -61,6 +61,11 @@ make_root_ready() {
 		revocations: 0
 		exhausted: 2
 		untracked: 0
+		foreign_writes: 3
+		rdt_budget: 48
+		rdt_domains: 1
+		rdt_scale_bytes: 65536
+		rdt_width_bits: 32
 		waiting: 901 make
 		waiting: 902 a\011b
 	END
@@ -73,7 +78,7 @@ make_root_ready() {
 	END
 	put proc/memwatch/overhead <<-'END'
 		memory_bytes: 143360
-		cpu 0: ticks=1000 missed=1 jitter_max_ns=81000 switches=6400 pqr_writes=320 switch_cycles=8000 switch_sampled=100 tick_cycles=2000000
+		cpu 0: ticks=1000 missed=1 jitter_max_ns=81000 switches=6400 pqr_writes=320 switch_cycles=8000 switch_sampled=100 tick_cycles=2000000 rdt_ops=9000 rdt_ops_max=42 rdt_reads=1500 rdt_waits=3
 		cpu 1: ticks=0 missed=0 jitter_max_ns=0 switches=0 pqr_writes=0 switch_cycles=0 switch_sampled=0 tick_cycles=0
 		jitter_ns 0-1023: 700
 		jitter_ns 1024-2047: 300

@@ -47,6 +47,7 @@ struct live {
 	struct mw_bpf_relay *relay;
 	struct mw_host_info host;
 	char backend_reason[256];
+	char estimate_reason[320];
 	const struct memwatch_record_header *peeked;
 	int err;
 	bool started;
@@ -254,6 +255,26 @@ static int set_period(struct live *live, const struct memwatch_live_opts *opts, 
 	return err;
 }
 
+static bool is_counted(const struct memwatch_stream_info *info, unsigned int counter)
+{
+	return info->counter[counter].status == MEMWATCH_STATUS_OK ||
+	       info->counter[counter].status == MEMWATCH_STATUS_MULTIPLEXED;
+}
+
+/* Without RDT every miss of the last-level cache moves at least its line. */
+static void describe_estimate(struct live *live)
+{
+	struct memwatch_availability *total = &live->stream.info.rdt[MEMWATCH_RDT_MBM_TOTAL];
+
+	if (total->status != MEMWATCH_STATUS_UNAVAILABLE ||
+	    !is_counted(&live->stream.info, MEMWATCH_COUNTER_LLC_MISSES))
+		return;
+	snprintf(live->estimate_reason, sizeof(live->estimate_reason), "from LLC misses: %s",
+		 total->reason);
+	total->status = MEMWATCH_STATUS_ESTIMATED;
+	total->reason = live->estimate_reason;
+}
+
 static void describe(struct live *live, struct memwatch_ctx *ctx,
 		     const struct memwatch_get_info *module)
 {
@@ -278,6 +299,7 @@ static void describe(struct live *live, struct memwatch_ctx *ctx,
 						      ? live->backend_reason
 						      : "the module has no source for it";
 	}
+	describe_estimate(live);
 }
 
 static int start(struct live *live, const struct memwatch_live_opts *opts)
@@ -348,7 +370,6 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
 	if (err)
 		goto err_close;
 
-	describe(live, ctx, &module);
 	live->stream.info.nr_cpus = mw_bpf_relay_cpus(live->relay);
 	live->stream.info.mode = opts.mode;
 	live->stream.info.period_ns = period_ns;
@@ -357,8 +378,12 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
 	mw_stream_info_host(&live->stream.info, &live->host);
 	live->refresh_at_ns = mw_clock(CLOCK_MONOTONIC) + REFRESH_NS;
 	err = start(live, &opts);
+	/* Only now it is decided whether RDT may be used. */
+	if (!err)
+		err = memwatch_device_info(live->device, &module);
 	if (err)
 		goto err_close;
+	describe(live, ctx, &module);
 	mw_stream_init(&live->stream, ctx, &live_ops);
 	*ret = &live->stream;
 	return 0;

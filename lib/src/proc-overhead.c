@@ -21,6 +21,7 @@ static const struct field {
 } fields[] = {
 	FIELD(ticks),	   FIELD(missed),	 FIELD(jitter_max_ns),	FIELD(switches),
 	FIELD(pqr_writes), FIELD(switch_cycles), FIELD(switch_sampled), FIELD(tick_cycles),
+	FIELD(rdt_ops),	   FIELD(rdt_ops_max),	 FIELD(rdt_reads),	FIELD(rdt_waits),
 };
 
 static bool parse_pair(struct mw_text value, struct memwatch_proc_overhead_cpu *cpu)

@@ -49,6 +49,11 @@ static const struct key {
 	NUMBER(revocations),
 	NUMBER(exhausted),
 	NUMBER(untracked),
+	NUMBER(foreign_writes),
+	NUMBER(rdt_budget),
+	NUMBER(rdt_domains),
+	NUMBER(rdt_scale_bytes),
+	NUMBER(rdt_width_bits),
 };
 
 static bool set_number(void *member, size_t size, struct mw_text value)

@@ -14,7 +14,7 @@
 #include "timemath.h"
 
 #define STATES_MAX 262144
-#define ANY_DOMAIN UINT32_MAX /* the beginning, for all domains */
+#define ANY_DOMAIN UINT32_MAX /* what is known of all domains together */
 #define NO_SLOT	   UINT64_MAX
 
 struct state {
@@ -23,11 +23,12 @@ struct state {
 	uint32_t domain;
 	bool used;
 	bool dead;
+	bool born; /* all domains: at time_ns[0] */
 	bool has[MEMWATCH_RDT_MAX];
 	uint64_t time_ns[MEMWATCH_RDT_MAX];
 	uint64_t value[MEMWATCH_RDT_MAX];
-	uint64_t level_slot; /* the slot that holds the level below, NO_SLOT if none */
-	uint64_t level;
+	uint64_t level;	     /* the last one; of all domains: their sum */
+	uint64_t level_slot; /* all domains: the slot that holds it, NO_SLOT if none */
 };
 
 struct mw_rdt_baseline {
@@ -111,18 +112,18 @@ static struct state *find(struct mw_rdt_baseline *baseline, uint32_t rmid, uint3
 static struct state *obtain(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation,
 			    uint32_t domain)
 {
-	struct state *state;
+	struct state *state = find(baseline, rmid, generation, domain);
 
+	if (state)
+		return state;
 	if (baseline->count * 2 >= baseline->size && rebuild(baseline))
 		return NULL;
 	state = slot_of(baseline->states, baseline->size, rmid, generation, domain);
-	if (!state->used) {
-		baseline->count++;
-		*state = (struct state){
-			.rmid = rmid, .generation = generation, .domain = domain,
-			.used = true, .level_slot = NO_SLOT,
-		};
-	}
+	baseline->count++;
+	*state = (struct state){
+		.rmid = rmid, .generation = generation, .domain = domain,
+		.used = true, .level_slot = NO_SLOT,
+	};
 	return state;
 }
 
@@ -133,6 +134,7 @@ int mw_rdt_baseline_born(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32
 
 	if (!state)
 		return -ENOMEM;
+	state->born = true;
 	state->time_ns[0] = time_ns;
 	mw_rdt_baseline_died(baseline, rmid, generation - 1);
 	return 0;
@@ -160,11 +162,11 @@ static void update_traffic(const struct state *born, struct state *state, unsign
 
 	delta->begin_ns[event] = delta->end_ns;
 	delta->value[event] = 0;
+	delta->repeated[event] = reading->status[event] == MEMWATCH_STATUS_STALE;
 	if (reading->status[event] != MEMWATCH_STATUS_OK &&
-	    reading->status[event] != MEMWATCH_STATUS_ESTIMATED &&
-	    reading->status[event] != MEMWATCH_STATUS_STALE)
+	    reading->status[event] != MEMWATCH_STATUS_ESTIMATED)
 		return;
-	if (!state->has[event] && born) {
+	if (!state->has[event] && born->born) {
 		delta->begin_ns[event] = mw_min_u64(born->time_ns[0], delta->end_ns);
 		delta->value[event] = value;
 	} else if (!state->has[event]) {
@@ -181,36 +183,49 @@ static void update_traffic(const struct state *born, struct state *state, unsign
 	state->time_ns[event] = delta->end_ns;
 }
 
-static void update_level(struct state *state, const struct memwatch_record_rdt *reading,
-			 uint64_t slot, struct mw_rdt_delta *delta)
+/*
+ * Domains are not all read at the same time: a slot with a reading of one has
+ * the last levels of the others added.
+ */
+static void update_level(struct state *all, struct state *state,
+			 const struct memwatch_record_rdt *reading, uint64_t slot,
+			 struct mw_rdt_delta *delta)
 {
 	uint8_t status = reading->status[MEMWATCH_RDT_OCCUPANCY];
+	uint64_t level = reading->value[MEMWATCH_RDT_OCCUPANCY];
 
-	delta->replaced = state->level_slot == slot ? state->level : 0;
-	delta->value[MEMWATCH_RDT_OCCUPANCY] = reading->value[MEMWATCH_RDT_OCCUPANCY];
 	if (status != MEMWATCH_STATUS_OK && status != MEMWATCH_STATUS_ESTIMATED &&
 	    status != MEMWATCH_STATUS_STALE)
-		delta->value[MEMWATCH_RDT_OCCUPANCY] = 0;
-	state->level_slot = slot;
-	state->level = delta->value[MEMWATCH_RDT_OCCUPANCY];
+		level = 0;
+	level = mw_min_u64(level, UINT64_MAX - (all->level - state->level));
+	delta->replaced = all->level_slot == slot ? all->level : 0;
+	all->level = all->level - state->level + level;
+	all->level_slot = slot;
+	state->level = level;
+	delta->value[MEMWATCH_RDT_OCCUPANCY] = all->level;
 }
 
 int mw_rdt_baseline_update(struct mw_rdt_baseline *baseline,
 			   const struct memwatch_record_rdt *reading, uint64_t slot,
 			   struct mw_rdt_delta *ret)
 {
-	struct state *state = obtain(baseline, reading->rmid, reading->generation,
-				     reading->domain);
-	const struct state *born;
+	uint32_t rmid = reading->rmid, generation = reading->generation;
+	struct state *state, *all;
 
-	if (!state)
+	if (reading->domain == ANY_DOMAIN)
+		return -EINVAL;
+	/* The second may move the first, but then there is room for both. */
+	if (!obtain(baseline, rmid, generation, ANY_DOMAIN))
 		return -ENOMEM;
-	born = find(baseline, reading->rmid, reading->generation, ANY_DOMAIN);
+	state = obtain(baseline, rmid, generation, reading->domain);
+	all = obtain(baseline, rmid, generation, ANY_DOMAIN);
+	if (!state || !all)
+		return -ENOMEM;
 	memset(ret, 0, sizeof(*ret));
 	ret->end_ns = mw_sub_sat(reading->h.time_ns, reading->age_ns);
 	memcpy(ret->status, reading->status, sizeof(reading->status));
-	update_level(state, reading, slot, ret);
-	update_traffic(born, state, MEMWATCH_RDT_MBM_TOTAL, reading, ret);
-	update_traffic(born, state, MEMWATCH_RDT_MBM_LOCAL, reading, ret);
+	update_level(all, state, reading, slot, ret);
+	update_traffic(all, state, MEMWATCH_RDT_MBM_TOTAL, reading, ret);
+	update_traffic(all, state, MEMWATCH_RDT_MBM_LOCAL, reading, ret);
 	return 0;
 }

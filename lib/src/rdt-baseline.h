@@ -28,13 +28,14 @@ void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint3
 struct mw_rdt_delta {
 	uint64_t begin_ns[MEMWATCH_RDT_MAX];
 	uint64_t end_ns;
-	uint64_t value[MEMWATCH_RDT_MAX]; /* of OCCUPANCY: the level */
+	uint64_t value[MEMWATCH_RDT_MAX]; /* of OCCUPANCY: the level in all domains */
 	uint8_t status[MEMWATCH_RDT_MAX];
-	/* the level this domain had added to the same slot before, to be taken back */
+	bool repeated[MEMWATCH_RDT_MAX]; /* traffic: an old reading, says nothing new */
+	/* the level added to the same slot before, to be taken back */
 	uint64_t replaced;
 };
 
-/* @slot names the slot of the reading, for @replaced. -ENOMEM. */
+/* @slot names the slot of the reading, for @replaced. -ENOMEM, -EINVAL. */
 int mw_rdt_baseline_update(struct mw_rdt_baseline *baseline,
 			   const struct memwatch_record_rdt *reading, uint64_t slot,
 			   struct mw_rdt_delta *ret);

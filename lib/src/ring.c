@@ -46,6 +46,8 @@ unsigned int mw_record_size_min(unsigned int type)
 		return sizeof(struct memwatch_record_cpu);
 	case MEMWATCH_RECORD_RDT:
 		return sizeof(struct memwatch_record_rdt);
+	case MEMWATCH_RECORD_NOTICE:
+		return sizeof(struct memwatch_record_notice);
 	case MEMWATCH_RECORD_LOST:
 		return sizeof(struct memwatch_record_lost);
 	default:

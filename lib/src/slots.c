@@ -21,7 +21,9 @@
 #define WINDOW_MAX   4096
 #define SLOT_MIN_NS  1000ULL
 #define WAITING_MAX  1024
-#define RETAIN_NS    MW_NSEC_PER_SEC /* names of late samples */
+
+/* Names outlive their processes: whose dirty cache lines are written back long after. */
+#define RETAIN_NS (60 * MW_NSEC_PER_SEC)
 
 /* A slot, open or closed. */
 struct box {
@@ -110,7 +112,7 @@ int memwatch_slots_new(struct memwatch_ctx *ctx, struct memwatch_tracker *tracke
 	if (!full.slot_ns)
 		full.slot_ns = MEMWATCH_SLOT_DEFAULT_NS;
 	if (full.window > WINDOW_MAX || full.slot_ns < SLOT_MIN_NS ||
-	    full.flags & ~MEMWATCH_SLOTS_PER_CPU)
+	    full.flags & ~(MEMWATCH_SLOTS_PER_CPU | MEMWATCH_SLOTS_ESTIMATE))
 		return mw_fail(ctx, -EINVAL, "slots: an option is out of range");
 
 	slots = calloc(1, sizeof(*slots));
@@ -327,6 +329,8 @@ static int add_traffic(struct memwatch_slots *slots, const struct memwatch_recor
 	struct part part;
 	int err;
 
+	if (delta->repeated[event])
+		return 0;
 	split_start(&split, delta->begin_ns[event], delta->end_ns);
 	while ((err = split_next(slots, &split, &part)) > 0) {
 		if (mw_slot_table_obtain(&part.box->table, rdt->rmid, rdt->generation,
@@ -476,6 +480,25 @@ static void name_entries(struct memwatch_slots *slots, struct box *box)
 	}
 }
 
+static bool has_number(__u8 status)
+{
+	return status == MEMWATCH_STATUS_OK || status == MEMWATCH_STATUS_MULTIPLEXED ||
+	       status == MEMWATCH_STATUS_ESTIMATED || status == MEMWATCH_STATUS_STALE;
+}
+
+static void estimate_traffic(struct box *box)
+{
+	for (uint32_t i = 0; i < box->table.count; i++) {
+		struct memwatch_slot_entry *entry = &box->table.entries[i];
+		const struct memwatch_value *misses = &entry->counter[MEMWATCH_COUNTER_LLC_MISSES];
+		struct memwatch_value *total = &entry->rdt[MEMWATCH_RDT_MBM_TOTAL];
+
+		if (!total->parts && misses->parts && has_number(misses->status))
+			memwatch_value_add(total, mw_mul_sat(misses->value, MEMWATCH_LINE_BYTES),
+					   MEMWATCH_STATUS_ESTIMATED);
+	}
+}
+
 int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot **ret)
 {
 	struct box *box = slots->closed;
@@ -500,6 +523,8 @@ int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot
 	box->next = NULL;
 	slots->given = box;
 	name_entries(slots, box);
+	if (slots->opts.flags & MEMWATCH_SLOTS_ESTIMATE)
+		estimate_traffic(box);
 	slots->slot = (struct memwatch_slot){
 		.begin_ns = box->begin_ns,
 		.end_ns = box->end_ns,

@@ -120,6 +120,7 @@ const char *memwatch_record_name(unsigned int type)
 		[MEMWATCH_RECORD_DUMP_END] = "dump_end",
 		[MEMWATCH_RECORD_CPU_STATE] = "cpu_state",
 		[MEMWATCH_RECORD_RDT] = "rdt",
+		[MEMWATCH_RECORD_NOTICE] = "notice",
 		[MEMWATCH_RECORD_LOST] = "lost",
 	};
 
@@ -156,5 +157,18 @@ const char *memwatch_reason_name(unsigned int reason)
 
 	if (reason < sizeof(names) / sizeof(*names) && names[reason])
 		return names[reason];
+	return "unknown";
+}
+
+const char *memwatch_notice_name(unsigned int notice)
+{
+	static const char *const names[] = {
+		[MEMWATCH_NOTICE_FOREIGN_WRITE] = "foreign_write",
+		[MEMWATCH_NOTICE_RESCTRL] = "resctrl_mounted",
+		[MEMWATCH_NOTICE_SMALL_CPU] = "cpu_with_fewer_rmids",
+	};
+
+	if (notice < sizeof(names) / sizeof(*names) && names[notice])
+		return names[notice];
 	return "unknown";
 }

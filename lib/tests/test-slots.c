@@ -152,7 +152,7 @@ static void test_late(void)
 
 static void test_rdt(void)
 {
-	uint64_t total = 0, parts = 0, level = 0;
+	uint64_t total = 0, parts = 0, level = 0, later = 0;
 	const struct memwatch_slot *slot;
 	uint8_t status = MEMWATCH_STATUS_OK;
 
@@ -170,12 +170,69 @@ static void test_rdt(void)
 		parts += value[MEMWATCH_RDT_MBM_TOTAL].parts > 0;
 		if (slot->begin_ns == 20 * MS)
 			level = value[MEMWATCH_RDT_OCCUPANCY].value;
+		if (slot->begin_ns == 30 * MS)
+			later = value[MEMWATCH_RDT_OCCUPANCY].value;
 		if (value[MEMWATCH_RDT_MBM_LOCAL].parts)
 			status = value[MEMWATCH_RDT_MBM_LOCAL].status;
 	}
 	tap_ok(total == 2003 && parts == 20, "traffic since the alloc is split over its slots");
 	tap_ok(level == 1300, "occupancy is the last reading of each domain");
+	tap_ok(later == 1200, "also of one that was not read in that slot");
 	tap_ok(status == MEMWATCH_STATUS_UNAVAILABLE, "what is not measured is not 0");
+}
+
+/* What could not be read in time is repeated with its age. */
+static void test_stale(void)
+{
+	struct memwatch_record_rdt r = {
+		.h = { .time_ns = 22 * MS, .type = MEMWATCH_RECORD_RDT, .size = sizeof(r) },
+		.rmid = 1, .generation = 1, .age_ns = 2 * MS, .value = { 1000, 1003 },
+		.status = { MEMWATCH_STATUS_STALE, MEMWATCH_STATUS_STALE },
+	};
+	struct memwatch_value total = { 0 }, level = { 0 };
+	const struct memwatch_slot *slot;
+
+	start(32, 0);
+	assign(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "x");
+	rdt(20 * MS, 0, 1000, 1003);
+	memwatch_slots_feed(slots, &r.h);
+	rdt(24 * MS, 0, 1000, 2003);
+	memwatch_slots_finish(slots);
+	while (memwatch_slots_next(slots, &slot) == 1) {
+		const struct memwatch_value *value = slot->entries[0].rdt;
+
+		memwatch_value_merge(&total, &value[MEMWATCH_RDT_MBM_TOTAL]);
+		if (slot->begin_ns == 20 * MS)
+			level = value[MEMWATCH_RDT_OCCUPANCY];
+	}
+	tap_ok(total.value == 2003 && total.status == MEMWATCH_STATUS_OK,
+	       "an old reading, repeated, takes nothing from the traffic");
+	tap_ok(level.value == 1000 && level.status == MEMWATCH_STATUS_STALE,
+	       "and is told of the occupancy");
+}
+
+static void test_estimate(void)
+{
+	struct memwatch_record_sample s = {
+		.h = { .time_ns = 21 * MS, .type = MEMWATCH_RECORD_SAMPLE, .size = sizeof(s) },
+		.rmid = 1, .generation = 1, .begin_ns = 20 * MS, .run_ns = MS,
+		.counter = { [MEMWATCH_COUNTER_LLC_MISSES] = 100 }, .running_ppm = 1000000,
+	};
+	struct memwatch_value value[3];
+	const struct memwatch_slot *slot;
+
+	for (int i = 0; i < 3; i++) {
+		s.status[MEMWATCH_COUNTER_LLC_MISSES] = i < 2 ? MEMWATCH_STATUS_OK
+							      : MEMWATCH_STATUS_UNAVAILABLE;
+		start(32, i ? MEMWATCH_SLOTS_ESTIMATE : 0);
+		memwatch_slots_feed(slots, &s.h);
+		memwatch_slots_finish(slots);
+		memwatch_slots_next(slots, &slot);
+		value[i] = slot->entries[0].rdt[MEMWATCH_RDT_MBM_TOTAL];
+	}
+	tap_ok(!value[0].parts && !value[2].parts, "bandwidth is not estimated unasked or from nothing");
+	tap_ok(value[1].value == 6400 && value[1].status == MEMWATCH_STATUS_ESTIMATED,
+	       "from LLC misses it is, and says so");
 }
 
 static void test_hostile(void)
@@ -391,6 +448,8 @@ int main(void)
 	test_names();
 	test_late();
 	test_rdt();
+	test_stale();
+	test_estimate();
 	test_hostile();
 	test_conservation();
 	test_summary(MEMWATCH_BY_PROCESS, "process");

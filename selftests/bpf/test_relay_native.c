@@ -361,6 +361,21 @@ static void test_states(void)
 	rig_close(&rig);
 }
 
+static void test_notice(void)
+{
+	struct memwatch_record_notice notice = {
+		.h = {7, MEMWATCH_RECORD_NOTICE, sizeof(notice), 1, 0},
+		.kind = MEMWATCH_NOTICE_FOREIGN_WRITE,
+		.count = 9,
+		.value = 1ULL << 40 | 7,
+	};
+	union rig_record rec;
+
+	do_record(rig.skel->progs.on_notice, &notice, sizeof(notice));
+	tap_ok(rig_next(&rig, cpu, &rec) == 1 && !memcmp(&rec, &notice, sizeof(notice)),
+	       "so does a notice");
+}
+
 static void test_records(void)
 {
 	struct memwatch_record_rmid rmid = {
@@ -424,6 +439,7 @@ static void test_records(void)
 	do_record(rig.skel->progs.on_rdt_sample, &rdt, sizeof(rdt));
 	tap_ok(rig_next(&rig, cpu, &rec) == 1 && !memcmp(&rec, &rdt, sizeof(rdt)),
 	       "so does an RDT sample");
+	test_notice();
 
 	rmid.h.type = MEMWATCH_RECORD_RMID_ALLOC;
 	rmid.h.size = sizeof(rmid) + 40;

@@ -122,6 +122,58 @@ static void test_wrap(void)
 	ok(!alloc(late + LIMBO, &rmid, &generation), "limbo across the end of the clock: ripe");
 }
 
+static void test_dirt(void)
+{
+	static u64 dirt[NR + 1];
+	u32 rmid, generation;
+	u64 ripe;
+
+	fresh();
+	pool.dirt = dirt;
+	dirt[1] = 300;
+	dirt[2] = 100;
+	dirt[3] = 200;
+	ok(!alloc(0, &rmid, &generation) && rmid == 4, "a clean one goes before dirty ones");
+	alloc(0, &rmid, &generation);
+	alloc(0, &rmid, &generation);
+	alloc(0, &rmid, &generation);
+	ok(!alloc(0, &rmid, &generation) && rmid == 8, "up to the last");
+	ok(!alloc(0, &rmid, &generation) && rmid == 2, "then the cleanest");
+	mw_rmid_free(&pool, 8, 1, 0);
+	ok(!alloc(LIMBO - 1, &rmid, &generation) && rmid == 3, "but not one that has to rest");
+	ok(!alloc(LIMBO - 1, &rmid, &generation) && rmid == 1, "rather the dirtiest");
+	mw_rmid_free(&pool, 1, 1, 0);
+	mw_rmid_free(&pool, 3, 1, 0);
+	pool.clean = 150;
+	ok(!alloc(LIMBO, &rmid, &generation) && rmid == 8, "with a threshold likewise");
+	ok(alloc(LIMBO, &rmid, &generation) == -EAGAIN, "but what is above it rests");
+	ok(mw_rmid_ripe_ns(&pool, &ripe) && ripe > LIMBO && ripe < 2 * LIMBO,
+	   "and nobody asks all the time");
+	dirt[3] = 150;
+	ok(!alloc(LIMBO + 2, &rmid, &generation) && rmid == 3, "until it has decayed");
+	ok(alloc(LIMBO + MW_RMID_DIRTY_NS - 1, &rmid, &generation) == -EAGAIN &&
+		   !alloc(LIMBO + MW_RMID_DIRTY_NS, &rmid, &generation) && rmid == 1,
+	   "or for a second");
+	ok(!pool.head && pool.used == NR, "and the FIFO is whole");
+	mw_rmid_free(&pool, 5, 1, 0);
+	ok(pool.head == 5 && pool.tail == 5, "and stays it");
+}
+
+static void test_reserve(void)
+{
+	u32 rmid, generation;
+
+	fresh();
+	mw_rmid_pool_reserve(&pool, 5);
+	ok(mw_rmid_total(&pool) == 3 && !alloc(0, &rmid, &generation) && rmid == 6,
+	   "ids that are left to others are not handed out");
+	ok(!mw_rmid_in_use(&pool, 5) && mw_rmid_free(&pool, 5, 0, 0) == -ESTALE,
+	   "nor in use, nor taken back");
+	alloc(0, &rmid, &generation);
+	ok(!alloc(0, &rmid, &generation) && rmid == NR &&
+		   alloc(0, &rmid, &generation) == -ENOSPC, "the others are");
+}
+
 /* ------------------------------------------------------------- the model */
 
 #define MODEL_NR 48
@@ -237,6 +289,8 @@ int main(int argc, char **argv)
 	test_limbo();
 	test_misuse();
 	test_wrap();
+	test_dirt();
+	test_reserve();
 	test_model(1000000);
 	printf("1..%u\n", count);
 	return failed != 0;

@@ -391,7 +391,7 @@ test_unwinding() {
 	rmmod memwatch
 	bad=
 	for step in $(seq "$steps"); do
-		if insmod "$KO" fail_step="$step" 2> /dev/null; then
+		if insmod "$KO" fail_step="$step" rmids=16 assume_rdt=16 2> /dev/null; then
 			mwctl '!start' '!start' > /dev/null || bad="$bad $step"
 			[ "$(status rmids_used)$(status processes)" = 00 ] || bad="$bad $step:left"
 			echo 0 > /sys/module/memwatch/parameters/fail_step

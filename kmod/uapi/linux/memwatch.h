@@ -67,6 +67,7 @@
  * @MEMWATCH_RECORD_DUMP_END: the dump of the same sequence number is complete
  * @MEMWATCH_RECORD_CPU_STATE: a CPU came, went, or stopped its tick
  * @MEMWATCH_RECORD_RDT: cache and bandwidth of one RMID in one L3 domain
+ * @MEMWATCH_RECORD_NOTICE: somebody else uses RDT
  * @MEMWATCH_RECORD_LOST: made by the library, never on the wire: records of
  *	one CPU were lost
  */
@@ -81,6 +82,7 @@ enum memwatch_record_type {
 	MEMWATCH_RECORD_DUMP_END	= 8,
 	MEMWATCH_RECORD_CPU_STATE	= 9,
 	MEMWATCH_RECORD_RDT		= 10,
+	MEMWATCH_RECORD_NOTICE		= 11,
 	MEMWATCH_RECORD_LOST		= 64,
 };
 
@@ -307,7 +309,8 @@ struct memwatch_record_cpu {
 /**
  * enum memwatch_rdt_event - index into the arrays of &struct memwatch_record_rdt
  * @MEMWATCH_RDT_OCCUPANCY: bytes of the L3 cache held by lines of this RMID
- * @MEMWATCH_RDT_MBM_TOTAL: bytes moved to and from memory since allocation
+ * @MEMWATCH_RDT_MBM_TOTAL: bytes moved to and from memory since allocation;
+ *	of RMID 0: since the session started
  * @MEMWATCH_RDT_MBM_LOCAL: those of them on the local NUMA node
  * @MEMWATCH_RDT_MAX: how many there are
  */
@@ -328,6 +331,20 @@ enum memwatch_rdt_event {
  * @reserved: 0
  * @value: indexed by &enum memwatch_rdt_event
  * @age_ns: how old the values are; 0 when read for this record
+ *
+ * Each domain counts for itself; a process has moved the sum over all domains.
+ * An RMID that ran in a domain is read there at the next tick of one of its
+ * CPUs, and every one in use at least once a second. The last reading of a
+ * generation comes therefore after its FREE, and is about the time before.
+ *
+ * At the allocation there may be a record of status FIRST for a domain: its
+ * occupancy is what earlier owners of the RMID have left in the cache, as of
+ * @age_ns ago; it decays as the new owner's grows.
+ *
+ * Status: OK; ERROR and UNAVAILABLE as the hardware says; STALE, with @age_ns:
+ * it ran, but there was no room in the budget of the tick; ESTIMATED: a lower
+ * bound, some of what was moved since the reading before cannot be told from
+ * another owner's or was not counted.
  */
 struct memwatch_record_rdt {
 	struct memwatch_record_header h;
@@ -338,6 +355,40 @@ struct memwatch_record_rdt {
 	__u8 reserved;
 	__u64 value[3];
 	__u64 age_ns;
+};
+
+/**
+ * enum memwatch_notice - what a notice is about
+ * @MEMWATCH_NOTICE_FOREIGN_WRITE: another program has written PQR_ASSOC of the
+ *	CPU h.cpu, @count times since the module was loaded; @value is what was
+ *	found last. Our RMID has been programmed again. What ran on that CPU since
+ *	the tick before may be charged to the wrong RMID. At most once a second
+ *	for each CPU.
+ * @MEMWATCH_NOTICE_RESCTRL: resctrl was mounted. RDT is left to it: from here
+ *	on RMIDs are numbers, and cache and bandwidth are unavailable.
+ * @MEMWATCH_NOTICE_SMALL_CPU: a CPU came online that knows fewer RMIDs than
+ *	have been given out; the consequence is the same
+ */
+enum memwatch_notice {
+	MEMWATCH_NOTICE_FOREIGN_WRITE	= 1,
+	MEMWATCH_NOTICE_RESCTRL		= 2,
+	MEMWATCH_NOTICE_SMALL_CPU	= 3,
+};
+
+/**
+ * struct memwatch_record_notice - NOTICE
+ * @h: header
+ * @kind: &enum memwatch_notice
+ * @reserved: 0
+ * @count: how often it has happened
+ * @value: see &enum memwatch_notice
+ */
+struct memwatch_record_notice {
+	struct memwatch_record_header h;
+	__u32 kind;
+	__u32 reserved;
+	__u64 count;
+	__u64 value;
 };
 
 /**
@@ -399,7 +450,8 @@ enum memwatch_backend {
  * @abi: out: MEMWATCH_ABI of the module
  * @schema: out: MEMWATCH_SCHEMA of the module
  * @backend: out: &enum memwatch_backend
- * @nr_rmids: out: RMIDs that can be allocated; ids are 1 to @nr_rmids
+ * @nr_rmids: out: the highest RMID that can be allocated; the lowest is 1, or
+ *	higher where the lower half is left to resctrl (module parameter "force")
  * @features: out: MEMWATCH_FEATURE_*
  * @errata: out: bit mask of fixed defects of this ABI, none so far
  */
@@ -609,6 +661,10 @@ struct memwatch_dump {
  *	untracked:          threads missed because no memory was at hand; a scan
  *			    that follows at once finds those that still live
  *	foreign_writes:     times somebody else had written PQR_ASSOC
+ *	rdt_budget:         operations on RDT's counter registers that a CPU makes
+ *			    per tick at most; 0 if it makes none
+ *	rdt_domains:        L3 domains that are read now
+ *	rdt_scale_bytes: rdt_width_bits:  unit and width of the counters, 0 if none
  *	session: TGID STATE COMM
  *			    one line for each open session, at most 64: who
  *			    opened it, "started" or "open"; COMM is escaped as
@@ -627,9 +683,13 @@ struct memwatch_dump {
  *
  * /proc/memwatch/overhead
  *	cpu N: ticks=.. missed=.. jitter_max_ns=.. switches=.. pqr_writes=..
- *	       switch_cycles=.. switch_sampled=.. tick_cycles=..
+ *	       switch_cycles=.. switch_sampled=.. tick_cycles=.. rdt_ops=..
+ *	       rdt_ops_max=.. rdt_reads=.. rdt_waits=..
  *	one line for each CPU; switch_cycles is the sum over the
- *	switch_sampled hooks that were timed (one in 64).
+ *	switch_sampled hooks that were timed (one in 64). rdt_ops counts
+ *	operations on RDT's counter registers, rdt_ops_max is the most in one
+ *	tick; rdt_reads are readings of an RMID, rdt_waits those that were put
+ *	off to a later tick.
  *	jitter_ns LOW-HIGH: COUNT
  *	one line for each power-of-two class of tick delay, all CPUs together
  *	memory_bytes: what the module has allocated, all CPUs together

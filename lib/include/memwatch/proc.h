@@ -72,6 +72,11 @@ struct memwatch_proc_status {
 	__u64 revocations;
 	__u64 exhausted;
 	__u64 untracked;
+	__u64 foreign_writes;
+	__u64 rdt_budget;
+	__u64 rdt_domains;
+	__u64 rdt_scale_bytes;
+	__u64 rdt_width_bits;
 	__u32 keys;
 	__u32 nr_waiting;
 	__u32 nr_session;
@@ -173,6 +178,10 @@ struct memwatch_proc_overhead_cpu {
 	__u64 switch_cycles;
 	__u64 switch_sampled;
 	__u64 tick_cycles;
+	__u64 rdt_ops;
+	__u64 rdt_ops_max;
+	__u64 rdt_reads;
+	__u64 rdt_waits;
 };
 
 /* One line "jitter_ns LOW-HIGH:". */

@@ -31,7 +31,11 @@ extern "C" {
 
 struct memwatch_slots;
 
-#define MEMWATCH_SLOTS_PER_CPU (1U << 0) /* one entry for each CPU, not for all together */
+#define MEMWATCH_SLOTS_PER_CPU	(1U << 0) /* one entry for each CPU, not for all together */
+#define MEMWATCH_SLOTS_ESTIMATE (1U << 1) /* bandwidth from LLC misses, where RDT has none */
+
+/* Bytes that an LLC miss moves: a cache line. */
+#define MEMWATCH_LINE_BYTES 64
 
 #define MEMWATCH_SLOT_DEFAULT_NS     1000000ULL
 #define MEMWATCH_SLOT_WINDOW_DEFAULT 32
@@ -125,7 +129,10 @@ int memwatch_slots_finish(struct memwatch_slots *slots);
  * @run_ns: CPU time in the slot
  * @counter: increments, indexed by &enum memwatch_counter
  * @rdt: indexed by &enum memwatch_rdt_event: occupancy, the last reading of
- *	each L3 domain, added up; traffic in this slot
+ *	each L3 domain, added up; traffic in this slot. With
+ *	MEMWATCH_SLOTS_ESTIMATE, total traffic of an entry without a reading is
+ *	its LLC misses times MEMWATCH_LINE_BYTES, and ESTIMATED: what the hardware
+ *	fetches or writes back without a miss of this process is not in it.
  */
 struct memwatch_slot_entry {
 	__u32 rmid;

@@ -125,6 +125,16 @@ const char *memwatch_backend_name(unsigned int backend);
  */
 const char *memwatch_reason_name(unsigned int reason);
 
+/**
+ * memwatch_notice_name - name of what a notice is about
+ * @notice: &enum memwatch_notice
+ *
+ * Returns: such as "foreign_write" or "resctrl_mounted"; "unknown" for one not
+ * known.
+ * Since: 0.1
+ */
+const char *memwatch_notice_name(unsigned int notice);
+
 #ifdef __cplusplus
 }
 #endif

@@ -17,6 +17,9 @@ enum { TEXT_MAX = 512, WORDS_MAX = 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
 static unsigned int sequence;
+
+/* The log has its own: it is written under the lock of rdt.c, which "lock" is taken outside of. */
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *msr_log;
 
 static FILE *open_in_dir(const char *name)
@@ -131,28 +134,26 @@ static int snapshot(uint64_t tsc, const char *label, const char *guest_ns)
 
 static int set_log(bool on)
 {
-	if (on && !msr_log) {
-		msr_log = open_in_dir("rdt.msr");
-		if (!msr_log)
-			return EIO;
-	} else if (!on && msr_log) {
-		FILE *f = msr_log;
+	FILE *new = on ? open_in_dir("rdt.msr") : NULL, *old;
 
-		msr_log = NULL;
-		return fclose(f) ? EIO : 0;
-	}
-	return 0;
+	if (on && !new)
+		return EIO;
+	pthread_mutex_lock(&log_lock);
+	old = msr_log;
+	msr_log = new;
+	pthread_mutex_unlock(&log_lock);
+	return old && fclose(old) ? EIO : 0;
 }
 
 void control_log(unsigned int cpu, char what, uint32_t msr, uint64_t value, bool fault)
 {
 	if (!msr_log)
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&log_lock);
 	if (msr_log)
 		fprintf(msr_log, "%" PRIu64 " %u %c %x %" PRIx64 "%s\n", host_ns(), cpu, what, msr,
 			value, fault ? " fault" : "");
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&log_lock);
 }
 
 /* --- Commands --- */

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * From counter registers to bytes, see rdt-count.h.
+ */
+#include "rdt-count.h"
+
+#define QM_CTR_ERROR	   (1ULL << 63)
+#define QM_CTR_UNAVAILABLE (1ULL << 62)
+#define QM_CTR_OVERFLOW	   (1ULL << 61)
+
+#define WIDTH_BASE	 24
+#define WIDTH_MAX	 62
+#define WIDTH_OFFSET_AMD 20 /* where AMD leaves the field 0 */
+
+#define CF_SHIFT 20
+#define CF(x)	 ((u64)((x) * (1 << CF_SHIFT) + 0.5))
+
+/*
+ * Errata SKX99 and BDF102: bandwidth of RMIDs above a threshold must be
+ * multiplied by a factor. Both depend on the number of RMIDs; the row is
+ * number / 8 - 1. Intel's table, with rows without a correction as 1.
+ */
+static const struct correction {
+	u32 threshold;
+	u64 cf;
+} corrections[] = {
+	{ 7, CF(1.000000) },   { 15, CF(1.000000) },  { 15, CF(0.969650) },
+	{ 31, CF(1.000000) },  { 31, CF(1.066667) },  { 31, CF(0.969650) },
+	{ 47, CF(1.142857) },  { 63, CF(1.000000) },  { 63, CF(1.185115) },
+	{ 63, CF(1.066553) },  { 79, CF(1.454545) },  { 95, CF(1.000000) },
+	{ 95, CF(1.230769) },  { 95, CF(1.142857) },  { 95, CF(1.066667) },
+	{ 127, CF(1.000000) }, { 127, CF(1.254863) }, { 127, CF(1.185255) },
+	{ 151, CF(1.000000) }, { 127, CF(1.066667) }, { 167, CF(1.000000) },
+	{ 159, CF(1.454334) }, { 183, CF(1.000000) }, { 127, CF(0.969744) },
+	{ 191, CF(1.280246) }, { 191, CF(1.230921) }, { 215, CF(1.000000) },
+	{ 191, CF(1.143118) },
+};
+
+/**
+ * mw_rdt_format_init - what CPUID leaf 0xF, subleaf 1 says of the register
+ * @format: to fill in
+ * @eax: width and flags
+ * @ebx: bytes per unit
+ * @edx: events
+ * @amd: the vendor follows AMD's rules
+ */
+void mw_rdt_format_init(struct mw_rdt_format *format, u32 eax, u32 ebx, u32 edx, bool amd)
+{
+	u32 offset = eax & 0xff;
+
+	if (amd && !offset)
+		offset = WIDTH_OFFSET_AMD;
+	*format = (struct mw_rdt_format){
+		.events = edx & 7,
+		.width = WIDTH_BASE + offset,
+		.scale = ebx ? ebx : 1,
+		.has_overflow = eax >> 8 & 1,
+		.restarts = amd,
+		.cf_threshold = ~0U,
+		.cf = 1 << CF_SHIFT,
+	};
+	if (format->width > WIDTH_MAX)
+		format->width = WIDTH_MAX;
+	if (format->has_overflow && format->width > WIDTH_MAX - 1)
+		format->width = WIDTH_MAX - 1;
+}
+
+/* For Skylake-X and Broadwell-X only. */
+void mw_rdt_format_correct(struct mw_rdt_format *format, u32 max_rmid)
+{
+	u32 row = (max_rmid + 1) / 8;
+
+	if (!row || row > sizeof(corrections) / sizeof(*corrections))
+		return;
+	format->cf_threshold = corrections[row - 1].threshold;
+	format->cf = corrections[row - 1].cf;
+}
+
+/**
+ * mw_rdt_decode - what the register says
+ * @format: of this machine
+ * @reg: QM_CTR
+ * @data: the counter, if the status is OK
+ *
+ * Return: OK, ERROR or UNAVAILABLE of &enum memwatch_status
+ */
+u8 mw_rdt_decode(const struct mw_rdt_format *format, u64 reg, u64 *data)
+{
+	*data = 0;
+	if (reg & QM_CTR_ERROR)
+		return MEMWATCH_STATUS_ERROR;
+	if (reg & QM_CTR_UNAVAILABLE)
+		return MEMWATCH_STATUS_UNAVAILABLE;
+	*data = format->has_overflow ? reg & ~QM_CTR_OVERFLOW : reg;
+	return MEMWATCH_STATUS_OK;
+}
+
+/* It wrapped at most once. */
+u64 mw_rdt_delta(const struct mw_rdt_format *format, u64 from, u64 to)
+{
+	u32 shift = 64 - format->width;
+
+	return ((to << shift) - (from << shift)) >> shift;
+}
+
+/* @units * @cf / 2^CF_SHIFT, exactly, rounded down. */
+static u64 corrected(u64 units, u64 cf)
+{
+	u64 high = units >> CF_SHIFT, low = units & ((1 << CF_SHIFT) - 1);
+
+	return high * cf + (low * cf >> CF_SHIFT);
+}
+
+u64 mw_rdt_bytes(const struct mw_rdt_format *format, u32 rmid, u64 units, bool traffic)
+{
+	if (traffic && rmid > format->cf_threshold)
+		units = corrected(units, format->cf);
+	return units * format->scale;
+}
+
+static bool has(const struct mw_rdt_format *format, u32 event)
+{
+	return format->events >> event & 1;
+}
+
+static void read_level(struct mw_rdt_count *count, const struct mw_rdt_format *format, u64 reg)
+{
+	u8 *status = &count->status[MEMWATCH_RDT_OCCUPANCY];
+	u64 data;
+
+	*status = has(format, MEMWATCH_RDT_OCCUPANCY) ? mw_rdt_decode(format, reg, &data) :
+							MEMWATCH_STATUS_UNAVAILABLE;
+	if (*status == MEMWATCH_STATUS_OK)
+		count->occupancy = data * format->scale;
+}
+
+/*
+ * What has been moved since the baseline at least, and whether that is all. On
+ * AMD a counter that was unavailable has restarted at 0 (15292f1b4c55
+ * ("x86/resctrl: Fix miscount of bandwidth event when reactivating previously
+ * unavailable RMID")); one that is not below its baseline may also have gone on.
+ * Elsewhere nobody says what it did.
+ */
+static u64 moved_since(const struct mw_rdt_count *count, const struct mw_rdt_format *format, u32 i,
+		       u64 data, bool *all)
+{
+	*all = count->known >> i & 1;
+	if (!(count->lapsed >> i & 1))
+		return mw_rdt_delta(format, count->prev[i], data);
+	*all &= format->restarts && (data < count->prev[i] || !count->prev[i]);
+	return data < count->prev[i] ? data : data - count->prev[i];
+}
+
+/* After an error the baseline still holds. True if something was moved. */
+static bool read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format *format, u32 i,
+			 u64 reg, bool exact)
+{
+	u8 *status = &count->status[MEMWATCH_RDT_MBM_TOTAL + i];
+	u8 bit = 1 << i;
+	u64 data, delta;
+	bool all;
+
+	*status = has(format, MEMWATCH_RDT_MBM_TOTAL + i) ? mw_rdt_decode(format, reg, &data) :
+							    MEMWATCH_STATUS_UNAVAILABLE;
+	if (*status != MEMWATCH_STATUS_OK) {
+		if (*status == MEMWATCH_STATUS_UNAVAILABLE)
+			count->lapsed |= bit;
+		/* The next difference will be of two owners all the same. */
+		if (!exact)
+			count->known &= ~bit;
+		return false;
+	}
+	delta = moved_since(count, format, i, data, &all);
+	if (!all || (delta && !exact))
+		*status = MEMWATCH_STATUS_ESTIMATED;
+	/* A lower bound, where there is one. */
+	if (count->known & bit && (exact || !delta) && (all || format->restarts))
+		count->sum[i] += delta;
+	count->prev[i] = data;
+	count->known |= bit;
+	count->lapsed &= ~bit;
+	return delta;
+}
+
+/**
+ * mw_rdt_count_begin - take a baseline
+ * @count: of an RMID; zero if it was never read
+ * @format: of this machine
+ * @reg: QM_CTR, indexed by &enum memwatch_rdt_event
+ * @generation: who owns the RMID
+ * @now: the time
+ *
+ * Nobody runs with the RMID in this domain. What its owner has moved before
+ * stays in the sum.
+ */
+void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *format,
+			const u64 *reg, u32 generation, u64 now)
+{
+	u32 i;
+
+	if (count->generation != generation)
+		count->sum[0] = count->sum[1] = 0;
+	count->generation = generation;
+	count->known = format->restarts ? (1 << MW_RDT_TRAFFIC) - 1 : 0;
+	count->lapsed = 0;
+	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
+		u8 *status = &count->status[MEMWATCH_RDT_MBM_TOTAL + i];
+		u64 data;
+
+		count->prev[i] = 0;
+		*status = has(format, MEMWATCH_RDT_MBM_TOTAL + i) ?
+				  mw_rdt_decode(format, reg[MEMWATCH_RDT_MBM_TOTAL + i], &data) :
+				  MEMWATCH_STATUS_UNAVAILABLE;
+		if (*status != MEMWATCH_STATUS_OK)
+			continue;
+		count->prev[i] = data;
+		count->known |= 1 << i;
+	}
+	read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY]);
+	count->read_ns = now;
+	count->ran_ns = 0;
+}
+
+/*
+ * Has all that was moved since the last reading been moved by this owner? Yes,
+ * if that reading came after the last owner had gone, or if nobody ran since
+ * then but this owner. Runs are known with a delay.
+ */
+static bool is_exact(const struct mw_rdt_count *count, const struct mw_rdt_owner *owner, u64 now)
+{
+	if (count->generation == owner->generation)
+		return true;
+	if ((s64)(count->read_ns - owner->free_ns) > 0)
+		return true;
+	if (count->ran_ns)
+		return (s64)(count->ran_ns - owner->free_ns) >= 0;
+	return (s64)(now - owner->free_ns - owner->settle_ns) >= 0;
+}
+
+/**
+ * mw_rdt_count_read - take a reading
+ * @count: of an RMID
+ * @format: of this machine
+ * @reg: QM_CTR, indexed by &enum memwatch_rdt_event
+ * @owner: whose RMID it is
+ * @now: the time
+ *
+ * Return: something was moved since the last one
+ */
+bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *format,
+		       const u64 *reg, const struct mw_rdt_owner *owner, u64 now)
+{
+	bool exact = is_exact(count, owner, now), moved = false;
+	u32 i;
+
+	if (count->generation != owner->generation) {
+		count->generation = owner->generation;
+		count->sum[0] = count->sum[1] = 0;
+	}
+	read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY]);
+	for (i = 0; i < MW_RDT_TRAFFIC; i++)
+		moved |= read_traffic(count, format, i, reg[MEMWATCH_RDT_MBM_TOTAL + i], exact);
+	count->read_ns = now;
+	count->ran_ns = 0;
+	return moved;
+}
+
+/* The last reading, as a record tells it. */
+void mw_rdt_count_show(const struct mw_rdt_count *count, const struct mw_rdt_format *format,
+		       u32 rmid, struct memwatch_record_rdt *rec)
+{
+	u32 i;
+
+	rec->rmid = rmid;
+	rec->generation = count->generation;
+	rec->value[MEMWATCH_RDT_OCCUPANCY] = count->occupancy;
+	for (i = 0; i < MW_RDT_TRAFFIC; i++)
+		rec->value[MEMWATCH_RDT_MBM_TOTAL + i] =
+			mw_rdt_bytes(format, rmid, count->sum[i], true);
+	for (i = 0; i < MEMWATCH_RDT_MAX; i++) {
+		rec->status[i] = count->status[i];
+		if (rec->status[i] == MEMWATCH_STATUS_ERROR ||
+		    rec->status[i] == MEMWATCH_STATUS_UNAVAILABLE)
+			rec->value[i] = 0;
+	}
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What the hardware says of itself: the chain of CPUID leaves, on every CPU;
+ * which CPUs share an L3 cache; and the models that are known to count wrongly.
+ */
+#include <linux/cpu.h>
+#include <linux/kernel.h>
+#include <linux/nodemask.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/topology.h>
+
+#include "compat/cpuid.h"
+#include "rdt-probe.h"
+
+#define LEAF_CACHE     0x4
+#define LEAF_FEATURES  0x7
+#define LEAF_TOPOLOGY  0xb
+#define LEAF_RDT       0xf
+#define LEAF_EXTENDED  0x80000000
+#define LEAF_CACHE_AMD 0x8000001d
+
+#define CACHE_LEVEL_3 3
+
+/* Family 6. */
+#define BROADWELL_X 0x4f
+#define SKYLAKE_X   0x55
+
+/* Models whose RMIDs can be shared between the nodes of a clustered L3 cache. */
+static const u8 snc_models[] = {
+	0x6a, /* Ice Lake */
+	0x8f, /* Sapphire Rapids */
+	0xcf, /* Emerald Rapids */
+	0xad, /* Granite Rapids */
+	0xaf, /* Sierra Forest */
+	0xdd, /* Clearwater Forest */
+};
+
+static bool is_amd(void)
+{
+	return boot_cpu_data.x86_vendor == X86_VENDOR_AMD ||
+	       boot_cpu_data.x86_vendor == X86_VENDOR_HYGON;
+}
+
+static bool is_intel(u8 model)
+{
+	return boot_cpu_data.x86_vendor == X86_VENDOR_INTEL && boot_cpu_data.x86 == 6 &&
+	       boot_cpu_data.x86_model == model;
+}
+
+/*
+ * The highest L3 monitoring RMID of this CPU, or 0 and why. The highest leaf
+ * comes first: beyond it CPUID answers with the data of another leaf, which
+ * looks like thousands of RMIDs.
+ */
+static u32 enumerate(const char **why)
+{
+	u32 eax, ebx, ecx, edx;
+
+	*why = "CPUID leaf 0xF is absent";
+	if (cpuid_eax(0) < LEAF_RDT)
+		return 0;
+	*why = "CPUID says no RDT monitoring";
+	cpuid_count(LEAF_FEATURES, 0, &eax, &ebx, &ecx, &edx);
+	if (!(ebx & BIT(12)))
+		return 0;
+	*why = "CPUID says no L3 monitoring";
+	cpuid_count(LEAF_RDT, 0, &eax, &ebx, &ecx, &edx);
+	if (!(edx & BIT(1)))
+		return 0;
+	cpuid_count(LEAF_RDT, 1, &eax, &ebx, &ecx, &edx);
+	return min_t(u32, ecx, MW_PQR_RMID);
+}
+
+/* 0: this CPU has none. */
+u32 mw_rdt_probe_rmids(void)
+{
+	const char *why;
+
+	return enumerate(&why);
+}
+
+static u32 apic_id(void)
+{
+	u32 eax, ebx, ecx, edx;
+
+	if (cpuid_eax(0) >= LEAF_TOPOLOGY) {
+		cpuid_count(LEAF_TOPOLOGY, 0, &eax, &ebx, &ecx, &edx);
+		if (ebx & 0xffff)
+			return edx;
+	}
+	return cpuid_ebx(1) >> 24;
+}
+
+/*
+ * The number of the L3 cache of this CPU: what is left of the APIC id above
+ * the bits that tell apart those who share it, as the kernel numbers them.
+ */
+bool mw_rdt_probe_l3(u32 *id)
+{
+	u32 leaf = is_amd() ? LEAF_CACHE_AMD : LEAF_CACHE;
+	u32 highest = is_amd() ? cpuid_eax(LEAF_EXTENDED) : cpuid_eax(0);
+	u32 eax, ebx, ecx, edx, i;
+
+	if (highest < leaf)
+		return false;
+	for (i = 0; i < 16; i++) {
+		cpuid_count(leaf, i, &eax, &ebx, &ecx, &edx);
+		if (!(eax & 0x1f))
+			return false;
+		if ((eax >> 5 & 7) != CACHE_LEVEL_3)
+			continue;
+		*id = apic_id() >> fls(eax >> 14 & 0xfff);
+		return true;
+	}
+	return false;
+}
+
+/**
+ * struct survey - what all CPUs that are online say
+ * @lock: for the rest
+ * @nr_rmids: the smallest of their numbers
+ * @has_l3: each has an L3 cache
+ * @l3: number of the cache of each CPU
+ */
+struct survey {
+	raw_spinlock_t lock;
+	u32 nr_rmids;
+	bool has_l3;
+	u32 *l3;
+};
+
+static void look(void *arg)
+{
+	struct survey *s = arg;
+	u32 nr = mw_rdt_probe_rmids(), id = 0;
+	bool has_l3 = mw_rdt_probe_l3(&id);
+
+	raw_spin_lock(&s->lock);
+	s->nr_rmids = min(s->nr_rmids, nr);
+	s->has_l3 &= has_l3;
+	s->l3[smp_processor_id()] = id;
+	raw_spin_unlock(&s->lock);
+}
+
+/* The most NUMA nodes that share one L3 cache. More than one: clustering is on. */
+static u32 nodes_of_a_cache(const struct survey *s)
+{
+	unsigned int a, b;
+	nodemask_t nodes;
+	u32 most = 1;
+
+	for_each_online_cpu(a) {
+		nodes_clear(nodes);
+		for_each_online_cpu(b)
+			if (s->l3[a] == s->l3[b])
+				node_set(cpu_to_node(b), nodes);
+		most = max_t(u32, most, nodes_weight(nodes));
+	}
+	return most;
+}
+
+/*
+ * With clustering each node has RMIDs of its own. In the mode that can be used
+ * a number in PQR_ASSOC means the RMID of that number of the node of the CPU,
+ * and the counter's number has the node in it. The legacy mode ties RMIDs to
+ * nodes; a process that moves between nodes cannot be measured then.
+ */
+static const char *cluster(struct mw_rdt *rdt, u32 nodes)
+{
+	u64 config;
+	u32 i;
+
+	rdt->nodes = nodes;
+	if (nodes == 1)
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(snc_models); i++)
+		if (is_intel(snc_models[i]))
+			break;
+	if (i == ARRAY_SIZE(snc_models))
+		return "sub-NUMA clustering on a model where RMIDs cannot follow it";
+	if (rdmsrq_safe(MW_MSR_SNC_CONFIG, &config) || config & 1)
+		return "sub-NUMA clustering with RMIDs in legacy mode";
+	rdt->per_node = (rdt->nr_rmids + 1) / nodes;
+	rdt->nr_rmids = rdt->per_node - 1;
+	return rdt->nr_rmids ? NULL : "sub-NUMA clustering leaves no RMIDs";
+}
+
+static const char *survey(struct mw_rdt *rdt)
+{
+	struct survey s = { .nr_rmids = ~0U, .has_l3 = true };
+	u32 nodes;
+
+	s.l3 = kcalloc(nr_cpu_ids, sizeof(*s.l3), GFP_KERNEL);
+	if (!s.l3)
+		return "no memory";
+	raw_spin_lock_init(&s.lock);
+	cpus_read_lock();
+	on_each_cpu(look, &s, 1);
+	nodes = nodes_of_a_cache(&s);
+	cpus_read_unlock();
+	kfree(s.l3);
+	if (!s.nr_rmids)
+		return "not all CPUs have RDT monitoring";
+	if (!s.has_l3)
+		return "CPUID does not say which CPUs share an L3 cache";
+	rdt->nr_rmids = s.nr_rmids;
+	return cluster(rdt, nodes);
+}
+
+const char *mw_rdt_probe(struct mw_rdt *rdt)
+{
+	u32 eax, ebx, ecx, edx, max_rmid;
+	const char *why;
+	u64 pqr;
+
+	max_rmid = enumerate(&why);
+	if (!max_rmid)
+		return why;
+	if (rdmsrq_safe(MW_MSR_PQR_ASSOC, &pqr) || wrmsrq_safe(MW_MSR_PQR_ASSOC, pqr))
+		return "PQR_ASSOC cannot be read or written";
+	if (is_intel(SKYLAKE_X) && boot_cpu_data.x86_stepping <= 4)
+		return "errata SKZ4, SKZ14 and SKZ15: this Skylake-X counts wrongly";
+
+	cpuid_count(LEAF_RDT, 1, &eax, &ebx, &ecx, &edx);
+	mw_rdt_format_init(&rdt->format, eax, ebx, edx, is_amd());
+	if (is_intel(SKYLAKE_X) || is_intel(BROADWELL_X))
+		mw_rdt_format_correct(&rdt->format, max_rmid);
+	rdt->backend = is_amd() ? MEMWATCH_BACKEND_AMD_QOS : MEMWATCH_BACKEND_INTEL_RDT;
+	return survey(rdt);
+}

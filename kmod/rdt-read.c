@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Reading RDT's counters. At its tick a CPU tells its domain what ran on it,
+ * and reads its share of what the domain has to read; the plan says which. An
+ * RMID that ran is thus read once more after its process has ended: that
+ * reading is the last of the old owner and the baseline of the next.
+ *
+ * The lock of the domain is held for one RMID at a time, so that CPUs that tick
+ * together take turns. Records are sent without it; their time is read under
+ * it, so that time and value of an RMID grow together whoever reads.
+ */
+#include <linux/cpu.h>
+#include <linux/module.h>
+
+#include "clock.h"
+#include "conflict.h"
+#include "owner.h"
+#include "rdt-domain.h"
+#include "rdt-read.h"
+#include "trace.h"
+
+/* One RMID: EVTSEL and CTR for each event. */
+#define OPS_PER_EVENT 2
+
+/* RMIDs in one go with interrupts off, where no tick limits it. */
+#define BATCH 8
+
+/*
+ * Who holds cache without running is read again after that time, if a tick has
+ * something left of its budget: so many of them, so many looked at.
+ */
+#define REFRESH_NS 20000000ULL
+#define REFRESHES  2
+#define LOOK	   16
+
+static uint rdt_budget = 48;
+module_param(rdt_budget, uint, 0400);
+MODULE_PARM_DESC(rdt_budget, "RDT counter register operations per tick and CPU, default 48");
+
+static DEFINE_STATIC_KEY_FALSE(read_key);
+
+/* Set with CPU hotplug held off. */
+static u64 period;
+static u32 share;
+static u64 settle_ns;
+
+static u32 cost(void)
+{
+	return OPS_PER_EVENT * hweight32(mw_rdt.format.events);
+}
+
+/**
+ * mw_rdt_read_configure - the ticks have changed
+ * @period_ns: their period
+ * @all_tick: every CPU ticks; those that do not are asked now and then
+ */
+void mw_rdt_read_configure(u64 period_ns, bool all_tick)
+{
+	u64 delay = all_tick ? period_ns : max_t(u64, period_ns, MW_CONFLICT_WATCH_NS);
+
+	period = period_ns;
+	WRITE_ONCE(share, mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, cost(), period));
+	WRITE_ONCE(settle_ns, 2 * delay);
+}
+
+int mw_rdt_read_init(void)
+{
+	return rdt_budget ? 0 : -EINVAL;
+}
+
+/* Operations per tick and CPU in force; 0 if nothing is read. */
+u32 mw_rdt_read_budget(void)
+{
+	return READ_ONCE(share) * cost();
+}
+
+void mw_rdt_read_arm(void)
+{
+	/* The machine may have been configured while it had to do without RDT. */
+	share = mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, cost(), period);
+	if (mw_rdt.format.events)
+		static_branch_enable(&read_key);
+}
+
+/* No CPU is in a domain any more. */
+void mw_rdt_read_disarm(void)
+{
+	static_branch_disable(&read_key);
+	mw_owner_forget_dirt();
+	mw_rdt_domain_free_all();
+}
+
+/* ------------------------------------------------------------- registers */
+
+static u64 read_register(u32 number, u32 event)
+{
+	u64 value;
+
+	wrmsrq(MW_MSR_QM_EVTSEL, (u64)number << 32 | (event + 1));
+	rdmsrq(MW_MSR_QM_CTR, value);
+	return value;
+}
+
+static void read_registers(const struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64 *reg)
+{
+	u32 event;
+
+	lockdep_assert_held(&d->lock);
+	for (event = 0; event < MEMWATCH_RDT_MAX; event++)
+		reg[event] = mw_rdt.format.events >> event & 1 ?
+				     read_register(d->base + rmid, event) :
+				     0;
+	cpu->rdt_ops += cost();
+	cpu->rdt_reads++;
+}
+
+/* --------------------------------------------------------------- readings */
+
+/*
+ * The pool is looked at without its lock. An RMID that is given away at this
+ * moment may count a few nanoseconds for the wrong side.
+ */
+static bool in_use(u32 rmid)
+{
+	return !rmid || READ_ONCE(mw_pool.entry[rmid].next) == MW_RMID_IN_USE;
+}
+
+static struct mw_rdt_owner owner_of(u32 rmid)
+{
+	const struct mw_rmid *r = &mw_pool.entry[rmid];
+
+	if (!rmid)
+		return (struct mw_rdt_owner){ 0 };
+	return (struct mw_rdt_owner){
+		.generation = READ_ONCE(r->generation),
+		.free_ns = READ_ONCE(r->free_ns),
+		.settle_ns = READ_ONCE(settle_ns),
+	};
+}
+
+static void fill(const struct mw_rdt_domain *d, u32 rmid, u64 now, struct memwatch_record_rdt *rec)
+{
+	*rec = (struct memwatch_record_rdt){
+		.h = { .time_ns = now, .type = MEMWATCH_RECORD_RDT, .size = sizeof(*rec),
+		       .cpu = smp_processor_id() },
+		.domain = d->id,
+	};
+	mw_rdt_count_show(&d->count[rmid], &mw_rdt.format, rmid, rec);
+}
+
+/*
+ * True if something has changed. Nobody need run for that: dirty lines are
+ * written back when others need the room, or want them in another domain.
+ */
+static bool read_one(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
+		     struct memwatch_record_rdt *rec)
+{
+	struct mw_rdt_count *count = &d->count[rmid];
+	struct mw_rdt_owner owner = owner_of(rmid);
+	u64 reg[MEMWATCH_RDT_MAX], now, level = count->occupancy;
+	bool moved;
+
+	read_registers(d, cpu, rmid, reg);
+	now = max(mw_now(), count->read_ns + 1);
+	moved = mw_rdt_count_read(count, &mw_rdt.format, reg, &owner, now);
+	mw_owner_dirt(rmid, count->occupancy - level);
+	fill(d, rmid, now, rec);
+	return moved || count->occupancy != level;
+}
+
+/* Read at most @most of what is to be read now. Returns how many fewer it were. */
+static u32 serve(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+{
+	struct memwatch_record_rdt rec;
+	bool found, tell = false;
+	u32 rmid;
+
+	for (; most; most--) {
+		raw_spin_lock(&d->lock);
+		found = mw_rdt_plan_take(&d->plan, &rmid);
+		if (found) {
+			tell = in_use(rmid) || d->count[rmid].ran_ns;
+			tell |= read_one(d, cpu, rmid, &rec);
+		}
+		raw_spin_unlock(&d->lock);
+		if (!found)
+			break;
+		if (tell)
+			trace_memwatch_rdt_sample(&rec);
+	}
+	return most;
+}
+
+/* The next one that holds cache here and has not been read for a while. */
+static bool find_holder(struct mw_rdt_domain *d, u64 now, u32 *rmid)
+{
+	u32 i;
+
+	for (i = 0; i < LOOK; i++) {
+		*rmid = d->holder;
+		d->holder = *rmid + 1 < d->plan.nr ? *rmid + 1 : 0;
+		if (d->count[*rmid].occupancy && now - d->count[*rmid].read_ns >= REFRESH_NS)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * With what is left of the budget: who holds cache loses it to others, and what
+ * was dirty is written back, without running.
+ */
+static void refresh(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+{
+	struct memwatch_record_rdt rec;
+	bool found, changed;
+	u32 rmid;
+
+	while (most--) {
+		raw_spin_lock(&d->lock);
+		found = find_holder(d, mw_now(), &rmid);
+		changed = found && read_one(d, cpu, rmid, &rec);
+		raw_spin_unlock(&d->lock);
+		if (!found)
+			return;
+		if (changed)
+			trace_memwatch_rdt_sample(&rec);
+	}
+}
+
+/* What did not fit: the last reading once more, with its age. */
+static void tell_waiting(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+{
+	struct memwatch_record_rdt rec;
+	u32 rmid, event;
+	bool found;
+
+	while (most--) {
+		u64 now = mw_now();
+
+		raw_spin_lock(&d->lock);
+		found = mw_rdt_plan_tell(&d->plan, &rmid);
+		if (found) {
+			fill(d, rmid, now, &rec);
+			rec.age_ns = now - min(now, d->count[rmid].read_ns);
+		}
+		raw_spin_unlock(&d->lock);
+		if (!found)
+			return;
+		cpu->rdt_waits++;
+		/* Nothing is known of its present owner yet. */
+		if (rec.generation != owner_of(rmid).generation)
+			continue;
+		for (event = 0; event < MEMWATCH_RDT_MAX; event++)
+			if (rec.status[event] == MEMWATCH_STATUS_OK)
+				rec.status[event] = MEMWATCH_STATUS_STALE;
+		trace_memwatch_rdt_sample(&rec);
+	}
+}
+
+/**
+ * mw_rdt_read_residue - say how much cache an RMID holds that changes hands
+ * @rmid: the RMID
+ * @generation: of its new owner
+ * @now: the time
+ *
+ * The values are those of the last reading in each domain; nothing is read.
+ * Caller holds mw_lock; a domain's lock is not taken inside it.
+ */
+void mw_rdt_read_residue(u32 rmid, u32 generation, u64 now)
+{
+	const struct mw_rdt_domain *d;
+
+	if (!static_branch_unlikely(&read_key) || !trace_memwatch_rdt_sample_enabled())
+		return;
+	list_for_each_entry_lockless(d, &mw_rdt_domains, link) {
+		struct memwatch_record_rdt rec = {
+			.h = { .time_ns = now, .type = MEMWATCH_RECORD_RDT, .size = sizeof(rec),
+			       .cpu = smp_processor_id() },
+			.rmid = rmid,
+			.generation = generation,
+			.domain = d->id,
+			.value = { READ_ONCE(d->count[rmid].occupancy) },
+			.age_ns = now - min(now, READ_ONCE(d->count[rmid].read_ns)),
+		};
+
+		memset(rec.status, MEMWATCH_STATUS_FIRST, sizeof(rec.status));
+		if (rec.value[MEMWATCH_RDT_OCCUPANCY])
+			trace_memwatch_rdt_sample(&rec);
+	}
+}
+
+/* -------------------------------------------------------------------- tick */
+
+/* What ran here since the last time. What runs now has run from now on. */
+static void hand_over(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
+{
+	u32 rmid;
+
+	lockdep_assert_held(&d->lock);
+	mw_rdt_plan_slot(&d->plan, slot);
+	for_each_set_bit(rmid, cpu->ran, d->plan.nr) {
+		mw_rdt_count_ran(&d->count[rmid], cpu->ran_since);
+		mw_rdt_plan_ran(&d->plan, rmid, d->count[rmid].read_ns);
+	}
+	bitmap_zero(cpu->ran, MW_RDT_RMIDS);
+	__set_bit((u32)cpu->owner, cpu->ran);
+	cpu->ran_since = mw_now();
+}
+
+/*
+ * Whatever is in use comes by at least once a second; so do free RMIDs that
+ * still hold cache, so that it is known how dirty they are.
+ */
+static void rotate(struct mw_rdt_domain *d, u64 now)
+{
+	u32 rmid;
+
+	lockdep_assert_held(&d->lock);
+	while (mw_rdt_plan_turn(&d->plan, now, &rmid))
+		if (in_use(rmid) || d->count[rmid].occupancy)
+			mw_rdt_plan_add(&d->plan, rmid);
+}
+
+static void tick(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
+{
+	u32 most = READ_ONCE(share), left;
+	u64 ops = cpu->rdt_ops;
+
+	raw_spin_lock(&d->lock);
+	hand_over(d, cpu, slot);
+	rotate(d, cpu->ran_since);
+	raw_spin_unlock(&d->lock);
+	left = serve(d, cpu, most);
+	if (left)
+		refresh(d, cpu, min_t(u32, left, REFRESHES));
+	else
+		tell_waiting(d, cpu, most);
+	cpu->rdt_ops_max = max(cpu->rdt_ops_max, cpu->rdt_ops - ops);
+}
+
+/**
+ * mw_rdt_read_tick - read this CPU's share
+ * @cpu: this CPU, interrupts off
+ * @expected: when the tick was due
+ */
+void mw_rdt_read_tick(struct mw_cpu *cpu, u64 expected)
+{
+	if (static_branch_unlikely(&read_key) && cpu->domain)
+		tick(cpu->domain, cpu, expected);
+}
+
+/* Is something left to read that nobody may come by to read? */
+bool mw_rdt_read_is_behind(const struct mw_cpu *cpu)
+{
+	struct mw_rdt_domain *d = cpu->domain;
+	bool done;
+
+	if (!static_branch_unlikely(&read_key) || !d)
+		return false;
+	raw_spin_lock(&d->lock);
+	done = mw_rdt_plan_done(&d->plan);
+	raw_spin_unlock(&d->lock);
+	return !done;
+}
+
+/* Instead of a tick, on a CPU that has none. */
+void mw_rdt_read_excluded(void *unused)
+{
+	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
+
+	if (cpu->live && cpu->state == MW_TICK_EXCLUDED)
+		mw_rdt_read_tick(cpu, mw_now());
+}
+
+/* ---------------------------------------------------- beginning and end */
+
+/*
+ * A baseline of all RMIDs. Nobody runs with any of them in this domain: none
+ * of its CPUs is live.
+ */
+void mw_rdt_read_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu)
+{
+	u64 reg[MEMWATCH_RDT_MAX];
+	unsigned long flags;
+	u32 rmid, end;
+
+	if (!static_branch_unlikely(&read_key))
+		return;
+	for (rmid = 0; rmid < d->plan.nr; rmid = end) {
+		end = min(rmid + BATCH, d->plan.nr);
+		raw_spin_lock_irqsave(&d->lock, flags);
+		for (; rmid < end; rmid++) {
+			struct mw_rdt_count *count = &d->count[rmid];
+			u64 level = count->occupancy;
+
+			read_registers(d, cpu, rmid, reg);
+			mw_rdt_count_begin(count, &mw_rdt.format, reg, owner_of(rmid).generation,
+					   mw_now());
+			mw_owner_dirt(rmid, count->occupancy - level);
+		}
+		raw_spin_unlock_irqrestore(&d->lock, flags);
+	}
+}
+
+/* All of the queue, whatever slot it is for. */
+static void drain(struct mw_rdt_domain *d, struct mw_cpu *cpu)
+{
+	unsigned long flags;
+	bool more = true;
+
+	raw_spin_lock_irqsave(&d->lock, flags);
+	mw_rdt_plan_slot(&d->plan, d->plan.slot_ns + 1);
+	raw_spin_unlock_irqrestore(&d->lock, flags);
+	while (more) {
+		local_irq_save(flags);
+		more = !serve(d, cpu, BATCH);
+		local_irq_restore(flags);
+	}
+}
+
+/* @all: this is the last CPU of the domain, nobody else will read. */
+void mw_rdt_read_last(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool all)
+{
+	unsigned long flags;
+
+	if (!static_branch_unlikely(&read_key))
+		return;
+	raw_spin_lock_irqsave(&d->lock, flags);
+	hand_over(d, cpu, d->plan.slot_ns);
+	raw_spin_unlock_irqrestore(&d->lock, flags);
+	if (all)
+		drain(d, cpu);
+}
+
+static void stop_reading(struct mw_rdt_domain *d)
+{
+	struct memwatch_record_rdt rec;
+	unsigned long flags;
+	u32 rmid;
+
+	for (rmid = 0; rmid < d->plan.nr; rmid++) {
+		raw_spin_lock_irqsave(&d->lock, flags);
+		fill(d, rmid, mw_now(), &rec);
+		memset(rec.status, MEMWATCH_STATUS_UNAVAILABLE, sizeof(rec.status));
+		memset(rec.value, 0, sizeof(rec.value));
+		if (in_use(rmid))
+			trace_memwatch_rdt_sample(&rec);
+		raw_spin_unlock_irqrestore(&d->lock, flags);
+	}
+}
+
+/*
+ * RDT is left to others in the middle of a session. From now on nothing is
+ * known; a record says so of each RMID in use. Caller holds off CPU hotplug
+ * or does not mind: domains are freed only when the session ends.
+ */
+void mw_rdt_read_end(void)
+{
+	struct mw_rdt_domain *d;
+
+	if (!mw_rdt.format.events)
+		return;
+	static_branch_disable(&read_key);
+	cpus_read_lock();
+	list_for_each_entry(d, &mw_rdt_domains, link)
+		stop_reading(d);
+	cpus_read_unlock();
+}

@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# In the simulated machine: others who use RDT. Nobody is harmed, and everybody
+# is told.
+set -u
+. /lab/lib.sh
+
+R=/sys/fs/resctrl
+
+# PQR_ASSOC of a CPU as the machine has it: "RMID CLOSID"
+pqr() {
+	rdtctl snapshot pqr
+	tac /out/rdt.truth | sed -n "s/^cpu $1 .*rmid=\([0-9]*\) closid=\([0-9]*\).*/\1 \2/p" | head -1
+}
+
+# All groups, their masks, and who is in them; the default group is everybody else.
+groups() {
+	(cd $R && find . -name tasks | sort | while read -r f; do
+		echo "$f"
+		[ "$f" = ./tasks ] || sort "$f"
+		cat "${f%tasks}schemata" 2> /dev/null
+	done) > "$TMP/groups.$1"
+}
+backend() { [ "$(status backend)" = "$1" ]; }
+
+echo "TAP version 13"
+rdtctl guest && rdtctl track on
+
+# ---- mounted before: refused, and the rest goes on
+mount -t resctrl resctrl $R
+mkdir $R/group $R/mon_groups/mon
+sleep 1000 &
+other=$!
+echo $other > $R/group/tasks
+groups before
+load
+begin_record
+is "with resctrl mounted RMIDs are numbers" "$(status backend)" emulated
+matches "and status says why" "$(status backend_reason)" "resctrl is mounted"
+matches "so does the command" "$(memwatchctl status)" "conflicts *resctrl is mounted"
+matches "but processes are tracked" "$(status rmids_used)" "^[1-9]"
+end_record refused
+groups after
+is "the groups are what they were" "$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
+rmmod memwatch
+
+# ---- forced: CLOSIDs stay, RMIDs come from above
+load force=1
+begin_record
+matches "force overrides" "$(status backend)" "intel-rdt\|amd-qos"
+is "with the upper RMIDs only" "$(awk -F '\t' '!/^#/ { print $1 }' /proc/memwatch/rmids |
+	sort -n | head -1 | awk -v t="$(status rmids_total)" '{ print ($1 > t) }')" 1
+memload read 2 4096 &
+load1=$!
+echo $load1 > $R/group/tasks
+wait $load1
+end_record forced
+groups after
+is "the groups are what they were then too" "$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
+rmmod memwatch
+for cpu in $(seq 0 $(($(nproc) - 1))); do
+	is "CPU $cpu is back at RMID 0" "$(pqr "$cpu" | cut -d' ' -f1)" 0
+done
+kill $other
+rmdir $R/group $R/mon_groups/mon
+umount $R
+
+# ---- mounted during
+load
+begin_record
+matches "without resctrl RDT is used" "$(status backend)" "intel-rdt\|amd-qos"
+memload read 3 4096 &
+sleep 1
+mount -t resctrl resctrl $R
+soon backend emulated
+ok $? "a mount in mid-session ends RDT"
+matches "and status says why" "$(status backend_reason)" "resctrl was mounted"
+sleep 0.3
+is "CPU 0 has RMID 0" "$(pqr 0 | cut -d' ' -f1)" 0
+wait $!
+end_record mounted
+umount $R
+memwatchctl export /out/mounted.mwr --to csv -o "$TMP/mounted.csv" --quiet
+is "the stream has the notice" "$(grep -c 'notice.*resctrl_mounted' "$TMP/mounted.csv")" 1
+rmmod memwatch
+
+# ---- somebody writes PQR_ASSOC
+load
+begin_record
+memload read 2 4096 &
+sleep 0.5
+rdtctl pqr 0 7 3
+soon sh -c '[ "$(sed -n "s/^foreign_writes: //p" /proc/memwatch/status)" != 0 ]'
+ok $? "a foreign write is counted"
+matches "and shown" "$(memwatchctl status)" "another program writes PQR_ASSOC"
+sleep 0.2
+is "its CLOSID is kept" "$(pqr 0 | cut -d' ' -f2)" 3
+wait $!
+end_record foreign
+memwatchctl export /out/foreign.mwr --to csv -o "$TMP/foreign.csv" --quiet
+[ "$(grep -c 'notice.*foreign_write' "$TMP/foreign.csv")" -ge 1 ]
+ok $? "the stream has a notice"
+rmmod memwatch
+is "after unloading RMID 0 and the CLOSID" "$(pqr 0)" "0 3"
+rdtctl pqr 0 0 0
+
+# ---- set before
+rdtctl pqr 1 5 0
+load
+begin_record
+matches "an RMID that is set already refuses RDT" "$(status backend_reason)" "another program"
+end_record set
+rmmod memwatch
+is "and is left alone" "$(pqr 1)" "5 0"
+finish

@@ -1,0 +1,70 @@
+# shellcheck shell=sh disable=SC2034
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What the guest's parts of check-rdt have in common: TAP, the module, and a
+# session that is recorded.
+
+PATH=/lab:/usr/sbin:$PATH
+TMP=$(mktemp -d)
+count=0 failed=0 recorder=
+
+ok() { # ok STATUS NAME
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+	else
+		echo "not ok $count - $2"
+		failed=$((failed + 1))
+	fi
+}
+
+is() { # is NAME GOT WANTED
+	[ "$2" = "$3" ]
+	ok $? "$1"
+	[ "$2" = "$3" ] || echo "# got '$2', wanted '$3'"
+}
+
+# matches NAME GOT PATTERN
+matches() {
+	echo "$2" | grep -q "$3"
+	ok $? "$1"
+	echo "$2" | grep -q "$3" || echo "# got '$2', wanted '$3'"
+}
+
+finish() {
+	echo "1..$count"
+	[ $failed = 0 ]
+}
+
+status() { sed -n "s/^$1: //p" /proc/memwatch/status; }
+rmid_of() { awk -F '\t' -v p="$1" '$3 == p { print $1 }' /proc/memwatch/rmids; }
+
+load() { insmod /lab/memwatch.ko "$@"; }
+
+# A recorded session in the background, until end_record.
+begin_record() {
+	rm -f "$TMP/run.mwr"
+	memwatchctl record -o "$TMP/run.mwr" --quiet 2> "$TMP/record.err" &
+	recorder=$!
+	for _ in $(seq 200); do
+		[ "$(status sessions_started)" != 0 ] && return
+		sleep 0.05
+	done
+	echo "# no session: $(cat "$TMP/record.err")"
+}
+
+end_record() {
+	cp /proc/memwatch/status /out/status
+	cp /proc/memwatch/overhead /out/overhead
+	kill -INT $recorder
+	wait $recorder
+	cp "$TMP/run.mwr" "/out/${1:-run}.mwr"
+}
+
+soon() { # soon COMMAND...: true within 5 s
+	for _ in $(seq 100); do
+		"$@" && return 0
+		sleep 0.05
+	done
+	return 1
+}
