@@ -126,6 +126,7 @@ struct letter {
 		struct memwatch_record_dump dump;
 		struct memwatch_record_cpu state;
 		struct memwatch_record_rdt rdt;
+		struct memwatch_record_notice notice;
 	};
 };
 
@@ -464,12 +465,12 @@ int on_rdt_sample(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/memwatch_notice")
 int on_notice(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct memwatch_record_notice rec = {};
 	struct mw_relay_cpu *cpu = this_cpu();
+	struct letter one = {.notice = {}};
 
-	if (cpu && !receive(&rec, sizeof(rec), MEMWATCH_RECORD_NOTICE, MEMWATCH_RECORD_NOTICE,
-			    ctx->args[0]))
-		send(ctx, cpu, &rec, sizeof(rec));
+	if (cpu && !receive(&one.h, sizeof(one.notice), MEMWATCH_RECORD_NOTICE,
+			    MEMWATCH_RECORD_NOTICE, ctx->args[0]))
+		send_letter(ctx, cpu, &one, sizeof(one.notice));
 	return 0;
 }
 

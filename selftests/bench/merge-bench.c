@@ -5,8 +5,9 @@
  * What does order cost? 128 rings, opened by libbpf's own perf_buffer, get the
  * same records and are read twice: by perf_buffer__consume(), which orders
  * nothing, and by the merge. They are filled to a quarter: that much wakes the
- * live reader, so it is the most that a reader in time finds (bpf-relay.c). Both hand every record to the same consumer,
- * which reads all of it: one that looks at nothing is no use to compare with.
+ * live reader, so it is the most that a reader in time finds (bpf-relay.c). Both
+ * hand every record to the same consumer, which reads all of it: one that looks
+ * at nothing is no use to compare with.
  * Nobody may write into a perf ring but the kernel, so a BPF program does that,
  * with records made here. They lie as the relay lays them: at each tick a CPU
  * sends its samples and the tick itself as one parcel with one stamp, and no two
