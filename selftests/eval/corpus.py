@@ -120,9 +120,12 @@ class Trace:
             left = self.log_uniform(120, 1200)
         else:
             left = self.log_uniform(15, 150)
-        self.onset = 0 if self.index % 3 == 0 else round(self.uniform(120, 1500))
         self.left = left
-        self.duration = self.onset + left * 1.5
+        self.begin(0 if self.index % 3 == 0 else self.uniform(120, 1500))
+
+    def begin(self, onset):
+        self.onset = round(onset)
+        self.duration = self.onset + self.left * 1.5
 
     def limit_above(self, extra=0):
         """The leak meets the limit `left` seconds after its onset, if its
@@ -161,7 +164,7 @@ def leak_stepwise(t):
 
 def leak_noisy(t):
     t.leak(15 * KB, 20 * MB)
-    t.onset = round(t.uniform(120, 1500))
+    t.begin(t.uniform(120, 1500))
     growth = t.rate * min(t.left, 1800)
     anon, file = t.body(noise=min(growth * t.uniform(0.02, 0.06), 20 * MB), base=t.log_uniform(100 * MB, 800 * MB))
     t.limit_above()
@@ -214,8 +217,7 @@ def leak_after_warmup(t):
     anon, file = t.body()
     warm = t.log_uniform(30 * MB, 300 * MB)
     tau = t.log_uniform(10, 120)
-    t.onset = round(6 * tau + t.uniform(0, 600))
-    t.duration = t.onset + t.left * 1.5
+    t.begin(6 * tau + t.uniform(0, 600))
     t.limit_above(warm)
     t.add(total(anon, saturating(warm, tau)), file, leaked=delayed(linear(t.rate), t.onset))
 
@@ -235,8 +237,7 @@ def leak_daily(t):
     """A slow leak under a load that follows the day."""
     t.leak(12 * KB, 80 * KB, longest=20 * HOUR)
     anon, file = t.body()
-    t.onset = round(t.uniform(600, 4 * HOUR))
-    t.duration = t.onset + t.left * 1.5
+    t.begin(t.uniform(600, 4 * HOUR))
     t.limit_above(20 * MB)
     t.add(total(anon, wave(t.uniform(5, 20) * MB, 24 * HOUR, t.uniform(0, 1)), constant(20 * MB)), file,
           leaked=delayed(linear(t.rate), t.onset))
