@@ -20,6 +20,7 @@ include lib/lib.mk
 include cli/cli.mk
 include selftests/selftests.mk
 include selftests/bpf/bpf-tests.mk
+include selftests/eval/eval.mk
 include selftests/lab/lab.mk
 include packaging/packaging.mk
 

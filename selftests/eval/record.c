@@ -283,7 +283,7 @@ static pid_t start_child(const struct run *run)
 static double follow(struct run *run, int *status)
 {
 	const struct timespec nap = { 0, OOM_POLL_NS };
-	double next = 0;
+	double next = run->opt.period / 2; /* past the exec */
 
 	for (;;) {
 		double time = now() - run->start;
