@@ -1,0 +1,903 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The growth detectors: one file for BPF and for the host, exact in integers,
+ * so that a trace gives the same verdict in the kernel and in a replay. No
+ * helper is called here and no kernel type is used: numbers go in and come out.
+ *
+ * UNITS. "Pages" are 4 KiB whatever the machine calls a page. Time is ns of any
+ * monotonic clock.
+ *
+ * THE SIGNAL of a leak is what nobody else can give back: anonymous + swapped
+ * + shared memory. So a leak that is being swapped out does not look cured, and
+ * a file cache does not look like a leak.
+ *
+ * STATE. struct mw_growth for every process; struct mw_growth_deep as well for
+ * one whose signal has risen by MW_GROWTH_DEEP pages. The deep one keeps, at
+ * five bin widths from 20 s to 85 min, the lowest signal of the last 32 bins:
+ * minima, because what a garbage collector can give back is no leak.
+ *
+ * DETECTORS. Each has a score of 0 to 100:
+ *   trend        the lower envelope of a window of bins (each bin's minimum with
+ *                all later ones) rises along a line: regression, R squared, equal
+ *                growth in all thirds, no step that makes up most of it
+ *   composition  what grew: the signal against mapped files
+ *   threshold    the time until the nearest limit at the present slope
+ *
+ * ALERTS. There are three ways to one, see mw_growth_rules: the limit is near
+ * and gets nearer steadily; growth was steady for 20 minutes; growth is slow
+ * but went on for more than a day, each hour above the same hour before.
+ */
+#ifndef _MW_GROWTH_H
+#define _MW_GROWTH_H
+
+#include "growth-math.h"
+
+#define MW_GROWTH_PAGE_SHIFT 12
+#define MW_GROWTH_MIB	     (1U << (20 - MW_GROWTH_PAGE_SHIFT))
+#define MW_GROWTH_NO_LIMIT   (~0U) /* a room without end */
+#define MW_GROWTH_MISSING    (~0U) /* a bin without a sample */
+#define MW_GROWTH_NEVER	     (~0U) /* seconds */
+#define MW_GROWTH_SECOND     1000000000ULL
+
+#define MW_GROWTH_BINS	  32U /* of a level; a power of two */
+#define MW_GROWTH_LEVELS  5U
+#define MW_GROWTH_BIN_NS  (20 * MW_GROWTH_SECOND) /* of level 0; each further one is 4 times as wide */
+#define MW_GROWTH_POINTS  8U
+#define MW_GROWTH_DEEP	  (MW_GROWTH_MIB / 2)
+#define MW_GROWTH_SEASON  17U	 /* bins of level 4 that make a day (24.2 h) */
+#define MW_GROWTH_MAX_D	  ((1U << 26) - 1) /* 256 GiB: more growth in a window counts as this */
+
+/*
+ * The rules, in one place. Shares are in percent.
+ *
+ * A process that will hit its limit within URGENT_S is told of early enough for
+ * somebody to act; to tell earlier would be to tell of every start-up. CONSUMED
+ * says how much of the room that was left at the onset is gone by then: below
+ * one half, so that at least half the time is left. A process that has grown
+ * since it started has to have used more: starting is what starting looks like.
+ */
+#define MW_GROWTH_URGENT_S	  150U
+#define MW_GROWTH_CONSUMED	  42U
+#define MW_GROWTH_CONSUMED_START  70U
+#define MW_GROWTH_YOUNG_NS	  (10 * MW_GROWTH_SECOND)
+#define MW_GROWTH_SOON_S	  3600U /* a limit this near makes 10 minutes of growth enough */
+#define MW_GROWTH_STALL_NS	  (15 * MW_GROWTH_SECOND)
+#define MW_GROWTH_STREAK_MIN	  64U /* pages; a slower start is no start */
+#define MW_GROWTH_STREAK_STEP_NS  (5 * MW_GROWTH_SECOND)
+#define MW_GROWTH_CLEAR_NS	  (300 * MW_GROWTH_SECOND)
+#define MW_GROWTH_SETTLE_NS	  (60 * MW_GROWTH_SECOND) /* less was seen: insufficient */
+#define MW_GROWTH_SLOW_BPS	  8192U	 /* below: only the rule of a day */
+#define MW_GROWTH_RELATIVE	  8U	 /* growth in the window, against its start */
+#define MW_GROWTH_MASS		  (4 * MW_GROWTH_MIB) /* least growth worth a word */
+
+/* Tests of a window: score 100 at "good", 0 at "bad", in between by the rule of three. */
+#define MW_GROWTH_R2_GOOD	900U /* permille */
+#define MW_GROWTH_R2_BAD	500U
+#define MW_GROWTH_LAST_GOOD	80U /* last third against the middle one */
+#define MW_GROWTH_LAST_BAD	20U
+#define MW_GROWTH_FIRST_GOOD	40U /* first third against the middle one */
+#define MW_GROWTH_FIRST_BAD	0U
+#define MW_GROWTH_STEP_GOOD	35U /* largest step against the whole */
+#define MW_GROWTH_STEP_BAD	70U
+#define MW_GROWTH_RISING_GOOD	45U /* bins that rose */
+#define MW_GROWTH_RISING_BAD	10U
+#define MW_GROWTH_T2_GOOD	25U /* t squared of the slope */
+#define MW_GROWTH_T2_BAD	4U
+
+enum mw_growth_verdict {
+	MW_GROWTH_INSUFFICIENT = 0,
+	MW_GROWTH_STABLE = 1,
+	MW_GROWTH_GROWING = 2,
+	MW_GROWTH_LEAK = 3,
+};
+
+/* Why there is an alert. */
+enum mw_growth_reason {
+	MW_GROWTH_NONE = 0,
+	MW_GROWTH_LIMIT = 1,  /* steady, and the limit is near */
+	MW_GROWTH_STEADY = 2, /* steady for a long time */
+	MW_GROWTH_SLOW = 3,   /* slow, for more than a day */
+};
+
+/* What one call of mw_growth_feed() changed. */
+#define MW_GROWTH_EVENT_ALERT (1U << 0)
+#define MW_GROWTH_EVENT_CLEAR (1U << 1)
+
+/* Of struct mw_growth. */
+#define MW_GROWTH_F_ALERT    (1U << 0)
+#define MW_GROWTH_F_DEEP     (1U << 1) /* has grown: wants the deep state */
+#define MW_GROWTH_F_RESERVED (1U << 2) /* address space grows, memory does not */
+
+enum mw_growth_detector {
+	MW_GROWTH_TREND = 0,
+	MW_GROWTH_COMPOSITION = 1,
+	MW_GROWTH_THRESHOLD = 2,
+	MW_GROWTH_DETECTORS = 3,
+};
+
+/**
+ * struct mw_growth_sample - one reading of one process
+ * @time_ns: never before the sample before
+ * @file: mapped file pages
+ * @anon: anonymous pages
+ * @swap: pages in swap
+ * @shmem: pages of shared memory
+ * @vsz: pages of address space; more than fit count as the most that do
+ * @room: pages until the nearest limit of memory, or MW_GROWTH_NO_LIMIT
+ * @address_room: the same for RLIMIT_AS and RLIMIT_DATA
+ */
+struct mw_growth_sample {
+	__u64 time_ns;
+	__u32 file;
+	__u32 anon;
+	__u32 swap;
+	__u32 shmem;
+	__u32 vsz;
+	__u32 room;
+	__u32 address_room;
+	__u32 reserved;
+};
+
+/* A place on the way up; @ms since the onset. */
+struct mw_growth_point {
+	__u32 ms;
+	__u32 pages;
+};
+
+/**
+ * struct mw_growth - what is kept of every process
+ * @first_ns: first sample
+ * @last_ns: last sample
+ * @onset_ns: since when it grows without a rest
+ * @top_ns: when it last reached a new height of this streak
+ * @alert_ns: first alert; 0: none
+ * @progress_ns: during an alert, when the signal last rose
+ * @slope_bps: at the first alert, bytes a second
+ * @signal: last anonymous + swapped + shared pages
+ * @file: last mapped file pages
+ * @vsz: last address space
+ * @room: last room
+ * @address_room: last address room
+ * @floor: lowest signal ever
+ * @top: highest signal of the streak
+ * @alert_from: signal where the growth began that the alert is about
+ * @alert_top: highest signal since the alert
+ * @eta_s: at the first alert, seconds to the limit
+ * @gap_ms: least time between two points
+ * @point: the streak, thinned out as it gets longer: the first is its onset
+ * @points: how many
+ * @flags: MW_GROWTH_F_*
+ * @reason: of the alert, &enum mw_growth_reason
+ * @verdict: &enum mw_growth_verdict
+ * @confidence: 0 to 100, that this is a leak
+ * @score: of each detector, 0 to 100
+ */
+struct mw_growth {
+	__u64 first_ns;
+	__u64 last_ns;
+	__u64 onset_ns;
+	__u64 top_ns;
+	__u64 alert_ns;
+	__u64 progress_ns;
+	__u64 slope_bps;
+	__u32 signal;
+	__u32 file;
+	__u32 vsz;
+	__u32 room;
+	__u32 address_room;
+	__u32 floor;
+	__u32 top;
+	__u32 alert_from;
+	__u32 alert_top;
+	__u32 eta_s;
+	__u32 gap_ms;
+	struct mw_growth_point point[MW_GROWTH_POINTS];
+	__u8 points;
+	__u8 flags;
+	__u8 reason;
+	__u8 verdict;
+	__u8 confidence;
+	__u8 score[MW_GROWTH_DETECTORS];
+	__u32 reserved;
+};
+
+/**
+ * struct mw_growth_level - bins of one width
+ * @bin: index of the bin that is being filled, counted from @start_ns
+ * @low: lowest signal in it
+ * @ring: lowest signal of the bins before
+ * @file: mapped file pages at the end of every fourth bin
+ * @vsz: address space at the same moments
+ */
+struct mw_growth_level {
+	__u32 bin;
+	__u32 low;
+	__u32 ring[MW_GROWTH_BINS];
+	__u32 file[MW_GROWTH_BINS / 4];
+	__u32 vsz[MW_GROWTH_BINS / 4];
+};
+
+/**
+ * struct mw_growth_trend - what a window of one level says
+ * @slope_bps: bytes a second, rounded down
+ * @error_ppm: standard error of the slope against the slope
+ * @growth: pages from the start of the window to its end
+ * @r2_permille: R squared of the line through the envelope
+ * @score: all tests of the window; 100: all passed
+ * @window: bins; 0: nothing to say
+ */
+struct mw_growth_trend {
+	__u64 slope_bps;
+	__u32 error_ppm;
+	__u32 growth;
+	__u16 r2_permille;
+	__u8 score;
+	__u8 window;
+	__u32 reserved;
+};
+
+/**
+ * struct mw_growth_deep - what is kept of a process that grows
+ * @start_ns: where the bins are counted from
+ * @best: level whose trend has the best score
+ */
+struct mw_growth_deep {
+	__u64 start_ns;
+	__u32 best;
+	__u32 reserved;
+	struct mw_growth_level level[MW_GROWTH_LEVELS];
+	struct mw_growth_trend trend[MW_GROWTH_LEVELS];
+};
+
+/* ----------------------------------------------------------------- trend */
+
+/* Sums over a window; x and y are counted back from its newest bin. */
+struct mw_growth_sums {
+	__u64 n, x, y, xx, xy, yy;
+	__u32 depth;	/* of the oldest bin below the newest */
+	__u32 step;	/* largest step of the envelope */
+	__u32 rising;	/* bins above the one before */
+	__u32 third;	/* depth where the last third begins */
+	__u32 two;	/* where the last two thirds begin */
+	__u32 all;	/* where all three begin */
+};
+
+/*
+ * The envelope of the last @window bins. Going back from the newest bin, the
+ * lowest of those passed is the envelope, so its depth below the newest only
+ * grows and no second pass is needed to know where it starts.
+ */
+MW_GROWTH_FUNC int mw_growth_window(const struct mw_growth_level *level, __u32 window,
+				    struct mw_growth_sums *s)
+{
+	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], low = newest;
+	__u32 mark = (window - 1) / 3, depth, before = 0, step, i, value;
+
+	s->n = s->x = s->y = s->xx = s->xy = s->yy = 0;
+	s->depth = s->step = s->rising = s->third = s->two = s->all = 0;
+	if (newest == MW_GROWTH_MISSING)
+		return 0;
+	for (i = 0; i < MW_GROWTH_BINS; i++) {
+		if (i >= window)
+			break;
+		value = level->ring[(level->bin - 1 - i) & (MW_GROWTH_BINS - 1)];
+		if (value == MW_GROWTH_MISSING)
+			continue;
+		if (value < low)
+			low = value;
+		depth = newest - low;
+		if (depth > MW_GROWTH_MAX_D)
+			depth = MW_GROWTH_MAX_D;
+		step = depth - before;
+		before = depth;
+		if (step > s->step)
+			s->step = step;
+		s->rising += step != 0;
+		s->n++;
+		s->x += i;
+		s->y += depth;
+		s->xx += i * i;
+		s->xy += (__u64)i * depth;
+		s->yy += (__u64)depth * depth;
+		if (i <= mark)
+			s->third = depth;
+		if (i <= 2 * mark)
+			s->two = depth;
+		if (i <= 3 * mark)
+			s->all = depth;
+	}
+	s->depth = before;
+	return s->n * 4 >= window * 3;
+}
+
+/* The least of the marks of all tests. */
+MW_INLINE __u32 mw_growth_tests(const struct mw_growth_sums *s, __u32 r2_permille, __u64 t2)
+{
+	__u32 middle = s->two - s->third, score, mark;
+
+	score = mw_growth_mark(r2_permille, MW_GROWTH_R2_BAD, MW_GROWTH_R2_GOOD);
+	mark = mw_growth_mark(t2, MW_GROWTH_T2_BAD, MW_GROWTH_T2_GOOD);
+	score = mark < score ? mark : score;
+	/* A growth that slows down will end. */
+	mark = mw_growth_mark(mw_growth_percent(s->third, middle), MW_GROWTH_LAST_BAD,
+			      MW_GROWTH_LAST_GOOD);
+	score = mark < score ? mark : score;
+	/* One that has only just begun may be the way up of a saw. */
+	mark = mw_growth_mark(mw_growth_percent(s->all - s->two, middle), MW_GROWTH_FIRST_BAD,
+			      MW_GROWTH_FIRST_GOOD);
+	score = mark < score ? mark : score;
+	mark = mw_growth_mark(mw_growth_percent(s->step, s->depth), MW_GROWTH_STEP_BAD,
+			      MW_GROWTH_STEP_GOOD);
+	score = mark < score ? mark : score;
+	mark = mw_growth_mark((__u64)s->rising * 100 / (s->n - 1), MW_GROWTH_RISING_BAD,
+			      MW_GROWTH_RISING_GOOD);
+	return mark < score ? mark : score;
+}
+
+/*
+ * A line through the envelope. With y at most 2^26 and 32 bins the sums times n
+ * stay below 2^62; only R squared needs a product of two of them.
+ */
+MW_GROWTH_FUNC int mw_growth_fit(const struct mw_growth_level *level, __u32 window,
+				 __u32 bin_seconds, struct mw_growth_trend *trend)
+{
+	struct mw_growth_wide part, whole;
+	struct mw_growth_sums s;
+	__u64 num, den_x, den_y, t2;
+	__u32 ppm;
+
+	trend->slope_bps = 0;
+	trend->error_ppm = 1000000;
+	trend->growth = 0;
+	trend->r2_permille = 0;
+	trend->score = 0;
+	trend->window = 0;
+	trend->reserved = 0;
+	if (level->bin <= window || !mw_growth_window(level, window, &s) || s.n < 3)
+		return 0;
+	trend->window = (__u8)window;
+	trend->growth = s.depth;
+	if (!s.depth)
+		return 1;
+	/* The envelope never falls, so neither does the line. */
+	num = s.n * s.xy - s.x * s.y;
+	den_x = s.n * s.xx - s.x * s.x;
+	den_y = s.n * s.yy - s.y * s.y;
+	part = mw_growth_multiply(num, num);
+	whole = mw_growth_multiply(den_x, den_y);
+	ppm = mw_growth_ppm(&part, &whole);
+	t2 = ppm >= 1000000 ? 1000000 : ppm * (s.n - 2) / (1000000 - ppm);
+	trend->r2_permille = (__u16)(ppm / 1000);
+	if (ppm)
+		trend->error_ppm = mw_growth_root((1000000ULL - ppm) * 1000000 / (ppm * (s.n - 2)) *
+						  1000000);
+	if (den_x)
+		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * bin_seconds);
+	trend->score = (__u8)mw_growth_tests(&s, ppm / 1000, t2);
+	return 1;
+}
+
+/* ------------------------------------------------------------------ bins */
+
+/* One sample into a level. True when that closed a bin. */
+MW_GROWTH_FUNC int mw_growth_bin(struct mw_growth_level *level, __u32 bin, __u32 file, __u32 vsz,
+				 __u32 signal)
+{
+	__u32 i, gap;
+
+	if (level->bin == bin) {
+		if (signal < level->low)
+			level->low = signal;
+		return 0;
+	}
+	gap = bin - level->bin;
+	/* The first bin saw the start: what it holds is no level but a climb. */
+	level->ring[level->bin & (MW_GROWTH_BINS - 1)] = level->bin ? level->low : MW_GROWTH_MISSING;
+	for (i = 1; i < MW_GROWTH_BINS; i++) {
+		if (i >= gap)
+			break;
+		level->ring[(level->bin + i) & (MW_GROWTH_BINS - 1)] = MW_GROWTH_MISSING;
+	}
+	if (bin / 4 != level->bin / 4) {
+		level->file[(bin / 4) & (MW_GROWTH_BINS / 4 - 1)] = file;
+		level->vsz[(bin / 4) & (MW_GROWTH_BINS / 4 - 1)] = vsz;
+	}
+	level->bin = bin;
+	level->low = signal;
+	return 1;
+}
+
+/* What @values, kept every fourth bin, held about @window bins ago. */
+MW_INLINE __u32 mw_growth_ago(const __u32 *values, __u32 bin, __u32 window)
+{
+	__u32 back = (window - 1) / 4;
+
+	if (bin / 4 < back)
+		back = bin / 4;
+	return values[(bin / 4 - back) & (MW_GROWTH_BINS / 4 - 1)];
+}
+
+MW_INLINE void mw_growth_deep_init(struct mw_growth_deep *deep, const struct mw_growth *g)
+{
+	__u32 i;
+
+	deep->start_ns = g->last_ns;
+	deep->best = 0;
+	deep->reserved = 0;
+	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
+		deep->level[i].bin = 0;
+		deep->level[i].low = g->signal;
+		deep->level[i].file[0] = g->file;
+		deep->level[i].vsz[0] = g->vsz;
+		deep->trend[i].window = 0;
+		deep->trend[i].score = 0;
+		deep->trend[i].slope_bps = 0;
+		deep->trend[i].growth = 0;
+		deep->trend[i].r2_permille = 0;
+		deep->trend[i].error_ppm = 1000000;
+	}
+}
+
+/* ---------------------------------------------------------------- streak */
+
+MW_INLINE void mw_growth_streak_start(struct mw_growth *g, __u32 signal, __u64 now)
+{
+	g->onset_ns = now;
+	g->top_ns = now;
+	g->top = signal;
+	g->gap_ms = 0;
+	g->point[0].ms = 0;
+	g->point[0].pages = signal;
+	g->points = 1;
+}
+
+/* Every second point goes, and from now on they are twice as far apart. */
+MW_INLINE void mw_growth_thin(struct mw_growth *g, __u32 ms)
+{
+	__u32 i;
+
+	for (i = 1; i < MW_GROWTH_POINTS / 2; i++)
+		g->point[i] = g->point[2 * i];
+	g->points = MW_GROWTH_POINTS / 2;
+	g->gap_ms = ms / (MW_GROWTH_POINTS - 1) * 2;
+}
+
+/*
+ * A streak is growth without a rest: it ends when an eighth of it is given back
+ * or no new height is reached for a quarter of its time. Growth too slow to be
+ * told from wobble does not begin one.
+ */
+MW_GROWTH_FUNC void mw_growth_streak(struct mw_growth *g, __u32 signal, __u64 now)
+{
+	__u32 grown = mw_growth_sub(g->top, g->point[0].pages), fallen, at;
+	__u64 stall = (g->top_ns - g->onset_ns) / 4, ms = (now - g->onset_ns) / 1000000;
+
+	if (stall < MW_GROWTH_STALL_NS)
+		stall = MW_GROWTH_STALL_NS;
+	fallen = mw_growth_sub(g->top, signal);
+	if (fallen > MW_GROWTH_MIB && fallen > grown / 8) {
+		mw_growth_streak_start(g, signal, now);
+		return;
+	}
+	if (signal <= g->top) {
+		if (now - g->top_ns > stall)
+			mw_growth_streak_start(g, signal, now);
+		return;
+	}
+	if (signal - g->point[0].pages < MW_GROWTH_STREAK_MIN) {
+		if (now - g->onset_ns > MW_GROWTH_STREAK_STEP_NS)
+			mw_growth_streak_start(g, signal, now);
+		return;
+	}
+	g->top = signal;
+	g->top_ns = now;
+	at = g->points - 1U;
+	if (at >= MW_GROWTH_POINTS || ms > ~0U || ms - g->point[at].ms < g->gap_ms)
+		return;
+	if (g->points == MW_GROWTH_POINTS)
+		mw_growth_thin(g, (__u32)ms);
+	at = g->points;
+	if (at < MW_GROWTH_POINTS) {
+		g->point[at].ms = (__u32)ms;
+		g->point[at].pages = signal;
+		g->points = (__u8)(at + 1);
+	}
+}
+
+/* The later half of a streak; false if it is too short or slows down. */
+MW_INLINE int mw_growth_streak_pace(const struct mw_growth *g, __u64 *pages, __u64 *ms)
+{
+	__u32 middle = g->points / 2U, last = g->points - 1U, p0, p1, p2, t1, t2;
+
+	if (g->points < 4 || middle >= MW_GROWTH_POINTS || last >= MW_GROWTH_POINTS)
+		return 0;
+	p0 = g->point[0].pages;
+	p1 = g->point[middle].pages;
+	p2 = g->point[last].pages;
+	t1 = g->point[middle].ms;
+	t2 = g->point[last].ms;
+	if (p1 < p0 || p2 <= p1 || t2 <= t1 || !t1)
+		return 0;
+	*pages = p2 - p1;
+	*ms = t2 - t1;
+	/* 27 bits of pages and 32 of time: the products fit. */
+	if (p2 - p0 > MW_GROWTH_MAX_D)
+		return 1;
+	return *pages * t1 * 10 >= (__u64)(p1 - p0) * *ms * 8;
+}
+
+/* Seconds until @room is used up. */
+MW_INLINE __u32 mw_growth_eta(__u32 room, __u64 slope_bps)
+{
+	__u64 seconds;
+
+	if (room == MW_GROWTH_NO_LIMIT || !slope_bps)
+		return MW_GROWTH_NEVER;
+	seconds = ((__u64)room << MW_GROWTH_PAGE_SHIFT) / slope_bps;
+	return seconds >= MW_GROWTH_NEVER ? MW_GROWTH_NEVER - 1 : (__u32)seconds;
+}
+
+/* Bytes a second of the present streak, 0 if it is none. */
+MW_INLINE __u64 mw_growth_streak_slope(const struct mw_growth *g)
+{
+	__u64 pages = 0, ms = 0;
+
+	if (g->points < 4 || !mw_growth_streak_pace(g, &pages, &ms) || !ms)
+		return 0;
+	return (pages << MW_GROWTH_PAGE_SHIFT) * 1000 / ms;
+}
+
+/* --------------------------------------------------------------- verdict */
+
+/* The slope to extrapolate: of the best window, else of the streak. */
+MW_INLINE __u64 mw_growth_slope(const struct mw_growth *g, const struct mw_growth_deep *deep)
+{
+	__u32 best = deep ? deep->best : 0;
+
+	if (deep && best < MW_GROWTH_LEVELS && deep->trend[best].score >= 50)
+		return deep->trend[best].slope_bps;
+	return mw_growth_streak_slope(g);
+}
+
+/* Log scale: a limit within URGENT_S is 100, one a day and more away 0. */
+MW_INLINE __u32 mw_growth_nearness(__u32 eta)
+{
+	__u32 score = 100, bound = MW_GROWTH_URGENT_S, i;
+
+	for (i = 0; i < 10; i++) {
+		if (eta <= bound)
+			break;
+		bound *= 2;
+		score -= 10;
+	}
+	return score;
+}
+
+/*
+ * Rule 1, on any sample: the limit is near, a good part of the way there is
+ * behind, and the pace does not slacken.
+ */
+MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
+{
+	__u32 grown = mw_growth_sub(g->top, g->point[0].pages);
+	__u32 share = g->onset_ns - g->first_ns < MW_GROWTH_YOUNG_NS ? MW_GROWTH_CONSUMED_START
+								     : MW_GROWTH_CONSUMED;
+	__u64 slope;
+
+	if (g->room == MW_GROWTH_NO_LIMIT || grown < MW_GROWTH_MASS ||
+	    (__u64)grown * 100 < ((__u64)grown + g->room) * share)
+		return 0;
+	slope = mw_growth_streak_slope(g);
+	return slope && mw_growth_eta(g->room, slope) <= MW_GROWTH_URGENT_S;
+}
+
+/* Was the signal as high as now in a bin before the window? Then it may be a wave. */
+MW_GROWTH_FUNC int mw_growth_is_new_high(const struct mw_growth_level *level, __u32 window)
+{
+	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], i, value;
+
+	for (i = 0; i < MW_GROWTH_BINS; i++) {
+		if (i < window)
+			continue;
+		if (i + 1 >= level->bin)
+			break;
+		value = level->ring[(level->bin - 1 - i) & (MW_GROWTH_BINS - 1)];
+		if (value != MW_GROWTH_MISSING && value >= newest)
+			return 0;
+	}
+	return 1;
+}
+
+/* Was every bin of the last hours above that of the same hour a day before? */
+MW_GROWTH_FUNC int mw_growth_is_above_yesterday(const struct mw_growth_level *level)
+{
+	__u32 i, now, then, pairs = 0;
+
+	for (i = 0; i < MW_GROWTH_BINS - MW_GROWTH_SEASON; i++) {
+		if (i + MW_GROWTH_SEASON + 1 >= level->bin)
+			break;
+		now = level->ring[(level->bin - 1 - i) & (MW_GROWTH_BINS - 1)];
+		then = level->ring[(level->bin - 1 - i - MW_GROWTH_SEASON) & (MW_GROWTH_BINS - 1)];
+		if (now == MW_GROWTH_MISSING || then == MW_GROWTH_MISSING)
+			continue;
+		if (now <= then)
+			return 0;
+		pairs++;
+	}
+	return pairs >= 6;
+}
+
+/* Share of the signal in what the window gained. */
+MW_INLINE __u32 mw_growth_share(const struct mw_growth *g, const struct mw_growth_level *level,
+				const struct mw_growth_trend *trend)
+{
+	__u32 file = mw_growth_sub(g->file, mw_growth_ago(level->file, level->bin, trend->window));
+
+	return mw_growth_percent(trend->growth, mw_growth_add(trend->growth, file));
+}
+
+/* Rules 2 and 3, when a bin of level @i was closed. */
+MW_GROWTH_FUNC __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growth_deep *deep,
+				     __u32 i)
+{
+	const struct mw_growth_trend *trend;
+	const struct mw_growth_level *level;
+	__u32 eta, from;
+
+	if (i >= MW_GROWTH_LEVELS)
+		return MW_GROWTH_NONE;
+	trend = &deep->trend[i];
+	level = &deep->level[i];
+	from = mw_growth_sub(g->signal, trend->growth);
+	if (!trend->window || trend->growth < MW_GROWTH_MASS ||
+	    mw_growth_share(g, level, trend) < 50)
+		return MW_GROWTH_NONE;
+	if (i == 4)
+		return trend->window >= 24 && trend->r2_permille >= 700 &&
+				       mw_growth_is_above_yesterday(level)
+			       ? MW_GROWTH_SLOW
+			       : MW_GROWTH_NONE;
+	if (trend->score < 100)
+		return MW_GROWTH_NONE;
+	eta = mw_growth_eta(g->room, trend->slope_bps);
+	if (i == 0 && eta <= MW_GROWTH_URGENT_S &&
+	    (__u64)trend->growth * 100 >= ((__u64)trend->growth + g->room) * MW_GROWTH_CONSUMED)
+		return MW_GROWTH_LIMIT;
+	if (i == 0 && trend->window == MW_GROWTH_BINS && eta <= MW_GROWTH_SOON_S)
+		return MW_GROWTH_STEADY;
+	if (i == 1 && trend->window >= 16 && trend->slope_bps >= MW_GROWTH_SLOW_BPS &&
+	    (eta <= MW_GROWTH_SOON_S ||
+	     (__u64)trend->growth * 100 >= (__u64)from * MW_GROWTH_RELATIVE) &&
+	    mw_growth_is_new_high(level, trend->window))
+		return MW_GROWTH_STEADY;
+	return MW_GROWTH_NONE;
+}
+
+/* The windows of a level, the longest first that has the best score. */
+MW_GROWTH_FUNC void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
+{
+	struct mw_growth_trend trend, *best;
+	__u32 window, k;
+
+	if (i >= MW_GROWTH_LEVELS)
+		return;
+	best = &deep->trend[i];
+	best->window = 0;
+	best->score = 0;
+	for (k = 0; k < 4; k++) {
+		window = MW_GROWTH_BINS - 8 * k;
+		if (!mw_growth_fit(&deep->level[i], window, 20U << (2 * i), &trend))
+			continue;
+		if (!best->window || trend.score > best->score)
+			*best = trend;
+	}
+}
+
+/*
+ * Calibration: the share of leaks, in percent, among what had this much
+ * evidence (0 to 10 tenths). To be fitted on the tuning half of a corpus.
+ */
+MW_INLINE __u8 mw_growth_calibrated(__u32 tenths)
+{
+	static const __u8 table[11] = { 1, 2, 4, 7, 12, 20, 30, 45, 80, 92, 97 };
+
+	return table[tenths > 10 ? 10 : tenths];
+}
+
+/* From the scores to one word and one number. */
+MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep *deep)
+{
+	__u32 best = deep ? deep->best : 0, tenths, trend = 0, share = 0, eta;
+	const struct mw_growth_trend *t = 0;
+	__u64 slope = mw_growth_slope(g, deep);
+
+	if (deep && best < MW_GROWTH_LEVELS) {
+		t = &deep->trend[best];
+		trend = t->score;
+		if (trend)
+			share = mw_growth_share(g, &deep->level[best], t);
+		if (t->growth < MW_GROWTH_MIB)
+			trend = share = 0;
+	}
+	if (!trend && slope)
+		trend = 40;
+	eta = mw_growth_eta(g->room, slope);
+	g->score[MW_GROWTH_TREND] = (__u8)trend;
+	g->score[MW_GROWTH_COMPOSITION] = (__u8)(share > 100 ? 100 : share);
+	g->score[MW_GROWTH_THRESHOLD] =
+		(__u8)(eta == MW_GROWTH_NEVER ? 0 : mw_growth_nearness(eta));
+
+	if (g->flags & MW_GROWTH_F_ALERT) {
+		g->verdict = MW_GROWTH_LEAK;
+		tenths = 8 + (trend >= 90) + (g->reason != MW_GROWTH_LIMIT);
+	} else {
+		tenths = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50;
+		if (g->last_ns - g->first_ns < MW_GROWTH_SETTLE_NS)
+			g->verdict = MW_GROWTH_INSUFFICIENT;
+		else if (trend >= 40 || g->flags & MW_GROWTH_F_RESERVED)
+			g->verdict = MW_GROWTH_GROWING;
+		else
+			g->verdict = MW_GROWTH_STABLE;
+	}
+	g->confidence = mw_growth_calibrated(tenths);
+}
+
+MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, const struct mw_growth_deep *deep,
+				__u32 reason, __u32 level)
+{
+	__u64 slope = mw_growth_streak_slope(g);
+	__u32 from = g->point[0].pages;
+
+	if (level < MW_GROWTH_LEVELS && deep) {
+		slope = deep->trend[level].slope_bps;
+		from = mw_growth_sub(g->signal, deep->trend[level].growth);
+	}
+	g->flags |= MW_GROWTH_F_ALERT;
+	g->reason = (__u8)reason;
+	g->alert_from = from;
+	g->alert_top = g->signal;
+	g->progress_ns = g->last_ns;
+	if (!g->alert_ns) {
+		g->alert_ns = g->last_ns;
+		g->slope_bps = slope;
+		g->eta_s = mw_growth_eta(g->room, slope);
+	}
+	return MW_GROWTH_EVENT_ALERT;
+}
+
+/* An alert ends when the growth is given back, or rests for a quarter of its time. */
+MW_INLINE __u32 mw_growth_clear(struct mw_growth *g)
+{
+	__u64 patience = (g->progress_ns - g->alert_ns) / 4;
+
+	if (g->signal > g->alert_top) {
+		g->alert_top = g->signal;
+		g->progress_ns = g->last_ns;
+		return 0;
+	}
+	if (patience < MW_GROWTH_CLEAR_NS)
+		patience = MW_GROWTH_CLEAR_NS;
+	if (g->signal > g->alert_from && g->last_ns - g->progress_ns <= patience)
+		return 0;
+	g->flags &= (__u8)~MW_GROWTH_F_ALERT;
+	g->reason = MW_GROWTH_NONE;
+	return MW_GROWTH_EVENT_CLEAR;
+}
+
+/* Does the address space grow, steadily and without memory behind it? */
+MW_GROWTH_FUNC int mw_growth_is_reserving(const struct mw_growth *g,
+					  const struct mw_growth_deep *deep)
+{
+	const struct mw_growth_level *level = &deep->level[1];
+	__u32 i, value, after = g->vsz, rose = 0, first;
+
+	for (i = 0; i < MW_GROWTH_BINS / 4; i++) {
+		if (level->bin / 4 < i)
+			break;
+		value = level->vsz[(level->bin / 4 - i) & (MW_GROWTH_BINS / 4 - 1)];
+		if (value > after)
+			return 0;
+		rose += value < after;
+		after = value;
+	}
+	first = after;
+	return rose >= 4 && g->vsz - first >= 16 * MW_GROWTH_MIB &&
+	       (g->vsz - first) / 4 >= deep->trend[1].growth;
+}
+
+/* ------------------------------------------------------------- interface */
+
+/* The first sample of a process, or the first after it became another program. */
+MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
+{
+	g->first_ns = g->last_ns = now;
+	g->alert_ns = g->progress_ns = g->slope_bps = 0;
+	g->signal = g->floor = signal;
+	g->file = g->vsz = 0;
+	g->room = g->address_room = MW_GROWTH_NO_LIMIT;
+	g->alert_from = g->alert_top = 0;
+	g->eta_s = MW_GROWTH_NEVER;
+	g->flags = 0;
+	g->reason = MW_GROWTH_NONE;
+	g->verdict = MW_GROWTH_INSUFFICIENT;
+	g->confidence = mw_growth_calibrated(0);
+	g->score[0] = g->score[1] = g->score[2] = 0;
+	g->reserved = 0;
+	mw_growth_streak_start(g, signal, now);
+}
+
+MW_INLINE __u32 mw_growth_signal(const struct mw_growth_sample *sample)
+{
+	return mw_growth_add(sample->anon, mw_growth_add(sample->swap, sample->shmem));
+}
+
+/* Into the bins; the first rule that a closed bin made true. */
+MW_GROWTH_FUNC __u32 mw_growth_deepen(struct mw_growth *g, struct mw_growth_deep *deep,
+				      __u32 *where)
+{
+	__u32 bin = (__u32)((g->last_ns - deep->start_ns) / MW_GROWTH_BIN_NS), i, best = 0, reason;
+	__u32 found = MW_GROWTH_NONE;
+
+	*where = MW_GROWTH_LEVELS;
+	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
+		if (!mw_growth_bin(&deep->level[i], bin >> (2 * i), g->file, g->vsz, g->signal))
+			continue;
+		mw_growth_look(deep, i);
+		reason = mw_growth_rules(g, deep, i);
+		if (reason && !found) {
+			found = reason;
+			*where = i;
+		}
+	}
+	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
+		if (deep->trend[i].window && deep->trend[i].score >= deep->trend[best].score &&
+		    deep->trend[i].growth >= MW_GROWTH_MIB)
+			best = i;
+	}
+	deep->best = best;
+	return found;
+}
+
+/*
+ * One sample. @deep is NULL for a process without deep state; when
+ * MW_GROWTH_F_DEEP is set afterwards, the caller should make one with
+ * mw_growth_deep_init(). Returns MW_GROWTH_EVENT_*.
+ */
+MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_deep *deep,
+			       const struct mw_growth_sample *sample)
+{
+	__u32 signal = mw_growth_signal(sample), reason = MW_GROWTH_NONE, event = 0;
+	__u32 where = MW_GROWTH_LEVELS;
+
+	g->last_ns = sample->time_ns;
+	g->signal = signal;
+	g->file = sample->file;
+	g->vsz = sample->vsz;
+	g->room = sample->room;
+	g->address_room = sample->address_room;
+	if (signal < g->floor)
+		g->floor = signal;
+	if (signal - g->floor >= MW_GROWTH_DEEP)
+		g->flags |= MW_GROWTH_F_DEEP;
+	mw_growth_streak(g, signal, sample->time_ns);
+	if (deep) {
+		reason = mw_growth_deepen(g, deep, &where);
+		g->flags &= (__u8)~MW_GROWTH_F_RESERVED;
+		if (mw_growth_is_reserving(g, deep))
+			g->flags |= MW_GROWTH_F_RESERVED;
+	}
+	if (!reason && mw_growth_rule_limit(g)) {
+		reason = MW_GROWTH_LIMIT;
+		where = MW_GROWTH_LEVELS;
+	}
+	if (g->flags & MW_GROWTH_F_ALERT)
+		event = mw_growth_clear(g);
+	else if (reason)
+		event = mw_growth_alert(g, deep, reason, where);
+	mw_growth_judge(g, deep);
+	return event;
+}
+
+#endif /* _MW_GROWTH_H */
