@@ -4,9 +4,10 @@
 """Generates the synthetic part of the corpus: traces whose truth is known in
 closed form. Each trace is NAME.csv, the input of `memwatchctl growth replay`,
 and NAME.json, the truth (see docs/evaluation.md). The seed of a trace is its
-name, so that adding a class changes no other trace.
+name, so that adding a class changes no other trace. With SEED, all parameters
+are drawn anew: a corpus that nobody has seen.
 
-    corpus.py DIRECTORY [PATTERN...]
+    corpus.py DIRECTORY [SEED [PATTERN...]]
 """
 import fnmatch
 import json
@@ -62,11 +63,11 @@ class Process:
 class Trace:
     """How one trace is made: filled in by a class function below."""
 
-    def __init__(self, name):
+    def __init__(self, name, seed):
         self.name = name
         self.cls = name.rsplit("-", 1)[0]
         self.index = int(name.rsplit("-", 1)[1])
-        self.rng = random.Random(name)
+        self.rng = random.Random(name + seed)
         self.label = "benign"
         self.cadence = 5
         self.duration = 2 * HOUR
@@ -137,7 +138,8 @@ class Trace:
     # --- benign: growth ends before half of the room to the limit is used ---
 
     def roomy_limit(self, growth):
-        self.limit = 0 if self.index % 4 == 3 else int(self.base + growth / self.uniform(0.2, 0.4)) // PAGE * PAGE
+        room = growth / self.uniform(0.2, 0.4) + 8 * MB
+        self.limit = 0 if self.index % 4 == 3 else int(self.base + room) // PAGE * PAGE
 
 
 def leak_linear(t):
@@ -348,8 +350,7 @@ def benign_load_cycle(t):
     anon, file = t.body()
     amplitude = t.log_uniform(10 * MB, 200 * MB)
     t.duration = 4 * HOUR
-    t.base += amplitude
-    t.roomy_limit(amplitude)
+    t.roomy_limit(2 * amplitude)
     t.add(total(anon, constant(amplitude), wave(amplitude, t.log_uniform(120, 1500), t.uniform(0, 1))), file)
 
 
@@ -472,11 +473,11 @@ COUNT = {
     leak_linear: 30, leak_slow: 24, leak_stepwise: 20, leak_noisy: 20, leak_sawtooth: 20, leak_bursty: 16,
     leak_superlinear: 16, leak_shmem: 18, leak_swapped: 14, leak_after_warmup: 14, leak_stacks: 10, leak_daily: 8,
     leak_one_of_pool: 10, reserved_growth: 6,
-    benign_constant: 8, benign_idle: 6, benign_noise: 14, benign_warmup: 18, benign_startup: 12,
-    benign_cache_fill: 18, benign_step_resize: 12, benign_sawtooth: 16, benign_two_generations: 10,
-    benign_diurnal: 10, benign_load_cycle: 14, benign_fragmentation: 12, benign_batch: 16, benign_input_ends: 18,
-    benign_fork_pool: 6, benign_file_cache: 14, benign_shared_buffers: 12, benign_swap_out: 10,
-    benign_huge_pages: 8,
+    benign_constant: 10, benign_idle: 6, benign_noise: 16, benign_warmup: 24, benign_startup: 16,
+    benign_cache_fill: 24, benign_step_resize: 16, benign_sawtooth: 20, benign_two_generations: 14,
+    benign_diurnal: 10, benign_load_cycle: 20, benign_fragmentation: 14, benign_batch: 20, benign_input_ends: 24,
+    benign_fork_pool: 8, benign_file_cache: 16, benign_shared_buffers: 16, benign_swap_out: 14,
+    benign_huge_pages: 12,
     confusable_fill: 6, confusable_warmup: 4, confusable_diurnal: 4,
 }
 
@@ -517,8 +518,8 @@ def leaked_line(t, end):
     return [[round(at, 3), int(leaked(at) * 1024)] for at in points]
 
 
-def generate(name, make, folder):
-    t = Trace(name)
+def generate(name, make, folder, seed):
+    t = Trace(name, seed)
     make(t)
     path = os.path.join(folder, name)
     with open(path + ".csv", "w", encoding="ascii") as out:
@@ -538,11 +539,11 @@ def generate(name, make, folder):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    folder, patterns = sys.argv[1], sys.argv[2:] or ["*"]
+    folder, seed, patterns = sys.argv[1], "".join(sys.argv[2:3]), sys.argv[3:] or ["*"]
     os.makedirs(folder, exist_ok=True)
     for name, make in names():
         if any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
-            generate(name, make, folder)
+            generate(name, make, folder, seed)
 
 
 if __name__ == "__main__":

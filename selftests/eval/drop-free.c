@@ -48,7 +48,8 @@ static void __attribute__((constructor)) set_up(void)
 	int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
 
 	if (fd >= 0 && !ftruncate(fd, sizeof(*counter))) {
-		void *shared = mmap(NULL, sizeof(*counter), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		void *shared = mmap(NULL, sizeof(*counter), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				    0);
 
 		if (shared != MAP_FAILED)
 			counter = shared;
@@ -65,7 +66,8 @@ static void __attribute__((constructor)) set_up(void)
 /* Spread over the calls, so that no period of the program falls in step. */
 static int chosen(void)
 {
-	uint64_t n = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) * 0x9e3779b97f4a7c15ull;
+	uint64_t n = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) *
+		     0x9e3779b97f4a7c15ull;
 
 	return (n >> 32) % 1000 < permille;
 }

@@ -27,11 +27,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KIB 1024ull
-#define MIB (1024 * KIB)
-#define BASE (16 * MIB)
-#define TICK_NS 50000000
-#define FURTHEST (64ull << 30) /* addresses for what grows in place */
+#define KIB	      1024ull
+#define MIB	      (1024 * KIB)
+#define BASE	      (16 * MIB)
+#define TICK_NS	      50000000
+#define FURTHEST      (64ull << 30) /* addresses for what grows in place */
 #define STACK_TOUCHED (16 * KIB)
 
 static volatile uint64_t *counter;
@@ -104,7 +104,8 @@ static void prepare(const char *kind)
 	if (fd >= 0 && !ftruncate(fd, sizeof(*counter)))
 		counter = mmap(NULL, sizeof(*counter), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (!strcmp(kind, "shmem"))
-		area = mmap(NULL, FURTHEST, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		area = mmap(NULL, FURTHEST, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!strcmp(kind, "file")) {
 		char name[] = "leak-file-XXXXXX";
 
@@ -119,7 +120,7 @@ static void prepare(const char *kind)
 
 int main(int argc, char **argv)
 {
-	const struct timespec tick = { 0, TICK_NS };
+	const struct timespec tick = {0, TICK_NS};
 	double rate, after, bound, start = now();
 	uint64_t held = 0;
 	char *base;

@@ -6,11 +6,11 @@
     load.py redis SOCKET RATE KEYS      SET and GET, values of 100 to 2000 bytes
     load.py memcached SOCKET RATE KEYS  the same
     load.py http SOCKET RATE            GET / over one connection
-    load.py lines FIFO RATE             lines of 200 random letters
-    load.py json FIFO RATE              objects, one a line
+    load.py lines FIFO RATE [SECONDS]   lines of 200 random letters
+    load.py json FIFO RATE [SECONDS]    objects, one a line
     load.py sql FIFO RATE KEYS          inserts and deletes that keep KEYS rows
 
-Ends when the other side does.
+Ends after SECONDS, or when the other side does.
 """
 import json
 import random
@@ -88,11 +88,12 @@ def over_socket(path, rate, make, keys):
 
 
 def into_fifo(path, rate, make, keys):
+    end = time.monotonic() + keys if keys and make is not sql else float("inf")
     with open(path, "wb", buffering=0) as out:
         if make is sql:
             out.write(b"CREATE TABLE t(k INTEGER PRIMARY KEY, v TEXT);\n")
         due = 0.0
-        while True:
+        while time.monotonic() < end:
             due += rate * TICK_S
             count, due = int(due), due - int(due)
             out.write(b"".join(make(keys) for _ in range(count)))
@@ -108,7 +109,7 @@ def main():
         sys.exit(__doc__)
     way, make = KINDS[sys.argv[1]]
     try:
-        way(sys.argv[2], float(sys.argv[3]), make, int(sys.argv[4]) if len(sys.argv) > 4 else 1)
+        way(sys.argv[2], float(sys.argv[3]), make, int(sys.argv[4]) if len(sys.argv) > 4 else 0)
     except OSError:
         pass
 

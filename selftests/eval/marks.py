@@ -122,8 +122,9 @@ def confidences(truths, answers):
 def decades(leaks):
     """Delay by rate, a row a decade."""
     rows = []
-    for low in (10 << 10, 100 << 10, 1 << 20, 10 << 20):
-        inside = [leak for leak in leaks if low <= leak.rate < low * 10]
+    edges = (10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20)
+    for low, high in zip(edges, edges[1:]):
+        inside = [leak for leak in leaks if low <= leak.rate < high]
         found = [leak for leak in inside if leak.found]
         if inside:
             rows.append({"from_bytes_per_second": low, "n": len(inside), "found": len(found),

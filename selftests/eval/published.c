@@ -23,9 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KIB 1024ull
-#define MIB (1024 * KIB)
-#define RING 16
+#define KIB	   1024ull
+#define MIB	   (1024 * KIB)
+#define RING	   16
 #define COALESCE_S 5
 
 enum member { FILE_PAGES, ANON_PAGES, SWAP_ENTRIES, SHMEM_PAGES, MEMBERS };
@@ -109,15 +109,16 @@ static void linear_regression(struct linear *d)
 
 static void linear_score(struct linear *d, uint64_t bytes)
 {
-	static const uint64_t rates[] = { 10 * MIB, MIB, 100 * KIB };
-	static const int rate_points[] = { 25, 20, 15 };
+	static const uint64_t rates[] = {10 * MIB, MIB, 100 * KIB};
+	static const int rate_points[] = {25, 20, 15};
 	uint64_t rate = d->growth_rate, percent;
 
 	if (!d->growth_rate && d->slope <= 0)
 		return; /* the old score stays */
 	if (d->slope > 0 && (uint64_t)d->slope > rate)
 		rate = (uint64_t)d->slope;
-	percent = bytes > d->initial_bytes ? (bytes - d->initial_bytes) * 100 / d->initial_bytes : 0;
+	percent = bytes > d->initial_bytes ? (bytes - d->initial_bytes) * 100 / d->initial_bytes
+					   : 0;
 	d->score = steps(rate, rates, rate_points, 3);
 	d->score += d->r2_permille > 900 ? 35 : d->r2_permille > 700 ? 25 : 0;
 	d->score += d->samples > 30 ? 25 : d->samples > 20 ? 20 : d->samples > 10 ? 15 : 0;
@@ -144,9 +145,10 @@ static void linear_event(struct linear *d, const struct event *e, uint64_t scale
 			interval = 5;
 		if (d->samples && e->time - d->last_time < interval)
 			return;
-		d->growth_rate = bytes > d->last_bytes ?
-					 (uint64_t)((double)(bytes - d->last_bytes) / (e->time - d->last_time)) :
-					 0;
+		d->growth_rate = bytes > d->last_bytes
+					 ? (uint64_t)((double)(bytes - d->last_bytes) /
+						      (e->time - d->last_time))
+					 : 0;
 	}
 	d->last_mb = mb;
 	d->last_bytes = bytes;
@@ -174,12 +176,14 @@ static uint64_t share(uint64_t part, uint64_t whole)
 
 static void ratio_event(struct ratio *d, const struct process *p, const struct event *e)
 {
-	static const uint64_t shares[] = { 90, 80, 70, 60 }, swaps[] = { 10, 5, 1 }, growths[] = { 500, 200, 100 };
-	static const int share_points[] = { 30, 25, 20, 15 }, swap_points[] = { 20, 15, 10 },
-			 growth_points[] = { 15, 10, 5 };
+	static const uint64_t shares[] = {90, 80, 70, 60}, swaps[] = {10, 5, 1},
+			      growths[] = {500, 200, 100};
+	static const int share_points[] = {30, 25, 20, 15}, swap_points[] = {20, 15, 10},
+			 growth_points[] = {15, 10, 5};
 	uint64_t total = p->bytes[FILE_PAGES] + p->bytes[ANON_PAGES] + p->bytes[SHMEM_PAGES];
 	/* The rates of one gap between two events: one of them always is zero. */
-	int64_t anon = e->member == ANON_PAGES ? e->delta : 0, file = e->member == FILE_PAGES ? e->delta : 0;
+	int64_t anon = e->member == ANON_PAGES ? e->delta : 0,
+		file = e->member == FILE_PAGES ? e->delta : 0;
 	uint64_t anon_bytes = p->bytes[ANON_PAGES];
 
 	if (!d->initial_anon)
@@ -190,9 +194,11 @@ static void ratio_event(struct ratio *d, const struct process *p, const struct e
 	d->score = steps(share(anon_bytes, total), shares, share_points, 4);
 	if (anon > 0)
 		d->score += file <= 0 ? 35 : anon > 2 * file ? 30 : anon > file ? 20 : 0;
-	d->score += steps(share(p->bytes[SWAP_ENTRIES], total + p->bytes[SWAP_ENTRIES]), swaps, swap_points, 3);
+	d->score += steps(share(p->bytes[SWAP_ENTRIES], total + p->bytes[SWAP_ENTRIES]), swaps,
+			  swap_points, 3);
 	if (d->initial_anon && anon_bytes > d->initial_anon)
-		d->score += steps(share(anon_bytes - d->initial_anon, d->initial_anon), growths, growth_points, 3);
+		d->score += steps(share(anon_bytes - d->initial_anon, d->initial_anon), growths,
+				  growth_points, 3);
 	if (d->score >= 60 && d->alert < 0)
 		d->alert = e->time;
 }
@@ -204,13 +210,15 @@ static int divergence_points(const struct process *p, uint64_t total, uint64_t s
 	return tenths > 30 ? 30 : tenths > 25 ? 25 : tenths > 20 ? 20 : tenths > 18 ? 10 : 0;
 }
 
-static void threshold_event(struct threshold *d, const struct process *p, const struct event *e, uint64_t scale)
+static void threshold_event(struct threshold *d, const struct process *p, const struct event *e,
+			    uint64_t scale)
 {
-	static const uint64_t minutes[] = { 600, 300, 180, 60 }, shares[] = { 90, 85, 80, 75, 70 },
-			      swaps[] = { 10, 5 }, rates[] = { 10 * MIB, MIB };
-	static const int minute_points[] = { 35, 30, 20, 10 }, share_points[] = { 35, 30, 25, 15, 10 },
-			 swap_points[] = { 15, 10 }, rate_points[] = { 15, 10 };
-	uint64_t total = p->bytes[FILE_PAGES] + p->bytes[ANON_PAGES] + p->bytes[SHMEM_PAGES], rate = 0, anon_rate = 0;
+	static const uint64_t minutes[] = {600, 300, 180, 60}, shares[] = {90, 85, 80, 75, 70},
+			      swaps[] = {10, 5}, rates[] = {10 * MIB, MIB};
+	static const int minute_points[] = {35, 30, 20, 10}, share_points[] = {35, 30, 25, 15, 10},
+			 swap_points[] = {15, 10}, rate_points[] = {15, 10};
+	uint64_t total = p->bytes[FILE_PAGES] + p->bytes[ANON_PAGES] + p->bytes[SHMEM_PAGES],
+		 rate = 0, anon_rate = 0;
 	double gap = e->time - d->last_event;
 
 	if (!d->seen || total < d->last_total)
@@ -220,9 +228,11 @@ static void threshold_event(struct threshold *d, const struct process *p, const 
 
 		/* A negative number divided as an unsigned one: growth of 18 GB/s. */
 		rate = scale > 1 || delta > 0 ? (uint64_t)(delta * (int64_t)scale * 1000000000) /
-							(uint64_t)(gap * 1e9) :
-						0;
-		anon_rate = e->member == ANON_PAGES && e->delta > 0 ? (uint64_t)((double)e->delta * (double)scale / gap) : 0;
+							(uint64_t)(gap * 1e9)
+					      : 0;
+		anon_rate = e->member == ANON_PAGES && e->delta > 0
+				    ? (uint64_t)((double)e->delta * (double)scale / gap)
+				    : 0;
 	}
 	d->seen = true;
 	d->last_total = total;
@@ -230,7 +240,8 @@ static void threshold_event(struct threshold *d, const struct process *p, const 
 	d->score = divergence_points(p, total, scale);
 	d->score += steps((uint64_t)(e->time - d->monotonic_since), minutes, minute_points, 4);
 	d->score += steps(share(p->bytes[ANON_PAGES], total), shares, share_points, 5);
-	d->score += steps(share(p->bytes[SWAP_ENTRIES], total + p->bytes[SWAP_ENTRIES]), swaps, swap_points, 2);
+	d->score += steps(share(p->bytes[SWAP_ENTRIES], total + p->bytes[SWAP_ENTRIES]), swaps,
+			  swap_points, 2);
 	d->score += anon_rate > MIB ? 20 : 0;
 	d->score += steps(rate, rates, rate_points, 2);
 	if (d->score > 100)
@@ -241,7 +252,7 @@ static void threshold_event(struct threshold *d, const struct process *p, const 
 
 static void feed(struct process *p, enum member member, uint64_t bytes, double time)
 {
-	struct event e = { time, member, bytes, (int64_t)(bytes - p->bytes[member]) };
+	struct event e = {time, member, bytes, (int64_t)(bytes - p->bytes[member])};
 
 	p->bytes[member] = bytes;
 	ratio_event(&p->ratio, p, &e);
@@ -272,7 +283,8 @@ static void sample(struct process *p, double time, const uint64_t bytes[MEMBERS]
 
 			if (s < seconds)
 				value = (uint64_t)((double)from[m] +
-						   ((double)bytes[m] - (double)from[m]) * way) / 4096 * 4096;
+						   ((double)bytes[m] - (double)from[m]) * way) /
+					4096 * 4096;
 			if (value != p->bytes[m])
 				feed(p, m, value, since < 0 ? time : since + (time - since) * way);
 		}
@@ -323,9 +335,9 @@ int main(int argc, char **argv)
 		double time;
 		int pid;
 
-		if (sscanf(line, "%lf,%d,%*[^,],%llu,%llu,%llu,%llu,%llu", &time, &pid, &anon, &file, &shmem, &swap,
-			   &vsz) == 7) {
-			uint64_t bytes[MEMBERS] = { file * KIB, anon * KIB, swap * KIB, shmem * KIB };
+		if (sscanf(line, "%lf,%d,%*[^,],%llu,%llu,%llu,%llu,%llu", &time, &pid, &anon,
+			   &file, &shmem, &swap, &vsz) == 7) {
+			uint64_t bytes[MEMBERS] = {file * KIB, anon * KIB, swap * KIB, shmem * KIB};
 
 			sample(process_of(&table, &count, pid), time, bytes, vsz * KIB);
 		}
@@ -338,7 +350,8 @@ int main(int argc, char **argv)
 		print_verdict(p->pid, "linear-units", p->linear[1].alert, p->linear[1].score);
 		print_verdict(p->pid, "ratio", p->ratio.alert, p->ratio.score);
 		print_verdict(p->pid, "threshold", p->threshold[0].alert, p->threshold[0].score);
-		print_verdict(p->pid, "threshold-units", p->threshold[1].alert, p->threshold[1].score);
+		print_verdict(p->pid, "threshold-units", p->threshold[1].alert,
+			      p->threshold[1].score);
 	}
 	free(table);
 	return 0;

@@ -5,10 +5,11 @@
  * without any code of memwatch: /proc/PID/status of every process of the group
  * once a period, and the moment of a real OOM kill.
  *
- *	record [-l LIMIT_KB] [-t SECONDS] [-i SECONDS] [-q PERMILLE] [-r SECONDS]
- *	       [-c FILE] -k KIND -n NAME -o DIRECTORY -- COMMAND...
+ *	record [-l LIMIT_KB] [-s] [-t SECONDS] [-i SECONDS] [-q PERMILLE]
+ *	       [-r SECONDS] [-c FILE] -k KIND -n NAME -o DIRECTORY -- COMMAND...
  *
  * -l  memory.max of the group (memory.limit_in_bytes where only version 1 is)
+ * -s  the group may swap
  * -t  end the run after so long
  * -i  period, 1 s by default
  * -q  share of one CPU that the group gets, in thousandths
@@ -36,13 +37,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OOM_POLL_NS 20000000 /* how exactly the kill is known */
+#define OOM_POLL_NS   20000000 /* how exactly the kill is known */
 #define LEAKED_POINTS 4000
 
 struct options {
 	long long limit_kb;
 	double seconds, period, onset;
 	int quota_permille;
+	bool swap;
 	const char *counter, *kind, *name, *directory;
 	char **command;
 };
@@ -134,15 +136,21 @@ static void make_group(struct group *g, const struct options *opt)
 	}
 	if (mkdir(g->memory, 0755))
 		die("%s: %s", g->memory, strerror(errno));
-	if (opt->limit_kb &&
-	    !put(g->memory, g->unified ? "memory.max" : "memory.limit_in_bytes", "%lld", opt->limit_kb * 1024))
+	if (opt->limit_kb && !put(g->memory, g->unified ? "memory.max" : "memory.limit_in_bytes",
+				  "%lld", opt->limit_kb * 1024))
 		die("%s: no memory controller", g->memory);
+	if (opt->limit_kb && !opt->swap) { /* fails where nothing can be swapped anyway */
+		if (g->unified)
+			put(g->memory, "memory.swap.max", "0");
+		else
+			put(g->memory, "memory.memsw.limit_in_bytes", "%lld", opt->limit_kb * 1024);
+	}
 	if (!opt->quota_permille)
 		return;
 	if (!g->unified && mkdir(g->cpu, 0755))
 		die("%s: %s", g->cpu, strerror(errno));
-	if (g->unified ? !put(g->cpu, "cpu.max", "%d 100000", opt->quota_permille * 100) :
-			 !put(g->cpu, "cpu.cfs_quota_us", "%d", opt->quota_permille * 100))
+	if (g->unified ? !put(g->cpu, "cpu.max", "%d 100000", opt->quota_permille * 100)
+		       : !put(g->cpu, "cpu.cfs_quota_us", "%d", opt->quota_permille * 100))
 		die("%s: no quota", g->cpu);
 }
 
@@ -252,8 +260,8 @@ static void sample(struct run *run)
 		/* Until its exec, the first process is a copy of this one. */
 		if (!read_status(pid, &m) || !strcmp(m.comm, "record"))
 			continue;
-		fprintf(run->csv, "%.3f,%d,%s,%lld,%lld,%lld,%lld,%lld,%lld\n", time, pid, m.comm, m.anon, m.file,
-			m.shmem, m.swap, m.vsz, run->opt.limit_kb);
+		fprintf(run->csv, "%.3f,%d,%s,%lld,%lld,%lld,%lld,%lld,%lld\n", time, pid, m.comm,
+			m.anon, m.file, m.shmem, m.swap, m.vsz, run->opt.limit_kb);
 		if (pid == run->child)
 			note_leaked(run, time, &m);
 		run->last_sample = time;
@@ -282,7 +290,7 @@ static pid_t start_child(const struct run *run)
  * the group's lack of memory. Returns the time of that kill, or -1. */
 static double follow(struct run *run, int *status)
 {
-	const struct timespec nap = { 0, OOM_POLL_NS };
+	const struct timespec nap = {0, OOM_POLL_NS};
 	double next = run->opt.period / 2; /* past the exec */
 
 	for (;;) {
@@ -316,22 +324,28 @@ static void write_truth(const struct run *run, double oom)
 	if (!f)
 		die("%s: %s", path, strerror(errno));
 	if (leak)
-		rate = (double)run->leaked[run->points - 1].bytes / (run->leaked[run->points - 1].time - opt->onset);
-	fprintf(f, "{\"schema\": 1, \"name\": \"%s\", \"class\": \"%s\", \"kind\": \"%s\", \"label\": \"%s\", ", opt->name,
-		opt->name, opt->kind, leak ? "leak" : "benign");
+		rate = (double)run->leaked[run->points - 1].bytes /
+		       (run->leaked[run->points - 1].time - opt->onset);
+	fprintf(f,
+		"{\"schema\": 1, \"name\": \"%s\", \"class\": \"%s\", \"kind\": \"%s\", \"label\": "
+		"\"%s\", ",
+		opt->name, opt->name, opt->kind, leak ? "leak" : "benign");
 	if (leak)
-		fprintf(f, "\"leaker_pid\": %d, \"onset_s\": %.3f, \"rate_bytes_per_second\": %.0f, ", run->child, opt->onset,
-			rate);
+		fprintf(f,
+			"\"leaker_pid\": %d, \"onset_s\": %.3f, \"rate_bytes_per_second\": %.0f, ",
+			run->child, opt->onset, rate);
 	else
-		fprintf(f, "\"leaker_pid\": null, \"onset_s\": null, \"rate_bytes_per_second\": null, ");
+		fprintf(f, "\"leaker_pid\": null, \"onset_s\": null, \"rate_bytes_per_second\": "
+			   "null, ");
 	if (oom >= 0)
 		fprintf(f, "\"oom_s\": %.3f, ", oom);
 	else
 		fprintf(f, "\"oom_s\": null, ");
-	fprintf(f, "\"end_s\": %.3f, \"cadence_s\": %g, \"limit_kb\": %lld, \"leaked_bytes\": [", end, opt->period,
-		opt->limit_kb);
+	fprintf(f, "\"end_s\": %.3f, \"cadence_s\": %g, \"limit_kb\": %lld, \"leaked_bytes\": [",
+		end, opt->period, opt->limit_kb);
 	for (int i = 0; i < run->points; i++)
-		fprintf(f, "%s[%.3f, %llu]", i ? ", " : "", run->leaked[i].time, run->leaked[i].bytes);
+		fprintf(f, "%s[%.3f, %llu]", i ? ", " : "", run->leaked[i].time,
+			run->leaked[i].bytes);
 	fprintf(f, "]}\n");
 	if (fclose(f))
 		die("%s: %s", path, strerror(errno));
@@ -341,19 +355,41 @@ static void parse(int argc, char **argv, struct options *opt)
 {
 	int c;
 
-	*opt = (struct options){ .seconds = 300, .period = 1, .onset = -1, .directory = "." };
-	while ((c = getopt(argc, argv, "+l:t:i:q:r:c:k:n:o:")) != -1) {
+	*opt = (struct options){.seconds = 300, .period = 1, .onset = -1, .directory = "."};
+	while ((c = getopt(argc, argv, "+l:st:i:q:r:c:k:n:o:")) != -1) {
 		switch (c) {
-		case 'l': opt->limit_kb = atoll(optarg); break;
-		case 't': opt->seconds = atof(optarg); break;
-		case 'i': opt->period = atof(optarg); break;
-		case 'q': opt->quota_permille = atoi(optarg); break;
-		case 'r': opt->onset = atof(optarg); break;
-		case 'c': opt->counter = optarg; break;
-		case 'k': opt->kind = optarg; break;
-		case 'n': opt->name = optarg; break;
-		case 'o': opt->directory = optarg; break;
-		default: exit(2);
+		case 'l':
+			opt->limit_kb = atoll(optarg);
+			break;
+		case 's':
+			opt->swap = true;
+			break;
+		case 't':
+			opt->seconds = atof(optarg);
+			break;
+		case 'i':
+			opt->period = atof(optarg);
+			break;
+		case 'q':
+			opt->quota_permille = atoi(optarg);
+			break;
+		case 'r':
+			opt->onset = atof(optarg);
+			break;
+		case 'c':
+			opt->counter = optarg;
+			break;
+		case 'k':
+			opt->kind = optarg;
+			break;
+		case 'n':
+			opt->name = optarg;
+			break;
+		case 'o':
+			opt->directory = optarg;
+			break;
+		default:
+			exit(2);
 		}
 	}
 	opt->command = argv + optind;
@@ -388,8 +424,8 @@ int main(int argc, char **argv)
 	failed = oom < 0 && status && run.last_sample < run.opt.seconds - 2 * run.opt.period;
 	if (fclose(run.csv) || failed || (run.opt.onset >= 0 && run.points < 2)) {
 		unlink(part);
-		die("%s: ended after %.0f s with status %#x, %d samples of the leak", run.opt.name, run.last_sample, status,
-		    run.points);
+		die("%s: ended after %.0f s with status %#x, %d samples of the leak", run.opt.name,
+		    run.last_sample, status, run.points);
 	}
 	write_truth(&run, oom);
 	return rename(part, csv) ? 1 : 0;

@@ -130,13 +130,21 @@ def test_corpus(truths):
           "every leak under a limit ends in a kill")
     rates = [t["rate_bytes_per_second"] for t in truths if t["label"] == "leak"]
     check(min(rates) < 12 << 10 and max(rates) > 60 << 20, "rates from 10 KiB/s to 100 MiB/s")
-    reach = []
-    for t in truths:
-        if t["label"] == "benign" and t["limit_kb"]:
-            with open(t["csv"], encoding="ascii") as f:
-                rows = [line.split(",") for line in list(f)[1:]]
-            reach.append(max(int(r[3]) + int(r[5]) for r in rows) / t["limit_kb"])
-    check(max(reach) < 1, "no benign run meets its limit")
+    check(max(room_used(t) for t in truths if t["label"] == "benign") < 0.5, "no benign run uses half of its room")
+
+
+def room_used(truth):
+    """The largest rise of a process, as a share of what was left below it."""
+    lows, worst = {}, 0
+    with open(truth["csv"], encoding="ascii") as f:
+        next(f)
+        for line in f:
+            row = line.split(",")
+            held = int(row[3]) + int(row[5]) + int(row[6])
+            low = lows[row[1]] = min(held, lows.get(row[1], held))
+            if truth["limit_kb"]:
+                worst = max(worst, (held - low) / (truth["limit_kb"] - low))
+    return worst
 
 
 def main():

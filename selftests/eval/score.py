@@ -4,7 +4,7 @@
 """Runs the detectors over a corpus and compares what they say with the truth.
 
     score.py --memwatchctl PROGRAM --published PROGRAM --split FILE
-             [--json FILE] [--jobs N] [--explain] DIRECTORY...
+             [--json FILE] [--jobs N] [--explain] [--tap] DIRECTORY...
 
 Each DIRECTORY holds NAME.csv and NAME.json. Prints the tables and exits with 1
 if memwatchctl misses a mark, with 2 if a trace could not be judged.
@@ -204,6 +204,19 @@ def verdict(parts):
     return missed
 
 
+def print_tap(parts, missed):
+    print("TAP version 13")
+    tests = [(part, name) for part in ("test", "all") for name in list(marks.MARKS) + ["benign_runs"] * (part == "all")]
+    for n, (part, name) in enumerate(tests, 1):
+        value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
+        print(f"{'not ok' if name in missed[part] else 'ok'} {n} {part}: {name} is {value}, asked: {asked(name)}")
+    print(f"1..{len(tests)}")
+
+
+def asked(name):
+    return " ".join(map(str, marks.MARKS.get(name, ("at least", marks.BENIGN_RUNS))))
+
+
 def report(parts, by_kind, missed, explain):
     for part, title in (("tuning", "Tuning part"), ("test", "Test part, never tuned on"), ("all", "Both")):
         print_table(title, parts[part])
@@ -215,8 +228,7 @@ def report(parts, by_kind, missed, explain):
     for part, names in missed.items():
         for name in names:
             value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
-            print(f"mark missed ({part}): {name} is {value}, asked: "
-                  f"{' '.join(map(str, marks.MARKS.get(name, ('at least', marks.BENIGN_RUNS))))}")
+            print(f"mark missed ({part}): {name} is {value}, asked: {asked(name)}")
 
 
 def main():
@@ -227,6 +239,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--explain", action="store_true", help="name the failures of the test part too")
+    parser.add_argument("--tap", action="store_true", help="print the marks alone, as tests")
     parser.add_argument("directories", nargs="+")
     options = parser.parse_args()
     try:
@@ -237,7 +250,10 @@ def main():
         print(f"eval: {error!r}", file=sys.stderr)
         return 2
     missed = verdict(parts)
-    report(parts, by_kind, missed, options.explain)
+    if options.tap:
+        print_tap(parts, missed)
+    else:
+        report(parts, by_kind, missed, options.explain)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
             json.dump({"schema": 1, "marks": marks.MARKS, "missed": missed, "parts": parts, "kinds": by_kind}, out, indent=1)
