@@ -9,6 +9,7 @@ are drawn anew: a corpus that nobody has seen.
 
     corpus.py DIRECTORY [SEED [PATTERN...]]
 """
+import concurrent.futures
 import fnmatch
 import json
 import math
@@ -536,14 +537,19 @@ def generate(name, make, folder, seed):
         out.write("\n")
 
 
+def generate_all(folder, seed="", patterns=("*",)):
+    os.makedirs(folder, exist_ok=True)
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        jobs = [pool.submit(generate, name, make, folder, seed) for name, make in names()
+                if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
+        for job in jobs:
+            job.result()
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    folder, seed, patterns = sys.argv[1], "".join(sys.argv[2:3]), sys.argv[3:] or ["*"]
-    os.makedirs(folder, exist_ok=True)
-    for name, make in names():
-        if any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
-            generate(name, make, folder, seed)
+    generate_all(sys.argv[1], "".join(sys.argv[2:3]), sys.argv[3:] or ["*"])
 
 
 if __name__ == "__main__":

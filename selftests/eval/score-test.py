@@ -6,11 +6,13 @@ over the real synthetic corpus: each bad one must miss the mark it breaks, and
 only the good one may meet them all. Also checks the generators against the
 closed form.
 
-    score-test.py DIRECTORY     the synthetic corpus
+    score-test.py DIRECTORY     the synthetic corpus; made if it is not there
 """
 import copy
+import os
 import sys
 
+import corpus
 import marks
 import score
 
@@ -150,6 +152,8 @@ def room_used(truth):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
+    if not os.path.isdir(sys.argv[1]):
+        corpus.generate_all(sys.argv[1])
     truths = score.load_truths([sys.argv[1]])
     print("TAP version 13")
     test_scorer(truths)

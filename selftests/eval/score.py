@@ -140,6 +140,10 @@ def mebibytes(value):
     return "-" if value is None else f"{value / (1 << 20):.1f} MiB"
 
 
+def number_text(value):
+    return "-" if value is None else f"{value:.3g}"
+
+
 def print_table(title, results):
     print(f"\n### {title}\n")
     print("| detector | recall > 1 MiB/min | recall 10-100 KiB/s in 30 min | precision | benign runs alarmed "
@@ -158,15 +162,17 @@ def print_detail(title, f):
           f"{f['benign_days']} days of them; early alerts {f['early_alerts']}, bystanders accused {f['strangers']}")
     print(f"  time to limit at half way: median error {percent(f['eta_error_median'])}, below 20 % in "
           f"{percent(f['eta_below_20_percent'])} (n={f['n_eta']})")
-    print(f"  lead time over what is asked: median {f['lead_ratio_median']}, shortest lead {seconds(f['lead_s_min'])}")
+    print(f"  lead time over what is asked: median {number_text(f['lead_ratio_median'])}, shortest lead {seconds(f['lead_s_min'])}")
     for row in f["decades"]:
         print(f"  from {row['from_bytes_per_second'] // 1024:6d} KiB/s: {row['found']} of {row['n']}, "
               f"delay {seconds(row['delay_s_median'])}, leaked {mebibytes(row['leaked_bytes_median'])}")
     print(f"  outside the marks: {f['confusable'][0]} of {f['confusable'][1]} undecidable growths alarmed, "
           f"{f['reserved'][0]} of {f['reserved'][1]} growths of addresses alone")
     c = f["calibration"]
-    print(f"  confidence: n={c['n']}, Brier {c['brier']}, expected error {c['expected_error_percent']} %: "
-          + ", ".join(f"{b['said_percent']:.0f}->{b['leaks_percent']:.0f} (n={b['n']})" for b in c["bins"]))
+    print(f"  confidence: n={c['n']}, Brier score {c['brier']}, expected error {c['expected_error_percent']} %\n")
+    print("| confidence said (mean) | of these are leaks | n |\n|---|---|---|")
+    for b in c["bins"]:
+        print(f"| {b['said_percent']:.0f} % | {b['leaks_percent']:.0f} % | {b['n']} |")
 
 
 def print_failures(title, f):
@@ -209,7 +215,7 @@ def print_tap(parts, missed):
     tests = [(part, name) for part in ("test", "all") for name in list(marks.MARKS) + ["benign_runs"] * (part == "all")]
     for n, (part, name) in enumerate(tests, 1):
         value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
-        print(f"{'not ok' if name in missed[part] else 'ok'} {n} {part}: {name} is {value}, asked: {asked(name)}")
+        print(f"{'not ok' if name in missed[part] else 'ok'} {n} {part}: {name} is {number_text(value)}, asked: {asked(name)}")
     print(f"1..{len(tests)}")
 
 
@@ -228,7 +234,7 @@ def report(parts, by_kind, missed, explain):
     for part, names in missed.items():
         for name in names:
             value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
-            print(f"mark missed ({part}): {name} is {value}, asked: {asked(name)}")
+            print(f"mark missed ({part}): {name} is {number_text(value)}, asked: {asked(name)}")
 
 
 def main():
