@@ -61,6 +61,7 @@
 #define MW_GROWTH_URGENT_S	  150U
 #define MW_GROWTH_CONSUMED	  42U
 #define MW_GROWTH_CONSUMED_START  70U
+#define MW_GROWTH_START_NS	  (60 * MW_GROWTH_SECOND) /* longer is no start */
 #define MW_GROWTH_YOUNG_NS	  (10 * MW_GROWTH_SECOND)
 #define MW_GROWTH_SOON_S	  3600U /* a limit this near makes 10 minutes of growth enough */
 #define MW_GROWTH_STALL_NS	  (15 * MW_GROWTH_SECOND)
@@ -69,20 +70,22 @@
 #define MW_GROWTH_CLEAR_NS	  (300 * MW_GROWTH_SECOND)
 #define MW_GROWTH_SETTLE_NS	  (60 * MW_GROWTH_SECOND) /* less was seen: insufficient */
 #define MW_GROWTH_SLOW_BPS	  8192U	 /* below: only the rule of a day */
-#define MW_GROWTH_RELATIVE	  8U	 /* growth in the window, against its start */
+#define MW_GROWTH_RELATIVE	  10U	 /* growth in the window, against its start */
 #define MW_GROWTH_MASS		  (4 * MW_GROWTH_MIB) /* least growth worth a word */
 
 /* Tests of a window: score 100 at "good", 0 at "bad", in between by the rule of three. */
 #define MW_GROWTH_R2_GOOD	900U /* permille */
 #define MW_GROWTH_R2_BAD	500U
-#define MW_GROWTH_LAST_GOOD	80U /* last third against the middle one */
+#define MW_GROWTH_LAST_GOOD	85U /* last third against each of the others */
 #define MW_GROWTH_LAST_BAD	20U
 #define MW_GROWTH_FIRST_GOOD	40U /* first third against the middle one */
 #define MW_GROWTH_FIRST_BAD	0U
+#define MW_GROWTH_SLOWING	75U /* less than this of an earlier third: growth dies down */
 #define MW_GROWTH_STEP_GOOD	35U /* largest step against the whole */
 #define MW_GROWTH_STEP_BAD	70U
 #define MW_GROWTH_RISING_GOOD	45U /* bins that rose */
 #define MW_GROWTH_RISING_BAD	10U
+#define MW_GROWTH_GROWS		70U /* score that is worth the word "growing" */
 #define MW_GROWTH_T2_GOOD	25U /* t squared of the slope */
 #define MW_GROWTH_T2_BAD	4U
 
@@ -227,6 +230,7 @@ struct mw_growth_level {
  * @r2_permille: R squared of the line through the envelope
  * @score: all tests of the window; 100: all passed
  * @window: bins; 0: nothing to say
+ * @slowing: over the longest window of the level, growth is dying down
  */
 struct mw_growth_trend {
 	__u64 slope_bps;
@@ -235,7 +239,8 @@ struct mw_growth_trend {
 	__u16 r2_permille;
 	__u8 score;
 	__u8 window;
-	__u32 reserved;
+	__u8 slowing;
+	__u8 reserved[3];
 };
 
 /**
@@ -324,6 +329,9 @@ MW_INLINE __u32 mw_growth_tests(const struct mw_growth_sums *s, __u32 r2_permill
 	mark = mw_growth_mark(mw_growth_percent(s->third, middle), MW_GROWTH_LAST_BAD,
 			      MW_GROWTH_LAST_GOOD);
 	score = mark < score ? mark : score;
+	mark = mw_growth_mark(mw_growth_percent(s->third, s->all - s->two), MW_GROWTH_LAST_BAD,
+			      MW_GROWTH_LAST_GOOD);
+	score = mark < score ? mark : score;
 	/* One that has only just begun may be the way up of a saw. */
 	mark = mw_growth_mark(mw_growth_percent(s->all - s->two, middle), MW_GROWTH_FIRST_BAD,
 			      MW_GROWTH_FIRST_GOOD);
@@ -334,6 +342,19 @@ MW_INLINE __u32 mw_growth_tests(const struct mw_growth_sums *s, __u32 r2_permill
 	mark = mw_growth_mark((__u64)s->rising * 100 / (s->n - 1), MW_GROWTH_RISING_BAD,
 			      MW_GROWTH_RISING_GOOD);
 	return mark < score ? mark : score;
+}
+
+/*
+ * Warm-up and fragmentation: each third gained less than the one before, and the
+ * last one clearly so. A leak that begins after a warm-up is not like that.
+ */
+MW_INLINE int mw_growth_is_slowing(const struct mw_growth_sums *s)
+{
+	__u32 last = s->third, middle = s->two - s->third, first = s->all - s->two;
+
+	return mw_growth_percent(last, middle) < MW_GROWTH_SLOWING ||
+	       (last < middle && middle < first &&
+		mw_growth_percent(last, first) < MW_GROWTH_SLOWING);
 }
 
 /*
@@ -354,7 +375,7 @@ MW_GROWTH_FUNC int mw_growth_fit(const struct mw_growth_level *level, __u32 wind
 	trend->r2_permille = 0;
 	trend->score = 0;
 	trend->window = 0;
-	trend->reserved = 0;
+	trend->slowing = 0;
 	if (level->bin <= window || !mw_growth_window(level, window, &s) || s.n < 3)
 		return 0;
 	trend->window = (__u8)window;
@@ -376,6 +397,7 @@ MW_GROWTH_FUNC int mw_growth_fit(const struct mw_growth_level *level, __u32 wind
 	if (den_x)
 		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * bin_seconds);
 	trend->score = (__u8)mw_growth_tests(&s, ppm / 1000, t2);
+	trend->slowing = (__u8)mw_growth_is_slowing(&s);
 	return 1;
 }
 
@@ -433,6 +455,7 @@ MW_INLINE void mw_growth_deep_init(struct mw_growth_deep *deep, const struct mw_
 		deep->level[i].vsz[0] = g->vsz;
 		deep->trend[i].window = 0;
 		deep->trend[i].score = 0;
+		deep->trend[i].slowing = 0;
 		deep->trend[i].slope_bps = 0;
 		deep->trend[i].growth = 0;
 		deep->trend[i].r2_permille = 0;
@@ -582,10 +605,12 @@ MW_INLINE __u32 mw_growth_nearness(__u32 eta)
 MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 {
 	__u32 grown = mw_growth_sub(g->top, g->point[0].pages);
-	__u32 share = g->onset_ns - g->first_ns < MW_GROWTH_YOUNG_NS ? MW_GROWTH_CONSUMED_START
-								     : MW_GROWTH_CONSUMED;
+	__u32 share = MW_GROWTH_CONSUMED;
 	__u64 slope;
 
+	if (g->onset_ns - g->first_ns < MW_GROWTH_YOUNG_NS &&
+	    g->top_ns - g->first_ns < MW_GROWTH_START_NS)
+		share = MW_GROWTH_CONSUMED_START;
 	if (g->room == MW_GROWTH_NO_LIMIT || grown < MW_GROWTH_MASS ||
 	    (__u64)grown * 100 < ((__u64)grown + g->room) * share)
 		return 0;
@@ -670,6 +695,7 @@ MW_GROWTH_FUNC __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_
 	if (i == 1 && trend->window >= 16 && trend->slope_bps >= MW_GROWTH_SLOW_BPS &&
 	    (eta <= MW_GROWTH_SOON_S ||
 	     (__u64)trend->growth * 100 >= (__u64)from * MW_GROWTH_RELATIVE) &&
+	    !trend->slowing && !deep->trend[2].slowing &&
 	    mw_growth_is_new_high(level, trend->window))
 		return MW_GROWTH_STEADY;
 	return MW_GROWTH_NONE;
@@ -679,7 +705,8 @@ MW_GROWTH_FUNC __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_
 MW_GROWTH_FUNC void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
 {
 	struct mw_growth_trend trend, *best;
-	__u32 window, k;
+	__u32 window, k, found = 0;
+	__u8 slowing = 0;
 
 	if (i >= MW_GROWTH_LEVELS)
 		return;
@@ -690,9 +717,12 @@ MW_GROWTH_FUNC void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
 		window = MW_GROWTH_BINS - 8 * k;
 		if (!mw_growth_fit(&deep->level[i], window, 20U << (2 * i), &trend))
 			continue;
+		if (!found++)
+			slowing = trend.slowing;
 		if (!best->window || trend.score > best->score)
 			*best = trend;
 	}
+	best->slowing = slowing;
 }
 
 /*
@@ -733,10 +763,11 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 		g->verdict = MW_GROWTH_LEAK;
 		tenths = 8 + (trend >= 90) + (g->reason != MW_GROWTH_LIMIT);
 	} else {
-		tenths = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50;
+		tenths = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50U;
 		if (g->last_ns - g->first_ns < MW_GROWTH_SETTLE_NS)
 			g->verdict = MW_GROWTH_INSUFFICIENT;
-		else if (trend >= 40 || g->flags & MW_GROWTH_F_RESERVED)
+		else if (trend >= MW_GROWTH_GROWS || g->flags & MW_GROWTH_F_RESERVED ||
+			 (slope && g->top - g->point[0].pages >= MW_GROWTH_MASS))
 			g->verdict = MW_GROWTH_GROWING;
 		else
 			g->verdict = MW_GROWTH_STABLE;
