@@ -18,11 +18,8 @@
 #endif
 #endif
 
-/* Too large to be copied to each place of use; a subprogram in BPF. */
-#ifdef __bpf__
-#define MW_GROWTH_FUNC static __attribute__((noinline))
-#else
-#define MW_GROWTH_FUNC static inline
+#ifndef MW_GROWTH_CALL
+#define MW_GROWTH_CALL(name) mw_growth_##name
 #endif
 
 /* 128 bits: the products that R squared is made of. */
@@ -51,35 +48,55 @@ MW_INLINE struct mw_growth_wide mw_growth_scale(struct mw_growth_wide wide, __u3
 	return product;
 }
 
-MW_INLINE int mw_growth_at_most(struct mw_growth_wide a, struct mw_growth_wide b)
+/*
+ * All ones if @a is at most @b, else 0: from the borrow of the subtraction, bit
+ * by bit. A comparison would be a branch, and from a branch the verifier learns
+ * a value; it would then follow every value that a search by halving can take.
+ */
+MW_INLINE __u64 mw_growth_at_most(struct mw_growth_wide a, struct mw_growth_wide b)
 {
-	return a.high < b.high || (a.high == b.high && a.low <= b.low);
+	__u64 borrow = ((~b.low & a.low) | (~(b.low ^ a.low) & (b.low - a.low))) >> 63;
+	__u64 rest = b.high - a.high - borrow;
+
+	borrow = ((~b.high & a.high) | (~(b.high ^ a.high) & rest)) >> 63;
+	return borrow - 1;
 }
 
-/* Largest q up to a million with q * @whole <= a million * @part: exact, by halving. */
-MW_GROWTH_FUNC __u32 mw_growth_ppm(const struct mw_growth_wide *part,
+/* @a if @i is at most @last, else @b; without a branch, for the same reason. */
+MW_INLINE __u32 mw_growth_pick(__u64 i, __u64 last, __u32 a, __u32 b)
+{
+	__u64 mask = (last - i) >> 63;
+
+	return (a & (__u32)(mask - 1)) | (b & (__u32)-mask);
+}
+
+/*
+ * Largest q with q * @whole <= a million * @part, by halving: exact. @part is at
+ * most @whole, so q is at most a million without a look at it.
+ */
+MW_INLINE __u32 mw_growth_ppm(const struct mw_growth_wide *part,
 				   const struct mw_growth_wide *whole)
 {
 	struct mw_growth_wide bound = mw_growth_scale(*part, 1000000);
-	__u32 q = 0, bit;
+	__u64 q = 0;
+	__u32 bit;
 
-	for (bit = 1U << 19; bit; bit >>= 1) {
-		if (q + bit <= 1000000 && mw_growth_at_most(mw_growth_scale(*whole, q + bit), bound))
-			q += bit;
-	}
-	return q;
+	for (bit = 1U << 19; bit; bit >>= 1)
+		q += bit & mw_growth_at_most(mw_growth_scale(*whole, (__u32)q + bit), bound);
+	return (__u32)q;
 }
 
 /* Square root, rounded down. */
-MW_GROWTH_FUNC __u32 mw_growth_root(__u64 value)
+MW_INLINE __u32 mw_growth_root(__u64 value)
 {
+	struct mw_growth_wide square = {0, 0}, limit = {0, value};
 	__u64 root = 0, next;
 	int bit;
 
 	for (bit = 31; bit >= 0; bit--) {
 		next = root | (1ULL << bit);
-		if (next * next <= value)
-			root = next;
+		square.low = next * next;
+		root |= (1ULL << bit) & mw_growth_at_most(square, limit);
 	}
 	return (__u32)root;
 }

@@ -25,6 +25,11 @@
  *   composition  what grew: the signal against mapped files
  *   threshold    the time until the nearest limit at the present slope
  *
+ * BPF. The verifier follows every path through what a program calls, unless it
+ * calls a global function, and those take numbers only. So what loops over loops
+ * is called by way of MW_GROWTH_CALL(name), which growth.bpf.c defines as a
+ * global function that works on a state in a map.
+ *
  * ALERTS. There are three ways to one, see mw_growth_rules: the limit is near
  * and gets nearer steadily; growth was steady for 20 minutes; growth is slow
  * but went on for more than a day, each hour above the same hour before.
@@ -61,6 +66,7 @@
 #define MW_GROWTH_URGENT_S	  150U
 #define MW_GROWTH_CONSUMED	  42U
 #define MW_GROWTH_CONSUMED_START  70U
+#define MW_GROWTH_START_NS	  (60 * MW_GROWTH_SECOND) /* longer is no start */
 #define MW_GROWTH_YOUNG_NS	  (10 * MW_GROWTH_SECOND)
 #define MW_GROWTH_SOON_S	  3600U /* a limit this near makes 10 minutes of growth enough */
 #define MW_GROWTH_STALL_NS	  (15 * MW_GROWTH_SECOND)
@@ -69,20 +75,22 @@
 #define MW_GROWTH_CLEAR_NS	  (300 * MW_GROWTH_SECOND)
 #define MW_GROWTH_SETTLE_NS	  (60 * MW_GROWTH_SECOND) /* less was seen: insufficient */
 #define MW_GROWTH_SLOW_BPS	  8192U	 /* below: only the rule of a day */
-#define MW_GROWTH_RELATIVE	  8U	 /* growth in the window, against its start */
+#define MW_GROWTH_RELATIVE	  10U	 /* growth in the window, against its start */
 #define MW_GROWTH_MASS		  (4 * MW_GROWTH_MIB) /* least growth worth a word */
 
 /* Tests of a window: score 100 at "good", 0 at "bad", in between by the rule of three. */
 #define MW_GROWTH_R2_GOOD	900U /* permille */
 #define MW_GROWTH_R2_BAD	500U
-#define MW_GROWTH_LAST_GOOD	80U /* last third against the middle one */
+#define MW_GROWTH_LAST_GOOD	85U /* last third against each of the others */
 #define MW_GROWTH_LAST_BAD	20U
 #define MW_GROWTH_FIRST_GOOD	40U /* first third against the middle one */
 #define MW_GROWTH_FIRST_BAD	0U
+#define MW_GROWTH_SLOWING	75U /* less than this of an earlier third: growth dies down */
 #define MW_GROWTH_STEP_GOOD	35U /* largest step against the whole */
 #define MW_GROWTH_STEP_BAD	70U
 #define MW_GROWTH_RISING_GOOD	45U /* bins that rose */
 #define MW_GROWTH_RISING_BAD	10U
+#define MW_GROWTH_GROWS		70U /* score that is worth the word "growing" */
 #define MW_GROWTH_T2_GOOD	25U /* t squared of the slope */
 #define MW_GROWTH_T2_BAD	4U
 
@@ -227,6 +235,9 @@ struct mw_growth_level {
  * @r2_permille: R squared of the line through the envelope
  * @score: all tests of the window; 100: all passed
  * @window: bins; 0: nothing to say
+ * @slowing: over the longest window of the level, growth is dying down
+ * @level: whose bins they are
+ * @share: of the signal in what was gained, mapped files being the rest, percent
  */
 struct mw_growth_trend {
 	__u64 slope_bps;
@@ -235,18 +246,24 @@ struct mw_growth_trend {
 	__u16 r2_permille;
 	__u8 score;
 	__u8 window;
-	__u32 reserved;
+	__u8 slowing;
+	__u8 level;
+	__u8 share;
+	__u8 reserved;
 };
 
 /**
  * struct mw_growth_deep - what is kept of a process that grows
  * @start_ns: where the bins are counted from
- * @best: level whose trend has the best score
+ * @best: the trend with the best score
+ * @attempt: of the window that was looked at last
+ * @fired: by which a rule came true last
  */
 struct mw_growth_deep {
 	__u64 start_ns;
-	__u32 best;
-	__u32 reserved;
+	struct mw_growth_trend best;
+	struct mw_growth_trend attempt;
+	struct mw_growth_trend fired;
 	struct mw_growth_level level[MW_GROWTH_LEVELS];
 	struct mw_growth_trend trend[MW_GROWTH_LEVELS];
 };
@@ -256,9 +273,9 @@ struct mw_growth_deep {
 /* Sums over a window; x and y are counted back from its newest bin. */
 struct mw_growth_sums {
 	__u64 n, x, y, xx, xy, yy;
+	__u64 rising;	/* bins above the one before */
 	__u32 depth;	/* of the oldest bin below the newest */
 	__u32 step;	/* largest step of the envelope */
-	__u32 rising;	/* bins above the one before */
 	__u32 third;	/* depth where the last third begins */
 	__u32 two;	/* where the last two thirds begin */
 	__u32 all;	/* where all three begin */
@@ -269,11 +286,12 @@ struct mw_growth_sums {
  * lowest of those passed is the envelope, so its depth below the newest only
  * grows and no second pass is needed to know where it starts.
  */
-MW_GROWTH_FUNC int mw_growth_window(const struct mw_growth_level *level, __u32 window,
+MW_INLINE int mw_growth_window(const struct mw_growth_level *level, __u32 window,
 				    struct mw_growth_sums *s)
 {
 	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], low = newest;
 	__u32 mark = (window - 1) / 3, depth, before = 0, step, i, value;
+	__u64 there;
 
 	s->n = s->x = s->y = s->xx = s->xy = s->yy = 0;
 	s->depth = s->step = s->rising = s->third = s->two = s->all = 0;
@@ -283,8 +301,8 @@ MW_GROWTH_FUNC int mw_growth_window(const struct mw_growth_level *level, __u32 w
 		if (i >= window)
 			break;
 		value = level->ring[(level->bin - 1 - i) & (MW_GROWTH_BINS - 1)];
-		if (value == MW_GROWTH_MISSING)
-			continue;
+		/* All ones if there is a sample: without a branch the verifier has one path. */
+		there = ((value + 1ULL) >> 32) - 1;
 		if (value < low)
 			low = value;
 		depth = newest - low;
@@ -294,22 +312,33 @@ MW_GROWTH_FUNC int mw_growth_window(const struct mw_growth_level *level, __u32 w
 		before = depth;
 		if (step > s->step)
 			s->step = step;
-		s->rising += step != 0;
-		s->n++;
-		s->x += i;
-		s->y += depth;
-		s->xx += i * i;
-		s->xy += (__u64)i * depth;
-		s->yy += (__u64)depth * depth;
-		if (i <= mark)
-			s->third = depth;
-		if (i <= 2 * mark)
-			s->two = depth;
-		if (i <= 3 * mark)
-			s->all = depth;
+		s->rising += -(__u64)step >> 63;
+		s->n += 1 & there;
+		s->x += i & there;
+		s->y += depth & there;
+		s->xx += (i * i) & there;
+		s->xy += ((__u64)i * depth) & there;
+		s->yy += ((__u64)depth * depth) & there;
+		s->third = mw_growth_pick(i, mark, depth, s->third);
+		s->two = mw_growth_pick(i, 2 * mark, depth, s->two);
+		s->all = mw_growth_pick(i, 3 * mark, depth, s->all);
 	}
 	s->depth = before;
 	return s->n * 4 >= window * 3;
+}
+
+MW_INLINE void mw_growth_trend_clear(struct mw_growth_trend *trend)
+{
+	trend->slope_bps = 0;
+	trend->error_ppm = 1000000;
+	trend->growth = 0;
+	trend->r2_permille = 0;
+	trend->score = 0;
+	trend->window = 0;
+	trend->slowing = 0;
+	trend->level = 0;
+	trend->share = 0;
+	trend->reserved = 0;
 }
 
 /* The least of the marks of all tests. */
@@ -324,6 +353,9 @@ MW_INLINE __u32 mw_growth_tests(const struct mw_growth_sums *s, __u32 r2_permill
 	mark = mw_growth_mark(mw_growth_percent(s->third, middle), MW_GROWTH_LAST_BAD,
 			      MW_GROWTH_LAST_GOOD);
 	score = mark < score ? mark : score;
+	mark = mw_growth_mark(mw_growth_percent(s->third, s->all - s->two), MW_GROWTH_LAST_BAD,
+			      MW_GROWTH_LAST_GOOD);
+	score = mark < score ? mark : score;
 	/* One that has only just begun may be the way up of a saw. */
 	mark = mw_growth_mark(mw_growth_percent(s->all - s->two, middle), MW_GROWTH_FIRST_BAD,
 			      MW_GROWTH_FIRST_GOOD);
@@ -331,30 +363,39 @@ MW_INLINE __u32 mw_growth_tests(const struct mw_growth_sums *s, __u32 r2_permill
 	mark = mw_growth_mark(mw_growth_percent(s->step, s->depth), MW_GROWTH_STEP_BAD,
 			      MW_GROWTH_STEP_GOOD);
 	score = mark < score ? mark : score;
-	mark = mw_growth_mark((__u64)s->rising * 100 / (s->n - 1), MW_GROWTH_RISING_BAD,
+	mark = mw_growth_mark(s->rising * 100 / (s->n - 1), MW_GROWTH_RISING_BAD,
 			      MW_GROWTH_RISING_GOOD);
 	return mark < score ? mark : score;
+}
+
+/*
+ * Warm-up and fragmentation: each third gained less than the one before, and the
+ * last one clearly so. A leak that begins after a warm-up is not like that.
+ */
+MW_INLINE int mw_growth_is_slowing(const struct mw_growth_sums *s)
+{
+	__u32 last = s->third, middle = s->two - s->third, first = s->all - s->two;
+
+	return mw_growth_percent(last, middle) < MW_GROWTH_SLOWING ||
+	       (last < middle && middle < first &&
+		mw_growth_percent(last, first) < MW_GROWTH_SLOWING);
 }
 
 /*
  * A line through the envelope. With y at most 2^26 and 32 bins the sums times n
  * stay below 2^62; only R squared needs a product of two of them.
  */
-MW_GROWTH_FUNC int mw_growth_fit(const struct mw_growth_level *level, __u32 window,
-				 __u32 bin_seconds, struct mw_growth_trend *trend)
+MW_INLINE int mw_growth_fit(struct mw_growth_deep *deep, __u32 i, __u32 window)
 {
+	const struct mw_growth_level *level = &deep->level[i];
+	struct mw_growth_trend *trend = &deep->attempt;
 	struct mw_growth_wide part, whole;
 	struct mw_growth_sums s;
 	__u64 num, den_x, den_y, t2;
 	__u32 ppm;
 
-	trend->slope_bps = 0;
-	trend->error_ppm = 1000000;
-	trend->growth = 0;
-	trend->r2_permille = 0;
-	trend->score = 0;
-	trend->window = 0;
-	trend->reserved = 0;
+	mw_growth_trend_clear(trend);
+	trend->level = (__u8)i;
 	if (level->bin <= window || !mw_growth_window(level, window, &s) || s.n < 3)
 		return 0;
 	trend->window = (__u8)window;
@@ -374,15 +415,16 @@ MW_GROWTH_FUNC int mw_growth_fit(const struct mw_growth_level *level, __u32 wind
 		trend->error_ppm = mw_growth_root((1000000ULL - ppm) * 1000000 / (ppm * (s.n - 2)) *
 						  1000000);
 	if (den_x)
-		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * bin_seconds);
+		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * (20U << (2 * i)));
 	trend->score = (__u8)mw_growth_tests(&s, ppm / 1000, t2);
+	trend->slowing = (__u8)mw_growth_is_slowing(&s);
 	return 1;
 }
 
 /* ------------------------------------------------------------------ bins */
 
 /* One sample into a level. True when that closed a bin. */
-MW_GROWTH_FUNC int mw_growth_bin(struct mw_growth_level *level, __u32 bin, __u32 file, __u32 vsz,
+MW_INLINE int mw_growth_bin(struct mw_growth_level *level, __u32 bin, __u32 file, __u32 vsz,
 				 __u32 signal)
 {
 	__u32 i, gap;
@@ -424,19 +466,15 @@ MW_INLINE void mw_growth_deep_init(struct mw_growth_deep *deep, const struct mw_
 	__u32 i;
 
 	deep->start_ns = g->last_ns;
-	deep->best = 0;
-	deep->reserved = 0;
+	mw_growth_trend_clear(&deep->best);
+	mw_growth_trend_clear(&deep->attempt);
+	mw_growth_trend_clear(&deep->fired);
 	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
 		deep->level[i].bin = 0;
 		deep->level[i].low = g->signal;
 		deep->level[i].file[0] = g->file;
 		deep->level[i].vsz[0] = g->vsz;
-		deep->trend[i].window = 0;
-		deep->trend[i].score = 0;
-		deep->trend[i].slope_bps = 0;
-		deep->trend[i].growth = 0;
-		deep->trend[i].r2_permille = 0;
-		deep->trend[i].error_ppm = 1000000;
+		mw_growth_trend_clear(&deep->trend[i]);
 	}
 }
 
@@ -469,7 +507,7 @@ MW_INLINE void mw_growth_thin(struct mw_growth *g, __u32 ms)
  * or no new height is reached for a quarter of its time. Growth too slow to be
  * told from wobble does not begin one.
  */
-MW_GROWTH_FUNC void mw_growth_streak(struct mw_growth *g, __u32 signal, __u64 now)
+MW_INLINE void mw_growth_streak(struct mw_growth *g, __u32 signal, __u64 now)
 {
 	__u32 grown = mw_growth_sub(g->top, g->point[0].pages), fallen, at;
 	__u64 stall = (g->top_ns - g->onset_ns) / 4, ms = (now - g->onset_ns) / 1000000;
@@ -554,10 +592,8 @@ MW_INLINE __u64 mw_growth_streak_slope(const struct mw_growth *g)
 /* The slope to extrapolate: of the best window, else of the streak. */
 MW_INLINE __u64 mw_growth_slope(const struct mw_growth *g, const struct mw_growth_deep *deep)
 {
-	__u32 best = deep ? deep->best : 0;
-
-	if (deep && best < MW_GROWTH_LEVELS && deep->trend[best].score >= 50)
-		return deep->trend[best].slope_bps;
+	if (deep && deep->best.score >= 50)
+		return deep->best.slope_bps;
 	return mw_growth_streak_slope(g);
 }
 
@@ -582,10 +618,12 @@ MW_INLINE __u32 mw_growth_nearness(__u32 eta)
 MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 {
 	__u32 grown = mw_growth_sub(g->top, g->point[0].pages);
-	__u32 share = g->onset_ns - g->first_ns < MW_GROWTH_YOUNG_NS ? MW_GROWTH_CONSUMED_START
-								     : MW_GROWTH_CONSUMED;
+	__u32 share = MW_GROWTH_CONSUMED;
 	__u64 slope;
 
+	if (g->onset_ns - g->first_ns < MW_GROWTH_YOUNG_NS &&
+	    g->top_ns - g->first_ns < MW_GROWTH_START_NS)
+		share = MW_GROWTH_CONSUMED_START;
 	if (g->room == MW_GROWTH_NO_LIMIT || grown < MW_GROWTH_MASS ||
 	    (__u64)grown * 100 < ((__u64)grown + g->room) * share)
 		return 0;
@@ -594,7 +632,7 @@ MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 }
 
 /* Was the signal as high as now in a bin before the window? Then it may be a wave. */
-MW_GROWTH_FUNC int mw_growth_is_new_high(const struct mw_growth_level *level, __u32 window)
+MW_INLINE int mw_growth_is_new_high(const struct mw_growth_level *level, __u32 window)
 {
 	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], i, value;
 
@@ -611,7 +649,7 @@ MW_GROWTH_FUNC int mw_growth_is_new_high(const struct mw_growth_level *level, __
 }
 
 /* Was every bin of the last hours above that of the same hour a day before? */
-MW_GROWTH_FUNC int mw_growth_is_above_yesterday(const struct mw_growth_level *level)
+MW_INLINE int mw_growth_is_above_yesterday(const struct mw_growth_level *level)
 {
 	__u32 i, now, then, pairs = 0;
 
@@ -639,20 +677,15 @@ MW_INLINE __u32 mw_growth_share(const struct mw_growth *g, const struct mw_growt
 }
 
 /* Rules 2 and 3, when a bin of level @i was closed. */
-MW_GROWTH_FUNC __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growth_deep *deep,
-				     __u32 i)
+MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growth_deep *deep,
+				__u32 i)
 {
-	const struct mw_growth_trend *trend;
-	const struct mw_growth_level *level;
+	const struct mw_growth_trend *trend = &deep->trend[i];
+	const struct mw_growth_level *level = &deep->level[i];
 	__u32 eta, from;
 
-	if (i >= MW_GROWTH_LEVELS)
-		return MW_GROWTH_NONE;
-	trend = &deep->trend[i];
-	level = &deep->level[i];
 	from = mw_growth_sub(g->signal, trend->growth);
-	if (!trend->window || trend->growth < MW_GROWTH_MASS ||
-	    mw_growth_share(g, level, trend) < 50)
+	if (!trend->window || trend->growth < MW_GROWTH_MASS || trend->share < 50)
 		return MW_GROWTH_NONE;
 	if (i == 4)
 		return trend->window >= 24 && trend->r2_permille >= 700 &&
@@ -670,29 +703,30 @@ MW_GROWTH_FUNC __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_
 	if (i == 1 && trend->window >= 16 && trend->slope_bps >= MW_GROWTH_SLOW_BPS &&
 	    (eta <= MW_GROWTH_SOON_S ||
 	     (__u64)trend->growth * 100 >= (__u64)from * MW_GROWTH_RELATIVE) &&
+	    !trend->slowing && !deep->trend[2].slowing &&
 	    mw_growth_is_new_high(level, trend->window))
 		return MW_GROWTH_STEADY;
 	return MW_GROWTH_NONE;
 }
 
 /* The windows of a level, the longest first that has the best score. */
-MW_GROWTH_FUNC void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
+MW_INLINE void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
 {
-	struct mw_growth_trend trend, *best;
-	__u32 window, k;
+	struct mw_growth_trend *best = &deep->trend[i];
+	__u32 k, found = 0;
+	__u8 slowing = 0;
 
-	if (i >= MW_GROWTH_LEVELS)
-		return;
-	best = &deep->trend[i];
 	best->window = 0;
 	best->score = 0;
 	for (k = 0; k < 4; k++) {
-		window = MW_GROWTH_BINS - 8 * k;
-		if (!mw_growth_fit(&deep->level[i], window, 20U << (2 * i), &trend))
+		if (!MW_GROWTH_CALL(fit)(deep, i, MW_GROWTH_BINS - 8 * k))
 			continue;
-		if (!best->window || trend.score > best->score)
-			*best = trend;
+		if (!found++)
+			slowing = deep->attempt.slowing;
+		if (!best->window || deep->attempt.score > best->score)
+			*best = deep->attempt;
 	}
+	best->slowing = slowing;
 }
 
 /*
@@ -701,31 +735,32 @@ MW_GROWTH_FUNC void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
  */
 MW_INLINE __u8 mw_growth_calibrated(__u32 tenths)
 {
-	static const __u8 table[11] = { 1, 2, 4, 7, 12, 20, 30, 45, 80, 92, 97 };
+	/*
+	 * A mask is what every verifier understands, so there are entries up to 15.
+	 * Two more keep it from being 16 bytes long: constants of that size go to
+	 * a section that libbpf does not load.
+	 */
+	static const __u8 table[18] = {1,  2,  4,  7,  12, 20, 30, 45, 80,
+				       92, 97, 97, 97, 97, 97, 97, 97, 97};
 
-	return table[tenths > 10 ? 10 : tenths];
+	return table[tenths & 15];
 }
 
 /* From the scores to one word and one number. */
 MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep *deep)
 {
-	__u32 best = deep ? deep->best : 0, tenths, trend = 0, share = 0, eta;
-	const struct mw_growth_trend *t = 0;
+	__u32 tenths, trend = 0, share = 0, eta;
 	__u64 slope = mw_growth_slope(g, deep);
 
-	if (deep && best < MW_GROWTH_LEVELS) {
-		t = &deep->trend[best];
-		trend = t->score;
-		if (trend)
-			share = mw_growth_share(g, &deep->level[best], t);
-		if (t->growth < MW_GROWTH_MIB)
-			trend = share = 0;
+	if (deep && deep->best.growth >= MW_GROWTH_MIB) {
+		trend = deep->best.score;
+		share = deep->best.share;
 	}
 	if (!trend && slope)
 		trend = 40;
 	eta = mw_growth_eta(g->room, slope);
 	g->score[MW_GROWTH_TREND] = (__u8)trend;
-	g->score[MW_GROWTH_COMPOSITION] = (__u8)(share > 100 ? 100 : share);
+	g->score[MW_GROWTH_COMPOSITION] = (__u8)share;
 	g->score[MW_GROWTH_THRESHOLD] =
 		(__u8)(eta == MW_GROWTH_NEVER ? 0 : mw_growth_nearness(eta));
 
@@ -733,10 +768,11 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 		g->verdict = MW_GROWTH_LEAK;
 		tenths = 8 + (trend >= 90) + (g->reason != MW_GROWTH_LIMIT);
 	} else {
-		tenths = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50;
+		tenths = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50U;
 		if (g->last_ns - g->first_ns < MW_GROWTH_SETTLE_NS)
 			g->verdict = MW_GROWTH_INSUFFICIENT;
-		else if (trend >= 40 || g->flags & MW_GROWTH_F_RESERVED)
+		else if (trend >= MW_GROWTH_GROWS || g->flags & MW_GROWTH_F_RESERVED ||
+			 (slope && g->top - g->point[0].pages >= MW_GROWTH_MASS))
 			g->verdict = MW_GROWTH_GROWING;
 		else
 			g->verdict = MW_GROWTH_STABLE;
@@ -744,16 +780,13 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 	g->confidence = mw_growth_calibrated(tenths);
 }
 
-MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, const struct mw_growth_deep *deep,
-				__u32 reason, __u32 level)
+/* @trend is NULL if the streak is what the alert is about. */
+MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, __u32 reason,
+				const struct mw_growth_trend *trend)
 {
-	__u64 slope = mw_growth_streak_slope(g);
-	__u32 from = g->point[0].pages;
+	__u64 slope = trend ? trend->slope_bps : mw_growth_streak_slope(g);
+	__u32 from = trend ? mw_growth_sub(g->signal, trend->growth) : g->point[0].pages;
 
-	if (level < MW_GROWTH_LEVELS && deep) {
-		slope = deep->trend[level].slope_bps;
-		from = mw_growth_sub(g->signal, deep->trend[level].growth);
-	}
 	g->flags |= MW_GROWTH_F_ALERT;
 	g->reason = (__u8)reason;
 	g->alert_from = from;
@@ -787,7 +820,7 @@ MW_INLINE __u32 mw_growth_clear(struct mw_growth *g)
 }
 
 /* Does the address space grow, steadily and without memory behind it? */
-MW_GROWTH_FUNC int mw_growth_is_reserving(const struct mw_growth *g,
+MW_INLINE int mw_growth_is_reserving(const struct mw_growth *g,
 					  const struct mw_growth_deep *deep)
 {
 	const struct mw_growth_level *level = &deep->level[1];
@@ -833,30 +866,37 @@ MW_INLINE __u32 mw_growth_signal(const struct mw_growth_sample *sample)
 	return mw_growth_add(sample->anon, mw_growth_add(sample->swap, sample->shmem));
 }
 
-/* Into the bins; the first rule that a closed bin made true. */
-MW_GROWTH_FUNC __u32 mw_growth_deepen(struct mw_growth *g, struct mw_growth_deep *deep,
-				      __u32 *where)
+/* One sample into one level; the rule that a closed bin made true. */
+MW_INLINE __u32 mw_growth_step(const struct mw_growth *g, struct mw_growth_deep *deep, __u32 i)
 {
-	__u32 bin = (__u32)((g->last_ns - deep->start_ns) / MW_GROWTH_BIN_NS), i, best = 0, reason;
-	__u32 found = MW_GROWTH_NONE;
+	__u32 bin = (__u32)((g->last_ns - deep->start_ns) / MW_GROWTH_BIN_NS);
 
-	*where = MW_GROWTH_LEVELS;
+	if (!mw_growth_bin(&deep->level[i], bin >> (2 * i), g->file, g->vsz, g->signal))
+		return MW_GROWTH_NONE;
+	MW_GROWTH_CALL(look)(deep, i);
+	deep->trend[i].share =
+		(__u8)mw_growth_share(g, &deep->level[i], &deep->trend[i]);
+	return mw_growth_rules(g, deep, i);
+}
+
+/* One sample into all levels; the first rule that came true. */
+MW_INLINE __u32 mw_growth_deepen(struct mw_growth *g, struct mw_growth_deep *deep)
+{
+	__u32 found = MW_GROWTH_NONE, i, reason;
+
+	mw_growth_trend_clear(&deep->best);
 	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
-		if (!mw_growth_bin(&deep->level[i], bin >> (2 * i), g->file, g->vsz, g->signal))
-			continue;
-		mw_growth_look(deep, i);
-		reason = mw_growth_rules(g, deep, i);
+		reason = MW_GROWTH_CALL(step)(g, deep, i);
 		if (reason && !found) {
 			found = reason;
-			*where = i;
+			deep->fired = deep->trend[i];
 		}
 	}
 	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
-		if (deep->trend[i].window && deep->trend[i].score >= deep->trend[best].score &&
+		if (deep->trend[i].window && deep->trend[i].score >= deep->best.score &&
 		    deep->trend[i].growth >= MW_GROWTH_MIB)
-			best = i;
+			deep->best = deep->trend[i];
 	}
-	deep->best = best;
 	return found;
 }
 
@@ -869,7 +909,7 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_deep *deep,
 			       const struct mw_growth_sample *sample)
 {
 	__u32 signal = mw_growth_signal(sample), reason = MW_GROWTH_NONE, event = 0;
-	__u32 where = MW_GROWTH_LEVELS;
+	const struct mw_growth_trend *by = 0;
 
 	g->last_ns = sample->time_ns;
 	g->signal = signal;
@@ -883,20 +923,20 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_deep *deep,
 		g->flags |= MW_GROWTH_F_DEEP;
 	mw_growth_streak(g, signal, sample->time_ns);
 	if (deep) {
-		reason = mw_growth_deepen(g, deep, &where);
+		reason = mw_growth_deepen(g, deep);
 		g->flags &= (__u8)~MW_GROWTH_F_RESERVED;
 		if (mw_growth_is_reserving(g, deep))
 			g->flags |= MW_GROWTH_F_RESERVED;
 	}
-	if (!reason && mw_growth_rule_limit(g)) {
+	if (reason)
+		by = &deep->fired;
+	else if (mw_growth_rule_limit(g))
 		reason = MW_GROWTH_LIMIT;
-		where = MW_GROWTH_LEVELS;
-	}
 	if (g->flags & MW_GROWTH_F_ALERT)
 		event = mw_growth_clear(g);
 	else if (reason)
-		event = mw_growth_alert(g, deep, reason, where);
-	mw_growth_judge(g, deep);
+		event = mw_growth_alert(g, reason, by);
+	MW_GROWTH_CALL(judge)(g, deep);
 	return event;
 }
 

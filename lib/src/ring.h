@@ -162,7 +162,7 @@ static inline uint32_t mw_ring_parse_plain(const struct mw_ring *ring, uint64_t 
 		return header->size >= sizeof(struct memwatch_record_tick) ? perf.size : 0;
 	default:
 		/* types that nobody knows yet; the others are rare */
-		return header->type > MEMWATCH_RECORD_LOST && header->size >= sizeof(*header) ?
+		return header->type > MEMWATCH_RECORD_GROWTH && header->size >= sizeof(*header) ?
 			       perf.size : 0;
 	}
 }
