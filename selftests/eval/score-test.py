@@ -58,6 +58,15 @@ def late(truth):
     return answer
 
 
+def just_in_time(truth, part):
+    """Alerts when a part of the lead time that is asked is left."""
+    answer = perfect(truth)
+    for entry in answer.values():
+        if truth["oom_s"] is not None and entry["alert_s"] is not None:
+            entry["alert_s"] = truth["oom_s"] - part * min(120, (truth["oom_s"] - truth["onset_s"]) / 2)
+    return answer
+
+
 def early(truth):
     answer = perfect(truth)
     for entry in answer.values():
@@ -103,13 +112,17 @@ def test_scorer(truths):
     check(set(marks.missed_marks(bad)) == set(marks.MARKS), "labels swapped: every mark is missed")
     silent = missed(truths, lambda t: {})
     check({"recall_fast", "recall_slow", "lead_ratio_median"} <= set(silent), "a silent detector misses the recalls")
-    nervous = missed(truths, lambda t: {1000: {"alert_s": t["onset_s"] or 0, "confidence": 50.0}})
-    check(nervous == ["false_alarms"], "one that always alarms misses the false alarms alone")
+    nervous = figures(truths, lambda t: {1000: {"alert_s": t["onset_s"] or 0, "confidence": 50.0}})
+    check(marks.missed_marks(nervous) == ["false_alarms"], "one that always alarms misses the false alarms alone")
+    check(nervous["precision"] == nervous["n_leaks"] / (nervous["n_leaks"] + nervous["n_benign"]), "and its precision is the corpus's")
+    check("lead_ratio_median" in missed(truths, lambda t: just_in_time(t, 0.99)), "one a bit too late misses the lead time")
+    check("lead_ratio_median" not in missed(truths, lambda t: just_in_time(t, 1.01)), "one in time does not")
     check("lead_ratio_median" in missed(truths, late), "one that alarms at the last moment misses the lead time")
     check("recall_slow" in missed(truths, late), "and the half hour for slow leaks")
     check("recall_fast" in missed(truths, after_the_kill), "an alert after the kill finds nothing")
     before = figures(truths, early)
     check(before["recall"] == 0 and before["precision"] == 0, "an alert before the onset is a false one")
+    check(before["lead_ratio_median"] == 0, "and has no lead time")
     stranger = figures(truths, wrong_pid)
     check(stranger["recall"] == 0 and stranger["strangers"] == stranger["n_leaks"], "so is one about a bystander")
     check(missed(truths, perfect, 1.3) == ["eta_error_median"], "an estimate 30 % off misses its mark alone")
