@@ -4,13 +4,15 @@
 """Can the scorer fail? Detectors made up from the truth itself, good and bad,
 over the real synthetic corpus: each bad one must miss the mark it breaks, and
 only the good one may meet them all. Also checks the generators against the
-closed form.
+closed form, and the published detectors against an earlier implementation.
 
-    score-test.py DIRECTORY     the synthetic corpus; made if it is not there
+    score-test.py DIRECTORY PUBLISHED    the synthetic corpus, made if it is not
+                                         there; the program of published.c
 """
 import copy
 import os
 import sys
+import tempfile
 
 import corpus
 import marks
@@ -162,8 +164,36 @@ def room_used(truth):
     return worst
 
 
+# First alerts in seconds as another implementation of the same description
+# found them, on 100 MiB anonymous and 20 MiB file memory, a sample a second.
+EARLIER = [
+    ("5 MiB an hour", 8 * 3600, lambda t: t * 5120 / 3600, {"linear": 30, "linear-units": 6480, "ratio": 3}),
+    ("10 KiB/s", 3600, lambda t: 10 * t, {"linear": 28, "linear-units": 922, "ratio": 1, "threshold": 62}),
+    ("1 MiB/s", 1200, lambda t: 1024 * t, {"linear": 24, "linear-units": 25, "ratio": 1, "threshold": 62,
+                                          "threshold-units": 602}),
+    ("10 MiB/s", 180, lambda t: 10240 * t, {"linear": 24, "linear-units": 25, "ratio": 1, "threshold": 9}),
+    ("sawtooth", 3600, lambda t: 61440 * (t % 30) / 30, {"linear": 24, "linear-units": 25, "ratio": 1, "threshold": None,
+                                                         "threshold-units": None}),
+]
+
+
+def test_published(program):
+    for what, duration, grown, expected in EARLIER:
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
+            f.write(corpus.HEADER + "\n")
+            for t in range(duration):
+                anon = 102400 + int(grown(t)) // 4 * 4
+                f.write(f"{t},1,x,{anon},20480,0,0,{anon + 30480},0\n")
+            f.flush()
+            answers = score.published(program, f.name)
+        for name, alert in expected.items():
+            found = answers[name][1]["alert_s"]
+            good = found is None if alert is None else found is not None and abs(found - alert) <= 4
+            check(good, f"published {name}, {what}: {found}, earlier {alert}")
+
+
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
     if not os.path.isdir(sys.argv[1]):
         corpus.generate_all(sys.argv[1])
@@ -171,6 +201,7 @@ def main():
     print("TAP version 13")
     test_scorer(truths)
     test_corpus(truths)
+    test_published(sys.argv[2])
     print(f"1..{number_of_tests}")
     return 1 if failed else 0
 

@@ -147,14 +147,14 @@ def number_text(value):
 def print_table(title, results):
     print(f"\n### {title}\n")
     print("| detector | recall > 1 MiB/min | recall 10-100 KiB/s in 30 min | precision | benign runs alarmed "
-          "| false alarms / host-day | median delay | median leaked | median lead (p10) |")
+          "| false alarms / host-day | median delay | median leaked | median lead before the kill (p10) |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, f in results.items():
         rate = "-" if f["alerts_per_host_day"] is None else f"{f['alerts_per_host_day']:.2f}"
         print(f"| {name} | {percent(f['recall_fast'])} (n={f['n_fast']}) | {percent(f['recall_slow'])} (n={f['n_slow']}) "
               f"| {percent(f['precision'])} | {f['false_alarms']} of {f['n_benign']} | {rate} "
               f"| {seconds(f['delay_s_median'])} | {mebibytes(f['leaked_bytes_median'])} "
-              f"| {seconds(f['lead_s_median'])} ({seconds(f['lead_s_p10'])}) |")
+              f"| {seconds(f['lead_s_median'])} ({seconds(f['lead_s_p10'])}, n={f['n_killed']}) |")
 
 
 def print_detail(title, f):
