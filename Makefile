@@ -59,7 +59,7 @@ check-debug: deps ## Stress on a kernel with lockdep, KASAN and kmemleak (builds
 bench: deps ## Measure every budget: "NAME value unit budget ok|over", also in build/bench.json
 	@selftests/bench/run
 
-eval: deps ## Run the leak detectors, and three published ones, over the labelled corpus (root; 15 minutes the first time)
+eval: deps ## Run the leak detectors, and three published ones, over the labelled corpus (root; 10 minutes the first time)
 	@scripts/install-deps eval
 	@selftests/eval/run
 
