@@ -80,6 +80,13 @@ class Leak:
         return abs(eta - left) / left if eta is not None else 1.0
 
 
+def covered(truth, answer_half, half):
+    """Does the interval given half way hold the kill? None: no interval."""
+    mine = answer_half.get(truth["leaker_pid"], {})
+    low, high = mine.get("eta_low_s"), mine.get("eta_high_s")
+    return None if low is None or high is None else low <= truth["oom_s"] - half <= high
+
+
 def half_way(truth):
     """When half of the time from the onset to the kill is over; None if that
     is no question: no kill, or so fast that a trace has no samples for it."""
@@ -150,6 +157,8 @@ def measure(truths, answers, halves):
     seconds = [leak.truth["oom_s"] - leak.alert for leak in found if leak.truth["oom_s"] is not None]
     errors = {leak.truth["name"]: leak.eta_error(halves[leak.truth["name"]], half_way(leak.truth))
               for leak in leaks if leak.truth["name"] in halves}
+    intervals = [covered(t, halves[t["name"]], half_way(t)) for t in truths if t["name"] in halves]
+    intervals = [inside for inside in intervals if inside is not None]
     confusable = [t for t in truths if t["label"] == "confusable"]
     reserved = [t for t in truths if t["label"] == "reserved"]
 
@@ -170,6 +179,7 @@ def measure(truths, answers, halves):
         "lead_s_p10": quantile(seconds, 0.1), "lead_s_min": min(seconds, default=None),
         "n_eta": len(errors), "eta_error_median": median(list(errors.values())),
         "eta_below_20_percent": share(sum(e < 0.2 for e in errors.values()), len(errors)),
+        "n_intervals": len(intervals), "eta_interval_coverage": share(sum(intervals), len(intervals)),
         "eta_errors": {name: round(e, 3) for name, e in errors.items() if e >= 0.2},
         "decades": decades(leaks),
         "missed": [leak.truth["name"] for leak in fast if not leak.found]

@@ -39,7 +39,8 @@ def perfect(truth):
 
 
 def half_of(truth, wrong=1.0):
-    return {truth["leaker_pid"]: {"eta_now_s": (truth["oom_s"] - marks.half_way(truth)) * wrong}}
+    eta = (truth["oom_s"] - marks.half_way(truth)) * wrong
+    return {truth["leaker_pid"]: {"eta_now_s": eta, "eta_low_s": eta * 0.9, "eta_high_s": eta * 1.1}}
 
 
 def figures(truths, detector, wrong=1.0):
@@ -128,6 +129,8 @@ def test_scorer(truths):
     stranger = figures(truths, wrong_pid)
     check(stranger["recall"] == 0 and stranger["strangers"] == stranger["n_leaks"], "so is one about a bystander")
     check(missed(truths, perfect, 1.3) == ["eta_error_median"], "an estimate 30 % off misses its mark alone")
+    check(figures(truths, perfect, 1.05)["eta_interval_coverage"] == 1 and
+          figures(truths, perfect, 1.3)["eta_interval_coverage"] == 0, "its interval holds the kill, or does not")
     check(missed(truths, perfect, 1.1) == [], "one 10 % off does not")
 
 

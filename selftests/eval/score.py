@@ -70,7 +70,8 @@ def replay(program, csv):
     for p in json.loads(done.stdout)["processes"]:
         entry = {"alert_s": number(p["first_alert_s"]), "confidence": number(p["confidence"]),
                  "verdict": p["verdict"], "eta_alert_s": number(p["eta_oom_seconds"]),
-                 "eta_now_s": number(p.get("eta_now_seconds"))}
+                 "eta_now_s": number(p.get("eta_now_seconds")),
+                 "eta_low_s": number(p.get("eta_low_seconds")), "eta_high_s": number(p.get("eta_high_seconds"))}
         if entry["verdict"] not in ("leak", "growing", "stable", "insufficient"):
             raise Failure(f"{csv}: unknown verdict {entry['verdict']}")
         before = answer.get(p["pid"])       # a pid that was used twice: keep what accuses
@@ -161,7 +162,8 @@ def print_detail(title, f):
     print(f"\n{title}: {f['n_leaks']} leaks ({f['n_killed']} ended by a kill), {f['n_benign']} benign runs, "
           f"{f['benign_days']} days of them; early alerts {f['early_alerts']}, bystanders accused {f['strangers']}")
     print(f"  time to limit at half way: median error {percent(f['eta_error_median'])}, below 20 % in "
-          f"{percent(f['eta_below_20_percent'])} (n={f['n_eta']})")
+          f"{percent(f['eta_below_20_percent'])} (n={f['n_eta']}); its 95 % interval holds the kill in "
+          f"{percent(f['eta_interval_coverage'])} (n={f['n_intervals']})")
     print(f"  lead time over what is asked: median {number_text(f['lead_ratio_median'])}, shortest lead {seconds(f['lead_s_min'])}")
     for row in f["decades"]:
         print(f"  from {row['from_bytes_per_second'] // 1024:6d} KiB/s: {row['found']} of {row['n']}, "
