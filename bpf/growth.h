@@ -15,7 +15,7 @@
  *
  * STATE. struct mw_growth for every process; struct mw_growth_deep as well for
  * one whose signal has risen by MW_GROWTH_DEEP pages. The deep one keeps, at
- * five bin widths from 20 s to 85 min, the lowest signal of the last 32 bins:
+ * four bin widths from 20 s to 85 min, the lowest signal of the last 32 bins:
  * minima, because what a garbage collector can give back is no leak.
  *
  * DETECTORS. Each has a score of 0 to 100:
@@ -47,11 +47,13 @@
 #define MW_GROWTH_SECOND     1000000000ULL
 
 #define MW_GROWTH_BINS	  32U /* of a level; a power of two */
-#define MW_GROWTH_LEVELS  5U
-#define MW_GROWTH_BIN_NS  (20 * MW_GROWTH_SECOND) /* of level 0; each further one is 4 times as wide */
+#define MW_GROWTH_LEVELS  4U /* a power of two */
+#define MW_GROWTH_BIN_NS  (20 * MW_GROWTH_SECOND) /* of level 0 */
+/* Of the others: 80 s, 320 s, 5120 s. */
+#define MW_GROWTH_SHIFT(level) (2 * ((level) + (level) / 3))
 #define MW_GROWTH_POINTS  8U
 #define MW_GROWTH_DEEP	  (MW_GROWTH_MIB / 2)
-#define MW_GROWTH_SEASON  17U	 /* bins of level 4 that make a day (24.2 h) */
+#define MW_GROWTH_SEASON  17U	 /* bins of level 3 that make a day (24.2 h) */
 #define MW_GROWTH_MAX_D	  ((1U << 26) - 1) /* 256 GiB: more growth in a window counts as this */
 
 /*
@@ -415,7 +417,7 @@ MW_INLINE int mw_growth_fit(struct mw_growth_deep *deep, __u32 i, __u32 window)
 		trend->error_ppm = mw_growth_root((1000000ULL - ppm) * 1000000 / (ppm * (s.n - 2)) *
 						  1000000);
 	if (den_x)
-		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * (20U << (2 * i)));
+		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * (20U << MW_GROWTH_SHIFT(i)));
 	trend->score = (__u8)mw_growth_tests(&s, ppm / 1000, t2);
 	trend->slowing = (__u8)mw_growth_is_slowing(&s);
 	return 1;
@@ -531,25 +533,25 @@ MW_INLINE void mw_growth_streak(struct mw_growth *g, __u32 signal, __u64 now)
 	}
 	g->top = signal;
 	g->top_ns = now;
-	at = g->points - 1U;
-	if (at >= MW_GROWTH_POINTS || ms > ~0U || ms - g->point[at].ms < g->gap_ms)
+	at = (g->points - 1U) & (MW_GROWTH_POINTS - 1);
+	if (ms > ~0U || ms - g->point[at].ms < g->gap_ms)
 		return;
 	if (g->points == MW_GROWTH_POINTS)
 		mw_growth_thin(g, (__u32)ms);
-	at = g->points;
-	if (at < MW_GROWTH_POINTS) {
-		g->point[at].ms = (__u32)ms;
-		g->point[at].pages = signal;
-		g->points = (__u8)(at + 1);
-	}
+	at = g->points & (MW_GROWTH_POINTS - 1);
+	g->point[at].ms = (__u32)ms;
+	g->point[at].pages = signal;
+	g->points = (__u8)(at + 1);
 }
 
 /* The later half of a streak; false if it is too short or slows down. */
 MW_INLINE int mw_growth_streak_pace(const struct mw_growth *g, __u64 *pages, __u64 *ms)
 {
-	__u32 middle = g->points / 2U, last = g->points - 1U, p0, p1, p2, t1, t2;
+	/* The masks change nothing; they are for verifiers that forget a comparison. */
+	__u32 middle = g->points / 2U & (MW_GROWTH_POINTS - 1);
+	__u32 last = (g->points - 1U) & (MW_GROWTH_POINTS - 1), p0, p1, p2, t1, t2;
 
-	if (g->points < 4 || middle >= MW_GROWTH_POINTS || last >= MW_GROWTH_POINTS)
+	if (g->points < 4)
 		return 0;
 	p0 = g->point[0].pages;
 	p1 = g->point[middle].pages;
@@ -687,7 +689,7 @@ MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growt
 	from = mw_growth_sub(g->signal, trend->growth);
 	if (!trend->window || trend->growth < MW_GROWTH_MASS || trend->share < 50)
 		return MW_GROWTH_NONE;
-	if (i == 4)
+	if (i == 3)
 		return trend->window >= 24 && trend->r2_permille >= 700 &&
 				       mw_growth_is_above_yesterday(level)
 			       ? MW_GROWTH_SLOW
@@ -871,7 +873,7 @@ MW_INLINE __u32 mw_growth_step(const struct mw_growth *g, struct mw_growth_deep 
 {
 	__u32 bin = (__u32)((g->last_ns - deep->start_ns) / MW_GROWTH_BIN_NS);
 
-	if (!mw_growth_bin(&deep->level[i], bin >> (2 * i), g->file, g->vsz, g->signal))
+	if (!mw_growth_bin(&deep->level[i], bin >> MW_GROWTH_SHIFT(i), g->file, g->vsz, g->signal))
 		return MW_GROWTH_NONE;
 	MW_GROWTH_CALL(look)(deep, i);
 	deep->trend[i].share =

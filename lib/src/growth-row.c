@@ -65,7 +65,7 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 		row->r2_permille = trend->r2_permille;
 		row->growth_bytes = bytes_of(trend->growth);
 		row->since_ns = mw_sub_sat(g->last_ns, trend->window * (MW_GROWTH_BIN_NS
-									<< (2 * trend->level)));
+									<< MW_GROWTH_SHIFT(trend->level)));
 		fill_interval(row, g, trend->error_ppm);
 	} else {
 		row->r2_permille = trend ? trend->r2_permille : 0;
