@@ -218,11 +218,14 @@ static __always_inline void read_counters(struct mm_struct *mm, struct mw_growth
 {
 	if (bpf_core_type_exists(struct mm_rss_stat)) {
 		struct mm_struct___old *old = (void *)mm;
+		atomic_long_t count[NR_MEMBERS] = {};
 
-		s->file = to_pages(old->rss_stat.count[0].counter);
-		s->anon = to_pages(old->rss_stat.count[1].counter);
-		s->swap = to_pages(old->rss_stat.count[2].counter);
-		s->shmem = to_pages(old->rss_stat.count[3].counter);
+		/* An array of a typedef is what the verifier of that time cannot walk. */
+		bpf_core_read(count, sizeof(count), &old->rss_stat.count);
+		s->file = to_pages(count[0].counter);
+		s->anon = to_pages(count[1].counter);
+		s->swap = to_pages(count[2].counter);
+		s->shmem = to_pages(count[3].counter);
 	} else {
 		struct mm_struct___new *new = (void *)mm;
 
