@@ -31,7 +31,7 @@
 #define call_step(g, deep, i)	  ((void)(g), growth_step(i))
 #define call_judge(g, deep)	  growth_judge((deep) != 0)
 
-/* 64 bits, so that a check of the register is a check of all of it. */
+/* 64 bits, and masks: old verifiers forget what a comparison told of a half. */
 int growth_fit(__u64 i, __u64 window);
 int growth_look(__u64 i);
 int growth_step(__u64 i);
@@ -218,11 +218,14 @@ static __always_inline void read_counters(struct mm_struct *mm, struct mw_growth
 {
 	if (bpf_core_type_exists(struct mm_rss_stat)) {
 		struct mm_struct___old *old = (void *)mm;
+		atomic_long_t count[NR_MEMBERS] = {};
 
-		s->file = to_pages(old->rss_stat.count[0].counter);
-		s->anon = to_pages(old->rss_stat.count[1].counter);
-		s->swap = to_pages(old->rss_stat.count[2].counter);
-		s->shmem = to_pages(old->rss_stat.count[3].counter);
+		/* An array of a typedef is what the verifier of that time cannot walk. */
+		bpf_core_read(count, sizeof(count), &old->rss_stat.count);
+		s->file = to_pages(count[0].counter);
+		s->anon = to_pages(count[1].counter);
+		s->swap = to_pages(count[2].counter);
+		s->shmem = to_pages(count[3].counter);
 	} else {
 		struct mm_struct___new *new = (void *)mm;
 
@@ -314,17 +317,17 @@ __noinline int growth_fit(__u64 i, __u64 window)
 {
 	struct scratch *s = scratch();
 
-	if (!s || i >= MW_GROWTH_LEVELS || window < 8 || window > MW_GROWTH_BINS)
+	if (!s || window < 8 || window > MW_GROWTH_BINS)
 		return 0;
-	return mw_growth_fit(&s->deep, i, window);
+	return mw_growth_fit(&s->deep, i & (MW_GROWTH_LEVELS - 1), window);
 }
 
 __noinline int growth_look(__u64 i)
 {
 	struct scratch *s = scratch();
 
-	if (s && i < MW_GROWTH_LEVELS)
-		mw_growth_look(&s->deep, i);
+	if (s)
+		mw_growth_look(&s->deep, i & (MW_GROWTH_LEVELS - 1));
 	return 0;
 }
 
@@ -332,9 +335,9 @@ __noinline int growth_step(__u64 i)
 {
 	struct scratch *s = scratch();
 
-	if (!s || i >= MW_GROWTH_LEVELS)
+	if (!s)
 		return 0;
-	return mw_growth_step(&s->process.growth, &s->deep, i);
+	return mw_growth_step(&s->process.growth, &s->deep, i & (MW_GROWTH_LEVELS - 1));
 }
 
 __noinline int growth_judge(__u64 deep)

@@ -15,7 +15,7 @@
  *
  * STATE. struct mw_growth for every process; struct mw_growth_deep as well for
  * one whose signal has risen by MW_GROWTH_DEEP pages. The deep one keeps, at
- * five bin widths from 20 s to 85 min, the lowest signal of the last 32 bins:
+ * four bin widths from 20 s to 85 min, the lowest signal of the last 32 bins:
  * minima, because what a garbage collector can give back is no leak.
  *
  * DETECTORS. Each has a score of 0 to 100:
@@ -31,8 +31,9 @@
  * global function that works on a state in a map.
  *
  * ALERTS. There are three ways to one, see mw_growth_rules: the limit is near
- * and gets nearer steadily; growth was steady for 20 minutes; growth is slow
- * but went on for more than a day, each hour above the same hour before.
+ * and gets nearer steadily; growth was steady for 25 minutes (17 if the limit is
+ * less than an hour away); growth is slow but went on for more than a day, each
+ * hour above the same hour before.
  */
 #ifndef _MW_GROWTH_H
 #define _MW_GROWTH_H
@@ -47,11 +48,13 @@
 #define MW_GROWTH_SECOND     1000000000ULL
 
 #define MW_GROWTH_BINS	  32U /* of a level; a power of two */
-#define MW_GROWTH_LEVELS  5U
-#define MW_GROWTH_BIN_NS  (20 * MW_GROWTH_SECOND) /* of level 0; each further one is 4 times as wide */
+#define MW_GROWTH_LEVELS  4U /* a power of two */
+#define MW_GROWTH_BIN_NS  (20 * MW_GROWTH_SECOND) /* of level 0 */
+/* Of the others: 80 s, 320 s, 5120 s. */
+#define MW_GROWTH_SHIFT(level) (2 * ((level) + (level) / 3))
 #define MW_GROWTH_POINTS  8U
 #define MW_GROWTH_DEEP	  (MW_GROWTH_MIB / 2)
-#define MW_GROWTH_SEASON  17U	 /* bins of level 4 that make a day (24.2 h) */
+#define MW_GROWTH_SEASON  17U	 /* bins of level 3 that make a day (24.2 h) */
 #define MW_GROWTH_MAX_D	  ((1U << 26) - 1) /* 256 GiB: more growth in a window counts as this */
 
 /*
@@ -68,14 +71,15 @@
 #define MW_GROWTH_CONSUMED_START  70U
 #define MW_GROWTH_START_NS	  (60 * MW_GROWTH_SECOND) /* longer is no start */
 #define MW_GROWTH_YOUNG_NS	  (10 * MW_GROWTH_SECOND)
-#define MW_GROWTH_SOON_S	  3600U /* a limit this near makes 10 minutes of growth enough */
+#define MW_GROWTH_SOON_S	  3600U /* a limit this near makes the shorter window enough */
 #define MW_GROWTH_STALL_NS	  (15 * MW_GROWTH_SECOND)
 #define MW_GROWTH_STREAK_MIN	  64U /* pages; a slower start is no start */
 #define MW_GROWTH_STREAK_STEP_NS  (5 * MW_GROWTH_SECOND)
 #define MW_GROWTH_CLEAR_NS	  (300 * MW_GROWTH_SECOND)
 #define MW_GROWTH_SETTLE_NS	  (60 * MW_GROWTH_SECOND) /* less was seen: insufficient */
+#define MW_GROWTH_STEADY_BINS	  19U /* of 80 s; caches fill in 15 minutes and more */
+#define MW_GROWTH_SOON_BINS	  13U
 #define MW_GROWTH_SLOW_BPS	  8192U	 /* below: only the rule of a day */
-#define MW_GROWTH_RELATIVE	  10U	 /* growth in the window, against its start */
 #define MW_GROWTH_MASS		  (4 * MW_GROWTH_MIB) /* least growth worth a word */
 
 /* Tests of a window: score 100 at "good", 0 at "bad", in between by the rule of three. */
@@ -86,10 +90,10 @@
 #define MW_GROWTH_FIRST_GOOD	40U /* first third against the middle one */
 #define MW_GROWTH_FIRST_BAD	0U
 #define MW_GROWTH_SLOWING	75U /* less than this of an earlier third: growth dies down */
-#define MW_GROWTH_STEP_GOOD	35U /* largest step against the whole */
+#define MW_GROWTH_STEP_GOOD	40U /* largest step against the whole */
 #define MW_GROWTH_STEP_BAD	70U
-#define MW_GROWTH_RISING_GOOD	45U /* bins that rose */
-#define MW_GROWTH_RISING_BAD	10U
+#define MW_GROWTH_RISING_GOOD	25U /* bins that rose */
+#define MW_GROWTH_RISING_BAD	8U
 #define MW_GROWTH_GROWS		70U /* score that is worth the word "growing" */
 #define MW_GROWTH_T2_GOOD	25U /* t squared of the slope */
 #define MW_GROWTH_T2_BAD	4U
@@ -415,7 +419,7 @@ MW_INLINE int mw_growth_fit(struct mw_growth_deep *deep, __u32 i, __u32 window)
 		trend->error_ppm = mw_growth_root((1000000ULL - ppm) * 1000000 / (ppm * (s.n - 2)) *
 						  1000000);
 	if (den_x)
-		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * (20U << (2 * i)));
+		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * (20U << MW_GROWTH_SHIFT(i)));
 	trend->score = (__u8)mw_growth_tests(&s, ppm / 1000, t2);
 	trend->slowing = (__u8)mw_growth_is_slowing(&s);
 	return 1;
@@ -531,25 +535,25 @@ MW_INLINE void mw_growth_streak(struct mw_growth *g, __u32 signal, __u64 now)
 	}
 	g->top = signal;
 	g->top_ns = now;
-	at = g->points - 1U;
-	if (at >= MW_GROWTH_POINTS || ms > ~0U || ms - g->point[at].ms < g->gap_ms)
+	at = (g->points - 1U) & (MW_GROWTH_POINTS - 1);
+	if (ms > ~0U || ms - g->point[at].ms < g->gap_ms)
 		return;
 	if (g->points == MW_GROWTH_POINTS)
 		mw_growth_thin(g, (__u32)ms);
-	at = g->points;
-	if (at < MW_GROWTH_POINTS) {
-		g->point[at].ms = (__u32)ms;
-		g->point[at].pages = signal;
-		g->points = (__u8)(at + 1);
-	}
+	at = g->points & (MW_GROWTH_POINTS - 1);
+	g->point[at].ms = (__u32)ms;
+	g->point[at].pages = signal;
+	g->points = (__u8)(at + 1);
 }
 
 /* The later half of a streak; false if it is too short or slows down. */
 MW_INLINE int mw_growth_streak_pace(const struct mw_growth *g, __u64 *pages, __u64 *ms)
 {
-	__u32 middle = g->points / 2U, last = g->points - 1U, p0, p1, p2, t1, t2;
+	/* The masks change nothing; they are for verifiers that forget a comparison. */
+	__u32 middle = g->points / 2U & (MW_GROWTH_POINTS - 1);
+	__u32 last = (g->points - 1U) & (MW_GROWTH_POINTS - 1), p0, p1, p2, t1, t2;
 
-	if (g->points < 4 || middle >= MW_GROWTH_POINTS || last >= MW_GROWTH_POINTS)
+	if (g->points < 4)
 		return 0;
 	p0 = g->point[0].pages;
 	p1 = g->point[middle].pages;
@@ -592,9 +596,17 @@ MW_INLINE __u64 mw_growth_streak_slope(const struct mw_growth *g)
 /* The slope to extrapolate: of the best window, else of the streak. */
 MW_INLINE __u64 mw_growth_slope(const struct mw_growth *g, const struct mw_growth_deep *deep)
 {
+	__u64 slope;
+
 	if (deep && deep->best.score >= 50)
 		return deep->best.slope_bps;
-	return mw_growth_streak_slope(g);
+	slope = mw_growth_streak_slope(g);
+	if (slope || !deep)
+		return slope;
+	/* Steps, or what follows a warm-up: no proof, but the best guess there is. */
+	if (deep->trend[1].r2_permille >= MW_GROWTH_R2_BAD)
+		return deep->trend[1].slope_bps;
+	return deep->trend[0].r2_permille >= MW_GROWTH_R2_BAD ? deep->trend[0].slope_bps : 0;
 }
 
 /* Log scale: a limit within URGENT_S is 100, one a day and more away 0. */
@@ -631,18 +643,23 @@ MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 	return slope && mw_growth_eta(g->room, slope) <= MW_GROWTH_URGENT_S;
 }
 
-/* Was the signal as high as now in a bin before the window? Then it may be a wave. */
-MW_INLINE int mw_growth_is_new_high(const struct mw_growth_level *level, __u32 window)
+/*
+ * Is it above all there was before the window, by a quarter of what the window
+ * gained? A wave, and noise that has a memory, come back to where they were.
+ */
+MW_INLINE int mw_growth_is_new_high(const struct mw_growth_level *level,
+				    const struct mw_growth_trend *trend)
 {
 	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], i, value;
+	__u32 bound = mw_growth_sub(newest, trend->growth / 4);
 
 	for (i = 0; i < MW_GROWTH_BINS; i++) {
-		if (i < window)
+		if (i < trend->window)
 			continue;
 		if (i + 1 >= level->bin)
 			break;
 		value = level->ring[(level->bin - 1 - i) & (MW_GROWTH_BINS - 1)];
-		if (value != MW_GROWTH_MISSING && value >= newest)
+		if (value != MW_GROWTH_MISSING && value > bound)
 			return 0;
 	}
 	return 1;
@@ -682,12 +699,11 @@ MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growt
 {
 	const struct mw_growth_trend *trend = &deep->trend[i];
 	const struct mw_growth_level *level = &deep->level[i];
-	__u32 eta, from;
+	__u32 eta;
 
-	from = mw_growth_sub(g->signal, trend->growth);
 	if (!trend->window || trend->growth < MW_GROWTH_MASS || trend->share < 50)
 		return MW_GROWTH_NONE;
-	if (i == 4)
+	if (i == 3)
 		return trend->window >= 24 && trend->r2_permille >= 700 &&
 				       mw_growth_is_above_yesterday(level)
 			       ? MW_GROWTH_SLOW
@@ -698,15 +714,22 @@ MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growt
 	if (i == 0 && eta <= MW_GROWTH_URGENT_S &&
 	    (__u64)trend->growth * 100 >= ((__u64)trend->growth + g->room) * MW_GROWTH_CONSUMED)
 		return MW_GROWTH_LIMIT;
-	if (i == 0 && trend->window == MW_GROWTH_BINS && eta <= MW_GROWTH_SOON_S)
-		return MW_GROWTH_STEADY;
-	if (i == 1 && trend->window >= 16 && trend->slope_bps >= MW_GROWTH_SLOW_BPS &&
-	    (eta <= MW_GROWTH_SOON_S ||
-	     (__u64)trend->growth * 100 >= (__u64)from * MW_GROWTH_RELATIVE) &&
-	    !trend->slowing && !deep->trend[2].slowing &&
-	    mw_growth_is_new_high(level, trend->window))
+	if (i == 1 && trend->slope_bps >= MW_GROWTH_SLOW_BPS && !trend->slowing &&
+	    !deep->trend[2].slowing &&
+	    trend->window >= (eta <= MW_GROWTH_SOON_S ? MW_GROWTH_SOON_BINS
+						      : MW_GROWTH_STEADY_BINS) &&
+	    mw_growth_is_new_high(level, trend))
 		return MW_GROWTH_STEADY;
 	return MW_GROWTH_NONE;
+}
+
+/* 32, 19, 13 and 8 bins; computed, because a table would be 16 bytes long. */
+MW_INLINE __u32 mw_growth_windows(__u32 k)
+{
+	return k == 0 ? MW_GROWTH_BINS
+	     : k == 1 ? MW_GROWTH_STEADY_BINS
+	     : k == 2 ? MW_GROWTH_SOON_BINS
+		      : 8;
 }
 
 /* The windows of a level, the longest first that has the best score. */
@@ -719,7 +742,7 @@ MW_INLINE void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
 	best->window = 0;
 	best->score = 0;
 	for (k = 0; k < 4; k++) {
-		if (!MW_GROWTH_CALL(fit)(deep, i, MW_GROWTH_BINS - 8 * k))
+		if (!MW_GROWTH_CALL(fit)(deep, i, mw_growth_windows(k)))
 			continue;
 		if (!found++)
 			slowing = deep->attempt.slowing;
@@ -871,7 +894,7 @@ MW_INLINE __u32 mw_growth_step(const struct mw_growth *g, struct mw_growth_deep 
 {
 	__u32 bin = (__u32)((g->last_ns - deep->start_ns) / MW_GROWTH_BIN_NS);
 
-	if (!mw_growth_bin(&deep->level[i], bin >> (2 * i), g->file, g->vsz, g->signal))
+	if (!mw_growth_bin(&deep->level[i], bin >> MW_GROWTH_SHIFT(i), g->file, g->vsz, g->signal))
 		return MW_GROWTH_NONE;
 	MW_GROWTH_CALL(look)(deep, i);
 	deep->trend[i].share =

@@ -24,6 +24,12 @@ const struct mw_column mw_growth_columns[MW_GROWTH_COLUMNS] = {
 	[ETA] = { "eta_oom_seconds", "LIMIT IN", MW_KIND_UINT, 0, 0 },
 };
 
+/* What a state file brought is older than the watch. */
+static uint64_t from(uint64_t time_ns, uint64_t origin_ns)
+{
+	return time_ns > origin_ns ? time_ns - origin_ns : 0;
+}
+
 void mw_growth_fill(const struct memwatch_growth_row *row, uint64_t origin_ns,
 		    struct mw_cell *cells)
 {
@@ -39,7 +45,7 @@ void mw_growth_fill(const struct memwatch_growth_row *row, uint64_t origin_ns,
 	cells[R2] = (struct mw_cell){ .number = row->r2_permille };
 	cells[ALERT] = (struct mw_cell){ .missing = !alerted };
 	if (alerted)
-		cells[ALERT].real = (double)(row->first_alert_ns - origin_ns) / 1e9;
+		cells[ALERT].real = (double)from(row->first_alert_ns, origin_ns) / 1e9;
 	cells[ETA] = (struct mw_cell){ .missing = true };
 	if (alerted && row->alert_eta_ns != MEMWATCH_GROWTH_NONE)
 		cells[ETA] = (struct mw_cell){ .number = row->alert_eta_ns / 1000000000 };
@@ -71,15 +77,22 @@ static void bytes_or_null(struct mw_json *json, const char *key, uint64_t bytes)
 void mw_growth_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
 		    struct mw_json *json)
 {
+	mw_json_row(json, NULL);
+	mw_growth_members_json(row, origin_ns, json);
+	mw_json_object_end(json);
+}
+
+void mw_growth_members_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
+			    struct mw_json *json)
+{
 	bool alerted = row->first_alert_ns != MEMWATCH_GROWTH_NONE;
 
-	mw_json_row(json, NULL);
 	mw_json_uint(json, "pid", row->tgid);
 	mw_json_string(json, "comm", row->comm);
 	mw_json_string(json, "verdict", memwatch_growth_verdict_name(row->verdict));
 	mw_json_uint(json, "confidence", row->confidence);
 	seconds_or_null(json, "first_alert_s",
-			alerted ? row->first_alert_ns - origin_ns : MEMWATCH_GROWTH_NONE);
+			alerted ? from(row->first_alert_ns, origin_ns) : MEMWATCH_GROWTH_NONE);
 	mw_json_uint(json, "slope_bytes_per_second", row->slope);
 	mw_json_uint(json, "r2_permille", row->r2_permille);
 	seconds_or_null(json, "eta_oom_seconds",
@@ -96,12 +109,11 @@ void mw_growth_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
 	seconds_or_null(json, "eta_low_seconds", row->eta_low_ns);
 	seconds_or_null(json, "eta_high_seconds", row->eta_high_ns);
 	mw_json_uint(json, "growth_bytes", row->growth_bytes);
-	seconds_or_null(json, "since_s", row->since_ns - origin_ns);
+	seconds_or_null(json, "since_s", from(row->since_ns, origin_ns));
 	mw_json_uint(json, "signal_bytes", row->signal_bytes);
 	mw_json_uint(json, "file_bytes", row->file_bytes);
 	mw_json_uint(json, "vsz_bytes", row->vsz_bytes);
 	bytes_or_null(json, "room_bytes", row->room_bytes);
-	mw_json_object_end(json);
 }
 
 const char *mw_growth_time(uint64_t ns, char *buf, size_t size)
@@ -139,13 +151,16 @@ const char *mw_growth_sentence(const struct memwatch_growth_row *row, const char
 }
 
 static const char *const growth_usage[] = {
+	"growth watch [OPTIONS]",
+	"growth record -o FILE [OPTIONS]",
 	"growth replay TRACE",
 	"",
 	"Finds processes whose memory grows without end, before they are killed.",
 	NULL,
 };
 
-static const struct mw_cmd *const subs[] = { &mw_cmd_growth_replay, NULL };
+static const struct mw_cmd *const subs[] = { &mw_cmd_growth_watch, &mw_cmd_growth_record,
+					      &mw_cmd_growth_replay, NULL };
 
 const struct mw_cmd mw_cmd_growth = {
 	.name = "growth",

@@ -12,6 +12,8 @@
 #include "cmd.h"
 #include "table.h"
 
+extern const struct mw_cmd mw_cmd_growth_watch;
+extern const struct mw_cmd mw_cmd_growth_record;
 extern const struct mw_cmd mw_cmd_growth_replay;
 
 #define MW_GROWTH_COLUMNS 9
@@ -23,6 +25,9 @@ void mw_growth_fill(const struct memwatch_growth_row *row, uint64_t origin_ns,
 /* The same as an object of JSON, with all there is. */
 void mw_growth_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
 		    struct mw_json *json);
+/* The same, inside an object that is open. */
+void mw_growth_members_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
+			    struct mw_json *json);
 /* What a person should know: what grew, since when, how fast, when it hits which limit. */
 const char *mw_growth_sentence(const struct memwatch_growth_row *row, const char *limit, char *buf,
 			       size_t size);

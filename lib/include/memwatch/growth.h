@@ -105,6 +105,7 @@ struct memwatch_growth_sample {
  * @composition_score: share of anonymous, swapped and shared memory in what grew
  * @threshold_score: nearness of a limit; 100: within minutes, 0: more than a day
  * @flags: MEMWATCH_GROWTH_F_*
+ * @limit: &enum memwatch_limit that @room_bytes is the distance to; 0 in a replay
  * @comm: its name
  * @start_time_ns: as in the samples
  * @first_ns: first sample
@@ -135,6 +136,7 @@ struct memwatch_growth_row {
 	__u8 threshold_score;
 	__u16 r2_permille;
 	__u32 flags;
+	__u32 limit;
 	char comm[MEMWATCH_GROWTH_COMM_MAX];
 	__u64 start_time_ns;
 	__u64 first_ns;

@@ -13,7 +13,7 @@
  *   summary.h   add slots up by process, cgroup, RMID, CPU or slot
  *
  * and beside it proc.h (text in /proc/memwatch), device.h (/dev/memwatch) and
- * growth.h (which process leaks; needs no module).
+ * growth.h with watch.h (which process leaks; needs no module).
  *
  * THREADS. There is no global state. A context, and everything made from it,
  * belongs to one thread at a time; two contexts are independent.
@@ -55,5 +55,6 @@
 #include <memwatch/proc.h>
 #include <memwatch/device.h>
 #include <memwatch/growth.h>
+#include <memwatch/watch.h>
 
 #endif /* MEMWATCH_MEMWATCH_H */
