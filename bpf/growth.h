@@ -256,24 +256,6 @@ struct mw_growth_trend {
 	__u8 reserved;
 };
 
-/**
- * struct mw_growth_deep - what is kept of a process that grows
- * @start_ns: where the bins are counted from
- * @best: the trend with the best score
- * @attempt: of the window that was looked at last
- * @fired: by which a rule came true last
- */
-struct mw_growth_deep {
-	__u64 start_ns;
-	struct mw_growth_trend best;
-	struct mw_growth_trend attempt;
-	struct mw_growth_trend fired;
-	struct mw_growth_level level[MW_GROWTH_LEVELS];
-	struct mw_growth_trend trend[MW_GROWTH_LEVELS];
-};
-
-/* ----------------------------------------------------------------- trend */
-
 /* Sums over a window; x and y are counted back from its newest bin. */
 struct mw_growth_sums {
 	__u64 n, x, y, xx, xy, yy;
@@ -284,6 +266,27 @@ struct mw_growth_sums {
 	__u32 two;	/* where the last two thirds begin */
 	__u32 all;	/* where all three begin */
 };
+
+/**
+ * struct mw_growth_deep - what is kept of a process that grows
+ * @start_ns: where the bins are counted from
+ * @best: the trend with the best score
+ * @attempt: of the window that was looked at last
+ * @fired: by which a rule came true last
+ * @sums: of the window that is being looked at; here, because the stack of a BPF
+ *	program has 512 bytes for everything that is called
+ */
+struct mw_growth_deep {
+	__u64 start_ns;
+	struct mw_growth_trend best;
+	struct mw_growth_trend attempt;
+	struct mw_growth_trend fired;
+	struct mw_growth_sums sums;
+	struct mw_growth_level level[MW_GROWTH_LEVELS];
+	struct mw_growth_trend trend[MW_GROWTH_LEVELS];
+};
+
+/* ----------------------------------------------------------------- trend */
 
 /*
  * The envelope of the last @window bins. Going back from the newest bin, the
@@ -393,35 +396,35 @@ MW_INLINE int mw_growth_fit(struct mw_growth_deep *deep, __u32 i, __u32 window)
 {
 	const struct mw_growth_level *level = &deep->level[i];
 	struct mw_growth_trend *trend = &deep->attempt;
+	struct mw_growth_sums *s = &deep->sums;
 	struct mw_growth_wide part, whole;
-	struct mw_growth_sums s;
 	__u64 num, den_x, den_y, t2;
 	__u32 ppm;
 
 	mw_growth_trend_clear(trend);
 	trend->level = (__u8)i;
-	if (level->bin <= window || !mw_growth_window(level, window, &s) || s.n < 3)
+	if (level->bin <= window || !mw_growth_window(level, window, s) || s->n < 3)
 		return 0;
 	trend->window = (__u8)window;
-	trend->growth = s.depth;
-	if (!s.depth)
+	trend->growth = s->depth;
+	if (!s->depth)
 		return 1;
 	/* The envelope never falls, so neither does the line. */
-	num = s.n * s.xy - s.x * s.y;
-	den_x = s.n * s.xx - s.x * s.x;
-	den_y = s.n * s.yy - s.y * s.y;
+	num = s->n * s->xy - s->x * s->y;
+	den_x = s->n * s->xx - s->x * s->x;
+	den_y = s->n * s->yy - s->y * s->y;
 	part = mw_growth_multiply(num, num);
 	whole = mw_growth_multiply(den_x, den_y);
 	ppm = mw_growth_ppm(&part, &whole);
-	t2 = ppm >= 1000000 ? 1000000 : ppm * (s.n - 2) / (1000000 - ppm);
+	t2 = ppm >= 1000000 ? 1000000 : ppm * (s->n - 2) / (1000000 - ppm);
 	trend->r2_permille = (__u16)(ppm / 1000);
 	if (ppm)
-		trend->error_ppm = mw_growth_root((1000000ULL - ppm) * 1000000 / (ppm * (s.n - 2)) *
+		trend->error_ppm = mw_growth_root((1000000ULL - ppm) * 1000000 / (ppm * (s->n - 2)) *
 						  1000000);
 	if (den_x)
 		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * (20U << MW_GROWTH_SHIFT(i)));
-	trend->score = (__u8)mw_growth_tests(&s, ppm / 1000, t2);
-	trend->slowing = (__u8)mw_growth_is_slowing(&s);
+	trend->score = (__u8)mw_growth_tests(s, ppm / 1000, t2);
+	trend->slowing = (__u8)mw_growth_is_slowing(s);
 	return 1;
 }
 
@@ -644,7 +647,7 @@ MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 }
 
 /*
- * Is it above all there was before the window, by a quarter of what the window
+ * Is it above all there was before the steady window, by a quarter of what was
  * gained? A wave, and noise that has a memory, come back to where they were.
  */
 MW_INLINE int mw_growth_is_new_high(const struct mw_growth_level *level,
@@ -654,7 +657,7 @@ MW_INLINE int mw_growth_is_new_high(const struct mw_growth_level *level,
 	__u32 bound = mw_growth_sub(newest, trend->growth / 4);
 
 	for (i = 0; i < MW_GROWTH_BINS; i++) {
-		if (i < trend->window)
+		if (i < MW_GROWTH_STEADY_BINS)
 			continue;
 		if (i + 1 >= level->bin)
 			break;
