@@ -121,6 +121,7 @@ const char *memwatch_record_name(unsigned int type)
 		[MEMWATCH_RECORD_CPU_STATE] = "cpu_state",
 		[MEMWATCH_RECORD_RDT] = "rdt",
 		[MEMWATCH_RECORD_LOST] = "lost",
+		[MEMWATCH_RECORD_GROWTH] = "growth",
 	};
 
 	if (type < sizeof(names) / sizeof(*names) && names[type])
