@@ -247,6 +247,17 @@ def leak_daily(t):
     t.base += 20 * MB
 
 
+def leak_creeping(t):
+    """Below every mark: some MiB an hour, for two days."""
+    t.leak(KB, 9 * KB, 6)
+    anon, file = t.body()
+    t.left = 60 * HOUR
+    t.begin(t.uniform(0, 2 * HOUR))
+    t.duration = 48 * HOUR
+    t.limit = int(t.base + t.rate * t.left) // PAGE * PAGE if t.index % 2 else 0
+    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset))
+
+
 def leak_one_of_pool(t):
     """One worker of eight leaks: the others must not be accused."""
     t.leak(15 * KB, 10 * MB)
@@ -473,7 +484,7 @@ def confusable_diurnal(t):
 COUNT = {
     leak_linear: 30, leak_slow: 24, leak_stepwise: 20, leak_noisy: 20, leak_sawtooth: 20, leak_bursty: 16,
     leak_superlinear: 16, leak_shmem: 18, leak_swapped: 14, leak_after_warmup: 14, leak_stacks: 10, leak_daily: 8,
-    leak_one_of_pool: 10, reserved_growth: 6,
+    leak_creeping: 6, leak_one_of_pool: 10, reserved_growth: 6,
     benign_constant: 10, benign_idle: 6, benign_noise: 16, benign_warmup: 24, benign_startup: 16,
     benign_cache_fill: 24, benign_step_resize: 16, benign_sawtooth: 20, benign_two_generations: 14,
     benign_diurnal: 10, benign_load_cycle: 20, benign_fragmentation: 14, benign_batch: 20, benign_input_ends: 24,

@@ -129,7 +129,7 @@ def confidences(truths, answers):
 def decades(leaks):
     """Delay by rate, a row a decade."""
     rows = []
-    edges = (10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20)
+    edges = (1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20)
     for low, high in zip(edges, edges[1:]):
         inside = [leak for leak in leaks if low <= leak.rate < high]
         found = [leak for leak in inside if leak.found]
