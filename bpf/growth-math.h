@@ -18,6 +18,9 @@
 #endif
 #endif
 
+/* Hides from the compiler that @x is 0 or 1, so that it makes no branch of a product. */
+#define MW_GROWTH_OPAQUE(x) __asm__ volatile("" : "+r"(x))
+
 #ifndef MW_GROWTH_CALL
 #define MW_GROWTH_CALL(name) mw_growth_##name
 #endif
@@ -49,9 +52,11 @@ MW_INLINE struct mw_growth_wide mw_growth_scale(struct mw_growth_wide wide, __u3
 }
 
 /*
- * All ones if @a is at most @b, else 0: from the borrow of the subtraction, bit
- * by bit. A comparison would be a branch, and from a branch the verifier learns
- * a value; it would then follow every value that a search by halving can take.
+ * 1 if @a is at most @b, else 0: from the borrow of the subtraction, bit by bit.
+ * A comparison would be a branch, and from a branch the verifier learns a value;
+ * it would then follow every value that a search by halving can take. For the
+ * same reason this is multiplied with and not made a mask: newer verifiers go
+ * both ways at an AND with a register that is 0 or all ones.
  */
 MW_INLINE __u64 mw_growth_at_most(struct mw_growth_wide a, struct mw_growth_wide b)
 {
@@ -59,15 +64,18 @@ MW_INLINE __u64 mw_growth_at_most(struct mw_growth_wide a, struct mw_growth_wide
 	__u64 rest = b.high - a.high - borrow;
 
 	borrow = ((~b.high & a.high) | (~(b.high ^ a.high) & rest)) >> 63;
-	return borrow - 1;
+	borrow ^= 1;
+	MW_GROWTH_OPAQUE(borrow);
+	return borrow;
 }
 
 /* @a if @i is at most @last, else @b; without a branch, for the same reason. */
 MW_INLINE __u32 mw_growth_pick(__u64 i, __u64 last, __u32 a, __u32 b)
 {
-	__u64 mask = (last - i) >> 63;
+	__u64 beyond = (last - i) >> 63;
 
-	return (a & (__u32)(mask - 1)) | (b & (__u32)-mask);
+	MW_GROWTH_OPAQUE(beyond);
+	return (__u32)(a * (beyond ^ 1) + b * beyond);
 }
 
 /*
@@ -82,7 +90,7 @@ MW_INLINE __u32 mw_growth_ppm(const struct mw_growth_wide *part,
 	__u32 bit;
 
 	for (bit = 1U << 19; bit; bit >>= 1)
-		q += bit & mw_growth_at_most(mw_growth_scale(*whole, (__u32)q + bit), bound);
+		q += bit * mw_growth_at_most(mw_growth_scale(*whole, (__u32)q + bit), bound);
 	return (__u32)q;
 }
 
@@ -96,7 +104,7 @@ MW_INLINE __u32 mw_growth_root(__u64 value)
 	for (bit = 31; bit >= 0; bit--) {
 		next = root | (1ULL << bit);
 		square.low = next * next;
-		root |= (1ULL << bit) & mw_growth_at_most(square, limit);
+		root += (1ULL << bit) * mw_growth_at_most(square, limit);
 	}
 	return (__u32)root;
 }

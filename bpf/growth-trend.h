@@ -137,8 +137,9 @@ MW_INLINE int mw_growth_window(const struct mw_growth_level *level, __u32 window
 		if (i >= window)
 			break;
 		value = level->ring[(level->bin - 1 - i) & (MW_GROWTH_BINS - 1)];
-		/* All ones if there is a sample: without a branch the verifier has one path. */
-		there = ((value + 1ULL) >> 32) - 1;
+		/* 1 if there is a sample: without a branch the verifier has one path. */
+		there = ((value + 1ULL) >> 32) ^ 1;
+		MW_GROWTH_OPAQUE(there);
 		if (value < low)
 			low = value;
 		depth = newest - low;
@@ -149,12 +150,12 @@ MW_INLINE int mw_growth_window(const struct mw_growth_level *level, __u32 window
 		if (step > s->step)
 			s->step = step;
 		s->rising += -(__u64)step >> 63;
-		s->n += 1 & there;
-		s->x += i & there;
-		s->y += depth & there;
-		s->xx += (i * i) & there;
-		s->xy += ((__u64)i * depth) & there;
-		s->yy += ((__u64)depth * depth) & there;
+		s->n += there;
+		s->x += i * there;
+		s->y += depth * there;
+		s->xx += i * i * there;
+		s->xy += (__u64)i * depth * there;
+		s->yy += (__u64)depth * depth * there;
 		s->third = mw_growth_pick(i, mark, depth, s->third);
 		s->two = mw_growth_pick(i, 2 * mark, depth, s->two);
 		s->all = mw_growth_pick(i, 3 * mark, depth, s->all);
