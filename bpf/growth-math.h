@@ -18,7 +18,7 @@
 #endif
 #endif
 
-/* Hides from the compiler that @x is 0 or 1, so that it makes no branch of a product. */
+/* Hides from the compiler what @x can be, so that it makes no branch of arithmetic. */
 #define MW_GROWTH_OPAQUE(x) __asm__ volatile("" : "+r"(x))
 
 #ifndef MW_GROWTH_CALL
@@ -69,11 +69,13 @@ MW_INLINE __u64 mw_growth_at_most(struct mw_growth_wide a, struct mw_growth_wide
 	return borrow;
 }
 
-/* @a if @i is at most @last, else @b; without a branch, for the same reason. */
+/* @a if @i is at most @last, both below 2^63, else @b; without a branch, as above. */
 MW_INLINE __u32 mw_growth_pick(__u64 i, __u64 last, __u32 a, __u32 b)
 {
-	__u64 beyond = (last - i) >> 63;
+	__u64 beyond = last - i;
 
+	MW_GROWTH_OPAQUE(beyond);
+	beyond >>= 63;
 	MW_GROWTH_OPAQUE(beyond);
 	return (__u32)(a * (beyond ^ 1) + b * beyond);
 }

@@ -133,23 +133,18 @@ MW_INLINE int mw_growth_window(const struct mw_growth_level *level, __u32 window
 	s->depth = s->step = s->rising = s->third = s->two = s->all = 0;
 	if (newest == MW_GROWTH_MISSING)
 		return 0;
-	for (i = 0; i < MW_GROWTH_BINS; i++) {
-		if (i >= window)
-			break;
+	for (i = 0; i < window && i < MW_GROWTH_BINS; i++) {
 		value = level->ring[(level->bin - 1 - i) & (MW_GROWTH_BINS - 1)];
-		/* 1 if there is a sample: without a branch the verifier has one path. */
-		there = ((value + 1ULL) >> 32) ^ 1;
+		/* 1 if there is a sample. No branch in here: the verifier then has one path. */
+		there = mw_growth_pick(value, MW_GROWTH_MISSING - 1, 1, 0);
 		MW_GROWTH_OPAQUE(there);
-		if (value < low)
-			low = value;
+		low = mw_growth_pick(value, low, value, low);
 		depth = newest - low;
-		if (depth > MW_GROWTH_MAX_D)
-			depth = MW_GROWTH_MAX_D;
+		depth = mw_growth_pick(depth, MW_GROWTH_MAX_D, depth, MW_GROWTH_MAX_D);
 		step = depth - before;
 		before = depth;
-		if (step > s->step)
-			s->step = step;
-		s->rising += -(__u64)step >> 63;
+		s->step = mw_growth_pick(step, s->step, s->step, step);
+		s->rising += mw_growth_pick(1, step, 1, 0);
 		s->n += there;
 		s->x += i * there;
 		s->y += depth * there;

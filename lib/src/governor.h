@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* The least time between two rounds, however cheap they are. */
-#define MW_GOVERNOR_GAP_MIN_NS 20000000ULL
+#define MW_GOVERNOR_GAP_MIN_NS 5000000ULL
 /* A round a minute is the least that detectors can work with. */
 #define MW_GOVERNOR_PERIOD_MAX_NS 60000000000ULL
 /* An event program over its budget so often in a row is taken off. */

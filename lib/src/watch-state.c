@@ -114,11 +114,28 @@ static int read_entry(FILE *file, struct entry *entry, struct mw_growth_deep *de
 	return 1;
 }
 
-int mw_watch_state_load(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path)
+static int load_entries(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, FILE *file,
+			const char *path, int *count)
 {
 	struct mw_growth_deep deep;
-	struct head want, head;
 	struct entry entry;
+	int err;
+
+	while ((err = read_entry(file, &entry, &deep)) == 1) {
+		/* No round is number 0: the first one will look at it. */
+		entry.process.round = 0;
+		err = mw_bpf_growth_put(growth, &entry.key, &entry.process,
+					entry.has_deep ? &deep : NULL);
+		if (err)
+			return mw_fail(ctx, err, "%s: holds more processes than are watched", path);
+		++*count;
+	}
+	return err ? mw_fail(ctx, err, "%s: is damaged", path) : 0;
+}
+
+int mw_watch_state_load(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path)
+{
+	struct head want, head;
 	int err, count = 0;
 	FILE *file;
 
@@ -132,15 +149,8 @@ int mw_watch_state_load(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, 
 		err = mw_fail(ctx, -EBADMSG, "%s: is not a state file of growth", path);
 	else if (memcmp(&head, &want, sizeof(head)))
 		err = mw_fail(ctx, -ESTALE, "%s: is of another boot or version", path);
-	while (!err && (err = read_entry(file, &entry, &deep)) == 1) {
-		/* No round is number 0: the first one will look at it. */
-		entry.process.round = 0;
-		err = mw_bpf_growth_put(growth, &entry.key, &entry.process,
-					entry.has_deep ? &deep : NULL);
-		count += !err;
-	}
-	if (err == -EBADMSG && count)
-		mw_fail(ctx, err, "%s: is damaged", path);
+	else
+		err = load_entries(ctx, growth, file, path, &count);
 	fclose(file);
 	return err ? err : count;
 }

@@ -50,7 +50,7 @@ struct item {
 /**
  * struct memwatch_watch - the monitor
  * @events: is the event program wanted
- * @poked: a round was asked for
+ * @poked: a round was asked for, at @poked_ns
  * @next_ns: when the next regular round is due
  * @limits_ns: when limits were read last
  * @measure_ns: when the next measurement of the event program starts or ends
@@ -72,6 +72,7 @@ struct memwatch_watch {
 	uint64_t measure_ns;
 	uint64_t measured_from_ns;
 	uint64_t measured_ns;
+	uint64_t poked_ns;
 	int stats_fd;
 	uint32_t round;
 	const struct memwatch_record_header *peeked;
@@ -159,6 +160,8 @@ static int run_round(struct memwatch_watch *watch)
 	if (watch->round % SWEEP_ROUNDS == 1)
 		sweep(watch);
 	watch->stats.rounds++;
+	if (watch->poked)
+		watch->stats.reaction_ns = mw_sub_sat(mw_clock(CLOCK_MONOTONIC), watch->poked_ns);
 	watch->poked = false;
 	watch->last_ns = now;
 	mw_governor_round(&watch->governor, mw_clock(CLOCK_THREAD_CPUTIME_ID) - cpu);
@@ -248,8 +251,10 @@ static int take(struct memwatch_watch *watch, const struct memwatch_record_heade
 		if (record->what != MEMWATCH_GROWTH_POKED)
 			return 1;
 		/* One that was sent before the last round has had its round. */
-		if (record->h.time_ns > watch->last_ns)
+		if (record->h.time_ns > watch->last_ns && !watch->poked) {
 			watch->poked = true;
+			watch->poked_ns = record->h.time_ns;
+		}
 		watch->stats.pokes++;
 	}
 }

@@ -41,9 +41,25 @@ $(BUILD)/selftests/bpf/plain/test_live: selftests/bpf/test_live.c \
 		$(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf/plain
 	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm
 
+# The library's sources: under the sanitizers, and without them for the lab.
+GROWTH_TEST_DEPS = $(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c)) \
+	$(wildcard lib/src/*.h lib/include/memwatch/*.h bpf/growth*.h) $(BUILD)/bpf/growth.skel.h \
+	$(BPF_TEST_DEPS)
+
+$(BUILD)/selftests/bpf/test_growth: selftests/bpf/test_growth.c $(GROWTH_TEST_DEPS) \
+		| $(BUILD)/selftests/bpf
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. $(BPF_TEST_CFLAGS) $(filter %.c,$^) -o $@ \
+		-lbpf -lzstd -lz -lm -lpthread
+
+$(BUILD)/selftests/bpf/plain/test_growth: selftests/bpf/test_growth.c $(GROWTH_TEST_DEPS) \
+		| $(BUILD)/selftests/bpf/plain
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ \
+		-lbpf -lzstd -lz -lm -lpthread
+
 .PHONY: bpf-tests
 bpf-tests: $(addprefix $(BUILD)/selftests/bpf/,test_relay_math test_relay_native \
-	test_relay_rings plain/test_relay_native plain/test_relay_module plain/test_live)
+	test_relay_rings plain/test_relay_native plain/test_relay_module plain/test_live \
+	test_growth plain/test_growth)
 
 # Needs nothing.
 check-bpf-math: $(BUILD)/selftests/bpf/test_relay_math

@@ -81,6 +81,7 @@ struct memwatch_watch_opts {
  * @event_ppm: its share of one CPU, when last measured
  * @events_attached: 1; 0: not wanted, not possible, or over the budget
  * @over_budget: how often it was taken off
+ * @reaction_ns: from the last request for a round to the end of that round
  */
 struct memwatch_watch_stats {
 	size_t sz;
@@ -103,6 +104,7 @@ struct memwatch_watch_stats {
 	__u32 event_ppm;
 	__u32 events_attached;
 	__u64 over_budget;
+	__u64 reaction_ns;
 };
 
 /**
