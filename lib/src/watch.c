@@ -50,7 +50,7 @@ struct item {
 /**
  * struct memwatch_watch - the monitor
  * @events: is the event program wanted
- * @poked: a round was asked for, at @poked_ns
+ * @poked_ns: when a round was asked for, 0: it was not
  * @next_ns: when the next regular round is due
  * @limits_ns: when limits were read last
  * @measure_ns: when the next measurement of the event program starts or ends
@@ -65,7 +65,6 @@ struct memwatch_watch {
 	struct mw_governor governor;
 	struct memwatch_watch_stats stats;
 	bool events;
-	bool poked;
 	uint64_t next_ns;
 	uint64_t last_ns;
 	uint64_t limits_ns;
@@ -160,9 +159,9 @@ static int run_round(struct memwatch_watch *watch)
 	if (watch->round % SWEEP_ROUNDS == 1)
 		sweep(watch);
 	watch->stats.rounds++;
-	if (watch->poked)
+	if (watch->poked_ns)
 		watch->stats.reaction_ns = mw_sub_sat(mw_clock(CLOCK_MONOTONIC), watch->poked_ns);
-	watch->poked = false;
+	watch->poked_ns = 0;
 	watch->last_ns = now;
 	mw_governor_round(&watch->governor, mw_clock(CLOCK_THREAD_CPUTIME_ID) - cpu);
 	control->poke_gap_ns = watch->governor.gap_ns;
@@ -250,11 +249,7 @@ static int take(struct memwatch_watch *watch, const struct memwatch_record_heade
 			continue;
 		if (record->what != MEMWATCH_GROWTH_POKED)
 			return 1;
-		/* One that was sent before the last round has had its round. */
-		if (record->h.time_ns > watch->last_ns && !watch->poked) {
-			watch->poked = true;
-			watch->poked_ns = record->h.time_ns;
-		}
+		/* It has woken us up; what it says was in the control page before. */
 		watch->stats.pokes++;
 	}
 }
@@ -282,10 +277,14 @@ static int wait_ms(const struct memwatch_watch *watch, uint64_t now, uint64_t en
 /* One turn: rounds that are due, records that are there. Bits, or a negative errno. */
 static int turn(struct memwatch_watch *watch, uint64_t now)
 {
+	uint64_t asked = mw_bpf_growth_control(watch->bpf)->poke_ns;
 	int err, bits = 0;
 
+	/* The start of a round is there too. */
+	if (!watch->poked_ns && watch->round && asked > watch->last_ns)
+		watch->poked_ns = asked;
 	if (now >= watch->next_ns ||
-	    (watch->poked && now >= watch->last_ns + watch->governor.gap_ns)) {
+	    (watch->poked_ns && now >= watch->last_ns + watch->governor.gap_ns)) {
 		err = run_round(watch);
 		if (err)
 			return err;
@@ -316,7 +315,7 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 		now = mw_clock(CLOCK_MONOTONIC);
 		if (now >= end)
 			break;
-		err = mw_bpf_growth_wait(watch->bpf, watch->poked ? 1 : wait_ms(watch, now, end));
+		err = mw_bpf_growth_wait(watch->bpf, watch->poked_ns ? 1 : wait_ms(watch, now, end));
 		if (err < 0)
 			break;
 		now = mw_clock(CLOCK_MONOTONIC);
@@ -470,6 +469,7 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	mw_bpf_growth_control(watch->bpf)->poke_pages = POKE_PAGES;
 	mw_bpf_growth_control(watch->bpf)->poke_gap_ns = watch->governor.gap_ns;
 	watch->events = !(opts.flags & MEMWATCH_WATCH_NO_EVENTS);
+	watch->measure_ns = mw_clock(CLOCK_MONOTONIC) + MEASURE_EVERY_NS / 2;
 	if (watch->events)
 		apply(watch);
 	*ret = watch;
