@@ -301,7 +301,7 @@ static int loop(struct watcher *w)
 					   end - now < 1000000000 ? (int)((end - now) / 1000000) + 1
 								  : 1000);
 		if (bits == -EINTR)
-			break;
+			bits = 0; /* Ctrl-C, which ends the loop, or the end of a hook */
 		if (bits < 0)
 			return bits;
 		now = mw_monitor_now();
