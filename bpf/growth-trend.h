@@ -33,8 +33,8 @@
 #define MW_GROWTH_R2_BAD	500U
 #define MW_GROWTH_LAST_GOOD	85U /* last third against each of the others */
 #define MW_GROWTH_LAST_BAD	20U
-#define MW_GROWTH_FIRST_GOOD	40U /* first third against the middle one */
-#define MW_GROWTH_FIRST_BAD	0U
+#define MW_GROWTH_FIRST_GOOD	70U /* first third against the middle one */
+#define MW_GROWTH_FIRST_BAD	10U
 #define MW_GROWTH_SLOWING	75U /* less than this of an earlier third: growth dies down */
 #define MW_GROWTH_STEP_GOOD	40U /* largest step against the whole */
 #define MW_GROWTH_STEP_BAD	70U

@@ -42,9 +42,9 @@ static void fill_interval(struct memwatch_growth_row *row, const struct mw_growt
 	if (g->room == MW_GROWTH_NO_LIMIT)
 		return;
 	margin = row->slope / 1000000 * 4 * error_ppm + row->slope % 1000000 * 4 * error_ppm / 1000000;
-	margin = mw_max_u64(margin, row->slope / 50);
-	row->eta_low_ns = eta_ns(g->room - g->room / 20, mw_add_sat(row->slope, margin));
-	row->eta_high_ns = eta_ns(mw_growth_add(g->room, g->room / 50),
+	margin = mw_max_u64(margin, row->slope / 20);
+	row->eta_low_ns = eta_ns(g->room - g->room / 10, mw_add_sat(row->slope, margin));
+	row->eta_high_ns = eta_ns(mw_growth_add(g->room, g->room / 20),
 				  mw_sub_sat(row->slope, margin));
 }
 
