@@ -24,11 +24,11 @@ run() {
 
 # The hook is one line of shell: what happened, to whom, and when.
 # shellcheck disable=SC2016 # for the hook's shell
-memwatchctl growth watch --alerts --interval 1s --duration 230s --format json \
+memwatchctl growth watch --alerts --interval 1s --duration 700s --format json \
 	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $(cut -d" " -f1 /proc/uptime)" >>alerts' >watch.json 2>watch.err &
 watch=$!
 # The emulator takes its time to verify the programs.
-while [ -d "/proc/$watch" ] && ! ls -l "/proc/$watch/fd" | grep -q bpf_link; do
+while [ -d "/proc/$watch" ] && ! readlink "/proc/$watch/fd/"* | grep -q bpf_link; do
 	sleep 1
 done
 sleep 2
@@ -38,18 +38,18 @@ while True:
     kept.extend(str(n) * 50 for n in range(1000))
     time.sleep(0.4)'
 printf '%s\n' "$python" >list.py
-preload='LD_PRELOAD=/lab/drop-free.so EVAL_LEAK_PERMILLE=500 EVAL_LEAK_RATE=300000 EVAL_LEAK_AFTER=20'
+preload='LD_PRELOAD=/lab/drop-free.so EVAL_LEAK_PERMILLE=1000 EVAL_LEAK_RATE=150000 EVAL_LEAK_AFTER=20'
 
-run heap "-l 60000 -t 210 -r 30" 'exec /lab/leak heap 400 30'
-run shmem "-l 60000 -t 210 -r 30" 'exec /lab/leak shmem 400 30'
-run nasm "-l 30000 -t 210 -r 0 -q 400" 'exec nasm --limit-rep 100000000 -E -o /dev/null /lab/leak.asm'
-run python "-l 60000 -t 210 -r 0" "exec python3 -S -E $dir/list.py"
-run redis "-l 22000 -t 210 -r 20" \
+run heap "-l 60000 -t 600 -r 30" 'exec /lab/leak heap 400 30'
+run shmem "-l 60000 -t 600 -r 30" 'exec /lab/leak shmem 400 30'
+run nasm "-l 20000 -t 600 -r 0 -q 400" 'exec nasm --limit-rep 100000000 -E -o /dev/null /lab/leak.asm'
+run python "-l 60000 -t 600 -r 0" "exec python3 -S -E $dir/list.py"
+run redis "-l 32000 -t 600 -r 20" \
 	"$preload exec redis-server --port 0 --unixsocket $dir/socket --save '' --appendonly no --maxmemory 8mb --maxmemory-policy allkeys-lru"
-run file "-l 60000 -t 210" "cd $dir/disk; exec /lab/leak file 400 30 200000"
-run bound "-l 100000 -t 210" 'exec /lab/leak heap 400 30 30000'
+run file "-l 60000 -t 150" "cd $dir/disk; exec /lab/leak file 400 30 200000"
+run bound "-l 100000 -t 150" 'exec /lab/leak heap 400 30 30000'
 (while [ -d "/proc/$watch" ]; do
-	redis-benchmark -q -s "$dir/socket" -t set -r 20000 -d 500 -n 1000 -P 8 -c 2
+	redis-benchmark -q -s "$dir/socket" -t set -r 20000 -d 500 -n 2000 -P 16 -c 2
 	sleep 0.5
 done) >load.log 2>&1 &
 load=$!
@@ -59,6 +59,7 @@ for name in heap shmem nasm python redis file bound; do
 	done
 done
 kill "$load" 2>/dev/null
+kill -INT "$watch"
 wait "$watch"
 watched=$?
 echo "growth watch ended at $(uptime_s) s with $watched" >watch.log
