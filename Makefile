@@ -20,14 +20,15 @@ include lib/lib.mk
 include cli/cli.mk
 include selftests/selftests.mk
 include selftests/bpf/bpf-tests.mk
+include selftests/eval/eval.mk
 include selftests/lab/lab.mk
 include packaging/packaging.mk
 
-.PHONY: all tests help demo check check-host check-vm check-matrix check-debug bench lint install clean deps
+.PHONY: all tests help demo check check-host check-vm check-matrix check-debug bench eval lint install clean deps
 
 all: lib cli ## Build the library and memwatchctl into build/
 
-tests: lib-tests cli-tests identity-programs stress-programs bpf-tests bench-programs ## Build every test program
+tests: lib-tests cli-tests identity-programs stress-programs bpf-tests bench-programs eval-programs ## Build every test program
 
 help: ## List all targets
 	@awk -F ':.*## ' '/^[a-zA-Z0-9_%-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' \
@@ -57,6 +58,10 @@ check-debug: deps ## Stress on a kernel with lockdep, KASAN and kmemleak (builds
 
 bench: deps ## Measure every budget: "NAME value unit budget ok|over", also in build/bench.json
 	@selftests/bench/run
+
+eval: deps ## Run the leak detectors, and three published ones, over the labelled corpus (root; 10 minutes the first time)
+	@scripts/install-deps eval
+	@selftests/eval/run
 
 lint: ## The gates that keep the house clean
 	@scripts/lint

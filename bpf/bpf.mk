@@ -11,8 +11,8 @@ BPFTOOL ?= $(or $(shell command -v bpftool 2>/dev/null),/usr/sbin/bpftool)
 # verifier of 5.10 follow 32-bit halves of registers.
 BPF_CFLAGS ?= -g -O2 -Wall -Wextra -Werror
 BPF_FLAGS   = -target bpf -mcpu=v2 -std=gnu11 -Ibpf/include -Ikmod/uapi -Ibpf
-BPF_OBJECTS = $(BUILD)/bpf/relay.bpf.o
-BPF_SKELS   = $(BUILD)/bpf/relay.skel.h
+BPF_OBJECTS = $(BUILD)/bpf/relay.bpf.o $(BUILD)/bpf/growth.bpf.o
+BPF_SKELS   = $(BUILD)/bpf/relay.skel.h $(BUILD)/bpf/growth.skel.h
 
 bpf: $(BPF_SKELS)
 

@@ -116,6 +116,13 @@ void mw_cmd_help(const struct mw_cmd *cmd, FILE *out)
 		fprintf(out, "%s\n", *line);
 	help_commands(cmd, out);
 	help_options("Options", cmd->options, out);
+	for (const struct mw_cmd *const *sub = cmd == &mw_cmd_main ? NULL : cmd->sub; sub && *sub;
+	     sub++) {
+		char title[64];
+
+		snprintf(title, sizeof(title), "Options of %s %s", cmd->name, (*sub)->name);
+		help_options(title, (*sub)->options, out);
+	}
 	help_options("Options of every command", mw_global_options, out);
 	if (cmd == &mw_cmd_main)
 		fputs("\nExit status: 0 done, 1 failed, 2 usage, 3 not supported or not permitted "
@@ -224,6 +231,12 @@ int mw_cmd_run(int argc, char **argv)
 		argv++;
 	}
 	while (cmd && cmd->sub) {
+		/* A group has no more options of its own. */
+		if (cmd != &mw_cmd_main &&
+		    (argc ? !strcmp(argv[0], "--help") || !strcmp(argv[0], "-h") : cli.help)) {
+			mw_cmd_help(cmd, stdout);
+			return mw_finish_stdout(MW_EXIT_DONE);
+		}
 		if (!argc)
 			return mw_error(MW_EXIT_USAGE, cmd->name, "which command?");
 		cmd = find_command(cmd, argv[0]);

@@ -23,14 +23,36 @@ struct visitor {
 	void (*command_end)(const struct mw_cmd *cmd);
 };
 
+/*
+ * The options of a command; those of a group are those of its members, each
+ * name once.
+ */
+static void visit_options(const struct mw_cmd *cmd,
+			  void (*fn)(const struct mw_cmd *cmd, const struct mw_option *option))
+{
+	for (const struct mw_option *o = cmd->options; o && o->name; o++)
+		fn(cmd, o);
+	for (const struct mw_cmd *const *sub = cmd->sub; sub && *sub; sub++) {
+		for (const struct mw_option *o = (*sub)->options; o && o->name; o++) {
+			bool seen = false;
+
+			for (const struct mw_cmd *const *before = cmd->sub; before != sub; before++)
+				for (const struct mw_option *p = (*before)->options; p && p->name;
+				     p++)
+					seen |= !strcmp(p->name, o->name);
+			if (!seen)
+				fn(cmd, o);
+		}
+	}
+}
+
 static void visit(const struct visitor *v)
 {
 	for (const struct mw_cmd *const *c = mw_cmd_main.sub; *c; c++) {
 		if ((*c)->flags & MW_CMD_HIDDEN)
 			continue;
 		v->command(*c);
-		for (const struct mw_option *o = (*c)->options; o && o->name; o++)
-			v->option(*c, o);
+		visit_options(*c, v->option);
 		for (const struct mw_option *o = mw_global_options; o->name; o++)
 			v->option(*c, o);
 		if (v->command_end)
@@ -61,6 +83,8 @@ static void print_names(void)
 static void bash_command(const struct mw_cmd *cmd)
 {
 	printf("\t%s) words=\"", cmd->name);
+	for (const struct mw_cmd *const *sub = cmd->sub; sub && *sub; sub++)
+		printf("%s ", (*sub)->name);
 }
 
 static void bash_option(const struct mw_cmd *cmd, const struct mw_option *o)
@@ -96,6 +120,11 @@ static void bash_value(const char *command, const struct mw_option *o)
 	printf("; return ;;\n");
 }
 
+static void bash_value_of(const struct mw_cmd *cmd, const struct mw_option *o)
+{
+	bash_value(cmd->name, o);
+}
+
 static void bash(void)
 {
 	static const struct visitor words = { bash_command, bash_option, bash_command_end };
@@ -114,8 +143,7 @@ static void bash(void)
 	       "\tdone\n"
 	       "\tcase $command:$prev in\n");
 	for (const struct mw_cmd *const *c = mw_cmd_main.sub; *c; c++)
-		for (const struct mw_option *o = (*c)->options; o && o->name; o++)
-			bash_value((*c)->name, o);
+		visit_options(*c, bash_value_of);
 	for (const struct mw_option *o = mw_global_options; o->name; o++)
 		bash_value("*", o);
 	printf("\tesac\n\tcase $command in\n\t'') words=\"");
@@ -125,7 +153,7 @@ static void bash(void)
 	printf("\" ;;\n");
 	visit(&words);
 	printf("\tesac\n"
-	       "\tif [[ $cur == -* || -z $command ]]; then\n"
+	       "\tif [[ $cur == -* || -z $command || $prev == growth ]]; then\n"
 	       "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 	       "\telse\n"
 	       "\t\tcompopt -o filenames 2>/dev/null\n"
@@ -151,6 +179,12 @@ static void quoted(const char *text)
 static void zsh_command(const struct mw_cmd *cmd)
 {
 	printf("\t%s)\n\t\t_arguments", cmd->name);
+	if (!cmd->sub)
+		return;
+	printf(" \\\n\t\t\t'1:command:(");
+	for (const struct mw_cmd *const *sub = cmd->sub; *sub; sub++)
+		printf("%s ", (*sub)->name);
+	printf(")'");
 }
 
 static void zsh_option(const struct mw_cmd *cmd, const struct mw_option *o)
@@ -221,6 +255,12 @@ static void fish_command(const struct mw_cmd *cmd)
 	printf("complete -c memwatchctl -n __fish_use_subcommand -f -a %s -d '", cmd->name);
 	fish_text(cmd->summary);
 	printf("'\n");
+	for (const struct mw_cmd *const *sub = cmd->sub; sub && *sub; sub++) {
+		printf("complete -c memwatchctl -n '__fish_seen_subcommand_from %s' -f -a %s -d '",
+		       cmd->name, (*sub)->name);
+		fish_text((*sub)->summary);
+		printf("'\n");
+	}
 }
 
 static void fish_option(const struct mw_cmd *cmd, const struct mw_option *o)

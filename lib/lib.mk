@@ -73,7 +73,7 @@ $(BUILD)/lib/fuzzer/%: lib/fuzz/%.c lib/fuzz/fuzz.h $(LIB_SRC) $(BPF_SKELS)
 		-o $@ $< $(LIB_SRC) $(LIB_LIBS)
 
 # Part of "lib": "make bench" builds "all" and then only measures.
-LIB_BENCHES := $(BUILD)/lib/bench/merge-bench $(BUILD)/lib/bench/recorder
+LIB_BENCHES := $(addprefix $(BUILD)/lib/bench/,merge-bench recorder growth-bench)
 bench-programs: $(LIB_BENCHES)
 
 $(BUILD)/lib/bench/%: selftests/bench/%.c $(BUILD)/lib/libmemwatch.a

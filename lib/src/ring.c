@@ -50,6 +50,8 @@ unsigned int mw_record_size_min(unsigned int type)
 		return sizeof(struct memwatch_record_notice);
 	case MEMWATCH_RECORD_LOST:
 		return sizeof(struct memwatch_record_lost);
+	case MEMWATCH_RECORD_GROWTH:
+		return sizeof(struct memwatch_record_growth);
 	default:
 		return sizeof(struct memwatch_record_header);
 	}

@@ -146,7 +146,7 @@ static inline bool mw_record_common(const struct memwatch_record_header *header)
 	case MEMWATCH_RECORD_TICK:
 		return header->size >= sizeof(struct memwatch_record_tick);
 	default:
-		return header->type > MEMWATCH_RECORD_LOST && header->size >= sizeof(*header);
+		return header->type > MEMWATCH_RECORD_GROWTH && header->size >= sizeof(*header);
 	}
 }
 

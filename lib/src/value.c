@@ -122,6 +122,7 @@ const char *memwatch_record_name(unsigned int type)
 		[MEMWATCH_RECORD_RDT] = "rdt",
 		[MEMWATCH_RECORD_NOTICE] = "notice",
 		[MEMWATCH_RECORD_LOST] = "lost",
+		[MEMWATCH_RECORD_GROWTH] = "growth",
 	};
 
 	if (type < sizeof(names) / sizeof(*names) && names[type])

@@ -41,18 +41,36 @@ $(BUILD)/selftests/bpf/plain/test_live: selftests/bpf/test_live.c \
 		$(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf/plain
 	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm
 
+# The library's sources: under UBSan, and without it for the lab. Not under ASan: the
+# children's memory is what is measured.
+GROWTH_TEST_DEPS = $(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c)) \
+	$(wildcard lib/src/*.h lib/include/memwatch/*.h bpf/growth*.h) $(BUILD)/bpf/growth.skel.h \
+	$(BPF_TEST_DEPS)
+
+$(BUILD)/selftests/bpf/test_growth: selftests/bpf/test_growth.c $(GROWTH_TEST_DEPS) \
+		| $(BUILD)/selftests/bpf
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O1 -fsanitize=undefined \
+		-fno-sanitize-recover=undefined $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm -lpthread
+
+$(BUILD)/selftests/bpf/plain/test_growth: selftests/bpf/test_growth.c $(GROWTH_TEST_DEPS) \
+		| $(BUILD)/selftests/bpf/plain
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ \
+		-lbpf -lzstd -lz -lm -lpthread
+
 .PHONY: bpf-tests
 bpf-tests: $(addprefix $(BUILD)/selftests/bpf/,test_relay_math test_relay_native \
-	test_relay_rings plain/test_relay_native plain/test_relay_module plain/test_live)
+	test_relay_rings plain/test_relay_native plain/test_relay_module plain/test_live \
+	test_growth plain/test_growth)
 
 # Needs nothing.
 check-bpf-math: $(BUILD)/selftests/bpf/test_relay_math
 	$<
 
 # Needs root and BPF, not the module.
-check-bpf-native: $(BUILD)/selftests/bpf/test_relay_native $(BUILD)/selftests/bpf/test_relay_rings
+check-bpf-native: $(addprefix $(BUILD)/selftests/bpf/,test_relay_native test_relay_rings test_growth)
 	$(BUILD)/selftests/bpf/test_relay_native
 	$(BUILD)/selftests/bpf/test_relay_rings
+	$(BUILD)/selftests/bpf/test_growth
 
 # Needs the lab. One kernel of its matrix.
 KERNEL ?= 6.1

@@ -70,6 +70,8 @@
  * @MEMWATCH_RECORD_NOTICE: somebody else uses RDT
  * @MEMWATCH_RECORD_LOST: made by the library, never on the wire: records of
  *	one CPU were lost
+ * @MEMWATCH_RECORD_GROWTH: made by the growth monitor, which needs no module:
+ *	an alert about a process was raised or cleared
  */
 enum memwatch_record_type {
 	MEMWATCH_RECORD_SAMPLE		= 1,
@@ -84,6 +86,7 @@ enum memwatch_record_type {
 	MEMWATCH_RECORD_RDT		= 10,
 	MEMWATCH_RECORD_NOTICE		= 11,
 	MEMWATCH_RECORD_LOST		= 64,
+	MEMWATCH_RECORD_GROWTH		= 65,
 };
 
 /*
@@ -401,6 +404,67 @@ struct memwatch_record_lost {
 	struct memwatch_record_header h;
 	__u64 begin_ns;
 	__u64 count;
+};
+
+/**
+ * enum memwatch_growth_event - what a growth record tells
+ * @MEMWATCH_GROWTH_ALERTED: an alert was raised
+ * @MEMWATCH_GROWTH_CLEARED: it was cleared
+ * @MEMWATCH_GROWTH_POKED: a process grew much between two rounds; for the
+ *	library, which makes it a round
+ */
+enum memwatch_growth_event {
+	MEMWATCH_GROWTH_ALERTED		= 1,
+	MEMWATCH_GROWTH_CLEARED		= 2,
+	MEMWATCH_GROWTH_POKED		= 3,
+};
+
+/**
+ * enum memwatch_limit - what a process will run into
+ * @MEMWATCH_LIMIT_NONE: nothing
+ * @MEMWATCH_LIMIT_HOST: memory and swap of the machine
+ * @MEMWATCH_LIMIT_CGROUP_MAX: memory.max of its cgroup or of one above
+ * @MEMWATCH_LIMIT_CGROUP_HIGH: memory.high of its cgroup or of one above
+ * @MEMWATCH_LIMIT_DATA: RLIMIT_DATA
+ * @MEMWATCH_LIMIT_AS: RLIMIT_AS
+ */
+enum memwatch_limit {
+	MEMWATCH_LIMIT_NONE		= 0,
+	MEMWATCH_LIMIT_HOST		= 1,
+	MEMWATCH_LIMIT_CGROUP_MAX	= 2,
+	MEMWATCH_LIMIT_CGROUP_HIGH	= 3,
+	MEMWATCH_LIMIT_DATA		= 4,
+	MEMWATCH_LIMIT_AS		= 5,
+};
+
+/**
+ * struct memwatch_record_growth - GROWTH
+ * @h: header
+ * @start_time_ns: of the process, CLOCK_BOOTTIME
+ * @tgid: process
+ * @what: &enum memwatch_growth_event
+ * @verdict: 0 insufficient, 1 stable, 2 growing, 3 leak
+ * @confidence: 0 to 100, that it leaks
+ * @reason: 1 a limit is near, 2 steady growth, 3 slow growth; 0 when cleared
+ * @limit: &enum memwatch_limit that is the nearest
+ * @eta_s: seconds to that limit, or ~0
+ * @signal_bytes: anonymous, swapped and shared memory
+ * @slope: bytes a second, at the first alert
+ * @comm: name of the process
+ */
+struct memwatch_record_growth {
+	struct memwatch_record_header h;
+	__u64 start_time_ns;
+	__u32 tgid;
+	__u32 what;
+	__u8 verdict;
+	__u8 confidence;
+	__u8 reason;
+	__u8 limit;
+	__u32 eta_s;
+	__u64 signal_bytes;
+	__u64 slope;
+	char comm[16];
 };
 
 /* -------------------------------------------------------------- ioctls */

@@ -12,7 +12,8 @@
  *   slots.h     cut measurements into 1 ms slots, attributed to processes
  *   summary.h   add slots up by process, cgroup, RMID, CPU or slot
  *
- * and beside it proc.h (text in /proc/memwatch) and device.h (/dev/memwatch).
+ * and beside it proc.h (text in /proc/memwatch), device.h (/dev/memwatch) and
+ * growth.h with watch.h (which process leaks; needs no module).
  *
  * THREADS. There is no global state. A context, and everything made from it,
  * belongs to one thread at a time; two contexts are independent.
@@ -53,5 +54,7 @@
 #include <memwatch/summary.h>
 #include <memwatch/proc.h>
 #include <memwatch/device.h>
+#include <memwatch/growth.h>
+#include <memwatch/watch.h>
 
 #endif /* MEMWATCH_MEMWATCH_H */

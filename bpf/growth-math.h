@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Integer arithmetic of the growth detectors, exact, for BPF and for the host:
+ * products of 128 bits, their ratio, a square root, saturation, percentages.
+ */
+#ifndef _MW_GROWTH_MATH_H
+#define _MW_GROWTH_MATH_H
+
+#include <linux/types.h>
+
+#ifndef MW_INLINE
+#ifdef __bpf__
+#define MW_INLINE static __attribute__((always_inline)) inline
+#else
+#define MW_INLINE static inline
+#endif
+#endif
+
+/* Hides from the compiler what @x can be, so that it makes no branch of arithmetic. */
+#define MW_GROWTH_OPAQUE(x) __asm__ volatile("" : "+r"(x))
+
+#ifndef MW_GROWTH_CALL
+#define MW_GROWTH_CALL(name) mw_growth_##name
+#endif
+
+/* 128 bits: the products that R squared is made of. */
+struct mw_growth_wide {
+	__u64 high;
+	__u64 low;
+};
+
+MW_INLINE struct mw_growth_wide mw_growth_multiply(__u64 a, __u64 b)
+{
+	__u64 ah = a >> 32, al = (__u32)a, bh = b >> 32, bl = (__u32)b;
+	__u64 low = al * bl, middle = ah * bl + (low >> 32), other = al * bh + (__u32)middle;
+	struct mw_growth_wide product;
+
+	product.high = ah * bh + (middle >> 32) + (other >> 32);
+	product.low = (other << 32) | (__u32)low;
+	return product;
+}
+
+/* The product of @wide, below 2^108, and @by, below 2^20. */
+MW_INLINE struct mw_growth_wide mw_growth_scale(struct mw_growth_wide wide, __u32 by)
+{
+	struct mw_growth_wide product = mw_growth_multiply(wide.low, by);
+
+	product.high += wide.high * by;
+	return product;
+}
+
+/*
+ * 1 if @a is at most @b, else 0: from the borrow of the subtraction, bit by bit.
+ * A comparison would be a branch, and from a branch the verifier learns a value;
+ * it would then follow every value that a search by halving can take. For the
+ * same reason this is multiplied with and not made a mask: newer verifiers go
+ * both ways at an AND with a register that is 0 or all ones.
+ */
+MW_INLINE __u64 mw_growth_at_most(struct mw_growth_wide a, struct mw_growth_wide b)
+{
+	__u64 borrow = ((~b.low & a.low) | (~(b.low ^ a.low) & (b.low - a.low))) >> 63;
+	__u64 rest = b.high - a.high - borrow;
+
+	borrow = ((~b.high & a.high) | (~(b.high ^ a.high) & rest)) >> 63;
+	borrow ^= 1;
+	MW_GROWTH_OPAQUE(borrow);
+	return borrow;
+}
+
+/* @a if @i is at most @last, both below 2^63, else @b; without a branch, as above. */
+MW_INLINE __u32 mw_growth_pick(__u64 i, __u64 last, __u32 a, __u32 b)
+{
+	__u64 beyond = last - i;
+
+	MW_GROWTH_OPAQUE(beyond);
+	beyond >>= 63;
+	MW_GROWTH_OPAQUE(beyond);
+	return (__u32)(a * (beyond ^ 1) + b * beyond);
+}
+
+/*
+ * Largest q with q * @whole <= a million * @part, by halving: exact. @part is at
+ * most @whole, so q is at most a million without a look at it.
+ */
+MW_INLINE __u32 mw_growth_ppm(const struct mw_growth_wide *part,
+				   const struct mw_growth_wide *whole)
+{
+	struct mw_growth_wide bound = mw_growth_scale(*part, 1000000);
+	__u64 q = 0;
+	__u32 bit;
+
+	for (bit = 1U << 19; bit; bit >>= 1)
+		q += bit * mw_growth_at_most(mw_growth_scale(*whole, (__u32)q + bit), bound);
+	return (__u32)q;
+}
+
+/* Square root, rounded down. */
+MW_INLINE __u32 mw_growth_root(__u64 value)
+{
+	struct mw_growth_wide square = {0, 0}, limit = {0, value};
+	__u64 root = 0, next;
+	int bit;
+
+	for (bit = 31; bit >= 0; bit--) {
+		next = root | (1ULL << bit);
+		square.low = next * next;
+		root += (1ULL << bit) * mw_growth_at_most(square, limit);
+	}
+	return (__u32)root;
+}
+
+MW_INLINE __u32 mw_growth_add(__u32 a, __u32 b)
+{
+	return a > ~0U - b ? ~0U : a + b;
+}
+
+MW_INLINE __u32 mw_growth_sub(__u32 a, __u32 b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* 0 at @bad and beyond, 100 at @good and beyond; either may be the larger. */
+MW_INLINE __u32 mw_growth_mark(__u64 value, __u32 bad, __u32 good)
+{
+	if (good > bad)
+		return value >= good ? 100 : value <= bad ? 0 : (value - bad) * 100 / (good - bad);
+	return value <= good ? 100 : value >= bad ? 0 : (bad - value) * 100 / (bad - good);
+}
+
+/* @part of @whole in percent, at most 1000; nothing of nothing is nothing. */
+MW_INLINE __u32 mw_growth_percent(__u32 part, __u32 whole)
+{
+	__u64 percent = whole ? (__u64)part * 100 / whole : part ? 1000 : 0;
+
+	return percent > 1000 ? 1000 : (__u32)percent;
+}
+
+#endif /* _MW_GROWTH_MATH_H */

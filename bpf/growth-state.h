@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What growth.bpf.c and the library share: keys and values of the maps. The
+ * only writer of the state is the iterator program, which runs once at a time.
+ */
+#ifndef _MW_GROWTH_STATE_H
+#define _MW_GROWTH_STATE_H
+
+#include <linux/memwatch.h>
+
+#include "growth.h"
+
+/* A process id that is used again comes with another start time. */
+struct mw_growth_key {
+	__u64 start_ns; /* CLOCK_BOOTTIME */
+	__u32 tgid;
+	__u32 reserved;
+};
+
+/**
+ * struct mw_growth_process - value of the map "processes"
+ * @growth: the detectors
+ * @exec: changes with each exec
+ * @cgroup: id in the unified hierarchy, 0 if there is none
+ * @round: in which it was last sampled
+ * @limit: &enum memwatch_limit that @growth.room is the distance to
+ * @anon: pages, as all three
+ * @swap: in swap
+ * @shmem: shared memory
+ * @comm: name at the start, the exec or the last alert
+ */
+struct mw_growth_process {
+	struct mw_growth growth;
+	__u64 exec;
+	__u64 cgroup;
+	__u32 round;
+	__u32 limit;
+	__u32 anon;
+	__u32 swap;
+	__u32 shmem;
+	__u32 reserved;
+	char comm[16];
+};
+
+/**
+ * struct mw_growth_bound - value of the map "limits", by cgroup id
+ * @room: pages that may be added before the nearest limit at or above the cgroup
+ * @limit: &enum memwatch_limit
+ */
+struct mw_growth_bound {
+	__u32 room;
+	__u32 limit;
+};
+
+/**
+ * struct mw_growth_control - set by the library between rounds
+ * @poke_ns: the last time the event program asked for a round
+ * @poke_gap_ns: it asks no more often than this
+ * @round: number of the round; not 0
+ * @host_room: pages that the machine can still give
+ * @width: events of one mm on one CPU after which the event program looks
+ * @poke_pages: growth since the last round that is worth a round
+ * @page_shift: of the machine, minus MW_GROWTH_PAGE_SHIFT
+ */
+struct mw_growth_control {
+	__u64 poke_ns;
+	__u64 poke_gap_ns;
+	__u32 round;
+	__u32 host_room;
+	__u32 width;
+	__u32 poke_pages;
+	__u32 page_shift;
+	__u32 reserved;
+};
+
+/* What can go wrong or be left out: keys of the map "counts". None is silent. */
+enum mw_growth_count {
+	MW_GROWTH_COUNT_FULL = 0,	/* samples of processes that found no room */
+	MW_GROWTH_COUNT_DEEP_FULL = 1,	/* the same, for the deep state */
+	MW_GROWTH_COUNT_OUTPUT = 2,	/* records that could not be sent */
+	MW_GROWTH_COUNT_SAMPLES = 3,	/* not a failure, as all that follow */
+	MW_GROWTH_COUNT_POKES = 4,	/* rounds asked for by the event program */
+	MW_GROWTH_COUNT_EXECS = 5,	/* states begun anew */
+	MW_GROWTH_COUNT_EXITS = 6,	/* states deleted with the last thread */
+	MW_GROWTH_COUNT_MAX = 7,
+};
+
+/* Value of the map "test": state, and the sample that the test entry feeds to it. */
+struct mw_growth_test {
+	struct mw_growth growth;
+	struct mw_growth_deep deep;
+	struct mw_growth_sample sample;
+	__u32 started;
+	__u32 deepened;
+	__u32 event;
+	__u32 reserved;
+};
+
+/* One for each CPU, a cache line each; more CPUs share. */
+#define MW_GROWTH_GATES 256U
+
+struct mw_growth_gate {
+	__u64 mm;
+	__u32 events;
+	__u32 reserved[13];
+};
+
+#endif /* _MW_GROWTH_STATE_H */

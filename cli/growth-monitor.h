@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What "growth watch" and "growth record" have in common: the monitor, its
+ * options, and which processes are of interest.
+ */
+#ifndef MW_GROWTH_MONITOR_H
+#define MW_GROWTH_MONITOR_H
+
+#include <memwatch/memwatch.h>
+
+#include "cgroup.h"
+#include "cmd.h"
+
+struct mw_monitor_config {
+	uint64_t interval;  /* ns, 0: default */
+	uint64_t duration;  /* ns, 0: for ever */
+	uint64_t max;	    /* processes, 0: default */
+	uint64_t pid;	    /* 0: all */
+	const char *cgroup; /* NULL: all */
+	bool no_events;
+};
+
+struct mw_monitor {
+	struct memwatch_ctx *ctx;
+	struct memwatch_watch *watch;
+	struct mw_cgroups *cgroups;
+	uint32_t pid;
+	uint64_t cgroup;
+	char prefix[256]; /* path of the cgroup, without the last slash */
+};
+
+/* 0 or an exit code, with a message. @what is the command. */
+int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
+		    const struct mw_monitor_config *config, const char *what);
+void mw_monitor_uninit(struct mw_monitor *monitor);
+
+/* Is a process, with the cgroup it is in, of interest? One below is in it. */
+bool mw_monitor_wants(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgroup);
+
+/* The library said no. */
+int mw_monitor_failed(struct memwatch_ctx *ctx, int err, const char *what);
+
+/* When @config says it is over, on CLOCK_MONOTONIC; UINT64_MAX: never. */
+uint64_t mw_monitor_end(const struct mw_monitor_config *config);
+
+uint64_t mw_monitor_now(void);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The cost governor of the growth monitor: from what was measured to how often
+ * things may be done. It measures nothing itself and knows no clock.
+ */
+#ifndef MW_GOVERNOR_H
+#define MW_GOVERNOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The least time between two rounds, however cheap they are. */
+#define MW_GOVERNOR_GAP_MIN_NS 5000000ULL
+/* A round a minute is the least that detectors can work with. */
+#define MW_GOVERNOR_PERIOD_MAX_NS 60000000000ULL
+/* An event program over its budget so often in a row is taken off. */
+#define MW_GOVERNOR_STRIKES   3
+#define MW_GOVERNOR_WIDTH_MAX 4096
+
+/**
+ * struct mw_governor - state
+ * @wanted_ns: period that was asked for
+ * @rest_ppm: budget of regular rounds
+ * @storm_ppm: budget of rounds that are asked for, and of the event program
+ * @round_ns: cost of a round, smoothed
+ * @period_ns: decision: from one round to the next
+ * @gap_ns: decision: least time between rounds that are asked for
+ * @width: decision: events between two looks of the event program
+ * @width_min: the width to begin with
+ * @strikes: measurements over budget, in a row
+ * @attached: decision: should the event program be there
+ * @rest: measurements until it is tried again
+ * @penalty: how many that will be the next time
+ * @detached: how often it was taken off
+ */
+struct mw_governor {
+	uint64_t wanted_ns;
+	uint32_t rest_ppm;
+	uint32_t storm_ppm;
+	uint64_t round_ns;
+	uint64_t period_ns;
+	uint64_t gap_ns;
+	uint32_t width;
+	uint32_t width_min;
+	uint32_t strikes;
+	bool attached;
+	uint32_t rest;
+	uint32_t penalty;
+	uint64_t detached;
+};
+
+void mw_governor_init(struct mw_governor *gov, uint64_t period_ns, uint32_t rest_ppm,
+		      uint32_t storm_ppm, uint32_t width);
+
+/* A round took @cpu_ns. */
+void mw_governor_round(struct mw_governor *gov, uint64_t cpu_ns);
+
+/*
+ * The event program took @ppm of one CPU, looked at over some time; while it is
+ * off, @ppm is ignored, but the call counts as time.
+ */
+void mw_governor_events(struct mw_governor *gov, uint32_t ppm);
+
+#endif /* MW_GOVERNOR_H */

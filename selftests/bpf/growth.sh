@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# test_growth in a virtual machine, where there can be swap and where the clock
+# is ours to set.
+modprobe zram 2>/dev/null
+if [ -e /sys/block/zram0/disksize ] && echo 256M >/sys/block/zram0/disksize 2>/dev/null; then
+	if mkswap /dev/zram0 >/dev/null 2>&1; then
+		swapon /dev/zram0 2>/dev/null
+	fi
+fi
+cd /tmp || exit 1
+MEMWATCH_TEST_CLOCK=yes exec "$OLDPWD/test_growth"

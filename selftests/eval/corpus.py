@@ -1,0 +1,567 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The memwatch authors
+"""Generates the synthetic part of the corpus: traces whose truth is known in
+closed form. Each trace is NAME.csv, the input of `memwatchctl growth replay`,
+and NAME.json, the truth (see docs/evaluation.md). The seed of a trace is its
+name, so that adding a class changes no other trace. With SEED, all parameters
+are drawn anew: a corpus that nobody has seen.
+
+    corpus.py DIRECTORY [SEED [PATTERN...]]
+"""
+import concurrent.futures
+import fnmatch
+import json
+import math
+import os
+import random
+import sys
+
+from shapes import (GB, KB, MB, PAGE, ar1, constant, delayed, doubling, duty, linear, logarithmic,
+                    power, pulse, ramp, saturating, sawtooth, stairs, total, wave)
+
+HEADER = "time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb"
+HOUR = 3600
+NAMES = ["api-server", "worker", "indexer", "gatewayd", "python3", "java", "node", "mysqld", "scheduler", "etl"]
+
+
+class Process:
+    """One process of a trace. The parts are shapes in KiB; `leaked` is the
+    part that leaks, which `into` names: anon, shmem, swapped or reserved."""
+
+    def __init__(self, anon, file, shmem=None, swap=None, reserved=None, leaked=None, into="anon",
+                 pid=0, comm="", start=0, stop=math.inf):
+        self.anon, self.file = anon, file
+        self.shmem = shmem or constant(0)
+        self.swap = swap or constant(0)
+        self.reserved = reserved or constant(0)
+        self.leaked, self.into = leaked, into
+        self.pid, self.comm, self.start, self.stop = pid, comm, start, stop
+        self.vsz_peak = 0
+
+    def sample(self, t, limit):
+        anon, shmem, swap = self.anon(t), self.shmem(t), self.swap(t)
+        reserved = self.reserved(t)
+        leaked = self.leaked(t) if self.leaked else 0
+        if self.into == "shmem":
+            shmem += leaked
+        elif self.into == "reserved":
+            reserved += leaked
+        else:
+            anon += leaked
+        if self.into == "swapped":          # resident up to a level, the rest is pushed out
+            out = max(0, anon - self.resident)
+            anon, swap = anon - out, swap + out
+        file = self.file(t)
+        if limit:                           # reclaim takes the file pages first
+            file = max(1 * MB, min(file, limit - anon - shmem))
+        anon, file, shmem, swap = (max(0, int(v)) // PAGE * PAGE for v in (anon, file, shmem, swap))
+        # freed memory keeps its addresses
+        self.vsz_peak = max(self.vsz_peak, anon + file + shmem + swap)
+        return anon, file, shmem, swap, self.vsz_peak + int(reserved) // PAGE * PAGE
+
+
+class Trace:
+    """How one trace is made: filled in by a class function below."""
+
+    def __init__(self, name, seed):
+        self.name = name
+        self.cls = name.rsplit("-", 1)[0]
+        self.index = int(name.rsplit("-", 1)[1])
+        self.rng = random.Random(name + seed)
+        self.label = "benign"
+        self.cadence = 5
+        self.duration = 2 * HOUR
+        self.limit = 0
+        self.onset = None
+        self.rate = None            # KiB/s, mean
+        self.processes = []
+
+    def log_uniform(self, low, high):
+        return math.exp(self.rng.uniform(math.log(low), math.log(high)))
+
+    def uniform(self, low, high):
+        return self.rng.uniform(low, high)
+
+    def body(self, noise=None, base=None):
+        """What every process has: a level, small noise, its libraries."""
+        base = base or self.log_uniform(20 * MB, 800 * MB)
+        sd = noise if noise is not None else min(base * self.log_uniform(0.0002, 0.004), 1 * MB)
+        self.base = base
+        shape = total(constant(base), ar1(self.rng, sd, self.uniform(20, 300), self.cadence))
+        libraries = self.log_uniform(4 * MB, 60 * MB)
+        file = total(constant(libraries), ramp(self.uniform(0, 2 * MB), self.uniform(5, 60)))
+        return shape, file
+
+    def add(self, anon, file, **more):
+        first = len(self.processes)
+        more.setdefault("pid", 1000 + first)
+        more.setdefault("comm", self.rng.choice(NAMES))
+        more.setdefault("reserved", constant(self.log_uniform(10 * MB, 30 * GB)))
+        process = Process(anon, file, **more)
+        self.processes.append(process)
+        return process
+
+    def spread_rate(self, low, high, count):
+        """The rates of a class cover the decades evenly, in any order of index."""
+        step = (self.index * 0.618034 + 0.5 * self.uniform(0, 1) / count) % 1
+        return low * (high / low) ** step
+
+    # --- leaks ---
+
+    def leak(self, low=10 * KB, high=100 * MB, count=12, longest=5 * HOUR):
+        """Chooses rate, onset, and how far the limit is when the leak starts."""
+        self.label = "leak"
+        self.rate = self.spread_rate(low, high, count)
+        self.cadence = 1 if self.rate >= 1 * MB else 5
+        if self.rate < 100 * KB:
+            left = self.log_uniform(2400, longest)
+        elif self.rate < 1 * MB:
+            left = self.log_uniform(600, 2 * HOUR)
+        elif self.rate < 10 * MB:
+            left = self.log_uniform(120, 1200)
+        else:
+            left = self.log_uniform(15, 150)
+        self.left = left
+        self.begin(0 if self.index % 3 == 0 else self.uniform(120, 1500))
+
+    def begin(self, onset):
+        self.onset = round(onset)
+        self.duration = self.onset + self.left * 1.5
+
+    def limit_above(self, extra=0):
+        """The leak meets the limit `left` seconds after its onset, if its
+        mean rate holds; one in six has no limit and ends without a kill."""
+        self.limit = 0 if self.index % 6 == 5 else int(self.base + extra + self.rate * self.left) // PAGE * PAGE
+        if not self.limit:
+            self.duration = self.onset + max(self.left, 2700)
+
+    # --- benign: growth ends before half of the room to the limit is used ---
+
+    def roomy_limit(self, growth):
+        room = growth / self.uniform(0.2, 0.4) + 8 * MB
+        self.limit = 0 if self.index % 4 == 3 else int(self.base + room) // PAGE * PAGE
+
+
+def leak_linear(t):
+    t.leak(count=30)
+    anon, file = t.body()
+    t.limit_above()
+    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset))
+
+
+def leak_slow(t):
+    t.leak(10 * KB, 100 * KB, 20)
+    anon, file = t.body()
+    t.limit_above()
+    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset))
+
+
+def leak_stepwise(t):
+    t.leak(10 * KB, 20 * MB)
+    anon, file = t.body()
+    t.limit_above()
+    period = min(t.log_uniform(10, 120), t.left / 12)
+    t.add(anon, file, leaked=delayed(stairs(t.rate, period), t.onset))
+
+
+def leak_noisy(t):
+    t.leak(15 * KB, 20 * MB)
+    t.begin(t.uniform(120, 1500))
+    growth = t.rate * min(t.left, 1800)
+    anon, file = t.body(noise=min(growth * t.uniform(0.02, 0.06), 20 * MB), base=t.log_uniform(100 * MB, 800 * MB))
+    t.limit_above()
+    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset))
+
+
+def leak_sawtooth(t):
+    t.leak(15 * KB, 2 * MB)
+    anon, file = t.body()
+    amplitude = min(t.log_uniform(10 * MB, 120 * MB), t.rate * t.left / 3)
+    t.limit_above(amplitude)
+    saw = sawtooth(amplitude, t.log_uniform(8, 60), t.uniform(0, 1))
+    t.add(total(anon, saw), file, leaked=delayed(linear(t.rate), t.onset))
+
+
+def leak_bursty(t):
+    t.leak(10 * KB, 5 * MB)
+    anon, file = t.body()
+    t.limit_above()
+    on = min(t.log_uniform(5, 60), t.left / 40)
+    t.add(anon, file, leaked=delayed(duty(t.rate, on, on * t.uniform(0.5, 3)), t.onset))
+
+
+def leak_superlinear(t):
+    t.leak(40 * KB, 20 * MB)
+    anon, file = t.body()
+    t.limit_above()
+    t.add(anon, file, leaked=delayed(power(t.rate, t.uniform(1.3, 2.0), t.left), t.onset))
+
+
+def leak_shmem(t):
+    t.leak(10 * KB, 50 * MB)
+    anon, file = t.body()
+    t.limit_above()
+    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset), into="shmem")
+
+
+def leak_swapped(t):
+    """The whole host is short of memory: what leaks is pushed out, RSS stays."""
+    t.leak(15 * KB, 2 * MB)
+    anon, file = t.body()
+    t.limit_above()
+    t.limit = 0
+    t.duration = t.onset + max(t.left, 2700)
+    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset), into="swapped").resident = t.base * t.uniform(0.9, 1.0)
+
+
+def leak_after_warmup(t):
+    t.leak(15 * KB, 5 * MB)
+    anon, file = t.body()
+    warm = t.log_uniform(30 * MB, 300 * MB)
+    tau = t.log_uniform(10, 120)
+    t.begin(6 * tau + t.uniform(0, 600))
+    t.limit_above(warm)
+    t.add(total(anon, saturating(warm, tau)), file, leaked=delayed(linear(t.rate), t.onset))
+
+
+def leak_stacks(t):
+    """Threads that nobody joins: 8 MiB of addresses and some pages each."""
+    t.leak(16 * KB, 400 * KB)
+    anon, file = t.body()
+    t.limit_above()
+    touched = t.rng.choice([8, 12, 24])
+    reserved = t.log_uniform(10 * MB, GB)
+    t.add(anon, file, leaked=delayed(stairs(t.rate, touched / t.rate), t.onset),
+          reserved=total(constant(reserved), delayed(stairs(t.rate / touched * 8 * MB, touched / t.rate), t.onset)))
+
+
+def leak_daily(t):
+    """A slow leak under a load that follows the day."""
+    t.leak(12 * KB, 80 * KB, longest=20 * HOUR)
+    anon, file = t.body()
+    t.begin(t.uniform(600, 4 * HOUR))
+    t.limit_above(20 * MB)
+    t.add(total(anon, wave(t.uniform(5, 20) * MB, 24 * HOUR, t.uniform(0, 1)), constant(20 * MB)), file,
+          leaked=delayed(linear(t.rate), t.onset))
+    t.base += 20 * MB
+
+
+def leak_creeping(t):
+    """Below every mark: some MiB an hour, for two days."""
+    t.leak(KB, 9 * KB, 6)
+    anon, file = t.body()
+    t.left = 60 * HOUR
+    t.begin(t.uniform(0, 2 * HOUR))
+    t.duration = 48 * HOUR
+    t.limit = int(t.base + t.rate * t.left) // PAGE * PAGE if t.index % 2 else 0
+    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset))
+
+
+def leak_one_of_pool(t):
+    """One worker of eight leaks: the others must not be accused."""
+    t.leak(15 * KB, 10 * MB)
+    anon, file = t.body()
+    t.limit_above()
+    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset), comm="worker")
+    for _ in range(7):
+        sane = t.log_uniform(20 * MB, 200 * MB)
+        t.add(total(constant(sane), ar1(t.rng, sane * 0.002, 60, t.cadence)), file, comm="worker")
+
+
+def reserved_growth(t):
+    """Addresses only: nothing is resident, no limit of memory is neared."""
+    t.leak(1 * MB, 100 * MB)
+    t.label = "reserved"
+    t.cadence, t.duration = 5, t.onset + HOUR
+    anon, file = t.body()
+    t.limit = int(t.base * 4)
+    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset), into="reserved")
+
+
+def benign_constant(t):
+    anon, file = t.body(noise=0)
+    t.limit = int(t.base * t.uniform(1.1, 4))
+    t.duration = t.uniform(1, 4) * HOUR
+    t.add(anon, file)
+
+
+def benign_idle(t):
+    """A day of small wobble."""
+    anon, file = t.body(noise=20 * KB)
+    t.duration = 24 * HOUR
+    t.limit = int(t.base * t.uniform(1.1, 4))
+    t.add(total(anon, wave(20 * KB, 600, t.uniform(0, 1))), file)
+
+
+def benign_noise(t):
+    anon, file = t.body(noise=t.log_uniform(0.5 * MB, 8 * MB), base=t.log_uniform(100 * MB, GB))
+    t.limit = int(t.base * t.uniform(1.3, 4))
+    t.duration = t.uniform(2, 6) * HOUR
+    t.add(anon, file)
+
+
+def benign_warmup(t):
+    anon, file = t.body()
+    height, tau = t.log_uniform(20 * MB, 600 * MB), t.log_uniform(20, 1000)
+    t.duration = max(2 * HOUR, 8 * tau)
+    t.roomy_limit(height)
+    t.add(total(anon, saturating(height, tau)), file)
+
+
+def benign_startup(t):
+    anon, file = t.body(base=t.log_uniform(10 * MB, 60 * MB))
+    height = t.log_uniform(100 * MB, 2 * GB)
+    t.roomy_limit(height)
+    t.add(total(anon, ramp(height, t.uniform(3, 60))), file)
+
+
+def benign_cache_fill(t):
+    """Linear to a bound, in at most a quarter of an hour."""
+    anon, file = t.body()
+    height = t.log_uniform(16 * MB, GB)
+    t.roomy_limit(height)
+    t.add(total(anon, delayed(ramp(height, t.log_uniform(20, 900)), t.uniform(0, HOUR))), file)
+
+
+def benign_step_resize(t):
+    anon, file = t.body()
+    first, times = t.log_uniform(2 * MB, 20 * MB), t.rng.randint(3, 5)
+    t.duration = 4 * HOUR
+    t.roomy_limit(first * 2 ** times)
+    t.add(total(anon, doubling(first, t.log_uniform(20, 300), times)), file)
+
+
+def benign_sawtooth(t):
+    anon, file = t.body()
+    amplitude = t.log_uniform(10 * MB, 300 * MB)
+    t.roomy_limit(amplitude)
+    t.add(total(anon, sawtooth(amplitude, t.log_uniform(5, 400), t.uniform(0, 1))), file)
+
+
+def benign_two_generations(t):
+    """Small collections on top of large ones, each of which frees all."""
+    anon, file = t.body()
+    small, large = t.log_uniform(5 * MB, 60 * MB), t.log_uniform(30 * MB, 200 * MB)
+    t.roomy_limit(small + large)
+    young = t.log_uniform(4, 30)
+    t.add(total(anon, sawtooth(small, young), sawtooth(large, young * t.uniform(8, 25), t.uniform(0, 1))), file)
+
+
+def benign_diurnal(t):
+    """Two days of a load that follows the hour; steepest below 10 KB/s."""
+    anon, file = t.body()
+    t.duration = 48 * HOUR
+    amplitude = t.uniform(20, 100) * MB
+    t.limit = int(t.base + amplitude * 2 * t.uniform(2, 5))
+    t.add(total(anon, constant(amplitude), wave(amplitude, 24 * HOUR, t.uniform(0, 1))), file)
+
+
+def benign_load_cycle(t):
+    """The same within minutes."""
+    anon, file = t.body()
+    amplitude = t.log_uniform(10 * MB, 200 * MB)
+    t.duration = 4 * HOUR
+    t.roomy_limit(2 * amplitude)
+    t.add(total(anon, constant(amplitude), wave(amplitude, t.log_uniform(120, 1500), t.uniform(0, 1))), file)
+
+
+def benign_fragmentation(t):
+    anon, file = t.body()
+    height, tau = t.log_uniform(10 * MB, 100 * MB), t.log_uniform(30, 300)
+    t.duration = 8 * HOUR
+    t.roomy_limit(height)
+    t.add(total(anon, logarithmic(height, tau, 4 * HOUR)), file)
+
+
+def benign_batch(t):
+    anon, file = t.body()
+    height, period = t.log_uniform(30 * MB, 600 * MB), t.log_uniform(300, 3600)
+    busy = period * t.uniform(0.1, 0.5)
+    t.duration = 4 * HOUR
+    t.roomy_limit(height)
+    t.add(total(anon, pulse(height, period, busy, min(busy * t.uniform(0.05, 0.9), 800), t.uniform(0, 1))), file)
+
+
+def benign_input_ends(t):
+    """Reads an input into memory, then works on it, or ends."""
+    anon, file = t.body()
+    length, rate = t.log_uniform(30, 900), t.log_uniform(30 * KB, 20 * MB)
+    height = min(length * rate, 3 * GB)
+    t.roomy_limit(height)
+    start = t.uniform(0, 1200)
+    after = t.rng.choice(["keeps", "ends", "frees"])
+    shape = total(anon, delayed(ramp(height, length), start))
+    if after == "ends":
+        t.duration = start + length
+    elif after == "frees":
+        shape = total(shape, delayed(constant(-height), start + length + t.uniform(60, 600)))
+    t.add(shape, file)
+
+
+def benign_fork_pool(t):
+    """A parent that stays, children that grow and are replaced."""
+    anon, file = t.body(base=t.log_uniform(20 * MB, 60 * MB))
+    t.limit = 8 * GB
+    t.duration = HOUR
+    t.add(anon, file, comm="pool")
+    life, pid = t.log_uniform(40, 400), 2000
+    for slot in range(4):
+        begin = t.uniform(0, 30)
+        while begin < t.duration:
+            stop = begin + life * t.uniform(0.7, 1.3)
+            growth = t.log_uniform(5 * MB, 60 * MB)
+            t.add(total(constant(t.base), delayed(ramp(growth, life), begin)), file,
+                  pid=pid, comm="pool", start=begin, stop=stop)
+            pid, begin = pid + 1, stop + 1
+
+
+def benign_file_cache(t):
+    """The twin of a leak whose pages belong to files: they can be dropped."""
+    anon, file = t.body()
+    t.cadence = 5
+    rate = t.log_uniform(10 * KB, 10 * MB)
+    t.limit = int(t.base + t.log_uniform(200 * MB, 4 * GB))
+    t.add(anon, total(file, delayed(linear(rate), t.uniform(0, 600))))
+
+
+def benign_shared_buffers(t):
+    """A data base that touches its shared buffers for the first time."""
+    anon, file = t.body()
+    height = t.log_uniform(32 * MB, GB)
+    t.roomy_limit(height)
+    t.add(anon, file, shmem=saturating(height, t.log_uniform(20, 600)))
+
+
+def benign_swap_out(t):
+    """Pushed out while another needs the memory, and back on use: the sum stays."""
+    anon, file = t.body()
+    t.limit = int(t.base * t.uniform(1.2, 3))
+    out = total(delayed(ramp(t.base * t.uniform(0.2, 0.8), t.log_uniform(20, 900)), t.uniform(60, 1800)))
+    back = delayed(ramp(1, t.log_uniform(20, 900)), t.uniform(3600, 5400))
+    swapped = lambda s: out(s) * (1 - back(s))
+    t.add(lambda s: anon(s) - swapped(s), file, swap=swapped)
+
+
+def benign_huge_pages(t):
+    """Small pages collapse into huge ones: RSS rises in 2 MiB steps for a while."""
+    anon, file = t.body()
+    pages, period = t.rng.randint(5, 60), t.log_uniform(1, 10)
+    t.roomy_limit(pages * 2 * MB)
+    start = t.uniform(0, 1200)
+    t.add(total(anon, delayed(lambda s: 2 * MB * min(math.floor(s / period), pages), start)), file)
+
+
+def confusable_fill(t):
+    """Linear for an hour, then flat. Until it ends, it is a leak to any observer."""
+    t.label = "confusable"
+    anon, file = t.body()
+    rate = t.log_uniform(30 * KB, 300 * KB)
+    t.duration = 3 * HOUR
+    t.limit = int(t.base + rate * HOUR / t.uniform(0.5, 0.9))
+    t.add(total(anon, ramp(rate * HOUR, HOUR)), file)
+
+
+def confusable_warmup(t):
+    t.label = "confusable"
+    anon, file = t.body()
+    height, tau = t.log_uniform(200 * MB, GB), t.uniform(1, 3) * HOUR
+    t.duration = 6 * tau
+    t.limit = int(t.base + height * t.uniform(1.1, 1.5))
+    t.add(total(anon, saturating(height, tau)), file)
+
+
+def confusable_diurnal(t):
+    """The first morning of a machine with a strong daily load."""
+    t.label = "confusable"
+    anon, file = t.body()
+    amplitude = t.uniform(400, 1500) * MB
+    t.duration = 48 * HOUR
+    t.limit = int(t.base + amplitude * 2.5)
+    t.add(total(anon, constant(amplitude), wave(amplitude, 24 * HOUR, t.uniform(0, 1))), file)
+
+
+COUNT = {
+    leak_linear: 30, leak_slow: 24, leak_stepwise: 20, leak_noisy: 20, leak_sawtooth: 20, leak_bursty: 16,
+    leak_superlinear: 16, leak_shmem: 18, leak_swapped: 14, leak_after_warmup: 14, leak_stacks: 10, leak_daily: 8,
+    leak_creeping: 6, leak_one_of_pool: 10, reserved_growth: 6,
+    benign_constant: 10, benign_idle: 6, benign_noise: 16, benign_warmup: 24, benign_startup: 16,
+    benign_cache_fill: 24, benign_step_resize: 16, benign_sawtooth: 20, benign_two_generations: 14,
+    benign_diurnal: 10, benign_load_cycle: 20, benign_fragmentation: 14, benign_batch: 20, benign_input_ends: 24,
+    benign_fork_pool: 8, benign_file_cache: 16, benign_shared_buffers: 16, benign_swap_out: 14,
+    benign_huge_pages: 12,
+    confusable_fill: 6, confusable_warmup: 4, confusable_diurnal: 4,
+}
+
+
+def names():
+    for make, count in COUNT.items():
+        for index in range(count):
+            yield f"{make.__name__.replace('_', '-')}-{index:02d}", make
+
+
+def write_rows(t, out):
+    """Returns when the limit was met (None: never) and the time of the last row."""
+    out.write(HEADER + "\n")
+    step, before, last = 0, 0, 0
+    while step * t.cadence <= t.duration:
+        now = step * t.cadence
+        held = 0
+        for p in t.processes:
+            if p.start <= now < p.stop:
+                values = p.sample(now, t.limit)
+                if p is t.processes[0]:
+                    held = values[0] + values[2]
+                out.write(f"{now},{p.pid},{p.comm},{','.join(map(str, values))},{t.limit}\n")
+        last = now
+        if t.label == "leak" and t.limit and held >= t.limit - 1 * MB:
+            room = max(0, t.limit - 1 * MB - before)
+            return now - t.cadence + t.cadence * room / max(held - before, 1), last
+        before, step = held, step + 1
+    return None, last
+
+
+def leaked_line(t, end):
+    """The leaked part as a line of at most 100 points, time and bytes."""
+    leaked = t.processes[0].leaked
+    if not leaked:
+        return []
+    points = [t.onset + (end - t.onset) * n / 99 for n in range(100)]
+    return [[round(at, 3), int(leaked(at) * 1024)] for at in points]
+
+
+def generate(name, make, folder, seed):
+    t = Trace(name, seed)
+    make(t)
+    path = os.path.join(folder, name)
+    with open(path + ".csv", "w", encoding="ascii") as out:
+        oom, last = write_rows(t, out)
+    truth = {
+        "schema": 1, "name": name, "class": t.cls, "kind": "synthetic", "label": t.label,
+        "leaker_pid": t.processes[0].pid if t.onset is not None else None,
+        "onset_s": t.onset, "rate_bytes_per_second": t.rate and round(t.rate * 1024),
+        "oom_s": oom and round(oom, 3), "end_s": last, "cadence_s": t.cadence, "limit_kb": t.limit,
+        "leaked_bytes": leaked_line(t, oom or last),
+    }
+    with open(path + ".json", "w", encoding="ascii") as out:
+        json.dump(truth, out)
+        out.write("\n")
+
+
+def generate_all(folder, seed="", patterns=("*",)):
+    os.makedirs(folder, exist_ok=True)
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        jobs = [pool.submit(generate, name, make, folder, seed) for name, make in names()
+                if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
+        for job in jobs:
+            job.result()
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    generate_all(sys.argv[1], "".join(sys.argv[2:3]), sys.argv[3:] or ["*"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The memwatch authors
+"""What a detector's alerts are worth, given the truth of the traces.
+
+A truth is the object of a NAME.json file; an answer of a detector is
+{pid: {"alert_s", "confidence", "eta_now_s"}} for one trace. Nothing in here
+knows how a detector works or how a trace came about.
+"""
+import statistics
+
+FAST_BYTES_PER_S = (1 << 20) / 60       # 1 MiB a minute
+SLOW_BYTES_PER_S = (10 << 10, 100 << 10)
+SLOW_DEADLINE_S = 1800
+LEAD_S = 120
+MARKS = {
+    "recall_fast": ("at least", 0.98), "recall_slow": ("at least", 0.90), "false_alarms": ("at most", 0),
+    "lead_ratio_median": ("at least", 1.0), "eta_error_median": ("at most", 0.20),
+}
+BENIGN_RUNS = 200
+
+
+def quantile(values, q):
+    values = sorted(values)
+    if not values:
+        return None
+    return values[min(len(values) - 1, int(q * len(values)))]
+
+
+def median(values):
+    return statistics.median(values) if values else None
+
+
+def share(part, whole):
+    return part / whole if whole else None
+
+
+def leaked_at(truth, when):
+    """Bytes leaked at a time, on the line of the truth."""
+    line = truth["leaked_bytes"]
+    before = line[0]
+    for point in line:
+        if point[0] >= when:
+            span = point[0] - before[0]
+            way = (when - before[0]) / span if span else 1
+            return before[1] + (point[1] - before[1]) * max(0, way)
+        before = point
+    return line[-1][1]
+
+
+class Leak:
+    """One leaking process and what the detector said about it."""
+
+    def __init__(self, truth, answer):
+        mine = answer.get(truth["leaker_pid"], {})
+        self.truth = truth
+        self.alert = mine.get("alert_s")
+        self.rate = truth["rate_bytes_per_second"]
+        self.end = truth["oom_s"] if truth["oom_s"] is not None else truth["end_s"]
+        self.early = self.alert is not None and self.alert < truth["onset_s"]
+        self.found = self.alert is not None and not self.early and self.alert <= self.end
+        self.delay = self.alert - truth["onset_s"] if self.found else None
+        self.found_in_time = self.found and self.delay <= SLOW_DEADLINE_S
+        self.strangers = sum(1 for pid, a in answer.items()
+                             if pid != truth["leaker_pid"] and a.get("alert_s") is not None)
+
+    def leaked(self):
+        return leaked_at(self.truth, self.alert) if self.found else None
+
+    def lead_ratio(self):
+        """Lead time over what is asked; a leak that was missed had none."""
+        if self.truth["oom_s"] is None:
+            return None
+        asked = min(LEAD_S, (self.truth["oom_s"] - self.truth["onset_s"]) / 2)
+        return (self.truth["oom_s"] - self.alert) / asked if self.found else 0
+
+    def eta_error(self, answer_half, half):
+        """Of the estimate made half way; none made is an error of 100 %."""
+        eta = answer_half.get(self.truth["leaker_pid"], {}).get("eta_now_s")
+        left = self.truth["oom_s"] - half
+        return abs(eta - left) / left if eta is not None else 1.0
+
+
+def covered(truth, answer_half, half):
+    """Does the interval given half way hold the kill? None: no interval."""
+    mine = answer_half.get(truth["leaker_pid"], {})
+    low, high = mine.get("eta_low_s"), mine.get("eta_high_s")
+    return None if low is None or high is None else low <= truth["oom_s"] - half <= high
+
+
+def half_way(truth):
+    """When half of the time from the onset to the kill is over; None if that
+    is no question: no kill, or so fast that a trace has no samples for it."""
+    if truth["label"] != "leak" or truth["oom_s"] is None or not truth["limit_kb"]:
+        return None
+    left = truth["oom_s"] - truth["onset_s"]
+    return truth["onset_s"] + left / 2 if left >= 20 * truth["cadence_s"] else None
+
+
+def calibration(pairs):
+    """Reliability of (confidence, is a leak) in tenths, Brier score, and the
+    expected calibration error."""
+    bins = []
+    gap = 0
+    for low in range(0, 100, 10):
+        inside = [p for p in pairs if low <= p[0] < low + 10 or (low == 90 and p[0] == 100)]
+        if inside:
+            said = sum(p[0] for p in inside) / len(inside)
+            true = 100 * sum(p[1] for p in inside) / len(inside)
+            gap += abs(said - true) * len(inside)
+            bins.append({"from": low, "n": len(inside), "said_percent": round(said, 1), "leaks_percent": round(true, 1)})
+    n = len(pairs)
+    return {
+        "n": n, "bins": bins, "expected_error_percent": round(gap / n, 1) if n else None,
+        "brier": round(sum((c / 100 - leak) ** 2 for c, leak in pairs) / n, 4) if n else None,
+    }
+
+
+def confidences(truths, answers):
+    pairs = []
+    for t in truths:
+        if t["label"] not in ("leak", "benign"):
+            continue
+        for pid, answer in answers[t["name"]].items():
+            if answer.get("confidence") is not None:
+                pairs.append((answer["confidence"], int(t["label"] == "leak" and pid == t["leaker_pid"])))
+    return pairs
+
+
+def decades(leaks):
+    """Delay by rate, a row a decade."""
+    rows = []
+    edges = (1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20)
+    for low, high in zip(edges, edges[1:]):
+        inside = [leak for leak in leaks if low <= leak.rate < high]
+        found = [leak for leak in inside if leak.found]
+        if inside:
+            rows.append({"from_bytes_per_second": low, "n": len(inside), "found": len(found),
+                         "delay_s_median": median([leak.delay for leak in found]),
+                         "leaked_bytes_median": median([leak.leaked() for leak in found])})
+    return rows
+
+
+def measure(truths, answers, halves):
+    """All figures of one detector over some traces. `halves` are its answers
+    to the traces cut half way, for those that have a half_way()."""
+    leaks = [Leak(t, answers[t["name"]]) for t in truths if t["label"] == "leak"]
+    fast = [leak for leak in leaks if leak.rate >= FAST_BYTES_PER_S]
+    slow = [leak for leak in leaks if SLOW_BYTES_PER_S[0] <= leak.rate <= SLOW_BYTES_PER_S[1]
+            and leak.end - leak.truth["onset_s"] >= SLOW_DEADLINE_S]
+    benign = [t for t in truths if t["label"] == "benign"]
+    alarmed = [t["name"] for t in benign if any(a.get("alert_s") is not None for a in answers[t["name"]].values())]
+    days = sum(t["end_s"] for t in benign) / 86400
+    alerts = sum(1 for t in benign for a in answers[t["name"]].values() if a.get("alert_s") is not None)
+    found = [leak for leak in leaks if leak.found]
+    wrong = len(alarmed) + sum(leak.early for leak in leaks) + sum(leak.strangers for leak in leaks)
+    leads = [leak.lead_ratio() for leak in leaks if leak.lead_ratio() is not None]
+    seconds = [leak.truth["oom_s"] - leak.alert for leak in found if leak.truth["oom_s"] is not None]
+    errors = {leak.truth["name"]: leak.eta_error(halves[leak.truth["name"]], half_way(leak.truth))
+              for leak in leaks if leak.truth["name"] in halves}
+    intervals = [covered(t, halves[t["name"]], half_way(t)) for t in truths if t["name"] in halves]
+    intervals = [inside for inside in intervals if inside is not None]
+    confusable = [t for t in truths if t["label"] == "confusable"]
+    reserved = [t for t in truths if t["label"] == "reserved"]
+
+    def alerted(group):
+        return sum(any(a.get("alert_s") is not None for a in answers[t["name"]].values()) for t in group)
+
+    return {
+        "n_leaks": len(leaks), "n_benign": len(benign), "benign_days": round(days, 2),
+        "recall": share(len(found), len(leaks)),
+        "n_fast": len(fast), "recall_fast": share(sum(leak.found for leak in fast), len(fast)),
+        "n_slow": len(slow), "recall_slow": share(sum(leak.found_in_time for leak in slow), len(slow)),
+        "precision": share(len(found), len(found) + wrong),
+        "false_alarms": len(alarmed), "alarmed": alarmed, "alerts_per_host_day": share(alerts, days),
+        "early_alerts": sum(leak.early for leak in leaks), "strangers": sum(leak.strangers for leak in leaks),
+        "delay_s_median": median([leak.delay for leak in found]),
+        "leaked_bytes_median": median([leak.leaked() for leak in found]),
+        "n_killed": len(leads), "lead_ratio_median": median(leads), "lead_s_median": median(seconds),
+        "lead_s_p10": quantile(seconds, 0.1), "lead_s_min": min(seconds, default=None),
+        "n_eta": len(errors), "eta_error_median": median(list(errors.values())),
+        "eta_below_20_percent": share(sum(e < 0.2 for e in errors.values()), len(errors)),
+        "n_intervals": len(intervals), "eta_interval_coverage": share(sum(intervals), len(intervals)),
+        "eta_errors": {name: round(e, 3) for name, e in errors.items() if e >= 0.2},
+        "decades": decades(leaks),
+        "missed": [leak.truth["name"] for leak in fast if not leak.found]
+                  + [leak.truth["name"] for leak in slow if leak not in fast and not leak.found_in_time],
+        "slow_late": [leak.truth["name"] for leak in slow if leak.found and not leak.found_in_time],
+        "early": [leak.truth["name"] for leak in leaks if leak.early],
+        "strangers_in": [leak.truth["name"] for leak in leaks if leak.strangers],
+        "confusable": [alerted(confusable), len(confusable)], "reserved": [alerted(reserved), len(reserved)],
+        "calibration": calibration(confidences(truths, answers)),
+    }
+
+
+def missed_marks(figures):
+    """Names of the marks that the figures miss. A figure that could not be
+    measured is a mark missed."""
+    missed = []
+    for name, (sense, mark) in MARKS.items():
+        value = figures[name]
+        if value is None or (value < mark if sense == "at least" else value > mark):
+            missed.append(name)
+    return missed

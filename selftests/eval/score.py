@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The memwatch authors
+"""Runs the detectors over a corpus and compares what they say with the truth.
+
+    score.py --memwatchctl PROGRAM --published PROGRAM --split FILE
+             [--json FILE] [--jobs N] [--explain] [--tap] DIRECTORY...
+
+Each DIRECTORY holds NAME.csv and NAME.json. Prints the tables and exits with 1
+if memwatchctl misses a mark, with 2 if a trace could not be judged.
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import marks
+
+BASELINES = ["linear", "linear-units", "ratio", "threshold", "threshold-units"]
+OURS = "memwatch"
+
+
+class Failure(Exception):
+    pass
+
+
+def load_truths(folders):
+    truths = []
+    for folder in folders:
+        for file in sorted(os.listdir(folder)):
+            if file.endswith(".json"):
+                with open(os.path.join(folder, file), encoding="utf-8") as f:
+                    truth = json.load(f)
+                truth["csv"] = os.path.join(folder, truth["name"] + ".csv")
+                truths.append(truth)
+    return truths
+
+
+def load_split(path):
+    rules = []
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            words = line.split("#")[0].split()
+            if words:
+                rules.append((words[1], words[0]))
+    return rules
+
+
+def part_of(name, rules):
+    for pattern, part in rules:
+        if fnmatch.fnmatch(name, pattern):
+            return part
+    raise Failure(f"split: no line matches {name}")
+
+
+def number(value):
+    return None if value is None else float(value)
+
+
+def replay(program, csv):
+    """What memwatchctl says about a trace, by the contract of its JSON."""
+    done = subprocess.run([program, "--format", "json", "growth", "replay", csv], capture_output=True, text=True)
+    if done.returncode:
+        raise Failure(f"{csv}: memwatchctl exits with {done.returncode}: {done.stderr.strip()[:200]}")
+    answer = {}
+    for p in json.loads(done.stdout)["processes"]:
+        entry = {"alert_s": number(p["first_alert_s"]), "confidence": number(p["confidence"]),
+                 "verdict": p["verdict"], "eta_alert_s": number(p["eta_oom_seconds"]),
+                 "eta_now_s": number(p.get("eta_now_seconds")),
+                 "eta_low_s": number(p.get("eta_low_seconds")), "eta_high_s": number(p.get("eta_high_seconds"))}
+        if entry["verdict"] not in ("leak", "growing", "stable", "insufficient"):
+            raise Failure(f"{csv}: unknown verdict {entry['verdict']}")
+        before = answer.get(p["pid"])       # a pid that was used twice: keep what accuses
+        if not before or before["alert_s"] is None:
+            answer[p["pid"]] = entry
+    return answer
+
+
+def published(program, csv):
+    """The same of the baselines, {detector: answer}."""
+    done = subprocess.run([program, csv], capture_output=True, text=True, check=True)
+    answers = {name: {} for name in BASELINES}
+    for line in done.stdout.splitlines():
+        pid, name, alert, score = line.split()
+        answers[name][int(pid)] = {"alert_s": None if alert == "-" else float(alert),
+                                   "confidence": float(min(100, int(score)))}
+    return answers
+
+
+def cut(csv, until):
+    """A trace as it was known at a time."""
+    out = tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False)
+    with open(csv, encoding="utf-8") as f, out:
+        out.write(next(f))
+        for line in f:
+            if float(line.split(",", 1)[0]) > until:
+                break
+            out.write(line)
+    return out.name
+
+
+def judge(truth, options):
+    """(answers by detector, answer of ours half way) for one trace."""
+    answers = published(options.published, truth["csv"])
+    answers[OURS] = replay(options.memwatchctl, truth["csv"])
+    half = marks.half_way(truth)
+    if half is None:
+        return answers, None
+    short = cut(truth["csv"], half)
+    try:
+        return answers, replay(options.memwatchctl, short)
+    finally:
+        os.unlink(short)
+
+
+def judge_all(truths, options):
+    answers = {name: {} for name in BASELINES + [OURS]}
+    halves = {}
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for truth, (by_detector, half) in zip(truths, pool.map(lambda t: judge(t, options), truths)):
+            for name, answer in by_detector.items():
+                answers[name][truth["name"]] = answer
+            if half is not None:
+                halves[truth["name"]] = half
+    return answers, halves
+
+
+def percent(value):
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def seconds(value):
+    return "-" if value is None else f"{value:.0f} s"
+
+
+def mebibytes(value):
+    return "-" if value is None else f"{value / (1 << 20):.1f} MiB"
+
+
+def number_text(value):
+    return "-" if value is None else f"{value:.3g}"
+
+
+def print_table(title, results):
+    print(f"\n### {title}\n")
+    print("| detector | recall > 1 MiB/min | recall 10-100 KiB/s in 30 min | precision | benign runs alarmed "
+          "| false alarms / host-day | median delay | median leaked | median lead before the kill (p10) |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, f in results.items():
+        rate = "-" if f["alerts_per_host_day"] is None else f"{f['alerts_per_host_day']:.2f}"
+        print(f"| {name} | {percent(f['recall_fast'])} (n={f['n_fast']}) | {percent(f['recall_slow'])} (n={f['n_slow']}) "
+              f"| {percent(f['precision'])} | {f['false_alarms']} of {f['n_benign']} | {rate} "
+              f"| {seconds(f['delay_s_median'])} | {mebibytes(f['leaked_bytes_median'])} "
+              f"| {seconds(f['lead_s_median'])} ({seconds(f['lead_s_p10'])}, n={f['n_killed']}) |")
+
+
+def print_detail(title, f):
+    print(f"\n{title}: {f['n_leaks']} leaks ({f['n_killed']} ended by a kill), {f['n_benign']} benign runs, "
+          f"{f['benign_days']} days of them; early alerts {f['early_alerts']}, bystanders accused {f['strangers']}")
+    print(f"  time to limit at half way: median error {percent(f['eta_error_median'])}, below 20 % in "
+          f"{percent(f['eta_below_20_percent'])} (n={f['n_eta']}); its 95 % interval holds the kill in "
+          f"{percent(f['eta_interval_coverage'])} (n={f['n_intervals']})")
+    print(f"  lead time over what is asked: median {number_text(f['lead_ratio_median'])}, shortest lead {seconds(f['lead_s_min'])}")
+    for row in f["decades"]:
+        print(f"  from {row['from_bytes_per_second'] // 1024:6d} KiB/s: {row['found']} of {row['n']}, "
+              f"delay {seconds(row['delay_s_median'])}, leaked {mebibytes(row['leaked_bytes_median'])}")
+    print(f"  outside the marks: {f['confusable'][0]} of {f['confusable'][1]} undecidable growths alarmed, "
+          f"{f['reserved'][0]} of {f['reserved'][1]} growths of addresses alone")
+    c = f["calibration"]
+    print(f"  confidence: n={c['n']}, Brier score {c['brier']}, expected error {c['expected_error_percent']} %\n")
+    print("| confidence said (mean) | of these are leaks | n |\n|---|---|---|")
+    for b in c["bins"]:
+        print(f"| {b['said_percent']:.0f} % | {b['leaks_percent']:.0f} % | {b['n']} |")
+
+
+def print_failures(title, f):
+    for what in ("missed", "early", "alarmed", "strangers_in"):
+        if f[what]:
+            print(f"{title}: {what}: {' '.join(f[what])}")
+    if f["eta_errors"]:
+        worst = sorted(f["eta_errors"].items(), key=lambda item: -item[1])
+        print(f"{title}: time to limit: " + " ".join(f"{name}={error:.0%}" for name, error in worst))
+
+
+def kinds(truths):
+    return sorted({t["kind"] for t in truths})
+
+
+def evaluate(truths, rules, answers, halves):
+    """{"tuning"|"test"|"all": {detector: figures}}, and ours by kind of trace."""
+    for truth in truths:
+        truth["part"] = part_of(truth["name"], rules)
+    parts = {}
+    for part in ("tuning", "test", "all"):
+        chosen = [t for t in truths if part in ("all", t["part"])]
+        parts[part] = {name: marks.measure(chosen, answers[name], halves if name == OURS else {})
+                       for name in BASELINES + [OURS]}
+    by_kind = {kind: marks.measure([t for t in truths if t["kind"] == kind], answers[OURS], halves)
+               for kind in kinds(truths)}
+    return parts, by_kind
+
+
+def verdict(parts):
+    """The marks that are missed, by part; too few benign runs is one too."""
+    missed = {part: marks.missed_marks(parts[part][OURS]) for part in ("test", "all")}
+    if parts["all"][OURS]["n_benign"] < marks.BENIGN_RUNS:
+        missed["all"].append("benign_runs")
+    return missed
+
+
+def print_tap(parts, missed):
+    print("TAP version 13")
+    tests = [(part, name) for part in ("test", "all") for name in list(marks.MARKS) + ["benign_runs"] * (part == "all")]
+    for n, (part, name) in enumerate(tests, 1):
+        value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
+        print(f"{'not ok' if name in missed[part] else 'ok'} {n} {part}: {name} is {number_text(value)}, asked: {asked(name)}")
+    print(f"1..{len(tests)}")
+
+
+def asked(name):
+    return " ".join(map(str, marks.MARKS.get(name, ("at least", marks.BENIGN_RUNS))))
+
+
+def report(parts, by_kind, missed, explain):
+    for part, title in (("tuning", "Tuning part"), ("test", "Test part, never tuned on"), ("all", "Both")):
+        print_table(title, parts[part])
+    print_table("memwatch by kind of trace (both parts)", by_kind)
+    for part in ("tuning", "test"):
+        print_detail(part, parts[part][OURS])
+    for part in ("tuning", "test") if explain else ("tuning",):
+        print_failures(part, parts[part][OURS])
+    for part, names in missed.items():
+        for name in names:
+            value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
+            print(f"mark missed ({part}): {name} is {number_text(value)}, asked: {asked(name)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memwatchctl", required=True)
+    parser.add_argument("--published", required=True)
+    parser.add_argument("--split", required=True)
+    parser.add_argument("--json")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--explain", action="store_true", help="name the failures of the test part too")
+    parser.add_argument("--tap", action="store_true", help="print the marks alone, as tests")
+    parser.add_argument("directories", nargs="+")
+    options = parser.parse_args()
+    try:
+        truths = load_truths(options.directories)
+        answers, halves = judge_all(truths, options)
+        parts, by_kind = evaluate(truths, load_split(options.split), answers, halves)
+    except (Failure, OSError, KeyError, json.JSONDecodeError, subprocess.CalledProcessError) as error:
+        print(f"eval: {error!r}", file=sys.stderr)
+        return 2
+    missed = verdict(parts)
+    if options.tap:
+        print_tap(parts, missed)
+    else:
+        report(parts, by_kind, missed, options.explain)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as out:
+            json.dump({"schema": 1, "marks": marks.MARKS, "missed": missed, "parts": parts, "kinds": by_kind}, out, indent=1)
+            out.write("\n")
+    return 1 if any(missed.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
