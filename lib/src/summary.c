@@ -367,7 +367,8 @@ static void visit(struct memwatch_summary *summary, struct row *row,
 static void add_entry(struct memwatch_summary *summary, struct row *row,
 		      const struct memwatch_slot *slot, const struct memwatch_slot_entry *entry)
 {
-	if (entry->samples || slot->flags & MEMWATCH_SLOT_LATE)
+	/* A reading of RDT alone is no sign of life: dirty lines outlive their process. */
+	if (entry->samples)
 		visit(summary, row, slot);
 	row->row.samples += entry->samples;
 	if (entry->samples)
