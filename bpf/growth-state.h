@@ -60,7 +60,8 @@ struct mw_growth_bound {
  * @poke_gap_ns: it asks no more often than this
  * @round: number of the round; not 0
  * @host_room: pages that the machine can still give
- * @width: events of one mm on one CPU after which the event program looks
+ * @width: pages that one mm gains, as seen by one CPU, after which the event
+ *	program looks; up to 6.1 events, which stand for up to 64 pages each
  * @poke_pages: growth since the last round that is worth a round
  * @page_shift: of the machine, minus MW_GROWTH_PAGE_SHIFT
  */
@@ -103,8 +104,8 @@ struct mw_growth_test {
 
 struct mw_growth_gate {
 	__u64 mm;
-	__u32 events;
-	__u32 reserved[13];
+	__s64 held;
+	__u64 reserved[6];
 };
 
 #endif /* _MW_GROWTH_STATE_H */

@@ -6,8 +6,8 @@
  *
  *   on_task	   an iterator over all tasks: the library reads it once a round,
  *		   and every process gets one sample and one judgement
- *   on_rss_stat   sees each change of a counter, looks at every 128th, and asks
- *		   for a round when a process has grown much since the last one
+ *   on_rss_stat   sees each change of a counter, looks when an mm has gained 2 MiB,
+ *		   and asks for a round when a process has grown much since the last
  *   on_exit	   deletes the state with the last thread
  *   on_test	   feeds one sample to one state, for BPF_PROG_TEST_RUN
  *
@@ -520,15 +520,30 @@ int BPF_PROG(on_rss_stat, struct mm_struct *mm)
 {
 	struct mw_growth_gate *gate = &gates[bpf_get_smp_processor_id() & (MW_GROWTH_GATES - 1)];
 
-	/* An interrupt in between costs a count or adds one: it is a gate, not a sum. */
-	if (gate->mm != (__u64)mm) {
+	struct mm_struct___new *new = (void *)mm;
+	__s64 held;
+
+	/* One event is one page, or a huge one: pages are what counts. */
+	if (bpf_core_type_exists(struct mm_rss_stat))
+		held = gate->held + 1;
+	else
+		held = new->rss_stat[1].count + new->rss_stat[3].count;
+	/* An interrupt in between moves a bound: it is a gate, not a sum. */
+	if (gate->mm != (__u64)mm || held < gate->held) {
 		gate->mm = (__u64)mm;
-		gate->events = 0;
+		gate->held = bpf_core_type_exists(struct mm_rss_stat) ? 0 : held;
 		return 0;
 	}
-	if (++gate->events < control.width)
-		return 0;
-	gate->events = 0;
+	if (bpf_core_type_exists(struct mm_rss_stat)) {
+		gate->held = held;
+		if (held < control.width)
+			return 0;
+		gate->held = 0;
+	} else {
+		if (held - gate->held < control.width)
+			return 0;
+		gate->held = held;
+	}
 	return look(ctx, mm);
 }
 

@@ -240,6 +240,8 @@ MW_INLINE void mw_growth_streak(struct mw_growth *g, __u32 signal, __u64 now)
 		mw_growth_streak_start(g, signal, now);
 		return;
 	}
+	if (grown < MW_GROWTH_STREAK_MIN)
+		stall = MW_GROWTH_STREAK_STEP_NS;
 	if (signal <= g->top) {
 		if (now - g->top_ns > stall)
 			mw_growth_streak_start(g, signal, now);

@@ -120,7 +120,7 @@ static void print_json(const struct watcher *w, const struct memwatch_record_gro
 		       const struct memwatch_growth_row *row, const char *event,
 		       const char *sentence)
 {
-	struct mw_json json = { .out = stdout };
+	struct mw_json json = { .out = stdout, .flat = { true } };
 
 	mw_json_row(&json, NULL);
 	mw_json_uint(&json, "schema", 1);

@@ -273,11 +273,11 @@ void mw_bpf_growth_detach_events(struct mw_bpf_growth *growth)
 	growth->events = NULL;
 }
 
-/* Up to 6.1 an event stands for up to 64 faults, later for one. */
+/* Up to 6.1 two events, which stand for up to 64 faults each; later 2 MiB. */
 uint32_t mw_bpf_growth_width(struct mw_bpf_growth *growth)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	uint32_t width = 128;
+	uint32_t width = 512;
 
 	(void)growth;
 	if (btf && btf__find_by_name_kind(btf, "mm_rss_stat", BTF_KIND_STRUCT) >= 0)

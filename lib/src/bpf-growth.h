@@ -34,7 +34,7 @@ int mw_bpf_growth_round(struct mw_bpf_growth *growth);
 int mw_bpf_growth_attach_events(struct mw_bpf_growth *growth);
 void mw_bpf_growth_detach_events(struct mw_bpf_growth *growth);
 
-/* Events after which it looks, of a kernel of this layout. */
+/* What it waits for before it looks, see struct mw_growth_control. */
 uint32_t mw_bpf_growth_width(struct mw_bpf_growth *growth);
 
 /* Run time of the event program, while statistics are switched on. */

@@ -17,7 +17,7 @@
 #define MW_GOVERNOR_PERIOD_MAX_NS 60000000000ULL
 /* An event program over its budget so often in a row is taken off. */
 #define MW_GOVERNOR_STRIKES   3
-#define MW_GOVERNOR_WIDTH_MAX 4096
+#define MW_GOVERNOR_WIDTH_MAX 8192
 
 /**
  * struct mw_governor - state
@@ -27,7 +27,7 @@
  * @round_ns: cost of a round, smoothed
  * @period_ns: decision: from one round to the next
  * @gap_ns: decision: least time between rounds that are asked for
- * @width: decision: events between two looks of the event program
+ * @width: decision: what the event program waits for before it looks
  * @width_min: the width to begin with
  * @strikes: measurements over budget, in a row
  * @attached: decision: should the event program be there

@@ -89,7 +89,7 @@ static inline void batch_free(struct batch *batch)
 
 static inline uint16_t random_type(void)
 {
-	static const uint16_t types[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 64};
+	static const uint16_t types[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 64, 65};
 
 	if (!dice(30))
 		return (uint16_t)dice(65536);
@@ -98,11 +98,12 @@ static inline uint16_t random_type(void)
 
 static inline uint16_t random_size(uint16_t type)
 {
-	static const uint16_t sizes[65] = {
+	static const uint16_t sizes[66] = {
 		[1] = 80, [2] = 48, [3] = 80, [4] = 80,	 [5] = 80,  [6] = 80,
 		[7] = 32, [8] = 32, [9] = 32, [10] = 64, [64] = 32,
+		[65] = 72,
 	};
-	uint16_t size = type < 65 && sizes[type] ? sizes[type] : 16;
+	uint16_t size = type < 66 && sizes[type] ? sizes[type] : 16;
 
 	if (type >= 3 && type <= 6)
 		size = sizeof(struct memwatch_record_rmid);

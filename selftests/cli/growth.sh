@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The memwatch authors
+#
+# growth watch, record and replay on this machine, on a program that leaks until
+# its RLIMIT_DATA stops it. Needs root and BTF, not the module. 40 seconds.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=SCRIPTDIR/../tap.sh
+. "$here/../tap.sh"
+ctl=${CTL:-$here/../../${BUILD:-build}/cli/memwatchctl}
+case $ctl in /*) ;; *) ctl=$PWD/$ctl ;; esac
+if [ "$(id -u)" -ne 0 ] || [ ! -r /sys/kernel/btf/vmlinux ]; then
+	echo "1..0 # SKIP needs root and a kernel with BTF"
+	exit 4
+fi
+work=$(mktemp -d)
+leak='' watch='' record=''
+trap 'kill $leak $watch $record 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+plan 9
+
+# 2 MiB every 0.1 s after a start of 12 s.
+(
+	ulimit -d 400000
+	exec awk 'BEGIN {
+		system("sleep 12")
+		for (i = 0; i < 400; i++) {
+			for (j = 0; j < 32; j++)
+				x[i, j] = sprintf("%65536s", i)
+			system("sleep 0.1")
+		}
+	}' 2>/dev/null
+) &
+leak=$!
+"$ctl" growth record -o trace.csv --interval 1s --duration 34s --pid $leak &
+record=$!
+"$ctl" --format json growth watch --interval 1s --duration 36s --state state --pid $leak \
+	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>hook' >alerts 2>errors &
+watch=$!
+wait $watch
+ok_if $? "growth watch ends when told to"
+head -1 alerts | grep -q "\"event\": \"alert\".*\"pid\": $leak, .*\"verdict\": \"leak\""
+ok_if $? "an alert is one line of JSON"
+head -1 alerts | grep -q "\"sentence\": \"[a-z]* ($leak): memory grew by .* at this pace it reaches RLIMIT_DATA in "
+ok_if $? "and says what grew, since when, how fast, and which limit it hits when"
+grep -q "^alert $leak limit [a-z]* ($leak): memory grew" hook
+ok_if $? "the hook of --exec knows the same"
+[ "$(grep -c '"pid": ' alerts)" -eq "$(grep -c "\"pid\": $leak," alerts)" ]
+ok_if $? "--pid hides the others"
+"$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: [1-9][0-9]* histories taken up again'
+ok_if $? "the state file is taken up again"
+wait $record
+ok_if $? "growth record ends when told to"
+"$ctl" --format json growth replay trace.csv >replay
+grep -q "\"pid\": $leak, .*\"reason\": \"limit\"\|\"first_alert_s\": [0-9]" replay
+ok_if $? "a replay of what was recorded alarms too"
+[ "$(head -1 trace.csv)" = time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb ] &&
+	[ "$(cut -d, -f2 trace.csv | sort -u | wc -l)" -eq 2 ]
+ok_if $? "the trace has its head and one process"
