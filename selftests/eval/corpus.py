@@ -225,6 +225,18 @@ def leak_after_warmup(t):
     t.add(total(anon, saturating(warm, tau)), file, leaked=delayed(linear(t.rate), t.onset))
 
 
+def leak_after_startup(t):
+    """Leaks from the moment on when it has started, and dies soon."""
+    t.leak(40 * KB, 10 * MB)
+    anon, file = t.body(base=t.log_uniform(4 * MB, 30 * MB))
+    t.cadence = 1
+    t.left = t.log_uniform(90, 600)
+    height, rise = min(t.log_uniform(5 * MB, 100 * MB), t.rate * t.left / 1.5), t.uniform(1, 25)
+    t.begin(rise + t.uniform(0, 15))
+    t.limit_above(height)
+    t.add(total(anon, ramp(height, rise)), file, leaked=delayed(linear(t.rate), t.onset))
+
+
 def leak_stacks(t):
     """Threads that nobody joins: 8 MiB of addresses and some pages each."""
     t.leak(16 * KB, 400 * KB)
@@ -483,7 +495,8 @@ def confusable_diurnal(t):
 
 COUNT = {
     leak_linear: 30, leak_slow: 24, leak_stepwise: 20, leak_noisy: 20, leak_sawtooth: 20, leak_bursty: 16,
-    leak_superlinear: 16, leak_shmem: 18, leak_swapped: 14, leak_after_warmup: 14, leak_stacks: 10, leak_daily: 8,
+    leak_superlinear: 16, leak_shmem: 18, leak_swapped: 14, leak_after_warmup: 14,
+    leak_after_startup: 14, leak_stacks: 10, leak_daily: 8,
     leak_creeping: 6, leak_one_of_pool: 10, reserved_growth: 6,
     benign_constant: 10, benign_idle: 6, benign_noise: 16, benign_warmup: 24, benign_startup: 16,
     benign_cache_fill: 24, benign_step_resize: 16, benign_sawtooth: 20, benign_two_generations: 14,

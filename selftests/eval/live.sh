@@ -27,8 +27,9 @@ run() {
 memwatchctl growth watch --alerts --interval 1s --duration 700s --format json \
 	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $(cut -d" " -f1 /proc/uptime)" >>alerts' >watch.json 2>watch.err &
 watch=$!
+files_of() { for f in /proc/"$1"/fd/*; do readlink "$f"; done; }
 # The emulator takes its time to verify the programs.
-while [ -d "/proc/$watch" ] && ! readlink "/proc/$watch/fd/"* | grep -q bpf_link; do
+while [ -d "/proc/$watch" ] && ! files_of "$watch" | grep -q bpf_link; do
 	sleep 1
 done
 sleep 2
