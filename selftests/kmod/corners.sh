@@ -77,6 +77,7 @@ test_starved() {
 	for server in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do
 		[ ! -e "$server" ] || echo 0 > "$server"
 	done
+	# shellcheck disable=SC3045 # the guest's shell is busybox, which has it
 	(ulimit -t 2; exec chrt -f 50 mwproc spin) > "$work/spin" &
 	spin=$!
 	chrt -f 50 mwproc many 1500 > "$work/many" &
