@@ -41,14 +41,14 @@ $(SELFTESTS_BIN)/%: selftests/bench/%.c
 	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -pthread -o $@ $<
 
 # The module's own pool, compiled for user space.
-$(SELFTESTS_BIN)/rmid-test: selftests/kmod/rmid-test.c kmod/rmid.c kmod/rmid.h
+$(SELFTESTS_BIN)/rmid-test: selftests/kmod/rmid-test.c kmod/rmid.c kmod/rmid.h selftests/tap.h
 	@mkdir -p $(@D)
 	$(SELFTESTS_CC) -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined \
 		-fno-sanitize-recover=all -o $@ selftests/kmod/rmid-test.c kmod/rmid.c
 
 # Its arithmetic of RDT counters and its plan of readings, likewise.
 $(SELFTESTS_BIN)/rdt-test: selftests/kmod/rdt-test.c kmod/rdt-count.c kmod/rdt-count.h \
-		kmod/rdt-plan.c kmod/rdt-plan.h
+		kmod/rdt-plan.c kmod/rdt-plan.h selftests/tap.h
 	@mkdir -p $(@D)
 	$(SELFTESTS_CC) -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -fsanitize=address,undefined \
 		-fno-sanitize-recover=all -o $@ selftests/kmod/rdt-test.c kmod/rdt-count.c kmod/rdt-plan.c

@@ -22,6 +22,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf-log.h"
 #include "context.h"
 
 #include "growth.skel.h"
@@ -47,21 +48,6 @@ struct mw_bpf_growth {
 	int epoll;
 	uint64_t *counts; /* scratch: one for each CPU */
 };
-
-static __thread struct memwatch_ctx *listening;
-
-__attribute__((format(printf, 2, 0))) static int to_log(enum libbpf_print_level level,
-							const char *format, va_list args)
-{
-	char line[400];
-
-	if (!listening || level == LIBBPF_DEBUG)
-		return 0;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	mw_log(listening, MEMWATCH_LOG_DEBUG, "%s", line);
-	return 0;
-}
 
 /* ------------------------------------------------------------------ rings */
 
@@ -152,11 +138,9 @@ static int attach(struct mw_bpf_growth *growth)
 
 static int load(struct mw_bpf_growth *growth, uint32_t max_processes)
 {
-	libbpf_print_fn_t before;
+	libbpf_print_fn_t before = mw_bpf_log_begin(growth->ctx);
 	int err = 0;
 
-	listening = growth->ctx;
-	before = libbpf_set_print(to_log);
 	growth->skel = growth_bpf__open();
 	if (!growth->skel)
 		err = -errno;
@@ -172,8 +156,7 @@ static int load(struct mw_bpf_growth *growth, uint32_t max_processes)
 		fail_load(growth->ctx, err);
 	else
 		err = attach(growth);
-	libbpf_set_print(before);
-	listening = NULL;
+	mw_bpf_log_end(before);
 	return err;
 }
 
@@ -259,11 +242,9 @@ int mw_bpf_growth_attach_events(struct mw_bpf_growth *growth)
 
 	if (growth->events)
 		return 0;
-	listening = growth->ctx;
-	before = libbpf_set_print(to_log);
+	before = mw_bpf_log_begin(growth->ctx);
 	growth->events = bpf_program__attach(growth->skel->progs.on_rss_stat);
-	libbpf_set_print(before);
-	listening = NULL;
+	mw_bpf_log_end(before);
 	return growth->events ? 0 : -errno;
 }
 

@@ -29,6 +29,7 @@
 #include <bpf/libbpf.h>
 
 #include "../../bpf/relay.h"
+#include "bpf-log.h"
 #include "context.h"
 #include "timemath.h"
 
@@ -84,39 +85,6 @@ _Static_assert(offsetof(struct mw_relay_parcel, sample) -
 _Static_assert((int)MW_RELAY_SLOT == (int)MEMWATCH_STREAM_SLOT &&
 		       (int)MW_RELAY_SWITCH == (int)MEMWATCH_STREAM_SWITCH,
 	       "modes of the relay are those of the stream");
-
-/* --------------------------------------------------------------- messages */
-
-/*
- * libbpf prints to stderr unless told otherwise, for the whole process. It is
- * told only while we are in it, and its words go to the log of the context.
- */
-static __thread struct memwatch_ctx *listening;
-
-__attribute__((format(printf, 2, 0))) static int to_log(enum libbpf_print_level level,
-							const char *format, va_list args)
-{
-	char line[400];
-
-	if (!listening || level == LIBBPF_DEBUG)
-		return 0;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	mw_log(listening, MEMWATCH_LOG_DEBUG, "%s", line);
-	return 0;
-}
-
-static libbpf_print_fn_t listen_begin(struct memwatch_ctx *ctx)
-{
-	listening = ctx;
-	return libbpf_set_print(to_log);
-}
-
-static void listen_end(libbpf_print_fn_t before)
-{
-	libbpf_set_print(before);
-	listening = NULL;
-}
 
 /* The first @size - 1 bytes of a file as a string; "" if it cannot be read. */
 static void read_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
@@ -524,7 +492,7 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 
 static int load(struct mw_bpf_relay *relay)
 {
-	libbpf_print_fn_t before = listen_begin(relay->ctx);
+	libbpf_print_fn_t before = mw_bpf_log_begin(relay->ctx);
 	int err;
 
 	relay->skel = relay_bpf__open();
@@ -538,7 +506,7 @@ static int load(struct mw_bpf_relay *relay)
 	if (!err)
 		err = relay_bpf__load(relay->skel);
 out:
-	listen_end(before);
+	mw_bpf_log_end(before);
 	return err ? fail_load(relay->ctx, err) : 0;
 }
 
@@ -626,7 +594,7 @@ void mw_bpf_relay_close(struct mw_bpf_relay *relay)
 
 int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
 {
-	libbpf_print_fn_t before = listen_begin(relay->ctx);
+	libbpf_print_fn_t before = mw_bpf_log_begin(relay->ctx);
 	struct bpf_program *prog;
 	unsigned int i = 0;
 	int err = 0;
@@ -641,7 +609,7 @@ int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
 		}
 		relay->links[i++] = link;
 	}
-	listen_end(before);
+	mw_bpf_log_end(before);
 	if (!err)
 		return 0;
 	if (err == -ENOENT)

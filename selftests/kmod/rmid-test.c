@@ -9,31 +9,18 @@
  * Speaks TAP. An argument is the seed of the random run.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../kmod/rmid.h"
+#include "../tap.h"
 
 #define NR    8
 #define LIMBO 2000000ULL
 
-static unsigned int count, failed;
 static struct mw_rmid entries[NR + 1];
 static struct mw_rmid_pool pool;
-
-static void ok(int good, const char *format, ...)
-{
-	va_list args;
-
-	printf("%sok %u - ", good ? "" : "not ", ++count);
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	printf("\n");
-	failed += !good;
-}
 
 static void fresh(void)
 {
@@ -53,15 +40,15 @@ static void test_order(void)
 	fresh();
 	for (i = 1; i <= NR; i++)
 		wrong += alloc(0, &rmid, &generation) || rmid != i || generation != 1;
-	ok(!wrong, "new ids come in order, in generation 1, without limbo");
-	ok(alloc(0, &rmid, &generation) == -ENOSPC, "then there are none");
-	ok(pool.used == NR && pool.allocs == NR, "and they are counted");
+	tap_ok(!wrong, "new ids come in order, in generation 1, without limbo");
+	tap_ok(alloc(0, &rmid, &generation) == -ENOSPC, "then there are none");
+	tap_ok(pool.used == NR && pool.allocs == NR, "and they are counted");
 	for (i = NR; i >= 1; i--)
 		wrong += mw_rmid_free(&pool, i, 1, 100 + NR - i);
 	for (i = NR; i >= 1; i--)
 		wrong += alloc(100 + LIMBO + NR, &rmid, &generation) || rmid != i ||
 			 generation != 2;
-	ok(!wrong, "freed ids come back in the order in which they were freed");
+	tap_ok(!wrong, "freed ids come back in the order in which they were freed");
 }
 
 static void test_limbo(void)
@@ -72,17 +59,18 @@ static void test_limbo(void)
 	fresh();
 	for (i = 0; i < NR; i++)
 		alloc(0, &rmid, &generation);
-	ok(!mw_rmid_ripe_ns(&pool, &ripe), "with none free nobody knows when one is ripe");
+	tap_ok(!mw_rmid_ripe_ns(&pool, &ripe), "with none free nobody knows when one is ripe");
 	mw_rmid_free(&pool, 3, 1, 1000);
-	ok(mw_rmid_ripe_ns(&pool, &ripe) && ripe == 1000 + LIMBO, "it is ripe after its limbo");
-	ok(mw_rmid_resting(&pool, 1000 + LIMBO - 1) == 1, "one is in limbo");
-	ok(alloc(1000 + LIMBO - 1, &rmid, &generation) == -EAGAIN && !rmid, "a ns before: not yet");
-	ok(mw_rmid_resting(&pool, 1000 + LIMBO) == 0, "none is in limbo");
-	ok(!alloc(1000 + LIMBO, &rmid, &generation) && rmid == 3 && generation == 2,
-	   "at the moment: there it is");
+	tap_ok(mw_rmid_ripe_ns(&pool, &ripe) && ripe == 1000 + LIMBO, "it is ripe after its limbo");
+	tap_ok(mw_rmid_resting(&pool, 1000 + LIMBO - 1) == 1, "one is in limbo");
+	tap_ok(alloc(1000 + LIMBO - 1, &rmid, &generation) == -EAGAIN && !rmid,
+	       "a ns before: not yet");
+	tap_ok(mw_rmid_resting(&pool, 1000 + LIMBO) == 0, "none is in limbo");
+	tap_ok(!alloc(1000 + LIMBO, &rmid, &generation) && rmid == 3 && generation == 2,
+	       "at the moment: there it is");
 	pool.limbo_ns = 0;
-	ok(!mw_rmid_free(&pool, 3, 2, 5000) && !alloc(5000, &rmid, &generation) && rmid == 3,
-	   "without limbo it is ripe at once");
+	tap_ok(!mw_rmid_free(&pool, 3, 2, 5000) && !alloc(5000, &rmid, &generation) && rmid == 3,
+	       "without limbo it is ripe at once");
 }
 
 static void test_misuse(void)
@@ -91,15 +79,15 @@ static void test_misuse(void)
 
 	fresh();
 	alloc(0, &rmid, &generation);
-	ok(mw_rmid_free(&pool, 0, 1, 0) == -EINVAL, "RMID 0 cannot be freed");
-	ok(mw_rmid_free(&pool, NR + 1, 1, 0) == -EINVAL, "nor one that does not exist");
-	ok(mw_rmid_free(&pool, ~0U, 1, 0) == -EINVAL, "nor the largest number");
-	ok(mw_rmid_free(&pool, 2, 0, 0) == -ESTALE, "nor one that was never handed out");
-	ok(mw_rmid_free(&pool, 1, 2, 0) == -ESTALE, "nor with a generation to come");
-	ok(!mw_rmid_free(&pool, 1, 1, 0) && mw_rmid_free(&pool, 1, 1, 0) == -ESTALE,
-	   "nor twice");
-	ok(pool.used == 0 && pool.frees == 1, "and none of that counts");
-	ok(!mw_rmid_in_use(&pool, 0) && !mw_rmid_in_use(&pool, NR + 1), "no such id is in use");
+	tap_ok(mw_rmid_free(&pool, 0, 1, 0) == -EINVAL, "RMID 0 cannot be freed");
+	tap_ok(mw_rmid_free(&pool, NR + 1, 1, 0) == -EINVAL, "nor one that does not exist");
+	tap_ok(mw_rmid_free(&pool, ~0U, 1, 0) == -EINVAL, "nor the largest number");
+	tap_ok(mw_rmid_free(&pool, 2, 0, 0) == -ESTALE, "nor one that was never handed out");
+	tap_ok(mw_rmid_free(&pool, 1, 2, 0) == -ESTALE, "nor with a generation to come");
+	tap_ok(!mw_rmid_free(&pool, 1, 1, 0) && mw_rmid_free(&pool, 1, 1, 0) == -ESTALE,
+	       "nor twice");
+	tap_ok(pool.used == 0 && pool.frees == 1, "and none of that counts");
+	tap_ok(!mw_rmid_in_use(&pool, 0) && !mw_rmid_in_use(&pool, NR + 1), "no such id is in use");
 }
 
 static void test_wrap(void)
@@ -109,7 +97,7 @@ static void test_wrap(void)
 
 	fresh();
 	entries[1].generation = ~0U;
-	ok(!alloc(LIMBO, &rmid, &generation) && generation == 1, "generation 0 is skipped");
+	tap_ok(!alloc(LIMBO, &rmid, &generation) && generation == 1, "generation 0 is skipped");
 
 	fresh();
 	pool.nr = 1;
@@ -117,9 +105,9 @@ static void test_wrap(void)
 	entries[1].next = MW_RMID_IN_USE;
 	entries[1].generation = 1;
 	mw_rmid_free(&pool, 1, 1, late);
-	ok(alloc(late + LIMBO - 1, &rmid, &generation) == -EAGAIN,
-	   "limbo across the end of the clock: not yet");
-	ok(!alloc(late + LIMBO, &rmid, &generation), "limbo across the end of the clock: ripe");
+	tap_ok(alloc(late + LIMBO - 1, &rmid, &generation) == -EAGAIN,
+	       "limbo across the end of the clock: not yet");
+	tap_ok(!alloc(late + LIMBO, &rmid, &generation), "limbo across the end of the clock: ripe");
 }
 
 static void test_dirt(void)
@@ -133,30 +121,30 @@ static void test_dirt(void)
 	dirt[1] = 300;
 	dirt[2] = 100;
 	dirt[3] = 200;
-	ok(!alloc(0, &rmid, &generation) && rmid == 4, "a clean one goes before dirty ones");
+	tap_ok(!alloc(0, &rmid, &generation) && rmid == 4, "a clean one goes before dirty ones");
 	alloc(0, &rmid, &generation);
 	alloc(0, &rmid, &generation);
 	alloc(0, &rmid, &generation);
-	ok(!alloc(0, &rmid, &generation) && rmid == 8, "up to the last");
-	ok(!alloc(0, &rmid, &generation) && rmid == 2, "then the cleanest");
+	tap_ok(!alloc(0, &rmid, &generation) && rmid == 8, "up to the last");
+	tap_ok(!alloc(0, &rmid, &generation) && rmid == 2, "then the cleanest");
 	mw_rmid_free(&pool, 8, 1, 0);
-	ok(!alloc(LIMBO - 1, &rmid, &generation) && rmid == 3, "but not one that has to rest");
-	ok(!alloc(LIMBO - 1, &rmid, &generation) && rmid == 1, "rather the dirtiest");
+	tap_ok(!alloc(LIMBO - 1, &rmid, &generation) && rmid == 3, "but not one that has to rest");
+	tap_ok(!alloc(LIMBO - 1, &rmid, &generation) && rmid == 1, "rather the dirtiest");
 	mw_rmid_free(&pool, 1, 1, 0);
 	mw_rmid_free(&pool, 3, 1, 0);
 	pool.clean = 150;
-	ok(!alloc(LIMBO, &rmid, &generation) && rmid == 8, "with a threshold likewise");
-	ok(alloc(LIMBO, &rmid, &generation) == -EAGAIN, "but what is above it rests");
-	ok(mw_rmid_ripe_ns(&pool, &ripe) && ripe > LIMBO && ripe < 2 * LIMBO,
-	   "and nobody asks all the time");
+	tap_ok(!alloc(LIMBO, &rmid, &generation) && rmid == 8, "with a threshold likewise");
+	tap_ok(alloc(LIMBO, &rmid, &generation) == -EAGAIN, "but what is above it rests");
+	tap_ok(mw_rmid_ripe_ns(&pool, &ripe) && ripe > LIMBO && ripe < 2 * LIMBO,
+	       "and nobody asks all the time");
 	dirt[3] = 150;
-	ok(!alloc(LIMBO + 2, &rmid, &generation) && rmid == 3, "until it has decayed");
-	ok(alloc(LIMBO + MW_RMID_DIRTY_NS - 1, &rmid, &generation) == -EAGAIN &&
-		   !alloc(LIMBO + MW_RMID_DIRTY_NS, &rmid, &generation) && rmid == 1,
-	   "or for a second");
-	ok(!pool.head && pool.used == NR, "and the FIFO is whole");
+	tap_ok(!alloc(LIMBO + 2, &rmid, &generation) && rmid == 3, "until it has decayed");
+	tap_ok(alloc(LIMBO + MW_RMID_DIRTY_NS - 1, &rmid, &generation) == -EAGAIN &&
+		       !alloc(LIMBO + MW_RMID_DIRTY_NS, &rmid, &generation) && rmid == 1,
+	       "or for a second");
+	tap_ok(!pool.head && pool.used == NR, "and the FIFO is whole");
 	mw_rmid_free(&pool, 5, 1, 0);
-	ok(pool.head == 5 && pool.tail == 5, "and stays it");
+	tap_ok(pool.head == 5 && pool.tail == 5, "and stays it");
 }
 
 static void test_reserve(void)
@@ -165,13 +153,14 @@ static void test_reserve(void)
 
 	fresh();
 	mw_rmid_pool_reserve(&pool, 5);
-	ok(mw_rmid_total(&pool) == 3 && !alloc(0, &rmid, &generation) && rmid == 6,
-	   "ids that are left to others are not handed out");
-	ok(!mw_rmid_in_use(&pool, 5) && mw_rmid_free(&pool, 5, 0, 0) == -ESTALE,
-	   "nor in use, nor taken back");
+	tap_ok(mw_rmid_total(&pool) == 3 && !alloc(0, &rmid, &generation) && rmid == 6,
+	       "ids that are left to others are not handed out");
+	tap_ok(!mw_rmid_in_use(&pool, 5) && mw_rmid_free(&pool, 5, 0, 0) == -ESTALE,
+	       "nor in use, nor taken back");
 	alloc(0, &rmid, &generation);
-	ok(!alloc(0, &rmid, &generation) && rmid == NR &&
-		   alloc(0, &rmid, &generation) == -ENOSPC, "the others are");
+	tap_ok(!alloc(0, &rmid, &generation) && rmid == NR &&
+		       alloc(0, &rmid, &generation) == -ENOSPC,
+	       "the others are");
 }
 
 /* ------------------------------------------------------------- the model */
@@ -272,7 +261,7 @@ static void test_model(unsigned int steps)
 		}
 		wrong += e1 != e2 || r1 != r2 || g1 != g2 || !agree(&p, &m, now);
 	}
-	ok(!wrong, "%u random steps agree with the model", steps);
+	tap_ok(!wrong, "%u random steps agree with the model", steps);
 	if (wrong)
 		printf("# step %u: %d %d, rmid %u %u, generation %u %u\n", step, e1, e2, r1, r2, g1,
 		       g2);
@@ -284,7 +273,8 @@ int main(int argc, char **argv)
 	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 88172645463325252ULL;
 	if (!seed)
 		seed = 1;
-	printf("TAP version 13\n# seed %llu\n", (unsigned long long)seed);
+	tap_start();
+	tap_note("seed %llu", (unsigned long long)seed);
 	test_order();
 	test_limbo();
 	test_misuse();
@@ -292,6 +282,5 @@ int main(int argc, char **argv)
 	test_dirt();
 	test_reserve();
 	test_model(1000000);
-	printf("1..%u\n", count);
-	return failed != 0;
+	return tap_done();
 }
