@@ -48,8 +48,9 @@ static int survey(const struct mw_merge_entry *entries, size_t count, uint64_t *
 	return ordered == count;
 }
 
-static void count_digits(const struct mw_merge_entry *entries, size_t count, uint64_t min,
-			 unsigned int digit, unsigned int passes, uint32_t (*counts)[1 << DIGIT_MAX])
+static inline __attribute__((always_inline)) void
+count_passes(const struct mw_merge_entry *entries, size_t count, uint64_t min, unsigned int digit,
+	     unsigned int passes, uint32_t (*counts)[1 << DIGIT_MAX])
 {
 	uint64_t mask = (1ULL << digit) - 1;
 
@@ -63,6 +64,19 @@ static void count_digits(const struct mw_merge_entry *entries, size_t count, uin
 			key >>= digit;
 		}
 	}
+}
+
+static void count_digits(const struct mw_merge_entry *entries, size_t count, uint64_t min,
+			 unsigned int digit, unsigned int passes,
+			 uint32_t (*counts)[1 << DIGIT_MAX])
+{
+	/* the usual numbers, for which the compiler has no inner loop to make */
+	if (passes == 2)
+		count_passes(entries, count, min, digit, 2, counts);
+	else if (passes == 3)
+		count_passes(entries, count, min, digit, 3, counts);
+	else
+		count_passes(entries, count, min, digit, passes, counts);
 }
 
 static void distribute(const struct mw_merge_entry *from, struct mw_merge_entry *to, size_t count,

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The state of a merge, for merge.c, which changes it, and merge-stats.c, which
- * counts.
+ * The state of a merge, for merge.c, which finds what is next, merge-out.c, which
+ * hands it out, and merge-stats.c, which counts.
  */
 #ifndef MW_MERGE_STATE_H
 #define MW_MERGE_STATE_H
@@ -16,8 +16,8 @@
 /* The longest frame that a length of 16 bits and a multiple of 8 can tell. */
 #define FRAME_MAX 65528
 
-/* How far ahead of handing out a frame is asked for. */
-#define FRAMES_AHEAD 12
+/* How far ahead of handing out the first level is asked for a frame. */
+#define FRAMES_AHEAD 3
 
 /* A loss between two records of one ring, waiting for its turn. */
 struct mw_gap {
@@ -38,7 +38,9 @@ struct mw_source {
 	uint32_t state;
 	uint64_t scanned; /* position: looked at up to here */
 	uint64_t limit;	  /* position: written up to here, when last loaded */
-	uint64_t tail;	  /* position: given back up to here */
+	uint64_t tail;	  /* position: used no longer up to here */
+	uint64_t released;	    /* position: given back up to here */
+	struct mw_frame_start like; /* a frame that was found plain; of size 0: none was */
 	uint64_t newest_ns;
 	uint64_t last_ns;   /* of the last in order of arrival */
 	struct mw_gap open; /* lost, and no record after it seen yet */
@@ -63,7 +65,7 @@ struct mw_outlet {
 };
 
 struct mw_merge {
-	struct mw_merge_cursor cursor; /* first: see mw_merge_next() */
+	struct mw_merge_run run; /* of mw_merge_next(): first, it must find it */
 	struct mw_merge_opts opts;
 	struct mw_source *sources;
 	struct mw_outlet *outlets; /* as many */
@@ -85,8 +87,10 @@ struct mw_merge {
 	uint64_t finish_ns;
 	bool finishing;
 
-	uint16_t flags; /* of the frame that is being handed out */
+	/* The run that was handed out last, for statistics while it is given out. */
 	uint32_t source;
+	const struct memwatch_record_header *first;
+	uint64_t produced; /* of the source before it */
 
 	uint64_t record[sizeof(struct memwatch_record_lost) / 8]; /* a loss, made here */
 	uint8_t frame[FRAME_MAX] __attribute__((aligned(64)));	  /* a copy, if one is needed */

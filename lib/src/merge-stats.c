@@ -13,6 +13,23 @@ static bool is_silent(const struct mw_merge *merge, const struct mw_source *sour
 	       source->newest_ns < mw_sub_sat(merge->read_at_ns, merge->opts.silent_ns);
 }
 
+/* Of a run that is given out record by record, the ticks that were given out count. */
+static uint64_t produced(const struct mw_merge *merge, uint32_t index)
+{
+	struct mw_merge_run given = {merge->first, 0};
+	uint64_t count = merge->produced;
+
+	if (index != merge->source || !merge->run.left)
+		return merge->outlets[index].produced;
+	while (given.at != merge->run.at) {
+		const struct memwatch_record_header *header = mw_merge_run_next(&given);
+
+		if (header->type == MEMWATCH_RECORD_TICK)
+			count = ((const struct memwatch_record_tick *)header)->produced;
+	}
+	return count;
+}
+
 void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *ret)
 {
 	ret->forced = merge->forced;
@@ -23,7 +40,7 @@ void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		const struct mw_source *source = &merge->sources[i];
 
-		ret->produced += merge->outlets[i].produced;
+		ret->produced += produced(merge, i);
 		ret->delivered += merge->outlets[i].delivered;
 		ret->late += source->late;
 		ret->lost = mw_add_sat(ret->lost, source->lost);
@@ -33,7 +50,7 @@ void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *
 				     (source->gaps ? LOST_SLOTS * sizeof(*source->gaps) : 0);
 		ret->rings_silent += is_silent(merge, source);
 	}
-	ret->delivered -= merge->cursor.left;
+	ret->delivered -= merge->run.left;
 }
 
 int mw_merge_cpu_stats(const struct mw_merge *merge, unsigned int index,
@@ -44,10 +61,10 @@ int mw_merge_cpu_stats(const struct mw_merge *merge, unsigned int index,
 	if (index >= merge->nr_sources)
 		return 0;
 	source = &merge->sources[index];
-	ret->produced = merge->outlets[index].produced;
+	ret->produced = produced(merge, index);
 	ret->delivered = merge->outlets[index].delivered;
 	if (index == merge->source)
-		ret->delivered -= merge->cursor.left;
+		ret->delivered -= merge->run.left;
 	ret->late = source->late;
 	ret->lost = source->lost;
 	ret->malformed = source->malformed;

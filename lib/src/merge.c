@@ -86,6 +86,7 @@ int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring
 	source->tail = mw_ring_tail(ring);
 	source->scanned = source->tail;
 	source->limit = source->tail;
+	source->released = source->tail;
 
 	for (at = index; at > 0 && merge->sources[merge->by_cpu[at - 1]].cpu > cpu; at--)
 		merge->by_cpu[at] = merge->by_cpu[at - 1];
@@ -134,7 +135,7 @@ void mw_merge_finish(struct mw_merge *merge, uint64_t now_ns)
 /* --------------------------------------------------- giving back space */
 
 /* Everything handed out is no longer used; what is pending still is, in place. */
-static void release_space(struct mw_source *source)
+static void find_tail(struct mw_source *source)
 {
 	const struct mw_merge_entry *entry = source->pending;
 	uint64_t mask = source->ring.size - 1;
@@ -149,11 +150,22 @@ static void release_space(struct mw_source *source)
 		/* no distance at all is a whole ring, for something is pending */
 		tail -= distance ? distance : source->ring.size;
 	}
-	if (tail != source->tail) {
-		source->tail = tail;
-		mw_ring_release(&source->ring, tail);
-	}
+	source->tail = tail;
 	source->release = false;
+}
+
+/*
+ * The control page of a ring is written by both sides, so no cache has it. It is
+ * left alone while there is something to look at, but not so long that the writer
+ * misses the space.
+ */
+static void exchange(struct mw_source *source)
+{
+	source->limit = mw_ring_head(&source->ring);
+	if (source->released == source->tail)
+		return;
+	source->released = source->tail;
+	mw_ring_release(&source->ring, source->tail);
 }
 
 /* ------------------------------------------------ looking at what is new */
@@ -261,9 +273,16 @@ static struct ahead look_ahead(const struct mw_merge *merge, uint32_t index)
 			       next->scanned - merge->sources[index].scanned };
 }
 
-static inline void prefetch_ahead(const struct ahead *ahead, uint64_t pos)
+/*
+ * All of a frame, for it is read soon: the second level has room for what a round
+ * looks at, see quantum(). A line past the end of the ring does no harm.
+ */
+static inline void prefetch_ahead(const struct ahead *ahead, uint64_t pos, uint64_t bytes)
 {
-	__builtin_prefetch(ahead->data + ((pos + ahead->distance) & ahead->mask));
+	const uint8_t *frame = ahead->data + ((pos + ahead->distance) & ahead->mask);
+
+	for (const uint8_t *at = frame; at <= frame + bytes; at += 64)
+		__builtin_prefetch(at, 0, 2);
 }
 
 /* What is no plain frame. Returns the bytes to the next position, 0 if there is none. */
@@ -302,82 +321,120 @@ static uint32_t scan_other(struct mw_merge *merge, uint16_t index)
 
 /*
  * One tick sends what the one before it did: all but the time is the same, as a
- * rule. What was found true of the one, @like, need not be looked at again.
- * Returns the length of the frame, 0 if it is another one.
+ * rule. What was found true of the one need not be looked at again. Takes such
+ * frames up to @end and at most @count, until there is another one; returns how
+ * many.
  */
-static inline uint32_t parse_like(const struct mw_source *source,
-				  const struct mw_frame_start *like, uint64_t *time_ns)
+static uint64_t scan_alike(struct mw_merge *merge, uint16_t index, const struct ahead *ahead,
+			   uint64_t end, uint64_t count)
 {
-	uint64_t at = source->scanned & (source->ring.size - 1);
-	uint64_t available = mw_min_u64(source->limit - source->scanned, source->ring.size - at);
-	const uint8_t *data = source->ring.data + at;
+	struct mw_source *source = &merge->sources[index];
+	struct mw_merge_entry *first = source->pending + source->nr_pending, *entry = first;
+	uint64_t size = source->like.frame.perf.size, future_ns = merge->future_ns;
+	uint64_t at = source->scanned & (source->ring.size - 1), base = source->scanned - at;
+	uint64_t limit = mw_min_u64(mw_min_u64(source->limit, source->told_at) - base,
+				    source->ring.size);
+	uint64_t last_ns = source->nr_pending ? first[-1].time_ns : 0;
+	uint64_t newest_ns = source->newest_ns;
+	const uint8_t *data = source->ring.data;
+	bool in_order = source->in_order || !source->nr_pending;
 	uint64_t a[4], b[4];
 
-	if (available < like->frame.perf.size || source->scanned % 8)
+	memcpy(b, &source->like, sizeof(b));
+	for (; base + at < end && entry < first + count && at + size <= limit; at += size) {
+		prefetch_ahead(ahead, base + at, size);
+		memcpy(a, data + at, sizeof(a));
+		if ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[3] ^ b[3]) || a[2] >= future_ns)
+			break;
+		in_order &= a[2] >= last_ns;
+		last_ns = a[2];
+		newest_ns = mw_max_u64(newest_ns, last_ns);
+		*entry++ = (struct mw_merge_entry){last_ns, (uint32_t)at, (uint16_t)(size / 8),
+						   index};
+	}
+	if (entry == first)
 		return 0;
-	memcpy(a, data, sizeof(a));
-	memcpy(b, like, sizeof(b));
-	if ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[3] ^ b[3]))
-		return 0;
-	*time_ns = a[2];
-	return like->frame.perf.size;
+	/* whoever ticks is there, whatever was heard of it last */
+	source->away = false;
+	source->in_order = in_order;
+	source->newest_ns = newest_ns;
+	source->last_ns = last_ns;
+	source->nr_pending += (uint32_t)(entry - first);
+	source->scanned = base + at;
+	return (uint64_t)(entry - first);
 }
 
-/* Looks at up to @count more frames. */
-static int scan(struct mw_merge *merge, uint16_t index, uint32_t count)
+/* Looks at one frame of any kind; returns the bytes to the next position, 0 if there is none. */
+static uint32_t scan_one(struct mw_merge *merge, uint16_t index)
+{
+	struct mw_source *source = &merge->sources[index];
+	struct mw_frame_start *start = &source->like;
+	uint32_t length = mw_ring_parse_plain(&source->ring, source->scanned, source->limit, start);
+
+	if (!length || start->header.time_ns >= merge->future_ns) {
+		start->frame.perf.size = 0;
+		return scan_other(merge, index);
+	}
+	source->away = false;
+	take_frame(source, index, start->header.time_ns, length);
+	return length;
+}
+
+/* Looks at some more frames: one at least, and those that start in the next @bytes. */
+static int scan(struct mw_merge *merge, uint16_t index, uint64_t bytes)
 {
 	struct mw_source *source = &merge->sources[index];
 	struct ahead ahead = look_ahead(merge, index);
-	struct mw_frame_start like = { .frame.perf.size = UINT16_MAX };
+	uint64_t end, count, alike;
 	uint32_t length;
-	uint64_t time_ns;
 
 	if (is_full(source))
 		return 0;
-	if (count > MW_MERGE_PENDING_MAX - source->nr_pending)
-		count = MW_MERGE_PENDING_MAX - source->nr_pending;
+	end = source->scanned + mw_min_u64(bytes, source->limit - source->scanned);
+	count = (end - source->scanned) / sizeof(struct mw_frame_start) + 1;
+	count = mw_min_u64(count, MW_MERGE_PENDING_MAX - source->nr_pending);
 	/* a frame may bring a loss with it: more entries than frames */
-	if (reserve_pending(source, source->nr_pending + count + LOST_SLOTS))
+	if (reserve_pending(source, source->nr_pending + (uint32_t)count + LOST_SLOTS))
 		return -ENOMEM;
 
 	source->release = true;
-	while (count-- && source->scanned != source->limit) {
-		prefetch_ahead(&ahead, source->scanned);
+	while (count && source->scanned < end) {
+		if (source->like.frame.perf.size && !source->open.count) {
+			alike = scan_alike(merge, index, &ahead, end, count);
+			count -= alike;
+			if (alike)
+				continue;
+		}
 		if (__builtin_expect(source->scanned >= source->told_at, 0))
 			take_told(source);
-		length = parse_like(source, &like, &time_ns);
-		if (__builtin_expect(!length, 0)) {
-			length = mw_ring_parse_plain(&source->ring, source->scanned, source->limit,
-						     &like);
-			time_ns = like.header.time_ns;
-			if (!length)
-				like.frame.perf.size = UINT16_MAX;
+		length = scan_one(merge, index);
+		if (!length) {
+			source->scanned = source->limit;
+			break;
 		}
-		if (__builtin_expect(length != 0 && time_ns < merge->future_ns, 1)) {
-			/* whoever ticks is there, whatever was heard of it last */
-			source->away = false;
-			take_frame(source, index, time_ns, length);
-		} else {
-			length = scan_other(merge, index);
-			if (!length) {
-				source->scanned = source->limit;
-				break;
-			}
-		}
+		prefetch_ahead(&ahead, source->scanned, length);
 		source->scanned += length;
+		count--;
 	}
+	/* that it is empty is said of now, not of when the head was loaded */
+	if (mw_source_is_empty(source))
+		source->limit = mw_ring_head(&source->ring);
 	return 0;
 }
 
-static uint32_t quantum(const struct mw_merge *merge)
+/*
+ * Bytes of a ring that are looked at in a round: those of all rings, what has to
+ * wait for the next round and some of that one are to be in the second level still
+ * when they are handed out.
+ */
+static uint64_t quantum(const struct mw_merge *merge)
 {
-	uint32_t share;
+	uint64_t share;
 
 	if (merge->opts.quantum)
 		return merge->opts.quantum;
-	/* The starts of the frames of a batch are to be in a cache still when it is handed out. */
-	share = 2048 / (merge->nr_sources ? merge->nr_sources : 1);
-	return share < 8 ? 8 : share > 1024 ? 1024 : share;
+	share = (528 << 10) / (merge->nr_sources ? merge->nr_sources : 1);
+	return share < 1024 ? 1024 : share > 65536 ? 65536 : share;
 }
 
 static bool fills_up(const struct mw_source *source)
@@ -387,23 +444,20 @@ static bool fills_up(const struct mw_source *source)
 
 static int scan_all(struct mw_merge *merge)
 {
-	uint32_t want = quantum(merge);
+	uint64_t want = quantum(merge);
 
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		struct mw_source *source = &merge->sources[i];
-		uint32_t count;
+		bool far;
 
 		if (source->release)
-			release_space(source);
-		source->limit = mw_ring_head(&source->ring);
-		/* one that is far ahead of the others need not run further, unless it fills up */
-		if (fills_up(source))
-			count = MW_MERGE_PENDING_MAX;
-		else if (source->nr_pending >= 4 * want)
-			continue;
-		else
-			count = want;
-		if (!mw_source_is_empty(source) && scan(merge, (uint16_t)i, count))
+			find_tail(source);
+		/* one that is far ahead of the others need not run further */
+		far = source->scanned - source->tail >= 4 * want;
+		if (far || mw_source_is_empty(source) ||
+		    source->tail - source->released >= source->ring.size / 8)
+			exchange(source);
+		if (!far && !mw_source_is_empty(source) && scan(merge, (uint16_t)i, want))
 			return -ENOMEM;
 	}
 	return 0;
@@ -497,6 +551,26 @@ static int scan_limiting(struct mw_merge *merge, uint64_t mark_ns)
 		    natural_frontier(merge, source) > mark_ns)
 			continue;
 		if (scan(merge, (uint16_t)i, quantum(merge)))
+			return -ENOMEM;
+		progress = 1;
+	}
+	return progress;
+}
+
+/*
+ * The rings that fill up while nothing may be delivered: looked at to the end,
+ * they are pressed.
+ */
+static int scan_filling(struct mw_merge *merge)
+{
+	int progress = 0;
+
+	for (uint32_t i = 0; i < merge->nr_sources; i++) {
+		struct mw_source *source = &merge->sources[i];
+
+		if (mw_source_is_empty(source) || is_full(source) || !fills_up(source))
+			continue;
+		if (scan(merge, (uint16_t)i, source->ring.size))
 			return -ENOMEM;
 		progress = 1;
 	}
@@ -623,6 +697,8 @@ int mw_merge_round(struct mw_merge *merge, uint64_t now_ns)
 			return 1;
 		}
 		err = scan_limiting(merge, mark.forced_ns);
+		if (!err)
+			err = scan_filling(merge);
 		if (err <= 0)
 			return err;
 	}
@@ -649,154 +725,4 @@ uint64_t mw_merge_deadline(const struct mw_merge *merge)
 							       merge->opts.silent_ns);
 	}
 	return mw_add_sat(mw_add_sat(oldest, wait), 1);
-}
-
-/* -------------------------------------------------------- handing out */
-
-/*
- * The frames that come next, each in another ring, are where no cache knows, for
- * nobody has looked at more than their start. They are asked for in time, a line
- * with each record of this one: all at once is more than a CPU can ask for.
- */
-static inline ptrdiff_t look_ahead_of(const struct mw_merge *merge, const uint8_t *frame)
-{
-	size_t at = merge->batch_at + FRAMES_AHEAD;
-	const struct mw_merge_entry *entry = &merge->batch[at];
-
-	if (at >= merge->batch_count || !entry->words)
-		return 0;
-	return merge->outlets[entry->source].data + entry->place - frame;
-}
-
-/* A loss of the batch, in its own place. */
-static const struct memwatch_record_header *make_lost(struct mw_merge *merge,
-						      const struct mw_merge_entry *entry)
-{
-	struct memwatch_record_lost *lost = (struct memwatch_record_lost *)merge->record;
-	struct mw_source *source = &merge->sources[entry->source];
-	const struct mw_gap *gap = &source->gaps[entry->place];
-
-	*lost = (struct memwatch_record_lost){
-		.h = {
-			.time_ns = entry->time_ns,
-			.type = MEMWATCH_RECORD_LOST,
-			.size = sizeof(*lost),
-			.cpu = (uint16_t)source->cpu,
-			.flags = merge->flags,
-		},
-		.begin_ns = gap->begin_ns,
-		.count = gap->count,
-	};
-	source->gaps_used &= ~(1ULL << entry->place);
-	return &lost->h;
-}
-
-/*
- * The record under the cursor, whatever it is. The frame was looked at and the
- * first record with it; that this still holds is up to the writer, that we stay
- * in the frame is up to us. NULL: it does not make sense, and where the next
- * record starts is unknown.
- */
-static inline __attribute__((always_inline)) const struct memwatch_record_header *
-next_of_frame(struct mw_merge *merge)
-{
-	struct mw_outlet *outlet = &merge->outlets[merge->source];
-	struct mw_merge_cursor *cursor = &merge->cursor;
-	const struct memwatch_record_header *header =
-		(const struct memwatch_record_header *)cursor->at;
-	size_t room = (size_t)(cursor->end - cursor->at);
-	bool common;
-
-	if (room < sizeof(*header) || header->size > room || header->size % 8 || header->flags ||
-	    header->time_ns != cursor->time_ns)
-		goto malformed;
-	common = mw_record_common(header);
-	if (__builtin_expect(!common, 0) && (cursor->left > 1 || !mw_record_valid(header, room)))
-		goto malformed;
-	__builtin_prefetch(cursor->at + cursor->ahead, 0, 0);
-	cursor->at += header->size;
-	cursor->left--;
-	if (header->type == MEMWATCH_RECORD_TICK)
-		outlet->produced = ((const struct memwatch_record_tick *)header)->produced;
-	if (__builtin_expect(merge->flags, 0)) {
-		/* this is our copy, see begin_frame() */
-		((struct memwatch_record_header *)header)->flags = merge->flags;
-		merge->sources[merge->source].late += !!(merge->flags & MEMWATCH_RECORD_F_LATE);
-		merge->forced += !!(merge->flags & MEMWATCH_RECORD_F_FORCED);
-	} else if (header->type != MEMWATCH_RECORD_TICK) {
-		memcpy(&cursor->kind, &header->type, sizeof(cursor->kind));
-		cursor->size = header->size;
-	}
-	return header;
-
-malformed:
-	merge->sources[merge->source].malformed += cursor->left;
-	outlet->delivered -= cursor->left;
-	cursor->left = 0;
-	return NULL;
-}
-
-/* The frame of an entry, from now on under the cursor; returns its first record. */
-static inline const struct memwatch_record_header *begin_frame(struct mw_merge *merge,
-							       const struct mw_merge_entry *entry)
-{
-	struct mw_outlet *outlet = &merge->outlets[entry->source];
-	const uint8_t *frame = outlet->data + entry->place;
-	struct mw_merge_cursor *cursor = &merge->cursor;
-	uint32_t bytes = entry->words * 8U, records;
-
-	if (__builtin_expect(merge->flags || bytes > outlet->size - entry->place, 0)) {
-		mw_ring_copy(&merge->sources[entry->source].ring, entry->place, merge->frame, bytes);
-		frame = merge->frame;
-	}
-	memcpy(&records, frame + offsetof(struct mw_frame, records), sizeof(records));
-	cursor->at = frame + sizeof(struct mw_frame);
-	cursor->end = frame + bytes;
-	cursor->time_ns = entry->time_ns;
-	cursor->kind = 0;
-	cursor->left = records;
-	cursor->ahead = look_ahead_of(merge, frame);
-	merge->source = entry->source;
-	outlet->delivered += records;
-	return __builtin_expect(records != 0, 1) ? next_of_frame(merge) : NULL;
-}
-
-/* The next frame or loss of the batch. Apart, for then the common case needs no stack. */
-static __attribute__((noinline)) int next_entry(struct mw_merge *merge,
-						const struct memwatch_record_header **ret)
-{
-	const struct memwatch_record_header *header = NULL;
-	const struct mw_merge_entry *entry;
-
-	while (!header) {
-		if (merge->batch_at == merge->batch_count)
-			return 0;
-		entry = &merge->batch[merge->batch_at++];
-
-		/* equal times are never late, so this is so for the whole frame */
-		merge->flags = 0;
-		if (entry->time_ns < merge->delivered_ns)
-			merge->flags = MEMWATCH_RECORD_F_LATE;
-		else
-			merge->delivered_ns = entry->time_ns;
-		if (entry->time_ns >= merge->batch_natural_ns)
-			merge->flags |= MEMWATCH_RECORD_F_FORCED;
-
-		if (__builtin_expect(entry->words == 0, 0))
-			header = make_lost(merge, entry);
-		else
-			header = begin_frame(merge, entry);
-	}
-	*ret = header;
-	return 1;
-}
-
-int mw_merge_next_slow(struct mw_merge *merge, const struct memwatch_record_header **ret)
-{
-	if (merge->cursor.left) {
-		*ret = next_of_frame(merge);
-		if (*ret)
-			return 1;
-	}
-	return next_entry(merge, ret);
 }

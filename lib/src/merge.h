@@ -8,11 +8,12 @@
  * It works in rounds, and with frames: what a CPU sent at once, as the samples
  * of a tick and the tick, all with one time. A round looks at the start of some
  * new frames of each ring (what it keeps is 16 bytes a frame), computes the
- * watermark, takes the frames that are older, sorts these, and hands their
- * records out one by one, where they lie: there is no allocation per record and
- * no copy, but of a frame that wraps or whose records have to be flagged. So of
- * most of the memory it is the consumer who looks first, in order of time, and
- * what he will look at is asked for some frames ahead.
+ * watermark, takes the frames that are older, sorts these, and hands them out as
+ * runs of records, where they lie: there is no allocation per record and no copy,
+ * but of a frame that wraps or whose records have to be flagged. The rings are
+ * memory that no cache knows. They are read one after the other, a piece of each,
+ * which is what memory is good at; and a round is so small that a cache still has
+ * the pieces when their records are handed out in order of time.
  *
  * The frontier of a ring is the time up to which it is complete:
  *
@@ -49,7 +50,8 @@ struct mw_merge;
  * struct mw_merge_opts - options
  * @grace_ns: as given; 0 is 0 here
  * @silent_ns: as given; must be larger than @grace_ns to make sense
- * @quantum: frames looked at per ring and round; 0: chosen by number of rings
+ * @quantum: bytes of a ring looked at in a round, to the end of a frame; 0: chosen
+ *	by number of rings
  */
 struct mw_merge_opts {
 	uint64_t grace_ns;
@@ -83,49 +85,45 @@ bool mw_merge_ring_drained(const struct mw_merge *merge, unsigned int index);
 void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count);
 
 /*
- * struct mw_merge_cursor - where in a frame handing out is
- * @at: the next record
- * @end: of the frame
- * @time_ns: of all its records
- * @kind: type, size, CPU and flags of a record that was found valid; what is the
- *	same there is valid too, if there is room for it. 0: nothing is.
- * @size: of such a record
+ * struct mw_merge_run - records that were sent at once
+ * @at: the next one
  * @left: records, @at included
- * @ahead: from this frame to one that comes some frames later, in bytes
+ *
+ * They are of one CPU and one time and lie one behind the other, in a ring as a
+ * rule: valid until the next call of mw_merge_next_run() or mw_merge_round().
  */
-struct mw_merge_cursor {
-	const uint8_t *at;
-	const uint8_t *end;
-	uint64_t time_ns;
-	uint64_t kind;
-	uint32_t size;
+struct mw_merge_run {
+	const struct memwatch_record_header *at;
 	uint32_t left;
-	ptrdiff_t ahead;
 };
 
-/* All other cases of mw_merge_next(). */
-int mw_merge_next_slow(struct mw_merge *merge, const struct memwatch_record_header **ret);
+/* There must be one. */
+static inline const struct memwatch_record_header *mw_merge_run_next(struct mw_merge_run *run)
+{
+	const struct memwatch_record_header *header = run->at;
+
+	run->at = (const struct memwatch_record_header *)((const uint8_t *)header + header->size);
+	run->left--;
+	return header;
+}
 
 /*
- * The next record of the batch: 1 and @ret, valid until the next call here or of
- * mw_merge_round(); 0: the batch is at its end, mw_merge_round() for more.
+ * The next run of the batch: 1 and @ret, at least one record; 0: the batch is at
+ * its end, mw_merge_round() for more.
+ */
+int mw_merge_next_run(struct mw_merge *merge, struct mw_merge_run *ret);
+
+/*
+ * Record by record: 1 and @ret, valid until the next call here or of
+ * mw_merge_round(); 0 as above. Use the one or the other.
  */
 static inline int mw_merge_next(struct mw_merge *merge, const struct memwatch_record_header **ret)
 {
-	struct mw_merge_cursor *cursor = (struct mw_merge_cursor *)merge;
-	const uint8_t *at = cursor->at;
-	uint64_t head[2];
+	struct mw_merge_run *run = (struct mw_merge_run *)merge;
 
-	if (!cursor->left || (size_t)(cursor->end - at) < cursor->size)
-		return mw_merge_next_slow(merge, ret);
-	memcpy(head, at, sizeof(head));
-	if (head[0] != cursor->time_ns || head[1] != cursor->kind)
-		return mw_merge_next_slow(merge, ret);
-	/* for it is read once */
-	__builtin_prefetch(at + cursor->ahead, 0, 0);
-	cursor->at = at + cursor->size;
-	cursor->left--;
-	*ret = (const struct memwatch_record_header *)at;
+	if (!run->left && !mw_merge_next_run(merge, run))
+		return 0;
+	*ret = mw_merge_run_next(run);
 	return 1;
 }
 

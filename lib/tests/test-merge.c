@@ -46,6 +46,7 @@ struct game {
 	uint64_t held_ns[CPUS_MAX];  /* a stamp not written yet, 0 if none */
 	uint64_t produced[CPUS_MAX]; /* tried */
 	uint64_t newest_ns;
+	bool over; /* nothing is written any more */
 	struct mw_merge *merge;
 
 	/* what may happen */
@@ -215,6 +216,15 @@ static void check_record(struct game *game, const struct memwatch_record_header 
 	order[nr_order++] = number;
 }
 
+/* Time goes by, and every CPU may write. */
+static void play_step(struct game *game)
+{
+	game->now_ns += next_random(&game->random) % (GRACE_NS / 4);
+	for (unsigned int i = 0; i < game->cpus; i++)
+		play_cpu(game, i);
+}
+
+/* The CPUs do not wait for the reader: they write between two rounds, too. */
 static int read_all(struct game *game)
 {
 	const struct memwatch_record_header *header;
@@ -223,6 +233,8 @@ static int read_all(struct game *game)
 	for (;;) {
 		while (mw_merge_next(game->merge, &header))
 			check_record(game, header);
+		if (!game->over && dice(game, 3))
+			play_step(game);
 		err = mw_merge_round(game->merge, game->now_ns);
 		if (err <= 0)
 			return err;
@@ -297,7 +309,7 @@ static void open_game(struct game *game, uint64_t seed)
 	game->cpus = 1 + (unsigned int)(next_random(&game->random) % CPUS_MAX);
 	game->now_ns = 1000000;
 	if (dice(game, 3))
-		opts.quantum = 1 + (uint32_t)(next_random(&game->random) % 8);
+		opts.quantum = 1 + (uint32_t)(next_random(&game->random) % 2000);
 	size = game->overflow ? 512U << next_random(&game->random) % 4 : 1U << 22;
 	mw_merge_new(&opts, &game->merge);
 	/* not in order of their numbers: ties are by CPU, not by ring */
@@ -326,9 +338,7 @@ static bool play(struct game *game, uint64_t seed, const char *name, bool exact)
 
 	open_game(game, seed);
 	while (nr_written < RECORDS_MAX / 4) {
-		game->now_ns += next_random(&game->random) % (GRACE_NS / 4);
-		for (unsigned int i = 0; i < game->cpus; i++)
-			play_cpu(game, i);
+		play_step(game);
 		/* a reader that looks rarely, or is away for long */
 		if (away)
 			away--;
@@ -337,6 +347,7 @@ static bool play(struct game *game, uint64_t seed, const char *name, bool exact)
 		else if (dice(game, 3))
 			read_all(game);
 	}
+	game->over = true;
 	for (unsigned int i = 0; i < game->cpus; i++) {
 		if (game->held_ns[i])
 			write_record(game, i, game->held_ns[i], 1000, 0);
@@ -477,6 +488,78 @@ static void test_memory(void)
 	writer_free(&writer);
 }
 
+/* A reader that never comes to the end of a ring gives space back all the same. */
+static void test_behind(void)
+{
+	struct mw_merge_opts opts = {.silent_ns = SILENT_NS, .quantum = 40};
+	const struct memwatch_record_header *header;
+	struct record record = {.h = {.type = 1000, .size = 24}};
+	struct writer writer;
+	struct mw_merge *merge;
+	bool ok = true;
+
+	mw_merge_new(&opts, &merge);
+	writer_init(&writer, 4096);
+	mw_merge_ring_add(merge, 0, &writer.ring);
+	for (uint64_t i = 1; i <= 1000; i++) {
+		record.h.time_ns = i;
+		ok &= writer_output(&writer, &record, 24);
+		/* one in, one out, once there are some to look at */
+		if (i > 20)
+			ok &= mw_merge_round(merge, i) == 1 && mw_merge_next(merge, &header) &&
+			      !mw_merge_next(merge, &header);
+	}
+	tap_ok(ok, "a reader that stays behind gives space back");
+	mw_merge_free(merge);
+	writer_free(&writer);
+}
+
+/* An idle CPU that wakes up while the reader is still at what it wrote before. */
+static void test_wakes_up(void)
+{
+	struct mw_merge_opts opts = {.silent_ns = SILENT_NS, .quantum = 1 << 10};
+	struct memwatch_stream_stats stats = {.sz = sizeof(stats)};
+	const struct memwatch_record_header *header;
+	struct record record = {.h = {.type = 1000, .size = 24}};
+	struct memwatch_record_cpu idle = {
+		.h = {.time_ns = 150, .type = MEMWATCH_RECORD_CPU_STATE, .size = sizeof(idle)},
+		.state = MEMWATCH_CPU_IDLE,
+	};
+	struct writer writers[2];
+	struct mw_merge *merge;
+
+	mw_merge_new(&opts, &merge);
+	for (unsigned int i = 0; i < 2; i++) {
+		writer_init(&writers[i], 1 << 15);
+		mw_merge_ring_add(merge, i, &writers[i].ring);
+	}
+	for (record.h.time_ns = 100; record.h.time_ns < 150; record.h.time_ns++) {
+		writer_output(&writers[0], &record, 24);
+		if (record.h.time_ns < 110)
+			writer_output(&writers[1], &record, 24);
+	}
+	writer_output(&writers[0], &idle, sizeof(idle));
+	for (uint64_t now = 1000; mw_merge_round(merge, now) > 0; now++) {
+		while (mw_merge_next(merge, &header))
+			;
+		if (now > 1000)
+			continue;
+		record.h.time_ns = 200;
+		writer_output(&writers[0], &record, 24);
+		for (record.h.time_ns = 300; record.h.time_ns < 320; record.h.time_ns++)
+			writer_output(&writers[1], &record, 24);
+	}
+	mw_merge_finish(merge, 2000);
+	while (mw_merge_round(merge, 2000) > 0)
+		while (mw_merge_next(merge, &header))
+			;
+	mw_merge_stats(merge, &stats);
+	tap_ok(!stats.late && stats.delivered == 82, "a CPU that wakes up meanwhile is not late");
+	mw_merge_free(merge);
+	for (unsigned int i = 0; i < 2; i++)
+		writer_free(&writers[i]);
+}
+
 static void test_detach(void)
 {
 	struct mw_merge_opts opts = { .grace_ns = GRACE_NS, .silent_ns = SILENT_NS };
@@ -513,6 +596,8 @@ int main(int argc, char **argv)
 	tap_start();
 	test_no_stall();
 	test_detach();
+	test_behind();
+	test_wakes_up();
 	test_memory();
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
 		test_scene(&scenes[i], seed, rounds);

@@ -285,16 +285,17 @@ static double run_libbpf(struct bench *bench)
 
 static int drain(struct bench *bench, __u64 now_ns)
 {
-	const struct memwatch_record_header *header;
+	struct mw_merge_run run;
 	__u64 last = 0;
 	int err;
 
 	for (;;) {
-		while (mw_merge_next(bench->merge, &header)) {
-			if (header->time_ns < last && !(header->flags & MEMWATCH_RECORD_F_LATE))
+		while (mw_merge_next_run(bench->merge, &run)) {
+			if (run.at->time_ns < last && !(run.at->flags & MEMWATCH_RECORD_F_LATE))
 				return -EBADMSG;
-			last = header->time_ns;
-			consume(bench, header);
+			last = run.at->time_ns;
+			for (struct mw_merge_run rest = run; rest.left;)
+				consume(bench, mw_merge_run_next(&rest));
 		}
 		err = mw_merge_round(bench->merge, now_ns);
 		if (err <= 0)

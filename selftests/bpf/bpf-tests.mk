@@ -20,7 +20,7 @@ $(BUILD)/selftests/bpf/test_relay_native: selftests/bpf/test_relay_native.c \
 	$(CC) $(BPF_TEST_FLAGS) $(BPF_TEST_CFLAGS) $< -o $@ -lbpf
 
 # The library's sources, so that they are under the sanitizers too.
-BPF_TEST_LIB = $(addprefix lib/src/,bpf-relay.c bpf-log.c merge.c merge-sort.c merge-stats.c ring.c context.c)
+BPF_TEST_LIB = $(addprefix lib/src/,bpf-relay.c bpf-log.c merge.c merge-out.c merge-sort.c merge-stats.c ring.c context.c)
 
 $(BUILD)/selftests/bpf/test_relay_rings: selftests/bpf/test_relay_rings.c $(BPF_TEST_LIB) \
 		$(wildcard lib/src/*.h) $(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) \
