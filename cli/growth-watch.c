@@ -276,6 +276,12 @@ static void restore(struct watcher *w)
 		mw_warn(w->cli, "%s; starting anew", memwatch_ctx_error(w->monitor.ctx));
 }
 
+static void tell_loss(const struct watcher *w, const struct memwatch_record_lost *record)
+{
+	mw_warn(w->cli, "%" PRIu64 " records of CPU %u were lost: an alert may be among them",
+		(uint64_t)record->count, record->h.cpu);
+}
+
 static int take_records(struct watcher *w)
 {
 	const struct memwatch_record_header *record;
@@ -285,7 +291,7 @@ static int take_records(struct watcher *w)
 		if (record->type == MEMWATCH_RECORD_GROWTH)
 			tell(w, (const struct memwatch_record_growth *)record);
 		else
-			mw_warn(w->cli, "records of alerts were lost");
+			tell_loss(w, (const struct memwatch_record_lost *)record);
 	}
 	return err;
 }

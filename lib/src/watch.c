@@ -149,6 +149,7 @@ static int run_round(struct memwatch_watch *watch)
 	int err;
 
 	refresh_limits(watch, now);
+	mw_bpf_growth_refresh(watch->bpf);
 	if (!++watch->round)
 		watch->round = 1;
 	control->round = watch->round;
@@ -511,7 +512,8 @@ int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_sta
 	s->deep_full = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_DEEP_FULL);
 	s->execs = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_EXECS);
 	s->exits = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_EXITS);
-	s->lost = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_OUTPUT);
+	s->lost = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_OUTPUT) +
+		  mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_NO_RING);
 	s->period_ns = watch->governor.period_ns;
 	s->gap_ns = watch->governor.gap_ns;
 	s->over_budget = watch->governor.detached;
