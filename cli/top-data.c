@@ -107,22 +107,11 @@ int mw_top_regroup(struct top *top)
 
 /* ---------------------------------------------------------------- memory */
 
-/* Field 22 of /proc/PID/stat, which a later process of this number does not share. */
 static bool is_same_process(const struct mw_cli *cli, uint32_t tgid, uint64_t start_ns)
 {
-	char path[64], line[1024], *p;
-	unsigned long long start;
+	uint64_t ticks = mw_root_start_ticks(cli, tgid);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", tgid);
-	if (mw_root_line(cli, path, line, sizeof(line)) <= 0)
-		return false;
-	p = strrchr(line, ')'); /* the name may hold anything */
-	if (!p || sscanf(p + 1,
-			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			 "%*d %*d %llu",
-			 &start) != 1)
-		return false;
-	return start == start_ns / (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+	return ticks && ticks == start_ns / (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 static int read_rss(const struct mw_cli *cli, uint32_t tgid, uint64_t start_ns, uint64_t *ret)

@@ -35,6 +35,12 @@ TOP_VALUES = {key: "measured" for key in (
     "cpu_percent", "llc_occupancy_bytes", "mbm_total_bytes_per_second",
     "mbm_local_bytes_per_second", "cycles", "instructions", "ipc", "llc_misses")}
 
+MONITORS = [{"pid": int, "command": str, "processes": int, "rounds": int, "period_ns": int,
+             "gap_ns": int, "budget_rest_ppm": int, "budget_storm_ppm": int, "cpu_ppm": int,
+             "event_ppm": (int,) + OPTIONAL, "gate_width": int, "event_program": str,
+             "event_program_reason": (str,) + OPTIONAL, "event_program_retry_ns": (int,) + OPTIONAL,
+             "event_program_detached": int, "age_ns": int}]
+
 SCHEMAS = {
     "doctor": {"schema": int, "ready": bool, "ok": int, "warn": int, "missing": int,
                "checks": [{"name": str, "result": str, "required": bool, "found": str,
@@ -50,7 +56,9 @@ SCHEMAS = {
                                       "jitter_max_ns": int, "switches": int, "pqr_writes": int,
                                       "switch_cycles_mean": (int, float) + OPTIONAL,
                                       "tick_cycles_mean": (int, float) + OPTIONAL}],
-                            "jitter": [{"low_ns": int, "high_ns": int, "count": int}]}},
+                            "jitter": [{"low_ns": int, "high_ns": int, "count": int}]},
+               "growth_monitors": MONITORS},
+    "growth-status": {"schema": int, "version": OPTIONAL, "growth_monitors": MONITORS},
     "growth-replay": {"schema": int, "samples": int, "duration_seconds": (int, float),
                       "processes": [{"pid": int, "comm": str, "verdict": str, "confidence": int,
                                      "first_alert_s": (int, float) + OPTIONAL,

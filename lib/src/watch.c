@@ -182,6 +182,7 @@ static void apply(struct memwatch_watch *watch)
 	if (!watch->governor.attached) {
 		mw_bpf_growth_detach_events(watch->bpf);
 		watch->stats.events_attached = 0;
+		watch->stats.events_state = MEMWATCH_EVENTS_OVER_BUDGET;
 		mw_log(watch->ctx, MEMWATCH_LOG_WARNING,
 		       "the event program took %u ppm of a CPU, over its budget of %u: taken off "
 		       "for a while; fast growth is found at the next round",
@@ -190,6 +191,8 @@ static void apply(struct memwatch_watch *watch)
 	}
 	err = mw_bpf_growth_attach_events(watch->bpf);
 	watch->stats.events_attached = !err;
+	watch->stats.events_state = err ? MEMWATCH_EVENTS_IMPOSSIBLE : MEMWATCH_EVENTS_ATTACHED;
+	watch->stats.events_error = (uint32_t)-err;
 	if (err) {
 		watch->events = false;
 		mw_log(watch->ctx, MEMWATCH_LOG_WARNING,
@@ -517,5 +520,12 @@ int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_sta
 	s->period_ns = watch->governor.period_ns;
 	s->gap_ns = watch->governor.gap_ns;
 	s->over_budget = watch->governor.detached;
+	s->width = watch->governor.width;
+	s->rest_ppm = watch->governor.rest_ppm;
+	s->storm_ppm = watch->governor.storm_ppm;
+	s->events_retry_ns = 0;
+	if (s->events_state == MEMWATCH_EVENTS_OVER_BUDGET)
+		s->events_retry_ns = watch->measure_ns +
+				     mw_sub_sat(watch->governor.rest, 1) * MEASURE_EVERY_NS;
 	return mw_opts_export(ret, s, sizeof(*s));
 }
