@@ -23,8 +23,10 @@ VALUES = {key: "measured" for key in (
     "cpu_time_ns", "cycles", "instructions", "ipc", "llc_references", "llc_misses",
     "llc_occupancy_bytes", "llc_occupancy_max_bytes", "mbm_total_bytes", "mbm_local_bytes")}
 PART = {"slots": int, "first_ns": (int,) + OPTIONAL, "last_ns": (int,) + OPTIONAL, **VALUES}
+GROWTH = {"growth_verdict": (str,) + OPTIONAL, "growth_bytes_per_second": (int,) + OPTIONAL,
+          "growth_eta_seconds": (int,) + OPTIONAL}
 PROCESS = {"tgid": (int,) + OPTIONAL, "start_time_ns": (int,) + OPTIONAL, "comm": str,
-           "rmids": list, **PART}
+           "rmids": list, **GROWTH, **PART}
 REPORT = {"schema": int, "file": str, "recording": RECORDING, "unavailable": UNAVAILABLE,
           "losses": {"records": int, "lost": int, "late": int, "forced": int, "malformed": int,
                      "unknown": int, "truncated": bool},
@@ -82,7 +84,7 @@ SCHEMAS = {
     "report-slot": {**REPORT, "slots": [{"late": bool, **PART}]},
     "top-process": {**TOP, "intervals": [{**INTERVAL, "processes": [
         {"tgid": (int,) + OPTIONAL, "comm": str, "rmids": list, "rss_bytes": "measured",
-         "rss_growth_bytes_per_second": "measured", **TOP_VALUES}]}]},
+         "rss_growth_bytes_per_second": "measured", **GROWTH, **TOP_VALUES}]}]},
     "top-cgroup": {**TOP, "intervals": [{**INTERVAL, "cgroups": [
         {"cgroup_id": int, "cgroup": str, "processes": int, **TOP_VALUES}]}]},
     "export": {"schema": int, "recording": RECORDING, "unavailable": UNAVAILABLE,
