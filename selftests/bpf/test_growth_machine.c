@@ -3,10 +3,13 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The growth monitor on a machine that is ours to change: CPUs that go and come
- * back. Needs root and BTF, not the module; for a virtual machine.
+ * back, cgroups of both versions, swap that fills, more processes than there is room
+ * for. Needs root and BTF, not the module; for a virtual machine.
  */
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "growth-rig.h"
 
@@ -180,6 +183,248 @@ static void test_hotplug(void)
 	close(cpu1);
 }
 
+/* ------------------------------------------------------------------- limits */
+
+/* What a child leaks, and how it is limited; set before it is started. */
+static struct {
+	size_t step;	  /* bytes every 0.1 s */
+	bool reserve;	  /* address space only */
+	rlim_t as, swap;  /* RLIMIT_AS; bytes that are put into swap as they come */
+	const char *into; /* cgroup.procs to write to */
+} plan;
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		tap_note("%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void leak_as_planned(struct child *c)
+{
+	struct rlimit as = {plan.as, plan.as};
+
+	if (plan.into)
+		write_file(plan.into, "0");
+	if (plan.as)
+		setrlimit(RLIMIT_AS, &as);
+	tell(c->done[1]);
+	/* The start is over when the leak begins. */
+	sleep(12);
+	for (;;) {
+		char *p = mmap(NULL, plan.step, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | (plan.reserve ? MAP_NORESERVE : 0), -1,
+			       0);
+
+		if (p == MAP_FAILED)
+			pause();
+		if (!plan.reserve)
+			memset(p, 1, plan.step);
+		if (plan.swap)
+			madvise(p, plan.step, 21 /* MADV_PAGEOUT */);
+		usleep(100000);
+	}
+}
+
+/* A leak as planned, that must be told of as one towards @limit. */
+static void expect_leak(uint32_t limit, const char *what)
+{
+	struct told told = {0};
+	struct memwatch_growth_row row = {0};
+	struct child c;
+
+	watch = open_watch(0, 500000000);
+	c = start(leak_as_planned);
+	await(c.done[0]);
+	listen_to(c.pid, 60, &told);
+	find(c.pid, &row, NULL);
+	if (!told.alert.tgid)
+		tap_note("verdict %u, limit %u, room %llu MiB, slope %llu kB/s", row.verdict,
+			 row.limit, (unsigned long long)row.room_bytes >> 20,
+			 (unsigned long long)row.slope / 1000);
+	tap_ok(told.alert.tgid && told.alert.limit == limit, "%s: told of, limit %u in %u s", what,
+	       told.alert.limit, told.alert.eta_s);
+	finish(&c);
+	memwatch_watch_unref(watch);
+}
+
+static void test_cgroup2(void)
+{
+	static const char top[] = "/sys/fs/cgroup";
+
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK)) {
+		tap_skip("memory.high, and limits of parents", "no cgroup v2");
+		return;
+	}
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	if (mkdir("/sys/fs/cgroup/mwtop", 0755) || mkdir("/sys/fs/cgroup/mwhigh", 0755))
+		tap_note("%s: %s", top, strerror(errno));
+	write_file("/sys/fs/cgroup/mwtop/cgroup.subtree_control", "+memory");
+	mkdir("/sys/fs/cgroup/mwtop/low", 0755);
+	mkdir("/sys/fs/cgroup/mwtop/low/est", 0755);
+	write_file("/sys/fs/cgroup/mwtop/memory.max", "300M");
+	write_file("/sys/fs/cgroup/mwhigh/memory.high", "300M");
+	memset(&plan, 0, sizeof(plan));
+	plan.step = 2 * MIB;
+	plan.into = "/sys/fs/cgroup/mwtop/low/cgroup.procs";
+	expect_leak(MEMWATCH_LIMIT_CGROUP_MAX, "memory.max of the cgroup above");
+	plan.into = "/sys/fs/cgroup/mwhigh/cgroup.procs";
+	expect_leak(MEMWATCH_LIMIT_CGROUP_HIGH, "memory.high");
+	rmdir("/sys/fs/cgroup/mwtop/low/est");
+	rmdir("/sys/fs/cgroup/mwtop/low");
+	rmdir("/sys/fs/cgroup/mwtop");
+	rmdir("/sys/fs/cgroup/mwhigh");
+}
+
+static void test_address_space(void)
+{
+	struct memwatch_growth_row row = {0};
+	struct told told = {0};
+	struct child c;
+	int known;
+
+	memset(&plan, 0, sizeof(plan));
+	plan.step = 2 * MIB;
+	plan.as = 400 * MIB;
+	expect_leak(MEMWATCH_LIMIT_AS, "RLIMIT_AS");
+
+	/* Reserved, not used: no leak. */
+	plan.as = 0;
+	plan.step = 64 * MIB;
+	plan.reserve = true;
+	watch = open_watch(0, 500000000);
+	c = start(leak_as_planned);
+	await(c.done[0]);
+	listen_to(c.pid, 45, &told);
+	known = find(c.pid, &row, NULL);
+	tap_ok(known == 1 && !told.alert.tgid && row.verdict != MEMWATCH_GROWTH_LEAK &&
+		       row.vsz_bytes > 1024 * MIB,
+	       "%llu MiB of address space, reserved only: no alert",
+	       (unsigned long long)row.vsz_bytes >> 20);
+	finish(&c);
+	memwatch_watch_unref(watch);
+}
+
+/* Resident it does not grow: what it loses to swap is still held. */
+static void test_leak_into_swap(void)
+{
+	struct memwatch_growth_sample s = {0};
+	struct memwatch_growth_row row = {0};
+	struct told told = {0};
+	struct child c;
+
+	if (!has_swap()) {
+		tap_skip("a leak that is swapped out as it grows", "no swap here");
+		return;
+	}
+	memset(&plan, 0, sizeof(plan));
+	plan.step = 2 * MIB;
+	plan.as = 100 * MIB; /* an emulated machine is slow to swap */
+	plan.swap = 1;
+	watch = open_watch(0, 500000000);
+	c = start(leak_as_planned);
+	await(c.done[0]);
+	listen_to(c.pid, 90, &told);
+	find(c.pid, &row, &s);
+	tap_ok(told.alert.tgid && s.swap_bytes > s.anon_bytes,
+	       "a leak that is swapped out as it grows is told of: %llu MiB in swap, %llu resident",
+	       (unsigned long long)s.swap_bytes >> 20, (unsigned long long)s.anon_bytes >> 20);
+	finish(&c);
+	memwatch_watch_unref(watch);
+}
+
+/* -------------------------------------------------------------------- many */
+
+#define MANY 10500
+
+static void test_many(void)
+{
+	MEMWATCH_OPTS(memwatch_watch_stats, full);
+	static pid_t pids[MANY];
+	struct memwatch_growth_row row;
+	uint64_t samples, exits;
+	int made = 0, n, known;
+
+	watch = open_watch(10000, 5000000000ULL);
+	for (pid_t pid = 1; made < MANY && pid > 0; made += pid > 0) {
+		pid = fork();
+		if (!pid) {
+			pause();
+			_exit(0);
+		}
+		pids[made] = pid;
+	}
+	rounds(1);
+	samples = counts().samples;
+	full = counts();
+	n = memwatch_watch_snapshot(watch);
+	tap_note("%d processes", made);
+	tap_ok(made > 10000 && n == 10000 && full.full >= (uint64_t)made - 10000,
+	       "10000 of %d processes have state, the others are counted: %llu", made,
+	       (unsigned long long)full.full);
+	rounds(0);
+	tap_ok(counts().samples - samples >= 10000 && counts().period_ns <= 60000000000ULL,
+	       "a round looks at all of them, %.2f us each; the next one is in %llu ms",
+	       (double)counts().cpu_ns / 1e3 / (double)counts().samples,
+	       (unsigned long long)counts().period_ns / 1000000);
+	exits = counts().exits;
+	for (int i = 0; i < made; i++)
+		kill(pids[i], SIGKILL);
+	for (int i = 0; i < made; i++)
+		waitpid(pids[i], NULL, 0);
+	tap_ok(memwatch_watch_snapshot(watch) < 1000 && counts().exits - exits > 9000,
+	       "those that end make room: %llu did", (unsigned long long)(counts().exits - exits));
+	pids[0] = fork();
+	if (!pids[0]) {
+		pause();
+		_exit(0);
+	}
+	rounds(1);
+	known = find(pids[0], &row, NULL);
+	tap_ok(known == 1, "a new one is watched");
+	kill(pids[0], SIGKILL);
+	waitpid(pids[0], NULL, 0);
+	memwatch_watch_unref(watch);
+}
+
+/* Last, because the hierarchy is another one then. */
+static void test_cgroup1(void)
+{
+	struct memwatch_growth_row row = {0};
+	struct told told = {0};
+	struct child c;
+	int known;
+
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "-memory");
+	umount2("/sys/fs/cgroup", MNT_DETACH);
+	usleep(500000);
+	if (mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) ||
+	    mkdir("/sys/fs/cgroup/memory", 0755) ||
+	    mount("none", "/sys/fs/cgroup/memory", "cgroup", 0, "memory")) {
+		tap_skip("cgroup v1 is no limit and no obstacle",
+			 "no memory controller of cgroup v1");
+		return;
+	}
+	mkdir("/sys/fs/cgroup/memory/one", 0755);
+	write_file("/sys/fs/cgroup/memory/one/memory.limit_in_bytes", "200M");
+	memset(&plan, 0, sizeof(plan));
+	plan.step = 2 * MIB;
+	plan.into = "/sys/fs/cgroup/memory/one/cgroup.procs";
+	watch = open_watch(0, 500000000);
+	c = start(leak_as_planned);
+	await(c.done[0]);
+	listen_to(c.pid, 18, &told);
+	known = find(c.pid, &row, NULL);
+	tap_ok(known == 1 && row.limit == MEMWATCH_LIMIT_HOST && row.slope > MIB,
+	       "cgroup v1 is no limit and no obstacle: limit %u, %llu kB/s", row.limit,
+	       (unsigned long long)row.slope / 1000);
+	finish(&c);
+	memwatch_watch_unref(watch);
+}
+
 int main(void)
 {
 	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
@@ -194,6 +439,11 @@ int main(void)
 	if (memwatch_ctx_new(NULL, &ctx))
 		return EXIT_FAILURE;
 	test_hotplug();
+	test_cgroup2();
+	test_address_space();
+	test_leak_into_swap();
+	test_many();
+	test_cgroup1();
 	memwatch_ctx_unref(ctx);
 	return tap_done();
 }
