@@ -78,14 +78,15 @@ struct mw_growth_control {
 
 /* What can go wrong or be left out: keys of the map "counts". None is silent. */
 enum mw_growth_count {
-	MW_GROWTH_COUNT_FULL = 0,	/* samples of processes that found no room */
-	MW_GROWTH_COUNT_DEEP_FULL = 1,	/* the same, for the deep state */
-	MW_GROWTH_COUNT_OUTPUT = 2,	/* records that could not be sent */
-	MW_GROWTH_COUNT_SAMPLES = 3,	/* not a failure, as all that follow */
-	MW_GROWTH_COUNT_POKES = 4,	/* rounds asked for by the event program */
-	MW_GROWTH_COUNT_EXECS = 5,	/* states begun anew */
-	MW_GROWTH_COUNT_EXITS = 6,	/* states deleted with the last thread */
-	MW_GROWTH_COUNT_MAX = 7,
+	MW_GROWTH_COUNT_FULL = 0,      /* samples of processes that found no room */
+	MW_GROWTH_COUNT_DEEP_FULL = 1, /* the same, for the deep state */
+	MW_GROWTH_COUNT_OUTPUT = 2,    /* records that could not be sent */
+	MW_GROWTH_COUNT_NO_RING = 3,   /* the same, because their CPU has no ring */
+	MW_GROWTH_COUNT_SAMPLES = 4,   /* not a failure, as all that follow */
+	MW_GROWTH_COUNT_POKES = 5,     /* rounds asked for by the event program */
+	MW_GROWTH_COUNT_EXECS = 6,     /* states begun anew */
+	MW_GROWTH_COUNT_EXITS = 7,     /* states deleted with the last thread */
+	MW_GROWTH_COUNT_MAX = 8,
 };
 
 /* Value of the map "test": state, and the sample that the test entry feeds to it. */

@@ -40,7 +40,8 @@ int growth_judge(__u64 deep);
 #include "growth-state.h"
 
 #define PF_KTHREAD 0x00200000
-#define E2BIG	   7
+#define ENOENT	   2
+#define EOPNOTSUPP 95
 #define NR_MEMBERS 4
 #define RLIM_DATA  2
 #define RLIM_AS	   9
@@ -287,6 +288,7 @@ static __noinline int send(void *ctx, const struct mw_growth_process *p,
 		struct memwatch_record_growth rec;
 	} letter = {.records = 1};
 	struct memwatch_record_growth *rec = &letter.rec;
+	long err;
 
 	rec->h.time_ns = now;
 	rec->h.type = MEMWATCH_RECORD_GROWTH;
@@ -305,9 +307,11 @@ static __noinline int send(void *ctx, const struct mw_growth_process *p,
 		rec->eta_s = p->growth.eta_s;
 		__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
 	}
-	if (bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, &letter.records,
-				  sizeof(letter.records) + sizeof(*rec)))
-		count(MW_GROWTH_COUNT_OUTPUT);
+	err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, &letter.records,
+				    sizeof(letter.records) + sizeof(*rec));
+	if (err)
+		count(err == -ENOENT || err == -EOPNOTSUPP ? MW_GROWTH_COUNT_NO_RING
+							   : MW_GROWTH_COUNT_OUTPUT);
 	return 0;
 }
 

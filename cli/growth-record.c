@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "growth-monitor.h"
+#include "growth-run.h"
 #include "growth.h"
 #include "interrupt.h"
 #include "library.h"
@@ -85,9 +86,10 @@ static int write_round(struct mw_monitor *monitor, FILE *out, uint64_t time_ns, 
 	return fflush(out) ? -errno : 0;
 }
 
-static int run(struct mw_monitor *monitor, const struct record_config *c, FILE *out,
-	       uint64_t *samples)
+static int run(const struct mw_cli *cli, struct mw_monitor *monitor, const struct record_config *c,
+	       FILE *out, uint64_t *samples)
 {
+	struct mw_growth_run told = {.cli = cli, .command = "growth record"};
 	uint64_t start = mw_monitor_now(), end = mw_monitor_end(&c->monitor), now = start;
 	const struct memwatch_record_header *record;
 	int bits, err = 0;
@@ -99,9 +101,12 @@ static int run(struct mw_monitor *monitor, const struct record_config *c, FILE *
 								  : 1000);
 		if (bits == -EINTR)
 			break;
-		if (bits < 0)
-			return bits;
+		if (bits < 0) {
+			err = bits;
+			break;
+		}
 		now = mw_monitor_now();
+		mw_growth_run_tell(&told, monitor->watch, now);
 		/* Alerts are not in a trace; replay finds them again. */
 		while (bits & MEMWATCH_WATCH_EVENT &&
 		       memwatch_watch_next(monitor->watch, &record) == 1)
@@ -109,6 +114,7 @@ static int run(struct mw_monitor *monitor, const struct record_config *c, FILE *
 		if (bits & MEMWATCH_WATCH_ROUND)
 			err = write_round(monitor, out, now - start, samples);
 	}
+	mw_growth_run_end(&told);
 	return err;
 }
 
@@ -156,7 +162,7 @@ static int record_run(const struct mw_cli *cli, void *config, int argc, char **a
 		return rc;
 	}
 	mw_interrupt_init();
-	err = run(&monitor, c, out, &samples);
+	err = run(cli, &monitor, c, out, &samples);
 	if (fclose(out) && !err)
 		err = -errno;
 	if (err)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "growth-monitor.h"
+#include "growth-run.h"
 #include "growth.h"
 #include "human.h"
 #include "interrupt.h"
@@ -59,6 +60,7 @@ struct watcher {
 	const struct mw_cli *cli;
 	const struct watch_config *config;
 	struct mw_monitor monitor;
+	struct mw_growth_run run;
 	uint64_t start, saved;
 	uint64_t alerts;
 };
@@ -276,6 +278,12 @@ static void restore(struct watcher *w)
 		mw_warn(w->cli, "%s; starting anew", memwatch_ctx_error(w->monitor.ctx));
 }
 
+static void tell_loss(const struct watcher *w, const struct memwatch_record_lost *record)
+{
+	mw_warn(w->cli, "%" PRIu64 " records of CPU %u were lost: an alert may be among them",
+		(uint64_t)record->count, record->h.cpu);
+}
+
 static int take_records(struct watcher *w)
 {
 	const struct memwatch_record_header *record;
@@ -285,7 +293,7 @@ static int take_records(struct watcher *w)
 		if (record->type == MEMWATCH_RECORD_GROWTH)
 			tell(w, (const struct memwatch_record_growth *)record);
 		else
-			mw_warn(w->cli, "records of alerts were lost");
+			tell_loss(w, (const struct memwatch_record_lost *)record);
 	}
 	return err;
 }
@@ -309,6 +317,7 @@ static int loop(struct watcher *w)
 			err = print_table(w);
 		if (!err && bits & MEMWATCH_WATCH_EVENT)
 			err = take_records(w);
+		mw_growth_run_tell(&w->run, w->monitor.watch, now);
 		if (now - w->saved > SAVE_NS)
 			save(w, now);
 		while (w->config->exec && waitpid(-1, NULL, WNOHANG) > 0)
@@ -328,7 +337,11 @@ static const char *const watch_usage[] = {
 
 static int watch_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
-	struct watcher w = { .cli = cli, .config = config };
+	struct watcher w = {
+		.cli = cli,
+		.config = config,
+		.run = {.cli = cli, .command = "growth watch"},
+	};
 	int err, rc;
 
 	(void)argc;
@@ -341,6 +354,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 		err = loop(&w);
 		if (err)
 			rc = mw_monitor_failed(w.monitor.ctx, err, "growth watch");
+		mw_growth_run_end(&w.run);
 		save(&w, mw_monitor_now());
 		if (cli->verbose)
 			print_cost(&w);

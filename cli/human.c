@@ -56,6 +56,9 @@ const char *mw_human_double(double value, enum mw_unit unit, char *buf, size_t s
 	case MW_UNIT_PERCENT:
 		snprintf(buf, size, "%.1f %%", value);
 		return buf;
+	case MW_UNIT_PPM:
+		snprintf(buf, size, "%.3g %%", value / 1e4);
+		return buf;
 	case MW_UNIT_MOMENT:
 		snprintf(buf, size, "%.3f s", value / 1e9);
 		return buf;

@@ -20,6 +20,7 @@ enum mw_unit {
 	MW_UNIT_MOMENT,	 /* 1.234 s: nanoseconds, all with the same digits */
 	MW_UNIT_RATIO,	 /* 0.93 */
 	MW_UNIT_PERCENT, /* 12.3 % */
+	MW_UNIT_PPM,	 /* 0.012 %: millionths, as small shares are */
 };
 
 const char *mw_human_uint(uint64_t value, enum mw_unit unit, char *buf, size_t size);

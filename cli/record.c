@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "growth-known.h"
 #include "human.h"
 #include "interrupt.h"
 #include "json.h"
@@ -26,6 +28,7 @@ struct record_config {
 	int mode;
 	uint64_t period;
 	bool force;
+	bool growth;
 };
 
 #define MEMBER(name) offsetof(struct record_config, name)
@@ -33,16 +36,18 @@ struct record_config {
 static const char *const modes[] = { "slot", "switch", NULL };
 
 static const struct mw_option record_options[] = {
-	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the recording; must not exist",
-	  NULL },
-	{ "duration", 'd', MW_OPTION_DURATION, MEMBER(duration), "TIME",
-	  "end after this time, as 10 or 500ms", NULL },
-	{ "mode", 'm', MW_OPTION_CHOICE, MEMBER(mode), "MODE",
-	  "one sample per tick and process, or one per context switch", modes },
-	{ "period", 'p', MW_OPTION_DURATION, MEMBER(period), "TIME",
-	  "time between ticks, 100us to 1s", NULL },
-	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL },
-	{ 0 },
+	{"output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the recording; must not exist",
+	 NULL},
+	{"duration", 'd', MW_OPTION_DURATION, MEMBER(duration), "TIME",
+	 "end after this time, as 10 or 500ms", NULL},
+	{"mode", 'm', MW_OPTION_CHOICE, MEMBER(mode), "MODE",
+	 "one sample per tick and process, or one per context switch", modes},
+	{"period", 'p', MW_OPTION_DURATION, MEMBER(period), "TIME",
+	 "time between ticks, 100us to 1s", NULL},
+	{"growth", 'g', MW_OPTION_FLAG, MEMBER(growth), NULL,
+	 "run a growth monitor too, and record what it says", NULL},
+	{"force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL},
+	{0},
 };
 
 struct session {
@@ -52,6 +57,9 @@ struct session {
 	struct memwatch_stream *stream;
 	struct memwatch_recording *recording;
 	struct mw_command command;
+	struct mw_beside monitor;	       /* --growth */
+	struct memwatch_record_growth *growth; /* not yet written: the stream is not so far */
+	size_t nr_growth, room_growth;
 	uint64_t begin_ns, end_ns, shown_ns, written_ns;
 	uint64_t counted; /* LOST counts */
 	bool stopping;
@@ -106,10 +114,43 @@ static int stop(struct session *s)
 	return memwatch_stream_stop(s->stream);
 }
 
+/* What the monitor said before @time_ns. */
+static int store_growth(struct session *s, uint64_t time_ns)
+{
+	size_t i = 0;
+	int err = 0;
+
+	while (!err && i < s->nr_growth && s->growth[i].h.time_ns < time_ns)
+		err = memwatch_recording_write(s->recording, &s->growth[i++].h);
+	s->nr_growth -= i;
+	memmove(s->growth, s->growth + i, s->nr_growth * sizeof(*s->growth));
+	return err;
+}
+
+static int take_growth(void *data, const struct memwatch_record_growth *record)
+{
+	struct session *s = data;
+
+	if (s->nr_growth == s->room_growth) {
+		size_t room = 2 * s->room_growth + 256;
+		void *more = reallocarray(s->growth, room, sizeof(*s->growth));
+
+		if (!more)
+			return -ENOMEM;
+		s->growth = more;
+		s->room_growth = room;
+	}
+	s->growth[s->nr_growth++] = *record;
+	return 0;
+}
+
 static int store(struct session *s, const struct memwatch_record_header *record)
 {
 	const struct memwatch_record_lost *lost = (const void *)record;
+	int err = s->nr_growth ? store_growth(s, record->time_ns) : 0;
 
+	if (err)
+		return err;
 	if (record->type == MEMWATCH_RECORD_LOST)
 		s->counted += lost->count;
 	s->written_ns = record->time_ns;
@@ -139,6 +180,18 @@ static int flush_if_silent(struct session *s)
 	return stats.pending ? memwatch_recording_flush(s->recording, 0) : 0;
 }
 
+/* Between records: is it time to end, or for the monitor? */
+static int look_around(struct session *s)
+{
+	int err = 0;
+
+	if (s->monitor.watch)
+		err = mw_beside_poll(&s->monitor, take_growth, s);
+	if (!err && is_over(s))
+		err = stop(s);
+	return err;
+}
+
 /* Until the end of the stream. The file may fail: then *file_err says how. */
 static int pump(struct session *s, int *file_err)
 {
@@ -148,7 +201,7 @@ static int pump(struct session *s, int *file_err)
 
 	*file_err = 0;
 	for (;;) {
-		if ((n++ & 1023) == 0 && !s->stopping && is_over(s) && (rc = stop(s)))
+		if ((n++ & 1023) == 0 && !s->stopping && (rc = look_around(s)))
 			return rc;
 		rc = memwatch_stream_next(s->stream, &record);
 		if (rc == 1) {
@@ -256,6 +309,8 @@ static int record(struct session *s)
 	if (!s->stopping)
 		stop(s);
 	clear_progress(s);
+	if (!file_err)
+		file_err = store_growth(s, UINT64_MAX);
 	fill_summary(s, &written, &stats);
 	close_err = memwatch_recording_close(s->recording);
 	s->recording = NULL;
@@ -303,6 +358,11 @@ static int open_stream(struct session *s)
 	return err ? mw_module_failed(s->ctx, err, "record") : 0;
 }
 
+static int open_monitor(struct session *s)
+{
+	return s->config->growth ? mw_beside_open(&s->monitor, s->cli, s->ctx, "record") : 0;
+}
+
 static int start_command(struct session *s, char **argv)
 {
 	int err;
@@ -343,7 +403,9 @@ static int check(const struct record_config *c)
 }
 
 static const char *const record_usage[] = {
-	"record -o FILE [--duration TIME] [--mode slot|switch] [--period TIME] [--force] [-- COMMAND...]",
+	"record -o FILE [--duration TIME] [--mode slot|switch] [--period TIME] [--growth] "
+	"[--force]",
+	"    [-- COMMAND...]",
 	"",
 	"Records the stream of this machine into a file, until the time is over, COMMAND",
 	"has ended, or Ctrl-C. The whole machine is recorded, not only COMMAND; COMMAND",
@@ -367,9 +429,11 @@ static int record_run(const struct mw_cli *cli, void *config, int argc, char **a
 	if (argc && (rc = mw_command_fork(&s.command, argv)))
 		return mw_error_errno(rc, argv[0]);
 	mw_interrupt_init();
-	rc = open_stream(&s) ?: create(&s) ?: start_command(&s, argv) ?: record(&s);
+	rc = open_stream(&s) ?: open_monitor(&s) ?: create(&s) ?: start_command(&s, argv) ?: record(&s);
 	if (s.recording)
 		memwatch_recording_close(s.recording);
+	mw_beside_close(&s.monitor);
+	free(s.growth);
 	memwatch_stream_unref(s.stream);
 	mw_command_uninit(&s.command);
 	print_command(&s, argv);

@@ -42,6 +42,7 @@ struct report {
 	const struct report_config *config;
 	const char *path;
 	struct mw_feed feed;
+	uint64_t from_ns, to_ns;
 	struct mw_rows rows;
 	struct mw_pool pool;
 	struct mw_table table;	   /* rows that are shown */
@@ -95,6 +96,12 @@ static int collect(struct report *r)
 	return err;
 }
 
+/* --from and --to; the feed sees to all other records. */
+static bool is_in_time(const struct report *r, const struct memwatch_record_header *record)
+{
+	return record->time_ns >= r->from_ns && record->time_ns <= r->to_ns;
+}
+
 static int read_all(struct report *r)
 {
 	const struct memwatch_record_header *record;
@@ -102,6 +109,8 @@ static int read_all(struct report *r)
 
 	while ((rc = memwatch_stream_next(r->feed.stream, &record)) == 1) {
 		rc = mw_feed_record(&r->feed, record);
+		if (!rc && record->type == MEMWATCH_RECORD_GROWTH && is_in_time(r, record))
+			rc = mw_rows_growth(&r->rows, (const void *)record);
 		if (rc)
 			return rc;
 	}
@@ -223,9 +232,10 @@ static int prepare(struct report *r, struct memwatch_ctx *ctx)
 	mw_rows_init(&r->rows, (unsigned int)c->by, origin);
 	if (__builtin_add_overflow(origin, c->to, &to))
 		to = 0;
+	r->from_ns = c->from ? origin + c->from : 0;
+	r->to_ns = to ? to : UINT64_MAX;
 	/* Without --from also what began before the first record. */
-	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by,
-			   c->from ? origin + c->from : 0, to);
+	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by, r->from_ns, to);
 	if (err)
 		return mw_error_errno(err, "report");
 	mw_table_init(&r->table, r->rows.columns, r->rows.nr_columns);
@@ -270,6 +280,7 @@ static int report_run(const struct mw_cli *cli, void *config, int argc, char **a
 	mw_table_uninit(&r.unassigned);
 	mw_table_uninit(&r.totals);
 	mw_pool_free(&r.pool);
+	mw_rows_uninit(&r.rows);
 	mw_feed_uninit(&r.feed);
 	return rc;
 }

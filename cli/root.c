@@ -5,6 +5,7 @@
  * Files below the root that the user, or a test, chose.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,6 +45,22 @@ int mw_root_access(const struct mw_cli *cli, const char *path, int mode)
 	char full[PATH_MAX];
 
 	return access(mw_root_path(cli, path, full, sizeof(full)), mode) ? -errno : 0;
+}
+
+uint64_t mw_root_start_ticks(const struct mw_cli *cli, uint64_t pid)
+{
+	char path[64], line[1024], *p;
+	uint64_t ticks = 0;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
+	if (mw_root_line(cli, path, line, sizeof(line)) <= 0)
+		return 0;
+	p = strrchr(line, ')'); /* the name, field 2, may hold anything */
+	for (int i = 2; p && i < 22; i++)
+		p = strchr(p + 1, ' ');
+	if (!p || sscanf(p, " %" SCNu64, &ticks) != 1)
+		return 0;
+	return ticks;
 }
 
 bool mw_root_is_mounted(const struct mw_cli *cli, const char *type)

@@ -24,6 +24,12 @@ int mw_root_line(const struct mw_cli *cli, const char *path, char *buf, size_t s
 /* access(2): 0 or a negative errno. */
 int mw_root_access(const struct mw_cli *cli, const char *path, int mode);
 
+/*
+ * When a process started, in clock ticks since boot: a later process of this number
+ * does not share it. 0: there is no such process.
+ */
+uint64_t mw_root_start_ticks(const struct mw_cli *cli, uint64_t pid);
+
 /* Is a file system of this type mounted anywhere? */
 bool mw_root_is_mounted(const struct mw_cli *cli, const char *type);
 

@@ -163,12 +163,37 @@ void mw_rows_init(struct mw_rows *rows, unsigned int by, uint64_t origin_ns)
 	*rows = (struct mw_rows){ .by = by, .origin_ns = origin_ns };
 	for (size_t i = 0; identities[by][i]->key; i++)
 		rows->columns[rows->nr_columns++] = *identities[by][i];
+	for (size_t i = 0; by == MEMWATCH_BY_PROCESS && i < MW_KNOWN_COLUMNS; i++) {
+		rows->columns[rows->nr_columns] = mw_known_columns[i];
+		rows->columns[rows->nr_columns++].flags |= H; /* until something is known */
+	}
 	for (size_t i = 0; i < NR_VALUES; i++) {
 		rows->columns[rows->nr_columns] = values[i];
 		if (by == MEMWATCH_BY_SLOT && i == SLOTS)
 			rows->columns[rows->nr_columns].flags |= H;
 		rows->nr_columns++;
 	}
+}
+
+void mw_rows_uninit(struct mw_rows *rows)
+{
+	mw_known_free(&rows->growth);
+}
+
+/* The columns of growth are the last before the values. */
+static size_t growth_at(const struct mw_rows *rows)
+{
+	return rows->nr_columns - NR_VALUES -
+	       (rows->by == MEMWATCH_BY_PROCESS ? MW_KNOWN_COLUMNS : 0);
+}
+
+int mw_rows_growth(struct mw_rows *rows, const struct memwatch_record_growth *record)
+{
+	if (rows->by != MEMWATCH_BY_PROCESS)
+		return 0;
+	for (size_t i = 0; i < MW_KNOWN_COLUMNS; i++)
+		rows->columns[growth_at(rows) + i].flags &= ~H;
+	return mw_known_take(&rows->growth, record);
 }
 
 /* ---------------------------------------------------------------- cells */
@@ -290,7 +315,7 @@ static void fill_values(const struct mw_rows *rows, const struct memwatch_summar
 int mw_rows_fill(const struct mw_rows *rows, const struct memwatch_summary_row *row,
 		 struct mw_pool *pool, struct mw_cell *cells)
 {
-	size_t nr = rows->nr_columns - NR_VALUES;
+	size_t nr = growth_at(rows);
 
 	for (size_t i = 0; i < nr; i++) {
 		int err = fill_identity(rows, row, rows->columns[i].key, pool, &cells[i]);
@@ -298,6 +323,9 @@ int mw_rows_fill(const struct mw_rows *rows, const struct memwatch_summary_row *
 		if (err)
 			return err;
 	}
-	fill_values(rows, row, cells + nr);
+	if (rows->by == MEMWATCH_BY_PROCESS)
+		mw_known_fill(mw_known_find(&rows->growth, row->tgid, row->start_time_ns),
+			      cells + nr);
+	fill_values(rows, row, cells + rows->nr_columns - NR_VALUES);
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include <memwatch/memwatch.h>
 
+#include "growth-known.h"
 #include "table.h"
 
 /* Names of enum memwatch_summary_by on the command line, ends with NULL. */
@@ -32,6 +33,7 @@ struct mw_rows {
 	struct mw_column columns[MW_ROWS_COLUMNS];
 	size_t nr_columns;
 	uint64_t origin_ns; /* what "first_ns" and "last_ns" are relative to */
+	struct mw_known growth; /* by process */
 };
 
 /* Memory that the cells of a table point to. */
@@ -43,6 +45,9 @@ void *mw_pool_alloc(struct mw_pool *pool, size_t bytes);
 void mw_pool_free(struct mw_pool *pool);
 
 void mw_rows_init(struct mw_rows *rows, unsigned int by, uint64_t origin_ns);
+void mw_rows_uninit(struct mw_rows *rows);
+/* A record that says something of growth: 0 or -ENOMEM. Its columns are in the table then. */
+int mw_rows_growth(struct mw_rows *rows, const struct memwatch_record_growth *record);
 /* Fills the cells of one row; 0 or -ENOMEM. Strings are copied to @pool. */
 int mw_rows_fill(const struct mw_rows *rows, const struct memwatch_summary_row *row,
 		 struct mw_pool *pool, struct mw_cell *cells);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "growth-run.h"
 #include "library.h"
 #include "message.h"
 #include "root.h"
@@ -257,8 +258,9 @@ static int fill_jitter(const struct memwatch_proc_overhead *o, struct mw_table *
 }
 
 struct answer {
+	bool module; /* it is there: without it, monitors of growth are all there is to say */
 	struct mw_cell status[NR_STATUS];
-	struct mw_table sessions, waiting, cpus, jitter;
+	struct mw_table sessions, waiting, cpus, jitter, growth;
 	uint64_t memory_bytes;
 	uint64_t foreign;
 	bool resctrl;
@@ -288,7 +290,14 @@ static void print_json(const struct answer *a)
 	mw_table_json(&a->cpus, &json, "cpus");
 	mw_table_json(&a->jitter, &json, "jitter");
 	mw_json_object_end(&json);
+	mw_table_json(&a->growth, &json, "growth_monitors");
 	mw_json_finish(&json);
+}
+
+static int print_growth(const struct answer *a)
+{
+	printf("%sGrowth monitors:%s\n", a->module ? "\n" : "", a->growth.nr_rows ? "" : " none");
+	return a->growth.nr_rows ? mw_table_print(&a->growth) : 0;
 }
 
 static int print_table(const struct answer *a)
@@ -296,6 +305,8 @@ static int print_table(const struct answer *a)
 	char memory[32];
 	int rc = 0;
 
+	if (!a->module)
+		return print_growth(a);
 	mw_row_print(status_columns, NR_STATUS, a->status);
 	printf("%-20s %s%s%s\n", "conflicts", a->resctrl ? "resctrl is mounted" : "",
 	       a->resctrl && a->foreign ? ", " : "", a->foreign ? foreign_text
@@ -320,7 +331,7 @@ static int print_table(const struct answer *a)
 		printf("\nTick delay:\n");
 		rc = mw_table_print(&a->jitter);
 	}
-	return rc;
+	return rc ?: print_growth(a);
 }
 
 static int print(const struct mw_cli *cli, const struct answer *a)
@@ -341,9 +352,38 @@ static const char *const status_usage[] = {
 	"status",
 	"",
 	"Shows the module: where its values come from, how many RMIDs are in use, which",
-	"processes have none, and what it costs, as measured by itself.",
+	"processes have none, and what it costs, as measured by itself. And the growth",
+	"monitors that run, which need no module: budget, cost, and what they do without.",
 	NULL,
 };
+
+/* What the module says of itself. 0 or a negative errno. */
+static int ask_module(struct memwatch_ctx *ctx, struct answer *a,
+		      struct memwatch_proc_status **status,
+		      struct memwatch_proc_overhead **overhead)
+{
+	int err = memwatch_proc_status_read(ctx, status);
+
+	if (!err)
+		err = memwatch_proc_overhead_read(ctx, overhead);
+	if (err)
+		return err;
+	a->module = true;
+	fill_status(*status, a->status);
+	a->memory_bytes = (*overhead)->memory_bytes;
+	a->foreign = (*status)->foreign_writes;
+	return fill_sessions(*status, &a->sessions) ?: fill_waiting(*status, &a->waiting)
+		?: fill_cpus(*overhead, &a->cpus) ?: fill_jitter(*overhead, &a->jitter);
+}
+
+static void uninit(struct answer *a)
+{
+	mw_table_uninit(&a->sessions);
+	mw_table_uninit(&a->waiting);
+	mw_table_uninit(&a->cpus);
+	mw_table_uninit(&a->jitter);
+	mw_table_uninit(&a->growth);
+}
 
 static int status_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
@@ -358,24 +398,17 @@ static int status_run(const struct mw_cli *cli, void *config, int argc, char **a
 	(void)argv;
 	if (rc)
 		return rc;
-	err = memwatch_proc_status_read(ctx, &status);
-	if (err)
-		return mw_module_failed(ctx, err, "status");
-	err = memwatch_proc_overhead_read(ctx, &overhead);
-	if (err) {
-		memwatch_proc_status_free(status);
-		return mw_module_failed(ctx, err, "status");
+	err = mw_growth_runs(cli, &a.growth);
+	if (!err)
+		err = ask_module(ctx, &a, &status, &overhead);
+	if (err == -ENOENT && a.growth.nr_rows && cli->format != MW_FORMAT_CSV) {
+		mw_note(cli, "the module memwatch is not loaded");
+		for (int i = 0; i < NR_STATUS; i++)
+			a.status[i].missing = true;
+		err = 0;
 	}
-	fill_status(status, a.status);
-	a.memory_bytes = overhead->memory_bytes;
-	a.foreign = status->foreign_writes;
-	err = fill_sessions(status, &a.sessions) ?: fill_waiting(status, &a.waiting)
-		?: fill_cpus(overhead, &a.cpus) ?: fill_jitter(overhead, &a.jitter);
-	rc = err ? mw_error_errno(err, "status") : print(cli, &a);
-	mw_table_uninit(&a.sessions);
-	mw_table_uninit(&a.waiting);
-	mw_table_uninit(&a.cpus);
-	mw_table_uninit(&a.jitter);
+	rc = err ? mw_module_failed(ctx, err, "status") : print(cli, &a);
+	uninit(&a);
 	memwatch_proc_overhead_free(overhead);
 	memwatch_proc_status_free(status);
 	return rc;

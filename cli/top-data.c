@@ -52,7 +52,16 @@ const enum top_column mw_top_sort_columns[] = {
 
 static void set_columns(struct top *top)
 {
+	bool growth = top->monitor.watch || top->recorded.nr;
+
 	memcpy(top->columns, columns, sizeof(columns));
+	for (int i = 0; i < MW_KNOWN_COLUMNS; i++) {
+		top->columns[TOP_VERDICT + i] = mw_known_columns[i];
+		if (!growth || top->config.by != MEMWATCH_BY_PROCESS)
+			top->columns[TOP_VERDICT + i].flags |= H;
+		if (top->config.by != MEMWATCH_BY_PROCESS)
+			top->columns[TOP_VERDICT + i].key = NULL;
+	}
 	if (top->config.by == MEMWATCH_BY_PROCESS) {
 		top->columns[TOP_PROCESSES].key = NULL;
 		return;
@@ -87,6 +96,16 @@ void mw_top_uninit(struct top *top)
 	mw_pool_free(&top->pool);
 	mw_cgroups_free(top->cgroups);
 	free(top->rss);
+	mw_beside_close(&top->monitor);
+	mw_known_free(&top->recorded);
+}
+
+int mw_top_growth(struct top *top, const struct memwatch_record_growth *record)
+{
+	int err = mw_known_take(&top->recorded, record);
+
+	set_columns(top);
+	return err;
 }
 
 int mw_top_regroup(struct top *top)
@@ -107,22 +126,11 @@ int mw_top_regroup(struct top *top)
 
 /* ---------------------------------------------------------------- memory */
 
-/* Field 22 of /proc/PID/stat, which a later process of this number does not share. */
 static bool is_same_process(const struct mw_cli *cli, uint32_t tgid, uint64_t start_ns)
 {
-	char path[64], line[1024], *p;
-	unsigned long long start;
+	uint64_t ticks = mw_root_start_ticks(cli, tgid);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", tgid);
-	if (mw_root_line(cli, path, line, sizeof(line)) <= 0)
-		return false;
-	p = strrchr(line, ')'); /* the name may hold anything */
-	if (!p || sscanf(p + 1,
-			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			 "%*d %*d %llu",
-			 &start) != 1)
-		return false;
-	return start == start_ns / (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+	return ticks && ticks == start_ns / (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 static int read_rss(const struct mw_cli *cli, uint32_t tgid, uint64_t start_ns, uint64_t *ret)
@@ -246,6 +254,9 @@ static int fill_row(struct top *top, const struct memwatch_summary_row *row, str
 	c[TOP_RMIDS] = (struct mw_cell){ .list = rmids };
 	c[TOP_CPU] = (struct mw_cell){ .real = percent(top, row),
 				       .status = row->cpu_time_ns.status };
+	mw_known_fill(mw_known_find(top->monitor.watch ? &top->monitor.known : &top->recorded,
+				    row->tgid, row->start_time_ns),
+		      c + TOP_VERDICT);
 	c[TOP_LLC] = mw_measured(&row->occupancy_mean);
 	c[TOP_TOTAL] = per_second(top, &row->mbm_total);
 	c[TOP_LOCAL] = per_second(top, &row->mbm_local);

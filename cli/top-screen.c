@@ -29,10 +29,10 @@ struct screen {
 };
 
 static const int width_of[TOP_NR_COLUMNS] = {
-	[TOP_TGID] = 8,	  [TOP_PROCESSES] = 6, [TOP_RMIDS] = 6,	  [TOP_CPU] = 8,
-	[TOP_RSS] = 9,	  [TOP_GROWTH] = 10,   [TOP_LLC] = 9,	  [TOP_TOTAL] = 10,
+	[TOP_TGID] = 8,	  [TOP_PROCESSES] = 6, [TOP_RMIDS] = 6,	       [TOP_CPU] = 8,
+	[TOP_RSS] = 9,	  [TOP_GROWTH] = 10,   [TOP_LLC] = 9,	       [TOP_TOTAL] = 10,
 	[TOP_LOCAL] = 10, [TOP_CYCLES] = 8,    [TOP_INSTRUCTIONS] = 8, [TOP_IPC] = 6,
-	[TOP_MISSES] = 9,
+	[TOP_MISSES] = 9, [TOP_VERDICT] = 13,  [TOP_SLOPE] = 11,       [TOP_ETA] = 9,
 };
 
 #define NAME_WIDTH 16

@@ -23,19 +23,20 @@ static const struct top_config top_defaults = { .delay = 1000000000 };
 static const char *const by_names[] = { "process", "cgroup", NULL };
 
 static const struct mw_option top_options[] = {
-	{ "by", 0, MW_OPTION_CHOICE, MEMBER(by), "WHAT", "one row for each", by_names },
-	{ "sort", 's', MW_OPTION_CHOICE, MEMBER(sort), "KEY", "order of the rows",
-	  mw_top_sort_names },
-	{ "filter", 'f', MW_OPTION_STRING, MEMBER(filter), "TEXT",
-	  "only rows whose name has TEXT in it, or whose PID it is", NULL },
-	{ "delay", 'd', MW_OPTION_DURATION, MEMBER(delay), "TIME", "length of an interval", NULL },
-	{ "iterations", 'n', MW_OPTION_UINT, MEMBER(iterations), "N", "end after N intervals",
-	  NULL },
-	{ "rows", 0, MW_OPTION_UINT, MEMBER(rows), "N", "at most N rows in an interval", NULL },
-	{ "batch", 'b', MW_OPTION_FLAG, MEMBER(batch), NULL,
-	  "line by line, also on a terminal", NULL },
-	{ "replay", 0, MW_OPTION_FILE, MEMBER(replay), "FILE", "show a recording instead", NULL },
-	{ 0 },
+	{"by", 0, MW_OPTION_CHOICE, MEMBER(by), "WHAT", "one row for each", by_names},
+	{"sort", 's', MW_OPTION_CHOICE, MEMBER(sort), "KEY", "order of the rows",
+	 mw_top_sort_names},
+	{"filter", 'f', MW_OPTION_STRING, MEMBER(filter), "TEXT",
+	 "only rows whose name has TEXT in it, or whose PID it is", NULL},
+	{"delay", 'd', MW_OPTION_DURATION, MEMBER(delay), "TIME", "length of an interval", NULL},
+	{"iterations", 'n', MW_OPTION_UINT, MEMBER(iterations), "N", "end after N intervals", NULL},
+	{"rows", 0, MW_OPTION_UINT, MEMBER(rows), "N", "at most N rows in an interval", NULL},
+	{"batch", 'b', MW_OPTION_FLAG, MEMBER(batch), NULL, "line by line, also on a terminal",
+	 NULL},
+	{"growth", 0, MW_OPTION_FLAG, MEMBER(growth), NULL,
+	 "run a growth monitor too, and show what it thinks of each process", NULL},
+	{"replay", 0, MW_OPTION_FILE, MEMBER(replay), "FILE", "show a recording instead", NULL},
+	{0},
 };
 
 uint64_t mw_top_now(void)
@@ -50,10 +51,16 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 {
 	const struct memwatch_record_header *record;
 	unsigned int n = 0;
-	int rc;
+	int rc = 0;
 
+	if (top->monitor.watch)
+		rc = mw_beside_poll(&top->monitor, NULL, NULL);
+	if (rc)
+		return rc;
 	while ((rc = memwatch_stream_next(top->feed.stream, &record)) == 1) {
 		rc = mw_feed_record(&top->feed, record);
+		if (!rc && record->type == MEMWATCH_RECORD_GROWTH)
+			rc = mw_top_growth(top, (const void *)record);
 		if (rc)
 			return rc;
 		if (top->replay) {
@@ -219,6 +226,7 @@ static int open_stream(const struct mw_cli *cli, const struct top_config *config
 
 static const char *const top_usage[] = {
 	"top [--by process|cgroup] [--sort KEY] [--filter TEXT] [--delay TIME] [--batch] [-n N]",
+	"    [--growth]",
 	"top --replay FILE [OPTIONS]",
 	"",
 	"Shows who runs, who holds the cache, who moves memory and who grows, interval",
@@ -239,15 +247,20 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	(void)argv;
 	if (top.config.delay < 50000000)
 		return mw_error(MW_EXIT_USAGE, "top", "--delay is shorter than 50ms");
+	if (top.config.growth && top.config.replay)
+		return mw_error(MW_EXIT_USAGE, "top",
+				"--growth watches this machine, --replay shows another time");
 	rc = mw_library_new(cli, &ctx) ?: open_stream(cli, &top.config, ctx, &stream);
 	if (rc)
 		return rc;
 	top.ctx = ctx;
 	top.replay = top.config.replay;
+	if (top.config.growth)
+		rc = mw_beside_open(&top.monitor, cli, ctx, "top");
 	err = mw_top_init(&top, stream);
 	if (err) {
 		rc = mw_error_errno(err, "top");
-	} else {
+	} else if (!rc) {
 		if (!top.replay)
 			top.begin_ns = mw_top_now();
 		rc = top.config.batch || cli->format != MW_FORMAT_TABLE ||

@@ -12,6 +12,7 @@
 
 #include "cgroup.h"
 #include "feed.h"
+#include "growth-known.h"
 #include "rows.h"
 #include "table.h"
 
@@ -22,6 +23,7 @@ struct top_config {
 	uint64_t iterations; /* 0: no end */
 	uint64_t rows;	     /* 0: all */
 	bool batch;
+	bool growth;
 	const char *replay;
 	const char *filter;
 };
@@ -37,6 +39,9 @@ enum top_column {
 	TOP_CPU,
 	TOP_RSS,
 	TOP_GROWTH,
+	TOP_VERDICT, /* mw_known_columns from here */
+	TOP_SLOPE,
+	TOP_ETA,
 	TOP_LLC,
 	TOP_TOTAL,
 	TOP_LOCAL,
@@ -72,6 +77,8 @@ struct top {
 	uint64_t interval_ns, end_ns;
 	double unassigned_percent;
 	struct memwatch_stream_stats stats;
+	struct mw_beside monitor; /* --growth */
+	struct mw_known recorded; /* growth in a recording */
 	/* The interval that runs. */
 	uint64_t begin_ns;
 	struct top_rss *rss;
@@ -81,6 +88,8 @@ struct top {
 /* top-data.c */
 int mw_top_init(struct top *top, struct memwatch_stream *stream);
 void mw_top_uninit(struct top *top);
+/* A recording says something of growth: 0 or -ENOMEM. */
+int mw_top_growth(struct top *top, const struct memwatch_record_growth *record);
 /* Starts over with other rows (--by): 0 or -errno. */
 int mw_top_regroup(struct top *top);
 /* Ends the interval that runs, makes the table, starts the next: 0 or -errno. */

@@ -73,7 +73,7 @@ $(BUILD)/lib/fuzzer/%: lib/fuzz/%.c lib/fuzz/fuzz.h $(LIB_SRC) $(BPF_SKELS)
 		-o $@ $< $(LIB_SRC) $(LIB_LIBS)
 
 # Part of "lib": "make bench" builds "all" and then only measures.
-LIB_BENCHES := $(addprefix $(BUILD)/lib/bench/,merge-bench recorder growth-bench)
+LIB_BENCHES := $(addprefix $(BUILD)/lib/bench/,merge-bench recorder growth-bench growth-cost)
 bench-programs: $(LIB_BENCHES)
 
 $(BUILD)/lib/bench/%: selftests/bench/%.c $(BUILD)/lib/libmemwatch.a

@@ -144,7 +144,33 @@ static void by_hand(void)
 	tick(BASE + 3 * MS, 0);
 }
 
-static int small(struct memwatch_ctx *ctx, const char *path, int empty)
+static void growth(__u64 time_ns, __u32 tgid, __u32 what, __u8 verdict, __u64 slope, __u32 eta_s)
+{
+	struct memwatch_record_growth r = {
+		.start_time_ns = tgid * 1000,
+		.tgid = tgid,
+		.what = what,
+		.verdict = verdict,
+		.eta_s = eta_s,
+		.slope = slope,
+	};
+
+	put(&r, MEMWATCH_RECORD_GROWTH, sizeof(r), time_ns, 0);
+}
+
+/* What a monitor said: 101 stopped growing, 100 began to and leaks; nobody knows 999. */
+static void growing(void)
+{
+	growth(BASE, 101, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_GROWING, 5000, ~0U);
+	growth(BASE + MS, 100, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_GROWING, 900000, 4000);
+	growth(BASE + MS, 101, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_STABLE, 0, ~0U);
+	growth(BASE + 2 * MS, 100, MEMWATCH_GROWTH_ALERTED, MEMWATCH_GROWTH_LEAK, 1000000, 120);
+	growth(BASE + 2 * MS, 999, MEMWATCH_GROWTH_ALERTED, MEMWATCH_GROWTH_LEAK, 1000000, 120);
+}
+
+enum { EMPTY, SMALL, GROWING };
+
+static int small(struct memwatch_ctx *ctx, const char *path, int how)
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts,
 		      .flags = MEMWATCH_RECORDING_NO_SYNC | MEMWATCH_RECORDING_OVERWRITE);
@@ -173,7 +199,9 @@ static int small(struct memwatch_ctx *ctx, const char *path, int empty)
 	rc = memwatch_recording_create(ctx, path, &info, &opts, &out);
 	if (rc)
 		return fail(ctx, path, rc);
-	if (!empty)
+	if (how == GROWING)
+		growing();
+	if (how != EMPTY)
 		by_hand();
 	rc = memwatch_recording_close(out);
 	return rc || bad ? fail(ctx, path, rc) : 0;
@@ -185,13 +213,15 @@ int main(int argc, char **argv)
 	int rc = 2;
 
 	if (argc != 3 || memwatch_ctx_new(NULL, &ctx)) {
-		fprintf(stderr, "usage: generate machine|plain|small|empty FILE\n");
+		fprintf(stderr, "usage: generate machine|plain|small|empty|growing FILE\n");
 		return 2;
 	}
 	if (!strcmp(argv[1], "machine") || !strcmp(argv[1], "plain"))
 		rc = machine(ctx, argv[2], argv[1][0] == 'm');
 	else if (!strcmp(argv[1], "small") || !strcmp(argv[1], "empty"))
-		rc = small(ctx, argv[2], argv[1][0] == 'e');
+		rc = small(ctx, argv[2], argv[1][0] == 'e' ? EMPTY : SMALL);
+	else if (!strcmp(argv[1], "growing"))
+		rc = small(ctx, argv[2], GROWING);
 	memwatch_ctx_unref(ctx);
 	return rc;
 }

@@ -148,3 +148,26 @@ make_root_foreign() {
 	{ echo 'pqr.0 0x300000000'; echo 'pqr.1 0x300000005'; } >>"$root/probes"
 	make_root_ready
 }
+
+# Growth monitors on a machine without the module: one that runs, one whose event program
+# is off, and files that say nothing of a process that is there: its id was used again, it
+# ended, the file is half, it is being written.
+make_root_growing() {
+	root=$DATA/growing
+	monitor() { # PID START COMMAND EVENTS_STATE
+		printf '%s: %s\n' pid "$1" start_ticks "$2" command "$3" told_ns 1 rounds 70 pokes 4 \
+			processes 812 growing 9 full 0 lost 1 period_ns 5000000000 gap_ns 24000000 \
+			rest_ppm 1000 storm_ppm 10000 cpu_ppm 310 event_ppm 4200 width 512 \
+			events_state "$4" events_error 0 retry_ns 0 detached 2
+	}
+	monitor 41 7700 0 1 | put run/memwatch/growth.41
+	monitor 42 7800 2 2 | put run/memwatch/growth.42
+	monitor 43 7900 0 1 | put run/memwatch/growth.43
+	monitor 44 8000 0 1 | put run/memwatch/growth.44
+	monitor 45 8100 0 1 | head -9 | put run/memwatch/growth.45
+	monitor 41 7700 0 1 | put run/memwatch/growth.41.new
+	for stat in 41:7700 42:7800 43:7901 45:8100; do
+		echo "${stat%:*} (a) b (c) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 ${stat#*:} 9 9" |
+			put "proc/${stat%:*}/stat"
+	done
+}

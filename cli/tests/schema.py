@@ -23,8 +23,10 @@ VALUES = {key: "measured" for key in (
     "cpu_time_ns", "cycles", "instructions", "ipc", "llc_references", "llc_misses",
     "llc_occupancy_bytes", "llc_occupancy_max_bytes", "mbm_total_bytes", "mbm_local_bytes")}
 PART = {"slots": int, "first_ns": (int,) + OPTIONAL, "last_ns": (int,) + OPTIONAL, **VALUES}
+GROWTH = {"growth_verdict": (str,) + OPTIONAL, "growth_bytes_per_second": (int,) + OPTIONAL,
+          "growth_eta_seconds": (int,) + OPTIONAL}
 PROCESS = {"tgid": (int,) + OPTIONAL, "start_time_ns": (int,) + OPTIONAL, "comm": str,
-           "rmids": list, **PART}
+           "rmids": list, **GROWTH, **PART}
 REPORT = {"schema": int, "file": str, "recording": RECORDING, "unavailable": UNAVAILABLE,
           "losses": {"records": int, "lost": int, "late": int, "forced": int, "malformed": int,
                      "unknown": int, "truncated": bool},
@@ -34,6 +36,12 @@ INTERVAL = {"end_ns": int, "interval_ns": int, "unassigned_cpu_percent": (int, f
 TOP_VALUES = {key: "measured" for key in (
     "cpu_percent", "llc_occupancy_bytes", "mbm_total_bytes_per_second",
     "mbm_local_bytes_per_second", "cycles", "instructions", "ipc", "llc_misses")}
+
+MONITORS = [{"pid": int, "command": str, "processes": int, "rounds": int, "period_ns": int,
+             "gap_ns": int, "budget_rest_ppm": int, "budget_storm_ppm": int, "cpu_ppm": int,
+             "event_ppm": (int,) + OPTIONAL, "gate_width": int, "event_program": str,
+             "event_program_reason": (str,) + OPTIONAL, "event_program_retry_ns": (int,) + OPTIONAL,
+             "event_program_detached": int, "age_ns": int}]
 
 SCHEMAS = {
     "doctor": {"schema": int, "ready": bool, "ok": int, "warn": int, "missing": int,
@@ -50,7 +58,9 @@ SCHEMAS = {
                                       "jitter_max_ns": int, "switches": int, "pqr_writes": int,
                                       "switch_cycles_mean": (int, float) + OPTIONAL,
                                       "tick_cycles_mean": (int, float) + OPTIONAL}],
-                            "jitter": [{"low_ns": int, "high_ns": int, "count": int}]}},
+                            "jitter": [{"low_ns": int, "high_ns": int, "count": int}]},
+               "growth_monitors": MONITORS},
+    "growth-status": {"schema": int, "version": OPTIONAL, "growth_monitors": MONITORS},
     "growth-replay": {"schema": int, "samples": int, "duration_seconds": (int, float),
                       "processes": [{"pid": int, "comm": str, "verdict": str, "confidence": int,
                                      "first_alert_s": (int, float) + OPTIONAL,
@@ -74,7 +84,7 @@ SCHEMAS = {
     "report-slot": {**REPORT, "slots": [{"late": bool, **PART}]},
     "top-process": {**TOP, "intervals": [{**INTERVAL, "processes": [
         {"tgid": (int,) + OPTIONAL, "comm": str, "rmids": list, "rss_bytes": "measured",
-         "rss_growth_bytes_per_second": "measured", **TOP_VALUES}]}]},
+         "rss_growth_bytes_per_second": "measured", **GROWTH, **TOP_VALUES}]}]},
     "top-cgroup": {**TOP, "intervals": [{**INTERVAL, "cgroups": [
         {"cgroup_id": int, "cgroup": str, "processes": int, **TOP_VALUES}]}]},
     "export": {"schema": int, "recording": RECORDING, "unavailable": UNAVAILABLE,

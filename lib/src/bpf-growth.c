@@ -8,14 +8,8 @@
 #include "bpf-growth.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -23,17 +17,13 @@
 #include <bpf/libbpf.h>
 
 #include "bpf-log.h"
+#include "bpf-rings.h"
 #include "context.h"
 
 #include "growth.skel.h"
 
 /* 64 KiB: alerts are rare, and so is what asks for rounds. */
 #define RING_PAGES 16
-
-struct ring {
-	void *base;
-	int fd;
-};
 
 struct mw_bpf_growth {
 	struct memwatch_ctx *ctx;
@@ -42,72 +32,10 @@ struct mw_bpf_growth {
 	struct bpf_link *task;
 	struct bpf_link *exit;
 	struct bpf_link *events;
-	struct ring *rings; /* of possible CPUs */
-	unsigned int nr_cpus;
-	size_t page_size;
-	int epoll;
+	struct mw_bpf_rings *rings;
+	unsigned int nr_cpus; /* possible ones */
 	uint64_t *counts; /* scratch: one for each CPU */
 };
-
-/* ------------------------------------------------------------------ rings */
-
-/* One wake-up a record: who asks for a round does not wait for a second one. */
-static int ring_open(struct mw_bpf_growth *growth, unsigned int cpu)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_BPF_OUTPUT,
-		.sample_type = PERF_SAMPLE_RAW,
-		.sample_period = 1,
-		.wakeup_events = 1,
-	};
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
-	size_t bytes = (RING_PAGES + 1) * growth->page_size;
-	struct mw_ring ring;
-	void *base;
-	int err, fd;
-
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	growth->rings[cpu] = (struct ring){.base = base, .fd = fd};
-	err = mw_ring_init_perf(&ring, base, growth->page_size, RING_PAGES * growth->page_size);
-	if (!err && epoll_ctl(growth->epoll, EPOLL_CTL_ADD, fd, &event))
-		err = -errno;
-	if (!err)
-		err = bpf_map_update_elem(bpf_map__fd(growth->skel->maps.records), &cpu, &fd,
-					  BPF_ANY);
-	if (!err)
-		err = mw_merge_ring_add(growth->merge, cpu, &ring);
-	return err < 0 ? err : 0;
-}
-
-static int open_rings(struct mw_bpf_growth *growth)
-{
-	for (unsigned int cpu = 0; cpu < growth->nr_cpus; cpu++) {
-		int err = ring_open(growth, cpu);
-
-		if (err && err != -ENODEV)
-			return mw_fail(growth->ctx, err, "cannot open the ring of CPU %u: %s", cpu,
-				       strerror(-err));
-	}
-	return 0;
-}
-
-int mw_bpf_growth_wait(struct mw_bpf_growth *growth, int timeout_ms)
-{
-	struct epoll_event events[16];
-	int n = epoll_wait(growth->epoll, events, 16, timeout_ms);
-
-	return n < 0 ? -errno : n > 0;
-}
 
 /* --------------------------------------------------------------- lifetime */
 
@@ -160,23 +88,34 @@ static int load(struct mw_bpf_growth *growth, uint32_t max_processes)
 	return err;
 }
 
+/* One wake-up a record: who asks for a round does not wait for a second one. */
+static int open_rings(struct mw_bpf_growth *growth)
+{
+	struct mw_bpf_rings_opts opts = {
+		.map = bpf_map__fd(growth->skel->maps.records),
+		.counts = bpf_map__fd(growth->skel->maps.counts),
+		.no_ring = MW_GROWTH_COUNT_NO_RING,
+		.pages = RING_PAGES,
+	};
+
+	return mw_bpf_rings_open(growth->ctx, &opts, growth->merge, &growth->rings);
+}
+
 int mw_bpf_growth_open(struct memwatch_ctx *ctx, uint32_t max_processes, struct mw_merge *merge,
 		       struct mw_bpf_growth **ret)
 {
 	struct mw_bpf_growth *growth = calloc(1, sizeof(*growth));
+	unsigned long page_size = (unsigned long)sysconf(_SC_PAGESIZE);
 	int cpus = libbpf_num_possible_cpus(), err = -ENOMEM;
 
 	if (!growth)
 		return mw_fail(ctx, -ENOMEM, "out of memory");
 	growth->ctx = ctx;
 	growth->merge = merge;
-	growth->page_size = (size_t)sysconf(_SC_PAGESIZE);
 	growth->nr_cpus = cpus > 0 ? (unsigned int)cpus : 0;
-	growth->epoll = epoll_create1(EPOLL_CLOEXEC);
-	growth->rings = calloc(growth->nr_cpus, sizeof(*growth->rings));
 	growth->counts = calloc(growth->nr_cpus, sizeof(*growth->counts));
-	if (growth->epoll < 0 || !growth->nr_cpus || !growth->rings || !growth->counts) {
-		mw_fail(ctx, err, "out of memory or files");
+	if (!growth->nr_cpus || !growth->counts) {
+		mw_fail(ctx, err, "out of memory");
 		goto err_close;
 	}
 	err = load(growth, max_processes);
@@ -184,8 +123,8 @@ int mw_bpf_growth_open(struct memwatch_ctx *ctx, uint32_t max_processes, struct 
 		err = open_rings(growth);
 	if (err)
 		goto err_close;
-	growth->skel->bss->control.page_shift =
-		(uint32_t)__builtin_ctzl(growth->page_size) - MW_GROWTH_PAGE_SHIFT;
+	growth->skel->bss->control.page_shift = (uint32_t)__builtin_ctzl(page_size) -
+						MW_GROWTH_PAGE_SHIFT;
 	*ret = growth;
 	return 0;
 
@@ -201,18 +140,20 @@ void mw_bpf_growth_close(struct mw_bpf_growth *growth)
 	bpf_link__destroy(growth->events);
 	bpf_link__destroy(growth->task);
 	bpf_link__destroy(growth->exit);
-	for (unsigned int cpu = 0; growth->rings && cpu < growth->nr_cpus; cpu++) {
-		if (!growth->rings[cpu].base)
-			continue;
-		munmap(growth->rings[cpu].base, (RING_PAGES + 1) * growth->page_size);
-		close(growth->rings[cpu].fd);
-	}
+	mw_bpf_rings_close(growth->rings);
 	growth_bpf__destroy(growth->skel);
-	if (growth->epoll >= 0)
-		close(growth->epoll);
-	free(growth->rings);
 	free(growth->counts);
 	free(growth);
+}
+
+void mw_bpf_growth_refresh(struct mw_bpf_growth *growth)
+{
+	mw_bpf_rings_refresh(growth->rings);
+}
+
+int mw_bpf_growth_wait(struct mw_bpf_growth *growth, int timeout_ms)
+{
+	return mw_bpf_rings_wait(growth->rings, timeout_ms);
 }
 
 volatile struct mw_growth_control *mw_bpf_growth_control(struct mw_bpf_growth *growth)

@@ -27,6 +27,9 @@ void mw_bpf_growth_close(struct mw_bpf_growth *growth);
 /* What the programs go by; written at any time. */
 volatile struct mw_growth_control *mw_bpf_growth_control(struct mw_bpf_growth *growth);
 
+/* Looks which CPUs came and went: before a round, so that what it sends finds a ring. */
+void mw_bpf_growth_refresh(struct mw_bpf_growth *growth);
+
 /* One round over all tasks. */
 int mw_bpf_growth_round(struct mw_bpf_growth *growth);
 

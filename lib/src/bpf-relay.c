@@ -2,12 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Loading, rings, counters, and the words for what may be wrong with them.
- *
- * A perf event belongs to a CPU and dies with it: when the CPU goes offline
- * the event stays behind, silent, and counts no more when the CPU is back. So
- * mw_bpf_relay_refresh() makes new ones. The ring survives: the new event writes
- * into the old one's. What the relay produces before that is dropped and counted.
+ * Loading, counters, and the words for what may be wrong with them. Counters are
+ * perf events as the rings are, and die with their CPU: see bpf-rings.h.
  */
 #include "bpf-relay.h"
 
@@ -18,9 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,6 +23,7 @@
 
 #include "../../bpf/relay.h"
 #include "bpf-log.h"
+#include "bpf-rings.h"
 #include "context.h"
 #include "timemath.h"
 
@@ -38,25 +32,14 @@
 #define PROGRAMS_MAX 16
 
 /*
- * @base: the ring, one page for both positions, then the data; NULL until the
- *	CPU has been online
- * @fd: the event that the ring was made with; it is what is polled
- * @index: of the ring in the merge
- * @alive: there is an event that writes into it, as far as we know
+ * @life: of its ring, as last seen: with another one the counters are dead
  * @counters: they have been put in
  * @counters_at_ns: not before
- * @without_ring: records that the relay could not send, as last seen
- * @told_without_ring: those of them that the merge knows of
  */
 struct cpu {
-	void *base;
-	int fd;
-	unsigned int index;
-	bool alive;
+	uint32_t life;
 	bool counters;
 	uint64_t counters_at_ns;
-	uint64_t without_ring;
-	uint64_t told_without_ring;
 };
 
 struct mw_bpf_relay {
@@ -67,9 +50,7 @@ struct mw_bpf_relay {
 	struct bpf_link *links[PROGRAMS_MAX];
 	struct cpu *cpus; /* possible ones */
 	unsigned int nr_cpus;
-	size_t page_size;
-	size_t ring_bytes; /* with the page of the positions */
-	int epoll;
+	struct mw_bpf_rings *rings;
 	uint8_t *online; /* scratch: a byte for each CPU */
 	struct mw_relay_cpu *states;
 	uint64_t *counts;
@@ -168,28 +149,6 @@ static const char *counter_reason(int err)
 	}
 }
 
-static int fail_ring(struct mw_bpf_relay *relay, unsigned int cpu, int err)
-{
-	struct memwatch_ctx *ctx = relay->ctx;
-
-	if (err == -EMFILE)
-		return mw_fail(ctx, err,
-			       "cannot open the ring of CPU %u: too many open files; there is "
-			       "one for each CPU: raise the limit (ulimit -n)",
-			       cpu);
-	if (err == -EACCES)
-		return mw_fail(ctx, err,
-			       "cannot open the ring of CPU %u: not permitted; needs root or "
-			       "CAP_PERFMON (kernel.perf_event_paranoid)",
-			       cpu);
-	if (err == -EPERM)
-		return mw_fail(ctx, err,
-			       "cannot map the ring of CPU %u: %u pages exceed "
-			       "kernel.perf_event_mlock_kb; fewer pages or CAP_IPC_LOCK",
-			       cpu, relay->opts.ring_pages);
-	return mw_fail(ctx, err, "cannot open the ring of CPU %u: %s", cpu, strerror(-err));
-}
-
 /* --------------------------------------------------------------- counters */
 
 static const struct {
@@ -202,23 +161,17 @@ static const struct {
 	[MEMWATCH_COUNTER_LLC_MISSES] = {"llc_misses", PERF_COUNT_HW_CACHE_MISSES},
 };
 
-static int perf_event(struct perf_event_attr *attr, unsigned int cpu)
-{
-	int fd;
-
-	attr->size = sizeof(*attr);
-	fd = (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 static int counter_open(unsigned int counter, unsigned int cpu)
 {
 	struct perf_event_attr attr = {
+		.size = sizeof(attr),
 		.type = PERF_TYPE_HARDWARE,
 		.config = counters[counter].config,
 	};
+	int fd;
 
-	return perf_event(&attr, cpu);
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 static int counter_map(const struct mw_bpf_relay *relay, unsigned int counter)
@@ -304,186 +257,26 @@ void mw_bpf_relay_counter(const struct mw_bpf_relay *relay, unsigned int counter
 	*ret = relay->available[counter];
 }
 
-/* ------------------------------------------------------------------ rings */
-
-/*
- * Samples carry nothing but the record: it has its own time. A loss is
- * bracketed by the records around it.
- */
-static int output_open(const struct mw_bpf_relay *relay, unsigned int cpu)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_BPF_OUTPUT,
-		.sample_type = PERF_SAMPLE_RAW,
-		.sample_period = 1,
-		.watermark = 1,
-		.wakeup_watermark = (uint32_t)((relay->ring_bytes - relay->page_size) / 4),
-	};
-
-	return perf_event(&attr, cpu);
-}
-
-static int output_put(const struct mw_bpf_relay *relay, unsigned int cpu, int fd)
-{
-	return bpf_map_update_elem(bpf_map__fd(relay->skel->maps.records), &cpu, &fd, BPF_ANY);
-}
-
-/* -ENODEV: the CPU is not online after all. */
-static int ring_open(struct mw_bpf_relay *relay, unsigned int cpu)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
-	size_t data = relay->ring_bytes - relay->page_size;
-	struct mw_ring ring;
-	void *base;
-	int fd, err;
-
-	fd = output_open(relay, cpu);
-	if (fd < 0)
-		return fd;
-	base = mmap(NULL, relay->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED) {
-		err = -errno;
-		goto err_close;
-	}
-	err = mw_ring_init_perf(&ring, base, relay->page_size, data);
-	if (err)
-		goto err_unmap;
-	if (epoll_ctl(relay->epoll, EPOLL_CTL_ADD, fd, &event)) {
-		err = -errno;
-		goto err_unmap;
-	}
-	err = output_put(relay, cpu, fd);
-	if (err)
-		goto err_unmap;
-	err = mw_merge_ring_add(relay->merge, cpu, &ring);
-	if (err < 0)
-		goto err_take;
-	relay->cpus[cpu].base = base;
-	relay->cpus[cpu].fd = fd;
-	relay->cpus[cpu].index = (unsigned int)err;
-	relay->cpus[cpu].alive = true;
-	return 0;
-
-err_take:
-	bpf_map_delete_elem(bpf_map__fd(relay->skel->maps.records), &cpu);
-err_unmap:
-	munmap(base, relay->ring_bytes);
-err_close:
-	close(fd);
-	return err;
-}
-
-/* One counter of the map "failures" for each CPU, in relay->counts. */
-static int read_failures(struct mw_bpf_relay *relay, uint32_t what)
-{
-	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.failures), &what, relay->counts);
-}
-
-/*
- * What the CPU produced while it had no ring is lost here, between what is in the
- * ring and what the new event will write. The kernel does not know of it.
- */
-static void tell_without_ring(struct mw_bpf_relay *relay, unsigned int cpu)
-{
-	struct cpu *here = &relay->cpus[cpu];
-
-	if (read_failures(relay, MW_RELAY_FAIL_OUTPUT_NO_RING) ||
-	    relay->counts[cpu] == here->told_without_ring)
-		return;
-	mw_merge_lost_add(relay->merge, here->index, relay->counts[cpu] - here->told_without_ring);
-	here->told_without_ring = relay->counts[cpu];
-}
-
-/* The CPU is back. The map holds the new event: no descriptor stays open for it. */
-static int ring_revive(struct mw_bpf_relay *relay, unsigned int cpu)
-{
-	int fd, err = 0;
-
-	fd = output_open(relay, cpu);
-	if (fd < 0)
-		return fd;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, relay->cpus[cpu].fd))
-		err = -errno;
-	if (!err) {
-		tell_without_ring(relay, cpu);
-		err = output_put(relay, cpu, fd);
-	}
-	if (!err)
-		relay->cpus[cpu].alive = true;
-	close(fd);
-	return err;
-}
+/* -------------------------------------------------------------------- CPUs */
 
 unsigned int mw_bpf_relay_cpus(const struct mw_bpf_relay *relay)
 {
-	unsigned int count = 0;
-
-	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++)
-		count += !!relay->cpus[cpu].base;
-	return count;
-}
-
-/* -------------------------------------------------------------------- CPUs */
-
-/* A list such as "0-3,8" into one byte for each CPU. */
-static int read_online(struct mw_bpf_relay *relay)
-{
-	char text[4096], *at = text;
-
-	read_text(relay->ctx, "/sys/devices/system/cpu/online", text, sizeof(text));
-	if (!text[0])
-		return -ENOENT;
-	memset(relay->online, 0, relay->nr_cpus);
-	while (*at >= '0' && *at <= '9') {
-		unsigned long first = strtoul(at, &at, 10), last = first;
-
-		if (*at == '-')
-			last = strtoul(at + 1, &at, 10);
-		for (unsigned long cpu = first; cpu <= last && cpu < relay->nr_cpus; cpu++)
-			relay->online[cpu] = 1;
-		if (*at == ',')
-			at++;
-	}
-	return 0;
-}
-
-static int read_states(struct mw_bpf_relay *relay)
-{
-	uint32_t key = 0;
-
-	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.current), &key, relay->states);
+	return mw_bpf_rings_count(relay->rings);
 }
 
 void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 {
-	if (read_online(relay) || read_failures(relay, MW_RELAY_FAIL_OUTPUT_NO_RING))
-		return;
+	mw_bpf_rings_refresh(relay->rings);
 	for (unsigned int i = 0; i < relay->nr_cpus; i++) {
+		uint32_t life = mw_bpf_rings_life(relay->rings, i);
 		struct cpu *cpu = &relay->cpus[i];
-		int err = 0;
 
-		/* The count tells of one that was gone and is back between two looks. */
-		if (cpu->alive && (!relay->online[i] || relay->counts[i] != cpu->without_ring)) {
-			cpu->alive = false;
+		if (life != cpu->life) {
+			cpu->life = life;
 			counters_take(relay, i);
 			cpu->counters_at_ns = mw_add_sat(now_ns, relay->opts.settle_ns);
-			mw_log(relay->ctx, MEMWATCH_LOG_INFO, "CPU %u went offline", i);
 		}
-		cpu->without_ring = relay->counts[i];
-		if (!cpu->alive && relay->online[i]) {
-			err = cpu->base ? ring_revive(relay, i) : ring_open(relay, i);
-			if (!err) {
-				mw_log(relay->ctx, MEMWATCH_LOG_INFO, "CPU %u came online", i);
-				/* What was lost until now is no sign of a new death. */
-				read_failures(relay, MW_RELAY_FAIL_OUTPUT_NO_RING);
-				cpu->without_ring = relay->counts[i];
-			}
-			if (err && err != -ENODEV)
-				mw_log(relay->ctx, MEMWATCH_LOG_WARNING, "CPU %u: no ring: %s", i,
-				       strerror(-err));
-		}
-		if (cpu->alive && !cpu->counters && now_ns >= cpu->counters_at_ns)
+		if (life && !cpu->counters && now_ns >= cpu->counters_at_ns)
 			counters_put(relay, i);
 	}
 }
@@ -512,19 +305,21 @@ out:
 
 static int open_cpus(struct mw_bpf_relay *relay)
 {
-	int err;
+	struct mw_bpf_rings_opts opts = {
+		.map = bpf_map__fd(relay->skel->maps.records),
+		.counts = bpf_map__fd(relay->skel->maps.failures),
+		.no_ring = MW_RELAY_FAIL_OUTPUT_NO_RING,
+		.pages = relay->opts.ring_pages,
+		.wakeup_bytes = relay->opts.ring_pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4,
+	};
+	int err = mw_bpf_rings_open(relay->ctx, &opts, relay->merge, &relay->rings);
 
-	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++) {
-		if (!relay->online[cpu])
-			continue;
-		err = ring_open(relay, cpu);
-		if (err == -ENODEV)
-			continue;
-		if (err)
-			return fail_ring(relay, cpu, err);
-		counters_put(relay, cpu);
+	for (unsigned int cpu = 0; !err && cpu < relay->nr_cpus; cpu++) {
+		relay->cpus[cpu].life = mw_bpf_rings_life(relay->rings, cpu);
+		if (relay->cpus[cpu].life)
+			counters_put(relay, cpu);
 	}
-	return 0;
+	return err;
 }
 
 int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *opts,
@@ -538,29 +333,21 @@ int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *
 	relay->ctx = ctx;
 	relay->merge = merge;
 	relay->opts = *opts;
-	relay->page_size = (size_t)sysconf(_SC_PAGESIZE);
-	relay->ring_bytes = (opts->ring_pages + 1) * relay->page_size;
-	relay->epoll = epoll_create1(EPOLL_CLOEXEC);
 	relay->nr_cpus = cpus > 0 ? (unsigned int)cpus : 0;
 	relay->cpus = calloc(relay->nr_cpus, sizeof(*relay->cpus));
 	relay->online = calloc(relay->nr_cpus, sizeof(*relay->online));
 	relay->states = calloc(relay->nr_cpus, sizeof(*relay->states));
 	relay->counts = calloc(relay->nr_cpus, sizeof(*relay->counts));
 	err = -ENOMEM;
-	if (relay->epoll < 0 || !relay->nr_cpus || !relay->cpus || !relay->online ||
-	    !relay->states || !relay->counts) {
-		mw_fail(ctx, err, "cannot load the relay: out of memory or files");
+	if (!relay->nr_cpus || !relay->cpus || !relay->online || !relay->states || !relay->counts) {
+		mw_fail(ctx, err, "cannot load the relay: out of memory");
 		goto err_close;
 	}
-	err = read_online(relay);
-	if (err) {
-		mw_fail(ctx, err, "cannot read which CPUs are online");
-		goto err_close;
-	}
-	err = load(relay);
-	if (err)
-		goto err_close;
-	err = open_cpus(relay);
+	err = mw_cpus_online(ctx, relay->online, relay->nr_cpus);
+	if (!err)
+		err = load(relay);
+	if (!err)
+		err = open_cpus(relay);
 	if (err)
 		goto err_close;
 	*ret = relay;
@@ -576,15 +363,8 @@ void mw_bpf_relay_close(struct mw_bpf_relay *relay)
 	if (!relay)
 		return;
 	mw_bpf_relay_detach(relay);
-	for (unsigned int cpu = 0; relay->cpus && cpu < relay->nr_cpus; cpu++) {
-		if (!relay->cpus[cpu].base)
-			continue;
-		munmap(relay->cpus[cpu].base, relay->ring_bytes);
-		close(relay->cpus[cpu].fd);
-	}
+	mw_bpf_rings_close(relay->rings);
 	relay_bpf__destroy(relay->skel);
-	if (relay->epoll >= 0)
-		close(relay->epoll);
 	free(relay->cpus);
 	free(relay->online);
 	free(relay->states);
@@ -644,13 +424,23 @@ void mw_bpf_relay_detach(struct mw_bpf_relay *relay)
 
 int mw_bpf_relay_wait(struct mw_bpf_relay *relay, int timeout_ms)
 {
-	struct epoll_event events[16];
-	int n = epoll_wait(relay->epoll, events, 16, timeout_ms);
-
-	return n < 0 ? -errno : n > 0;
+	return mw_bpf_rings_wait(relay->rings, timeout_ms);
 }
 
 /* ----------------------------------------------------------------- counts */
+
+static int read_states(struct mw_bpf_relay *relay)
+{
+	uint32_t key = 0;
+
+	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.current), &key, relay->states);
+}
+
+/* One counter of the map "failures" for each CPU, in relay->counts. */
+static int read_failures(struct mw_bpf_relay *relay, uint32_t what)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.failures), &what, relay->counts);
+}
 
 int mw_bpf_relay_totals(struct mw_bpf_relay *relay, uint64_t *produced, uint64_t *dropped)
 {
@@ -679,20 +469,21 @@ uint64_t mw_bpf_relay_settle(struct mw_bpf_relay *relay)
 {
 	struct memwatch_stream_cpu_stats stats;
 	uint64_t told, missing, sum = 0;
+	int index;
 
 	if (read_states(relay))
 		return 0;
 	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++) {
 		told = 0;
-		if (relay->cpus[cpu].base &&
-		    mw_merge_cpu_stats(relay->merge, relay->cpus[cpu].index, &stats) > 0)
+		index = mw_bpf_rings_index(relay->rings, cpu);
+		if (index >= 0 && mw_merge_cpu_stats(relay->merge, (unsigned int)index, &stats) > 0)
 			told = stats.lost;
 		missing = mw_sub_sat(relay->states[cpu].dropped, told);
 		if (!missing)
 			continue;
 		sum += missing;
-		if (relay->cpus[cpu].base)
-			mw_merge_lost_add(relay->merge, relay->cpus[cpu].index, missing);
+		if (index >= 0)
+			mw_merge_lost_add(relay->merge, (unsigned int)index, missing);
 		else
 			mw_log(relay->ctx, MEMWATCH_LOG_WARNING,
 			       "CPU %u came and went without a ring: %llu records lost", cpu,

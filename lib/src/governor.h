@@ -16,14 +16,19 @@
 /* A round a minute is the least that detectors can work with. */
 #define MW_GOVERNOR_PERIOD_MAX_NS 60000000000ULL
 /* An event program over its budget so often in a row is taken off. */
-#define MW_GOVERNOR_STRIKES   3
+#define MW_GOVERNOR_STRIKES 3
+/* The least and the most time that it stays off, but for what it owes. */
+#define MW_GOVERNOR_REST_MIN_NS 60000000000ULL
+#define MW_GOVERNOR_REST_MAX_NS 960000000000ULL
 #define MW_GOVERNOR_WIDTH_MAX 8192
 
 /**
  * struct mw_governor - state
  * @wanted_ns: period that was asked for
  * @rest_ppm: budget of regular rounds
- * @storm_ppm: budget of rounds that are asked for, and of the event program
+ * @storm_ppm: budget of rounds that are asked for, and of the event program: this one
+ *	may have three quarters, rounds have what it leaves
+ * @event_ppm: what it took, when last looked at
  * @round_ns: cost of a round, smoothed
  * @period_ns: decision: from one round to the next
  * @gap_ns: decision: least time between rounds that are asked for
@@ -31,14 +36,17 @@
  * @width_min: the width to begin with
  * @strikes: measurements over budget, in a row
  * @attached: decision: should the event program be there
- * @rest: measurements until it is tried again
- * @penalty: how many that will be the next time
+ * @debt_ns: time that the budget would have allowed for what was taken, since it was
+ *	over it for the first time in a row
+ * @rest_ns: until it is tried again
+ * @penalty_ns: the least that will be the next time
  * @detached: how often it was taken off
  */
 struct mw_governor {
 	uint64_t wanted_ns;
 	uint32_t rest_ppm;
 	uint32_t storm_ppm;
+	uint32_t event_ppm;
 	uint64_t round_ns;
 	uint64_t period_ns;
 	uint64_t gap_ns;
@@ -46,8 +54,9 @@ struct mw_governor {
 	uint32_t width_min;
 	uint32_t strikes;
 	bool attached;
-	uint32_t rest;
-	uint32_t penalty;
+	uint64_t debt_ns;
+	uint64_t rest_ns;
+	uint64_t penalty_ns;
 	uint64_t detached;
 };
 
@@ -58,9 +67,11 @@ void mw_governor_init(struct mw_governor *gov, uint64_t period_ns, uint32_t rest
 void mw_governor_round(struct mw_governor *gov, uint64_t cpu_ns);
 
 /*
- * The event program took @ppm of one CPU, looked at over some time; while it is
- * off, @ppm is ignored, but the call counts as time.
+ * The event program took @ppm of one CPU, looked at for a part of the @time_ns that
+ * have passed since the last call; while it is off, @ppm is ignored. It stays off
+ * until what it took is within the budget, time at rest included: so it is over
+ * its budget for some seconds, but never in the mean.
  */
-void mw_governor_events(struct mw_governor *gov, uint32_t ppm);
+void mw_governor_events(struct mw_governor *gov, uint32_t ppm, uint64_t time_ns);
 
 #endif /* MW_GOVERNOR_H */

@@ -35,8 +35,12 @@
 /* Growth between two rounds that is worth one: 8 MiB. */
 #define POKE_PAGES (8 * MW_GROWTH_MIB)
 
-/* Run times are counted for 0.2 s of 10 s: counting costs as much as the program. */
+/*
+ * Run times are counted for 0.2 s of 10 s: counting costs as much as the program.
+ * While it is over its budget, of 1 s: it must not be so for long.
+ */
 #define MEASURE_EVERY_NS 10000000000ULL
+#define MEASURE_AGAIN_NS 1000000000ULL
 #define MEASURE_NS	 200000000ULL
 
 #define LIMITS_EVERY_NS 1000000000ULL
@@ -54,7 +58,11 @@ struct item {
  * @next_ns: when the next regular round is due
  * @limits_ns: when limits were read last
  * @measure_ns: when the next measurement of the event program starts or ends
+ * @poll_cpu_ns: CPU time of this thread when it was called
+ * @charged_ns: CPU time that rounds were charged with
  * @stats_fd: of the statistics, while one is under way
+ * @measured_from_ns: when that began
+ * @measured_to_ns: when the last one ended
  * @measured_ns: run time of the event program when it began
  * @items: of the last snapshot
  */
@@ -70,8 +78,11 @@ struct memwatch_watch {
 	uint64_t limits_ns;
 	uint64_t measure_ns;
 	uint64_t measured_from_ns;
+	uint64_t measured_to_ns;
 	uint64_t measured_ns;
 	uint64_t poked_ns;
+	uint64_t poll_cpu_ns;
+	uint64_t charged_ns;
 	int stats_fd;
 	uint32_t round;
 	const struct memwatch_record_header *peeked;
@@ -145,10 +156,11 @@ static void sweep(struct memwatch_watch *watch)
 static int run_round(struct memwatch_watch *watch)
 {
 	volatile struct mw_growth_control *control = mw_bpf_growth_control(watch->bpf);
-	uint64_t cpu = mw_clock(CLOCK_THREAD_CPUTIME_ID), now = mw_clock(CLOCK_MONOTONIC);
+	uint64_t now = mw_clock(CLOCK_MONOTONIC), spent;
 	int err;
 
 	refresh_limits(watch, now);
+	mw_bpf_growth_refresh(watch->bpf);
 	if (!++watch->round)
 		watch->round = 1;
 	control->round = watch->round;
@@ -163,7 +175,10 @@ static int run_round(struct memwatch_watch *watch)
 		watch->stats.reaction_ns = mw_sub_sat(mw_clock(CLOCK_MONOTONIC), watch->poked_ns);
 	watch->poked_ns = 0;
 	watch->last_ns = now;
-	mw_governor_round(&watch->governor, mw_clock(CLOCK_THREAD_CPUTIME_ID) - cpu);
+	/* What woke us up and what else was done since the last round is the round's too. */
+	spent = watch->stats.cpu_ns + mw_clock(CLOCK_THREAD_CPUTIME_ID) - watch->poll_cpu_ns;
+	mw_governor_round(&watch->governor, mw_sub_sat(spent, watch->charged_ns));
+	watch->charged_ns = spent;
 	control->poke_gap_ns = watch->governor.gap_ns;
 	watch->next_ns = now + watch->governor.period_ns;
 	return 0;
@@ -181,6 +196,7 @@ static void apply(struct memwatch_watch *watch)
 	if (!watch->governor.attached) {
 		mw_bpf_growth_detach_events(watch->bpf);
 		watch->stats.events_attached = 0;
+		watch->stats.events_state = MEMWATCH_EVENTS_OVER_BUDGET;
 		mw_log(watch->ctx, MEMWATCH_LOG_WARNING,
 		       "the event program took %u ppm of a CPU, over its budget of %u: taken off "
 		       "for a while; fast growth is found at the next round",
@@ -189,6 +205,8 @@ static void apply(struct memwatch_watch *watch)
 	}
 	err = mw_bpf_growth_attach_events(watch->bpf);
 	watch->stats.events_attached = !err;
+	watch->stats.events_state = err ? MEMWATCH_EVENTS_IMPOSSIBLE : MEMWATCH_EVENTS_ATTACHED;
+	watch->stats.events_error = (uint32_t)-err;
 	if (err) {
 		watch->events = false;
 		mw_log(watch->ctx, MEMWATCH_LOG_WARNING,
@@ -209,13 +227,18 @@ static void measure_end(struct memwatch_watch *watch, uint64_t now)
 {
 	uint64_t ran = mw_sub_sat(mw_bpf_growth_event_ns(watch->bpf), watch->measured_ns);
 	uint64_t time = mw_max_u64(now - watch->measured_from_ns, 1);
+	uint64_t passed = now - watch->measured_to_ns;
 
 	close(watch->stats_fd);
 	watch->stats_fd = -1;
-	watch->measure_ns = now + MEASURE_EVERY_NS - MEASURE_NS;
+	watch->measured_to_ns = now;
 	watch->stats.event_ppm = (uint32_t)mw_min_u64(ran * 1000000 / time, UINT32_MAX);
-	watch->stats.event_ns += mw_mul_sat(ran, MEASURE_EVERY_NS) / time;
-	mw_governor_events(&watch->governor, watch->stats.event_ppm);
+	watch->stats.event_ns += mw_mul_sat(ran, passed) / time;
+	mw_governor_events(&watch->governor, watch->stats.event_ppm, passed);
+	watch->measure_ns = now - MEASURE_NS +
+			    (watch->governor.attached && watch->governor.strikes
+				     ? MEASURE_AGAIN_NS
+				     : MEASURE_EVERY_NS);
 	apply(watch);
 }
 
@@ -303,11 +326,12 @@ static int turn(struct memwatch_watch *watch, uint64_t now)
 
 int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 {
-	uint64_t cpu = mw_clock(CLOCK_THREAD_CPUTIME_ID), now = mw_clock(CLOCK_MONOTONIC);
+	uint64_t now = mw_clock(CLOCK_MONOTONIC);
 	uint64_t end = timeout_ms < 0 ? MW_TIME_MAX
 				      : mw_add_sat(now, (uint64_t)timeout_ms * 1000000);
 	int bits, err = 0;
 
+	watch->poll_cpu_ns = mw_clock(CLOCK_THREAD_CPUTIME_ID);
 	for (;;) {
 		bits = turn(watch, now);
 		if (bits)
@@ -320,7 +344,7 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 			break;
 		now = mw_clock(CLOCK_MONOTONIC);
 	}
-	watch->stats.cpu_ns += mw_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	watch->stats.cpu_ns += mw_clock(CLOCK_THREAD_CPUTIME_ID) - watch->poll_cpu_ns;
 	return err < 0 ? err : bits;
 }
 
@@ -469,7 +493,8 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	mw_bpf_growth_control(watch->bpf)->poke_pages = POKE_PAGES;
 	mw_bpf_growth_control(watch->bpf)->poke_gap_ns = watch->governor.gap_ns;
 	watch->events = !(opts.flags & MEMWATCH_WATCH_NO_EVENTS);
-	watch->measure_ns = mw_clock(CLOCK_MONOTONIC) + MEASURE_EVERY_NS / 2;
+	watch->measured_to_ns = mw_clock(CLOCK_MONOTONIC);
+	watch->measure_ns = watch->measured_to_ns + MEASURE_AGAIN_NS;
 	if (watch->events)
 		apply(watch);
 	*ret = watch;
@@ -511,9 +536,16 @@ int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_sta
 	s->deep_full = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_DEEP_FULL);
 	s->execs = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_EXECS);
 	s->exits = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_EXITS);
-	s->lost = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_OUTPUT);
+	s->lost = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_OUTPUT) +
+		  mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_NO_RING);
 	s->period_ns = watch->governor.period_ns;
 	s->gap_ns = watch->governor.gap_ns;
 	s->over_budget = watch->governor.detached;
+	s->width = watch->governor.width;
+	s->rest_ppm = watch->governor.rest_ppm;
+	s->storm_ppm = watch->governor.storm_ppm;
+	s->events_retry_ns = 0;
+	if (s->events_state == MEMWATCH_EVENTS_OVER_BUDGET)
+		s->events_retry_ns = watch->measured_to_ns + watch->governor.rest_ns;
 	return mw_opts_export(ret, s, sizeof(*s));
 }

@@ -339,6 +339,7 @@ static void test_identity(void)
 
 static void test_governor(void)
 {
+	const uint64_t second = 1000000000ULL;
 	struct mw_governor gov;
 
 	mw_governor_init(&gov, 5000000000ULL, 1000, 10000, 128);
@@ -349,23 +350,64 @@ static void test_governor(void)
 	mw_governor_round(&gov, 20000000);
 	tap_ok(gov.period_ns == 20000000000ULL && gov.gap_ns == 2000000000ULL,
 	       "one of 20 ms: every 20 s, and 2 s");
-	mw_governor_events(&gov, 20000);
-	mw_governor_events(&gov, 20000);
+	mw_governor_events(&gov, 20000, second);
+	mw_governor_events(&gov, 20000, second);
 	tap_ok(gov.attached && gov.width == 512, "over budget twice: it looks less often");
-	mw_governor_events(&gov, 20000);
+	mw_governor_events(&gov, 20000, second);
 	tap_ok(!gov.attached && gov.detached == 1, "three times: taken off");
 	for (int i = 0; i < 6; i++)
-		mw_governor_events(&gov, 0);
+		mw_governor_events(&gov, 0, 10 * second);
 	tap_ok(gov.attached, "a minute later it is tried again");
 	for (int i = 0; i < 3; i++)
-		mw_governor_events(&gov, 20000);
+		mw_governor_events(&gov, 20000, second);
 	for (int i = 0; i < 11; i++)
-		mw_governor_events(&gov, 0);
+		mw_governor_events(&gov, 0, 10 * second);
 	tap_ok(!gov.attached, "and after that the pause is longer");
-	mw_governor_events(&gov, 0);
+	mw_governor_events(&gov, 0, 10 * second);
 	for (int i = 0; i < 12; i++)
-		mw_governor_events(&gov, 100);
+		mw_governor_events(&gov, 100, 10 * second);
 	tap_ok(gov.attached && gov.width == 128, "when it is calm the first width comes back");
+}
+
+/*
+ * A storm of an hour that takes @ppm whenever the program is on: the mean of any time
+ * that ends when it is tried again is within the budget.
+ */
+static double storm(uint32_t ppm, double *worst)
+{
+	const uint64_t second = 1000000000ULL;
+	struct mw_governor gov;
+	double taken = 0, time = 0;
+
+	*worst = 0;
+	mw_governor_init(&gov, 5 * second, 1000, 10000, 128);
+	while (time < 3600) {
+		bool on = gov.attached;
+		double step = on && gov.strikes ? 1 : 10;
+
+		mw_governor_events(&gov, on ? ppm : 0, (uint64_t)step * second);
+		time += step;
+		if (on)
+			taken += step * ppm;
+		if (!on && gov.attached && taken / time > *worst)
+			*worst = taken / time;
+	}
+	return taken / time;
+}
+
+static void test_storm(void)
+{
+	static const uint32_t ppms[] = {9000, 15000, 50000, 100000, 400000};
+	double mean = 0, worst = 0, most = 0;
+
+	for (unsigned int i = 0; i < sizeof(ppms) / sizeof(ppms[0]); i++) {
+		mean = storm(ppms[i], &worst);
+		if (mean > most)
+			most = mean;
+		if (worst > most)
+			most = worst;
+	}
+	tap_ok(most <= 10000, "storms of 0.9 to 40 %%: at most %.2f %% in the mean", most / 1e4);
 }
 
 /* ------------------------------------------------------------------ trace */
@@ -438,6 +480,7 @@ int main(void)
 	test_benign();
 	test_identity();
 	test_governor();
+	test_storm();
 	test_trace();
 	memwatch_ctx_unref(ctx);
 	return tap_done();

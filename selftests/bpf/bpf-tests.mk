@@ -20,7 +20,7 @@ $(BUILD)/selftests/bpf/test_relay_native: selftests/bpf/test_relay_native.c \
 	$(CC) $(BPF_TEST_FLAGS) $(BPF_TEST_CFLAGS) $< -o $@ -lbpf
 
 # The library's sources, so that they are under the sanitizers too.
-BPF_TEST_LIB = $(addprefix lib/src/,bpf-relay.c bpf-log.c merge.c merge-out.c merge-sort.c merge-stats.c ring.c context.c)
+BPF_TEST_LIB = $(addprefix lib/src/,bpf-relay.c bpf-rings.c bpf-log.c merge.c merge-out.c merge-sort.c merge-stats.c ring.c context.c)
 
 $(BUILD)/selftests/bpf/test_relay_rings: selftests/bpf/test_relay_rings.c $(BPF_TEST_LIB) \
 		$(wildcard lib/src/*.h) $(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) \
@@ -45,14 +45,14 @@ $(BUILD)/selftests/bpf/plain/test_live: selftests/bpf/test_live.c \
 # children's memory is what is measured.
 GROWTH_TEST_DEPS = $(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c)) \
 	$(wildcard lib/src/*.h lib/include/memwatch/*.h bpf/growth*.h) $(BUILD)/bpf/growth.skel.h \
-	$(BPF_TEST_DEPS)
+	selftests/bpf/growth-rig.h $(BPF_TEST_DEPS)
 
 $(BUILD)/selftests/bpf/test_growth: selftests/bpf/test_growth.c $(GROWTH_TEST_DEPS) \
 		| $(BUILD)/selftests/bpf
 	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O1 -fsanitize=undefined \
 		-fno-sanitize-recover=undefined $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm -lpthread
 
-$(BUILD)/selftests/bpf/plain/test_growth: selftests/bpf/test_growth.c $(GROWTH_TEST_DEPS) \
+$(BUILD)/selftests/bpf/plain/test_growth%: selftests/bpf/test_growth%.c $(GROWTH_TEST_DEPS) \
 		| $(BUILD)/selftests/bpf/plain
 	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ \
 		-lbpf -lzstd -lz -lm -lpthread
@@ -60,7 +60,7 @@ $(BUILD)/selftests/bpf/plain/test_growth: selftests/bpf/test_growth.c $(GROWTH_T
 .PHONY: bpf-tests
 bpf-tests: $(addprefix $(BUILD)/selftests/bpf/,test_relay_math test_relay_native \
 	test_relay_rings plain/test_relay_native plain/test_relay_module plain/test_live \
-	test_growth plain/test_growth)
+	test_growth plain/test_growth plain/test_growth_machine)
 
 # Needs nothing.
 check-bpf-math: $(BUILD)/selftests/bpf/test_relay_math

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# test_growth in a virtual machine, where there can be swap and where the clock
-# is ours to set.
+# test_growth, or the test given, in a virtual machine, where there can be swap and
+# where the clock is ours to set.
 modprobe zram 2>/dev/null
 if [ -e /sys/block/zram0/disksize ] && echo 256M >/sys/block/zram0/disksize 2>/dev/null; then
 	if mkswap /dev/zram0 >/dev/null 2>&1; then
@@ -10,4 +10,4 @@ if [ -e /sys/block/zram0/disksize ] && echo 256M >/sys/block/zram0/disksize 2>/d
 	fi
 fi
 cd /tmp || exit 1
-MEMWATCH_TEST_CLOCK=yes exec "$OLDPWD/test_growth"
+MEMWATCH_TEST_CLOCK=yes exec "$OLDPWD/${1:-test_growth}"

@@ -19,7 +19,7 @@ leak='' watch='' record=''
 trap 'kill $leak $watch $record 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-plan 9
+plan 11
 
 # 2 MiB every 0.1 s after a start of 12 s.
 (
@@ -39,6 +39,11 @@ record=$!
 "$ctl" --format json growth watch --interval 1s --duration 36s --state state --pid $leak \
 	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>hook' >alerts 2>errors &
 watch=$!
+sleep 8
+"$ctl" --format json status >status 2>&1
+grep -q "\"pid\": $watch, \"command\": \"growth watch\".*\"budget_rest_ppm\": 1000, .*\"event_program\": \"attached\"" status &&
+	grep -q "\"pid\": $record, \"command\": \"growth record\".*\"event_program_reason\": \"not wanted\"" status
+ok_if $? "status knows of both monitors"
 wait $watch
 ok_if $? "growth watch ends when told to"
 head -1 alerts | grep -q "\"event\": \"alert\".*\"pid\": $leak, .*\"verdict\": \"leak\""
@@ -53,6 +58,8 @@ ok_if $? "--pid hides the others"
 ok_if $? "the state file is taken up again"
 wait $record
 ok_if $? "growth record ends when told to"
+! "$ctl" --format json status 2>/dev/null | grep -q "\"pid\": \($watch\|$record\),"
+ok_if $? "and status does not know of them any more"
 "$ctl" --format json growth replay trace.csv >replay
 grep -q "\"pid\": $leak, .*\"reason\": \"limit\"\|\"first_alert_s\": [0-9]" replay
 ok_if $? "a replay of what was recorded alarms too"

@@ -103,8 +103,29 @@ growth() {
 	[ $rc -eq 0 ] && has '"rss_growth_bytes_per_second": \{"value": [1-9]' top.json
 }
 
+# The monitor beside the stream: every process gets a verdict, in its own columns.
+growth_monitor() {
+	sleep 30 &
+	pid=$!
+	memwatchctl top -b -n 4 -d 1 --growth --format json >top.json &
+	top=$!
+	writes "/run/memwatch/growth.$top"
+	memwatchctl --format json status >status.json
+	wait $top
+	rc=$?
+	memwatchctl -q record -o g.mwr -d 2 --growth && memwatchctl report g.mwr --format json >g.json || rc=1
+	memwatchctl report g.mwr -q >g.txt || rc=1
+	kill $pid
+	wait $pid
+	cat g.txt status.json
+	[ $rc -eq 0 ] && has '"growth_verdict": "insufficient", "growth_bytes_per_second": 0' top.json &&
+		has '"comm": "memwatchctl".*"growth_verdict": "insufficient"' g.json &&
+		has '"command": "top", .*"event_program": "attached"' status.json &&
+		has 'VERDICT +RATE' g.txt
+}
+
 echo "TAP version 13"
-echo "1..30"
+echo "1..31"
 check "without the module: exit 3" ends 3 'module memwatch is not loaded' memwatchctl status
 check "doctor finds the main job impossible" ends 3 'cannot do its main job' memwatchctl doctor
 check "the module loads" insmod /lab/memwatch.ko
@@ -134,4 +155,5 @@ check "Ctrl-C keeps what there is" interrupted INT
 check "kill -9 keeps whole blocks" killed
 check "a full disk is one clear error" full_disk
 check "top sees growth" growth
+check "a growth monitor beside top and record" growth_monitor
 check "the module unloads" rmmod memwatch

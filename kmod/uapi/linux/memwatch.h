@@ -412,11 +412,14 @@ struct memwatch_record_lost {
  * @MEMWATCH_GROWTH_CLEARED: it was cleared
  * @MEMWATCH_GROWTH_POKED: a process grew much between two rounds; for the
  *	library, which makes it a round
+ * @MEMWATCH_GROWTH_STATE: what is thought of a process now; made by a recorder
+ *	when that changes, and once a round while it grows. @slope is that of now
  */
 enum memwatch_growth_event {
-	MEMWATCH_GROWTH_ALERTED		= 1,
-	MEMWATCH_GROWTH_CLEARED		= 2,
-	MEMWATCH_GROWTH_POKED		= 3,
+	MEMWATCH_GROWTH_ALERTED = 1,
+	MEMWATCH_GROWTH_CLEARED = 2,
+	MEMWATCH_GROWTH_POKED = 3,
+	MEMWATCH_GROWTH_STATE = 4,
 };
 
 /**

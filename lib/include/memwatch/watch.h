@@ -60,6 +60,20 @@ struct memwatch_watch_opts {
 };
 
 /**
+ * enum memwatch_watch_events - the event program
+ * @MEMWATCH_EVENTS_UNWANTED: MEMWATCH_WATCH_NO_EVENTS
+ * @MEMWATCH_EVENTS_ATTACHED: it runs
+ * @MEMWATCH_EVENTS_OVER_BUDGET: it cost too much, and is tried again later
+ * @MEMWATCH_EVENTS_IMPOSSIBLE: the kernel refused it
+ */
+enum memwatch_watch_events {
+	MEMWATCH_EVENTS_UNWANTED = 0,
+	MEMWATCH_EVENTS_ATTACHED = 1,
+	MEMWATCH_EVENTS_OVER_BUDGET = 2,
+	MEMWATCH_EVENTS_IMPOSSIBLE = 3,
+};
+
+/**
  * struct memwatch_watch_stats - what the monitor does and costs
  * @sz: sizeof(struct memwatch_watch_stats)
  * @rounds: since it was opened
@@ -82,6 +96,13 @@ struct memwatch_watch_opts {
  * @events_attached: 1; 0: not wanted, not possible, or over the budget
  * @over_budget: how often it was taken off
  * @reaction_ns: from the last request for a round to the end of that round
+ * @width: what the event program waits for before it looks: pages that one
+ *	process gains on one CPU; up to 6.1 events, of up to 64 pages each
+ * @events_state: &enum memwatch_watch_events: why it is attached or not
+ * @events_error: errno of attaching it, if it is not possible
+ * @rest_ppm: budget of rounds
+ * @storm_ppm: budget while processes grow fast, and of the event program
+ * @events_retry_ns: when it is tried again, on CLOCK_MONOTONIC; 0: is not
  */
 struct memwatch_watch_stats {
 	size_t sz;
@@ -105,6 +126,13 @@ struct memwatch_watch_stats {
 	__u32 events_attached;
 	__u64 over_budget;
 	__u64 reaction_ns;
+	__u32 width;
+	__u32 events_state;
+	__u32 events_error;
+	__u32 rest_ppm;
+	__u32 storm_ppm;
+	__u32 reserved;
+	__u64 events_retry_ns;
 };
 
 /**
