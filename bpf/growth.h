@@ -152,6 +152,7 @@ struct mw_growth_point {
  * @verdict: &enum mw_growth_verdict
  * @confidence: 0 to 100, that this is a leak
  * @score: of each detector, 0 to 100
+ * @origin: the first point from which the streak has not slowed down
  */
 struct mw_growth {
 	__u64 first_ns;
@@ -179,7 +180,8 @@ struct mw_growth {
 	__u8 verdict;
 	__u8 confidence;
 	__u8 score[MW_GROWTH_DETECTORS];
-	__u32 reserved;
+	__u8 origin;
+	__u8 reserved[3];
 };
 
 MW_INLINE void mw_growth_deep_init(struct mw_growth_deep *deep, const struct mw_growth *g)
@@ -210,6 +212,7 @@ MW_INLINE void mw_growth_streak_start(struct mw_growth *g, __u32 signal, __u64 n
 	g->point[0].ms = 0;
 	g->point[0].pages = signal;
 	g->points = 1;
+	g->origin = 0;
 }
 
 /* Every second point goes, and from now on they are twice as far apart. */
@@ -221,6 +224,49 @@ MW_INLINE void mw_growth_thin(struct mw_growth *g, __u32 ms)
 		g->point[i] = g->point[2 * i];
 	g->points = MW_GROWTH_POINTS / 2;
 	g->gap_ms = ms / (MW_GROWTH_POINTS - 1) * 2;
+}
+
+/* The later half of the streak from point @from on; false if it is too short or slows down. */
+MW_INLINE int mw_growth_streak_pace(const struct mw_growth *g, __u32 from, __u64 *pages, __u64 *ms)
+{
+	/* The masks change nothing; they are for verifiers that forget a comparison. */
+	__u32 middle = (from + g->points) / 2U & (MW_GROWTH_POINTS - 1);
+	__u32 last = (g->points - 1U) & (MW_GROWTH_POINTS - 1), p0, p1, p2, t1, t2;
+
+	from &= MW_GROWTH_POINTS - 1;
+	if (g->points < from + 4)
+		return 0;
+	p0 = g->point[from].pages;
+	p1 = g->point[middle].pages;
+	p2 = g->point[last].pages;
+	t1 = g->point[middle].ms - g->point[from].ms;
+	t2 = g->point[last].ms - g->point[from].ms;
+	if (p1 < p0 || p2 <= p1 || t2 <= t1 || !t1)
+		return 0;
+	*pages = p2 - p1;
+	*ms = t2 - t1;
+	/* 27 bits of pages and 32 of time: the products fit. */
+	if (p2 - p0 > MW_GROWTH_MAX_D)
+		return 1;
+	return *pages * t1 * 10 >= (__u64)(p1 - p0) * *ms * 8;
+}
+
+/*
+ * A process that leaks when it has started grew faster while it started, so the
+ * streak is judged from the first point on from which it does not slow down. That
+ * cannot make a leak of what only settles: of an exponential approach no part
+ * keeps its pace while it covers 42 % of what is left.
+ */
+MW_INLINE void mw_growth_streak_origin(struct mw_growth *g)
+{
+	__u64 pages, ms;
+	__u32 i;
+
+	for (i = 0; i < MW_GROWTH_POINTS - 4; i++) {
+		if (mw_growth_streak_pace(g, i, &pages, &ms))
+			break;
+	}
+	g->origin = (__u8)(i < g->points ? i : 0);
 }
 
 /*
@@ -263,30 +309,13 @@ MW_INLINE void mw_growth_streak(struct mw_growth *g, __u32 signal, __u64 now)
 	g->point[at].ms = (__u32)ms;
 	g->point[at].pages = signal;
 	g->points = (__u8)(at + 1);
+	mw_growth_streak_origin(g);
 }
 
-/* The later half of a streak; false if it is too short or slows down. */
-MW_INLINE int mw_growth_streak_pace(const struct mw_growth *g, __u64 *pages, __u64 *ms)
+/* Where the streak began to grow as it does. */
+MW_INLINE const struct mw_growth_point *mw_growth_streak_from(const struct mw_growth *g)
 {
-	/* The masks change nothing; they are for verifiers that forget a comparison. */
-	__u32 middle = g->points / 2U & (MW_GROWTH_POINTS - 1);
-	__u32 last = (g->points - 1U) & (MW_GROWTH_POINTS - 1), p0, p1, p2, t1, t2;
-
-	if (g->points < 4)
-		return 0;
-	p0 = g->point[0].pages;
-	p1 = g->point[middle].pages;
-	p2 = g->point[last].pages;
-	t1 = g->point[middle].ms;
-	t2 = g->point[last].ms;
-	if (p1 < p0 || p2 <= p1 || t2 <= t1 || !t1)
-		return 0;
-	*pages = p2 - p1;
-	*ms = t2 - t1;
-	/* 27 bits of pages and 32 of time: the products fit. */
-	if (p2 - p0 > MW_GROWTH_MAX_D)
-		return 1;
-	return *pages * t1 * 10 >= (__u64)(p1 - p0) * *ms * 8;
+	return &g->point[g->origin & (MW_GROWTH_POINTS - 1)];
 }
 
 /* Seconds until @room is used up. */
@@ -305,7 +334,7 @@ MW_INLINE __u64 mw_growth_streak_slope(const struct mw_growth *g)
 {
 	__u64 pages = 0, ms = 0;
 
-	if (g->points < 4 || !mw_growth_streak_pace(g, &pages, &ms) || !ms)
+	if (!mw_growth_streak_pace(g, g->origin, &pages, &ms) || !ms)
 		return 0;
 	return (pages << MW_GROWTH_PAGE_SHIFT) * 1000 / ms;
 }
@@ -348,7 +377,7 @@ MW_INLINE __u32 mw_growth_nearness(__u32 eta)
  */
 MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 {
-	__u32 grown = mw_growth_sub(g->top, g->point[0].pages);
+	__u32 grown = mw_growth_sub(g->top, mw_growth_streak_from(g)->pages);
 	__u32 share = MW_GROWTH_CONSUMED;
 	__u64 slope;
 
@@ -514,7 +543,7 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 		if (g->last_ns - g->first_ns < MW_GROWTH_SETTLE_NS)
 			g->verdict = MW_GROWTH_INSUFFICIENT;
 		else if (trend >= MW_GROWTH_GROWS || g->flags & MW_GROWTH_F_RESERVED ||
-			 (slope && g->top - g->point[0].pages >= MW_GROWTH_MASS))
+			 (slope && g->top - mw_growth_streak_from(g)->pages >= MW_GROWTH_MASS))
 			g->verdict = MW_GROWTH_GROWING;
 		else
 			g->verdict = MW_GROWTH_STABLE;
@@ -527,7 +556,7 @@ MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, __u32 reason,
 				const struct mw_growth_trend *trend)
 {
 	__u64 slope = trend ? trend->slope_bps : mw_growth_streak_slope(g);
-	__u32 from = trend ? mw_growth_sub(g->signal, trend->growth) : g->point[0].pages;
+	__u32 from = trend ? mw_growth_sub(g->signal, trend->growth) : mw_growth_streak_from(g)->pages;
 
 	g->flags |= MW_GROWTH_F_ALERT;
 	g->reason = (__u8)reason;
@@ -599,7 +628,7 @@ MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
 	g->verdict = MW_GROWTH_INSUFFICIENT;
 	g->confidence = mw_growth_calibrated(0);
 	g->score[0] = g->score[1] = g->score[2] = 0;
-	g->reserved = 0;
+	g->reserved[0] = g->reserved[1] = g->reserved[2] = 0;
 	mw_growth_streak_start(g, signal, now);
 }
 

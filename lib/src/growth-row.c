@@ -81,8 +81,8 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 		fill_interval(row, g, trend->error_ppm);
 	} else {
 		row->r2_permille = trend ? trend->r2_permille : 0;
-		row->growth_bytes = bytes_of(g->top - g->point[0].pages);
-		row->since_ns = g->onset_ns;
+		row->growth_bytes = bytes_of(mw_growth_sub(g->top, mw_growth_streak_from(g)->pages));
+		row->since_ns = g->onset_ns + mw_growth_streak_from(g)->ms * 1000000ULL;
 		fill_interval(row, g, 1000000);
 	}
 }

@@ -220,6 +220,11 @@ static double leak_10m(double t) { return BASE + (t > 60 ? (t - 60) * 10 * MIB :
 static double leak_saw(double t) { return BASE + 51200 * t + fmod(t, 30) * 2 * MIB; }
 static double leak_slow(double t) { return 256.0 * MIB + t * 1456; }
 static double leak_ends(double t) { return BASE + 102400 * fmin(t, 2400); }
+/* What a start-up of 14 s leaves is 10 MiB, then 130 KiB/s; as redis did. */
+static double leak_started(double t)
+{
+	return (fmin(t, 14) + 4) * MIB + (t > 24 ? (t - 24) * 133120 : 0);
+}
 static double flat(double t) { return BASE + fmod(t, 300) * 68; }
 static double saw(double t) { return BASE + fmod(t, 30) * 2 * MIB; }
 static double warm_up(double t) { return BASE + 300 * MIB * (1 - exp(-t / 600)); }
@@ -262,6 +267,11 @@ static void test_leaks(void)
 	tap_ok(r.alerts == 1 && r.row.reason == MEMWATCH_GROWTH_REASON_SLOW &&
 		       is_near((double)r.row.slope, 1456, 0.01),
 	       "5 MB/h in two days, slope %llu", (unsigned long long)r.row.slope);
+	r = run(leak_started, 150, 1, 35 * MIB);
+	tap_ok(r.alerts == 1 && r.row.since_ns >= 14000000000ULL &&
+		       r.row.since_ns <= 36000000000ULL && is_near((double)r.row.slope, 133120, 0.01),
+	       "one that begins as the start-up ends: at %.0f s of 24 to 158, since %.0f s",
+	       (double)r.row.first_alert_ns / 1e9, (double)r.row.since_ns / 1e9);
 	r = run(leak_ends, 7200, 5, 0);
 	tap_ok(r.alerts == 1 && r.clears == 1 && r.row.verdict == MEMWATCH_GROWTH_STABLE &&
 		       r.row.first_alert_ns != MEMWATCH_GROWTH_NONE,
@@ -292,6 +302,23 @@ static void test_benign(void)
 		tap_ok(!r.alerts && r.row.verdict != MEMWATCH_GROWTH_LEAK, "silent: %s",
 		       cases[i].name);
 	}
+}
+
+/* Whatever comes to rest below the limit, from wherever one begins to look. */
+static double rest_height, rest_tau;
+static double comes_to_rest(double t) { return 8 * MIB + rest_height * (1 - exp(-t / rest_tau)); }
+
+static void test_rest(void)
+{
+	unsigned int alerts = 0, runs = 0;
+
+	for (rest_tau = 5; rest_tau < 2000; rest_tau *= 1.3) {
+		for (rest_height = 10 * MIB; rest_height < 96 * MIB; rest_height += 5 * MIB) {
+			alerts += run(comes_to_rest, rest_tau * 6, 1, 108 * MIB).alerts;
+			runs++;
+		}
+	}
+	tap_ok(!alerts, "silent: %u that come to rest below their limit (%u alerts)", runs, alerts);
 }
 
 /* -------------------------------------------------------------- identity */
@@ -436,6 +463,7 @@ int main(void)
 	test_textbook();
 	test_leaks();
 	test_benign();
+	test_rest();
 	test_identity();
 	test_governor();
 	test_trace();
