@@ -195,6 +195,7 @@ MW_INLINE void mw_growth_deep_init(struct mw_growth_deep *deep, const struct mw_
 	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
 		deep->level[i].bin = 0;
 		deep->level[i].low = g->signal;
+		deep->level[i].high = deep->level[i].peak = g->signal;
 		deep->level[i].file[0] = g->file;
 		deep->level[i].vsz[0] = g->vsz;
 		mw_growth_trend_clear(&deep->trend[i]);
@@ -341,20 +342,58 @@ MW_INLINE __u64 mw_growth_streak_slope(const struct mw_growth *g)
 
 /* --------------------------------------------------------------- verdict */
 
-/* The slope to extrapolate: of the best window, else of the streak. */
-MW_INLINE __u64 mw_growth_slope(const struct mw_growth *g, const struct mw_growth_deep *deep)
+/*
+ * Is the streak something new, and the best window about the time before? It has
+ * then gained more than that window, and half of it above all of the bin before: the
+ * tooth of a saw rises from where it has been.
+ */
+MW_INLINE int mw_growth_is_news(const struct mw_growth *g, const struct mw_growth_deep *deep)
 {
-	__u64 slope;
+	const struct mw_growth_level *level = &deep->level[deep->best.level & (MW_GROWTH_LEVELS - 1)];
+	__u32 grown = mw_growth_sub(g->top, mw_growth_streak_from(g)->pages);
 
+	return grown >= MW_GROWTH_MASS && grown > deep->best.growth &&
+	       mw_growth_sub(g->top, level->peak) > grown / 2 && mw_growth_streak_slope(g);
+}
+
+/* What to extrapolate: the best window, else the streak, which is NULL here. */
+MW_INLINE const struct mw_growth_trend *mw_growth_basis(const struct mw_growth *g,
+							const struct mw_growth_deep *deep)
+{
 	if (deep && deep->best.score >= 50)
-		return deep->best.slope_bps;
-	slope = mw_growth_streak_slope(g);
-	if (slope || !deep)
-		return slope;
+		return mw_growth_is_news(g, deep) ? 0 : &deep->best;
+	if (!deep || mw_growth_streak_slope(g))
+		return 0;
 	/* Steps, or what follows a warm-up: no proof, but the best guess there is. */
 	if (deep->trend[1].r2_permille >= MW_GROWTH_R2_BAD)
-		return deep->trend[1].slope_bps;
-	return deep->trend[0].r2_permille >= MW_GROWTH_R2_BAD ? deep->trend[0].slope_bps : 0;
+		return &deep->trend[1];
+	return deep->trend[0].r2_permille >= MW_GROWTH_R2_BAD ? &deep->trend[0] : 0;
+}
+
+MW_INLINE __u64 mw_growth_slope(const struct mw_growth *g, const struct mw_growth_deep *deep)
+{
+	const struct mw_growth_trend *trend = mw_growth_basis(g, deep);
+
+	return trend ? trend->slope_bps : mw_growth_streak_slope(g);
+}
+
+/*
+ * Pages that the envelope may still rise: the peaks above it meet the limit first.
+ * The last two bins of what is extrapolated say how high they are.
+ */
+MW_INLINE __u32 mw_growth_reach(const struct mw_growth *g, const struct mw_growth_deep *deep)
+{
+	const struct mw_growth_trend *trend = mw_growth_basis(g, deep);
+	const struct mw_growth_level *level;
+	__u32 high = g->top;
+
+	if (g->room == MW_GROWTH_NO_LIMIT)
+		return g->room;
+	if (trend) {
+		level = &deep->level[trend->level & (MW_GROWTH_LEVELS - 1)];
+		high = level->peak > level->high ? level->peak : level->high;
+	}
+	return mw_growth_sub(g->room, mw_growth_sub(high, g->signal));
 }
 
 /* Log scale: a limit within URGENT_S is 100, one a day and more away 0. */
@@ -529,7 +568,7 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 	}
 	if (!trend && slope)
 		trend = 40;
-	eta = mw_growth_eta(g->room, slope);
+	eta = mw_growth_eta(mw_growth_reach(g, deep), slope);
 	g->score[MW_GROWTH_TREND] = (__u8)trend;
 	g->score[MW_GROWTH_COMPOSITION] = (__u8)share;
 	g->score[MW_GROWTH_THRESHOLD] =
@@ -556,7 +595,8 @@ MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, __u32 reason,
 				const struct mw_growth_trend *trend)
 {
 	__u64 slope = trend ? trend->slope_bps : mw_growth_streak_slope(g);
-	__u32 from = trend ? mw_growth_sub(g->signal, trend->growth) : mw_growth_streak_from(g)->pages;
+	__u32 from = trend ? mw_growth_sub(g->signal, trend->growth)
+			   : mw_growth_streak_from(g)->pages;
 
 	g->flags |= MW_GROWTH_F_ALERT;
 	g->reason = (__u8)reason;
