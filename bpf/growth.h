@@ -31,7 +31,7 @@
  * global function that works on a state in a map.
  *
  * ALERTS. There are three ways to one, see mw_growth_rules: the limit is near
- * and gets nearer steadily; growth was steady for 25 minutes (17 if the limit is
+ * and gets nearer steadily; growth was steady for 25 minutes (21 if the limit is
  * less than an hour away); growth is slow but went on for more than a day, each
  * hour above the same hour before.
  */
@@ -61,7 +61,7 @@
 #define MW_GROWTH_CLEAR_NS	  (300 * MW_GROWTH_SECOND)
 #define MW_GROWTH_SETTLE_NS	  (60 * MW_GROWTH_SECOND) /* less was seen: insufficient */
 #define MW_GROWTH_STEADY_BINS	  19U /* of 80 s; caches fill in 15 minutes and more */
-#define MW_GROWTH_SOON_BINS	  13U
+#define MW_GROWTH_SOON_BINS	  16U /* thirds of 5: no 15 minutes fill them */
 #define MW_GROWTH_SLOW_BPS	  8192U	 /* below: only the rule of a day */
 #define MW_GROWTH_MASS		  (4 * MW_GROWTH_MIB) /* least growth worth a word */
 
@@ -431,17 +431,18 @@ MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 }
 
 /*
- * Is it above all there was before the steady window, by a quarter of what was
- * gained? A wave, and noise that has a memory, come back to where they were.
+ * Is it above all there was before, up to the first third of the time it
+ * takes to be steady, by a quarter of what was gained? A wave, and noise that has a memory, come back to where they were. The
+ * envelope does not show that: after a dip it climbs from there.
  */
 MW_INLINE int mw_growth_is_new_high(const struct mw_growth_level *level,
-				    const struct mw_growth_trend *trend)
+				    const struct mw_growth_trend *trend, __u32 window)
 {
 	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], i, value;
 	__u32 bound = mw_growth_sub(newest, trend->growth / 4);
 
 	for (i = 0; i < MW_GROWTH_BINS; i++) {
-		if (i < MW_GROWTH_STEADY_BINS)
+		if (i < window * 2 / 3)
 			continue;
 		if (i + 1 >= level->bin)
 			break;
@@ -486,7 +487,7 @@ MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growt
 {
 	const struct mw_growth_trend *trend = &deep->trend[i];
 	const struct mw_growth_level *level = &deep->level[i];
-	__u32 eta;
+	__u32 eta, window;
 
 	if (!trend->window || trend->growth < MW_GROWTH_MASS || trend->share < 50)
 		return MW_GROWTH_NONE;
@@ -501,16 +502,15 @@ MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growt
 	if (i == 0 && eta <= MW_GROWTH_URGENT_S &&
 	    (__u64)trend->growth * 100 >= ((__u64)trend->growth + g->room) * MW_GROWTH_CONSUMED)
 		return MW_GROWTH_LIMIT;
+	window = eta <= MW_GROWTH_SOON_S ? MW_GROWTH_SOON_BINS : MW_GROWTH_STEADY_BINS;
 	if (i == 1 && trend->slope_bps >= MW_GROWTH_SLOW_BPS && !trend->slowing &&
-	    !deep->trend[2].slowing &&
-	    trend->window >= (eta <= MW_GROWTH_SOON_S ? MW_GROWTH_SOON_BINS
-						      : MW_GROWTH_STEADY_BINS) &&
-	    mw_growth_is_new_high(level, trend))
+	    !deep->trend[2].slowing && trend->window >= window &&
+	    mw_growth_is_new_high(level, trend, window))
 		return MW_GROWTH_STEADY;
 	return MW_GROWTH_NONE;
 }
 
-/* 32, 19, 13 and 8 bins; computed, because a table would be 16 bytes long. */
+/* 32, 19, 16 and 8 bins; computed, because a table would be 16 bytes long. */
 MW_INLINE __u32 mw_growth_windows(__u32 k)
 {
 	return k == 0 ? MW_GROWTH_BINS
@@ -540,26 +540,27 @@ MW_INLINE void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
 }
 
 /*
- * Calibration: the share of leaks, in percent, among what had this much
- * evidence (0 to 10 tenths). To be fitted on the tuning half of a corpus.
+ * Calibration: which share of those with this much evidence (0 to 10) leak, in
+ * percent. Fitted by selftests/eval/calibrate.py to the tuning half of the corpora;
+ * no two entries are the same, so that it can read the evidence off.
  */
-MW_INLINE __u8 mw_growth_calibrated(__u32 tenths)
+MW_INLINE __u8 mw_growth_calibrated(__u32 evidence)
 {
 	/*
 	 * A mask is what every verifier understands, so there are entries up to 15.
 	 * Two more keep it from being 16 bytes long: constants of that size go to
 	 * a section that libbpf does not load.
 	 */
-	static const __u8 table[18] = {1,  2,  4,  7,  12, 20, 30, 45, 80,
-				       92, 97, 97, 97, 97, 97, 97, 97, 97};
+	static const __u8 table[18] = {3,  4,  5,  24, 36, 64, 81, 96, 97,
+				       98, 99, 99, 99, 99, 99, 99, 99, 99};
 
-	return table[tenths & 15];
+	return table[evidence & 15];
 }
 
 /* From the scores to one word and one number. */
 MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep *deep)
 {
-	__u32 tenths, trend = 0, share = 0, eta;
+	__u32 evidence, trend = 0, share = 0, eta;
 	__u64 slope = mw_growth_slope(g, deep);
 
 	if (deep && deep->best.growth >= MW_GROWTH_MIB) {
@@ -576,9 +577,9 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 
 	if (g->flags & MW_GROWTH_F_ALERT) {
 		g->verdict = MW_GROWTH_LEAK;
-		tenths = 8 + (trend >= 90) + (g->reason != MW_GROWTH_LIMIT);
+		evidence = 8 + (trend >= 90) + (g->reason != MW_GROWTH_LIMIT);
 	} else {
-		tenths = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50U;
+		evidence = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50U;
 		if (g->last_ns - g->first_ns < MW_GROWTH_SETTLE_NS)
 			g->verdict = MW_GROWTH_INSUFFICIENT;
 		else if (trend >= MW_GROWTH_GROWS || g->flags & MW_GROWTH_F_RESERVED ||
@@ -587,12 +588,12 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 		else
 			g->verdict = MW_GROWTH_STABLE;
 	}
-	g->confidence = mw_growth_calibrated(tenths);
+	g->confidence = mw_growth_calibrated(evidence);
 }
 
-/* @trend is NULL if the streak is what the alert is about. */
+/* @trend is NULL if the streak is what the alert is about; @room as mw_growth_reach(). */
 MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, __u32 reason,
-				const struct mw_growth_trend *trend)
+				const struct mw_growth_trend *trend, __u32 room)
 {
 	__u64 slope = trend ? trend->slope_bps : mw_growth_streak_slope(g);
 	__u32 from = trend ? mw_growth_sub(g->signal, trend->growth)
@@ -606,7 +607,7 @@ MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, __u32 reason,
 	if (!g->alert_ns) {
 		g->alert_ns = g->last_ns;
 		g->slope_bps = slope;
-		g->eta_s = mw_growth_eta(g->room, slope);
+		g->eta_s = mw_growth_eta(room, slope);
 	}
 	return MW_GROWTH_EVENT_ALERT;
 }
@@ -746,7 +747,7 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_deep *deep,
 	if (g->flags & MW_GROWTH_F_ALERT)
 		event = mw_growth_clear(g);
 	else if (reason)
-		event = mw_growth_alert(g, reason, by);
+		event = mw_growth_alert(g, reason, by, mw_growth_reach(g, deep));
 	MW_GROWTH_CALL(judge)(g, deep);
 	return event;
 }

@@ -330,6 +330,22 @@ static void test_benign(void)
 	}
 }
 
+/* A quarter of an hour of linear growth, whenever the bins begin, to 39 % of the room. */
+static double fill_begins;
+static double fills(double t)
+{
+	return BASE + (fmod(t, 10) / 5 + fmin(300, fmax(0, t - fill_begins) / 3)) * MIB;
+}
+
+static void test_fill(void)
+{
+	unsigned int alerts = 0;
+
+	for (fill_begins = 1000; fill_begins < 1080; fill_begins += 5)
+		alerts += run(fills, 4000, 5, 869 * MIB).alerts;
+	tap_ok(!alerts, "silent: what fills in 15 minutes below a limit (%u alerts)", alerts);
+}
+
 /* Whatever comes to rest below the limit, from wherever one begins to look. */
 static double rest_height, rest_tau;
 static double comes_to_rest(double t)
@@ -492,6 +508,7 @@ int main(void)
 	test_leaks();
 	test_time_to_limit();
 	test_benign();
+	test_fill();
 	test_rest();
 	test_identity();
 	test_governor();
