@@ -234,9 +234,11 @@ MW_INLINE int mw_growth_streak_pace(const struct mw_growth *g, __u32 from, __u64
 	__u32 middle = (from + g->points) / 2U & (MW_GROWTH_POINTS - 1);
 	__u32 last = (g->points - 1U) & (MW_GROWTH_POINTS - 1), p0, p1, p2, t1, t2;
 
-	from &= MW_GROWTH_POINTS - 1;
 	if (g->points < from + 4)
 		return 0;
+	/* After the comparison: at that of a sum, 6.12 forgets what a part of it can be. */
+	MW_GROWTH_OPAQUE(from);
+	from &= MW_GROWTH_POINTS - 1;
 	p0 = g->point[from].pages;
 	p1 = g->point[middle].pages;
 	p2 = g->point[last].pages;
@@ -431,15 +433,16 @@ MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 }
 
 /*
- * Is it above all there was before, up to the first third of the time it
- * takes to be steady, by a quarter of what was gained? A wave, and noise that has a memory, come back to where they were. The
- * envelope does not show that: after a dip it climbs from there.
+ * Is it above all there was before @window by half of what was gained, and above the
+ * first third of it by a quarter? A wave, and noise that has a memory, come back to where
+ * they were. The envelope does not show that: after a dip it climbs from there.
  */
 MW_INLINE int mw_growth_is_new_high(const struct mw_growth_level *level,
 				    const struct mw_growth_trend *trend, __u32 window)
 {
 	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], i, value;
-	__u32 bound = mw_growth_sub(newest, trend->growth / 4);
+	__u32 quarter = mw_growth_sub(newest, trend->growth / 4);
+	__u32 half = mw_growth_sub(newest, trend->growth / 2);
 
 	for (i = 0; i < MW_GROWTH_BINS; i++) {
 		if (i < window * 2 / 3)
@@ -447,7 +450,7 @@ MW_INLINE int mw_growth_is_new_high(const struct mw_growth_level *level,
 		if (i + 1 >= level->bin)
 			break;
 		value = level->ring[(level->bin - 1 - i) & (MW_GROWTH_BINS - 1)];
-		if (value != MW_GROWTH_MISSING && value > bound)
+		if (value != MW_GROWTH_MISSING && value > (i < window ? quarter : half))
 			return 0;
 	}
 	return 1;
