@@ -226,6 +226,13 @@ static double warm_up(double t) { return BASE + 300 * MIB * (1 - exp(-t / 600));
 static double start_up(double t) { return fmin(600, t * 30) * MIB; }
 static double steps(double t) { return BASE + exp2(floor(log2(1 + t / 60))) * MIB; }
 static double daily(double t) { return 300 * MIB + 100 * MIB * sin(t * 2 * M_PI / 86400); }
+/* 16 KiB/s for 25 minutes, to 25 MiB; 17 of them were held half an hour before. */
+static double comes_back(double t)
+{
+	double bump = t > 4300 && t < 4700 ? 17 : 0;
+
+	return BASE + (fmod(t, 10) / 5 + bump + fmin(25, fmax(0, t - 5000) / 64)) * MIB;
+}
 static double cache(double t) { return BASE + fmin(300, t / 3) * MIB; }
 
 static bool is_near(double a, double b, double share)
@@ -319,6 +326,7 @@ static void test_benign(void)
 		{"start-up to 600 MiB of 1 GiB", start_up, 3600, 1, 1024 * MIB},
 		{"tables that double", steps, 14400, 5, 0},
 		{"a daily wave", daily, 259200, 20, 0},
+		{"what comes back to where it was", comes_back, 6600, 5, 0},
 		{"a cache of 300 MiB that fills in 15 minutes", cache, 7200, 5, 0},
 	};
 
