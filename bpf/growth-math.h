@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * Integer arithmetic of the growth detectors, exact, for BPF and for the host:
- * products of 128 bits, their ratio, a square root, saturation, percentages.
+ * products of 128 bits, their ratio, saturation, percentages.
  */
 #ifndef _MW_GROWTH_MATH_H
 #define _MW_GROWTH_MATH_H
@@ -94,21 +94,6 @@ MW_INLINE __u32 mw_growth_ppm(const struct mw_growth_wide *part,
 	for (bit = 1U << 19; bit; bit >>= 1)
 		q += bit * mw_growth_at_most(mw_growth_scale(*whole, (__u32)q + bit), bound);
 	return (__u32)q;
-}
-
-/* Square root, rounded down. */
-MW_INLINE __u32 mw_growth_root(__u64 value)
-{
-	struct mw_growth_wide square = {0, 0}, limit = {0, value};
-	__u64 root = 0, next;
-	int bit;
-
-	for (bit = 31; bit >= 0; bit--) {
-		next = root | (1ULL << bit);
-		square.low = next * next;
-		root += (1ULL << bit) * mw_growth_at_most(square, limit);
-	}
-	return (__u32)root;
 }
 
 MW_INLINE __u32 mw_growth_add(__u32 a, __u32 b)

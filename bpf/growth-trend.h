@@ -48,6 +48,8 @@
  * struct mw_growth_level - bins of one width
  * @bin: index of the bin that is being filled, counted from @start_ns
  * @low: lowest signal in it
+ * @high: highest signal in it
+ * @peak: highest signal in the one before
  * @ring: lowest signal of the bins before
  * @file: mapped file pages at the end of every fourth bin
  * @vsz: address space at the same moments
@@ -55,6 +57,8 @@
 struct mw_growth_level {
 	__u32 bin;
 	__u32 low;
+	__u32 high;
+	__u32 peak;
 	__u32 ring[MW_GROWTH_BINS];
 	__u32 file[MW_GROWTH_BINS / 4];
 	__u32 vsz[MW_GROWTH_BINS / 4];
@@ -63,7 +67,6 @@ struct mw_growth_level {
 /**
  * struct mw_growth_trend - what a window of one level says
  * @slope_bps: bytes a second, rounded down
- * @error_ppm: standard error of the slope against the slope
  * @growth: pages from the start of the window to its end
  * @r2_permille: R squared of the line through the envelope
  * @score: all tests of the window; 100: all passed
@@ -74,7 +77,6 @@ struct mw_growth_level {
  */
 struct mw_growth_trend {
 	__u64 slope_bps;
-	__u32 error_ppm;
 	__u32 growth;
 	__u16 r2_permille;
 	__u8 score;
@@ -82,7 +84,7 @@ struct mw_growth_trend {
 	__u8 slowing;
 	__u8 level;
 	__u8 share;
-	__u8 reserved;
+	__u8 reserved[5];
 };
 
 /* Sums over a window; x and y are counted back from its newest bin. */
@@ -162,7 +164,6 @@ MW_INLINE int mw_growth_window(const struct mw_growth_level *level, __u32 window
 MW_INLINE void mw_growth_trend_clear(struct mw_growth_trend *trend)
 {
 	trend->slope_bps = 0;
-	trend->error_ppm = 1000000;
 	trend->growth = 0;
 	trend->r2_permille = 0;
 	trend->score = 0;
@@ -170,7 +171,6 @@ MW_INLINE void mw_growth_trend_clear(struct mw_growth_trend *trend)
 	trend->slowing = 0;
 	trend->level = 0;
 	trend->share = 0;
-	trend->reserved = 0;
 }
 
 /* The least of the marks of all tests. */
@@ -243,9 +243,6 @@ MW_INLINE int mw_growth_fit(struct mw_growth_deep *deep, __u32 i, __u32 window)
 	ppm = mw_growth_ppm(&part, &whole);
 	t2 = ppm >= 1000000 ? 1000000 : ppm * (s->n - 2) / (1000000 - ppm);
 	trend->r2_permille = (__u16)(ppm / 1000);
-	if (ppm)
-		trend->error_ppm = mw_growth_root((1000000ULL - ppm) * 1000000 / (ppm * (s->n - 2)) *
-						  1000000);
 	if (den_x)
 		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * (20U << MW_GROWTH_SHIFT(i)));
 	trend->score = (__u8)mw_growth_tests(s, ppm / 1000, t2);
@@ -264,6 +261,8 @@ MW_INLINE int mw_growth_bin(struct mw_growth_level *level, __u32 bin, __u32 file
 	if (level->bin == bin) {
 		if (signal < level->low)
 			level->low = signal;
+		if (signal > level->high)
+			level->high = signal;
 		return 0;
 	}
 	gap = bin - level->bin;
@@ -279,7 +278,8 @@ MW_INLINE int mw_growth_bin(struct mw_growth_level *level, __u32 bin, __u32 file
 		level->vsz[(bin / 4) & (MW_GROWTH_BINS / 4 - 1)] = vsz;
 	}
 	level->bin = bin;
-	level->low = signal;
+	level->peak = level->high;
+	level->low = level->high = signal;
 	return 1;
 }
 

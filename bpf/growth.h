@@ -31,7 +31,7 @@
  * global function that works on a state in a map.
  *
  * ALERTS. There are three ways to one, see mw_growth_rules: the limit is near
- * and gets nearer steadily; growth was steady for 25 minutes (17 if the limit is
+ * and gets nearer steadily; growth was steady for 25 minutes (21 if the limit is
  * less than an hour away); growth is slow but went on for more than a day, each
  * hour above the same hour before.
  */
@@ -61,7 +61,7 @@
 #define MW_GROWTH_CLEAR_NS	  (300 * MW_GROWTH_SECOND)
 #define MW_GROWTH_SETTLE_NS	  (60 * MW_GROWTH_SECOND) /* less was seen: insufficient */
 #define MW_GROWTH_STEADY_BINS	  19U /* of 80 s; caches fill in 15 minutes and more */
-#define MW_GROWTH_SOON_BINS	  13U
+#define MW_GROWTH_SOON_BINS	  16U /* thirds of 5: no 15 minutes fill them */
 #define MW_GROWTH_SLOW_BPS	  8192U	 /* below: only the rule of a day */
 #define MW_GROWTH_MASS		  (4 * MW_GROWTH_MIB) /* least growth worth a word */
 
@@ -152,6 +152,7 @@ struct mw_growth_point {
  * @verdict: &enum mw_growth_verdict
  * @confidence: 0 to 100, that this is a leak
  * @score: of each detector, 0 to 100
+ * @origin: the first point from which the streak has not slowed down
  */
 struct mw_growth {
 	__u64 first_ns;
@@ -179,7 +180,8 @@ struct mw_growth {
 	__u8 verdict;
 	__u8 confidence;
 	__u8 score[MW_GROWTH_DETECTORS];
-	__u32 reserved;
+	__u8 origin;
+	__u8 reserved[3];
 };
 
 MW_INLINE void mw_growth_deep_init(struct mw_growth_deep *deep, const struct mw_growth *g)
@@ -193,6 +195,7 @@ MW_INLINE void mw_growth_deep_init(struct mw_growth_deep *deep, const struct mw_
 	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
 		deep->level[i].bin = 0;
 		deep->level[i].low = g->signal;
+		deep->level[i].high = deep->level[i].peak = g->signal;
 		deep->level[i].file[0] = g->file;
 		deep->level[i].vsz[0] = g->vsz;
 		mw_growth_trend_clear(&deep->trend[i]);
@@ -210,6 +213,7 @@ MW_INLINE void mw_growth_streak_start(struct mw_growth *g, __u32 signal, __u64 n
 	g->point[0].ms = 0;
 	g->point[0].pages = signal;
 	g->points = 1;
+	g->origin = 0;
 }
 
 /* Every second point goes, and from now on they are twice as far apart. */
@@ -221,6 +225,51 @@ MW_INLINE void mw_growth_thin(struct mw_growth *g, __u32 ms)
 		g->point[i] = g->point[2 * i];
 	g->points = MW_GROWTH_POINTS / 2;
 	g->gap_ms = ms / (MW_GROWTH_POINTS - 1) * 2;
+}
+
+/* The later half of the streak from point @from on; false if it is too short or slows down. */
+MW_INLINE int mw_growth_streak_pace(const struct mw_growth *g, __u32 from, __u64 *pages, __u64 *ms)
+{
+	/* The masks change nothing; they are for verifiers that forget a comparison. */
+	__u32 middle = (from + g->points) / 2U & (MW_GROWTH_POINTS - 1);
+	__u32 last = (g->points - 1U) & (MW_GROWTH_POINTS - 1), p0, p1, p2, t1, t2;
+
+	if (g->points < from + 4)
+		return 0;
+	/* After the comparison: at that of a sum, 6.12 forgets what a part of it can be. */
+	MW_GROWTH_OPAQUE(from);
+	from &= MW_GROWTH_POINTS - 1;
+	p0 = g->point[from].pages;
+	p1 = g->point[middle].pages;
+	p2 = g->point[last].pages;
+	t1 = g->point[middle].ms - g->point[from].ms;
+	t2 = g->point[last].ms - g->point[from].ms;
+	if (p1 < p0 || p2 <= p1 || t2 <= t1 || !t1)
+		return 0;
+	*pages = p2 - p1;
+	*ms = t2 - t1;
+	/* 27 bits of pages and 32 of time: the products fit. */
+	if (p2 - p0 > MW_GROWTH_MAX_D)
+		return 1;
+	return *pages * t1 * 10 >= (__u64)(p1 - p0) * *ms * 8;
+}
+
+/*
+ * A process that leaks when it has started grew faster while it started, so the
+ * streak is judged from the first point on from which it does not slow down. That
+ * cannot make a leak of what only settles: of an exponential approach no part
+ * keeps its pace while it covers 42 % of what is left.
+ */
+MW_INLINE void mw_growth_streak_origin(struct mw_growth *g)
+{
+	__u64 pages, ms;
+	__u32 i;
+
+	for (i = 0; i < MW_GROWTH_POINTS - 4; i++) {
+		if (mw_growth_streak_pace(g, i, &pages, &ms))
+			break;
+	}
+	g->origin = (__u8)(i < g->points ? i : 0);
 }
 
 /*
@@ -263,30 +312,13 @@ MW_INLINE void mw_growth_streak(struct mw_growth *g, __u32 signal, __u64 now)
 	g->point[at].ms = (__u32)ms;
 	g->point[at].pages = signal;
 	g->points = (__u8)(at + 1);
+	mw_growth_streak_origin(g);
 }
 
-/* The later half of a streak; false if it is too short or slows down. */
-MW_INLINE int mw_growth_streak_pace(const struct mw_growth *g, __u64 *pages, __u64 *ms)
+/* Where the streak began to grow as it does. */
+MW_INLINE const struct mw_growth_point *mw_growth_streak_from(const struct mw_growth *g)
 {
-	/* The masks change nothing; they are for verifiers that forget a comparison. */
-	__u32 middle = g->points / 2U & (MW_GROWTH_POINTS - 1);
-	__u32 last = (g->points - 1U) & (MW_GROWTH_POINTS - 1), p0, p1, p2, t1, t2;
-
-	if (g->points < 4)
-		return 0;
-	p0 = g->point[0].pages;
-	p1 = g->point[middle].pages;
-	p2 = g->point[last].pages;
-	t1 = g->point[middle].ms;
-	t2 = g->point[last].ms;
-	if (p1 < p0 || p2 <= p1 || t2 <= t1 || !t1)
-		return 0;
-	*pages = p2 - p1;
-	*ms = t2 - t1;
-	/* 27 bits of pages and 32 of time: the products fit. */
-	if (p2 - p0 > MW_GROWTH_MAX_D)
-		return 1;
-	return *pages * t1 * 10 >= (__u64)(p1 - p0) * *ms * 8;
+	return &g->point[g->origin & (MW_GROWTH_POINTS - 1)];
 }
 
 /* Seconds until @room is used up. */
@@ -305,27 +337,65 @@ MW_INLINE __u64 mw_growth_streak_slope(const struct mw_growth *g)
 {
 	__u64 pages = 0, ms = 0;
 
-	if (g->points < 4 || !mw_growth_streak_pace(g, &pages, &ms) || !ms)
+	if (!mw_growth_streak_pace(g, g->origin, &pages, &ms) || !ms)
 		return 0;
 	return (pages << MW_GROWTH_PAGE_SHIFT) * 1000 / ms;
 }
 
 /* --------------------------------------------------------------- verdict */
 
-/* The slope to extrapolate: of the best window, else of the streak. */
-MW_INLINE __u64 mw_growth_slope(const struct mw_growth *g, const struct mw_growth_deep *deep)
+/*
+ * Is the streak something new, and the best window about the time before? It has
+ * then gained more than that window, and half of it above all of the bin before: the
+ * tooth of a saw rises from where it has been.
+ */
+MW_INLINE int mw_growth_is_news(const struct mw_growth *g, const struct mw_growth_deep *deep)
 {
-	__u64 slope;
+	const struct mw_growth_level *level = &deep->level[deep->best.level & (MW_GROWTH_LEVELS - 1)];
+	__u32 grown = mw_growth_sub(g->top, mw_growth_streak_from(g)->pages);
 
+	return grown >= MW_GROWTH_MASS && grown > deep->best.growth &&
+	       mw_growth_sub(g->top, level->peak) > grown / 2 && mw_growth_streak_slope(g);
+}
+
+/* What to extrapolate: the best window, else the streak, which is NULL here. */
+MW_INLINE const struct mw_growth_trend *mw_growth_basis(const struct mw_growth *g,
+							const struct mw_growth_deep *deep)
+{
 	if (deep && deep->best.score >= 50)
-		return deep->best.slope_bps;
-	slope = mw_growth_streak_slope(g);
-	if (slope || !deep)
-		return slope;
+		return mw_growth_is_news(g, deep) ? 0 : &deep->best;
+	if (!deep || mw_growth_streak_slope(g))
+		return 0;
 	/* Steps, or what follows a warm-up: no proof, but the best guess there is. */
 	if (deep->trend[1].r2_permille >= MW_GROWTH_R2_BAD)
-		return deep->trend[1].slope_bps;
-	return deep->trend[0].r2_permille >= MW_GROWTH_R2_BAD ? deep->trend[0].slope_bps : 0;
+		return &deep->trend[1];
+	return deep->trend[0].r2_permille >= MW_GROWTH_R2_BAD ? &deep->trend[0] : 0;
+}
+
+MW_INLINE __u64 mw_growth_slope(const struct mw_growth *g, const struct mw_growth_deep *deep)
+{
+	const struct mw_growth_trend *trend = mw_growth_basis(g, deep);
+
+	return trend ? trend->slope_bps : mw_growth_streak_slope(g);
+}
+
+/*
+ * Pages that the envelope may still rise: the peaks above it meet the limit first.
+ * The last two bins of what is extrapolated say how high they are.
+ */
+MW_INLINE __u32 mw_growth_reach(const struct mw_growth *g, const struct mw_growth_deep *deep)
+{
+	const struct mw_growth_trend *trend = mw_growth_basis(g, deep);
+	const struct mw_growth_level *level;
+	__u32 high = g->top;
+
+	if (g->room == MW_GROWTH_NO_LIMIT)
+		return g->room;
+	if (trend) {
+		level = &deep->level[trend->level & (MW_GROWTH_LEVELS - 1)];
+		high = level->peak > level->high ? level->peak : level->high;
+	}
+	return mw_growth_sub(g->room, mw_growth_sub(high, g->signal));
 }
 
 /* Log scale: a limit within URGENT_S is 100, one a day and more away 0. */
@@ -348,7 +418,7 @@ MW_INLINE __u32 mw_growth_nearness(__u32 eta)
  */
 MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 {
-	__u32 grown = mw_growth_sub(g->top, g->point[0].pages);
+	__u32 grown = mw_growth_sub(g->top, mw_growth_streak_from(g)->pages);
 	__u32 share = MW_GROWTH_CONSUMED;
 	__u64 slope;
 
@@ -363,22 +433,24 @@ MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 }
 
 /*
- * Is it above all there was before the steady window, by a quarter of what was
- * gained? A wave, and noise that has a memory, come back to where they were.
+ * Is it above all there was before @window by half of what was gained, and above the
+ * first third of it by a quarter? A wave, and noise that has a memory, come back to where
+ * they were. The envelope does not show that: after a dip it climbs from there.
  */
 MW_INLINE int mw_growth_is_new_high(const struct mw_growth_level *level,
-				    const struct mw_growth_trend *trend)
+				    const struct mw_growth_trend *trend, __u32 window)
 {
 	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], i, value;
-	__u32 bound = mw_growth_sub(newest, trend->growth / 4);
+	__u32 quarter = mw_growth_sub(newest, trend->growth / 4);
+	__u32 half = mw_growth_sub(newest, trend->growth / 2);
 
 	for (i = 0; i < MW_GROWTH_BINS; i++) {
-		if (i < MW_GROWTH_STEADY_BINS)
+		if (i < window * 2 / 3)
 			continue;
 		if (i + 1 >= level->bin)
 			break;
 		value = level->ring[(level->bin - 1 - i) & (MW_GROWTH_BINS - 1)];
-		if (value != MW_GROWTH_MISSING && value > bound)
+		if (value != MW_GROWTH_MISSING && value > (i < window ? quarter : half))
 			return 0;
 	}
 	return 1;
@@ -418,7 +490,7 @@ MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growt
 {
 	const struct mw_growth_trend *trend = &deep->trend[i];
 	const struct mw_growth_level *level = &deep->level[i];
-	__u32 eta;
+	__u32 eta, window;
 
 	if (!trend->window || trend->growth < MW_GROWTH_MASS || trend->share < 50)
 		return MW_GROWTH_NONE;
@@ -433,16 +505,15 @@ MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growt
 	if (i == 0 && eta <= MW_GROWTH_URGENT_S &&
 	    (__u64)trend->growth * 100 >= ((__u64)trend->growth + g->room) * MW_GROWTH_CONSUMED)
 		return MW_GROWTH_LIMIT;
+	window = eta <= MW_GROWTH_SOON_S ? MW_GROWTH_SOON_BINS : MW_GROWTH_STEADY_BINS;
 	if (i == 1 && trend->slope_bps >= MW_GROWTH_SLOW_BPS && !trend->slowing &&
-	    !deep->trend[2].slowing &&
-	    trend->window >= (eta <= MW_GROWTH_SOON_S ? MW_GROWTH_SOON_BINS
-						      : MW_GROWTH_STEADY_BINS) &&
-	    mw_growth_is_new_high(level, trend))
+	    !deep->trend[2].slowing && trend->window >= window &&
+	    mw_growth_is_new_high(level, trend, window))
 		return MW_GROWTH_STEADY;
 	return MW_GROWTH_NONE;
 }
 
-/* 32, 19, 13 and 8 bins; computed, because a table would be 16 bytes long. */
+/* 32, 19, 16 and 8 bins; computed, because a table would be 16 bytes long. */
 MW_INLINE __u32 mw_growth_windows(__u32 k)
 {
 	return k == 0 ? MW_GROWTH_BINS
@@ -472,26 +543,27 @@ MW_INLINE void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
 }
 
 /*
- * Calibration: the share of leaks, in percent, among what had this much
- * evidence (0 to 10 tenths). To be fitted on the tuning half of a corpus.
+ * Calibration: which share of those with this much evidence (0 to 10) leak, in
+ * percent. Fitted by selftests/eval/calibrate.py to the tuning half of the corpora;
+ * no two entries are the same, so that it can read the evidence off.
  */
-MW_INLINE __u8 mw_growth_calibrated(__u32 tenths)
+MW_INLINE __u8 mw_growth_calibrated(__u32 evidence)
 {
 	/*
 	 * A mask is what every verifier understands, so there are entries up to 15.
 	 * Two more keep it from being 16 bytes long: constants of that size go to
 	 * a section that libbpf does not load.
 	 */
-	static const __u8 table[18] = {1,  2,  4,  7,  12, 20, 30, 45, 80,
-				       92, 97, 97, 97, 97, 97, 97, 97, 97};
+	static const __u8 table[18] = {3,  4,  5,  24, 36, 64, 81, 96, 97,
+				       98, 99, 99, 99, 99, 99, 99, 99, 99};
 
-	return table[tenths & 15];
+	return table[evidence & 15];
 }
 
 /* From the scores to one word and one number. */
 MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep *deep)
 {
-	__u32 tenths, trend = 0, share = 0, eta;
+	__u32 evidence, trend = 0, share = 0, eta;
 	__u64 slope = mw_growth_slope(g, deep);
 
 	if (deep && deep->best.growth >= MW_GROWTH_MIB) {
@@ -500,7 +572,7 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 	}
 	if (!trend && slope)
 		trend = 40;
-	eta = mw_growth_eta(g->room, slope);
+	eta = mw_growth_eta(mw_growth_reach(g, deep), slope);
 	g->score[MW_GROWTH_TREND] = (__u8)trend;
 	g->score[MW_GROWTH_COMPOSITION] = (__u8)share;
 	g->score[MW_GROWTH_THRESHOLD] =
@@ -508,26 +580,27 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 
 	if (g->flags & MW_GROWTH_F_ALERT) {
 		g->verdict = MW_GROWTH_LEAK;
-		tenths = 8 + (trend >= 90) + (g->reason != MW_GROWTH_LIMIT);
+		evidence = 8 + (trend >= 90) + (g->reason != MW_GROWTH_LIMIT);
 	} else {
-		tenths = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50U;
+		evidence = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50U;
 		if (g->last_ns - g->first_ns < MW_GROWTH_SETTLE_NS)
 			g->verdict = MW_GROWTH_INSUFFICIENT;
 		else if (trend >= MW_GROWTH_GROWS || g->flags & MW_GROWTH_F_RESERVED ||
-			 (slope && g->top - g->point[0].pages >= MW_GROWTH_MASS))
+			 (slope && g->top - mw_growth_streak_from(g)->pages >= MW_GROWTH_MASS))
 			g->verdict = MW_GROWTH_GROWING;
 		else
 			g->verdict = MW_GROWTH_STABLE;
 	}
-	g->confidence = mw_growth_calibrated(tenths);
+	g->confidence = mw_growth_calibrated(evidence);
 }
 
-/* @trend is NULL if the streak is what the alert is about. */
+/* @trend is NULL if the streak is what the alert is about; @room as mw_growth_reach(). */
 MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, __u32 reason,
-				const struct mw_growth_trend *trend)
+				const struct mw_growth_trend *trend, __u32 room)
 {
 	__u64 slope = trend ? trend->slope_bps : mw_growth_streak_slope(g);
-	__u32 from = trend ? mw_growth_sub(g->signal, trend->growth) : g->point[0].pages;
+	__u32 from = trend ? mw_growth_sub(g->signal, trend->growth)
+			   : mw_growth_streak_from(g)->pages;
 
 	g->flags |= MW_GROWTH_F_ALERT;
 	g->reason = (__u8)reason;
@@ -537,7 +610,7 @@ MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, __u32 reason,
 	if (!g->alert_ns) {
 		g->alert_ns = g->last_ns;
 		g->slope_bps = slope;
-		g->eta_s = mw_growth_eta(g->room, slope);
+		g->eta_s = mw_growth_eta(room, slope);
 	}
 	return MW_GROWTH_EVENT_ALERT;
 }
@@ -599,7 +672,7 @@ MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
 	g->verdict = MW_GROWTH_INSUFFICIENT;
 	g->confidence = mw_growth_calibrated(0);
 	g->score[0] = g->score[1] = g->score[2] = 0;
-	g->reserved = 0;
+	g->reserved[0] = g->reserved[1] = g->reserved[2] = 0;
 	mw_growth_streak_start(g, signal, now);
 }
 
@@ -677,7 +750,7 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_deep *deep,
 	if (g->flags & MW_GROWTH_F_ALERT)
 		event = mw_growth_clear(g);
 	else if (reason)
-		event = mw_growth_alert(g, reason, by);
+		event = mw_growth_alert(g, reason, by, mw_growth_reach(g, deep));
 	MW_GROWTH_CALL(judge)(g, deep);
 	return event;
 }

@@ -6,6 +6,7 @@
  */
 #include "growth-row.h"
 
+#include "growth-interval.h"
 #include "timemath.h"
 
 _Static_assert((int)MEMWATCH_GROWTH_LEAK == (int)MW_GROWTH_LEAK, "one enumeration of verdicts");
@@ -18,40 +19,10 @@ static __u64 bytes_of(__u32 pages)
 	return (__u64)pages << MW_GROWTH_PAGE_SHIFT;
 }
 
-/* Time until @room is used up at @slope bytes a second. */
-static __u64 eta_ns(__u32 room, __u64 slope)
-{
-	unsigned __int128 ns = (unsigned __int128)bytes_of(room) * MW_GROWTH_SECOND;
-
-	if (room == MW_GROWTH_NO_LIMIT || !slope)
-		return MEMWATCH_GROWTH_NONE;
-	ns /= slope;
-	return ns >= MEMWATCH_GROWTH_NONE ? MEMWATCH_GROWTH_NONE - 1 : (__u64)ns;
-}
-
-/*
- * Two standard errors of the slope to either side. They are taken twice, because
- * neighbouring bins are not independent of each other; and some of the room goes
- * to what no process is charged with (page tables, stacks of the kernel).
- */
-static void fill_interval(struct memwatch_growth_row *row, const struct mw_growth *g,
-			  __u32 error_ppm)
-{
-	__u64 margin;
-
-	if (g->room == MW_GROWTH_NO_LIMIT)
-		return;
-	margin = row->slope / 1000000 * 4 * error_ppm + row->slope % 1000000 * 4 * error_ppm / 1000000;
-	margin = mw_max_u64(margin, row->slope / 20);
-	row->eta_low_ns = eta_ns(g->room - g->room / 10, mw_add_sat(row->slope, margin));
-	row->eta_high_ns = eta_ns(mw_growth_add(g->room, g->room / 20),
-				  mw_sub_sat(row->slope, margin));
-}
-
 void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth *g,
 			const struct mw_growth_deep *deep)
 {
-	const struct mw_growth_trend *trend = deep ? &deep->best : NULL;
+	const struct mw_growth_trend *trend = mw_growth_basis(g, deep);
 
 	row->verdict = g->verdict;
 	row->reason = g->reason;
@@ -71,19 +42,17 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 	row->vsz_bytes = bytes_of(g->vsz);
 	row->room_bytes = g->room == MW_GROWTH_NO_LIMIT ? MEMWATCH_GROWTH_NONE : bytes_of(g->room);
 
-	row->slope = mw_growth_slope(g, deep);
-	row->eta_ns = row->eta_low_ns = row->eta_high_ns = eta_ns(g->room, row->slope);
+	mw_growth_fill_eta(row, g, deep);
+	row->r2_permille = trend ? trend->r2_permille : deep ? deep->best.r2_permille : 0;
 	if (trend && trend->score >= 50) {
-		row->r2_permille = trend->r2_permille;
 		row->growth_bytes = bytes_of(trend->growth);
-		row->since_ns = mw_sub_sat(g->last_ns, trend->window * (MW_GROWTH_BIN_NS
-									<< MW_GROWTH_SHIFT(trend->level)));
-		fill_interval(row, g, trend->error_ppm);
+		row->since_ns = mw_sub_sat(
+			g->last_ns,
+			trend->window * (MW_GROWTH_BIN_NS << MW_GROWTH_SHIFT(trend->level)));
 	} else {
-		row->r2_permille = trend ? trend->r2_permille : 0;
-		row->growth_bytes = bytes_of(g->top - g->point[0].pages);
-		row->since_ns = g->onset_ns;
-		fill_interval(row, g, 1000000);
+		row->growth_bytes = bytes_of(
+			mw_growth_sub(g->top, mw_growth_streak_from(g)->pages));
+		row->since_ns = g->onset_ns + mw_growth_streak_from(g)->ms * 1000000ULL;
 	}
 }
 

@@ -75,19 +75,6 @@ static void test_ppm(void)
 	tap_ok(!bad, "a ratio in millionths is exact");
 }
 
-static void test_root(void)
-{
-	unsigned int bad = 0;
-
-	for (int i = 0; i < 500000; i++) {
-		uint64_t value = any() >> (any() % 64);
-		unsigned __int128 root = mw_growth_root(value);
-
-		bad += root * root > value || (root + 1) * (root + 1) <= value;
-	}
-	tap_ok(!bad, "a square root is rounded down");
-}
-
 /* ------------------------------------------------------------------ lines */
 
 static struct mw_growth_deep deep;
@@ -220,12 +207,32 @@ static double leak_10m(double t) { return BASE + (t > 60 ? (t - 60) * 10 * MIB :
 static double leak_saw(double t) { return BASE + 51200 * t + fmod(t, 30) * 2 * MIB; }
 static double leak_slow(double t) { return 256.0 * MIB + t * 1456; }
 static double leak_ends(double t) { return BASE + 102400 * fmin(t, 2400); }
+/* What a start-up of 14 s leaves is 10 MiB, then 130 KiB/s; as redis did. */
+static double leak_started(double t)
+{
+	return (fmin(t, 14) + 4) * MIB + (t > 24 ? (t - 24) * 133120 : 0);
+}
+static double leak_curve(double t)
+{
+	return BASE + t * t / 3600 * 64 * 1024;
+}
+static double leak_bursts_out(double t)
+{
+	return BASE + 2048 * t + (t > 7200 ? (t - 7200) * 5 * MIB : 0);
+}
 static double flat(double t) { return BASE + fmod(t, 300) * 68; }
 static double saw(double t) { return BASE + fmod(t, 30) * 2 * MIB; }
 static double warm_up(double t) { return BASE + 300 * MIB * (1 - exp(-t / 600)); }
 static double start_up(double t) { return fmin(600, t * 30) * MIB; }
 static double steps(double t) { return BASE + exp2(floor(log2(1 + t / 60))) * MIB; }
 static double daily(double t) { return 300 * MIB + 100 * MIB * sin(t * 2 * M_PI / 86400); }
+/* 16 KiB/s for 25 minutes, to 25 MiB; 17 of them were held half an hour before. */
+static double comes_back(double t)
+{
+	double bump = t > 4300 && t < 4700 ? 17 : 0;
+
+	return BASE + (fmod(t, 10) / 5 + bump + fmin(25, fmax(0, t - 5000) / 64)) * MIB;
+}
 static double cache(double t) { return BASE + fmin(300, t / 3) * MIB; }
 
 static bool is_near(double a, double b, double share)
@@ -262,10 +269,46 @@ static void test_leaks(void)
 	tap_ok(r.alerts == 1 && r.row.reason == MEMWATCH_GROWTH_REASON_SLOW &&
 		       is_near((double)r.row.slope, 1456, 0.01),
 	       "5 MB/h in two days, slope %llu", (unsigned long long)r.row.slope);
+	r = run(leak_started, 150, 1, 35 * MIB);
+	tap_ok(r.alerts == 1 && r.row.since_ns >= 14000000000ULL &&
+		       r.row.since_ns <= 36000000000ULL &&
+		       is_near((double)r.row.slope, 133120, 0.01),
+	       "one that begins as the start-up ends: at %.0f s of 24 to 158, since %.0f s",
+	       (double)r.row.first_alert_ns / 1e9, (double)r.row.since_ns / 1e9);
 	r = run(leak_ends, 7200, 5, 0);
 	tap_ok(r.alerts == 1 && r.clears == 1 && r.row.verdict == MEMWATCH_GROWTH_STABLE &&
 		       r.row.first_alert_ns != MEMWATCH_GROWTH_NONE,
 	       "a leak that ends is cleared, and is remembered");
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static void test_time_to_limit(void)
+{
+	/* The tops of the saw, as sampled, are 50 MiB up and meet the limit after 3891 s. */
+	struct result r = run(leak_saw, 2400, 5, 100 * MIB + 240 * MIB);
+
+	tap_ok(is_near(seconds(r.row.eta_ns), 3891 - 2400, 0.01),
+	       "the tops of a saw meet the limit, not its foot: in %.0f s of 1491",
+	       seconds(r.row.eta_ns));
+	tap_ok(seconds(r.row.eta_low_ns) < 1491 && seconds(r.row.eta_high_ns) > 1491 &&
+		       seconds(r.row.eta_high_ns) < 1.3 * seconds(r.row.eta_low_ns),
+	       "and the interval is narrow: %.0f to %.0f s", seconds(r.row.eta_low_ns),
+	       seconds(r.row.eta_high_ns));
+	/* 500 MiB at 5 MiB/s; the two hours before are what the windows know. */
+	r = run(leak_bursts_out, 7230, 1, (uint64_t)leak_bursts_out(7300));
+	tap_ok(is_near(seconds(r.row.eta_ns), 70, 0.02) && r.row.since_ns >= 7195000000000ULL,
+	       "what is new counts, not the trend before it: in %.0f s of 70",
+	       seconds(r.row.eta_ns));
+	/* 256 MiB up after 3840 s. */
+	r = run(leak_curve, 1920, 5, 100 * MIB + 256 * MIB);
+	tap_ok(seconds(r.row.eta_low_ns) < 1920 && seconds(r.row.eta_high_ns) > 1920 &&
+		       !is_near(seconds(r.row.eta_ns), 1920, 0.2),
+	       "a curve is no line, and the interval knows: %.0f to %.0f s, not %.0f",
+	       seconds(r.row.eta_low_ns), seconds(r.row.eta_high_ns), seconds(r.row.eta_ns));
 }
 
 static void test_benign(void)
@@ -283,6 +326,7 @@ static void test_benign(void)
 		{"start-up to 600 MiB of 1 GiB", start_up, 3600, 1, 1024 * MIB},
 		{"tables that double", steps, 14400, 5, 0},
 		{"a daily wave", daily, 259200, 20, 0},
+		{"what comes back to where it was", comes_back, 6600, 5, 0},
 		{"a cache of 300 MiB that fills in 15 minutes", cache, 7200, 5, 0},
 	};
 
@@ -292,6 +336,42 @@ static void test_benign(void)
 		tap_ok(!r.alerts && r.row.verdict != MEMWATCH_GROWTH_LEAK, "silent: %s",
 		       cases[i].name);
 	}
+}
+
+/* A quarter of an hour of linear growth, whenever the bins begin, to 39 % of the room. */
+static double fill_begins;
+static double fills(double t)
+{
+	return BASE + (fmod(t, 10) / 5 + fmin(300, fmax(0, t - fill_begins) / 3)) * MIB;
+}
+
+static void test_fill(void)
+{
+	unsigned int alerts = 0;
+
+	for (fill_begins = 1000; fill_begins < 1080; fill_begins += 5)
+		alerts += run(fills, 4000, 5, 869 * MIB).alerts;
+	tap_ok(!alerts, "silent: what fills in 15 minutes below a limit (%u alerts)", alerts);
+}
+
+/* Whatever comes to rest below the limit, from wherever one begins to look. */
+static double rest_height, rest_tau;
+static double comes_to_rest(double t)
+{
+	return 8 * MIB + rest_height * (1 - exp(-t / rest_tau));
+}
+
+static void test_rest(void)
+{
+	unsigned int alerts = 0, runs = 0;
+
+	for (rest_tau = 5; rest_tau < 2000; rest_tau *= 1.3) {
+		for (rest_height = 10 * MIB; rest_height < 96 * MIB; rest_height += 5 * MIB) {
+			alerts += run(comes_to_rest, rest_tau * 6, 1, 108 * MIB).alerts;
+			runs++;
+		}
+	}
+	tap_ok(!alerts, "silent: %u that come to rest below their limit (%u alerts)", runs, alerts);
 }
 
 /* -------------------------------------------------------------- identity */
@@ -473,11 +553,13 @@ int main(void)
 	test_sizes();
 	test_multiply();
 	test_ppm();
-	test_root();
 	test_line();
 	test_textbook();
 	test_leaks();
+	test_time_to_limit();
 	test_benign();
+	test_fill();
+	test_rest();
 	test_identity();
 	test_governor();
 	test_storm();

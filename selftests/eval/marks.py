@@ -3,9 +3,10 @@
 """What a detector's alerts are worth, given the truth of the traces.
 
 A truth is the object of a NAME.json file; an answer of a detector is
-{pid: {"alert_s", "confidence", "eta_now_s"}} for one trace. Nothing in here
-knows how a detector works or how a trace came about.
+{pid: {"alert_s", "confidence", "eta_now_s"}} for one trace, or for the trace as it was
+known at a time. Nothing in here knows how a detector works or how a trace came about.
 """
+import random
 import statistics
 
 FAST_BYTES_PER_S = (1 << 20) / 60       # 1 MiB a minute
@@ -96,6 +97,15 @@ def half_way(truth):
     return truth["onset_s"] + left / 2 if left >= 20 * truth["cadence_s"] else None
 
 
+def moment(truth, which=0):
+    """When somebody looks at the confidence: any time of the trace; None for what is
+    neither a leak nor benign. More than one can be asked for."""
+    if truth["label"] not in ("leak", "benign"):
+        return None
+    end = truth["oom_s"] if truth["oom_s"] is not None else truth["end_s"]
+    return random.Random(f"{truth['name']} {which}").uniform(0, end)
+
+
 def calibration(pairs):
     """Reliability of (confidence, is a leak) in tenths, Brier score, and the
     expected calibration error."""
@@ -115,15 +125,11 @@ def calibration(pairs):
     }
 
 
-def confidences(truths, answers):
-    pairs = []
-    for t in truths:
-        if t["label"] not in ("leak", "benign"):
-            continue
-        for pid, answer in answers[t["name"]].items():
-            if answer.get("confidence") is not None:
-                pairs.append((answer["confidence"], int(t["label"] == "leak" and pid == t["leaker_pid"])))
-    return pairs
+def confidences(truth, answer, when):
+    """(confidence, does it leak then) of each process of a trace at a time."""
+    return [(entry["confidence"], int(truth["label"] == "leak" and pid == truth["leaker_pid"]
+                                      and when >= truth["onset_s"]))
+            for pid, entry in answer.items()]
 
 
 def decades(leaks):
@@ -140,9 +146,10 @@ def decades(leaks):
     return rows
 
 
-def measure(truths, answers, halves):
+def measure(truths, answers, halves, looks):
     """All figures of one detector over some traces. `halves` are its answers
-    to the traces cut half way, for those that have a half_way()."""
+    to the traces cut half way, for those that have a half_way(); `looks` those at
+    their moment(). Both may be empty."""
     leaks = [Leak(t, answers[t["name"]]) for t in truths if t["label"] == "leak"]
     fast = [leak for leak in leaks if leak.rate >= FAST_BYTES_PER_S]
     slow = [leak for leak in leaks if SLOW_BYTES_PER_S[0] <= leak.rate <= SLOW_BYTES_PER_S[1]
@@ -188,7 +195,8 @@ def measure(truths, answers, halves):
         "early": [leak.truth["name"] for leak in leaks if leak.early],
         "strangers_in": [leak.truth["name"] for leak in leaks if leak.strangers],
         "confusable": [alerted(confusable), len(confusable)], "reserved": [alerted(reserved), len(reserved)],
-        "calibration": calibration(confidences(truths, answers)),
+        "calibration": calibration([pair for t in truths if t["name"] in looks
+                                    for pair in confidences(t, looks[t["name"]], moment(t))]),
     }
 
 

@@ -43,10 +43,17 @@ def half_of(truth, wrong=1.0):
     return {truth["leaker_pid"]: {"eta_now_s": eta, "eta_low_s": eta * 0.9, "eta_high_s": eta * 1.1}}
 
 
-def figures(truths, detector, wrong=1.0):
+def look_at(truth, sure):
+    """Confidence of one who knows whether it leaks yet, and is as sure as told."""
+    leaks = truth["label"] == "leak" and marks.moment(truth) >= truth["onset_s"]
+    return {truth["leaker_pid"] if leaks else 1000: {"confidence": sure if leaks else 100.0 - sure}}
+
+
+def figures(truths, detector, wrong=1.0, sure=100.0):
     answers = {t["name"]: detector(t) for t in truths}
     halves = {t["name"]: half_of(t, wrong) for t in truths if marks.half_way(t) is not None}
-    return marks.measure(truths, answers, halves)
+    looks = {t["name"]: look_at(t, sure) for t in truths if marks.moment(t) is not None}
+    return marks.measure(truths, answers, halves, looks)
 
 
 def missed(truths, detector, wrong=1.0):
@@ -108,10 +115,13 @@ def test_scorer(truths):
     check(marks.missed_marks(good) == [], "a detector that knows the truth meets every mark")
     check(good["n_benign"] >= marks.BENIGN_RUNS, f"at least {marks.BENIGN_RUNS} benign runs")
     check(good["precision"] == 1 and good["recall"] == 1, "its precision and recall are 1")
-    check(good["calibration"]["brier"] == 0, "its confidence is right")
+    check(good["calibration"]["brier"] == 0 and good["calibration"]["n"] > 500, "its confidence is right")
+    modest = figures(truths, perfect, sure=70.0)["calibration"]
+    check(modest["expected_error_percent"] == 30 and abs(modest["brier"] - 0.09) < 1e-4,
+          "one that says 70 % of all leaks and 30 % of all others is 30 % off")
     with_labels_swapped = [t for t in swapped(truths) if t["label"] in ("leak", "benign")]
     answers = {t["name"]: perfect(t) for t in truths}
-    bad = marks.measure(with_labels_swapped, answers, {})
+    bad = marks.measure(with_labels_swapped, answers, {}, {})
     check(set(marks.missed_marks(bad)) == set(marks.MARKS), "labels swapped: every mark is missed")
     silent = missed(truths, lambda t: {})
     check({"recall_fast", "recall_slow", "lead_ratio_median"} <= set(silent), "a silent detector misses the recalls")

@@ -103,30 +103,38 @@ def cut(csv, until):
     return out.name
 
 
-def judge(truth, options):
-    """(answers by detector, answer of ours half way) for one trace."""
-    answers = published(options.published, truth["csv"])
-    answers[OURS] = replay(options.memwatchctl, truth["csv"])
-    half = marks.half_way(truth)
-    if half is None:
-        return answers, None
-    short = cut(truth["csv"], half)
+def replay_until(program, csv, until):
+    """The same, as it was known at a time; None if that is not asked."""
+    if until is None:
+        return None
+    short = cut(csv, until)
     try:
-        return answers, replay(options.memwatchctl, short)
+        return replay(program, short)
     finally:
         os.unlink(short)
 
 
+def judge(truth, options):
+    """(answers by detector, ours half way, ours at its moment) for one trace."""
+    answers = published(options.published, truth["csv"])
+    answers[OURS] = replay(options.memwatchctl, truth["csv"])
+    return (answers, replay_until(options.memwatchctl, truth["csv"], marks.half_way(truth)),
+            replay_until(options.memwatchctl, truth["csv"], marks.moment(truth)))
+
+
 def judge_all(truths, options):
+    """Answers by detector and trace, ours half way, ours at their moments."""
     answers = {name: {} for name in BASELINES + [OURS]}
-    halves = {}
+    halves, looks = {}, {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for truth, (by_detector, half) in zip(truths, pool.map(lambda t: judge(t, options), truths)):
+        for truth, (by_detector, half, look) in zip(truths, pool.map(lambda t: judge(t, options), truths)):
             for name, answer in by_detector.items():
                 answers[name][truth["name"]] = answer
             if half is not None:
                 halves[truth["name"]] = half
-    return answers, halves
+            if look is not None:
+                looks[truth["name"]] = look
+    return answers, halves, looks
 
 
 def percent(value):
@@ -171,7 +179,7 @@ def print_detail(title, f):
     print(f"  outside the marks: {f['confusable'][0]} of {f['confusable'][1]} undecidable growths alarmed, "
           f"{f['reserved'][0]} of {f['reserved'][1]} growths of addresses alone")
     c = f["calibration"]
-    print(f"  confidence: n={c['n']}, Brier score {c['brier']}, expected error {c['expected_error_percent']} %\n")
+    print(f"  confidence at a moment of each trace: n={c['n']}, Brier score {c['brier']}, expected error {c['expected_error_percent']} %\n")
     print("| confidence said (mean) | of these are leaks | n |\n|---|---|---|")
     for b in c["bins"]:
         print(f"| {b['said_percent']:.0f} % | {b['leaks_percent']:.0f} % | {b['n']} |")
@@ -190,16 +198,16 @@ def kinds(truths):
     return sorted({t["kind"] for t in truths})
 
 
-def evaluate(truths, rules, answers, halves):
+def evaluate(truths, rules, answers, halves, looks):
     """{"tuning"|"test"|"all": {detector: figures}}, and ours by kind of trace."""
     for truth in truths:
         truth["part"] = part_of(truth["name"], rules)
     parts = {}
     for part in ("tuning", "test", "all"):
         chosen = [t for t in truths if part in ("all", t["part"])]
-        parts[part] = {name: marks.measure(chosen, answers[name], halves if name == OURS else {})
-                       for name in BASELINES + [OURS]}
-    by_kind = {kind: marks.measure([t for t in truths if t["kind"] == kind], answers[OURS], halves)
+        parts[part] = {name: marks.measure(chosen, answers[name], {}, {}) for name in BASELINES}
+        parts[part][OURS] = marks.measure(chosen, answers[OURS], halves, looks)
+    by_kind = {kind: marks.measure([t for t in truths if t["kind"] == kind], answers[OURS], halves, looks)
                for kind in kinds(truths)}
     return parts, by_kind
 
@@ -252,8 +260,8 @@ def main():
     options = parser.parse_args()
     try:
         truths = load_truths(options.directories)
-        answers, halves = judge_all(truths, options)
-        parts, by_kind = evaluate(truths, load_split(options.split), answers, halves)
+        answers, halves, looks = judge_all(truths, options)
+        parts, by_kind = evaluate(truths, load_split(options.split), answers, halves, looks)
     except (Failure, OSError, KeyError, json.JSONDecodeError, subprocess.CalledProcessError) as error:
         print(f"eval: {error!r}", file=sys.stderr)
         return 2
