@@ -45,8 +45,9 @@ load() { insmod /lab/memwatch.ko "$@"; }
 # so that nothing is lost when the host leaves little for all of them.
 begin_record() {
 	rm -f "$TMP/run.mwr"
-	nice -n -15 memwatchctl record -o "$TMP/run.mwr" --quiet 2> "$TMP/record.err" &
+	memwatchctl record -o "$TMP/run.mwr" --quiet 2> "$TMP/record.err" &
 	recorder=$!
+	renice -n -15 -p $recorder > /dev/null
 	for _ in $(seq 200); do
 		[ "$(status sessions_started)" != 0 ] && return
 		sleep 0.05
