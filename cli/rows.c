@@ -136,26 +136,28 @@ enum {
 	MISSES,
 	OCCUPANCY,
 	OCCUPANCY_MAX,
+	RESIDUE,
 	TOTAL,
 	LOCAL,
 	NR_VALUES,
 };
 
 static const struct mw_column values[NR_VALUES] = {
-	[SLOTS] = { "slots", "SLOTS", MW_KIND_UINT, 0, 0 },
-	[FIRST] = { "first_ns", "FROM", MW_KIND_UINT, MW_UNIT_MOMENT, 0 },
-	[LAST] = { "last_ns", "TO", MW_KIND_UINT, MW_UNIT_MOMENT, 0 },
-	[CPU_TIME] = { "cpu_time_ns", "CPU TIME", MW_KIND_UINT, MW_UNIT_NS, M },
-	[CYCLES] = { "cycles", "CYCLES", MW_KIND_UINT, MW_UNIT_COUNT, M },
-	[INSTRUCTIONS] = { "instructions", "INSTR", MW_KIND_UINT, MW_UNIT_COUNT, M },
-	[IPC] = { "ipc", "IPC", MW_KIND_DOUBLE, MW_UNIT_RATIO, M },
-	[REFERENCES] = { "llc_references", "LLC REFS", MW_KIND_UINT, MW_UNIT_COUNT, M | H },
-	[MISSES] = { "llc_misses", "LLC MISS", MW_KIND_UINT, MW_UNIT_COUNT, M },
-	[OCCUPANCY] = { "llc_occupancy_bytes", "LLC", MW_KIND_UINT, MW_UNIT_BYTES, M },
-	[OCCUPANCY_MAX] = { "llc_occupancy_max_bytes", "LLC MAX", MW_KIND_UINT, MW_UNIT_BYTES,
-			    M | H },
-	[TOTAL] = { "mbm_total_bytes", "MEMORY", MW_KIND_UINT, MW_UNIT_BYTES, M },
-	[LOCAL] = { "mbm_local_bytes", "LOCAL", MW_KIND_UINT, MW_UNIT_BYTES, M },
+	[SLOTS] = {"slots", "SLOTS", MW_KIND_UINT, 0, 0},
+	[FIRST] = {"first_ns", "FROM", MW_KIND_UINT, MW_UNIT_MOMENT, 0},
+	[LAST] = {"last_ns", "TO", MW_KIND_UINT, MW_UNIT_MOMENT, 0},
+	[CPU_TIME] = {"cpu_time_ns", "CPU TIME", MW_KIND_UINT, MW_UNIT_NS, M},
+	[CYCLES] = {"cycles", "CYCLES", MW_KIND_UINT, MW_UNIT_COUNT, M},
+	[INSTRUCTIONS] = {"instructions", "INSTR", MW_KIND_UINT, MW_UNIT_COUNT, M},
+	[IPC] = {"ipc", "IPC", MW_KIND_DOUBLE, MW_UNIT_RATIO, M},
+	[REFERENCES] = {"llc_references", "LLC REFS", MW_KIND_UINT, MW_UNIT_COUNT, M | H},
+	[MISSES] = {"llc_misses", "LLC MISS", MW_KIND_UINT, MW_UNIT_COUNT, M},
+	[OCCUPANCY] = {"llc_occupancy_bytes", "LLC", MW_KIND_UINT, MW_UNIT_BYTES, M},
+	[OCCUPANCY_MAX] = {"llc_occupancy_max_bytes", "LLC MAX", MW_KIND_UINT, MW_UNIT_BYTES,
+			   M | H},
+	[RESIDUE] = {"llc_residue_bytes", "LLC OLD", MW_KIND_UINT, MW_UNIT_BYTES, M | H},
+	[TOTAL] = {"mbm_total_bytes", "MEMORY", MW_KIND_UINT, MW_UNIT_BYTES, M},
+	[LOCAL] = {"mbm_local_bytes", "LOCAL", MW_KIND_UINT, MW_UNIT_BYTES, M},
 };
 
 void mw_rows_init(struct mw_rows *rows, unsigned int by, uint64_t origin_ns)
@@ -308,6 +310,7 @@ static void fill_values(const struct mw_rows *rows, const struct memwatch_summar
 	cells[MISSES] = mw_measured(&row->counter[MEMWATCH_COUNTER_LLC_MISSES]);
 	cells[OCCUPANCY] = mw_measured(&row->occupancy_mean);
 	cells[OCCUPANCY_MAX] = mw_measured(&row->occupancy_max);
+	cells[RESIDUE] = mw_measured(&row->residue);
 	cells[TOTAL] = mw_measured(&row->mbm_total);
 	cells[LOCAL] = mw_measured(&row->mbm_local);
 }

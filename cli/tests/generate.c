@@ -116,7 +116,7 @@ static void tick(__u64 time_ns, __u16 cpu)
 /*
  * Three milliseconds on one CPU. "bad" and an invalid byte is a name; 100 ran
  * 0.5 + 1 ms, 101 ran 0.5 ms with a shared counter, RMID 0 the rest; RMID 9 is
- * of nobody known. Three records were lost in the last one.
+ * of nobody known. RMID 2 was not clean. Three records were lost in the last one.
  */
 static void by_hand(void)
 {
@@ -128,9 +128,17 @@ static void by_hand(void)
 			    MEMWATCH_STATUS_ERROR },
 		.value = { 4096, 0, 0 },
 	};
+	struct memwatch_record_rdt dirt = {
+		.rmid = 2,
+		.generation = 1,
+		.status = {MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST},
+		.value = {8192, 0, 0},
+		.age_ns = 5 * MS,
+	};
 
 	owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, 1, 1, 100, "stream");
 	owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, 2, 1, 101, "bad\xff\",=");
+	put(&dirt, MEMWATCH_RECORD_RDT, sizeof(dirt), BASE, 0);
 	sample(BASE + MS, 0, 1, 1, MS / 2, 500, MEMWATCH_STATUS_OK);
 	sample(BASE + MS, 0, 2, 1, MS / 2, 70, MEMWATCH_STATUS_MULTIPLEXED);
 	tick(BASE + MS, 0);

@@ -21,7 +21,8 @@ RECORDING = {"hostname": str, "kernel": str, "cpus": int, "rmids": int, "backend
 UNAVAILABLE = [{"name": str, "reason": str}]
 VALUES = {key: "measured" for key in (
     "cpu_time_ns", "cycles", "instructions", "ipc", "llc_references", "llc_misses",
-    "llc_occupancy_bytes", "llc_occupancy_max_bytes", "mbm_total_bytes", "mbm_local_bytes")}
+    "llc_occupancy_bytes", "llc_occupancy_max_bytes", "llc_residue_bytes",
+    "mbm_total_bytes", "mbm_local_bytes")}
 PART = {"slots": int, "first_ns": (int,) + OPTIONAL, "last_ns": (int,) + OPTIONAL, **VALUES}
 GROWTH = {"growth_verdict": (str,) + OPTIONAL, "growth_bytes_per_second": (int,) + OPTIONAL,
           "growth_eta_seconds": (int,) + OPTIONAL}

@@ -24,6 +24,7 @@ struct state {
 	bool used;
 	bool dead;
 	bool born; /* all domains: at time_ns[0] */
+	bool residue; /* all domains: what it began with has been told */
 	bool has[MEMWATCH_RDT_MAX];
 	uint64_t time_ns[MEMWATCH_RDT_MAX];
 	uint64_t value[MEMWATCH_RDT_MAX];
@@ -153,6 +154,25 @@ void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint3
 	}
 	if (state)
 		state->dead = true;
+}
+
+/* Where nothing was left there is no record of it: then the first reading tells. */
+int mw_rdt_baseline_residue(struct mw_rdt_baseline *baseline,
+			    const struct memwatch_record_rdt *reading, uint64_t *bytes)
+{
+	uint8_t status = reading->status[MEMWATCH_RDT_OCCUPANCY];
+	struct state *all;
+
+	if (status != MEMWATCH_STATUS_OK && status != MEMWATCH_STATUS_FIRST)
+		return 0;
+	all = obtain(baseline, reading->rmid, reading->generation, ANY_DOMAIN);
+	if (!all)
+		return -ENOMEM;
+	if (status == MEMWATCH_STATUS_OK && (all->residue || !all->born))
+		return 0;
+	all->residue = true;
+	*bytes = status == MEMWATCH_STATUS_FIRST ? reading->value[MEMWATCH_RDT_OCCUPANCY] : 0;
+	return 1;
 }
 
 static void update_traffic(const struct state *born, struct state *state, unsigned int event,

@@ -35,6 +35,15 @@ struct mw_rdt_delta {
 	uint64_t replaced;
 };
 
+/*
+ * 1: @bytes is what earlier owners of the RMID had left in the cache, of one
+ * domain, when this generation began. 0: the reading says nothing of that.
+ * -ENOMEM. Records that are about nothing else have status FIRST, and are not for
+ * mw_rdt_baseline_update().
+ */
+int mw_rdt_baseline_residue(struct mw_rdt_baseline *baseline,
+			    const struct memwatch_record_rdt *reading, uint64_t *bytes);
+
 /* @slot names the slot of the reading, for @replaced. -ENOMEM, -EINVAL. */
 int mw_rdt_baseline_update(struct mw_rdt_baseline *baseline,
 			   const struct memwatch_record_rdt *reading, uint64_t slot,

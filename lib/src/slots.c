@@ -370,6 +370,30 @@ static int add_level(struct memwatch_slots *slots, const struct memwatch_record_
 	return 0;
 }
 
+/* In the slot in which it is told; one told late is the same number. */
+static int add_residue(struct memwatch_slots *slots, const struct memwatch_record_rdt *rdt)
+{
+	struct memwatch_slot_entry *entry;
+	struct split split;
+	struct part part;
+	uint64_t bytes;
+	int err;
+
+	err = mw_rdt_baseline_residue(slots->rdt, rdt, &bytes);
+	if (err <= 0)
+		return err;
+	split_start(&split, rdt->h.time_ns, rdt->h.time_ns);
+	err = split_next(slots, &split, &part);
+	if (err < 0)
+		return err;
+	if (mw_slot_table_obtain(&part.box->table, rdt->rmid, rdt->generation, MEMWATCH_CPU_ANY,
+				 &entry))
+		return -ENOMEM;
+	memwatch_value_add(&entry->residue, bytes, MEMWATCH_STATUS_OK);
+	slots->stats.late += part.late;
+	return 0;
+}
+
 static int feed_rdt(struct memwatch_slots *slots, const struct memwatch_record_rdt *rdt)
 {
 	uint64_t taken_ns = mw_sub_sat(rdt->h.time_ns, rdt->age_ns);
@@ -377,6 +401,9 @@ static int feed_rdt(struct memwatch_slots *slots, const struct memwatch_record_r
 	bool late = false;
 	int err;
 
+	err = add_residue(slots, rdt);
+	if (err || rdt->status[MEMWATCH_RDT_OCCUPANCY] == MEMWATCH_STATUS_FIRST)
+		return err;
 	err = mw_rdt_baseline_update(slots->rdt, rdt, taken_ns / slots->opts.slot_ns, &delta);
 	err = err ? err : add_level(slots, rdt, &delta, &late);
 	err = err ? err : add_traffic(slots, rdt, MEMWATCH_RDT_MBM_TOTAL, &delta, &late);

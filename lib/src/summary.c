@@ -380,6 +380,7 @@ static void add_entry(struct memwatch_summary *summary, struct row *row,
 		row->level_visited = summary->visit;
 	}
 	memwatch_value_merge(&row->level, &entry->rdt[MEMWATCH_RDT_OCCUPANCY]);
+	memwatch_value_merge(&row->row.residue, &entry->residue);
 	memwatch_value_merge(&row->row.mbm_total, &entry->rdt[MEMWATCH_RDT_MBM_TOTAL]);
 	memwatch_value_merge(&row->row.mbm_local, &entry->rdt[MEMWATCH_RDT_MBM_LOCAL]);
 }

@@ -181,6 +181,45 @@ static void test_rdt(void)
 	tap_ok(status == MEMWATCH_STATUS_UNAVAILABLE, "what is not measured is not 0");
 }
 
+/* What the RMID's earlier owners have left in the cache is told once, and is not its own. */
+static void test_residue(void)
+{
+	struct memwatch_record_rdt r = {
+		.h = {.time_ns = 10 * MS, .type = MEMWATCH_RECORD_RDT, .size = sizeof(r)},
+		.rmid = 1,
+		.generation = 1,
+		.age_ns = 500 * MS,
+		.value = {4096},
+	};
+	struct memwatch_value residue[3] = {0}, level = {0};
+	const struct memwatch_slot *slot;
+
+	memset(r.status, MEMWATCH_STATUS_FIRST, sizeof(r.status));
+	for (int i = 0; i < 3; i++) {
+		start(32, 0);
+		if (i < 2)
+			assign(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "x");
+		if (!i) {
+			memwatch_slots_feed(slots, &r.h);
+			r.domain = 1;
+			memwatch_slots_feed(slots, &r.h);
+		}
+		rdt(20 * MS, 0, 1000, 1003);
+		rdt(21 * MS, 0, 2000, 1003);
+		memwatch_slots_finish(slots);
+		while (memwatch_slots_next(slots, &slot) == 1) {
+			memwatch_value_merge(&residue[i], &slot->entries[0].residue);
+			if (!i && slot->begin_ns == 20 * MS)
+				level = slot->entries[0].rdt[MEMWATCH_RDT_OCCUPANCY];
+		}
+	}
+	tap_ok(residue[0].value == 8192 && residue[0].status == MEMWATCH_STATUS_OK,
+	       "residue of each domain, whatever its age");
+	tap_ok(level.value == 1000, "is no part of the occupancy");
+	tap_ok(residue[1].parts == 1 && !residue[1].value, "a clean RMID has 0, once");
+	tap_ok(!residue[2].parts, "one whose beginning was not seen has none");
+}
+
 /* What could not be read in time is repeated with its age. */
 static void test_stale(void)
 {
@@ -448,6 +487,7 @@ int main(void)
 	test_names();
 	test_late();
 	test_rdt();
+	test_residue();
 	test_stale();
 	test_estimate();
 	test_hostile();

@@ -12,15 +12,23 @@ echo "TAP version 13"
 rdtctl guest && rdtctl track on && rdtctl log on
 load "$@"
 begin_record
-for _ in $(seq "$n"); do memload idle 12 64 & done
-(for _ in $(seq 40); do /bin/true; done; memload children 4 64) &
+# They run until they are told to end: a busy host takes its time to start them.
+loads=
+for _ in $(seq "$n"); do
+	memload idle 1000 64 &
+	loads="$loads $!"
+done
+memload children 1000 64 &
+loads="$loads $!"
 sleep 1
 rdtctl snapshot begin
-sleep 6
+rdtctl every 250 24 slice
 rdtctl snapshot end
-end_record
 rdtctl log off
 echo "# $(status rmids_used) RMIDs in use of $(status rmids_total)"
+# shellcheck disable=SC2086 # words
+kill $loads
+end_record
 rmmod memwatch
 ok $? "the module unloads"
 finish

@@ -1,20 +1,54 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In the simulated machine: two NUMA nodes share an L3 cache. This model does
-# not know how to share RMIDs between them, so nothing may be guessed.
+# In the simulated machine: two NUMA nodes share an L3 cache. Arguments: what
+# the model and its register 0xCA0 allow: unknown, legacy, or shared.
 set -u
 . /lab/lib.sh
 
+# Nothing may be guessed where RMIDs cannot follow a process from node to node.
+refused() { # refused REASON
+	load
+	is "RMIDs are numbers" "$(status backend)" emulated
+	matches "and status says why" "$(status backend_reason)" "$1"
+	begin_record
+	memload read 1 4096
+	end_record
+	is "no value is made up" "$(memwatchctl --format json report /out/run.mwr |
+		grep -c '"mbm_total_bytes":{"value":[0-9]')" 0
+	rmmod memwatch
+	ok $? "the module unloads"
+}
+
+shared() {
+	modprobe msr
+	wrmsr 0xca0 0
+	is "RMIDs are shared out to the nodes" "$(rdmsr 0xca0)" 0
+	rdtctl guest && rdtctl track on && rdtctl log truth
+	load
+	matches "RDT is used" "$(status backend)" "intel-rdt"
+	is "each node has its part of the RMIDs" "$(status rmids_total)" 31
+	begin_record
+	is "each node is a domain" "$(status rdt_domains)" 2
+	rdtctl every 100 100 slice &
+	taskset 1 memload read 3 8192 &
+	first=$!
+	taskset 2 memload write 3 8192
+	wait $first
+	memload migrate 3 8192
+	sleep 0.2
+	rdtctl snapshot end
+	end_record
+	rmmod memwatch
+	ok $? "the module unloads"
+	rdtctl snapshot unloaded
+	is "no access faulted" "$(sed -n 's/^cpu .*faults=//p' /out/rdt.truth | sort -u)" 0
+}
+
 echo "TAP version 13"
-load
-is "sub-NUMA clustering: RMIDs are numbers" "$(status backend)" emulated
-matches "and status says why" "$(status backend_reason)" "sub-NUMA clustering"
-begin_record
-memload read 1 4096
-end_record
-is "no value is made up" "$(memwatchctl --format json report /out/run.mwr |
-	grep -c '"mbm_total_bytes":{"value":[0-9]')" 0
-rmmod memwatch
-ok $? "the module unloads"
+case $1 in
+unknown) refused "sub-NUMA clustering on a model" ;;
+legacy) refused "sub-NUMA clustering with RMIDs in legacy mode" ;;
+shared) shared ;;
+esac
 finish

@@ -19,9 +19,53 @@ groups() {
 	(cd $R && find . -name tasks | sort | while read -r f; do
 		echo "$f"
 		[ "$f" = ./tasks ] || sort "$f"
-		cat "${f%tasks}schemata" 2> /dev/null
+		cat "${f%tasks}schemata" "${f%tasks}cpus_list" 2> /dev/null
 	done) > "$TMP/groups.$1"
 }
+# The classes of all CPUs, as the machine has them.
+closids() {
+	for cpu in $(seq 0 $(($(nproc) - 1))); do pqr "$cpu" | cut -d' ' -f2; done | xargs
+}
+
+rmids() {
+	for cpu in $(seq 0 $(($(nproc) - 1))); do pqr "$cpu" | cut -d' ' -f1; done | sort -u | xargs
+}
+
+# Debian's pqos takes away the RMIDs of all CPUs, and then looks at CPU 1 for two
+# seconds. It does not start on a CPU that has an RMID, as the one has that it
+# runs on itself.
+pqos_runs() { # pqos_runs NAME
+	pqos --iface=msr -r -m "all:0-$(($(nproc) - 1))" -t 1 > "/out/pqos-$1.log" 2>&1
+	for _ in $(seq 10); do
+		taskset 1 pqos --iface=msr -m all:1 -t 2 -i 5 -u csv -o "/out/pqos-$1.csv" \
+			>> "/out/pqos-$1.log" 2>&1 && return
+	done
+}
+
+# What a session says of pqos that has run; the recording is NAME.
+pqos_was_seen() {
+	[ "$(grep -c '"1"' "/out/pqos-$1.csv")" -ge 1 ]
+	ok $? "$1: pqos runs and prints its table"
+	[ "$(status foreign_writes)" -ge 1 ]
+	ok $? "$1: its writes are counted ($(status foreign_writes))"
+	matches "$1: and shown" "$(memwatchctl status)" "another program writes PQR_ASSOC"
+	end_record "$1"
+	memwatchctl export "/out/$1.mwr" --to csv -o "$TMP/$1.csv" --quiet
+	[ "$(grep -c 'notice.*foreign_write' "$TMP/$1.csv")" -ge 1 ]
+	ok $? "$1: the stream has a notice"
+}
+
+# A stranger writes CPU 0's register, until a tick finds it: what a switch
+# overwrites before the next tick is not seen.
+strange_write() {
+	for _ in $(seq 50); do
+		taskset 2 rdtctl pqr 0 7 3
+		sleep 0.1
+		[ "$(status foreign_writes)" != 0 ] && return
+	done
+	return 1
+}
+
 backend() { [ "$(status backend)" = "$1" ]; }
 
 echo "TAP version 13"
@@ -88,10 +132,9 @@ rmmod memwatch
 # ---- somebody writes PQR_ASSOC
 load
 begin_record
-memload read 2 4096 &
+taskset 1 memload read 5 4096 &
 sleep 0.5
-rdtctl pqr 0 7 3
-soon sh -c '[ "$(sed -n "s/^foreign_writes: //p" /proc/memwatch/status)" != 0 ]'
+strange_write
 ok $? "a foreign write is counted"
 matches "and shown" "$(memwatchctl status)" "another program writes PQR_ASSOC"
 sleep 0.2
@@ -104,6 +147,50 @@ ok $? "the stream has a notice"
 rmmod memwatch
 is "after unloading RMID 0 and the CLOSID" "$(pqr 0)" "0 3"
 rdtctl pqr 0 0 0
+
+# ---- pqos sets classes before, and measures in mid-session
+modprobe msr 2> /dev/null
+mkdir -p /run/lock /var/lock
+pqos --iface=msr -e 'llc:1=0xf;llc:2=0xff' -a 'cos:1=0;cos:2=1' > /out/pqos-classes 2>&1
+before=$(closids)
+is "pqos puts CPUs into classes" "$before" "1 2"
+load
+begin_record
+taskset 1 memload read 5 4096 &
+sleep 0.5
+pqos_runs pqos
+wait $!
+is "pqos: the classes are what they were" "$(closids)" "$before"
+pqos_was_seen pqos
+rmmod memwatch
+is "pqos: after unloading the classes are still that" "$(closids)" "$before"
+is "pqos: and no CPU has an RMID" "$(rmids)" 0
+pqos --iface=msr -R > /dev/null 2>&1
+
+# ---- the same while resctrl is mounted, with force
+mount -t resctrl resctrl $R
+mkdir $R/group $R/mon_groups/mon
+echo 1 > $R/group/cpus_list
+sleep 1000 &
+other=$!
+echo $other > $R/group/tasks
+groups before
+before=$(closids)
+load force=1
+begin_record
+taskset 1 memload read 5 4096 &
+sleep 0.5
+pqos_runs forced-pqos
+wait $!
+pqos_was_seen forced-pqos
+groups after
+is "forced-pqos: the groups are what they were" "$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
+rmmod memwatch
+is "forced-pqos: so are the classes, after unloading" "$(closids)" "$before"
+is "forced-pqos: and no CPU has an RMID" "$(rmids)" 0
+kill $other
+rmdir $R/group $R/mon_groups/mon
+umount $R
 
 # ---- set before
 rdtctl pqr 1 5 0

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In the simulated machine: every kind of load, recorded, with a snapshot of
-# the truth ten times a second. The oracle compares on the host.
+# In the simulated machine: every kind of load, recorded, with the truth at each
+# reading of a counter in the machine's log. Snapshots tie the log's clock to the
+# guest's. The oracle compares on the host.
 set -u
 . /lab/lib.sh
 
 echo "TAP version 13"
 rdtctl present
 ok $? "this is the simulated machine"
-rdtctl guest && rdtctl track on && rdtctl log on
+rdtctl guest && rdtctl track on && rdtctl log truth
 load "$@"
 matches "RDT is used" "$(status backend)" "intel-rdt\|amd-qos"
 begin_record

@@ -133,6 +133,9 @@ int memwatch_slots_finish(struct memwatch_slots *slots);
  *	MEMWATCH_SLOTS_ESTIMATE, total traffic of an entry without a reading is
  *	its LLC misses times MEMWATCH_LINE_BYTES, and ESTIMATED: what the hardware
  *	fetches or writes back without a miss of this process is not in it.
+ * @residue: bytes that earlier owners of the RMID had left in the cache when it
+ *	was given to this one; in one slot of each generation whose beginning was
+ *	seen. No part of the occupancy: it goes as others need the room.
  */
 struct memwatch_slot_entry {
 	__u32 rmid;
@@ -143,6 +146,7 @@ struct memwatch_slot_entry {
 	__u64 run_ns;
 	struct memwatch_value counter[MEMWATCH_COUNTER_MAX];
 	struct memwatch_value rdt[MEMWATCH_RDT_MAX];
+	struct memwatch_value residue;
 };
 
 #define MEMWATCH_SLOT_LATE (1U << 0) /* came after its slot was closed */

@@ -130,6 +130,8 @@ struct memwatch_summary_rmid {
  * @occupancy_mean: mean over the slots that have a reading; status
  *	UNAVAILABLE if none has
  * @occupancy_max: the largest of them
+ * @residue: bytes that earlier owners of its RMIDs had left in the cache at the
+ *	allocations; UNAVAILABLE if no allocation with RDT was seen
  * @mbm_total: bytes
  * @mbm_local: bytes
  *
@@ -155,6 +157,7 @@ struct memwatch_summary_row {
 	struct memwatch_value counter[MEMWATCH_COUNTER_MAX];
 	struct memwatch_value occupancy_mean;
 	struct memwatch_value occupancy_max;
+	struct memwatch_value residue;
 	struct memwatch_value mbm_total;
 	struct memwatch_value mbm_local;
 };

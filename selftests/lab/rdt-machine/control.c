@@ -21,6 +21,8 @@ static unsigned int sequence;
 /* The log has its own: it is written under the lock of rdt.c, which "lock" is taken outside of. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *msr_log;
+static bool log_truth;
+static struct traffic *logged[MAX_DOMAINS]; /* by owner: what the log has of it */
 
 static FILE *open_in_dir(const char *name)
 {
@@ -132,17 +134,45 @@ static int snapshot(uint64_t tsc, const char *label, const char *guest_ns)
 
 /* --- The log --- */
 
-static int set_log(bool on)
+static int set_log(bool on, bool truth)
 {
 	FILE *new = on ? open_in_dir("rdt.msr") : NULL, *old;
+	unsigned int d;
 
 	if (on && !new)
 		return EIO;
 	pthread_mutex_lock(&log_lock);
+	for (d = 0; truth && d < machine.domains; d++) {
+		free(logged[d]);
+		logged[d] = calloc(MAX_OWNERS, sizeof(*logged[d]));
+		if (!logged[d])
+			abort();
+	}
 	old = msr_log;
 	msr_log = new;
+	log_truth = truth;
 	pthread_mutex_unlock(&log_lock);
 	return old && fclose(old) ? EIO : 0;
+}
+
+/*
+ * What the processes of the domain have at this moment, as far as the log does
+ * not have it already. A few of them move between two reads, of hundreds.
+ */
+static void log_processes(unsigned int domain)
+{
+	unsigned int i, owners = guest_owners();
+
+	cache_lock();
+	for (i = 0; i < owners; i++) {
+		const struct traffic *t = cache_of_owner(domain, i);
+
+		if (!memcmp(&logged[domain][i], t, sizeof(*t)))
+			continue;
+		logged[domain][i] = *t;
+		print_owner(msr_log, domain, i);
+	}
+	cache_unlock();
 }
 
 void control_log(unsigned int cpu, char what, uint32_t msr, uint64_t value, bool fault)
@@ -153,6 +183,8 @@ void control_log(unsigned int cpu, char what, uint32_t msr, uint64_t value, bool
 	if (msr_log)
 		fprintf(msr_log, "%" PRIu64 " %u %c %x %" PRIx64 "%s\n", host_ns(), cpu, what, msr,
 			value, fault ? " fault" : "");
+	if (msr_log && log_truth && what == 'r' && msr == MSR_CTR)
+		log_processes(domain_of_cpu(cpu));
 	pthread_mutex_unlock(&log_lock);
 }
 
@@ -274,11 +306,13 @@ static int execute(uint64_t tsc, char *text)
 		return do_pqr(words, word);
 	if (!strcmp(word[0], "guest"))
 		return do_guest(words, word);
+	if (!strcmp(word[0], "log") && words == 2 && !strcmp(word[1], "truth"))
+		return set_log(true, true);
 	error = on_or_off(words, word, &on);
 	if (error)
 		return error;
 	if (!strcmp(word[0], "log"))
-		return set_log(on);
+		return set_log(on, false);
 	if (strcmp(word[0], "track"))
 		return EINVAL;
 	machine_track(on);

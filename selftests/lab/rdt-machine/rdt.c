@@ -8,9 +8,6 @@
 #include "control.h"
 
 enum {
-	MSR_EVTSEL = 0xc8d,
-	MSR_CTR = 0xc8e,
-	MSR_PQR = 0xc8f,
 	MSR_L3_MASK = 0xc90,
 	MSR_SNC = 0xca0,
 };

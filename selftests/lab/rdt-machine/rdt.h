@@ -11,6 +11,12 @@
 
 #include "machine.h"
 
+enum {
+	MSR_EVTSEL = 0xc8d,
+	MSR_CTR = 0xc8e,
+	MSR_PQR = 0xc8f,
+};
+
 enum rdt_event { OCCUPANCY = 1, TOTAL, LOCAL, EVENTS };
 
 enum { ANY = -1 };

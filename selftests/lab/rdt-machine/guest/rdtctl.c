@@ -26,6 +26,8 @@ static const char usage[] =
 	"  every MS COUNT [LABEL]      that many, MS milliseconds apart\n"
 	"  log on|off                  each operation on an RDT register to /out/rdt.msr:\n"
 	"                              host_ns cpu r|w msr value [fault]\n"
+	"  log truth                   and after each read of a counter, what the\n"
+	"                              processes of the domain have moved and hold\n"
 	"  inject error|unavailable DOMAIN RMID EVENT [TIMES]\n"
 	"                              the next TIMES reads (default: all) are that\n"
 	"  inject restart DOMAIN RMID EVENT\n"

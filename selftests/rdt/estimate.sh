@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# In the simulated machine, a model whose RDT is refused but which has a PMU:
+# bandwidth is then what the misses of the last-level cache say.
+set -u
+. /lab/lib.sh
+
+echo "TAP version 13"
+rdtctl guest && rdtctl track on
+load
+is "RDT is not used" "$(status backend)" emulated
+begin_record
+memload read 3 12288
+memload random 3 12288
+memload write 3 12288
+sleep 0.2
+end_record
+rdtctl snapshot end
+rmmod memwatch
+ok $? "the module unloads"
+memwatchctl report /out/run.mwr > /out/report.txt
+matches "the report's table marks the estimate" "$(grep load-read /out/report.txt)" "~"
+finish
