@@ -52,7 +52,8 @@ $(BUILD)/selftests/bpf/test_growth: selftests/bpf/test_growth.c $(GROWTH_TEST_DE
 	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O1 -fsanitize=undefined \
 		-fno-sanitize-recover=undefined $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm -lpthread
 
-$(BUILD)/selftests/bpf/plain/test_growth%: selftests/bpf/test_growth%.c $(GROWTH_TEST_DEPS) \
+$(addprefix $(BUILD)/selftests/bpf/plain/,test_growth test_growth_machine): \
+		$(BUILD)/selftests/bpf/plain/%: selftests/bpf/%.c $(GROWTH_TEST_DEPS) \
 		| $(BUILD)/selftests/bpf/plain
 	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ \
 		-lbpf -lzstd -lz -lm -lpthread

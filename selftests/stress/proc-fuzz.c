@@ -260,12 +260,14 @@ static pid_t spawn_reader(unsigned int (*body)(unsigned int), unsigned int round
 	_exit(body(rounds) ? 1 : 0);
 }
 
-static pid_t spawn_forks(void)
+/* Without @device: the last child may outlive us, and must not hold the session. */
+static pid_t spawn_forks(int device)
 {
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
+	close(device);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		pid_t child = fork();
@@ -335,7 +337,7 @@ int main(int argc, char **argv)
 	tap_ok(device >= 0 && !ioctl(device, MEMWATCH_IOC_START, &start), "a session starts");
 	tap_ok(slurp(files[0], FILE_SIZE) > 0 && number("sessions_started") == 1,
 	       "status knows of the session");
-	forks = spawn_forks();
+	forks = spawn_forks(device);
 	tap_ok(!read_whole(rounds), "%u reads in order are consistent while processes fork", rounds);
 	tap_ok(!read_anywhere(rounds), "%u files read at random places", rounds);
 	for (i = 0; i < READERS; i++)
