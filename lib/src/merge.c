@@ -268,7 +268,6 @@ static struct ahead look_ahead(const struct mw_merge *merge, uint32_t index)
 	const struct mw_source *next =
 		&merge->sources[index + 1 < merge->nr_sources ? index + 1 : 0];
 
-	__builtin_prefetch(next->ring.head);
 	return (struct ahead){ next->ring.data, next->ring.size - 1,
 			       next->scanned - merge->sources[index].scanned };
 }
