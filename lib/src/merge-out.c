@@ -28,7 +28,7 @@ static void make_lost(struct mw_merge *merge, const struct mw_merge_entry *entry
 		.count = gap->count,
 	};
 	source->gaps_used &= ~(1ULL << entry->place);
-	*ret = (struct mw_merge_run){&lost->h, 1};
+	*ret = (struct mw_merge_run){&lost->h, 1, 0};
 }
 
 /* What is looked at in a frame. */
@@ -36,7 +36,6 @@ struct view {
 	const uint8_t *at;
 	const uint8_t *end;
 	uint64_t time_ns;
-	ptrdiff_t ahead; /* to a frame that comes some frames later, in bytes */
 	uint32_t records;
 };
 
@@ -85,9 +84,7 @@ static inline bool is_plain(const struct view *view, const struct memwatch_recor
 		return false;
 	memcpy(first, header, sizeof(first));
 	differ = (first[0] ^ view->time_ns) | header->flags | header->size % 8;
-	__builtin_prefetch(view->at + view->ahead);
 	for (uint64_t at = header->size; at < before; at += header->size) {
-		__builtin_prefetch(view->at + view->ahead + at);
 		memcpy(words, view->at + at, sizeof(words));
 		differ |= (words[0] ^ first[0]) | (words[1] ^ first[1]);
 	}
@@ -97,7 +94,7 @@ static inline bool is_plain(const struct view *view, const struct memwatch_recor
 	return !differ && mw_record_common(header) && before + header->size <= room;
 }
 
-/* From a frame to one that is handed out later, for the first level. */
+/* From a frame to one that is handed out later. */
 static inline ptrdiff_t look_ahead(const struct mw_merge *merge, const uint8_t *frame)
 {
 	size_t at = merge->batch_at + FRAMES_AHEAD;
@@ -146,8 +143,8 @@ take_any(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw_m
 	view.at = merge->frame + sizeof(struct mw_frame);
 	view.end = merge->frame + bytes;
 	view.time_ns = entry->time_ns;
-	run.at = (const struct memwatch_record_header *)view.at;
-	run.left = count_valid(&view);
+	run = (struct mw_merge_run){(const struct memwatch_record_header *)view.at,
+				    count_valid(&view), 0};
 	*ret = run;
 	merge->first = run.at;
 	source->malformed += view.records - run.left;
@@ -178,8 +175,7 @@ static inline uint32_t take_plain(struct mw_merge *merge, const struct mw_merge_
 	if (entry->time_ns < merge->delivered_ns || entry->time_ns >= merge->batch_natural_ns ||
 	    !bytes || bytes > outlet->size - entry->place)
 		return 0;
-	view = (struct view){frame + sizeof(struct mw_frame), frame + bytes, entry->time_ns,
-			     look_ahead(merge, frame), 0};
+	view = (struct view){frame + sizeof(struct mw_frame), frame + bytes, entry->time_ns, 0};
 	memcpy(&view.records, frame + offsetof(struct mw_frame, records), sizeof(view.records));
 	if (!is_plain(&view, &last))
 		return 0;
@@ -187,9 +183,8 @@ static inline uint32_t take_plain(struct mw_merge *merge, const struct mw_merge_
 	merge->produced = outlet->produced;
 	note_tick(outlet, last);
 	outlet->delivered += view.records;
-	ret->at = (const struct memwatch_record_header *)view.at;
-	merge->first = ret->at;
-	ret->left = view.records;
+	merge->first = (const struct memwatch_record_header *)view.at;
+	*ret = (struct mw_merge_run){merge->first, view.records, look_ahead(merge, frame)};
 	return view.records;
 }
 

@@ -16,8 +16,8 @@
 /* The longest frame that a length of 16 bits and a multiple of 8 can tell. */
 #define FRAME_MAX 65528
 
-/* How far ahead of handing out the first level is asked for a frame. */
-#define FRAMES_AHEAD 3
+/* How far ahead of handing out a frame is asked for. */
+#define FRAMES_AHEAD 6
 
 /* A loss between two records of one ring, waiting for its turn. */
 struct mw_gap {
