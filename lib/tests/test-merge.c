@@ -174,17 +174,20 @@ static void check_lost(struct game *game, const struct memwatch_record_lost *los
 	game->lost += lost->count;
 	if (lost->begin_ns > lost->h.time_ns)
 		game->bad++;
-	/* the records it is about lie in the interval, but for the disorder of a ring */
+	/*
+	 * The records it is about lie in the interval, but for the disorder of a ring;
+	 * which may also turn round the ends of two losses that follow each other.
+	 */
 	for (uint32_t i = 0; i < nr_written && found < lost->count; i++) {
 		struct written *w = &written[i];
 
 		if (!w->lost || w->seen || w->cpu != lost->h.cpu)
 			continue;
-		w->seen = true;
-		found++;
 		if (!game->delay && (w->time_ns + GRACE_NS < lost->begin_ns ||
 				     w->time_ns > lost->h.time_ns + GRACE_NS))
-			game->bad++;
+			continue;
+		w->seen = true;
+		found++;
 	}
 	if (found != lost->count)
 		game->bad++;
