@@ -25,6 +25,7 @@
 #define MW_GROWTH_SHIFT(level) (2 * ((level) + (level) / 3))
 #define MW_GROWTH_POINTS  8U
 #define MW_GROWTH_DEEP	  (MW_GROWTH_MIB / 2)
+#define MW_GROWTH_DEEP_VSZ     (64 * MW_GROWTH_MIB)
 #define MW_GROWTH_SEASON  17U	 /* bins of level 3 that make a day (24.2 h) */
 #define MW_GROWTH_MAX_D	  ((1U << 26) - 1) /* 256 GiB: more growth in a window counts as this */
 

@@ -14,7 +14,8 @@
  * a file cache does not look like a leak.
  *
  * STATE. struct mw_growth for every process; struct mw_growth_deep as well for
- * one whose signal has risen by MW_GROWTH_DEEP pages. The deep one keeps, at
+ * one whose signal has risen by MW_GROWTH_DEEP pages, or the address space by
+ * MW_GROWTH_DEEP_VSZ. The deep one keeps, at
  * four bin widths from 20 s to 85 min, the lowest signal of the last 32 bins:
  * minima, because what a garbage collector can give back is no leak.
  *
@@ -137,6 +138,7 @@ struct mw_growth_point {
  * @signal: last anonymous + swapped + shared pages
  * @file: last mapped file pages
  * @vsz: last address space
+ * @vsz_floor: lowest address space since the first minute, when libraries are mapped
  * @room: last room
  * @address_room: last address room
  * @floor: lowest signal ever
@@ -165,6 +167,7 @@ struct mw_growth {
 	__u32 signal;
 	__u32 file;
 	__u32 vsz;
+	__u32 vsz_floor;
 	__u32 room;
 	__u32 address_room;
 	__u32 floor;
@@ -663,7 +666,7 @@ MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
 	g->first_ns = g->last_ns = now;
 	g->alert_ns = g->progress_ns = g->slope_bps = 0;
 	g->signal = g->floor = signal;
-	g->file = g->vsz = 0;
+	g->file = g->vsz = g->vsz_floor = 0;
 	g->room = g->address_room = MW_GROWTH_NO_LIMIT;
 	g->alert_from = g->alert_top = 0;
 	g->eta_s = MW_GROWTH_NEVER;
@@ -734,7 +737,9 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_deep *deep,
 	g->address_room = sample->address_room;
 	if (signal < g->floor)
 		g->floor = signal;
-	if (signal - g->floor >= MW_GROWTH_DEEP)
+	if (g->last_ns - g->first_ns < 60 * MW_GROWTH_SECOND || g->vsz < g->vsz_floor)
+		g->vsz_floor = g->vsz;
+	if (signal - g->floor >= MW_GROWTH_DEEP || g->vsz - g->vsz_floor >= MW_GROWTH_DEEP_VSZ)
 		g->flags |= MW_GROWTH_F_DEEP;
 	mw_growth_streak(g, signal, sample->time_ns);
 	if (deep) {

@@ -338,6 +338,52 @@ static void test_benign(void)
 	}
 }
 
+/* Address space @reserved, memory @held, 4 samples a minute: what comes of it. */
+static struct result reserve(shape reserved, shape held, double seconds)
+{
+	struct memwatch_growth_sample sample = {.tgid = 7, .comm = "x"};
+	struct memwatch_growth *growth;
+	struct result r = {.row = {.sz = sizeof(r.row)}};
+
+	if (memwatch_growth_new(ctx, &growth))
+		exit(EXIT_FAILURE);
+	for (double t = 0; t <= seconds; t += 15) {
+		sample.time_ns = (uint64_t)(t * 1e9);
+		sample.anon_bytes = (uint64_t)held(t);
+		sample.vsz_bytes = (uint64_t)(reserved(t) + held(t));
+		sample.limit_bytes = MEMWATCH_GROWTH_NONE;
+		r.alerts += memwatch_growth_feed(growth, &sample) == MEMWATCH_GROWTH_ALERT;
+	}
+	memwatch_growth_row(growth, 0, &r.row);
+	memwatch_growth_unref(growth);
+	return r;
+}
+
+static double addresses(double t)
+{
+	return BASE + t * MIB;
+}
+static double some(double t)
+{
+	return BASE + fmin(t / 60, 1) * 20 * MIB;
+}
+
+static void test_reserved(void)
+{
+	struct result r = reserve(addresses, some, 7200);
+
+	tap_ok(!r.alerts && r.row.flags & MEMWATCH_GROWTH_F_RESERVED,
+	       "address space that grows alone is a class of its own, no alert");
+	r = reserve(addresses, flat, 7200);
+	tap_ok(!r.alerts && r.row.flags & MEMWATCH_GROWTH_F_RESERVED,
+	       "also of a process whose memory never grew");
+	r = reserve(flat, leak_10k, 7200);
+	tap_ok(!(r.row.flags & MEMWATCH_GROWTH_F_RESERVED),
+	       "address space with memory behind it is not");
+	r = reserve(flat, some, 7200);
+	tap_ok(!(r.row.flags & MEMWATCH_GROWTH_F_RESERVED), "nor is one that is steady");
+}
+
 /* A quarter of an hour of linear growth, whenever the bins begin, to 39 % of the room. */
 static double fill_begins;
 static double fills(double t)
@@ -558,6 +604,7 @@ int main(void)
 	test_leaks();
 	test_time_to_limit();
 	test_benign();
+	test_reserved();
 	test_fill();
 	test_rest();
 	test_identity();
