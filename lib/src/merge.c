@@ -616,11 +616,11 @@ static size_t take_older(struct mw_source *source, uint64_t mark_ns, struct mw_m
 		return n;
 	}
 	if (source->in_order) {
-		while (taken < n && pending[taken].time_ns < mark_ns)
-			taken++;
+		/* a few: a call would take longer */
+		for (; taken < n && pending[taken].time_ns < mark_ns; taken++)
+			to[taken] = pending[taken];
 		if (!taken)
 			return 0;
-		memcpy(to, pending, taken * sizeof(*pending));
 		kept = n - (uint32_t)taken;
 		memmove(pending, pending + taken, kept * sizeof(*pending));
 	} else {
