@@ -164,19 +164,24 @@ static void bench_processes(void)
 		waitpid(pids[i], NULL, 0);
 }
 
-/* A child that grows by 12 MiB each time, and gives it back. */
+/* A child that grows by 12 MiB each time, forty times, and gives it back. */
 static pid_t start_burst(int period_us)
 {
+	enum { BURSTS = 40 };
+	char *held[BURSTS];
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
-	for (;;) {
-		char *p = mmap(NULL, 12 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			       0);
+	for (unsigned int i = 0;; i++) {
+		char **p = &held[i % BURSTS];
 
-		memset(p, 1, 12 * MIB);
-		munmap(p, 12 * MIB);
+		*p = mmap(NULL, 12 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
+		memset(*p, 1, 12 * MIB);
+		/* What is given back at once is no growth to the next round. */
+		for (unsigned int j = 0; i % BURSTS == BURSTS - 1 && j < BURSTS; j++)
+			munmap(held[j], 12 * MIB);
 		usleep((useconds_t)period_us);
 	}
 }
