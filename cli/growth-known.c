@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "growth-known.h"
 #include "growth-monitor.h"
 #include "message.h"
@@ -184,7 +185,7 @@ int mw_beside_poll(struct mw_beside *beside,
 		   int (*take)(void *data, const struct memwatch_record_growth *record), void *data)
 {
 	const struct memwatch_record_header *record;
-	uint64_t now = mw_monitor_now();
+	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
 	int bits = memwatch_watch_poll(beside->watch, 0), err = 0;
 
 	if (bits < 0)
@@ -195,6 +196,6 @@ int mw_beside_poll(struct mw_beside *beside,
 		if (take && record->type == MEMWATCH_RECORD_GROWTH)
 			err = take(data, (const struct memwatch_record_growth *)record);
 	if (!err && bits & MEMWATCH_WATCH_ROUND)
-		err = take_states(beside, mw_monitor_now(), take, data);
+		err = take_states(beside, mw_clock_ns(CLOCK_MONOTONIC), take, data);
 	return err;
 }

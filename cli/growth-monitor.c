@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "growth-monitor.h"
 #include "library.h"
 #include "message.h"
@@ -93,15 +93,7 @@ bool mw_monitor_wants(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgroup
 	return path && !strncmp(path, monitor->prefix, len) && path[len] == '/';
 }
 
-uint64_t mw_monitor_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 uint64_t mw_monitor_end(const struct mw_monitor_config *config)
 {
-	return config->duration ? mw_monitor_now() + config->duration : UINT64_MAX;
+	return config->duration ? mw_clock_ns(CLOCK_MONOTONIC) + config->duration : UINT64_MAX;
 }

@@ -45,6 +45,4 @@ int mw_monitor_failed(struct memwatch_ctx *ctx, int err, const char *what);
 /* When @config says it is over, on CLOCK_MONOTONIC; UINT64_MAX: never. */
 uint64_t mw_monitor_end(const struct mw_monitor_config *config);
 
-uint64_t mw_monitor_now(void);
-
 #endif

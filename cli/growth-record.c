@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "growth-monitor.h"
 #include "growth-run.h"
 #include "growth.h"
@@ -90,7 +91,8 @@ static int run(const struct mw_cli *cli, struct mw_monitor *monitor, const struc
 	       FILE *out, uint64_t *samples)
 {
 	struct mw_growth_run told = {.cli = cli, .command = "growth record"};
-	uint64_t start = mw_monitor_now(), end = mw_monitor_end(&c->monitor), now = start;
+	uint64_t start = mw_clock_ns(CLOCK_MONOTONIC), end = mw_monitor_end(&c->monitor),
+		 now = start;
 	const struct memwatch_record_header *record;
 	int bits, err = 0;
 
@@ -105,7 +107,7 @@ static int run(const struct mw_cli *cli, struct mw_monitor *monitor, const struc
 			err = bits;
 			break;
 		}
-		now = mw_monitor_now();
+		now = mw_clock_ns(CLOCK_MONOTONIC);
 		mw_growth_run_tell(&told, monitor->watch, now);
 		/* Alerts are not in a trace; replay finds them again. */
 		while (bits & MEMWATCH_WATCH_EVENT &&

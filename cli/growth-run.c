@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "growth-run.h"
 #include "message.h"
 #include "root.h"
@@ -103,14 +103,6 @@ static uint64_t *field(struct entry *e, size_t i)
 	return (uint64_t *)((char *)e + fields[i].offset);
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* ---------------------------------------------------------------- writing */
 
 static const char *own_path(const struct mw_growth_run *run, char *buf, size_t size)
@@ -165,7 +157,7 @@ void mw_growth_run_tell(struct mw_growth_run *run, struct memwatch_watch *watch,
 	    (run->written_ns && now_ns - run->written_ns < MW_GROWTH_RUN_NS &&
 	     run->events_state == s.events_state))
 		return;
-	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	e.pid = (uint64_t)getpid();
 	e.start_ticks = mw_root_start_ticks(&here, e.pid);
 	e.command = command_number(run->command);
@@ -293,7 +285,7 @@ int mw_growth_runs(const struct mw_cli *cli, struct mw_table *table)
 {
 	char directory[PATH_MAX];
 	struct dirent **names = NULL;
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
 	struct mw_cell *cells;
 	struct entry entry;
 	int err = 0, n;

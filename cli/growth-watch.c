@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "growth-monitor.h"
 #include "growth-run.h"
 #include "growth.h"
@@ -199,7 +200,7 @@ static int by_urgency(const void *a, const void *b)
 static void print_cost(struct watcher *w)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, stats);
-	uint64_t elapsed = mw_monitor_now() - w->start;
+	uint64_t elapsed = mw_clock_ns(CLOCK_MONOTONIC) - w->start;
 
 	if (memwatch_watch_stats(w->monitor.watch, &stats) || !elapsed)
 		return;
@@ -312,7 +313,7 @@ static int loop(struct watcher *w)
 			bits = 0; /* Ctrl-C, which ends the loop, or the end of a hook */
 		if (bits < 0)
 			return bits;
-		now = mw_monitor_now();
+		now = mw_clock_ns(CLOCK_MONOTONIC);
 		if (bits & MEMWATCH_WATCH_ROUND && table)
 			err = print_table(w);
 		if (!err && bits & MEMWATCH_WATCH_EVENT)
@@ -348,14 +349,14 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 	(void)argv;
 	rc = mw_monitor_init(&w.monitor, cli, &w.config->monitor, "growth watch");
 	if (!rc) {
-		w.start = w.saved = mw_monitor_now();
+		w.start = w.saved = mw_clock_ns(CLOCK_MONOTONIC);
 		restore(&w);
 		mw_interrupt_init();
 		err = loop(&w);
 		if (err)
 			rc = mw_monitor_failed(w.monitor.ctx, err, "growth watch");
 		mw_growth_run_end(&w.run);
-		save(&w, mw_monitor_now());
+		save(&w, mw_clock_ns(CLOCK_MONOTONIC));
 		if (cli->verbose)
 			print_cost(&w);
 	}

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
 #include "growth-known.h"
 #include "human.h"
@@ -66,20 +66,12 @@ struct session {
 	bool progress;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static void show_progress(struct session *s)
 {
 	MEMWATCH_OPTS(memwatch_recording_stats, written);
 	MEMWATCH_OPTS(memwatch_stream_stats, stats);
 	char records[32], bytes[32];
-	uint64_t now = now_ns();
+	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
 
 	if (!s->progress || now - s->shown_ns < 200000000)
 		return;
@@ -104,13 +96,14 @@ static void clear_progress(const struct session *s)
 static bool is_over(struct session *s)
 {
 	return mw_interrupted() || mw_command_poll(&s->command) ||
-	       (s->config->duration && now_ns() - s->begin_ns >= s->config->duration);
+	       (s->config->duration &&
+		mw_clock_ns(CLOCK_MONOTONIC) - s->begin_ns >= s->config->duration);
 }
 
 static int stop(struct session *s)
 {
 	s->stopping = true;
-	s->end_ns = now_ns();
+	s->end_ns = mw_clock_ns(CLOCK_MONOTONIC);
 	return memwatch_stream_stop(s->stream);
 }
 
@@ -159,7 +152,7 @@ static int store(struct session *s, const struct memwatch_record_header *record)
 
 static int wait_ms(const struct session *s)
 {
-	uint64_t left, passed = now_ns() - s->begin_ns;
+	uint64_t left, passed = mw_clock_ns(CLOCK_MONOTONIC) - s->begin_ns;
 
 	if (!s->config->duration || passed >= s->config->duration)
 		return 100;
@@ -171,7 +164,7 @@ static int wait_ms(const struct session *s)
 static int flush_if_silent(struct session *s)
 {
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
-	uint64_t now = now_ns();
+	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
 
 	if (now < s->written_ns + 1000000000)
 		return 0;
@@ -304,7 +297,7 @@ static int record(struct session *s)
 	struct memwatch_stream_stats stats;
 	int err, file_err, close_err;
 
-	s->begin_ns = now_ns();
+	s->begin_ns = mw_clock_ns(CLOCK_MONOTONIC);
 	err = pump(s, &file_err);
 	if (!s->stopping)
 		stop(s);

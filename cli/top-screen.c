@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "interrupt.h"
 #include "message.h"
 #include "top.h"
@@ -326,7 +327,7 @@ static int keys(struct screen *s)
 /* A recording is shown at the speed at which it was made. */
 static uint64_t clock_of(const struct screen *s, uint64_t wall_begin, uint64_t record_begin)
 {
-	uint64_t now = mw_top_now();
+	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
 
 	return s->top->replay && record_begin ? now - wall_begin + record_begin : now;
 }
@@ -369,7 +370,7 @@ static int step(struct screen *s, uint64_t now)
 int mw_top_screen(struct top *top)
 {
 	struct screen s = { .top = top };
-	uint64_t wall = mw_top_now(), origin = 0;
+	uint64_t wall = mw_clock_ns(CLOCK_MONOTONIC), origin = 0;
 	int err = 0;
 
 	if (top->config.filter)

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "interrupt.h"
 #include "library.h"
 #include "message.h"
@@ -39,14 +39,6 @@ static const struct mw_option top_options[] = {
 	{0},
 };
 
-uint64_t mw_top_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 {
 	const struct memwatch_record_header *record;
@@ -71,7 +63,7 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 			}
 			if (record->time_ns >= until_ns)
 				return 1;
-		} else if (!(++n & 1023) && mw_top_now() >= until_ns) {
+		} else if (!(++n & 1023) && mw_clock_ns(CLOCK_MONOTONIC) >= until_ns) {
 			return 1; /* even if more comes than can be shown */
 		}
 	}
@@ -175,7 +167,7 @@ static int batch_loop(struct top *top, struct mw_json *json)
 			return mw_module_failed(top->ctx, more, "top");
 		if (!more && (err = mw_feed_finish(&top->feed)))
 			return mw_error_errno(err, "top");
-		now = top->replay ? top->feed.last_ns : mw_top_now();
+		now = top->replay ? top->feed.last_ns : mw_clock_ns(CLOCK_MONOTONIC);
 		if (!top->begin_ns || (more && now < top->begin_ns + length))
 			continue;
 		err = mw_top_cut(top, more ? now - MW_FEED_LAG_NS : now);
@@ -262,7 +254,7 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 		rc = mw_error_errno(err, "top");
 	} else if (!rc) {
 		if (!top.replay)
-			top.begin_ns = mw_top_now();
+			top.begin_ns = mw_clock_ns(CLOCK_MONOTONIC);
 		rc = top.config.batch || cli->format != MW_FORMAT_TABLE ||
 				     !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)
 			     ? batch(&top)

@@ -103,6 +103,5 @@ int mw_top_screen(struct top *top);
 
 /* top.c: reads what there is, for at most @timeout_ms. 1: more may come; 0: end; -errno. */
 int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms);
-uint64_t mw_top_now(void);
 
 #endif
