@@ -5,17 +5,19 @@
 BUILD ?= build
 BPF_TEST_CFLAGS ?= -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 BPF_TEST_FLAGS   = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Ikmod/uapi -I$(BUILD)/bpf
-BPF_TEST_DEPS    = bpf/relay.h selftests/tap.h kmod/uapi/linux/memwatch.h
+BPF_MATH_DEPS    = bpf/relay.h selftests/tap.h kmod/uapi/linux/memwatch.h
+# Both skeletons, also for a test of one: the library's live backend includes both.
+BPF_TEST_DEPS    = $(BPF_MATH_DEPS) $(BPF_SKELS)
 
 $(BUILD)/selftests/bpf:
 	mkdir -p $@
 
-$(BUILD)/selftests/bpf/test_relay_math: selftests/bpf/test_relay_math.c $(BPF_TEST_DEPS) \
+$(BUILD)/selftests/bpf/test_relay_math: selftests/bpf/test_relay_math.c $(BPF_MATH_DEPS) \
 		| $(BUILD)/selftests/bpf
 	$(CC) $(BPF_TEST_FLAGS) $(BPF_TEST_CFLAGS) $< -o $@
 
 $(BUILD)/selftests/bpf/test_relay_native: selftests/bpf/test_relay_native.c \
-		selftests/bpf/rig.h $(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) \
+		selftests/bpf/rig.h $(BPF_TEST_DEPS) \
 		| $(BUILD)/selftests/bpf
 	$(CC) $(BPF_TEST_FLAGS) $(BPF_TEST_CFLAGS) $< -o $@ -lbpf
 
@@ -23,7 +25,7 @@ $(BUILD)/selftests/bpf/test_relay_native: selftests/bpf/test_relay_native.c \
 BPF_TEST_LIB = $(addprefix lib/src/,bpf-relay.c bpf-rings.c bpf-log.c merge.c merge-out.c merge-sort.c merge-stats.c ring.c context.c)
 
 $(BUILD)/selftests/bpf/test_relay_rings: selftests/bpf/test_relay_rings.c $(BPF_TEST_LIB) \
-		$(wildcard lib/src/*.h) $(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) \
+		$(wildcard lib/src/*.h) $(BPF_TEST_DEPS) \
 		| $(BUILD)/selftests/bpf
 	$(CC) $(BPF_TEST_FLAGS) -Ilib/include $(BPF_TEST_CFLAGS) $< $(BPF_TEST_LIB) -o $@ -lbpf
 
@@ -32,19 +34,19 @@ $(BUILD)/selftests/bpf/plain:
 	mkdir -p $@
 
 $(BUILD)/selftests/bpf/plain/test_relay_%: selftests/bpf/test_relay_%.c \
-		selftests/bpf/rig.h $(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) \
+		selftests/bpf/rig.h $(BPF_TEST_DEPS) \
 		| $(BUILD)/selftests/bpf/plain
 	$(CC) $(BPF_TEST_FLAGS) -g -O2 $< -o $@ -lbpf
 
 $(BUILD)/selftests/bpf/plain/test_live: selftests/bpf/test_live.c \
 		$(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c)) $(wildcard lib/src/*.h) \
-		$(BUILD)/bpf/relay.skel.h $(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf/plain
+		$(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf/plain
 	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm
 
 # The library's sources: under UBSan, and without it for the lab. Not under ASan: the
 # children's memory is what is measured.
 GROWTH_TEST_DEPS = $(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c)) \
-	$(wildcard lib/src/*.h lib/include/memwatch/*.h bpf/growth*.h) $(BUILD)/bpf/growth.skel.h \
+	$(wildcard lib/src/*.h lib/include/memwatch/*.h bpf/growth*.h) \
 	selftests/bpf/growth-rig.h $(BPF_TEST_DEPS)
 
 $(BUILD)/selftests/bpf/test_growth: selftests/bpf/test_growth.c $(GROWTH_TEST_DEPS) \
