@@ -28,7 +28,7 @@ static void make_lost(struct mw_merge *merge, const struct mw_merge_entry *entry
 		.count = gap->count,
 	};
 	source->gaps_used &= ~(1ULL << entry->place);
-	*ret = (struct mw_merge_run){&lost->h, 1, 0};
+	*ret = (struct mw_merge_run){.at = &lost->h, .left = 1};
 }
 
 /* What is looked at in a frame. */
@@ -63,35 +63,6 @@ static uint32_t count_valid(const struct view *view)
 		at += header->size;
 	}
 	return n;
-}
-
-/*
- * Is it what a tick sends: records that start alike, and as the last one perhaps
- * the tick? Then all of them make sense, which is found out without a decision a
- * record.
- */
-static inline bool is_plain(const struct view *view, const struct memwatch_record_header **last)
-{
-	const struct memwatch_record_header *header = (const struct memwatch_record_header *)
-							      view->at;
-	uint64_t room = (uint64_t)(view->end - view->at), before, differ;
-	uint64_t first[2], words[2];
-
-	if (room < sizeof(*header) || !mw_record_common(header))
-		return false;
-	before = (view->records - 1ULL) * header->size;
-	if (view->records - 1 > UINT16_MAX || before + sizeof(*header) > room)
-		return false;
-	memcpy(first, header, sizeof(first));
-	differ = (first[0] ^ view->time_ns) | header->flags | header->size % 8;
-	for (uint64_t at = header->size; at < before; at += header->size) {
-		memcpy(words, view->at + at, sizeof(words));
-		differ |= (words[0] ^ first[0]) | (words[1] ^ first[1]);
-	}
-	header = (const struct memwatch_record_header *)(view->at + before);
-	differ |= (header->time_ns ^ first[0]) | header->flags | header->size % 8;
-	*last = header;
-	return !differ && mw_record_common(header) && before + header->size <= room;
 }
 
 /* From a frame to one that is handed out later. */
@@ -143,8 +114,8 @@ take_any(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw_m
 	view.at = merge->frame + sizeof(struct mw_frame);
 	view.end = merge->frame + bytes;
 	view.time_ns = entry->time_ns;
-	run = (struct mw_merge_run){(const struct memwatch_record_header *)view.at,
-				    count_valid(&view), 0};
+	run = (struct mw_merge_run){.at = (const struct memwatch_record_header *)view.at,
+				    .left = count_valid(&view)};
 	*ret = run;
 	merge->first = run.at;
 	source->malformed += view.records - run.left;
@@ -162,30 +133,116 @@ take_any(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw_m
 	return ret->left;
 }
 
-/* The usual frame: it does not wrap, is in time, and plain. Returns 0 if it is another one. */
-static inline uint32_t take_plain(struct mw_merge *merge, const struct mw_merge_entry *entry,
-				  struct mw_merge_run *ret)
+/* The part of a header that says what it is a header of: type, size, CPU and flags. */
+static inline uint64_t second_word(const struct memwatch_record_header *header)
+{
+	uint64_t word;
+
+	memcpy(&word, (const uint8_t *)header + sizeof(header->time_ns), sizeof(word));
+	return word;
+}
+
+static inline uint64_t cpu_bits(void)
+{
+	static const struct memwatch_record_header header = {.cpu = UINT16_MAX};
+
+	return second_word(&header);
+}
+
+static void learn_shape(struct mw_shape *shape, const struct memwatch_record_header *first,
+			const struct memwatch_record_header *last)
+{
+	if (!mw_record_common(first) || !mw_record_common(last))
+		return;
+	if (first != last || !shape->first_size) {
+		shape->first = second_word(first) & ~cpu_bits();
+		shape->first_size = first->size;
+	}
+	shape->last = second_word(last) & ~cpu_bits();
+	shape->last_size = last->size;
+}
+
+/* In time, and does not wrap: it may be handed out where it lies. */
+static inline bool may_stay(const struct mw_merge *merge, const struct mw_merge_entry *entry)
+{
+	uint64_t bytes = entry->words * 8U;
+
+	return entry->time_ns >= merge->delivered_ns && entry->time_ns < merge->batch_natural_ns &&
+	       bytes && bytes <= merge->outlets[entry->source].size - entry->place;
+}
+
+static inline uint32_t stay(struct mw_merge *merge, const struct mw_merge_entry *entry,
+			    const uint8_t *frame, uint32_t records, struct mw_merge_run *ret)
+{
+	struct mw_outlet *outlet = &merge->outlets[entry->source];
+
+	merge->delivered_ns = entry->time_ns;
+	merge->produced = outlet->produced;
+	merge->first = (const struct memwatch_record_header *)(frame + sizeof(struct mw_frame));
+	outlet->delivered += records;
+	*ret = (struct mw_merge_run){merge->first, records, look_ahead(merge, frame),
+				     (ptrdiff_t)merge->quantum};
+	return records;
+}
+
+/* A frame in which all records make sense. Returns 0 if it is another one. */
+static __attribute__((noinline)) uint32_t
+take_valid(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw_merge_run *ret)
 {
 	struct mw_outlet *outlet = &merge->outlets[entry->source];
 	const uint8_t *frame = outlet->data + entry->place;
-	const struct memwatch_record_header *last;
-	uint32_t bytes = entry->words * 8U;
+	const struct memwatch_record_header *last = NULL;
+	struct mw_merge_run run;
 	struct view view;
 
-	if (entry->time_ns < merge->delivered_ns || entry->time_ns >= merge->batch_natural_ns ||
-	    !bytes || bytes > outlet->size - entry->place)
+	if (!may_stay(merge, entry))
 		return 0;
-	view = (struct view){frame + sizeof(struct mw_frame), frame + bytes, entry->time_ns, 0};
+	view = (struct view){frame + sizeof(struct mw_frame), frame + entry->words * 8U,
+			     entry->time_ns, 0};
 	memcpy(&view.records, frame + offsetof(struct mw_frame, records), sizeof(view.records));
-	if (!is_plain(&view, &last))
+	if (!view.records || count_valid(&view) != view.records)
 		return 0;
-	merge->delivered_ns = entry->time_ns;
-	merge->produced = outlet->produced;
-	note_tick(outlet, last);
-	outlet->delivered += view.records;
-	merge->first = (const struct memwatch_record_header *)view.at;
-	*ret = (struct mw_merge_run){merge->first, view.records, look_ahead(merge, frame)};
+	stay(merge, entry, frame, view.records, ret);
+	for (run = *ret; run.left;) {
+		last = mw_merge_run_next(&run);
+		note_tick(outlet, last);
+	}
+	learn_shape(&merge->shape, ret->at, last);
 	return view.records;
+}
+
+/*
+ * The usual frame: of the shape that was learned, so that all of its records make sense
+ * if their headers are the expected ones. That is found out without a decision a record.
+ */
+static inline uint32_t take_alike(struct mw_merge *merge, const struct mw_merge_entry *entry,
+				  struct mw_merge_run *ret)
+{
+	const struct mw_shape *shape = &merge->shape;
+	struct mw_outlet *outlet = &merge->outlets[entry->source];
+	const uint8_t *frame = outlet->data + entry->place, *at = frame + sizeof(struct mw_frame);
+	uint64_t before, words[2], like, differ;
+	uint32_t records;
+
+	if (!may_stay(merge, entry))
+		return 0;
+	memcpy(&records, frame + offsetof(struct mw_frame, records), sizeof(records));
+	before = (uint64_t)(records - 1) * shape->first_size;
+	if (!shape->last_size ||
+	    sizeof(struct mw_frame) + before + shape->last_size != entry->words * 8U)
+		return 0;
+	memcpy(words, at + before, sizeof(words));
+	differ = (words[0] ^ entry->time_ns) | ((words[1] & ~cpu_bits()) ^ shape->last);
+	like = shape->first | (words[1] & cpu_bits());
+	for (const uint8_t *last = at + before; at < last; at += shape->first_size) {
+		memcpy(words, at, sizeof(words));
+		differ |= (words[0] ^ entry->time_ns) | (words[1] ^ like);
+	}
+	if (differ)
+		return 0;
+	stay(merge, entry, frame, records, ret);
+	note_tick(outlet, (const struct memwatch_record_header *)at);
+	return records;
 }
 
 int mw_merge_next_run(struct mw_merge *merge, struct mw_merge_run *ret)
@@ -194,8 +251,8 @@ int mw_merge_next_run(struct mw_merge *merge, struct mw_merge_run *ret)
 		const struct mw_merge_entry *entry = &merge->batch[merge->batch_at++];
 
 		merge->source = entry->source;
-		if (__builtin_expect(take_plain(merge, entry, ret) != 0, 1) ||
-		    take_any(merge, entry, ret))
+		if (__builtin_expect(take_alike(merge, entry, ret) != 0, 1) ||
+		    take_valid(merge, entry, ret) || take_any(merge, entry, ret))
 			return 1;
 	}
 	return 0;

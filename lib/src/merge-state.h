@@ -64,6 +64,18 @@ struct mw_outlet {
 	uint64_t produced;
 };
 
+/*
+ * What the frames of ticks have in common, whatever CPU sent them: samples of one size,
+ * however many, and the tick. Learned from a frame in which all records made sense;
+ * with sizes of 0, nothing was.
+ */
+struct mw_shape {
+	uint64_t first; /* second word of a header, without the CPU: of all but the last */
+	uint64_t last;	/* of the last */
+	uint32_t first_size;
+	uint32_t last_size;
+};
+
 struct mw_merge {
 	struct mw_merge_run run; /* of mw_merge_next(): first, it must find it */
 	struct mw_merge_opts opts;
@@ -86,6 +98,9 @@ struct mw_merge {
 	uint64_t forced;
 	uint64_t finish_ns;
 	bool finishing;
+
+	struct mw_shape shape;
+	uint64_t quantum; /* bytes of a ring that a round looks at */
 
 	/* The run that was handed out last, for statistics while it is given out. */
 	uint32_t source;

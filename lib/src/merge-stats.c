@@ -16,7 +16,7 @@ static bool is_silent(const struct mw_merge *merge, const struct mw_source *sour
 /* Of a run that is given out record by record, the ticks that were given out count. */
 static uint64_t produced(const struct mw_merge *merge, uint32_t index)
 {
-	struct mw_merge_run given = {merge->first, 0, 0};
+	struct mw_merge_run given = {.at = merge->first};
 	uint64_t count = merge->produced;
 
 	if (index != merge->source || !merge->run.left)

@@ -432,7 +432,7 @@ static uint64_t quantum(const struct mw_merge *merge)
 
 	if (merge->opts.quantum)
 		return merge->opts.quantum;
-	share = (528 << 10) / (merge->nr_sources ? merge->nr_sources : 1);
+	share = (464 << 10) / (merge->nr_sources ? merge->nr_sources : 1);
 	return share < 1024 ? 1024 : share > 65536 ? 65536 : share;
 }
 
@@ -445,6 +445,7 @@ static int scan_all(struct mw_merge *merge)
 {
 	uint64_t want = quantum(merge);
 
+	merge->quantum = want;
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		struct mw_source *source = &merge->sources[i];
 		bool far;
@@ -549,7 +550,7 @@ static int scan_limiting(struct mw_merge *merge, uint64_t mark_ns)
 		if (mw_source_is_empty(source) || is_full(source) ||
 		    natural_frontier(merge, source) > mark_ns)
 			continue;
-		if (scan(merge, (uint16_t)i, quantum(merge)))
+		if (scan(merge, (uint16_t)i, merge->quantum))
 			return -ENOMEM;
 		progress = 1;
 	}

@@ -91,6 +91,7 @@ void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t coun
  * @ahead: from here to a run that comes some runs later, in bytes: with each
  *	record of this one a line of that one is asked for, since all at once is
  *	more than a CPU can ask for
+ * @unseen: from here to what the next round looks at; asked for in the same way
  *
  * They are of one CPU and one time and lie one behind the other, in a ring as a
  * rule: valid until the next call of mw_merge_next_run() or mw_merge_round().
@@ -99,6 +100,7 @@ struct mw_merge_run {
 	const struct memwatch_record_header *at;
 	uint32_t left;
 	ptrdiff_t ahead;
+	ptrdiff_t unseen;
 };
 
 /* There must be one. */
@@ -107,6 +109,7 @@ static inline const struct memwatch_record_header *mw_merge_run_next(struct mw_m
 	const struct memwatch_record_header *header = run->at;
 
 	__builtin_prefetch((const uint8_t *)header + run->ahead);
+	__builtin_prefetch((const uint8_t *)header + run->unseen, 0, 2);
 	run->at = (const struct memwatch_record_header *)((const uint8_t *)header + header->size);
 	run->left--;
 	return header;

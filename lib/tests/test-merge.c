@@ -90,8 +90,9 @@ static void write_record(struct game *game, unsigned int cpu, uint64_t time_ns, 
 }
 
 /*
- * Several records at once, as the relay sends them: if there is no room for all,
- * the first is lost for the kernel's count and the others are tried alone.
+ * Several records at once, as the relay sends them, all but the last one alike, or of
+ * any sizes: if there is no room for all, the first is lost for the kernel's count and
+ * the others are tried alone.
  */
 static void write_parcel(struct game *game, unsigned int cpu, uint64_t time_ns)
 {
@@ -99,14 +100,18 @@ static void write_parcel(struct game *game, unsigned int cpu, uint64_t time_ns)
 	struct record records[8];
 	uint8_t bytes[sizeof(records)];
 	uint16_t size = 0;
-	bool all;
+	bool all, alike = dice(game, 2);
 
 	if (nr_written + count > RECORDS_MAX)
 		return;
 	for (uint32_t i = 0; i < count; i++) {
+		uint32_t more = alike ? 4 + (i == count - 1) : next_random(&game->random) % 6;
+
 		records[i] = (struct record){
-			.h = { .time_ns = time_ns, .type = 1000, .cpu = (uint16_t)cpu,
-			       .size = (uint16_t)(24 + 8 * (next_random(&game->random) % 6)) },
+			.h = {.time_ns = time_ns,
+			      .type = 1000,
+			      .cpu = (uint16_t)cpu,
+			      .size = (uint16_t)(24 + 8 * more)},
 			.number = (uint64_t)(nr_written + i) << 32,
 		};
 		memcpy(bytes + size, &records[i], records[i].h.size);
@@ -563,6 +568,79 @@ static void test_wakes_up(void)
 		writer_free(&writers[i]);
 }
 
+/* A frame as thousands before it, but for one thing: samples, and a last one that differs. */
+static const struct deviant {
+	const char *what;
+	uint32_t records;
+	uint32_t at; /* this record has what follows */
+	uint16_t type, size, flags;
+	uint64_t later_ns;
+	uint32_t good; /* records that make sense */
+} deviants[] = {
+	{"as ever", 4, 1, 1000, 40, 0, 0, 4},
+	{"a longer record", 4, 1, 1000, 48, 0, 0, 2},
+	{"a record of no size", 4, 1, 1000, 0, 0, 0, 1},
+	{"a record beyond the end", 4, 3, 1000, 56, 0, 0, 3},
+	{"a last record of another kind", 4, 3, 1001, 48, 0, 0, 4},
+	{"a record of another kind", 4, 1, 1001, 40, 0, 0, 4},
+	{"a record that is no common one", 4, 2, MEMWATCH_RECORD_LOST, 40, 0, 0, 2},
+	{"a flag", 4, 2, 1000, 40, MEMWATCH_RECORD_F_LATE, 0, 2},
+	{"a flag in the last one", 4, 3, 1000, 48, MEMWATCH_RECORD_F_LATE, 0, 3},
+	{"another time", 4, 2, 1000, 40, 0, 1, 2},
+	{"another time in the last one", 4, 3, 1000, 48, 0, 1, 3},
+	{"one record too many", 5, 1, 1000, 40, 0, 0, 4},
+	{"one record less", 3, 1, 1000, 40, 0, 0, 3},
+};
+
+static bool parcel_alike(struct writer *writer, uint64_t time_ns, const struct deviant *deviant)
+{
+	uint8_t bytes[3 * 40 + 48] = {0};
+
+	for (uint32_t i = 0; i < 4; i++) {
+		struct memwatch_record_header h = {
+			.time_ns = time_ns, .type = 1000, .size = i < 3 ? 40 : 48};
+
+		if (deviant && i == deviant->at) {
+			h.time_ns += deviant->later_ns;
+			h.type = deviant->type;
+			h.size = deviant->size;
+			h.flags = deviant->flags;
+		}
+		memcpy(bytes + (size_t)i * 40, &h, sizeof(h));
+	}
+	return writer_parcel(writer, deviant ? deviant->records : 4, bytes, sizeof(bytes));
+}
+
+static void test_deviant(const struct deviant *deviant)
+{
+	struct mw_merge_opts opts = {.silent_ns = SILENT_NS};
+	struct memwatch_stream_stats stats = {.sz = sizeof(stats)};
+	const struct memwatch_record_header *header;
+	struct writer writer;
+	struct mw_merge *merge;
+	uint64_t now = 1000, last = 0;
+	bool ok = true;
+
+	mw_merge_new(&opts, &merge);
+	writer_init(&writer, 1 << 15);
+	mw_merge_ring_add(merge, 0, &writer.ring);
+	for (int i = 0; i < 40; i++, now += 10)
+		ok &= parcel_alike(&writer, now, i % 8 == 7 ? deviant : NULL);
+	mw_merge_finish(merge, now);
+	while (mw_merge_round(merge, now) > 0)
+		while (mw_merge_next(merge, &header)) {
+			ok &= header->time_ns >= last && header->size >= sizeof(*header);
+			last = header->time_ns;
+		}
+	mw_merge_stats(merge, &stats);
+	ok &= stats.delivered == 35 * 4 + 5 * deviant->good &&
+	      stats.malformed == 5 * (deviant->records - deviant->good) && !stats.late;
+	tap_ok(ok, "among frames that are alike, %s: %llu records, %llu malformed", deviant->what,
+	       (unsigned long long)stats.delivered, (unsigned long long)stats.malformed);
+	mw_merge_free(merge);
+	writer_free(&writer);
+}
+
 static void test_detach(void)
 {
 	struct mw_merge_opts opts = { .grace_ns = GRACE_NS, .silent_ns = SILENT_NS };
@@ -602,6 +680,8 @@ int main(int argc, char **argv)
 	test_behind();
 	test_wakes_up();
 	test_memory();
+	for (size_t i = 0; i < sizeof(deviants) / sizeof(*deviants); i++)
+		test_deviant(&deviants[i]);
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
 		test_scene(&scenes[i], seed, rounds);
 	return tap_done();
