@@ -22,6 +22,22 @@ struct mw_monitor_config {
 	bool no_events;
 };
 
+/*
+ * Options of a command whose configuration is a @type with such a "monitor". The
+ * formatter takes initializers in a macro for blocks.
+ */
+/* clang-format off */
+#define MW_MONITOR_OPTIONS(type, between)                                                          \
+	{ "interval", 'i', MW_OPTION_DURATION, offsetof(type, monitor.interval), "TIME",           \
+	  "time between " between ", 5s if not given", NULL },                                     \
+	{ "duration", 'd', MW_OPTION_DURATION, offsetof(type, monitor.duration), "TIME",           \
+	  "stop after TIME; else Ctrl-C does", NULL },                                             \
+	{ "pid", 'p', MW_OPTION_UINT, offsetof(type, monitor.pid), "PID", "only this process",     \
+	  NULL },                                                                                  \
+	{ "cgroup", 'c', MW_OPTION_STRING, offsetof(type, monitor.cgroup), "PATH",                 \
+	  "only processes in this cgroup and below", NULL }
+/* clang-format on */
+
 struct mw_monitor {
 	struct memwatch_ctx *ctx;
 	struct memwatch_watch *watch;

@@ -27,16 +27,10 @@ struct record_config {
 #define MEMBER(member) offsetof(struct record_config, member)
 
 static const struct mw_option record_options[] = {
-	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the trace; must not exist", NULL },
-	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL },
-	{ "interval", 'i', MW_OPTION_DURATION, MEMBER(monitor.interval), "TIME",
-	  "time between samples, 5s if not given", NULL },
-	{ "duration", 'd', MW_OPTION_DURATION, MEMBER(monitor.duration), "TIME",
-	  "stop after TIME; else Ctrl-C does", NULL },
-	{ "pid", 'p', MW_OPTION_UINT, MEMBER(monitor.pid), "PID", "only this process", NULL },
-	{ "cgroup", 'c', MW_OPTION_STRING, MEMBER(monitor.cgroup), "PATH",
-	  "only processes in this cgroup and below", NULL },
-	{ 0 },
+	{"output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the trace; must not exist", NULL},
+	{"force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL},
+	MW_MONITOR_OPTIONS(struct record_config, "samples"),
+	{0},
 };
 
 static void write_comm(FILE *out, const char *comm)

@@ -37,24 +37,18 @@ struct watch_config {
 #define MEMBER(member) offsetof(struct watch_config, member)
 
 static const struct mw_option watch_options[] = {
-	{ "interval", 'i', MW_OPTION_DURATION, MEMBER(monitor.interval), "TIME",
-	  "time between rounds, 5s if not given", NULL },
-	{ "duration", 'd', MW_OPTION_DURATION, MEMBER(monitor.duration), "TIME",
-	  "stop after TIME; else Ctrl-C does", NULL },
-	{ "pid", 'p', MW_OPTION_UINT, MEMBER(monitor.pid), "PID", "only this process", NULL },
-	{ "cgroup", 'c', MW_OPTION_STRING, MEMBER(monitor.cgroup), "PATH",
-	  "only processes in this cgroup and below", NULL },
-	{ "alerts", 'a', MW_OPTION_FLAG, MEMBER(alerts), NULL, "no table, only alerts", NULL },
-	{ "rows", 'n', MW_OPTION_UINT, MEMBER(top), "N", "rows of the table, 10 if not given", NULL },
-	{ "exec", 'x', MW_OPTION_STRING, MEMBER(exec), "COMMAND",
-	  "run by a shell on each alert, with MEMWATCH_* in its environment", NULL },
-	{ "state", 's', MW_OPTION_FILE, MEMBER(state), "FILE",
-	  "keep the histories in FILE, and go on from it", NULL },
-	{ "max-processes", 0, MW_OPTION_UINT, MEMBER(monitor.max), "N",
-	  "processes with state, 10000 if not given", NULL },
-	{ "no-events", 0, MW_OPTION_FLAG, MEMBER(monitor.no_events), NULL,
-	  "rounds only: nothing is attached to kmem:rss_stat", NULL },
-	{ 0 },
+	MW_MONITOR_OPTIONS(struct watch_config, "rounds"),
+	{"alerts", 'a', MW_OPTION_FLAG, MEMBER(alerts), NULL, "no table, only alerts", NULL},
+	{"rows", 'n', MW_OPTION_UINT, MEMBER(top), "N", "rows of the table, 10 if not given", NULL},
+	{"exec", 'x', MW_OPTION_STRING, MEMBER(exec), "COMMAND",
+	 "run by a shell on each alert, with MEMWATCH_* in its environment", NULL},
+	{"state", 's', MW_OPTION_FILE, MEMBER(state), "FILE",
+	 "keep the histories in FILE, and go on from it", NULL},
+	{"max-processes", 0, MW_OPTION_UINT, MEMBER(monitor.max), "N",
+	 "processes with state, 10000 if not given", NULL},
+	{"no-events", 0, MW_OPTION_FLAG, MEMBER(monitor.no_events), NULL,
+	 "rounds only: nothing is attached to kmem:rss_stat", NULL},
+	{0},
 };
 
 struct watcher {

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# TAP for shell tests: "plan N", then "ok_if STATUS WHAT" or "check WHAT COMMAND"
-# for each test, and "tap_end". Sourced, never executed.
+# TAP for shell tests: "plan N", or "plan" if N comes out at the end; then "ok STATUS
+# WHAT", "is WHAT GOT WANTED", "matches WHAT GOT PATTERN" or "check WHAT COMMAND" for
+# each test; and "tap_end". Sourced, never executed.
 # shellcheck shell=sh
 
 tap_count=0
 tap_failed=0
-tap_planned=0
+tap_planned=
 
 plan() {
-	tap_planned=$1
+	tap_planned=${1:-}
 	echo "TAP version 13"
-	echo "1..$1"
+	[ -z "$tap_planned" ] || echo "1..$tap_planned"
 }
 
-# ok_if STATUS WHAT
-ok_if() {
+# ok STATUS WHAT
+ok() {
 	tap_count=$((tap_count + 1))
 	if [ "$1" -eq 0 ]; then
 		echo "ok $tap_count - $2"
@@ -26,12 +27,26 @@ ok_if() {
 	fi
 }
 
+# is WHAT GOT WANTED
+is() {
+	[ "$2" = "$3" ]
+	ok $? "$1"
+	[ "$2" = "$3" ] || echo "# got '$2', wanted '$3'"
+}
+
+# matches WHAT GOT PATTERN
+matches() {
+	echo "$2" | grep -q "$3"
+	ok $? "$1"
+	echo "$2" | grep -q "$3" || echo "# got '$2', wanted '$3'"
+}
+
 # check WHAT COMMAND...: the command's output goes to the log, not into the TAP.
 check() {
 	tap_what=$1
 	shift
 	"$@" >&2
-	ok_if $? "$tap_what"
+	ok $? "$tap_what"
 }
 
 # skip WHAT REASON
@@ -41,5 +56,6 @@ skip() {
 }
 
 tap_end() {
-	[ "$tap_failed" -eq 0 ] && [ "$tap_count" -eq "$tap_planned" ]
+	[ -n "$tap_planned" ] || echo "1..$tap_count"
+	[ "$tap_failed" -eq 0 ] && [ "$tap_count" -eq "${tap_planned:-$tap_count}" ]
 }

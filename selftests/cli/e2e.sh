@@ -9,26 +9,11 @@ set -u
 
 HERE=$(cd "$(dirname "$0")" && pwd)
 PATH=$HERE:$PATH
+# shellcheck source=SCRIPTDIR/../tap.sh
+. "$HERE/tap.sh"
 T=$(mktemp -d)
-count=0 failed=0
 
-echo "TAP version 13"
-
-ok() { # ok STATUS NAME
-	count=$((count + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		failed=$((failed + 1))
-	fi
-}
-
-is() { # is NAME GOT WANTED
-	[ "$2" = "$3" ]
-	ok $? "$1"
-	[ "$2" = "$3" ] || echo "# got '$2', wanted '$3'"
-}
+plan
 
 # The first number behind "KEY": in the JSON of $T/json; a value's own.
 json() {
@@ -202,5 +187,4 @@ is "config refuses a period out of range" $? 2
 rmmod memwatch
 ok $? "the module unloads"
 rm -rf "$T"
-echo "1..$count"
-[ $failed -eq 0 ]
+tap_end

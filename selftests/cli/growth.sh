@@ -43,26 +43,26 @@ sleep 8
 "$ctl" --format json status >status 2>&1
 grep -q "\"pid\": $watch, \"command\": \"growth watch\".*\"budget_rest_ppm\": 1000, .*\"event_program\": \"attached\"" status &&
 	grep -q "\"pid\": $record, \"command\": \"growth record\".*\"event_program_reason\": \"not wanted\"" status
-ok_if $? "status knows of both monitors"
+ok $? "status knows of both monitors"
 wait $watch
-ok_if $? "growth watch ends when told to"
+ok $? "growth watch ends when told to"
 head -1 alerts | grep -q "\"event\": \"alert\".*\"pid\": $leak, .*\"verdict\": \"leak\""
-ok_if $? "an alert is one line of JSON"
+ok $? "an alert is one line of JSON"
 head -1 alerts | grep -q "\"sentence\": \"[a-z]* ($leak): memory grew by .* at this pace it reaches RLIMIT_DATA in "
-ok_if $? "and says what grew, since when, how fast, and which limit it hits when"
+ok $? "and says what grew, since when, how fast, and which limit it hits when"
 grep -q "^alert $leak limit [a-z]* ($leak): memory grew" hook
-ok_if $? "the hook of --exec knows the same"
+ok $? "the hook of --exec knows the same"
 [ "$(grep -c '"pid": ' alerts)" -eq "$(grep -c "\"pid\": $leak," alerts)" ]
-ok_if $? "--pid hides the others"
+ok $? "--pid hides the others"
 "$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: [1-9][0-9]* histories taken up again'
-ok_if $? "the state file is taken up again"
+ok $? "the state file is taken up again"
 wait $record
-ok_if $? "growth record ends when told to"
+ok $? "growth record ends when told to"
 ! "$ctl" --format json status 2>/dev/null | grep -q "\"pid\": \($watch\|$record\),"
-ok_if $? "and status does not know of them any more"
+ok $? "and status does not know of them any more"
 "$ctl" --format json growth replay trace.csv >replay
 grep -q "\"pid\": $leak, .*\"reason\": \"limit\"\|\"first_alert_s\": [0-9]" replay
-ok_if $? "a replay of what was recorded alarms too"
+ok $? "a replay of what was recorded alarms too"
 [ "$(head -1 trace.csv)" = time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb ] &&
 	[ "$(cut -d, -f2 trace.csv | sort -u | wc -l)" -eq 2 ]
-ok_if $? "the trace has its head and one process"
+ok $? "the trace has its head and one process"

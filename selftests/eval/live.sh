@@ -67,27 +67,27 @@ echo "growth watch ended at $(uptime_s) s with $watched" >watch.log
 
 key() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1/$1.json" 2>/dev/null; }
 n=0
-ok_if() {
+ok() {
 	n=$((n + 1))
 	if [ "$1" -eq 0 ]; then echo "ok $n $2"; else echo "not ok $n $2"; fi
 }
 echo "TAP version 13"
 touch alerts
-ok_if "$watched" "growth watch ran to its end"
+ok "$watched" "growth watch ran to its end"
 for name in heap shmem nasm python redis; do
 	killed=$(key "$name" oom_s) alert=$(awk -v pid="$(key "$name" leaker_pid)" \
 		'$1 == "alert" && $2 == pid { print $3; exit }' alerts)
 	[ -n "$killed" ] && [ "$killed" != null ]
-	ok_if $? "$name: killed by the kernel for lack of memory, after ${killed:-?} s"
+	ok $? "$name: killed by the kernel for lack of memory, after ${killed:-?} s"
 	lead=$(awk -v start="$(cat "$name/start")" -v killed="${killed:-0}" -v alert="${alert:-9999999}" \
 		'BEGIN { printf "%.1f", start + killed - alert }')
 	awk -v lead="$lead" 'BEGIN { exit !(lead > 0) }'
-	ok_if $? "$name: alert $lead s before"
+	ok $? "$name: alert $lead s before"
 done
 for name in file bound; do
 	pid=$(awk -F, 'NR == 2 { print $2 }' "$name/$name.csv")
 	[ "$(key "$name" oom_s)" = null ] && [ -n "$pid" ] && ! grep -q "^alert $pid " alerts
-	ok_if $? "$name: lives, and no alert"
+	ok $? "$name: lives, and no alert"
 done
 echo "1..$n"
 tail -n 5 ./*.log watch.err | sed 's/^/# /'

@@ -59,10 +59,10 @@ test_worker() {
 	echo 0 > $trace/events/memwatch/memwatch_switch/enable
 	rmid=$(awk -v p="$pid" '$3 == p { print $1 }' /proc/memwatch/rmids)
 	grep "next_rmid=$rmid .*next_pid=$worker\$" $trace/trace >&2
-	ok_if $? "an io_uring worker runs with its process's RMID"
+	ok $? "an io_uring worker runs with its process's RMID"
 	ends "$pid"
 	soon sh -c "! grep -q '	$pid	' /proc/memwatch/rmids"
-	ok_if $? "and holds nothing afterwards"
+	ok $? "and holds nothing afterwards"
 }
 
 all_tracked() { [ "$(status processes)" -ge "$1" ]; }
@@ -86,15 +86,15 @@ test_starved() {
 	ends "$spin" 2>/dev/null
 	echo "untracked: $(status untracked)" >&2
 	[ "$(status untracked)" -gt 0 ]
-	ok_if $? "forks without an object at hand are counted"
+	ok $? "forks without an object at hand are counted"
 	soon all_tracked $((before + 1501))
-	ok_if $? "and found by the scan"
+	ok $? "and found by the scan"
 	ends "$many"
 	killall -9 mwproc
 	soon back_to "$before"
-	ok_if $? "all of them are gone with their last thread"
+	ok $? "all of them are gone with their last thread"
 	[ "$(status rmids_used)" -le "$before" ]
-	ok_if $? "and so are their RMIDs"
+	ok $? "and so are their RMIDs"
 }
 
 [ -e $trace/trace_clock ] || mount -t tracefs tracefs $trace

@@ -37,31 +37,31 @@ one() {
 	mkdir -p "$OUT/$name"
 
 	insmod "./${module:-memwatch}.ko" assume_rdt="$rmids" rmids="$rmids" policy="$policy" >&2
-	ok_if $? "$name: the module loads"
+	ok $? "$name: the module loads"
 	[ "$(status backend)" = simulated ] && [ "$(status rmids_total)" = "$rmids" ] &&
 		[ "$(status policy)" = "$policy" ]
-	ok_if $? "$name: it simulates $rmids RMIDs"
+	ok $? "$name: it simulates $rmids RMIDs"
 
 	: > "$log"
 	./tracecap -b "${BUFFER_KB:-32768}" -o "$OUT/$name" > "$log" &
 	capture=$!
 	wait_for_capture "$log" "$capture"
-	ok_if $? "$name: the capture runs"
+	ok $? "$name: the capture runs"
 
 	# The session ends before the capture does: its end is judged too.
 	./mwctl start sleep=200 \
 		"run=./storm -n $lifetimes -c $workers -s $SEED -t ./tiny >&2" \
 		sleep=50 stop sleep=300 >&2
-	ok_if $? "$name: storm of $lifetimes lifetimes"
+	ok $? "$name: storm of $lifetimes lifetimes"
 	kill "$capture"
 	wait "$capture"
-	ok_if $? "$name: the capture is complete"
+	ok $? "$name: the capture is complete"
 	cp /proc/memwatch/status "$OUT/$name/status" 2>/dev/null
 	cp /proc/memwatch/overhead "$OUT/$name/overhead" 2>/dev/null
 	[ "$(status sessions)" = 0 ] && [ "$(status rmids_used)" = 0 ]
-	ok_if $? "$name: nothing is in use after the session"
+	ok $? "$name: nothing is in use after the session"
 	rmmod memwatch >&2
-	ok_if $? "$name: the module unloads"
+	ok $? "$name: the module unloads"
 }
 
 plan $((7 * $#))

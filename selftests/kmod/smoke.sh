@@ -9,26 +9,12 @@ set -u
 
 HERE=$(cd "$(dirname "$0")" && pwd)
 PATH=$HERE:$PATH
+# shellcheck source=SCRIPTDIR/../tap.sh
+. "$HERE/tap.sh"
 KO=${KO:-$HERE/memwatch.ko}
 T=/sys/kernel/tracing
 TMP=$(mktemp -d)
-count=0 failed=0 session=
-
-ok() { # ok STATUS NAME
-	count=$((count + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		failed=$((failed + 1))
-	fi
-}
-
-is() { # is NAME GOT WANTED
-	[ "$2" = "$3" ]
-	ok $? "$1"
-	[ "$2" = "$3" ] || echo "# got '$2', wanted '$3'"
-}
+session=
 
 status() { sed -n "s/^$1: //p" /proc/memwatch/status; }
 rmid_of() { awk -v p="$1" '$3 == p { print $1 }' /proc/memwatch/rmids; }
@@ -416,11 +402,10 @@ test_unwinding() {
 	is "20 times in and out during a storm" "$bad" ""
 }
 
-echo "TAP version 13"
+plan
 for test in ${*:-load identity records config hotplug scarcity filters unwinding}; do
 	[ -e /proc/memwatch ] || [ "$test" = load ] || load rmids=32
 	test_$test
 done
-echo "1..$count"
 rm -rf "$TMP"
-[ $failed = 0 ]
+tap_end

@@ -12,7 +12,7 @@ loads="read write random"
 
 total() { cat "$1"/mon_data/mon_L3_*/mbm_total_bytes | awk '{ s += $1 } END { print s }'; }
 
-echo "TAP version 13"
+plan
 rdtctl guest && rdtctl track on
 : > /out/agree
 
@@ -56,4 +56,4 @@ rdtctl snapshot memwatch
 end_record
 rmmod memwatch
 ok $? "the module unloads"
-finish
+tap_end

@@ -8,7 +8,7 @@ set -u
 
 n=$1
 shift
-echo "TAP version 13"
+plan
 rdtctl guest && rdtctl track on && rdtctl log on
 load "$@"
 begin_record
@@ -31,4 +31,4 @@ kill $loads
 end_record
 rmmod memwatch
 ok $? "the module unloads"
-finish
+tap_end

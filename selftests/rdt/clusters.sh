@@ -45,10 +45,10 @@ shared() {
 	is "no access faulted" "$(sed -n 's/^cpu .*faults=//p' /out/rdt.truth | sort -u)" 0
 }
 
-echo "TAP version 13"
+plan
 case $1 in
 unknown) refused "sub-NUMA clustering on a model" ;;
 legacy) refused "sub-NUMA clustering with RMIDs in legacy mode" ;;
 shared) shared ;;
 esac
-finish
+tap_end

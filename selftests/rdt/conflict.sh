@@ -68,7 +68,7 @@ strange_write() {
 
 backend() { [ "$(status backend)" = "$1" ]; }
 
-echo "TAP version 13"
+plan
 rdtctl guest && rdtctl track on
 
 # ---- mounted before: refused, and the rest goes on
@@ -200,4 +200,4 @@ matches "an RMID that is set already refuses RDT" "$(status backend_reason)" "an
 end_record set
 rmmod memwatch
 is "and is left alone" "$(pqr 1)" "5 0"
-finish
+tap_end

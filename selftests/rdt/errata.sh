@@ -33,7 +33,7 @@ corrected() {
 	rmmod memwatch
 }
 
-echo "TAP version 13"
+plan
 "$1"
 ok $? "the module unloads"
-finish
+tap_end

@@ -6,7 +6,7 @@
 set -u
 . /lab/lib.sh
 
-echo "TAP version 13"
+plan
 rdtctl guest && rdtctl track on
 load
 is "RDT is not used" "$(status backend)" emulated
@@ -21,4 +21,4 @@ rmmod memwatch
 ok $? "the module unloads"
 memwatchctl report /out/run.mwr > /out/report.txt
 matches "the report's table marks the estimate" "$(grep load-read /out/report.txt)" "~"
-finish
+tap_end

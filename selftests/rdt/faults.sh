@@ -9,7 +9,7 @@ set -u
 faults=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do faults="$faults $1"; shift; done
 [ $# -gt 0 ] && shift
-echo "TAP version 13"
+plan
 rdtctl guest && rdtctl track on
 load "$@"
 begin_record
@@ -40,4 +40,4 @@ rdtctl snapshot end
 end_record
 rmmod memwatch
 ok $? "the module unloads"
-finish
+tap_end

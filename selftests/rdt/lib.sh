@@ -6,35 +6,9 @@
 
 PATH=/lab:/usr/sbin:$PATH
 TMP=$(mktemp -d)
-count=0 failed=0 recorder=
-
-ok() { # ok STATUS NAME
-	count=$((count + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		failed=$((failed + 1))
-	fi
-}
-
-is() { # is NAME GOT WANTED
-	[ "$2" = "$3" ]
-	ok $? "$1"
-	[ "$2" = "$3" ] || echo "# got '$2', wanted '$3'"
-}
-
-# matches NAME GOT PATTERN
-matches() {
-	echo "$2" | grep -q "$3"
-	ok $? "$1"
-	echo "$2" | grep -q "$3" || echo "# got '$2', wanted '$3'"
-}
-
-finish() {
-	echo "1..$count"
-	[ $failed = 0 ]
-}
+recorder=
+# shellcheck source=SCRIPTDIR/../tap.sh
+. /lab/tap.sh
 
 status() { sed -n "s/^$1: //p" /proc/memwatch/status; }
 rmid_of() { awk -F '\t' -v p="$1" '$3 == p { print $1 }' /proc/memwatch/rmids; }

@@ -7,7 +7,7 @@
 set -u
 . /lab/lib.sh
 
-echo "TAP version 13"
+plan
 rdtctl present
 ok $? "this is the simulated machine"
 rdtctl guest && rdtctl track on && rdtctl log truth
@@ -42,4 +42,4 @@ matches "it is read within a budget" "$(sed -n 's/^rdt_budget: //p' /out/status)
 rmmod memwatch
 ok $? "and the module unloads"
 rdtctl snapshot unloaded
-finish
+tap_end

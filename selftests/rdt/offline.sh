@@ -7,7 +7,7 @@ set -u
 . /lab/lib.sh
 
 cpu=/sys/devices/system/cpu/cpu
-echo "TAP version 13"
+plan
 rdtctl guest && rdtctl track on
 load
 begin_record
@@ -39,4 +39,4 @@ rmmod memwatch
 ok $? "the module unloads"
 rdtctl snapshot unloaded
 is "no CPU keeps an RMID" "$(sed -n '/label=unloaded/,$s/^cpu .* rmid=\([0-9]*\) .*/\1/p' /out/rdt.truth | sort -u)" 0
-finish
+tap_end

@@ -6,7 +6,7 @@ set -u
 . /lab/lib.sh
 
 small=$(($(nproc) - 1))
-echo "TAP version 13"
+plan
 load
 is "the smaller number counts" "$(status rmids_total)" 31
 rmmod memwatch
@@ -35,4 +35,4 @@ rdtctl snapshot end
 is "no access faulted" "$(sed -n 's/^cpu .*faults=//p' /out/rdt.truth | sort -u)" 0
 rmmod memwatch
 ok $? "the module unloads"
-finish
+tap_end

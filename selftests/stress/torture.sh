@@ -96,10 +96,10 @@ for name in session unload dump read_all storm hotplug; do
 	fi
 	count=$(cat "$work/$name")
 	[ "${count:-0}" -gt 0 ]
-	ok_if $? "$name made progress ($count)"
+	ok $? "$name made progress ($count)"
 done
 [ -d /sys/module/memwatch ] || insmod ./memwatch.ko assume_rdt=16 rmids=16
 ./mwctl start sleep=100 stop >&2
-ok_if $? "a session still works"
+ok $? "a session still works"
 check "the module unloads" rmmod memwatch
 tap_end

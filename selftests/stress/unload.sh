@@ -34,7 +34,7 @@ rmmod memwatch
 plan $((10 + 2 * steps + 2))
 
 residue
-ok_if $? "nothing is left after a load and an unload"
+ok $? "nothing is left after a load and an unload"
 
 check "the module loads" insmod ./memwatch.ko
 mkfifo "$work/hold"
@@ -43,17 +43,17 @@ holder=$!
 exec 3> "$work/hold"
 sleep 1
 ! rmmod memwatch 2> "$work/why"
-ok_if $? "a module with an open session is not unloaded"
+ok $? "a module with an open session is not unloaded"
 grep -qiE 'in use|busy|unavailable' "$work/why"
-ok_if $? "and the reason is that it is in use"
+ok $? "and the reason is that it is in use"
 grep -q '^sessions_started:[[:space:]]*1$' /proc/memwatch/status
-ok_if $? "the session goes on"
+ok $? "the session goes on"
 exec 3>&-
 wait "$holder"
-ok_if $? "the session ends"
+ok $? "the session ends"
 check "then the module unloads" rmmod memwatch
 residue
-ok_if $? "and nothing is left"
+ok $? "and nothing is left"
 
 # A session that is killed leaves nothing either.
 insmod ./memwatch.ko >&2
@@ -64,7 +64,7 @@ kill -9 "$holder"
 wait "$holder" 2> /dev/null
 grep -q '^sessions:[[:space:]]*0$' /proc/memwatch/status &&
 	grep -q '^rmids_used:[[:space:]]*0$' /proc/memwatch/status
-ok_if $? "a killed session is gone, with its RMIDs"
+ok $? "a killed session is gone, with its RMIDs"
 check "and the module unloads" rmmod memwatch
 
 step=1
@@ -79,22 +79,22 @@ while [ "$step" -le "$steps" ]; do
 		start_failures=$((start_failures + 1))
 		grep -q '^sessions_started:[[:space:]]*0$' /proc/memwatch/status &&
 			grep -q '^rmids_used:[[:space:]]*0$' /proc/memwatch/status
-		ok_if $((answer + $?)) "step $step: the start fails, no session and no RMID is left"
+		ok $((answer + $?)) "step $step: the start fails, no session and no RMID is left"
 		rmmod memwatch >&2
 		residue
-		ok_if $? "step $step: the module unloads without a trace"
+		ok $? "step $step: the module unloads without a trace"
 	else
 		cat "$work/why" >&2
 		load_failures=$((load_failures + 1))
 		residue
-		ok_if $? "step $step: the load fails and leaves nothing"
+		ok $? "step $step: the load fails and leaves nothing"
 		insmod ./memwatch.ko >&2 && ./mwctl start stop >&2 && rmmod memwatch >&2
-		ok_if $? "step $step: the next load works"
+		ok $? "step $step: the next load works"
 	fi
 	step=$((step + 1))
 done
 [ "$load_failures" -gt 0 ] && [ "$start_failures" -gt 0 ]
-ok_if $? "steps of loading ($load_failures) and of starting ($start_failures) were failed"
+ok $? "steps of loading ($load_failures) and of starting ($start_failures) were failed"
 insmod ./memwatch.ko >&2 && ./mwctl start sleep=100 stop >&2 && rmmod memwatch >&2 && residue
-ok_if $? "after all that it still works"
+ok $? "after all that it still works"
 tap_end
