@@ -9,18 +9,23 @@ set -u
 faults=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do faults="$faults $1"; shift; done
 [ $# -gt 0 ] && shift
+reads() { grep -o 'rdt_reads=[0-9]*' /proc/memwatch/overhead | awk -F= '{ n += $2 } END { print n }'; }
+enough() { [ "$(reads)" -ge "$1" ]; }
+# So long that the victim is read many times, however slow the machine is.
+pass() { sleep 0.5 && soon enough $(($(reads) + 300)); }
+
 plan
 rdtctl guest && rdtctl track on
 load "$@"
 begin_record
 rdtctl snapshot begin
-memload read 8 12288 &
+memload read 1000 12288 &
 victim=$!
 soon sh -c "grep -q '	$victim	' /proc/memwatch/rmids"
 rmid=$(rmid_of $victim)
 [ -n "$rmid" ]
 ok $? "the victim has RMID $rmid"
-sleep 0.5
+pass
 : > /out/expected
 for fault in $faults; do
 	case $fault in
@@ -30,10 +35,11 @@ for fault in $faults; do
 	occupancy) rdtctl inject error '*' "$rmid" occupancy 20 && echo occupancy:error >> /out/expected ;;
 	esac
 	ok $? "inject $fault"
-	sleep 0.5
+	pass
 	rdtctl inject clear
-	sleep 0.5
+	pass
 done
+kill $victim
 wait $victim
 sleep 0.2
 rdtctl snapshot end
