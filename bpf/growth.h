@@ -737,7 +737,7 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_deep *deep,
 	g->address_room = sample->address_room;
 	if (signal < g->floor)
 		g->floor = signal;
-	if (g->last_ns - g->first_ns < 60 * MW_GROWTH_SECOND || g->vsz < g->vsz_floor)
+	if (g->last_ns - g->first_ns < MW_GROWTH_START_NS || g->vsz < g->vsz_floor)
 		g->vsz_floor = g->vsz;
 	if (signal - g->floor >= MW_GROWTH_DEEP || g->vsz - g->vsz_floor >= MW_GROWTH_DEEP_VSZ)
 		g->flags |= MW_GROWTH_F_DEEP;

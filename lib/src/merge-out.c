@@ -171,8 +171,8 @@ static inline bool may_stay(const struct mw_merge *merge, const struct mw_merge_
 	       bytes && bytes <= merge->outlets[entry->source].size - entry->place;
 }
 
-static inline uint32_t stay(struct mw_merge *merge, const struct mw_merge_entry *entry,
-			    const uint8_t *frame, uint32_t records, struct mw_merge_run *ret)
+static inline void stay(struct mw_merge *merge, const struct mw_merge_entry *entry,
+			const uint8_t *frame, uint32_t records, struct mw_merge_run *ret)
 {
 	struct mw_outlet *outlet = &merge->outlets[entry->source];
 
@@ -182,7 +182,6 @@ static inline uint32_t stay(struct mw_merge *merge, const struct mw_merge_entry 
 	outlet->delivered += records;
 	*ret = (struct mw_merge_run){merge->first, records, look_ahead(merge, frame),
 				     (ptrdiff_t)merge->quantum};
-	return records;
 }
 
 /* A frame in which all records make sense. Returns 0 if it is another one. */

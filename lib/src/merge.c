@@ -443,9 +443,7 @@ static bool fills_up(const struct mw_source *source)
 
 static int scan_all(struct mw_merge *merge)
 {
-	uint64_t want = quantum(merge);
-
-	merge->quantum = want;
+	merge->quantum = quantum(merge);
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
 		struct mw_source *source = &merge->sources[i];
 		bool far;
@@ -453,11 +451,11 @@ static int scan_all(struct mw_merge *merge)
 		if (source->release)
 			find_tail(source);
 		/* one that is far ahead of the others need not run further */
-		far = source->scanned - source->tail >= 4 * want;
+		far = source->scanned - source->tail >= 4 * merge->quantum;
 		if (far || mw_source_is_empty(source) ||
 		    source->tail - source->released >= source->ring.size / 8)
 			exchange(source);
-		if (!far && !mw_source_is_empty(source) && scan(merge, (uint16_t)i, want))
+		if (!far && !mw_source_is_empty(source) && scan(merge, (uint16_t)i, merge->quantum))
 			return -ENOMEM;
 	}
 	return 0;

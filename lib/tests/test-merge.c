@@ -576,20 +576,22 @@ static const struct deviant {
 	uint16_t type, size, flags;
 	uint64_t later_ns;
 	uint32_t good; /* records that make sense */
+	bool alone;    /* right before, such a record comes alone, as it may */
 } deviants[] = {
-	{"as ever", 4, 1, 1000, 40, 0, 0, 4},
-	{"a longer record", 4, 1, 1000, 48, 0, 0, 2},
-	{"a record of no size", 4, 1, 1000, 0, 0, 0, 1},
-	{"a record beyond the end", 4, 3, 1000, 56, 0, 0, 3},
-	{"a last record of another kind", 4, 3, 1001, 48, 0, 0, 4},
-	{"a record of another kind", 4, 1, 1001, 40, 0, 0, 4},
-	{"a record that is no common one", 4, 2, MEMWATCH_RECORD_LOST, 40, 0, 0, 2},
-	{"a flag", 4, 2, 1000, 40, MEMWATCH_RECORD_F_LATE, 0, 2},
-	{"a flag in the last one", 4, 3, 1000, 48, MEMWATCH_RECORD_F_LATE, 0, 3},
-	{"another time", 4, 2, 1000, 40, 0, 1, 2},
-	{"another time in the last one", 4, 3, 1000, 48, 0, 1, 3},
-	{"one record too many", 5, 1, 1000, 40, 0, 0, 4},
-	{"one record less", 3, 1, 1000, 40, 0, 0, 3},
+	{"as ever", 4, 1, 1000, 40, 0, 0, 4, false},
+	{"a longer record", 4, 1, 1000, 48, 0, 0, 2, false},
+	{"a record of no size", 4, 1, 1000, 0, 0, 0, 1, false},
+	{"a record beyond the end", 4, 3, 1000, 56, 0, 0, 3, false},
+	{"a last record of another kind", 4, 3, 1001, 48, 0, 0, 4, false},
+	{"a record of another kind", 4, 1, 1001, 40, 0, 0, 4, false},
+	{"a record that is no common one", 4, 2, MEMWATCH_RECORD_LOST, 40, 0, 0, 2, false},
+	{"a last record that is no common one", 4, 3, MEMWATCH_RECORD_NOTICE, 48, 0, 0, 3, true},
+	{"a flag", 4, 2, 1000, 40, MEMWATCH_RECORD_F_LATE, 0, 2, false},
+	{"a flag in the last one", 4, 3, 1000, 48, MEMWATCH_RECORD_F_LATE, 0, 3, false},
+	{"another time", 4, 2, 1000, 40, 0, 1, 2, false},
+	{"another time in the last one", 4, 3, 1000, 48, 0, 1, 3, false},
+	{"one record too many", 5, 1, 1000, 40, 0, 0, 4, false},
+	{"one record less", 3, 1, 1000, 40, 0, 0, 3, false},
 };
 
 static bool parcel_alike(struct writer *writer, uint64_t time_ns, const struct deviant *deviant)
@@ -611,6 +613,14 @@ static bool parcel_alike(struct writer *writer, uint64_t time_ns, const struct d
 	return writer_parcel(writer, deviant ? deviant->records : 4, bytes, sizeof(bytes));
 }
 
+static bool output_alone(struct writer *writer, uint64_t time_ns, const struct deviant *deviant)
+{
+	struct record record = {
+		.h = {.time_ns = time_ns, .type = deviant->type, .size = deviant->size}};
+
+	return writer_output(writer, &record, record.h.size);
+}
+
 static void test_deviant(const struct deviant *deviant)
 {
 	struct mw_merge_opts opts = {.silent_ns = SILENT_NS};
@@ -624,8 +634,11 @@ static void test_deviant(const struct deviant *deviant)
 	mw_merge_new(&opts, &merge);
 	writer_init(&writer, 1 << 15);
 	mw_merge_ring_add(merge, 0, &writer.ring);
-	for (int i = 0; i < 40; i++, now += 10)
+	for (int i = 0; i < 40; i++, now += 10) {
+		if (i % 8 == 7 && deviant->alone)
+			ok &= output_alone(&writer, now, deviant);
 		ok &= parcel_alike(&writer, now, i % 8 == 7 ? deviant : NULL);
+	}
 	mw_merge_finish(merge, now);
 	while (mw_merge_round(merge, now) > 0)
 		while (mw_merge_next(merge, &header)) {
@@ -633,7 +646,7 @@ static void test_deviant(const struct deviant *deviant)
 			last = header->time_ns;
 		}
 	mw_merge_stats(merge, &stats);
-	ok &= stats.delivered == 35 * 4 + 5 * deviant->good &&
+	ok &= stats.delivered == 35 * 4 + 5 * (deviant->good + deviant->alone) &&
 	      stats.malformed == 5 * (deviant->records - deviant->good) && !stats.late;
 	tap_ok(ok, "among frames that are alike, %s: %llu records, %llu malformed", deviant->what,
 	       (unsigned long long)stats.delivered, (unsigned long long)stats.malformed);
