@@ -5,7 +5,10 @@
  * The growth monitor behind the commands.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 
 #include "clock.h"
@@ -19,6 +22,12 @@ int mw_monitor_failed(struct memwatch_ctx *ctx, int err, const char *what)
 	if (err == -EPERM || err == -EACCES)
 		mw_hint("run as root, or with CAP_BPF and CAP_PERFMON");
 	return mw_exit_of(err);
+}
+
+/* Others' processes are there too: a signal may be refused to them. */
+static bool process_exists(uint64_t pid)
+{
+	return pid <= INT_MAX && (!kill((pid_t)pid, 0) || errno != ESRCH);
 }
 
 static int find_cgroup(struct mw_monitor *monitor, const struct mw_cli *cli, const char *path)
@@ -58,6 +67,8 @@ int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
 	*monitor = (struct mw_monitor){ .pid = (uint32_t)config->pid };
 	if (config->max > 1000000)
 		return mw_error(MW_EXIT_USAGE, what, "at most a million processes");
+	if (config->pid && !process_exists(config->pid))
+		return mw_error(MW_EXIT_FAILED, what, "there is no process %" PRIu64, config->pid);
 	rc = mw_library_new(cli, &monitor->ctx);
 	if (rc)
 		return rc;
@@ -78,6 +89,14 @@ void mw_monitor_uninit(struct mw_monitor *monitor)
 	memwatch_watch_unref(monitor->watch);
 	mw_cgroups_free(monitor->cgroups);
 	memwatch_ctx_unref(monitor->ctx);
+}
+
+bool mw_monitor_gone(const struct mw_monitor *monitor, const struct mw_cli *cli)
+{
+	if (!monitor->pid || process_exists(monitor->pid))
+		return false;
+	mw_warn(cli, "process %" PRIu32 " has ended", monitor->pid);
+	return true;
 }
 
 bool mw_monitor_wants(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgroup)

@@ -52,6 +52,12 @@ int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
 		    const struct mw_monitor_config *config, const char *what);
 void mw_monitor_uninit(struct mw_monitor *monitor);
 
+/*
+ * Is the one process that was asked for gone? One that ended after this was asked
+ * may still have told something: ask before what is there is taken.
+ */
+bool mw_monitor_gone(const struct mw_monitor *monitor, const struct mw_cli *cli);
+
 /* Is a process, with the cgroup it is in, of interest? One below is in it. */
 bool mw_monitor_wants(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgroup);
 

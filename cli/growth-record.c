@@ -88,10 +88,12 @@ static int run(const struct mw_cli *cli, struct mw_monitor *monitor, const struc
 	uint64_t start = mw_clock_ns(CLOCK_MONOTONIC), end = mw_monitor_end(&c->monitor),
 		 now = start;
 	const struct memwatch_record_header *record;
+	bool gone = false;
 	int bits, err = 0;
 
 	fputs("time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb\n", out);
-	while (!err && !mw_interrupted() && now < end) {
+	while (!err && !gone && !mw_interrupted() && now < end) {
+		gone = mw_monitor_gone(monitor, cli);
 		bits = memwatch_watch_poll(monitor->watch,
 					   end - now < 1000000000 ? (int)((end - now) / 1000000) + 1
 								  : 1000);

@@ -196,7 +196,8 @@ static void print_cost(struct watcher *w)
 	MEMWATCH_OPTS(memwatch_watch_stats, stats);
 	uint64_t elapsed = mw_clock_ns(CLOCK_MONOTONIC) - w->start;
 
-	if (memwatch_watch_stats(w->monitor.watch, &stats) || !elapsed)
+	/* What the first round took is not yet a share of anything. */
+	if (memwatch_watch_stats(w->monitor.watch, &stats) || stats.rounds < 2)
 		return;
 	printf("%" PRIu64 " rounds, %" PRIu64 " asked for; %.3f %% of a CPU, events %.3f %%%s",
 	       (uint64_t)stats.rounds, (uint64_t)stats.pokes,
@@ -297,9 +298,11 @@ static int loop(struct watcher *w)
 {
 	bool table = w->cli->format == MW_FORMAT_TABLE && !w->config->alerts;
 	uint64_t end = mw_monitor_end(&w->config->monitor), now = w->start;
+	bool gone = false;
 	int bits, err = 0;
 
-	while (!err && !mw_interrupted() && now < end) {
+	while (!err && !gone && !mw_interrupted() && now < end) {
+		gone = mw_monitor_gone(&w->monitor, w->cli);
 		bits = memwatch_watch_poll(w->monitor.watch,
 					   end - now < 1000000000 ? (int)((end - now) / 1000000) + 1
 								  : 1000);

@@ -19,33 +19,40 @@ leak='' watch='' record=''
 trap 'kill $leak $watch $record 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-plan 11
+plan 14
 
 # 2 MiB every 0.1 s after a start of 12 s.
 (
 	ulimit -d 400000
 	exec awk 'BEGIN {
+		for (block = "x"; length(block) < 65536;)
+			block = block block
 		system("sleep 12")
 		for (i = 0; i < 400; i++) {
 			for (j = 0; j < 32; j++)
-				x[i, j] = sprintf("%65536s", i)
+				x[i, j] = block i
 			system("sleep 0.1")
 		}
 	}' 2>/dev/null
 ) &
 leak=$!
-"$ctl" growth record -o trace.csv --interval 1s --duration 34s --pid $leak &
+"$ctl" growth record -o trace.csv --interval 1s --duration 60s --pid $leak &
 record=$!
-"$ctl" --format json growth watch --interval 1s --duration 36s --state state --pid $leak \
+"$ctl" --format json growth watch --interval 1s --duration 60s --state state --pid $leak \
 	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>hook' >alerts 2>errors &
 watch=$!
 sleep 8
 "$ctl" --format json status >status 2>&1
-grep -q "\"pid\": $watch, \"command\": \"growth watch\".*\"budget_rest_ppm\": 1000, .*\"event_program\": \"attached\"" status &&
+# Beside a compiler the events cost more than they may: that is said, too.
+grep -q "\"pid\": $watch, \"command\": \"growth watch\".*\"budget_rest_ppm\": 1000, .*\"event_program\": \"\(attached\|detached\", \"event_program_reason\": \"over its budget\)" status &&
 	grep -q "\"pid\": $record, \"command\": \"growth record\".*\"event_program_reason\": \"not wanted\"" status
-ok $? "status knows of both monitors"
+knows=$?
+ok $knows "status knows of both monitors"
+[ $knows -eq 0 ] || sed 's/^/# /' status
 wait $watch
-ok $? "growth watch ends when told to"
+ok $? "growth watch ends with its process"
+grep -q "process $leak has ended" errors
+ok $? "and says so"
 head -1 alerts | grep -q "\"event\": \"alert\".*\"pid\": $leak, .*\"verdict\": \"leak\""
 ok $? "an alert is one line of JSON"
 head -1 alerts | grep -q "\"sentence\": \"[a-z]* ($leak): memory grew by .* at this pace it reaches RLIMIT_DATA in "
@@ -57,6 +64,12 @@ ok $? "--pid hides the others"
 "$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: [1-9][0-9]* histories taken up again'
 ok $? "the state file is taken up again"
 wait $record
+ok $? "growth record ends with its process too"
+"$ctl" growth watch --pid $leak 2>&1 | grep -q "there is no process $leak"
+ok $? "growth watch --pid of no process says so"
+start=$SECONDS
+"$ctl" --quiet growth record -o short.csv --interval 1s --duration 2s --pid $$
+[ $? -eq 0 ] && [ $((SECONDS - start)) -le 10 ] && [ -s short.csv ]
 ok $? "growth record ends when told to"
 ! "$ctl" --format json status 2>/dev/null | grep -q "\"pid\": \($watch\|$record\),"
 ok $? "and status does not know of them any more"
