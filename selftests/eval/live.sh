@@ -5,6 +5,8 @@
 # programs leak under memory.max until they are killed, beside twins that do not,
 # while the monitor runs. Speaks TAP.
 set -u
+# shellcheck source=SCRIPTDIR/../tap.sh
+. /lab/tap.sh
 dir=$(mktemp -d)
 cd "$dir" || exit 1
 uptime_s() { cut -d' ' -f1 /proc/uptime; }
@@ -66,12 +68,7 @@ watched=$?
 echo "growth watch ended at $(uptime_s) s with $watched" >watch.log
 
 key() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1/$1.json" 2>/dev/null; }
-n=0
-ok() {
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n $2"; else echo "not ok $n $2"; fi
-}
-echo "TAP version 13"
+plan
 touch alerts
 ok "$watched" "growth watch ran to its end"
 for name in heap shmem nasm python redis; do
@@ -89,7 +86,7 @@ for name in file bound; do
 	[ "$(key "$name" oom_s)" = null ] && [ -n "$pid" ] && ! grep -q "^alert $pid " alerts
 	ok $? "$name: lives, and no alert"
 done
-echo "1..$n"
+tap_end
 tail -n 5 ./*.log watch.err | sed 's/^/# /'
 for f in alerts watch.json ./*/*.csv ./*/*.json; do
 	[ -e "$f" ] && cp "$f" /out/

@@ -72,8 +72,8 @@ between() {
 	[ "$2" -le "$3" ] && [ "$3" -le "$4" ]
 }
 
-# is WHAT GOT WANTED
-is() {
+# same WHAT GOT WANTED
+same() {
 	echo "# $1: $2, expected $3"
 	[ "$2" = "$3" ]
 }

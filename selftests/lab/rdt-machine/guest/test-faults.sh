@@ -31,11 +31,11 @@ cpuid() {
 	dd if="/dev/cpu/$1/cpuid" bs=16 count=1 iflag=skip_bytes \
 		skip=$(($2 | $3 << 32)) 2>/dev/null | od -An -tx4 | xargs
 }
-check "CPUID 0xF.0 says 32 RMIDs" is "leaf" "$(cpuid 0 15 0)" "00000000 0000001f 00000000 00000002"
+check "CPUID 0xF.0 says 32 RMIDs" same "leaf" "$(cpuid 0 15 0)" "00000000 0000001f 00000000 00000002"
 check "CPUID 0xF.1 says 24 bits, bit 61, a unit of 1 byte, 3 events" \
-	is "leaf" "$(cpuid 0 15 1)" "00000100 00000001 0000001f 00000007"
+	same "leaf" "$(cpuid 0 15 1)" "00000100 00000001 0000001f 00000007"
 
-check "a counter starts where it was told" is "value" "$(counter 0 9 2)" \
+check "a counter starts where it was told" same "value" "$(counter 0 9 2)" \
 	"$(printf %016x $START)"
 
 # A reader under RMID 3: 24 MiB wrap a counter of 16 MiB.
@@ -50,10 +50,10 @@ end_work
 low=$(((START + $(value a "rmid 0 3" total)) % WRAP))
 high=$(((START + $(value b "rmid 0 3" total)) % WRAP))
 check "the traffic was more than a counter holds" [ "$(value b "rmid 0 3" total)" -gt $WRAP ]
-check "bit 61 tells of the wrap" is "top" "$(echo "$read_back" | cut -c1)" 2
+check "bit 61 tells of the wrap" same "top" "$(echo "$read_back" | cut -c1)" 2
 check "a counter wraps, and says the truth modulo 24 bits" \
 	between "value" "$low" "$(($(decimal "$read_back") & ((1 << 61) - 1)))" "$high"
-check "bit 61 is gone after it was read" is "top" "$(counter 0 3 2 | cut -c1)" 0
+check "bit 61 is gone after it was read" same "top" "$(counter 0 3 2 | cut -c1)" 0
 snapshot a
 occupancy=$(decimal "$(counter 0 3 1)")
 snapshot b
@@ -61,23 +61,23 @@ check "occupancy is the truth" between "bytes" "$(value b "rmid 0 3" occupancy)"
 	"$occupancy" "$(value a "rmid 0 3" occupancy)"
 
 rdtctl inject error 0 3 total 1
-check "an error is injected once" is "values" "$(counter 0 3 2) $(counter 0 3 2 | cut -c1-10)" \
+check "an error is injected once" same "values" "$(counter 0 3 2) $(counter 0 3 2 | cut -c1-10)" \
 	"$ERROR 0000000000"
 rdtctl inject unavailable 0 3 local
-check "unavailable stays until it is cleared" is "values" "$(counter 0 3 3) $(counter 0 3 3)" \
+check "unavailable stays until it is cleared" same "values" "$(counter 0 3 3) $(counter 0 3 3)" \
 	"$UNAVAILABLE $UNAVAILABLE"
 rdtctl inject clear
 counter 0 3 3 >/dev/null	# the first one may tell of a wrap
-check "and is gone then" is "top" "$(counter 0 3 3 | cut -c1)" 0
+check "and is gone then" same "top" "$(counter 0 3 3 | cut -c1)" 0
 rdtctl inject restart 0 3 total
-check "a restart: unavailable, then from 0" is "values" "$(counter 0 3 2) $(counter 0 3 2 | cut -c1-11)" \
+check "a restart: unavailable, then from 0" same "values" "$(counter 0 3 2) $(counter 0 3 2 | cut -c1-11)" \
 	"$UNAVAILABLE 00000000000"
-check "a bad event is an error" is "value" "$(counter 0 3 7)" $ERROR
-check "a bad RMID is an error" is "value" "$(counter 0 32 2)" $ERROR
+check "a bad event is an error" same "value" "$(counter 0 3 7)" $ERROR
+check "a bad RMID is an error" same "value" "$(counter 0 32 2)" $ERROR
 check "a bad RMID in PQR faults" sh -c '! wrmsr -p 0 0xc8f 32 2>/dev/null'
 
 rdtctl pqr 1 5 2
-check "a stranger's write of PQR is there" is "PQR" "$(rdmsr -p 1 -0 0xc8f)" 0000000200000005
+check "a stranger's write of PQR is there" same "PQR" "$(rdmsr -p 1 -0 0xc8f)" 0000000200000005
 wrmsr -p 1 0xc8f 0
 
 # With a class that may fill one of 16 ways
@@ -92,7 +92,7 @@ check "cache allocation holds" between "bytes" $((MIB / 4)) \
 	"$(value a "rmid 0 4" occupancy)" $((MIB / 2))
 
 # RMIDs shared by the nodes: number 2 of CPU 3, in node 1, is 18
-check "RMIDs are not shared at first" is "0xCA0" "$(rdmsr 0xca0)" 1
+check "RMIDs are not shared at first" same "0xCA0" "$(rdmsr 0xca0)" 1
 wrmsr 0xca0 0
 start_work 3 read 24 1
 wrmsr -p 3 0xc8f 2
@@ -107,15 +107,15 @@ snapshot a
 i=0
 while [ $i -lt 10 ]; do counter 1 1 2 >/dev/null; i=$((i + 1)); done
 snapshot b
-check "the machine counts MSR operations" is "writes and reads" \
+check "the machine counts MSR operations" same "writes and reads" \
 	"$(($(value b "cpu 1" wrmsr_evtsel) - $(value a "cpu 1" wrmsr_evtsel))) $(($(value b "cpu 1" rdmsr_ctr) - $(value a "cpu 1" rdmsr_ctr)))" \
 	"10 10"
 rdtctl log on
 counter 1 1 2 >/dev/null
 rdtctl log off
-check "and logs them" is "lines" "$(awk '{ print $2, $3, $4 }' /out/rdt.msr | xargs)" \
+check "and logs them" same "lines" "$(awk '{ print $2, $3, $4 }' /out/rdt.msr | xargs)" \
 	"1 w c8d 1 r c8e"
 rm -f $truth
 rdtctl every 20 5 series
-check "a series of snapshots" is "blocks" "$(grep -c '^truth label=series' $truth) $(grep -c '^end' $truth)" "5 5"
+check "a series of snapshots" same "blocks" "$(grep -c '^truth label=series' $truth) $(grep -c '^end' $truth)" "5 5"
 tap_end

@@ -17,7 +17,7 @@ echo 0 > /proc/sys/kernel/numa_balancing
 
 check "the kernel detects L3 monitoring" sh -c 'dmesg | grep -q "resctrl: L3 monitoring detected"'
 check "two L3 caches, shared as the machine says" \
-	is "shared" "$(cat /sys/devices/system/cpu/cpu[13]/cache/index3/shared_cpu_list | xargs)" "0-1 2-3"
+	same "shared" "$(cat /sys/devices/system/cpu/cpu[13]/cache/index3/shared_cpu_list | xargs)" "0-1 2-3"
 check "the kernel's PMU driver takes the PMU" \
 	sh -c 'dmesg | grep -q "generic architected perfmon"'
 check "resctrl mounts" mount -t resctrl resctrl $fs
