@@ -254,8 +254,9 @@ static void take_told(struct mw_source *source)
 
 /*
  * Memory to ask for while a ring is looked at: every visit of a ring starts at
- * a place that no cache knows, so it is the ring that is visited next, as far in
- * as this one is. That is the time of one visit ahead, and spread over it.
+ * a place that is in the second level at best (mw_merge_run_next() asks for it), so
+ * it is the ring that is visited next, as far in as this one is. That is the time
+ * of one visit ahead, and spread over it.
  */
 struct ahead {
 	const uint8_t *data;
@@ -273,15 +274,12 @@ static struct ahead look_ahead(const struct mw_merge *merge, uint32_t index)
 }
 
 /*
- * All of a frame, for it is read soon: the second level has room for what a round
- * looks at, see quantum(). A line past the end of the ring does no harm.
+ * The start of a frame, which is what is looked at. To ask for all of it would keep
+ * the CPU from asking for the starts of others: it has some ten requests under way.
  */
-static inline void prefetch_ahead(const struct ahead *ahead, uint64_t pos, uint64_t bytes)
+static inline void prefetch_ahead(const struct ahead *ahead, uint64_t pos)
 {
-	const uint8_t *frame = ahead->data + ((pos + ahead->distance) & ahead->mask);
-
-	for (const uint8_t *at = frame; at <= frame + bytes; at += 64)
-		__builtin_prefetch(at, 0, 2);
+	__builtin_prefetch(ahead->data + ((pos + ahead->distance) & ahead->mask), 0, 2);
 }
 
 /* What is no plain frame. Returns the bytes to the next position, 0 if there is none. */
@@ -341,7 +339,7 @@ static uint64_t scan_alike(struct mw_merge *merge, uint16_t index, const struct 
 
 	memcpy(b, &source->like, sizeof(b));
 	for (; base + at < end && entry < first + count && at + size <= limit; at += size) {
-		prefetch_ahead(ahead, base + at, size);
+		prefetch_ahead(ahead, base + at);
 		memcpy(a, data + at, sizeof(a));
 		if ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[3] ^ b[3]) || a[2] >= future_ns)
 			break;
@@ -411,7 +409,7 @@ static int scan(struct mw_merge *merge, uint16_t index, uint64_t bytes)
 			source->scanned = source->limit;
 			break;
 		}
-		prefetch_ahead(&ahead, source->scanned, length);
+		prefetch_ahead(&ahead, source->scanned);
 		source->scanned += length;
 		count--;
 	}
@@ -422,9 +420,9 @@ static int scan(struct mw_merge *merge, uint16_t index, uint64_t bytes)
 }
 
 /*
- * Bytes of a ring that are looked at in a round: those of all rings, what has to
- * wait for the next round and some of that one are to be in the second level still
- * when they are handed out.
+ * Bytes of a ring that are looked at in a round: those of all rings are to be in a
+ * second level of 1 MiB still when they are handed out. The more they are, the less
+ * often another ring is begun.
  */
 static uint64_t quantum(const struct mw_merge *merge)
 {
@@ -432,7 +430,7 @@ static uint64_t quantum(const struct mw_merge *merge)
 
 	if (merge->opts.quantum)
 		return merge->opts.quantum;
-	share = (464 << 10) / (merge->nr_sources ? merge->nr_sources : 1);
+	share = (768 << 10) / (merge->nr_sources ? merge->nr_sources : 1);
 	return share < 1024 ? 1024 : share > 65536 ? 65536 : share;
 }
 
