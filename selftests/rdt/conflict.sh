@@ -3,8 +3,12 @@
 #
 # In the simulated machine: others who use RDT. Nobody is harmed, and everybody
 # is told.
+#
+#	conflict.sh PERIOD
 set -u
+# shellcheck source=SCRIPTDIR/lib.sh
 . /lab/lib.sh
+PERIOD=$1
 
 R=/sys/fs/resctrl
 
@@ -69,7 +73,7 @@ strange_write() {
 backend() { [ "$(status backend)" = "$1" ]; }
 
 plan
-rdtctl guest && rdtctl track on
+rdtctl guest
 
 # ---- mounted before: refused, and the rest goes on
 mount -t resctrl resctrl $R

@@ -7,6 +7,7 @@
 PATH=/lab:/usr/sbin:$PATH
 TMP=$(mktemp -d)
 recorder=
+PERIOD=1ms
 # shellcheck source=SCRIPTDIR/../tap.sh
 . /lab/tap.sh
 
@@ -15,11 +16,12 @@ rmid_of() { awk -F '\t' -v p="$1" '$3 == p { print $1 }' /proc/memwatch/rmids; }
 
 load() { insmod /lab/memwatch.ko "$@"; }
 
-# A recorded session in the background, until end_record. It goes before the loads,
-# so that nothing is lost when the host leaves little for all of them.
+# A recorded session in the background, until end_record; a tick each $PERIOD. It
+# goes before the loads, so that nothing is lost when the host leaves little for all
+# of them.
 begin_record() {
 	rm -f "$TMP/run.mwr"
-	memwatchctl record -o "$TMP/run.mwr" --quiet 2> "$TMP/record.err" &
+	memwatchctl record -o "$TMP/run.mwr" --period "$PERIOD" --quiet 2> "$TMP/record.err" &
 	recorder=$!
 	renice -n -15 -p $recorder > /dev/null
 	for _ in $(seq 200); do

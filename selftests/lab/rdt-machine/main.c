@@ -38,7 +38,7 @@ struct executed {
 
 static qemu_plugin_id_t plugin;
 static struct qemu_plugin_scoreboard *executed;
-static bool tracking;
+static bool tracking, never_tracks;
 
 /* --- The translated code --- */
 
@@ -73,6 +73,7 @@ static void begin(qemu_plugin_id_t id)
 /* All code is translated again, with or without the calls. */
 void machine_track(bool on)
 {
+	on = on && !never_tracks;
 	if (__atomic_exchange_n(&tracking, on, __ATOMIC_SEQ_CST) != on)
 		qemu_plugin_reset(plugin, begin);
 }
@@ -210,7 +211,8 @@ static bool set_option(const char *option)
 	else if (!strcmp(key, "vendor"))
 		ok = (machine.amd = !strcmp(value, "amd")) || !strcmp(value, "intel");
 	else if (!strcmp(key, "track"))
-		ok = (tracking = !strcmp(value, "boot")) || !strcmp(value, "demand");
+		ok = (tracking = !strcmp(value, "boot")) ||
+		     (never_tracks = !strcmp(value, "never")) || !strcmp(value, "demand");
 	else if (!strcmp(key, "rmids"))
 		ok = set_rmids(value);
 	else
