@@ -34,6 +34,22 @@ struct child {
 	int go[2], done[2];
 };
 
+/* First of all, in main(). */
+static inline void start_rig(void)
+{
+	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+
+	tap_start();
+	if (geteuid())
+		tap_skip_all("needs root");
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		tap_skip_all("this kernel has no BTF");
+	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* before 5.11 maps are charged to it */
+	signal(SIGPIPE, SIG_IGN);
+	if (memwatch_ctx_new(NULL, &ctx))
+		exit(EXIT_FAILURE);
+}
+
 static inline void tell(int fd)
 {
 	if (write(fd, "x", 1) != 1)

@@ -582,21 +582,11 @@ static void test_clock(void)
 
 int main(int argc, char **argv)
 {
-	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
-
 	if (argc == 3 && !strcmp(argv[1], "--wait")) {
 		await(atoi(argv[2]));
 		return 0;
 	}
-	tap_start();
-	if (geteuid())
-		tap_skip_all("needs root");
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		tap_skip_all("this kernel has no BTF");
-	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* before 5.11 maps are charged to it */
-	signal(SIGPIPE, SIG_IGN);
-	if (memwatch_ctx_new(NULL, &ctx))
-		return EXIT_FAILURE;
+	start_rig();
 	test_identical();
 	early = start(just_wait);
 	await(early.done[0]);

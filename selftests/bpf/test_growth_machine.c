@@ -427,17 +427,7 @@ static void test_cgroup1(void)
 
 int main(void)
 {
-	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
-
-	tap_start();
-	if (geteuid())
-		tap_skip_all("needs root");
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		tap_skip_all("this kernel has no BTF");
-	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* before 5.11 maps are charged to it */
-	signal(SIGPIPE, SIG_IGN);
-	if (memwatch_ctx_new(NULL, &ctx))
-		return EXIT_FAILURE;
+	start_rig();
 	test_hotplug();
 	test_cgroup2();
 	test_address_space();
