@@ -155,7 +155,10 @@ static int record_run(const struct mw_cli *cli, void *config, int argc, char **a
 	}
 	out = open_output(c);
 	if (!out) {
-		rc = mw_error(mw_exit_of(-errno), c->output, "%s", strerror(errno));
+		err = errno;
+		rc = mw_error(mw_exit_of(-err), c->output, "%s", strerror(err));
+		if (err == EEXIST)
+			mw_hint("--force replaces it");
 		mw_monitor_uninit(&monitor);
 		return rc;
 	}

@@ -19,7 +19,7 @@ leak='' watch='' record=''
 trap 'kill $leak $watch $record 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-plan 14
+plan 15
 
 # 2 MiB every 0.1 s after a start of 12 s.
 (
@@ -71,6 +71,8 @@ start=$SECONDS
 "$ctl" --quiet growth record -o short.csv --interval 1s --duration 2s --pid $$
 [ $? -eq 0 ] && [ $((SECONDS - start)) -le 10 ] && [ -s short.csv ]
 ok $? "growth record ends when told to"
+"$ctl" growth record -o short.csv --pid $$ 2>&1 | grep -q 'hint: --force'
+ok $? "and does not replace what is there"
 ! "$ctl" --format json status 2>/dev/null | grep -q "\"pid\": \($watch\|$record\),"
 ok $? "and status does not know of them any more"
 "$ctl" --format json growth replay trace.csv >replay
