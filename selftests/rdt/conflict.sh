@@ -3,12 +3,8 @@
 #
 # In the simulated machine: others who use RDT. Nobody is harmed, and everybody
 # is told.
-#
-#	conflict.sh PERIOD
 set -u
-# shellcheck source=SCRIPTDIR/lib.sh
 . /lab/lib.sh
-PERIOD=$1
 
 R=/sys/fs/resctrl
 

@@ -7,7 +7,6 @@
 PATH=/lab:/usr/sbin:$PATH
 TMP=$(mktemp -d)
 recorder=
-PERIOD=1ms
 # shellcheck source=SCRIPTDIR/../tap.sh
 . /lab/tap.sh
 
