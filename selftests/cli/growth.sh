@@ -36,7 +36,7 @@ plan 15
 	}' 2>/dev/null
 ) &
 leak=$!
-"$ctl" growth record -o trace.csv --interval 1s --duration 60s --pid $leak &
+"$ctl" growth record -o trace.csv --interval 1s --duration 60s --pid $leak 2>recorder &
 record=$!
 "$ctl" --format json growth watch --interval 1s --duration 60s --state state --pid $leak \
 	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>hook' >alerts 2>errors &
@@ -63,7 +63,7 @@ ok $? "the hook of --exec knows the same"
 ok $? "--pid hides the others"
 "$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: [1-9][0-9]* histories taken up again'
 ok $? "the state file is taken up again"
-wait $record
+wait $record && grep -q "process $leak has ended" recorder
 ok $? "growth record ends with its process too"
 "$ctl" growth watch --pid $leak 2>&1 | grep -q "there is no process $leak"
 ok $? "growth watch --pid of no process says so"
