@@ -10,7 +10,7 @@ CC	?= gcc
 CLANG	?= clang
 
 # With the relay, unless there is nothing to build it with.
-LIB_SRC	:= $(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c))
+LIB_SRC	:= $(filter-out lib/src/stream/live-none.c,$(wildcard lib/src/*/*.c))
 LIB_OBJ	:= $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/%.o)
 LIB_SO	:= $(BUILD)/lib/libmemwatch.so.0
 LIB_LIBS := -lbpf -lzstd -lz -lm
@@ -39,7 +39,7 @@ $(LIB_SO): $(LIB_OBJ) lib/libmemwatch.map
 
 $(BUILD)/lib/libmemwatch.a: $(LIB_OBJ)
 	rm -f $@
-	$(AR) rcs $@ $(LIB_OBJ)
+	$(AR) qcs $@ $(LIB_OBJ)
 
 $(BUILD)/lib/libmemwatch.pc: VERSION
 	@mkdir -p $(@D)
@@ -55,7 +55,7 @@ $(BUILD)/lib/asan/%.o: lib/src/%.c $(BPF_SKELS)
 
 $(BUILD)/lib/asan/libmemwatch.a: $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/asan/%.o)
 	rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) qcs $@ $^
 
 $(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
 	@mkdir -p $(@D)
@@ -104,4 +104,4 @@ install-lib: lib
 	install -m 644 lib/include/memwatch/*.h $(DESTDIR)$(PREFIX)/include/memwatch/
 	install -m 644 kmod/uapi/linux/memwatch.h $(DESTDIR)$(PREFIX)/include/linux/
 
--include $(wildcard $(BUILD)/lib/*.d $(BUILD)/lib/asan/*.d $(BUILD)/lib/tests/*.d)
+-include $(LIB_OBJ:.o=.d) $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/asan/%.d) $(wildcard $(BUILD)/lib/tests/*.d)

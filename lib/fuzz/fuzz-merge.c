@@ -12,7 +12,7 @@
 
 #include "../tests/rings.h"
 #include "fuzz.h"
-#include "merge.h"
+#include "merge/merge.h"
 
 #define RINGS 3
 

@@ -18,8 +18,8 @@
 
 #include <memwatch/memwatch.h>
 
-#include "../src/columns.h"
-#include "../src/recording-index.h"
+#include "recording/columns.h"
+#include "recording/index.h"
 #include "fuzz.h"
 
 /* What the reader gives must be what it promises; a record more is a crash here. */

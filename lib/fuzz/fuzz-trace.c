@@ -9,7 +9,7 @@
 
 #include <memwatch/growth.h>
 
-#include "../src/growth-trace.h"
+#include "growth/trace.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

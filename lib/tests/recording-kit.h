@@ -24,8 +24,8 @@
 #include <memwatch/memwatch.h>
 
 #include "../../selftests/tap.h"
-#include "../src/columns.h"
-#include "../src/recording-format.h"
+#include "recording/columns.h"
+#include "recording/format.h"
 
 #define NO_SYNC MEMWATCH_RECORDING_NO_SYNC
 #define REPLACE (MEMWATCH_RECORDING_NO_SYNC | MEMWATCH_RECORDING_OVERWRITE)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ring.h"
+#include "merge/ring.h"
 
 struct writer {
 	uint64_t head;

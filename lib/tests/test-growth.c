@@ -14,8 +14,8 @@
 
 #include <memwatch/growth.h>
 
-#include "../src/governor.h"
-#include "../src/growth-trace.h"
+#include "growth/governor.h"
+#include "growth/trace.h"
 #include "bpf/growth-state.h"
 
 #include "../../selftests/tap.h"

@@ -12,9 +12,9 @@
 #include <stdio.h>
 
 #include "../../selftests/tap.h"
-#include "merge.h"
+#include "merge/merge.h"
 #include "rings.h"
-#include "timemath.h"
+#include "base/timemath.h"
 
 #define CPUS_MAX    12
 #define RECORDS_MAX 60000

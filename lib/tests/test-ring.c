@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 #include "../../selftests/tap.h"
-#include "merge.h"
+#include "merge/merge.h"
 #include "rings.h"
-#include "timemath.h"
+#include "base/timemath.h"
 
 static struct mw_merge *merge;
 static struct writer writer;

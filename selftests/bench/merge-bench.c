@@ -30,8 +30,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "../../lib/src/merge.h"
-#include "../../lib/src/timemath.h"
+#include "merge/merge.h"
+#include "base/timemath.h"
 
 #define RINGS	     128
 #define RING_PAGES   64

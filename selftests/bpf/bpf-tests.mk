@@ -22,12 +22,12 @@ $(BUILD)/selftests/bpf/test_relay_native: selftests/bpf/test_relay_native.c \
 	$(CC) $(BPF_TEST_FLAGS) $(BPF_TEST_CFLAGS) $< -o $@ -lbpf
 
 # The library's sources, so that they are under the sanitizers too.
-BPF_TEST_LIB = $(addprefix lib/src/,bpf-relay.c bpf-rings.c bpf-log.c merge.c merge-out.c merge-sort.c merge-stats.c ring.c context.c)
+BPF_TEST_LIB = $(wildcard lib/src/merge/*.c) $(addprefix lib/src/,loader/relay.c loader/rings.c loader/log.c base/context.c)
 
 $(BUILD)/selftests/bpf/test_relay_rings: selftests/bpf/test_relay_rings.c $(BPF_TEST_LIB) \
-		$(wildcard lib/src/*.h) $(BPF_TEST_DEPS) \
+		$(wildcard lib/src/*/*.h) $(BPF_TEST_DEPS) \
 		| $(BUILD)/selftests/bpf
-	$(CC) $(BPF_TEST_FLAGS) -Ilib/include $(BPF_TEST_CFLAGS) $< $(BPF_TEST_LIB) -o $@ -lbpf
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -Ilib/src -I. $(BPF_TEST_CFLAGS) $< $(BPF_TEST_LIB) -o $@ -lbpf
 
 # Without sanitizers: for the lab's guests, where an instruction costs more.
 $(BUILD)/selftests/bpf/plain:
@@ -39,25 +39,25 @@ $(BUILD)/selftests/bpf/plain/test_relay_%: selftests/bpf/test_relay_%.c \
 	$(CC) $(BPF_TEST_FLAGS) -g -O2 $< -o $@ -lbpf
 
 $(BUILD)/selftests/bpf/plain/test_live: selftests/bpf/test_live.c \
-		$(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c)) $(wildcard lib/src/*.h) \
+		$(filter-out lib/src/stream/live-none.c,$(wildcard lib/src/*/*.c)) $(wildcard lib/src/*/*.h) \
 		$(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf/plain
-	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -Ilib/src -I. -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm
 
 # The library's sources: under UBSan, and without it for the lab. Not under ASan: the
 # children's memory is what is measured.
-GROWTH_TEST_DEPS = $(filter-out lib/src/live-none.c,$(wildcard lib/src/*.c)) \
-	$(wildcard lib/src/*.h lib/include/memwatch/*.h bpf/growth*.h) \
+GROWTH_TEST_DEPS = $(filter-out lib/src/stream/live-none.c,$(wildcard lib/src/*/*.c)) \
+	$(wildcard lib/src/*/*.h lib/include/memwatch/*.h bpf/growth*.h) \
 	selftests/bpf/growth-rig.h $(BPF_TEST_DEPS)
 
 $(BUILD)/selftests/bpf/test_growth: selftests/bpf/test_growth.c $(GROWTH_TEST_DEPS) \
 		| $(BUILD)/selftests/bpf
-	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O1 -fsanitize=undefined \
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -Ilib/src -I. -g -O1 -fsanitize=undefined \
 		-fno-sanitize-recover=undefined $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm -lpthread
 
 $(addprefix $(BUILD)/selftests/bpf/plain/,test_growth test_growth_machine): \
 		$(BUILD)/selftests/bpf/plain/%: selftests/bpf/%.c $(GROWTH_TEST_DEPS) \
 		| $(BUILD)/selftests/bpf/plain
-	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -I. -g -O2 $(filter %.c,$^) -o $@ \
+	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -Ilib/src -I. -g -O2 $(filter %.c,$^) -o $@ \
 		-lbpf -lzstd -lz -lm -lpthread
 
 .PHONY: bpf-tests

@@ -14,9 +14,9 @@
 
 #include <bpf/bpf.h>
 
-#include "../../lib/src/bpf-relay.h"
-#include "../../lib/src/context.h"
-#include "../../lib/src/timemath.h"
+#include "loader/relay.h"
+#include "base/context.h"
+#include "base/timemath.h"
 #include "../tap.h"
 
 #define OWNER(rmid, generation) ((uint64_t)(generation) << 32 | (rmid))

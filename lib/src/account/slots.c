@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Slots: a window of open ones, a queue of closed ones, and one for what came
+ * late. Names are put in when a slot is taken, for by then the tracker has
+ * seen everything about its time.
+ */
+#include <memwatch/slots.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "account/rdt-baseline.h"
+#include "merge/ring.h"
+#include "account/slot-table.h"
+#include "base/timemath.h"
+
+#define WINDOW_MAX   4096
+#define SLOT_MIN_NS  1000ULL
+#define WAITING_MAX  1024
+
+/* Names outlive their processes: whose dirty cache lines are written back long after. */
+#define RETAIN_NS (60 * MW_NSEC_PER_SEC)
+
+/* A slot, open or closed. */
+struct box {
+	struct box *next; /* closed ones: in the queue */
+	uint64_t begin_ns;
+	uint64_t end_ns;
+	uint64_t lost;
+	uint32_t flags;
+	struct mw_slot_table table;
+};
+
+struct memwatch_slots {
+	struct memwatch_ctx *ctx;
+	struct memwatch_tracker *tracker;
+	struct memwatch_slots_opts opts;
+	struct mw_rdt_baseline *rdt;
+
+	struct box **open; /* slot i is at i % nr_open; NULL if nothing is in it */
+	uint32_t nr_open;
+	uint64_t first;	 /* the oldest slot that is open */
+	uint64_t newest; /* the slot that the stream has reached */
+	bool started;
+
+	struct box *late; /* NULL if nothing is in it */
+	struct box *closed, **closed_end;
+	uint32_t nr_closed;
+	struct box *given; /* to the caller */
+	struct box *spare;
+	struct memwatch_slot slot;
+	struct memwatch_slots_stats stats;
+};
+
+static void free_boxes(struct box *box)
+{
+	while (box) {
+		struct box *next = box->next;
+
+		mw_slot_table_free(&box->table);
+		free(box);
+		box = next;
+	}
+}
+
+struct memwatch_slots *memwatch_slots_unref(struct memwatch_slots *slots)
+{
+	if (!slots)
+		return NULL;
+	for (uint32_t i = 0; slots->open && i < slots->nr_open; i++)
+		free_boxes(slots->open[i]);
+	free(slots->open);
+	free_boxes(slots->late);
+	free_boxes(slots->closed);
+	free_boxes(slots->given);
+	free_boxes(slots->spare);
+	mw_rdt_baseline_free(slots->rdt);
+	memwatch_tracker_unref(slots->tracker);
+	memwatch_ctx_unref(slots->ctx);
+	free(slots);
+	return NULL;
+}
+
+static int set_up(struct memwatch_slots *slots, struct memwatch_tracker *tracker)
+{
+	slots->nr_open = slots->opts.window + 1;
+	slots->open = calloc(slots->nr_open, sizeof(*slots->open));
+	if (!slots->open || mw_rdt_baseline_new(&slots->rdt))
+		return -ENOMEM;
+	if (!tracker)
+		return memwatch_tracker_new(slots->ctx, NULL, &slots->tracker);
+	slots->tracker = memwatch_tracker_ref(tracker);
+	return 0;
+}
+
+int memwatch_slots_new(struct memwatch_ctx *ctx, struct memwatch_tracker *tracker,
+		       const struct memwatch_slots_opts *opts, struct memwatch_slots **ret)
+{
+	struct memwatch_slots_opts full;
+	struct memwatch_slots *slots;
+	int err;
+
+	err = mw_opts_copy(ctx, &full, sizeof(full), opts);
+	if (err)
+		return err;
+	if (!full.window)
+		full.window = MEMWATCH_SLOT_WINDOW_DEFAULT;
+	if (!full.slot_ns)
+		full.slot_ns = MEMWATCH_SLOT_DEFAULT_NS;
+	if (full.window > WINDOW_MAX || full.slot_ns < SLOT_MIN_NS ||
+	    full.flags & ~(MEMWATCH_SLOTS_PER_CPU | MEMWATCH_SLOTS_ESTIMATE))
+		return mw_fail(ctx, -EINVAL, "slots: an option is out of range");
+
+	slots = calloc(1, sizeof(*slots));
+	if (!slots)
+		return mw_fail(ctx, -ENOMEM, "slots: no memory");
+	slots->ctx = memwatch_ctx_ref(ctx);
+	slots->opts = full;
+	slots->closed_end = &slots->closed;
+	err = set_up(slots, tracker);
+	if (err) {
+		memwatch_slots_unref(slots);
+		return mw_fail(ctx, err, "slots: no memory");
+	}
+	*ret = slots;
+	return 0;
+}
+
+struct memwatch_tracker *memwatch_slots_tracker(struct memwatch_slots *slots)
+{
+	return slots->tracker;
+}
+
+/* ---------------------------------------------------------------- boxes */
+
+static int obtain_box(struct memwatch_slots *slots, struct box **place, uint64_t begin_ns,
+		      uint64_t end_ns, uint32_t flags)
+{
+	struct box *box = *place;
+
+	if (box) {
+		/* the late one grows in both directions */
+		box->begin_ns = mw_min_u64(box->begin_ns, begin_ns);
+		box->end_ns = mw_max_u64(box->end_ns, end_ns);
+		return 0;
+	}
+	box = slots->spare;
+	if (box)
+		slots->spare = box->next;
+	else
+		box = calloc(1, sizeof(*box));
+	if (!box)
+		return -ENOMEM;
+	box->next = NULL;
+	box->begin_ns = begin_ns;
+	box->end_ns = end_ns;
+	box->lost = 0;
+	box->flags = flags;
+	*place = box;
+	return 0;
+}
+
+static void recycle(struct memwatch_slots *slots, struct box *box)
+{
+	if (!box)
+		return;
+	mw_slot_table_clear(&box->table);
+	box->next = slots->spare;
+	slots->spare = box;
+}
+
+static void close_box(struct memwatch_slots *slots, struct box **place)
+{
+	struct box *box = *place;
+
+	if (!box)
+		return;
+	*place = NULL;
+	mw_slot_table_sort(&box->table);
+	*slots->closed_end = box;
+	slots->closed_end = &box->next;
+	slots->nr_closed++;
+	if (!(box->flags & MEMWATCH_SLOT_LATE))
+		slots->stats.slots++;
+}
+
+/* Everything before slot @first is closed now. */
+static void close_before(struct memwatch_slots *slots, uint64_t first)
+{
+	uint64_t end = mw_min_u64(first, mw_add_sat(slots->first, slots->nr_open));
+
+	if (first <= slots->first)
+		return;
+	close_box(slots, &slots->late);
+	for (uint64_t i = slots->first; i < end; i++)
+		close_box(slots, &slots->open[i % slots->nr_open]);
+	slots->first = first;
+}
+
+static void reach(struct memwatch_slots *slots, uint64_t time_ns)
+{
+	uint64_t slot = time_ns / slots->opts.slot_ns;
+
+	if (!slots->started) {
+		slots->started = true;
+		slots->newest = slot;
+		slots->first = mw_sub_sat(slot, slots->opts.window);
+	}
+	if (slot > slots->newest) {
+		slots->newest = slot;
+		close_before(slots, mw_sub_sat(slot, slots->opts.window));
+	}
+}
+
+/* ------------------------------------------------------------- splitting */
+
+/* One part of an interval: the box it goes to, and how much of the interval lies before its end. */
+struct part {
+	struct box *box;
+	uint64_t end_offset;
+	bool late;
+};
+
+struct split {
+	uint64_t begin_ns;
+	uint64_t length;
+	uint64_t offset; /* what is before it has been given out */
+	bool done;
+};
+
+static void split_start(struct split *split, uint64_t begin_ns, uint64_t end_ns)
+{
+	*split = (struct split){ .begin_ns = begin_ns, .length = end_ns - begin_ns };
+}
+
+/*
+ * The next part: 1, 0 at the end, -ENOMEM. What lies before the open window is
+ * one part, so there are never more than open slots + 1 of them.
+ */
+static int split_next(struct memwatch_slots *slots, struct split *split, struct part *ret)
+{
+	uint64_t slot_ns = slots->opts.slot_ns;
+	uint64_t window_ns = mw_mul_sat(slots->first, slot_ns);
+	uint64_t at = split->begin_ns + split->offset;
+	uint64_t end = split->begin_ns + split->length;
+	uint64_t begin_slot, end_slot;
+	struct box **place;
+
+	if (split->done)
+		return 0;
+	ret->late = at < window_ns;
+	if (ret->late) {
+		place = &slots->late;
+		begin_slot = at;
+		end_slot = mw_min_u64(mw_max_u64(end, at + 1), window_ns);
+	} else {
+		uint64_t slot = at / slot_ns;
+
+		place = &slots->open[slot % slots->nr_open];
+		begin_slot = slot * slot_ns;
+		end_slot = mw_add_sat(begin_slot, slot_ns);
+	}
+	if (obtain_box(slots, place, begin_slot, end_slot, ret->late ? MEMWATCH_SLOT_LATE : 0))
+		return -ENOMEM;
+	ret->box = *place;
+	split->offset = mw_min_u64(end_slot, end) - split->begin_ns;
+	split->done = split->offset >= split->length;
+	ret->end_offset = split->offset;
+	return 1;
+}
+
+/* The share of @value in a part; over all parts they add up to it. */
+static uint64_t share(uint64_t value, const struct split *split, uint64_t from, uint64_t to)
+{
+	if (!split->length)
+		return value;
+	return mw_share(value, to, split->length) - mw_share(value, from, split->length);
+}
+
+/* --------------------------------------------------------------- records */
+
+static int feed_sample(struct memwatch_slots *slots, const struct memwatch_record_sample *sample)
+{
+	bool per_cpu = slots->opts.flags & MEMWATCH_SLOTS_PER_CPU;
+	uint32_t cpu = per_cpu ? sample->h.cpu : MEMWATCH_CPU_ANY;
+	struct memwatch_slot_entry *entry;
+	uint64_t from = 0;
+	struct split split;
+	struct part part;
+	uint32_t parts = 0;
+	bool late = false;
+	int err;
+
+	split_start(&split, sample->begin_ns, sample->h.time_ns);
+	while ((err = split_next(slots, &split, &part)) > 0) {
+		uint64_t run_ns = share(sample->run_ns, &split, from, part.end_offset);
+
+		if (mw_slot_table_obtain(&part.box->table, sample->rmid, sample->generation, cpu,
+					 &entry))
+			return -ENOMEM;
+		entry->samples++;
+		entry->run_ns = mw_add_sat(entry->run_ns, run_ns);
+		for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+			memwatch_value_add(&entry->counter[i],
+					   share(sample->counter[i], &split, from, part.end_offset),
+					   sample->status[i]);
+		if (part.late)
+			slots->stats.late_run_ns = mw_add_sat(slots->stats.late_run_ns, run_ns);
+		late |= part.late;
+		from = part.end_offset;
+		parts++;
+	}
+	slots->stats.samples++;
+	slots->stats.late += late;
+	slots->stats.split += parts > 1;
+	return err;
+}
+
+static int add_traffic(struct memwatch_slots *slots, const struct memwatch_record_rdt *rdt,
+		       unsigned int event, const struct mw_rdt_delta *delta, bool *late)
+{
+	struct memwatch_slot_entry *entry;
+	uint64_t from = 0;
+	struct split split;
+	struct part part;
+	int err;
+
+	if (delta->repeated[event])
+		return 0;
+	split_start(&split, delta->begin_ns[event], delta->end_ns);
+	while ((err = split_next(slots, &split, &part)) > 0) {
+		if (mw_slot_table_obtain(&part.box->table, rdt->rmid, rdt->generation,
+					 MEMWATCH_CPU_ANY, &entry))
+			return -ENOMEM;
+		memwatch_value_add(&entry->rdt[event],
+				   share(delta->value[event], &split, from, part.end_offset),
+				   delta->status[event]);
+		*late |= part.late;
+		from = part.end_offset;
+	}
+	return err;
+}
+
+static int add_level(struct memwatch_slots *slots, const struct memwatch_record_rdt *rdt,
+		     const struct mw_rdt_delta *delta, bool *late)
+{
+	struct memwatch_slot_entry *entry;
+	struct memwatch_value *sum;
+	struct split split;
+	struct part part;
+	int err;
+
+	split_start(&split, delta->end_ns, delta->end_ns);
+	err = split_next(slots, &split, &part);
+	if (err < 0)
+		return err;
+	if (mw_slot_table_obtain(&part.box->table, rdt->rmid, rdt->generation, MEMWATCH_CPU_ANY,
+				 &entry))
+		return -ENOMEM;
+	sum = &entry->rdt[MEMWATCH_RDT_OCCUPANCY];
+	if (!part.late)
+		sum->value = mw_sub_sat(sum->value, delta->replaced);
+	memwatch_value_add(sum, delta->value[MEMWATCH_RDT_OCCUPANCY],
+			   delta->status[MEMWATCH_RDT_OCCUPANCY]);
+	*late |= part.late;
+	return 0;
+}
+
+/* In the slot in which it is told; one told late is the same number. */
+static int add_residue(struct memwatch_slots *slots, const struct memwatch_record_rdt *rdt)
+{
+	struct memwatch_slot_entry *entry;
+	struct split split;
+	struct part part;
+	uint64_t bytes;
+	int err;
+
+	err = mw_rdt_baseline_residue(slots->rdt, rdt, &bytes);
+	if (err <= 0)
+		return err;
+	split_start(&split, rdt->h.time_ns, rdt->h.time_ns);
+	err = split_next(slots, &split, &part);
+	if (err < 0)
+		return err;
+	if (mw_slot_table_obtain(&part.box->table, rdt->rmid, rdt->generation, MEMWATCH_CPU_ANY,
+				 &entry))
+		return -ENOMEM;
+	memwatch_value_add(&entry->residue, bytes, MEMWATCH_STATUS_OK);
+	slots->stats.late += part.late;
+	return 0;
+}
+
+static int feed_rdt(struct memwatch_slots *slots, const struct memwatch_record_rdt *rdt)
+{
+	uint64_t taken_ns = mw_sub_sat(rdt->h.time_ns, rdt->age_ns);
+	struct mw_rdt_delta delta;
+	bool late = false;
+	int err;
+
+	err = add_residue(slots, rdt);
+	if (err || rdt->status[MEMWATCH_RDT_OCCUPANCY] == MEMWATCH_STATUS_FIRST)
+		return err;
+	err = mw_rdt_baseline_update(slots->rdt, rdt, taken_ns / slots->opts.slot_ns, &delta);
+	err = err ? err : add_level(slots, rdt, &delta, &late);
+	err = err ? err : add_traffic(slots, rdt, MEMWATCH_RDT_MBM_TOTAL, &delta, &late);
+	err = err ? err : add_traffic(slots, rdt, MEMWATCH_RDT_MBM_LOCAL, &delta, &late);
+	slots->stats.late += late;
+	return err;
+}
+
+static int feed_lost(struct memwatch_slots *slots, const struct memwatch_record_lost *lost)
+{
+	struct split split;
+	struct part part;
+	int err;
+
+	slots->stats.lost = mw_add_sat(slots->stats.lost, lost->count);
+	split_start(&split, lost->h.time_ns, lost->h.time_ns);
+	err = split_next(slots, &split, &part);
+	if (err < 0)
+		return err;
+	part.box->lost = mw_add_sat(part.box->lost, lost->count);
+	return 0;
+}
+
+static int feed_rmid(struct memwatch_slots *slots, const struct memwatch_record_header *record)
+{
+	const struct memwatch_record_rmid *r = (const struct memwatch_record_rmid *)record;
+	int err = memwatch_tracker_feed(slots->tracker, record);
+
+	if (err < 0)
+		return err;
+	if (record->type == MEMWATCH_RECORD_RMID_ALLOC)
+		return mw_rdt_baseline_born(slots->rdt, r->rmid, r->generation, r->alloc_time_ns);
+	return 0;
+}
+
+static int feed_record(struct memwatch_slots *slots, const struct memwatch_record_header *record)
+{
+	switch (record->type) {
+	case MEMWATCH_RECORD_SAMPLE:
+		return feed_sample(slots, (const struct memwatch_record_sample *)record);
+	case MEMWATCH_RECORD_RDT:
+		return feed_rdt(slots, (const struct memwatch_record_rdt *)record);
+	case MEMWATCH_RECORD_LOST:
+		return feed_lost(slots, (const struct memwatch_record_lost *)record);
+	case MEMWATCH_RECORD_RMID_ALLOC:
+	case MEMWATCH_RECORD_RMID_EXISTING:
+	case MEMWATCH_RECORD_RMID_EXEC:
+	case MEMWATCH_RECORD_RMID_FREE:
+		return feed_rmid(slots, record);
+	default:
+		return 0;
+	}
+}
+
+int memwatch_slots_feed(struct memwatch_slots *slots, const struct memwatch_record_header *record)
+{
+	const struct memwatch_record_sample *sample = (const struct memwatch_record_sample *)record;
+	int err;
+
+	recycle(slots, slots->given);
+	slots->given = NULL;
+	if (slots->nr_closed >= WAITING_MAX)
+		return mw_fail(slots->ctx, -ENOBUFS, "slots: %u closed ones were not taken",
+			       slots->nr_closed);
+	if (!mw_record_valid(record, record->size) ||
+	    (record->type == MEMWATCH_RECORD_SAMPLE && sample->begin_ns > record->time_ns)) {
+		slots->stats.invalid++;
+		return mw_fail(slots->ctx, -EINVAL, "slots: a %s record makes no sense",
+			       memwatch_record_name(record->type));
+	}
+	reach(slots, record->time_ns);
+	err = feed_record(slots, record);
+	if (err == -EINVAL)
+		slots->stats.invalid++;
+	return err < 0 ? err : (int)slots->nr_closed;
+}
+
+int memwatch_slots_finish(struct memwatch_slots *slots)
+{
+	recycle(slots, slots->given);
+	slots->given = NULL;
+	if (slots->started) {
+		close_before(slots, slots->newest + 1);
+		close_box(slots, &slots->late);
+	}
+	return (int)slots->nr_closed;
+}
+
+/* ---------------------------------------------------------------- taking */
+
+static void name_entries(struct memwatch_slots *slots, struct box *box)
+{
+	for (uint32_t i = 0; i < box->table.count; i++) {
+		struct memwatch_slot_entry *entry = &box->table.entries[i];
+
+		if (entry->rmid == MEMWATCH_RMID_UNASSIGNED)
+			continue;
+		if (memwatch_tracker_lookup(slots->tracker, entry->rmid, entry->generation,
+					    &entry->process))
+			slots->stats.unknown++;
+	}
+}
+
+static bool has_number(__u8 status)
+{
+	return status == MEMWATCH_STATUS_OK || status == MEMWATCH_STATUS_MULTIPLEXED ||
+	       status == MEMWATCH_STATUS_ESTIMATED || status == MEMWATCH_STATUS_STALE;
+}
+
+static void estimate_traffic(struct box *box)
+{
+	for (uint32_t i = 0; i < box->table.count; i++) {
+		struct memwatch_slot_entry *entry = &box->table.entries[i];
+		const struct memwatch_value *misses = &entry->counter[MEMWATCH_COUNTER_LLC_MISSES];
+		struct memwatch_value *total = &entry->rdt[MEMWATCH_RDT_MBM_TOTAL];
+
+		if (!total->parts && misses->parts && has_number(misses->status))
+			memwatch_value_add(total, mw_mul_sat(misses->value, MEMWATCH_LINE_BYTES),
+					   MEMWATCH_STATUS_ESTIMATED);
+	}
+}
+
+int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot **ret)
+{
+	struct box *box = slots->closed;
+	int err;
+
+	recycle(slots, slots->given);
+	slots->given = NULL;
+	if (!box)
+		return 0;
+
+	/* names of the time of this slot, and of those that a late one may be about */
+	err = memwatch_tracker_advance(slots->tracker, box->end_ns - 1);
+	if (err < 0)
+		return err;
+	if (!(box->flags & MEMWATCH_SLOT_LATE))
+		memwatch_tracker_retire(slots->tracker, mw_sub_sat(box->begin_ns, RETAIN_NS));
+
+	slots->closed = box->next;
+	if (!slots->closed)
+		slots->closed_end = &slots->closed;
+	slots->nr_closed--;
+	box->next = NULL;
+	slots->given = box;
+	name_entries(slots, box);
+	if (slots->opts.flags & MEMWATCH_SLOTS_ESTIMATE)
+		estimate_traffic(box);
+	slots->slot = (struct memwatch_slot){
+		.begin_ns = box->begin_ns,
+		.end_ns = box->end_ns,
+		.flags = box->flags,
+		.nr_entries = box->table.count,
+		.entries = box->table.entries,
+		.lost = box->lost,
+	};
+	*ret = &slots->slot;
+	return 1;
+}
+
+int memwatch_slots_stats(const struct memwatch_slots *slots, struct memwatch_slots_stats *ret)
+{
+	return mw_opts_export(ret, &slots->stats, sizeof(slots->stats));
+}

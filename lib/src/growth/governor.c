@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The governor's decisions, see governor.h.
+ */
+#include "growth/governor.h"
+
+#include "base/timemath.h"
+
+/* How long to wait so that @cost_ns is @ppm of the time. */
+static uint64_t interval(uint64_t cost_ns, uint32_t ppm)
+{
+	return mw_mul_sat(cost_ns, 1000000) / ppm;
+}
+
+static uint32_t event_budget(const struct mw_governor *gov)
+{
+	return gov->storm_ppm - gov->storm_ppm / 4;
+}
+
+void mw_governor_init(struct mw_governor *gov, uint64_t period_ns, uint32_t rest_ppm,
+		      uint32_t storm_ppm, uint32_t width)
+{
+	*gov = (struct mw_governor){
+		.wanted_ns = period_ns,
+		.rest_ppm = rest_ppm,
+		.storm_ppm = storm_ppm,
+		.period_ns = period_ns,
+		.gap_ns = MW_GOVERNOR_GAP_MIN_NS,
+		.width = width,
+		.width_min = width,
+		.attached = true,
+		.penalty_ns = MW_GOVERNOR_REST_MIN_NS,
+	};
+}
+
+void mw_governor_round(struct mw_governor *gov, uint64_t cpu_ns)
+{
+	uint32_t left;
+
+	/* An eighth of the new: one round that was in the way of something is no rule. */
+	if (gov->round_ns)
+		gov->round_ns = gov->round_ns - gov->round_ns / 8 + cpu_ns / 8;
+	else
+		gov->round_ns = cpu_ns;
+	gov->period_ns = mw_max_u64(gov->wanted_ns, interval(gov->round_ns, gov->rest_ppm));
+	gov->period_ns = mw_min_u64(gov->period_ns,
+				    mw_max_u64(gov->wanted_ns, MW_GOVERNOR_PERIOD_MAX_NS));
+	left = gov->storm_ppm - (uint32_t)mw_min_u64(gov->event_ppm, event_budget(gov));
+	gov->gap_ns = mw_max_u64(MW_GOVERNOR_GAP_MIN_NS, interval(gov->round_ns, left));
+	gov->gap_ns = mw_min_u64(gov->gap_ns, gov->period_ns);
+}
+
+void mw_governor_events(struct mw_governor *gov, uint32_t ppm, uint64_t time_ns)
+{
+	const uint32_t budget = event_budget(gov);
+
+	gov->event_ppm = gov->attached ? ppm : 0;
+	if (!gov->attached) {
+		gov->rest_ns = mw_sub_sat(gov->rest_ns, time_ns);
+		if (gov->rest_ns)
+			return;
+		gov->attached = true;
+		gov->strikes = 0;
+		gov->debt_ns = 0;
+		return;
+	}
+	if (ppm > budget) {
+		gov->debt_ns = mw_add_sat(gov->debt_ns, mw_mul_sat(time_ns, ppm) / budget);
+		if (gov->width < MW_GOVERNOR_WIDTH_MAX)
+			gov->width *= 2;
+		if (++gov->strikes < MW_GOVERNOR_STRIKES)
+			return;
+		gov->attached = false;
+		gov->event_ppm = 0;
+		gov->rest_ns = mw_max_u64(gov->penalty_ns, gov->debt_ns);
+		gov->penalty_ns = mw_min_u64(2 * gov->penalty_ns, MW_GOVERNOR_REST_MAX_NS);
+		gov->detached++;
+		return;
+	}
+	gov->strikes = 0;
+	gov->debt_ns = 0;
+	if (ppm < budget / 2 && gov->width > gov->width_min)
+		gov->width /= 2;
+	if (ppm < budget / 2)
+		gov->penalty_ns = MW_GOVERNOR_REST_MIN_NS;
+}

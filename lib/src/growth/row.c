@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Verdicts in the units of the public header. Decides nothing.
+ */
+#include "growth/row.h"
+
+#include "growth/interval.h"
+#include "base/timemath.h"
+
+_Static_assert((int)MEMWATCH_GROWTH_LEAK == (int)MW_GROWTH_LEAK, "one enumeration of verdicts");
+_Static_assert((int)MEMWATCH_GROWTH_REASON_SLOW == (int)MW_GROWTH_SLOW, "one of reasons");
+_Static_assert(MEMWATCH_GROWTH_ALERT == MW_GROWTH_EVENT_ALERT, "one of events");
+_Static_assert(MEMWATCH_GROWTH_CLEAR == MW_GROWTH_EVENT_CLEAR, "one of events");
+
+static __u64 bytes_of(__u32 pages)
+{
+	return (__u64)pages << MW_GROWTH_PAGE_SHIFT;
+}
+
+void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth *g,
+			const struct mw_growth_deep *deep)
+{
+	const struct mw_growth_trend *trend = mw_growth_basis(g, deep);
+
+	row->verdict = g->verdict;
+	row->reason = g->reason;
+	row->confidence = g->confidence;
+	row->trend_score = g->score[MW_GROWTH_TREND];
+	row->composition_score = g->score[MW_GROWTH_COMPOSITION];
+	row->threshold_score = g->score[MW_GROWTH_THRESHOLD];
+	row->flags = g->flags & MW_GROWTH_F_RESERVED ? MEMWATCH_GROWTH_F_RESERVED : 0;
+	row->first_ns = g->first_ns;
+	row->last_ns = g->last_ns;
+	row->first_alert_ns = g->alert_ns ? g->alert_ns : MEMWATCH_GROWTH_NONE;
+	row->alert_slope = g->slope_bps;
+	row->alert_eta_ns = g->eta_s == MW_GROWTH_NEVER ? MEMWATCH_GROWTH_NONE
+							: g->eta_s * MW_GROWTH_SECOND;
+	row->signal_bytes = bytes_of(g->signal);
+	row->file_bytes = bytes_of(g->file);
+	row->vsz_bytes = bytes_of(g->vsz);
+	row->room_bytes = g->room == MW_GROWTH_NO_LIMIT ? MEMWATCH_GROWTH_NONE : bytes_of(g->room);
+
+	mw_growth_fill_eta(row, g, deep);
+	row->r2_permille = trend ? trend->r2_permille : deep ? deep->best.r2_permille : 0;
+	if (trend && trend->score >= 50) {
+		row->growth_bytes = bytes_of(trend->growth);
+		row->since_ns = mw_sub_sat(
+			g->last_ns,
+			trend->window * (MW_GROWTH_BIN_NS << MW_GROWTH_SHIFT(trend->level)));
+	} else {
+		row->growth_bytes = bytes_of(
+			mw_growth_sub(g->top, mw_growth_streak_from(g)->pages));
+		row->since_ns = g->onset_ns + mw_growth_streak_from(g)->ms * 1000000ULL;
+	}
+}
+
+const char *memwatch_growth_verdict_name(unsigned int verdict)
+{
+	static const char *const names[] = {"insufficient", "stable", "growing", "leak"};
+
+	return verdict < sizeof(names) / sizeof(names[0]) ? names[verdict] : "unknown";
+}
+
+const char *memwatch_growth_reason_name(unsigned int reason)
+{
+	static const char *const names[] = {"none", "limit", "steady", "slow"};
+
+	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "unknown";
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Reading traces. A field is what it must be to its last character, or the line
+ * is refused by its number: a trace that is guessed at gives verdicts that are.
+ */
+#include "growth/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/text.h"
+
+#define LINE_MAX_BYTES 4096
+#define NR_FIELDS      9
+
+static const char *const field_names[NR_FIELDS] = {"time_s",   "pid",	   "comm",
+						   "anon_kb",  "file_kb",  "shmem_kb",
+						   "swap_kb",  "vsz_kb",   "limit_kb"};
+
+/* 16 EiB in KiB: what a u64 of bytes holds. */
+#define KB_MAX ((UINT64_MAX >> 10) - 1)
+
+/**
+ * struct memwatch_trace - a trace
+ * @number: of the line in @line
+ * @last_ns: of the sample before
+ */
+struct memwatch_trace {
+	struct memwatch_ctx *ctx;
+	FILE *file;
+	uint64_t number;
+	uint64_t last_ns;
+	char line[LINE_MAX_BYTES];
+};
+
+static int refuse(struct memwatch_trace *trace, const char *why, const char *what)
+{
+	return mw_fail(trace->ctx, -EBADMSG, "line %" PRIu64 ": %s%s%s", trace->number,
+		       what ? what : "", what ? ": " : "", why);
+}
+
+/* The next line without its end: 1; 0 at the end of the file. */
+static int read_line(struct memwatch_trace *trace)
+{
+	size_t len = 0;
+	int c;
+
+	trace->number++;
+	while ((c = getc(trace->file)) != EOF && c != '\n') {
+		if (!c)
+			return refuse(trace, "holds a NUL", NULL);
+		if (len == sizeof(trace->line) - 1)
+			return refuse(trace, "is longer than 4095 bytes", NULL);
+		trace->line[len++] = (char)c;
+	}
+	if (c == EOF && ferror(trace->file))
+		return mw_fail(trace->ctx, -EIO, "cannot be read: %s", strerror(errno));
+	if (c == EOF && !len)
+		return 0;
+	if (len && trace->line[len - 1] == '\r')
+		len--;
+	trace->line[len] = '\0';
+	return 1;
+}
+
+/* Undoes the quotes of the field at @at, in place. Returns what follows, or NULL. */
+static char *unquote(char *at, struct mw_text *field)
+{
+	char *to = at, *from = at + 1;
+
+	field->at = at;
+	for (;; from++) {
+		if (!*from)
+			return NULL;
+		if (*from == '"' && *++from != '"')
+			break;
+		*to++ = *from;
+	}
+	field->len = (size_t)(to - at);
+	return from;
+}
+
+static int split(struct memwatch_trace *trace, struct mw_text *fields)
+{
+	char *at = trace->line;
+
+	for (int i = 0; i < NR_FIELDS; i++) {
+		char *end;
+
+		if (*at == '"') {
+			end = unquote(at, &fields[i]);
+			if (!end)
+				return refuse(trace, "a quote that does not end", field_names[i]);
+		} else {
+			end = at + strcspn(at, ",");
+			fields[i] = (struct mw_text){at, (size_t)(end - at)};
+		}
+		if (*end && *end != ',')
+			return refuse(trace, "text after a quote", field_names[i]);
+		if (!*end && i < NR_FIELDS - 1)
+			return refuse(trace, "is missing", field_names[i + 1]);
+		at = end + !!*end;
+	}
+	return 0;
+}
+
+/* Seconds with up to nine digits behind the point; more are cut. */
+static bool parse_time(struct mw_text text, uint64_t *ret_ns)
+{
+	struct mw_text whole;
+	uint64_t seconds, fraction = 0, unit = 100000000;
+
+	if (!mw_text_take(&text, '.', &whole) ||
+	    !mw_text_number(whole, UINT64_MAX / 1000000000 - 1, &seconds))
+		return false;
+	for (size_t i = 0; i < text.len; i++, unit /= 10) {
+		if (text.at[i] < '0' || text.at[i] > '9')
+			return false;
+		fraction += (uint64_t)(text.at[i] - '0') * unit;
+	}
+	*ret_ns = seconds * 1000000000 + fraction;
+	return true;
+}
+
+static int parse_kb(struct memwatch_trace *trace, const struct mw_text *fields, int i,
+		    __u64 *ret_bytes)
+{
+	uint64_t kb;
+
+	if (!mw_text_number(fields[i], KB_MAX, &kb))
+		return refuse(trace, "is no number of KiB", field_names[i]);
+	*ret_bytes = kb << 10;
+	return 0;
+}
+
+static int parse(struct memwatch_trace *trace, struct mw_text *fields,
+		 struct memwatch_growth_sample *ret)
+{
+	uint64_t pid, time_ns;
+	int err;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!parse_time(fields[0], &time_ns))
+		return refuse(trace, "is no time in seconds", field_names[0]);
+	if (time_ns < trace->last_ns)
+		return refuse(trace, "is before the line before", field_names[0]);
+	trace->last_ns = ret->time_ns = time_ns;
+	if (!mw_text_number(fields[1], UINT32_MAX, &pid))
+		return refuse(trace, "is no process id", field_names[1]);
+	ret->tgid = (__u32)pid;
+	if (!mw_text_copy(fields[2], ret->comm, sizeof(ret->comm)))
+		return refuse(trace, "is longer than 63 bytes", field_names[2]);
+	err = parse_kb(trace, fields, 3, &ret->anon_bytes);
+	if (!err)
+		err = parse_kb(trace, fields, 4, &ret->file_bytes);
+	if (!err)
+		err = parse_kb(trace, fields, 5, &ret->shmem_bytes);
+	if (!err)
+		err = parse_kb(trace, fields, 6, &ret->swap_bytes);
+	if (!err)
+		err = parse_kb(trace, fields, 7, &ret->vsz_bytes);
+	if (!err && fields[8].len)
+		err = parse_kb(trace, fields, 8, &ret->limit_bytes);
+	if (!ret->limit_bytes)
+		ret->limit_bytes = MEMWATCH_GROWTH_NONE;
+	return err;
+}
+
+static int read_head(struct memwatch_trace *trace)
+{
+	struct mw_text fields[NR_FIELDS];
+	int err = read_line(trace);
+
+	if (err > 0)
+		err = split(trace, fields);
+	else if (!err)
+		err = refuse(trace, "is empty", NULL);
+	for (int i = 0; !err && i < NR_FIELDS; i++)
+		if (!mw_text_is(fields[i], field_names[i]))
+			err = -EBADMSG;
+	if (err == -EBADMSG)
+		mw_fail(trace->ctx, err,
+			"line 1: is not the head of a trace: time_s,pid,comm,anon_kb,file_kb,"
+			"shmem_kb,swap_kb,vsz_kb,limit_kb");
+	return err;
+}
+
+int mw_trace_open_file(struct memwatch_ctx *ctx, FILE *file, const char *name,
+		       struct memwatch_trace **ret)
+{
+	struct memwatch_trace *trace = calloc(1, sizeof(*trace));
+	int err;
+
+	if (!trace) {
+		fclose(file);
+		return mw_fail(ctx, -ENOMEM, "%s: out of memory", name);
+	}
+	trace->ctx = memwatch_ctx_ref(ctx);
+	trace->file = file;
+	err = read_head(trace);
+	if (err) {
+		memwatch_trace_close(trace);
+		return err;
+	}
+	*ret = trace;
+	return 0;
+}
+
+int memwatch_trace_open(struct memwatch_ctx *ctx, const char *path, struct memwatch_trace **ret)
+{
+	FILE *file = strcmp(path, "-") ? fopen(path, "re") : fdopen(0, "re");
+
+	if (!file) {
+		int err = -errno;
+
+		return mw_fail(ctx, err, "%s", strerror(-err));
+	}
+	return mw_trace_open_file(ctx, file, path, ret);
+}
+
+int memwatch_trace_next(struct memwatch_trace *trace, struct memwatch_growth_sample *ret)
+{
+	struct mw_text fields[NR_FIELDS];
+	int err;
+
+	do {
+		err = read_line(trace);
+		if (err <= 0)
+			return err;
+	} while (!trace->line[0]);
+	err = split(trace, fields);
+	if (!err)
+		err = parse(trace, fields, ret);
+	return err ? err : 1;
+}
+
+void memwatch_trace_close(struct memwatch_trace *trace)
+{
+	if (!trace)
+		return;
+	fclose(trace->file);
+	memwatch_ctx_unref(trace->ctx);
+	free(trace);
+}

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The growth monitor: when there is a round, what it may cost, and what is told
+ * of it. What is leaking is decided in the kernel, by bpf/growth.h.
+ */
+#include <memwatch/watch.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "loader/growth.h"
+#include "base/context.h"
+#include "growth/governor.h"
+#include "growth/row.h"
+#include "growth/limits.h"
+#include "base/timemath.h"
+#include "growth/watch-state.h"
+
+#define PROCESSES_DEFAULT 10000
+#define PERIOD_DEFAULT_NS 5000000000ULL
+#define PERIOD_MIN_NS	  50000000ULL
+#define REST_DEFAULT_PPM  1000
+#define STORM_DEFAULT_PPM 10000
+
+/* Rings of CPUs that say nothing hold nobody up: records are sent as they are made. */
+#define GRACE_NS  200000ULL
+#define SILENT_NS 1000000ULL
+
+/* Growth between two rounds that is worth one: 8 MiB. */
+#define POKE_PAGES (8 * MW_GROWTH_MIB)
+
+/*
+ * Run times are counted for 0.2 s of 10 s: counting costs as much as the program.
+ * While it is over its budget, of 1 s: it must not be so for long.
+ */
+#define MEASURE_EVERY_NS 10000000000ULL
+#define MEASURE_AGAIN_NS 1000000000ULL
+#define MEASURE_NS	 200000000ULL
+
+#define LIMITS_EVERY_NS 1000000000ULL
+#define SWEEP_ROUNDS	12
+
+struct item {
+	struct mw_growth_key key;
+	struct mw_growth_process process;
+};
+
+/**
+ * struct memwatch_watch - the monitor
+ * @events: is the event program wanted
+ * @poked_ns: when a round was asked for, 0: it was not
+ * @next_ns: when the next regular round is due
+ * @limits_ns: when limits were read last
+ * @measure_ns: when the next measurement of the event program starts or ends
+ * @poll_cpu_ns: CPU time of this thread when it was called
+ * @charged_ns: CPU time that rounds were charged with
+ * @stats_fd: of the statistics, while one is under way
+ * @measured_from_ns: when that began
+ * @measured_to_ns: when the last one ended
+ * @measured_ns: run time of the event program when it began
+ * @items: of the last snapshot
+ */
+struct memwatch_watch {
+	struct memwatch_ctx *ctx;
+	struct mw_merge *merge;
+	struct mw_bpf_growth *bpf;
+	struct mw_governor governor;
+	struct memwatch_watch_stats stats;
+	bool events;
+	uint64_t next_ns;
+	uint64_t last_ns;
+	uint64_t limits_ns;
+	uint64_t measure_ns;
+	uint64_t measured_from_ns;
+	uint64_t measured_to_ns;
+	uint64_t measured_ns;
+	uint64_t poked_ns;
+	uint64_t poll_cpu_ns;
+	uint64_t charged_ns;
+	int stats_fd;
+	uint32_t round;
+	const struct memwatch_record_header *peeked;
+	struct item *items;
+	size_t nr_items, room_items;
+};
+
+/* ----------------------------------------------------------------- limits */
+
+static uint32_t pages_of(uint64_t bytes)
+{
+	uint64_t pages = bytes >> MW_GROWTH_PAGE_SHIFT;
+
+	return pages >= MW_GROWTH_NO_LIMIT ? MW_GROWTH_NO_LIMIT - 1 : (uint32_t)pages;
+}
+
+static int take_limit(void *userdata, uint64_t cgroup, const struct mw_limit *limit)
+{
+	struct memwatch_watch *watch = userdata;
+	struct mw_growth_bound bound = {
+		.room = pages_of(limit->room_bytes),
+		.limit = limit->limit,
+	};
+
+	/* More cgroups than fit are without their limit, no worse than on old kernels. */
+	mw_bpf_growth_set_limit(watch->bpf, cgroup, &bound);
+	return 0;
+}
+
+static void refresh_limits(struct memwatch_watch *watch, uint64_t now)
+{
+	volatile struct mw_growth_control *control = mw_bpf_growth_control(watch->bpf);
+	uint64_t bytes;
+
+	if (!mw_rooms_host(watch->ctx, &bytes))
+		control->host_room = pages_of(bytes);
+	if (watch->limits_ns && now < watch->limits_ns + LIMITS_EVERY_NS)
+		return;
+	watch->limits_ns = now;
+	mw_bpf_growth_forget_limits(watch->bpf);
+	mw_rooms_cgroups(watch->ctx, take_limit, watch);
+}
+
+/* ----------------------------------------------------------------- rounds */
+
+/* States that the exit program missed: it ran while the iterator made them. */
+static void sweep(struct memwatch_watch *watch)
+{
+	struct mw_growth_key *last = NULL;
+	struct mw_growth_key key, previous;
+	struct mw_growth_process process;
+	uint32_t count = 0, growing = 0;
+
+	while (mw_bpf_growth_next(watch->bpf, last, &key, &process)) {
+		if (watch->round - process.round > 2) {
+			mw_bpf_growth_delete(watch->bpf, &key);
+			/* The one after a deleted key is the first: begin again. */
+			last = NULL;
+			count = growing = 0;
+			continue;
+		}
+		count++;
+		growing += !!(process.growth.flags & MW_GROWTH_F_DEEP);
+		previous = key;
+		last = &previous;
+	}
+	watch->stats.processes = count;
+	watch->stats.growing = growing;
+}
+
+static int run_round(struct memwatch_watch *watch)
+{
+	volatile struct mw_growth_control *control = mw_bpf_growth_control(watch->bpf);
+	uint64_t now = mw_clock(CLOCK_MONOTONIC), spent;
+	int err;
+
+	refresh_limits(watch, now);
+	mw_bpf_growth_refresh(watch->bpf);
+	if (!++watch->round)
+		watch->round = 1;
+	control->round = watch->round;
+	control->poke_ns = now;
+	err = mw_bpf_growth_round(watch->bpf);
+	if (err)
+		return err;
+	if (watch->round % SWEEP_ROUNDS == 1)
+		sweep(watch);
+	watch->stats.rounds++;
+	if (watch->poked_ns)
+		watch->stats.reaction_ns = mw_sub_sat(mw_clock(CLOCK_MONOTONIC), watch->poked_ns);
+	watch->poked_ns = 0;
+	watch->last_ns = now;
+	/* What woke us up and what else was done since the last round is the round's too. */
+	spent = watch->stats.cpu_ns + mw_clock(CLOCK_THREAD_CPUTIME_ID) - watch->poll_cpu_ns;
+	mw_governor_round(&watch->governor, mw_sub_sat(spent, watch->charged_ns));
+	watch->charged_ns = spent;
+	control->poke_gap_ns = watch->governor.gap_ns;
+	watch->next_ns = now + watch->governor.period_ns;
+	return 0;
+}
+
+/* ----------------------------------------------------------------- budget */
+
+static void apply(struct memwatch_watch *watch)
+{
+	int err;
+
+	mw_bpf_growth_control(watch->bpf)->width = watch->governor.width;
+	if (watch->governor.attached == watch->stats.events_attached)
+		return;
+	if (!watch->governor.attached) {
+		mw_bpf_growth_detach_events(watch->bpf);
+		watch->stats.events_attached = 0;
+		watch->stats.events_state = MEMWATCH_EVENTS_OVER_BUDGET;
+		mw_log(watch->ctx, MEMWATCH_LOG_WARNING,
+		       "the event program took %u ppm of a CPU, over its budget of %u: taken off "
+		       "for a while; fast growth is found at the next round",
+		       watch->stats.event_ppm, watch->governor.storm_ppm);
+		return;
+	}
+	err = mw_bpf_growth_attach_events(watch->bpf);
+	watch->stats.events_attached = !err;
+	watch->stats.events_state = err ? MEMWATCH_EVENTS_IMPOSSIBLE : MEMWATCH_EVENTS_ATTACHED;
+	watch->stats.events_error = (uint32_t)-err;
+	if (err) {
+		watch->events = false;
+		mw_log(watch->ctx, MEMWATCH_LOG_WARNING,
+		       "no events of kmem:rss_stat (%s): fast growth is found at the next round",
+		       strerror(-err));
+	}
+}
+
+static void measure_begin(struct memwatch_watch *watch, uint64_t now)
+{
+	watch->measure_ns = now + MEASURE_NS;
+	watch->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	watch->measured_from_ns = now;
+	watch->measured_ns = mw_bpf_growth_event_ns(watch->bpf);
+}
+
+static void measure_end(struct memwatch_watch *watch, uint64_t now)
+{
+	uint64_t ran = mw_sub_sat(mw_bpf_growth_event_ns(watch->bpf), watch->measured_ns);
+	uint64_t time = mw_max_u64(now - watch->measured_from_ns, 1);
+	uint64_t passed = now - watch->measured_to_ns;
+
+	close(watch->stats_fd);
+	watch->stats_fd = -1;
+	watch->measured_to_ns = now;
+	watch->stats.event_ppm = (uint32_t)mw_min_u64(ran * 1000000 / time, UINT32_MAX);
+	watch->stats.event_ns += mw_mul_sat(ran, passed) / time;
+	mw_governor_events(&watch->governor, watch->stats.event_ppm, passed);
+	watch->measure_ns = now - MEASURE_NS +
+			    (watch->governor.attached && watch->governor.strikes
+				     ? MEASURE_AGAIN_NS
+				     : MEASURE_EVERY_NS);
+	apply(watch);
+}
+
+static void measure(struct memwatch_watch *watch, uint64_t now)
+{
+	if (!watch->events || now < watch->measure_ns)
+		return;
+	if (watch->stats_fd < 0)
+		measure_begin(watch, now);
+	else
+		measure_end(watch, now);
+}
+
+/* ---------------------------------------------------------------- records */
+
+static int take(struct memwatch_watch *watch, const struct memwatch_record_header **ret)
+{
+	const struct memwatch_record_growth *record;
+	int err;
+
+	for (;;) {
+		while (!mw_merge_next(watch->merge, ret)) {
+			err = mw_merge_round(watch->merge, mw_clock(CLOCK_MONOTONIC));
+			if (err <= 0)
+				return err;
+		}
+		record = (const struct memwatch_record_growth *)*ret;
+		if ((*ret)->type == MEMWATCH_RECORD_LOST)
+			return 1;
+		if ((*ret)->type != MEMWATCH_RECORD_GROWTH)
+			continue;
+		if (record->what != MEMWATCH_GROWTH_POKED)
+			return 1;
+		/* It has woken us up; what it says was in the control page before. */
+		watch->stats.pokes++;
+	}
+}
+
+int memwatch_watch_next(struct memwatch_watch *watch, const struct memwatch_record_header **ret)
+{
+	if (watch->peeked) {
+		*ret = watch->peeked;
+		watch->peeked = NULL;
+		return 1;
+	}
+	return take(watch, ret);
+}
+
+static int wait_ms(const struct memwatch_watch *watch, uint64_t now, uint64_t end)
+{
+	uint64_t until = mw_min_u64(end, watch->next_ns);
+
+	until = mw_min_u64(until, mw_merge_deadline(watch->merge));
+	if (watch->events)
+		until = mw_min_u64(until, watch->measure_ns);
+	return (int)mw_min_u64((mw_sub_sat(until, now) + 999999) / 1000000, 60000);
+}
+
+/* One turn: rounds that are due, records that are there. Bits, or a negative errno. */
+static int turn(struct memwatch_watch *watch, uint64_t now)
+{
+	uint64_t asked = mw_bpf_growth_control(watch->bpf)->poke_ns;
+	int err, bits = 0;
+
+	/* The start of a round is there too. */
+	if (!watch->poked_ns && watch->round && asked > watch->last_ns)
+		watch->poked_ns = asked;
+	if (now >= watch->next_ns ||
+	    (watch->poked_ns && now >= watch->last_ns + watch->governor.gap_ns)) {
+		err = run_round(watch);
+		if (err)
+			return err;
+		bits |= MEMWATCH_WATCH_ROUND;
+	}
+	measure(watch, now);
+	if (!watch->peeked) {
+		err = take(watch, &watch->peeked);
+		if (err <= 0)
+			watch->peeked = NULL;
+		if (err < 0)
+			return err;
+	}
+	return bits | (watch->peeked ? MEMWATCH_WATCH_EVENT : 0);
+}
+
+int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
+{
+	uint64_t now = mw_clock(CLOCK_MONOTONIC);
+	uint64_t end = timeout_ms < 0 ? MW_TIME_MAX
+				      : mw_add_sat(now, (uint64_t)timeout_ms * 1000000);
+	int bits, err = 0;
+
+	watch->poll_cpu_ns = mw_clock(CLOCK_THREAD_CPUTIME_ID);
+	for (;;) {
+		bits = turn(watch, now);
+		if (bits)
+			break;
+		now = mw_clock(CLOCK_MONOTONIC);
+		if (now >= end)
+			break;
+		err = mw_bpf_growth_wait(watch->bpf, watch->poked_ns ? 1 : wait_ms(watch, now, end));
+		if (err < 0)
+			break;
+		now = mw_clock(CLOCK_MONOTONIC);
+	}
+	watch->stats.cpu_ns += mw_clock(CLOCK_THREAD_CPUTIME_ID) - watch->poll_cpu_ns;
+	return err < 0 ? err : bits;
+}
+
+/* --------------------------------------------------------------- snapshot */
+
+int memwatch_watch_snapshot(struct memwatch_watch *watch)
+{
+	struct mw_growth_key *last = NULL;
+	struct item item;
+
+	watch->nr_items = 0;
+	memset(&item, 0, sizeof(item));
+	while (mw_bpf_growth_next(watch->bpf, last, &item.key, &item.process)) {
+		if (watch->nr_items == watch->room_items) {
+			size_t room = watch->room_items ? watch->room_items * 2 : 256;
+			struct item *items = reallocarray(watch->items, room, sizeof(*items));
+
+			if (!items)
+				return mw_fail(watch->ctx, -ENOMEM, "out of memory");
+			watch->items = items;
+			watch->room_items = room;
+		}
+		watch->items[watch->nr_items] = item;
+		last = &watch->items[watch->nr_items++].key;
+	}
+	return (int)watch->nr_items;
+}
+
+int memwatch_watch_row(struct memwatch_watch *watch, unsigned int index,
+		       struct memwatch_growth_row *ret)
+{
+	MEMWATCH_OPTS(memwatch_growth_row, row);
+	const struct item *item;
+	struct mw_growth_deep deep;
+	int err;
+
+	if (index >= watch->nr_items)
+		return 0;
+	item = &watch->items[index];
+	row.tgid = item->key.tgid;
+	row.start_time_ns = item->key.start_ns;
+	memcpy(row.comm, item->process.comm, sizeof(item->process.comm));
+	row.limit = item->process.limit;
+	mw_growth_row_fill(&row, &item->process.growth,
+			   mw_bpf_growth_deep(watch->bpf, &item->key, &deep) ? &deep : NULL);
+	err = mw_opts_export(ret, &row, sizeof(row));
+	return err ? err : 1;
+}
+
+int memwatch_watch_sample(struct memwatch_watch *watch, unsigned int index,
+			  struct memwatch_growth_sample *ret, __u64 *cgroup)
+{
+	const struct mw_growth_process *p;
+
+	if (index >= watch->nr_items)
+		return 0;
+	p = &watch->items[index].process;
+	memset(ret, 0, sizeof(*ret));
+	ret->time_ns = p->growth.last_ns;
+	ret->start_time_ns = watch->items[index].key.start_ns;
+	ret->tgid = watch->items[index].key.tgid;
+	memcpy(ret->comm, p->comm, sizeof(p->comm));
+	ret->anon_bytes = (__u64)p->anon << MW_GROWTH_PAGE_SHIFT;
+	ret->file_bytes = (__u64)p->growth.file << MW_GROWTH_PAGE_SHIFT;
+	ret->shmem_bytes = (__u64)p->shmem << MW_GROWTH_PAGE_SHIFT;
+	ret->swap_bytes = (__u64)p->swap << MW_GROWTH_PAGE_SHIFT;
+	ret->vsz_bytes = (__u64)p->growth.vsz << MW_GROWTH_PAGE_SHIFT;
+	ret->limit_bytes = MEMWATCH_GROWTH_NONE;
+	if (p->growth.room != MW_GROWTH_NO_LIMIT)
+		ret->limit_bytes = ((__u64)p->anon + p->shmem + p->growth.room)
+				   << MW_GROWTH_PAGE_SHIFT;
+	if (cgroup)
+		*cgroup = p->cgroup;
+	return 1;
+}
+
+const char *memwatch_watch_limit_name(unsigned int limit)
+{
+	switch (limit) {
+	case MEMWATCH_LIMIT_HOST:
+		return "the memory of the machine";
+	case MEMWATCH_LIMIT_CGROUP_MAX:
+		return "memory.max of its cgroup";
+	case MEMWATCH_LIMIT_CGROUP_HIGH:
+		return "memory.high of its cgroup";
+	case MEMWATCH_LIMIT_DATA:
+		return "RLIMIT_DATA";
+	case MEMWATCH_LIMIT_AS:
+		return "RLIMIT_AS";
+	default:
+		return "its limit";
+	}
+}
+
+/* --------------------------------------------------------------- lifetime */
+
+static int complete(struct memwatch_ctx *ctx, struct memwatch_watch_opts *opts)
+{
+	if (opts->flags & ~MEMWATCH_WATCH_NO_EVENTS)
+		return mw_fail(ctx, -EINVAL, "invalid options of a growth monitor");
+	if (!opts->max_processes)
+		opts->max_processes = PROCESSES_DEFAULT;
+	if (!opts->period_ns)
+		opts->period_ns = PERIOD_DEFAULT_NS;
+	if (!opts->rest_ppm)
+		opts->rest_ppm = REST_DEFAULT_PPM;
+	if (!opts->storm_ppm)
+		opts->storm_ppm = STORM_DEFAULT_PPM;
+	if (opts->period_ns < PERIOD_MIN_NS || opts->period_ns > MW_GOVERNOR_PERIOD_MAX_NS)
+		return mw_fail(ctx, -EINVAL, "invalid period: 50 ms to 60 s are possible");
+	if (opts->rest_ppm > 1000000 || opts->storm_ppm > 1000000)
+		return mw_fail(ctx, -EINVAL, "invalid budget: more than a CPU");
+	return 0;
+}
+
+int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_opts *user_opts,
+			struct memwatch_watch **ret)
+{
+	struct mw_merge_opts merge_opts = {.grace_ns = GRACE_NS, .silent_ns = SILENT_NS};
+	struct memwatch_watch_opts opts;
+	struct memwatch_watch *watch;
+	int err;
+
+	err = mw_opts_copy(ctx, &opts, sizeof(opts), user_opts);
+	if (!err)
+		err = complete(ctx, &opts);
+	if (err)
+		return err;
+	watch = calloc(1, sizeof(*watch));
+	if (!watch)
+		return mw_fail(ctx, -ENOMEM, "out of memory");
+	watch->ctx = memwatch_ctx_ref(ctx);
+	watch->stats_fd = -1;
+	watch->stats.sz = sizeof(watch->stats);
+	watch->stats.state_bytes = sizeof(struct mw_growth_process);
+	watch->stats.history_bytes = sizeof(struct mw_growth_deep);
+	err = mw_merge_new(&merge_opts, &watch->merge);
+	if (!err)
+		err = mw_bpf_growth_open(ctx, opts.max_processes, watch->merge, &watch->bpf);
+	if (err) {
+		memwatch_watch_unref(watch);
+		return err;
+	}
+	mw_governor_init(&watch->governor, opts.period_ns, opts.rest_ppm, opts.storm_ppm,
+			 mw_bpf_growth_width(watch->bpf));
+	mw_bpf_growth_control(watch->bpf)->poke_pages = POKE_PAGES;
+	mw_bpf_growth_control(watch->bpf)->poke_gap_ns = watch->governor.gap_ns;
+	watch->events = !(opts.flags & MEMWATCH_WATCH_NO_EVENTS);
+	watch->measured_to_ns = mw_clock(CLOCK_MONOTONIC);
+	watch->measure_ns = watch->measured_to_ns + MEASURE_AGAIN_NS;
+	if (watch->events)
+		apply(watch);
+	*ret = watch;
+	return 0;
+}
+
+struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch)
+{
+	if (!watch)
+		return NULL;
+	if (watch->stats_fd >= 0)
+		close(watch->stats_fd);
+	mw_bpf_growth_close(watch->bpf);
+	mw_merge_free(watch->merge);
+	free(watch->items);
+	memwatch_ctx_unref(watch->ctx);
+	free(watch);
+	return NULL;
+}
+
+int memwatch_watch_save(struct memwatch_watch *watch, const char *path)
+{
+	return mw_watch_state_save(watch->ctx, watch->bpf, path);
+}
+
+int memwatch_watch_load(struct memwatch_watch *watch, const char *path)
+{
+	if (watch->round)
+		return mw_fail(watch->ctx, -EINVAL, "histories are loaded before the first round");
+	return mw_watch_state_load(watch->ctx, watch->bpf, path);
+}
+
+int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_stats *ret)
+{
+	struct memwatch_watch_stats *s = &watch->stats;
+
+	s->samples = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_SAMPLES);
+	s->full = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_FULL);
+	s->deep_full = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_DEEP_FULL);
+	s->execs = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_EXECS);
+	s->exits = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_EXITS);
+	s->lost = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_OUTPUT) +
+		  mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_NO_RING);
+	s->period_ns = watch->governor.period_ns;
+	s->gap_ns = watch->governor.gap_ns;
+	s->over_budget = watch->governor.detached;
+	s->width = watch->governor.width;
+	s->rest_ppm = watch->governor.rest_ppm;
+	s->storm_ppm = watch->governor.storm_ppm;
+	s->events_retry_ns = 0;
+	if (s->events_state == MEMWATCH_EVENTS_OVER_BUDGET)
+		s->events_retry_ns = watch->measured_to_ns + watch->governor.rest_ns;
+	return mw_opts_export(ret, s, sizeof(*s));
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Loading and driving bpf/growth. The exit program is attached before the first
+ * round, so no state is made that nobody will delete.
+ */
+#include "loader/growth.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "loader/log.h"
+#include "loader/rings.h"
+#include "base/context.h"
+
+#include "growth.skel.h"
+
+/* 64 KiB: alerts are rare, and so is what asks for rounds. */
+#define RING_PAGES 16
+
+struct mw_bpf_growth {
+	struct memwatch_ctx *ctx;
+	struct mw_merge *merge;
+	struct growth_bpf *skel;
+	struct bpf_link *task;
+	struct bpf_link *exit;
+	struct bpf_link *events;
+	struct mw_bpf_rings *rings;
+	unsigned int nr_cpus; /* possible ones */
+	uint64_t *counts; /* scratch: one for each CPU */
+};
+
+/* --------------------------------------------------------------- lifetime */
+
+static int fail_load(struct memwatch_ctx *ctx, int err)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		return mw_fail(ctx, -EOPNOTSUPP,
+			       "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF): growth needs it");
+	if (err == -EPERM || err == -EACCES)
+		return mw_fail(ctx, err,
+			       "cannot load the growth programs: not permitted, or refused by the "
+			       "verifier; MEMWATCH_LOG=debug shows which");
+	return mw_fail(ctx, err, "cannot load the growth programs: %s", strerror(-err));
+}
+
+static int attach(struct mw_bpf_growth *growth)
+{
+	growth->exit = bpf_program__attach(growth->skel->progs.on_exit);
+	if (!growth->exit)
+		return mw_fail(growth->ctx, -errno, "cannot attach to sched_process_exit: %s",
+			       strerror(errno));
+	growth->task = bpf_program__attach(growth->skel->progs.on_task);
+	if (!growth->task)
+		return mw_fail(growth->ctx, -errno, "cannot attach the task iterator: %s",
+			       strerror(errno));
+	return 0;
+}
+
+static int load(struct mw_bpf_growth *growth, uint32_t max_processes)
+{
+	libbpf_print_fn_t before = mw_bpf_log_begin(growth->ctx);
+	int err = 0;
+
+	growth->skel = growth_bpf__open();
+	if (!growth->skel)
+		err = -errno;
+	if (!err)
+		err = bpf_program__set_autoload(growth->skel->progs.on_test, false);
+	if (!err)
+		err = bpf_map__set_max_entries(growth->skel->maps.processes, max_processes);
+	if (!err)
+		err = bpf_map__set_max_entries(growth->skel->maps.deep, max_processes);
+	if (!err)
+		err = growth_bpf__load(growth->skel);
+	if (err)
+		fail_load(growth->ctx, err);
+	else
+		err = attach(growth);
+	mw_bpf_log_end(before);
+	return err;
+}
+
+/* One wake-up a record: who asks for a round does not wait for a second one. */
+static int open_rings(struct mw_bpf_growth *growth)
+{
+	struct mw_bpf_rings_opts opts = {
+		.map = bpf_map__fd(growth->skel->maps.records),
+		.counts = bpf_map__fd(growth->skel->maps.counts),
+		.no_ring = MW_GROWTH_COUNT_NO_RING,
+		.pages = RING_PAGES,
+	};
+
+	return mw_bpf_rings_open(growth->ctx, &opts, growth->merge, &growth->rings);
+}
+
+int mw_bpf_growth_open(struct memwatch_ctx *ctx, uint32_t max_processes, struct mw_merge *merge,
+		       struct mw_bpf_growth **ret)
+{
+	struct mw_bpf_growth *growth = calloc(1, sizeof(*growth));
+	unsigned long page_size = (unsigned long)sysconf(_SC_PAGESIZE);
+	int cpus = libbpf_num_possible_cpus(), err = -ENOMEM;
+
+	if (!growth)
+		return mw_fail(ctx, -ENOMEM, "out of memory");
+	growth->ctx = ctx;
+	growth->merge = merge;
+	growth->nr_cpus = cpus > 0 ? (unsigned int)cpus : 0;
+	growth->counts = calloc(growth->nr_cpus, sizeof(*growth->counts));
+	if (!growth->nr_cpus || !growth->counts) {
+		mw_fail(ctx, err, "out of memory");
+		goto err_close;
+	}
+	err = load(growth, max_processes);
+	if (!err)
+		err = open_rings(growth);
+	if (err)
+		goto err_close;
+	growth->skel->bss->control.page_shift = (uint32_t)__builtin_ctzl(page_size) -
+						MW_GROWTH_PAGE_SHIFT;
+	*ret = growth;
+	return 0;
+
+err_close:
+	mw_bpf_growth_close(growth);
+	return err;
+}
+
+void mw_bpf_growth_close(struct mw_bpf_growth *growth)
+{
+	if (!growth)
+		return;
+	bpf_link__destroy(growth->events);
+	bpf_link__destroy(growth->task);
+	bpf_link__destroy(growth->exit);
+	mw_bpf_rings_close(growth->rings);
+	growth_bpf__destroy(growth->skel);
+	free(growth->counts);
+	free(growth);
+}
+
+void mw_bpf_growth_refresh(struct mw_bpf_growth *growth)
+{
+	mw_bpf_rings_refresh(growth->rings);
+}
+
+int mw_bpf_growth_wait(struct mw_bpf_growth *growth, int timeout_ms)
+{
+	return mw_bpf_rings_wait(growth->rings, timeout_ms);
+}
+
+volatile struct mw_growth_control *mw_bpf_growth_control(struct mw_bpf_growth *growth)
+{
+	return (volatile struct mw_growth_control *)&growth->skel->bss->control;
+}
+
+int mw_bpf_growth_round(struct mw_bpf_growth *growth)
+{
+	int fd = bpf_iter_create(bpf_link__fd(growth->task));
+	char nothing[64];
+	ssize_t n;
+
+	if (fd < 0)
+		return mw_fail(growth->ctx, -errno, "cannot start a round: %s", strerror(errno));
+	/* The program writes nothing; -EAGAIN is how a long list is cut (5.9). */
+	do {
+		n = read(fd, nothing, sizeof(nothing));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	close(fd);
+	return n < 0 ? mw_fail(growth->ctx, -errno, "a round failed: %s", strerror(errno)) : 0;
+}
+
+int mw_bpf_growth_attach_events(struct mw_bpf_growth *growth)
+{
+	libbpf_print_fn_t before;
+
+	if (growth->events)
+		return 0;
+	before = mw_bpf_log_begin(growth->ctx);
+	growth->events = bpf_program__attach(growth->skel->progs.on_rss_stat);
+	mw_bpf_log_end(before);
+	return growth->events ? 0 : -errno;
+}
+
+void mw_bpf_growth_detach_events(struct mw_bpf_growth *growth)
+{
+	bpf_link__destroy(growth->events);
+	growth->events = NULL;
+}
+
+/* Up to 6.1 two events, which stand for up to 64 faults each; later 2 MiB. */
+uint32_t mw_bpf_growth_width(struct mw_bpf_growth *growth)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	uint32_t width = 512;
+
+	(void)growth;
+	if (btf && btf__find_by_name_kind(btf, "mm_rss_stat", BTF_KIND_STRUCT) >= 0)
+		width = 2;
+	btf__free(btf);
+	return width;
+}
+
+uint64_t mw_bpf_growth_event_ns(struct mw_bpf_growth *growth)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(growth->skel->progs.on_rss_stat), &info, &size))
+		return 0;
+	return info.run_time_ns;
+}
+
+/* ------------------------------------------------------------------- maps */
+
+uint64_t mw_bpf_growth_count(struct mw_bpf_growth *growth, enum mw_growth_count what)
+{
+	uint32_t key = what;
+	uint64_t sum = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(growth->skel->maps.counts), &key, growth->counts))
+		return 0;
+	for (unsigned int cpu = 0; cpu < growth->nr_cpus; cpu++)
+		sum += growth->counts[cpu];
+	return sum;
+}
+
+int mw_bpf_growth_set_limit(struct mw_bpf_growth *growth, uint64_t cgroup,
+			    const struct mw_growth_bound *bound)
+{
+	int fd = bpf_map__fd(growth->skel->maps.limits);
+
+	return bpf_map_update_elem(fd, &cgroup, bound, BPF_ANY) ? -errno : 0;
+}
+
+void mw_bpf_growth_forget_limits(struct mw_bpf_growth *growth)
+{
+	int fd = bpf_map__fd(growth->skel->maps.limits);
+	uint64_t key;
+
+	while (!bpf_map_get_next_key(fd, NULL, &key))
+		bpf_map_delete_elem(fd, &key);
+}
+
+int mw_bpf_growth_next(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+		       struct mw_growth_key *next, struct mw_growth_process *process)
+{
+	int fd = bpf_map__fd(growth->skel->maps.processes);
+	struct mw_growth_key at;
+
+	while (!bpf_map_get_next_key(fd, key, &at)) {
+		*next = at;
+		if (!bpf_map_lookup_elem(fd, next, process))
+			return 1;
+		key = next; /* it ended in between */
+	}
+	return 0;
+}
+
+int mw_bpf_growth_deep(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+		       struct mw_growth_deep *deep)
+{
+	return !bpf_map_lookup_elem(bpf_map__fd(growth->skel->maps.deep), key, deep);
+}
+
+int mw_bpf_growth_put(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+		      const struct mw_growth_process *process, const struct mw_growth_deep *deep)
+{
+	if (deep && bpf_map_update_elem(bpf_map__fd(growth->skel->maps.deep), key, deep, BPF_ANY))
+		return -errno;
+	return bpf_map_update_elem(bpf_map__fd(growth->skel->maps.processes), key, process,
+				   BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+void mw_bpf_growth_delete(struct mw_bpf_growth *growth, const struct mw_growth_key *key)
+{
+	bpf_map_delete_elem(bpf_map__fd(growth->skel->maps.deep), key);
+	bpf_map_delete_elem(bpf_map__fd(growth->skel->maps.processes), key);
+}

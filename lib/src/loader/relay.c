@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Loading, counters, and the words for what may be wrong with them. Counters are
+ * perf events as the rings are, and die with their CPU: see bpf-rings.h.
+ */
+#include "loader/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf/relay.h"
+#include "loader/log.h"
+#include "loader/rings.h"
+#include "base/context.h"
+#include "base/timemath.h"
+
+#include "relay.skel.h"
+
+#define PROGRAMS_MAX 16
+
+/*
+ * @life: of its ring, as last seen: with another one the counters are dead
+ * @counters: they have been put in
+ * @counters_at_ns: not before
+ */
+struct cpu {
+	uint32_t life;
+	bool counters;
+	uint64_t counters_at_ns;
+};
+
+struct mw_bpf_relay {
+	struct memwatch_ctx *ctx;
+	struct mw_merge *merge;
+	struct mw_bpf_relay_opts opts;
+	struct relay_bpf *skel;
+	struct bpf_link *links[PROGRAMS_MAX];
+	struct cpu *cpus; /* possible ones */
+	unsigned int nr_cpus;
+	struct mw_bpf_rings *rings;
+	uint8_t *online; /* scratch: a byte for each CPU */
+	struct mw_relay_cpu *states;
+	uint64_t *counts;
+	struct memwatch_availability available[MEMWATCH_COUNTER_MAX];
+	char reasons[MEMWATCH_COUNTER_MAX][160];
+};
+
+_Static_assert(sizeof(struct mw_relay_cpu) % 8 == 0, "as the kernel rounds per-CPU values");
+_Static_assert(offsetof(struct mw_relay_parcel, sample) -
+			       offsetof(struct mw_relay_parcel, records) ==
+		       MW_FRAME_NUMBER,
+	       "what is sent is what lies in a frame");
+_Static_assert((int)MW_RELAY_SLOT == (int)MEMWATCH_STREAM_SLOT &&
+		       (int)MW_RELAY_SWITCH == (int)MEMWATCH_STREAM_SWITCH,
+	       "modes of the relay are those of the stream");
+
+/* The first @size - 1 bytes of a file as a string; "" if it cannot be read. */
+static void read_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
+{
+	ssize_t got = -1;
+	char *path;
+	int fd;
+
+	text[0] = '\0';
+	if (mw_ctx_path(ctx, name, &path))
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	free(path);
+	if (fd < 0)
+		return;
+	got = read(fd, text, size - 1);
+	close(fd);
+	text[got > 0 ? got : 0] = '\0';
+}
+
+static bool locked_down(struct memwatch_ctx *ctx)
+{
+	char text[128];
+
+	read_text(ctx, "/sys/kernel/security/lockdown", text, sizeof(text));
+	return strstr(text, "[confidentiality]");
+}
+
+static int fail_load(struct memwatch_ctx *ctx, int err)
+{
+	struct rlimit limit = {0, 0};
+
+	/* As a rule the verifier then says that it knows no such function. */
+	if ((err == -EPERM || err == -EINVAL) && locked_down(ctx))
+		return mw_fail(ctx, err,
+			       "cannot load the relay: the kernel is locked down "
+			       "(confidentiality), which forbids BPF to read kernel memory");
+	if (err == -EPERM && !geteuid() && !getrlimit(RLIMIT_MEMLOCK, &limit) &&
+	    limit.rlim_cur != RLIM_INFINITY)
+		return mw_fail(ctx, err,
+			       "cannot load the relay: the limit for locked memory is too small "
+			       "for BPF maps on this kernel; raise it (ulimit -l unlimited)");
+	if (err == -EPERM || err == -EACCES)
+		return mw_fail(ctx, err,
+			       "cannot load the relay: not permitted; it needs root, or "
+			       "CAP_BPF and CAP_PERFMON");
+	if (err == -ENOSYS || err == -ENOPROTOOPT)
+		return mw_fail(ctx, -EOPNOTSUPP,
+			       "cannot load the relay: this kernel has no BPF "
+			       "(CONFIG_BPF_SYSCALL, CONFIG_BPF_EVENTS)");
+	if (err == -ENOMEM)
+		return mw_fail(ctx, err, "cannot load the relay: out of memory");
+	if (err == -EMFILE || err == -ENFILE)
+		return mw_fail(ctx, err,
+			       "cannot load the relay: too many open files; raise the limit "
+			       "(ulimit -n)");
+	return mw_fail(ctx, err == -EINVAL || err == -E2BIG ? -EOPNOTSUPP : err,
+		       "cannot load the relay: the kernel refuses it: %s", strerror(-err));
+}
+
+static const char *counter_reason(int err)
+{
+	switch (err) {
+	case -ENOENT:
+	case -EOPNOTSUPP:
+	case -ENODEV:
+	case -ENXIO:
+		return "the processor, or the virtual machine, has no such hardware counter";
+	case -EACCES:
+	case -EPERM:
+		return "not permitted: needs root or CAP_PERFMON (kernel.perf_event_paranoid)";
+	case -EBUSY:
+		return "the counter is in use by somebody else";
+	case -ENOSYS:
+		return "this kernel has no performance events";
+	case -EMFILE:
+	case -ENFILE:
+		return "too many open files";
+	default:
+		return strerror(-err);
+	}
+}
+
+/* --------------------------------------------------------------- counters */
+
+static const struct {
+	const char *name;
+	uint64_t config;
+} counters[MEMWATCH_COUNTER_MAX] = {
+	[MEMWATCH_COUNTER_CYCLES] = {"cycles", PERF_COUNT_HW_CPU_CYCLES},
+	[MEMWATCH_COUNTER_INSTRUCTIONS] = {"instructions", PERF_COUNT_HW_INSTRUCTIONS},
+	[MEMWATCH_COUNTER_LLC_REFERENCES] = {"llc_references", PERF_COUNT_HW_CACHE_REFERENCES},
+	[MEMWATCH_COUNTER_LLC_MISSES] = {"llc_misses", PERF_COUNT_HW_CACHE_MISSES},
+};
+
+static int counter_open(unsigned int counter, unsigned int cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_HARDWARE,
+		.config = counters[counter].config,
+	};
+	int fd;
+
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int counter_map(const struct mw_bpf_relay *relay, unsigned int counter)
+{
+	const struct bpf_map *maps[MEMWATCH_COUNTER_MAX] = {
+		relay->skel->maps.cycles,
+		relay->skel->maps.instructions,
+		relay->skel->maps.llc_references,
+		relay->skel->maps.llc_misses,
+	};
+
+	return bpf_map__fd(maps[counter]);
+}
+
+/* The programs leave out what no CPU has. Before loading. */
+static uint32_t probe_counters(struct mw_bpf_relay *relay)
+{
+	uint32_t mask = 0;
+
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
+		int first = 0, fd = -ENODEV;
+
+		for (unsigned int cpu = 0; cpu < relay->nr_cpus && fd < 0; cpu++) {
+			if (!relay->online[cpu])
+				continue;
+			fd = counter_open(i, cpu);
+			if (fd < 0 && !first)
+				first = fd;
+		}
+		relay->available[i].reason = "";
+		if (fd >= 0) {
+			close(fd);
+			mask |= 1U << i;
+			relay->available[i].status = MEMWATCH_STATUS_OK;
+			continue;
+		}
+		snprintf(relay->reasons[i], sizeof(relay->reasons[i]), "%s",
+			 counter_reason(first ? first : fd));
+		relay->available[i].status = MEMWATCH_STATUS_UNAVAILABLE;
+		relay->available[i].reason = relay->reasons[i];
+		mw_log(relay->ctx, MEMWATCH_LOG_INFO, "%s: unavailable: %s", counters[i].name,
+		       relay->reasons[i]);
+	}
+	return mask;
+}
+
+/* The map holds the event: no descriptor stays open for it. */
+static void counters_put(struct mw_bpf_relay *relay, unsigned int cpu)
+{
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
+		int fd, err;
+
+		if (relay->available[i].status == MEMWATCH_STATUS_UNAVAILABLE)
+			continue;
+		fd = counter_open(i, cpu);
+		err = fd;
+		if (fd >= 0) {
+			err = bpf_map_update_elem(counter_map(relay, i), &cpu, &fd, BPF_ANY);
+			close(fd);
+		}
+		if (err < 0 && relay->available[i].status == MEMWATCH_STATUS_OK) {
+			snprintf(relay->reasons[i], sizeof(relay->reasons[i]), "not on CPU %u: %s",
+				 cpu, counter_reason(err));
+			relay->available[i].status = MEMWATCH_STATUS_ESTIMATED;
+			relay->available[i].reason = relay->reasons[i];
+			mw_log(relay->ctx, MEMWATCH_LOG_WARNING, "%s: %s", counters[i].name,
+			       relay->reasons[i]);
+		}
+	}
+	relay->cpus[cpu].counters = true;
+}
+
+static void counters_take(struct mw_bpf_relay *relay, unsigned int cpu)
+{
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		bpf_map_delete_elem(counter_map(relay, i), &cpu);
+	relay->cpus[cpu].counters = false;
+}
+
+void mw_bpf_relay_counter(const struct mw_bpf_relay *relay, unsigned int counter,
+			  struct memwatch_availability *ret)
+{
+	*ret = relay->available[counter];
+}
+
+/* -------------------------------------------------------------------- CPUs */
+
+unsigned int mw_bpf_relay_cpus(const struct mw_bpf_relay *relay)
+{
+	return mw_bpf_rings_count(relay->rings);
+}
+
+void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
+{
+	mw_bpf_rings_refresh(relay->rings);
+	for (unsigned int i = 0; i < relay->nr_cpus; i++) {
+		uint32_t life = mw_bpf_rings_life(relay->rings, i);
+		struct cpu *cpu = &relay->cpus[i];
+
+		if (life != cpu->life) {
+			cpu->life = life;
+			counters_take(relay, i);
+			cpu->counters_at_ns = mw_add_sat(now_ns, relay->opts.settle_ns);
+		}
+		if (life && !cpu->counters && now_ns >= cpu->counters_at_ns)
+			counters_put(relay, i);
+	}
+}
+
+/* --------------------------------------------------------------- lifetime */
+
+static int load(struct mw_bpf_relay *relay)
+{
+	libbpf_print_fn_t before = mw_bpf_log_begin(relay->ctx);
+	int err;
+
+	relay->skel = relay_bpf__open();
+	if (!relay->skel) {
+		err = -errno;
+		goto out;
+	}
+	relay->skel->rodata->mode = relay->opts.mode;
+	relay->skel->rodata->counters = probe_counters(relay);
+	err = bpf_map__set_max_entries(relay->skel->maps.sums, relay->opts.nr_rmids + 1);
+	if (!err)
+		err = relay_bpf__load(relay->skel);
+out:
+	mw_bpf_log_end(before);
+	return err ? fail_load(relay->ctx, err) : 0;
+}
+
+static int open_cpus(struct mw_bpf_relay *relay)
+{
+	struct mw_bpf_rings_opts opts = {
+		.map = bpf_map__fd(relay->skel->maps.records),
+		.counts = bpf_map__fd(relay->skel->maps.failures),
+		.no_ring = MW_RELAY_FAIL_OUTPUT_NO_RING,
+		.pages = relay->opts.ring_pages,
+		.wakeup_bytes = relay->opts.ring_pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4,
+	};
+	int err = mw_bpf_rings_open(relay->ctx, &opts, relay->merge, &relay->rings);
+
+	for (unsigned int cpu = 0; !err && cpu < relay->nr_cpus; cpu++) {
+		relay->cpus[cpu].life = mw_bpf_rings_life(relay->rings, cpu);
+		if (relay->cpus[cpu].life)
+			counters_put(relay, cpu);
+	}
+	return err;
+}
+
+int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *opts,
+		      struct mw_merge *merge, struct mw_bpf_relay **ret)
+{
+	struct mw_bpf_relay *relay = calloc(1, sizeof(*relay));
+	int cpus = libbpf_num_possible_cpus(), err;
+
+	if (!relay)
+		return mw_fail(ctx, -ENOMEM, "cannot load the relay: out of memory");
+	relay->ctx = ctx;
+	relay->merge = merge;
+	relay->opts = *opts;
+	relay->nr_cpus = cpus > 0 ? (unsigned int)cpus : 0;
+	relay->cpus = calloc(relay->nr_cpus, sizeof(*relay->cpus));
+	relay->online = calloc(relay->nr_cpus, sizeof(*relay->online));
+	relay->states = calloc(relay->nr_cpus, sizeof(*relay->states));
+	relay->counts = calloc(relay->nr_cpus, sizeof(*relay->counts));
+	err = -ENOMEM;
+	if (!relay->nr_cpus || !relay->cpus || !relay->online || !relay->states || !relay->counts) {
+		mw_fail(ctx, err, "cannot load the relay: out of memory");
+		goto err_close;
+	}
+	err = mw_cpus_online(ctx, relay->online, relay->nr_cpus);
+	if (!err)
+		err = load(relay);
+	if (!err)
+		err = open_cpus(relay);
+	if (err)
+		goto err_close;
+	*ret = relay;
+	return 0;
+
+err_close:
+	mw_bpf_relay_close(relay);
+	return err;
+}
+
+void mw_bpf_relay_close(struct mw_bpf_relay *relay)
+{
+	if (!relay)
+		return;
+	mw_bpf_relay_detach(relay);
+	mw_bpf_rings_close(relay->rings);
+	relay_bpf__destroy(relay->skel);
+	free(relay->cpus);
+	free(relay->online);
+	free(relay->states);
+	free(relay->counts);
+	free(relay);
+}
+
+int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
+{
+	libbpf_print_fn_t before = mw_bpf_log_begin(relay->ctx);
+	struct bpf_program *prog;
+	unsigned int i = 0;
+	int err = 0;
+
+	bpf_object__for_each_program(prog, relay->skel->obj)
+	{
+		struct bpf_link *link = i < PROGRAMS_MAX ? bpf_program__attach(prog) : NULL;
+
+		if (!link) {
+			err = i < PROGRAMS_MAX ? -errno : -E2BIG;
+			break;
+		}
+		relay->links[i++] = link;
+	}
+	mw_bpf_log_end(before);
+	if (!err)
+		return 0;
+	if (err == -ENOENT)
+		mw_fail(relay->ctx, -EOPNOTSUPP,
+			"cannot attach %s: the module has no such tracepoint; either it is of "
+			"another version, or it was loaded by force and the kernel withholds "
+			"its tracepoints",
+			bpf_program__section_name(prog));
+	else
+		mw_fail(relay->ctx, err, "cannot attach %s: %s", bpf_program__section_name(prog),
+			strerror(-err));
+	mw_bpf_relay_detach(relay);
+	return err == -ENOENT ? -EOPNOTSUPP : err;
+}
+
+void mw_bpf_relay_detach(struct mw_bpf_relay *relay)
+{
+	bool attached = false;
+
+	/* In reverse: a CPU must not stay active when its switches are no longer seen. */
+	for (unsigned int i = PROGRAMS_MAX; i-- > 0;) {
+		if (!relay->links[i])
+			continue;
+		bpf_link__destroy(relay->links[i]);
+		relay->links[i] = NULL;
+		attached = true;
+	}
+	/* A program may still run on another CPU; a grace period is the end of it. */
+	if (attached && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		usleep(20000);
+}
+
+int mw_bpf_relay_wait(struct mw_bpf_relay *relay, int timeout_ms)
+{
+	return mw_bpf_rings_wait(relay->rings, timeout_ms);
+}
+
+/* ----------------------------------------------------------------- counts */
+
+static int read_states(struct mw_bpf_relay *relay)
+{
+	uint32_t key = 0;
+
+	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.current), &key, relay->states);
+}
+
+/* One counter of the map "failures" for each CPU, in relay->counts. */
+static int read_failures(struct mw_bpf_relay *relay, uint32_t what)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.failures), &what, relay->counts);
+}
+
+int mw_bpf_relay_totals(struct mw_bpf_relay *relay, uint64_t *produced, uint64_t *dropped)
+{
+	*produced = 0;
+	*dropped = 0;
+	if (read_states(relay))
+		return -errno;
+	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++) {
+		*produced += relay->states[cpu].produced;
+		*dropped += relay->states[cpu].dropped;
+	}
+	return 0;
+}
+
+int mw_bpf_relay_cpu_total(struct mw_bpf_relay *relay, unsigned int cpu, uint64_t *produced)
+{
+	if (cpu >= relay->nr_cpus)
+		return -EINVAL;
+	if (read_states(relay))
+		return -errno;
+	*produced = relay->states[cpu].produced;
+	return 0;
+}
+
+uint64_t mw_bpf_relay_settle(struct mw_bpf_relay *relay)
+{
+	struct memwatch_stream_cpu_stats stats;
+	uint64_t told, missing, sum = 0;
+	int index;
+
+	if (read_states(relay))
+		return 0;
+	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++) {
+		told = 0;
+		index = mw_bpf_rings_index(relay->rings, cpu);
+		if (index >= 0 && mw_merge_cpu_stats(relay->merge, (unsigned int)index, &stats) > 0)
+			told = stats.lost;
+		missing = mw_sub_sat(relay->states[cpu].dropped, told);
+		if (!missing)
+			continue;
+		sum += missing;
+		if (index >= 0)
+			mw_merge_lost_add(relay->merge, (unsigned int)index, missing);
+		else
+			mw_log(relay->ctx, MEMWATCH_LOG_WARNING,
+			       "CPU %u came and went without a ring: %llu records lost", cpu,
+			       (unsigned long long)missing);
+	}
+	return sum;
+}
+
+static const char *const failure_names[MW_RELAY_FAIL_MAX] = {
+	[MW_RELAY_FAIL_OUTPUT_FULL] = "output_ring_full",
+	[MW_RELAY_FAIL_OUTPUT_NO_RING] = "output_no_ring",
+	[MW_RELAY_FAIL_OUTPUT] = "output_error",
+	[MW_RELAY_FAIL_READ_CYCLES] = "read_cycles",
+	[MW_RELAY_FAIL_READ_INSTRUCTIONS] = "read_instructions",
+	[MW_RELAY_FAIL_READ_LLC_REFS] = "read_llc_references",
+	[MW_RELAY_FAIL_READ_LLC_MISSES] = "read_llc_misses",
+	[MW_RELAY_FAIL_RECORD_READ] = "record_unreadable",
+	[MW_RELAY_FAIL_RECORD_INVALID] = "record_invalid",
+	[MW_RELAY_FAIL_OWNER] = "owner_unannounced",
+	[MW_RELAY_FAIL_RMID_RANGE] = "rmid_out_of_range",
+	[MW_RELAY_FAIL_CLOCK] = "clock_backwards",
+	[MW_RELAY_FAIL_COUNTER_BACK] = "counter_backwards",
+	[MW_RELAY_FAIL_EARLY] = "slot_split",
+};
+
+/* Runs that the kernel skipped because the program was running on that CPU already. */
+static uint64_t recursion_misses(struct mw_bpf_relay *relay)
+{
+	struct bpf_program *prog;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_program(prog, relay->skel->obj)
+	{
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
+int mw_bpf_relay_failure(struct mw_bpf_relay *relay, unsigned int index, const char **name,
+			 __u64 *count)
+{
+	if (index > MW_RELAY_FAIL_MAX)
+		return 0;
+	if (index == MW_RELAY_FAIL_MAX) {
+		*name = "program_skipped";
+		*count = recursion_misses(relay);
+		return 1;
+	}
+	if (read_failures(relay, index))
+		return -errno;
+	*name = failure_names[index];
+	*count = 0;
+	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++)
+		*count += relay->counts[cpu];
+	return 1;
+}
+
+int mw_bpf_relay_program(struct mw_bpf_relay *relay, const char *name)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(relay->skel->obj, name);
+
+	return prog ? bpf_program__fd(prog) : -ENOENT;
+}

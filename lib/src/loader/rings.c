@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Perf rings of CPUs that come and go, see bpf-rings.h.
+ */
+#include "loader/rings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/context.h"
+
+/*
+ * @base: the ring, one page for both positions, then the data; NULL until the
+ *	CPU has been online
+ * @fd: the event that the ring was made with; it is what is polled
+ * @index: of the ring in the merge
+ * @life: number of the event that writes into it, 0: there is none, as far as we know
+ * @lives: events so far
+ * @without_ring: records that found no ring, as last seen
+ * @told: those of them that the merge knows of
+ */
+struct cpu {
+	void *base;
+	int fd;
+	unsigned int index;
+	uint32_t life;
+	uint32_t lives;
+	uint64_t without_ring;
+	uint64_t told;
+};
+
+struct mw_bpf_rings {
+	struct memwatch_ctx *ctx;
+	struct mw_merge *merge;
+	struct mw_bpf_rings_opts opts;
+	struct cpu *cpus; /* possible ones */
+	unsigned int nr_cpus;
+	size_t page_size;
+	size_t bytes; /* with the page of the positions */
+	int epoll;
+	uint8_t *online; /* scratch: a byte for each CPU */
+	uint64_t *counts;
+};
+
+static int fail_ring(struct mw_bpf_rings *rings, unsigned int cpu, int err)
+{
+	struct memwatch_ctx *ctx = rings->ctx;
+
+	if (err == -EMFILE)
+		return mw_fail(ctx, err,
+			       "cannot open the ring of CPU %u: too many open files; there is "
+			       "one for each CPU: raise the limit (ulimit -n)",
+			       cpu);
+	if (err == -EACCES)
+		return mw_fail(ctx, err,
+			       "cannot open the ring of CPU %u: not permitted; needs root or "
+			       "CAP_PERFMON (kernel.perf_event_paranoid)",
+			       cpu);
+	if (err == -EPERM)
+		return mw_fail(ctx, err,
+			       "cannot map the ring of CPU %u: %u pages exceed "
+			       "kernel.perf_event_mlock_kb; fewer pages or CAP_IPC_LOCK",
+			       cpu, rings->opts.pages);
+	return mw_fail(ctx, err, "cannot open the ring of CPU %u: %s", cpu, strerror(-err));
+}
+
+/* ----------------------------------------------------------------- one ring */
+
+/*
+ * Samples carry nothing but the record: it has its own time. A loss is
+ * bracketed by the records around it.
+ */
+static int event_open(const struct mw_bpf_rings *rings, unsigned int cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_BPF_OUTPUT,
+		.sample_type = PERF_SAMPLE_RAW,
+		.sample_period = 1,
+	};
+	int fd;
+
+	if (rings->opts.wakeup_bytes) {
+		attr.watermark = 1;
+		attr.wakeup_watermark = rings->opts.wakeup_bytes;
+	} else {
+		attr.wakeup_events = 1;
+	}
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int event_put(const struct mw_bpf_rings *rings, unsigned int cpu, int fd)
+{
+	return bpf_map_update_elem(rings->opts.map, &cpu, &fd, BPF_ANY) ? -errno : 0;
+}
+
+/* -ENODEV: the CPU is not online after all. */
+static int ring_open(struct mw_bpf_rings *rings, unsigned int cpu)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
+	struct cpu *here = &rings->cpus[cpu];
+	struct mw_ring ring;
+	void *base;
+	int fd, err;
+
+	fd = event_open(rings, cpu);
+	if (fd < 0)
+		return fd;
+	base = mmap(NULL, rings->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED) {
+		err = -errno;
+		goto err_close;
+	}
+	err = mw_ring_init_perf(&ring, base, rings->page_size, rings->bytes - rings->page_size);
+	if (err)
+		goto err_unmap;
+	if (epoll_ctl(rings->epoll, EPOLL_CTL_ADD, fd, &event)) {
+		err = -errno;
+		goto err_unmap;
+	}
+	err = event_put(rings, cpu, fd);
+	if (err)
+		goto err_unmap;
+	err = mw_merge_ring_add(rings->merge, cpu, &ring);
+	if (err < 0)
+		goto err_take;
+	here->base = base;
+	here->fd = fd;
+	here->index = (unsigned int)err;
+	here->life = ++here->lives;
+	return 0;
+
+err_take:
+	bpf_map_delete_elem(rings->opts.map, &cpu);
+err_unmap:
+	munmap(base, rings->bytes);
+err_close:
+	close(fd);
+	return err;
+}
+
+static int read_counts(struct mw_bpf_rings *rings)
+{
+	return bpf_map_lookup_elem(rings->opts.counts, &rings->opts.no_ring, rings->counts);
+}
+
+/*
+ * What the CPU sent while it had no ring is lost here, between what is in the
+ * ring and what the new event will write. The kernel does not know of it.
+ */
+static void tell_without_ring(struct mw_bpf_rings *rings, unsigned int cpu)
+{
+	struct cpu *here = &rings->cpus[cpu];
+
+	if (read_counts(rings) || rings->counts[cpu] == here->told)
+		return;
+	mw_merge_lost_add(rings->merge, here->index, rings->counts[cpu] - here->told);
+	here->told = rings->counts[cpu];
+}
+
+/* The CPU is back. The map holds the new event: no descriptor stays open for it. */
+static int ring_revive(struct mw_bpf_rings *rings, unsigned int cpu)
+{
+	struct cpu *here = &rings->cpus[cpu];
+	int fd, err = 0;
+
+	fd = event_open(rings, cpu);
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, here->fd))
+		err = -errno;
+	if (!err) {
+		tell_without_ring(rings, cpu);
+		err = event_put(rings, cpu, fd);
+	}
+	if (!err)
+		here->life = ++here->lives;
+	close(fd);
+	return err;
+}
+
+/* --------------------------------------------------------------------- CPUs */
+
+static int read_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
+{
+	ssize_t got;
+	char *path;
+	int fd, err = mw_ctx_path(ctx, name, &path);
+
+	if (err)
+		return err;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	free(path);
+	if (fd < 0)
+		return -errno;
+	got = read(fd, text, size - 1);
+	close(fd);
+	if (got <= 0)
+		return -EIO;
+	text[got] = '\0';
+	return 0;
+}
+
+/* The file is a list such as "0-3,8". */
+int mw_cpus_online(struct memwatch_ctx *ctx, uint8_t *online, unsigned int nr)
+{
+	char text[4096], *at = text;
+	int err = read_text(ctx, "/sys/devices/system/cpu/online", text, sizeof(text));
+
+	if (err)
+		return mw_fail(ctx, err, "cannot read which CPUs are online: %s", strerror(-err));
+	memset(online, 0, nr);
+	while (*at >= '0' && *at <= '9') {
+		unsigned long first = strtoul(at, &at, 10), last = first;
+
+		if (*at == '-')
+			last = strtoul(at + 1, &at, 10);
+		for (unsigned long cpu = first; cpu <= last && cpu < nr; cpu++)
+			online[cpu] = 1;
+		if (*at == ',')
+			at++;
+	}
+	return 0;
+}
+
+static void come(struct mw_bpf_rings *rings, unsigned int cpu)
+{
+	struct cpu *here = &rings->cpus[cpu];
+	int err = here->base ? ring_revive(rings, cpu) : ring_open(rings, cpu);
+
+	if (err) {
+		if (err != -ENODEV)
+			mw_log(rings->ctx, MEMWATCH_LOG_WARNING, "CPU %u: no ring: %s", cpu,
+			       strerror(-err));
+		return;
+	}
+	mw_log(rings->ctx, MEMWATCH_LOG_INFO, "CPU %u came online", cpu);
+	/* What was lost until now is no sign of a new death. */
+	read_counts(rings);
+	here->without_ring = rings->counts[cpu];
+}
+
+void mw_bpf_rings_refresh(struct mw_bpf_rings *rings)
+{
+	if (mw_cpus_online(rings->ctx, rings->online, rings->nr_cpus) || read_counts(rings))
+		return;
+	for (unsigned int i = 0; i < rings->nr_cpus; i++) {
+		struct cpu *cpu = &rings->cpus[i];
+
+		/* The count tells of one that was gone and is back between two looks. */
+		if (cpu->life && (!rings->online[i] || rings->counts[i] != cpu->without_ring)) {
+			cpu->life = 0;
+			mw_log(rings->ctx, MEMWATCH_LOG_INFO, "CPU %u went offline", i);
+		}
+		cpu->without_ring = rings->counts[i];
+		if (!cpu->life && rings->online[i])
+			come(rings, i);
+	}
+}
+
+uint32_t mw_bpf_rings_life(const struct mw_bpf_rings *rings, unsigned int cpu)
+{
+	return rings->cpus[cpu].life;
+}
+
+int mw_bpf_rings_index(const struct mw_bpf_rings *rings, unsigned int cpu)
+{
+	return rings->cpus[cpu].base ? (int)rings->cpus[cpu].index : -ENOENT;
+}
+
+unsigned int mw_bpf_rings_count(const struct mw_bpf_rings *rings)
+{
+	unsigned int count = 0;
+
+	for (unsigned int cpu = 0; cpu < rings->nr_cpus; cpu++)
+		count += !!rings->cpus[cpu].base;
+	return count;
+}
+
+int mw_bpf_rings_wait(struct mw_bpf_rings *rings, int timeout_ms)
+{
+	struct epoll_event events[16];
+	int n = epoll_wait(rings->epoll, events, 16, timeout_ms);
+
+	return n < 0 ? -errno : n > 0;
+}
+
+/* ----------------------------------------------------------------- lifetime */
+
+static int open_rings(struct mw_bpf_rings *rings)
+{
+	int err = mw_cpus_online(rings->ctx, rings->online, rings->nr_cpus);
+
+	for (unsigned int cpu = 0; !err && cpu < rings->nr_cpus; cpu++) {
+		if (!rings->online[cpu])
+			continue;
+		err = ring_open(rings, cpu);
+		if (err == -ENODEV)
+			err = 0;
+		else if (err)
+			fail_ring(rings, cpu, err);
+	}
+	return err;
+}
+
+int mw_bpf_rings_open(struct memwatch_ctx *ctx, const struct mw_bpf_rings_opts *opts,
+		      struct mw_merge *merge, struct mw_bpf_rings **ret)
+{
+	struct mw_bpf_rings *rings = calloc(1, sizeof(*rings));
+	int cpus = libbpf_num_possible_cpus(), err;
+
+	if (!rings)
+		return mw_fail(ctx, -ENOMEM, "out of memory");
+	rings->ctx = ctx;
+	rings->merge = merge;
+	rings->opts = *opts;
+	rings->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	rings->bytes = (opts->pages + 1) * rings->page_size;
+	rings->epoll = epoll_create1(EPOLL_CLOEXEC);
+	rings->nr_cpus = cpus > 0 ? (unsigned int)cpus : 0;
+	rings->cpus = calloc(rings->nr_cpus, sizeof(*rings->cpus));
+	rings->online = calloc(rings->nr_cpus, sizeof(*rings->online));
+	rings->counts = calloc(rings->nr_cpus, sizeof(*rings->counts));
+	if (rings->epoll < 0 || !rings->nr_cpus || !rings->cpus || !rings->online || !rings->counts)
+		err = mw_fail(ctx, -ENOMEM, "out of memory or files");
+	else
+		err = open_rings(rings);
+	if (err) {
+		mw_bpf_rings_close(rings);
+		return err;
+	}
+	*ret = rings;
+	return 0;
+}
+
+void mw_bpf_rings_close(struct mw_bpf_rings *rings)
+{
+	if (!rings)
+		return;
+	for (unsigned int cpu = 0; rings->cpus && cpu < rings->nr_cpus; cpu++) {
+		if (!rings->cpus[cpu].base)
+			continue;
+		munmap(rings->cpus[cpu].base, rings->bytes);
+		close(rings->cpus[cpu].fd);
+	}
+	if (rings->epoll >= 0)
+		close(rings->epoll);
+	free(rings->cpus);
+	free(rings->online);
+	free(rings->counts);
+	free(rings);
+}

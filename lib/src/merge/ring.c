@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What lies in a ring. Every length in there is hostile until it has been
+ * compared with what the writer says it has written.
+ */
+#include "merge/ring.h"
+
+#include <errno.h>
+
+int mw_ring_init(struct mw_ring *ring, uint64_t *head, uint64_t *tail, const void *data,
+		 size_t size)
+{
+	/* places in the buffer are kept in 32 bits elsewhere */
+	if (size < 8 || size > (1ULL << 31) || (size & (size - 1)))
+		return -EINVAL;
+	*ring = (struct mw_ring){ .head = head, .tail = tail, .data = data, .size = size };
+	return 0;
+}
+
+int mw_ring_init_perf(struct mw_ring *ring, void *base, size_t page_size, size_t data_size)
+{
+	struct perf_event_mmap_page *page = base;
+
+	return mw_ring_init(ring, (uint64_t *)&page->data_head, (uint64_t *)&page->data_tail,
+			    (uint8_t *)base + page_size, data_size);
+}
+
+unsigned int mw_record_size_min(unsigned int type)
+{
+	switch (type) {
+	case MEMWATCH_RECORD_SAMPLE:
+		return sizeof(struct memwatch_record_sample);
+	case MEMWATCH_RECORD_TICK:
+		return sizeof(struct memwatch_record_tick);
+	case MEMWATCH_RECORD_RMID_ALLOC:
+	case MEMWATCH_RECORD_RMID_EXISTING:
+	case MEMWATCH_RECORD_RMID_EXEC:
+	case MEMWATCH_RECORD_RMID_FREE:
+		return sizeof(struct memwatch_record_rmid);
+	case MEMWATCH_RECORD_DUMP_BEGIN:
+	case MEMWATCH_RECORD_DUMP_END:
+		return sizeof(struct memwatch_record_dump);
+	case MEMWATCH_RECORD_CPU_STATE:
+		return sizeof(struct memwatch_record_cpu);
+	case MEMWATCH_RECORD_RDT:
+		return sizeof(struct memwatch_record_rdt);
+	case MEMWATCH_RECORD_NOTICE:
+		return sizeof(struct memwatch_record_notice);
+	case MEMWATCH_RECORD_LOST:
+		return sizeof(struct memwatch_record_lost);
+	case MEMWATCH_RECORD_GROWTH:
+		return sizeof(struct memwatch_record_growth);
+	default:
+		return sizeof(struct memwatch_record_header);
+	}
+}
+
+bool mw_record_valid(const struct memwatch_record_header *header, size_t available)
+{
+	return header->size <= available && header->size % 8 == 0 &&
+	       header->size >= mw_record_size_min(header->type);
+}
+
+static enum mw_ring_item parse_frame(const struct mw_ring *ring, uint64_t pos,
+				     struct mw_ring_entry *entry)
+{
+	struct mw_frame_start start;
+	uint32_t bytes;
+
+	if (entry->length < sizeof(start))
+		return MW_RING_MALFORMED;
+	mw_ring_copy(ring, pos, &start, sizeof(start));
+	bytes = start.frame.raw_size - (uint32_t)MW_FRAME_NUMBER;
+	if (start.frame.raw_size < MW_FRAME_NUMBER + sizeof(start.header) ||
+	    bytes > entry->length - sizeof(start.frame) || !start.frame.records ||
+	    start.frame.records > bytes / sizeof(start.header))
+		return MW_RING_MALFORMED;
+
+	entry->header = start.header;
+	entry->count = start.frame.records;
+	/* A loss is ours to tell, and so are the flags, never the writer's. */
+	if (!mw_record_valid(&entry->header, bytes) || entry->header.flags ||
+	    entry->header.type == MEMWATCH_RECORD_LOST ||
+	    (entry->count > 1 && !mw_record_common(&entry->header)))
+		return MW_RING_MALFORMED;
+
+	if (__builtin_expect(entry->header.type == MEMWATCH_RECORD_CPU_STATE, 0))
+		mw_ring_copy(ring,
+			     pos + sizeof(start.frame) + offsetof(struct memwatch_record_cpu, state),
+			     &entry->cpu_state, sizeof(entry->cpu_state));
+	return MW_RING_RECORDS;
+}
+
+static enum mw_ring_item parse_lost(const struct mw_ring *ring, uint64_t pos,
+				    struct mw_ring_entry *entry)
+{
+	struct {
+		struct perf_event_header header;
+		uint64_t id;
+		uint64_t lost;
+	} record;
+
+	if (entry->length < sizeof(record))
+		return MW_RING_MALFORMED;
+	mw_ring_copy(ring, pos, &record, sizeof(record));
+	entry->count = record.lost;
+	return MW_RING_LOST;
+}
+
+enum mw_ring_item mw_ring_parse(const struct mw_ring *ring, uint64_t pos, uint64_t head,
+				struct mw_ring_entry *entry)
+{
+	uint64_t available = head - pos;
+	struct perf_event_header header;
+
+	/* a writer whose head ran away from us by more than the ring is not one */
+	if (available < sizeof(header) || available > ring->size || pos % 8)
+		return MW_RING_BROKEN;
+	memcpy(&header, ring->data + (pos & (ring->size - 1)), sizeof(header));
+	if (header.size < sizeof(header) || header.size % 8 || header.size > available)
+		return MW_RING_BROKEN;
+
+	entry->length = header.size;
+	switch (header.type) {
+	case PERF_RECORD_SAMPLE:
+		return parse_frame(ring, pos, entry);
+	case PERF_RECORD_LOST:
+		return parse_lost(ring, pos, entry);
+	default:
+		return MW_RING_OTHER;
+	}
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * /dev/memwatch, see <memwatch/device.h>. Every argument starts with its size.
+ */
+#include <memwatch/device.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/context.h"
+
+struct memwatch_device {
+	struct memwatch_ctx *ctx;
+	int fd;
+};
+
+/* What the errno of an ioctl means to a user; the contract is in linux/memwatch.h. */
+static const char *meaning(int err)
+{
+	switch (err) {
+	case EBUSY:
+		return "another session is running";
+	case EALREADY:
+		return "the session is in that state already";
+	case ENOTCONN:
+		return "the session is not started";
+	case EEXIST:
+		return "there is such a filter";
+	case ENOTTY:
+		return "the module does not know this command: it is older than this library";
+	case E2BIG:
+	case EOPNOTSUPP:
+		return "the module does not know this option: it is older than this library";
+	case ENODEV:
+		return "the kernel lacks a tracepoint that the module needs";
+	default:
+		return strerror(err);
+	}
+}
+
+static int command(struct memwatch_device *device, unsigned long number, const char *name, void *arg)
+{
+	if (!ioctl(device->fd, number, arg))
+		return 0;
+	return mw_fail(device->ctx, -errno, "/dev/memwatch: %s: %s", name, meaning(errno));
+}
+
+static const char *open_hint(int err)
+{
+	switch (err) {
+	case ENOENT:
+	case ENXIO:
+	case ENODEV:
+		return "not found: is the module loaded?";
+	case EACCES:
+	case EPERM:
+		return "not permitted: root and members of the group memwatch may open it";
+	default:
+		return strerror(err);
+	}
+}
+
+static int check_abi(struct memwatch_device *device)
+{
+	struct memwatch_get_info info;
+	int err = memwatch_device_info(device, &info);
+
+	if (err)
+		return err;
+	if (info.abi != MEMWATCH_ABI)
+		return mw_fail(device->ctx, -EPROTO,
+			       "/dev/memwatch: the module speaks ABI %u, this library %u", info.abi,
+			       MEMWATCH_ABI);
+	return 0;
+}
+
+int memwatch_device_open(struct memwatch_ctx *ctx, struct memwatch_device **ret)
+{
+	struct memwatch_device *device;
+	char *path;
+	int err;
+
+	err = mw_ctx_path(ctx, "/dev/memwatch", &path);
+	if (err)
+		return err;
+	device = calloc(1, sizeof(*device));
+	if (!device) {
+		free(path);
+		return mw_fail(ctx, -ENOMEM, "/dev/memwatch: no memory");
+	}
+	device->ctx = memwatch_ctx_ref(ctx);
+	device->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (device->fd < 0)
+		err = mw_fail(ctx, -errno, "%s: %s", path, open_hint(errno));
+	else
+		err = check_abi(device);
+	free(path);
+	if (err) {
+		memwatch_device_close(device);
+		return err;
+	}
+	*ret = device;
+	return 0;
+}
+
+struct memwatch_device *memwatch_device_close(struct memwatch_device *device)
+{
+	if (device) {
+		if (device->fd >= 0)
+			close(device->fd);
+		memwatch_ctx_unref(device->ctx);
+	}
+	free(device);
+	return NULL;
+}
+
+int memwatch_device_info(struct memwatch_device *device, struct memwatch_get_info *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->size = sizeof(*ret);
+	return command(device, MEMWATCH_IOC_GET_INFO, "info", ret);
+}
+
+int memwatch_device_start(struct memwatch_device *device)
+{
+	struct memwatch_start arg = { .size = sizeof(arg) };
+
+	return command(device, MEMWATCH_IOC_START, "start", &arg);
+}
+
+int memwatch_device_stop(struct memwatch_device *device)
+{
+	struct memwatch_stop arg = { .size = sizeof(arg) };
+
+	return command(device, MEMWATCH_IOC_STOP, "stop", &arg);
+}
+
+int memwatch_device_config(struct memwatch_device *device, struct memwatch_config *ret)
+{
+	struct memwatch_config arg = {
+		.size = sizeof(arg),
+		.cpumask = ret->cpumask,
+		.cpumask_bytes = ret->cpumask_bytes,
+	};
+	int err = command(device, MEMWATCH_IOC_GET_CONFIG, "configuration", &arg);
+
+	if (!err)
+		*ret = arg;
+	return err;
+}
+
+int memwatch_device_set_config(struct memwatch_device *device,
+			       const struct memwatch_config *config)
+{
+	struct memwatch_config arg = *config;
+
+	arg.size = sizeof(arg);
+	return command(device, MEMWATCH_IOC_SET_CONFIG, "configure", &arg);
+}
+
+int memwatch_device_add_filter(struct memwatch_device *device, const struct memwatch_filter *filter)
+{
+	struct memwatch_filter arg = *filter;
+
+	arg.size = sizeof(arg);
+	arg.flags = 0;
+	arg.index = 0;
+	return command(device, MEMWATCH_IOC_ADD_FILTER, "add filter", &arg);
+}
+
+int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
+			   struct memwatch_filter *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->size = sizeof(*ret);
+	ret->index = index;
+	if (!ioctl(device->fd, MEMWATCH_IOC_GET_FILTER, ret))
+		return 1;
+	if (errno == ENOENT)
+		return 0;
+	return mw_fail(device->ctx, -errno, "/dev/memwatch: filter %u: %s", index, meaning(errno));
+}
+
+int memwatch_device_clear_filters(struct memwatch_device *device)
+{
+	struct memwatch_clear_filters arg = { .size = sizeof(arg) };
+
+	return command(device, MEMWATCH_IOC_CLEAR_FILTERS, "clear filters", &arg);
+}
+
+int memwatch_device_dump(struct memwatch_device *device, struct memwatch_dump *ret)
+{
+	struct memwatch_dump arg = { .size = sizeof(arg) };
+	int err = command(device, MEMWATCH_IOC_DUMP, "dump", &arg);
+
+	if (!err && ret)
+		*ret = arg;
+	return err;
+}

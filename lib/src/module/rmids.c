@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * /proc/memwatch/rmids: tab-separated columns, in the order that the first
+ * line names. A newer module may add columns before comm, which is the last
+ * because a name may hold anything.
+ */
+#include <memwatch/proc.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/text.h"
+
+#define COLUMN(name) { #name, offsetof(struct memwatch_process, name), \
+		       sizeof(((struct memwatch_process *)0)->name) }
+
+static const struct column {
+	const char *name;
+	size_t offset;
+	size_t size;
+} columns[] = {
+	COLUMN(rmid),	       COLUMN(generation),    COLUMN(tgid),	 COLUMN(parent_tgid),
+	COLUMN(start_time_ns), COLUMN(alloc_time_ns), COLUMN(cgroup_id), COLUMN(uid),
+};
+
+#define NR_COLUMNS  (sizeof(columns) / sizeof(columns[0]))
+#define PLACES_MAX  64
+#define NOT_KNOWN   NR_COLUMNS
+#define COMM_COLUMN (NR_COLUMNS + 1)
+
+/* What the columns of this file are, in their order. */
+struct layout {
+	size_t count;
+	size_t place[PLACES_MAX];
+};
+
+static size_t column_named(struct mw_text name)
+{
+	for (size_t i = 0; i < NR_COLUMNS; i++) {
+		if (mw_text_is(name, columns[i].name))
+			return i;
+	}
+	return mw_text_is(name, "comm") ? COMM_COLUMN : NOT_KNOWN;
+}
+
+/* "# rmid generation ... comm": all that are known here must be there. */
+static bool parse_names(struct mw_text line, struct layout *layout)
+{
+	size_t known = 0;
+	struct mw_text name;
+	char separator;
+
+	if (!mw_text_skip(&line, "# "))
+		return false;
+	separator = memchr(line.at, '\t', line.len) ? '\t' : ' ';
+	layout->count = 0;
+	while (mw_text_take(&line, separator, &name)) {
+		if (layout->count == PLACES_MAX)
+			return false;
+		layout->place[layout->count] = column_named(name);
+		known += layout->place[layout->count] < NR_COLUMNS;
+		layout->count++;
+	}
+	return known == NR_COLUMNS && layout->place[layout->count - 1] == COMM_COLUMN;
+}
+
+static bool parse_value(const struct column *column, struct mw_text text,
+			struct memwatch_process *process)
+{
+	void *member = (char *)process + column->offset;
+	uint64_t number;
+
+	if (!mw_text_number(text, column->size == 4 ? UINT32_MAX : UINT64_MAX, &number))
+		return false;
+	if (column->size == 4)
+		*(uint32_t *)member = (uint32_t)number;
+	else
+		*(uint64_t *)member = number;
+	return true;
+}
+
+static bool parse_process(struct mw_text line, const struct layout *layout,
+			  struct memwatch_process *process)
+{
+	struct mw_text value;
+
+	memset(process, 0, sizeof(*process));
+	for (size_t i = 0; i + 1 < layout->count; i++) {
+		if (!mw_text_take(&line, '\t', &value) || !line.at)
+			return false;
+		if (layout->place[i] < NR_COLUMNS &&
+		    !parse_value(&columns[layout->place[i]], value, process))
+			return false;
+	}
+	process->flags = MEMWATCH_PROCESS_EXISTED;
+	process->reason = MEMWATCH_REASON_SCAN;
+	return process->rmid && mw_text_unescape(line, process->comm, sizeof(process->comm));
+}
+
+static int append(struct memwatch_proc_rmids *rmids, const struct memwatch_process *process)
+{
+	/* Room is doubled at powers of two: no need to remember its size. */
+	if (!(rmids->count & (rmids->count - 1))) {
+		size_t room = rmids->count ? rmids->count * 2 : 1;
+		struct memwatch_process *more = reallocarray(rmids->processes, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		rmids->processes = more;
+	}
+	rmids->processes[rmids->count++] = *process;
+	return 0;
+}
+
+/* Returns 1 at the line "# end COUNT". */
+static int parse_line(struct memwatch_proc_rmids *rmids, struct mw_text line,
+		      const struct layout *layout)
+{
+	struct memwatch_process process;
+	uint64_t count;
+
+	if (mw_text_skip(&line, "# end "))
+		return mw_text_number(line, UINT64_MAX, &count) && count == rmids->count ? 1 :
+											   -EBADMSG;
+	if (!parse_process(line, layout, &process))
+		return -EBADMSG;
+	return append(rmids, &process);
+}
+
+static int parse(struct memwatch_ctx *ctx, struct mw_text rest, struct memwatch_proc_rmids *rmids)
+{
+	struct layout layout;
+	unsigned int number = 1;
+	struct mw_text line;
+	int err;
+
+	if (!mw_text_take(&rest, '\n', &line) || !parse_names(line, &layout))
+		return mw_fail(ctx, -EBADMSG, "rmids: the first line does not name the columns");
+	while (rest.len && mw_text_take(&rest, '\n', &line)) {
+		number++;
+		err = parse_line(rmids, line, &layout);
+		if (err == -ENOMEM)
+			return mw_fail(ctx, err, "rmids: no memory");
+		if (err < 0 || (err && rest.len))
+			return mw_fail(ctx, -EBADMSG, "rmids: line %u makes no sense", number);
+		if (err)
+			return 0;
+	}
+	return mw_fail(ctx, -EBADMSG, "rmids: the last line is missing: the dump is incomplete");
+}
+
+int memwatch_proc_rmids_parse(struct memwatch_ctx *ctx, const char *text, size_t len,
+			      struct memwatch_proc_rmids **ret)
+{
+	struct memwatch_proc_rmids *rmids = calloc(1, sizeof(*rmids));
+	int err;
+
+	if (!rmids)
+		return mw_fail(ctx, -ENOMEM, "rmids: no memory");
+	err = parse(ctx, (struct mw_text){ text, len }, rmids);
+	if (err) {
+		memwatch_proc_rmids_free(rmids);
+		return err;
+	}
+	*ret = rmids;
+	return 0;
+}
+
+int memwatch_proc_rmids_read(struct memwatch_ctx *ctx, struct memwatch_proc_rmids **ret)
+{
+	char *text;
+	size_t len;
+	int err;
+
+	err = mw_text_read_file(ctx, "/proc/memwatch/rmids", &text, &len);
+	if (err)
+		return err;
+	err = memwatch_proc_rmids_parse(ctx, text, len, ret);
+	free(text);
+	return err;
+}
+
+struct memwatch_proc_rmids *memwatch_proc_rmids_free(struct memwatch_proc_rmids *rmids)
+{
+	if (rmids)
+		free(rmids->processes);
+	free(rmids);
+	return NULL;
+}

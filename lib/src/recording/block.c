@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Blocks: see block.h. What is read is checked in this order: header and its
+ * limits (by the caller), checksum of what is stored, the compressor's own
+ * checks, columns. Only then does anybody see a record.
+ */
+#include "recording/block.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zstd.h>
+
+/* --------------------------------------------------------------- packing */
+
+int mw_packer_init(struct mw_packer *packer, uint32_t capacity, int level)
+{
+	size_t err;
+
+	memset(packer, 0, sizeof(*packer));
+	packer->capacity = capacity;
+	packer->plain_size = mw_columns_bound(capacity);
+	packer->block_size = MW_BLOCK_HEADER_BYTES + ZSTD_compressBound(packer->plain_size);
+	packer->records = malloc(capacity);
+	packer->plain = malloc(packer->plain_size);
+	packer->block = malloc(packer->block_size);
+	packer->zstd = ZSTD_createCCtx();
+	if (!packer->records || !packer->plain || !packer->block || !packer->zstd ||
+	    mw_columns_reserve(&packer->columns,
+			       capacity / sizeof(struct memwatch_record_header))) {
+		mw_packer_uninit(packer);
+		return -ENOMEM;
+	}
+	err = ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_compressionLevel, level);
+	if (ZSTD_isError(err)) {
+		mw_packer_uninit(packer);
+		return -EINVAL;
+	}
+	mw_packer_reset(packer);
+	return 0;
+}
+
+void mw_packer_uninit(struct mw_packer *packer)
+{
+	ZSTD_freeCCtx(packer->zstd);
+	mw_columns_uninit(&packer->columns);
+	free(packer->records);
+	free(packer->plain);
+	free(packer->block);
+	memset(packer, 0, sizeof(*packer));
+}
+
+void mw_packer_reset(struct mw_packer *packer)
+{
+	mw_columns_reset(&packer->columns);
+	packer->packed = 0;
+	packer->first_ns = UINT64_MAX;
+	packer->last_ns = 0;
+}
+
+bool mw_packer_take(struct mw_packer *packer, const struct memwatch_record_header *record)
+{
+	if (record->size > packer->capacity - packer->columns.bytes ||
+	    !mw_columns_fit(&packer->columns, record))
+		return false;
+	memcpy(packer->records + packer->columns.bytes, record, record->size);
+	mw_columns_add(&packer->columns, record);
+	if (record->time_ns < packer->first_ns)
+		packer->first_ns = record->time_ns;
+	if (record->time_ns > packer->last_ns)
+		packer->last_ns = record->time_ns;
+	packer->packed = 0;
+	return true;
+}
+
+void mw_packer_pack(struct mw_packer *packer, uint64_t sequence)
+{
+	struct mw_block_header header = {
+		.version = MW_FORMAT_VERSION,
+		.kind = MW_BLOCK_RECORDS,
+		.codec = MW_CODEC_ZSTD,
+		.records = packer->columns.rows,
+		.record_bytes = packer->columns.bytes,
+		.first_ns = packer->first_ns,
+		.last_ns = packer->last_ns,
+		.sequence = sequence,
+	};
+	uint8_t *to = packer->block + MW_BLOCK_HEADER_BYTES;
+	size_t plain, stored;
+
+	if (packer->packed)
+		return;
+	plain = mw_columns_encode(&packer->columns, packer->records, packer->plain);
+	stored = ZSTD_compress2(packer->zstd, to, packer->block_size - MW_BLOCK_HEADER_BYTES,
+				packer->plain, plain);
+	/* No memory for the compressor is no reason to lose records. */
+	if (ZSTD_isError(stored) || stored >= plain) {
+		memcpy(to, packer->plain, plain);
+		stored = plain;
+		header.codec = MW_CODEC_STORED;
+	}
+	header.stored_bytes = (uint32_t)stored;
+	header.plain_bytes = (uint32_t)plain;
+	header.stored_crc = mw_crc32c(to, stored);
+	mw_block_header_pack(packer->block, &header);
+	packer->packed = MW_BLOCK_HEADER_BYTES + stored;
+}
+
+/* ------------------------------------------------------------- unpacking */
+
+void mw_unpacker_uninit(struct mw_unpacker *unpacker)
+{
+	ZSTD_freeDCtx(unpacker->zstd);
+	mw_columns_uninit(&unpacker->columns);
+	free(unpacker->stored);
+	free(unpacker->plain);
+	free(unpacker->records);
+	memset(unpacker, 0, sizeof(*unpacker));
+}
+
+/* What the buffer held is of no interest any more. */
+static int grow(uint8_t **buffer, size_t *size, size_t wanted)
+{
+	uint8_t *bigger;
+
+	if (wanted <= *size)
+		return 0;
+	bigger = malloc(wanted);
+	if (!bigger)
+		return -ENOMEM;
+	free(*buffer);
+	*buffer = bigger;
+	*size = wanted;
+	return 0;
+}
+
+int mw_unpacker_reserve(struct mw_unpacker *unpacker, size_t len)
+{
+	return grow(&unpacker->stored, &unpacker->stored_size, len);
+}
+
+static int decompress(struct mw_unpacker *unpacker, const struct mw_block_header *header)
+{
+	size_t len;
+
+	if (grow(&unpacker->plain, &unpacker->plain_size, header->plain_bytes))
+		return -ENOMEM;
+	if (!unpacker->zstd)
+		unpacker->zstd = ZSTD_createDCtx();
+	if (!unpacker->zstd)
+		return -ENOMEM;
+	/* Never writes more than it may, whatever the frame claims. */
+	len = ZSTD_decompressDCtx(unpacker->zstd, unpacker->plain, header->plain_bytes,
+				  unpacker->stored, header->stored_bytes);
+	return ZSTD_isError(len) || len != header->plain_bytes ? -EBADMSG : 0;
+}
+
+/* The header's times must be those of the records: seeking relies on them. */
+static bool times_match(const struct mw_unpacker *unpacker, const struct mw_block_header *header)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (uint32_t i = 0; i < header->records; i++) {
+		uint64_t time;
+
+		memcpy(&time, unpacker->records + unpacker->columns.offset[i], sizeof(time));
+		first = time < first ? time : first;
+		last = time > last ? time : last;
+	}
+	return first == header->first_ns && last == header->last_ns;
+}
+
+int mw_unpacker_unpack(struct mw_unpacker *unpacker, const struct mw_block_header *header)
+{
+	const uint8_t *plain = unpacker->stored;
+	int err = 0;
+
+	if (mw_crc32c(unpacker->stored, header->stored_bytes) != header->stored_crc)
+		return -EBADMSG;
+	if (header->codec == MW_CODEC_ZSTD) {
+		err = decompress(unpacker, header);
+		plain = unpacker->plain;
+	} else if (header->codec != MW_CODEC_STORED) {
+		return -EBADMSG;
+	}
+	if (!err)
+		err = grow(&unpacker->records, &unpacker->records_size, header->record_bytes);
+	if (!err)
+		err = mw_columns_reserve(&unpacker->columns, header->records);
+	if (!err)
+		err = mw_columns_decode(&unpacker->columns, plain, header->plain_bytes,
+					header->records, unpacker->records, header->record_bytes);
+	if (!err && !times_match(unpacker, header))
+		err = -EBADMSG;
+	return err;
+}
+
+size_t mw_unpacker_memory(const struct mw_unpacker *unpacker)
+{
+	size_t row = 4 * sizeof(uint32_t) + sizeof(uint8_t) + 3 * sizeof(uint64_t);
+
+	return unpacker->stored_size + unpacker->plain_size + unpacker->records_size +
+	       row * unpacker->columns.rows_max +
+	       (unpacker->zstd ? ZSTD_sizeof_DCtx(unpacker->zstd) : 0);
+}

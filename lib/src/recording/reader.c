@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The reader of recordings. The file may be cut off anywhere, damaged, or made
+ * to hurt: nothing in it is believed before it has been checked, memory is
+ * bounded by the limits of the format, and every step moves forward.
+ */
+#include "recording/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recording/block.h"
+#include "base/context.h"
+#include "recording/format.h"
+#include "recording/index.h"
+
+#define SEARCH_BYTES 65536 /* read at once when looking for the next block */
+
+/**
+ * struct memwatch_reader - a file being read
+ * @ctx: a reference
+ * @path: for messages
+ * @fd: the file
+ * @size: of it when it was opened; what is appended later is not seen
+ * @start: where the blocks behind the description begin
+ * @offset: next block
+ * @info: description
+ * @info_text: its strings
+ * @index: from the file, or made by looking at all headers
+ * @indexed: from the file
+ * @damaged: blocks found damaged
+ * @damaged_to: everything before this offset has been counted
+ * @unpacker: the present block
+ * @bytes: of records in it
+ * @at: next record in it
+ * @skip_ns: records before this time in the next block are skipped
+ */
+struct memwatch_reader {
+	struct memwatch_ctx *ctx;
+	char *path;
+	int fd;
+	uint64_t size;
+	uint64_t start;
+	uint64_t offset;
+	struct memwatch_stream_info info;
+	char *info_text;
+	struct mw_index index;
+	bool indexed;
+	uint64_t damaged;
+	uint64_t damaged_to;
+	struct mw_unpacker unpacker;
+	uint32_t bytes;
+	uint32_t at;
+	uint64_t skip_ns;
+};
+
+static int fail(struct memwatch_reader *reader, int err, const char *what)
+{
+	return mw_fail(reader->ctx, err, "%s: %s", reader->path, what);
+}
+
+/* Reads up to @len bytes at @offset; fewer at the end. Negative errno on failure. */
+static ssize_t read_at(struct memwatch_reader *reader, void *to, size_t len, uint64_t offset)
+{
+	size_t done = 0;
+	ssize_t n;
+	int err;
+
+	while (done < len) {
+		n = pread(reader->fd, (char *)to + done, len - done, (off_t)(offset + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			err = -errno;
+			return fail(reader, err, strerror(-err));
+		}
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+/* ---------------------------------------------------------- block headers */
+
+/* 1: a good header at @offset, whose block is in the file as a whole; 0: no; < 0: error */
+static int header_at(struct memwatch_reader *reader, uint64_t offset,
+		     struct mw_block_header *header)
+{
+	uint8_t bytes[MW_BLOCK_HEADER_BYTES];
+	ssize_t n;
+
+	if (offset > reader->size || reader->size - offset < sizeof(bytes))
+		return 0;
+	n = read_at(reader, bytes, sizeof(bytes), offset);
+	if (n < 0)
+		return (int)n;
+	return n == sizeof(bytes) && mw_block_header_unpack(header, bytes) == MW_HEADER_OK &&
+	       header->stored_bytes <= reader->size - offset - sizeof(bytes);
+}
+
+static uint64_t block_end(uint64_t offset, const struct mw_block_header *header)
+{
+	return offset + MW_BLOCK_HEADER_BYTES + header->stored_bytes;
+}
+
+/* The next good block at or behind @offset, or the end of the file, into *@ret. */
+static int search(struct memwatch_reader *reader, uint64_t offset, uint64_t *ret)
+{
+	struct mw_block_header header;
+	uint8_t *bytes = malloc(SEARCH_BYTES);
+	uint8_t *found;
+	ssize_t n;
+	int err = 0;
+
+	if (!bytes)
+		return fail(reader, -ENOMEM, "no memory");
+	*ret = reader->size;
+	while (!err && reader->size - offset >= MW_BLOCK_HEADER_BYTES) {
+		n = read_at(reader, bytes, SEARCH_BYTES, offset);
+		if (n < MW_MAGIC_BYTES) {
+			err = n < 0 ? (int)n : 0;
+			break;
+		}
+		found = memmem(bytes, (size_t)n, MW_BLOCK_MAGIC, MW_MAGIC_BYTES);
+		if (!found) {
+			offset += (uint64_t)n - (MW_MAGIC_BYTES - 1);
+			continue;
+		}
+		offset += (uint64_t)(found - bytes);
+		err = header_at(reader, offset, &header);
+		if (err > 0)
+			*ret = offset;
+		else
+			offset++;
+	}
+	free(bytes);
+	return err < 0 ? err : 0;
+}
+
+/* The block at reader->offset is no good. Counted once, however often we pass. */
+static void count_damage(struct memwatch_reader *reader, uint64_t offset)
+{
+	if (offset < reader->damaged_to)
+		return;
+	reader->damaged++;
+	reader->damaged_to = offset + 1;
+	mw_log(reader->ctx, MEMWATCH_LOG_WARNING, "%s: damaged block at %llu, skipped",
+	       reader->path, (unsigned long long)offset);
+}
+
+/*
+ * Is what lies here just the last block, cut off? Then it is not damaged, and
+ * nothing follows.
+ */
+static int cut_off(struct memwatch_reader *reader, uint64_t offset)
+{
+	uint8_t bytes[MW_BLOCK_HEADER_BYTES];
+	struct mw_block_header header;
+	ssize_t n = read_at(reader, bytes, sizeof(bytes), offset);
+
+	if (n < 0)
+		return (int)n;
+	if (n < (ssize_t)sizeof(bytes))
+		return true;
+	return mw_block_header_unpack(&header, bytes) == MW_HEADER_OK;
+}
+
+/*
+ * Moves reader->offset to the next block of records. 1, 0 at the end, < 0.
+ * Damage is counted if @count; looking around is free.
+ */
+static int next_block(struct memwatch_reader *reader, struct mw_block_header *header, bool count)
+{
+	uint64_t next;
+	int found, err;
+
+	while (reader->offset < reader->size) {
+		found = header_at(reader, reader->offset, header);
+		if (found < 0)
+			return found;
+		if (found && header->kind == MW_BLOCK_RECORDS)
+			return 1;
+		if (found && header->kind == MW_BLOCK_INDEX) {
+			reader->offset = reader->size;
+			break;
+		}
+		if (found) {
+			reader->offset = block_end(reader->offset, header);
+			continue;
+		}
+		err = search(reader, reader->offset + 1, &next);
+		if (err)
+			return err;
+		found = next == reader->size ? cut_off(reader, reader->offset) : 0;
+		if (found < 0)
+			return found;
+		if (!found && count)
+			count_damage(reader, reader->offset);
+		reader->offset = next;
+	}
+	return 0;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static int read_info(struct memwatch_reader *reader)
+{
+	uint8_t bytes[MW_BLOCK_HEADER_BYTES];
+	struct mw_block_header header;
+	ssize_t n = read_at(reader, bytes, sizeof(bytes), 0);
+
+	if (n < 0)
+		return (int)n;
+	if (n < MW_MAGIC_BYTES || memcmp(bytes, MW_BLOCK_MAGIC, MW_MAGIC_BYTES))
+		return fail(reader, -ENOMSG, "not a recording");
+	if (n < (ssize_t)sizeof(bytes))
+		return fail(reader, -EBADMSG, "cut off within its description");
+	switch (mw_block_header_unpack(&header, bytes)) {
+	case MW_HEADER_NEWER:
+		return fail(reader, -EPROTO, "of a newer format: made by a newer memwatch");
+	case MW_HEADER_INVALID:
+		return fail(reader, -EBADMSG, "its description is damaged");
+	case MW_HEADER_OK:
+		break;
+	}
+	if (header.kind != MW_BLOCK_INFO || header.codec != MW_CODEC_STORED)
+		return fail(reader, -EBADMSG, "does not begin with a description");
+
+	reader->info_text = malloc(header.stored_bytes + 1);
+	if (!reader->info_text)
+		return fail(reader, -ENOMEM, "no memory");
+	n = read_at(reader, reader->info_text, header.stored_bytes, sizeof(bytes));
+	if (n < 0)
+		return (int)n;
+	if (n < (ssize_t)header.stored_bytes)
+		return fail(reader, -EBADMSG, "cut off within its description");
+	if (mw_crc32c(reader->info_text, header.stored_bytes) != header.stored_crc)
+		return fail(reader, -EBADMSG, "its description is damaged");
+	reader->info_text[header.stored_bytes] = '\0';
+	mw_info_parse(&reader->info, reader->info_text, header.stored_bytes);
+	reader->start = reader->offset = block_end(0, &header);
+	return 0;
+}
+
+/* 1: the index that the trailer points to; 0: there is none that is whole; < 0: error */
+static int read_index(struct memwatch_reader *reader)
+{
+	uint8_t trailer[MW_TRAILER_BYTES];
+	struct mw_block_header header;
+	uint64_t offset;
+	ssize_t n;
+	int err;
+
+	if (reader->size < reader->start + sizeof(trailer))
+		return 0;
+	n = read_at(reader, trailer, sizeof(trailer), reader->size - sizeof(trailer));
+	if (n < 0)
+		return (int)n;
+	if (n < (ssize_t)sizeof(trailer) || !mw_trailer_unpack(&offset, trailer))
+		return 0;
+	err = header_at(reader, offset, &header);
+	if (err <= 0)
+		return err;
+	if (header.kind != MW_BLOCK_INDEX || header.codec != MW_CODEC_STORED ||
+	    block_end(offset, &header) != reader->size - sizeof(trailer))
+		return 0;
+	if (mw_unpacker_reserve(&reader->unpacker, header.stored_bytes))
+		return fail(reader, -ENOMEM, "no memory");
+	n = read_at(reader, reader->unpacker.stored, header.stored_bytes,
+		    offset + MW_BLOCK_HEADER_BYTES);
+	if (n < 0)
+		return (int)n;
+	if (n < (ssize_t)header.stored_bytes ||
+	    mw_crc32c(reader->unpacker.stored, header.stored_bytes) != header.stored_crc)
+		return 0;
+	err = mw_index_unpack(&reader->index, reader->unpacker.stored, header.stored_bytes, offset);
+	return err == -EBADMSG ? 0 : err ? fail(reader, err, "no memory") : 1;
+}
+
+/* Without an index: what is in the file, by the headers of its blocks. */
+static int scan(struct memwatch_reader *reader)
+{
+	struct mw_block_header header;
+	int found;
+
+	while ((found = next_block(reader, &header, false)) > 0) {
+		if (mw_index_reserve(&reader->index))
+			return fail(reader, -ENOMEM, "no memory");
+		mw_index_add(&reader->index, reader->offset, &header);
+		reader->offset = block_end(reader->offset, &header);
+	}
+	reader->offset = reader->start;
+	return found;
+}
+
+static int open_file(struct memwatch_reader *reader)
+{
+	struct stat st;
+	int err;
+
+	reader->fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (reader->fd < 0 || fstat(reader->fd, &st)) {
+		err = -errno;
+		return fail(reader, err, strerror(-err));
+	}
+	if (S_ISDIR(st.st_mode))
+		return fail(reader, -EISDIR, strerror(EISDIR));
+	if (!S_ISREG(st.st_mode))
+		return fail(reader, -ESPIPE, "not a regular file");
+	reader->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int start(struct memwatch_reader *reader)
+{
+	int err = open_file(reader);
+
+	if (!err)
+		err = read_info(reader);
+	if (err)
+		return err;
+	err = read_index(reader);
+	if (err < 0)
+		return err;
+	reader->indexed = err;
+	return err ? 0 : scan(reader);
+}
+
+int memwatch_reader_open(struct memwatch_ctx *ctx, const char *path, struct memwatch_reader **ret)
+{
+	struct memwatch_reader *reader;
+	int err;
+
+	if (!path)
+		return mw_fail(ctx, -EINVAL, "recording: no path");
+	reader = calloc(1, sizeof(*reader));
+	if (!reader)
+		return mw_fail(ctx, -ENOMEM, "%s: no memory", path);
+	reader->ctx = memwatch_ctx_ref(ctx);
+	reader->fd = -1;
+	reader->path = strdup(path);
+	err = reader->path ? start(reader) : mw_fail(ctx, -ENOMEM, "%s: no memory", path);
+	if (err) {
+		memwatch_reader_close(reader);
+		return err;
+	}
+	*ret = reader;
+	return 0;
+}
+
+struct memwatch_reader *memwatch_reader_close(struct memwatch_reader *reader)
+{
+	if (!reader)
+		return NULL;
+	if (reader->fd >= 0)
+		close(reader->fd);
+	mw_unpacker_uninit(&reader->unpacker);
+	mw_index_uninit(&reader->index);
+	memwatch_ctx_unref(reader->ctx);
+	free(reader->info_text);
+	free(reader->path);
+	free(reader);
+	return NULL;
+}
+
+const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_reader *reader)
+{
+	return &reader->info;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* 1: unpacked; 0: damaged, and reader->offset is behind it; < 0: error */
+static int unpack_block(struct memwatch_reader *reader, const struct mw_block_header *header)
+{
+	struct mw_block_header next;
+	uint64_t end = block_end(reader->offset, header);
+	ssize_t n;
+	int err;
+
+	if (mw_unpacker_reserve(&reader->unpacker, header->stored_bytes))
+		return fail(reader, -ENOMEM, "no memory");
+	n = read_at(reader, reader->unpacker.stored, header->stored_bytes,
+		    reader->offset + MW_BLOCK_HEADER_BYTES);
+	if (n < 0)
+		return (int)n;
+	err = n < (ssize_t)header->stored_bytes ? -EBADMSG
+						: mw_unpacker_unpack(&reader->unpacker, header);
+	if (!err) {
+		reader->offset = end;
+		return 1;
+	}
+	if (err != -EBADMSG)
+		return fail(reader, err, "no memory");
+	count_damage(reader, reader->offset);
+	/* If bytes are missing in it, the next block begins before its end. */
+	err = header_at(reader, end, &next);
+	if (err > 0 || (!err && end == reader->size))
+		reader->offset = end;
+	else if (!err)
+		err = search(reader, reader->offset + MW_BLOCK_HEADER_BYTES, &reader->offset);
+	return err < 0 ? err : 0;
+}
+
+static int load_block(struct memwatch_reader *reader)
+{
+	struct mw_block_header header;
+	int err;
+
+	reader->at = reader->bytes = 0;
+	do {
+		err = next_block(reader, &header, true);
+		if (err <= 0)
+			return err;
+		err = unpack_block(reader, &header);
+	} while (!err);
+	if (err > 0)
+		reader->bytes = header.record_bytes;
+	return err;
+}
+
+int memwatch_reader_next(struct memwatch_reader *reader, const struct memwatch_record_header **ret)
+{
+	const struct memwatch_record_header *record;
+	int err;
+
+	for (;;) {
+		while (reader->at < reader->bytes) {
+			record = (const void *)(reader->unpacker.records + reader->at);
+			reader->at += record->size;
+			if (record->time_ns < reader->skip_ns)
+				continue;
+			*ret = record;
+			return 1;
+		}
+		/* A block was read to its end: what was asked for has begun. */
+		if (reader->bytes)
+			reader->skip_ns = 0;
+		err = load_block(reader);
+		if (err <= 0)
+			return err;
+	}
+}
+
+int memwatch_reader_seek(struct memwatch_reader *reader, __u64 time_ns)
+{
+	const struct mw_index_entry *entry = mw_index_find(&reader->index, time_ns);
+	struct mw_block_header header;
+	int found;
+
+	reader->at = reader->bytes = 0;
+	reader->skip_ns = time_ns;
+	reader->offset = entry ? entry->offset : reader->size;
+	while ((found = next_block(reader, &header, false)) > 0 && header.last_ns < time_ns)
+		reader->offset = block_end(reader->offset, &header);
+	return found < 0 ? found : 0;
+}
+
+int memwatch_reader_stats(const struct memwatch_reader *reader, struct memwatch_reader_stats *ret)
+{
+	struct memwatch_reader_stats stats = {0};
+	struct mw_index_entry total;
+
+	mw_index_total(&reader->index, &total);
+	stats.blocks = total.blocks;
+	stats.records = total.records;
+	stats.file_bytes = reader->size;
+	stats.damaged = reader->damaged;
+	stats.first_ns = total.first_ns;
+	stats.last_ns = total.last_ns;
+	stats.indexed = reader->indexed;
+	stats.truncated = !reader->indexed;
+	return mw_opts_export(ret, &stats, sizeof(stats));
+}
+
+size_t mw_reader_memory(const struct memwatch_reader *reader)
+{
+	return sizeof(*reader) + mw_unpacker_memory(&reader->unpacker) +
+	       reader->index.size * sizeof(*reader->index.entry) + reader->info.sz;
+}

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The writer of recordings. It keeps one promise above all: what lies before
+ * @offset in the file is whole blocks, whatever fails and whenever the process
+ * is killed.
+ */
+#include <memwatch/recording.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recording/block.h"
+#include "base/context.h"
+#include "recording/format.h"
+#include "recording/index.h"
+#include "merge/ring.h"
+#include "base/timemath.h"
+
+#define BLOCK_BYTES_MIN	    (4U << 10)
+#define BLOCK_BYTES_DEFAULT (256U << 10)
+#define RECORD_SIZE_MAX	    (64U << 10) /* of any record: its size has 16 bits */
+#define LEVEL_DEFAULT	    3
+#define SYNC_BYTES_DEFAULT  (4ULL << 20)
+#define MODE_DEFAULT	    0600
+
+/**
+ * struct memwatch_recording - a file being written
+ * @ctx: a reference
+ * @path: for messages
+ * @fd: the file
+ * @opts: complete
+ * @packer: records not yet written
+ * @index: blocks written
+ * @offset: length of the file as far as it is good
+ * @synced: the same at the last fdatasync
+ * @sequence: of the next block
+ * @taken: statistics
+ */
+struct memwatch_recording {
+	struct memwatch_ctx *ctx;
+	char *path;
+	int fd;
+	struct memwatch_recording_opts opts;
+	struct mw_packer packer;
+	struct mw_index index;
+	uint64_t offset;
+	uint64_t synced;
+	uint64_t sequence;
+	struct memwatch_recording_stats taken;
+};
+
+static int fail(struct memwatch_recording *recording, int err, const char *what)
+{
+	return mw_fail(recording->ctx, err, "%s: %s: %s", recording->path, what, strerror(-err));
+}
+
+/* ------------------------------------------------------------- the file */
+
+/*
+ * Appends bytes, all or nothing: a part that was written before an error (the
+ * disk is full) is cut off again.
+ */
+static int append(struct memwatch_recording *recording, const void *data, size_t len)
+{
+	size_t done = 0;
+	ssize_t n;
+	int err;
+
+	while (done < len) {
+		n = pwrite(recording->fd, (const char *)data + done, len - done,
+			   (off_t)(recording->offset + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			err = n < 0 ? -errno : -EIO;
+			/* If this fails too, the reader finds an incomplete block and stops. */
+			if (done && ftruncate(recording->fd, (off_t)recording->offset))
+				mw_log(recording->ctx, MEMWATCH_LOG_WARNING,
+				       "%s: cannot cut off an incomplete block: %s",
+				       recording->path, strerror(errno));
+			return fail(recording, err, "write");
+		}
+		done += (size_t)n;
+	}
+	recording->offset += len;
+	return 0;
+}
+
+static int sync_file(struct memwatch_recording *recording)
+{
+	int err;
+
+	if (recording->opts.flags & MEMWATCH_RECORDING_NO_SYNC ||
+	    recording->synced == recording->offset)
+		return 0;
+	recording->synced = recording->offset;
+	if (!fdatasync(recording->fd))
+		return 0;
+	err = -errno;
+	return fail(recording, err, "sync");
+}
+
+/* A block that is not of records, with its payload behind @header's room in @block. */
+static int append_other(struct memwatch_recording *recording, enum mw_block_kind kind,
+			uint8_t *block, size_t payload, size_t behind)
+{
+	struct mw_block_header header = {
+		.version = MW_FORMAT_VERSION,
+		.kind = (uint8_t)kind,
+		.codec = MW_CODEC_STORED,
+		.stored_bytes = (uint32_t)payload,
+		.plain_bytes = (uint32_t)payload,
+		.sequence = recording->sequence,
+		.stored_crc = mw_crc32c(block + MW_BLOCK_HEADER_BYTES, payload),
+	};
+	int err;
+
+	mw_block_header_pack(block, &header);
+	err = append(recording, block, MW_BLOCK_HEADER_BYTES + payload + behind);
+	if (!err)
+		recording->sequence++;
+	return err;
+}
+
+static int append_info(struct memwatch_recording *recording,
+		       const struct memwatch_stream_info *info)
+{
+	uint8_t *block = malloc(MW_BLOCK_HEADER_BYTES + MW_INFO_BYTES_MAX);
+	long len;
+	int err;
+
+	if (!block)
+		return fail(recording, -ENOMEM, "description");
+	len = mw_info_format(info, (char *)block + MW_BLOCK_HEADER_BYTES, MW_INFO_BYTES_MAX);
+	if (len < 0)
+		err = fail(recording, (int)len, "description");
+	else
+		err = append_other(recording, MW_BLOCK_INFO, block, (size_t)len, 0);
+	free(block);
+	return err;
+}
+
+static int append_index(struct memwatch_recording *recording)
+{
+	size_t payload = recording->index.count * MW_INDEX_ENTRY_BYTES;
+	uint8_t *block = malloc(MW_BLOCK_HEADER_BYTES + payload + MW_TRAILER_BYTES);
+	int err;
+
+	if (!block)
+		return fail(recording, -ENOMEM, "index");
+	mw_index_pack(&recording->index, block + MW_BLOCK_HEADER_BYTES);
+	mw_trailer_pack(block + MW_BLOCK_HEADER_BYTES + payload, recording->offset);
+	err = append_other(recording, MW_BLOCK_INDEX, block, payload, MW_TRAILER_BYTES);
+	free(block);
+	return err;
+}
+
+/* ------------------------------------------------------------ beginning */
+
+static int complete_opts(struct memwatch_ctx *ctx, struct memwatch_recording_opts *opts,
+			 const struct memwatch_recording_opts *user_opts)
+{
+	int err = mw_opts_copy(ctx, opts, sizeof(*opts), user_opts);
+
+	if (err)
+		return err;
+	if (!opts->block_bytes)
+		opts->block_bytes = BLOCK_BYTES_DEFAULT;
+	if (!opts->level)
+		opts->level = LEVEL_DEFAULT;
+	if (!opts->block_ns)
+		opts->block_ns = MW_NSEC_PER_SEC;
+	if (!opts->sync_bytes)
+		opts->sync_bytes = SYNC_BYTES_DEFAULT;
+	if (!opts->mode)
+		opts->mode = MODE_DEFAULT;
+	if (opts->flags & ~(MEMWATCH_RECORDING_NO_SYNC | MEMWATCH_RECORDING_OVERWRITE) ||
+	    opts->reserved || opts->reserved2 || opts->mode & ~07777U)
+		return mw_fail(ctx, -EINVAL, "options of a recording: unknown flag or mode");
+	if (opts->block_bytes < BLOCK_BYTES_MIN || opts->block_bytes > MW_RECORD_BYTES_MAX)
+		return mw_fail(ctx, -EINVAL,
+			       "options of a recording: block_bytes %u: "
+			       "not from 4 KiB to 16 MiB",
+			       opts->block_bytes);
+	return 0;
+}
+
+/* The file that is to be replaced: no more rights than were asked for, then empty. */
+static int replace(struct memwatch_recording *recording)
+{
+	struct stat st;
+
+	if (fstat(recording->fd, &st))
+		return fail(recording, -errno, "stat");
+	if (!S_ISREG(st.st_mode))
+		return fail(recording, -EINVAL, "not a regular file");
+	if (st.st_mode & 07777 & ~recording->opts.mode &&
+	    fchmod(recording->fd, st.st_mode & recording->opts.mode))
+		return fail(recording, -errno, "chmod");
+	if (ftruncate(recording->fd, 0))
+		return fail(recording, -errno, "truncate");
+	return 0;
+}
+
+static int open_file(struct memwatch_recording *recording)
+{
+	bool overwrite = recording->opts.flags & MEMWATCH_RECORDING_OVERWRITE;
+
+	recording->fd = open(recording->path,
+			     O_WRONLY | O_CLOEXEC | O_CREAT | (overwrite ? 0 : O_EXCL),
+			     (mode_t)recording->opts.mode);
+	if (recording->fd < 0)
+		return fail(recording, -errno, "create");
+	return overwrite ? replace(recording) : 0;
+}
+
+static int start(struct memwatch_recording *recording, const struct memwatch_stream_info *info)
+{
+	uint32_t capacity = recording->opts.block_bytes;
+	int err;
+
+	/* the largest record has to fit into the smallest block */
+	if (capacity < RECORD_SIZE_MAX)
+		capacity = RECORD_SIZE_MAX;
+	err = mw_packer_init(&recording->packer, capacity, recording->opts.level);
+	if (err)
+		return fail(recording, err, "compressor");
+	err = open_file(recording);
+	if (err)
+		return err;
+	err = append_info(recording, info);
+	if (err && !(recording->opts.flags & MEMWATCH_RECORDING_OVERWRITE))
+		unlink(recording->path);
+	return err;
+}
+
+static void release(struct memwatch_recording *recording)
+{
+	if (recording->fd >= 0)
+		close(recording->fd);
+	mw_packer_uninit(&recording->packer);
+	mw_index_uninit(&recording->index);
+	memwatch_ctx_unref(recording->ctx);
+	free(recording->path);
+	free(recording);
+}
+
+int memwatch_recording_create(struct memwatch_ctx *ctx, const char *path,
+			      const struct memwatch_stream_info *user_info,
+			      const struct memwatch_recording_opts *user_opts,
+			      struct memwatch_recording **ret)
+{
+	struct memwatch_recording *recording;
+	struct memwatch_recording_opts opts;
+	struct memwatch_stream_info info;
+	int err;
+
+	if (!path || !user_info)
+		return mw_fail(ctx, -EINVAL, "recording: no path or no description");
+	err = mw_opts_copy(ctx, &info, sizeof(info), user_info);
+	if (!err)
+		err = complete_opts(ctx, &opts, user_opts);
+	if (err)
+		return err;
+
+	recording = calloc(1, sizeof(*recording));
+	if (!recording)
+		return mw_fail(ctx, -ENOMEM, "%s: no memory", path);
+	recording->ctx = memwatch_ctx_ref(ctx);
+	recording->fd = -1;
+	recording->opts = opts;
+	recording->path = strdup(path);
+	err = recording->path ? start(recording, &info) : -ENOMEM;
+	if (err) {
+		release(recording);
+		return err;
+	}
+	*ret = recording;
+	return 0;
+}
+
+/* -------------------------------------------------------------- writing */
+
+/* Writes what was collected. On failure it stays collected. */
+static int write_block(struct memwatch_recording *recording)
+{
+	struct mw_packer *packer = &recording->packer;
+	struct mw_block_header header;
+	uint64_t offset = recording->offset;
+	int err;
+
+	if (!packer->columns.rows)
+		return 0;
+	if (mw_index_reserve(&recording->index))
+		return fail(recording, -ENOMEM, "index");
+	mw_packer_pack(packer, recording->sequence);
+	err = append(recording, packer->block, packer->packed);
+	if (err)
+		return err;
+	mw_block_header_unpack(&header, packer->block);
+	mw_index_add(&recording->index, offset, &header);
+	recording->sequence++;
+	recording->taken.blocks++;
+	mw_packer_reset(packer);
+	if (recording->offset - recording->synced >= recording->opts.sync_bytes)
+		return sync_file(recording);
+	return 0;
+}
+
+/* Is the block complete without this record? */
+static bool block_complete(const struct memwatch_recording *recording,
+			   const struct memwatch_record_header *record)
+{
+	const struct mw_packer *packer = &recording->packer;
+	uint64_t first = mw_min_u64(packer->first_ns, record->time_ns);
+	uint64_t last = mw_max_u64(packer->last_ns, record->time_ns);
+
+	return packer->columns.rows &&
+	       (record->size >
+			recording->opts.block_bytes -
+				mw_min_u64(packer->columns.bytes, recording->opts.block_bytes) ||
+		last - first >= recording->opts.block_ns);
+}
+
+static void count(struct memwatch_recording_stats *taken,
+		  const struct memwatch_record_header *record)
+{
+	if (!taken->records || record->time_ns < taken->first_ns)
+		taken->first_ns = record->time_ns;
+	if (record->time_ns > taken->last_ns)
+		taken->last_ns = record->time_ns;
+	taken->records++;
+	taken->record_bytes += record->size;
+}
+
+int memwatch_recording_write(struct memwatch_recording *recording,
+			     const struct memwatch_record_header *record)
+{
+	int err;
+
+	if (!mw_record_valid(record, record->size))
+		return mw_fail(recording->ctx, -EINVAL, "%s: a record of type %u and %u bytes",
+			       recording->path, record->type, record->size);
+	if (block_complete(recording, record)) {
+		err = write_block(recording);
+		if (err)
+			return err;
+	}
+	if (!mw_packer_take(&recording->packer, record)) {
+		/* too many classes of records: they get a block of their own */
+		err = write_block(recording);
+		if (err)
+			return err;
+		mw_packer_take(&recording->packer, record);
+	}
+	count(&recording->taken, record);
+	return 0;
+}
+
+int memwatch_recording_flush(struct memwatch_recording *recording, int sync)
+{
+	int err = write_block(recording);
+
+	if (!err && sync)
+		err = sync_file(recording);
+	return err;
+}
+
+int memwatch_recording_stats(const struct memwatch_recording *recording,
+			     struct memwatch_recording_stats *ret)
+{
+	struct memwatch_recording_stats stats = recording->taken;
+
+	stats.file_bytes = recording->offset;
+	stats.pending = recording->packer.columns.rows;
+	return mw_opts_export(ret, &stats, sizeof(stats));
+}
+
+int memwatch_recording_close(struct memwatch_recording *recording)
+{
+	int err;
+
+	if (!recording)
+		return 0;
+	err = write_block(recording);
+	/* Without the rest it is not complete, and the index would say that it is. */
+	if (!err)
+		err = append_index(recording);
+	if (!err)
+		err = sync_file(recording);
+	if (close(recording->fd) && !err)
+		err = fail(recording, -errno, "close");
+	recording->fd = -1;
+	release(recording);
+	return err;
+}
