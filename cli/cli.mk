@@ -6,7 +6,7 @@ BUILD	?= build
 PREFIX	?= /usr/local
 CC	?= gcc
 
-CLI_SRC	:= $(wildcard cli/*.c)
+CLI_SRC	:= cli/main.c $(wildcard $(addprefix cli/,common/*.c output/*.c growth/*.c summary/*.c cmds/*.c cmds/*/*.c))
 CLI_OBJ	:= $(CLI_SRC:cli/%.c=$(BUILD)/cli/%.o)
 CLI_BIN	:= $(BUILD)/cli/memwatchctl
 

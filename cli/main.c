@@ -6,7 +6,7 @@
  */
 #include <locale.h>
 
-#include "cmd.h"
+#include "common/cmd.h"
 
 static const char *const main_usage[] = {
 	"[--format table|json|csv] [--quiet | --verbose] COMMAND [OPTIONS]",

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * doctor: every prerequisite, found or not, and what it costs.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "cmds/doctor/doctor.h"
+#include "output/json.h"
+#include "common/message.h"
+#include "output/table.h"
+
+static const struct mw_check *const groups[] = { mw_doctor_kernel, mw_doctor_module,
+						 mw_doctor_hardware };
+
+static const char *const result_name[] = { "ok", "warn", "missing" };
+
+enum { NAME, RESULT, REQUIRED, FOUND, COST, REMEDY, NR_COLUMNS };
+
+static const struct mw_column columns[NR_COLUMNS] = {
+	[NAME] = { "name", "CHECK", MW_KIND_TEXT, 0, 0 },
+	[RESULT] = { "result", "RESULT", MW_KIND_TEXT, 0, 0 },
+	[REQUIRED] = { "required", "REQUIRED", MW_KIND_BOOL, 0, 0 },
+	[FOUND] = { "found", "FOUND", MW_KIND_TEXT, 0, 0 },
+	[COST] = { "cost", "COST", MW_KIND_TEXT, 0, 0 },
+	[REMEDY] = { "remedy", "REMEDY", MW_KIND_TEXT, 0, 0 },
+};
+
+struct counts {
+	unsigned int by_result[3];
+	unsigned int blocking;
+	const char *first_blocking;
+};
+
+static void fill(char *buf, size_t size, const char *format, va_list args)
+{
+	vsnprintf(buf, size, format, args);
+}
+
+#define DEFINE_SAY(name, member, action)                                \
+	void name(struct mw_finding *f, const char *format, ...)        \
+	{                                                               \
+		va_list args;                                           \
+									\
+		action;                                                 \
+		va_start(args, format);                                 \
+		fill(f->member, sizeof(f->member), format, args);       \
+		va_end(args);                                           \
+	}
+
+DEFINE_SAY(mw_found, found, (void)0)
+DEFINE_SAY(mw_warned, found, f->result = MW_RESULT_WARN)
+DEFINE_SAY(mw_missed, found, f->result = MW_RESULT_MISSING)
+DEFINE_SAY(mw_cost, cost, (void)0)
+DEFINE_SAY(mw_remedy, remedy, (void)0)
+
+static void show_line(const struct mw_check *check, const struct mw_finding *f)
+{
+	static const enum mw_colour colour[] = { MW_GREEN, MW_YELLOW, MW_RED };
+	enum mw_colour c = colour[f->result];
+
+	/* What one can do without is not an alarm. */
+	if (f->result == MW_RESULT_MISSING && !check->required)
+		c = MW_YELLOW;
+	printf("%s%-8s%s %-20s %s\n", mw_colour(stdout, c), result_name[f->result],
+	       mw_colour(stdout, MW_PLAIN), check->title, f->found);
+	if (f->cost[0])
+		printf("%-29s costs: %s\n", "", f->cost);
+	if (f->remedy[0])
+		printf("%-29s remedy: %s\n", "", f->remedy);
+}
+
+static void show(const struct mw_cli *cli, const struct mw_check *check, const struct mw_finding *f,
+		 struct mw_json *json)
+{
+	struct mw_cell row[NR_COLUMNS] = {
+		[NAME] = { .text = check->name },
+		[RESULT] = { .text = result_name[f->result] },
+		[REQUIRED] = { .truth = check->required },
+		[FOUND] = { .text = f->found },
+		[COST] = { .text = f->cost, .missing = !f->cost[0] },
+		[REMEDY] = { .text = f->remedy, .missing = !f->remedy[0] },
+	};
+
+	if (cli->format == MW_FORMAT_JSON)
+		mw_row_json(columns, NR_COLUMNS, row, json);
+	else if (cli->format == MW_FORMAT_CSV)
+		mw_row_csv(columns, NR_COLUMNS, row, stdout);
+	else if (!cli->quiet || f->result != MW_RESULT_OK)
+		show_line(check, f);
+}
+
+static void examine(const struct mw_cli *cli, const struct mw_check *check, struct counts *counts,
+		    struct mw_json *json)
+{
+	struct mw_finding finding = { .result = MW_RESULT_OK };
+
+	check->look(cli, &finding);
+	counts->by_result[finding.result]++;
+	if (check->required && finding.result == MW_RESULT_MISSING && !counts->blocking++)
+		counts->first_blocking = check->title;
+	show(cli, check, &finding, json);
+}
+
+static void verdict(const struct counts *c)
+{
+	printf("\n%u ok, %u with a warning, %u missing. ", c->by_result[MW_RESULT_OK],
+	       c->by_result[MW_RESULT_WARN], c->by_result[MW_RESULT_MISSING]);
+	if (!c->blocking)
+		printf("memwatch can do its main job here.\n");
+	else if (c->blocking == 1)
+		printf("memwatch cannot do its main job here: %s.\n", c->first_blocking);
+	else
+		printf("memwatch cannot do its main job here: %s and %u more.\n", c->first_blocking,
+		       c->blocking - 1);
+}
+
+static const char *const doctor_usage[] = {
+	"doctor",
+	"",
+	"Looks at everything memwatch needs or can use on this machine, says what was",
+	"found, what it costs to do without, and how to get it. Counters, BPF and CPUID",
+	"are tried for real; nothing is changed. With --quiet only what is not ok.",
+	"Exit status 0 if the main job is possible, 3 if not.",
+	NULL,
+};
+
+static int doctor_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	struct counts counts = { 0 };
+	struct mw_json json;
+
+	(void)config;
+	(void)argc;
+	(void)argv;
+	if (cli->format == MW_FORMAT_JSON) {
+		mw_json_init(&json, stdout);
+		mw_json_array(&json, "checks");
+	} else if (cli->format == MW_FORMAT_CSV) {
+		mw_head_csv(columns, NR_COLUMNS, stdout);
+	}
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		for (const struct mw_check *check = groups[i]; check->name; check++)
+			examine(cli, check, &counts, &json);
+	if (cli->format == MW_FORMAT_JSON) {
+		mw_json_array_end(&json);
+		mw_json_uint(&json, "ok", counts.by_result[MW_RESULT_OK]);
+		mw_json_uint(&json, "warn", counts.by_result[MW_RESULT_WARN]);
+		mw_json_uint(&json, "missing", counts.by_result[MW_RESULT_MISSING]);
+		mw_json_bool(&json, "ready", !counts.blocking);
+		mw_json_finish(&json);
+	} else if (cli->format == MW_FORMAT_TABLE) {
+		verdict(&counts);
+	}
+	return counts.blocking ? MW_EXIT_UNSUPPORTED : MW_EXIT_DONE;
+}
+
+const struct mw_cmd mw_cmd_doctor = {
+	.name = "doctor",
+	.summary = "check every prerequisite and say what is lost without it",
+	.usage = doctor_usage,
+	.run = doctor_run,
+	.flags = MW_CMD_JSON | MW_CMD_CSV,
+};

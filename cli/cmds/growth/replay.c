@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * growth replay: the detectors over a trace.
+ */
+#include <errno.h>
+
+#include "cmds/growth/growth.h"
+#include "growth/verdict.h"
+#include "common/library.h"
+#include "common/message.h"
+#include "summary/rows.h"
+
+struct replay {
+	struct memwatch_ctx *ctx;
+	struct memwatch_growth *growth;
+	const char *path;
+	uint64_t samples, first_ns, last_ns;
+};
+
+static int feed(struct replay *r)
+{
+	struct memwatch_growth_sample sample;
+	struct memwatch_trace *trace;
+	int err = memwatch_trace_open(r->ctx, r->path, &trace);
+
+	if (err)
+		return err;
+	while ((err = memwatch_trace_next(trace, &sample)) == 1) {
+		if (!r->samples++)
+			r->first_ns = sample.time_ns;
+		r->last_ns = sample.time_ns;
+		err = memwatch_growth_feed(r->growth, &sample);
+		if (err < 0)
+			break;
+	}
+	memwatch_trace_close(trace);
+	return err < 0 ? err : 0;
+}
+
+static int print_json(const struct replay *r)
+{
+	MEMWATCH_OPTS(memwatch_growth_row, row);
+	struct mw_json json;
+
+	mw_json_init(&json, stdout);
+	mw_json_uint(&json, "samples", r->samples);
+	mw_json_double(&json, "duration_seconds", (double)(r->last_ns - r->first_ns) / 1e9);
+	mw_json_array(&json, "processes");
+	for (unsigned int i = 0; memwatch_growth_row(r->growth, i, &row) == 1; i++)
+		mw_growth_json(&row, 0, &json);
+	mw_json_array_end(&json);
+	mw_json_finish(&json);
+	return MW_EXIT_DONE;
+}
+
+/* The name lives as long as the table. */
+static int fill(const struct memwatch_growth_row *row, struct mw_pool *pool, struct mw_cell *cells)
+{
+	struct memwatch_growth_row *copy = mw_pool_alloc(pool, sizeof(*copy));
+
+	if (!copy || !cells)
+		return -ENOMEM;
+	*copy = *row;
+	mw_growth_fill(copy, 0, cells);
+	return 0;
+}
+
+static void print_sentences(const struct replay *r)
+{
+	MEMWATCH_OPTS(memwatch_growth_row, row);
+	char text[512];
+
+	for (unsigned int i = 0; memwatch_growth_row(r->growth, i, &row) == 1; i++)
+		if (row.verdict == MEMWATCH_GROWTH_LEAK)
+			printf("%s\n", mw_growth_sentence(&row, NULL, text, sizeof(text)));
+}
+
+static int print_table(const struct mw_cli *cli, const struct replay *r)
+{
+	MEMWATCH_OPTS(memwatch_growth_row, row);
+	struct mw_pool pool = { 0 };
+	struct mw_table table;
+	int rc = 0;
+
+	mw_table_init(&table, mw_growth_columns, MW_GROWTH_COLUMNS);
+	for (unsigned int i = 0; !rc && memwatch_growth_row(r->growth, i, &row) == 1; i++)
+		rc = fill(&row, &pool, mw_table_row(&table));
+	if (rc)
+		rc = mw_error_errno(rc, "growth replay");
+	else if (cli->format == MW_FORMAT_CSV)
+		mw_table_csv(&table, stdout);
+	else
+		rc = mw_table_print(&table);
+	if (!rc && cli->format == MW_FORMAT_TABLE)
+		print_sentences(r);
+	mw_table_uninit(&table);
+	mw_pool_free(&pool);
+	return rc;
+}
+
+static const char *const replay_usage[] = {
+	"growth replay TRACE",
+	"",
+	"Runs the detectors of \"growth watch\" over a trace: CSV with the columns",
+	"time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb. \"-\" is standard",
+	"input. Exit status 4 if the trace has no sample.",
+	NULL,
+};
+
+static int replay_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	struct replay r = { .path = argv[0] };
+	int err, rc = mw_library_new(cli, &ctx);
+
+	(void)config;
+	(void)argc;
+	if (rc)
+		return rc;
+	r.ctx = ctx;
+	err = memwatch_growth_new(ctx, &r.growth);
+	if (!err)
+		err = feed(&r);
+	if (err)
+		rc = mw_error(mw_exit_of(err), r.path, "%s", memwatch_ctx_error(ctx));
+	else
+		rc = cli->format == MW_FORMAT_JSON ? print_json(&r) : print_table(cli, &r);
+	if (!rc && !r.samples) {
+		mw_warn(cli, "%s: holds no sample", r.path);
+		rc = MW_EXIT_NOTHING;
+	}
+	memwatch_growth_unref(r.growth);
+	return rc;
+}
+
+const struct mw_cmd mw_cmd_growth_replay = {
+	.name = "replay",
+	.summary = "the detectors over a recorded trace",
+	.usage = replay_usage,
+	.run = replay_run,
+	.flags = MW_CMD_JSON | MW_CMD_CSV,
+	.operands_min = 1,
+	.operands_max = 1,
+};

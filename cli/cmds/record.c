@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * record: the live stream into a file.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/child.h"
+#include "growth/latest.h"
+#include "output/human.h"
+#include "common/interrupt.h"
+#include "output/json.h"
+#include "common/library.h"
+#include "common/message.h"
+#include "summary/recording-info.h"
+
+struct record_config {
+	const char *output;
+	uint64_t duration;
+	int mode;
+	uint64_t period;
+	bool force;
+	bool growth;
+};
+
+#define MEMBER(name) offsetof(struct record_config, name)
+
+static const char *const modes[] = { "slot", "switch", NULL };
+
+static const struct mw_option record_options[] = {
+	{"output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the recording; must not exist",
+	 NULL},
+	{"duration", 'd', MW_OPTION_DURATION, MEMBER(duration), "TIME",
+	 "end after this time, as 10 or 500ms", NULL},
+	{"mode", 'm', MW_OPTION_CHOICE, MEMBER(mode), "MODE",
+	 "one sample per tick and process, or one per context switch", modes},
+	{"period", 'p', MW_OPTION_DURATION, MEMBER(period), "TIME",
+	 "time between ticks, 100us to 1s", NULL},
+	{"growth", 'g', MW_OPTION_FLAG, MEMBER(growth), NULL,
+	 "run a growth monitor too, and record what it says", NULL},
+	{"force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL},
+	{0},
+};
+
+struct session {
+	const struct mw_cli *cli;
+	const struct record_config *config;
+	struct memwatch_ctx *ctx;
+	struct memwatch_stream *stream;
+	struct memwatch_recording *recording;
+	struct mw_command command;
+	struct mw_beside monitor;	       /* --growth */
+	struct memwatch_record_growth *growth; /* not yet written: the stream is not so far */
+	size_t nr_growth, room_growth;
+	uint64_t begin_ns, end_ns, shown_ns, written_ns;
+	uint64_t counted; /* LOST counts */
+	bool stopping;
+	bool progress;
+};
+
+static void show_progress(struct session *s)
+{
+	MEMWATCH_OPTS(memwatch_recording_stats, written);
+	MEMWATCH_OPTS(memwatch_stream_stats, stats);
+	char records[32], bytes[32];
+	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
+
+	if (!s->progress || now - s->shown_ns < 200000000)
+		return;
+	s->shown_ns = now;
+	memwatch_recording_stats(s->recording, &written);
+	memwatch_stream_stats(s->stream, &stats);
+	fprintf(stderr, "\r%7.1f s  %s records  %s  lost %" PRIu64 "  late %" PRIu64 "\033[K",
+		(double)(now - s->begin_ns) / 1e9,
+		mw_human_uint(written.records, MW_UNIT_COUNT, records, sizeof(records)),
+		mw_human_uint(written.file_bytes, MW_UNIT_BYTES, bytes, sizeof(bytes)),
+		(uint64_t)stats.lost, (uint64_t)stats.late);
+	fflush(stderr);
+}
+
+static void clear_progress(const struct session *s)
+{
+	if (s->progress && s->shown_ns)
+		fputs("\r\033[K", stderr);
+}
+
+/* Is it time to end? */
+static bool is_over(struct session *s)
+{
+	return mw_interrupted() || mw_command_poll(&s->command) ||
+	       (s->config->duration &&
+		mw_clock_ns(CLOCK_MONOTONIC) - s->begin_ns >= s->config->duration);
+}
+
+static int stop(struct session *s)
+{
+	s->stopping = true;
+	s->end_ns = mw_clock_ns(CLOCK_MONOTONIC);
+	return memwatch_stream_stop(s->stream);
+}
+
+/* What the monitor said before @time_ns. */
+static int store_growth(struct session *s, uint64_t time_ns)
+{
+	size_t i = 0;
+	int err = 0;
+
+	while (!err && i < s->nr_growth && s->growth[i].h.time_ns < time_ns)
+		err = memwatch_recording_write(s->recording, &s->growth[i++].h);
+	s->nr_growth -= i;
+	memmove(s->growth, s->growth + i, s->nr_growth * sizeof(*s->growth));
+	return err;
+}
+
+static int take_growth(void *data, const struct memwatch_record_growth *record)
+{
+	struct session *s = data;
+
+	if (s->nr_growth == s->room_growth) {
+		size_t room = 2 * s->room_growth + 256;
+		void *more = reallocarray(s->growth, room, sizeof(*s->growth));
+
+		if (!more)
+			return -ENOMEM;
+		s->growth = more;
+		s->room_growth = room;
+	}
+	s->growth[s->nr_growth++] = *record;
+	return 0;
+}
+
+static int store(struct session *s, const struct memwatch_record_header *record)
+{
+	const struct memwatch_record_lost *lost = (const void *)record;
+	int err = s->nr_growth ? store_growth(s, record->time_ns) : 0;
+
+	if (err)
+		return err;
+	if (record->type == MEMWATCH_RECORD_LOST)
+		s->counted += lost->count;
+	s->written_ns = record->time_ns;
+	return memwatch_recording_write(s->recording, record);
+}
+
+static int wait_ms(const struct session *s)
+{
+	uint64_t left, passed = mw_clock_ns(CLOCK_MONOTONIC) - s->begin_ns;
+
+	if (!s->config->duration || passed >= s->config->duration)
+		return 100;
+	left = (s->config->duration - passed) / 1000000 + 1;
+	return left < 100 ? (int)left : 100;
+}
+
+/* A machine that falls silent must not hold back what it has said. */
+static int flush_if_silent(struct session *s)
+{
+	MEMWATCH_OPTS(memwatch_recording_stats, stats);
+	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
+
+	if (now < s->written_ns + 1000000000)
+		return 0;
+	s->written_ns = now;
+	memwatch_recording_stats(s->recording, &stats);
+	return stats.pending ? memwatch_recording_flush(s->recording, 0) : 0;
+}
+
+/* Between records: is it time to end, or for the monitor? */
+static int look_around(struct session *s)
+{
+	int err = 0;
+
+	if (s->monitor.watch)
+		err = mw_beside_poll(&s->monitor, take_growth, s);
+	if (!err && is_over(s))
+		err = stop(s);
+	return err;
+}
+
+/* Until the end of the stream. The file may fail: then *file_err says how. */
+static int pump(struct session *s, int *file_err)
+{
+	const struct memwatch_record_header *record;
+	unsigned int n = 0;
+	int rc;
+
+	*file_err = 0;
+	for (;;) {
+		if ((n++ & 1023) == 0 && !s->stopping && (rc = look_around(s)))
+			return rc;
+		rc = memwatch_stream_next(s->stream, &record);
+		if (rc == 1) {
+			*file_err = store(s, record);
+			if (*file_err)
+				return 0;
+		} else if (rc == -EAGAIN) {
+			show_progress(s);
+			*file_err = flush_if_silent(s);
+			if (*file_err)
+				return 0;
+			rc = memwatch_stream_poll(s->stream, wait_ms(s));
+			if (rc < 0 && rc != -EINTR)
+				return rc;
+			n = 0;
+		} else {
+			return rc;
+		}
+	}
+}
+
+static void fill_summary(struct session *s, struct memwatch_recording_stats *written,
+			 struct memwatch_stream_stats *stats)
+{
+	written->sz = sizeof(*written);
+	stats->sz = sizeof(*stats);
+	memwatch_recording_flush(s->recording, 0);
+	memwatch_recording_stats(s->recording, written);
+	memwatch_stream_stats(s->stream, stats);
+}
+
+static void print_json(const struct session *s, const struct memwatch_recording_stats *written,
+		       const struct memwatch_stream_stats *stats)
+{
+	struct mw_json json;
+
+	mw_json_init(&json, stdout);
+	mw_json_string(&json, "file", s->config->output);
+	mw_json_uint(&json, "duration_ns", s->end_ns - s->begin_ns);
+	mw_recording_json(&json, memwatch_stream_info(s->stream), written->first_ns,
+			  written->last_ns);
+	mw_json_uint(&json, "records", written->records);
+	mw_json_uint(&json, "file_bytes", written->file_bytes);
+	mw_json_uint(&json, "lost", s->counted);
+	mw_json_uint(&json, "late", stats->late);
+	mw_json_uint(&json, "forced", stats->forced);
+	mw_json_uint(&json, "malformed", stats->malformed);
+	if (!s->command.ended)
+		mw_json_null(&json, "command_exit_status");
+	else
+		mw_json_int(&json, "command_exit_status",
+			    WIFEXITED(s->command.status) ? WEXITSTATUS(s->command.status)
+							 : -WTERMSIG(s->command.status));
+	mw_json_finish(&json);
+}
+
+static void print_summary(const struct session *s, const struct memwatch_recording_stats *written,
+			  const struct memwatch_stream_stats *stats)
+{
+	char time[32], bytes[32];
+
+	if (s->cli->format == MW_FORMAT_JSON)
+		print_json(s, written, stats);
+	if (s->cli->quiet)
+		return;
+	fprintf(stderr, "%s: %s, %" PRIu64 " records, %s", s->config->output,
+		mw_human_uint(s->end_ns - s->begin_ns, MW_UNIT_NS, time, sizeof(time)),
+		(uint64_t)written->records,
+		mw_human_uint(written->file_bytes, MW_UNIT_BYTES, bytes, sizeof(bytes)));
+	if (written->records)
+		fprintf(stderr, " (%.1f bytes a record)",
+			(double)written->file_bytes / (double)written->records);
+	fprintf(stderr, ", %" PRIu64 " lost, %" PRIu64 " late\n", s->counted,
+		(uint64_t)stats->late);
+}
+
+static void print_command(const struct session *s, char **argv)
+{
+	char words[96];
+
+	if (!s->command.started || !s->command.ended || s->cli->quiet)
+		return;
+	if (s->command.status || s->cli->verbose)
+		fprintf(stderr, "%s %s\n", argv[0],
+			mw_command_words(&s->command, words, sizeof(words)));
+}
+
+static int file_full(const struct session *s, int err,
+		     const struct memwatch_recording_stats *written)
+{
+	mw_error(MW_EXIT_FAILED, s->config->output, "%s", strerror(-err));
+	mw_hint("what was written until then can be read: %" PRIu64 " records",
+		(uint64_t)(written->records - written->pending));
+	return MW_EXIT_FAILED;
+}
+
+static int record(struct session *s)
+{
+	struct memwatch_recording_stats written;
+	struct memwatch_stream_stats stats;
+	int err, file_err, close_err;
+
+	s->begin_ns = mw_clock_ns(CLOCK_MONOTONIC);
+	err = pump(s, &file_err);
+	if (!s->stopping)
+		stop(s);
+	clear_progress(s);
+	if (!file_err)
+		file_err = store_growth(s, UINT64_MAX);
+	fill_summary(s, &written, &stats);
+	close_err = memwatch_recording_close(s->recording);
+	s->recording = NULL;
+	if (file_err || close_err)
+		return file_full(s, file_err ?: close_err, &written);
+	if (err)
+		return mw_module_failed(s->ctx, err, "record");
+	if (s->command.pid && !mw_command_poll(&s->command)) {
+		mw_note(s->cli, "waiting for the command to end");
+		mw_command_wait(&s->command);
+	}
+	print_summary(s, &written, &stats);
+	return MW_EXIT_DONE;
+}
+
+/* An empty file, as mktemp(1) makes it, has nothing to lose. */
+static bool may_replace(const struct record_config *c)
+{
+	struct stat st;
+
+	return c->force || (!stat(c->output, &st) && S_ISREG(st.st_mode) && !st.st_size);
+}
+
+static int create(struct session *s)
+{
+	MEMWATCH_OPTS(memwatch_recording_opts, opts,
+		      .flags = may_replace(s->config) ? MEMWATCH_RECORDING_OVERWRITE : 0);
+	int err = memwatch_recording_create(s->ctx, s->config->output,
+					    memwatch_stream_info(s->stream), &opts, &s->recording);
+
+	if (err == -EEXIST) {
+		mw_error(MW_EXIT_FAILED, s->config->output, "exists");
+		mw_hint("--force replaces it");
+		return MW_EXIT_FAILED;
+	}
+	return err ? mw_file_failed(s->ctx, err, s->config->output) : 0;
+}
+
+static int open_stream(struct session *s)
+{
+	MEMWATCH_OPTS(memwatch_live_opts, opts, .mode = (uint32_t)s->config->mode,
+		      .period_ns = s->config->period);
+	int err = memwatch_stream_open_live(s->ctx, &opts, &s->stream);
+
+	return err ? mw_module_failed(s->ctx, err, "record") : 0;
+}
+
+static int open_monitor(struct session *s)
+{
+	return s->config->growth ? mw_beside_open(&s->monitor, s->cli, s->ctx, "record") : 0;
+}
+
+static int start_command(struct session *s, char **argv)
+{
+	int err;
+
+	if (!s->command.pid)
+		return 0;
+	err = mw_command_start(&s->command);
+	if (!err)
+		return 0;
+	/* Nothing was recorded that anybody asked for. */
+	memwatch_recording_close(s->recording);
+	s->recording = NULL;
+	unlink(s->config->output);
+	return mw_error(MW_EXIT_FAILED, argv[0], "%s", strerror(-err));
+}
+
+static int check(const struct record_config *c)
+{
+	struct stat st;
+
+	if (!c->output) {
+		mw_error(MW_EXIT_USAGE, "record", "--output is missing");
+		mw_hint("memwatchctl record -o FILE");
+		return MW_EXIT_USAGE;
+	}
+	if (!strcmp(c->output, "-"))
+		return mw_error(MW_EXIT_USAGE, "record",
+			       "a recording needs a file: it gets an index at the end");
+	if (c->period && (c->period < MEMWATCH_PERIOD_MIN_NS || c->period > MEMWATCH_PERIOD_MAX_NS))
+		return mw_error(MW_EXIT_USAGE, "record", "--period is not between 100us and 1s");
+	/* Before anything is started. */
+	if (!stat(c->output, &st) && !may_replace(c)) {
+		mw_error(MW_EXIT_FAILED, c->output, "exists");
+		mw_hint("--force replaces it");
+		return MW_EXIT_FAILED;
+	}
+	return 0;
+}
+
+static const char *const record_usage[] = {
+	"record -o FILE [--duration TIME] [--mode slot|switch] [--period TIME] [--growth] "
+	"[--force]",
+	"    [-- COMMAND...]",
+	"",
+	"Records the stream of this machine into a file, until the time is over, COMMAND",
+	"has ended, or Ctrl-C. The whole machine is recorded, not only COMMAND; COMMAND",
+	"starts when the recording runs and keeps all its privileges. If the recorder is",
+	"killed or the disk is full, the file is good up to its last block.",
+	"Exit status 0 if it was recorded, whatever the status of COMMAND, which is shown.",
+	NULL,
+};
+
+static int record_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	struct session s = { .cli = cli, .config = config };
+	int rc = check(config) ?: mw_library_new(cli, &ctx);
+
+	if (rc)
+		return rc;
+	s.ctx = ctx;
+	s.progress = !cli->quiet && isatty(STDERR_FILENO);
+	/* Forked first: a child must not inherit rings and sessions. */
+	if (argc && (rc = mw_command_fork(&s.command, argv)))
+		return mw_error_errno(rc, argv[0]);
+	mw_interrupt_init();
+	rc = open_stream(&s) ?: open_monitor(&s) ?: create(&s) ?: start_command(&s, argv) ?: record(&s);
+	if (s.recording)
+		memwatch_recording_close(s.recording);
+	mw_beside_close(&s.monitor);
+	free(s.growth);
+	memwatch_stream_unref(s.stream);
+	mw_command_uninit(&s.command);
+	print_command(&s, argv);
+	return rc;
+}
+
+const struct mw_cmd mw_cmd_record = {
+	.name = "record",
+	.summary = "record everything into a file, for a time or while a command runs",
+	.usage = record_usage,
+	.options = record_options,
+	.run = record_run,
+	.flags = MW_CMD_JSON | MW_CMD_PASS_ARGS,
+	.config_size = sizeof(struct record_config),
+	.operands_max = -1,
+};

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * report: what a recording says, added up.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "summary/feed.h"
+#include "common/library.h"
+#include "common/message.h"
+#include "summary/recording-info.h"
+#include "summary/rows.h"
+
+struct report_config {
+	int by;
+	int sort; /* -1: what suits the rows */
+	uint64_t top;
+	uint64_t from;
+	uint64_t to;
+};
+
+static const struct report_config report_defaults = { .sort = -1, .to = UINT64_MAX };
+
+#define MEMBER(name) offsetof(struct report_config, name)
+
+static const struct mw_option report_options[] = {
+	{ "by", 'b', MW_OPTION_CHOICE, MEMBER(by), "WHAT", "one row for each", mw_by_names },
+	{ "from", 0, MW_OPTION_DURATION, MEMBER(from), "TIME",
+	  "start so long after the start of the recording", NULL },
+	{ "to", 0, MW_OPTION_DURATION, MEMBER(to), "TIME", "end so long after the start", NULL },
+	{ "sort", 's', MW_OPTION_CHOICE, MEMBER(sort), "KEY", "order of the rows", mw_sort_names },
+	{ "top", 'n', MW_OPTION_UINT, MEMBER(top), "N", "only the first N rows", NULL },
+	{ 0 },
+};
+
+struct report {
+	const struct mw_cli *cli;
+	const struct report_config *config;
+	const char *path;
+	struct mw_feed feed;
+	uint64_t from_ns, to_ns;
+	struct mw_rows rows;
+	struct mw_pool pool;
+	struct mw_table table;	   /* rows that are shown */
+	struct mw_table unassigned; /* at most one row */
+	struct mw_table totals;	   /* one row */
+	size_t hidden;		   /* rows beyond --top */
+	struct memwatch_stream_stats stream;
+	struct memwatch_slots_stats slots;
+};
+
+/* Is this row not a process or a cgroup, but what belongs to none? */
+static bool is_unassigned(const struct report *r, const struct memwatch_summary_row *row)
+{
+	if (r->rows.by == MEMWATCH_BY_CGROUP)
+		return !row->cgroup_id;
+	return r->rows.by == MEMWATCH_BY_PROCESS && row->flags & MEMWATCH_ROW_UNASSIGNED;
+}
+
+static int add_row(struct report *r, struct mw_table *table, const struct memwatch_summary_row *row)
+{
+	struct mw_cell *cells = mw_table_row(table);
+
+	return cells ? mw_rows_fill(&r->rows, row, &r->pool, cells) : -ENOMEM;
+}
+
+static int collect(struct report *r)
+{
+	const struct memwatch_summary_row *row;
+	int name = r->config->sort < 0 ? mw_sort_default(r->rows.by) : r->config->sort;
+	size_t position = 0;
+	bool descending;
+	unsigned int key = mw_sort_key(name, &descending);
+	int err = memwatch_summary_sort(r->feed.summary, key, descending);
+
+	while (!err && memwatch_summary_next(r->feed.summary, &position, &row) == 1) {
+		if (is_unassigned(r, row))
+			err = add_row(r, &r->unassigned, row);
+		else if (r->config->top && r->table.nr_rows >= r->config->top)
+			r->hidden++;
+		else
+			err = add_row(r, &r->table, row);
+	}
+	if (!err)
+		err = memwatch_summary_total(r->feed.summary, &row);
+	if (!err)
+		err = add_row(r, &r->totals, row);
+	/* The total has no identity. */
+	for (size_t i = 0; !err && r->rows.columns[i].key && strcmp(r->rows.columns[i].key, "slots");
+	     i++)
+		r->totals.cells[i] = (struct mw_cell){ .missing = true };
+	return err;
+}
+
+/* --from and --to; the feed sees to all other records. */
+static bool is_in_time(const struct report *r, const struct memwatch_record_header *record)
+{
+	return record->time_ns >= r->from_ns && record->time_ns <= r->to_ns;
+}
+
+static int read_all(struct report *r)
+{
+	const struct memwatch_record_header *record;
+	int rc;
+
+	while ((rc = memwatch_stream_next(r->feed.stream, &record)) == 1) {
+		rc = mw_feed_record(&r->feed, record);
+		if (!rc && record->type == MEMWATCH_RECORD_GROWTH && is_in_time(r, record))
+			rc = mw_rows_growth(&r->rows, (const void *)record);
+		if (rc)
+			return rc;
+	}
+	return rc ?: mw_feed_finish(&r->feed);
+}
+
+static void print_json(const struct report *r)
+{
+	size_t skip = 0;
+	struct mw_json json;
+
+	mw_json_init(&json, stdout);
+	mw_json_string(&json, "file", r->path);
+	mw_recording_json(&json, memwatch_stream_info(r->feed.stream), r->feed.first_ns,
+			  r->feed.last_ns);
+	mw_losses_json(&json, &r->stream, &r->slots);
+	mw_json_string(&json, "by", mw_by_names[r->rows.by]);
+	mw_table_json(&r->table, &json, mw_by_arrays[r->rows.by]);
+	if (r->rows.by == MEMWATCH_BY_PROCESS || r->rows.by == MEMWATCH_BY_CGROUP) {
+		mw_json_object(&json, "unassigned");
+		if (r->unassigned.nr_rows)
+			mw_members_json(r->rows.columns, r->rows.nr_columns, r->unassigned.cells,
+					&json);
+		mw_json_object_end(&json);
+	}
+	while (strcmp(r->rows.columns[skip].key, "slots"))
+		skip++;
+	mw_json_object(&json, "totals");
+	mw_members_json(r->rows.columns + skip, r->rows.nr_columns - skip, r->totals.cells + skip,
+			&json);
+	mw_json_object_end(&json);
+	mw_json_finish(&json);
+}
+
+static void print_csv(const struct report *r)
+{
+	mw_table_csv(&r->table, stdout);
+	if (r->unassigned.nr_rows)
+		mw_row_csv(r->rows.columns, r->rows.nr_columns, r->unassigned.cells, stdout);
+}
+
+/* Below the others: what belongs to nobody, and the sum. */
+static int append(struct report *r, const struct mw_table *from, const char *name)
+{
+	for (size_t i = 0; i < from->nr_rows; i++) {
+		struct mw_cell *cells = mw_table_row(&r->table);
+
+		if (!cells)
+			return -ENOMEM;
+		memcpy(cells, from->cells + i * from->nr_columns,
+		       from->nr_columns * sizeof(*cells));
+		for (size_t c = 0; name && r->rows.columns[c].key; c++)
+			if (!strcmp(r->rows.columns[c].key, "comm"))
+				cells[c] = (struct mw_cell){ .text = name };
+	}
+	return 0;
+}
+
+static int print_table(struct report *r)
+{
+	const struct memwatch_stream_info *info = memwatch_stream_info(r->feed.stream);
+	int rc;
+
+	mw_recording_print(r->path, info, r->feed.first_ns, r->feed.last_ns);
+	mw_losses_print(&r->stream, &r->slots);
+	putchar('\n');
+	if (append(r, &r->unassigned, NULL) || append(r, &r->totals, "(total)"))
+		return mw_error_errno(-ENOMEM, "report");
+	rc = mw_table_print(&r->table);
+	if (rc)
+		return rc;
+	if (r->hidden)
+		printf("%zu more rows are not shown (--top %" PRIu64 ").\n", r->hidden,
+		       r->config->top);
+	if (!r->cli->quiet) {
+		putchar('\n');
+		mw_unavailable_print(info);
+		mw_table_legend(&r->table);
+		if (r->unassigned.nr_rows)
+			printf("(unassigned) is RMID 0: idle time, the kernel, and processes that "
+			       "got no RMID.\n");
+	}
+	return MW_EXIT_DONE;
+}
+
+static int print(struct report *r)
+{
+	bool empty = !r->table.nr_rows && !r->unassigned.nr_rows;
+	int rc = MW_EXIT_DONE;
+
+	if (r->cli->format == MW_FORMAT_JSON)
+		print_json(r);
+	else if (r->cli->format == MW_FORMAT_CSV)
+		print_csv(r);
+	else if (!empty)
+		rc = print_table(r);
+	if (!rc && empty) {
+		mw_warn(r->cli, "%s: nothing was measured in this time", r->path);
+		rc = MW_EXIT_NOTHING;
+	}
+	return rc;
+}
+
+static int prepare(struct report *r, struct memwatch_ctx *ctx)
+{
+	const struct report_config *c = r->config;
+	struct memwatch_stream *stream;
+	uint64_t first = 0, last = 0, origin, to;
+	int err, rc = mw_open_recording(ctx, r->path, &stream);
+
+	if (rc)
+		return rc;
+	err = mw_recording_span(ctx, r->path, &first, &last);
+	if (err) {
+		memwatch_stream_unref(stream);
+		return mw_file_failed(ctx, err, r->path);
+	}
+	origin = mw_feed_origin(memwatch_stream_info(stream), first);
+	mw_rows_init(&r->rows, (unsigned int)c->by, origin);
+	if (__builtin_add_overflow(origin, c->to, &to))
+		to = 0;
+	r->from_ns = c->from ? origin + c->from : 0;
+	r->to_ns = to ? to : UINT64_MAX;
+	/* Without --from also what began before the first record. */
+	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by, r->from_ns, to);
+	if (err)
+		return mw_error_errno(err, "report");
+	mw_table_init(&r->table, r->rows.columns, r->rows.nr_columns);
+	mw_table_init(&r->unassigned, r->rows.columns, r->rows.nr_columns);
+	mw_table_init(&r->totals, r->rows.columns, r->rows.nr_columns);
+	return 0;
+}
+
+static const char *const report_usage[] = {
+	"report FILE [--by WHAT] [--from TIME] [--to TIME] [--sort KEY] [--top N]",
+	"",
+	"Adds up a recording, one row for each process, cgroup, RMID, CPU or slot.",
+	"Times count from the start of the recording, as 1.5 or 250ms. What was not",
+	"measured is shown as \"-\", with the reason below. A file that was cut off is",
+	"read as far as it goes. Exit status 4 if nothing was measured in that time.",
+	NULL,
+};
+
+static int report_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	struct report r = { .cli = cli, .config = config, .path = argv[0] };
+	int err, rc;
+
+	(void)argc;
+	if (r.config->from >= r.config->to)
+		return mw_error(MW_EXIT_USAGE, "report", "--from is not before --to");
+	rc = mw_library_new(cli, &ctx) ?: prepare(&r, ctx);
+	if (rc)
+		return rc;
+	r.stream.sz = sizeof(r.stream);
+	r.slots.sz = sizeof(r.slots);
+	err = read_all(&r) ?: collect(&r) ?: memwatch_stream_stats(r.feed.stream, &r.stream)
+		?: memwatch_slots_stats(r.feed.slots, &r.slots);
+	if (err) {
+		rc = mw_file_failed(ctx, err, r.path);
+	} else {
+		mw_warn_truncated(cli, r.feed.stream, r.path);
+		rc = print(&r);
+	}
+	mw_table_uninit(&r.table);
+	mw_table_uninit(&r.unassigned);
+	mw_table_uninit(&r.totals);
+	mw_pool_free(&r.pool);
+	mw_rows_uninit(&r.rows);
+	mw_feed_uninit(&r.feed);
+	return rc;
+}
+
+const struct mw_cmd mw_cmd_report = {
+	.name = "report",
+	.summary = "add up a recording by process, cgroup, RMID, CPU or slot",
+	.usage = report_usage,
+	.options = report_options,
+	.run = report_run,
+	.flags = MW_CMD_JSON | MW_CMD_CSV,
+	.defaults = &report_defaults,
+	.config_size = sizeof(struct report_config),
+	.operands_min = 1,
+	.operands_max = 1,
+};

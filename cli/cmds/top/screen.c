@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * top on a terminal: the full screen and its keys.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <ncurses.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/interrupt.h"
+#include "common/message.h"
+#include "cmds/top/top.h"
+#include "output/utf8.h"
+
+enum mode { MODE_TABLE, MODE_HELP, MODE_FILTER };
+
+struct screen {
+	struct top *top;
+	enum mode mode;
+	bool paused;
+	bool ended; /* a recording has no more */
+	bool quit;
+	size_t scroll;
+	char filter[64];
+	uint64_t shown; /* intervals */
+};
+
+static const int width_of[TOP_NR_COLUMNS] = {
+	[TOP_TGID] = 8,	  [TOP_PROCESSES] = 6, [TOP_RMIDS] = 6,	       [TOP_CPU] = 8,
+	[TOP_RSS] = 9,	  [TOP_GROWTH] = 10,   [TOP_LLC] = 9,	       [TOP_TOTAL] = 10,
+	[TOP_LOCAL] = 10, [TOP_CYCLES] = 8,    [TOP_INSTRUCTIONS] = 8, [TOP_IPC] = 6,
+	[TOP_MISSES] = 9, [TOP_VERDICT] = 13,  [TOP_SLOPE] = 11,       [TOP_ETA] = 9,
+};
+
+#define NAME_WIDTH 16
+
+static bool is_shown(const struct screen *s, int column, int *left)
+{
+	if (column == TOP_COMM || s->top->columns[column].flags & MW_COLUMN_HIDDEN)
+		return false;
+	if (*left < width_of[column] + NAME_WIDTH)
+		return false;
+	*left -= width_of[column];
+	return true;
+}
+
+static void draw_heads(const struct screen *s, int y)
+{
+	enum top_column sorted = mw_top_sort_columns[s->top->config.sort];
+	int left = COLS;
+
+	attron(A_REVERSE);
+	mvhline(y, 0, ' ', COLS);
+	move(y, 0);
+	for (int c = 0; c < TOP_NR_COLUMNS; c++) {
+		if (!is_shown(s, c, &left))
+			continue;
+		if (c == (int)sorted)
+			attron(A_BOLD);
+		printw("%*s", width_of[c] - 1, s->top->columns[c].title);
+		attroff(A_BOLD);
+		addch(c == (int)sorted ? (s->top->reverse ? '^' : 'v') : ' ');
+	}
+	if (sorted == TOP_COMM)
+		attron(A_BOLD);
+	addstr(s->top->columns[TOP_COMM].title);
+	attroff(A_REVERSE | A_BOLD);
+}
+
+static void draw_row(const struct screen *s, int y, const struct mw_cell *row)
+{
+	const struct top *top = s->top;
+	char buf[512];
+	int left = COLS;
+
+	move(y, 0);
+	for (int c = 0; c < TOP_NR_COLUMNS; c++) {
+		bool grows = c == TOP_GROWTH && row[c].real > 0 && !row[c].missing &&
+			     mw_status_has_value(row[c].status);
+
+		if (!is_shown(s, c, &left))
+			continue;
+		if (grows)
+			attron(A_BOLD);
+		printw("%*.*s ", width_of[c] - 1, width_of[c] - 1,
+		       mw_cell_human(&top->columns[c], &row[c], buf, sizeof(buf)));
+		attroff(A_BOLD);
+	}
+	addnstr(mw_cell_human(&top->columns[TOP_COMM], &row[TOP_COMM], buf, sizeof(buf)), left);
+}
+
+static void draw_summary(const struct screen *s)
+{
+	const struct memwatch_stream_info *info = memwatch_stream_info(s->top->feed.stream);
+	const struct top *top = s->top;
+	char interval[32], state[96] = "", clock[16];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
+	if (top->replay)
+		snprintf(state, sizeof(state), "  replay at %.1f s%s",
+			 (double)(top->end_ns - top->feed.first_ns) / 1e9,
+			 s->ended ? ", end" : "");
+	mvprintw(0, 0, "memwatch top  %s  every %s  %u CPUs  %s%s", clock,
+		 mw_human_uint(top->config.delay, MW_UNIT_NS, interval, sizeof(interval)),
+		 info->nr_cpus, info->backend, state);
+	if (s->paused) {
+		attron(A_BOLD);
+		addstr("  PAUSED");
+		attroff(A_BOLD);
+	}
+	mvprintw(1, 0, "unassigned %.1f %%  records %" PRIu64 "  lost %" PRIu64 "  late %" PRIu64,
+		 top->unassigned_percent, (uint64_t)top->stats.delivered, (uint64_t)top->stats.lost,
+		 (uint64_t)top->stats.late);
+	if (*s->filter)
+		printw("  filter \"%s\"", s->filter);
+}
+
+static void draw_table(struct screen *s)
+{
+	struct top *top = s->top;
+	size_t skipped = 0, matching = 0;
+	int y = 4;
+
+	draw_summary(s);
+	draw_heads(s, 3);
+	for (size_t i = 0; i < top->table.nr_rows; i++) {
+		const struct mw_cell *row = top->table.cells + i * TOP_NR_COLUMNS;
+
+		if (!mw_top_matches(top, row))
+			continue;
+		matching++;
+		if (skipped < s->scroll) {
+			skipped++;
+			continue;
+		}
+		if (y < LINES - 1)
+			draw_row(s, y++, row);
+	}
+	if (s->scroll && s->scroll >= matching)
+		s->scroll = matching ? matching - 1 : 0;
+	if (!top->table.nr_rows)
+		mvaddstr(5, 2, s->shown ? "nothing ran in this interval" : "measuring...");
+	attron(A_DIM);
+	if (s->mode == MODE_FILTER)
+		mvprintw(LINES - 1, 0, "show only names with: %s_", s->filter);
+	else
+		mvaddnstr(LINES - 1, 0,
+			  "q quit  h help  < > sort  r reverse  / filter  g group  p pause  + - delay",
+			  COLS - 1);
+	attroff(A_DIM);
+}
+
+static void draw_help(void)
+{
+	static const char *const lines[] = {
+		"memwatch top",
+		"",
+		"  q            quit                  p, space   pause",
+		"  < >          sort by the column before or after",
+		"  c m n l t    sort by CPU, RSS, growth, LLC, memory traffic",
+		"  i x          sort by IPC, LLC misses",
+		"  r            reverse the order     /          filter by name",
+		"  g            group by process or by cgroup",
+		"  + -          longer or shorter interval",
+		"  up, down     scroll                h, ?       this help",
+		"",
+		"CPU is the share of one CPU. GROWTH/s is the change of RSS in a second.",
+		"LLC is the cache it holds, MEM TOTAL and LOCAL what it moves to and from",
+		"memory. \"-\" was not measured here: memwatchctl doctor says why.",
+		"~ is not exact, ! could not always be read.",
+		"",
+		"Any key goes back.",
+	};
+
+	for (int i = 0; i < (int)(sizeof(lines) / sizeof(lines[0])) && i < LINES; i++)
+		mvaddnstr(i, 0, lines[i], COLS);
+}
+
+static void draw(struct screen *s)
+{
+	erase();
+	if (s->mode == MODE_HELP)
+		draw_help();
+	else
+		draw_table(s);
+	refresh();
+}
+
+/* ------------------------------------------------------------------ keys */
+
+static void key_filter(struct screen *s, int key)
+{
+	size_t len = strlen(s->filter);
+
+	if (key == '\n' || key == KEY_ENTER || key == 27) {
+		if (key == 27)
+			s->filter[0] = '\0';
+		s->mode = MODE_TABLE;
+	} else if ((key == KEY_BACKSPACE || key == 127 || key == 8) && len) {
+		s->filter[len - 1] = '\0';
+	} else if (key >= ' ' && key < 127 && len + 1 < sizeof(s->filter)) {
+		s->filter[len] = (char)key;
+		s->filter[len + 1] = '\0';
+	}
+	s->top->config.filter = s->filter;
+}
+
+static void sort_by(struct screen *s, int index)
+{
+	int nr = 0;
+
+	while (mw_top_sort_names[nr])
+		nr++;
+	s->top->config.sort = (index + nr) % nr;
+	mw_top_sort(s->top);
+}
+
+static bool key_sort(struct screen *s, int key)
+{
+	static const struct {
+		int key, index;
+	} keys[] = { { 'c', 0 }, { 'm', 1 }, { 'n', 2 }, { 'l', 3 },
+		     { 't', 4 }, { 'i', 8 }, { 'x', 9 } };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (key != keys[i].key)
+			continue;
+		sort_by(s, keys[i].index);
+		return true;
+	}
+	return false;
+}
+
+static void change_delay(struct screen *s, int key)
+{
+	static const uint64_t steps[] = { 100000000,  200000000,  500000000,  1000000000,
+					  2000000000, 5000000000, 10000000000 };
+	const int nr = sizeof(steps) / sizeof(steps[0]);
+	int at = 0;
+
+	while (at < nr - 1 && steps[at] < s->top->config.delay)
+		at++;
+	at += key == '-' ? -1 : steps[at] == s->top->config.delay;
+	s->top->config.delay = steps[at < 0 ? 0 : at >= nr ? nr - 1 : at];
+}
+
+static int key_table(struct screen *s, int key)
+{
+	struct top *top = s->top;
+
+	switch (key) {
+	case 'q':
+		s->quit = true;
+		break;
+	case 'h':
+	case '?':
+		s->mode = MODE_HELP;
+		break;
+	case 'p':
+	case ' ':
+		s->paused = !s->paused;
+		break;
+	case '/':
+		s->mode = MODE_FILTER;
+		break;
+	case 'r':
+		top->reverse = !top->reverse;
+		mw_top_sort(top);
+		break;
+	case '<':
+	case '>':
+		sort_by(s, top->config.sort + (key == '<' ? -1 : 1));
+		break;
+	case 'g':
+		top->config.by = top->config.by == MEMWATCH_BY_PROCESS ? MEMWATCH_BY_CGROUP
+								       : MEMWATCH_BY_PROCESS;
+		return mw_top_regroup(top);
+	case '+':
+	case '-':
+		change_delay(s, key);
+		break;
+	case KEY_DOWN:
+		s->scroll++;
+		break;
+	case KEY_UP:
+		s->scroll -= s->scroll > 0;
+		break;
+	case KEY_NPAGE:
+		s->scroll += (size_t)(LINES > 6 ? LINES - 6 : 1);
+		break;
+	case KEY_PPAGE:
+		s->scroll -= s->scroll < (size_t)LINES ? s->scroll : (size_t)(LINES - 6);
+		break;
+	default:
+		key_sort(s, key);
+	}
+	return 0;
+}
+
+static int keys(struct screen *s)
+{
+	bool any = false;
+	int key, err = 0;
+
+	while (!err && (key = getch()) != ERR) {
+		any = true;
+		if (s->mode == MODE_HELP)
+			s->mode = MODE_TABLE;
+		else if (s->mode == MODE_FILTER)
+			key_filter(s, key);
+		else
+			err = key_table(s, key);
+	}
+	if (any)
+		draw(s);
+	return err;
+}
+
+/* ------------------------------------------------------------------ loop */
+
+/* A recording is shown at the speed at which it was made. */
+static uint64_t clock_of(const struct screen *s, uint64_t wall_begin, uint64_t record_begin)
+{
+	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
+
+	return s->top->replay && record_begin ? now - wall_begin + record_begin : now;
+}
+
+static int step(struct screen *s, uint64_t now)
+{
+	struct top *top = s->top;
+	int more, err;
+
+	if (top->replay && !top->begin_ns) /* the first record sets the clock */
+		return (more = mw_top_read(top, 0, 50)) < 0 ? more : (s->ended = !more, 0);
+	if (s->ended) {
+		napms(50);
+		return 0;
+	}
+	if (top->replay && top->begin_ns && top->feed.last_ns > now) {
+		napms(50); /* ahead of the clock */
+	} else {
+		more = mw_top_read(top, now + 50000000, 50);
+		if (more < 0)
+			return more;
+		s->ended = !more;
+		if (s->ended && (err = mw_feed_finish(&top->feed)))
+			return err;
+	}
+	if (!s->ended && now < top->begin_ns + top->config.delay + MW_FEED_LAG_NS)
+		return 0;
+	/* While paused the intervals go on, unseen. */
+	if (s->paused) {
+		memwatch_summary_reset(top->feed.summary);
+		top->begin_ns = now - MW_FEED_LAG_NS;
+		return 0;
+	}
+	err = mw_top_cut(top, s->ended ? top->feed.last_ns : now - MW_FEED_LAG_NS);
+	s->shown++;
+	draw(s);
+	return err;
+}
+
+int mw_top_screen(struct top *top)
+{
+	struct screen s = { .top = top };
+	uint64_t wall = mw_clock_ns(CLOCK_MONOTONIC), origin = 0;
+	int err = 0;
+
+	if (top->config.filter)
+		snprintf(s.filter, sizeof(s.filter), "%s", top->config.filter);
+	mw_interrupt_init();
+	if (!initscr())
+		return mw_error(MW_EXIT_FAILED, "top", "the terminal cannot be used");
+	cbreak();
+	noecho();
+	curs_set(0);
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+	set_escdelay(25);
+	draw(&s);
+	while (!err && !s.quit && !mw_interrupted() &&
+	       (!top->config.iterations || s.shown < top->config.iterations)) {
+		if (!origin && top->replay)
+			origin = top->begin_ns;
+		err = step(&s, clock_of(&s, wall, origin)) ?: keys(&s);
+	}
+	endwin();
+	return err ? mw_error_errno(err, "top") : MW_EXIT_DONE;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Messages on stderr, colours, and the mapping of errno to exit codes.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/message.h"
+
+int mw_error(int code, const char *what, const char *why, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fprintf(stderr, "%smemwatchctl%s: %s: ", mw_colour(stderr, MW_RED),
+		mw_colour(stderr, MW_PLAIN), what);
+	va_start(args, why);
+	vfprintf(stderr, why, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return code;
+}
+
+int mw_exit_of(int err)
+{
+	switch (-err) {
+	case EPERM:
+	case EACCES:
+	case ENODEV:
+	case ENOSYS:
+	case ENOTTY:
+	case EOPNOTSUPP:
+	case EPROTONOSUPPORT:
+		return MW_EXIT_UNSUPPORTED;
+	default:
+		return MW_EXIT_FAILED;
+	}
+}
+
+int mw_error_errno(int err, const char *what)
+{
+	return mw_error(mw_exit_of(err), what, "%s", strerror(-err));
+}
+
+void mw_hint(const char *format, ...)
+{
+	va_list args;
+
+	fputs("hint: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+static void say(const char *prefix, const char *format, va_list args)
+{
+	fflush(stdout);
+	fprintf(stderr, "memwatchctl: %s", prefix);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+void mw_warn(const struct mw_cli *cli, const char *format, ...)
+{
+	va_list args;
+
+	if (cli->quiet)
+		return;
+	va_start(args, format);
+	say("warning: ", format, args);
+	va_end(args);
+}
+
+void mw_note(const struct mw_cli *cli, const char *format, ...)
+{
+	va_list args;
+
+	if (!cli->verbose)
+		return;
+	va_start(args, format);
+	say("", format, args);
+	va_end(args);
+}
+
+/* https://no-color.org: any non-empty value switches colours off. */
+static bool wants_colour(FILE *stream)
+{
+	const char *no = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+
+	return !(no && *no) && term && strcmp(term, "dumb") && isatty(fileno(stream));
+}
+
+const char *mw_colour(FILE *stream, enum mw_colour colour)
+{
+	static const char *const sequence[] = {
+		[MW_PLAIN] = "\033[0m",	  [MW_RED] = "\033[31m", [MW_GREEN] = "\033[32m",
+		[MW_YELLOW] = "\033[33m", [MW_BOLD] = "\033[1m", [MW_DIM] = "\033[2m",
+	};
+
+	return wants_colour(stream) ? sequence[colour] : "";
+}
+
+int mw_finish_stdout(int code)
+{
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	if ((fflush(stdout) || failed) && code == MW_EXIT_DONE)
+		return mw_error(MW_EXIT_FAILED, "standard output", "%s",
+			       errno ? strerror(errno) : "could not be written");
+	return code;
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The option parser. getopt_long() would guess abbreviations and keeps its
+ * state in globals.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "common/message.h"
+#include "common/options.h"
+#include "common/parse.h"
+
+struct parser {
+	const struct mw_option_set *sets;
+	size_t nr_sets;
+	const char *where;
+	char **argv;
+	int argc;
+	int next; /* argument to look at next */
+};
+
+struct match {
+	const struct mw_option *option;
+	void *config;
+};
+
+static bool is_named(const struct mw_option *option, const char *name, size_t len)
+{
+	return strlen(option->name) == len && !strncmp(option->name, name, len);
+}
+
+static bool find(const struct parser *p, const char *name, size_t len, char letter,
+		 struct match *ret)
+{
+	for (size_t i = 0; i < p->nr_sets; i++) {
+		const struct mw_option *o = p->sets[i].options;
+
+		for (; o && o->name; o++) {
+			if (letter ? o->letter != letter : !is_named(o, name, len))
+				continue;
+			*ret = (struct match){ o, p->sets[i].config };
+			return true;
+		}
+	}
+	return false;
+}
+
+static int unknown(const struct parser *p, const char *arg, const char *name)
+{
+	const char *best = NULL;
+
+	for (size_t i = 0; i < p->nr_sets; i++)
+		for (const struct mw_option *o = p->sets[i].options; o && o->name; o++)
+			best = mw_nearest(name, best, o->name);
+	mw_error(MW_EXIT_USAGE, p->where, "unknown option '%s'", arg);
+	if (best)
+		mw_hint("did you mean '--%s'?", best);
+	return MW_EXIT_USAGE;
+}
+
+static int choose(const struct mw_option *o, const char *value, int *ret, const char *where)
+{
+	char list[256] = "";
+
+	for (int i = 0; o->choices[i]; i++) {
+		if (!strcmp(value, o->choices[i])) {
+			*ret = i;
+			return 0;
+		}
+		if (i)
+			strncat(list, ", ", sizeof(list) - strlen(list) - 1);
+		strncat(list, o->choices[i], sizeof(list) - strlen(list) - 1);
+	}
+	return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' is not one of %s", o->name, value, list);
+}
+
+static int store(const struct match *m, const char *value, const char *where)
+{
+	const struct mw_option *o = m->option;
+	void *member = (char *)m->config + o->offset;
+	int err;
+
+	switch (o->kind) {
+	case MW_OPTION_FLAG:
+		*(bool *)member = true;
+		return 0;
+	case MW_OPTION_STRING:
+	case MW_OPTION_FILE:
+		if (!*value)
+			return mw_error(MW_EXIT_USAGE, where, "--%s: the value is empty", o->name);
+		*(const char **)member = value;
+		return 0;
+	case MW_OPTION_UINT:
+		err = mw_parse_uint(value, member);
+		if (err)
+			return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
+				       err == -ERANGE ? "is too large" : "is not a number");
+		return 0;
+	case MW_OPTION_DURATION:
+		err = mw_parse_duration(value, member);
+		if (err)
+			return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
+				       mw_parse_duration_why(err));
+		return 0;
+	case MW_OPTION_CHOICE:
+		return choose(o, value, member, where);
+	}
+	return MW_EXIT_USAGE;
+}
+
+/* Stores the option; @attached is the value written in the same word. */
+static int take(struct parser *p, const struct match *m, const char *attached)
+{
+	if (m->option->kind != MW_OPTION_FLAG && !attached) {
+		if (p->next >= p->argc)
+			return mw_error(MW_EXIT_USAGE, p->where, "--%s needs a value (%s)",
+				       m->option->name, m->option->arg);
+		attached = p->argv[p->next++];
+	}
+	return store(m, attached, p->where);
+}
+
+static int parse_long(struct parser *p, const char *arg)
+{
+	const char *name = arg + 2;
+	const char *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	struct match m;
+
+	if (!find(p, name, len, 0, &m))
+		return unknown(p, arg, name);
+	if (equals && m.option->kind == MW_OPTION_FLAG)
+		return mw_error(MW_EXIT_USAGE, p->where, "--%s takes no value", m.option->name);
+	return take(p, &m, equals ? equals + 1 : NULL);
+}
+
+static int parse_letters(struct parser *p, const char *arg)
+{
+	for (const char *c = arg + 1; *c; c++) {
+		struct match m;
+		int rc;
+
+		if (!find(p, NULL, 0, *c, &m))
+			return unknown(p, arg, arg + 1);
+		if (m.option->kind != MW_OPTION_FLAG)
+			return take(p, &m, c[1] ? c + 1 : NULL);
+		rc = take(p, &m, NULL);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int mw_options_parse(const struct mw_option_set *sets, size_t nr_sets, int *argc, char **argv,
+		     bool stop, const char *where)
+{
+	struct parser p = { sets, nr_sets, where, argv, *argc, 0 };
+	int operands = 0, rc = 0;
+
+	while (p.next < p.argc && !rc) {
+		char *arg = argv[p.next++];
+
+		if (!strcmp(arg, "--")) {
+			while (p.next < p.argc)
+				argv[operands++] = argv[p.next++];
+		} else if (!strncmp(arg, "--", 2)) {
+			rc = parse_long(&p, arg);
+		} else if (arg[0] == '-' && arg[1]) {
+			rc = parse_letters(&p, arg);
+		} else {
+			argv[operands++] = arg;
+			while (stop && p.next < p.argc)
+				argv[operands++] = argv[p.next++];
+		}
+	}
+	*argc = operands;
+	return rc;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The JSON writer. A process may call itself anything, so strings are checked
+ * byte by byte: what leaves here is valid UTF-8.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "output/json.h"
+#include "output/utf8.h"
+
+static void write_string(FILE *out, const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+
+	fputc('"', out);
+	while (*p) {
+		int len = mw_utf8_length(p);
+
+		if (!len) {
+			fputs("\\ufffd", out);
+			p++;
+			continue;
+		}
+		if (*p == '"' || *p == '\\')
+			fprintf(out, "\\%c", *p);
+		else if (*p < 0x20 || *p == 0x7f)
+			fprintf(out, "\\u%04x", *p);
+		else
+			fwrite(p, 1, (size_t)len, out);
+		p += len;
+	}
+	fputc('"', out);
+}
+
+static void indent(struct mw_json *json)
+{
+	if (json->flat[json->depth])
+		return;
+	fputc('\n', json->out);
+	for (int i = 0; i < json->depth; i++)
+		fputs("  ", json->out);
+}
+
+static void begin(struct mw_json *json, const char *key)
+{
+	if (json->filled[json->depth])
+		fputs(json->flat[json->depth] ? ", " : ",", json->out);
+	json->filled[json->depth] = true;
+	indent(json);
+	if (!key)
+		return;
+	write_string(json->out, key);
+	fputs(": ", json->out);
+}
+
+static void open_level(struct mw_json *json, const char *key, char bracket, bool flat)
+{
+	flat |= json->flat[json->depth];
+	begin(json, key);
+	fputc(bracket, json->out);
+	json->depth++;
+	json->filled[json->depth] = false;
+	json->flat[json->depth] = flat;
+}
+
+static void close_level(struct mw_json *json, char bracket)
+{
+	bool filled = json->filled[json->depth];
+	bool flat = json->flat[json->depth];
+
+	json->depth--;
+	if (filled && !flat)
+		indent(json);
+	fputc(bracket, json->out);
+}
+
+void mw_json_init(struct mw_json *json, FILE *out)
+{
+	*json = (struct mw_json){ .out = out };
+	fputc('{', out);
+	json->depth = 1;
+	mw_json_uint(json, "schema", 1);
+}
+
+void mw_json_finish(struct mw_json *json)
+{
+	json->depth = 0;
+	fputs("\n}\n", json->out);
+}
+
+void mw_json_object(struct mw_json *json, const char *key)
+{
+	open_level(json, key, '{', false);
+}
+
+void mw_json_row(struct mw_json *json, const char *key)
+{
+	open_level(json, key, '{', true);
+}
+
+void mw_json_object_end(struct mw_json *json)
+{
+	close_level(json, '}');
+}
+
+void mw_json_array(struct mw_json *json, const char *key)
+{
+	open_level(json, key, '[', false);
+}
+
+void mw_json_array_end(struct mw_json *json)
+{
+	close_level(json, ']');
+}
+
+void mw_json_uint(struct mw_json *json, const char *key, uint64_t value)
+{
+	begin(json, key);
+	fprintf(json->out, "%" PRIu64, value);
+}
+
+void mw_json_int(struct mw_json *json, const char *key, int64_t value)
+{
+	begin(json, key);
+	fprintf(json->out, "%" PRId64, value);
+}
+
+void mw_json_double(struct mw_json *json, const char *key, double value)
+{
+	begin(json, key);
+	if (isfinite(value))
+		fprintf(json->out, "%.10g", value);
+	else
+		fputs("null", json->out);
+}
+
+void mw_json_bool(struct mw_json *json, const char *key, bool value)
+{
+	begin(json, key);
+	fputs(value ? "true" : "false", json->out);
+}
+
+void mw_json_null(struct mw_json *json, const char *key)
+{
+	begin(json, key);
+	fputs("null", json->out);
+}
+
+void mw_json_string(struct mw_json *json, const char *key, const char *value)
+{
+	if (!value) {
+		mw_json_null(json, key);
+		return;
+	}
+	begin(json, key);
+	write_string(json->out, value);
+}

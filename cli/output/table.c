@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * From rows to a table (libsmartcols), to JSON and to CSV.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <libsmartcols/libsmartcols.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <memwatch/memwatch.h>
+
+#include "common/message.h"
+#include "output/table.h"
+#include "output/utf8.h"
+
+bool mw_status_has_value(uint8_t status)
+{
+	return status != MEMWATCH_STATUS_UNAVAILABLE && status != MEMWATCH_STATUS_FIRST;
+}
+
+static bool is_missing(const struct mw_column *column, const struct mw_cell *cell)
+{
+	if (!(column->flags & MW_COLUMN_MEASURED))
+		return cell->missing;
+	/* A sum of nothing but errors is no 0. */
+	if (cell->status == MEMWATCH_STATUS_ERROR && !cell->number)
+		return true;
+	return cell->missing || !mw_status_has_value(cell->status);
+}
+
+int mw_table_init(struct mw_table *table, const struct mw_column *columns, size_t nr_columns)
+{
+	*table = (struct mw_table){ .columns = columns, .nr_columns = nr_columns };
+	return 0;
+}
+
+void mw_table_uninit(struct mw_table *table)
+{
+	free(table->cells);
+	*table = (struct mw_table){ 0 };
+}
+
+struct mw_cell *mw_table_row(struct mw_table *table)
+{
+	struct mw_cell *row;
+
+	if (table->nr_rows == table->room) {
+		size_t room = table->room ? 2 * table->room : 64;
+		struct mw_cell *cells =
+			reallocarray(table->cells, room * table->nr_columns, sizeof(*cells));
+
+		if (!cells)
+			return NULL;
+		table->cells = cells;
+		table->room = room;
+	}
+	row = table->cells + table->nr_rows++ * table->nr_columns;
+	for (size_t i = 0; i < table->nr_columns; i++)
+		row[i] = (struct mw_cell){ .missing = true };
+	return row;
+}
+
+static const char *list_text(const struct mw_list *list, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < list->count; i++) {
+		/* A long list is cut, visibly. */
+		if (used + 16 > size || used > 18) {
+			snprintf(buf + used, size - used, ",\342\200\246");
+			break;
+		}
+		used += (size_t)snprintf(buf + used, size - used, "%s%" PRIu32, i ? "," : "",
+					 list->value[i]);
+	}
+	return buf;
+}
+
+static const char *value_human(const struct mw_column *column, const struct mw_cell *cell,
+			       char *buf, size_t size)
+{
+	switch (column->kind) {
+	case MW_KIND_TEXT:
+		return mw_utf8_printable(cell->text, buf, size);
+	case MW_KIND_UINT:
+		return mw_human_uint(cell->number, column->unit, buf, size);
+	case MW_KIND_DOUBLE:
+		if (column->flags & MW_COLUMN_CHANGE)
+			return mw_human_change(cell->real, column->unit, buf, size);
+		return mw_human_double(cell->real, column->unit, buf, size);
+	case MW_KIND_LIST:
+		return list_text(&cell->list, buf, size);
+	case MW_KIND_BOOL:
+		return cell->truth ? "yes" : "no";
+	}
+	return "";
+}
+
+const char *mw_cell_human(const struct mw_column *column, const struct mw_cell *cell, char *buf,
+			  size_t size)
+{
+	if (is_missing(column, cell))
+		return column->flags & MW_COLUMN_MEASURED &&
+				       cell->status == MEMWATCH_STATUS_ERROR
+			       ? "!"
+			       : "-";
+	if (!(column->flags & MW_COLUMN_MEASURED) || cell->status == MEMWATCH_STATUS_OK)
+		return value_human(column, cell, buf, size);
+	/* "~": scaled up, derived or old; "!": a part of it could not be read. */
+	buf[0] = cell->status == MEMWATCH_STATUS_ERROR ? '!' : '~';
+	value_human(column, cell, buf + 1, size - 1);
+	return buf;
+}
+
+static struct libscols_table *make_table(const struct mw_table *table)
+{
+	struct libscols_table *scols = scols_new_table();
+	struct winsize ws;
+
+	if (!scols)
+		return NULL;
+	if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) && ws.ws_col)
+		scols_table_set_termwidth(scols, ws.ws_col);
+	else
+		scols_table_enable_nolinesep(scols, 0);
+	scols_table_enable_noencoding(scols, 1);
+	for (size_t i = 0; i < table->nr_columns; i++) {
+		const struct mw_column *c = &table->columns[i];
+		bool left = c->kind == MW_KIND_TEXT || c->flags & MW_COLUMN_LEFT;
+		int flags = left ? 0 : SCOLS_FL_RIGHT;
+
+		if (c->flags & MW_COLUMN_HIDDEN)
+			continue;
+		if (c->flags & MW_COLUMN_LAST)
+			flags |= SCOLS_FL_TRUNC;
+		if (!scols_table_new_column(scols, c->title, 0, flags)) {
+			scols_unref_table(scols);
+			return NULL;
+		}
+	}
+	return scols;
+}
+
+static int fill_line(const struct mw_table *table, const struct mw_cell *row,
+		     struct libscols_line *line)
+{
+	size_t shown = 0;
+	char buf[512];
+	int err = 0;
+
+	for (size_t i = 0; i < table->nr_columns && !err; i++) {
+		const struct mw_column *c = &table->columns[i];
+
+		if (!(c->flags & MW_COLUMN_HIDDEN))
+			err = scols_line_set_data(line, shown++,
+						  mw_cell_human(c, &row[i], buf, sizeof(buf)));
+	}
+	return err;
+}
+
+int mw_table_print(const struct mw_table *table)
+{
+	struct libscols_table *scols = make_table(table);
+	int err = scols ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < table->nr_rows && !err; i++) {
+		struct libscols_line *line = scols_table_new_line(scols, NULL);
+
+		err = line ? fill_line(table, table->cells + i * table->nr_columns, line) : -ENOMEM;
+	}
+	if (!err)
+		err = scols_print_table(scols);
+	scols_unref_table(scols);
+	if (err)
+		return mw_error(MW_EXIT_FAILED, "table", "%s", strerror(-err));
+	return MW_EXIT_DONE;
+}
+
+void mw_row_print(const struct mw_column *columns, size_t nr, const struct mw_cell *cells)
+{
+	char buf[1100];
+
+	for (size_t i = 0; i < nr; i++)
+		if (!(columns[i].flags & MW_COLUMN_HIDDEN))
+			printf("%-20s %s\n", columns[i].title,
+			       mw_cell_human(&columns[i], &cells[i], buf, sizeof(buf)));
+}
+
+static void value_json(const struct mw_column *c, const struct mw_cell *cell, const char *key,
+		       struct mw_json *json)
+{
+	if (is_missing(c, cell)) {
+		mw_json_null(json, key);
+		return;
+	}
+	switch (c->kind) {
+	case MW_KIND_TEXT:
+		mw_json_string(json, key, cell->text);
+		break;
+	case MW_KIND_UINT:
+		mw_json_uint(json, key, cell->number);
+		break;
+	case MW_KIND_DOUBLE:
+		mw_json_double(json, key, cell->real);
+		break;
+	case MW_KIND_BOOL:
+		mw_json_bool(json, key, cell->truth);
+		break;
+	case MW_KIND_LIST:
+		mw_json_array(json, key);
+		for (size_t i = 0; i < cell->list.count; i++)
+			mw_json_uint(json, NULL, cell->list.value[i]);
+		mw_json_array_end(json);
+		break;
+	}
+}
+
+void mw_members_json(const struct mw_column *columns, size_t nr, const struct mw_cell *cells,
+		     struct mw_json *json)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct mw_column *c = &columns[i];
+
+		if (!c->key)
+			continue;
+		if (!(c->flags & MW_COLUMN_MEASURED)) {
+			value_json(c, &cells[i], c->key, json);
+			continue;
+		}
+		mw_json_row(json, c->key);
+		value_json(c, &cells[i], "value", json);
+		mw_json_string(json, "status", memwatch_status_name(cells[i].status));
+		mw_json_object_end(json);
+	}
+}
+
+void mw_row_json(const struct mw_column *columns, size_t nr, const struct mw_cell *cells,
+		 struct mw_json *json)
+{
+	mw_json_row(json, NULL);
+	mw_members_json(columns, nr, cells, json);
+	mw_json_object_end(json);
+}
+
+void mw_table_json(const struct mw_table *table, struct mw_json *json, const char *key)
+{
+	mw_json_array(json, key);
+	for (size_t i = 0; i < table->nr_rows; i++)
+		mw_row_json(table->columns, table->nr_columns,
+			    table->cells + i * table->nr_columns, json);
+	mw_json_array_end(json);
+}
+
+/* Valid UTF-8, whatever a process calls itself. */
+static void text_csv(const char *text, FILE *out)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	bool quote = strpbrk(text, ",\"\r\n");
+
+	if (quote)
+		fputc('"', out);
+	while (*p) {
+		int len = mw_utf8_length(p);
+
+		if (*p == '"')
+			fputc('"', out);
+		if (len)
+			fwrite(p, 1, (size_t)len, out);
+		else
+			fputs("\357\277\275", out);
+		p += len + !len;
+	}
+	if (quote)
+		fputc('"', out);
+}
+
+void mw_head_csv(const struct mw_column *columns, size_t nr, FILE *out)
+{
+	const char *separator = "";
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!columns[i].key)
+			continue;
+		fprintf(out, "%s%s", separator, columns[i].key);
+		separator = ",";
+		if (columns[i].flags & MW_COLUMN_MEASURED)
+			fprintf(out, ",%s_status", columns[i].key);
+	}
+	fputc('\n', out);
+}
+
+static void list_csv(const struct mw_list *list, FILE *out)
+{
+	for (size_t i = 0; i < list->count; i++)
+		fprintf(out, "%s%" PRIu32, i ? " " : "", list->value[i]);
+}
+
+static void value_csv(const struct mw_column *c, const struct mw_cell *cell, FILE *out)
+{
+	if (is_missing(c, cell))
+		return;
+	switch (c->kind) {
+	case MW_KIND_TEXT:
+		text_csv(cell->text, out);
+		break;
+	case MW_KIND_UINT:
+		fprintf(out, "%" PRIu64, cell->number);
+		break;
+	case MW_KIND_DOUBLE:
+		fprintf(out, "%.10g", cell->real);
+		break;
+	case MW_KIND_BOOL:
+		fputs(cell->truth ? "true" : "false", out);
+		break;
+	case MW_KIND_LIST:
+		list_csv(&cell->list, out);
+		break;
+	}
+}
+
+void mw_cell_csv(const struct mw_column *column, const struct mw_cell *cell, FILE *out)
+{
+	value_csv(column, cell, out);
+	if (column->flags & MW_COLUMN_MEASURED)
+		fprintf(out, ",%s", memwatch_status_name(cell->status));
+}
+
+void mw_row_csv(const struct mw_column *columns, size_t nr, const struct mw_cell *cells, FILE *out)
+{
+	const char *separator = "";
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!columns[i].key)
+			continue;
+		fputs(separator, out);
+		separator = ",";
+		mw_cell_csv(&columns[i], &cells[i], out);
+	}
+	fputc('\n', out);
+}
+
+void mw_table_csv(const struct mw_table *table, FILE *out)
+{
+	mw_head_csv(table->columns, table->nr_columns, out);
+	for (size_t i = 0; i < table->nr_rows; i++)
+		mw_row_csv(table->columns, table->nr_columns,
+			   table->cells + i * table->nr_columns, out);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The way from records to rows, the same for live data and for recordings.
+ */
+#include <errno.h>
+
+#include "summary/feed.h"
+#include "common/library.h"
+#include "common/message.h"
+
+int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch_stream *stream,
+		 unsigned int by, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct memwatch_stream_info *info = memwatch_stream_info(stream);
+	MEMWATCH_OPTS(memwatch_slots_opts, slots,
+		      .flags = by == MEMWATCH_BY_CPU ? MEMWATCH_SLOTS_PER_CPU : 0);
+	MEMWATCH_OPTS(memwatch_summary_opts, summary, .by = by, .from_ns = from_ns,
+		      .to_ns = to_ns);
+	int err;
+
+	if (info->rdt[MEMWATCH_RDT_MBM_TOTAL].status == MEMWATCH_STATUS_ESTIMATED)
+		slots.flags |= MEMWATCH_SLOTS_ESTIMATE;
+	*feed = (struct mw_feed){ .ctx = ctx, .stream = stream };
+	err = memwatch_slots_new(ctx, NULL, &slots, &feed->slots);
+	if (!err)
+		err = memwatch_summary_new(ctx, &summary, &feed->summary);
+	if (err)
+		mw_feed_uninit(feed);
+	return err;
+}
+
+void mw_feed_uninit(struct mw_feed *feed)
+{
+	feed->summary = memwatch_summary_unref(feed->summary);
+	feed->slots = memwatch_slots_unref(feed->slots);
+	feed->stream = memwatch_stream_unref(feed->stream);
+}
+
+static int drain(struct mw_feed *feed)
+{
+	const struct memwatch_slot *slot;
+	int rc;
+
+	while ((rc = memwatch_slots_next(feed->slots, &slot)) == 1) {
+		int err = memwatch_summary_feed(feed->summary, slot);
+
+		if (err < 0)
+			return err;
+	}
+	return rc;
+}
+
+int mw_feed_record(struct mw_feed *feed, const struct memwatch_record_header *record)
+{
+	int rc = memwatch_slots_feed(feed->slots, record);
+
+	if (!feed->first_ns || record->time_ns < feed->first_ns)
+		feed->first_ns = record->time_ns;
+	if (record->time_ns > feed->last_ns)
+		feed->last_ns = record->time_ns;
+	if (rc == -EINVAL) /* counted by the library */
+		return 0;
+	return rc > 0 ? drain(feed) : rc;
+}
+
+int mw_feed_finish(struct mw_feed *feed)
+{
+	int rc = memwatch_slots_finish(feed->slots);
+
+	return rc < 0 ? rc : drain(feed);
+}
+
+uint64_t mw_feed_origin(const struct memwatch_stream_info *info, uint64_t first_ns)
+{
+	uint64_t start = info->start_monotonic_ns;
+
+	return start && start < first_ns ? start : first_ns;
+}
+
+int mw_open_recording(struct memwatch_ctx *ctx, const char *path, struct memwatch_stream **ret)
+{
+	int err = memwatch_stream_open_file(ctx, path, ret);
+
+	return err ? mw_file_failed(ctx, err, path) : 0;
+}
+
+int mw_recording_span(struct memwatch_ctx *ctx, const char *path, uint64_t *first_ns,
+		      uint64_t *last_ns)
+{
+	MEMWATCH_OPTS(memwatch_reader_stats, stats);
+	struct memwatch_reader *reader;
+	int err = memwatch_reader_open(ctx, path, &reader);
+
+	if (err)
+		return err;
+	err = memwatch_reader_stats(reader, &stats);
+	memwatch_reader_close(reader);
+	*first_ns = stats.first_ns;
+	*last_ns = stats.last_ns;
+	return err;
+}
+
+void mw_warn_truncated(const struct mw_cli *cli, struct memwatch_stream *stream, const char *path)
+{
+	MEMWATCH_OPTS(memwatch_stream_stats, stats);
+
+	if (!memwatch_stream_stats(stream, &stats) && stats.truncated)
+		mw_warn(cli, "%s: was cut off or is damaged; this is what could be read", path);
+}
