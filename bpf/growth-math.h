@@ -84,8 +84,7 @@ MW_INLINE __u32 mw_growth_pick(__u64 i, __u64 last, __u32 a, __u32 b)
  * Largest q with q * @whole <= a million * @part, by halving: exact. @part is at
  * most @whole, so q is at most a million without a look at it.
  */
-MW_INLINE __u32 mw_growth_ppm(const struct mw_growth_wide *part,
-				   const struct mw_growth_wide *whole)
+MW_INLINE __u32 mw_growth_ppm(const struct mw_growth_wide *part, const struct mw_growth_wide *whole)
 {
 	struct mw_growth_wide bound = mw_growth_scale(*part, 1000000);
 	__u64 q = 0;

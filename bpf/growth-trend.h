@@ -18,32 +18,32 @@
 #define MW_GROWTH_NEVER	     (~0U) /* seconds */
 #define MW_GROWTH_SECOND     1000000000ULL
 
-#define MW_GROWTH_BINS	  32U /* of a level; a power of two */
-#define MW_GROWTH_LEVELS  4U /* a power of two */
-#define MW_GROWTH_BIN_NS  (20 * MW_GROWTH_SECOND) /* of level 0 */
+#define MW_GROWTH_BINS	     32U		     /* of a level; a power of two */
+#define MW_GROWTH_LEVELS     4U			     /* a power of two */
+#define MW_GROWTH_BIN_NS     (20 * MW_GROWTH_SECOND) /* of level 0 */
 /* Of the others: 80 s, 320 s, 5120 s. */
 #define MW_GROWTH_SHIFT(level) (2 * ((level) + (level) / 3))
-#define MW_GROWTH_POINTS  8U
-#define MW_GROWTH_DEEP	  (MW_GROWTH_MIB / 2)
+#define MW_GROWTH_POINTS       8U
+#define MW_GROWTH_DEEP	       (MW_GROWTH_MIB / 2)
 #define MW_GROWTH_DEEP_VSZ     (64 * MW_GROWTH_MIB)
-#define MW_GROWTH_SEASON  17U	 /* bins of level 3 that make a day (24.2 h) */
-#define MW_GROWTH_MAX_D	  ((1U << 26) - 1) /* 256 GiB: more growth in a window counts as this */
+#define MW_GROWTH_SEASON       17U		/* bins of level 3 that make a day (24.2 h) */
+#define MW_GROWTH_MAX_D	       ((1U << 26) - 1) /* 256 GiB: more growth in a window counts as this */
 
 /* Tests of a window: score 100 at "good", 0 at "bad", in between by the rule of three. */
-#define MW_GROWTH_R2_GOOD	900U /* permille */
-#define MW_GROWTH_R2_BAD	500U
-#define MW_GROWTH_LAST_GOOD	85U /* last third against each of the others */
-#define MW_GROWTH_LAST_BAD	20U
-#define MW_GROWTH_FIRST_GOOD	70U /* first third against the middle one */
-#define MW_GROWTH_FIRST_BAD	10U
-#define MW_GROWTH_SLOWING	75U /* less than this of an earlier third: growth dies down */
-#define MW_GROWTH_STEP_GOOD	40U /* largest step against the whole */
-#define MW_GROWTH_STEP_BAD	70U
-#define MW_GROWTH_RISING_GOOD	25U /* bins that rose */
-#define MW_GROWTH_RISING_BAD	8U
-#define MW_GROWTH_GROWS		70U /* score that is worth the word "growing" */
-#define MW_GROWTH_T2_GOOD	25U /* t squared of the slope */
-#define MW_GROWTH_T2_BAD	4U
+#define MW_GROWTH_R2_GOOD     900U /* permille */
+#define MW_GROWTH_R2_BAD      500U
+#define MW_GROWTH_LAST_GOOD   85U /* last third against each of the others */
+#define MW_GROWTH_LAST_BAD    20U
+#define MW_GROWTH_FIRST_GOOD  70U /* first third against the middle one */
+#define MW_GROWTH_FIRST_BAD   10U
+#define MW_GROWTH_SLOWING     75U /* less than this of an earlier third: growth dies down */
+#define MW_GROWTH_STEP_GOOD   40U /* largest step against the whole */
+#define MW_GROWTH_STEP_BAD    70U
+#define MW_GROWTH_RISING_GOOD 25U /* bins that rose */
+#define MW_GROWTH_RISING_BAD  8U
+#define MW_GROWTH_GROWS	      70U /* score that is worth the word "growing" */
+#define MW_GROWTH_T2_GOOD     25U /* t squared of the slope */
+#define MW_GROWTH_T2_BAD      4U
 
 /**
  * struct mw_growth_level - bins of one width
@@ -91,12 +91,12 @@ struct mw_growth_trend {
 /* Sums over a window; x and y are counted back from its newest bin. */
 struct mw_growth_sums {
 	__u64 n, x, y, xx, xy, yy;
-	__u64 rising;	/* bins above the one before */
-	__u32 depth;	/* of the oldest bin below the newest */
-	__u32 step;	/* largest step of the envelope */
-	__u32 third;	/* depth where the last third begins */
-	__u32 two;	/* where the last two thirds begin */
-	__u32 all;	/* where all three begin */
+	__u64 rising; /* bins above the one before */
+	__u32 depth;  /* of the oldest bin below the newest */
+	__u32 step;   /* largest step of the envelope */
+	__u32 third;  /* depth where the last third begins */
+	__u32 two;    /* where the last two thirds begin */
+	__u32 all;    /* where all three begin */
 };
 
 /**
@@ -126,7 +126,7 @@ struct mw_growth_deep {
  * grows and no second pass is needed to know where it starts.
  */
 MW_INLINE int mw_growth_window(const struct mw_growth_level *level, __u32 window,
-				    struct mw_growth_sums *s)
+			       struct mw_growth_sums *s)
 {
 	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], low = newest;
 	__u32 mark = (window - 1) / 3, depth, before = 0, step, i, value;
@@ -245,7 +245,8 @@ MW_INLINE int mw_growth_fit(struct mw_growth_deep *deep, __u32 i, __u32 window)
 	t2 = ppm >= 1000000 ? 1000000 : ppm * (s->n - 2) / (1000000 - ppm);
 	trend->r2_permille = (__u16)(ppm / 1000);
 	if (den_x)
-		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) / (den_x * (20U << MW_GROWTH_SHIFT(i)));
+		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) /
+				   (den_x * (20U << MW_GROWTH_SHIFT(i)));
 	trend->score = (__u8)mw_growth_tests(s, ppm / 1000, t2);
 	trend->slowing = (__u8)mw_growth_is_slowing(s);
 	return 1;
@@ -255,7 +256,7 @@ MW_INLINE int mw_growth_fit(struct mw_growth_deep *deep, __u32 i, __u32 window)
 
 /* One sample into a level. True when that closed a bin. */
 MW_INLINE int mw_growth_bin(struct mw_growth_level *level, __u32 bin, __u32 file, __u32 vsz,
-				 __u32 signal)
+			    __u32 signal)
 {
 	__u32 i, gap;
 
@@ -268,7 +269,8 @@ MW_INLINE int mw_growth_bin(struct mw_growth_level *level, __u32 bin, __u32 file
 	}
 	gap = bin - level->bin;
 	/* The first bin saw the start: what it holds is no level but a climb. */
-	level->ring[level->bin & (MW_GROWTH_BINS - 1)] = level->bin ? level->low : MW_GROWTH_MISSING;
+	level->ring[level->bin & (MW_GROWTH_BINS - 1)] = level->bin ? level->low
+								    : MW_GROWTH_MISSING;
 	for (i = 1; i < MW_GROWTH_BINS; i++) {
 		if (i >= gap)
 			break;

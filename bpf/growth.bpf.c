@@ -25,7 +25,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#define MW_GROWTH_CALL(name) call_##name
+#define MW_GROWTH_CALL(name)	  call_##name
 #define call_fit(deep, i, window) growth_fit(i, window)
 #define call_look(deep, i)	  growth_look(i)
 #define call_step(g, deep, i)	  ((void)(g), growth_step(i))
@@ -286,7 +286,7 @@ static __noinline int send(void *ctx, const struct mw_growth_process *p,
 		__u32 unsent;
 		__u32 records;
 		struct memwatch_record_growth rec;
-	} letter = {.records = 1};
+	} letter = { .records = 1 };
 	struct memwatch_record_growth *rec = &letter.rec;
 	long err;
 
@@ -591,8 +591,7 @@ int on_test(void *ctx)
 	__builtin_memcpy(&s->process.growth, &t->growth, sizeof(t->growth));
 	bpf_probe_read_kernel(&s->deep, sizeof(s->deep), &t->deep);
 	if (!t->started)
-		mw_growth_init(&s->process.growth, t->sample.time_ns,
-			       mw_growth_signal(&t->sample));
+		mw_growth_init(&s->process.growth, t->sample.time_ns, mw_growth_signal(&t->sample));
 	t->started = 1;
 	t->event = growth_feed(t->deepened);
 	if (!t->deepened && s->process.growth.flags & MW_GROWTH_F_DEEP) {

@@ -50,21 +50,21 @@
  * one half, so that at least half the time is left. A process that has grown
  * since it started has to have used more: starting is what starting looks like.
  */
-#define MW_GROWTH_URGENT_S	  150U
-#define MW_GROWTH_CONSUMED	  42U
-#define MW_GROWTH_CONSUMED_START  70U
-#define MW_GROWTH_START_NS	  (60 * MW_GROWTH_SECOND) /* longer is no start */
-#define MW_GROWTH_YOUNG_NS	  (10 * MW_GROWTH_SECOND)
-#define MW_GROWTH_SOON_S	  3600U /* a limit this near makes the shorter window enough */
-#define MW_GROWTH_STALL_NS	  (15 * MW_GROWTH_SECOND)
-#define MW_GROWTH_STREAK_MIN	  64U /* pages; a slower start is no start */
-#define MW_GROWTH_STREAK_STEP_NS  (5 * MW_GROWTH_SECOND)
-#define MW_GROWTH_CLEAR_NS	  (300 * MW_GROWTH_SECOND)
-#define MW_GROWTH_SETTLE_NS	  (60 * MW_GROWTH_SECOND) /* less was seen: insufficient */
-#define MW_GROWTH_STEADY_BINS	  19U /* of 80 s; caches fill in 15 minutes and more */
-#define MW_GROWTH_SOON_BINS	  16U /* thirds of 5: no 15 minutes fill them */
-#define MW_GROWTH_SLOW_BPS	  8192U	 /* below: only the rule of a day */
-#define MW_GROWTH_MASS		  (4 * MW_GROWTH_MIB) /* least growth worth a word */
+#define MW_GROWTH_URGENT_S	 150U
+#define MW_GROWTH_CONSUMED	 42U
+#define MW_GROWTH_CONSUMED_START 70U
+#define MW_GROWTH_START_NS	 (60 * MW_GROWTH_SECOND) /* longer is no start */
+#define MW_GROWTH_YOUNG_NS	 (10 * MW_GROWTH_SECOND)
+#define MW_GROWTH_SOON_S	 3600U /* a limit this near makes the shorter window enough */
+#define MW_GROWTH_STALL_NS	 (15 * MW_GROWTH_SECOND)
+#define MW_GROWTH_STREAK_MIN	 64U /* pages; a slower start is no start */
+#define MW_GROWTH_STREAK_STEP_NS (5 * MW_GROWTH_SECOND)
+#define MW_GROWTH_CLEAR_NS	 (300 * MW_GROWTH_SECOND)
+#define MW_GROWTH_SETTLE_NS	 (60 * MW_GROWTH_SECOND) /* less was seen: insufficient */
+#define MW_GROWTH_STEADY_BINS	 19U   /* of 80 s; caches fill in 15 minutes and more */
+#define MW_GROWTH_SOON_BINS	 16U   /* thirds of 5: no 15 minutes fill them */
+#define MW_GROWTH_SLOW_BPS	 8192U /* below: only the rule of a day */
+#define MW_GROWTH_MASS		 (4 * MW_GROWTH_MIB) /* least growth worth a word */
 
 enum mw_growth_verdict {
 	MW_GROWTH_INSUFFICIENT = 0,
@@ -354,7 +354,8 @@ MW_INLINE __u64 mw_growth_streak_slope(const struct mw_growth *g)
  */
 MW_INLINE int mw_growth_is_news(const struct mw_growth *g, const struct mw_growth_deep *deep)
 {
-	const struct mw_growth_level *level = &deep->level[deep->best.level & (MW_GROWTH_LEVELS - 1)];
+	const struct mw_growth_level *level =
+		&deep->level[deep->best.level & (MW_GROWTH_LEVELS - 1)];
 	__u32 grown = mw_growth_sub(g->top, mw_growth_streak_from(g)->pages);
 
 	return grown >= MW_GROWTH_MASS && grown > deep->best.growth &&
@@ -519,10 +520,10 @@ MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growt
 /* 32, 19, 16 and 8 bins; computed, because a table would be 16 bytes long. */
 MW_INLINE __u32 mw_growth_windows(__u32 k)
 {
-	return k == 0 ? MW_GROWTH_BINS
-	     : k == 1 ? MW_GROWTH_STEADY_BINS
-	     : k == 2 ? MW_GROWTH_SOON_BINS
-		      : 8;
+	return k == 0	? MW_GROWTH_BINS
+	       : k == 1 ? MW_GROWTH_STEADY_BINS
+	       : k == 2 ? MW_GROWTH_SOON_BINS
+			: 8;
 }
 
 /* The windows of a level, the longest first that has the best score. */
@@ -557,8 +558,8 @@ MW_INLINE __u8 mw_growth_calibrated(__u32 evidence)
 	 * Two more keep it from being 16 bytes long: constants of that size go to
 	 * a section that libbpf does not load.
 	 */
-	static const __u8 table[18] = {3,  4,  5,  24, 36, 64, 81, 96, 97,
-				       98, 99, 99, 99, 99, 99, 99, 99, 99};
+	static const __u8 table[18] = { 3,  4,	5,  24, 36, 64, 81, 96, 97,
+					98, 99, 99, 99, 99, 99, 99, 99, 99 };
 
 	return table[evidence & 15];
 }
@@ -578,8 +579,8 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 	eta = mw_growth_eta(mw_growth_reach(g, deep), slope);
 	g->score[MW_GROWTH_TREND] = (__u8)trend;
 	g->score[MW_GROWTH_COMPOSITION] = (__u8)share;
-	g->score[MW_GROWTH_THRESHOLD] =
-		(__u8)(eta == MW_GROWTH_NEVER ? 0 : mw_growth_nearness(eta));
+	g->score[MW_GROWTH_THRESHOLD] = (__u8)(eta == MW_GROWTH_NEVER ? 0
+								      : mw_growth_nearness(eta));
 
 	if (g->flags & MW_GROWTH_F_ALERT) {
 		g->verdict = MW_GROWTH_LEAK;
@@ -638,8 +639,7 @@ MW_INLINE __u32 mw_growth_clear(struct mw_growth *g)
 }
 
 /* Does the address space grow, steadily and without memory behind it? */
-MW_INLINE int mw_growth_is_reserving(const struct mw_growth *g,
-					  const struct mw_growth_deep *deep)
+MW_INLINE int mw_growth_is_reserving(const struct mw_growth *g, const struct mw_growth_deep *deep)
 {
 	const struct mw_growth_level *level = &deep->level[1];
 	__u32 i, value, after = g->vsz, rose = 0, first;
@@ -692,8 +692,7 @@ MW_INLINE __u32 mw_growth_step(const struct mw_growth *g, struct mw_growth_deep 
 	if (!mw_growth_bin(&deep->level[i], bin >> MW_GROWTH_SHIFT(i), g->file, g->vsz, g->signal))
 		return MW_GROWTH_NONE;
 	MW_GROWTH_CALL(look)(deep, i);
-	deep->trend[i].share =
-		(__u8)mw_growth_share(g, &deep->level[i], &deep->trend[i]);
+	deep->trend[i].share = (__u8)mw_growth_share(g, &deep->level[i], &deep->trend[i]);
 	return mw_growth_rules(g, deep, i);
 }
 

@@ -397,7 +397,7 @@ static __always_inline int receive(void *rec, __u32 size, __u16 first, __u16 las
 static __always_inline int forward_rmid(struct bpf_raw_tracepoint_args *ctx, __u16 type)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct letter one = {.rmid = {}};
+	struct letter one = { .rmid = {} };
 
 	if (cpu && !receive(&one.h, sizeof(one.rmid), type, type, ctx->args[0]))
 		send_letter(ctx, cpu, &one, sizeof(one.rmid));
@@ -431,7 +431,7 @@ int on_rmid_free(struct bpf_raw_tracepoint_args *ctx)
 static __always_inline int forward_dump(struct bpf_raw_tracepoint_args *ctx, __u16 type)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct letter one = {.dump = {}};
+	struct letter one = { .dump = {} };
 
 	if (cpu && !receive(&one.h, sizeof(one.dump), type, type, ctx->args[0]))
 		send_letter(ctx, cpu, &one, sizeof(one.dump));
@@ -454,7 +454,7 @@ SEC("raw_tp/memwatch_rdt_sample")
 int on_rdt_sample(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct letter one = {.rdt = {}};
+	struct letter one = { .rdt = {} };
 
 	if (cpu && !receive(&one.h, sizeof(one.rdt), MEMWATCH_RECORD_RDT, MEMWATCH_RECORD_RDT,
 			    ctx->args[0]))
@@ -466,7 +466,7 @@ SEC("raw_tp/memwatch_notice")
 int on_notice(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct letter one = {.notice = {}};
+	struct letter one = { .notice = {} };
 
 	if (cpu && !receive(&one.h, sizeof(one.notice), MEMWATCH_RECORD_NOTICE,
 			    MEMWATCH_RECORD_NOTICE, ctx->args[0]))
@@ -508,7 +508,7 @@ SEC("raw_tp/memwatch_cpu_state")
 int on_cpu_state(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct letter one = {.state = {}};
+	struct letter one = { .state = {} };
 	__u64 owner;
 
 	if (!cpu || receive(&one.h, sizeof(one.state), MEMWATCH_RECORD_CPU_STATE,

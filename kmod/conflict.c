@@ -54,7 +54,9 @@ void mw_conflict_small_cpu(void)
 static void announce(u32 kind)
 {
 	struct memwatch_record_notice rec = {
-		.h = { .time_ns = mw_now(), .type = MEMWATCH_RECORD_NOTICE, .size = sizeof(rec),
+		.h = { .time_ns = mw_now(),
+		       .type = MEMWATCH_RECORD_NOTICE,
+		       .size = sizeof(rec),
 		       .cpu = raw_smp_processor_id() },
 		.kind = kind,
 		.count = 1,
@@ -81,7 +83,7 @@ static void ask_excluded(void)
 	unsigned int id;
 
 	cpus_read_lock();
-	for_each_online_cpu(id)
+	for_each_online_cpu (id)
 		if (READ_ONCE(per_cpu(mw_cpu, id).state) == MW_TICK_EXCLUDED)
 			smp_call_function_single(id, mw_rdt_read_excluded, NULL, 1);
 	cpus_read_unlock();

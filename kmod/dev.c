@@ -233,8 +233,11 @@ struct command {
 
 #define COMMAND(nr, fn, type, last, known)                                                         \
 	[_IOC_NR(MEMWATCH_IOC_##nr) - MEMWATCH_IOC_BASE] = {                                       \
-		.number = MEMWATCH_IOC_##nr, .handler = (fn), .first = FIRST(type, last),          \
-		.size = sizeof(struct memwatch_##type), .flags = (known),                          \
+		.number = MEMWATCH_IOC_##nr,                                                       \
+		.handler = (fn),                                                                   \
+		.first = FIRST(type, last),                                                        \
+		.size = sizeof(struct memwatch_##type),                                            \
+		.flags = (known),                                                                  \
 	}
 
 static const struct command commands[] = {

@@ -77,7 +77,8 @@ static int find(void)
 {
 	unsigned int i;
 
-	for_each_kernel_tracepoint(match, NULL);
+	for_each_kernel_tracepoint (match, NULL)
+		;
 	if (mw_fail(MW_FAIL_HOOK_FIND))
 		return -ENODEV;
 	for (i = 0; i < ARRAY_SIZE(hooks); i++)
@@ -95,8 +96,9 @@ int mw_hooks_register(void)
 
 	err = find();
 	for (i = 0; i < ARRAY_SIZE(hooks) && !err; i++) {
-		err = mw_fail(hooks[i].step) ? -ENOMEM :
-		      tracepoint_probe_register(hooks[i].tracepoint, hooks[i].probe, NULL);
+		err = mw_fail(hooks[i].step) ? -ENOMEM
+					     : tracepoint_probe_register(hooks[i].tracepoint,
+									 hooks[i].probe, NULL);
 		hooks[i].registered = !err;
 	}
 	if (err)

@@ -28,7 +28,8 @@ LIST_HEAD(mw_waiters);
 
 static ulong limbo_occupancy;
 module_param(limbo_occupancy, ulong, 0400);
-MODULE_PARM_DESC(limbo_occupancy, "an RMID that holds more bytes of cache stays in limbo, for a second at most");
+MODULE_PARM_DESC(limbo_occupancy,
+		 "an RMID that holds more bytes of cache stays in limbo, for a second at most");
 
 /* Bytes of cache that each RMID holds, all domains together. */
 static atomic64_t *dirt;
@@ -37,8 +38,7 @@ int mw_owner_init(u32 nr_rmids, u32 first_rmid, u64 limbo_ns)
 {
 	struct mw_rmid *entry;
 
-	entry = mw_fail(MW_FAIL_POOL) ? NULL :
-					kvcalloc(nr_rmids + 1, sizeof(*entry), GFP_KERNEL);
+	entry = mw_fail(MW_FAIL_POOL) ? NULL : kvcalloc(nr_rmids + 1, sizeof(*entry), GFP_KERNEL);
 	mw_owners = kvcalloc(nr_rmids + 1, sizeof(*mw_owners), GFP_KERNEL);
 	dirt = kvcalloc(nr_rmids + 1, sizeof(*dirt), GFP_KERNEL);
 	if (!entry || !mw_owners || !dirt) {
@@ -77,8 +77,8 @@ void mw_owner_forget_dirt(void)
 
 size_t mw_owner_memory(void)
 {
-	return (mw_pool.nr + 1) * (sizeof(struct mw_rmid) + sizeof(struct mw_owner) +
-				 sizeof(*dirt));
+	return (mw_pool.nr + 1) *
+	       (sizeof(struct mw_rmid) + sizeof(struct mw_owner) + sizeof(*dirt));
 }
 
 /*
@@ -105,7 +105,9 @@ static void fill(struct memwatch_record_rmid *rec, u32 type, u32 rmid, u64 now, 
 	const struct mw_owner *o = &mw_owners[rmid];
 
 	*rec = (struct memwatch_record_rmid){
-		.h = { .time_ns = now, .type = type, .size = sizeof(*rec),
+		.h = { .time_ns = now,
+		       .type = type,
+		       .size = sizeof(*rec),
 		       .cpu = raw_smp_processor_id() },
 		.rmid = rmid,
 		.generation = o->generation,
@@ -313,7 +315,7 @@ static struct mw_process *next_waiter(void)
 
 	if (!static_branch_unlikely(&mw_last_run_key))
 		return best;
-	list_for_each_entry(p, &mw_waiters, waiters) {
+	list_for_each_entry (p, &mw_waiters, waiters) {
 		if (seen++ == CHOICE)
 			break;
 		if ((s32)(p->last_run - best->last_run) > 0)
@@ -546,7 +548,9 @@ void mw_owner_stop(void)
 static void dump_marker(struct memwatch_record_dump *rec, u32 type)
 {
 	rec->h = (struct memwatch_record_header){
-		.time_ns = mw_stamp(), .type = type, .size = sizeof(*rec),
+		.time_ns = mw_stamp(),
+		.type = type,
+		.size = sizeof(*rec),
 		.cpu = raw_smp_processor_id(),
 	};
 	if (type == MEMWATCH_RECORD_DUMP_BEGIN)

@@ -68,7 +68,7 @@ static void copy_waiting(struct status *s)
 	struct task_struct *leader;
 	struct mw_process *p;
 
-	list_for_each_entry(p, &mw_waiters, waiters) {
+	list_for_each_entry (p, &mw_waiters, waiters) {
 		if (s->nr_waiting == SHOW_WAITING)
 			break;
 		leader = mw_process_leader(p);
@@ -100,7 +100,7 @@ static u64 foreign_writes(void)
 	unsigned int id;
 	u64 sum = 0;
 
-	for_each_possible_cpu(id)
+	for_each_possible_cpu (id)
 		sum += READ_ONCE(per_cpu(mw_cpu, id).foreign_writes);
 	return sum;
 }
@@ -111,7 +111,7 @@ static void show_sessions(struct seq_file *m)
 	const struct mw_session *session;
 	u32 left = SHOW_SESSIONS;
 
-	list_for_each_entry(session, &mw_session_list, link) {
+	list_for_each_entry (session, &mw_session_list, link) {
 		if (!left--)
 			break;
 		seq_printf(m, "session: %u %s ", session->tgid,
@@ -164,8 +164,8 @@ static void show_counts(struct seq_file *m, const struct status *s)
 	seq_printf(m, "processes_waiting: %u\nprocesses_filtered: %u\n",
 		   state[MW_PROCESS_WAITING] + state[MW_PROCESS_RETIRING],
 		   state[MW_PROCESS_FILTERED]);
-	seq_printf(m, "allocs: %llu\nfrees: %llu\npromotions: %llu\nrevocations: %llu\n",
-		   s->allocs, s->frees, s->stats.promotions, s->stats.revocations);
+	seq_printf(m, "allocs: %llu\nfrees: %llu\npromotions: %llu\nrevocations: %llu\n", s->allocs,
+		   s->frees, s->stats.promotions, s->stats.revocations);
 	seq_printf(m, "exhausted: %llu\nuntracked: %llu\nforeign_writes: %llu\n",
 		   s->stats.exhausted, mw_process_untracked(), foreign_writes());
 }
@@ -244,15 +244,17 @@ static void show_cpu(struct seq_file *m, unsigned int id)
 {
 	const struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 
-	seq_printf(m, "cpu %u: ticks=%llu missed=%llu jitter_max_ns=%llu switches=%llu pqr_writes=%llu",
-		   id, READ_ONCE(cpu->ticks), READ_ONCE(cpu->missed), READ_ONCE(cpu->jitter_max),
-		   READ_ONCE(cpu->switches), READ_ONCE(cpu->pqr_writes));
+	seq_printf(
+		m,
+		"cpu %u: ticks=%llu missed=%llu jitter_max_ns=%llu switches=%llu pqr_writes=%llu",
+		id, READ_ONCE(cpu->ticks), READ_ONCE(cpu->missed), READ_ONCE(cpu->jitter_max),
+		READ_ONCE(cpu->switches), READ_ONCE(cpu->pqr_writes));
 	seq_printf(m, " switch_cycles=%llu switch_sampled=%llu tick_cycles=%llu",
 		   READ_ONCE(cpu->switch_cycles), READ_ONCE(cpu->switch_sampled),
 		   READ_ONCE(cpu->tick_cycles));
 	seq_printf(m, " rdt_ops=%llu rdt_ops_max=%llu rdt_reads=%llu rdt_waits=%llu\n",
-		   READ_ONCE(cpu->rdt_ops), READ_ONCE(cpu->rdt_ops_max),
-		   READ_ONCE(cpu->rdt_reads), READ_ONCE(cpu->rdt_waits));
+		   READ_ONCE(cpu->rdt_ops), READ_ONCE(cpu->rdt_ops_max), READ_ONCE(cpu->rdt_reads),
+		   READ_ONCE(cpu->rdt_waits));
 }
 
 static u64 jitter(unsigned int class)
@@ -260,7 +262,7 @@ static u64 jitter(unsigned int class)
 	unsigned int id;
 	u64 sum = 0;
 
-	for_each_possible_cpu(id)
+	for_each_possible_cpu (id)
 		sum += READ_ONCE(per_cpu(mw_cpu, id).jitter[class]);
 	return sum;
 }
@@ -269,10 +271,10 @@ static int overhead_show(struct seq_file *m, void *v)
 {
 	unsigned int id, class;
 
-	for_each_possible_cpu(id)
+	for_each_possible_cpu (id)
 		if (cpu_online(id) || READ_ONCE(per_cpu(mw_cpu, id).switches))
 			show_cpu(m, id);
-	for (class = 0; class < MW_JITTER_CLASSES; class++)
+	for (class = 0; class < MW_JITTER_CLASSES; class ++)
 		seq_printf(m, "jitter_ns %llu-%llu: %llu\n", class ? 1ULL << class : 0,
 			   (2ULL << class) - 1, jitter(class));
 	mutex_lock(&mw_control_lock);

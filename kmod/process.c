@@ -279,7 +279,7 @@ static unsigned int for_all_threads(bool (*visit)(struct task_struct *task))
 	unsigned int count = 0;
 
 	rcu_read_lock();
-	for_each_process_thread(leader, task)
+	for_each_process_thread (leader, task)
 		if (!(task->flags & PF_KTHREAD))
 			count += visit(task);
 	rcu_read_unlock();
@@ -398,14 +398,16 @@ static int init_stashes(void)
 {
 	int err;
 
-	err = mw_fail(MW_FAIL_STASH_PROCESS) ? -ENOMEM :
-	      mw_stash_init(&process_stash, "memwatch_process", sizeof(struct mw_process),
-			    offsetof(struct mw_process, waiters), STASH_LOW);
+	err = mw_fail(MW_FAIL_STASH_PROCESS)
+		      ? -ENOMEM
+		      : mw_stash_init(&process_stash, "memwatch_process", sizeof(struct mw_process),
+				      offsetof(struct mw_process, waiters), STASH_LOW);
 	if (err)
 		return err;
-	err = mw_fail(MW_FAIL_STASH_THREAD) ? -ENOMEM :
-	      mw_stash_init(&thread_stash, "memwatch_thread", sizeof(struct mw_thread),
-			    offsetof(struct mw_thread, process), STASH_LOW);
+	err = mw_fail(MW_FAIL_STASH_THREAD)
+		      ? -ENOMEM
+		      : mw_stash_init(&thread_stash, "memwatch_thread", sizeof(struct mw_thread),
+				      offsetof(struct mw_thread, process), STASH_LOW);
 	if (err)
 		mw_stash_uninit(&process_stash);
 	return err;

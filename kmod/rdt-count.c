@@ -10,12 +10,12 @@
 #define QM_CTR_UNAVAILABLE (1ULL << 62)
 #define QM_CTR_OVERFLOW	   (1ULL << 61)
 
-#define WIDTH_BASE	 24
-#define WIDTH_MAX	 62
-#define WIDTH_OFFSET_AMD 20 /* where AMD leaves the field 0 */
+#define WIDTH_BASE	   24
+#define WIDTH_MAX	   62
+#define WIDTH_OFFSET_AMD   20 /* where AMD leaves the field 0 */
 
-#define CF_SHIFT 20
-#define CF(x)	 ((u64)((x) * (1 << CF_SHIFT) + 0.5))
+#define CF_SHIFT	   20
+#define CF(x)		   ((u64)((x) * (1 << CF_SHIFT) + 0.5))
 
 /*
  * Errata SKX99 and BDF102: bandwidth of RMIDs above a threshold must be
@@ -26,16 +26,13 @@ static const struct correction {
 	u32 threshold;
 	u64 cf;
 } corrections[] = {
-	{ 7, CF(1.000000) },   { 15, CF(1.000000) },  { 15, CF(0.969650) },
-	{ 31, CF(1.000000) },  { 31, CF(1.066667) },  { 31, CF(0.969650) },
-	{ 47, CF(1.142857) },  { 63, CF(1.000000) },  { 63, CF(1.185115) },
-	{ 63, CF(1.066553) },  { 79, CF(1.454545) },  { 95, CF(1.000000) },
-	{ 95, CF(1.230769) },  { 95, CF(1.142857) },  { 95, CF(1.066667) },
-	{ 127, CF(1.000000) }, { 127, CF(1.254863) }, { 127, CF(1.185255) },
-	{ 151, CF(1.000000) }, { 127, CF(1.066667) }, { 167, CF(1.000000) },
-	{ 159, CF(1.454334) }, { 183, CF(1.000000) }, { 127, CF(0.969744) },
-	{ 191, CF(1.280246) }, { 191, CF(1.230921) }, { 215, CF(1.000000) },
-	{ 191, CF(1.143118) },
+	{ 7, CF(1.000000) },   { 15, CF(1.000000) },  { 15, CF(0.969650) },  { 31, CF(1.000000) },
+	{ 31, CF(1.066667) },  { 31, CF(0.969650) },  { 47, CF(1.142857) },  { 63, CF(1.000000) },
+	{ 63, CF(1.185115) },  { 63, CF(1.066553) },  { 79, CF(1.454545) },  { 95, CF(1.000000) },
+	{ 95, CF(1.230769) },  { 95, CF(1.142857) },  { 95, CF(1.066667) },  { 127, CF(1.000000) },
+	{ 127, CF(1.254863) }, { 127, CF(1.185255) }, { 151, CF(1.000000) }, { 127, CF(1.066667) },
+	{ 167, CF(1.000000) }, { 159, CF(1.454334) }, { 183, CF(1.000000) }, { 127, CF(0.969744) },
+	{ 191, CF(1.280246) }, { 191, CF(1.230921) }, { 215, CF(1.000000) }, { 191, CF(1.143118) },
 };
 
 /**
@@ -130,8 +127,8 @@ static void read_level(struct mw_rdt_count *count, const struct mw_rdt_format *f
 	u8 *status = &count->status[MEMWATCH_RDT_OCCUPANCY];
 	u64 data;
 
-	*status = has(format, MEMWATCH_RDT_OCCUPANCY) ? mw_rdt_decode(format, reg, &data) :
-							MEMWATCH_STATUS_UNAVAILABLE;
+	*status = has(format, MEMWATCH_RDT_OCCUPANCY) ? mw_rdt_decode(format, reg, &data)
+						      : MEMWATCH_STATUS_UNAVAILABLE;
 	if (*status == MEMWATCH_STATUS_OK)
 		count->occupancy = data * format->scale;
 }
@@ -162,8 +159,8 @@ static bool read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format 
 	u64 data, delta;
 	bool all;
 
-	*status = has(format, MEMWATCH_RDT_MBM_TOTAL + i) ? mw_rdt_decode(format, reg, &data) :
-							    MEMWATCH_STATUS_UNAVAILABLE;
+	*status = has(format, MEMWATCH_RDT_MBM_TOTAL + i) ? mw_rdt_decode(format, reg, &data)
+							  : MEMWATCH_STATUS_UNAVAILABLE;
 	if (*status != MEMWATCH_STATUS_OK) {
 		if (*status == MEMWATCH_STATUS_UNAVAILABLE)
 			count->lapsed |= bit;
@@ -210,9 +207,9 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 		u64 data;
 
 		count->prev[i] = 0;
-		*status = has(format, MEMWATCH_RDT_MBM_TOTAL + i) ?
-				  mw_rdt_decode(format, reg[MEMWATCH_RDT_MBM_TOTAL + i], &data) :
-				  MEMWATCH_STATUS_UNAVAILABLE;
+		*status = has(format, MEMWATCH_RDT_MBM_TOTAL + i)
+				  ? mw_rdt_decode(format, reg[MEMWATCH_RDT_MBM_TOTAL + i], &data)
+				  : MEMWATCH_STATUS_UNAVAILABLE;
 		if (*status != MEMWATCH_STATUS_OK)
 			continue;
 		count->prev[i] = data;
@@ -277,8 +274,8 @@ void mw_rdt_count_show(const struct mw_rdt_count *count, const struct mw_rdt_for
 	rec->generation = count->generation;
 	rec->value[MEMWATCH_RDT_OCCUPANCY] = count->occupancy;
 	for (i = 0; i < MW_RDT_TRAFFIC; i++)
-		rec->value[MEMWATCH_RDT_MBM_TOTAL + i] =
-			mw_rdt_bytes(format, rmid, count->sum[i], true);
+		rec->value[MEMWATCH_RDT_MBM_TOTAL + i] = mw_rdt_bytes(format, rmid, count->sum[i],
+								      true);
 	for (i = 0; i < MEMWATCH_RDT_MAX; i++) {
 		rec->status[i] = count->status[i];
 		if (rec->status[i] == MEMWATCH_STATUS_ERROR ||

@@ -25,7 +25,7 @@ static struct mw_rdt_domain *find(u32 id)
 {
 	struct mw_rdt_domain *d;
 
-	list_for_each_entry(d, &mw_rdt_domains, link)
+	list_for_each_entry (d, &mw_rdt_domains, link)
 		if (d->id == id)
 			return d;
 	return NULL;
@@ -113,7 +113,7 @@ u32 mw_rdt_domain_count(void)
 	u32 nr = 0;
 
 	cpus_read_lock();
-	list_for_each_entry(d, &mw_rdt_domains, link)
+	list_for_each_entry (d, &mw_rdt_domains, link)
 		nr += !!d->nr_cpus;
 	cpus_read_unlock();
 	return nr;
@@ -123,7 +123,7 @@ void mw_rdt_domain_free_all(void)
 {
 	struct mw_rdt_domain *d, *next;
 
-	list_for_each_entry_safe(d, next, &mw_rdt_domains, link) {
+	list_for_each_entry_safe (d, next, &mw_rdt_domains, link) {
 		list_del(&d->link);
 		kvfree(d->count);
 		kfree(d);
@@ -136,7 +136,7 @@ size_t mw_rdt_domain_memory(void)
 	size_t bytes = 0;
 
 	cpus_read_lock();
-	list_for_each_entry(d, &mw_rdt_domains, link)
+	list_for_each_entry (d, &mw_rdt_domains, link)
 		bytes += sizeof(*d) + d->plan.nr * sizeof(*d->count);
 	cpus_read_unlock();
 	return bytes;

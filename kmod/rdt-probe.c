@@ -22,7 +22,7 @@
 #define LEAF_EXTENDED  0x80000000
 #define LEAF_CACHE_AMD 0x8000001d
 
-#define CACHE_LEVEL_3 3
+#define CACHE_LEVEL_3  3
 
 /* Family 6. */
 #define BROADWELL_X 0x4f
@@ -152,9 +152,9 @@ static u32 nodes_of_a_cache(const struct survey *s)
 	nodemask_t nodes;
 	u32 most = 1;
 
-	for_each_online_cpu(a) {
+	for_each_online_cpu (a) {
 		nodes_clear(nodes);
-		for_each_online_cpu(b)
+		for_each_online_cpu (b)
 			if (s->l3[a] == s->l3[b])
 				node_set(cpu_to_node(b), nodes);
 		most = max_t(u32, most, nodes_weight(nodes));

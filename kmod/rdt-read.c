@@ -109,9 +109,9 @@ static void read_registers(const struct mw_rdt_domain *d, struct mw_cpu *cpu, u3
 
 	lockdep_assert_held(&d->lock);
 	for (event = 0; event < MEMWATCH_RDT_MAX; event++)
-		reg[event] = mw_rdt.format.events >> event & 1 ?
-				     read_register(d->base + rmid, event) :
-				     0;
+		reg[event] = mw_rdt.format.events >> event & 1
+				     ? read_register(d->base + rmid, event)
+				     : 0;
 	cpu->rdt_ops += cost();
 	cpu->rdt_reads++;
 }
@@ -143,7 +143,9 @@ static struct mw_rdt_owner owner_of(u32 rmid)
 static void fill(const struct mw_rdt_domain *d, u32 rmid, u64 now, struct memwatch_record_rdt *rec)
 {
 	*rec = (struct memwatch_record_rdt){
-		.h = { .time_ns = now, .type = MEMWATCH_RECORD_RDT, .size = sizeof(*rec),
+		.h = { .time_ns = now,
+		       .type = MEMWATCH_RECORD_RDT,
+		       .size = sizeof(*rec),
 		       .cpu = smp_processor_id() },
 		.domain = d->id,
 	};
@@ -274,9 +276,11 @@ void mw_rdt_read_residue(u32 rmid, u32 generation, u64 now)
 
 	if (!static_branch_unlikely(&read_key) || !trace_memwatch_rdt_sample_enabled())
 		return;
-	list_for_each_entry_lockless(d, &mw_rdt_domains, link) {
+	list_for_each_entry_lockless (d, &mw_rdt_domains, link) {
 		struct memwatch_record_rdt rec = {
-			.h = { .time_ns = now, .type = MEMWATCH_RECORD_RDT, .size = sizeof(rec),
+			.h = { .time_ns = now,
+			       .type = MEMWATCH_RECORD_RDT,
+			       .size = sizeof(rec),
 			       .cpu = smp_processor_id() },
 			.rmid = rmid,
 			.generation = generation,
@@ -300,7 +304,7 @@ static void hand_over(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
 
 	lockdep_assert_held(&d->lock);
 	mw_rdt_plan_slot(&d->plan, slot);
-	for_each_set_bit(rmid, cpu->ran, d->plan.nr) {
+	for_each_set_bit (rmid, cpu->ran, d->plan.nr) {
 		mw_rdt_count_ran(&d->count[rmid], cpu->ran_since);
 		mw_rdt_plan_ran(&d->plan, rmid, d->count[rmid].read_ns);
 	}
@@ -464,7 +468,7 @@ void mw_rdt_read_end(void)
 		return;
 	static_branch_disable(&read_key);
 	cpus_read_lock();
-	list_for_each_entry(d, &mw_rdt_domains, link)
+	list_for_each_entry (d, &mw_rdt_domains, link)
 		stop_reading(d);
 	cpus_read_unlock();
 }

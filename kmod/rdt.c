@@ -30,7 +30,8 @@ MODULE_PARM_DESC(assume_rdt, "test: take the RDT path with so many RMIDs althoug
 
 static bool force;
 module_param(force, bool, 0400);
-MODULE_PARM_DESC(force, "use RDT although resctrl or another program uses it, with the upper RMIDs");
+MODULE_PARM_DESC(force,
+		 "use RDT although resctrl or another program uses it, with the upper RMIDs");
 
 DEFINE_STATIC_KEY_FALSE(mw_pqr_key);
 DEFINE_STATIC_KEY_FALSE(mw_shared_key);
@@ -229,7 +230,9 @@ void mw_rdt_reread(struct mw_cpu *cpu)
 static void announce(struct mw_cpu *cpu, u64 found)
 {
 	struct memwatch_record_notice rec = {
-		.h = { .time_ns = mw_now(), .type = MEMWATCH_RECORD_NOTICE, .size = sizeof(rec),
+		.h = { .time_ns = mw_now(),
+		       .type = MEMWATCH_RECORD_NOTICE,
+		       .size = sizeof(rec),
 		       .cpu = smp_processor_id() },
 		.kind = MEMWATCH_NOTICE_FOREIGN_WRITE,
 		.count = cpu->foreign_writes,
@@ -254,8 +257,7 @@ void mw_rdt_verify(struct mw_cpu *cpu)
 {
 	u64 pqr;
 
-	if (!static_branch_unlikely(&mw_pqr_key) ||
-	    mw_rdt.backend == MEMWATCH_BACKEND_SIMULATED)
+	if (!static_branch_unlikely(&mw_pqr_key) || mw_rdt.backend == MEMWATCH_BACKEND_SIMULATED)
 		return;
 	rdmsrq(MW_MSR_PQR_ASSOC, pqr);
 	if (pqr == (cpu->closid | (u32)cpu->owner))

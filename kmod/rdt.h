@@ -21,8 +21,8 @@
 #define MW_MSR_PQR_ASSOC  0xc8f
 #define MW_MSR_SNC_CONFIG 0xca0
 
-#define MW_PQR_RMID   0x3ffULL
-#define MW_PQR_CLOSID GENMASK_ULL(63, 32)
+#define MW_PQR_RMID	  0x3ffULL
+#define MW_PQR_CLOSID	  GENMASK_ULL(63, 32)
 
 /**
  * struct mw_rdt - what there is

@@ -42,8 +42,7 @@ static u32 choose(const struct mw_rmid_pool *pool, u64 now, u32 *before)
 	for (rmid = pool->head; rmid && i < MW_RMID_CHOICE; rmid = pool->entry[rmid].next, i++) {
 		if (!rested(pool, &pool->entry[rmid], now))
 			break;
-		if (!too_dirty(pool, rmid, now) &&
-		    (!best || dirt(pool, rmid) < dirt(pool, best))) {
+		if (!too_dirty(pool, rmid, now) && (!best || dirt(pool, rmid) < dirt(pool, best))) {
 			best = rmid;
 			*before = last;
 			if (!dirt(pool, rmid))

@@ -35,8 +35,10 @@ static enum cpuhp_state hotplug_state;
 static void report(u32 state, u64 since)
 {
 	struct memwatch_record_cpu rec = {
-		.h = { .time_ns = mw_now(), .type = MEMWATCH_RECORD_CPU_STATE,
-		       .size = sizeof(rec), .cpu = smp_processor_id() },
+		.h = { .time_ns = mw_now(),
+		       .type = MEMWATCH_RECORD_CPU_STATE,
+		       .size = sizeof(rec),
+		       .cpu = smp_processor_id() },
 		.state = state,
 		.since_ns = since,
 	};
@@ -230,7 +232,7 @@ int mw_tick_arm(void)
 	unsigned int id;
 	int ret;
 
-	for_each_possible_cpu(id) {
+	for_each_possible_cpu (id) {
 		struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 
 		hrtimer_setup(&cpu->timer, on_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);

@@ -18,6 +18,7 @@
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM memwatch
 
+/* clang-format off */
 #if !defined(_MW_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _MW_TRACE_H
 

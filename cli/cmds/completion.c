@@ -315,7 +315,8 @@ static int completion_run(const struct mw_cli *cli, void *config, int argc, char
 		shells[i].print();
 		return MW_EXIT_DONE;
 	}
-	return mw_error(MW_EXIT_USAGE, "completion", "'%s' is not bash, zsh, fish or list", argv[0]);
+	return mw_error(MW_EXIT_USAGE, "completion", "'%s' is not bash, zsh, fish or list",
+			argv[0]);
 }
 
 const struct mw_cmd mw_cmd_completion = {

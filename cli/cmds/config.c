@@ -55,8 +55,8 @@ static int parse_time(const char *key, const char *value, uint64_t low, uint64_t
 		return refuse(key, value, mw_parse_duration_why(err));
 	if (*ret < low || *ret > high)
 		return mw_error(MW_EXIT_USAGE, "config", "%s: '%s' is not between %s and %s", key,
-			       value, mw_human_uint(low, MW_UNIT_NS, a, sizeof(a)),
-			       mw_human_uint(high, MW_UNIT_NS, b, sizeof(b)));
+				value, mw_human_uint(low, MW_UNIT_NS, a, sizeof(a)),
+				mw_human_uint(high, MW_UNIT_NS, b, sizeof(b)));
 	return 0;
 }
 
@@ -139,11 +139,12 @@ static int filter_cgroup(struct request *r, const char *value, struct memwatch_f
 	if (mw_parse_uint(value, &id))
 		err = value[0] == '/' ? mw_cgroup_id(r->cli, value, &id) : -EINVAL;
 	if (err == -EINVAL)
-		return refuse("filter=cgroup", value, "is neither an id nor a path that starts "
-						      "with /");
+		return refuse("filter=cgroup", value,
+			      "is neither an id nor a path that starts "
+			      "with /");
 	if (err)
 		return mw_error(MW_EXIT_NOTHING, "config", "filter=cgroup: '%s': %s", value,
-			       strerror(-err));
+				strerror(-err));
 	f->value = id;
 	return 0;
 }
@@ -241,7 +242,7 @@ static int apply(struct request *r, struct memwatch_ctx *ctx, struct memwatch_de
 			err = 0;
 		} else if (err == -ENOSPC) {
 			return mw_error(MW_EXIT_FAILED, "config", "there are %d filters already",
-				       MEMWATCH_FILTERS_MAX);
+					MEMWATCH_FILTERS_MAX);
 		}
 	}
 	return err ? mw_module_failed(ctx, err, "config") : 0;
@@ -299,7 +300,7 @@ static void filter_json(const struct memwatch_filter *f, struct mw_json *json)
 
 static const char *policy_name(uint32_t policy)
 {
-	return policy == MEMWATCH_POLICY_FIFO	 ? "fifo"
+	return policy == MEMWATCH_POLICY_FIFO	  ? "fifo"
 	       : policy == MEMWATCH_POLICY_ACTIVE ? "active"
 						  : "unknown";
 }

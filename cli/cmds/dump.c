@@ -35,8 +35,8 @@ struct dump_config {
 static const char *const keys[] = { "rmid", "tgid", "comm", NULL };
 
 static const struct mw_option dump_options[] = {
-	{ "sort", 's', MW_OPTION_CHOICE, offsetof(struct dump_config, key), "KEY", "order of the rows",
-	  keys },
+	{ "sort", 's', MW_OPTION_CHOICE, offsetof(struct dump_config, key), "KEY",
+	  "order of the rows", keys },
 	{ 0 },
 };
 

@@ -88,44 +88,44 @@ enum {
 #define M MW_COLUMN_MEASURED
 
 static const struct mw_column columns[NR_COLUMNS] = {
-	[TIME] = {"time_ns", NULL, MW_KIND_UINT, 0, 0},
-	[TYPE] = {"type", NULL, MW_KIND_TEXT, 0, 0},
-	[CPU] = {"cpu", NULL, MW_KIND_UINT, 0, 0},
-	[LATE] = {"late", NULL, MW_KIND_BOOL, 0, 0},
-	[FORCED] = {"forced", NULL, MW_KIND_BOOL, 0, 0},
-	[RMID] = {"rmid", NULL, MW_KIND_UINT, 0, 0},
-	[GENERATION] = {"generation", NULL, MW_KIND_UINT, 0, 0},
-	[TGID] = {"tgid", NULL, MW_KIND_UINT, 0, 0},
-	[START] = {"start_time_ns", NULL, MW_KIND_UINT, 0, 0},
-	[COMM] = {"comm", NULL, MW_KIND_TEXT, 0, 0},
-	[BEGIN] = {"begin_ns", NULL, MW_KIND_UINT, 0, 0},
-	[RUN] = {"run_ns", NULL, MW_KIND_UINT, 0, 0},
-	[CYCLES] = {"cycles", NULL, MW_KIND_UINT, 0, M},
-	[INSTRUCTIONS] = {"instructions", NULL, MW_KIND_UINT, 0, M},
-	[REFERENCES] = {"llc_references", NULL, MW_KIND_UINT, 0, M},
-	[MISSES] = {"llc_misses", NULL, MW_KIND_UINT, 0, M},
-	[RUNNING] = {"running_ppm", NULL, MW_KIND_UINT, 0, 0},
-	[EXPECTED] = {"expected_ns", NULL, MW_KIND_UINT, 0, 0},
-	[PERIOD] = {"period_ns", NULL, MW_KIND_UINT, 0, 0},
-	[OVERRUNS] = {"overruns", NULL, MW_KIND_UINT, 0, 0},
-	[PRODUCED] = {"produced", NULL, MW_KIND_UINT, 0, 0},
-	[DROPPED] = {"dropped", NULL, MW_KIND_UINT, 0, 0},
-	[PARENT] = {"parent_tgid", NULL, MW_KIND_UINT, 0, 0},
-	[ALLOC] = {"alloc_time_ns", NULL, MW_KIND_UINT, 0, 0},
-	[CGROUP] = {"cgroup_id", NULL, MW_KIND_UINT, 0, 0},
-	[UID] = {"uid", NULL, MW_KIND_UINT, 0, 0},
-	[REASON] = {"reason", NULL, MW_KIND_TEXT, 0, 0},
-	[SEQUENCE] = {"sequence", NULL, MW_KIND_UINT, 0, 0},
-	[COUNT] = {"count", NULL, MW_KIND_UINT, 0, 0},
-	[UNMEASURED] = {"unmeasured", NULL, MW_KIND_UINT, 0, 0},
-	[STATE] = {"state", NULL, MW_KIND_TEXT, 0, 0},
-	[SINCE] = {"since_ns", NULL, MW_KIND_UINT, 0, 0},
-	[DOMAIN] = {"domain", NULL, MW_KIND_UINT, 0, 0},
-	[OCCUPANCY] = {"llc_occupancy_bytes", NULL, MW_KIND_UINT, 0, M},
-	[TOTAL] = {"mbm_total_bytes", NULL, MW_KIND_UINT, 0, M},
-	[LOCAL] = {"mbm_local_bytes", NULL, MW_KIND_UINT, 0, M},
-	[AGE] = {"age_ns", NULL, MW_KIND_UINT, 0, 0},
-	[RESIDUE] = {"llc_residue_bytes", NULL, MW_KIND_UINT, 0, 0},
+	[TIME] = { "time_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[TYPE] = { "type", NULL, MW_KIND_TEXT, 0, 0 },
+	[CPU] = { "cpu", NULL, MW_KIND_UINT, 0, 0 },
+	[LATE] = { "late", NULL, MW_KIND_BOOL, 0, 0 },
+	[FORCED] = { "forced", NULL, MW_KIND_BOOL, 0, 0 },
+	[RMID] = { "rmid", NULL, MW_KIND_UINT, 0, 0 },
+	[GENERATION] = { "generation", NULL, MW_KIND_UINT, 0, 0 },
+	[TGID] = { "tgid", NULL, MW_KIND_UINT, 0, 0 },
+	[START] = { "start_time_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[COMM] = { "comm", NULL, MW_KIND_TEXT, 0, 0 },
+	[BEGIN] = { "begin_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[RUN] = { "run_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[CYCLES] = { "cycles", NULL, MW_KIND_UINT, 0, M },
+	[INSTRUCTIONS] = { "instructions", NULL, MW_KIND_UINT, 0, M },
+	[REFERENCES] = { "llc_references", NULL, MW_KIND_UINT, 0, M },
+	[MISSES] = { "llc_misses", NULL, MW_KIND_UINT, 0, M },
+	[RUNNING] = { "running_ppm", NULL, MW_KIND_UINT, 0, 0 },
+	[EXPECTED] = { "expected_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[PERIOD] = { "period_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[OVERRUNS] = { "overruns", NULL, MW_KIND_UINT, 0, 0 },
+	[PRODUCED] = { "produced", NULL, MW_KIND_UINT, 0, 0 },
+	[DROPPED] = { "dropped", NULL, MW_KIND_UINT, 0, 0 },
+	[PARENT] = { "parent_tgid", NULL, MW_KIND_UINT, 0, 0 },
+	[ALLOC] = { "alloc_time_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[CGROUP] = { "cgroup_id", NULL, MW_KIND_UINT, 0, 0 },
+	[UID] = { "uid", NULL, MW_KIND_UINT, 0, 0 },
+	[REASON] = { "reason", NULL, MW_KIND_TEXT, 0, 0 },
+	[SEQUENCE] = { "sequence", NULL, MW_KIND_UINT, 0, 0 },
+	[COUNT] = { "count", NULL, MW_KIND_UINT, 0, 0 },
+	[UNMEASURED] = { "unmeasured", NULL, MW_KIND_UINT, 0, 0 },
+	[STATE] = { "state", NULL, MW_KIND_TEXT, 0, 0 },
+	[SINCE] = { "since_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[DOMAIN] = { "domain", NULL, MW_KIND_UINT, 0, 0 },
+	[OCCUPANCY] = { "llc_occupancy_bytes", NULL, MW_KIND_UINT, 0, M },
+	[TOTAL] = { "mbm_total_bytes", NULL, MW_KIND_UINT, 0, M },
+	[LOCAL] = { "mbm_local_bytes", NULL, MW_KIND_UINT, 0, M },
+	[AGE] = { "age_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[RESIDUE] = { "llc_residue_bytes", NULL, MW_KIND_UINT, 0, 0 },
 };
 
 struct row {
@@ -311,7 +311,8 @@ static void write_csv(const struct row *row, FILE *out)
 	fputc('\n', out);
 }
 
-struct export {
+struct export
+{
 	const struct export_config *config;
 	const struct mw_cli *cli;
 	struct memwatch_stream *stream;
@@ -411,7 +412,7 @@ static int close_output(struct export *e)
 	errno = 0;
 	if (fclose(e->out) || failed)
 		return mw_error(MW_EXIT_FAILED, name, "%s",
-			       errno ? strerror(errno) : "could not be written");
+				errno ? strerror(errno) : "could not be written");
 	return MW_EXIT_DONE;
 }
 

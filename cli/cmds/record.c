@@ -36,18 +36,18 @@ struct record_config {
 static const char *const modes[] = { "slot", "switch", NULL };
 
 static const struct mw_option record_options[] = {
-	{"output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the recording; must not exist",
-	 NULL},
-	{"duration", 'd', MW_OPTION_DURATION, MEMBER(duration), "TIME",
-	 "end after this time, as 10 or 500ms", NULL},
-	{"mode", 'm', MW_OPTION_CHOICE, MEMBER(mode), "MODE",
-	 "one sample per tick and process, or one per context switch", modes},
-	{"period", 'p', MW_OPTION_DURATION, MEMBER(period), "TIME",
-	 "time between ticks, 100us to 1s", NULL},
-	{"growth", 'g', MW_OPTION_FLAG, MEMBER(growth), NULL,
-	 "run a growth monitor too, and record what it says", NULL},
-	{"force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL},
-	{0},
+	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the recording; must not exist",
+	  NULL },
+	{ "duration", 'd', MW_OPTION_DURATION, MEMBER(duration), "TIME",
+	  "end after this time, as 10 or 500ms", NULL },
+	{ "mode", 'm', MW_OPTION_CHOICE, MEMBER(mode), "MODE",
+	  "one sample per tick and process, or one per context switch", modes },
+	{ "period", 'p', MW_OPTION_DURATION, MEMBER(period), "TIME",
+	  "time between ticks, 100us to 1s", NULL },
+	{ "growth", 'g', MW_OPTION_FLAG, MEMBER(growth), NULL,
+	  "run a growth monitor too, and record what it says", NULL },
+	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL },
+	{ 0 },
 };
 
 struct session {
@@ -383,7 +383,7 @@ static int check(const struct record_config *c)
 	}
 	if (!strcmp(c->output, "-"))
 		return mw_error(MW_EXIT_USAGE, "record",
-			       "a recording needs a file: it gets an index at the end");
+				"a recording needs a file: it gets an index at the end");
 	if (c->period && (c->period < MEMWATCH_PERIOD_MIN_NS || c->period > MEMWATCH_PERIOD_MAX_NS))
 		return mw_error(MW_EXIT_USAGE, "record", "--period is not between 100us and 1s");
 	/* Before anything is started. */

@@ -45,10 +45,10 @@ struct report {
 	uint64_t from_ns, to_ns;
 	struct mw_rows rows;
 	struct mw_pool pool;
-	struct mw_table table;	   /* rows that are shown */
+	struct mw_table table;	    /* rows that are shown */
 	struct mw_table unassigned; /* at most one row */
-	struct mw_table totals;	   /* one row */
-	size_t hidden;		   /* rows beyond --top */
+	struct mw_table totals;	    /* one row */
+	size_t hidden;		    /* rows beyond --top */
 	struct memwatch_stream_stats stream;
 	struct memwatch_slots_stats slots;
 };
@@ -90,8 +90,8 @@ static int collect(struct report *r)
 	if (!err)
 		err = add_row(r, &r->totals, row);
 	/* The total has no identity. */
-	for (size_t i = 0; !err && r->rows.columns[i].key && strcmp(r->rows.columns[i].key, "slots");
-	     i++)
+	for (size_t i = 0;
+	     !err && r->rows.columns[i].key && strcmp(r->rows.columns[i].key, "slots"); i++)
 		r->totals.cells[i] = (struct mw_cell){ .missing = true };
 	return err;
 }

@@ -309,9 +309,10 @@ static int print_table(const struct answer *a)
 		return print_growth(a);
 	mw_row_print(status_columns, NR_STATUS, a->status);
 	printf("%-20s %s%s%s\n", "conflicts", a->resctrl ? "resctrl is mounted" : "",
-	       a->resctrl && a->foreign ? ", " : "", a->foreign ? foreign_text
-							  : a->resctrl ? ""
-								       : "none");
+	       a->resctrl && a->foreign ? ", " : "",
+	       a->foreign   ? foreign_text
+	       : a->resctrl ? ""
+			    : "none");
 	if (a->sessions.nr_rows) {
 		printf("\nSessions:\n");
 		rc = mw_table_print(&a->sessions);

@@ -94,7 +94,8 @@ static void read_all(struct mw_cgroups *c)
 	mw_root_path(c->cli, CGROUP_ROOT, root, sizeof(root));
 	fts = fts_open(paths, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
 	while (fts && (e = fts_read(fts)))
-		if (e->fts_info == FTS_D && !add(c, e->fts_statp->st_ino, e->fts_path + strlen(root)))
+		if (e->fts_info == FTS_D &&
+		    !add(c, e->fts_statp->st_ino, e->fts_path + strlen(root)))
 			break;
 	if (fts)
 		fts_close(fts);

@@ -126,7 +126,8 @@ void mw_cmd_help(const struct mw_cmd *cmd, FILE *out)
 	help_options("Options of every command", mw_global_options, out);
 	if (cmd == &mw_cmd_main)
 		fputs("\nExit status: 0 done, 1 failed, 2 usage, 3 not supported or not permitted "
-		      "here,\n4 nothing found. Each command has a page, as memwatchctl-record(8).\n",
+		      "here,\n4 nothing found. Each command has a page, as "
+		      "memwatchctl-record(8).\n",
 		      out);
 }
 
@@ -141,7 +142,7 @@ static int check_format(const struct mw_cli *cli, const struct mw_cmd *cmd)
 	if ((cmd->flags & needed[cli->format]) == needed[cli->format])
 		return 0;
 	return mw_error(MW_EXIT_USAGE, cmd->name, "there is no --format %s here",
-		       formats[cli->format]);
+			formats[cli->format]);
 }
 
 static int check_operands(const struct mw_cmd *cmd, int argc, char **argv)
@@ -150,7 +151,7 @@ static int check_operands(const struct mw_cmd *cmd, int argc, char **argv)
 		mw_error(MW_EXIT_USAGE, cmd->name, "an argument is missing");
 	else if (cmd->operands_max >= 0 && argc > cmd->operands_max)
 		mw_error(MW_EXIT_USAGE, cmd->name, "unexpected argument '%s'",
-			argv[cmd->operands_max]);
+			 argv[cmd->operands_max]);
 	else
 		return 0;
 	mw_hint("memwatchctl %s", cmd->usage[0]);

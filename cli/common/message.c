@@ -114,6 +114,6 @@ int mw_finish_stdout(int code)
 	errno = 0;
 	if ((fflush(stdout) || failed) && code == MW_EXIT_DONE)
 		return mw_error(MW_EXIT_FAILED, "standard output", "%s",
-			       errno ? strerror(errno) : "could not be written");
+				errno ? strerror(errno) : "could not be written");
 	return code;
 }

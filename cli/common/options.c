@@ -96,13 +96,13 @@ static int store(const struct match *m, const char *value, const char *where)
 		err = mw_parse_uint(value, member);
 		if (err)
 			return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
-				       err == -ERANGE ? "is too large" : "is not a number");
+					err == -ERANGE ? "is too large" : "is not a number");
 		return 0;
 	case MW_OPTION_DURATION:
 		err = mw_parse_duration(value, member);
 		if (err)
 			return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
-				       mw_parse_duration_why(err));
+					mw_parse_duration_why(err));
 		return 0;
 	case MW_OPTION_CHOICE:
 		return choose(o, value, member, where);
@@ -116,7 +116,7 @@ static int take(struct parser *p, const struct match *m, const char *attached)
 	if (m->option->kind != MW_OPTION_FLAG && !attached) {
 		if (p->next >= p->argc)
 			return mw_error(MW_EXIT_USAGE, p->where, "--%s needs a value (%s)",
-				       m->option->name, m->option->arg);
+					m->option->name, m->option->arg);
 		attached = p->argv[p->next++];
 	}
 	return store(m, attached, p->where);

@@ -45,11 +45,9 @@ static int unit_ns(const char *unit, uint64_t *ret)
 		const char *name;
 		uint64_t ns;
 	} units[] = {
-		{ "", 1000000000ULL },	 { "s", 1000000000ULL },
-		{ "ms", 1000000ULL },	 { "us", 1000ULL },
-		{ "\302\265s", 1000ULL }, { "ns", 1ULL },
-		{ "m", 60000000000ULL }, { "min", 60000000000ULL },
-		{ "h", 3600000000000ULL },
+		{ "", 1000000000ULL },	 { "s", 1000000000ULL },    { "ms", 1000000ULL },
+		{ "us", 1000ULL },	 { "\302\265s", 1000ULL },  { "ns", 1ULL },
+		{ "m", 60000000000ULL }, { "min", 60000000000ULL }, { "h", 3600000000000ULL },
 	};
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
@@ -164,8 +162,9 @@ const char *mw_format_cpus(const unsigned char *mask, size_t bytes, char *buf, s
 			continue;
 		while (last + 1 < 8 * bytes && mask[(last + 1) / 8] & 1U << (last + 1) % 8)
 			last++;
-		used += (size_t)snprintf(buf + used, size - used, last > cpu ? "%s%zu-%zu" : "%s%zu",
-					 used ? "," : "", cpu, last);
+		used += (size_t)snprintf(buf + used, size - used,
+					 last > cpu ? "%s%zu-%zu" : "%s%zu", used ? "," : "", cpu,
+					 last);
 		cpu = last;
 	}
 	return buf;

@@ -14,22 +14,22 @@
 #include "common/message.h"
 
 const struct mw_column mw_known_columns[MW_KNOWN_COLUMNS] = {
-	[MW_KNOWN_VERDICT] = {"growth_verdict", "VERDICT", MW_KIND_TEXT, 0, 0},
-	[MW_KNOWN_SLOPE] = {"growth_bytes_per_second", "RATE", MW_KIND_UINT, MW_UNIT_RATE, 0},
-	[MW_KNOWN_ETA] = {"growth_eta_seconds", "LIMIT IN", MW_KIND_UINT, 0, 0},
+	[MW_KNOWN_VERDICT] = { "growth_verdict", "VERDICT", MW_KIND_TEXT, 0, 0 },
+	[MW_KNOWN_SLOPE] = { "growth_bytes_per_second", "RATE", MW_KIND_UINT, MW_UNIT_RATE, 0 },
+	[MW_KNOWN_ETA] = { "growth_eta_seconds", "LIMIT IN", MW_KIND_UINT, 0, 0 },
 };
 
 void mw_known_fill(const struct memwatch_record_growth *record, struct mw_cell *cells)
 {
 	for (int i = 0; i < MW_KNOWN_COLUMNS; i++)
-		cells[i] = (struct mw_cell){.missing = true};
+		cells[i] = (struct mw_cell){ .missing = true };
 	if (!record)
 		return;
-	cells[MW_KNOWN_VERDICT] = (struct mw_cell){
-		.text = memwatch_growth_verdict_name(record->verdict)};
-	cells[MW_KNOWN_SLOPE] = (struct mw_cell){.number = record->slope};
+	cells[MW_KNOWN_VERDICT] = (struct mw_cell){ .text = memwatch_growth_verdict_name(
+							    record->verdict) };
+	cells[MW_KNOWN_SLOPE] = (struct mw_cell){ .number = record->slope };
 	if (record->eta_s != UINT32_MAX)
-		cells[MW_KNOWN_ETA] = (struct mw_cell){.number = record->eta_s};
+		cells[MW_KNOWN_ETA] = (struct mw_cell){ .number = record->eta_s };
 }
 
 /* ------------------------------------------------------------------ table */
@@ -97,7 +97,7 @@ void mw_known_free(struct mw_known *known)
 {
 	free(known->records);
 	free(known->slots);
-	*known = (struct mw_known){0};
+	*known = (struct mw_known){ 0 };
 }
 
 /* ----------------------------------------------------------------- monitor */
@@ -113,7 +113,7 @@ int mw_beside_open(struct mw_beside *beside, const struct mw_cli *cli, struct me
 	*beside = (struct mw_beside){
 		.ctx = ctx,
 		.watch = watch,
-		.run = {.cli = cli, .command = command},
+		.run = { .cli = cli, .command = command },
 	};
 	return 0;
 }
@@ -135,7 +135,7 @@ static void to_record(const struct memwatch_growth_row *row, uint64_t now_ns,
 	uint64_t eta_s = row->eta_ns / 1000000000;
 
 	*ret = (struct memwatch_record_growth){
-		.h = {.time_ns = now_ns, .type = MEMWATCH_RECORD_GROWTH, .size = sizeof(*ret)},
+		.h = { .time_ns = now_ns, .type = MEMWATCH_RECORD_GROWTH, .size = sizeof(*ret) },
 		.start_time_ns = row->start_time_ns,
 		.tgid = row->tgid,
 		.what = MEMWATCH_GROWTH_STATE,
@@ -160,7 +160,7 @@ static int take_states(struct mw_beside *beside, uint64_t now_ns,
 	const struct memwatch_record_growth *before;
 	struct memwatch_record_growth record;
 	MEMWATCH_OPTS(memwatch_growth_row, row);
-	struct mw_known known = {0};
+	struct mw_known known = { 0 };
 	int err = memwatch_watch_snapshot(beside->watch);
 
 	if (err < 0)

@@ -22,7 +22,7 @@
 #define DIRECTORY "/run/memwatch"
 #define PREFIX	  "growth."
 
-static const char *const commands[] = {"growth watch", "growth record", "top", "record"};
+static const char *const commands[] = { "growth watch", "growth record", "top", "record" };
 
 enum {
 	PID,
@@ -49,27 +49,27 @@ enum {
 };
 
 static const struct mw_column columns[NR_COLUMNS] = {
-	[PID] = {"pid", "PID", MW_KIND_UINT, 0, 0},
-	[COMMAND] = {"command", "COMMAND", MW_KIND_TEXT, 0, 0},
-	[PROCESSES] = {"processes", "PROCESSES", MW_KIND_UINT, 0, 0},
-	[GROWING] = {"processes_growing", "GROW", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN},
-	[UNWATCHED] = {"samples_without_room", "NO ROOM", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN},
-	[LOST] = {"records_lost", "LOST", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN},
-	[ROUNDS] = {"rounds", "ROUNDS", MW_KIND_UINT, 0, 0},
-	[ASKED] = {"rounds_asked_for", "ASKED FOR", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN},
-	[PERIOD] = {"period_ns", "EVERY", MW_KIND_UINT, MW_UNIT_NS, 0},
-	[GAP] = {"gap_ns", "GAP", MW_KIND_UINT, MW_UNIT_NS, MW_COLUMN_HIDDEN},
-	[REST] = {"budget_rest_ppm", "BUDGET", MW_KIND_UINT, MW_UNIT_PPM, 0},
-	[STORM] = {"budget_storm_ppm", "IN STORMS", MW_KIND_UINT, MW_UNIT_PPM, 0},
-	[CPU] = {"cpu_ppm", "CPU", MW_KIND_UINT, MW_UNIT_PPM, 0},
-	[EVENT] = {"event_ppm", "EVENTS", MW_KIND_UINT, MW_UNIT_PPM, 0},
-	[GATE] = {"gate_width", "GATE", MW_KIND_UINT, 0, 0},
-	[EVENTS] = {"event_program", "EVENT PROGRAM", MW_KIND_TEXT, 0, 0},
-	[REASON] = {"event_program_reason", "BECAUSE", MW_KIND_TEXT, 0, MW_COLUMN_LAST},
-	[RETRY] = {"event_program_retry_ns", "AGAIN IN", MW_KIND_UINT, MW_UNIT_NS,
-		   MW_COLUMN_HIDDEN},
-	[DETACHED] = {"event_program_detached", "DETACHED", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN},
-	[AGE] = {"age_ns", "AGE", MW_KIND_UINT, MW_UNIT_NS, MW_COLUMN_HIDDEN},
+	[PID] = { "pid", "PID", MW_KIND_UINT, 0, 0 },
+	[COMMAND] = { "command", "COMMAND", MW_KIND_TEXT, 0, 0 },
+	[PROCESSES] = { "processes", "PROCESSES", MW_KIND_UINT, 0, 0 },
+	[GROWING] = { "processes_growing", "GROW", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
+	[UNWATCHED] = { "samples_without_room", "NO ROOM", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
+	[LOST] = { "records_lost", "LOST", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
+	[ROUNDS] = { "rounds", "ROUNDS", MW_KIND_UINT, 0, 0 },
+	[ASKED] = { "rounds_asked_for", "ASKED FOR", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
+	[PERIOD] = { "period_ns", "EVERY", MW_KIND_UINT, MW_UNIT_NS, 0 },
+	[GAP] = { "gap_ns", "GAP", MW_KIND_UINT, MW_UNIT_NS, MW_COLUMN_HIDDEN },
+	[REST] = { "budget_rest_ppm", "BUDGET", MW_KIND_UINT, MW_UNIT_PPM, 0 },
+	[STORM] = { "budget_storm_ppm", "IN STORMS", MW_KIND_UINT, MW_UNIT_PPM, 0 },
+	[CPU] = { "cpu_ppm", "CPU", MW_KIND_UINT, MW_UNIT_PPM, 0 },
+	[EVENT] = { "event_ppm", "EVENTS", MW_KIND_UINT, MW_UNIT_PPM, 0 },
+	[GATE] = { "gate_width", "GATE", MW_KIND_UINT, 0, 0 },
+	[EVENTS] = { "event_program", "EVENT PROGRAM", MW_KIND_TEXT, 0, 0 },
+	[REASON] = { "event_program_reason", "BECAUSE", MW_KIND_TEXT, 0, MW_COLUMN_LAST },
+	[RETRY] = { "event_program_retry_ns", "AGAIN IN", MW_KIND_UINT, MW_UNIT_NS,
+		    MW_COLUMN_HIDDEN },
+	[DETACHED] = { "event_program_detached", "DETACHED", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
+	[AGE] = { "age_ns", "AGE", MW_KIND_UINT, MW_UNIT_NS, MW_COLUMN_HIDDEN },
 };
 
 /* What is in a file. */
@@ -148,8 +148,8 @@ static uint64_t command_number(const char *command)
 void mw_growth_run_tell(struct mw_growth_run *run, struct memwatch_watch *watch, uint64_t now_ns)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, s);
-	struct mw_cli here = {0};
-	struct entry e = {0};
+	struct mw_cli here = { 0 };
+	struct entry e = { 0 };
 	uint64_t cpu;
 	int err;
 
@@ -247,7 +247,7 @@ static void fill(const struct entry *e, uint64_t now_ns, struct mw_cell *c)
 	bool attached = e->events_state == MEMWATCH_EVENTS_ATTACHED;
 
 	for (size_t i = 0; i < NR_COLUMNS; i++)
-		c[i] = (struct mw_cell){0};
+		c[i] = (struct mw_cell){ 0 };
 	c[PID].number = e->pid;
 	c[COMMAND].text = commands[e->command];
 	c[PROCESSES].number = e->processes;

@@ -37,8 +37,7 @@ void mw_growth_fill(const struct memwatch_growth_row *row, uint64_t origin_ns,
 
 	cells[PID] = (struct mw_cell){ .number = row->tgid };
 	cells[COMM] = (struct mw_cell){ .text = row->comm };
-	cells[VERDICT] =
-		(struct mw_cell){ .text = memwatch_growth_verdict_name(row->verdict) };
+	cells[VERDICT] = (struct mw_cell){ .text = memwatch_growth_verdict_name(row->verdict) };
 	cells[CONFIDENCE] = (struct mw_cell){ .number = row->confidence };
 	cells[SIZE] = (struct mw_cell){ .number = row->signal_bytes };
 	cells[SLOPE] = (struct mw_cell){ .number = row->slope };
@@ -74,8 +73,7 @@ static void bytes_or_null(struct mw_json *json, const char *key, uint64_t bytes)
 		mw_json_uint(json, key, bytes);
 }
 
-void mw_growth_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
-		    struct mw_json *json)
+void mw_growth_json(const struct memwatch_growth_row *row, uint64_t origin_ns, struct mw_json *json)
 {
 	mw_json_row(json, NULL);
 	mw_growth_members_json(row, origin_ns, json);

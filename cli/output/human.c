@@ -42,7 +42,10 @@ static const char *scaled(double value, const struct scale *s, char *buf, size_t
 	if (!i && value == floor(value))
 		snprintf(buf, size, "%.0f%s", value, s->names[i]);
 	else
-		snprintf(buf, size, "%.*f%s", magnitude < 9.995 ? 2 : magnitude < 99.95 ? 1 : 0,
+		snprintf(buf, size, "%.*f%s",
+			 magnitude < 9.995   ? 2
+			 : magnitude < 99.95 ? 1
+					     : 0,
 			 value, s->names[i]);
 	return buf;
 }

@@ -51,8 +51,8 @@ struct mw_cell *mw_table_row(struct mw_table *table)
 
 	if (table->nr_rows == table->room) {
 		size_t room = table->room ? 2 * table->room : 64;
-		struct mw_cell *cells =
-			reallocarray(table->cells, room * table->nr_columns, sizeof(*cells));
+		struct mw_cell *cells = reallocarray(table->cells, room * table->nr_columns,
+						     sizeof(*cells));
 
 		if (!cells)
 			return NULL;
@@ -106,8 +106,7 @@ const char *mw_cell_human(const struct mw_column *column, const struct mw_cell *
 			  size_t size)
 {
 	if (is_missing(column, cell))
-		return column->flags & MW_COLUMN_MEASURED &&
-				       cell->status == MEMWATCH_STATUS_ERROR
+		return column->flags & MW_COLUMN_MEASURED && cell->status == MEMWATCH_STATUS_ERROR
 			       ? "!"
 			       : "-";
 	if (!(column->flags & MW_COLUMN_MEASURED) || cell->status == MEMWATCH_STATUS_OK)
@@ -252,8 +251,8 @@ void mw_table_json(const struct mw_table *table, struct mw_json *json, const cha
 {
 	mw_json_array(json, key);
 	for (size_t i = 0; i < table->nr_rows; i++)
-		mw_row_json(table->columns, table->nr_columns,
-			    table->cells + i * table->nr_columns, json);
+		mw_row_json(table->columns, table->nr_columns, table->cells + i * table->nr_columns,
+			    json);
 	mw_json_array_end(json);
 }
 
@@ -349,6 +348,6 @@ void mw_table_csv(const struct mw_table *table, FILE *out)
 {
 	mw_head_csv(table->columns, table->nr_columns, out);
 	for (size_t i = 0; i < table->nr_rows; i++)
-		mw_row_csv(table->columns, table->nr_columns,
-			   table->cells + i * table->nr_columns, out);
+		mw_row_csv(table->columns, table->nr_columns, table->cells + i * table->nr_columns,
+			   out);
 }

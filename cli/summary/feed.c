@@ -16,8 +16,7 @@ int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch
 	const struct memwatch_stream_info *info = memwatch_stream_info(stream);
 	MEMWATCH_OPTS(memwatch_slots_opts, slots,
 		      .flags = by == MEMWATCH_BY_CPU ? MEMWATCH_SLOTS_PER_CPU : 0);
-	MEMWATCH_OPTS(memwatch_summary_opts, summary, .by = by, .from_ns = from_ns,
-		      .to_ns = to_ns);
+	MEMWATCH_OPTS(memwatch_summary_opts, summary, .by = by, .from_ns = from_ns, .to_ns = to_ns);
 	int err;
 
 	if (info->rdt[MEMWATCH_RDT_MBM_TOTAL].status == MEMWATCH_STATUS_ESTIMATED)

@@ -76,8 +76,8 @@ void mw_recording_print(const char *path, const struct memwatch_stream_info *inf
 
 	if (start && localtime_r(&start, &tm))
 		strftime(date, sizeof(date), ", %Y-%m-%d %H:%M:%S", &tm);
-	printf("%s: %s%s\n", path, mw_human_uint(last_ns - first_ns, MW_UNIT_NS, span, sizeof(span)),
-	       date);
+	printf("%s: %s%s\n", path,
+	       mw_human_uint(last_ns - first_ns, MW_UNIT_NS, span, sizeof(span)), date);
 	printf("%s, Linux %s, %u CPU%s, a tick every %s, %s samples\n",
 	       *info->hostname ? info->hostname : "unknown machine", info->kernel, info->nr_cpus,
 	       info->nr_cpus == 1 ? "" : "s",
@@ -105,8 +105,8 @@ void mw_losses_json(struct mw_json *json, const struct memwatch_stream_stats *st
 void mw_losses_print(const struct memwatch_stream_stats *stream,
 		     const struct memwatch_slots_stats *slots)
 {
-	printf("%" PRIu64 " records, %" PRIu64 " lost, %" PRIu64 " late", (uint64_t)stream->delivered,
-	       (uint64_t)slots->lost, (uint64_t)stream->late);
+	printf("%" PRIu64 " records, %" PRIu64 " lost, %" PRIu64 " late",
+	       (uint64_t)stream->delivered, (uint64_t)slots->lost, (uint64_t)stream->late);
 	if (stream->malformed + slots->invalid)
 		printf(", %" PRIu64 " malformed", (uint64_t)(stream->malformed + slots->invalid));
 	if (slots->unknown)

@@ -26,10 +26,10 @@ static const struct {
 	{ MEMWATCH_SORT_CPU, false },
 };
 
-const char *const mw_sort_names[] = { "cpu-time",      "cycles",    "instructions", "ipc",
-				      "llc-misses",    "llc",	    "mbm-total",    "mbm-local",
-				      "slots",	       "first",	    "pid",	    "comm",
-				      "cpu",	       NULL };
+const char *const mw_sort_names[] = { "cpu-time",   "cycles", "instructions", "ipc",
+				      "llc-misses", "llc",    "mbm-total",    "mbm-local",
+				      "slots",	    "first",  "pid",	      "comm",
+				      "cpu",	    NULL };
 
 unsigned int mw_sort_key(int name, bool *descending)
 {
@@ -143,21 +143,21 @@ enum {
 };
 
 static const struct mw_column values[NR_VALUES] = {
-	[SLOTS] = {"slots", "SLOTS", MW_KIND_UINT, 0, 0},
-	[FIRST] = {"first_ns", "FROM", MW_KIND_UINT, MW_UNIT_MOMENT, 0},
-	[LAST] = {"last_ns", "TO", MW_KIND_UINT, MW_UNIT_MOMENT, 0},
-	[CPU_TIME] = {"cpu_time_ns", "CPU TIME", MW_KIND_UINT, MW_UNIT_NS, M},
-	[CYCLES] = {"cycles", "CYCLES", MW_KIND_UINT, MW_UNIT_COUNT, M},
-	[INSTRUCTIONS] = {"instructions", "INSTR", MW_KIND_UINT, MW_UNIT_COUNT, M},
-	[IPC] = {"ipc", "IPC", MW_KIND_DOUBLE, MW_UNIT_RATIO, M},
-	[REFERENCES] = {"llc_references", "LLC REFS", MW_KIND_UINT, MW_UNIT_COUNT, M | H},
-	[MISSES] = {"llc_misses", "LLC MISS", MW_KIND_UINT, MW_UNIT_COUNT, M},
-	[OCCUPANCY] = {"llc_occupancy_bytes", "LLC", MW_KIND_UINT, MW_UNIT_BYTES, M},
-	[OCCUPANCY_MAX] = {"llc_occupancy_max_bytes", "LLC MAX", MW_KIND_UINT, MW_UNIT_BYTES,
-			   M | H},
-	[RESIDUE] = {"llc_residue_bytes", "LLC OLD", MW_KIND_UINT, MW_UNIT_BYTES, M | H},
-	[TOTAL] = {"mbm_total_bytes", "MEMORY", MW_KIND_UINT, MW_UNIT_BYTES, M},
-	[LOCAL] = {"mbm_local_bytes", "LOCAL", MW_KIND_UINT, MW_UNIT_BYTES, M},
+	[SLOTS] = { "slots", "SLOTS", MW_KIND_UINT, 0, 0 },
+	[FIRST] = { "first_ns", "FROM", MW_KIND_UINT, MW_UNIT_MOMENT, 0 },
+	[LAST] = { "last_ns", "TO", MW_KIND_UINT, MW_UNIT_MOMENT, 0 },
+	[CPU_TIME] = { "cpu_time_ns", "CPU TIME", MW_KIND_UINT, MW_UNIT_NS, M },
+	[CYCLES] = { "cycles", "CYCLES", MW_KIND_UINT, MW_UNIT_COUNT, M },
+	[INSTRUCTIONS] = { "instructions", "INSTR", MW_KIND_UINT, MW_UNIT_COUNT, M },
+	[IPC] = { "ipc", "IPC", MW_KIND_DOUBLE, MW_UNIT_RATIO, M },
+	[REFERENCES] = { "llc_references", "LLC REFS", MW_KIND_UINT, MW_UNIT_COUNT, M | H },
+	[MISSES] = { "llc_misses", "LLC MISS", MW_KIND_UINT, MW_UNIT_COUNT, M },
+	[OCCUPANCY] = { "llc_occupancy_bytes", "LLC", MW_KIND_UINT, MW_UNIT_BYTES, M },
+	[OCCUPANCY_MAX] = { "llc_occupancy_max_bytes", "LLC MAX", MW_KIND_UINT, MW_UNIT_BYTES,
+			    M | H },
+	[RESIDUE] = { "llc_residue_bytes", "LLC OLD", MW_KIND_UINT, MW_UNIT_BYTES, M | H },
+	[TOTAL] = { "mbm_total_bytes", "MEMORY", MW_KIND_UINT, MW_UNIT_BYTES, M },
+	[LOCAL] = { "mbm_local_bytes", "LOCAL", MW_KIND_UINT, MW_UNIT_BYTES, M },
 };
 
 void mw_rows_init(struct mw_rows *rows, unsigned int by, uint64_t origin_ns)
@@ -242,8 +242,7 @@ const char *mw_row_name(const struct memwatch_summary_row *row, unsigned int by)
 {
 	if (row->flags & MEMWATCH_ROW_OTHER)
 		return "(others)";
-	if (row->flags & MEMWATCH_ROW_UNASSIGNED ||
-	    (by == MEMWATCH_BY_CGROUP && !row->cgroup_id))
+	if (row->flags & MEMWATCH_ROW_UNASSIGNED || (by == MEMWATCH_BY_CGROUP && !row->cgroup_id))
 		return "(unassigned)";
 	if (row->flags & MEMWATCH_ROW_UNKNOWN)
 		return "(unknown)";
@@ -253,8 +252,8 @@ const char *mw_row_name(const struct memwatch_summary_row *row, unsigned int by)
 static int fill_identity(const struct mw_rows *rows, const struct memwatch_summary_row *row,
 			 const char *key, struct mw_pool *pool, struct mw_cell *cell)
 {
-	bool known = !(row->flags & (MEMWATCH_ROW_UNASSIGNED | MEMWATCH_ROW_UNKNOWN |
-				     MEMWATCH_ROW_OTHER));
+	bool known = !(row->flags &
+		       (MEMWATCH_ROW_UNASSIGNED | MEMWATCH_ROW_UNKNOWN | MEMWATCH_ROW_OTHER));
 
 	*cell = (struct mw_cell){ .missing = !known };
 	if (!strcmp(key, "rmids"))
@@ -297,9 +296,9 @@ static void fill_values(const struct mw_rows *rows, const struct memwatch_summar
 
 	cells[SLOTS] = (struct mw_cell){ .number = row->slots };
 	cells[FIRST] = (struct mw_cell){ .number = row->first_ns > origin ? row->first_ns - origin
-									   : 0 };
+									  : 0 };
 	cells[LAST] = (struct mw_cell){ .number = row->last_ns > origin ? row->last_ns - origin
-									 : 0 };
+									: 0 };
 	/* Nothing ran, there is only a reading: then there is no first and last. */
 	cells[FIRST].missing = cells[LAST].missing = !row->last_ns;
 	cells[CPU_TIME] = mw_measured(&row->cpu_time_ns);

@@ -32,7 +32,7 @@ struct mw_rows {
 	unsigned int by;
 	struct mw_column columns[MW_ROWS_COLUMNS];
 	size_t nr_columns;
-	uint64_t origin_ns; /* what "first_ns" and "last_ns" are relative to */
+	uint64_t origin_ns;	/* what "first_ns" and "last_ns" are relative to */
 	struct mw_known growth; /* by process */
 };
 
@@ -57,8 +57,7 @@ struct mw_cell mw_ipc(const struct memwatch_summary_row *row);
 /* A measured value as a cell. */
 struct mw_cell mw_measured(const struct memwatch_value *value);
 /* RMIDs in order, each once. */
-int mw_rmid_list(const struct memwatch_summary_row *row, struct mw_pool *pool,
-		 struct mw_list *ret);
+int mw_rmid_list(const struct memwatch_summary_row *row, struct mw_pool *pool, struct mw_list *ret);
 /* The name of a row: its command, or what it stands for. */
 const char *mw_row_name(const struct memwatch_summary_row *row, unsigned int by);
 

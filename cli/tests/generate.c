@@ -11,7 +11,7 @@
 #include <memwatch/memwatch.h>
 
 #define BASE 1000000000ULL /* a slot boundary */
-#define MS 1000000ULL
+#define MS   1000000ULL
 
 static int fail(struct memwatch_ctx *ctx, const char *what, int err)
 {
@@ -83,7 +83,7 @@ static void owner(__u16 type, __u64 time_ns, __u32 rmid, __u32 generation, __u32
 		.cgroup_id = 40 + tgid % 2,
 		.uid = 1000,
 		.reason = type == MEMWATCH_RECORD_RMID_FREE ? MEMWATCH_REASON_EXIT
-							     : MEMWATCH_REASON_FORK,
+							    : MEMWATCH_REASON_FORK,
 	};
 
 	strncpy(r.comm, comm, sizeof(r.comm) - 1);
@@ -131,8 +131,8 @@ static void by_hand(void)
 	struct memwatch_record_rdt dirt = {
 		.rmid = 2,
 		.generation = 1,
-		.status = {MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST},
-		.value = {8192, 0, 0},
+		.status = { MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST },
+		.value = { 8192, 0, 0 },
 		.age_ns = 5 * MS,
 	};
 
@@ -200,8 +200,9 @@ static int small(struct memwatch_ctx *ctx, const char *path, int how)
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		info.counter[i] = (struct memwatch_availability){ .status = MEMWATCH_STATUS_OK,
 								  .reason = "" };
-	info.counter[MEMWATCH_COUNTER_LLC_REFERENCES] =
-		(struct memwatch_availability){ .reason = "no such counter" };
+	info.counter[MEMWATCH_COUNTER_LLC_REFERENCES] = (struct memwatch_availability){
+		.reason = "no such counter"
+	};
 	for (int i = 0; i < MEMWATCH_RDT_MAX; i++)
 		info.rdt[i] = (struct memwatch_availability){ .reason = "no RDT" };
 	rc = memwatch_recording_create(ctx, path, &info, &opts, &out);

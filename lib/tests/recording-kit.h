@@ -55,7 +55,7 @@ struct batch {
 };
 
 static inline void *batch_add(struct batch *batch, uint16_t type, uint16_t size, uint64_t time_ns,
-		       uint16_t cpu)
+			      uint16_t cpu)
 {
 	struct memwatch_record_header *header;
 
@@ -89,7 +89,7 @@ static inline void batch_free(struct batch *batch)
 
 static inline uint16_t random_type(void)
 {
-	static const uint16_t types[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 64, 65};
+	static const uint16_t types[] = { 1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 64, 65 };
 
 	if (!dice(30))
 		return (uint16_t)dice(65536);
@@ -100,8 +100,7 @@ static inline uint16_t random_size(uint16_t type)
 {
 	static const uint16_t sizes[66] = {
 		[1] = 80, [2] = 48, [3] = 80, [4] = 80,	 [5] = 80,  [6] = 80,
-		[7] = 32, [8] = 32, [9] = 32, [10] = 64, [64] = 32,
-		[65] = 72,
+		[7] = 32, [8] = 32, [9] = 32, [10] = 64, [64] = 32, [65] = 72,
 	};
 	uint16_t size = type < 66 && sizes[type] ? sizes[type] : 16;
 
@@ -163,7 +162,8 @@ static inline void numbered(struct memwatch_record_sample *sample, uint64_t numb
 
 /* ----------------------------------------------------- writing and reading */
 
-static inline struct memwatch_recording *create(uint32_t flags, uint32_t block_bytes, uint64_t block_ns)
+static inline struct memwatch_recording *create(uint32_t flags, uint32_t block_bytes,
+						uint64_t block_ns)
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts, .flags = flags, .block_bytes = block_bytes,
 		      .block_ns = block_ns);
@@ -210,7 +210,7 @@ struct found {
 /* Reads numbered records; @each are in a block, and only whole blocks may be missing. */
 static inline struct found read_numbered(unsigned int each)
 {
-	struct found found = {.stats.sz = sizeof(found.stats)};
+	struct found found = { .stats.sz = sizeof(found.stats) };
 	const struct memwatch_record_header *record;
 	struct memwatch_record_sample sample;
 	struct memwatch_reader *reader;

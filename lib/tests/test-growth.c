@@ -68,7 +68,7 @@ static void test_ppm(void)
 		struct mw_growth_wide whole = mw_growth_multiply(a | 1, b | 1);
 		unsigned __int128 w = ((unsigned __int128)whole.high << 64) | whole.low;
 		unsigned __int128 p = w / 1000003 * (any() % 1000004);
-		struct mw_growth_wide part = {(uint64_t)(p >> 64), (uint64_t)p};
+		struct mw_growth_wide part = { (uint64_t)(p >> 64), (uint64_t)p };
 
 		bad += mw_growth_ppm(&part, &whole) != (uint32_t)(p * 1000000 / w);
 	}
@@ -176,9 +176,9 @@ struct result {
 
 static struct result run(shape f, double seconds, double step, uint64_t limit)
 {
-	struct memwatch_growth_sample sample = {.tgid = 7, .comm = "x"};
+	struct memwatch_growth_sample sample = { .tgid = 7, .comm = "x" };
 	struct memwatch_growth *growth;
-	struct result r = {.row = {.sz = sizeof(r.row)}};
+	struct result r = { .row = { .sz = sizeof(r.row) } };
 
 	if (memwatch_growth_new(ctx, &growth))
 		exit(EXIT_FAILURE);
@@ -201,12 +201,30 @@ static struct result run(shape f, double seconds, double step, uint64_t limit)
 
 #define BASE (100.0 * MIB)
 
-static double leak_10k(double t) { return BASE + 10240 * t; }
-static double leak_1m(double t) { return BASE + (t > 600 ? (t - 600) * MIB : 0); }
-static double leak_10m(double t) { return BASE + (t > 60 ? (t - 60) * 10 * MIB : 0); }
-static double leak_saw(double t) { return BASE + 51200 * t + fmod(t, 30) * 2 * MIB; }
-static double leak_slow(double t) { return 256.0 * MIB + t * 1456; }
-static double leak_ends(double t) { return BASE + 102400 * fmin(t, 2400); }
+static double leak_10k(double t)
+{
+	return BASE + 10240 * t;
+}
+static double leak_1m(double t)
+{
+	return BASE + (t > 600 ? (t - 600) * MIB : 0);
+}
+static double leak_10m(double t)
+{
+	return BASE + (t > 60 ? (t - 60) * 10 * MIB : 0);
+}
+static double leak_saw(double t)
+{
+	return BASE + 51200 * t + fmod(t, 30) * 2 * MIB;
+}
+static double leak_slow(double t)
+{
+	return 256.0 * MIB + t * 1456;
+}
+static double leak_ends(double t)
+{
+	return BASE + 102400 * fmin(t, 2400);
+}
 /* What a start-up of 14 s leaves is 10 MiB, then 130 KiB/s; as redis did. */
 static double leak_started(double t)
 {
@@ -220,12 +238,30 @@ static double leak_bursts_out(double t)
 {
 	return BASE + 2048 * t + (t > 7200 ? (t - 7200) * 5 * MIB : 0);
 }
-static double flat(double t) { return BASE + fmod(t, 300) * 68; }
-static double saw(double t) { return BASE + fmod(t, 30) * 2 * MIB; }
-static double warm_up(double t) { return BASE + 300 * MIB * (1 - exp(-t / 600)); }
-static double start_up(double t) { return fmin(600, t * 30) * MIB; }
-static double steps(double t) { return BASE + exp2(floor(log2(1 + t / 60))) * MIB; }
-static double daily(double t) { return 300 * MIB + 100 * MIB * sin(t * 2 * M_PI / 86400); }
+static double flat(double t)
+{
+	return BASE + fmod(t, 300) * 68;
+}
+static double saw(double t)
+{
+	return BASE + fmod(t, 30) * 2 * MIB;
+}
+static double warm_up(double t)
+{
+	return BASE + 300 * MIB * (1 - exp(-t / 600));
+}
+static double start_up(double t)
+{
+	return fmin(600, t * 30) * MIB;
+}
+static double steps(double t)
+{
+	return BASE + exp2(floor(log2(1 + t / 60))) * MIB;
+}
+static double daily(double t)
+{
+	return 300 * MIB + 100 * MIB * sin(t * 2 * M_PI / 86400);
+}
 /* 16 KiB/s for 25 minutes, to 25 MiB; 17 of them were held half an hour before. */
 static double comes_back(double t)
 {
@@ -233,7 +269,10 @@ static double comes_back(double t)
 
 	return BASE + (fmod(t, 10) / 5 + bump + fmin(25, fmax(0, t - 5000) / 64)) * MIB;
 }
-static double cache(double t) { return BASE + fmin(300, t / 3) * MIB; }
+static double cache(double t)
+{
+	return BASE + fmin(300, t / 3) * MIB;
+}
 
 static bool is_near(double a, double b, double share)
 {
@@ -247,7 +286,8 @@ static void test_leaks(void)
 	tap_ok(r.alerts == 1 && r.row.verdict == MEMWATCH_GROWTH_LEAK &&
 		       r.row.reason == MEMWATCH_GROWTH_REASON_STEADY &&
 		       is_near((double)r.row.slope, 10240, 0.001),
-	       "10 KiB/s is found within 30 minutes: at %.0f s", (double)r.row.first_alert_ns / 1e9);
+	       "10 KiB/s is found within 30 minutes: at %.0f s",
+	       (double)r.row.first_alert_ns / 1e9);
 	r = run(leak_1m, 855, 1, 356 * MIB);
 	tap_ok(r.alerts == 1 && r.row.alert_eta_ns >= 120 * 1000000000ULL &&
 		       is_near((double)r.row.alert_eta_ns / 1e9,
@@ -319,15 +359,15 @@ static void test_benign(void)
 		double seconds, step;
 		uint64_t limit;
 	} cases[] = {
-		{"flat", flat, 7200, 5, 0},
-		{"saw of 60 MiB in 30 s", saw, 14400, 5, 0},
-		{"warm-up of 10 minutes", warm_up, 14400, 5, 0},
-		{"the same below a limit", warm_up, 14400, 5, 512 * MIB},
-		{"start-up to 600 MiB of 1 GiB", start_up, 3600, 1, 1024 * MIB},
-		{"tables that double", steps, 14400, 5, 0},
-		{"a daily wave", daily, 259200, 20, 0},
-		{"what comes back to where it was", comes_back, 6600, 5, 0},
-		{"a cache of 300 MiB that fills in 15 minutes", cache, 7200, 5, 0},
+		{ "flat", flat, 7200, 5, 0 },
+		{ "saw of 60 MiB in 30 s", saw, 14400, 5, 0 },
+		{ "warm-up of 10 minutes", warm_up, 14400, 5, 0 },
+		{ "the same below a limit", warm_up, 14400, 5, 512 * MIB },
+		{ "start-up to 600 MiB of 1 GiB", start_up, 3600, 1, 1024 * MIB },
+		{ "tables that double", steps, 14400, 5, 0 },
+		{ "a daily wave", daily, 259200, 20, 0 },
+		{ "what comes back to where it was", comes_back, 6600, 5, 0 },
+		{ "a cache of 300 MiB that fills in 15 minutes", cache, 7200, 5, 0 },
 	};
 
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -341,9 +381,9 @@ static void test_benign(void)
 /* Address space @reserved, memory @held, 4 samples a minute: what comes of it. */
 static struct result reserve(shape reserved, shape held, double seconds)
 {
-	struct memwatch_growth_sample sample = {.tgid = 7, .comm = "x"};
+	struct memwatch_growth_sample sample = { .tgid = 7, .comm = "x" };
 	struct memwatch_growth *growth;
-	struct result r = {.row = {.sz = sizeof(r.row)}};
+	struct result r = { .row = { .sz = sizeof(r.row) } };
 
 	if (memwatch_growth_new(ctx, &growth))
 		exit(EXIT_FAILURE);
@@ -438,7 +478,7 @@ static int feed(struct memwatch_growth *growth, uint64_t t, uint32_t tgid, const
 
 static void test_identity(void)
 {
-	struct memwatch_growth_row row = {.sz = sizeof(row)};
+	struct memwatch_growth_row row = { .sz = sizeof(row) };
 	struct memwatch_growth *growth;
 
 	memwatch_growth_new(ctx, &growth);
@@ -523,7 +563,7 @@ static double storm(uint32_t ppm, double *worst)
 
 static void test_storm(void)
 {
-	static const uint32_t ppms[] = {9000, 15000, 50000, 100000, 400000};
+	static const uint32_t ppms[] = { 9000, 15000, 50000, 100000, 400000 };
 	double mean = 0, worst = 0, most = 0;
 
 	for (unsigned int i = 0; i < sizeof(ppms) / sizeof(ppms[0]); i++) {
@@ -559,23 +599,24 @@ static void test_trace(void)
 	static const struct {
 		const char *text, *error;
 	} bad[] = {
-		{"", "line 1"},
-		{"a,b\n", "line 1"},
-		{HEAD "1,2,x,1,2,3,4,5\n", "line 2: limit_kb: is missing"},
-		{HEAD "1,2,x,1,2,3,4,5,\n0,2,x,1,2,3,4,5,\n", "line 3: time_s"},
-		{HEAD "-1,2,x,1,2,3,4,5,\n", "line 2: time_s"},
-		{HEAD "1e9,2,x,1,2,3,4,5,\n", "line 2: time_s"},
-		{HEAD "nan,2,x,1,2,3,4,5,\n", "line 2: time_s"},
-		{HEAD "1,-2,x,1,2,3,4,5,\n", "line 2: pid"},
-		{HEAD "1,4294967296,x,1,2,3,4,5,\n", "line 2: pid"},
-		{HEAD "1,2,x,99999999999999999999,2,3,4,5,\n", "line 2: anon_kb"},
-		{HEAD "1,2,x,1,2,3,4,5,x\n", "line 2: limit_kb"},
-		{HEAD "1,2,\"x,1,2,3,4,5,\n", "line 2: comm: a quote"},
-		{HEAD "1,2,\"x\"y,1,2,3,4,5,\n", "line 2: comm: text"},
+		{ "", "line 1" },
+		{ "a,b\n", "line 1" },
+		{ HEAD "1,2,x,1,2,3,4,5\n", "line 2: limit_kb: is missing" },
+		{ HEAD "1,2,x,1,2,3,4,5,\n0,2,x,1,2,3,4,5,\n", "line 3: time_s" },
+		{ HEAD "-1,2,x,1,2,3,4,5,\n", "line 2: time_s" },
+		{ HEAD "1e9,2,x,1,2,3,4,5,\n", "line 2: time_s" },
+		{ HEAD "nan,2,x,1,2,3,4,5,\n", "line 2: time_s" },
+		{ HEAD "1,-2,x,1,2,3,4,5,\n", "line 2: pid" },
+		{ HEAD "1,4294967296,x,1,2,3,4,5,\n", "line 2: pid" },
+		{ HEAD "1,2,x,99999999999999999999,2,3,4,5,\n", "line 2: anon_kb" },
+		{ HEAD "1,2,x,1,2,3,4,5,x\n", "line 2: limit_kb" },
+		{ HEAD "1,2,\"x,1,2,3,4,5,\n", "line 2: comm: a quote" },
+		{ HEAD "1,2,\"x\"y,1,2,3,4,5,\n", "line 2: comm: text" },
 	};
 	struct memwatch_growth_sample s;
 
-	tap_ok(read_trace(HEAD "1.25,2,\"a,\"\"b\",1,2,3,4,5,6,more\r\n\n2,2,x,1,2,3,4,5,", &s) == 2,
+	tap_ok(read_trace(HEAD "1.25,2,\"a,\"\"b\",1,2,3,4,5,6,more\r\n\n2,2,x,1,2,3,4,5,", &s) ==
+		       2,
 	       "a trace with quotes, a further column, an empty line and no last newline");
 	tap_ok(read_trace(HEAD "1.25,2,\"a,\"\"b\",1,2,3,4,5,6\n", &s) == 1 &&
 		       s.time_ns == 1250000000 && s.tgid == 2 && !strcmp(s.comm, "a,\"b") &&

@@ -75,8 +75,9 @@ static void write_record(struct game *game, unsigned int cpu, uint64_t time_ns, 
 
 	if (nr_written == RECORDS_MAX)
 		return;
-	record.h.size = type == MEMWATCH_RECORD_CPU_STATE ? sizeof(struct memwatch_record_cpu) :
-			(uint16_t)(24 + 8 * (next_random(&game->random) % 6));
+	record.h.size = type == MEMWATCH_RECORD_CPU_STATE
+				? sizeof(struct memwatch_record_cpu)
+				: (uint16_t)(24 + 8 * (next_random(&game->random) % 6));
 	if (type == MEMWATCH_RECORD_CPU_STATE)
 		record.number = (uint64_t)nr_written << 32 | state; /* in "reserved" */
 	else
@@ -108,10 +109,10 @@ static void write_parcel(struct game *game, unsigned int cpu, uint64_t time_ns)
 		uint32_t more = alike ? 4 + (i == count - 1) : next_random(&game->random) % 6;
 
 		records[i] = (struct record){
-			.h = {.time_ns = time_ns,
-			      .type = 1000,
-			      .cpu = (uint16_t)cpu,
-			      .size = (uint16_t)(24 + 8 * more)},
+			.h = { .time_ns = time_ns,
+			       .type = 1000,
+			       .cpu = (uint16_t)cpu,
+			       .size = (uint16_t)(24 + 8 * more) },
 			.number = (uint64_t)(nr_written + i) << 32,
 		};
 		memcpy(bytes + size, &records[i], records[i].h.size);
@@ -132,8 +133,8 @@ static void write_parcel(struct game *game, unsigned int cpu, uint64_t time_ns)
 
 static void set_state(struct game *game, unsigned int cpu, bool away)
 {
-	uint32_t state = away ? (dice(game, 2) ? MEMWATCH_CPU_IDLE : MEMWATCH_CPU_OFFLINE) :
-				MEMWATCH_CPU_BUSY;
+	uint32_t state = away ? (dice(game, 2) ? MEMWATCH_CPU_IDLE : MEMWATCH_CPU_OFFLINE)
+			      : MEMWATCH_CPU_BUSY;
 
 	game->away[cpu] = away;
 	write_record(game, cpu, game->now_ns, MEMWATCH_RECORD_CPU_STATE, state);
@@ -161,7 +162,8 @@ static void play_cpu(struct game *game, unsigned int cpu)
 	if (dice(game, 4))
 		write_parcel(game, cpu, game->now_ns);
 	while (count--)
-		write_record(game, cpu, game->now_ns - (dice(game, 3) ? 0 : next_random(&game->random) % 2),
+		write_record(game, cpu,
+			     game->now_ns - (dice(game, 3) ? 0 : next_random(&game->random) % 2),
 			     1000, 0);
 	if (game->disorder && !game->held_ns[cpu] && dice(game, 5))
 		game->held_ns[cpu] = game->now_ns;
@@ -389,7 +391,8 @@ static const struct scene scenes[] = {
 	{ "silent CPUs", { .disorder = true, .silence = true, .states = true }, true },
 	{ "overflowing rings", { .overflow = true }, false },
 	{ "overflow, disorder, silence",
-	  { .disorder = true, .overflow = true, .silence = true, .states = true }, false },
+	  { .disorder = true, .overflow = true, .silence = true, .states = true },
+	  false },
 	{ "disorder beyond grace", { .disorder = true, .delay = true, .states = true }, false },
 	{ "everything",
 	  { .disorder = true, .overflow = true, .silence = true, .states = true, .delay = true },
@@ -427,7 +430,9 @@ static void test_no_stall(void)
 	struct writer writers[2];
 	struct record record = { .h = { .time_ns = 1000000, .type = 1000, .size = 24 } };
 	struct memwatch_record_cpu idle = {
-		.h = { .time_ns = 1000001, .type = MEMWATCH_RECORD_CPU_STATE, .size = sizeof(idle) },
+		.h = { .time_ns = 1000001,
+		       .type = MEMWATCH_RECORD_CPU_STATE,
+		       .size = sizeof(idle) },
 		.state = MEMWATCH_CPU_IDLE,
 	};
 	struct mw_merge *merge;
@@ -438,11 +443,11 @@ static void test_no_stall(void)
 		mw_merge_ring_add(merge, i, &writers[i].ring);
 	}
 	writer_output(&writers[0], &record, 24);
-	tap_ok(!mw_merge_round(merge, 1000000 + SILENT_NS), "a silent CPU: not before the time-out");
+	tap_ok(!mw_merge_round(merge, 1000000 + SILENT_NS),
+	       "a silent CPU: not before the time-out");
 	tap_ok(mw_merge_deadline(merge) == 1000000 + SILENT_NS + 1, "the deadline says when");
 	tap_ok(mw_merge_round(merge, 1000000 + SILENT_NS + 1) == 1 &&
-		       mw_merge_next(merge, &header) &&
-		       header->flags == MEMWATCH_RECORD_F_FORCED,
+		       mw_merge_next(merge, &header) && header->flags == MEMWATCH_RECORD_F_FORCED,
 	       "a silent CPU: after it, flagged forced");
 
 	record.h.time_ns = 1100000;
@@ -499,9 +504,9 @@ static void test_memory(void)
 /* A reader that never comes to the end of a ring gives space back all the same. */
 static void test_behind(void)
 {
-	struct mw_merge_opts opts = {.silent_ns = SILENT_NS, .quantum = 40};
+	struct mw_merge_opts opts = { .silent_ns = SILENT_NS, .quantum = 40 };
 	const struct memwatch_record_header *header;
-	struct record record = {.h = {.type = 1000, .size = 24}};
+	struct record record = { .h = { .type = 1000, .size = 24 } };
 	struct writer writer;
 	struct mw_merge *merge;
 	bool ok = true;
@@ -525,12 +530,12 @@ static void test_behind(void)
 /* An idle CPU that wakes up while the reader is still at what it wrote before. */
 static void test_wakes_up(void)
 {
-	struct mw_merge_opts opts = {.silent_ns = SILENT_NS, .quantum = 1 << 10};
-	struct memwatch_stream_stats stats = {.sz = sizeof(stats)};
+	struct mw_merge_opts opts = { .silent_ns = SILENT_NS, .quantum = 1 << 10 };
+	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
 	const struct memwatch_record_header *header;
-	struct record record = {.h = {.type = 1000, .size = 24}};
+	struct record record = { .h = { .type = 1000, .size = 24 } };
 	struct memwatch_record_cpu idle = {
-		.h = {.time_ns = 150, .type = MEMWATCH_RECORD_CPU_STATE, .size = sizeof(idle)},
+		.h = { .time_ns = 150, .type = MEMWATCH_RECORD_CPU_STATE, .size = sizeof(idle) },
 		.state = MEMWATCH_CPU_IDLE,
 	};
 	struct writer writers[2];
@@ -578,29 +583,30 @@ static const struct deviant {
 	uint32_t good; /* records that make sense */
 	bool alone;    /* right before, such a record comes alone, as it may */
 } deviants[] = {
-	{"as ever", 4, 1, 1000, 40, 0, 0, 4, false},
-	{"a longer record", 4, 1, 1000, 48, 0, 0, 2, false},
-	{"a record of no size", 4, 1, 1000, 0, 0, 0, 1, false},
-	{"a record beyond the end", 4, 3, 1000, 56, 0, 0, 3, false},
-	{"a last record of another kind", 4, 3, 1001, 48, 0, 0, 4, false},
-	{"a record of another kind", 4, 1, 1001, 40, 0, 0, 4, false},
-	{"a record that is no common one", 4, 2, MEMWATCH_RECORD_LOST, 40, 0, 0, 2, false},
-	{"a last record that is no common one", 4, 3, MEMWATCH_RECORD_NOTICE, 48, 0, 0, 3, true},
-	{"a flag", 4, 2, 1000, 40, MEMWATCH_RECORD_F_LATE, 0, 2, false},
-	{"a flag in the last one", 4, 3, 1000, 48, MEMWATCH_RECORD_F_LATE, 0, 3, false},
-	{"another time", 4, 2, 1000, 40, 0, 1, 2, false},
-	{"another time in the last one", 4, 3, 1000, 48, 0, 1, 3, false},
-	{"one record too many", 5, 1, 1000, 40, 0, 0, 4, false},
-	{"one record less", 3, 1, 1000, 40, 0, 0, 3, false},
+	{ "as ever", 4, 1, 1000, 40, 0, 0, 4, false },
+	{ "a longer record", 4, 1, 1000, 48, 0, 0, 2, false },
+	{ "a record of no size", 4, 1, 1000, 0, 0, 0, 1, false },
+	{ "a record beyond the end", 4, 3, 1000, 56, 0, 0, 3, false },
+	{ "a last record of another kind", 4, 3, 1001, 48, 0, 0, 4, false },
+	{ "a record of another kind", 4, 1, 1001, 40, 0, 0, 4, false },
+	{ "a record that is no common one", 4, 2, MEMWATCH_RECORD_LOST, 40, 0, 0, 2, false },
+	{ "a last record that is no common one", 4, 3, MEMWATCH_RECORD_NOTICE, 48, 0, 0, 3, true },
+	{ "a flag", 4, 2, 1000, 40, MEMWATCH_RECORD_F_LATE, 0, 2, false },
+	{ "a flag in the last one", 4, 3, 1000, 48, MEMWATCH_RECORD_F_LATE, 0, 3, false },
+	{ "another time", 4, 2, 1000, 40, 0, 1, 2, false },
+	{ "another time in the last one", 4, 3, 1000, 48, 0, 1, 3, false },
+	{ "one record too many", 5, 1, 1000, 40, 0, 0, 4, false },
+	{ "one record less", 3, 1, 1000, 40, 0, 0, 3, false },
 };
 
 static bool parcel_alike(struct writer *writer, uint64_t time_ns, const struct deviant *deviant)
 {
-	uint8_t bytes[3 * 40 + 48] = {0};
+	uint8_t bytes[3 * 40 + 48] = { 0 };
 
 	for (uint32_t i = 0; i < 4; i++) {
-		struct memwatch_record_header h = {
-			.time_ns = time_ns, .type = 1000, .size = i < 3 ? 40 : 48};
+		struct memwatch_record_header h = { .time_ns = time_ns,
+						    .type = 1000,
+						    .size = i < 3 ? 40 : 48 };
 
 		if (deviant && i == deviant->at) {
 			h.time_ns += deviant->later_ns;
@@ -616,15 +622,16 @@ static bool parcel_alike(struct writer *writer, uint64_t time_ns, const struct d
 static bool output_alone(struct writer *writer, uint64_t time_ns, const struct deviant *deviant)
 {
 	struct record record = {
-		.h = {.time_ns = time_ns, .type = deviant->type, .size = deviant->size}};
+		.h = { .time_ns = time_ns, .type = deviant->type, .size = deviant->size }
+	};
 
 	return writer_output(writer, &record, record.h.size);
 }
 
 static void test_deviant(const struct deviant *deviant)
 {
-	struct mw_merge_opts opts = {.silent_ns = SILENT_NS};
-	struct memwatch_stream_stats stats = {.sz = sizeof(stats)};
+	struct mw_merge_opts opts = { .silent_ns = SILENT_NS };
+	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
 	const struct memwatch_record_header *header;
 	struct writer writer;
 	struct mw_merge *merge;

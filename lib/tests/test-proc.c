@@ -38,9 +38,11 @@ static void test_status(void)
 		return;
 	tap_ok(s->abi == 1 && s->period_ns == 1000000 && s->rmids_total == 512 && s->keys == 10,
 	       "status: numbers, and a key not known is skipped");
-	tap_ok(!strcmp(s->backend_reason, "CPUID leaf 0xF: absent"), "status: a value may hold a colon");
+	tap_ok(!strcmp(s->backend_reason, "CPUID leaf 0xF: absent"),
+	       "status: a value may hold a colon");
 	tap_ok(s->nr_waiting == 2 && s->waiting[0].tgid == 99 &&
-		       !strcmp(s->waiting[0].comm, "two words") && !strcmp(s->waiting[1].comm, "x\ny"),
+		       !strcmp(s->waiting[0].comm, "two words") &&
+		       !strcmp(s->waiting[1].comm, "x\ny"),
 	       "status: waiting processes");
 	tap_ok(s->nr_session == 2 && s->session[0].started && !s->session[1].started &&
 		       !strcmp(s->session[1].comm, "a\\b"),
@@ -51,11 +53,20 @@ static void test_status(void)
 static void test_status_refuses(void)
 {
 	static const char *const bad[] = {
-		"abi 1\n",	       "abi: \n",		 "abi: -1\n",
-		"abi: 1x\n",	       "abi: 4294967296\n",	 "allocs: 18446744073709551616\n",
-		"waiting: 1\n",	       "waiting: x y\n",	 "waiting: 1 a\\9\n",
-		"waiting: 1 a\\000\n", "session: 1 maybe x\n",	 "session: 1 open\n",
-		"\n",		       "waiting: 1 0123456789abcdef\n",
+		"abi 1\n",
+		"abi: \n",
+		"abi: -1\n",
+		"abi: 1x\n",
+		"abi: 4294967296\n",
+		"allocs: 18446744073709551616\n",
+		"waiting: 1\n",
+		"waiting: x y\n",
+		"waiting: 1 a\\9\n",
+		"waiting: 1 a\\000\n",
+		"session: 1 maybe x\n",
+		"session: 1 open\n",
+		"\n",
+		"waiting: 1 0123456789abcdef\n",
 		"version: 01234567890123456789012345678901234567890\n",
 	};
 
@@ -65,8 +76,11 @@ static void test_status_refuses(void)
 	tap_ok(!status_error("allocs: 18446744073709551615\n"), "the largest number is a number");
 }
 
-#define NAMES "# rmid\tgeneration\ttgid\tparent_tgid\tstart_time_ns\talloc_time_ns\tcgroup_id\tuid\tcomm\n"
-#define LINE  "3\t2\t77\t1\t1000\t2000\t42\t1000\t"
+#define NAMES                                                                                      \
+	"# "                                                                                       \
+	"rmid\tgeneration\ttgid\tparent_tgid\tstart_time_ns\talloc_time_ns\tcgroup_"               \
+	"id\tuid\tcomm\n"
+#define LINE "3\t2\t77\t1\t1000\t2000\t42\t1000\t"
 
 static int rmids_error(const char *text)
 {
@@ -93,7 +107,8 @@ static void test_rmids(void)
 	memwatch_proc_rmids_free(r);
 
 	tap_ok(!rmids_error("# rmid\tnew\tgeneration\ttgid\tparent_tgid\tstart_time_ns\t"
-			    "alloc_time_ns\tcgroup_id\tuid\tcomm\n1\tx\t1\t1\t1\t1\t1\t1\t1\tz\n# end 1\n"),
+			    "alloc_time_ns\tcgroup_id\tuid\tcomm\n1\tx\t1\t1\t1\t1\t1\t1\t1\tz\n# "
+			    "end 1\n"),
 	       "rmids: a column not known is skipped");
 	tap_ok(!rmids_error(NAMES "# end 0\n"), "rmids: there may be none");
 }
@@ -138,15 +153,18 @@ static void test_rmids_cut(void)
 
 static void test_overhead(void)
 {
-	static const char text[] = "memory_bytes: 123456\n"
-				   "cpu 0: ticks=10 missed=1 jitter_max_ns=5 switches=100 pqr_writes=3 "
-				   "switch_cycles=9000 switch_sampled=2 tick_cycles=77 newer=1\n"
-				   "cpu 3: ticks=11\njitter_ns 0-1023: 9\njitter_ns 1024-2047: 1\n";
-	static const char *const bad[] = { "cpu x: ticks=1\n", "cpu 1 ticks=1\n", "cpu 1: ticks=\n",
-					   "cpu 1: ticks\n",   "jitter_ns 1: 2\n", "jitter_ns 1-2\n" };
+	static const char text[] =
+		"memory_bytes: 123456\n"
+		"cpu 0: ticks=10 missed=1 jitter_max_ns=5 switches=100 pqr_writes=3 "
+		"switch_cycles=9000 switch_sampled=2 tick_cycles=77 newer=1\n"
+		"cpu 3: ticks=11\njitter_ns 0-1023: 9\njitter_ns 1024-2047: 1\n";
+	static const char *const bad[] = { "cpu x: ticks=1\n", "cpu 1 ticks=1\n",
+					   "cpu 1: ticks=\n",  "cpu 1: ticks\n",
+					   "jitter_ns 1: 2\n", "jitter_ns 1-2\n" };
 	struct memwatch_proc_overhead *o = NULL;
 
-	if (!tap_ok(!memwatch_proc_overhead_parse(ctx, text, strlen(text), &o), "overhead is parsed"))
+	if (!tap_ok(!memwatch_proc_overhead_parse(ctx, text, strlen(text), &o),
+		    "overhead is parsed"))
 		return;
 	tap_ok(o->memory_bytes == 123456 && o->nr_cpus == 2 && o->cpus[0].switch_cycles == 9000 &&
 		       o->cpus[1].cpu == 3 && o->cpus[1].ticks == 11 && !o->cpus[1].switches,
@@ -156,7 +174,8 @@ static void test_overhead(void)
 	memwatch_proc_overhead_free(o);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		o = NULL;
-		tap_ok(memwatch_proc_overhead_parse(ctx, bad[i], strlen(bad[i]), &o) == -EBADMSG && !o,
+		tap_ok(memwatch_proc_overhead_parse(ctx, bad[i], strlen(bad[i]), &o) == -EBADMSG &&
+			       !o,
 		       "overhead refuses case %zu", i);
 	}
 }

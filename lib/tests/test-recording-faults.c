@@ -232,7 +232,7 @@ static void test_replay(void)
 	const struct memwatch_record_header *record;
 	struct memwatch_record_lost *lost;
 	struct memwatch_stream *stream;
-	struct batch batch = {0};
+	struct batch batch = { 0 };
 	struct stat st;
 	size_t at = 0;
 	int err;

@@ -33,11 +33,11 @@ static bool same_as(const struct batch *batch)
 
 static void test_round_trip(void)
 {
-	static const uint32_t block_bytes[] = {4096, 65536, 0, 16 << 20};
+	static const uint32_t block_bytes[] = { 4096, 65536, 0, 16 << 20 };
 	unsigned int good = 0;
 
 	for (unsigned int i = 0; i < 60; i++) {
-		struct batch batch = {0};
+		struct batch batch = { 0 };
 
 		random_batch(&batch, i < 4 ? i : 1 + dice(5000));
 		good += write_batch(&batch, block_bytes[i % 4]) && same_as(&batch);
@@ -48,7 +48,7 @@ static void test_round_trip(void)
 
 static void test_types(void)
 {
-	struct batch batch = {0};
+	struct batch batch = { 0 };
 
 	for (unsigned int i = 0; i < 3000; i++)
 		batch_add(&batch, 1000 + i % 300, 16 + 8 * (i % 11), i, i % 3);
@@ -70,7 +70,7 @@ static void test_machine(void)
 		      .samples_per_tick = 6);
 	const struct memwatch_record_header *record;
 	struct memwatch_stream *stream;
-	struct batch batch = {0};
+	struct batch batch = { 0 };
 
 	if (memwatch_stream_open_null(ctx, &opts, &stream))
 		abort();
@@ -86,7 +86,7 @@ static void test_known_types_are_predicted(void)
 {
 	MEMWATCH_OPTS(memwatch_reader_stats, stats);
 	struct memwatch_reader *reader;
-	struct batch batch = {0};
+	struct batch batch = { 0 };
 
 	for (uint64_t i = 1; i <= 10000; i++) {
 		uint64_t now = i * 1000000 + dice(3000);
@@ -272,17 +272,17 @@ static void test_shifted(void)
 static void test_hostile(void)
 {
 	static const struct mw_block_header bad[] = {
-		{1, 2, 1, 100, MW_PLAIN_BYTES_MAX, 1U << 20, MW_RECORD_BYTES_MAX, 0, 1, 1, 0},
-		{1, 2, 1, 100, MW_PLAIN_BYTES_MAX + 1, 1, 16, 0, 1, 1, 0},
-		{1, 2, 0, 100, 100, UINT32_MAX, UINT32_MAX, 0, 1, 1, 0},
-		{1, 2, 0, 100, 100, 5, 80, 0, 1, 1, 0},
-		{1, 2, 9, 100, 100, 5, 80, 0, 1, 1, 0},
-		{1, 2, 0, 100, 100, 0, 0, 0, 1, 1, 0},
-		{1, 2, 0, UINT32_MAX, UINT32_MAX, 5, 80, 0, 1, 1, 0},
-		{1, 2, 0, 0, 0, 1, 16, 0, 0, 1, 0},
+		{ 1, 2, 1, 100, MW_PLAIN_BYTES_MAX, 1U << 20, MW_RECORD_BYTES_MAX, 0, 1, 1, 0 },
+		{ 1, 2, 1, 100, MW_PLAIN_BYTES_MAX + 1, 1, 16, 0, 1, 1, 0 },
+		{ 1, 2, 0, 100, 100, UINT32_MAX, UINT32_MAX, 0, 1, 1, 0 },
+		{ 1, 2, 0, 100, 100, 5, 80, 0, 1, 1, 0 },
+		{ 1, 2, 9, 100, 100, 5, 80, 0, 1, 1, 0 },
+		{ 1, 2, 0, 100, 100, 0, 0, 0, 1, 1, 0 },
+		{ 1, 2, 0, UINT32_MAX, UINT32_MAX, 5, 80, 0, 1, 1, 0 },
+		{ 1, 2, 0, 0, 0, 1, 16, 0, 0, 1, 0 },
 	};
 	unsigned int wrong = 0;
-	uint8_t *bytes, payload[100] = {1};
+	uint8_t *bytes, payload[100] = { 1 };
 	size_t len;
 
 	write_numbered(1, 5);
@@ -386,7 +386,7 @@ static void test_late(void)
 {
 	const struct memwatch_record_header *record;
 	struct memwatch_reader *reader;
-	struct batch batch = {0};
+	struct batch batch = { 0 };
 
 	batch_add(&batch, 2, 48, 500, 0);
 	batch_add(&batch, 2, 48, 100, 1);
@@ -405,7 +405,7 @@ static void test_arguments(void)
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts, .block_bytes = 4095);
 	struct memwatch_recording *recording = NULL;
-	struct memwatch_record_header record = {.type = MEMWATCH_RECORD_SAMPLE, .size = 72};
+	struct memwatch_record_header record = { .type = MEMWATCH_RECORD_SAMPLE, .size = 72 };
 	struct memwatch_reader *reader = NULL;
 	struct stat st;
 

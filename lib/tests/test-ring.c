@@ -33,7 +33,8 @@ static void stop(void)
 static struct memwatch_record_tick tick_at(uint64_t time_ns)
 {
 	return (struct memwatch_record_tick){
-		.h = { .time_ns = time_ns, .type = MEMWATCH_RECORD_TICK,
+		.h = { .time_ns = time_ns,
+		       .type = MEMWATCH_RECORD_TICK,
 		       .size = sizeof(struct memwatch_record_tick) },
 		.expected_ns = time_ns * 3,
 		.produced = time_ns,
@@ -201,7 +202,8 @@ static void test_hostile(const struct hostile *hostile)
 {
 	struct memwatch_record_tick tick = tick_at(20);
 	uint8_t frame[64] = { 0 };
-	struct mw_frame head = { { hostile->type, 0, hostile->size }, hostile->raw_size,
+	struct mw_frame head = { { hostile->type, 0, hostile->size },
+				 hostile->raw_size,
 				 hostile->records };
 	bool ok;
 
@@ -374,7 +376,8 @@ static void test_parcel(void)
 	memcpy(before, writer.data, sizeof(before));
 	same = took_parcel(29000, 3, 30040, MEMWATCH_RECORD_F_LATE);
 	tap_ok(same && stats().late == 4, "a late parcel is late record by record");
-	tap_ok(!memcmp(before, writer.data, sizeof(before)), "and nothing is written into the ring");
+	tap_ok(!memcmp(before, writer.data, sizeof(before)),
+	       "and nothing is written into the ring");
 	tap_ok(took_parcel(30000, 3, 30040, 0), "one with the time of the last is not late");
 	tap_ok(stats().malformed == 0 && stats().produced == 30000,
 	       "a tick at the end of a parcel counts as one by itself");
@@ -389,8 +392,9 @@ static void test_parcel_too_many(void)
 
 	memset(samples, 0, sizeof(samples));
 	for (unsigned int i = 0; i < 3; i++)
-		samples[i].h = (struct memwatch_record_header){
-			.time_ns = 200, .type = MEMWATCH_RECORD_SAMPLE, .size = sizeof(*samples) };
+		samples[i].h = (struct memwatch_record_header){ .time_ns = 200,
+								.type = MEMWATCH_RECORD_SAMPLE,
+								.size = sizeof(*samples) };
 	start(1024, 0);
 	for (uint64_t t = 0; t < 12; t++)
 		put(100 + t);
@@ -445,15 +449,33 @@ static void test_parcel_hostile(void)
 	for (unsigned int what = 0; what < 9; what++) {
 		bad = good;
 		switch (what) {
-		case 0: bad.size = 0; break;
-		case 1: bad.size += 4; break;
-		case 2: bad.size = 65528; break;
-		case 3: bad.size = 16; break;
-		case 4: bad.time_ns++; break;
-		case 5: bad.flags = MEMWATCH_RECORD_F_FORCED; break;
-		case 6: bad.type = MEMWATCH_RECORD_LOST; break;
-		case 7: bad.type = MEMWATCH_RECORD_CPU_STATE; break;
-		case 8: bad.type = 0; break;
+		case 0:
+			bad.size = 0;
+			break;
+		case 1:
+			bad.size += 4;
+			break;
+		case 2:
+			bad.size = 65528;
+			break;
+		case 3:
+			bad.size = 16;
+			break;
+		case 4:
+			bad.time_ns++;
+			break;
+		case 5:
+			bad.flags = MEMWATCH_RECORD_F_FORCED;
+			break;
+		case 6:
+			bad.type = MEMWATCH_RECORD_LOST;
+			break;
+		case 7:
+			bad.type = MEMWATCH_RECORD_CPU_STATE;
+			break;
+		case 8:
+			bad.type = 0;
+			break;
 		}
 		start(4096, 10);
 		memcpy(bytes + at, &bad, sizeof(bad));

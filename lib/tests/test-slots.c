@@ -32,8 +32,13 @@ static int sample(uint64_t begin, uint64_t end, uint32_t rmid, uint64_t run, uin
 {
 	struct memwatch_record_sample s = {
 		.h = { .time_ns = end, .type = MEMWATCH_RECORD_SAMPLE, .size = sizeof(s) },
-		.rmid = rmid, .generation = rmid ? 1 : 0, .begin_ns = begin, .run_ns = run,
-		.counter = { cycles }, .status = { MEMWATCH_STATUS_OK }, .running_ppm = 1000000,
+		.rmid = rmid,
+		.generation = rmid ? 1 : 0,
+		.begin_ns = begin,
+		.run_ns = run,
+		.counter = { cycles },
+		.status = { MEMWATCH_STATUS_OK },
+		.running_ppm = 1000000,
 	};
 
 	return memwatch_slots_feed(slots, &s.h);
@@ -43,7 +48,10 @@ static int assign(uint16_t type, uint32_t rmid, uint64_t time_ns, const char *co
 {
 	struct memwatch_record_rmid r = {
 		.h = { .time_ns = time_ns, .type = type, .size = sizeof(r) },
-		.rmid = rmid, .generation = 1, .tgid = 500 + rmid, .alloc_time_ns = time_ns,
+		.rmid = rmid,
+		.generation = 1,
+		.tgid = 500 + rmid,
+		.alloc_time_ns = time_ns,
 		.cgroup_id = 9,
 	};
 
@@ -55,7 +63,9 @@ static int rdt(uint64_t time_ns, uint32_t domain, uint64_t occupancy, uint64_t t
 {
 	struct memwatch_record_rdt r = {
 		.h = { .time_ns = time_ns, .type = MEMWATCH_RECORD_RDT, .size = sizeof(r) },
-		.rmid = 1, .generation = 1, .domain = domain,
+		.rmid = 1,
+		.generation = 1,
+		.domain = domain,
 		.status = { MEMWATCH_STATUS_OK, MEMWATCH_STATUS_OK, MEMWATCH_STATUS_UNAVAILABLE },
 		.value = { occupancy, total, 0 },
 	};
@@ -81,9 +91,9 @@ static void test_split(void)
 	sample(100 * MS + 700000, 102 * MS + 100000, 5, 1400, 14);
 	memwatch_slots_finish(slots);
 	for (uint64_t i = 0; i < 3; i++) {
-		same &= memwatch_slots_next(slots, &slot) == 1 && slot->begin_ns == (100 + i) * MS &&
-			slot->end_ns == (101 + i) * MS && slot->nr_entries == 1 &&
-			slot->entries[0].rmid == 5 &&
+		same &= memwatch_slots_next(slots, &slot) == 1 &&
+			slot->begin_ns == (100 + i) * MS && slot->end_ns == (101 + i) * MS &&
+			slot->nr_entries == 1 && slot->entries[0].rmid == 5 &&
 			slot->entries[0].counter[0].value == cycles[i] &&
 			slot->entries[0].run_ns == cycles[i] * 100;
 	}
@@ -119,7 +129,8 @@ static void test_names(void)
 			!strcmp(slot->entries[0].process->comm, "first");
 	tap_ok(same, "a name outlives its RMID until the slots are closed");
 	tap_ok(memwatch_slots_next(slots, &slot) == 1 && slot->begin_ns == 12 * MS &&
-		       slot->entries[0].process && !strcmp(slot->entries[0].process->comm, "second"),
+		       slot->entries[0].process &&
+		       !strcmp(slot->entries[0].process->comm, "second"),
 	       "and is known in all slots of the sample that its RMID was given in");
 }
 
@@ -185,13 +196,13 @@ static void test_rdt(void)
 static void test_residue(void)
 {
 	struct memwatch_record_rdt r = {
-		.h = {.time_ns = 10 * MS, .type = MEMWATCH_RECORD_RDT, .size = sizeof(r)},
+		.h = { .time_ns = 10 * MS, .type = MEMWATCH_RECORD_RDT, .size = sizeof(r) },
 		.rmid = 1,
 		.generation = 1,
 		.age_ns = 500 * MS,
-		.value = {4096},
+		.value = { 4096 },
 	};
-	struct memwatch_value residue[3] = {0}, level = {0};
+	struct memwatch_value residue[3] = { 0 }, level = { 0 };
 	const struct memwatch_slot *slot;
 
 	memset(r.status, MEMWATCH_STATUS_FIRST, sizeof(r.status));
@@ -225,7 +236,10 @@ static void test_stale(void)
 {
 	struct memwatch_record_rdt r = {
 		.h = { .time_ns = 22 * MS, .type = MEMWATCH_RECORD_RDT, .size = sizeof(r) },
-		.rmid = 1, .generation = 1, .age_ns = 2 * MS, .value = { 1000, 1003 },
+		.rmid = 1,
+		.generation = 1,
+		.age_ns = 2 * MS,
+		.value = { 1000, 1003 },
 		.status = { MEMWATCH_STATUS_STALE, MEMWATCH_STATUS_STALE },
 	};
 	struct memwatch_value total = { 0 }, level = { 0 };
@@ -254,8 +268,12 @@ static void test_estimate(void)
 {
 	struct memwatch_record_sample s = {
 		.h = { .time_ns = 21 * MS, .type = MEMWATCH_RECORD_SAMPLE, .size = sizeof(s) },
-		.rmid = 1, .generation = 1, .begin_ns = 20 * MS, .run_ns = MS,
-		.counter = { [MEMWATCH_COUNTER_LLC_MISSES] = 100 }, .running_ppm = 1000000,
+		.rmid = 1,
+		.generation = 1,
+		.begin_ns = 20 * MS,
+		.run_ns = MS,
+		.counter = { [MEMWATCH_COUNTER_LLC_MISSES] = 100 },
+		.running_ppm = 1000000,
 	};
 	struct memwatch_value value[3];
 	const struct memwatch_slot *slot;
@@ -269,7 +287,8 @@ static void test_estimate(void)
 		memwatch_slots_next(slots, &slot);
 		value[i] = slot->entries[0].rdt[MEMWATCH_RDT_MBM_TOTAL];
 	}
-	tap_ok(!value[0].parts && !value[2].parts, "bandwidth is not estimated unasked or from nothing");
+	tap_ok(!value[0].parts && !value[2].parts,
+	       "bandwidth is not estimated unasked or from nothing");
 	tap_ok(value[1].value == 6400 && value[1].status == MEMWATCH_STATUS_ESTIMATED,
 	       "from LLC misses it is, and says so");
 }
@@ -313,9 +332,12 @@ static void test_conservation(void)
 			uint64_t begin = now - next_random(&random) % (30 * MS);
 			uint64_t length = next_random(&random) % (7 * MS);
 			struct memwatch_record_sample s = {
-				.h = { .time_ns = begin + length, .type = MEMWATCH_RECORD_SAMPLE,
-				       .size = sizeof(s), .cpu = (__u16)(i % 3) },
-				.rmid = i % 4 ? 3 : 0, .begin_ns = begin,
+				.h = { .time_ns = begin + length,
+				       .type = MEMWATCH_RECORD_SAMPLE,
+				       .size = sizeof(s),
+				       .cpu = (__u16)(i % 3) },
+				.rmid = i % 4 ? 3 : 0,
+				.begin_ns = begin,
 				.run_ns = next_random(&random) % 1000000007,
 				.status = { 1, 1, 1, 1 },
 			};
@@ -418,7 +440,8 @@ static void test_summary_rows(void)
 		rmids += row->nr_rmids;
 	}
 	tap_ok(time == 4 * 100 * MS, "a range is cut at slots, exactly");
-	tap_ok(position == 6 && unassigned == 1 && other == 1, "beyond rows_max there is one row more");
+	tap_ok(position == 6 && unassigned == 1 && other == 1,
+	       "beyond rows_max there is one row more");
 	tap_ok(rmids >= 5, "rows list their RMIDs");
 	memwatch_summary_unref(summary);
 }
@@ -448,10 +471,11 @@ static void test_summary_rdt_only(void)
 		read += !row->samples && !row->slots;
 		/* what came too late for its slots is one row for all of them */
 		same &= row->first_ns >= 10 * MS &&
-			(row->flags & MEMWATCH_ROW_LATE ? row->last_ns > row->first_ns :
-							  row->last_ns == row->first_ns + MS);
+			(row->flags & MEMWATCH_ROW_LATE ? row->last_ns > row->first_ns
+							: row->last_ns == row->first_ns + MS);
 	}
-	tap_ok(ran == 1 && read >= 2 && same, "summary by slot: every row has its time (%llu only read)",
+	tap_ok(ran == 1 && read >= 2 && same,
+	       "summary by slot: every row has its time (%llu only read)",
 	       (unsigned long long)read);
 	memwatch_summary_unref(summary);
 }
@@ -471,7 +495,8 @@ static void test_status(void)
 	}
 	tap_ok(same, "the worst status does not depend on order");
 	memwatch_value_add(&sum, 5, MEMWATCH_STATUS_UNAVAILABLE);
-	tap_ok(sum.value == 0 && sum.status == MEMWATCH_STATUS_UNAVAILABLE, "unavailable has no number");
+	tap_ok(sum.value == 0 && sum.status == MEMWATCH_STATUS_UNAVAILABLE,
+	       "unavailable has no number");
 	memwatch_value_add(&sum, 5, MEMWATCH_STATUS_OK);
 	tap_ok(sum.value == 5 && sum.status == MEMWATCH_STATUS_ESTIMATED && sum.parts == 2,
 	       "with a part missing it is an estimate");

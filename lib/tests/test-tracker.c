@@ -29,8 +29,12 @@ static void start(uint32_t pending_max, uint32_t processes_max)
 static int alloc_rmid(uint32_t rmid, uint32_t generation, uint32_t tgid, uint64_t time_ns)
 {
 	struct memwatch_process process = {
-		.rmid = rmid, .generation = generation, .tgid = tgid, .alloc_time_ns = time_ns,
-		.start_time_ns = time_ns + 5, .comm = "name",
+		.rmid = rmid,
+		.generation = generation,
+		.tgid = tgid,
+		.alloc_time_ns = time_ns,
+		.start_time_ns = time_ns + 5,
+		.comm = "name",
 	};
 
 	return memwatch_tracker_alloc(tracker, &process);
@@ -41,7 +45,10 @@ static int feed(uint16_t type, uint32_t rmid, uint32_t generation, uint64_t time
 {
 	struct memwatch_record_rmid record = {
 		.h = { .time_ns = time_ns, .type = type, .size = sizeof(record) },
-		.rmid = rmid, .generation = generation, .tgid = 77, .alloc_time_ns = alloc_ns,
+		.rmid = rmid,
+		.generation = generation,
+		.tgid = 77,
+		.alloc_time_ns = alloc_ns,
 		.cgroup_id = time_ns,
 	};
 
@@ -129,7 +136,8 @@ static void test_existing(void)
 	start(0, 0);
 	feed(MEMWATCH_RECORD_RMID_EXISTING, 9, 4, 5000, 1000, "old");
 	memwatch_tracker_advance(tracker, 1000);
-	tap_ok(found(9, 4) && p->flags & MEMWATCH_PROCESS_EXISTED, "existing holds since its alloc");
+	tap_ok(found(9, 4) && p->flags & MEMWATCH_PROCESS_EXISTED,
+	       "existing holds since its alloc");
 	feed(MEMWATCH_RECORD_RMID_EXEC, 9, 4, 6000, 1000, "new");
 	memwatch_tracker_advance(tracker, 6000);
 	feed(MEMWATCH_RECORD_RMID_EXISTING, 9, 4, 7000, 1000, "new");
@@ -170,7 +178,8 @@ static void test_losses(void)
 static void test_invalid(void)
 {
 	struct memwatch_record_header short_one = {
-		.type = MEMWATCH_RECORD_RMID_FREE, .size = sizeof(short_one),
+		.type = MEMWATCH_RECORD_RMID_FREE,
+		.size = sizeof(short_one),
 	};
 	struct memwatch_record_header tick = { .type = MEMWATCH_RECORD_TICK, .size = 48 };
 
@@ -195,14 +204,18 @@ static void test_bounds(void)
 	for (uint32_t i = 1; i <= 10; i++)
 		alloc_rmid(i, 1, i, i);
 	memwatch_tracker_advance(tracker, 100);
-	tap_ok(stats().live == 4 && stats().evicted == 6, "live ones are not thrown out for others");
+	tap_ok(stats().live == 4 && stats().evicted == 6,
+	       "live ones are not thrown out for others");
 }
 
 /* An independent list of what was queued; the tracker must agree about every moment. */
 static void test_random(void)
 {
 	enum { RMIDS = 12, LIVES = 3000 };
-	static struct { uint32_t rmid, generation, tgid; uint64_t from, to; } lives[LIVES];
+	static struct {
+		uint32_t rmid, generation, tgid;
+		uint64_t from, to;
+	} lives[LIVES];
 	uint32_t generation[RMIDS + 1] = { 0 };
 	uint64_t until[RMIDS + 1] = { 0 }, random = 4711;
 	size_t position = 0, count = 0;

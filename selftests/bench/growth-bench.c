@@ -123,7 +123,8 @@ static void bench_faults(void)
 	qsort(ratios, PAIRS, sizeof(double), compare);
 	qsort(none, PAIRS, sizeof(double), compare);
 	qsort(with, PAIRS, sizeof(double), compare);
-	fprintf(stderr, "fault: %.0f ns without, %.0f ns with the monitor; n=%d pairs, ratio %.3f..%.3f\n",
+	fprintf(stderr,
+		"fault: %.0f ns without, %.0f ns with the monitor; n=%d pairs, ratio %.3f..%.3f\n",
 		none[PAIRS / 2], with[PAIRS / 2], PAIRS, ratios[PAIRS / 4], ratios[PAIRS * 3 / 4]);
 	line("growth_fault_ratio", ratios[PAIRS / 2], "ratio", 1.07);
 }
@@ -154,9 +155,11 @@ static void bench_processes(void)
 		(unsigned long long)stats.rounds, stats.processes,
 		(double)stats.cpu_ns / 1e3 / (double)stats.samples);
 	line("growth_cpu_at_1000_processes",
-	     (double)stats.cpu_ns * 100 / (double)(clock_ns(CLOCK_MONOTONIC) - begin), "percent", 0.1);
+	     (double)stats.cpu_ns * 100 / (double)(clock_ns(CLOCK_MONOTONIC) - begin), "percent",
+	     0.1);
 	line("growth_state", stats.state_bytes, "bytes", 256);
-	line("growth_state_of_one_that_grows", stats.state_bytes + stats.history_bytes, "bytes", 1536);
+	line("growth_state_of_one_that_grows", stats.state_bytes + stats.history_bytes, "bytes",
+	     1536);
 	memwatch_watch_unref(watch);
 	for (int i = 0; i < PROCESSES; i++)
 		kill(pids[i], SIGKILL);
@@ -193,7 +196,7 @@ static void bench_reaction(void)
 	pid_t pid = start_burst(100000);
 	double took[POKES];
 	uint64_t last = 0, end = clock_ns(CLOCK_MONOTONIC) + 60000000000ULL;
-	struct sched_param first = {.sched_priority = 1};
+	struct sched_param first = { .sched_priority = 1 };
 	int n = 0;
 
 	/* As "growth watch" does. */

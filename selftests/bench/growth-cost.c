@@ -36,7 +36,7 @@
 
 static uint64_t clock_ns(clockid_t id)
 {
-	struct timespec t = {0};
+	struct timespec t = { 0 };
 
 	clock_gettime(id, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
@@ -139,7 +139,7 @@ static void stop(pid_t pid)
 static pid_t monitor_on(pid_t storm)
 {
 	char path[256];
-	char *argv[] = {path, "growth", "watch", "--alerts", NULL};
+	char *argv[] = { path, "growth", "watch", "--alerts", NULL };
 
 	(void)storm;
 	snprintf(path, sizeof(path), "%s/cli/memwatchctl", getenv("BUILD") ?: "build");
@@ -188,11 +188,12 @@ static pid_t statm_on(pid_t storm)
 static pid_t classic_on(pid_t storm)
 {
 	const struct bpf_insn nothing[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0},
-		{.code = BPF_JMP | BPF_EXIT},
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	struct perf_event_attr attr = {
-		.size = sizeof(attr), .type = PERF_TYPE_TRACEPOINT, .sample_period = 1};
+	struct perf_event_attr attr = { .size = sizeof(attr),
+					.type = PERF_TYPE_TRACEPOINT,
+					.sample_period = 1 };
 	int prog, event, ready[2];
 	char byte;
 	FILE *id;
@@ -225,7 +226,7 @@ static pid_t classic_on(pid_t storm)
 static pid_t memleak_on(pid_t storm)
 {
 	char pid[16], output[] = "growth-cost-XXXXXX", text[4096] = "";
-	char *argv[] = {getenv("MEMLEAK"), "-p", pid, "3600", NULL};
+	char *argv[] = { getenv("MEMLEAK"), "-p", pid, "3600", NULL };
 	int fd;
 	pid_t child;
 
@@ -256,10 +257,10 @@ static const struct watcher {
 	pid_t (*on)(pid_t storm);
 	int pairs;
 } watchers[] = {
-	{"growth watch", monitor_on, PAIRS},
-	{"statm poller, 10 a second", statm_on, PAIRS},
-	{"classic tracepoint, empty program", classic_on, PAIRS},
-	{"bcc memleak", memleak_on, 3},
+	{ "growth watch", monitor_on, PAIRS },
+	{ "statm poller, 10 a second", statm_on, PAIRS },
+	{ "classic tracepoint, empty program", classic_on, PAIRS },
+	{ "bcc memleak", memleak_on, 3 },
 };
 
 /* -------------------------------------------------------------------- cost */
@@ -283,7 +284,7 @@ static uint64_t programs_ns(const uint32_t span[2])
 	uint64_t sum = 0;
 
 	while (!bpf_prog_get_next_id(id, &id) && id <= span[1]) {
-		struct bpf_prog_info info = {0};
+		struct bpf_prog_info info = { 0 };
 		uint32_t size = sizeof(info);
 		int fd = bpf_prog_get_fd_by_id(id);
 
@@ -306,8 +307,8 @@ static uint64_t process_ns(pid_t pid)
 static pid_t start_stress(int seconds)
 {
 	char time[16];
-	char *argv[] = {"stress-ng", "--vm",	  "2",	"--vm-bytes", "128M", "--vm-method",
-			"zero-one",  "--timeout", time, "--quiet",    NULL};
+	char *argv[] = { "stress-ng", "--vm",	   "2",	 "--vm-bytes", "128M", "--vm-method",
+			 "zero-one",  "--timeout", time, "--quiet",    NULL };
 
 	snprintf(time, sizeof(time), "%d", seconds);
 	return start(argv, "/dev/null");
@@ -377,7 +378,7 @@ static double bench_faults(const struct watcher *w, pid_t storm)
 
 static double bench_cost(const struct watcher *w, pid_t storm, int seconds, bool storms)
 {
-	uint32_t span[2] = {newest_program(), 0};
+	uint32_t span[2] = { newest_program(), 0 };
 	double total, events;
 	pid_t pid = w->on(storm);
 

@@ -61,7 +61,7 @@ enum layout {
 };
 
 static const char *const layout_names[LAYOUTS] = { "ticks", "when woken", "scattered",
-							"disordered" };
+						   "disordered" };
 
 /* Records sent at once. */
 static const unsigned int parcel_records[LAYOUTS] = { TICK_RECORDS, TICK_RECORDS, 1, 1 };
@@ -161,15 +161,16 @@ static int fill_ring(struct bench *bench, unsigned int cpu, __u64 seed, enum lay
 
 		time_ns = next_time(time_ns, bench->base_ns, i, layout, &state);
 		record->h = (struct memwatch_record_header){
-			.time_ns = time_ns, .type = tick ? MEMWATCH_RECORD_TICK : 1000,
-			.size = RECORD_BYTES, .cpu = (__u16)cpu,
+			.time_ns = time_ns,
+			.type = tick ? MEMWATCH_RECORD_TICK : 1000,
+			.size = RECORD_BYTES,
+			.cpu = (__u16)cpu,
 		};
 		if (layout == DISORDERED && next_random(&state) % 16 == 0)
 			record->h.time_ns -= 150000;
 		for (size_t j = 0; j < sizeof(record->fill) / sizeof(*record->fill); j++)
 			record->fill[j] = i * j;
-		if (i % CHUNK == CHUNK - 1 &&
-		    bpf_prog_test_run_opts(bench->program[layout], &run))
+		if (i % CHUNK == CHUNK - 1 && bpf_prog_test_run_opts(bench->program[layout], &run))
 			return -errno;
 	}
 	if (time_ns > bench->newest_ns)

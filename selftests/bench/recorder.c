@@ -87,9 +87,9 @@ static void put(struct machine *m, struct memwatch_record_header *header, uint16
 
 static void be_born(struct machine *m, uint32_t rmid, uint64_t now)
 {
-	static const char *const names[] = {"sh", "cc1", "make", "sleep", "python3", "stream"};
+	static const char *const names[] = { "sh", "cc1", "make", "sleep", "python3", "stream" };
 	struct process *p = &m->process[rmid];
-	struct memwatch_record_rmid r = {.rmid = rmid};
+	struct memwatch_record_rmid r = { .rmid = rmid };
 
 	if (p->generation) {
 		r.generation = p->generation;
@@ -142,7 +142,7 @@ static void sample(struct machine *m, unsigned int cpu, uint64_t now, uint32_t r
 /* One slot of one CPU: a few are busy with one process, most with some. */
 static void slot(struct machine *m, unsigned int cpu, uint64_t due, uint64_t now)
 {
-	struct memwatch_record_tick t = {.expected_ns = due, .period_ns = PERIOD_NS};
+	struct memwatch_record_tick t = { .expected_ns = due, .period_ns = PERIOD_NS };
 	uint64_t left = now - m->last_ns[cpu];
 	unsigned int others = cpu < 5 || dice(m, 3) ? 0 : 1 + (unsigned int)dice(m, 3);
 
@@ -161,7 +161,7 @@ static void slot(struct machine *m, unsigned int cpu, uint64_t due, uint64_t now
 static void run_period(struct machine *m, uint64_t due)
 {
 	uint64_t late[CPUS];
-	bool done[CPUS] = {false};
+	bool done[CPUS] = { false };
 
 	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
 		late[cpu] = 900 + dice(m, 1500) + (dice(m, 50) ? 0 : dice(m, 30000));

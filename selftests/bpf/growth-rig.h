@@ -37,7 +37,7 @@ struct child {
 /* First of all, in main(). */
 static inline void start_rig(void)
 {
-	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 
 	tap_start();
 	if (geteuid())
@@ -190,7 +190,7 @@ static inline bool has_swap(void)
 
 static inline void leak_to_limit(struct child *c)
 {
-	struct rlimit limit = {400 * MIB, 400 * MIB};
+	struct rlimit limit = { 400 * MIB, 400 * MIB };
 
 	setrlimit(RLIMIT_DATA, &limit);
 	tell(c->done[1]);

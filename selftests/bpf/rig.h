@@ -129,8 +129,7 @@ static inline int rig_attach(struct rig *rig)
 	struct bpf_program *prog;
 	int i = 0;
 
-	bpf_object__for_each_program(prog, rig->skel->obj)
-	{
+	bpf_object__for_each_program (prog, rig->skel->obj) {
 		rig->links[i] = bpf_program__attach(prog);
 		if (!rig->links[i++])
 			return -errno;
@@ -229,7 +228,7 @@ static inline int rig_next(struct rig *rig, int cpu, union rig_record *rec)
 /* State of the relay on a CPU. */
 static inline struct mw_relay_cpu rig_cpu(struct rig *rig, int cpu)
 {
-	struct mw_relay_cpu *all = calloc(rig->nr_cpus, sizeof(*all)), one = {0};
+	struct mw_relay_cpu *all = calloc(rig->nr_cpus, sizeof(*all)), one = { 0 };
 	uint32_t key = 0;
 
 	_Static_assert(sizeof(*all) % 8 == 0, "per-CPU values are rounded up to 8");
@@ -270,8 +269,7 @@ static inline int rig_verifier_stats(void)
 
 	if (!skel)
 		return -ENOMEM;
-	bpf_object__for_each_program(prog, skel->obj)
-	{
+	bpf_object__for_each_program (prog, skel->obj) {
 		if (i < 16) {
 			bpf_program__set_log_buf(prog, log[i], sizeof(log[i]));
 			bpf_program__set_log_level(prog, 4);
@@ -280,8 +278,7 @@ static inline int rig_verifier_stats(void)
 	}
 	err = relay_bpf__load(skel);
 	i = 0;
-	bpf_object__for_each_program(prog, skel->obj)
-	{
+	bpf_object__for_each_program (prog, skel->obj) {
 		char *processed = i < 16 ? strstr(log[i], "processed ") : NULL;
 
 		if (processed)

@@ -111,8 +111,8 @@ static void test_identical(void)
 				mw_growth_init(&host.growth, host.sample.time_ns,
 					       mw_growth_signal(&host.sample));
 			host.started = 1;
-			host.event = mw_growth_feed(&host.growth,
-						    host.deepened ? &host.deep : NULL, &host.sample);
+			host.event = mw_growth_feed(&host.growth, host.deepened ? &host.deep : NULL,
+						    &host.sample);
 			if (!host.deepened && host.growth.flags & MW_GROWTH_F_DEEP) {
 				mw_growth_deep_init(&host.deep, &host.growth);
 				host.deepened = 1;
@@ -145,7 +145,7 @@ static void hold_memory(struct child *c)
 static void test_counters(void)
 {
 	struct child c = start(hold_memory);
-	struct memwatch_growth_sample s = {0};
+	struct memwatch_growth_sample s = { 0 };
 	struct memwatch_growth_row row;
 	int count;
 
@@ -208,7 +208,7 @@ static pid_t child_of(pid_t pid)
 static void test_fork(void)
 {
 	struct child c = start(fork_twice);
-	struct memwatch_growth_sample parent = {0}, child = {0};
+	struct memwatch_growth_sample parent = { 0 }, child = { 0 };
 	struct memwatch_growth_row row;
 	pid_t pid;
 
@@ -292,7 +292,7 @@ static void test_threads(void)
 	MEMWATCH_OPTS(memwatch_watch_stats, before);
 	MEMWATCH_OPTS(memwatch_watch_stats, after);
 	struct child c = start(lose_leader);
-	struct memwatch_growth_row row = {0};
+	struct memwatch_growth_row row = { 0 };
 	uint64_t last;
 
 	await(c.done[0]);
@@ -335,7 +335,7 @@ static void with_vfork(struct child *c)
 static void test_vfork(void)
 {
 	struct child c = start(with_vfork);
-	struct memwatch_growth_row row = {0};
+	struct memwatch_growth_row row = { 0 };
 	pid_t pid;
 
 	await(c.done[0]);
@@ -355,9 +355,9 @@ struct clone_args_v1 {
 
 static void test_pid_reuse(void)
 {
-	struct clone_args_v1 args = {.exit_signal = SIGCHLD, .set_tid_size = 1};
+	struct clone_args_v1 args = { .exit_signal = SIGCHLD, .set_tid_size = 1 };
 	struct child c = start(hold_memory);
-	struct memwatch_growth_row old = {0}, row = {0};
+	struct memwatch_growth_row old = { 0 }, row = { 0 };
 	pid_t wanted = c.pid, pid;
 
 	await(c.done[0]);
@@ -372,12 +372,14 @@ static void test_pid_reuse(void)
 		_exit(0);
 	}
 	if (pid < 0) {
-		tap_skip("a process id that is used again is another process", "clone3 cannot choose ids here");
+		tap_skip("a process id that is used again is another process",
+			 "clone3 cannot choose ids here");
 		return;
 	}
 	rounds(1);
-	tap_ok(pid == wanted && find(pid, &row, NULL) == 1 && row.start_time_ns > old.start_time_ns &&
-		       row.first_ns > old.last_ns && row.signal_bytes < 40 * MIB,
+	tap_ok(pid == wanted && find(pid, &row, NULL) == 1 &&
+		       row.start_time_ns > old.start_time_ns && row.first_ns > old.last_ns &&
+		       row.signal_bytes < 40 * MIB,
 	       "a process id that is used again is another process");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -398,8 +400,8 @@ static void swap_out(struct child *c)
 
 static void test_swap(void)
 {
-	struct memwatch_growth_sample s = {0};
-	struct memwatch_growth_row before = {0}, after = {0};
+	struct memwatch_growth_sample s = { 0 };
+	struct memwatch_growth_row before = { 0 }, after = { 0 };
 	struct child c;
 
 	if (!has_swap()) {
@@ -425,7 +427,7 @@ static void test_swap(void)
 static void test_limit(void)
 {
 	const struct memwatch_record_header *header;
-	struct memwatch_record_growth alert = {0};
+	struct memwatch_record_growth alert = { 0 };
 	struct child c = start(leak_to_limit);
 	uint64_t end = now() + 60000000000ULL, hit = 0;
 
@@ -506,7 +508,7 @@ static void test_poke(void)
 static void test_restart(void)
 {
 	char path[] = "growth-state-XXXXXX";
-	struct memwatch_growth_row before = {0}, after = {0};
+	struct memwatch_growth_row before = { 0 }, after = { 0 };
 	struct child c = start(hold_memory);
 	int fd = mkstemp(path), n;
 
@@ -558,7 +560,7 @@ static void test_full(void)
 static void test_clock(void)
 {
 	struct timespec real;
-	struct memwatch_growth_row before = {0}, after = {0};
+	struct memwatch_growth_row before = { 0 }, after = { 0 };
 
 	if (!getenv("MEMWATCH_TEST_CLOCK")) {
 		tap_skip("the time of day may jump", "only where the clock is ours to set");

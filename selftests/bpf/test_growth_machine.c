@@ -103,7 +103,7 @@ static void test_blink(void)
 {
 	struct child c = start(burst);
 	struct memwatch_watch_stats before = counts(), after;
-	struct told told = {0};
+	struct told told = { 0 };
 	uint64_t lost;
 
 	await(c.done[0]);
@@ -130,7 +130,7 @@ static void test_blink(void)
 static void test_hotplug(void)
 {
 	struct memwatch_watch_stats before;
-	struct told told = {0};
+	struct told told = { 0 };
 	uint64_t from, asked, lost;
 	struct child c;
 
@@ -205,7 +205,7 @@ static void write_file(const char *path, const char *text)
 
 static void leak_as_planned(struct child *c)
 {
-	struct rlimit as = {plan.as, plan.as};
+	struct rlimit as = { plan.as, plan.as };
 
 	if (plan.into)
 		write_file(plan.into, "0");
@@ -232,8 +232,8 @@ static void leak_as_planned(struct child *c)
 /* A leak as planned, that must be told of as one towards @limit. */
 static void expect_leak(uint32_t limit, const char *what)
 {
-	struct told told = {0};
-	struct memwatch_growth_row row = {0};
+	struct told told = { 0 };
+	struct memwatch_growth_row row = { 0 };
 	struct child c;
 
 	watch = open_watch(0, 500000000);
@@ -281,8 +281,8 @@ static void test_cgroup2(void)
 
 static void test_address_space(void)
 {
-	struct memwatch_growth_row row = {0};
-	struct told told = {0};
+	struct memwatch_growth_row row = { 0 };
+	struct told told = { 0 };
 	struct child c;
 	int known;
 
@@ -311,9 +311,9 @@ static void test_address_space(void)
 /* Resident it does not grow: what it loses to swap is still held. */
 static void test_leak_into_swap(void)
 {
-	struct memwatch_growth_sample s = {0};
-	struct memwatch_growth_row row = {0};
-	struct told told = {0};
+	struct memwatch_growth_sample s = { 0 };
+	struct memwatch_growth_row row = { 0 };
+	struct told told = { 0 };
 	struct child c;
 
 	if (!has_swap()) {
@@ -393,8 +393,8 @@ static void test_many(void)
 /* Last, because the hierarchy is another one then. */
 static void test_cgroup1(void)
 {
-	struct memwatch_growth_row row = {0};
-	struct told told = {0};
+	struct memwatch_growth_row row = { 0 };
+	struct told told = { 0 };
 	struct child c;
 	int known;
 

@@ -162,7 +162,7 @@ static uint64_t failures(struct memwatch_stream *stream, const char *what)
 
 static void check_stream(struct memwatch_stream *stream, const struct seen *s, const char *what)
 {
-	struct memwatch_stream_stats stats = {.sz = sizeof(stats)};
+	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
 
 	memwatch_stream_stats(stream, &stats);
 	tap_ok(stats.produced == s->records + s->lost + stats.malformed && !stats.malformed &&
@@ -214,7 +214,7 @@ static void test_complete(__u32 mode)
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .mode = mode, .ring_pages = 512);
 	const struct memwatch_stream_info *info;
 	struct memwatch_stream *stream;
-	struct seen s = {0};
+	struct seen s = { 0 };
 	unsigned int wrong = 0, cpus = 0;
 	pid_t worker;
 
@@ -272,9 +272,9 @@ static void test_stopped(void)
 	if (!reader) {
 		MEMWATCH_OPTS(memwatch_live_opts, opts, .mode = MEMWATCH_STREAM_SWITCH,
 			      .ring_pages = 4);
-		struct memwatch_stream_stats stats = {.sz = sizeof(stats)};
+		struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
 		struct memwatch_stream *stream;
-		struct seen s = {0};
+		struct seen s = { 0 };
 		int ok;
 
 		if (memwatch_stream_open_live(ctx, &opts, &stream))
@@ -314,7 +314,7 @@ static void test_hotplug(void)
 	static const char path[] = "/sys/devices/system/cpu/cpu1/online";
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .ring_pages = 512);
 	struct memwatch_stream *stream;
-	struct seen s = {0};
+	struct seen s = { 0 };
 	bool ok = true;
 	pid_t worker;
 	int fd = open(path, O_WRONLY);
@@ -360,7 +360,7 @@ static void test_two(void)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .ring_pages = 512);
 	struct memwatch_stream *one, *two;
-	struct seen s = {0}, t = {0};
+	struct seen s = { 0 }, t = { 0 };
 	pid_t worker;
 
 	memset(generation, 0, sizeof(generation));
@@ -395,7 +395,7 @@ static void test_refused(void)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .ring_pages = 3);
 	struct memwatch_stream *stream = NULL;
-	struct rlimit few = {8, 8};
+	struct rlimit few = { 8, 8 };
 	int err, status;
 	pid_t pid;
 

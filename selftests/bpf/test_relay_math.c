@@ -106,24 +106,24 @@ static void test_scale(void)
 	       "scaling agrees with 128 bits (%u wrong, %u scaled, %u too wide)", bad, multiplexed,
 	       overflowed);
 
-	raw = (struct mw_relay_reading){12345, 1000000, 1000000};
+	raw = (struct mw_relay_reading){ 12345, 1000000, 1000000 };
 	ppm = 1000000;
 	status = mw_relay_scale(&raw, 1000000, &value, &ppm);
 	tap_ok(status == MEMWATCH_STATUS_OK && value == 12345 && ppm == 1000000,
 	       "a counter that was on all the time is ok and unscaled");
 
-	raw = (struct mw_relay_reading){300, 1000000, 250000};
+	raw = (struct mw_relay_reading){ 300, 1000000, 250000 };
 	status = mw_relay_scale(&raw, 1000000, &value, &ppm);
 	tap_ok(status == MEMWATCH_STATUS_MULTIPLEXED && value == 1200 && ppm == 250000,
 	       "a counter that was on a quarter of the time is multiplexed, times four");
 
-	raw = (struct mw_relay_reading){0, 1000000, 0};
+	raw = (struct mw_relay_reading){ 0, 1000000, 0 };
 	ppm = 1000000;
 	status = mw_relay_scale(&raw, 1000000, &value, &ppm);
 	tap_ok(status == MEMWATCH_STATUS_UNAVAILABLE && !value && !ppm,
 	       "a counter that never got on the hardware is unavailable, not 0");
 
-	raw = (struct mw_relay_reading){0, 0, 0};
+	raw = (struct mw_relay_reading){ 0, 0, 0 };
 	ppm = 1000000;
 	status = mw_relay_scale(&raw, 1000000, &value, &ppm);
 	tap_ok(status == MEMWATCH_STATUS_UNAVAILABLE && !ppm,
@@ -136,7 +136,7 @@ static void test_scale(void)
 
 static void test_delta(void)
 {
-	struct mw_relay_reading last = {100, 50, 40}, now = {160, 90, 60}, delta;
+	struct mw_relay_reading last = { 100, 50, 40 }, now = { 160, 90, 60 }, delta;
 
 	tap_ok(mw_relay_delta(&last, &now, &delta) == MEMWATCH_STATUS_OK && delta.counter == 60 &&
 		       delta.enabled == 40 && delta.running == 20,
@@ -154,15 +154,15 @@ static void test_delta(void)
 			       !delta.counter && !delta.enabled && !delta.running,
 		       "backwards is an error and adds nothing (%d)", i);
 	}
-	last = (struct mw_relay_reading){~0ULL - 5, 0, 0};
-	now = (struct mw_relay_reading){~0ULL, 0, 0};
+	last = (struct mw_relay_reading){ ~0ULL - 5, 0, 0 };
+	now = (struct mw_relay_reading){ ~0ULL, 0, 0 };
 	tap_ok(mw_relay_delta(&last, &now, &delta) == MEMWATCH_STATUS_OK && delta.counter == 5,
 	       "delta at the end of the range");
 }
 
 static void test_sum(void)
 {
-	struct mw_relay_piece piece = {0};
+	struct mw_relay_piece piece = { 0 };
 	struct memwatch_record_sample rec;
 	struct mw_relay_sum sum;
 
@@ -171,14 +171,14 @@ static void test_sum(void)
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		piece.status[i] = MEMWATCH_STATUS_OK;
 	/* Cycles: half the time off the hardware, in two uneven pieces. */
-	piece.delta[0] = (struct mw_relay_reading){1000, 500, 500};
-	piece.delta[1] = (struct mw_relay_reading){2000, 500, 500};
-	piece.delta[2] = (struct mw_relay_reading){5, 500, 500};
-	piece.delta[3] = (struct mw_relay_reading){0, 0, 0};
+	piece.delta[0] = (struct mw_relay_reading){ 1000, 500, 500 };
+	piece.delta[1] = (struct mw_relay_reading){ 2000, 500, 500 };
+	piece.delta[2] = (struct mw_relay_reading){ 5, 500, 500 };
+	piece.delta[3] = (struct mw_relay_reading){ 0, 0, 0 };
 	piece.status[3] = MEMWATCH_STATUS_UNAVAILABLE;
 	mw_relay_sum_add(&sum, 500, &piece);
-	piece.delta[0] = (struct mw_relay_reading){0, 500, 0};
-	piece.delta[2] = (struct mw_relay_reading){0, 0, 0};
+	piece.delta[0] = (struct mw_relay_reading){ 0, 500, 0 };
+	piece.delta[2] = (struct mw_relay_reading){ 0, 0, 0 };
 	piece.status[2] = MEMWATCH_STATUS_ERROR;
 	mw_relay_sum_add(&sum, 501, &piece);
 	memset(&rec, 0xff, sizeof(rec));
@@ -215,20 +215,21 @@ static void test_status(void)
 	static const struct {
 		__u8 a, b, sum;
 	} cases[] = {
-		{MW_RELAY_STATUS_NONE, MEMWATCH_STATUS_OK, MEMWATCH_STATUS_OK},
-		{MW_RELAY_STATUS_NONE, MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_UNAVAILABLE},
-		{MW_RELAY_STATUS_NONE, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST},
-		{MEMWATCH_STATUS_OK, MEMWATCH_STATUS_OK, MEMWATCH_STATUS_OK},
-		{MEMWATCH_STATUS_OK, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_OK},
-		{MEMWATCH_STATUS_OK, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR},
-		{MEMWATCH_STATUS_OK, MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_ESTIMATED},
-		{MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_UNAVAILABLE},
-		{MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR},
-		{MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR},
-		{MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_OK, MEMWATCH_STATUS_ESTIMATED},
-		{MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_ESTIMATED},
-		{MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_ESTIMATED},
-		{MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR},
+		{ MW_RELAY_STATUS_NONE, MEMWATCH_STATUS_OK, MEMWATCH_STATUS_OK },
+		{ MW_RELAY_STATUS_NONE, MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_UNAVAILABLE },
+		{ MW_RELAY_STATUS_NONE, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST },
+		{ MEMWATCH_STATUS_OK, MEMWATCH_STATUS_OK, MEMWATCH_STATUS_OK },
+		{ MEMWATCH_STATUS_OK, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_OK },
+		{ MEMWATCH_STATUS_OK, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR },
+		{ MEMWATCH_STATUS_OK, MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_ESTIMATED },
+		{ MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_UNAVAILABLE },
+		{ MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR },
+		{ MEMWATCH_STATUS_UNAVAILABLE, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR },
+		{ MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_OK, MEMWATCH_STATUS_ESTIMATED },
+		{ MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_UNAVAILABLE,
+		  MEMWATCH_STATUS_ESTIMATED },
+		{ MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_ESTIMATED },
+		{ MEMWATCH_STATUS_ESTIMATED, MEMWATCH_STATUS_ERROR, MEMWATCH_STATUS_ERROR },
 	};
 	unsigned int bad = 0;
 

@@ -250,8 +250,8 @@ static bool module_load(void)
 
 static bool session_start(void)
 {
-	struct memwatch_start start = {.size = sizeof(start)};
-	struct memwatch_dump dump = {.size = sizeof(dump)};
+	struct memwatch_start start = { .size = sizeof(start) };
+	struct memwatch_dump dump = { .size = sizeof(dump) };
 
 	device = open("/dev/memwatch", O_RDWR);
 	return device >= 0 && !ioctl(device, MEMWATCH_IOC_START, &start) &&
@@ -265,8 +265,9 @@ static void session_stop(void)
 
 static bool set_idle_stop(uint32_t on)
 {
-	struct memwatch_config config = {
-		.size = sizeof(config), .idle_stop = on, .flags = MEMWATCH_CONFIG_IDLE_STOP};
+	struct memwatch_config config = { .size = sizeof(config),
+					  .idle_stop = on,
+					  .flags = MEMWATCH_CONFIG_IDLE_STOP };
 	int fd = open("/dev/memwatch", O_RDWR), err;
 
 	err = ioctl(fd, MEMWATCH_IOC_SET_CONFIG, &config);
@@ -416,8 +417,8 @@ static void test_stalled_reader(enum mw_relay_mode mode)
 	end(&rig);
 	look_at_all();
 	check_counts(&rig,
-		     mode == MW_RELAY_SLOT ? "slot, reader stopped for a second" :
-					     "switch, reader stopped for a second",
+		     mode == MW_RELAY_SLOT ? "slot, reader stopped for a second"
+					   : "switch, reader stopped for a second",
 		     true);
 	rig_close(&rig);
 }
@@ -452,8 +453,8 @@ static void test_idle_stop(void)
 /* A second relay, with a session of its own, while the first runs. */
 static void test_two(void)
 {
-	struct memwatch_start start = {.size = sizeof(start)};
-	struct memwatch_dump dump = {.size = sizeof(dump)};
+	struct memwatch_start start = { .size = sizeof(start) };
+	struct memwatch_dump dump = { .size = sizeof(dump) };
 	struct rig one, two;
 	int second, err;
 

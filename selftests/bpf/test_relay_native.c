@@ -40,14 +40,14 @@ static bool run(struct bpf_program *prog, uint64_t *args, size_t count)
 
 static void do_switch(uint64_t now, uint64_t prev, uint64_t next)
 {
-	uint64_t args[] = {now, prev, next, 4711};
+	uint64_t args[] = { now, prev, next, 4711 };
 
 	run(rig.skel->progs.on_switch, args, 4);
 }
 
 static void do_tick(uint64_t now, uint64_t owner)
 {
-	uint64_t args[] = {now, now / 1000000 * 1000000, 1000000, 2, owner};
+	uint64_t args[] = { now, now / 1000000 * 1000000, 1000000, 2, owner };
 
 	run(rig.skel->progs.on_tick, args, 5);
 }
@@ -67,19 +67,19 @@ static bool arena_open(void)
 	int data = bpf_map_create(BPF_MAP_TYPE_ARRAY, "arena", 4, 4096, 1, &mappable);
 	int where = bpf_map_create(BPF_MAP_TYPE_ARRAY, "where", 4, 8, 1, NULL);
 	struct bpf_insn insns[] = {
-		{.code = BPF_LD | BPF_IMM | BPF_DW,
-		 .dst_reg = 1,
-		 .src_reg = BPF_PSEUDO_MAP_VALUE,
-		 .imm = data},
-		{0},
-		{.code = BPF_LD | BPF_IMM | BPF_DW,
-		 .dst_reg = 2,
-		 .src_reg = BPF_PSEUDO_MAP_VALUE,
-		 .imm = where},
-		{0},
-		{.code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = 2, .src_reg = 1},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0},
-		{.code = BPF_JMP | BPF_EXIT},
+		{ .code = BPF_LD | BPF_IMM | BPF_DW,
+		  .dst_reg = 1,
+		  .src_reg = BPF_PSEUDO_MAP_VALUE,
+		  .imm = data },
+		{ 0 },
+		{ .code = BPF_LD | BPF_IMM | BPF_DW,
+		  .dst_reg = 2,
+		  .src_reg = BPF_PSEUDO_MAP_VALUE,
+		  .imm = where },
+		{ 0 },
+		{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = 2, .src_reg = 1 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	LIBBPF_OPTS(bpf_test_run_opts, opts);
 	uint32_t key = 0;
@@ -104,10 +104,10 @@ static void do_record(struct bpf_program *prog, const void *rec, size_t bytes)
 static void do_cpu_state(uint64_t now, uint32_t state, uint64_t since)
 {
 	struct memwatch_record_cpu rec = {
-		.h = {.time_ns = now,
-		      .type = MEMWATCH_RECORD_CPU_STATE,
-		      .size = sizeof(rec),
-		      .cpu = cpu},
+		.h = { .time_ns = now,
+		       .type = MEMWATCH_RECORD_CPU_STATE,
+		       .size = sizeof(rec),
+		       .cpu = cpu },
 		.state = state,
 		.since_ns = since,
 	};
@@ -240,7 +240,7 @@ static void test_partition(enum mw_relay_mode mode)
 	enum { RMIDS = 100, GENERATIONS = 4 };
 	static uint64_t want[RMIDS][GENERATIONS], got[RMIDS][GENERATIONS];
 	uint64_t now = 1000000, last, owner = 0, start = now, end = now, sum = 0, produced = 0;
-	unsigned int generation[RMIDS] = {0}, bad = 0, switches = 0, samples = 0, ticks = 0;
+	unsigned int generation[RMIDS] = { 0 }, bad = 0, switches = 0, samples = 0, ticks = 0;
 	union rig_record rec;
 
 	memset(want, 0, sizeof(want));
@@ -364,7 +364,7 @@ static void test_states(void)
 static void test_notice(void)
 {
 	struct memwatch_record_notice notice = {
-		.h = {7, MEMWATCH_RECORD_NOTICE, sizeof(notice), 1, 0},
+		.h = { 7, MEMWATCH_RECORD_NOTICE, sizeof(notice), 1, 0 },
 		.kind = MEMWATCH_NOTICE_FOREIGN_WRITE,
 		.count = 9,
 		.value = 1ULL << 40 | 7,
@@ -379,7 +379,7 @@ static void test_notice(void)
 static void test_records(void)
 {
 	struct memwatch_record_rmid rmid = {
-		.h = {123456789, MEMWATCH_RECORD_RMID_ALLOC, sizeof(rmid), 7, 0},
+		.h = { 123456789, MEMWATCH_RECORD_RMID_ALLOC, sizeof(rmid), 7, 0 },
 		.rmid = 5,
 		.generation = 6,
 		.tgid = 7,
@@ -392,18 +392,18 @@ static void test_records(void)
 		.comm = "a name, 15 long",
 	};
 	struct memwatch_record_dump dump = {
-		.h = {5, MEMWATCH_RECORD_DUMP_BEGIN, sizeof(dump), 1, 0},
+		.h = { 5, MEMWATCH_RECORD_DUMP_BEGIN, sizeof(dump), 1, 0 },
 		.sequence = 3,
 		.count = 4,
 		.unmeasured = 5,
 	};
 	struct memwatch_record_rdt rdt = {
-		.h = {6, MEMWATCH_RECORD_RDT, sizeof(rdt), 1, 0},
+		.h = { 6, MEMWATCH_RECORD_RDT, sizeof(rdt), 1, 0 },
 		.rmid = 1,
 		.generation = 2,
 		.domain = 3,
-		.status = {1, 2, 3},
-		.value = {1ULL << 60, 2, 3},
+		.status = { 1, 2, 3 },
+		.value = { 1ULL << 60, 2, 3 },
 		.age_ns = 4,
 	};
 	struct {
@@ -549,7 +549,8 @@ static void test_loss_of_parcels(void)
 	state = rig_cpu(&rig, cpu);
 	told = rig.rings[cpu].lost;
 	tap_ok(state.produced == received + state.dropped && told == state.dropped && !wrong,
-	       "parcels in part: produced %llu = delivered %llu + dropped %llu, the kernel told %llu",
+	       "parcels in part: produced %llu = delivered %llu + dropped %llu, the kernel told "
+	       "%llu",
 	       (unsigned long long)state.produced, (unsigned long long)received,
 	       (unsigned long long)state.dropped, (unsigned long long)told);
 	tap_ok(state.dropped > 100 && ticks > 20 && received > 500,
@@ -561,7 +562,7 @@ static int counter_fd;
 
 static int counter_open(struct bpf_map *map, uint64_t config)
 {
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = config};
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .config = config };
 	int fd = rig_perf_event(&attr, cpu);
 
 	if (fd >= 0 && bpf_map_update_elem(bpf_map__fd(map), &cpu, &fd, BPF_ANY)) {
@@ -714,7 +715,7 @@ static void test_counters(void)
 static void cost(const char *what, struct bpf_program *prog, uint64_t (*args)[5], size_t count,
 		 unsigned int runs)
 {
-	struct bpf_prog_info before = {0}, after = {0};
+	struct bpf_prog_info before = { 0 }, after = { 0 };
 	uint32_t size = sizeof(before);
 	union rig_record rec;
 
@@ -739,10 +740,10 @@ static void cost(const char *what, struct bpf_program *prog, uint64_t (*args)[5]
 
 static void test_cost(void)
 {
-	int stats = bpf_enable_stats(BPF_STATS_RUN_TIME), fds[4] = {0};
-	uint64_t change[2][5] = {{2000000, 0, OWNER(1, 1)}, {2000000, OWNER(1, 1), 0}};
-	uint64_t same[2][5] = {{2000000, 0, 0}, {2000000, 0, 0}};
-	uint64_t tick[2][5] = {{2000000, 0, 1000000, 0, 0}, {2000000, 0, 1000000, 0, 0}};
+	int stats = bpf_enable_stats(BPF_STATS_RUN_TIME), fds[4] = { 0 };
+	uint64_t change[2][5] = { { 2000000, 0, OWNER(1, 1) }, { 2000000, OWNER(1, 1), 0 } };
+	uint64_t same[2][5] = { { 2000000, 0, 0 }, { 2000000, 0, 0 } };
+	uint64_t tick[2][5] = { { 2000000, 0, 1000000, 0, 0 }, { 2000000, 0, 1000000, 0, 0 } };
 
 	if (stats < 0) {
 		tap_note("no cost: run time statistics are not permitted");

@@ -52,8 +52,8 @@ static void *produce(void *data)
 	for (unsigned int i = 0; i < p->ticks * 8; i++) {
 		uint64_t now = mw_clock(CLOCK_MONOTONIC);
 		uint64_t next = OWNER(i % 5, !!(i % 5));
-		uint64_t change[] = {now, owner, next, 1};
-		uint64_t tick[] = {now, now, 1000000, 0, owner};
+		uint64_t change[] = { now, owner, next, 1 };
+		uint64_t tick[] = { now, now, 1000000, 0, owner };
 
 		if (i % 8 == 0) {
 			run(p, p->on_tick, tick, 5);
@@ -100,15 +100,16 @@ static void take(struct mw_merge *merge, struct result *result)
 
 static void test_stream(struct memwatch_ctx *ctx, unsigned int ring_pages, bool stalled)
 {
-	struct mw_merge_opts merge_opts = {.grace_ns = 2000000, .silent_ns = 50000000};
-	struct mw_bpf_relay_opts opts = {
-		.nr_rmids = 16, .ring_pages = ring_pages, .settle_ns = 3000000};
-	struct memwatch_stream_stats stats = {.sz = sizeof(stats)};
+	struct mw_merge_opts merge_opts = { .grace_ns = 2000000, .silent_ns = 50000000 };
+	struct mw_bpf_relay_opts opts = { .nr_rmids = 16,
+					  .ring_pages = ring_pages,
+					  .settle_ns = 3000000 };
+	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
 	static struct producer producers[CPUS_MAX];
 	uint64_t produced = 0, dropped = 0;
 	struct mw_bpf_relay *relay = NULL;
 	struct mw_merge *merge = NULL;
-	struct result result = {0};
+	struct result result = { 0 };
 	unsigned int cpus, wrong = 0;
 	const char *what = stalled ? "stalled reader" : "reader";
 	bool failed = false;
@@ -164,8 +165,8 @@ static void test_stream(struct memwatch_ctx *ctx, unsigned int ring_pages, bool 
 
 static void test_failures(struct memwatch_ctx *ctx)
 {
-	struct mw_merge_opts merge_opts = {0};
-	struct mw_bpf_relay_opts opts = {.nr_rmids = 16, .ring_pages = 8};
+	struct mw_merge_opts merge_opts = { 0 };
+	struct mw_bpf_relay_opts opts = { .nr_rmids = 16, .ring_pages = 8 };
 	struct mw_bpf_relay *relay, *other;
 	struct memwatch_availability available;
 	unsigned int names = 0, reasons = 0;

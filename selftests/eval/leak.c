@@ -120,7 +120,7 @@ static void prepare(const char *kind)
 
 int main(int argc, char **argv)
 {
-	const struct timespec tick = {0, TICK_NS};
+	const struct timespec tick = { 0, TICK_NS };
 	double rate, after, bound, start = now();
 	uint64_t held = 0;
 	char *base;

@@ -109,8 +109,8 @@ static void linear_regression(struct linear *d)
 
 static void linear_score(struct linear *d, uint64_t bytes)
 {
-	static const uint64_t rates[] = {10 * MIB, MIB, 100 * KIB};
-	static const int rate_points[] = {25, 20, 15};
+	static const uint64_t rates[] = { 10 * MIB, MIB, 100 * KIB };
+	static const int rate_points[] = { 25, 20, 15 };
 	uint64_t rate = d->growth_rate, percent;
 
 	if (!d->growth_rate && d->slope <= 0)
@@ -176,10 +176,10 @@ static uint64_t share(uint64_t part, uint64_t whole)
 
 static void ratio_event(struct ratio *d, const struct process *p, const struct event *e)
 {
-	static const uint64_t shares[] = {90, 80, 70, 60}, swaps[] = {10, 5, 1},
-			      growths[] = {500, 200, 100};
-	static const int share_points[] = {30, 25, 20, 15}, swap_points[] = {20, 15, 10},
-			 growth_points[] = {15, 10, 5};
+	static const uint64_t shares[] = { 90, 80, 70, 60 }, swaps[] = { 10, 5, 1 },
+			      growths[] = { 500, 200, 100 };
+	static const int share_points[] = { 30, 25, 20, 15 }, swap_points[] = { 20, 15, 10 },
+			 growth_points[] = { 15, 10, 5 };
 	uint64_t total = p->bytes[FILE_PAGES] + p->bytes[ANON_PAGES] + p->bytes[SHMEM_PAGES];
 	/* The rates of one gap between two events: one of them always is zero. */
 	int64_t anon = e->member == ANON_PAGES ? e->delta : 0,
@@ -213,10 +213,11 @@ static int divergence_points(const struct process *p, uint64_t total, uint64_t s
 static void threshold_event(struct threshold *d, const struct process *p, const struct event *e,
 			    uint64_t scale)
 {
-	static const uint64_t minutes[] = {600, 300, 180, 60}, shares[] = {90, 85, 80, 75, 70},
-			      swaps[] = {10, 5}, rates[] = {10 * MIB, MIB};
-	static const int minute_points[] = {35, 30, 20, 10}, share_points[] = {35, 30, 25, 15, 10},
-			 swap_points[] = {15, 10}, rate_points[] = {15, 10};
+	static const uint64_t minutes[] = { 600, 300, 180, 60 }, shares[] = { 90, 85, 80, 75, 70 },
+			      swaps[] = { 10, 5 }, rates[] = { 10 * MIB, MIB };
+	static const int minute_points[] = { 35, 30, 20, 10 },
+			 share_points[] = { 35, 30, 25, 15, 10 }, swap_points[] = { 15, 10 },
+			 rate_points[] = { 15, 10 };
 	uint64_t total = p->bytes[FILE_PAGES] + p->bytes[ANON_PAGES] + p->bytes[SHMEM_PAGES],
 		 rate = 0, anon_rate = 0;
 	double gap = e->time - d->last_event;
@@ -252,7 +253,7 @@ static void threshold_event(struct threshold *d, const struct process *p, const 
 
 static void feed(struct process *p, enum member member, uint64_t bytes, double time)
 {
-	struct event e = {time, member, bytes, (int64_t)(bytes - p->bytes[member])};
+	struct event e = { time, member, bytes, (int64_t)(bytes - p->bytes[member]) };
 
 	p->bytes[member] = bytes;
 	ratio_event(&p->ratio, p, &e);
@@ -337,7 +338,8 @@ int main(int argc, char **argv)
 
 		if (sscanf(line, "%lf,%d,%*[^,],%llu,%llu,%llu,%llu,%llu", &time, &pid, &anon,
 			   &file, &shmem, &swap, &vsz) == 7) {
-			uint64_t bytes[MEMBERS] = {file * KIB, anon * KIB, swap * KIB, shmem * KIB};
+			uint64_t bytes[MEMBERS] = { file * KIB, anon * KIB, swap * KIB,
+						    shmem * KIB };
 
 			sample(process_of(&table, &count, pid), time, bytes, vsz * KIB);
 		}

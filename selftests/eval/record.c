@@ -290,7 +290,7 @@ static pid_t start_child(const struct run *run)
  * the group's lack of memory. Returns the time of that kill, or -1. */
 static double follow(struct run *run, int *status)
 {
-	const struct timespec nap = {0, OOM_POLL_NS};
+	const struct timespec nap = { 0, OOM_POLL_NS };
 	double next = run->opt.period / 2; /* past the exec */
 
 	for (;;) {
@@ -355,7 +355,7 @@ static void parse(int argc, char **argv, struct options *opt)
 {
 	int c;
 
-	*opt = (struct options){.seconds = 300, .period = 1, .onset = -1, .directory = "."};
+	*opt = (struct options){ .seconds = 300, .period = 1, .onset = -1, .directory = "." };
 	while ((c = getopt(argc, argv, "+l:st:i:q:r:c:k:n:o:")) != -1) {
 		switch (c) {
 		case 'l':

@@ -78,7 +78,9 @@ static int do_config(void)
 {
 	unsigned char mask[sizeof(cpus)] = { 0 };
 	struct memwatch_config c = {
-		.size = sizeof(c), .cpumask = (unsigned long)mask, .cpumask_bytes = sizeof(mask),
+		.size = sizeof(c),
+		.cpumask = (unsigned long)mask,
+		.cpumask_bytes = sizeof(mask),
 	};
 	unsigned int i;
 
@@ -143,9 +145,9 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } commands[] = {
-	{ "info", do_info },	 { "start", do_start },	    { "stop", do_stop },
-	{ "dump", do_dump },	 { "config", do_config },   { "set", do_set },
-	{ "force", do_force },	 { "filters", do_filters }, { "clear", do_clear },
+	{ "info", do_info },   { "start", do_start },	  { "stop", do_stop },
+	{ "dump", do_dump },   { "config", do_config },	  { "set", do_set },
+	{ "force", do_force }, { "filters", do_filters }, { "clear", do_clear },
 	{ "hold", do_hold },
 };
 

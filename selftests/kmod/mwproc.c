@@ -136,8 +136,11 @@ static int uring(void)
 		return 1;
 	}
 	*sqe = (struct io_uring_sqe){
-		.opcode = IORING_OP_READ, .flags = IOSQE_ASYNC, .fd = pipes[0],
-		.addr = (unsigned long)&byte, .len = 1,
+		.opcode = IORING_OP_READ,
+		.flags = IOSQE_ASYNC,
+		.fd = pipes[0],
+		.addr = (unsigned long)&byte,
+		.len = 1,
 	};
 	ring[params.sq_off.array / sizeof(*ring)] = 0;
 	__atomic_store_n(&ring[params.sq_off.tail / sizeof(*ring)], 1, __ATOMIC_RELEASE);

@@ -94,19 +94,19 @@ static void test_correction(void)
 
 /* ---------------------------------------------------------------- counts */
 
-static const struct mw_rdt_owner first = {1, 0, 2 * MS};
+static const struct mw_rdt_owner first = { 1, 0, 2 * MS };
 
 static void read3(struct mw_rdt_count *c, const struct mw_rdt_format *f, u64 occupancy, u64 total,
 		  u64 local, const struct mw_rdt_owner *owner, u64 now)
 {
-	const u64 reg[MEMWATCH_RDT_MAX] = {occupancy, total, local};
+	const u64 reg[MEMWATCH_RDT_MAX] = { occupancy, total, local };
 
 	mw_rdt_count_read(c, f, reg, owner, now);
 }
 
 static void begin3(struct mw_rdt_count *c, const struct mw_rdt_format *f, u64 total, u32 generation)
 {
-	const u64 reg[MEMWATCH_RDT_MAX] = {0, total, total};
+	const u64 reg[MEMWATCH_RDT_MAX] = { 0, total, total };
 
 	memset(c, 0, sizeof(*c));
 	mw_rdt_count_begin(c, f, reg, generation, 1 * MS);
@@ -114,7 +114,7 @@ static void begin3(struct mw_rdt_count *c, const struct mw_rdt_format *f, u64 to
 
 static struct memwatch_record_rdt show(const struct mw_rdt_count *c, const struct mw_rdt_format *f)
 {
-	struct memwatch_record_rdt rec = {.h.type = MEMWATCH_RECORD_RDT};
+	struct memwatch_record_rdt rec = { .h.type = MEMWATCH_RECORD_RDT };
 
 	mw_rdt_count_show(c, f, 5, &rec);
 	return rec;
@@ -186,7 +186,7 @@ static void test_amd(void)
 /* The RMID changes hands: what belongs to whom? */
 static void test_generations(void)
 {
-	struct mw_rdt_owner second = {2, 10 * MS, 2 * MS};
+	struct mw_rdt_owner second = { 2, 10 * MS, 2 * MS };
 	struct mw_rdt_format f = intel(0);
 	struct memwatch_record_rdt r;
 	struct mw_rdt_count c;
@@ -322,7 +322,7 @@ static void test_plan(void)
 
 static void test_rotation(void)
 {
-	u64 last[MW_RDT_RMIDS] = {0}, now, worst = 0;
+	u64 last[MW_RDT_RMIDS] = { 0 }, now, worst = 0;
 	u32 rmid, steps = 0, most = 0, n, nr = 513;
 
 	mw_rdt_plan_init(&plan, nr, 0);

@@ -634,8 +634,8 @@ static void usage(void)
 {
 	unsigned int i;
 
-	fprintf(stderr,
-		"usage: storm [-n LIFETIMES] [-d SECONDS] [-c WORKERS] [-s SEED] [-t TINY] [-m NAME=WEIGHT,...]\noperations:");
+	fprintf(stderr, "usage: storm [-n LIFETIMES] [-d SECONDS] [-c WORKERS] [-s SEED] [-t TINY] "
+			"[-m NAME=WEIGHT,...]\noperations:");
 	for (i = 0; i < OP_MAX; i++)
 		fprintf(stderr, " %s=%u", operations[i].name, operations[i].weight);
 	fprintf(stderr, "\n");
@@ -652,7 +652,8 @@ static void report(uint64_t elapsed_ns)
 	printf("storm: operations");
 	for (i = 0; i < OP_MAX; i++)
 		if (shared->count[i])
-			printf(" %s=%llu", operations[i].name, (unsigned long long)shared->count[i]);
+			printf(" %s=%llu", operations[i].name,
+			       (unsigned long long)shared->count[i]);
 	printf("\n");
 }
 
@@ -752,7 +753,8 @@ int main(int argc, char **argv)
 	if (err)
 		return err;
 	pid = calloc(workers, sizeof(*pid));
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (!pid || shared == MAP_FAILED) {
 		perror("storm");
 		return 1;

@@ -27,9 +27,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_CPUS     256
-#define BATCH_PAGES  64
-#define MAX_PAGE     65536
+#define MAX_CPUS    256
+#define BATCH_PAGES 64
+#define MAX_PAGE    65536
 
 static const char *const default_events[] = {
 	"sched/sched_switch",
@@ -173,7 +173,8 @@ static void list_task(FILE *out, const char *tgid, const char *tid)
 	if (!open_paren || !close_paren)
 		return;
 	*close_paren = 0;
-	if (sscanf(close_paren + 2, "%c %d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+	if (sscanf(close_paren + 2,
+		   "%c %d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
 		   &state, &ppid, &flags, &start) != 4)
 		return;
 	fprintf(out, "%s %s %d %lu %llu %c %s\n", tid, tgid, ppid, flags, start, state,
@@ -279,7 +280,8 @@ static void open_rings(void)
 		ring->in = open(file, O_RDONLY | O_NONBLOCK);
 		if (ring->in < 0)
 			die("%s", file);
-		ring->out = open(path("%s/cpu%d.raw", out_dir, cpu), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+		ring->out = open(path("%s/cpu%d.raw", out_dir, cpu), O_WRONLY | O_CREAT | O_TRUNC,
+				 0644);
 		ring->batch = malloc(page_size * BATCH_PAGES);
 		if (ring->out < 0 || !ring->batch)
 			die("%s/cpu%d.raw", out_dir, cpu);

@@ -24,12 +24,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MODULES	"/lab/modules.list"
+#define MODULES "/lab/modules.list"
 #define ARGV	"/lab/argv"
 #define LEAKS	"/sys/kernel/debug/kmemleak"
 
-__attribute__((format(printf, 1, 2)))
-static void say(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -59,8 +58,7 @@ static void die(const char *what)
 }
 
 /* Optional parts depend on the kernel; the required ones end the run. */
-static void mount_on(const char *type, const char *dir, const char *options,
-		     int required)
+static void mount_on(const char *type, const char *dir, const char *options, int required)
 {
 	if (mkdir(dir, 0755) && errno != EEXIST && required)
 		die(dir);
@@ -326,8 +324,7 @@ int main(void)
 	make_system();
 	sethostname("lab", 3);
 	from_host("lab.word", word, sizeof(word));
-	console = from_host("lab.mode", mode, sizeof(mode)) &&
-		  !strcmp(mode, "shell");
+	console = from_host("lab.mode", mode, sizeof(mode)) && !strcmp(mode, "shell");
 
 	good = run(read_argv(), console);
 	if (!console) {

@@ -108,8 +108,24 @@ static int one_in(unsigned int n)
 static uint64_t odd_number(void)
 {
 	static const uint64_t edges[] = {
-		0, 1, 2, 3, 7, 64, 100000, 99999, 1000000, 1000000000, 1000000001, 0x7fffffff,
-		0x80000000, 0xffffffff, 0x100000000, UINT64_MAX, UINT64_MAX - 1, 1ULL << 63,
+		0,
+		1,
+		2,
+		3,
+		7,
+		64,
+		100000,
+		99999,
+		1000000,
+		1000000000,
+		1000000001,
+		0x7fffffff,
+		0x80000000,
+		0xffffffff,
+		0x100000000,
+		UINT64_MAX,
+		UINT64_MAX - 1,
+		1ULL << 63,
 	};
 
 	if (one_in(3))
@@ -424,8 +440,9 @@ static void fill(const struct command *command, union argument *arg)
 		arg->bytes[command->size + below(64)] = draw();
 	if (one_in(20))
 		arg->config.reserved = draw();
-	if (command->number != MEMWATCH_IOC_SET_CONFIG && command->number != MEMWATCH_IOC_GET_CONFIG &&
-	    command->size < sizeof(arg->config) && arg->head.size <= command->size)
+	if (command->number != MEMWATCH_IOC_SET_CONFIG &&
+	    command->number != MEMWATCH_IOC_GET_CONFIG && command->size < sizeof(arg->config) &&
+	    arg->head.size <= command->size)
 		memset(arg->bytes + command->size, 0, 64);
 }
 
@@ -445,8 +462,9 @@ static void judge(const char *name, int error, const struct verdict *verdict, in
 	if (error == ENOMEM)
 		good = 1;
 	if (!good)
-		surprise(name, verdict->count ? "errno %llu, %llu is right" :
-						"errno %llu, success is right (%llu)",
+		surprise(name,
+			 verdict->count ? "errno %llu, %llu is right"
+					: "errno %llu, success is right (%llu)",
 			 error, verdict->count ? verdict->allowed[0] : 0);
 }
 
@@ -535,7 +553,8 @@ static void fuzz(unsigned long n)
 		calls++;
 		/* Starting and stopping takes a thousand times as long as the rest. */
 		if ((command->number == MEMWATCH_IOC_START ||
-		     command->number == MEMWATCH_IOC_STOP) && !one_in(20))
+		     command->number == MEMWATCH_IOC_STOP) &&
+		    !one_in(20))
 			continue;
 		if (command->number == MEMWATCH_IOC_CLEAR_FILTERS && !one_in(10))
 			continue;
@@ -587,7 +606,8 @@ static int as_nobody(unsigned long n)
 			_exit(3);
 		surprises = 0;
 		fuzz(n);
-		printf("# as nobody, on root's descriptors: %lu calls, %lu surprises\n", n, surprises);
+		printf("# as nobody, on root's descriptors: %lu calls, %lu surprises\n", n,
+		       surprises);
 		fflush(stdout);
 		_exit(surprises ? 4 : 0);
 	}
@@ -641,7 +661,8 @@ int main(int argc, char **argv)
 	open_sessions();
 	learn();
 	ret = as_nobody(n / 8);
-	tap_ok(ret == 0, "nobody with root's descriptors: the documented errno each time (%d)", ret);
+	tap_ok(ret == 0, "nobody with root's descriptors: the documented errno each time (%d)",
+	       ret);
 	close(sessions[0].fd);
 	close(sessions[1].fd);
 	/* The last close has ended everything: a first session finds a quiet device. */
@@ -649,8 +670,9 @@ int main(int argc, char **argv)
 	ret = ioctl(sessions[0].fd, MEMWATCH_IOC_STOP,
 		    &(struct memwatch_stop){ .size = sizeof(struct memwatch_stop) });
 	tap_ok(ret < 0 && errno == EALREADY, "a new session is not started");
-	ret = ioctl(sessions[0].fd, MEMWATCH_IOC_CLEAR_FILTERS,
-		    &(struct memwatch_clear_filters){ .size = sizeof(struct memwatch_clear_filters) });
+	ret = ioctl(
+		sessions[0].fd, MEMWATCH_IOC_CLEAR_FILTERS,
+		&(struct memwatch_clear_filters){ .size = sizeof(struct memwatch_clear_filters) });
 	tap_ok(!ret, "filters are cleared");
 	return tap_done();
 }

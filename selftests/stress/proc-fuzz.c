@@ -31,15 +31,39 @@
 #define READERS	  3
 
 static const char *const files[] = {
-	"/proc/memwatch/status", "/proc/memwatch/rmids", "/proc/memwatch/overhead",
+	"/proc/memwatch/status",
+	"/proc/memwatch/rmids",
+	"/proc/memwatch/overhead",
 };
 
 static const char *const status_keys[] = {
-	"version", "abi", "schema", "backend", "backend_reason", "sessions", "sessions_started",
-	"period_ns", "limbo_ns", "policy", "idle_stop", "cpumask", "filters", "rmids_total",
-	"rmids_used", "rmids_limbo", "rmids_free", "processes", "processes_measured",
-	"processes_waiting", "processes_filtered", "allocs", "frees", "promotions", "revocations",
-	"exhausted", "untracked",
+	"version",
+	"abi",
+	"schema",
+	"backend",
+	"backend_reason",
+	"sessions",
+	"sessions_started",
+	"period_ns",
+	"limbo_ns",
+	"policy",
+	"idle_stop",
+	"cpumask",
+	"filters",
+	"rmids_total",
+	"rmids_used",
+	"rmids_limbo",
+	"rmids_free",
+	"processes",
+	"processes_measured",
+	"processes_waiting",
+	"processes_filtered",
+	"allocs",
+	"frees",
+	"promotions",
+	"revocations",
+	"exhausted",
+	"untracked",
 };
 
 static uint64_t prng = 1;
@@ -123,7 +147,7 @@ static const char *bad_status(void)
 	    number("rmids_used") + number("rmids_limbo") + number("rmids_free"))
 		return "total is not used + limbo + free";
 	if (number("processes") != number("processes_measured") + number("processes_waiting") +
-				   number("processes_filtered"))
+					   number("processes_filtered"))
 		return "processes is not measured + waiting + filtered";
 	return NULL;
 }
@@ -248,7 +272,8 @@ static unsigned int read_anywhere(unsigned int rounds)
 	return wrong;
 }
 
-static pid_t spawn_reader(unsigned int (*body)(unsigned int), unsigned int rounds, unsigned int seed)
+static pid_t spawn_reader(unsigned int (*body)(unsigned int), unsigned int rounds,
+			  unsigned int seed)
 {
 	pid_t pid;
 
@@ -285,7 +310,8 @@ static int wait_for(pid_t pid)
 {
 	int status;
 
-	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	       !WEXITSTATUS(status);
 }
 
 /* Exit status 0: every file refused with the right error. */
@@ -338,7 +364,8 @@ int main(int argc, char **argv)
 	tap_ok(slurp(files[0], FILE_SIZE) > 0 && number("sessions_started") == 1,
 	       "status knows of the session");
 	forks = spawn_forks(device);
-	tap_ok(!read_whole(rounds), "%u reads in order are consistent while processes fork", rounds);
+	tap_ok(!read_whole(rounds), "%u reads in order are consistent while processes fork",
+	       rounds);
 	tap_ok(!read_anywhere(rounds), "%u files read at random places", rounds);
 	for (i = 0; i < READERS; i++)
 		readers[i] = spawn_reader(i % 2 ? read_anywhere : read_whole, rounds, seed + i);

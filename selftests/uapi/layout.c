@@ -13,10 +13,10 @@
 #define ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
-#define SIZE(type, bytes)	ASSERT(sizeof(type) == (bytes), "size of " #type)
-#define AT(type, member, bytes) \
+#define SIZE(type, bytes) ASSERT(sizeof(type) == (bytes), "size of " #type)
+#define AT(type, member, bytes)                                                                    \
 	ASSERT(__builtin_offsetof(type, member) == (bytes), "offset of " #type "." #member)
-#define IS(name, value)		ASSERT((unsigned long long)(name) == (value), "value of " #name)
+#define IS(name, value) ASSERT((unsigned long long)(name) == (value), "value of " #name)
 
 #include "layout.h"
 

@@ -39,15 +39,15 @@ static void fill(char *buf, size_t size, const char *format, va_list args)
 	vsnprintf(buf, size, format, args);
 }
 
-#define DEFINE_SAY(name, member, action)                                \
-	void name(struct mw_finding *f, const char *format, ...)        \
-	{                                                               \
-		va_list args;                                           \
-									\
-		action;                                                 \
-		va_start(args, format);                                 \
-		fill(f->member, sizeof(f->member), format, args);       \
-		va_end(args);                                           \
+#define DEFINE_SAY(name, member, action)                                                           \
+	void name(struct mw_finding *f, const char *format, ...)                                   \
+	{                                                                                          \
+		va_list args;                                                                      \
+                                                                                                   \
+		action;                                                                            \
+		va_start(args, format);                                                            \
+		fill(f->member, sizeof(f->member), format, args);                                  \
+		va_end(args);                                                                      \
 	}
 
 DEFINE_SAY(mw_found, found, (void)0)

@@ -36,17 +36,12 @@ extern const struct mw_check mw_doctor_module[];
 extern const struct mw_check mw_doctor_hardware[];
 
 /* What was found. The result stays as it is: OK at first. */
-void mw_found(struct mw_finding *f, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void mw_found(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What was found is not right. */
-void mw_warned(struct mw_finding *f, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-void mw_missed(struct mw_finding *f, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-void mw_cost(struct mw_finding *f, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-void mw_remedy(struct mw_finding *f, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void mw_warned(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mw_missed(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mw_cost(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mw_remedy(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Shared between groups. */
 bool mw_module_is_loaded(const struct mw_cli *cli);

@@ -94,7 +94,8 @@ static void look_rdt(const struct mw_cli *cli, struct mw_finding *f)
 	if (rdt.missing) {
 		mw_missed(f, "none: %s (highest leaf 0x%x%s)", rdt.missing, rdt.highest_leaf,
 			  rdt.virtual_machine ? ", virtual machine" : "");
-		mw_cost(f, "LLC occupancy and memory bandwidth are unavailable; RMIDs are emulated");
+		mw_cost(f,
+			"LLC occupancy and memory bandwidth are unavailable; RMIDs are emulated");
 		mw_remedy(f, rdt.virtual_machine ? "measure on the host: virtual machines seldom "
 						   "get RDT"
 						 : "a CPU with Intel RDT or AMD PQoS monitoring");

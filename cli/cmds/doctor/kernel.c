@@ -97,14 +97,10 @@ static void list_missing(const struct needed *needed, size_t nr, bool required, 
 static void look_config(const struct mw_cli *cli, struct mw_finding *f)
 {
 	struct needed needed[] = {
-		{ "CONFIG_MODULES", true, false },
-		{ "CONFIG_TRACEPOINTS", true, false },
-		{ "CONFIG_HIGH_RES_TIMERS", true, false },
-		{ "CONFIG_PERF_EVENTS", true, false },
-		{ "CONFIG_BPF_SYSCALL", true, false },
-		{ "CONFIG_BPF_EVENTS", true, false },
-		{ "CONFIG_CGROUPS", false, false },
-		{ "CONFIG_BPF_JIT", false, false },
+		{ "CONFIG_MODULES", true, false },	   { "CONFIG_TRACEPOINTS", true, false },
+		{ "CONFIG_HIGH_RES_TIMERS", true, false }, { "CONFIG_PERF_EVENTS", true, false },
+		{ "CONFIG_BPF_SYSCALL", true, false },	   { "CONFIG_BPF_EVENTS", true, false },
+		{ "CONFIG_CGROUPS", false, false },	   { "CONFIG_BPF_JIT", false, false },
 		{ "CONFIG_DEBUG_INFO_BTF", false, false },
 	};
 	const size_t nr = sizeof(needed) / sizeof(needed[0]);
@@ -124,7 +120,8 @@ static void look_config(const struct mw_cli *cli, struct mw_finding *f)
 	if (absent[0]) {
 		mw_missed(f, "%s lacks %s", name, absent);
 		mw_cost(f, "the module or the relay cannot work");
-		mw_remedy(f, "use a kernel with these options; those of the distributions have them");
+		mw_remedy(f,
+			  "use a kernel with these options; those of the distributions have them");
 		return;
 	}
 	list_missing(needed, nr, false, absent, sizeof(absent));
@@ -160,8 +157,10 @@ static void explain_bpf(const struct mw_cli *cli, struct mw_finding *f, const ch
 	} else if (err == -EPERM || err == -EACCES) {
 		mw_root_line(cli, "/proc/sys/kernel/unprivileged_bpf_disabled", setting,
 			     sizeof(setting));
-		mw_remedy(f, "run as root, or with CAP_BPF and CAP_PERFMON "
-			     "(unprivileged_bpf_disabled is %s)", setting[0] ? setting : "unknown");
+		mw_remedy(f,
+			  "run as root, or with CAP_BPF and CAP_PERFMON "
+			  "(unprivileged_bpf_disabled is %s)",
+			  setting[0] ? setting : "unknown");
 	}
 }
 
@@ -191,7 +190,8 @@ static void look_tracefs(const struct mw_cli *cli, struct mw_finding *f)
 		int err = mw_root_access(cli, places[i], R_OK | X_OK);
 
 		if (!err) {
-			mw_found(f, "%.*s", (int)(strlen(places[i]) - strlen("/events")), places[i]);
+			mw_found(f, "%.*s", (int)(strlen(places[i]) - strlen("/events")),
+				 places[i]);
 			return;
 		}
 		hidden |= err == -EACCES;

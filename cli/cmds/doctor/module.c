@@ -54,8 +54,9 @@ static void look_not_loaded(const struct mw_cli *cli, struct mw_finding *f)
 		mw_remedy(f, "use a kernel with CONFIG_MODULES");
 	} else {
 		mw_missed(f, "not loaded and not installed for %s", release);
-		mw_remedy(f, "build it: dkms install memwatch/" MW_VERSION
-			     " (needs linux-headers-%s)", release);
+		mw_remedy(f,
+			  "build it: dkms install memwatch/" MW_VERSION " (needs linux-headers-%s)",
+			  release);
 	}
 }
 

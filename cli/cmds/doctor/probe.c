@@ -85,7 +85,7 @@ static int load_program(void)
 	attr.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
 	attr.insns = (uintptr_t)program;
 	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
-	attr.license = (uintptr_t)"GPL";
+	attr.license = (uintptr_t) "GPL";
 	fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	return fd < 0 ? -errno : (int)fd;
 }
@@ -115,7 +115,7 @@ int mw_probe_bpf_attach(const struct mw_cli *cli)
 	if (program < 0)
 		return program;
 	memset(&attr, 0, sizeof(attr));
-	attr.raw_tracepoint.name = (uintptr_t)"task_newtask";
+	attr.raw_tracepoint.name = (uintptr_t) "task_newtask";
 	attr.raw_tracepoint.prog_fd = (uint32_t)program;
 	fd = syscall(__NR_bpf, BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
 	if (fd < 0)
@@ -236,7 +236,7 @@ uint64_t mw_probe_memlock(const struct mw_cli *cli)
 
 	if (cli->root)
 		return scripted(cli, "memlock", rest, sizeof(rest)) ? strtoull(rest, NULL, 0)
-								   : UINT64_MAX;
+								    : UINT64_MAX;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
 	return limit.rlim_cur;

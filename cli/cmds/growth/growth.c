@@ -16,7 +16,7 @@ static const char *const growth_usage[] = {
 };
 
 static const struct mw_cmd *const subs[] = { &mw_cmd_growth_watch, &mw_cmd_growth_record,
-					      &mw_cmd_growth_replay, NULL };
+					     &mw_cmd_growth_replay, NULL };
 
 const struct mw_cmd mw_cmd_growth = {
 	.name = "growth",

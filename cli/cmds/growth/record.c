@@ -28,10 +28,11 @@ struct record_config {
 #define MEMBER(member) offsetof(struct record_config, member)
 
 static const struct mw_option record_options[] = {
-	{"output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the trace; must not exist", NULL},
-	{"force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL},
+	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the trace; must not exist",
+	  NULL },
+	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL },
 	MW_MONITOR_OPTIONS(struct record_config, "samples"),
-	{0},
+	{ 0 },
 };
 
 static void write_comm(FILE *out, const char *comm)
@@ -85,7 +86,7 @@ static int write_round(struct mw_monitor *monitor, FILE *out, uint64_t time_ns, 
 static int run(const struct mw_cli *cli, struct mw_monitor *monitor, const struct record_config *c,
 	       FILE *out, uint64_t *samples)
 {
-	struct mw_growth_run told = {.cli = cli, .command = "growth record"};
+	struct mw_growth_run told = { .cli = cli, .command = "growth record" };
 	uint64_t start = mw_clock_ns(CLOCK_MONOTONIC), end = mw_monitor_end(&c->monitor),
 		 now = start;
 	const struct memwatch_record_header *record;

@@ -39,17 +39,18 @@ struct watch_config {
 
 static const struct mw_option watch_options[] = {
 	MW_MONITOR_OPTIONS(struct watch_config, "rounds"),
-	{"alerts", 'a', MW_OPTION_FLAG, MEMBER(alerts), NULL, "no table, only alerts", NULL},
-	{"rows", 'n', MW_OPTION_UINT, MEMBER(top), "N", "rows of the table, 10 if not given", NULL},
-	{"exec", 'x', MW_OPTION_STRING, MEMBER(exec), "COMMAND",
-	 "run by a shell on each alert, with MEMWATCH_* in its environment", NULL},
-	{"state", 's', MW_OPTION_FILE, MEMBER(state), "FILE",
-	 "keep the histories in FILE, and go on from it", NULL},
-	{"max-processes", 0, MW_OPTION_UINT, MEMBER(monitor.max), "N",
-	 "processes with state, 10000 if not given", NULL},
-	{"no-events", 0, MW_OPTION_FLAG, MEMBER(monitor.no_events), NULL,
-	 "rounds only: nothing is attached to kmem:rss_stat", NULL},
-	{0},
+	{ "alerts", 'a', MW_OPTION_FLAG, MEMBER(alerts), NULL, "no table, only alerts", NULL },
+	{ "rows", 'n', MW_OPTION_UINT, MEMBER(top), "N", "rows of the table, 10 if not given",
+	  NULL },
+	{ "exec", 'x', MW_OPTION_STRING, MEMBER(exec), "COMMAND",
+	  "run by a shell on each alert, with MEMWATCH_* in its environment", NULL },
+	{ "state", 's', MW_OPTION_FILE, MEMBER(state), "FILE",
+	  "keep the histories in FILE, and go on from it", NULL },
+	{ "max-processes", 0, MW_OPTION_UINT, MEMBER(monitor.max), "N",
+	  "processes with state, 10000 if not given", NULL },
+	{ "no-events", 0, MW_OPTION_FLAG, MEMBER(monitor.no_events), NULL,
+	  "rounds only: nothing is attached to kmem:rss_stat", NULL },
+	{ 0 },
 };
 
 struct watcher {
@@ -205,7 +206,8 @@ static void print_cost(struct watcher *w)
 	       (double)stats.cpu_ns * 100 / (double)elapsed, stats.event_ppm / 1e4,
 	       stats.events_attached ? "" : " (not attached)");
 	if (stats.full)
-		printf("; %" PRIu64 " samples found no room: --max-processes", (uint64_t)stats.full);
+		printf("; %" PRIu64 " samples found no room: --max-processes",
+		       (uint64_t)stats.full);
 	printf("\n");
 }
 
@@ -339,7 +341,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 	struct watcher w = {
 		.cli = cli,
 		.config = config,
-		.run = {.cli = cli, .command = "growth watch"},
+		.run = { .cli = cli, .command = "growth watch" },
 	};
 	int err, rc;
 

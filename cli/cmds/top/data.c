@@ -40,14 +40,14 @@ static const struct mw_column columns[TOP_NR_COLUMNS] = {
 	[TOP_COMM] = { "comm", "COMMAND", MW_KIND_TEXT, 0, MW_COLUMN_LAST },
 };
 
-const char *const mw_top_sort_names[] = { "cpu",	"rss",	 "growth",	 "llc", "mbm-total",
-					  "mbm-local",	"cycles", "instructions", "ipc", "llc-misses",
-					  "pid",	"comm",	 NULL };
+const char *const mw_top_sort_names[] = { "cpu",       "rss",	     "growth", "llc",
+					  "mbm-total", "mbm-local",  "cycles", "instructions",
+					  "ipc",       "llc-misses", "pid",    "comm",
+					  NULL };
 
 const enum top_column mw_top_sort_columns[] = {
-	TOP_CPU,   TOP_RSS,    TOP_GROWTH,	 TOP_LLC, TOP_TOTAL,
-	TOP_LOCAL, TOP_CYCLES, TOP_INSTRUCTIONS, TOP_IPC, TOP_MISSES,
-	TOP_TGID,  TOP_COMM,
+	TOP_CPU,    TOP_RSS,	      TOP_GROWTH, TOP_LLC,    TOP_TOTAL, TOP_LOCAL,
+	TOP_CYCLES, TOP_INSTRUCTIONS, TOP_IPC,	  TOP_MISSES, TOP_TGID,	 TOP_COMM,
 };
 
 static void set_columns(struct top *top)
@@ -248,8 +248,7 @@ static int fill_row(struct top *top, const struct memwatch_summary_row *row, str
 	c[TOP_TGID] = (struct mw_cell){ .number = row->tgid, .missing = nobody };
 	c[TOP_START] = (struct mw_cell){ .number = row->start_time_ns, .missing = nobody };
 	c[TOP_UID] = (struct mw_cell){ .number = row->uid, .missing = nobody };
-	c[TOP_CGROUP_ID] = (struct mw_cell){ .number = row->cgroup_id,
-					     .missing = !row->cgroup_id };
+	c[TOP_CGROUP_ID] = (struct mw_cell){ .number = row->cgroup_id, .missing = !row->cgroup_id };
 	c[TOP_PROCESSES] = (struct mw_cell){ .number = row->processes };
 	c[TOP_RMIDS] = (struct mw_cell){ .list = rmids };
 	c[TOP_CPU] = (struct mw_cell){ .real = percent(top, row),

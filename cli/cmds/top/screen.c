@@ -104,8 +104,7 @@ static void draw_summary(const struct screen *s)
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
 	if (top->replay)
 		snprintf(state, sizeof(state), "  replay at %.1f s%s",
-			 (double)(top->end_ns - top->feed.first_ns) / 1e9,
-			 s->ended ? ", end" : "");
+			 (double)(top->end_ns - top->feed.first_ns) / 1e9, s->ended ? ", end" : "");
 	mvprintw(0, 0, "memwatch top  %s  every %s  %u CPUs  %s%s", clock,
 		 mw_human_uint(top->config.delay, MW_UNIT_NS, interval, sizeof(interval)),
 		 info->nr_cpus, info->backend, state);
@@ -151,7 +150,8 @@ static void draw_table(struct screen *s)
 		mvprintw(LINES - 1, 0, "show only names with: %s_", s->filter);
 	else
 		mvaddnstr(LINES - 1, 0,
-			  "q quit  h help  < > sort  r reverse  / filter  g group  p pause  + - delay",
+			  "q quit  h help  < > sort  r reverse  / filter  g group  p pause  + - "
+			  "delay",
 			  COLS - 1);
 	attroff(A_DIM);
 }

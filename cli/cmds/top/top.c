@@ -23,20 +23,21 @@ static const struct top_config top_defaults = { .delay = 1000000000 };
 static const char *const by_names[] = { "process", "cgroup", NULL };
 
 static const struct mw_option top_options[] = {
-	{"by", 0, MW_OPTION_CHOICE, MEMBER(by), "WHAT", "one row for each", by_names},
-	{"sort", 's', MW_OPTION_CHOICE, MEMBER(sort), "KEY", "order of the rows",
-	 mw_top_sort_names},
-	{"filter", 'f', MW_OPTION_STRING, MEMBER(filter), "TEXT",
-	 "only rows whose name has TEXT in it, or whose PID it is", NULL},
-	{"delay", 'd', MW_OPTION_DURATION, MEMBER(delay), "TIME", "length of an interval", NULL},
-	{"iterations", 'n', MW_OPTION_UINT, MEMBER(iterations), "N", "end after N intervals", NULL},
-	{"rows", 0, MW_OPTION_UINT, MEMBER(rows), "N", "at most N rows in an interval", NULL},
-	{"batch", 'b', MW_OPTION_FLAG, MEMBER(batch), NULL, "line by line, also on a terminal",
-	 NULL},
-	{"growth", 0, MW_OPTION_FLAG, MEMBER(growth), NULL,
-	 "run a growth monitor too, and show what it thinks of each process", NULL},
-	{"replay", 0, MW_OPTION_FILE, MEMBER(replay), "FILE", "show a recording instead", NULL},
-	{0},
+	{ "by", 0, MW_OPTION_CHOICE, MEMBER(by), "WHAT", "one row for each", by_names },
+	{ "sort", 's', MW_OPTION_CHOICE, MEMBER(sort), "KEY", "order of the rows",
+	  mw_top_sort_names },
+	{ "filter", 'f', MW_OPTION_STRING, MEMBER(filter), "TEXT",
+	  "only rows whose name has TEXT in it, or whose PID it is", NULL },
+	{ "delay", 'd', MW_OPTION_DURATION, MEMBER(delay), "TIME", "length of an interval", NULL },
+	{ "iterations", 'n', MW_OPTION_UINT, MEMBER(iterations), "N", "end after N intervals",
+	  NULL },
+	{ "rows", 0, MW_OPTION_UINT, MEMBER(rows), "N", "at most N rows in an interval", NULL },
+	{ "batch", 'b', MW_OPTION_FLAG, MEMBER(batch), NULL, "line by line, also on a terminal",
+	  NULL },
+	{ "growth", 0, MW_OPTION_FLAG, MEMBER(growth), NULL,
+	  "run a growth monitor too, and show what it thinks of each process", NULL },
+	{ "replay", 0, MW_OPTION_FILE, MEMBER(replay), "FILE", "show a recording instead", NULL },
+	{ 0 },
 };
 
 int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
@@ -255,8 +256,8 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	} else if (!rc) {
 		if (!top.replay)
 			top.begin_ns = mw_clock_ns(CLOCK_MONOTONIC);
-		rc = top.config.batch || cli->format != MW_FORMAT_TABLE ||
-				     !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)
+		rc = top.config.batch || cli->format != MW_FORMAT_TABLE || !isatty(STDOUT_FILENO) ||
+				     !isatty(STDIN_FILENO)
 			     ? batch(&top)
 			     : mw_top_screen(&top);
 	}

@@ -6,8 +6,8 @@
 #include <linux/module.h>
 #include <trace/events/sched.h>
 
-static void on_switch(void *data, bool preempt, struct task_struct *prev,
-		      struct task_struct *next, unsigned int prev_state)
+static void on_switch(void *data, bool preempt, struct task_struct *prev, struct task_struct *next,
+		      unsigned int prev_state)
 {
 }
 

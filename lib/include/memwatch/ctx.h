@@ -24,7 +24,7 @@ extern "C" {
  *
  * Since: 0.1
  */
-#define MEMWATCH_OPTS(type, name, ...) \
+#define MEMWATCH_OPTS(type, name, ...)                                                             \
 	struct type name = { .sz = sizeof(struct type), ##__VA_ARGS__ }
 
 /**
@@ -42,10 +42,10 @@ struct memwatch_ctx;
  * @MEMWATCH_LOG_DEBUG: for developers
  */
 enum memwatch_log_level {
-	MEMWATCH_LOG_ERROR	= 0,
-	MEMWATCH_LOG_WARNING	= 1,
-	MEMWATCH_LOG_INFO	= 2,
-	MEMWATCH_LOG_DEBUG	= 3,
+	MEMWATCH_LOG_ERROR = 0,
+	MEMWATCH_LOG_WARNING = 1,
+	MEMWATCH_LOG_INFO = 2,
+	MEMWATCH_LOG_DEBUG = 3,
 };
 
 /**
@@ -54,8 +54,7 @@ enum memwatch_log_level {
  * @level: importance
  * @message: one line without a newline, valid during the call
  */
-typedef void (*memwatch_log_fn)(void *userdata, enum memwatch_log_level level,
-				const char *message);
+typedef void (*memwatch_log_fn)(void *userdata, enum memwatch_log_level level, const char *message);
 
 /**
  * struct memwatch_ctx_opts - options of memwatch_ctx_new()

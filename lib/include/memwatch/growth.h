@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 /* No limit, or a limit that will not be reached. */
-#define MEMWATCH_GROWTH_NONE (~0ULL)
+#define MEMWATCH_GROWTH_NONE	 (~0ULL)
 
 #define MEMWATCH_GROWTH_COMM_MAX 64
 
@@ -41,10 +41,10 @@ extern "C" {
  * enum memwatch_growth_verdict - what is thought of a process
  */
 enum memwatch_growth_verdict {
-	MEMWATCH_GROWTH_INSUFFICIENT	= 0,
-	MEMWATCH_GROWTH_STABLE		= 1,
-	MEMWATCH_GROWTH_GROWING		= 2,
-	MEMWATCH_GROWTH_LEAK		= 3,
+	MEMWATCH_GROWTH_INSUFFICIENT = 0,
+	MEMWATCH_GROWTH_STABLE = 1,
+	MEMWATCH_GROWTH_GROWING = 2,
+	MEMWATCH_GROWTH_LEAK = 3,
 };
 
 /**
@@ -56,10 +56,10 @@ enum memwatch_growth_verdict {
  * @MEMWATCH_GROWTH_REASON_SLOW: slow growth for more than a day
  */
 enum memwatch_growth_reason {
-	MEMWATCH_GROWTH_REASON_NONE	= 0,
-	MEMWATCH_GROWTH_REASON_LIMIT	= 1,
-	MEMWATCH_GROWTH_REASON_STEADY	= 2,
-	MEMWATCH_GROWTH_REASON_SLOW	= 3,
+	MEMWATCH_GROWTH_REASON_NONE = 0,
+	MEMWATCH_GROWTH_REASON_LIMIT = 1,
+	MEMWATCH_GROWTH_REASON_STEADY = 2,
+	MEMWATCH_GROWTH_REASON_SLOW = 3,
 };
 
 /* What memwatch_growth_feed() returns: bits. */

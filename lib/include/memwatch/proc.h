@@ -237,8 +237,7 @@ int memwatch_proc_overhead_parse(struct memwatch_ctx *ctx, const char *text, siz
  * Returns: NULL.
  * Since: 0.1
  */
-struct memwatch_proc_overhead *
-memwatch_proc_overhead_free(struct memwatch_proc_overhead *overhead);
+struct memwatch_proc_overhead *memwatch_proc_overhead_free(struct memwatch_proc_overhead *overhead);
 
 #ifdef __cplusplus
 }

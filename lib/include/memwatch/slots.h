@@ -35,7 +35,7 @@ struct memwatch_slots;
 #define MEMWATCH_SLOTS_ESTIMATE (1U << 1) /* bandwidth from LLC misses, where RDT has none */
 
 /* Bytes that an LLC miss moves: a cache line. */
-#define MEMWATCH_LINE_BYTES 64
+#define MEMWATCH_LINE_BYTES	     64
 
 #define MEMWATCH_SLOT_DEFAULT_NS     1000000ULL
 #define MEMWATCH_SLOT_WINDOW_DEFAULT 32

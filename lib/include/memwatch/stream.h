@@ -68,13 +68,13 @@ struct memwatch_stream;
  * @MEMWATCH_STREAM_SWITCH: one sample for each context switch
  */
 enum memwatch_stream_mode {
-	MEMWATCH_STREAM_SLOT	= 0,
-	MEMWATCH_STREAM_SWITCH	= 1,
+	MEMWATCH_STREAM_SLOT = 0,
+	MEMWATCH_STREAM_SWITCH = 1,
 };
 
 /* Flags of &struct memwatch_live_opts. */
-#define MEMWATCH_LIVE_NO_DUMP  (1U << 0) /* do not ask for the existing assignments */
-#define MEMWATCH_LIVE_NO_START (1U << 1) /* attach only; another session drives the module */
+#define MEMWATCH_LIVE_NO_DUMP		  (1U << 0) /* do not ask for the existing assignments */
+#define MEMWATCH_LIVE_NO_START		  (1U << 1) /* attach only; another session drives the module */
 
 #define MEMWATCH_STREAM_GRACE_DEFAULT_NS  2000000ULL
 #define MEMWATCH_STREAM_SILENT_DEFAULT_NS 50000000ULL
@@ -207,8 +207,7 @@ struct memwatch_stream *memwatch_stream_unref(struct memwatch_stream *stream);
  * errno on failure, after which only memwatch_stream_unref() makes sense.
  * Since: 0.1
  */
-int memwatch_stream_next(struct memwatch_stream *stream,
-			 const struct memwatch_record_header **ret);
+int memwatch_stream_next(struct memwatch_stream *stream, const struct memwatch_record_header **ret);
 
 /**
  * memwatch_stream_poll - wait for records

@@ -23,7 +23,7 @@ struct state {
 	uint32_t domain;
 	bool used;
 	bool dead;
-	bool born; /* all domains: at time_ns[0] */
+	bool born;    /* all domains: at time_ns[0] */
 	bool residue; /* all domains: what it began with has been told */
 	bool has[MEMWATCH_RDT_MAX];
 	uint64_t time_ns[MEMWATCH_RDT_MAX];
@@ -62,9 +62,8 @@ static struct state *slot_of(struct state *states, uint32_t size, uint32_t rmid,
 	uint64_t key = ((uint64_t)rmid << 32 | generation) * 0x9e3779b97f4a7c15ULL;
 	uint32_t at = (uint32_t)(((key ^ domain) * 0xff51afd7ed558ccdULL) >> 32) & (size - 1);
 
-	while (states[at].used &&
-	       (states[at].rmid != rmid || states[at].generation != generation ||
-		states[at].domain != domain))
+	while (states[at].used && (states[at].rmid != rmid || states[at].generation != generation ||
+				   states[at].domain != domain))
 		at = (at + 1) & (size - 1);
 	return &states[at];
 }
@@ -122,8 +121,11 @@ static struct state *obtain(struct mw_rdt_baseline *baseline, uint32_t rmid, uin
 	state = slot_of(baseline->states, baseline->size, rmid, generation, domain);
 	baseline->count++;
 	*state = (struct state){
-		.rmid = rmid, .generation = generation, .domain = domain,
-		.used = true, .level_slot = NO_SLOT,
+		.rmid = rmid,
+		.generation = generation,
+		.domain = domain,
+		.used = true,
+		.level_slot = NO_SLOT,
 	};
 	return state;
 }

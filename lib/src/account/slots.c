@@ -18,9 +18,9 @@
 #include "account/slot-table.h"
 #include "base/timemath.h"
 
-#define WINDOW_MAX   4096
-#define SLOT_MIN_NS  1000ULL
-#define WAITING_MAX  1024
+#define WINDOW_MAX  4096
+#define SLOT_MIN_NS 1000ULL
+#define WAITING_MAX 1024
 
 /* Names outlive their processes: whose dirty cache lines are written back long after. */
 #define RETAIN_NS (60 * MW_NSEC_PER_SEC)

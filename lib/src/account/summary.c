@@ -29,8 +29,8 @@ struct row {
 	uint32_t hash_next;
 	uint32_t max_rmids;
 	struct memwatch_summary_rmid *rmids;
-	uint64_t visited;	 /* number of the last slot fed in which it ran */
-	uint64_t level_visited;	 /* likewise, that had an occupancy for it */
+	uint64_t visited;		 /* number of the last slot fed in which it ran */
+	uint64_t level_visited;		 /* likewise, that had an occupancy for it */
 	struct memwatch_value level;	 /* occupancy in that slot */
 	struct memwatch_value level_sum; /* over the slots before */
 	uint64_t level_slots;
@@ -50,7 +50,7 @@ struct memwatch_summary {
 	struct {
 		uint32_t row;
 		struct memwatch_summary_rmid rmid;
-	} *members;
+	} * members;
 	uint32_t nr_members, max_members;
 
 	uint32_t *order;
@@ -179,9 +179,9 @@ static int obtain_row(struct memwatch_summary *summary, const struct key *key, u
 
 	if (summary->max_rows)
 		at = *bucket_of(summary, key);
-	while (at != NONE && (summary->rows[at].key.a != key->a ||
-			      summary->rows[at].key.b != key->b ||
-			      summary->rows[at].key.flags != key->flags))
+	while (at != NONE &&
+	       (summary->rows[at].key.a != key->a || summary->rows[at].key.b != key->b ||
+		summary->rows[at].key.flags != key->flags))
 		at = summary->rows[at].hash_next;
 	if (at == NONE && summary->nr_rows < summary->opts.rows_max) {
 		err = add_row(summary, key, &at);
@@ -297,7 +297,8 @@ static int list_rmid(struct memwatch_summary *summary, uint32_t at,
 		row->max_rmids = max;
 	}
 	row->rmids[row->row.nr_rmids++] = (struct memwatch_summary_rmid){
-		entry->rmid, entry->generation,
+		entry->rmid,
+		entry->generation,
 	};
 	row->row.rmids = row->rmids;
 	row->row.processes += entry->process && summary->opts.by == MEMWATCH_BY_CGROUP;
@@ -340,8 +341,8 @@ static void fold_level(struct row *row)
 
 	if (!level->parts)
 		return;
-	if (level->status != MEMWATCH_STATUS_UNAVAILABLE && level->status != MEMWATCH_STATUS_FIRST &&
-	    level->status != MEMWATCH_STATUS_ERROR)
+	if (level->status != MEMWATCH_STATUS_UNAVAILABLE &&
+	    level->status != MEMWATCH_STATUS_FIRST && level->status != MEMWATCH_STATUS_ERROR)
 		row->level_slots++;
 	memwatch_value_merge(&row->level_sum, level);
 	memwatch_value_merge(max, level);

@@ -41,8 +41,8 @@ struct change {
 struct node {
 	struct memwatch_process process;
 	bool used;
-	uint32_t hash_next;  /* of the bucket (rmid, generation), or of the free nodes */
-	uint32_t older;	     /* assignment of the same RMID */
+	uint32_t hash_next; /* of the bucket (rmid, generation), or of the free nodes */
+	uint32_t older;	    /* assignment of the same RMID */
 	uint32_t newer;
 	uint32_t freed_next; /* queue of the freed ones, oldest first */
 };
@@ -331,8 +331,7 @@ static void link_by_age(struct memwatch_tracker *tracker, struct rmid *rmid, uin
 	uint32_t newer = NONE;
 	uint32_t older = rmid->newest;
 
-	while (older != NONE &&
-	       nodes[older].process.generation > nodes[at].process.generation) {
+	while (older != NONE && nodes[older].process.generation > nodes[at].process.generation) {
 		newer = older;
 		older = nodes[older].older;
 	}
@@ -372,7 +371,10 @@ static int add_node(struct memwatch_tracker *tracker, const struct memwatch_proc
 	}
 	bucket = bucket_of(tracker, process->rmid, process->generation);
 	tracker->nodes[at] = (struct node){
-		.process = *process, .used = true, .hash_next = *bucket, .freed_next = NONE,
+		.process = *process,
+		.used = true,
+		.hash_next = *bucket,
+		.freed_next = NONE,
 	};
 	*bucket = at;
 	link_by_age(tracker, rmid, at);
@@ -464,8 +466,7 @@ static int apply_free(struct memwatch_tracker *tracker, const struct change *cha
 	struct rmid *rmid;
 	int err;
 
-	if (at == NONE && process->tgid &&
-	    !is_over(tracker, process->rmid, process->generation)) {
+	if (at == NONE && process->tgid && !is_over(tracker, process->rmid, process->generation)) {
 		/* its alloc was lost, but a free says everything as well */
 		struct memwatch_process known = *process;
 
@@ -616,7 +617,9 @@ int memwatch_tracker_feed(struct memwatch_tracker *tracker,
 int memwatch_tracker_alloc(struct memwatch_tracker *tracker, const struct memwatch_process *process)
 {
 	struct change change = {
-		.kind = CHANGE_ALLOC, .time_ns = process->alloc_time_ns, .process = *process,
+		.kind = CHANGE_ALLOC,
+		.time_ns = process->alloc_time_ns,
+		.process = *process,
 	};
 
 	change.process.flags = 0;
@@ -628,7 +631,8 @@ int memwatch_tracker_exec(struct memwatch_tracker *tracker, __u32 rmid, __u32 ge
 			  __u64 time_ns, const char *comm)
 {
 	struct change change = {
-		.kind = CHANGE_EXEC, .time_ns = time_ns,
+		.kind = CHANGE_EXEC,
+		.time_ns = time_ns,
 		.process = { .rmid = rmid, .generation = generation },
 	};
 
@@ -640,7 +644,8 @@ int memwatch_tracker_free(struct memwatch_tracker *tracker, __u32 rmid, __u32 ge
 			  __u64 time_ns)
 {
 	struct change change = {
-		.kind = CHANGE_FREE, .time_ns = time_ns,
+		.kind = CHANGE_FREE,
+		.time_ns = time_ns,
 		.process = { .rmid = rmid, .generation = generation },
 	};
 
@@ -674,7 +679,8 @@ int memwatch_tracker_lookup(const struct memwatch_tracker *tracker, __u32 rmid, 
 	uint32_t at = find_node(tracker, rmid, generation);
 	const struct memwatch_process *process;
 
-	process = at == NONE ? find_pending(tracker, rmid, generation) : &tracker->nodes[at].process;
+	process = at == NONE ? find_pending(tracker, rmid, generation)
+			     : &tracker->nodes[at].process;
 	if (!process)
 		return -ENOENT;
 	*ret = process;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define MW_TIME_MAX UINT64_MAX
+#define MW_TIME_MAX	UINT64_MAX
 #define MW_NSEC_PER_SEC 1000000000ULL
 
 /* a + b, or the largest number */

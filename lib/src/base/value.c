@@ -62,8 +62,8 @@ void memwatch_value_merge(struct memwatch_value *sum, const struct memwatch_valu
 {
 	if (!other->parts)
 		return;
-	sum->status = sum->parts ? memwatch_status_worst(sum->status, other->status) :
-				   other->status;
+	sum->status = sum->parts ? memwatch_status_worst(sum->status, other->status)
+				 : other->status;
 	sum->value = mw_add_sat(sum->value, other->value);
 	if (__builtin_add_overflow(sum->parts, other->parts, &sum->parts))
 		sum->parts = UINT32_MAX;
@@ -145,14 +145,10 @@ const char *memwatch_backend_name(unsigned int backend)
 const char *memwatch_reason_name(unsigned int reason)
 {
 	static const char *const names[] = {
-		[MEMWATCH_REASON_FORK] = "fork",
-		[MEMWATCH_REASON_SCAN] = "scan",
-		[MEMWATCH_REASON_PROMOTED] = "promoted",
-		[MEMWATCH_REASON_EXIT] = "exit",
-		[MEMWATCH_REASON_REVOKED] = "revoked",
-		[MEMWATCH_REASON_FILTERED] = "filtered",
-		[MEMWATCH_REASON_EXEC] = "exec",
-		[MEMWATCH_REASON_COMM] = "comm",
+		[MEMWATCH_REASON_FORK] = "fork",	 [MEMWATCH_REASON_SCAN] = "scan",
+		[MEMWATCH_REASON_PROMOTED] = "promoted", [MEMWATCH_REASON_EXIT] = "exit",
+		[MEMWATCH_REASON_REVOKED] = "revoked",	 [MEMWATCH_REASON_FILTERED] = "filtered",
+		[MEMWATCH_REASON_EXEC] = "exec",	 [MEMWATCH_REASON_COMM] = "comm",
 		[MEMWATCH_REASON_STOP] = "stop",
 	};
 

@@ -20,7 +20,7 @@
 /* The least and the most time that it stays off, but for what it owes. */
 #define MW_GOVERNOR_REST_MIN_NS 60000000000ULL
 #define MW_GOVERNOR_REST_MAX_NS 960000000000ULL
-#define MW_GOVERNOR_WIDTH_MAX 8192
+#define MW_GOVERNOR_WIDTH_MAX	8192
 
 /**
  * struct mw_governor - state

@@ -27,7 +27,7 @@
 #define MORE_THERE 0.03
 
 /* Student's t over the root of n, 95 % of both sides together, for 2 to 7 batches. */
-static const double student[] = {8.985, 2.484, 1.591, 1.242, 1.049, 0.925};
+static const double student[] = { 8.985, 2.484, 1.591, 1.242, 1.049, 0.925 };
 
 /**
  * struct pace - a growth in batches
@@ -42,7 +42,7 @@ struct pace {
 /* @seconds between the middles of the first and the last batch, @after the last one's. */
 static struct pace pace_of(const double *slopes, unsigned int n, double seconds, double after)
 {
-	struct pace pace = {.spread = 1};
+	struct pace pace = { .spread = 1 };
 	double mean = 0, square = 0;
 
 	if (n < 2)
@@ -71,9 +71,9 @@ static struct pace pace_of_trend(const struct mw_growth_deep *deep,
 	struct mw_growth_sums s;
 
 	if (!mw_growth_window(&deep->level[trend->level], trend->window, &s))
-		return (struct pace){.spread = 1};
-	return pace_of((double[]){bytes_of(s.all - s.two) / batch,
-				  bytes_of(s.two - s.third) / batch, bytes_of(s.third) / batch},
+		return (struct pace){ .spread = 1 };
+	return pace_of((double[]){ bytes_of(s.all - s.two) / batch,
+				   bytes_of(s.two - s.third) / batch, bytes_of(s.third) / batch },
 		       3, 2 * batch, batch / 2);
 }
 
@@ -85,7 +85,7 @@ static struct pace pace_of_streak(const struct mw_growth *g)
 	unsigned int n = 0;
 
 	if (end - p < 2)
-		return (struct pace){.spread = 1};
+		return (struct pace){ .spread = 1 };
 	first = (p[0].ms + p[1].ms) / 2000.0;
 	last = (end[-1].ms + end[0].ms) / 2000.0;
 	after = (end[0].ms - end[-1].ms) / 2000.0;

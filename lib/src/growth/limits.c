@@ -161,9 +161,9 @@ static int walk(const struct walk *w, int dir, struct mw_limit limit, int depth)
 
 int mw_rooms_cgroups(struct memwatch_ctx *ctx, mw_rooms_fn fn, void *userdata)
 {
-	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-	struct mw_limit limit = {.room_bytes = UINT64_MAX, .limit = MEMWATCH_LIMIT_NONE};
-	struct walk w = {.fn = fn, .userdata = userdata};
+	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	struct mw_limit limit = { .room_bytes = UINT64_MAX, .limit = MEMWATCH_LIMIT_NONE };
+	struct walk w = { .fn = fn, .userdata = userdata };
 	char text[4096], *path;
 	int err, fd = -1;
 

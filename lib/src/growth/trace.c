@@ -18,9 +18,9 @@
 #define LINE_MAX_BYTES 4096
 #define NR_FIELDS      9
 
-static const char *const field_names[NR_FIELDS] = {"time_s",   "pid",	   "comm",
-						   "anon_kb",  "file_kb",  "shmem_kb",
-						   "swap_kb",  "vsz_kb",   "limit_kb"};
+static const char *const field_names[NR_FIELDS] = { "time_s",  "pid",	  "comm",
+						    "anon_kb", "file_kb", "shmem_kb",
+						    "swap_kb", "vsz_kb",  "limit_kb" };
 
 /* 16 EiB in KiB: what a u64 of bytes holds. */
 #define KB_MAX ((UINT64_MAX >> 10) - 1)
@@ -98,7 +98,7 @@ static int split(struct memwatch_trace *trace, struct mw_text *fields)
 				return refuse(trace, "a quote that does not end", field_names[i]);
 		} else {
 			end = at + strcspn(at, ",");
-			fields[i] = (struct mw_text){at, (size_t)(end - at)};
+			fields[i] = (struct mw_text){ at, (size_t)(end - at) };
 		}
 		if (*end && *end != ',')
 			return refuse(trace, "text after a quote", field_names[i]);

@@ -43,8 +43,8 @@
 #define MEASURE_AGAIN_NS 1000000000ULL
 #define MEASURE_NS	 200000000ULL
 
-#define LIMITS_EVERY_NS 1000000000ULL
-#define SWEEP_ROUNDS	12
+#define LIMITS_EVERY_NS	 1000000000ULL
+#define SWEEP_ROUNDS	 12
 
 struct item {
 	struct mw_growth_key key;
@@ -339,7 +339,8 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 		now = mw_clock(CLOCK_MONOTONIC);
 		if (now >= end)
 			break;
-		err = mw_bpf_growth_wait(watch->bpf, watch->poked_ns ? 1 : wait_ms(watch, now, end));
+		err = mw_bpf_growth_wait(watch->bpf,
+					 watch->poked_ns ? 1 : wait_ms(watch, now, end));
 		if (err < 0)
 			break;
 		now = mw_clock(CLOCK_MONOTONIC);
@@ -463,7 +464,7 @@ static int complete(struct memwatch_ctx *ctx, struct memwatch_watch_opts *opts)
 int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_opts *user_opts,
 			struct memwatch_watch **ret)
 {
-	struct mw_merge_opts merge_opts = {.grace_ns = GRACE_NS, .silent_ns = SILENT_NS};
+	struct mw_merge_opts merge_opts = { .grace_ns = GRACE_NS, .silent_ns = SILENT_NS };
 	struct memwatch_watch_opts opts;
 	struct memwatch_watch *watch;
 	int err;

@@ -34,7 +34,7 @@ struct mw_bpf_growth {
 	struct bpf_link *events;
 	struct mw_bpf_rings *rings;
 	unsigned int nr_cpus; /* possible ones */
-	uint64_t *counts; /* scratch: one for each CPU */
+	uint64_t *counts;     /* scratch: one for each CPU */
 };
 
 /* --------------------------------------------------------------- lifetime */
@@ -210,7 +210,7 @@ uint32_t mw_bpf_growth_width(struct mw_bpf_growth *growth)
 
 uint64_t mw_bpf_growth_event_ns(struct mw_bpf_growth *growth)
 {
-	struct bpf_prog_info info = {0};
+	struct bpf_prog_info info = { 0 };
 	uint32_t size = sizeof(info);
 
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(growth->skel->progs.on_rss_stat), &info, &size))
@@ -275,8 +275,7 @@ int mw_bpf_growth_put(struct mw_bpf_growth *growth, const struct mw_growth_key *
 {
 	if (deep && bpf_map_update_elem(bpf_map__fd(growth->skel->maps.deep), key, deep, BPF_ANY))
 		return -errno;
-	return bpf_map_update_elem(bpf_map__fd(growth->skel->maps.processes), key, process,
-				   BPF_ANY)
+	return bpf_map_update_elem(bpf_map__fd(growth->skel->maps.processes), key, process, BPF_ANY)
 		       ? -errno
 		       : 0;
 }

@@ -96,7 +96,7 @@ static bool locked_down(struct memwatch_ctx *ctx)
 
 static int fail_load(struct memwatch_ctx *ctx, int err)
 {
-	struct rlimit limit = {0, 0};
+	struct rlimit limit = { 0, 0 };
 
 	/* As a rule the verifier then says that it knows no such function. */
 	if ((err == -EPERM || err == -EINVAL) && locked_down(ctx))
@@ -155,10 +155,10 @@ static const struct {
 	const char *name;
 	uint64_t config;
 } counters[MEMWATCH_COUNTER_MAX] = {
-	[MEMWATCH_COUNTER_CYCLES] = {"cycles", PERF_COUNT_HW_CPU_CYCLES},
-	[MEMWATCH_COUNTER_INSTRUCTIONS] = {"instructions", PERF_COUNT_HW_INSTRUCTIONS},
-	[MEMWATCH_COUNTER_LLC_REFERENCES] = {"llc_references", PERF_COUNT_HW_CACHE_REFERENCES},
-	[MEMWATCH_COUNTER_LLC_MISSES] = {"llc_misses", PERF_COUNT_HW_CACHE_MISSES},
+	[MEMWATCH_COUNTER_CYCLES] = { "cycles", PERF_COUNT_HW_CPU_CYCLES },
+	[MEMWATCH_COUNTER_INSTRUCTIONS] = { "instructions", PERF_COUNT_HW_INSTRUCTIONS },
+	[MEMWATCH_COUNTER_LLC_REFERENCES] = { "llc_references", PERF_COUNT_HW_CACHE_REFERENCES },
+	[MEMWATCH_COUNTER_LLC_MISSES] = { "llc_misses", PERF_COUNT_HW_CACHE_MISSES },
 };
 
 static int counter_open(unsigned int counter, unsigned int cpu)
@@ -379,8 +379,7 @@ int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
 	unsigned int i = 0;
 	int err = 0;
 
-	bpf_object__for_each_program(prog, relay->skel->obj)
-	{
+	bpf_object__for_each_program (prog, relay->skel->obj) {
 		struct bpf_link *link = i < PROGRAMS_MAX ? bpf_program__attach(prog) : NULL;
 
 		if (!link) {
@@ -515,9 +514,8 @@ static uint64_t recursion_misses(struct mw_bpf_relay *relay)
 	struct bpf_program *prog;
 	uint64_t sum = 0;
 
-	bpf_object__for_each_program(prog, relay->skel->obj)
-	{
-		struct bpf_prog_info info = {0};
+	bpf_object__for_each_program (prog, relay->skel->obj) {
+		struct bpf_prog_info info = { 0 };
 		uint32_t size = sizeof(info);
 
 		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))

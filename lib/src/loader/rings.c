@@ -113,7 +113,7 @@ static int event_put(const struct mw_bpf_rings *rings, unsigned int cpu, int fd)
 /* -ENODEV: the CPU is not online after all. */
 static int ring_open(struct mw_bpf_rings *rings, unsigned int cpu)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = cpu };
 	struct cpu *here = &rings->cpus[cpu];
 	struct mw_ring ring;
 	void *base;

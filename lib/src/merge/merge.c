@@ -346,8 +346,8 @@ static uint64_t scan_alike(struct mw_merge *merge, uint16_t index, const struct 
 		in_order &= a[2] >= last_ns;
 		last_ns = a[2];
 		newest_ns = mw_max_u64(newest_ns, last_ns);
-		*entry++ = (struct mw_merge_entry){last_ns, (uint32_t)at, (uint16_t)(size / 8),
-						   index};
+		*entry++ = (struct mw_merge_entry){ last_ns, (uint32_t)at, (uint16_t)(size / 8),
+						    index };
 	}
 	if (entry == first)
 		return 0;
@@ -717,8 +717,8 @@ uint64_t mw_merge_deadline(const struct mw_merge *merge)
 		const struct mw_source *source = &merge->sources[i];
 
 		if (natural_frontier(merge, source) <= oldest)
-			wait = mw_max_u64(wait, source->away ? merge->opts.grace_ns :
-							       merge->opts.silent_ns);
+			wait = mw_max_u64(wait, source->away ? merge->opts.grace_ns
+							     : merge->opts.silent_ns);
 	}
 	return mw_add_sat(mw_add_sat(oldest, wait), 1);
 }

@@ -28,7 +28,7 @@ static void make_lost(struct mw_merge *merge, const struct mw_merge_entry *entry
 		.count = gap->count,
 	};
 	source->gaps_used &= ~(1ULL << entry->place);
-	*ret = (struct mw_merge_run){.at = &lost->h, .left = 1};
+	*ret = (struct mw_merge_run){ .at = &lost->h, .left = 1 };
 }
 
 /* What is looked at in a frame. */
@@ -114,8 +114,8 @@ take_any(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw_m
 	view.at = merge->frame + sizeof(struct mw_frame);
 	view.end = merge->frame + bytes;
 	view.time_ns = entry->time_ns;
-	run = (struct mw_merge_run){.at = (const struct memwatch_record_header *)view.at,
-				    .left = count_valid(&view)};
+	run = (struct mw_merge_run){ .at = (const struct memwatch_record_header *)view.at,
+				     .left = count_valid(&view) };
 	*ret = run;
 	merge->first = run.at;
 	source->malformed += view.records - run.left;
@@ -144,7 +144,7 @@ static inline uint64_t second_word(const struct memwatch_record_header *header)
 
 static inline uint64_t cpu_bits(void)
 {
-	static const struct memwatch_record_header header = {.cpu = UINT16_MAX};
+	static const struct memwatch_record_header header = { .cpu = UINT16_MAX };
 
 	return second_word(&header);
 }
@@ -180,8 +180,8 @@ static inline void stay(struct mw_merge *merge, const struct mw_merge_entry *ent
 	merge->produced = outlet->produced;
 	merge->first = (const struct memwatch_record_header *)(frame + sizeof(struct mw_frame));
 	outlet->delivered += records;
-	*ret = (struct mw_merge_run){merge->first, records, look_ahead(merge, frame),
-				     (ptrdiff_t)merge->quantum};
+	*ret = (struct mw_merge_run){ merge->first, records, look_ahead(merge, frame),
+				      (ptrdiff_t)merge->quantum };
 }
 
 /* A frame in which all records make sense. Returns 0 if it is another one. */
@@ -196,8 +196,8 @@ take_valid(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw
 
 	if (!may_stay(merge, entry))
 		return 0;
-	view = (struct view){frame + sizeof(struct mw_frame), frame + entry->words * 8U,
-			     entry->time_ns, 0};
+	view = (struct view){ frame + sizeof(struct mw_frame), frame + entry->words * 8U,
+			      entry->time_ns, 0 };
 	memcpy(&view.records, frame + offsetof(struct mw_frame, records), sizeof(view.records));
 	if (!view.records || count_valid(&view) != view.records)
 		return 0;

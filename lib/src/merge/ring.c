@@ -88,7 +88,8 @@ static enum mw_ring_item parse_frame(const struct mw_ring *ring, uint64_t pos,
 
 	if (__builtin_expect(entry->header.type == MEMWATCH_RECORD_CPU_STATE, 0))
 		mw_ring_copy(ring,
-			     pos + sizeof(start.frame) + offsetof(struct memwatch_record_cpu, state),
+			     pos + sizeof(start.frame) +
+				     offsetof(struct memwatch_record_cpu, state),
 			     &entry->cpu_state, sizeof(entry->cpu_state));
 	return MW_RING_RECORDS;
 }

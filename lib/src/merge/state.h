@@ -30,24 +30,24 @@ struct mw_source {
 	struct mw_merge_entry *pending; /* in order of arrival */
 	uint32_t nr_pending;
 	uint32_t max_pending;
-	bool in_order;	  /* the pending ones are sorted as they are */
-	bool away;	  /* the CPU said that it has nothing to say */
+	bool in_order; /* the pending ones are sorted as they are */
+	bool away;     /* the CPU said that it has nothing to say */
 	bool detached;
 	bool release; /* the tail has to move */
 	uint32_t cpu;
 	uint32_t state;
-	uint64_t scanned; /* position: looked at up to here */
-	uint64_t limit;	  /* position: written up to here, when last loaded */
-	uint64_t tail;	  /* position: used no longer up to here */
+	uint64_t scanned;	    /* position: looked at up to here */
+	uint64_t limit;		    /* position: written up to here, when last loaded */
+	uint64_t tail;		    /* position: used no longer up to here */
 	uint64_t released;	    /* position: given back up to here */
 	struct mw_frame_start like; /* a frame that was found plain; of size 0: none was */
 	uint64_t newest_ns;
-	uint64_t last_ns;   /* of the last in order of arrival */
-	struct mw_gap open; /* lost, and no record after it seen yet */
-	uint64_t told;	    /* lost, said mw_merge_lost_add() */
-	uint64_t told_at;   /* position: what lies before it came before that loss */
+	uint64_t last_ns;    /* of the last in order of arrival */
+	struct mw_gap open;  /* lost, and no record after it seen yet */
+	uint64_t told;	     /* lost, said mw_merge_lost_add() */
+	uint64_t told_at;    /* position: what lies before it came before that loss */
 	struct mw_gap *gaps; /* LOST_SLOTS of them, from the first loss on */
-	uint64_t gaps_used; /* bit mask */
+	uint64_t gaps_used;  /* bit mask */
 	uint64_t late;
 	uint64_t lost;
 	uint64_t malformed;
@@ -81,7 +81,7 @@ struct mw_merge {
 	struct mw_merge_opts opts;
 	struct mw_source *sources;
 	struct mw_outlet *outlets; /* as many */
-	uint16_t *by_cpu; /* indices of sources, for the order among equals */
+	uint16_t *by_cpu;	   /* indices of sources, for the order among equals */
 	uint32_t nr_sources;
 	uint32_t max_sources;
 

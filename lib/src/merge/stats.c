@@ -16,7 +16,7 @@ static bool is_silent(const struct mw_merge *merge, const struct mw_source *sour
 /* Of a run that is given out record by record, the ticks that were given out count. */
 static uint64_t produced(const struct mw_merge *merge, uint32_t index)
 {
-	struct mw_merge_run given = {.at = merge->first};
+	struct mw_merge_run given = { .at = merge->first };
 	uint64_t count = merge->produced;
 
 	if (index != merge->source || !merge->run.left)
@@ -34,7 +34,9 @@ void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *
 {
 	ret->forced = merge->forced;
 	ret->watermark_ns = merge->delivered_ns;
-	ret->memory_bytes = sizeof(*merge) + merge->max_sources * (sizeof(*merge->sources) + sizeof(*merge->outlets)) +
+	ret->memory_bytes = sizeof(*merge) +
+			    merge->max_sources *
+				    (sizeof(*merge->sources) + sizeof(*merge->outlets)) +
 			    2 * merge->batch_max * sizeof(*merge->batch);
 	ret->rings = merge->nr_sources;
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {

@@ -44,7 +44,8 @@ static const char *meaning(int err)
 	}
 }
 
-static int command(struct memwatch_device *device, unsigned long number, const char *name, void *arg)
+static int command(struct memwatch_device *device, unsigned long number, const char *name,
+		   void *arg)
 {
 	if (!ioctl(device->fd, number, arg))
 		return 0;
@@ -155,8 +156,7 @@ int memwatch_device_config(struct memwatch_device *device, struct memwatch_confi
 	return err;
 }
 
-int memwatch_device_set_config(struct memwatch_device *device,
-			       const struct memwatch_config *config)
+int memwatch_device_set_config(struct memwatch_device *device, const struct memwatch_config *config)
 {
 	struct memwatch_config arg = *config;
 

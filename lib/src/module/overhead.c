@@ -13,7 +13,10 @@
 #include "base/context.h"
 #include "base/text.h"
 
-#define FIELD(name) { #name, offsetof(struct memwatch_proc_overhead_cpu, name) }
+#define FIELD(name)                                                                                \
+	{                                                                                          \
+#name, offsetof(struct memwatch_proc_overhead_cpu, name)                           \
+	}
 
 static const struct field {
 	const char *name;
@@ -124,8 +127,10 @@ int memwatch_proc_overhead_parse(struct memwatch_ctx *ctx, const char *text, siz
 	}
 	if (err) {
 		memwatch_proc_overhead_free(overhead);
-		return mw_fail(ctx, err, err == -ENOMEM ? "overhead: line %u: no memory" :
-							  "overhead: line %u makes no sense", number);
+		return mw_fail(ctx, err,
+			       err == -ENOMEM ? "overhead: line %u: no memory"
+					      : "overhead: line %u makes no sense",
+			       number);
 	}
 	*ret = overhead;
 	return 0;

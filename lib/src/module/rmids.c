@@ -15,8 +15,11 @@
 #include "base/context.h"
 #include "base/text.h"
 
-#define COLUMN(name) { #name, offsetof(struct memwatch_process, name), \
-		       sizeof(((struct memwatch_process *)0)->name) }
+#define COLUMN(name)                                                                               \
+	{                                                                                          \
+#name, offsetof(struct memwatch_process, name),                                    \
+			sizeof(((struct memwatch_process *)0)->name)                               \
+	}
 
 static const struct column {
 	const char *name;
@@ -124,8 +127,8 @@ static int parse_line(struct memwatch_proc_rmids *rmids, struct mw_text line,
 	uint64_t count;
 
 	if (mw_text_skip(&line, "# end "))
-		return mw_text_number(line, UINT64_MAX, &count) && count == rmids->count ? 1 :
-											   -EBADMSG;
+		return mw_text_number(line, UINT64_MAX, &count) && count == rmids->count ? 1
+											 : -EBADMSG;
 	if (!parse_process(line, layout, &process))
 		return -EBADMSG;
 	return append(rmids, &process);

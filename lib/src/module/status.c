@@ -13,8 +13,14 @@
 #include "base/text.h"
 
 #define MEMBER(name) offsetof(struct memwatch_proc_status, name)
-#define STRING(name) { #name, MEMBER(name), sizeof(((struct memwatch_proc_status *)0)->name), true }
-#define NUMBER(name) { #name, MEMBER(name), sizeof(((struct memwatch_proc_status *)0)->name), false }
+#define STRING(name)                                                                               \
+	{                                                                                          \
+#name, MEMBER(name), sizeof(((struct memwatch_proc_status *)0)->name), true        \
+	}
+#define NUMBER(name)                                                                               \
+	{                                                                                          \
+#name, MEMBER(name), sizeof(((struct memwatch_proc_status *)0)->name), false       \
+	}
 
 static const struct key {
 	const char *name;

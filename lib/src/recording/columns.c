@@ -22,75 +22,75 @@
 
 /* How the types of this schema are predicted; what is behind is taken as words. */
 static const struct mw_column sample_columns[] = {
-	{MW_PREDICT_CPU, 0, 0, 4, 0},	/* 0 rmid */
-	{MW_PREDICT_KEY, 0, 0, 4, 0},	/* 1 generation */
-	{MW_PREDICT_BEGIN, 0, 0, 8, 0}, /* 2 begin_ns */
-	{MW_PREDICT_REST, 2, 0, 8, 0},	/* 3 run_ns */
-	{MW_PREDICT_SCALE, 3, 0, 8, 0}, /* 4 cycles, by run_ns */
-	{MW_PREDICT_SCALE, 4, 0, 8, 0}, /* 5 instructions, by cycles */
-	{MW_PREDICT_SCALE, 5, 0, 8, 0}, /* 6 references, by instructions */
-	{MW_PREDICT_SCALE, 6, 0, 8, 0}, /* 7 misses, by references */
-	{MW_PREDICT_KEY, 0, 0, 4, 0},	/* 8 status */
-	{MW_PREDICT_KEY, 0, 0, 4, 0},	/* 9 running_ppm */
-	{0},
+	{ MW_PREDICT_CPU, 0, 0, 4, 0 },	  /* 0 rmid */
+	{ MW_PREDICT_KEY, 0, 0, 4, 0 },	  /* 1 generation */
+	{ MW_PREDICT_BEGIN, 0, 0, 8, 0 }, /* 2 begin_ns */
+	{ MW_PREDICT_REST, 2, 0, 8, 0 },  /* 3 run_ns */
+	{ MW_PREDICT_SCALE, 3, 0, 8, 0 }, /* 4 cycles, by run_ns */
+	{ MW_PREDICT_SCALE, 4, 0, 8, 0 }, /* 5 instructions, by cycles */
+	{ MW_PREDICT_SCALE, 5, 0, 8, 0 }, /* 6 references, by instructions */
+	{ MW_PREDICT_SCALE, 6, 0, 8, 0 }, /* 7 misses, by references */
+	{ MW_PREDICT_KEY, 0, 0, 4, 0 },	  /* 8 status */
+	{ MW_PREDICT_KEY, 0, 0, 4, 0 },	  /* 9 running_ppm */
+	{ 0 },
 };
 
 static const struct mw_column tick_columns[] = {
-	{MW_PREDICT_CPU_LINEAR, 0, 0, 8, 0}, /* expected_ns */
-	{MW_PREDICT_LAST, 0, 0, 4, 0},	     /* period_ns */
-	{MW_PREDICT_VALUE, 0, 0, 4, 0},	     /* overruns */
-	{MW_PREDICT_CPU, 0, 0, 8, 0},	     /* produced */
-	{MW_PREDICT_CPU, 0, 0, 8, 0},	     /* dropped */
-	{0},
+	{ MW_PREDICT_CPU_LINEAR, 0, 0, 8, 0 }, /* expected_ns */
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 },       /* period_ns */
+	{ MW_PREDICT_VALUE, 0, 0, 4, 0 },      /* overruns */
+	{ MW_PREDICT_CPU, 0, 0, 8, 0 },	       /* produced */
+	{ MW_PREDICT_CPU, 0, 0, 8, 0 },	       /* dropped */
+	{ 0 },
 };
 
 static const struct mw_column rmid_columns[] = {
-	{MW_PREDICT_LAST, 0, 0, 4, 0}, /* 0 rmid */
-	{MW_PREDICT_KEY, 0, 0, 4, 0},  /* 1 generation */
-	{MW_PREDICT_LAST, 0, 0, 4, 0}, /* 2 tgid */
-	{MW_PREDICT_LAST, 0, 0, 4, 0}, /* 3 parent_tgid */
-	{MW_PREDICT_LAST, 0, 0, 8, 0}, /* 4 start_time_ns */
-	{MW_PREDICT_LAST, 0, 0, 8, 0}, /* 5 alloc_time_ns */
-	{MW_PREDICT_LAST, 0, 0, 8, 0}, /* 6 cgroup_id */
-	{MW_PREDICT_LAST, 0, 0, 4, 0}, /* 7 uid */
-	{MW_PREDICT_LAST, 0, 0, 4, 0}, /* 8 reason */
-	{MW_PREDICT_RAW, 0, 0, 16, 0}, /* 9 comm */
-	{0},
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 0 rmid */
+	{ MW_PREDICT_KEY, 0, 0, 4, 0 },	 /* 1 generation */
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 2 tgid */
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 3 parent_tgid */
+	{ MW_PREDICT_LAST, 0, 0, 8, 0 }, /* 4 start_time_ns */
+	{ MW_PREDICT_LAST, 0, 0, 8, 0 }, /* 5 alloc_time_ns */
+	{ MW_PREDICT_LAST, 0, 0, 8, 0 }, /* 6 cgroup_id */
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 7 uid */
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 8 reason */
+	{ MW_PREDICT_RAW, 0, 0, 16, 0 }, /* 9 comm */
+	{ 0 },
 };
 
 static const struct mw_column dump_columns[] = {
-	{MW_PREDICT_LAST, 0, 0, 8, 0}, /* sequence */
-	{MW_PREDICT_LAST, 0, 0, 4, 0}, /* count */
-	{MW_PREDICT_LAST, 0, 0, 4, 0}, /* unmeasured */
-	{0},
+	{ MW_PREDICT_LAST, 0, 0, 8, 0 }, /* sequence */
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* count */
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* unmeasured */
+	{ 0 },
 };
 
 static const struct mw_column cpu_columns[] = {
-	{MW_PREDICT_VALUE, 0, 0, 4, 0}, /* state */
-	{MW_PREDICT_VALUE, 0, 0, 4, 0}, /* reserved */
-	{MW_PREDICT_BEGIN, 0, 0, 8, 0}, /* since_ns */
-	{0},
+	{ MW_PREDICT_VALUE, 0, 0, 4, 0 }, /* state */
+	{ MW_PREDICT_VALUE, 0, 0, 4, 0 }, /* reserved */
+	{ MW_PREDICT_BEGIN, 0, 0, 8, 0 }, /* since_ns */
+	{ 0 },
 };
 
 static const struct mw_column rdt_columns[] = {
-	{MW_PREDICT_LAST, 0, 0, 4, 0}, /* 0 rmid */
-	{MW_PREDICT_KEY, 0, 0, 4, 0},  /* 1 generation */
-	{MW_PREDICT_LAST, 0, 0, 4, 0}, /* 2 domain */
-	{MW_PREDICT_LAST, 0, 0, 4, 0}, /* 3 status */
-	{MW_PREDICT_KEY, 0, 0, 8, 0},  /* 4 occupancy */
-	{MW_PREDICT_KEY, 0, 0, 8, 0},  /* 5 total */
-	{MW_PREDICT_KEY, 0, 0, 8, 0},  /* 6 local */
-	{MW_PREDICT_LAST, 0, 0, 8, 0}, /* 7 age_ns */
-	{0},
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 0 rmid */
+	{ MW_PREDICT_KEY, 0, 0, 4, 0 },	 /* 1 generation */
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 2 domain */
+	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 3 status */
+	{ MW_PREDICT_KEY, 0, 0, 8, 0 },	 /* 4 occupancy */
+	{ MW_PREDICT_KEY, 0, 0, 8, 0 },	 /* 5 total */
+	{ MW_PREDICT_KEY, 0, 0, 8, 0 },	 /* 6 local */
+	{ MW_PREDICT_LAST, 0, 0, 8, 0 }, /* 7 age_ns */
+	{ 0 },
 };
 
 static const struct mw_column lost_columns[] = {
-	{MW_PREDICT_BEGIN, 0, 0, 8, 0}, /* begin_ns */
-	{MW_PREDICT_LAST, 0, 0, 8, 0},	/* count */
-	{0},
+	{ MW_PREDICT_BEGIN, 0, 0, 8, 0 }, /* begin_ns */
+	{ MW_PREDICT_LAST, 0, 0, 8, 0 },  /* count */
+	{ 0 },
 };
 
-static const struct mw_column no_columns[] = {{0}};
+static const struct mw_column no_columns[] = { { 0 } };
 
 static const struct mw_column *columns_of(unsigned int type)
 {
@@ -178,8 +178,8 @@ static void class_column(struct mw_class *class, const struct mw_column *column,
 /* A type that grew, or is not known: 64-bit words, and bytes if there are many. */
 static void class_init(struct mw_class *class, const struct memwatch_record_header *header)
 {
-	static const struct mw_column word = {.predictor = MW_PREDICT_CPU};
-	static const struct mw_column bytes = {.predictor = MW_PREDICT_RAW};
+	static const struct mw_column word = { .predictor = MW_PREDICT_CPU };
+	static const struct mw_column bytes = { .predictor = MW_PREDICT_RAW };
 	unsigned int offset = HEADER_BYTES;
 
 	class->type = header->type;
@@ -548,7 +548,7 @@ size_t mw_columns_encode(struct mw_columns *columns, const uint8_t *records, uin
 	sort_by_class(columns);
 	find_prior(columns, records);
 	for (unsigned int i = 0; i < columns->classes; i++) {
-		struct view view = {columns, &columns->class[i], (uint8_t *)(uintptr_t)records};
+		struct view view = { columns, &columns->class[i], (uint8_t *)(uintptr_t)records };
 
 		find_last_cpu(&view);
 		for (unsigned int j = 0; j < view.class->count; j++)
@@ -696,7 +696,7 @@ static int decode_class_table(struct mw_columns *columns, struct input *input)
 	columns->classes = *from;
 	for (unsigned int i = 0; i < columns->classes && !err; i++) {
 		struct mw_class *class = &columns->class[i];
-		struct memwatch_record_header header = {0};
+		struct memwatch_record_header header = { 0 };
 
 		from = take(input, CLASS_BYTES);
 		if (!from)
@@ -717,12 +717,12 @@ static int decode_classes(struct mw_columns *columns, struct input *input, uint8
 			  uint32_t bytes)
 {
 	const uint8_t *class_of = take(input, columns->rows);
-	uint32_t count[MW_CLASSES_MAX] = {0};
+	uint32_t count[MW_CLASSES_MAX] = { 0 };
 
 	if (!class_of)
 		return -EBADMSG;
 	for (uint32_t i = 0; i < columns->rows; i++) {
-		struct memwatch_record_header header = {0};
+		struct memwatch_record_header header = { 0 };
 		const struct mw_class *class;
 
 		if (class_of[i] >= columns->classes)
@@ -763,7 +763,7 @@ static int decode_headers(struct mw_columns *columns, struct input *input, uint8
 int mw_columns_decode(struct mw_columns *columns, const uint8_t *from, size_t len, uint32_t rows,
 		      uint8_t *records, uint32_t bytes)
 {
-	struct input input = {from, len};
+	struct input input = { from, len };
 	int err;
 
 	mw_columns_reset(columns);
@@ -779,7 +779,7 @@ int mw_columns_decode(struct mw_columns *columns, const uint8_t *from, size_t le
 	sort_by_class(columns);
 	find_prior(columns, records);
 	for (unsigned int i = 0; i < columns->classes && !err; i++) {
-		struct view view = {columns, &columns->class[i], records};
+		struct view view = { columns, &columns->class[i], records };
 
 		find_last_cpu(&view);
 		for (unsigned int j = 0; j < view.class->count && !err; j++)

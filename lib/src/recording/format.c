@@ -190,7 +190,7 @@ static void text_availability(struct text *text, const char *group, const char *
 
 long mw_info_format(const struct memwatch_stream_info *info, char *to, size_t size)
 {
-	struct text text = {.to = to, .size = size};
+	struct text text = { .to = to, .size = size };
 
 	for (size_t i = 0; i < FIELDS; i++) {
 		const char *member = (const char *)info + fields[i].offset;

@@ -466,7 +466,7 @@ int memwatch_reader_seek(struct memwatch_reader *reader, __u64 time_ns)
 
 int memwatch_reader_stats(const struct memwatch_reader *reader, struct memwatch_reader_stats *ret)
 {
-	struct memwatch_reader_stats stats = {0};
+	struct memwatch_reader_stats stats = { 0 };
 	struct mw_index_entry total;
 
 	mw_index_total(&reader->index, &total);

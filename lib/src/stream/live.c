@@ -237,7 +237,7 @@ static int complete_opts(struct memwatch_ctx *ctx, struct memwatch_live_opts *op
 /* The period in force goes to *@period_ns. */
 static int set_period(struct live *live, const struct memwatch_live_opts *opts, uint64_t *period_ns)
 {
-	struct memwatch_config config = {0};
+	struct memwatch_config config = { 0 };
 	int err;
 
 	err = memwatch_device_config(live->device, &config);
@@ -321,8 +321,8 @@ static int start(struct live *live, const struct memwatch_live_opts *opts)
 int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_live_opts *user_opts,
 			      struct memwatch_stream **ret)
 {
-	struct mw_bpf_relay_opts relay_opts = {0};
-	struct mw_merge_opts merge_opts = {0};
+	struct mw_bpf_relay_opts relay_opts = { 0 };
+	struct mw_merge_opts merge_opts = { 0 };
 	struct memwatch_get_info module;
 	struct memwatch_live_opts opts;
 	uint64_t period_ns = 0;

@@ -36,7 +36,7 @@ struct null_stream {
 	uint64_t random;
 	struct actor *actors; /* actors[i] has RMID i + 1 */
 	uint32_t next_tgid;
-	uint64_t tick;	  /* number of the tick being made */
+	uint64_t tick;	    /* number of the tick being made */
 	uint64_t *produced; /* per CPU */
 	uint64_t delivered;
 	uint64_t last_ns;
@@ -103,8 +103,8 @@ static int emit_rmid(struct null_stream *null, uint64_t time_ns, uint16_t type, 
 
 static void be_born(struct null_stream *null, uint32_t index, uint64_t time_ns)
 {
-	static const char *const names[] = { "sh", "stream", "redis-server", "cc1", "python3",
-					     "sleep", "make", "a b\\\tc" };
+	static const char *const names[] = { "sh",	"stream", "redis-server", "cc1",
+					     "python3", "sleep",  "make",	  "a b\\\tc" };
 	struct actor *actor = &null->actors[index];
 
 	actor->generation++;
@@ -178,10 +178,12 @@ static int make_sample(struct null_stream *null, uint32_t cpu, uint64_t begin_ns
 		uint64_t cycles = run_ns * 3 + next_random(null) % 1000;
 
 		sample->counter[MEMWATCH_COUNTER_CYCLES] = cycles;
-		sample->counter[MEMWATCH_COUNTER_INSTRUCTIONS] =
-			cycles / 2 + next_random(null) % (cycles + 1);
-		sample->counter[MEMWATCH_COUNTER_LLC_REFERENCES] = next_random(null) % (cycles / 50 + 1);
-		sample->counter[MEMWATCH_COUNTER_LLC_MISSES] = next_random(null) % (cycles / 200 + 1);
+		sample->counter[MEMWATCH_COUNTER_INSTRUCTIONS] = cycles / 2 +
+								 next_random(null) % (cycles + 1);
+		sample->counter[MEMWATCH_COUNTER_LLC_REFERENCES] = next_random(null) %
+								   (cycles / 50 + 1);
+		sample->counter[MEMWATCH_COUNTER_LLC_MISSES] = next_random(null) %
+							       (cycles / 200 + 1);
 		memset(sample->status, MEMWATCH_STATUS_OK, sizeof(sample->status));
 	}
 	if (rmid)
@@ -377,13 +379,14 @@ static void describe(struct null_stream *null)
 	info->backend_reason = "generated, not measured";
 	info->period_ns = null->opts.period_ns;
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
-		info->counter[i].status = null->opts.pmu ? MEMWATCH_STATUS_OK :
-							   MEMWATCH_STATUS_UNAVAILABLE;
-		info->counter[i].reason = null->opts.pmu ? "" : "the generator was told to have none";
+		info->counter[i].status = null->opts.pmu ? MEMWATCH_STATUS_OK
+							 : MEMWATCH_STATUS_UNAVAILABLE;
+		info->counter[i].reason = null->opts.pmu ? ""
+							 : "the generator was told to have none";
 	}
 	for (int i = 0; i < MEMWATCH_RDT_MAX; i++) {
-		info->rdt[i].status = null->opts.rdt ? MEMWATCH_STATUS_OK :
-						       MEMWATCH_STATUS_UNAVAILABLE;
+		info->rdt[i].status = null->opts.rdt ? MEMWATCH_STATUS_OK
+						     : MEMWATCH_STATUS_UNAVAILABLE;
 		info->rdt[i].reason = null->opts.rdt ? "" : "the generator was told to have none";
 	}
 }

@@ -31,25 +31,25 @@
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
-#define MODULES_FIRST	0xffffffffa0000000ull
-#define MODULES_LAST	0xffffffffff000000ull
-#define DEPTH		64
+#define MODULES_FIRST 0xffffffffa0000000ull
+#define MODULES_LAST  0xffffffffff000000ull
+#define DEPTH	      64
 /* Invocations longer than this share the last slot of the histogram. */
-#define SLOTS		8192
+#define SLOTS 8192
 /* The last function of a section has no successor that ends it. */
-#define TAIL_BYTES	16384
+#define TAIL_BYTES 16384
 
 enum kind { PLAIN, CALL, RETURN, JUMP, BRANCH, JUMP_INDIRECT };
 
 struct insn {
 	uint64_t at;
-	uint64_t target;	/* of a direct call, jump or branch */
+	uint64_t target; /* of a direct call, jump or branch */
 	uint8_t size;
 	uint8_t kind;
-	atomic_int sym;		/* index, NONE, or UNKNOWN yet */
+	atomic_int sym; /* index, NONE, or UNKNOWN yet */
 };
 
-#define UNKNOWN	(-2)
+#define UNKNOWN (-2)
 #define NONE	(-1)
 
 struct sym {
@@ -57,21 +57,21 @@ struct sym {
 	uint64_t end;
 	char *name;
 	bool text;
-	int whole;		/* "f.cold" is a part of "f" */
+	int whole; /* "f.cold" is a part of "f" */
 };
 
 struct figures {
-	uint64_t instructions;	/* its own */
+	uint64_t instructions; /* its own */
 	uint64_t invocations;
-	uint64_t lost;		/* no return was seen */
+	uint64_t lost; /* no return was seen */
 	uint64_t max;
 	uint32_t *histogram;
 };
 
 struct frame {
 	int sym;
-	bool tail;		/* entered by a jump: returns with its caller */
-	bool intruder;		/* came by an interrupt: not its caller's cost */
+	bool tail;     /* entered by a jump: returns with its caller */
+	bool intruder; /* came by an interrupt: not its caller's cost */
 	uint64_t count;
 };
 
@@ -106,8 +106,7 @@ static char *in_dir(const char *name)
 static int rank(const struct sym *s)
 {
 	return !s->text * 4 + !strncmp(s->name, "__pfx_", 6) * 2 +
-	       (!strcmp(s->name, "init_module") ||
-		!strcmp(s->name, "cleanup_module"));
+	       (!strcmp(s->name, "init_module") || !strcmp(s->name, "cleanup_module"));
 }
 
 static int by_address(const void *a, const void *b)
@@ -170,12 +169,10 @@ static bool read_symbols(const char *path)
 		char *dot = strstr(syms[i].name, ".cold");
 		int j;
 
-		syms[i].end = next - syms[i].start < TAIL_BYTES ?
-			next : syms[i].start + TAIL_BYTES;
+		syms[i].end = next - syms[i].start < TAIL_BYTES ? next : syms[i].start + TAIL_BYTES;
 		syms[i].whole = i;
 		for (j = 0; dot && j < nsyms; j++)
-			if (!strncmp(syms[j].name, syms[i].name,
-				     dot - syms[i].name) &&
+			if (!strncmp(syms[j].name, syms[i].name, dot - syms[i].name) &&
 			    !syms[j].name[dot - syms[i].name])
 				syms[i].whole = j;
 	}
@@ -222,9 +219,9 @@ static void classify(struct insn *i, const uint8_t *bytes)
 	uint64_t next = i->at + i->size;
 
 	i->kind = PLAIN;
-	while (p < end && (*p == 0x66 || *p == 0x67 || *p == 0x2e || *p == 0x36 ||
-			   *p == 0x3e || *p == 0x26 || *p == 0x64 || *p == 0x65 ||
-			   *p == 0xf2 || *p == 0xf3 || (*p & 0xf0) == 0x40))
+	while (p < end &&
+	       (*p == 0x66 || *p == 0x67 || *p == 0x2e || *p == 0x36 || *p == 0x3e || *p == 0x26 ||
+		*p == 0x64 || *p == 0x65 || *p == 0xf2 || *p == 0xf3 || (*p & 0xf0) == 0x40))
 		p++;
 	if (p >= end)
 		return;
@@ -334,22 +331,20 @@ static void execute(unsigned int cpu, void *data)
 	/* A way out of the module that may not have been taken. */
 	if (last && (last->kind == BRANCH || last->kind == JUMP_INDIRECT)) {
 		int from = syms[last->sym].whole;
-		bool stayed = last->kind == BRANCH ?
-			i->at == last->at + last->size || i->at == last->target :
-			i->at == syms[part].start || sym == from;
+		bool stayed = last->kind == BRANCH
+				      ? i->at == last->at + last->size || i->at == last->target
+				      : i->at == syms[part].start || sym == from;
 
-		if (!stayed && (last->kind == JUMP_INDIRECT ||
-				find(last->target) == NONE))
+		if (!stayed && (last->kind == JUMP_INDIRECT || find(last->target) == NONE))
 			leave(v, from);
 	}
 
 	if (i->at == syms[part].start && part == sym) {
 		bool jumped = last && v->depth &&
-			(last->kind == JUMP_INDIRECT ||
-			 ((last->kind == JUMP || last->kind == BRANCH) &&
-			  last->target == i->at));
-		bool intruder = last && v->depth && !jumped &&
-			last->kind != CALL;
+			      (last->kind == JUMP_INDIRECT ||
+			       ((last->kind == JUMP || last->kind == BRANCH) &&
+				last->target == i->at));
+		bool intruder = last && v->depth && !jumped && last->kind != CALL;
 
 		if (!jumped || syms[last->sym].whole != sym)
 			push(v, sym, jumped, intruder);
@@ -385,8 +380,7 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		i->size = qemu_plugin_insn_size(insn);
 		atomic_init(&i->sym, UNKNOWN);
 		classify(i, qemu_plugin_insn_data(insn));
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, execute,
-						       QEMU_PLUGIN_CB_NO_REGS, i);
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, execute, QEMU_PLUGIN_CB_NO_REGS, i);
 	}
 }
 
@@ -424,9 +418,9 @@ static void report_one(FILE *f, int sym)
 			break;
 		}
 	}
-	fprintf(f, "{\"function\": \"%s\", \"invocations\": %" PRIu64
-		", \"unfinished\": %" PRIu64 ", \"own_instructions\": %" PRIu64
-		", \"min\": %" PRIu64 ", \"median\": %" PRIu64
+	fprintf(f,
+		"{\"function\": \"%s\", \"invocations\": %" PRIu64 ", \"unfinished\": %" PRIu64
+		", \"own_instructions\": %" PRIu64 ", \"min\": %" PRIu64 ", \"median\": %" PRIu64
 		", \"max\": %" PRIu64 ", \"histogram\": [",
 		syms[sym].name, calls, lost, own, min, median, max);
 	for (n = 0; n < SLOTS; n++) {
@@ -456,8 +450,7 @@ static void report(qemu_plugin_id_t id, void *unused)
 	free(path);
 }
 
-int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
-			char **argv)
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
 	pthread_t thread;
 	int i;
@@ -465,8 +458,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
 	for (i = 0; i < argc; i++)
 		if (!strncmp(argv[i], "dir=", 4))
 			dir = strdup(argv[i] + 4);
-	if (!dir || !info->system_emulation ||
-	    strcmp(info->target_name, "x86_64")) {
+	if (!dir || !info->system_emulation || strcmp(info->target_name, "x86_64")) {
 		fprintf(stderr, "insn-count: needs dir=DIR and a x86_64 system\n");
 		return -1;
 	}

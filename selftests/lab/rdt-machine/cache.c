@@ -180,7 +180,7 @@ static int find(const struct set *set, uint64_t tag)
 
 static void account(struct llc *llc, const struct line *l, bool fill, int lines)
 {
-	struct traffic *all[] = {&llc->all, &llc->rmid[l->rmid], &llc->owner[l->owner]};
+	struct traffic *all[] = { &llc->all, &llc->rmid[l->rmid], &llc->owner[l->owner] };
 	unsigned int i;
 
 	for (i = 0; i < 3; i++) {

@@ -52,7 +52,7 @@ static void print_traffic(FILE *f, const struct traffic *t)
 
 static void print_cpu(FILE *f, unsigned int cpu)
 {
-	static const char *const name[] = {"evtsel", "ctr", "pqr"};
+	static const char *const name[] = { "evtsel", "ctr", "pqr" };
 	struct rdt_use use = rdt_use(cpu);
 	int i;
 
@@ -215,7 +215,8 @@ static bool number_or_any(const char *word, int *n)
 static bool event_or_any(const char *word, int *event)
 {
 	static const char *const name[EVENTS] = {
-		[OCCUPANCY] = "occupancy", [TOTAL] = "total", [LOCAL] = "local"};
+		[OCCUPANCY] = "occupancy", [TOTAL] = "total", [LOCAL] = "local"
+	};
 
 	*event = ANY;
 	if (!strcmp(word, "*"))
@@ -267,8 +268,8 @@ static int do_pqr(int words, char **word)
 static int do_guest(int words, char **word)
 {
 	struct guest_layout l;
-	uint64_t *const field[] = {&l.per_cpu_offset, &l.current_task,	 &l.tgid,
-				   &l.group_leader,   &l.start_boottime, &l.comm};
+	uint64_t *const field[] = { &l.per_cpu_offset, &l.current_task,	  &l.tgid,
+				    &l.group_leader,   &l.start_boottime, &l.comm };
 	int i;
 
 	if (words != 7)
@@ -321,7 +322,7 @@ static int execute(uint64_t tsc, char *text)
 
 static int run_text(const struct x86_hook_cpuid *c)
 {
-	char text[TEXT_MAX + 1] = {0};
+	char text[TEXT_MAX + 1] = { 0 };
 	int error;
 
 	if (!c->rdx || c->rdx > TEXT_MAX)

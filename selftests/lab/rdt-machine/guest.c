@@ -38,7 +38,7 @@ static unsigned int number_of(const struct owner *o)
 
 static unsigned int owner_of_task(uint64_t task)
 {
-	struct owner o = {0};
+	struct owner o = { 0 };
 	unsigned int n;
 	uint64_t leader;
 
@@ -49,7 +49,7 @@ static unsigned int owner_of_task(uint64_t task)
 		return UNKNOWN_OWNER;
 	/* each CPU has an idle task of its own; they are one to us */
 	if (!o.tgid)
-		o = (struct owner){.comm = "idle"};
+		o = (struct owner){ .comm = "idle" };
 	pthread_mutex_lock(&lock);
 	n = number_of(&o);
 	pthread_mutex_unlock(&lock);

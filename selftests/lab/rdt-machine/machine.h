@@ -24,14 +24,14 @@ struct machine {
 	unsigned int domains; /* L3 caches */
 	unsigned int snc;     /* NUMA nodes of each */
 	unsigned int rmids[MAX_DOMAINS];
-	unsigned int closids; /* 0: no cache allocation */
-	unsigned int llc_mib; /* of each domain */
-	uint64_t mem_mib;     /* of the guest */
-	unsigned int scale;   /* bytes that a counter counts as one */
-	unsigned int width;   /* bits of a counter */
+	unsigned int closids;  /* 0: no cache allocation */
+	unsigned int llc_mib;  /* of each domain */
+	uint64_t mem_mib;      /* of the guest */
+	unsigned int scale;    /* bytes that a counter counts as one */
+	unsigned int width;    /* bits of a counter */
 	unsigned int overflow; /* 1: bit 61 tells of a wrap */
-	uint64_t start;	      /* first value of a bandwidth counter */
-	char *dir;	      /* where the truth goes */
+	uint64_t start;	       /* first value of a bandwidth counter */
+	char *dir;	       /* where the truth goes */
 };
 
 extern struct machine machine;

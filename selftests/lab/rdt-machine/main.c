@@ -22,7 +22,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 struct machine machine = {
 	.domains = 1,
 	.snc = 1,
-	.rmids = {64},
+	.rmids = { 64 },
 	.closids = MAX_CLOSIDS,
 	.llc_mib = 8,
 	.mem_mib = 1024,
@@ -51,7 +51,7 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	(void)id;
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(
 		tb, QEMU_PLUGIN_INLINE_ADD_U64,
-		(qemu_plugin_u64){executed, kernel * sizeof(uint64_t)}, n);
+		(qemu_plugin_u64){ executed, kernel * sizeof(uint64_t) }, n);
 	if (!machine_tracking())
 		return;
 	for (i = 0; i < n; i++) {
@@ -168,13 +168,13 @@ static bool set_number(const char *key, const char *text)
 		unsigned int *to;
 		unsigned int min, max;
 	} known[] = {
-		{"domains", &machine.domains, 1, MAX_DOMAINS},
-		{"snc", &machine.snc, 1, MAX_DOMAINS},
-		{"closids", &machine.closids, 0, MAX_CLOSIDS},
-		{"llc", &machine.llc_mib, 1, 512},
-		{"scale", &machine.scale, 1, 1 << 24},
-		{"width", &machine.width, 24, 62},
-		{"overflow", &machine.overflow, 0, 1},
+		{ "domains", &machine.domains, 1, MAX_DOMAINS },
+		{ "snc", &machine.snc, 1, MAX_DOMAINS },
+		{ "closids", &machine.closids, 0, MAX_CLOSIDS },
+		{ "llc", &machine.llc_mib, 1, 512 },
+		{ "scale", &machine.scale, 1, 1 << 24 },
+		{ "width", &machine.width, 24, 62 },
+		{ "overflow", &machine.overflow, 0, 1 },
 	};
 	unsigned long long n;
 	unsigned int i;

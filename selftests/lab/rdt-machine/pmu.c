@@ -81,7 +81,7 @@ static uint64_t count(unsigned int cpu, unsigned int event, bool kernel)
 /* A fixed counter's control, in the form of an event select register. */
 static uint64_t select_of(const struct pmu *p, int i)
 {
-	static const uint64_t event[FIXED] = {INSTRUCTIONS, CYCLES, REF_CYCLES};
+	static const uint64_t event[FIXED] = { INSTRUCTIONS, CYCLES, REF_CYCLES };
 	uint64_t bits;
 
 	if (i < GENERAL)

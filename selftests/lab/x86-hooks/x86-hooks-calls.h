@@ -8,8 +8,7 @@
 
 #include "cpu.h"
 
-void x86_hook_cpuid(CPUX86State *env, uint32_t *eax, uint32_t *ebx,
-		    uint32_t *ecx, uint32_t *edx);
+void x86_hook_cpuid(CPUX86State *env, uint32_t *eax, uint32_t *ebx, uint32_t *ecx, uint32_t *edx);
 bool x86_hook_wrmsr(CPUX86State *env, uintptr_t ra);
 bool x86_hook_rdmsr(CPUX86State *env, uintptr_t ra);
 bool x86_hook_rdpmc(CPUX86State *env, uintptr_t ra);

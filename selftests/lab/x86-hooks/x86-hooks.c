@@ -24,13 +24,17 @@ static unsigned int cpu_of(CPUX86State *env)
 	return env_cpu(env)->cpu_index;
 }
 
-void x86_hook_cpuid(CPUX86State *env, uint32_t *eax, uint32_t *ebx,
-		    uint32_t *ecx, uint32_t *edx)
+void x86_hook_cpuid(CPUX86State *env, uint32_t *eax, uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
 	struct x86_hook_cpuid c = {
-		.rbx = env->regs[R_EBX], .rdx = env->regs[R_EDX],
-		.leaf = env->regs[R_EAX], .subleaf = env->regs[R_ECX],
-		.eax = *eax, .ebx = *ebx, .ecx = *ecx, .edx = *edx,
+		.rbx = env->regs[R_EBX],
+		.rdx = env->regs[R_EDX],
+		.leaf = env->regs[R_EAX],
+		.subleaf = env->regs[R_ECX],
+		.eax = *eax,
+		.ebx = *ebx,
+		.ecx = *ecx,
+		.edx = *edx,
 	};
 
 	if (!hooks->cpuid)
@@ -58,12 +62,10 @@ static void set_edx_eax(CPUX86State *env, uint64_t value)
 
 bool x86_hook_wrmsr(CPUX86State *env, uintptr_t ra)
 {
-	uint64_t value = (uint32_t)env->regs[R_EAX] |
-			 (uint64_t)(uint32_t)env->regs[R_EDX] << 32;
+	uint64_t value = (uint32_t)env->regs[R_EAX] | (uint64_t)(uint32_t)env->regs[R_EDX] << 32;
 
 	return hooks->wrmsr &&
-	       answered(env, hooks->wrmsr(cpu_of(env), env->regs[R_ECX], value),
-			ra);
+	       answered(env, hooks->wrmsr(cpu_of(env), env->regs[R_ECX], value), ra);
 }
 
 bool x86_hook_rdmsr(CPUX86State *env, uintptr_t ra)
@@ -71,8 +73,7 @@ bool x86_hook_rdmsr(CPUX86State *env, uintptr_t ra)
 	uint64_t value = 0;
 
 	if (!hooks->rdmsr ||
-	    !answered(env, hooks->rdmsr(cpu_of(env), env->regs[R_ECX], &value),
-		      ra))
+	    !answered(env, hooks->rdmsr(cpu_of(env), env->regs[R_ECX], &value), ra))
 		return false;
 	set_edx_eax(env, value);
 	return true;
@@ -83,8 +84,7 @@ bool x86_hook_rdpmc(CPUX86State *env, uintptr_t ra)
 	uint64_t value = 0;
 
 	if (!hooks->rdpmc ||
-	    !answered(env, hooks->rdpmc(cpu_of(env), env->regs[R_ECX], &value),
-		      ra))
+	    !answered(env, hooks->rdpmc(cpu_of(env), env->regs[R_ECX], &value), ra))
 		return false;
 	set_edx_eax(env, value);
 	return true;

@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 enum x86_hook_answer {
-	X86_HOOK_PASS,		/* not mine: QEMU does what it always did */
+	X86_HOOK_PASS, /* not mine: QEMU does what it always did */
 	X86_HOOK_DONE,
-	X86_HOOK_FAULT,		/* #GP(0) */
+	X86_HOOK_FAULT, /* #GP(0) */
 };
 
 /* The registers that go in, and out what QEMU would answer. */
@@ -29,12 +29,9 @@ struct x86_hook_cpuid {
 
 struct x86_hooks {
 	void (*cpuid)(unsigned int cpu, struct x86_hook_cpuid *c);
-	enum x86_hook_answer (*rdmsr)(unsigned int cpu, uint32_t msr,
-				      uint64_t *value);
-	enum x86_hook_answer (*wrmsr)(unsigned int cpu, uint32_t msr,
-				      uint64_t value);
-	enum x86_hook_answer (*rdpmc)(unsigned int cpu, uint32_t index,
-				      uint64_t *value);
+	enum x86_hook_answer (*rdmsr)(unsigned int cpu, uint32_t msr, uint64_t *value);
+	enum x86_hook_answer (*wrmsr)(unsigned int cpu, uint32_t msr, uint64_t value);
+	enum x86_hook_answer (*rdpmc)(unsigned int cpu, uint32_t index, uint64_t *value);
 	/* after a write of CR3, even of the value it had */
 	void (*cr3)(unsigned int cpu, uint64_t value);
 };

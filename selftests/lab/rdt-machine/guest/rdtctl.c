@@ -126,7 +126,7 @@ static long offset(const struct btf *btf, const struct btf_type *t, const char *
 
 static int guest(void)
 {
-	static const char *const member[] = {"tgid", "group_leader", "start_boottime", "comm"};
+	static const char *const member[] = { "tgid", "group_leader", "start_boottime", "comm" };
 	struct btf *btf = btf__load_vmlinux_btf();
 	uint64_t current = symbol("current_task");
 	long at[4];
