@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TAP_SKIP 4
 
@@ -44,6 +45,40 @@ __attribute__((format(printf, 2, 3))) static inline bool tap_ok(bool ok, const c
 	printf("\n");
 	return ok;
 }
+
+/* Where a comparison failed, and why. */
+__attribute__((format(printf, 3, 4))) static inline void tap_why(const char *file, int line,
+								 const char *format, ...)
+{
+	va_list args;
+
+	printf("# %s:%d: ", file, line);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
+}
+
+/* Two integers are equal; else both are printed. The title is a format. */
+#define tap_eq(got, expected, ...)                                                                 \
+	({                                                                                         \
+		long long got_ = (long long)(got), expected_ = (long long)(expected);              \
+		if (!tap_ok(got_ == expected_, __VA_ARGS__))                                       \
+			tap_why(__FILE__, __LINE__, "%s is %lld (%#llx), expected %lld (%#llx)",   \
+				#got, got_, got_, expected_, expected_);                           \
+		got_ == expected_;                                                                 \
+	})
+
+/* Two strings are equal; NULL equals only NULL. */
+#define tap_str_eq(got, expected, ...)                                                             \
+	({                                                                                         \
+		const char *got_ = (got), *expected_ = (expected);                                 \
+		bool same_ = got_ && expected_ ? !strcmp(got_, expected_) : got_ == expected_;     \
+		if (!tap_ok(same_, __VA_ARGS__))                                                   \
+			tap_why(__FILE__, __LINE__, "%s is \"%s\", expected \"%s\"", #got,         \
+				got_ ?: "(null)", expected_ ?: "(null)");                          \
+		same_;                                                                             \
+	})
 
 __attribute__((format(printf, 1, 2))) static inline void tap_note(const char *format, ...)
 {

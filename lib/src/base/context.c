@@ -106,6 +106,11 @@ int mw_fail(struct memwatch_ctx *ctx, int err, const char *fmt, ...)
 	return err;
 }
 
+int mw_fail_memory(struct memwatch_ctx *ctx, const char *what)
+{
+	return mw_fail(ctx, -ENOMEM, "%s: out of memory", what);
+}
+
 void mw_log(struct memwatch_ctx *ctx, enum memwatch_log_level level, const char *fmt, ...)
 {
 	char line[512];

@@ -29,6 +29,9 @@ struct memwatch_ctx {
 /* Sets the error text, logs it, and returns @err (a negative errno) to be passed on. */
 int mw_fail(struct memwatch_ctx *ctx, int err, const char *fmt, ...) mw_printf(3, 4);
 
+/* mw_fail() with -ENOMEM and "WHAT: out of memory". */
+int mw_fail_memory(struct memwatch_ctx *ctx, const char *what);
+
 void mw_log(struct memwatch_ctx *ctx, enum memwatch_log_level level, const char *fmt, ...)
 	mw_printf(3, 4);
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The hash index: insertion, removal and growth.
+ */
+#include "base/index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE_MIN 32U
+
+/* Puts an entry into the first empty place. There is one. */
+static void index_place(struct mw_index *index, struct mw_index_place entry)
+{
+	uint32_t at = mw_index_first(index, entry.hash);
+
+	while (index->places[at].number != MW_INDEX_NONE)
+		at = (at + 1) & (index->size - 1);
+	index->places[at] = entry;
+}
+
+static int index_grow(struct mw_index *index)
+{
+	struct mw_index grown = { .size = index->size ? index->size * 2 : SIZE_MIN };
+
+	if (!grown.size)
+		return -ENOMEM;
+	grown.places = reallocarray(NULL, grown.size, sizeof(*grown.places));
+	if (!grown.places)
+		return -ENOMEM;
+	mw_index_clear(&grown);
+	for (uint32_t i = 0; i < index->size; i++)
+		if (index->places[i].number != MW_INDEX_NONE)
+			index_place(&grown, index->places[i]);
+	grown.count = index->count;
+	free(index->places);
+	*index = grown;
+	return 0;
+}
+
+int mw_index_insert(struct mw_index *index, uint32_t hash, uint32_t number)
+{
+	if (index->count >= index->size / 2 && index_grow(index))
+		return -ENOMEM;
+	index_place(index, (struct mw_index_place){ .hash = hash, .number = number });
+	index->count++;
+	return 0;
+}
+
+static uint32_t index_find(const struct mw_index *index, uint32_t hash, uint32_t number)
+{
+	uint32_t at = mw_index_first(index, hash);
+
+	while (index->places[at].number != number)
+		at = (at + 1) & (index->size - 1);
+	return at;
+}
+
+/*
+ * Closes the gap instead of marking it: an entry behind the gap moves into it if its own
+ * first place is not between the gap and where it lies.
+ */
+void mw_index_remove(struct mw_index *index, uint32_t hash, uint32_t number)
+{
+	uint32_t mask = index->size - 1;
+	uint32_t gap = index_find(index, hash, number);
+
+	for (uint32_t at = (gap + 1) & mask; index->places[at].number != MW_INDEX_NONE;
+	     at = (at + 1) & mask) {
+		uint32_t first = mw_index_first(index, index->places[at].hash);
+
+		if (((at - first) & mask) >= ((at - gap) & mask)) {
+			index->places[gap] = index->places[at];
+			gap = at;
+		}
+	}
+	index->places[gap].number = MW_INDEX_NONE;
+	index->count--;
+}
+
+void mw_index_renumber(struct mw_index *index, uint32_t hash, uint32_t number, uint32_t to)
+{
+	index->places[index_find(index, hash, number)].number = to;
+}
+
+void mw_index_clear(struct mw_index *index)
+{
+	/* MW_INDEX_NONE has all bits set. */
+	if (index->size)
+		memset(index->places, 0xff, index->size * sizeof(*index->places));
+	index->count = 0;
+}
+
+void mw_index_free(struct mw_index *index)
+{
+	free(index->places);
+	*index = (struct mw_index){ 0 };
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The growing array and the hash index, against a plain array of what should be there.
+ */
+#include <stdbool.h>
+
+#include "../../selftests/prng.h"
+#include "../../selftests/tap.h"
+#include "base/array.h"
+#include "base/index.h"
+
+static void test_array(void)
+{
+	uint32_t *numbers = NULL, capacity = 0, wrong = 0;
+	uint8_t tiny = 0;
+	char *bytes = NULL;
+
+	for (uint32_t i = 0; i < 100000; i++) {
+		if (mw_array_reserve(numbers, capacity, i + 1))
+			break;
+		numbers[i] = i;
+	}
+	for (uint32_t i = 0; i < 100000; i++)
+		wrong += numbers[i] != i;
+	tap_eq(wrong, 0, "a growing array keeps what was written to it");
+	tap_ok(capacity >= 100000 && capacity < 200000, "the capacity doubles at most");
+	tap_ok(mw_array_reserve(numbers, capacity, SIZE_MAX / 2) == -ENOMEM &&
+		       numbers[99999] == 99999,
+	       "a size that overflows is refused and the array is kept");
+	tap_ok(!mw_array_reserve(bytes, tiny, 100) && tiny == 128,
+	       "a capacity of eight bits holds 128 elements");
+	tap_ok(mw_array_reserve(bytes, tiny, 200) == -ENOMEM && tiny == 128,
+	       "a capacity that its type cannot hold is refused");
+	free(numbers);
+	free(bytes);
+}
+
+#define KEYS 4096
+
+/* Keys whose hashes collide in the low bits when @bits is small. */
+static uint32_t hash_of(uint32_t key, uint32_t bits)
+{
+	return mw_index_hash(key, 0) & (uint32_t)((1ULL << bits) - 1);
+}
+
+static bool found(const struct mw_index *index, uint32_t hash, uint32_t number)
+{
+	uint32_t at, candidate;
+
+	mw_index_for_each (index, hash, &at, candidate)
+		if (candidate == number)
+			return true;
+	return false;
+}
+
+static void test_index(uint32_t bits, uint32_t keys, const char *what)
+{
+	static bool in[KEYS];
+	struct mw_index index = { 0 };
+	struct prng prng = { 1 };
+	uint32_t wrong = 0, count = 0;
+
+	for (uint32_t i = 0; i < keys; i++)
+		in[i] = false;
+	for (uint32_t step = 0; step < 200000; step++) {
+		uint32_t key = prng_below(&prng, keys);
+
+		if (in[key])
+			mw_index_remove(&index, hash_of(key, bits), key);
+		else if (mw_index_insert(&index, hash_of(key, bits), key))
+			break;
+		in[key] = !in[key];
+		count += in[key] ? 1 : -1U;
+		if (step % 20000 == 19999)
+			for (uint32_t i = 0; i < keys; i++)
+				wrong += found(&index, hash_of(i, bits), i) != in[i];
+	}
+	tap_eq(wrong, 0, "the index finds exactly what was inserted: %s", what);
+	tap_eq(index.count, count, "the index counts its entries: %s", what);
+	mw_index_free(&index);
+}
+
+static void test_renumber(void)
+{
+	struct mw_index index = { 0 };
+	uint32_t at, none;
+
+	mw_index_for_each (&index, 7, &at, none)
+		;
+	tap_eq(none, MW_INDEX_NONE, "an index without memory finds nothing");
+	mw_index_insert(&index, 7, 1);
+	mw_index_insert(&index, 7, 2);
+	mw_index_renumber(&index, 7, 1, 9);
+	tap_ok(found(&index, 7, 9) && found(&index, 7, 2) && !found(&index, 7, 1),
+	       "an entry that moved in its array is found under its new number");
+	mw_index_clear(&index);
+	tap_ok(!index.count && !found(&index, 7, 9), "a cleared index finds nothing");
+	mw_index_free(&index);
+}
+
+int main(void)
+{
+	tap_start();
+	test_array();
+	test_index(32, KEYS, "many keys");
+	test_index(3, 64, "hashes that collide");
+	test_renumber();
+	return tap_done();
+}
