@@ -22,7 +22,7 @@ $(BUILD)/selftests/bpf/test_relay_native: selftests/bpf/test_relay_native.c \
 	$(CC) $(BPF_TEST_FLAGS) $(BPF_TEST_CFLAGS) $< -o $@ -lbpf
 
 # The library's sources, so that they are under the sanitizers too.
-BPF_TEST_LIB = $(wildcard lib/src/merge/*.c) $(addprefix lib/src/,loader/relay.c loader/rings.c loader/log.c base/context.c)
+BPF_TEST_LIB = $(wildcard lib/src/base/*.c lib/src/merge/*.c) $(addprefix lib/src/loader/,relay.c rings.c log.c)
 
 $(BUILD)/selftests/bpf/test_relay_rings: selftests/bpf/test_relay_rings.c $(BPF_TEST_LIB) \
 		$(wildcard lib/src/*/*.h) $(BPF_TEST_DEPS) \

@@ -14,7 +14,7 @@
 
 #include "base/context.h"
 #include "account/rdt-baseline.h"
-#include "merge/ring.h"
+#include "base/record.h"
 #include "account/slot-table.h"
 #include "base/timemath.h"
 

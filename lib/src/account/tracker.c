@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/context.h"
-#include "merge/ring.h"
+#include "base/record.h"
 #include "base/timemath.h"
 
 #define PENDING_DEFAULT	  65536

@@ -27,42 +27,6 @@ int mw_ring_init_perf(struct mw_ring *ring, void *base, size_t page_size, size_t
 			    (uint8_t *)base + page_size, data_size);
 }
 
-unsigned int mw_record_size_min(unsigned int type)
-{
-	switch (type) {
-	case MEMWATCH_RECORD_SAMPLE:
-		return sizeof(struct memwatch_record_sample);
-	case MEMWATCH_RECORD_TICK:
-		return sizeof(struct memwatch_record_tick);
-	case MEMWATCH_RECORD_RMID_ALLOC:
-	case MEMWATCH_RECORD_RMID_EXISTING:
-	case MEMWATCH_RECORD_RMID_EXEC:
-	case MEMWATCH_RECORD_RMID_FREE:
-		return sizeof(struct memwatch_record_rmid);
-	case MEMWATCH_RECORD_DUMP_BEGIN:
-	case MEMWATCH_RECORD_DUMP_END:
-		return sizeof(struct memwatch_record_dump);
-	case MEMWATCH_RECORD_CPU_STATE:
-		return sizeof(struct memwatch_record_cpu);
-	case MEMWATCH_RECORD_RDT:
-		return sizeof(struct memwatch_record_rdt);
-	case MEMWATCH_RECORD_NOTICE:
-		return sizeof(struct memwatch_record_notice);
-	case MEMWATCH_RECORD_LOST:
-		return sizeof(struct memwatch_record_lost);
-	case MEMWATCH_RECORD_GROWTH:
-		return sizeof(struct memwatch_record_growth);
-	default:
-		return sizeof(struct memwatch_record_header);
-	}
-}
-
-bool mw_record_valid(const struct memwatch_record_header *header, size_t available)
-{
-	return header->size <= available && header->size % 8 == 0 &&
-	       header->size >= mw_record_size_min(header->type);
-}
-
 static enum mw_ring_item parse_frame(const struct mw_ring *ring, uint64_t pos,
 				     struct mw_ring_entry *entry)
 {

@@ -27,6 +27,8 @@
 #include <linux/memwatch.h>
 #include <linux/perf_event.h>
 
+#include "base/record.h"
+
 /**
  * struct mw_ring - one ring
  * @head: where the writer is, written by it with release, read with acquire
@@ -131,25 +133,6 @@ struct mw_ring_entry {
 enum mw_ring_item mw_ring_parse(const struct mw_ring *ring, uint64_t pos, uint64_t head,
 				struct mw_ring_entry *entry);
 
-/* Smallest valid size of a record of @type; that of the header if not known. */
-unsigned int mw_record_size_min(unsigned int type);
-
-/*
- * Is this a record of a kind that may share a frame, and so means nothing to the
- * ring itself: a sample, a tick, or a type that nobody knows yet?
- */
-static inline bool mw_record_common(const struct memwatch_record_header *header)
-{
-	switch (header->type) {
-	case MEMWATCH_RECORD_SAMPLE:
-		return header->size >= sizeof(struct memwatch_record_sample);
-	case MEMWATCH_RECORD_TICK:
-		return header->size >= sizeof(struct memwatch_record_tick);
-	default:
-		return header->type > MEMWATCH_RECORD_GROWTH && header->size >= sizeof(*header);
-	}
-}
-
 /*
  * The common case of mw_ring_parse(), inline: a frame that does not wrap, of
  * common records as far as the first one tells. Returns the bytes to the next
@@ -178,8 +161,5 @@ static inline uint32_t mw_ring_parse_plain(const struct mw_ring *ring, uint64_t 
 		return 0;
 	return frame->perf.size;
 }
-
-/* Is this a record that fits into @available bytes? */
-bool mw_record_valid(const struct memwatch_record_header *header, size_t available);
 
 #endif /* MW_RING_H */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "recording/format.h"
-#include "merge/ring.h"
+#include "base/record.h"
 
 #define HEADER_BYTES sizeof(struct memwatch_record_header)
 #define CLASS_BYTES  10 /* type, size, rows, columns */

@@ -20,7 +20,7 @@
 #include "base/context.h"
 #include "recording/format.h"
 #include "recording/index.h"
-#include "merge/ring.h"
+#include "base/record.h"
 #include "base/timemath.h"
 
 #define BLOCK_BYTES_MIN	    (4U << 10)
