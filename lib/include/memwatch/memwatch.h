@@ -47,6 +47,8 @@
 
 #include <memwatch/ctx.h>
 #include <memwatch/value.h>
+#include <memwatch/metric.h>
+#include <memwatch/record.h>
 #include <memwatch/stream.h>
 #include <memwatch/recording.h>
 #include <memwatch/tracker.h>

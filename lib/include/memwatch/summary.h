@@ -13,6 +13,7 @@
 
 #include <linux/memwatch.h>
 #include <memwatch/ctx.h>
+#include <memwatch/metric.h>
 #include <memwatch/slots.h>
 #include <memwatch/value.h>
 
@@ -135,8 +136,8 @@ struct memwatch_summary_rmid {
  * @mbm_total: bytes
  * @mbm_local: bytes
  *
- * The report's keys: cycles, instructions, llc_refs and llc_misses are
- * @counter, llc_occupancy_bytes is @occupancy_mean.
+ * The table of metrics (memwatch/metric.h) has a name for each measured member; see
+ * memwatch_summary_value().
  */
 struct memwatch_summary_row {
 	__u32 flags;
@@ -165,7 +166,11 @@ struct memwatch_summary_row {
 /**
  * enum memwatch_summary_key - what rows are sorted by
  * @MEMWATCH_SORT_NONE: order of appearance
+ * @MEMWATCH_SORT_COUNTER: this number plus &enum memwatch_counter: a counter that has no
+ *	key of its own here
  * Others: the member of that name; IPC is instructions / cycles.
+ *
+ * The key of a metric is in its description: &struct memwatch_metric_info.
  */
 enum memwatch_summary_key {
 	MEMWATCH_SORT_NONE = 0,
@@ -183,6 +188,7 @@ enum memwatch_summary_key {
 	MEMWATCH_SORT_COMM = 12,
 	MEMWATCH_SORT_IPC = 13,
 	MEMWATCH_SORT_CPU = 14,
+	MEMWATCH_SORT_COUNTER = 256,
 };
 
 /**
@@ -222,6 +228,18 @@ int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
  */
 int memwatch_summary_total(struct memwatch_summary *summary,
 			   const struct memwatch_summary_row **ret);
+
+/**
+ * memwatch_summary_value - the value of a metric in a row
+ * @row: a row
+ * @metric: from memwatch_metric_info()
+ *
+ * Returns: a member of @row; NULL for a ratio, which is the quotient of two members of
+ * @row->counter.
+ * Since: 0.1
+ */
+const struct memwatch_value *memwatch_summary_value(const struct memwatch_summary_row *row,
+						    const struct memwatch_metric_info *metric);
 
 #ifdef __cplusplus
 }

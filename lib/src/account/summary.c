@@ -426,37 +426,53 @@ int memwatch_summary_feed(struct memwatch_summary *summary, const struct memwatc
 
 /* --------------------------------------------------------------- reading */
 
+const struct memwatch_value *memwatch_summary_value(const struct memwatch_summary_row *row,
+						    const struct memwatch_metric_info *metric)
+{
+	if (!metric->row_offset)
+		return NULL;
+	return (const struct memwatch_value *)(const void *)((const char *)row +
+							     metric->row_offset);
+}
+
+/* A ratio in parts per million; unavailable if its divisor is 0. */
+static uint64_t sort_ratio(const struct memwatch_summary_row *row,
+			   const struct memwatch_metric_info *ratio,
+			   struct memwatch_value *measured)
+{
+	const struct memwatch_value *divisor = &row->counter[ratio->divisor];
+
+	*measured = row->counter[ratio->index];
+	if (!divisor->value) {
+		measured->status = MEMWATCH_STATUS_UNAVAILABLE;
+		return measured->value;
+	}
+	return (uint64_t)((unsigned __int128)measured->value * 1000000 / divisor->value);
+}
+
+static const struct memwatch_metric_info *find_sort_metric(unsigned int key)
+{
+	const struct memwatch_metric_info *metric;
+
+	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
+		if (metric->sort && metric->sort == key)
+			return metric;
+	return NULL;
+}
+
+/* The number by which a row is sorted; @measured says whether it has one. */
 static uint64_t sort_number(const struct memwatch_summary_row *row, unsigned int key,
+			    const struct memwatch_metric_info *metric,
 			    struct memwatch_value *measured)
 {
+	if (metric && metric->source == MEMWATCH_METRIC_RATIO)
+		return sort_ratio(row, metric, measured);
+	if (metric) {
+		*measured = *memwatch_summary_value(row, metric);
+		return measured->value;
+	}
 	*measured = (struct memwatch_value){ .parts = 1, .status = MEMWATCH_STATUS_OK };
 	switch (key) {
-	case MEMWATCH_SORT_CPU_TIME:
-		*measured = row->cpu_time_ns;
-		break;
-	case MEMWATCH_SORT_CYCLES:
-	case MEMWATCH_SORT_INSTRUCTIONS:
-	case MEMWATCH_SORT_LLC_REFERENCES:
-	case MEMWATCH_SORT_LLC_MISSES:
-		*measured = row->counter[key - MEMWATCH_SORT_CYCLES];
-		break;
-	case MEMWATCH_SORT_OCCUPANCY:
-		*measured = row->occupancy_mean;
-		break;
-	case MEMWATCH_SORT_MBM_TOTAL:
-		*measured = row->mbm_total;
-		break;
-	case MEMWATCH_SORT_MBM_LOCAL:
-		*measured = row->mbm_local;
-		break;
-	case MEMWATCH_SORT_IPC:
-		*measured = row->counter[MEMWATCH_COUNTER_INSTRUCTIONS];
-		if (!row->counter[MEMWATCH_COUNTER_CYCLES].value)
-			measured->status = MEMWATCH_STATUS_UNAVAILABLE;
-		else
-			return (uint64_t)((unsigned __int128)measured->value * 1000000 /
-					  row->counter[MEMWATCH_COUNTER_CYCLES].value);
-		break;
 	case MEMWATCH_SORT_SLOTS:
 		return row->slots;
 	case MEMWATCH_SORT_FIRST:
@@ -465,8 +481,9 @@ static uint64_t sort_number(const struct memwatch_summary_row *row, unsigned int
 		return row->tgid;
 	case MEMWATCH_SORT_CPU:
 		return row->cpu;
+	default:
+		return 0;
 	}
-	return measured->value;
 }
 
 struct sort_item {
@@ -501,10 +518,11 @@ static void fold_all(struct memwatch_summary *summary)
 
 int memwatch_summary_sort(struct memwatch_summary *summary, unsigned int key, bool descending)
 {
+	const struct memwatch_metric_info *metric = find_sort_metric(key);
 	struct sort_item *items;
 	uint32_t *order;
 
-	if (key > MEMWATCH_SORT_CPU)
+	if (!metric && key > MEMWATCH_SORT_CPU)
 		return mw_fail(summary->ctx, -EINVAL, "summary: no sort key %u", key);
 	fold_all(summary);
 	summary->nr_order = 0;
@@ -523,7 +541,7 @@ int memwatch_summary_sort(struct memwatch_summary *summary, unsigned int key, bo
 		const struct memwatch_summary_row *row = &summary->rows[i].row;
 		struct memwatch_value value;
 
-		items[i].number = sort_number(row, key, &value);
+		items[i].number = sort_number(row, key, metric, &value);
 		items[i].missing = !value.parts || value.status == MEMWATCH_STATUS_UNAVAILABLE ||
 				   value.status == MEMWATCH_STATUS_FIRST;
 		items[i].comm = key == MEMWATCH_SORT_COMM ? row->comm : NULL;

@@ -55,17 +55,3 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 		row->since_ns = g->onset_ns + mw_growth_streak_from(g)->ms * 1000000ULL;
 	}
 }
-
-const char *memwatch_growth_verdict_name(unsigned int verdict)
-{
-	static const char *const names[] = { "insufficient", "stable", "growing", "leak" };
-
-	return verdict < sizeof(names) / sizeof(names[0]) ? names[verdict] : "unknown";
-}
-
-const char *memwatch_growth_reason_name(unsigned int reason)
-{
-	static const char *const names[] = { "none", "limit", "steady", "slow" };
-
-	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "unknown";
-}

@@ -21,6 +21,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include <memwatch/metric.h>
+#include <memwatch/value.h>
+
 #include "bpf/relay.h"
 #include "loader/log.h"
 #include "loader/rings.h"
@@ -151,22 +154,14 @@ static const char *counter_reason(int err)
 
 /* --------------------------------------------------------------- counters */
 
-static const struct {
-	const char *name;
-	uint64_t config;
-} counters[MEMWATCH_COUNTER_MAX] = {
-	[MEMWATCH_COUNTER_CYCLES] = { "cycles", PERF_COUNT_HW_CPU_CYCLES },
-	[MEMWATCH_COUNTER_INSTRUCTIONS] = { "instructions", PERF_COUNT_HW_INSTRUCTIONS },
-	[MEMWATCH_COUNTER_LLC_REFERENCES] = { "llc_references", PERF_COUNT_HW_CACHE_REFERENCES },
-	[MEMWATCH_COUNTER_LLC_MISSES] = { "llc_misses", PERF_COUNT_HW_CACHE_MISSES },
-};
-
 static int counter_open(unsigned int counter, unsigned int cpu)
 {
+	const struct memwatch_metric_info *metric = memwatch_metric_find(MEMWATCH_METRIC_COUNTER,
+									 counter);
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.type = PERF_TYPE_HARDWARE,
-		.config = counters[counter].config,
+		.type = metric->event_type,
+		.config = metric->event_config,
 	};
 	int fd;
 
@@ -212,8 +207,8 @@ static uint32_t probe_counters(struct mw_bpf_relay *relay)
 			 counter_reason(first ? first : fd));
 		relay->available[i].status = MEMWATCH_STATUS_UNAVAILABLE;
 		relay->available[i].reason = relay->reasons[i];
-		mw_log(relay->ctx, MEMWATCH_LOG_INFO, "%s: unavailable: %s", counters[i].name,
-		       relay->reasons[i]);
+		mw_log(relay->ctx, MEMWATCH_LOG_INFO, "%s: unavailable: %s",
+		       memwatch_counter_name(i), relay->reasons[i]);
 	}
 	return mask;
 }
@@ -237,7 +232,7 @@ static void counters_put(struct mw_bpf_relay *relay, unsigned int cpu)
 				 cpu, counter_reason(err));
 			relay->available[i].status = MEMWATCH_STATUS_ESTIMATED;
 			relay->available[i].reason = relay->reasons[i];
-			mw_log(relay->ctx, MEMWATCH_LOG_WARNING, "%s: %s", counters[i].name,
+			mw_log(relay->ctx, MEMWATCH_LOG_WARNING, "%s: %s", memwatch_counter_name(i),
 			       relay->reasons[i]);
 		}
 	}

@@ -20,104 +20,6 @@
 #define COLUMN_BYTES 6	/* predictor, a, b, 0, width */
 #define NONE	     UINT32_MAX
 
-/* How the types of this schema are predicted; what is behind is taken as words. */
-static const struct mw_column sample_columns[] = {
-	{ MW_PREDICT_CPU, 0, 0, 4, 0 },	  /* 0 rmid */
-	{ MW_PREDICT_KEY, 0, 0, 4, 0 },	  /* 1 generation */
-	{ MW_PREDICT_BEGIN, 0, 0, 8, 0 }, /* 2 begin_ns */
-	{ MW_PREDICT_REST, 2, 0, 8, 0 },  /* 3 run_ns */
-	{ MW_PREDICT_SCALE, 3, 0, 8, 0 }, /* 4 cycles, by run_ns */
-	{ MW_PREDICT_SCALE, 4, 0, 8, 0 }, /* 5 instructions, by cycles */
-	{ MW_PREDICT_SCALE, 5, 0, 8, 0 }, /* 6 references, by instructions */
-	{ MW_PREDICT_SCALE, 6, 0, 8, 0 }, /* 7 misses, by references */
-	{ MW_PREDICT_KEY, 0, 0, 4, 0 },	  /* 8 status */
-	{ MW_PREDICT_KEY, 0, 0, 4, 0 },	  /* 9 running_ppm */
-	{ 0 },
-};
-
-static const struct mw_column tick_columns[] = {
-	{ MW_PREDICT_CPU_LINEAR, 0, 0, 8, 0 }, /* expected_ns */
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 },       /* period_ns */
-	{ MW_PREDICT_VALUE, 0, 0, 4, 0 },      /* overruns */
-	{ MW_PREDICT_CPU, 0, 0, 8, 0 },	       /* produced */
-	{ MW_PREDICT_CPU, 0, 0, 8, 0 },	       /* dropped */
-	{ 0 },
-};
-
-static const struct mw_column rmid_columns[] = {
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 0 rmid */
-	{ MW_PREDICT_KEY, 0, 0, 4, 0 },	 /* 1 generation */
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 2 tgid */
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 3 parent_tgid */
-	{ MW_PREDICT_LAST, 0, 0, 8, 0 }, /* 4 start_time_ns */
-	{ MW_PREDICT_LAST, 0, 0, 8, 0 }, /* 5 alloc_time_ns */
-	{ MW_PREDICT_LAST, 0, 0, 8, 0 }, /* 6 cgroup_id */
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 7 uid */
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 8 reason */
-	{ MW_PREDICT_RAW, 0, 0, 16, 0 }, /* 9 comm */
-	{ 0 },
-};
-
-static const struct mw_column dump_columns[] = {
-	{ MW_PREDICT_LAST, 0, 0, 8, 0 }, /* sequence */
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* count */
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* unmeasured */
-	{ 0 },
-};
-
-static const struct mw_column cpu_columns[] = {
-	{ MW_PREDICT_VALUE, 0, 0, 4, 0 }, /* state */
-	{ MW_PREDICT_VALUE, 0, 0, 4, 0 }, /* reserved */
-	{ MW_PREDICT_BEGIN, 0, 0, 8, 0 }, /* since_ns */
-	{ 0 },
-};
-
-static const struct mw_column rdt_columns[] = {
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 0 rmid */
-	{ MW_PREDICT_KEY, 0, 0, 4, 0 },	 /* 1 generation */
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 2 domain */
-	{ MW_PREDICT_LAST, 0, 0, 4, 0 }, /* 3 status */
-	{ MW_PREDICT_KEY, 0, 0, 8, 0 },	 /* 4 occupancy */
-	{ MW_PREDICT_KEY, 0, 0, 8, 0 },	 /* 5 total */
-	{ MW_PREDICT_KEY, 0, 0, 8, 0 },	 /* 6 local */
-	{ MW_PREDICT_LAST, 0, 0, 8, 0 }, /* 7 age_ns */
-	{ 0 },
-};
-
-static const struct mw_column lost_columns[] = {
-	{ MW_PREDICT_BEGIN, 0, 0, 8, 0 }, /* begin_ns */
-	{ MW_PREDICT_LAST, 0, 0, 8, 0 },  /* count */
-	{ 0 },
-};
-
-static const struct mw_column no_columns[] = { { 0 } };
-
-static const struct mw_column *columns_of(unsigned int type)
-{
-	switch (type) {
-	case MEMWATCH_RECORD_SAMPLE:
-		return sample_columns;
-	case MEMWATCH_RECORD_TICK:
-		return tick_columns;
-	case MEMWATCH_RECORD_RMID_ALLOC:
-	case MEMWATCH_RECORD_RMID_EXISTING:
-	case MEMWATCH_RECORD_RMID_EXEC:
-	case MEMWATCH_RECORD_RMID_FREE:
-		return rmid_columns;
-	case MEMWATCH_RECORD_DUMP_BEGIN:
-	case MEMWATCH_RECORD_DUMP_END:
-		return dump_columns;
-	case MEMWATCH_RECORD_CPU_STATE:
-		return cpu_columns;
-	case MEMWATCH_RECORD_RDT:
-		return rdt_columns;
-	case MEMWATCH_RECORD_LOST:
-		return lost_columns;
-	default:
-		return no_columns;
-	}
-}
-
 /* ------------------------------------------------------------- storage */
 
 void mw_columns_uninit(struct mw_columns *columns)
@@ -164,30 +66,36 @@ void mw_columns_reset(struct mw_columns *columns)
 
 /* -------------------------------------------------------------- classes */
 
-static void class_column(struct mw_class *class, const struct mw_column *column, unsigned int width,
+static void class_column(struct mw_class *class, const struct mw_field *field, unsigned int width,
 			 unsigned int *offset)
 {
-	struct mw_column *to = &class->column[class->count++];
-
-	*to = *column;
-	to->width = (uint16_t)width;
-	to->offset = (uint16_t)*offset;
+	class->column[class->count++] = (struct mw_column){
+		.predictor = field->predictor,
+		.a = field->a,
+		.b = field->b,
+		.width = (uint16_t)width,
+		.offset = (uint16_t)*offset,
+	};
 	*offset += width;
 }
 
-/* A type that grew, or is not known: 64-bit words, and bytes if there are many. */
+/*
+ * The columns of a class: the fields of its type, then 64-bit words for what a newer
+ * schema has added, and one column of bytes for what would be too many words.
+ */
 static void class_init(struct mw_class *class, const struct memwatch_record_header *header)
 {
-	static const struct mw_column word = { .predictor = MW_PREDICT_CPU };
-	static const struct mw_column bytes = { .predictor = MW_PREDICT_RAW };
+	static const struct mw_field word = { .predictor = MW_PREDICT_CPU };
+	static const struct mw_field bytes = { .predictor = MW_PREDICT_RAW };
+	const struct mw_record_type *type = mw_record_type(header->type);
 	unsigned int offset = HEADER_BYTES;
 
 	class->type = header->type;
 	class->size = header->size;
 	class->rows = 0;
 	class->count = 0;
-	for (const struct mw_column *column = columns_of(header->type); column->width; column++)
-		class_column(class, column, column->width, &offset);
+	for (unsigned int i = 0; type && type->predicted && i < type->nr_fields; i++)
+		class_column(class, &type->fields[i], type->fields[i].width, &offset);
 	while (offset < class->size && class->count < MW_COLUMNS_MAX - 1)
 		class_column(class, &word, 8, &offset);
 	if (offset < class->size)

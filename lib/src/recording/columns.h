@@ -19,37 +19,11 @@
 
 #include <linux/memwatch.h>
 
+#include "base/record.h"
+
 #define MW_CLASSES_MAX 64   /* pairs of type and size in a block */
 #define MW_COLUMNS_MAX 32   /* fields of a record, header excluded */
 #define MW_CONTEXTS    1024 /* CPUs, or keys, told apart */
-
-/**
- * enum mw_predictor - what a field is compared with
- * @MW_PREDICT_RAW: nothing; bytes of any width, row by row
- * @MW_PREDICT_VALUE: nothing; the value is stored
- * @MW_PREDICT_LAST: the last record of the class
- * @MW_PREDICT_CPU: the last one of the same CPU
- * @MW_PREDICT_CPU_LINEAR: the last two of the same CPU, continued
- * @MW_PREDICT_KEY: the last one with the same value in column @a
- * @MW_PREDICT_TIME: the time of the record itself
- * @MW_PREDICT_BEGIN: the last other time on the same CPU, of any class
- * @MW_PREDICT_REST: what others at the same time on the same CPU have left of
- *	the interval that begins at column @a
- * @MW_PREDICT_SCALE: as KEY with column @b, scaled as column @a has changed
- */
-enum mw_predictor {
-	MW_PREDICT_RAW = 0,
-	MW_PREDICT_VALUE = 1,
-	MW_PREDICT_LAST = 2,
-	MW_PREDICT_CPU = 3,
-	MW_PREDICT_CPU_LINEAR = 4,
-	MW_PREDICT_KEY = 5,
-	MW_PREDICT_TIME = 6,
-	MW_PREDICT_BEGIN = 7,
-	MW_PREDICT_REST = 8,
-	MW_PREDICT_SCALE = 9,
-	MW_PREDICT_MAX = 10,
-};
 
 /**
  * struct mw_column - a field of a class
