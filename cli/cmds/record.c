@@ -14,7 +14,7 @@
 
 #include "common/clock.h"
 #include "common/child.h"
-#include "growth/latest.h"
+#include "growth/background.h"
 #include "output/human.h"
 #include "common/interrupt.h"
 #include "output/json.h"
@@ -56,8 +56,8 @@ struct session {
 	struct memwatch_ctx *ctx;
 	struct memwatch_stream *stream;
 	struct memwatch_recording *recording;
-	struct mw_command command;
-	struct mw_beside monitor;	       /* --growth */
+	struct mw_child child;
+	struct mw_background_monitor monitor;  /* --growth */
 	struct memwatch_record_growth *growth; /* not yet written: the stream is not so far */
 	size_t nr_growth, room_growth;
 	uint64_t begin_ns, end_ns, shown_ns, written_ns;
@@ -95,7 +95,7 @@ static void clear_progress(const struct session *s)
 /* Is it time to end? */
 static bool is_over(struct session *s)
 {
-	return mw_interrupted() || mw_command_poll(&s->command) ||
+	return mw_interrupted() || mw_child_poll(&s->child) ||
 	       (s->config->duration &&
 		mw_clock_ns(CLOCK_MONOTONIC) - s->begin_ns >= s->config->duration);
 }
@@ -179,7 +179,7 @@ static int look_around(struct session *s)
 	int err = 0;
 
 	if (s->monitor.watch)
-		err = mw_beside_poll(&s->monitor, take_growth, s);
+		err = mw_background_monitor_poll(&s->monitor, take_growth, s);
 	if (!err && is_over(s))
 		err = stop(s);
 	return err;
@@ -242,12 +242,12 @@ static void print_json(const struct session *s, const struct memwatch_recording_
 	mw_json_uint(&json, "late", stats->late);
 	mw_json_uint(&json, "forced", stats->forced);
 	mw_json_uint(&json, "malformed", stats->malformed);
-	if (!s->command.ended)
+	if (!s->child.ended)
 		mw_json_null(&json, "command_exit_status");
 	else
 		mw_json_int(&json, "command_exit_status",
-			    WIFEXITED(s->command.status) ? WEXITSTATUS(s->command.status)
-							 : -WTERMSIG(s->command.status));
+			    WIFEXITED(s->child.status) ? WEXITSTATUS(s->child.status)
+						       : -WTERMSIG(s->child.status));
 	mw_json_finish(&json);
 }
 
@@ -275,11 +275,11 @@ static void print_command(const struct session *s, char **argv)
 {
 	char words[96];
 
-	if (!s->command.started || !s->command.ended || s->cli->quiet)
+	if (!s->child.started || !s->child.ended || s->cli->quiet)
 		return;
-	if (s->command.status || s->cli->verbose)
+	if (s->child.status || s->cli->verbose)
 		fprintf(stderr, "%s %s\n", argv[0],
-			mw_command_words(&s->command, words, sizeof(words)));
+			mw_child_status_text(&s->child, words, sizeof(words)));
 }
 
 static int file_full(const struct session *s, int err,
@@ -311,9 +311,9 @@ static int record(struct session *s)
 		return file_full(s, file_err ?: close_err, &written);
 	if (err)
 		return mw_module_failed(s->ctx, err, "record");
-	if (s->command.pid && !mw_command_poll(&s->command)) {
+	if (s->child.pid && !mw_child_poll(&s->child)) {
 		mw_note(s->cli, "waiting for the command to end");
-		mw_command_wait(&s->command);
+		mw_child_wait(&s->child);
 	}
 	print_summary(s, &written, &stats);
 	return MW_EXIT_DONE;
@@ -353,16 +353,17 @@ static int open_stream(struct session *s)
 
 static int open_monitor(struct session *s)
 {
-	return s->config->growth ? mw_beside_open(&s->monitor, s->cli, s->ctx, "record") : 0;
+	return s->config->growth ? mw_background_monitor_open(&s->monitor, s->cli, s->ctx, "record")
+				 : 0;
 }
 
 static int start_command(struct session *s, char **argv)
 {
 	int err;
 
-	if (!s->command.pid)
+	if (!s->child.pid)
 		return 0;
-	err = mw_command_start(&s->command);
+	err = mw_child_start(&s->child);
 	if (!err)
 		return 0;
 	/* Nothing was recorded that anybody asked for. */
@@ -419,16 +420,16 @@ static int record_run(const struct mw_cli *cli, void *config, int argc, char **a
 	s.ctx = ctx;
 	s.progress = !cli->quiet && isatty(STDERR_FILENO);
 	/* Forked first: a child must not inherit rings and sessions. */
-	if (argc && (rc = mw_command_fork(&s.command, argv)))
+	if (argc && (rc = mw_child_fork(&s.child, argv)))
 		return mw_error_errno(rc, argv[0]);
 	mw_interrupt_init();
 	rc = open_stream(&s) ?: open_monitor(&s) ?: create(&s) ?: start_command(&s, argv) ?: record(&s);
 	if (s.recording)
 		memwatch_recording_close(s.recording);
-	mw_beside_close(&s.monitor);
+	mw_background_monitor_close(&s.monitor);
 	free(s.growth);
 	memwatch_stream_unref(s.stream);
-	mw_command_uninit(&s.command);
+	mw_child_uninit(&s.child);
 	print_command(&s, argv);
 	return rc;
 }

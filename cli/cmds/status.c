@@ -399,7 +399,7 @@ static int status_run(const struct mw_cli *cli, void *config, int argc, char **a
 	(void)argv;
 	if (rc)
 		return rc;
-	err = mw_growth_runs(cli, &a.growth);
+	err = mw_registry_read(cli, &a.growth);
 	if (!err)
 		err = ask_module(ctx, &a, &status, &overhead);
 	if (err == -ENOENT && a.growth.nr_rows && cli->format != MW_FORMAT_CSV) {

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Running a command under a recording.
+ * The child waits for one byte in a pipe before it executes the command. A second
+ * pipe, which exec closes, brings back the error if exec fails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,15 +15,17 @@
 
 #include "common/child.h"
 
-static void child(const int *release, const int *failure, char **argv)
+/* What the child does after the fork. Does not return. */
+static void child_exec(const int *release, const int *failure, char **argv)
 {
 	char go;
 	int err;
 
 	close(release[1]);
 	close(failure[0]);
+	/* End of file: the parent could not start the recording. */
 	if (read(release[0], &go, 1) != 1)
-		_exit(0); /* the recording could not be started */
+		_exit(0);
 	execvp(argv[0], argv);
 	err = errno;
 	if (write(failure[1], &err, sizeof(err)) != sizeof(err))
@@ -30,88 +33,90 @@ static void child(const int *release, const int *failure, char **argv)
 	_exit(127);
 }
 
-int mw_command_fork(struct mw_command *command, char **argv)
+int mw_child_fork(struct mw_child *child, char **argv)
 {
-	int release[2], failure[2];
+	int release[2], failure[2], err;
 	pid_t pid;
 
 	if (pipe2(release, O_CLOEXEC))
 		return -errno;
 	if (pipe2(failure, O_CLOEXEC)) {
+		err = -errno;
 		close(release[0]);
 		close(release[1]);
-		return -errno;
+		return err;
 	}
 	pid = fork();
 	if (!pid)
-		child(release, failure, argv);
+		child_exec(release, failure, argv);
+	err = pid < 0 ? -errno : 0;
 	close(release[0]);
 	close(failure[1]);
-	*command = (struct mw_command){ .pid = pid, .release = release[1], .failure = failure[0] };
-	if (pid > 0)
-		return 0;
-	close(release[1]);
-	close(failure[0]);
-	command->pid = 0;
-	return -errno;
+	if (err) {
+		close(release[1]);
+		close(failure[0]);
+		return err;
+	}
+	*child = (struct mw_child){ .pid = pid, .release = release[1], .failure = failure[0] };
+	return 0;
 }
 
-int mw_command_start(struct mw_command *command)
+int mw_child_start(struct mw_child *child)
 {
 	int err = 0;
 	ssize_t n;
 
-	if (write(command->release, "g", 1) != 1)
+	if (write(child->release, "g", 1) != 1)
 		return -errno;
-	/* The pipe closes when the exec succeeds. */
+	/* Reads end of file when exec succeeds. */
 	do {
-		n = read(command->failure, &err, sizeof(err));
+		n = read(child->failure, &err, sizeof(err));
 	} while (n < 0 && errno == EINTR);
 	if (n == sizeof(err))
 		return -err;
-	command->started = true;
+	child->started = true;
 	return 0;
 }
 
-static bool reap(struct mw_command *command, int flags)
+static bool child_reap(struct mw_child *child, int flags)
 {
 	pid_t pid;
 
-	if (!command->pid || command->ended)
-		return command->ended;
+	if (!child->pid || child->ended)
+		return child->ended;
 	do {
-		pid = waitpid(command->pid, &command->status, flags);
+		pid = waitpid(child->pid, &child->status, flags);
 	} while (pid < 0 && errno == EINTR);
-	command->ended = pid != 0;
-	return command->ended;
+	child->ended = pid != 0;
+	return child->ended;
 }
 
-bool mw_command_poll(struct mw_command *command)
+bool mw_child_poll(struct mw_child *child)
 {
-	return reap(command, WNOHANG);
+	return child_reap(child, WNOHANG);
 }
 
-void mw_command_wait(struct mw_command *command)
+void mw_child_wait(struct mw_child *child)
 {
-	reap(command, 0);
+	child_reap(child, 0);
 }
 
-void mw_command_uninit(struct mw_command *command)
+void mw_child_uninit(struct mw_child *child)
 {
-	if (!command->pid)
+	if (!child->pid)
 		return;
-	/* A child that was not released ends by itself when the pipe closes. */
-	close(command->release);
-	close(command->failure);
-	mw_command_wait(command);
+	/* A child that was not started reads end of file and exits. */
+	close(child->release);
+	close(child->failure);
+	mw_child_wait(child);
 }
 
-const char *mw_command_words(const struct mw_command *command, char *buf, size_t size)
+const char *mw_child_status_text(const struct mw_child *child, char *buf, size_t size)
 {
-	if (WIFSIGNALED(command->status))
-		snprintf(buf, size, "was killed by signal %d (%s)", WTERMSIG(command->status),
-			 strsignal(WTERMSIG(command->status)));
+	if (WIFSIGNALED(child->status))
+		snprintf(buf, size, "was killed by signal %d (%s)", WTERMSIG(child->status),
+			 strsignal(WTERMSIG(child->status)));
 	else
-		snprintf(buf, size, "exited with status %d", WEXITSTATUS(command->status));
+		snprintf(buf, size, "exited with status %d", WEXITSTATUS(child->status));
 	return buf;
 }

@@ -2,35 +2,36 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The command that "record" runs. It is forked before it may start, so that
- * everything it does is seen.
+ * The command that "record" runs. It is forked before the recording starts and
+ * executed after that, so that the recording holds everything it does.
  */
-#ifndef MW_COMMAND_H
-#define MW_COMMAND_H
+#ifndef MW_CHILD_H
+#define MW_CHILD_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct mw_command {
-	pid_t pid;   /* 0: none */
-	int release; /* writing here lets it start */
-	int failure; /* reading here says why exec failed */
+/* A zeroed structure means that there is no child. */
+struct mw_child {
+	pid_t pid;   /* 0: no child */
+	int release; /* pipe; one byte makes the child execute the command */
+	int failure; /* pipe; the child writes its errno if exec fails */
 	bool started;
 	bool ended;
-	int status; /* of waitpid() */
+	int status; /* from waitpid() */
 };
 
-/* Forks; the child waits. 0 or -errno. */
-int mw_command_fork(struct mw_command *command, char **argv);
-/* Lets it start. 0, or the -errno of its exec. */
-int mw_command_start(struct mw_command *command);
-/* Has it ended? Does not wait. */
-bool mw_command_poll(struct mw_command *command);
-/* Waits for it. */
-void mw_command_wait(struct mw_command *command);
-/* Kills one that was never started; frees. */
-void mw_command_uninit(struct mw_command *command);
-/* "exited with status 3", "was killed by signal 9 (Killed)". */
-const char *mw_command_words(const struct mw_command *command, char *buf, size_t size);
+/* Forks a child, which waits. Returns 0 or -errno; on failure there is no child. */
+int mw_child_fork(struct mw_child *child, char **argv);
+/* Makes the child execute the command. Returns 0 or -errno, also that of its exec. */
+int mw_child_start(struct mw_child *child);
+/* Returns whether the child has ended. Does not block. */
+bool mw_child_poll(struct mw_child *child);
+/* Blocks until the child has ended. */
+void mw_child_wait(struct mw_child *child);
+/* Waits for the child and closes the pipes. A child that was not started exits. */
+void mw_child_uninit(struct mw_child *child);
+/* "exited with status 3" or "was killed by signal 9 (Killed)". Returns @buf. */
+const char *mw_child_status_text(const struct mw_child *child, char *buf, size_t size);
 
 #endif

@@ -2,62 +2,42 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What is known of the growth of processes: the last record of each, be it from
- * a recording or from a monitor that runs beside a stream.
+ * The latest growth record of each process, from a recording or from a background
+ * monitor, and the columns that tables of processes show of it.
  */
-#ifndef MW_GROWTH_KNOWN_H
-#define MW_GROWTH_KNOWN_H
+#ifndef MW_GROWTH_LATEST_H
+#define MW_GROWTH_LATEST_H
 
 #include <memwatch/memwatch.h>
 
-#include "common/cmd.h"
-#include "growth/registry.h"
 #include "output/table.h"
 
-/* Zero: nothing is known. */
-struct mw_known {
+/* A hash table by process. A zeroed structure is an empty table. */
+struct mw_growth_latest {
 	struct memwatch_record_growth *records;
-	size_t nr, room;
-	uint32_t *slots; /* index + 1, by process */
+	size_t nr, capacity;
+	uint32_t *slots; /* index into @records plus 1; 0: empty slot */
 	size_t nr_slots; /* a power of two */
 };
 
-/* Takes a copy in the place of what was known of that process: 0 or -ENOMEM. */
-int mw_known_take(struct mw_known *known, const struct memwatch_record_growth *record);
-/* NULL: nothing. */
-const struct memwatch_record_growth *mw_known_find(const struct mw_known *known, uint32_t tgid,
-						   uint64_t start_ns);
-void mw_known_free(struct mw_known *known);
+/* Copies @record in place of the earlier one of its process. Returns 0 or -ENOMEM. */
+int mw_growth_latest_update(struct mw_growth_latest *latest,
+			    const struct memwatch_record_growth *record);
+/* The latest record of a process, valid until the next update; NULL if there is none. */
+const struct memwatch_record_growth *mw_growth_latest_find(const struct mw_growth_latest *latest,
+							   uint32_t tgid, uint64_t start_ns);
+void mw_growth_latest_uninit(struct mw_growth_latest *latest);
 
-/* The columns that tables of processes get: what is thought, how fast, how long it can go on. */
-enum { MW_KNOWN_VERDICT, MW_KNOWN_SLOPE, MW_KNOWN_ETA, MW_KNOWN_COLUMNS };
-extern const struct mw_column mw_known_columns[MW_KNOWN_COLUMNS];
-/* @record may be NULL: then there are no values. */
-void mw_known_fill(const struct memwatch_record_growth *record, struct mw_cell *cells);
-
-/*
- * A monitor beside a stream. It has no thread of its own: its owner calls
- * mw_beside_poll() some times a second.
- */
-struct mw_beside {
-	struct memwatch_ctx *ctx;
-	struct memwatch_watch *watch;
-	struct mw_growth_run run;
-	struct mw_known known; /* of the last round */
+/* The columns: verdict, growth per second, time until the limit is reached. */
+enum {
+	MW_GROWTH_LATEST_VERDICT,
+	MW_GROWTH_LATEST_SLOPE,
+	MW_GROWTH_LATEST_ETA,
+	MW_GROWTH_LATEST_COLUMNS,
 };
-
-/* 0 or an exit code, with a message. @command is what "status" calls it. */
-int mw_beside_open(struct mw_beside *beside, const struct mw_cli *cli, struct memwatch_ctx *ctx,
-		   const char *command);
-/*
- * Runs a round if one is due, and hands out what is new (@take may be NULL): alerts,
- * ends of alerts, and states of processes that grow or are thought of in another
- * way than before. Waits for nothing. 0 or a negative errno, also that of @take.
- */
-int mw_beside_poll(struct mw_beside *beside,
-		   int (*take)(void *data, const struct memwatch_record_growth *record),
-		   void *data);
-/* Accepts one that was not opened. */
-void mw_beside_close(struct mw_beside *beside);
+extern const struct mw_column mw_growth_latest_columns[MW_GROWTH_LATEST_COLUMNS];
+/* Fills one cell for each column. If @record is NULL, the values are missing. */
+void mw_growth_latest_fill_cells(const struct memwatch_record_growth *record,
+				 struct mw_cell *cells);
 
 #endif

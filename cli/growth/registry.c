@@ -73,7 +73,7 @@ static const struct mw_column columns[NR_COLUMNS] = {
 };
 
 /* What is in a file. */
-struct entry {
+struct registry_values {
 	uint64_t pid, start_ticks, command, told_ns, rounds, pokes, processes, growing, full, lost;
 	uint64_t period_ns, gap_ns, rest_ppm, storm_ppm, cpu_ppm, event_ppm, width;
 	uint64_t events_state, events_error, retry_ns, detached;
@@ -81,7 +81,7 @@ struct entry {
 
 #define FIELD(name)                                                                                \
 	{                                                                                          \
-#name, offsetof(struct entry, name)                                                \
+#name, offsetof(struct registry_values, name)                                      \
 	}
 
 static const struct {
@@ -98,31 +98,31 @@ static const struct {
 
 #define NR_FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-static uint64_t *field(struct entry *e, size_t i)
+static uint64_t *field(struct registry_values *e, size_t i)
 {
 	return (uint64_t *)((char *)e + fields[i].offset);
 }
 
 /* ---------------------------------------------------------------- writing */
 
-static const char *own_path(const struct mw_growth_run *run, char *buf, size_t size)
+static const char *own_path(const struct mw_registry_entry *entry, char *buf, size_t size)
 {
 	char name[64];
 
 	snprintf(name, sizeof(name), DIRECTORY "/" PREFIX "%d", (int)getpid());
-	return mw_root_path(run->cli, name, buf, size);
+	return mw_root_path(entry->cli, name, buf, size);
 }
 
-static int write_entry(const struct mw_growth_run *run, struct entry *e)
+static int write_entry(const struct mw_registry_entry *entry, struct registry_values *e)
 {
 	char path[PATH_MAX], directory[PATH_MAX], temporary[PATH_MAX + 8];
 	FILE *file;
 	int err = 0;
 
-	mw_root_path(run->cli, DIRECTORY, directory, sizeof(directory));
+	mw_root_path(entry->cli, DIRECTORY, directory, sizeof(directory));
 	if (mkdir(directory, 0755) && errno != EEXIST)
 		return -errno;
-	own_path(run, path, sizeof(path));
+	own_path(entry, path, sizeof(path));
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
 	file = fopen(temporary, "we");
 	if (!file)
@@ -145,22 +145,23 @@ static uint64_t command_number(const char *command)
 	return i;
 }
 
-void mw_growth_run_tell(struct mw_growth_run *run, struct memwatch_watch *watch, uint64_t now_ns)
+void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_watch *watch,
+			      uint64_t now_ns)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, s);
 	struct mw_cli here = { 0 };
-	struct entry e = { 0 };
+	struct registry_values e = { 0 };
 	uint64_t cpu;
 	int err;
 
-	if (run->failed || memwatch_watch_stats(watch, &s) || !s.rounds ||
-	    (run->written_ns && now_ns - run->written_ns < MW_GROWTH_RUN_NS &&
-	     run->events_state == s.events_state))
+	if (entry->failed || memwatch_watch_stats(watch, &s) || !s.rounds ||
+	    (entry->written_ns && now_ns - entry->written_ns < MW_REGISTRY_UPDATE_NS &&
+	     entry->events_state == s.events_state))
 		return;
 	cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	e.pid = (uint64_t)getpid();
 	e.start_ticks = mw_root_start_ticks(&here, e.pid);
-	e.command = command_number(run->command);
+	e.command = command_number(entry->command);
 	e.told_ns = now_ns;
 	e.rounds = s.rounds;
 	e.pokes = s.pokes;
@@ -174,36 +175,36 @@ void mw_growth_run_tell(struct mw_growth_run *run, struct memwatch_watch *watch,
 	e.storm_ppm = s.storm_ppm;
 	/* All of the process, tables and hooks included; what came before the first round is not.
 	 */
-	if (run->written_ns)
-		e.cpu_ppm = (cpu - run->cpu_ns) * 1000000 / (now_ns - run->written_ns);
+	if (entry->written_ns)
+		e.cpu_ppm = (cpu - entry->cpu_ns) * 1000000 / (now_ns - entry->written_ns);
 	e.event_ppm = s.event_ppm;
 	e.width = s.width;
 	e.events_state = s.events_state;
 	e.events_error = s.events_error;
 	e.retry_ns = s.events_retry_ns;
 	e.detached = s.over_budget;
-	err = write_entry(run, &e);
+	err = write_entry(entry, &e);
 	if (err)
-		mw_note(run->cli, DIRECTORY ": %s: status will not know of this monitor",
+		mw_note(entry->cli, DIRECTORY ": %s: status will not know of this monitor",
 			strerror(-err));
-	run->failed = err;
-	run->written_ns = now_ns;
-	run->cpu_ns = cpu;
-	run->events_state = s.events_state;
+	entry->failed = err;
+	entry->written_ns = now_ns;
+	entry->cpu_ns = cpu;
+	entry->events_state = s.events_state;
 }
 
-void mw_growth_run_end(struct mw_growth_run *run)
+void mw_registry_entry_remove(struct mw_registry_entry *entry)
 {
 	char path[PATH_MAX];
 
-	if (run->written_ns && !run->failed)
-		unlink(own_path(run, path, sizeof(path)));
+	if (entry->written_ns && !entry->failed)
+		unlink(own_path(entry, path, sizeof(path)));
 }
 
 /* ---------------------------------------------------------------- reading */
 
 /* Is this the file of a process that is still there? */
-static bool read_entry(const struct mw_cli *cli, const char *name, struct entry *e)
+static bool read_entry(const struct mw_cli *cli, const char *name, struct registry_values *e)
 {
 	char path[PATH_MAX], line[128], key[64];
 	uint64_t value;
@@ -228,7 +229,7 @@ static bool read_entry(const struct mw_cli *cli, const char *name, struct entry 
 	       e->start_ticks && e->start_ticks == mw_root_start_ticks(cli, e->pid);
 }
 
-static const char *why(const struct entry *e)
+static const char *why(const struct registry_values *e)
 {
 	switch (e->events_state) {
 	case MEMWATCH_EVENTS_UNWANTED:
@@ -242,7 +243,7 @@ static const char *why(const struct entry *e)
 	}
 }
 
-static void fill(const struct entry *e, uint64_t now_ns, struct mw_cell *c)
+static void fill(const struct registry_values *e, uint64_t now_ns, struct mw_cell *c)
 {
 	bool attached = e->events_state == MEMWATCH_EVENTS_ATTACHED;
 
@@ -281,13 +282,13 @@ static int is_ours(const struct dirent *entry)
 	       !strchr(entry->d_name + strlen(PREFIX), '.');
 }
 
-int mw_growth_runs(const struct mw_cli *cli, struct mw_table *table)
+int mw_registry_read(const struct mw_cli *cli, struct mw_table *table)
 {
 	char directory[PATH_MAX];
 	struct dirent **names = NULL;
 	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
 	struct mw_cell *cells;
-	struct entry entry;
+	struct registry_values entry;
 	int err = 0, n;
 
 	mw_table_init(table, columns, NR_COLUMNS);

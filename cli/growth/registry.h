@@ -8,8 +8,8 @@
  * replaced by renaming, so each is whole, and are of no use once their process
  * is gone.
  */
-#ifndef MW_GROWTH_RUN_H
-#define MW_GROWTH_RUN_H
+#ifndef MW_REGISTRY_H
+#define MW_REGISTRY_H
 
 #include <memwatch/memwatch.h>
 
@@ -17,10 +17,10 @@
 #include "output/table.h"
 
 /* Once in so long, and when the event program comes or goes. */
-#define MW_GROWTH_RUN_NS 10000000000ULL
+#define MW_REGISTRY_UPDATE_NS 10000000000ULL
 
 /* The writer's side. All zero: nothing was written yet. */
-struct mw_growth_run {
+struct mw_registry_entry {
 	const struct mw_cli *cli;
 	const char *command;
 	uint64_t written_ns, cpu_ns; /* the last time */
@@ -29,13 +29,14 @@ struct mw_growth_run {
 };
 
 /* Called after each poll; writes if it is time to. */
-void mw_growth_run_tell(struct mw_growth_run *run, struct memwatch_watch *watch, uint64_t now_ns);
-void mw_growth_run_end(struct mw_growth_run *run);
+void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_watch *watch,
+			      uint64_t now_ns);
+void mw_registry_entry_remove(struct mw_registry_entry *entry);
 
 /*
  * The reader's side: a row for each monitor that runs. 0 or -ENOMEM. The cells
  * point to strings that live as long as the program.
  */
-int mw_growth_runs(const struct mw_cli *cli, struct mw_table *table);
+int mw_registry_read(const struct mw_cli *cli, struct mw_table *table);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { PID, COMM, VERDICT, CONFIDENCE, SIZE, SLOPE, R2, ALERT, ETA };
 
-const struct mw_column mw_growth_columns[MW_GROWTH_COLUMNS] = {
+const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS] = {
 	[PID] = { "pid", "PID", MW_KIND_UINT, 0, 0 },
 	[COMM] = { "comm", "COMMAND", MW_KIND_TEXT, 0, 0 },
 	[VERDICT] = { "verdict", "VERDICT", MW_KIND_TEXT, 0, 0 },
@@ -30,8 +30,8 @@ static uint64_t from(uint64_t time_ns, uint64_t origin_ns)
 	return time_ns > origin_ns ? time_ns - origin_ns : 0;
 }
 
-void mw_growth_fill(const struct memwatch_growth_row *row, uint64_t origin_ns,
-		    struct mw_cell *cells)
+void mw_verdict_fill_cells(const struct memwatch_growth_row *row, uint64_t origin_ns,
+			   struct mw_cell *cells)
 {
 	bool alerted = row->first_alert_ns != MEMWATCH_GROWTH_NONE;
 
@@ -73,15 +73,16 @@ static void bytes_or_null(struct mw_json *json, const char *key, uint64_t bytes)
 		mw_json_uint(json, key, bytes);
 }
 
-void mw_growth_json(const struct memwatch_growth_row *row, uint64_t origin_ns, struct mw_json *json)
+void mw_verdict_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
+		     struct mw_json *json)
 {
 	mw_json_row(json, NULL);
-	mw_growth_members_json(row, origin_ns, json);
+	mw_verdict_json_members(row, origin_ns, json);
 	mw_json_object_end(json);
 }
 
-void mw_growth_members_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
-			    struct mw_json *json)
+void mw_verdict_json_members(const struct memwatch_growth_row *row, uint64_t origin_ns,
+			     struct mw_json *json)
 {
 	bool alerted = row->first_alert_ns != MEMWATCH_GROWTH_NONE;
 
@@ -114,7 +115,7 @@ void mw_growth_members_json(const struct memwatch_growth_row *row, uint64_t orig
 	bytes_or_null(json, "room_bytes", row->room_bytes);
 }
 
-const char *mw_growth_time(uint64_t ns, char *buf, size_t size)
+const char *mw_verdict_duration(uint64_t ns, char *buf, size_t size)
 {
 	double s = (double)ns / 1e9;
 
@@ -129,8 +130,8 @@ const char *mw_growth_time(uint64_t ns, char *buf, size_t size)
 	return buf;
 }
 
-const char *mw_growth_sentence(const struct memwatch_growth_row *row, const char *limit, char *buf,
-			       size_t size)
+const char *mw_verdict_sentence(const struct memwatch_growth_row *row, const char *limit, char *buf,
+				size_t size)
 {
 	char grown[32], span[32], slope[32], eta[32], now[32];
 	int len;
@@ -138,12 +139,12 @@ const char *mw_growth_sentence(const struct memwatch_growth_row *row, const char
 	mw_human_uint(row->growth_bytes, MW_UNIT_BYTES, grown, sizeof(grown));
 	mw_human_uint(row->slope, MW_UNIT_RATE, slope, sizeof(slope));
 	mw_human_uint(row->signal_bytes, MW_UNIT_BYTES, now, sizeof(now));
-	mw_growth_time(row->last_ns - row->since_ns, span, sizeof(span));
+	mw_verdict_duration(row->last_ns - row->since_ns, span, sizeof(span));
 	len = snprintf(buf, size, "%s (%u): memory grew by %s in the last %s, %s, to %s", row->comm,
 		       row->tgid, grown, span, slope, now);
 	if (len < 0 || (size_t)len >= size || row->eta_ns == MEMWATCH_GROWTH_NONE)
 		return buf;
 	snprintf(buf + len, size - (size_t)len, "; at this pace it reaches %s in %s",
-		 limit ? limit : "its limit", mw_growth_time(row->eta_ns, eta, sizeof(eta)));
+		 limit ? limit : "its limit", mw_verdict_duration(row->eta_ns, eta, sizeof(eta)));
 	return buf;
 }

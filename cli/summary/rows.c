@@ -165,8 +165,8 @@ void mw_rows_init(struct mw_rows *rows, unsigned int by, uint64_t origin_ns)
 	*rows = (struct mw_rows){ .by = by, .origin_ns = origin_ns };
 	for (size_t i = 0; identities[by][i]->key; i++)
 		rows->columns[rows->nr_columns++] = *identities[by][i];
-	for (size_t i = 0; by == MEMWATCH_BY_PROCESS && i < MW_KNOWN_COLUMNS; i++) {
-		rows->columns[rows->nr_columns] = mw_known_columns[i];
+	for (size_t i = 0; by == MEMWATCH_BY_PROCESS && i < MW_GROWTH_LATEST_COLUMNS; i++) {
+		rows->columns[rows->nr_columns] = mw_growth_latest_columns[i];
 		rows->columns[rows->nr_columns++].flags |= H; /* until something is known */
 	}
 	for (size_t i = 0; i < NR_VALUES; i++) {
@@ -179,23 +179,23 @@ void mw_rows_init(struct mw_rows *rows, unsigned int by, uint64_t origin_ns)
 
 void mw_rows_uninit(struct mw_rows *rows)
 {
-	mw_known_free(&rows->growth);
+	mw_growth_latest_uninit(&rows->growth);
 }
 
 /* The columns of growth are the last before the values. */
 static size_t growth_at(const struct mw_rows *rows)
 {
 	return rows->nr_columns - NR_VALUES -
-	       (rows->by == MEMWATCH_BY_PROCESS ? MW_KNOWN_COLUMNS : 0);
+	       (rows->by == MEMWATCH_BY_PROCESS ? MW_GROWTH_LATEST_COLUMNS : 0);
 }
 
 int mw_rows_growth(struct mw_rows *rows, const struct memwatch_record_growth *record)
 {
 	if (rows->by != MEMWATCH_BY_PROCESS)
 		return 0;
-	for (size_t i = 0; i < MW_KNOWN_COLUMNS; i++)
+	for (size_t i = 0; i < MW_GROWTH_LATEST_COLUMNS; i++)
 		rows->columns[growth_at(rows) + i].flags &= ~H;
-	return mw_known_take(&rows->growth, record);
+	return mw_growth_latest_update(&rows->growth, record);
 }
 
 /* ---------------------------------------------------------------- cells */
@@ -326,8 +326,9 @@ int mw_rows_fill(const struct mw_rows *rows, const struct memwatch_summary_row *
 			return err;
 	}
 	if (rows->by == MEMWATCH_BY_PROCESS)
-		mw_known_fill(mw_known_find(&rows->growth, row->tgid, row->start_time_ns),
-			      cells + nr);
+		mw_growth_latest_fill_cells(
+			mw_growth_latest_find(&rows->growth, row->tgid, row->start_time_ns),
+			cells + nr);
 	fill_values(rows, row, cells + rows->nr_columns - NR_VALUES);
 	return 0;
 }

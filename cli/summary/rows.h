@@ -32,8 +32,8 @@ struct mw_rows {
 	unsigned int by;
 	struct mw_column columns[MW_ROWS_COLUMNS];
 	size_t nr_columns;
-	uint64_t origin_ns;	/* what "first_ns" and "last_ns" are relative to */
-	struct mw_known growth; /* by process */
+	uint64_t origin_ns;		/* what "first_ns" and "last_ns" are relative to */
+	struct mw_growth_latest growth; /* by process */
 };
 
 /* Memory that the cells of a table point to. */

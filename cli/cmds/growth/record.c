@@ -86,7 +86,7 @@ static int write_round(struct mw_monitor *monitor, FILE *out, uint64_t time_ns, 
 static int run(const struct mw_cli *cli, struct mw_monitor *monitor, const struct record_config *c,
 	       FILE *out, uint64_t *samples)
 {
-	struct mw_growth_run told = { .cli = cli, .command = "growth record" };
+	struct mw_registry_entry entry = { .cli = cli, .command = "growth record" };
 	uint64_t start = mw_clock_ns(CLOCK_MONOTONIC), end = mw_monitor_end(&c->monitor),
 		 now = start;
 	const struct memwatch_record_header *record;
@@ -106,7 +106,7 @@ static int run(const struct mw_cli *cli, struct mw_monitor *monitor, const struc
 			break;
 		}
 		now = mw_clock_ns(CLOCK_MONOTONIC);
-		mw_growth_run_tell(&told, monitor->watch, now);
+		mw_registry_entry_update(&entry, monitor->watch, now);
 		/* Alerts are not in a trace; replay finds them again. */
 		while (bits & MEMWATCH_WATCH_EVENT &&
 		       memwatch_watch_next(monitor->watch, &record) == 1)
@@ -114,7 +114,7 @@ static int run(const struct mw_cli *cli, struct mw_monitor *monitor, const struc
 		if (bits & MEMWATCH_WATCH_ROUND)
 			err = write_round(monitor, out, now - start, samples);
 	}
-	mw_growth_run_end(&told);
+	mw_registry_entry_remove(&entry);
 	return err;
 }
 

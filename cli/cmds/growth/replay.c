@@ -49,7 +49,7 @@ static int print_json(const struct replay *r)
 	mw_json_double(&json, "duration_seconds", (double)(r->last_ns - r->first_ns) / 1e9);
 	mw_json_array(&json, "processes");
 	for (unsigned int i = 0; memwatch_growth_row(r->growth, i, &row) == 1; i++)
-		mw_growth_json(&row, 0, &json);
+		mw_verdict_json(&row, 0, &json);
 	mw_json_array_end(&json);
 	mw_json_finish(&json);
 	return MW_EXIT_DONE;
@@ -63,7 +63,7 @@ static int fill(const struct memwatch_growth_row *row, struct mw_pool *pool, str
 	if (!copy || !cells)
 		return -ENOMEM;
 	*copy = *row;
-	mw_growth_fill(copy, 0, cells);
+	mw_verdict_fill_cells(copy, 0, cells);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static void print_sentences(const struct replay *r)
 
 	for (unsigned int i = 0; memwatch_growth_row(r->growth, i, &row) == 1; i++)
 		if (row.verdict == MEMWATCH_GROWTH_LEAK)
-			printf("%s\n", mw_growth_sentence(&row, NULL, text, sizeof(text)));
+			printf("%s\n", mw_verdict_sentence(&row, NULL, text, sizeof(text)));
 }
 
 static int print_table(const struct mw_cli *cli, const struct replay *r)
@@ -84,7 +84,7 @@ static int print_table(const struct mw_cli *cli, const struct replay *r)
 	struct mw_table table;
 	int rc = 0;
 
-	mw_table_init(&table, mw_growth_columns, MW_GROWTH_COLUMNS);
+	mw_table_init(&table, mw_verdict_columns, MW_VERDICT_COLUMNS);
 	for (unsigned int i = 0; !rc && memwatch_growth_row(r->growth, i, &row) == 1; i++)
 		rc = fill(&row, &pool, mw_table_row(&table));
 	if (rc)

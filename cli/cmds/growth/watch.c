@@ -57,7 +57,7 @@ struct watcher {
 	const struct mw_cli *cli;
 	const struct watch_config *config;
 	struct mw_monitor monitor;
-	struct mw_growth_run run;
+	struct mw_registry_entry entry;
 	uint64_t start, saved;
 	uint64_t alerts;
 };
@@ -129,7 +129,7 @@ static void print_json(const struct watcher *w, const struct memwatch_record_gro
 	mw_json_uint(&json, "start_time_ns", record->start_time_ns);
 	mw_json_string(&json, "limit", memwatch_watch_limit_name(record->limit));
 	mw_json_string(&json, "sentence", sentence);
-	mw_growth_members_json(row, w->start, &json);
+	mw_verdict_json_members(row, w->start, &json);
 	mw_json_object_end(&json);
 	putchar('\n');
 	fflush(stdout);
@@ -163,8 +163,8 @@ static void tell(struct watcher *w, const struct memwatch_record_growth *record)
 		return;
 	if (record->what == MEMWATCH_GROWTH_ALERTED) {
 		w->alerts++;
-		mw_growth_sentence(&row, memwatch_watch_limit_name(record->limit), sentence,
-				   sizeof(sentence));
+		mw_verdict_sentence(&row, memwatch_watch_limit_name(record->limit), sentence,
+				    sizeof(sentence));
 	} else {
 		snprintf(sentence, sizeof(sentence), "%s (%u): does not grow any more",
 			 record->comm, record->tgid);
@@ -232,12 +232,12 @@ static int print_table(struct watcher *w)
 			rows[nr++] = row;
 	}
 	qsort(rows, nr, sizeof(*rows), by_urgency);
-	mw_table_init(&table, mw_growth_columns, MW_GROWTH_COLUMNS);
+	mw_table_init(&table, mw_verdict_columns, MW_VERDICT_COLUMNS);
 	for (size_t i = 0; !rc && i < nr && i < top; i++) {
 		struct mw_cell *cells = mw_table_row(&table);
 
 		if (cells)
-			mw_growth_fill(&rows[i], w->start, cells);
+			mw_verdict_fill_cells(&rows[i], w->start, cells);
 		else
 			rc = -ENOMEM;
 	}
@@ -318,7 +318,7 @@ static int loop(struct watcher *w)
 			err = print_table(w);
 		if (!err && bits & MEMWATCH_WATCH_EVENT)
 			err = take_records(w);
-		mw_growth_run_tell(&w->run, w->monitor.watch, now);
+		mw_registry_entry_update(&w->entry, w->monitor.watch, now);
 		if (now - w->saved > SAVE_NS)
 			save(w, now);
 		while (w->config->exec && waitpid(-1, NULL, WNOHANG) > 0)
@@ -341,7 +341,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 	struct watcher w = {
 		.cli = cli,
 		.config = config,
-		.run = { .cli = cli, .command = "growth watch" },
+		.entry = { .cli = cli, .command = "growth watch" },
 	};
 	int err, rc;
 
@@ -355,7 +355,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 		err = loop(&w);
 		if (err)
 			rc = mw_monitor_failed(w.monitor.ctx, err, "growth watch");
-		mw_growth_run_end(&w.run);
+		mw_registry_entry_remove(&w.entry);
 		save(&w, mw_clock_ns(CLOCK_MONOTONIC));
 		if (cli->verbose)
 			print_cost(&w);

@@ -55,8 +55,8 @@ static void set_columns(struct top *top)
 	bool growth = top->monitor.watch || top->recorded.nr;
 
 	memcpy(top->columns, columns, sizeof(columns));
-	for (int i = 0; i < MW_KNOWN_COLUMNS; i++) {
-		top->columns[TOP_VERDICT + i] = mw_known_columns[i];
+	for (int i = 0; i < MW_GROWTH_LATEST_COLUMNS; i++) {
+		top->columns[TOP_VERDICT + i] = mw_growth_latest_columns[i];
 		if (!growth || top->config.by != MEMWATCH_BY_PROCESS)
 			top->columns[TOP_VERDICT + i].flags |= H;
 		if (top->config.by != MEMWATCH_BY_PROCESS)
@@ -96,13 +96,13 @@ void mw_top_uninit(struct top *top)
 	mw_pool_free(&top->pool);
 	mw_cgroups_free(top->cgroups);
 	free(top->rss);
-	mw_beside_close(&top->monitor);
-	mw_known_free(&top->recorded);
+	mw_background_monitor_close(&top->monitor);
+	mw_growth_latest_uninit(&top->recorded);
 }
 
 int mw_top_growth(struct top *top, const struct memwatch_record_growth *record)
 {
-	int err = mw_known_take(&top->recorded, record);
+	int err = mw_growth_latest_update(&top->recorded, record);
 
 	set_columns(top);
 	return err;
@@ -253,9 +253,10 @@ static int fill_row(struct top *top, const struct memwatch_summary_row *row, str
 	c[TOP_RMIDS] = (struct mw_cell){ .list = rmids };
 	c[TOP_CPU] = (struct mw_cell){ .real = percent(top, row),
 				       .status = row->cpu_time_ns.status };
-	mw_known_fill(mw_known_find(top->monitor.watch ? &top->monitor.known : &top->recorded,
-				    row->tgid, row->start_time_ns),
-		      c + TOP_VERDICT);
+	mw_growth_latest_fill_cells(
+		mw_growth_latest_find(top->monitor.watch ? &top->monitor.latest : &top->recorded,
+				      row->tgid, row->start_time_ns),
+		c + TOP_VERDICT);
 	c[TOP_LLC] = mw_measured(&row->occupancy_mean);
 	c[TOP_TOTAL] = per_second(top, &row->mbm_total);
 	c[TOP_LOCAL] = per_second(top, &row->mbm_local);

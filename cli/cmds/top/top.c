@@ -47,7 +47,7 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 	int rc = 0;
 
 	if (top->monitor.watch)
-		rc = mw_beside_poll(&top->monitor, NULL, NULL);
+		rc = mw_background_monitor_poll(&top->monitor, NULL, NULL);
 	if (rc)
 		return rc;
 	while ((rc = memwatch_stream_next(top->feed.stream, &record)) == 1) {
@@ -249,7 +249,7 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	top.ctx = ctx;
 	top.replay = top.config.replay;
 	if (top.config.growth)
-		rc = mw_beside_open(&top.monitor, cli, ctx, "top");
+		rc = mw_background_monitor_open(&top.monitor, cli, ctx, "top");
 	err = mw_top_init(&top, stream);
 	if (err) {
 		rc = mw_error_errno(err, "top");

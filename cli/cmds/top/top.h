@@ -12,7 +12,7 @@
 
 #include "common/cgroup.h"
 #include "summary/feed.h"
-#include "growth/latest.h"
+#include "growth/background.h"
 #include "summary/rows.h"
 #include "output/table.h"
 
@@ -39,7 +39,7 @@ enum top_column {
 	TOP_CPU,
 	TOP_RSS,
 	TOP_GROWTH,
-	TOP_VERDICT, /* mw_known_columns from here */
+	TOP_VERDICT, /* mw_growth_latest_columns from here */
 	TOP_SLOPE,
 	TOP_ETA,
 	TOP_LLC,
@@ -77,8 +77,8 @@ struct top {
 	uint64_t interval_ns, end_ns;
 	double unassigned_percent;
 	struct memwatch_stream_stats stats;
-	struct mw_beside monitor; /* --growth */
-	struct mw_known recorded; /* growth in a recording */
+	struct mw_background_monitor monitor; /* --growth */
+	struct mw_growth_latest recorded;     /* growth in a recording */
 	/* The interval that runs. */
 	uint64_t begin_ns;
 	struct top_rss *rss;
