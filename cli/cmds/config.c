@@ -14,6 +14,7 @@
 #include "common/library.h"
 #include "common/message.h"
 #include "common/parse.h"
+#include "common/root.h"
 #include "output/human.h"
 #include "output/utf8.h"
 
@@ -108,17 +109,15 @@ static int set_idle_stop(struct request *r, const char *value)
 
 static int set_cpumask(struct request *r, const char *value)
 {
-	char possible[128] = "";
+	static const char path[] = "/sys/devices/system/cpu/possible";
+	char possible[128];
 	int last;
 
 	if (!strcmp(value, "all")) {
-		FILE *file = fopen("/sys/devices/system/cpu/possible", "re");
-
-		if (!file || !fgets(possible, sizeof(possible), file))
-			strcpy(possible, "0");
-		if (file)
-			fclose(file);
-		possible[strcspn(possible, "\n")] = '\0';
+		last = mw_root_line(r->cli, path, possible, sizeof(possible));
+		if (last <= 0)
+			return mw_error(MW_EXIT_FAILED, "config", "cpumask: %s: %s", path,
+					last ? strerror(-last) : "is empty");
 		value = possible;
 	}
 	last = mw_parse_cpus(value, r->mask, sizeof(r->mask));
