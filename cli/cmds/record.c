@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/child.h"
 #include "growth/background.h"
@@ -59,7 +60,7 @@ struct session {
 	struct mw_child child;
 	struct mw_background_monitor monitor;  /* --growth */
 	struct memwatch_record_growth *growth; /* not yet written: the stream is not so far */
-	size_t nr_growth, room_growth;
+	size_t nr_growth, growth_capacity;
 	uint64_t begin_ns, end_ns, shown_ns, written_ns;
 	uint64_t counted; /* LOST counts */
 	bool stopping;
@@ -124,15 +125,8 @@ static int take_growth(void *data, const struct memwatch_record_growth *record)
 {
 	struct session *s = data;
 
-	if (s->nr_growth == s->room_growth) {
-		size_t room = 2 * s->room_growth + 256;
-		void *more = reallocarray(s->growth, room, sizeof(*s->growth));
-
-		if (!more)
-			return -ENOMEM;
-		s->growth = more;
-		s->room_growth = room;
-	}
+	if (mw_array_reserve(s->growth, s->growth_capacity, s->nr_growth + 1))
+		return -ENOMEM;
 	s->growth[s->nr_growth++] = *record;
 	return 0;
 }

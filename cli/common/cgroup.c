@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * cgroup id to path and back.
+ * The list of cgroups, sorted by id. It is read anew when an id is not found.
  */
 #include <errno.h>
 #include <fts.h>
@@ -12,22 +12,22 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "common/array.h"
 #include "common/cgroup.h"
 #include "common/root.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
-struct entry {
+struct cgroup_name {
 	uint64_t id;
 	char *path;
 };
 
 struct mw_cgroups {
 	const struct mw_cli *cli;
-	struct entry *entries;
-	size_t nr, room;
-	time_t read_at;
-	bool read;
+	struct cgroup_name *names;
+	size_t nr, capacity;
+	time_t read_at; /* 0: never */
 };
 
 int mw_cgroups_new(const struct mw_cli *cli, struct mw_cgroups **ret)
@@ -41,10 +41,10 @@ int mw_cgroups_new(const struct mw_cli *cli, struct mw_cgroups **ret)
 	return 0;
 }
 
-static void forget(struct mw_cgroups *c)
+static void clear_names(struct mw_cgroups *c)
 {
 	for (size_t i = 0; i < c->nr; i++)
-		free(c->entries[i].path);
+		free(c->names[i].path);
 	c->nr = 0;
 }
 
@@ -52,63 +52,58 @@ void mw_cgroups_free(struct mw_cgroups *cgroups)
 {
 	if (!cgroups)
 		return;
-	forget(cgroups);
-	free(cgroups->entries);
+	clear_names(cgroups);
+	free(cgroups->names);
 	free(cgroups);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct cgroup_name *x = a, *y = b;
 
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-static bool add(struct mw_cgroups *c, uint64_t id, const char *path)
+static bool add_name(struct mw_cgroups *c, uint64_t id, const char *path)
 {
-	if (c->nr == c->room) {
-		size_t room = c->room ? 2 * c->room : 128;
-		struct entry *entries = reallocarray(c->entries, room, sizeof(*entries));
-
-		if (!entries)
-			return false;
-		c->entries = entries;
-		c->room = room;
-	}
-	c->entries[c->nr].id = id;
-	c->entries[c->nr].path = strdup(*path ? path : "/");
-	if (!c->entries[c->nr].path)
+	if (mw_array_reserve(c->names, c->capacity, c->nr + 1))
+		return false;
+	c->names[c->nr].id = id;
+	c->names[c->nr].path = strdup(*path ? path : "/");
+	if (!c->names[c->nr].path)
 		return false;
 	c->nr++;
 	return true;
 }
 
-static void read_all(struct mw_cgroups *c)
+static void read_names(struct mw_cgroups *c)
 {
 	char root[PATH_MAX];
 	char *paths[] = { root, NULL };
 	FTSENT *e;
 	FTS *fts;
 
-	forget(c);
+	clear_names(c);
 	mw_root_path(c->cli, CGROUP_ROOT, root, sizeof(root));
 	fts = fts_open(paths, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
 	while (fts && (e = fts_read(fts)))
 		if (e->fts_info == FTS_D &&
-		    !add(c, e->fts_statp->st_ino, e->fts_path + strlen(root)))
+		    !add_name(c, e->fts_statp->st_ino, e->fts_path + strlen(root)))
 			break;
 	if (fts)
 		fts_close(fts);
 	if (c->nr)
-		qsort(c->entries, c->nr, sizeof(*c->entries), compare);
+		qsort(c->names, c->nr, sizeof(*c->names), compare_ids);
 }
 
-static const char *find(const struct mw_cgroups *c, uint64_t id)
+static const char *find_path(const struct mw_cgroups *c, uint64_t id)
 {
-	struct entry key = { .id = id };
-	struct entry *e = c->nr ? bsearch(&key, c->entries, c->nr, sizeof(key), compare) : NULL;
+	struct cgroup_name key = { .id = id }, *name;
 
-	return e ? e->path : NULL;
+	if (!c->nr)
+		return NULL;
+	name = bsearch(&key, c->names, c->nr, sizeof(key), compare_ids);
+	return name ? name->path : NULL;
 }
 
 const char *mw_cgroups_path(struct mw_cgroups *cgroups, uint64_t id)
@@ -118,13 +113,12 @@ const char *mw_cgroups_path(struct mw_cgroups *cgroups, uint64_t id)
 
 	if (!cgroups || !id)
 		return NULL;
-	path = find(cgroups, id);
-	if (path || (cgroups->read && now == cgroups->read_at))
+	path = find_path(cgroups, id);
+	if (path || now == cgroups->read_at)
 		return path;
-	read_all(cgroups);
-	cgroups->read = true;
+	read_names(cgroups);
 	cgroups->read_at = now;
-	return find(cgroups, id);
+	return find_path(cgroups, id);
 }
 
 int mw_cgroup_id(const struct mw_cli *cli, const char *path, uint64_t *ret)

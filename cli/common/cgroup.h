@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Names of cgroups. The kernel gives the id, which is the inode number of the
- * directory; names come from walking /sys/fs/cgroup.
+ * Names of cgroups. Records identify a cgroup by the inode number of its directory;
+ * the directories below /sys/fs/cgroup give the names.
  */
 #ifndef MW_CGROUP_H
 #define MW_CGROUP_H
@@ -12,17 +12,21 @@
 
 struct mw_cgroups;
 
-/* 0 or -ENOMEM. Nothing is read yet. */
+/* Allocates an empty list of cgroups. Returns 0 or -ENOMEM. */
 int mw_cgroups_new(const struct mw_cli *cli, struct mw_cgroups **ret);
 void mw_cgroups_free(struct mw_cgroups *cgroups);
 
 /*
- * "/" and below, or NULL if there is no such cgroup now. Owned by @cgroups; an
- * unknown id makes it look again, at most once a second.
+ * The path of a cgroup below /sys/fs/cgroup, "/" for the root; NULL if there is no
+ * such cgroup now. The directories are read again for an unknown id, but at most once
+ * a second. The string belongs to @cgroups and is valid until the next call.
  */
 const char *mw_cgroups_path(struct mw_cgroups *cgroups, uint64_t id);
 
-/* The id of "/path" or of a directory below /sys/fs/cgroup: 0 or a negative errno. */
+/*
+ * The id of a cgroup. @path begins with "/" and counts from /sys/fs/cgroup; the full
+ * path of the directory is accepted too. Returns 0 or a negative errno.
+ */
 int mw_cgroup_id(const struct mw_cli *cli, const char *path, uint64_t *ret);
 
 #endif

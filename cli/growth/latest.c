@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "growth/latest.h"
 
 const struct mw_column mw_growth_latest_columns[MW_GROWTH_LATEST_COLUMNS] = {
@@ -47,25 +48,23 @@ static uint32_t *latest_slot(const struct mw_growth_latest *latest, uint32_t tgi
 /* Makes room for one more record. At most half of the slots are in use. */
 static int latest_grow(struct mw_growth_latest *latest)
 {
-	size_t capacity = latest->capacity ? latest->capacity * 2 : 256;
-	struct memwatch_record_growth *records;
+	const struct memwatch_record_growth *r;
 	uint32_t *slots;
 
-	if (latest->nr < latest->capacity)
-		return 0;
-	records = reallocarray(latest->records, capacity, sizeof(*records));
-	if (!records)
+	if (mw_array_reserve(latest->records, latest->capacity, latest->nr + 1))
 		return -ENOMEM;
-	latest->records = records;
-	slots = calloc(capacity * 2, sizeof(*slots));
+	if (latest->nr_slots == latest->capacity * 2)
+		return 0;
+	slots = calloc(latest->capacity * 2, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	free(latest->slots);
 	latest->slots = slots;
-	latest->capacity = capacity;
-	latest->nr_slots = capacity * 2;
-	for (uint32_t i = 0; i < latest->nr; i++)
-		*latest_slot(latest, records[i].tgid, records[i].start_time_ns) = i + 1;
+	latest->nr_slots = latest->capacity * 2;
+	for (uint32_t i = 0; i < latest->nr; i++) {
+		r = &latest->records[i];
+		*latest_slot(latest, r->tgid, r->start_time_ns) = i + 1;
+	}
 	return 0;
 }
 

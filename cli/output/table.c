@@ -14,6 +14,7 @@
 
 #include <memwatch/memwatch.h>
 
+#include "common/array.h"
 #include "common/message.h"
 #include "output/table.h"
 #include "output/utf8.h"
@@ -49,16 +50,9 @@ struct mw_cell *mw_table_row(struct mw_table *table)
 {
 	struct mw_cell *row;
 
-	if (table->nr_rows == table->room) {
-		size_t room = table->room ? 2 * table->room : 64;
-		struct mw_cell *cells = reallocarray(table->cells, room * table->nr_columns,
-						     sizeof(*cells));
-
-		if (!cells)
-			return NULL;
-		table->cells = cells;
-		table->room = room;
-	}
+	if (mw_array_reserve(table->cells, table->capacity,
+			     (table->nr_rows + 1) * table->nr_columns))
+		return NULL;
 	row = table->cells + table->nr_rows++ * table->nr_columns;
 	for (size_t i = 0; i < table->nr_columns; i++)
 		row[i] = (struct mw_cell){ .missing = true };

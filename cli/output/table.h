@@ -61,7 +61,8 @@ struct mw_table {
 	const struct mw_column *columns;
 	size_t nr_columns;
 	struct mw_cell *cells;
-	size_t nr_rows, room;
+	size_t nr_rows;
+	size_t capacity; /* of @cells */
 };
 
 int mw_table_init(struct mw_table *table, const struct mw_column *columns, size_t nr_columns);
