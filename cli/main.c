@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The list of commands.
+ * The entry point and the list of commands.
  */
 #include <locale.h>
 
@@ -11,8 +11,8 @@
 static const char *const main_usage[] = {
 	"[--format table|json|csv] [--quiet | --verbose] COMMAND [OPTIONS]",
 	"",
-	"Per-process memory monitoring: who uses the last-level cache, the memory",
-	"bandwidth and the CPU, millisecond by millisecond.",
+	"Shows which process uses the last-level cache, the memory bandwidth and the",
+	"CPU, with a resolution of one millisecond, and finds processes that leak memory.",
 	NULL,
 };
 
@@ -30,7 +30,7 @@ const struct mw_cmd mw_cmd_main = {
 
 int main(int argc, char **argv)
 {
-	/* Characters only: numbers are written with a point everywhere. */
+	/* LC_CTYPE only: numbers keep the decimal point of the C locale. */
 	setlocale(LC_CTYPE, "");
 	return mw_cmd_run(argc, argv);
 }

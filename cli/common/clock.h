@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * A clock in nanoseconds.
+ * Reading a clock in nanoseconds.
  */
 #ifndef MW_CLI_CLOCK_H
 #define MW_CLI_CLOCK_H

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What a command is. Each command is one file that ends in one constant
- * struct mw_cmd; help, completion, the check of the options and the check of
- * the documentation all come from that table.
+ * The description of a command. Each command defines one constant struct mw_cmd, from
+ * which the help, the shell completion, the option parser and the check of the manual
+ * pages are derived.
  */
 #ifndef MW_CMD_H
 #define MW_CMD_H
@@ -14,13 +14,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* How the command ends, also documented in memwatchctl(8). */
+/* Exit codes; memwatchctl(8) documents them. */
 enum mw_exit {
 	MW_EXIT_DONE = 0,
 	MW_EXIT_FAILED = 1,
-	MW_EXIT_USAGE = 2,
-	MW_EXIT_UNSUPPORTED = 3,
-	MW_EXIT_NOTHING = 4,
+	MW_EXIT_USAGE = 2,	 /* wrong command line */
+	MW_EXIT_UNSUPPORTED = 3, /* not supported or not permitted on this machine */
+	MW_EXIT_NOTHING = 4,	 /* no data found */
 };
 
 enum mw_format {
@@ -29,12 +29,12 @@ enum mw_format {
 	MW_FORMAT_CSV = 2,
 };
 
-/* What was said before, or in spite of, the command. */
+/* Values of the options that every command accepts. */
 struct mw_cli {
 	int format;
 	bool quiet;
 	bool verbose;
-	const char *root; /* NULL, or a directory that plays "/" in tests */
+	const char *root; /* for tests: directory to use in place of "/"; NULL: none */
 	bool help;
 	bool version;
 };
@@ -42,44 +42,41 @@ struct mw_cli {
 enum mw_option_kind {
 	MW_OPTION_FLAG,	    /* bool */
 	MW_OPTION_STRING,   /* const char * */
-	MW_OPTION_FILE,	    /* const char *, completes to file names */
+	MW_OPTION_FILE,	    /* const char *; the completion offers file names */
 	MW_OPTION_UINT,	    /* uint64_t */
 	MW_OPTION_DURATION, /* uint64_t, nanoseconds */
-	MW_OPTION_CHOICE,   /* int, index into choices */
+	MW_OPTION_CHOICE,   /* int, an index of @choices */
 };
 
-/*
- * One option: how it is written, what it means, where it goes. The offset is
- * that of the member in the configuration of the command.
- */
 struct mw_option {
 	const char *name;
-	char letter; /* 0: long form only */
+	char letter; /* short form; 0: none */
 	enum mw_option_kind kind;
-	size_t offset;
-	const char *arg; /* how the help calls the argument */
+	size_t offset;	 /* of the member that receives the value */
+	const char *arg; /* name of the value in the help; NULL for a flag */
 	const char *help;
-	const char *const *choices;
+	const char *const *choices; /* ends with NULL */
 };
 
 #define MW_CMD_JSON	 (1U << 0) /* accepts --format json */
 #define MW_CMD_CSV	 (1U << 1) /* accepts --format csv */
-#define MW_CMD_HIDDEN	 (1U << 2) /* not in the help */
+#define MW_CMD_HIDDEN	 (1U << 2) /* is not listed in the help */
 #define MW_CMD_PASS_ARGS (1U << 3) /* options end at the first operand */
 
 struct mw_cmd {
 	const char *name;
 	const char *summary;
-	/* Synopsis lines without the program's name, "", paragraphs, NULL. */
+	/* Lines of the synopsis without the program's name, "", lines of text, NULL. */
 	const char *const *usage;
-	const struct mw_option *options; /* ends with an empty name */
+	const struct mw_option *options; /* the last one has no name */
+	/* Returns an exit code. @config is of @config_size bytes and holds the options. */
 	int (*run)(const struct mw_cli *cli, void *config, int argc, char **argv);
-	const struct mw_cmd *const *sub; /* ends with NULL */
-	unsigned int flags;
-	const void *defaults;
+	const struct mw_cmd *const *sub; /* subcommands; the last one is NULL */
+	unsigned int flags;		 /* MW_CMD_* */
+	const void *defaults;		 /* initial configuration; NULL: all zero */
 	size_t config_size;
 	int operands_min;
-	int operands_max; /* -1: any number */
+	int operands_max; /* -1: no limit */
 };
 
 extern const struct mw_cmd mw_cmd_main;
@@ -94,13 +91,17 @@ extern const struct mw_cmd mw_cmd_config;
 extern const struct mw_cmd mw_cmd_growth;
 extern const struct mw_cmd mw_cmd_completion;
 
-/* The options that every command understands. */
+/* The options that every command accepts. */
 extern const struct mw_option mw_global_options[];
 
+/* Runs the command that the arguments of main() name. Returns the exit code. */
 int mw_cmd_run(int argc, char **argv);
-void mw_cmd_help(const struct mw_cmd *cmd, FILE *out);
+void mw_cmd_print_help(const struct mw_cmd *cmd, FILE *out);
 
-/* The member of a list that is closest to a mistyped word, or NULL. */
+/*
+ * Finds the word that a user most likely meant. Returns @candidate if it is similar to
+ * @word and more similar than @best, which may be NULL; otherwise @best.
+ */
 const char *mw_nearest(const char *word, const char *best, const char *candidate);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * One flag, set by the signals that ask to end.
+ * The signal handlers. They only set a flag.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -11,23 +11,23 @@
 
 static volatile sig_atomic_t interrupted;
 
-static void on_signal(int number)
+static void handle_termination(int number)
 {
 	(void)number;
 	interrupted = 1;
 }
 
-static void on_child(int number)
+static void handle_child_exit(int number)
 {
 	(void)number;
 }
 
 void mw_interrupt_init(void)
 {
-	/* Only so that a wait for records ends when the command does. */
-	struct sigaction child = { .sa_handler = on_child, .sa_flags = SA_NOCLDSTOP };
-	/* Not SA_RESTART: a wait for records must end. */
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND };
+	/* The empty handler makes poll() return when the command of "record" ends. */
+	struct sigaction child = { .sa_handler = handle_child_exit, .sa_flags = SA_NOCLDSTOP };
+	/* No SA_RESTART: the signal must interrupt a wait for records. */
+	struct sigaction action = { .sa_handler = handle_termination, .sa_flags = SA_RESETHAND };
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The seam to libmemwatch: log messages, failures in words, and hints.
+ * The context of libmemwatch and its log messages; errors of the library with hints.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static void log_message(void *userdata, enum memwatch_log_level level, const cha
 {
 	const struct mw_cli *cli = userdata;
 
-	/* Errors are reported when the call returns. */
+	/* The call that failed returns the error; the command prints it. */
 	if (level == MEMWATCH_LOG_WARNING)
 		mw_warn(cli, "%s", message);
 	else if (level > MEMWATCH_LOG_WARNING)
@@ -33,7 +33,7 @@ int mw_library_new(const struct mw_cli *cli, struct memwatch_ctx **ret)
 	return 0;
 }
 
-static const char *words(struct memwatch_ctx *ctx, int err)
+static const char *error_text(struct memwatch_ctx *ctx, int err)
 {
 	const char *text = memwatch_ctx_error(ctx);
 
@@ -46,30 +46,32 @@ int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what)
 	case ENOENT:
 	case ENODEV:
 	case ENXIO:
-		mw_error(MW_EXIT_UNSUPPORTED, what, "the module memwatch is not loaded");
-		mw_hint("modprobe memwatch; 'memwatchctl doctor' says what is missing");
+		mw_error(MW_EXIT_UNSUPPORTED, what, "the kernel module memwatch is not loaded");
+		mw_hint("load it with 'modprobe memwatch'; 'memwatchctl doctor' shows what is "
+			"missing");
 		return MW_EXIT_UNSUPPORTED;
 	case EACCES:
 	case EPERM:
-		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", words(ctx, err));
-		mw_hint("run as root, or as a member of the group memwatch with CAP_BPF and "
-			"CAP_PERFMON");
+		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", error_text(ctx, err));
+		mw_hint("run memwatchctl as root, or as a member of the group memwatch with "
+			"CAP_BPF and CAP_PERFMON");
 		return MW_EXIT_UNSUPPORTED;
 	case EBUSY:
-		mw_error(MW_EXIT_FAILED, what, "%s", words(ctx, err));
-		mw_hint("another session is running; it would be changed too");
+		mw_error(MW_EXIT_FAILED, what, "%s", error_text(ctx, err));
+		mw_hint("wait until the other session has ended, or leave --period out to use its "
+			"period");
 		return MW_EXIT_FAILED;
 	case EPROTO:
-		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", words(ctx, err));
-		mw_hint("module and memwatchctl are of different versions; install the same");
+		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", error_text(ctx, err));
+		mw_hint("install the same version of the module and of memwatchctl");
 		return MW_EXIT_UNSUPPORTED;
 	case EOPNOTSUPP:
 	case ENOSYS:
-		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", words(ctx, err));
-		mw_hint("'memwatchctl doctor' says what this kernel lacks");
+		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", error_text(ctx, err));
+		mw_hint("'memwatchctl doctor' shows what this kernel lacks");
 		return MW_EXIT_UNSUPPORTED;
 	default:
-		return mw_error(mw_exit_of(err), what, "%s", words(ctx, err));
+		return mw_error(mw_exit_of(err), what, "%s", error_text(ctx, err));
 	}
 }
 
@@ -83,15 +85,16 @@ int mw_file_failed(struct memwatch_ctx *ctx, int err, const char *path)
 	case EPERM:
 		return mw_error(MW_EXIT_UNSUPPORTED, path, "%s", strerror(-err));
 	case ENOMSG:
-		mw_error(MW_EXIT_FAILED, path, "is not a recording of memwatch");
-		mw_hint("recordings are made with 'memwatchctl record -o FILE'");
+		mw_error(MW_EXIT_FAILED, path, "is not a memwatch recording");
+		mw_hint("'memwatchctl record -o FILE' makes a recording");
 		return MW_EXIT_FAILED;
 	case EPROTO:
-		mw_error(MW_EXIT_FAILED, path, "was made by a newer memwatch: %s", words(ctx, err));
+		mw_error(MW_EXIT_FAILED, path, "was made by a newer version of memwatch: %s",
+			 error_text(ctx, err));
 		return MW_EXIT_FAILED;
 	case EBADMSG:
-		return mw_error(MW_EXIT_FAILED, path, "is damaged: %s", words(ctx, err));
+		return mw_error(MW_EXIT_FAILED, path, "is damaged: %s", error_text(ctx, err));
 	default:
-		return mw_error(MW_EXIT_FAILED, path, "%s", words(ctx, err));
+		return mw_error(MW_EXIT_FAILED, path, "%s", error_text(ctx, err));
 	}
 }

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The library's context, and what to say when the library says no.
+ * The context of libmemwatch, and the error messages for its failures.
  */
 #ifndef MW_LIBRARY_H
 #define MW_LIBRARY_H
@@ -11,12 +11,17 @@
 
 #include "common/cmd.h"
 
-/* A context with the root and the log level of the command line; 0 or an exit code. */
+/*
+ * Creates a context that follows --root, --quiet and --verbose. Returns 0, or an exit
+ * code after an error message.
+ */
 int mw_library_new(const struct mw_cli *cli, struct memwatch_ctx **ret);
 
 /*
- * A function of the library returned @err. For those that talk to the module
- * and for those that read a file: -ENOENT does not mean the same.
+ * Print the error message for a call of the library that returned @err, with a hint
+ * where the remedy is known. Both return the exit code. The first is for calls that
+ * use the module, where -ENOENT means that it is not loaded; the second is for calls
+ * that read or write the file @path.
  */
 int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what);
 int mw_file_failed(struct memwatch_ctx *ctx, int err, const char *path);
@@ -26,6 +31,7 @@ static inline void mw_library_cleanup(struct memwatch_ctx **ctx)
 	memwatch_ctx_unref(*ctx);
 }
 
+/* Releases a context when its variable goes out of scope. */
 #define mw_cleanup_ctx __attribute__((cleanup(mw_library_cleanup)))
 
 #endif

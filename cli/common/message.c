@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Messages on stderr, colours, and the mapping of errno to exit codes.
+ * Messages on standard error, colours, and the exit codes for errno values.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ void mw_hint(const char *format, ...)
 	fputc('\n', stderr);
 }
 
-static void say(const char *prefix, const char *format, va_list args)
+static void print_message(const char *prefix, const char *format, va_list args)
 {
 	fflush(stdout);
 	fprintf(stderr, "memwatchctl: %s", prefix);
@@ -73,7 +73,7 @@ void mw_warn(const struct mw_cli *cli, const char *format, ...)
 	if (cli->quiet)
 		return;
 	va_start(args, format);
-	say("warning: ", format, args);
+	print_message("warning: ", format, args);
 	va_end(args);
 }
 
@@ -84,11 +84,11 @@ void mw_note(const struct mw_cli *cli, const char *format, ...)
 	if (!cli->verbose)
 		return;
 	va_start(args, format);
-	say("", format, args);
+	print_message("", format, args);
 	va_end(args);
 }
 
-/* https://no-color.org: any non-empty value switches colours off. */
+/* https://no-color.org: colours are off if NO_COLOR has a value that is not empty. */
 static bool wants_colour(FILE *stream)
 {
 	const char *no = getenv("NO_COLOR");

@@ -2,40 +2,43 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What the command says to people, on stderr. Results go to stdout and never
- * through here.
+ * Messages for people, on standard error. Results go to standard output.
  */
 #ifndef MW_MESSAGE_H
 #define MW_MESSAGE_H
 
 #include "common/cmd.h"
 
-/* "memwatchctl: WHAT: WHY". Returns @code, so that it can be returned. */
+/* Prints "memwatchctl: WHAT: WHY". Returns @code. */
 int mw_error(int code, const char *what, const char *why, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same with the text of a negative errno; the exit code follows from it. */
+/* Prints the text of a negative errno as the reason. Returns the exit code for it. */
 int mw_error_errno(int err, const char *what);
 
-/* The exit code of a negative errno. */
+/* The exit code for a negative errno. */
 int mw_exit_of(int err);
 
-/* One line that says what to do about it. */
+/* Prints "hint: ...": what the user can do about the error above it. */
 void mw_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Prints a warning, unless --quiet was given. */
 void mw_warn(const struct mw_cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Only with --verbose. */
+/* Prints a note if --verbose was given. */
 void mw_note(const struct mw_cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 enum mw_colour { MW_PLAIN, MW_RED, MW_GREEN, MW_YELLOW, MW_BOLD, MW_DIM };
 
-/* Escape sequence for @stream, "" where colours are not wanted. */
+/* The escape sequence for @colour; "" if @stream is no terminal or NO_COLOR is set. */
 const char *mw_colour(FILE *stream, enum mw_colour colour);
 
-/* Flushes stdout; says so if what was printed did not arrive. */
+/*
+ * Flushes standard output. Returns @code, or MW_EXIT_FAILED after an error message if
+ * some output could not be written.
+ */
 int mw_finish_stdout(int code);
 
 #endif

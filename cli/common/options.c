@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The option parser. getopt_long() would guess abbreviations and keeps its
- * state in globals.
+ * The option parser. getopt_long() is not used because it accepts abbreviations.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,9 +17,10 @@ struct parser {
 	const char *where;
 	char **argv;
 	int argc;
-	int next; /* argument to look at next */
+	int next; /* index of the next argument */
 };
 
+/* An option of the command line and the structure that receives its value. */
 struct match {
 	const struct mw_option *option;
 	void *config;
@@ -31,8 +31,8 @@ static bool is_named(const struct mw_option *option, const char *name, size_t le
 	return strlen(option->name) == len && !strncmp(option->name, name, len);
 }
 
-static bool find(const struct parser *p, const char *name, size_t len, char letter,
-		 struct match *ret)
+static bool find_option(const struct parser *p, const char *name, size_t len, char letter,
+			struct match *ret)
 {
 	for (size_t i = 0; i < p->nr_sets; i++) {
 		const struct mw_option *o = p->sets[i].options;
@@ -47,7 +47,7 @@ static bool find(const struct parser *p, const char *name, size_t len, char lett
 	return false;
 }
 
-static int unknown(const struct parser *p, const char *arg, const char *name)
+static int report_unknown(const struct parser *p, const char *arg, const char *name)
 {
 	const char *best = NULL;
 
@@ -57,10 +57,14 @@ static int unknown(const struct parser *p, const char *arg, const char *name)
 	mw_error(MW_EXIT_USAGE, p->where, "unknown option '%s'", arg);
 	if (best)
 		mw_hint("did you mean '--%s'?", best);
+	else if (p->nr_sets > 1)
+		mw_hint("'memwatchctl %s --help' lists the options", p->where);
+	else
+		mw_hint("write the options of a command after its name");
 	return MW_EXIT_USAGE;
 }
 
-static int choose(const struct mw_option *o, const char *value, int *ret, const char *where)
+static int parse_choice(const struct mw_option *o, const char *value, int *ret, const char *where)
 {
 	char list[256] = "";
 
@@ -76,7 +80,7 @@ static int choose(const struct mw_option *o, const char *value, int *ret, const 
 	return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' is not one of %s", o->name, value, list);
 }
 
-static int store(const struct match *m, const char *value, const char *where)
+static int store_value(const struct match *m, const char *value, const char *where)
 {
 	const struct mw_option *o = m->option;
 	void *member = (char *)m->config + o->offset;
@@ -96,7 +100,8 @@ static int store(const struct match *m, const char *value, const char *where)
 		err = mw_parse_uint(value, member);
 		if (err)
 			return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
-					err == -ERANGE ? "is too large" : "is not a number");
+					err == -ERANGE ? "is too large"
+						       : "is not a whole number of 0 or more");
 		return 0;
 	case MW_OPTION_DURATION:
 		err = mw_parse_duration(value, member);
@@ -105,48 +110,48 @@ static int store(const struct match *m, const char *value, const char *where)
 					mw_parse_duration_why(err));
 		return 0;
 	case MW_OPTION_CHOICE:
-		return choose(o, value, member, where);
+		return parse_choice(o, value, member, where);
 	}
 	return MW_EXIT_USAGE;
 }
 
-/* Stores the option; @attached is the value written in the same word. */
-static int take(struct parser *p, const struct match *m, const char *attached)
+/* Stores the value of an option: @attached, or the next argument if that is NULL. */
+static int take_option(struct parser *p, const struct match *m, const char *attached)
 {
 	if (m->option->kind != MW_OPTION_FLAG && !attached) {
 		if (p->next >= p->argc)
-			return mw_error(MW_EXIT_USAGE, p->where, "--%s needs a value (%s)",
-					m->option->name, m->option->arg);
+			return mw_error(MW_EXIT_USAGE, p->where, "--%s needs a value: --%s %s",
+					m->option->name, m->option->name, m->option->arg);
 		attached = p->argv[p->next++];
 	}
-	return store(m, attached, p->where);
+	return store_value(m, attached, p->where);
 }
 
-static int parse_long(struct parser *p, const char *arg)
+static int parse_long_option(struct parser *p, const char *arg)
 {
 	const char *name = arg + 2;
 	const char *equals = strchr(name, '=');
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
 	struct match m;
 
-	if (!find(p, name, len, 0, &m))
-		return unknown(p, arg, name);
+	if (!find_option(p, name, len, 0, &m))
+		return report_unknown(p, arg, name);
 	if (equals && m.option->kind == MW_OPTION_FLAG)
 		return mw_error(MW_EXIT_USAGE, p->where, "--%s takes no value", m.option->name);
-	return take(p, &m, equals ? equals + 1 : NULL);
+	return take_option(p, &m, equals ? equals + 1 : NULL);
 }
 
-static int parse_letters(struct parser *p, const char *arg)
+static int parse_letter_options(struct parser *p, const char *arg)
 {
 	for (const char *c = arg + 1; *c; c++) {
 		struct match m;
 		int rc;
 
-		if (!find(p, NULL, 0, *c, &m))
-			return unknown(p, arg, arg + 1);
+		if (!find_option(p, NULL, 0, *c, &m))
+			return report_unknown(p, arg, arg + 1);
 		if (m.option->kind != MW_OPTION_FLAG)
-			return take(p, &m, c[1] ? c + 1 : NULL);
-		rc = take(p, &m, NULL);
+			return take_option(p, &m, c[1] ? c + 1 : NULL);
+		rc = take_option(p, &m, NULL);
 		if (rc)
 			return rc;
 	}
@@ -166,9 +171,9 @@ int mw_options_parse(const struct mw_option_set *sets, size_t nr_sets, int *argc
 			while (p.next < p.argc)
 				argv[operands++] = argv[p.next++];
 		} else if (!strncmp(arg, "--", 2)) {
-			rc = parse_long(&p, arg);
+			rc = parse_long_option(&p, arg);
 		} else if (arg[0] == '-' && arg[1]) {
-			rc = parse_letters(&p, arg);
+			rc = parse_letter_options(&p, arg);
 		} else {
 			argv[operands++] = arg;
 			while (stop && p.next < p.argc)

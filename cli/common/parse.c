@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Reading numbers and durations, without floating point: "0.1s" is exactly
- * 100 000 000 ns.
+ * The parsers. They use no floating point, so that "0.1s" is exactly 100000000 ns.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,8 +12,8 @@
 
 #include "common/parse.h"
 
-/* Reads digits into *value; returns how many, or -ERANGE. */
-static int digits(const char *text, uint64_t *value)
+/* Parses the digits at the start of @text. Returns how many there are, or -ERANGE. */
+static int parse_digits(const char *text, uint64_t *value)
 {
 	int n = 0;
 
@@ -29,7 +28,7 @@ static int digits(const char *text, uint64_t *value)
 int mw_parse_uint(const char *text, uint64_t *ret)
 {
 	uint64_t value;
-	int n = digits(text, &value);
+	int n = parse_digits(text, &value);
 
 	if (n < 0)
 		return n;
@@ -39,7 +38,7 @@ int mw_parse_uint(const char *text, uint64_t *ret)
 	return 0;
 }
 
-static int unit_ns(const char *unit, uint64_t *ret)
+static int parse_unit(const char *unit, uint64_t *ret)
 {
 	static const struct {
 		const char *name;
@@ -59,8 +58,8 @@ static int unit_ns(const char *unit, uint64_t *ret)
 	return -EINVAL;
 }
 
-/* The part behind the point, scaled to @unit; finer than 1 ns is refused. */
-static int fraction_ns(const char *text, int n, uint64_t unit, uint64_t *ret)
+/* Scales the @n digits after the decimal point to @unit; -EINVAL if finer than 1 ns. */
+static int parse_fraction(const char *text, int n, uint64_t unit, uint64_t *ret)
 {
 	*ret = 0;
 	for (int i = 0; i < n; i++) {
@@ -80,21 +79,21 @@ int mw_parse_duration(const char *text, uint64_t *ret_ns)
 	const char *behind = NULL;
 	int n, m = 0;
 
-	n = digits(text, &whole);
+	n = parse_digits(text, &whole);
 	if (n < 0)
 		return n;
 	if (text[n] == '.') {
 		behind = text + n + 1;
-		m = digits(behind, &ignored);
+		m = parse_digits(behind, &ignored);
 		if (m < 0)
 			return m;
 		if (!m)
 			return -EINVAL;
 		n += 1 + m;
 	}
-	if (!n || (behind == text + 1) || unit_ns(text + n, &unit))
+	if (!n || (behind == text + 1) || parse_unit(text + n, &unit))
 		return -EINVAL;
-	if (behind && fraction_ns(behind, m, unit, &fraction))
+	if (behind && parse_fraction(behind, m, unit, &fraction))
 		return -EINVAL;
 	if (__builtin_mul_overflow(whole, unit, &value) ||
 	    __builtin_add_overflow(value, fraction, &value))
@@ -107,12 +106,13 @@ const char *mw_parse_duration_why(int err)
 {
 	if (err == -ERANGE)
 		return "is too long";
-	return "is not a duration; write a number and ns, us, ms, s, m or h, as in 250ms or 1.5s";
+	return "is not a duration: write a number with the unit ns, us, ms, s, m or h, such as "
+	       "250ms or 1.5s";
 }
 
 static int parse_range(const char **text, uint64_t *first, uint64_t *last)
 {
-	int n = digits(*text, first);
+	int n = parse_digits(*text, first);
 
 	if (n <= 0)
 		return n ?: -EINVAL;
@@ -120,7 +120,7 @@ static int parse_range(const char **text, uint64_t *first, uint64_t *last)
 	*last = *first;
 	if (**text != '-')
 		return 0;
-	n = digits(++*text, last);
+	n = parse_digits(++*text, last);
 	if (n <= 0)
 		return n ?: -EINVAL;
 	*text += n;

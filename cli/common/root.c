@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Files below the root that the user, or a test, chose.
+ * Files of the kernel, below the directory that --root names.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -36,6 +36,8 @@ int mw_root_line(const struct mw_cli *cli, const char *path, char *buf, size_t s
 	if (!fgets(buf, (int)size, file) && ferror(file))
 		rc = -EIO;
 	fclose(file);
+	if (rc)
+		buf[0] = '\0';
 	buf[strcspn(buf, "\n")] = '\0';
 	return rc ?: (int)strlen(buf);
 }
@@ -55,7 +57,8 @@ uint64_t mw_root_start_ticks(const struct mw_cli *cli, uint64_t pid)
 	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
 	if (mw_root_line(cli, path, line, sizeof(line)) <= 0)
 		return 0;
-	p = strrchr(line, ')'); /* the name, field 2, may hold anything */
+	/* Field 2, the name in parentheses, may contain any character. */
+	p = strrchr(line, ')');
 	for (int i = 2; p && i < 22; i++)
 		p = strchr(p + 1, ' ');
 	if (!p || sscanf(p, " %" SCNu64, &ticks) != 1)
