@@ -40,17 +40,22 @@ make_work() {
 	trap 'exit 143' TERM
 }
 
-# matrix_row NAME: sets m_suite, m_flavour, m_gcc, m_skips
+# matrix_row NAME: sets m_suite, m_flavour, m_gcc, m_uses, m_lacks
 matrix_row() {
 	row=$(awk -v n="$1" '$1 == n { print; exit }' "$LAB/matrix")
 	[ -n "$row" ] || die "$1: no such kernel; there are: $(matrix_names)"
 	# shellcheck disable=SC2034 # for those who source this
-	read -r _ m_suite m_flavour m_gcc m_skips <<-EOF
+	read -r _ m_suite m_flavour m_gcc m_uses m_lacks <<-EOF
 		$row
 	EOF
 }
 
-matrix_names() { awk '!/^#/ && NF { printf "%s%s", s, $1; s = " " }' "$LAB/matrix"; }
+# matrix_names [USE]: the kernels with that word in their column "uses", or all
+matrix_names() {
+	awk -v use="${1:-}" '!/^#/ && NF && (use == "" || index("," $5 ",", "," use ",")) {
+		printf "%s%s", s, $1; s = " "
+	}' "$LAB/matrix"
+}
 
 hash_stdin() { sha256sum | cut -c1-16; }
 

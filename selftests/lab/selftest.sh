@@ -6,7 +6,7 @@
 set -eu
 
 LAB=$(cd "$(dirname "$0")" && pwd)
-kernel=${1:-6.1}
+kernel=${1:-$("$LAB/kernel" names default)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/module"
