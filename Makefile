@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# For people. The kernel's build reads Kbuild and never sees this file.
-# Every folder brings its rules in a fragment; this file names the stages.
+# The Makefile for people; the kernel's build reads Kbuild and never sees this
+# file. Each folder brings its rules in a fragment (*.mk) that is included below;
+# paths in the fragments are relative to this folder. "make help" prints the
+# sentences after "##".
 
 BUILD	?= build
 PREFIX	?= /usr/local
@@ -15,6 +17,29 @@ CFLAGS	?= -O2 -g
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 
+# The build prints one short line for each file. "make V=1" prints the commands,
+# "make -s" prints nothing. A recipe calls $(call msg,WHAT,FILE) first and begins
+# its commands with $(Q).
+V ?= 0
+export V
+ifeq ($(V),1)
+Q :=
+msg :=
+else
+Q := @
+ifeq ($(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS)))),)
+msg = @printf '  %-8s%s\n' '$(1)' '$(2)'
+endif
+MAKEFLAGS += --no-print-directory
+endif
+
+# $(call install,MODE,FILE,TARGET) copies one file below DESTDIR.
+define install
+$(call msg,INSTALL,$(DESTDIR)$(strip $(3)))
+$(Q)install -D -m $(1) $(2) $(DESTDIR)$(strip $(3))
+
+endef
+
 include bpf/bpf.mk
 include lib/lib.mk
 include cli/cli.mk
@@ -24,50 +49,72 @@ include selftests/eval/eval.mk
 include selftests/lab/lab.mk
 include packaging/packaging.mk
 
-.PHONY: all tests help demo check check-host check-vm check-matrix check-debug bench eval lint install clean deps
+# Which headers each object was compiled from; the compilers write these files.
+-include $(shell find $(addprefix $(BUILD)/,bpf lib cli selftests) -name '*.d' 2>/dev/null)
 
-all: lib cli ## Build the library and memwatchctl into build/
+.PHONY: all tests help demo check check-host check-vm check-matrix check-debug bench eval lint \
+	install clean deps
 
-tests: lib-tests cli-tests identity-programs stress-programs bpf-tests bench-programs eval-programs ## Build every test program
+##@ Start here
 
-help: ## List all targets
-	@awk -F ':.*## ' '/^[a-zA-Z0-9_%-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' \
-		$(MAKEFILE_LIST)
+help: ## Print this list.
+	@awk -F ':.*## ' ' \
+		FNR == 1 { group = "Other targets" } \
+		/^##@ / { group = substr($$0, 5); if (!(group in text)) order[++groups] = group; text[group] = text[group] } \
+		/^[a-zA-Z0-9_%-]+:.*## / { text[group] = text[group] sprintf("  %-20s %s\n", $$1, $$2) } \
+		END { for (i = 1; i <= groups; i++) printf "%s%s\n%s", (i > 1 ? "\n" : ""), order[i], text[order[i]] }' \
+		$(filter %Makefile %.mk,$(MAKEFILE_LIST))
+	@printf '\nV=1 prints the commands of the build; BUILD=DIR builds into DIR instead of build/.\n'
 
-deps: ## Install what a fresh Debian 12 machine lacks (needs root)
-	@scripts/install-deps
-
-demo: deps ## Boot a stock kernel in a VM, load the module, run a workload, show who did what
-	@$(MAKE) --no-print-directory all
+demo: deps ## Boot a stock kernel in a VM, record a workload there, print who moved memory.
+	@$(MAKE) all
 	@selftests/demo/run
 
-check: deps ## Run every test that needs no hardware: host, then two kernels in VMs
+check: ## Run every test that needs no hardware: this machine, then VMs (about an hour).
+	@echo "make check installs missing Debian packages first and fetches kernels into the cache."
+	@scripts/install-deps
 	@selftests/run-all check
 
-check-host: ## Only the tests that run on this machine
+deps: ## Install the packages that a fresh Debian 12 machine lacks (root).
+	@scripts/install-deps
+
+##@ Build
+
+all: lib cli ## Build the library and memwatchctl into build/.
+
+tests: lib-tests cli-tests identity-programs stress-programs bpf-tests bench-programs eval-programs ## Build every test program.
+
+clean: ## Remove build/; the cache of kernels is elsewhere and stays.
+	$(call msg,CLEAN,$(BUILD))
+	$(Q)rm -rf $(BUILD)
+
+##@ Test
+
+check-host: ## Run only the tests that run on this machine.
 	@selftests/run-all host
 
-check-vm: ## Only the tests in virtual machines, on the two kernels of "make check"
+check-vm: ## Run only the tests of "make check" that run in virtual machines.
 	@selftests/run-all vm
 
-check-matrix: deps ## Boot every kernel of selftests/lab/matrix
+check-matrix: deps ## Run the tests on every kernel of selftests/lab/matrix (hours).
 	@selftests/run-all matrix
 
-check-debug: deps ## Stress on a kernel with lockdep, KASAN and kmemleak (builds it once: 15 minutes)
+check-debug: deps ## Run the stress tests on a kernel with lockdep, KASAN and kmemleak.
 	@selftests/run-all debug
 
-bench: deps ## Measure every budget: "NAME value unit budget ok|over", also in build/bench.json
+lint: ## Check format, sizes, names, documents and the order of the layers.
+	@scripts/lint
+
+##@ Measure
+
+bench: deps ## Measure every budget; the result is also in build/bench.json.
 	@selftests/bench/run
 
-eval: deps ## Run the leak detectors, and three published ones, over the labelled corpus (root; 10 minutes the first time)
+eval: deps ## Score the leak detectors on the labelled corpus (root; 10 minutes the first time).
 	@scripts/install-deps eval
 	@selftests/eval/run
 
-lint: ## The gates that keep the house clean
-	@scripts/lint
+##@ Install
 
-install: all ## Install library, headers, memwatchctl, man pages, completion, DKMS source
-	@$(MAKE) --no-print-directory install-lib install-cli install-dkms
-
-clean: ## Remove build/ (the cache of kernels is elsewhere and stays)
-	rm -rf $(BUILD)
+install: all ## Install library, headers, memwatchctl, manual pages, completion and DKMS source.
+	@$(MAKE) install-lib install-cli install-dkms

@@ -1,93 +1,105 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# libmemwatch: shared and static library, its tests and fuzz targets. Included
-# by the Makefile of the root after bpf/bpf.mk; all paths are relative to it.
+# libmemwatch: the shared and the static library, its tests and fuzz targets.
+# Included by the Makefile of the root after bpf/bpf.mk.
 
-BUILD	?= build
-PREFIX	?= /usr/local
 LIBDIR	?= $(PREFIX)/lib
-CC	?= gcc
-CLANG	?= clang
 
-# With the relay, unless there is nothing to build it with.
+# live-none.c replaces live.c where the relay cannot be built; it is not built here.
 LIB_SRC	:= $(filter-out lib/src/stream/live-none.c,$(wildcard lib/src/*/*.c))
 LIB_OBJ	:= $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/%.o)
 LIB_SO	:= $(BUILD)/lib/libmemwatch.so.0
 LIB_LIBS := -lbpf -lzstd -lz -lm
 
 LIB_CFLAGS := -std=gnu11 -Wall -Wextra -Wshadow -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
-	-DMEMWATCH_VERSION_STRING='"$(shell cat VERSION)"' -Ilib/include -Ilib/src \
+	-DMEMWATCH_VERSION_STRING='"$(VERSION)"' -Ilib/include -Ilib/src \
 	-Ikmod/uapi -I. -I$(BUILD)/bpf -MMD -MP
 
-LIB_TESTS := $(patsubst lib/tests/%.c,$(BUILD)/lib/tests/%,$(wildcard lib/tests/test-*.c))
-LIB_FUZZ  := $(patsubst lib/fuzz/%.c,$(BUILD)/lib/fuzz/%,$(wildcard lib/fuzz/fuzz-*.c))
 LIB_SANITIZE := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+LIB_UBSAN := -g -O1 -fsanitize=undefined -fno-sanitize-recover=all
 
-.PHONY: lib lib-tests check-lib fuzz-lib install-lib
+LIB_TESTS := $(patsubst lib/tests/%.c,$(BUILD)/lib/tests/%,$(wildcard lib/tests/test-*.c))
+LIB_FUZZ_SRC := $(wildcard lib/fuzz/fuzz-*.c)
+LIB_FUZZ  := $(LIB_FUZZ_SRC:lib/fuzz/%.c=$(BUILD)/lib/fuzz/%)
+LIB_FUZZERS := $(LIB_FUZZ_SRC:lib/fuzz/%.c=$(BUILD)/lib/fuzzer/%)
+
+.PHONY: lib lib-tests check-lib fuzz-lib install-lib bench-programs
 
 lib: $(LIB_SO) $(BUILD)/lib/libmemwatch.a $(BUILD)/lib/libmemwatch.pc
 
-# Hidden by the map, not by the compiler: the static library is for our tests.
-$(BUILD)/lib/%.o: lib/src/%.c $(BPF_SKELS)
-	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+# lib_variant DIR FLAGS: rules for the objects and the static library of one
+# variant. All symbols of a static library are visible, because the version script
+# hides them only in the shared one; the tests use internal functions.
+define lib_variant
+$(1)/%.o: lib/src/%.c VERSION | $$(BPF_SKELS)
+	$$(call msg,CC,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LIB_CFLAGS) $(2) -c -o $$@ $$<
+
+$(1)/libmemwatch.a: $$(LIB_SRC:lib/src/%.c=$(1)/%.o)
+	$$(call msg,AR,$$@)
+	$$(Q)rm -f $$@
+	$$(Q)$$(AR) qcs $$@ $$^
+endef
+
+# The plain variant is what is installed, and what programs in the lab's guests link.
+$(eval $(call lib_variant,$(BUILD)/lib,$$(CPPFLAGS) $$(CFLAGS) -fPIC))
+$(eval $(call lib_variant,$(BUILD)/lib/asan,$$(LIB_SANITIZE)))
+$(eval $(call lib_variant,$(BUILD)/lib/ubsan,$$(LIB_UBSAN)))
 
 $(LIB_SO): $(LIB_OBJ) lib/libmemwatch.map
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libmemwatch.so.0 \
-		-Wl,--version-script,lib/libmemwatch.map -Wl,-z,defs -o $@ $(LIB_OBJ) $(LIB_LIBS)
-	ln -sf libmemwatch.so.0 $(BUILD)/lib/libmemwatch.so
-
-$(BUILD)/lib/libmemwatch.a: $(LIB_OBJ)
-	rm -f $@
-	$(AR) qcs $@ $(LIB_OBJ)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libmemwatch.so.0 \
+		-Wl,--version-script,lib/libmemwatch.map -Wl,-z,defs \
+		-o $@ $(LIB_OBJ) $(LIB_LIBS)
+	$(Q)ln -sf libmemwatch.so.0 $(BUILD)/lib/libmemwatch.so
 
 $(BUILD)/lib/libmemwatch.pc: VERSION
-	@mkdir -p $(@D)
-	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' \
-		'Name: libmemwatch' 'Description: Who moves memory, millisecond by millisecond' \
-		"Version: $$(cat VERSION)" 'Libs: -L$${libdir} -lmemwatch' \
+	$(call msg,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' \
+		'Name: libmemwatch' 'Description: Monitoring of memory traffic and cache by process' \
+		"Version: $(VERSION)" 'Libs: -L$${libdir} -lmemwatch' \
 		'Requires.private: libbpf libzstd zlib' 'Cflags: -I$${includedir}' >$@
 
-# The whole library under the sanitizers, once for all tests.
-$(BUILD)/lib/asan/%.o: lib/src/%.c $(BPF_SKELS)
-	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(LIB_SANITIZE) -c -o $@ $<
-
-$(BUILD)/lib/asan/libmemwatch.a: $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/asan/%.o)
-	rm -f $@
-	$(AR) qcs $@ $^
-
 $(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
-	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $< $(BUILD)/lib/asan/libmemwatch.a $(LIB_LIBS)
-
-# The corpus as a plain test; "make fuzz-lib" looks for more.
-$(BUILD)/lib/fuzz/%: lib/fuzz/%.c lib/fuzz/fuzz.h $(BUILD)/lib/asan/libmemwatch.a
-	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) -DMW_FUZZ_MAIN $(LIB_SANITIZE) -o $@ $< $(BUILD)/lib/asan/libmemwatch.a \
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $< $(BUILD)/lib/asan/libmemwatch.a \
 		$(LIB_LIBS)
 
-$(BUILD)/lib/fuzzer/%: lib/fuzz/%.c lib/fuzz/fuzz.h $(LIB_SRC) $(BPF_SKELS)
-	@mkdir -p $(@D)
-	$(CLANG) $(filter-out -MMD -MP,$(LIB_CFLAGS)) -g -O1 -fsanitize=fuzzer,address,undefined \
-		-o $@ $< $(LIB_SRC) $(LIB_LIBS)
+# These programs run each file of the corpus once; "make fuzz-lib" searches for new inputs.
+$(BUILD)/lib/fuzz/%: lib/fuzz/%.c $(BUILD)/lib/asan/libmemwatch.a
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_CFLAGS) -DMW_FUZZ_MAIN $(LIB_SANITIZE) -o $@ $< \
+		$(BUILD)/lib/asan/libmemwatch.a $(LIB_LIBS)
 
-# Part of "lib": "make bench" builds "all" and then only measures.
-LIB_BENCHES := $(addprefix $(BUILD)/lib/bench/,merge-bench recorder growth-bench growth-cost)
-bench-programs: $(LIB_BENCHES)
+# libFuzzer instruments the library too, so its sources are compiled by clang here.
+$(BUILD)/lib/fuzzer/%: lib/fuzz/%.c lib/fuzz/fuzz.h $(LIB_SRC) $(BPF_SKELS)
+	$(call msg,FUZZ,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(filter-out -MMD -MP,$(LIB_CFLAGS)) -g -O1 \
+		-fsanitize=fuzzer,address,undefined -o $@ $< $(LIB_SRC) $(LIB_LIBS)
+
+# The benchmarks of the library link the plain variant.
+bench-programs: $(addprefix $(BUILD)/lib/bench/,merge-bench recorder growth-bench growth-cost)
 
 $(BUILD)/lib/bench/%: selftests/bench/%.c $(BUILD)/lib/libmemwatch.a
-	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(CFLAGS) -o $@ $< $(BUILD)/lib/libmemwatch.a $(LIB_LIBS)
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(CFLAGS) -o $@ $< $(BUILD)/lib/libmemwatch.a $(LIB_LIBS)
 
 lib-tests: $(LIB_TESTS) $(LIB_FUZZ)
 
-check-lib: lib-tests ## Unit tests of the library under ASan and UBSan, and the fuzz corpus
+##@ Test
+
+check-lib: lib-tests ## Run the unit tests of the library under ASan and UBSan, and the fuzz corpus.
 	@lib/tests/run
 
 FUZZ_SECONDS ?= 60
 
-fuzz-lib: $(patsubst lib/fuzz/%.c,$(BUILD)/lib/fuzzer/%,$(wildcard lib/fuzz/fuzz-*.c)) ## Fuzz every parser for FUZZ_SECONDS (60)
+fuzz-lib: $(LIB_FUZZERS) ## Fuzz every parser of the library for FUZZ_SECONDS (60).
 	@for f in $^; do \
 		name=$${f##*/fuzz-}; \
 		mkdir -p $(BUILD)/lib/corpus/$$name; \
@@ -95,13 +107,10 @@ fuzz-lib: $(patsubst lib/fuzz/%.c,$(BUILD)/lib/fuzzer/%,$(wildcard lib/fuzz/fuzz
 	done
 
 install-lib: lib
-	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/memwatch \
-		$(DESTDIR)$(PREFIX)/include/linux
-	install -m 755 $(LIB_SO) $(DESTDIR)$(LIBDIR)/libmemwatch.so.0
-	ln -sf libmemwatch.so.0 $(DESTDIR)$(LIBDIR)/libmemwatch.so
-	install -m 644 $(BUILD)/lib/libmemwatch.a $(DESTDIR)$(LIBDIR)/
-	install -m 644 $(BUILD)/lib/libmemwatch.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
-	install -m 644 lib/include/memwatch/*.h $(DESTDIR)$(PREFIX)/include/memwatch/
-	install -m 644 kmod/uapi/linux/memwatch.h $(DESTDIR)$(PREFIX)/include/linux/
-
--include $(LIB_OBJ:.o=.d) $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/asan/%.d) $(wildcard $(BUILD)/lib/tests/*.d)
+	$(call install,755,$(LIB_SO),$(LIBDIR)/libmemwatch.so.0)
+	$(Q)ln -sf libmemwatch.so.0 $(DESTDIR)$(LIBDIR)/libmemwatch.so
+	$(call install,644,$(BUILD)/lib/libmemwatch.a,$(LIBDIR)/libmemwatch.a)
+	$(call install,644,$(BUILD)/lib/libmemwatch.pc,$(LIBDIR)/pkgconfig/libmemwatch.pc)
+	$(foreach h,$(wildcard lib/include/memwatch/*.h),\
+		$(call install,644,$(h),$(PREFIX)/include/memwatch/$(notdir $(h))))
+	$(call install,644,kmod/uapi/linux/memwatch.h,$(PREFIX)/include/linux/memwatch.h)

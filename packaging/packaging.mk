@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What leaves this tree: the DKMS source and the system integration files.
+# Installs what is not a program of this tree: the DKMS source and the files for
+# the system. Included by the Makefile of the root.
 
 UDEVDIR	?= /usr/lib/udev/rules.d
 DKMSDIR	?= /usr/src/memwatch-$(VERSION)
 
-# The module's sources and nothing else: tests and user space stay at home.
+# The sources of the module only: no tests, nothing of user space.
 dkms-files = Kbuild dkms.conf VERSION $(shell git ls-files kmod | grep -v '^kmod/tests/')
 
-.PHONY: install-dkms uninstall-dkms install-system
+.PHONY: install-dkms install-system
 
-install-dkms: ## Copy the module's source to where dkms finds it (DKMSDIR)
-	@for f in $(dkms-files); do \
-		install -D -m 0644 $$f $(DESTDIR)$(DKMSDIR)/$$f || exit 1; \
-	done
-	@echo "installed $(DESTDIR)$(DKMSDIR): now dkms install memwatch/$(VERSION)"
+##@ Install
 
-install-system: ## Install the udev rule that gives the group memwatch the device
-	install -D -m 0644 packaging/udev/60-memwatch.rules $(DESTDIR)$(UDEVDIR)/60-memwatch.rules
+install-dkms: ## Copy the module's source to where dkms finds it (DKMSDIR).
+	$(foreach f,$(dkms-files),$(call install,0644,$(f),$(DKMSDIR)/$(f)))
+	@echo "Next: dkms add memwatch/$(VERSION) && dkms install memwatch/$(VERSION)"
+
+install-system: ## Install the udev rule that gives the group memwatch the device.
+	$(call install,0644,packaging/udev/60-memwatch.rules,$(UDEVDIR)/60-memwatch.rules)

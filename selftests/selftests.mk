@@ -1,74 +1,75 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# Tests of the module: included by the Makefile, and usable alone from the top
-# of the tree with make -f selftests/selftests.mk.
+# Test programs of the module. Included by the Makefile of the root.
 
-BUILD ?= build
 SELFTESTS_BIN := $(BUILD)/selftests
 SELFTESTS_CC ?= $(CC)
-# Static: the virtual machine has no C library.
-SELFTESTS_CFLAGS := -O2 -g -Wall -Wextra -Werror -static -Ikmod/uapi -Iselftests
+# Static, because the virtual machines have no C library.
+SELFTESTS_CFLAGS := -O2 -g -Wall -Wextra -Werror -static -pthread -Ikmod/uapi -Iselftests -MMD -MP
+SELFTESTS_SANITIZE := -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -Iselftests \
+	-fsanitize=address,undefined -fno-sanitize-recover=all
 
 .PHONY: identity-programs stress-programs bench-programs
 .PHONY: check-model check-identity check-identity-full check-mutants check-uapi check-stress
 
-stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
-
 identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc rmid-test rdt-test memload)
+
+stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
 
 bench-programs: $(addprefix $(SELFTESTS_BIN)/,crowd yield)
 
-$(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
-	@mkdir -p $(@D)
-	$(SELFTESTS_CC) -Os -Wall -Wextra -Werror -static -nostdlib -fno-stack-protector \
-		-fno-asynchronous-unwind-tables -Wl,--build-id=none,-z,noseparate-code -o $@ $<
+define selftest_program
+$(call msg,CCLD,$@)
+$(Q)mkdir -p $(@D)
+$(Q)$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $<
+endef
 
-$(SELFTESTS_BIN)/%: selftests/kmod/%.c selftests/tap.h kmod/uapi/linux/memwatch.h
-	@mkdir -p $(@D)
-	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $<
+$(SELFTESTS_BIN)/%: selftests/kmod/%.c
+	$(selftest_program)
 
 $(SELFTESTS_BIN)/%: selftests/rdt/%.c
-	@mkdir -p $(@D)
-	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -pthread -o $@ $<
+	$(selftest_program)
 
-$(SELFTESTS_BIN)/%: selftests/stress/%.c selftests/tap.h kmod/uapi/linux/memwatch.h
-	@mkdir -p $(@D)
-	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $<
+$(SELFTESTS_BIN)/%: selftests/stress/%.c
+	$(selftest_program)
 
 $(SELFTESTS_BIN)/%: selftests/bench/%.c
-	@mkdir -p $(@D)
-	$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -pthread -o $@ $<
+	$(selftest_program)
 
-# The module's own pool, compiled for user space.
-$(SELFTESTS_BIN)/rmid-test: selftests/kmod/rmid-test.c kmod/rmid.c kmod/rmid.h selftests/tap.h
-	@mkdir -p $(@D)
-	$(SELFTESTS_CC) -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined \
-		-fno-sanitize-recover=all -o $@ selftests/kmod/rmid-test.c kmod/rmid.c
+# As small as a program can be: the storm executes it thousands of times.
+$(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(SELFTESTS_CC) -Os -Wall -Wextra -Werror -static -nostdlib -fno-stack-protector \
+		-fno-asynchronous-unwind-tables -Wl,--build-id=none,-z,noseparate-code -o $@ $<
 
-# Its arithmetic of RDT counters and its plan of readings, likewise.
-$(SELFTESTS_BIN)/rdt-test: selftests/kmod/rdt-test.c kmod/rdt-count.c kmod/rdt-count.h \
-		kmod/rdt-plan.c kmod/rdt-plan.h selftests/tap.h
-	@mkdir -p $(@D)
-	$(SELFTESTS_CC) -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -fsanitize=address,undefined \
-		-fno-sanitize-recover=all -o $@ selftests/kmod/rdt-test.c kmod/rdt-count.c kmod/rdt-plan.c
+# Sources of the module that are compiled for user space, with a test each.
+$(SELFTESTS_BIN)/rmid-test: $(addprefix kmod/,rmid.c rmid.h) selftests/kmod/rmid-test.c selftests/tap.h
+$(SELFTESTS_BIN)/rdt-test: $(addprefix kmod/,rdt-count.c rdt-count.h rdt-plan.c rdt-plan.h) \
+	selftests/kmod/rdt-test.c selftests/tap.h kmod/uapi/linux/memwatch.h
 
-# Is the oracle itself able to fail?
-check-model:
-	selftests/kmod/model-check-test.py
+$(addprefix $(SELFTESTS_BIN)/,rmid-test rdt-test):
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(SELFTESTS_CC) $(SELFTESTS_SANITIZE) -o $@ $(filter %.c,$^)
 
-check-identity: identity-programs
-	selftests/kmod/check-identity
+##@ Test
 
-check-identity-full: identity-programs
-	selftests/kmod/check-identity --full
+check-uapi: ## Check that the UAPI header compiles in every language, with one layout.
+	@selftests/uapi/check-uapi
 
-# Are the oracle and the lab able to fail on the real module?
-check-mutants: identity-programs
-	selftests/kmod/check-mutants
+check-model: ## Check that the model of RMID identities finds planted faults.
+	@selftests/kmod/model-check-test.py
 
-check-uapi:
-	selftests/uapi/check-uapi
+check-identity: identity-programs ## Compare RMID identities in a VM with the model.
+	@selftests/kmod/check-identity
 
-check-stress: stress-programs
-	selftests/stress/check-stress
+check-identity-full: identity-programs ## Compare them for more than 100 000 process lifetimes.
+	@selftests/kmod/check-identity --full
+
+check-mutants: identity-programs ## Check that the model finds modules broken on purpose.
+	@selftests/kmod/check-mutants
+
+check-stress: stress-programs ## Fuzz, unload and torture the module in a VM.
+	@selftests/stress/check-stress

@@ -1,88 +1,59 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Tests of the relay. Included by the Makefile of the root after bpf/bpf.mk.
+# Tests of the BPF programs and of the library's code that loads them. Included
+# by the Makefile of the root after lib/lib.mk.
 
-BUILD ?= build
-BPF_TEST_CFLAGS ?= -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
-BPF_TEST_FLAGS   = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Ikmod/uapi -I$(BUILD)/bpf
-BPF_MATH_DEPS    = bpf/relay.h selftests/tap.h kmod/uapi/linux/memwatch.h
-# Both skeletons, also for a test of one: the library's live backend includes both.
-BPF_TEST_DEPS    = $(BPF_MATH_DEPS) $(BPF_SKELS)
+BPF_TEST_BIN := $(BUILD)/selftests/bpf
+BPF_TEST_FLAGS := $(LIB_CFLAGS) -Werror -Iselftests
+# Programs for the lab's guests are built without sanitizers, because the
+# emulator makes each instruction expensive.
+BPF_PLAIN_FLAGS := -g -O2
 
-$(BUILD)/selftests/bpf:
-	mkdir -p $@
+# $(call bpf_test,FLAGS) compiles a test and links the library variant among its
+# prerequisites, if there is one.
+bpf_test = $(CC) $(BPF_TEST_FLAGS) $(1) -o $@ $< $(filter %.a,$^) $(LIB_LIBS) -lpthread
 
-$(BUILD)/selftests/bpf/test_relay_math: selftests/bpf/test_relay_math.c $(BPF_MATH_DEPS) \
-		| $(BUILD)/selftests/bpf
-	$(CC) $(BPF_TEST_FLAGS) $(BPF_TEST_CFLAGS) $< -o $@
+.PHONY: bpf-tests check-bpf-math check-bpf-native check-bpf-lab
 
-$(BUILD)/selftests/bpf/test_relay_native: selftests/bpf/test_relay_native.c \
-		selftests/bpf/rig.h $(BPF_TEST_DEPS) \
-		| $(BUILD)/selftests/bpf
-	$(CC) $(BPF_TEST_FLAGS) $(BPF_TEST_CFLAGS) $< -o $@ -lbpf
+bpf-tests: $(addprefix $(BPF_TEST_BIN)/,test_relay_math test_relay_native test_relay_rings \
+	test_growth plain/test_relay_native plain/test_relay_module plain/test_live \
+	plain/test_growth plain/test_growth_machine)
 
-# The library's sources, so that they are under the sanitizers too.
-BPF_TEST_LIB = $(wildcard lib/src/base/*.c lib/src/merge/*.c) $(addprefix lib/src/loader/,relay.c rings.c log.c)
+$(BPF_TEST_BIN)/test_relay_rings: $(BUILD)/lib/asan/libmemwatch.a
 
-$(BUILD)/selftests/bpf/test_relay_rings: selftests/bpf/test_relay_rings.c $(BPF_TEST_LIB) \
-		$(wildcard lib/src/*/*.h) $(BPF_TEST_DEPS) \
-		| $(BUILD)/selftests/bpf
-	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -Ilib/src -I. $(BPF_TEST_CFLAGS) $< $(BPF_TEST_LIB) -o $@ -lbpf
+# Not under ASan: the test measures the memory of its children.
+$(BPF_TEST_BIN)/test_growth: $(BUILD)/lib/ubsan/libmemwatch.a
+$(BPF_TEST_BIN)/test_growth: BPF_SANITIZE := $(LIB_UBSAN)
 
-# Without sanitizers: for the lab's guests, where an instruction costs more.
-$(BUILD)/selftests/bpf/plain:
-	mkdir -p $@
+$(addprefix $(BPF_TEST_BIN)/plain/,test_live test_growth test_growth_machine): $(BUILD)/lib/libmemwatch.a
 
-$(BUILD)/selftests/bpf/plain/test_relay_%: selftests/bpf/test_relay_%.c \
-		selftests/bpf/rig.h $(BPF_TEST_DEPS) \
-		| $(BUILD)/selftests/bpf/plain
-	$(CC) $(BPF_TEST_FLAGS) -g -O2 $< -o $@ -lbpf
+$(BPF_TEST_BIN)/%: BPF_SANITIZE ?= $(LIB_SANITIZE)
 
-$(BUILD)/selftests/bpf/plain/test_live: selftests/bpf/test_live.c \
-		$(filter-out lib/src/stream/live-none.c,$(wildcard lib/src/*/*.c)) $(wildcard lib/src/*/*.h) \
-		$(BPF_TEST_DEPS) | $(BUILD)/selftests/bpf/plain
-	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -Ilib/src -I. -g -O2 $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm
+$(BPF_TEST_BIN)/plain/%: selftests/bpf/%.c | $(BPF_SKELS)
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(call bpf_test,$(BPF_PLAIN_FLAGS))
 
-# The library's sources: under UBSan, and without it for the lab. Not under ASan: the
-# children's memory is what is measured.
-GROWTH_TEST_DEPS = $(filter-out lib/src/stream/live-none.c,$(wildcard lib/src/*/*.c)) \
-	$(wildcard lib/src/*/*.h lib/include/memwatch/*.h bpf/growth*.h) \
-	selftests/bpf/growth-rig.h $(BPF_TEST_DEPS)
+$(BPF_TEST_BIN)/%: selftests/bpf/%.c | $(BPF_SKELS)
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(call bpf_test,$(BPF_SANITIZE))
 
-$(BUILD)/selftests/bpf/test_growth: selftests/bpf/test_growth.c $(GROWTH_TEST_DEPS) \
-		| $(BUILD)/selftests/bpf
-	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -Ilib/src -I. -g -O1 -fsanitize=undefined \
-		-fno-sanitize-recover=undefined $(filter %.c,$^) -o $@ -lbpf -lzstd -lz -lm -lpthread
+##@ Test
 
-$(addprefix $(BUILD)/selftests/bpf/plain/,test_growth test_growth_machine): \
-		$(BUILD)/selftests/bpf/plain/%: selftests/bpf/%.c $(GROWTH_TEST_DEPS) \
-		| $(BUILD)/selftests/bpf/plain
-	$(CC) $(BPF_TEST_FLAGS) -Ilib/include -Ilib/src -I. -g -O2 $(filter %.c,$^) -o $@ \
-		-lbpf -lzstd -lz -lm -lpthread
+check-bpf-math: $(BPF_TEST_BIN)/test_relay_math ## Test the arithmetic of the relay.
+	@$<
 
-.PHONY: bpf-tests
-bpf-tests: $(addprefix $(BUILD)/selftests/bpf/,test_relay_math test_relay_native \
-	test_relay_rings plain/test_relay_native plain/test_relay_module plain/test_live \
-	test_growth plain/test_growth plain/test_growth_machine)
+# A kernel with BPF is enough; the module is not needed.
+BPF_NATIVE_TESTS := $(addprefix $(BPF_TEST_BIN)/,test_relay_native test_relay_rings test_growth)
 
-# Needs nothing.
-check-bpf-math: $(BUILD)/selftests/bpf/test_relay_math
-	$<
+check-bpf-native: $(BPF_NATIVE_TESTS) ## Test the BPF programs on this machine's kernel (root).
+	@set -e; for test in $^; do $$test; done
 
-# Needs root and BPF, not the module.
-check-bpf-native: $(addprefix $(BUILD)/selftests/bpf/,test_relay_native test_relay_rings test_growth)
-	$(BUILD)/selftests/bpf/test_relay_native
-	$(BUILD)/selftests/bpf/test_relay_rings
-	$(BUILD)/selftests/bpf/test_growth
+KERNEL ?= $(shell selftests/lab/kernel names default)
+BPF_LAB_TESTS := test_relay_native test_relay_module test_live
 
-# Needs the lab. One kernel of its matrix.
-KERNEL ?= 6.1
-BPF_LAB_TESTS = test_relay_native test_relay_module test_live
-
-check-bpf-lab: $(BPF_LAB_TESTS:%=$(BUILD)/selftests/bpf/plain/%)
-	set -e; for test in $(BPF_LAB_TESTS); do \
-		selftests/lab/run --kernel $(KERNEL) --files $(BUILD)/selftests/bpf/plain/$$test \
-			-- ./$$test; \
+check-bpf-lab: $(BPF_LAB_TESTS:%=$(BPF_TEST_BIN)/plain/%) ## Test the relay in a VM with one kernel (KERNEL=NAME).
+	@set -e; for test in $^; do \
+		selftests/lab/run --kernel $(KERNEL) --files $$test -- ./$${test##*/}; \
 	done
-
-.PHONY: check-bpf-math check-bpf-native check-bpf-lab
