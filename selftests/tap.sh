@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# TAP for shell tests: "plan N", or "plan" if N comes out at the end; then "ok STATUS
-# WHAT", "is WHAT GOT WANTED", "matches WHAT GOT PATTERN" or "check WHAT COMMAND" for
-# each test; and "tap_end". Sourced, never executed.
+# TAP for shell tests. A test calls "plan N", or "plan" if the number of results is
+# known only at the end; then "ok STATUS WHAT", "is WHAT GOT WANTED", "matches WHAT GOT
+# PATTERN", "check WHAT COMMAND" or "skip WHAT REASON" for each result; then "tap_end".
+# WHAT is a sentence that can be understood without the results before it. Sourced.
 # shellcheck shell=sh
 
 tap_count=0
@@ -41,7 +42,7 @@ matches() {
 	echo "$2" | grep -q "$3" || echo "# got '$2', wanted '$3'"
 }
 
-# check WHAT COMMAND...: the command's output goes to the log, not into the TAP.
+# check WHAT COMMAND...: the command's output goes to standard error
 check() {
 	tap_what=$1
 	shift

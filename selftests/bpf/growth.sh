@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# test_growth, or the test given, in a virtual machine, where there can be swap and
-# where the clock is ours to set.
+# In a guest: runs test_growth, or the test given, with swap and with permission to set
+# the clock.
 modprobe zram 2>/dev/null
 if [ -e /sys/block/zram0/disksize ] && echo 256M >/sys/block/zram0/disksize 2>/dev/null; then
 	if mkswap /dev/zram0 >/dev/null 2>&1; then

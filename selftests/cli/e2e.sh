@@ -1,26 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# memwatchctl on a running kernel, from the module to the report, and what
-# others do to it: kill -9, a reader that is stopped, rmmod, two at once, nobody's
-# permissions. Runs in the lab with memwatchctl and yield beside it; the commands
-# one by one are in live.sh. Speaks TAP.
+# memwatchctl on a running kernel, from loading the module to the report, and under
+# disturbance: kill -9, a stopped recorder, rmmod, two recorders, an unprivileged
+# user. Runs in the lab beside memwatchctl and yield; live.sh tests the commands one
+# by one. Speaks TAP.
 set -u
-
-HERE=$(cd "$(dirname "$0")" && pwd)
-PATH=$HERE:$PATH
-# shellcheck source=SCRIPTDIR/../tap.sh
-. "$HERE/tap.sh"
-T=$(mktemp -d)
+# shellcheck source=SCRIPTDIR/../guest.sh
+. /lab/guest.sh
+T=$TMP
 
 plan
 
-# The first number behind "KEY": in the JSON of $T/json; a value's own.
+# json KEY: the first number after "KEY": in $T/json, also when it is in an object
+# with the key "value"
 json() {
 	tr -d '\n' <"$T/json" | sed -n "s/.*\"$1\": *\({ *\"value\": *\)\{0,1\}\([0-9]*\).*/\2/p"
 }
 
-# The same in the object of that name.
+# json_in OBJECT KEY: the same for the object of that name
 json_in() {
 	tr -d '\n' <"$T/json" |
 		sed -n "s/.*\"$1\": *{\(.*\)/\1/p" |
@@ -31,29 +29,21 @@ report() { # report FILE ARGUMENT...
 	memwatchctl --format json report "$@" >"$T/json" 2>"$T/err"
 }
 
-# A slow machine takes its time to begin; a test that kills must not come first.
-writes() { # writes FILE: true as soon as something is in it, within 60 s
-	tries=0
-	while [ ! -s "$1" ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 600 ] || return 1
-		sleep 0.1
-	done
-}
-
-status() { sed -n "s/^$1: //p" /proc/memwatch/status; }
+# writes FILE: waits until the recorder has written something. A test that kills the
+# recorder must not do so before.
+writes() { within 60 test -s "$1"; }
 
 # ------------------------------------------------------- without the module
 
 memwatchctl status >"$T/out" 2>"$T/err"
-is "without the module: exit status 3" $? 3
+is "without the module memwatchctl status exits with 3" $? 3
 grep -q '^hint: ' "$T/err"
-ok $? "without the module: a hint"
+ok $? "without the module memwatchctl status prints a hint"
 
-insmod "$HERE/memwatch.ko" rmids=64
+insmod /lab/memwatch.ko rmids=64
 ok $? "the module loads"
 memwatchctl doctor >"$T/out"
-is "doctor says that the main job can be done" $? 0
+is "with the module loaded memwatchctl doctor exits with 0" $? 0
 
 # ------------------------------------------------------------ the main job
 
@@ -62,21 +52,22 @@ memwatchctl record -o "$T/main.mwr" -- sh -c '
 	sleep 0.3
 	for i in 1 2 3 4 5; do /bin/true; done
 	gzip </proc/kallsyms >/dev/null' 2>"$T/err"
-is "record runs a command" $? 0
+is "record runs a command and exits with 0" $? 0
 report "$T/main.mwr"
 is "report reads the recording" $? 0
-grep -q '"comm": *"dd"' "$T/json" && grep -q '"comm": *"gzip"' "$T/json" &&
-	grep -q '"comm": *"sleep"' "$T/json"
-ok $? "every program of the command is in the report"
+for program in dd gzip sleep; do
+	grep -q "\"comm\": *\"$program\"" "$T/json"
+	ok $? "program $program of the recorded command is in the report"
+done
 ! grep -q '"status": *"ok", *"value": *0[^-9]*"llc' "$T/json"
-ok $? "what is not measured is not a 0"
-is "nothing is of an unknown process" "$(json unknown)" 0
+ok $? "a value that was not measured is not printed as 0"
+is "no sample belongs to an unknown process" "$(json unknown)" 0
 
 memwatchctl export "$T/main.mwr" --to csv -o "$T/main.csv" && [ "$(wc -l <"$T/main.csv")" -gt 100 ]
-ok $? "export writes CSV"
+ok $? "export writes more than 100 lines of CSV"
 
-# The samples of a CPU, those of RMID 0 included, partition its time: what ran
-# adds up to wall time, to 0.1 %.
+# The samples of a CPU, those of RMID 0 included, partition its time: their run times
+# add up to the wall time, within 0.1 %.
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 	$at["type"] == "sample" {
 		cpu = $at["cpu"]; run[cpu] += $at["run_ns"]
@@ -91,10 +82,10 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 		}
 		exit bad || !n
 	}' "$T/main.csv"
-ok $? "time is conserved on every CPU"
+ok $? "the run times on every CPU add up to the wall time"
 report "$T/main.mwr"
 [ "$(json_in unassigned cpu_time_ns)" -gt 0 ]
-ok $? "RMID 0 is measured"
+ok $? "the CPU time of RMID 0 is measured"
 
 memwatchctl export "$T/main.mwr" --to json -o "$T/main.json" && [ -s "$T/main.json" ]
 ok $? "export writes JSON"
@@ -102,11 +93,11 @@ ok $? "export writes JSON"
 sleep 60 &
 sleeper=$!
 memwatchctl dump >"$T/out" 2>&1 && grep -qw "$sleeper" "$T/out"
-ok $? "dump shows a process although nobody records"
+ok $? "dump shows a process although no recorder runs"
 kill $sleeper
 memwatchctl top --batch -n 2 -d 1 >"$T/out" 2>&1
-is "top in batch mode" $? 0
-is "no session is left behind" "$(status sessions)" 0
+is "top in batch mode exits with 0" $? 0
+is "no session is left after record, dump and top" "$(status sessions)" 0
 
 # ------------------------------------------------------ a reader that stops
 
@@ -119,12 +110,12 @@ kill -CONT $recorder
 sleep 1
 kill -INT $recorder
 wait $recorder
-is "a recorder that was stopped goes on" $? 0
+is "a recorder that was stopped continues and exits with 0" $? 0
 report "$T/stopped.mwr"
-is "and its file is whole" $? 0
+is "the recording of a recorder that was stopped is complete" $? 0
 lost=$(json lost)
 [ "${lost:-0}" -gt 0 ]
-ok $? "what it missed is counted: $lost records"
+ok $? "records that the stopped recorder missed are counted: $lost"
 
 # ----------------------------------------------------------------- kill -9
 
@@ -145,11 +136,11 @@ for i in 1 2 3 4 5 6; do
 	fi
 	rm -f "$T/kill.mwr"
 done
-is "kill -9: the file reads up to its last block" "$bad" 0
+is "after kill -9 the recording reads up to its last block" "$bad" 0
 [ $empty -lt 6 ]
-ok $? "kill -9: something was written before"
-is "kill -9 leaves no session" "$(status sessions)" 0
-is "kill -9 leaves no RMID in use" "$(status rmids_used)" 0
+ok $? "at least one recorder wrote something before kill -9"
+is "after kill -9 no session is left" "$(status sessions)" 0
+is "after kill -9 no RMID is in use" "$(status rmids_used)" 0
 
 # ------------------------------------------------------- others in the way
 
@@ -157,28 +148,28 @@ memwatchctl record -o "$T/one.mwr" 2>/dev/null &
 one=$!
 writes "$T/one.mwr"
 memwatchctl record -o "$T/two.mwr" -d 1 2>"$T/err"
-is "two can record at once" $? 0
+is "two recorders run at the same time" $? 0
 rmmod memwatch 2>/dev/null
 [ $? -ne 0 ]
-ok $? "rmmod is refused while somebody records"
+ok $? "rmmod is refused while a recorder runs"
 memwatchctl status >"$T/out"
 grep -qw "$one" "$T/out"
-ok $? "status says who holds the module"
+ok $? "status names the process that holds the module"
 kill -INT $one
 wait $one
-is "and the first one was not disturbed" $? 0
+is "the first recorder ends well beside the second" $? 0
 report "$T/two.mwr" && [ "$(json_in totals cpu_time_ns)" -gt 0 ]
-ok $? "the second recording is a recording"
+ok $? "the recording of the second recorder has CPU time"
 
-busybox su -s /bin/sh nobody -c "$HERE/memwatchctl status" >"$T/out" 2>"$T/err"
-is "nobody may not look: exit status 3" $? 3
+busybox su -s /bin/sh nobody -c "/lab/memwatchctl status" >"$T/out" 2>"$T/err"
+is "an unprivileged user gets exit status 3" $? 3
 grep -qi 'permi' "$T/err"
-ok $? "and is told so"
+ok $? "an unprivileged user is told about the permission"
 
 memwatchctl record -o "$T/main.mwr" -d 1 2>"$T/err"
 is "an existing recording is not overwritten" $? 1
 memwatchctl report /etc/passwd >"$T/out" 2>"$T/err"
-is "a file that is no recording" $? 1
+is "report refuses a file that is no recording" $? 1
 memwatchctl config period=5ms >/dev/null 2>"$T/err" && memwatchctl config >"$T/out" && grep -q 5 "$T/out"
 ok $? "config sets the period"
 memwatchctl config period=1us >/dev/null 2>"$T/err"
@@ -186,5 +177,4 @@ is "config refuses a period out of range" $? 2
 
 rmmod memwatch
 ok $? "the module unloads"
-rm -rf "$T"
 tap_end

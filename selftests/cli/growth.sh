@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# growth watch, record and replay on this machine, on a program that leaks until
-# its RLIMIT_DATA stops it. Needs root and BTF, not the module. 40 seconds.
+# growth watch, record and replay on this machine, with a program that leaks until
+# its RLIMIT_DATA stops it. Needs root and a kernel with BTF, but not the module.
+# Takes 40 seconds. Speaks TAP.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=SCRIPTDIR/../tap.sh
@@ -11,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 ctl=${CTL:-$here/../../${BUILD:-build}/cli/memwatchctl}
 case $ctl in /*) ;; *) ctl=$PWD/$ctl ;; esac
 if [ "$(id -u)" -ne 0 ] || [ ! -r /sys/kernel/btf/vmlinux ]; then
-	echo "1..0 # SKIP needs root and a kernel with BTF"
+	printf "TAP version 13\n1..0 # SKIP needs root and a kernel with BTF\n"
 	exit 4
 fi
 work=$(mktemp -d)
@@ -19,9 +20,9 @@ leak='' watch='' record=''
 trap 'kill $leak $watch $record 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-plan 15
+plan
 
-# 2 MiB every 0.1 s after a start of 12 s.
+# Allocates 2 MiB every 0.1 s, after 12 s at rest.
 (
 	ulimit -d 400000
 	exec awk 'BEGIN {
@@ -43,41 +44,47 @@ record=$!
 watch=$!
 sleep 8
 "$ctl" --format json status >status 2>&1
-# Beside a compiler the events cost more than they may: that is said, too.
+# On a busy machine the event program exceeds its budget, and status says so.
 grep -q "\"pid\": $watch, \"command\": \"growth watch\".*\"budget_rest_ppm\": 1000, .*\"event_program\": \"\(attached\|detached\", \"event_program_reason\": \"over its budget\)" status &&
 	grep -q "\"pid\": $record, \"command\": \"growth record\".*\"event_program_reason\": \"not wanted\"" status
 knows=$?
-ok $knows "status knows of both monitors"
+ok $knows "status lists both growth monitors"
 [ $knows -eq 0 ] || sed 's/^/# /' status
 wait $watch
-ok $? "growth watch ends with its process"
+ok $? "growth watch ends when the watched process has ended"
 grep -q "process $leak has ended" errors
-ok $? "and says so"
+ok $? "growth watch says that the watched process has ended"
 head -1 alerts | grep -q "\"event\": \"alert\".*\"pid\": $leak, .*\"verdict\": \"leak\""
 ok $? "an alert is one line of JSON"
 head -1 alerts | grep -q "\"sentence\": \"[a-z]* ($leak): memory grew by .* at this pace it reaches RLIMIT_DATA in "
-ok $? "and says what grew, since when, how fast, and which limit it hits when"
+ok $? "an alert says how much memory grew, how fast, and when it reaches which limit"
 grep -q "^alert $leak limit [a-z]* ($leak): memory grew" hook
-ok $? "the hook of --exec knows the same"
+ok $? "the hook of --exec gets event, process, reason and sentence of the alert"
 [ "$(grep -c '"pid": ' alerts)" -eq "$(grep -c "\"pid\": $leak," alerts)" ]
-ok $? "--pid hides the others"
+ok $? "--pid shows no other process"
 "$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: [1-9][0-9]* histories taken up again'
-ok $? "the state file is taken up again"
-wait $record && grep -q "process $leak has ended" recorder
-ok $? "growth record ends with its process too"
+ok $? "growth watch continues with the histories of the state file"
+wait $record
+ok $? "growth record ends when the recorded process has ended"
+grep -q "process $leak has ended" recorder
+ok $? "growth record says that the recorded process has ended"
 "$ctl" growth watch --pid $leak 2>&1 | grep -q "there is no process $leak"
-ok $? "growth watch --pid of no process says so"
+ok $? "growth watch --pid refuses a process that does not exist"
 start=$SECONDS
 "$ctl" --quiet growth record -o short.csv --interval 1s --duration 2s --pid $$
-[ $? -eq 0 ] && [ $((SECONDS - start)) -le 10 ] && [ -s short.csv ]
-ok $? "growth record ends when told to"
+is "growth record --duration exits with 0" $? 0
+[ $((SECONDS - start)) -le 10 ]
+ok $? "growth record --duration ends in time"
+[ -s short.csv ]
+ok $? "growth record --duration writes a trace"
 "$ctl" growth record -o short.csv --pid $$ 2>&1 | grep -q 'hint: --force'
-ok $? "and does not replace what is there"
+ok $? "growth record does not overwrite an existing trace"
 ! "$ctl" --format json status 2>/dev/null | grep -q "\"pid\": \($watch\|$record\),"
-ok $? "and status does not know of them any more"
+ok $? "status does not list monitors that have ended"
 "$ctl" --format json growth replay trace.csv >replay
 grep -q "\"pid\": $leak, .*\"reason\": \"limit\"\|\"first_alert_s\": [0-9]" replay
-ok $? "a replay of what was recorded alarms too"
-[ "$(head -1 trace.csv)" = time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb ] &&
-	[ "$(cut -d, -f2 trace.csv | sort -u | wc -l)" -eq 2 ]
-ok $? "the trace has its head and one process"
+ok $? "replaying the recorded trace gives an alert too"
+is "the trace begins with its header" "$(head -1 trace.csv)" \
+	time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb
+is "the trace has one process" "$(sed 1d trace.csv | cut -d, -f2 | sort -u | wc -l)" 1
+tap_end

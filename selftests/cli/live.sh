@@ -1,27 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# memwatchctl against the module, in a virtual machine, as root: what cannot be
-# tested on paper. Speaks TAP.
+# The commands of memwatchctl one by one, on a running kernel with the module, as
+# root in the lab. Speaks TAP.
+set -u
+# shellcheck source=SCRIPTDIR/../guest.sh
+. /lab/guest.sh
 export LC_ALL=C
-dir=$(mktemp -d)
-cd "$dir" || exit 1
-n=0
+cd "$TMP" || exit 1
 
-check() { # DESCRIPTION COMMAND...: passes if the command succeeds
-	what=$1
-	shift
-	n=$((n + 1))
-	if "$@" >log 2>&1; then
-		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-		sed 's/^/# /' log
-	fi
-}
-
-# Exit status and a pattern in what is said.
-ends() { # STATUS PATTERN COMMAND...
+# ends STATUS PATTERN COMMAND...: the command's exit status and a pattern in its output
+ends() {
 	want=$1 pattern=$2
 	shift 2
 	"$@" >answer 2>&1
@@ -31,33 +20,19 @@ ends() { # STATUS PATTERN COMMAND...
 	grep -qE -- "$pattern" answer
 }
 
-# The status of the module says that nothing is left behind.
-is_idle() { grep -q '^sessions_started: 0$' /proc/memwatch/status && grep -q '^rmids_used: 0$' /proc/memwatch/status; }
+# No started session and no RMID is left behind.
+no_session_left() { status_is sessions_started 0 && status_is rmids_used 0; }
 
-# The kernel closes the session of a process that was killed; give it time.
-becomes_idle() {
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		is_idle && return
-		sleep 0.5
-	done
-	cat /proc/memwatch/status
-	return 1
-}
-
-# grep in one file, in a new shell.
+# has PATTERN FILE
 has() { grep -qE -- "$1" "$2"; }
 
-# A slow machine takes its time to begin; whoever kills must not come first.
-writes() { # FILE [BYTES]: true as soon as it is longer than that, within 60 s
-	tries=0
-	until [ "$(wc -c <"$1" 2>/dev/null || echo 0)" -gt "${2:-0}" ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 600 ] || return 1
-		sleep 0.1
-	done
-}
+# writes FILE [BYTES]: waits until the file is longer than that. A test that kills
+# the recorder must not do so before.
+is_longer() { [ "$(wc -c 2>/dev/null <"$1" || echo 0)" -gt "$2" ]; }
+writes() { within 60 is_longer "$1" "${2:-0}"; }
 
-interrupted() { # SIGNAL: the recording is whole, and the exit status is 0
+# interrupted SIGNAL: the recording is complete and the exit status is 0
+interrupted() {
 	rm -f int.mwr
 	memwatchctl record -o int.mwr 2>int.log &
 	pid=$!
@@ -67,15 +42,16 @@ interrupted() { # SIGNAL: the recording is whole, and the exit status is 0
 	memwatchctl report int.mwr --format json >int.json && has '"truncated": false' int.json
 }
 
-killed() { # what was written can be read, and the module is idle again
+# After kill -9 the written blocks can be read, and the module is idle again.
+killed() {
 	rm -f kill.mwr
 	memwatchctl record -o kill.mwr 2>/dev/null &
 	pid=$!
 	writes kill.mwr
-	writes kill.mwr "$(wc -c <kill.mwr)" # the first block holds no samples yet
+	writes kill.mwr "$(wc -c <kill.mwr)" # the first block has no samples
 	kill -9 $pid
 	wait $pid
-	becomes_idle || return 1
+	within 5 no_session_left || { cat /proc/memwatch/status; return 1; }
 	memwatchctl report kill.mwr >kill.txt 2>kill.err
 	rc=$?
 	cat kill.txt kill.err
@@ -92,7 +68,7 @@ full_disk() {
 	return $rc
 }
 
-# A process that takes 256 KiB every 20 ms must be seen to grow.
+# top must show the growth of a process whose memory triples every 0.2 s.
 growth() {
 	sh -c 'x=; i=0; while [ $i -lt 16 ]; do x=x$x$x; i=$((i + 1)); sleep 0.2; done; sleep 2' &
 	pid=$!
@@ -103,7 +79,7 @@ growth() {
 	[ $rc -eq 0 ] && has '"rss_growth_bytes_per_second": \{"value": [1-9]' top.json
 }
 
-# The monitor beside the stream: every process gets a verdict, in its own columns.
+# With the growth monitor beside the stream, every process has a verdict.
 growth_monitor() {
 	sleep 30 &
 	pid=$!
@@ -124,36 +100,36 @@ growth_monitor() {
 		has 'VERDICT +RATE' g.txt
 }
 
-echo "TAP version 13"
-echo "1..31"
-check "without the module: exit 3" ends 3 'module memwatch is not loaded' memwatchctl status
-check "doctor finds the main job impossible" ends 3 'cannot do its main job' memwatchctl doctor
+plan 31
+check "without the module status exits with 3" ends 3 'module memwatch is not loaded' memwatchctl status
+check "without the module doctor says that the main job is impossible" \
+	ends 3 'cannot do its main job' memwatchctl doctor
 check "the module loads" insmod /lab/memwatch.ko
-check "doctor finds it possible" ends 0 'can do its main job' memwatchctl doctor
-check "status" ends 0 'backend +emulated' memwatchctl status
-check "dump starts a session of its own" ends 0 'starting one' memwatchctl -v dump
-check "dump lists init" ends 0 '"comm": "init"' memwatchctl dump --format json
-check "and leaves nothing behind" is_idle
-check "config shows" ends 0 '^period=1ms$' memwatchctl config
-check "config sets several" memwatchctl config period=2ms limbo=5ms policy=active idle-stop=on cpumask=0
-check "and shows them" ends 0 '"period_ns": 2000000' memwatchctl --format json config
-check "one key" ends 0 '^policy=active$' memwatchctl config policy
-check "filters are added" memwatchctl config filter=comm:sleep filter=uid:0
-check "and shown" ends 0 '^filter=comm:sleep$' memwatchctl config
-check "a filter twice is no error" memwatchctl config filter=uid:0
-check "an unknown cgroup: exit 4" ends 4 'No such file' memwatchctl config filter=cgroup:/no/such
-check "a filter by path" memwatchctl config filter=none filter=cgroup:/
-check "filters are removed" ends 0 '^filter=none$' memwatchctl config filter=none filter
-check "all back" memwatchctl config period=1ms limbo=2ms policy=fifo idle-stop=off cpumask=all
-check "record a command" ends 0 ' records, .* 0 lost' memwatchctl record -o a.mwr -- sh -c 'sleep 1; expr 1 + 1'
-check "report it: the command is there" ends 0 ' expr ' memwatchctl report a.mwr
-check "it failed: record says so, exit 0" ends 0 'false exited with status 1' memwatchctl record -o b.mwr -- false
-check "it does not exist: exit 1, no file" ends 1 'no-such-program: No such file' memwatchctl record -o c.mwr -- no-such-program
-check "no file is left" test ! -e c.mwr
-check "record for a time" ends 0 '"command_exit_status": null' memwatchctl -q record -o d.mwr -d 1 --format json
-check "Ctrl-C keeps what there is" interrupted INT
-check "kill -9 keeps whole blocks" killed
-check "a full disk is one clear error" full_disk
-check "top sees growth" growth
-check "a growth monitor beside top and record" growth_monitor
+check "with the module loaded doctor says that the main job is possible" ends 0 'can do its main job' memwatchctl doctor
+check "status prints the backend" ends 0 'backend +emulated' memwatchctl status
+check "dump without a session starts one of its own" ends 0 'starting one' memwatchctl -v dump
+check "dump lists the process init" ends 0 '"comm": "init"' memwatchctl dump --format json
+check "dump leaves no session behind" no_session_left
+check "config prints the configuration" ends 0 '^period=1ms$' memwatchctl config
+check "config sets several keys at once" memwatchctl config period=2ms limbo=5ms policy=active idle-stop=on cpumask=0
+check "config prints the keys that were set" ends 0 '"period_ns": 2000000' memwatchctl --format json config
+check "config prints one key" ends 0 '^policy=active$' memwatchctl config policy
+check "config adds filters" memwatchctl config filter=comm:sleep filter=uid:0
+check "config prints the filters" ends 0 '^filter=comm:sleep$' memwatchctl config
+check "adding a filter twice is no error" memwatchctl config filter=uid:0
+check "a filter by an unknown cgroup exits with 4" ends 4 'No such file' memwatchctl config filter=cgroup:/no/such
+check "a filter by the path of a cgroup is accepted" memwatchctl config filter=none filter=cgroup:/
+check "config removes all filters" ends 0 '^filter=none$' memwatchctl config filter=none filter
+check "config sets the defaults again" memwatchctl config period=1ms limbo=2ms policy=fifo idle-stop=off cpumask=all
+check "record records a command without losses" ends 0 ' records, .* 0 lost' memwatchctl record -o a.mwr -- sh -c 'sleep 1; expr 1 + 1'
+check "report shows the recorded command" ends 0 ' expr ' memwatchctl report a.mwr
+check "record says that the command failed and exits with 0" ends 0 'false exited with status 1' memwatchctl record -o b.mwr -- false
+check "record exits with 1 when the command does not exist" ends 1 'no-such-program: No such file' memwatchctl record -o c.mwr -- no-such-program
+check "record leaves no file when the command does not exist" test ! -e c.mwr
+check "record --duration records without a command" ends 0 '"command_exit_status": null' memwatchctl -q record -o d.mwr -d 1 --format json
+check "after SIGINT the recording is complete" interrupted INT
+check "after kill -9 the written blocks can be read" killed
+check "a full disk is reported as one error" full_disk
+check "top shows the growth of a process" growth
+check "top and record run with a growth monitor" growth_monitor
 check "the module unloads" rmmod memwatch

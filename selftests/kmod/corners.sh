@@ -2,33 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# Two ways into a process that no fork hook sees: io_uring workers, which are
-# made without the event, and forks for which no object is at hand, because the
-# worker that fetches them cannot run. Runs in the lab beside memwatch.ko, mwctl,
-# mwproc and chrt. Speaks TAP.
+# Two ways into a process that no fork hook sees: io_uring workers, which the
+# kernel creates without the fork event, and forks for which the object cache is
+# empty because the worker that fills it cannot run. Runs in the lab beside
+# memwatch.ko, mwctl, mwproc and chrt. Speaks TAP.
 set -u
-cd "$(dirname "$0")" || exit 1
-# shellcheck source=SCRIPTDIR/../tap.sh
-. ./tap.sh
-PATH=$PWD:$PATH
-trace=/sys/kernel/tracing
-work=$(mktemp -d)
-
-status() { sed -n "s/^$1: //p" /proc/memwatch/status; }
-
-soon() { # soon COMMAND...: true within 10 s
-	tries=0
-	until "$@"; do
-		tries=$((tries + 1))
-		[ "$tries" -lt 200 ] || return 1
-		sleep 0.05
-	done
-}
-
-ends() { # ends PID...
-	kill -9 "$@"
-	for one; do wait "$one"; done 2>/dev/null
-}
+# shellcheck source=SCRIPTDIR/../guest.sh
+. /lab/guest.sh
 
 worker_of() {
 	grep -ls '^iou-wrk' "/proc/$1"/task/*/comm | sed -n "s,.*/task/\([0-9]*\)/comm,\1,p"
@@ -36,78 +16,73 @@ worker_of() {
 
 has_worker() { [ -n "$(worker_of "$1")" ]; }
 
-# One that is charged to the process, and one that outlives it in no way.
+# An io_uring worker is charged to its process and does not keep the RMID alive.
 test_worker() {
-	mwproc uring > "$work/shape" &
+	runs="an io_uring worker runs with the RMID of its process"
+	ends="a process with an io_uring worker loses its RMID at its end"
+	mwproc uring > "$TMP/shape" &
 	pid=$!
-	soon grep -q -e ready -e 'no io_uring' "$work/shape"
-	if ! soon has_worker "$pid"; then
-		skip "an io_uring worker runs with its process's RMID" "no io_uring worker threads here"
-		skip "and holds nothing afterwards" "no io_uring worker threads here"
-		ends "$pid"
+	within 10 grep -q -e ready -e 'no io_uring' "$TMP/shape"
+	if ! within 10 has_worker "$pid"; then
+		skip "$runs" "this kernel creates no io_uring worker threads"
+		skip "$ends" "this kernel creates no io_uring worker threads"
+		end_processes "$pid"
 		return
 	fi
 	worker=$(worker_of "$pid")
-	echo 1 > $trace/events/memwatch/memwatch_switch/enable
-	# Anything that moves or wakes it brings it to a CPU.
+	echo 1 > $TRACING/events/memwatch/memwatch_switch/enable
+	# Whatever moves or wakes the worker makes it run.
 	taskset -p 1 "$worker" >&2
 	taskset -p 2 "$worker" >&2
 	kill -STOP "$pid"
 	sleep 0.1
 	kill -CONT "$pid"
 	sleep 0.3
-	echo 0 > $trace/events/memwatch/memwatch_switch/enable
-	rmid=$(awk -v p="$pid" '$3 == p { print $1 }' /proc/memwatch/rmids)
-	grep "next_rmid=$rmid .*next_pid=$worker\$" $trace/trace >&2
-	ok $? "an io_uring worker runs with its process's RMID"
-	ends "$pid"
-	soon sh -c "! grep -q '	$pid	' /proc/memwatch/rmids"
-	ok $? "and holds nothing afterwards"
+	echo 0 > $TRACING/events/memwatch/memwatch_switch/enable
+	grep "next_rmid=$(rmid_of "$pid") .*next_pid=$worker\$" $TRACING/trace >&2
+	ok $? "$runs"
+	end_processes "$pid"
+	within 10 not has_rmid "$pid"
+	ok $? "$ends"
 }
 
-all_tracked() { [ "$(status processes)" -ge "$1" ]; }
-back_to() { [ "$(status processes)" -le "$1" ]; }
-
-# Real-time tasks on both CPUs: nothing else runs until the last fork, or until the
-# one that only spins has used its 2 s; for PREEMPT_RT starves what fork waits for.
+# Real-time tasks occupy both CPUs, so that nothing else runs until the last fork or
+# until the spinning task has used its 2 s of CPU time. The limit is for PREEMPT_RT,
+# where the two tasks also starve the threads that fork() waits for.
 test_starved() {
 	before=$(status processes)
-	# From 6.12 on the scheduler has a server for those who starve.
+	# From 6.12 on the scheduler's fair server lets other tasks run for a while.
 	[ -d /sys/kernel/debug/sched ] || mount -t debugfs debugfs /sys/kernel/debug
 	for server in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do
 		[ ! -e "$server" ] || echo 0 > "$server"
 	done
 	# shellcheck disable=SC3045 # the guest's shell is busybox, which has it
-	(ulimit -t 2; exec chrt -f 50 mwproc spin) > "$work/spin" &
+	(ulimit -t 2; exec chrt -f 50 mwproc spin) > "$TMP/spin" &
 	spin=$!
-	chrt -f 50 mwproc many 1500 > "$work/many" &
+	chrt -f 50 mwproc many 1500 > "$TMP/many" &
 	many=$!
-	soon grep -q ready "$work/many"
-	ends "$spin" 2>/dev/null
+	within 10 grep -q ready "$TMP/many"
+	end_processes "$spin"
 	echo "untracked: $(status untracked)" >&2
-	[ "$(status untracked)" -gt 0 ]
-	ok $? "forks without an object at hand are counted"
-	soon all_tracked $((before + 1501))
-	ok $? "and found by the scan"
-	ends "$many"
+	status_at_least untracked 1
+	ok $? "forks that find the object cache empty are counted"
+	within 10 status_at_least processes $((before + 1501))
+	ok $? "the scan finds the processes that the fork hook could not track"
+	end_processes "$many"
 	killall -9 mwproc
-	soon back_to "$before"
-	ok $? "all of them are gone with their last thread"
-	[ "$(status rmids_used)" -le "$before" ]
-	ok $? "and so are their RMIDs"
+	within 10 status_at_most processes "$before"
+	ok $? "the processes are no longer tracked after their last thread has ended"
+	status_at_most rmids_used "$before"
+	ok $? "the RMIDs of the processes are no longer in use"
 }
 
-[ -e $trace/trace_clock ] || mount -t tracefs tracefs $trace
+mount_tracing
 plan 8
-check "the module loads" insmod ./memwatch.ko
-mkfifo "$work/hold"
-mwctl start hold < "$work/hold" >&2 &
-session=$!
-exec 9> "$work/hold"
-soon sh -c "grep -q '^sessions_started: 1' /proc/memwatch/status"
+check "the module loads" insmod /lab/memwatch.ko
+hold_session
+within 10 status_is sessions_started 1
 test_worker
 test_starved
-exec 9>&-
-wait "$session"
+release_session
 check "the module unloads" rmmod memwatch
 tap_end

@@ -2,35 +2,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# identity.sh RMIDS:POLICY:LIFETIMES:WORKERS[:MODULE]...: inside the virtual
-# machine, one storm for each argument, captured into /out/RMIDS-POLICY[-MODULE].
-# It only produces the captures; model-check judges them on the host.
+# identity.sh RMIDS:POLICY:LIFETIMES:WORKERS[:MODULE]...
+#
+# In a guest: runs one storm of short-lived processes for each argument and captures
+# the trace into /out/RMIDS-POLICY[-MODULE]. model-check judges the captures on the
+# host. Speaks TAP.
 set -u
-cd "$(dirname "$0")" || exit 1
-# shellcheck source=SCRIPTDIR/../tap.sh
-. ./tap.sh
+# shellcheck source=SCRIPTDIR/../guest.sh
+. /lab/guest.sh
+cd /lab || exit 1
 
 OUT=${OUT:-/out}
 SEED=${SEED:-1}
-tracing=/sys/kernel/tracing
-[ -e "$tracing/trace_clock" ] || mount -t tracefs tracefs "$tracing"
+mount_tracing
 
-wait_for_capture() {
-	tries=0
-	while ! grep -q ready "$1"; do
-		tries=$((tries + 1))
-		if [ "$tries" -gt 300 ] || ! kill -0 "$2" 2>/dev/null; then
-			return 1
-		fi
-		sleep 0.1
-	done
-}
+# capture_decided LOG PID: the capture is ready or has ended
+capture_decided() { grep -q ready "$1" || not kill -0 "$2" 2>/dev/null; }
 
-status() {
-	sed -n "s/^$1:[[:space:]]*//p" /proc/memwatch/status
-}
-
-one() {
+run_storm() {
 	rmids=$1 policy=$2 lifetimes=$3 workers=$4 module=${5:-}
 	name=$rmids-$policy${module:+-$module}
 	log=$(mktemp)
@@ -38,37 +27,37 @@ one() {
 
 	insmod "./${module:-memwatch}.ko" assume_rdt="$rmids" rmids="$rmids" policy="$policy" >&2
 	ok $? "$name: the module loads"
-	[ "$(status backend)" = simulated ] && [ "$(status rmids_total)" = "$rmids" ] &&
-		[ "$(status policy)" = "$policy" ]
-	ok $? "$name: it simulates $rmids RMIDs"
+	is "$name: the module simulates RDT" "$(status backend)" simulated
+	is "$name: the module has $rmids RMIDs" "$(status rmids_total)" "$rmids"
+	is "$name: the module uses policy $policy" "$(status policy)" "$policy"
 
 	: > "$log"
 	./tracecap -b "${BUFFER_KB:-32768}" -o "$OUT/$name" > "$log" &
 	capture=$!
-	wait_for_capture "$log" "$capture"
-	ok $? "$name: the capture runs"
+	within 30 capture_decided "$log" "$capture" && grep -q ready "$log"
+	ok $? "$name: the capture starts"
 
-	# The session ends before the capture does: its end is judged too.
+	# The session ends before the capture, because the model judges its end too.
 	./mwctl start sleep=200 \
 		"run=./storm -n $lifetimes -c $workers -s $SEED -t ./tiny >&2" \
 		sleep=50 stop sleep=300 >&2
-	ok $? "$name: storm of $lifetimes lifetimes"
+	ok $? "$name: the storm of $lifetimes lifetimes ends well"
 	kill "$capture"
 	wait "$capture"
 	ok $? "$name: the capture is complete"
 	cp /proc/memwatch/status "$OUT/$name/status" 2>/dev/null
 	cp /proc/memwatch/overhead "$OUT/$name/overhead" 2>/dev/null
-	[ "$(status sessions)" = 0 ] && [ "$(status rmids_used)" = 0 ]
-	ok $? "$name: nothing is in use after the session"
+	is "$name: no session is left" "$(status sessions)" 0
+	is "$name: no RMID is in use after the session" "$(status rmids_used)" 0
 	rmmod memwatch >&2
 	ok $? "$name: the module unloads"
 }
 
-plan $((7 * $#))
+plan $((10 * $#))
 for run; do
 	IFS=: read -r rmids policy lifetimes workers module <<END
 $run
 END
-	one "$rmids" "$policy" "$lifetimes" "$workers" "$module"
+	run_storm "$rmids" "$policy" "$lifetimes" "$workers" "$module"
 done
 tap_end

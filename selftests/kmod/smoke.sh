@@ -1,82 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The module on a running kernel, from insmod to rmmod: what every other test
-# may take for granted. Needs root, tracefs, and mwctl and mwproc beside it.
-# KO names the module. Speaks TAP; run it in the lab. Arguments select tests:
-# load identity records config hotplug scarcity filters unwinding.
+# The module on a running kernel, from insmod to rmmod: the properties that every
+# other test relies on. Runs in the lab beside memwatch.ko, mwctl and mwproc; KO
+# names another module file. Speaks TAP. Arguments select tests: load identity
+# records config hotplug scarcity filters unwinding.
 set -u
+# shellcheck source=SCRIPTDIR/../guest.sh
+. /lab/guest.sh
+KO=${KO:-/lab/memwatch.ko}
 
-HERE=$(cd "$(dirname "$0")" && pwd)
-PATH=$HERE:$PATH
-# shellcheck source=SCRIPTDIR/../tap.sh
-. "$HERE/tap.sh"
-KO=${KO:-$HERE/memwatch.ko}
-T=/sys/kernel/tracing
-TMP=$(mktemp -d)
-session=
+load() { insmod "$KO" "$@" && mount_tracing; }
 
-status() { sed -n "s/^$1: //p" /proc/memwatch/status; }
-rmid_of() { awk -v p="$1" '$3 == p { print $1 }' /proc/memwatch/rmids; }
-comm_of() { awk -F '\t' -v p="$1" '$3 == p { print $9 }' /proc/memwatch/rmids; }
-
-load() {
-	insmod "$KO" "$@" || return 1
-	[ -d $T/events/memwatch ] || mount -t tracefs tracefs $T
-}
-
-# A session in the background, until finish.
-begin() { # begin COMMAND...
-	mkfifo "$TMP/hold"
-	mwctl "$@" start hold < "$TMP/hold" > "$TMP/session" 2>&1 &
-	session=$!
-	exec 9> "$TMP/hold"
-	for _ in $(seq 100); do
-		[ "$(status sessions_started)" != 0 ] && break
-		sleep 0.05
-	done
-}
-
-finish() {
-	exec 9>&-
-	wait $session
-	rm -f "$TMP/hold"
-}
-
-# One of mwproc's shapes in the background; its pid in $pid.
-shape() { # shape ARGUMENTS...
+# shape ARGUMENT...: one of mwproc's processes in the background; its pid in $pid
+shape() {
 	: > "$TMP/shape"
 	mwproc "$@" > "$TMP/shape" 9>&- &
 	pid=$!
-	for _ in $(seq 100); do
-		grep -q ready "$TMP/shape" && return
-		sleep 0.05
-	done
-	echo "# mwproc $* did not get ready"
-}
-
-end() { # end PID...
-	kill -9 "$@" 2> /dev/null
-	for one; do wait "$one" 2> /dev/null; done
-}
-
-record() { # record EVENT...: start the trace afresh
-	echo 0 > $T/tracing_on
-	echo > $T/trace
-	echo > $T/set_event
-	for event; do echo 1 > $T/events/memwatch/memwatch_$event/enable; done
-	echo 1 > $T/tracing_on
-}
-
-# Occurrences of a pattern in the trace
-seen() { echo 0 > $T/tracing_on; grep -c "$1" $T/trace; }
-
-soon() { # soon COMMAND...: true within 3 s
-	for _ in $(seq 60); do
-		"$@" && return 0
-		sleep 0.05
-	done
-	return 1
+	within 5 grep -q ready "$TMP/shape" || echo "# mwproc $* did not get ready"
 }
 
 sums_up() {
@@ -91,24 +32,24 @@ sums_up() {
 test_load() {
 	load rmids=32
 	ok $? "the module loads"
-	is "32 RMIDs as asked for" "$(status rmids_total)" 32
+	is "rmids=32 gives 32 RMIDs" "$(status rmids_total)" 32
 	sums_up
-	ok $? "status adds up"
+	ok $? "the numbers of status add up without a session"
 	before=$(grep -o 'switches=[0-9]*' /proc/memwatch/overhead)
 	mwproc storm 20 2
-	is "without a session no switch is seen" \
+	is "without a session the module sees no context switch" \
 		"$(grep -o 'switches=[0-9]*' /proc/memwatch/overhead)" "$before"
 	is "without a session no process is tracked" "$(status processes)" 0
 	mwctl info '!stop' '!dump' config filters > "$TMP/out"
-	ok $? "ioctls without a session"
-	begin
+	ok $? "ioctls that need a session fail without one, the others work"
+	hold_session
 	rmmod memwatch 2> /dev/null
 	is "rmmod is refused during a session" $? 1
 	mwctl '!stop' start '!start' stop > "$TMP/out"
 	ok $? "a second session starts and stops"
-	is "the first goes on" "$(status sessions_started)" 1
-	finish
-	is "and ends with its file" "$(status sessions_started)" 0
+	is "the first session continues after the second has stopped" "$(status sessions_started)" 1
+	release_session
+	is "a session ends when its file is closed" "$(status sessions_started)" 0
 }
 
 # ------------------------------------------------------------------ identity
@@ -116,154 +57,154 @@ test_load() {
 test_identity() {
 	shape sleep
 	old=$pid
-	begin
-	[ -n "$(rmid_of "$old")" ]
-	ok $? "a process that existed before has an RMID"
-	is "and its name" "$(comm_of "$old")" mwproc
-	end "$old"
-	soon sh -c "! grep -q '	$old	' /proc/memwatch/rmids"
-	ok $? "and loses it at its end"
+	hold_session
+	has_rmid "$old"
+	ok $? "a process that existed before the session has an RMID"
+	is "a process that existed before the session is listed with its name" "$(comm_of "$old")" mwproc
+	end_processes "$old"
+	within 3 not has_rmid "$old"
+	ok $? "a process that ends loses its RMID"
 
-	record rmid_alloc rmid_exec rmid_free
+	trace_start rmid_alloc rmid_exec rmid_free
 	(exec mwproc) 2> /dev/null &
 	pid=$!
 	wait $pid
-	is "fork gives one RMID" "$(seen "rmid_alloc.*tgid=$pid .*reason=1")" 1
-	is "execve tells once" "$(seen "rmid_exec.*tgid=$pid .*reason=7 comm=mwproc")" 1
-	is "and not as a rename" "$(seen "rmid_exec.*tgid=$pid .*reason=8")" 0
-	is "exit frees once" "$(seen "rmid_free.*tgid=$pid .*reason=4")" 1
-	is "all with one generation" "$(grep "tgid=$pid " $T/trace |
+	is "fork() allocates one RMID" "$(trace_count "rmid_alloc.*tgid=$pid .*reason=1")" 1
+	is "execve() sends one rmid_exec record" "$(trace_count "rmid_exec.*tgid=$pid .*reason=7 comm=mwproc")" 1
+	is "execve() sends no record for a rename" "$(trace_count "rmid_exec.*tgid=$pid .*reason=8")" 0
+	is "exit frees the RMID once" "$(trace_count "rmid_free.*tgid=$pid .*reason=4")" 1
+	is "the records of one process have one RMID and one generation" "$(grep "tgid=$pid " $TRACING/trace |
 		sed 's/.* \(rmid=[0-9]* generation=[0-9]*\).*/\1/' | sort -u | wc -l)" 1
 
-	record rmid_alloc rmid_free
+	trace_start rmid_alloc rmid_free
 	shape threads 5
-	is "threads share their process's RMID" "$(seen "rmid_alloc.*tgid=$pid ")" 1
-	end $pid
-	echo 1 > $T/tracing_on
+	is "threads share the RMID of their process" "$(trace_count "rmid_alloc.*tgid=$pid ")" 1
+	end_processes $pid
+	echo 1 > $TRACING/tracing_on
 
 	shape leader
-	[ -n "$(rmid_of $pid)" ]
+	has_rmid $pid
 	ok $? "a process whose leader is dead keeps its RMID"
-	end $pid
-	soon sh -c "! grep -q '	$pid	' /proc/memwatch/rmids"
-	ok $? "until its last thread ends"
+	end_processes $pid
+	within 3 not has_rmid $pid
+	ok $? "a process whose leader is dead loses its RMID with its last thread"
 
 	shape zombie
 	zombie=$(head -1 "$TMP/shape")
 	[ -d "/proc/$zombie" ]
-	ok $? "there is a zombie"
-	is "it holds nothing" "$(rmid_of "$zombie")" ""
-	end $pid
+	ok $? "mwproc leaves a zombie"
+	is "a zombie has no RMID" "$(rmid_of "$zombie")" ""
+	end_processes $pid
 
-	record rmid_alloc rmid_exec rmid_free
+	trace_start rmid_alloc rmid_exec rmid_free
 	mwproc exec mwproc sleep > "$TMP/shape" 9>&- &
 	pid=$!
-	soon grep -q ready "$TMP/shape"
-	is "execve by another thread than the leader: no new RMID" \
-		"$(seen "rmid_alloc.*tgid=$pid ")" 1
-	is "none is lost" "$(seen "rmid_free.*tgid=$pid ")" 0
-	is "and it is told twice, with the first program" \
-		"$(seen "rmid_exec.*tgid=$pid .*reason=7")" 2
-	end $pid
+	within 3 grep -q ready "$TMP/shape"
+	is "execve() by another thread than the leader allocates no new RMID" \
+		"$(trace_count "rmid_alloc.*tgid=$pid ")" 1
+	is "execve() by another thread than the leader frees no RMID" "$(trace_count "rmid_free.*tgid=$pid ")" 0
+	is "each of two execve() calls sends one rmid_exec record" \
+		"$(trace_count "rmid_exec.*tgid=$pid .*reason=7")" 2
+	end_processes $pid
 
-	record rmid_exec
+	trace_start rmid_exec
 	shape rename 'new name'
-	is "a rename is told" "$(seen "rmid_exec.*tgid=$pid .*reason=8 comm=new name")" 1
-	is "and listed" "$(comm_of $pid)" "new name"
-	end $pid
-	record rmid_exec
+	is "a rename sends one rmid_exec record with the new name" "$(trace_count "rmid_exec.*tgid=$pid .*reason=8 comm=new name")" 1
+	is "the list of RMIDs has the new name" "$(comm_of $pid)" "new name"
+	end_processes $pid
+	trace_start rmid_exec
 	shape thread-rename other
-	is "that of another thread than the leader is not" \
-		"$(seen "rmid_exec.*tgid=$pid .*reason=8")" 0
-	end $pid
+	is "a rename of another thread than the leader sends no record" \
+		"$(trace_count "rmid_exec.*tgid=$pid .*reason=8")" 0
+	end_processes $pid
 	shape rename 'a\b	c'
-	is "odd names are escaped" "$(comm_of $pid)" 'a\134b\011c'
-	end $pid
-	is "the list ends with its count" "$(tail -1 /proc/memwatch/rmids)" \
+	is "backslash and tab in a name are escaped" "$(comm_of $pid)" 'a\134b\011c'
+	end_processes $pid
+	is "the list of RMIDs ends with its number of lines" "$(tail -1 /proc/memwatch/rmids)" \
 		"# end $(grep -vc '^#' /proc/memwatch/rmids)"
-	finish
+	release_session
 	sums_up
-	ok $? "status adds up afterwards"
-	is "every RMID is back" "$(status allocs)" "$(status frees)"
+	ok $? "the numbers of status add up after the session"
+	is "every RMID that was allocated has been freed" "$(status allocs)" "$(status frees)"
 }
 
 # ------------------------------------------------------------------- records
 
 test_records() {
-	begin
-	record dump_begin dump_end rmid_existing cpu_state tick
+	hold_session
+	trace_start dump_begin dump_end rmid_existing cpu_state tick
 	mwctl start dump > "$TMP/out"
-	existing=$(seen rmid_existing)
-	is "a dump has its markers" "$(seen dump_begin)$(seen dump_end)" 11
-	is "and counts its records" \
+	existing=$(trace_count rmid_existing)
+	is "a dump sends one begin and one end marker" "$(trace_count dump_begin)$(trace_count dump_end)" 11
+	is "a dump returns the number of records that it sent" \
 		"$(sed 's/.*count \([0-9]*\) .*/\1/' "$TMP/out")" "$existing"
-	record tick
+	trace_start tick
 	sleep 1
-	ticks=$(seen memwatch_tick)
+	ticks=$(trace_count memwatch_tick)
 	[ "$ticks" -gt 100 ]
-	ok $? "it ticks"
+	ok $? "there are more than 100 ticks in a second"
 	echo "# $ticks ticks in a second"
 	is "every tick is due at a multiple of the period" "$(grep -c \
-		'memwatch_tick.*expected=[0-9]*000000 ' $T/trace)" "$ticks"
-	record cpu_state
-	finish
-	is "at the end every CPU stops" "$(seen 'cpu_state.*state=5')" "$(nproc)"
+		'memwatch_tick.*expected=[0-9]*000000 ' $TRACING/trace)" "$ticks"
+	trace_start cpu_state
+	release_session
+	is "every CPU reports its stop at the end of the session" "$(trace_count 'cpu_state.*state=5')" "$(nproc)"
 }
 
 test_config() {
 	is "set without flags changes nothing" "$(mwctl set config)" "$(mwctl config)"
 	mwctl period=99999 '!set' period=1000000001 '!set' limbo=1000000001 '!set' > "$TMP/out"
 	is "values out of range are refused" "$(sort -u "$TMP/out")" "set: EINVAL"
-	begin
-	is "another session's configuration is respected" \
+	hold_session
+	is "a running session refuses changes of the configuration by others" \
 		"$(mwctl period=2000000 '!set')" "set: EBUSY"
 	mwctl period=2000000 force set
-	is "unless forced" "$(status period_ns)" 2000000
-	record tick
+	is "force changes the configuration of a running session" "$(status period_ns)" 2000000
+	trace_start tick
 	sleep 0.3
-	[ "$(seen 'period=2000000')" -gt 0 ] && [ "$(seen 'period=1000000 ')" = 0 ]
-	ok $? "and is in force at once"
-	record tick cpu_state
+	[ "$(trace_count 'period=2000000')" -gt 0 ] && [ "$(trace_count 'period=1000000 ')" = 0 ]
+	ok $? "a changed period takes effect at once"
+	trace_start tick cpu_state
 	mwctl cpus=0 force set
 	sleep 0.3
-	is "a CPU can be excluded" "$(seen '\[001\].*cpu_state.*state=5')" 1
-	is "and does not tick" "$(sed '/cpu_state/,$!d' $T/trace | grep -c '\[001\].*memwatch_tick')" 0
-	record cpu_state
+	is "a CPU that is excluded reports its stop" "$(trace_count '\[001\].*cpu_state.*state=5')" 1
+	is "a CPU that is excluded does not tick" "$(sed '/cpu_state/,$!d' $TRACING/trace | grep -c '\[001\].*memwatch_tick')" 0
+	trace_start cpu_state
 	mwctl cpus=0-1 idle_stop=1 period=1000000 force set
 	sleep 1
-	[ "$(seen '\[001\].*cpu_state.*state=1')" = 1 ]
-	ok $? "and be included again"
-	[ "$(seen 'cpu_state.*state=3')" -gt 0 ] && [ "$(seen 'cpu_state.*state=4')" -gt 0 ]
-	ok $? "idle CPUs stop their tick and start it again"
+	[ "$(trace_count '\[001\].*cpu_state.*state=1')" = 1 ]
+	ok $? "a CPU that is included again reports its start"
+	[ "$(trace_count 'cpu_state.*state=3')" -gt 0 ] && [ "$(trace_count 'cpu_state.*state=4')" -gt 0 ]
+	ok $? "with idle_stop=1 idle CPUs stop their tick and start it again"
 	mwctl idle_stop=0 force set
-	record tick
+	trace_start tick
 	sleep 0.5
-	[ "$(seen '\[000\].*memwatch_tick')" -gt 50 ] && [ "$(seen '\[001\].*memwatch_tick')" -gt 50 ]
-	ok $? "or go on, if told so"
-	finish
+	[ "$(trace_count '\[000\].*memwatch_tick')" -gt 50 ] && [ "$(trace_count '\[001\].*memwatch_tick')" -gt 50 ]
+	ok $? "with idle_stop=0 idle CPUs continue to tick"
+	release_session
 }
 
 test_hotplug() {
 	cpu=/sys/devices/system/cpu/cpu1/online
-	[ -e $cpu ] || { ok 0 "CPU hotplug # SKIP no second CPU that can go"; return; }
-	begin
-	record cpu_state
+	[ -e $cpu ] || { skip "a CPU that goes offline and comes back reports both" "no second CPU that can go offline"; return; }
+	hold_session
+	trace_start cpu_state
 	echo 0 > $cpu
 	echo 1 > $cpu
 	sleep 0.2
-	is "a CPU goes and comes" "$(seen '\[001\].*state=2')$(seen '\[001\].*state=1')" 11
-	record tick
+	is "a CPU that goes offline and comes back reports both" "$(trace_count '\[001\].*state=2')$(trace_count '\[001\].*state=1')" 11
+	trace_start tick
 	sleep 0.3
-	[ "$(seen '\[001\].*memwatch_tick')" -gt 10 ]
-	ok $? "and ticks again"
+	[ "$(trace_count '\[001\].*memwatch_tick')" -gt 10 ]
+	ok $? "a CPU that came back ticks"
 	echo 0 > $cpu
-	finish
-	begin
-	record cpu_state
+	release_session
+	hold_session
+	trace_start cpu_state
 	echo 1 > $cpu
 	sleep 0.2
-	is "a CPU comes that was not there at the start" "$(seen '\[001\].*state=1')" 1
-	finish
+	is "a CPU that was offline at the start reports that it came" "$(trace_count '\[001\].*state=1')" 1
+	release_session
 }
 
 # ------------------------------------------------------------------ scarcity
@@ -271,47 +212,47 @@ test_hotplug() {
 test_scarcity() {
 	rmmod memwatch
 	load rmids=8
-	begin
+	hold_session
 	pids=
 	for _ in $(seq 20); do
 		mwproc sleep > /dev/null 9>&- &
 		pids="$pids $!"
 	done
-	soon sh -c '[ $(sed -n "s/^processes_waiting: //p" /proc/memwatch/status) -ge 12 ]'
-	ok $? "with 8 RMIDs, 20 processes wait"
-	is "all RMIDs are in use" "$(status rmids_used)" 8
+	within 3 status_at_least processes_waiting 12
+	ok $? "with 8 RMIDs and 20 processes at least 12 processes wait"
+	is "all RMIDs are in use while processes wait" "$(status rmids_used)" 8
 	cat /proc/memwatch/status > "$TMP/status"
-	is "those that wait are listed" "$(grep -c ^waiting: "$TMP/status")" \
+	is "status lists every waiting process" "$(grep -c ^waiting: "$TMP/status")" \
 		"$(sed -n 's/^processes_waiting: //p' "$TMP/status")"
 	[ "$(status exhausted)" -ge 12 ]
-	ok $? "and counted"
+	ok $? "status counts the allocations that found no RMID"
 	sums_up
-	ok $? "status adds up"
-	record rmid_alloc
+	ok $? "the numbers of status add up while processes wait"
+	trace_start rmid_alloc
 	promotions=$(status promotions)
 	victim=$(awk '$9 == "mwproc" { print $3; exit }' /proc/memwatch/rmids)
 	kill -9 "$victim"
-	soon sh -c "[ \$(sed -n 's/^promotions: //p' /proc/memwatch/status) -gt $promotions ]"
-	ok $? "a freed RMID goes to one that waits"
-	[ "$(seen 'rmid_alloc.*reason=3')" -ge 1 ]
-	ok $? "and that is told"
+	within 3 status_at_least promotions $((promotions + 1))
+	ok $? "a freed RMID goes to a waiting process"
+	[ "$(trace_count 'rmid_alloc.*reason=3')" -ge 1 ]
+	ok $? "a promotion sends an rmid_alloc record"
 
 	mwctl policy=active force set
 	shape spin
-	soon sh -c "grep -q '	$pid	' /proc/memwatch/rmids"
-	ok $? "policy active: one that runs gets the RMID of one that is idle"
+	within 3 has_rmid $pid
+	ok $? "with policy active a running process gets the RMID of an idle one"
 	[ "$(status revocations)" -gt 0 ]
-	ok $? "which is revoked"
-	end $pid
+	ok $? "with policy active status counts the RMID that was revoked"
+	end_processes $pid
 	mwctl policy=fifo force set
-	end $pids
-	soon sh -c '[ "$(sed -n "s/^processes_waiting: //p" /proc/memwatch/status)" = 0 ]'
-	ok $? "when they are gone nobody waits"
+	end_processes $pids
+	within 3 status_is processes_waiting 0
+	ok $? "no process waits after the others have ended"
 	mwproc storm 400 4
 	sums_up
-	ok $? "status adds up after a storm"
-	finish
-	is "every RMID is back" "$(status allocs)" "$(status frees)"
+	ok $? "the numbers of status add up after a storm"
+	release_session
+	is "every RMID that was allocated has been freed" "$(status allocs)" "$(status frees)"
 	rmmod memwatch
 	load rmids=32
 }
@@ -319,53 +260,53 @@ test_scarcity() {
 # ------------------------------------------------------------------- filters
 
 test_filters() {
-	begin
+	hold_session
 	shape rename chosen
 	chosen=$pid
 	shape sleep
-	record rmid_free
+	trace_start rmid_free
 	mwctl comm=chosen '!comm=chosen' filters > "$TMP/out"
-	is "a filter exists once" "$(head -1 "$TMP/out")" "comm: EEXIST"
-	soon sh -c '[ "$(sed -n "s/^processes_measured: //p" /proc/memwatch/status)" = 1 ]'
-	ok $? "only the one chosen is measured"
-	[ -n "$(rmid_of $chosen)" ]
-	ok $? "and it is the right one"
-	is "the others were told so" "$(seen "rmid_free.*tgid=$pid .*reason=6")" 1
-	end $pid
+	is "adding a filter twice fails with EEXIST" "$(head -1 "$TMP/out")" "comm: EEXIST"
+	within 3 status_is processes_measured 1
+	ok $? "with a filter by name one process is measured"
+	has_rmid $chosen
+	ok $? "the measured process is the one with that name"
+	is "a process that the filter excludes loses its RMID with that reason" "$(trace_count "rmid_free.*tgid=$pid .*reason=6")" 1
+	end_processes $pid
 	sums_up
-	ok $? "status adds up"
+	ok $? "the numbers of status add up with a filter"
 	shape rename chosen
-	[ -n "$(rmid_of $pid)" ]
-	ok $? "who takes the name is measured"
-	end $pid
+	has_rmid $pid
+	ok $? "a process that takes the name is measured"
+	end_processes $pid
 	mwctl clear
-	soon sh -c '[ "$(sed -n "s/^processes_filtered: //p" /proc/memwatch/status)" = 0 ]'
-	ok $? "without filters everybody is measured again"
-	end $chosen
+	within 3 status_is processes_filtered 0
+	ok $? "without filters every process is measured again"
+	end_processes $chosen
 
 	mwctl uid=4242
 	shape uid 4242
-	soon sh -c "grep -q '	$pid	' /proc/memwatch/rmids"
-	ok $? "who becomes the user is found"
-	end $pid
+	within 3 has_rmid $pid
+	ok $? "with a filter by user a process that becomes the user is measured"
+	end_processes $pid
 	mwctl clear
 	if mkdir -p /sys/fs/cgroup/mwtest 2> /dev/null && [ -e /sys/fs/cgroup/cgroup.procs ]; then
 		id=$(stat -c %i /sys/fs/cgroup/mwtest)
 		mwctl cgroup="$id"
 		shape sleep
 		echo $pid > /sys/fs/cgroup/mwtest/cgroup.procs
-		soon sh -c "grep -q '	$pid	' /proc/memwatch/rmids"
-		ok $? "who enters the cgroup is found"
-		is "with the id of the folder" \
+		within 3 has_rmid $pid
+		ok $? "with a filter by cgroup a process that enters it is measured"
+		is "the list of RMIDs has the id of the cgroup" \
 			"$(awk -v p=$pid '$3 == p { print $7 }' /proc/memwatch/rmids)" "$id"
-		end $pid
+		end_processes $pid
 		mwctl clear
 		rmdir /sys/fs/cgroup/mwtest
 	else
-		ok 0 "cgroup filter # SKIP no unified hierarchy"
-		ok 0 "cgroup id # SKIP no unified hierarchy"
+		skip "with a filter by cgroup a process that enters it is measured" "no unified cgroup hierarchy"
+		skip "the list of RMIDs has the id of the cgroup" "no unified cgroup hierarchy"
 	fi
-	finish
+	release_session
 }
 
 # --------------------------------------------------------------------- undo
@@ -387,7 +328,7 @@ test_unwinding() {
 			bad="$bad $step:load"
 		fi
 	done
-	is "each of $steps steps fails and is undone" "$bad" ""
+	is "each of $steps steps can fail and is undone" "$bad" ""
 
 	mwproc storm 100000 2 &
 	storm=$!
@@ -399,7 +340,7 @@ test_unwinding() {
 	done
 	kill -9 $storm
 	wait $storm 2> /dev/null
-	is "20 times in and out during a storm" "$bad" ""
+	is "the module loads and unloads 20 times during a storm" "$bad" ""
 }
 
 plan

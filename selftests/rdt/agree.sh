@@ -1,34 +1,34 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In the simulated machine: the same loads, read by the kernel's resctrl (a
-# group for each process), by pqos and by memwatch, each against the truth of
-# its own run. /out/agree has a line for each: READER LOAD PID BYTES.
+# In the simulated machine: the kernel's resctrl (one group for each process), pqos
+# and memwatch read the traffic of the same loads; the oracle compares each with what
+# the machine itself counted. /out/agree has the lines READER LOAD PID BYTES.
 set -u
 . /lab/lib.sh
 
-R=/sys/fs/resctrl
 loads="read write random"
 
-total() { cat "$1"/mon_data/mon_L3_*/mbm_total_bytes | awk '{ s += $1 } END { print s }'; }
+# total_bytes GROUP: over all L3 domains
+total_bytes() { cat "$1"/mon_data/mon_L3_*/mbm_total_bytes | awk '{ s += $1 } END { print s }'; }
 
 plan
 rdtctl guest && rdtctl track on
 : > /out/agree
 
-mount -t resctrl resctrl $R
+mount -t resctrl resctrl $RESCTRL
 ok $? "resctrl mounts"
 for load in $loads; do
-	group=$R/mon_groups/$load
+	group=$RESCTRL/mon_groups/$load
 	mkdir "$group"
-	before=$(total "$group")
+	before=$(total_bytes "$group")
 	sh -c "echo \$\$ > $group/tasks; exec memload $load 3 8192" &
 	pid=$!
 	wait $pid
-	echo "resctrl $load $pid $(($(total "$group") - before))" >> /out/agree
+	echo "resctrl $load $pid $(($(total_bytes "$group") - before))" >> /out/agree
 	rmdir "$group"
 done
-umount $R
+umount $RESCTRL
 rdtctl snapshot resctrl
 
 modprobe msr 2> /dev/null
@@ -39,7 +39,7 @@ pqos --iface=msr -m all:0-$(($(nproc) - 1)) -t 3 -i 10 -u csv > /out/pqos.csv 2>
 rdtctl snapshot pqos-end
 wait
 [ "$(wc -l < /out/pqos.csv)" -gt 2 ]
-ok $? "pqos measures"
+ok $? "pqos prints measurements"
 pqos --iface=msr -r -m all:0 -t 1 > /dev/null 2>&1
 for cpu in $(seq 0 $(($(nproc) - 1))); do rdtctl pqr "$cpu" 0 0; done
 

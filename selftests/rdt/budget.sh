@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In the simulated machine: as many processes as there are RMIDs, nearly, that
-# all run all the time. Arguments: how many, then module parameters.
+# In the simulated machine: many processes that all run all the time. Arguments: the
+# number of processes, then module parameters.
 set -u
 . /lab/lib.sh
 
@@ -12,7 +12,7 @@ plan
 rdtctl guest && rdtctl track on && rdtctl log on
 load "$@"
 begin_record
-# They run until they are told to end: a busy host takes its time to start them.
+# They run until they are killed, because a busy host takes long to start them.
 loads=
 for _ in $(seq "$n"); do
 	memload idle 1000 64 &

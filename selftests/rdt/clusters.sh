@@ -1,20 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In the simulated machine: two NUMA nodes share an L3 cache. Arguments: what
-# the model and its register 0xCA0 allow: unknown, legacy, or shared.
+# In the simulated machine: two NUMA nodes share an L3 cache (sub-NUMA clustering).
+# Argument: unknown (a model that is not known to share RMIDs between nodes), legacy
+# (register 0xCA0 is not set to share them) or shared (it is).
 set -u
 . /lab/lib.sh
 
-# Nothing may be guessed where RMIDs cannot follow a process from node to node.
-refused() { # refused REASON
+# refused REASON: memwatch must not use RDT where an RMID does not follow its process
+# from node to node.
+refused() {
 	load
-	is "RMIDs are numbers" "$(status backend)" emulated
-	matches "and status says why" "$(status backend_reason)" "$1"
+	is "RDT is not used" "$(status backend)" emulated
+	matches "status gives the reason why RDT is not used" "$(status backend_reason)" "$1"
 	begin_record
 	memload read 1 4096
 	end_record
-	is "no value is made up" "$(memwatchctl --format json report /out/run.mwr |
+	is "the report has no bandwidth that was not measured" "$(memwatchctl --format json report /out/run.mwr |
 		grep -c '"mbm_total_bytes":{"value":[0-9]')" 0
 	rmmod memwatch
 	ok $? "the module unloads"
@@ -23,11 +25,11 @@ refused() { # refused REASON
 shared() {
 	modprobe msr
 	wrmsr 0xca0 0
-	is "RMIDs are shared out to the nodes" "$(rdmsr 0xca0)" 0
+	is "register 0xCA0 is set to share the RMIDs between the nodes" "$(rdmsr 0xca0)" 0
 	rdtctl guest && rdtctl track on && rdtctl log truth
 	load
 	matches "RDT is used" "$(status backend)" "intel-rdt"
-	is "each node has its part of the RMIDs" "$(status rmids_total)" 31
+	is "each node has half of the RMIDs" "$(status rmids_total)" 31
 	begin_record
 	is "each node is a domain" "$(status rdt_domains)" 2
 	rdtctl every 100 100 slice &
@@ -42,7 +44,7 @@ shared() {
 	rmmod memwatch
 	ok $? "the module unloads"
 	rdtctl snapshot unloaded
-	is "no access faulted" "$(sed -n 's/^cpu .*faults=//p' /out/rdt.truth | sort -u)" 0
+	is "no access to a register faulted" "$(sed -n 's/^cpu .*faults=//p' /out/rdt.truth | sort -u)" 0
 }
 
 plan

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In the simulated machine, a model whose RDT is refused but which has a PMU:
-# bandwidth is then what the misses of the last-level cache say.
+# In the simulated machine: a model whose RDT is not used but which has a PMU. The
+# bandwidth is then estimated from the misses of the last-level cache.
 set -u
 . /lab/lib.sh
 
@@ -20,5 +20,5 @@ rdtctl snapshot end
 rmmod memwatch
 ok $? "the module unloads"
 memwatchctl report /out/run.mwr > /out/report.txt
-matches "the report's table marks the estimate" "$(grep load-read /out/report.txt)" "~"
+matches "the table of report marks the bandwidth as an estimate" "$(grep load-read /out/report.txt)" "~"
 tap_end

@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In the simulated machine: a process that moves memory, and counters that
-# fail. Argument: which faults (words), then -- and module parameters.
+# In the simulated machine: the counters of a process fail. Arguments: the faults to
+# inject (words), then -- and module parameters.
 set -u
 . /lab/lib.sh
 
 faults=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do faults="$faults $1"; shift; done
 [ $# -gt 0 ] && shift
+# Reads of counters since the module was loaded.
 reads() { grep -o 'rdt_reads=[0-9]*' /proc/memwatch/overhead | awk -F= '{ n += $2 } END { print n }'; }
-enough() { [ "$(reads)" -ge "$1" ]; }
-# So long that the victim is read many times, however slow the machine is.
-pass() { sleep 0.5 && soon enough $(($(reads) + 300)); }
+reads_at_least() { [ "$(reads)" -ge "$1" ]; }
+# Waits until the counters were read 300 times, however slow the machine is.
+let_time_pass() { sleep 0.5 && within 5 reads_at_least $(($(reads) + 300)); }
 
 plan
 rdtctl guest && rdtctl track on
@@ -21,11 +22,11 @@ begin_record
 rdtctl snapshot begin
 memload read 1000 12288 &
 victim=$!
-soon sh -c "grep -q '	$victim	' /proc/memwatch/rmids"
+within 5 has_rmid $victim
 rmid=$(rmid_of $victim)
 [ -n "$rmid" ]
-ok $? "the victim has RMID $rmid"
-pass
+ok $? "the process whose counters will fail has an RMID: $rmid"
+let_time_pass
 : > /out/expected
 for fault in $faults; do
 	case $fault in
@@ -34,10 +35,10 @@ for fault in $faults; do
 	restart) rdtctl inject restart '*' "$rmid" total && echo total:unavailable >> /out/expected ;;
 	occupancy) rdtctl inject error '*' "$rmid" occupancy 20 && echo occupancy:error >> /out/expected ;;
 	esac
-	ok $? "inject $fault"
-	pass
+	ok $? "the fault $fault is injected"
+	let_time_pass
 	rdtctl inject clear
-	pass
+	let_time_pass
 done
 kill $victim
 wait $victim

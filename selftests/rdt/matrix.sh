@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In the simulated machine: every kind of load, recorded, with the truth at each
-# reading of a counter in the machine's log. Snapshots tie the log's clock to the
-# guest's. The oracle compares on the host.
+# In the simulated machine: records every kind of load while the machine logs the true
+# value at each read of a counter. Snapshots relate the clock of that log to the
+# guest's. The oracle compares both on the host.
 set -u
 . /lab/lib.sh
 
 plan
 rdtctl present
-ok $? "this is the simulated machine"
+ok $? "the guest runs in the simulated machine"
 rdtctl guest && rdtctl track on && rdtctl log truth
 load "$@"
 matches "RDT is used" "$(status backend)" "intel-rdt\|amd-qos"
@@ -19,7 +19,7 @@ rdtctl snapshot begin
 rdtctl every 100 200 slice &
 slices=$!
 
-# One at a time first, then together.
+# First one load at a time, then several together.
 memload read 2 12288
 memload write 2 12288
 memload random 2 16384
@@ -38,8 +38,8 @@ rdtctl snapshot live
 end_record
 rdtctl snapshot end
 rdtctl log off
-matches "it is read within a budget" "$(sed -n 's/^rdt_budget: //p' /out/status)" "^[1-9]"
+matches "status gives the budget of register accesses" "$(sed -n 's/^rdt_budget: //p' /out/status)" "^[1-9]"
 rmmod memwatch
-ok $? "and the module unloads"
+ok $? "the module unloads"
 rdtctl snapshot unloaded
 tap_end

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In the simulated machine: CPUs, and a whole L3 domain, go and come while
+# In the simulated machine: CPUs, and a whole L3 domain, go offline and come back while
 # processes move memory.
 set -u
 . /lab/lib.sh
@@ -18,16 +18,16 @@ for load in read write migrate; do
 	loads="$loads $!"
 done
 sleep 1
-is "two domains are read" "$(status rdt_domains)" 2
+is "two L3 domains are read" "$(status rdt_domains)" 2
 echo 0 > ${cpu}2/online
 sleep 0.5
-is "one CPU less: still two" "$(status rdt_domains)" 2
+is "two L3 domains are read with one CPU offline" "$(status rdt_domains)" 2
 echo 0 > ${cpu}3/online
 sleep 1
-is "the whole domain: one" "$(status rdt_domains)" 1
+is "one L3 domain is read when all CPUs of the other are offline" "$(status rdt_domains)" 1
 echo 1 > ${cpu}2/online
 sleep 1
-is "and again two" "$(status rdt_domains)" 2
+is "two L3 domains are read when a CPU of the second is back" "$(status rdt_domains)" 2
 echo 1 > ${cpu}3/online
 # shellcheck disable=SC2086 # words
 wait $loads
@@ -38,5 +38,5 @@ end_record
 rmmod memwatch
 ok $? "the module unloads"
 rdtctl snapshot unloaded
-is "no CPU keeps an RMID" "$(sed -n '/label=unloaded/,$s/^cpu .* rmid=\([0-9]*\) .*/\1/p' /out/rdt.truth | sort -u)" 0
+is "no CPU has an RMID after unloading" "$(sed -n '/label=unloaded/,$s/^cpu .* rmid=\([0-9]*\) .*/\1/p' /out/rdt.truth | sort -u)" 0
 tap_end

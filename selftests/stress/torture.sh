@@ -2,33 +2,35 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# torture.sh [SECONDS]: everything at once, in the virtual machine: CPUs go and
-# come, sessions start and stop, the module is loaded and unloaded, processes
-# storm, states are dumped and read. The kernel's log is the judge; here it is
-# only checked that each loop made progress and that all of it ends.
+# torture.sh [SECONDS]
+#
+# In a guest, all at the same time: CPUs go offline and online, sessions start and
+# stop, the module is loaded and unloaded, short-lived processes run, the state is
+# dumped and read. The test checks that each loop made progress; the lab then
+# searches the kernel's log for defects. Speaks TAP.
 set -u
-cd "$(dirname "$0")" || exit 1
-# shellcheck source=SCRIPTDIR/../tap.sh
-. ./tap.sh
+# shellcheck source=SCRIPTDIR/../guest.sh
+. /lab/guest.sh
+cd /lab || exit 1
 
 seconds=${1:-60}
 now=$(cut -d. -f1 /proc/uptime)
 end=$((now + seconds))
-work=$(mktemp -d)
 
 running() {
 	[ "$(cut -d. -f1 /proc/uptime)" -lt "$end" ]
 }
 
-# loop NAME COMMAND...: until the time is over; counts successes in a file.
+# loop NAME COMMAND...: repeats COMMAND until the time is over and counts its
+# successes in a file
 loop() {
 	name=$1
 	shift
 	good=0
 	while running; do
-		"$@" > /dev/null 2>> "$work/$name.log" && good=$((good + 1))
+		"$@" > /dev/null 2>> "$TMP/$name.log" && good=$((good + 1))
 	done
-	echo "$good" > "$work/$name"
+	echo "$good" > "$TMP/$name"
 }
 
 hotplug() {
@@ -37,33 +39,33 @@ hotplug() {
 	done
 }
 
-# Sessions make way for an unload from time to time, but nobody waits for them.
-make_way() {
-	while [ -e "$work/unloading" ] && running; do
+# No session starts while an unload is tried, so that some of the unloads succeed.
+wait_for_unload() {
+	while [ -e "$TMP/unloading" ] && running; do
 		sleep 0.05
 	done
 }
 
 session() {
-	make_way
+	wait_for_unload
 	./mwctl policy=active set start sleep=150 dump policy=fifo force set sleep=150 stop
 }
 
-# Fails whenever a session is open, and that is as it should be.
+# rmmod must fail while a session is open; the loop counts the unloads that succeed.
 unload() {
 	sleep 0.5
-	touch "$work/unloading"
+	touch "$TMP/unloading"
 	tries=0
 	until rmmod memwatch || [ "$tries" -gt 100 ]; do
 		tries=$((tries + 1))
 		sleep 0.02
 	done
-	rm -f "$work/unloading"
+	rm -f "$TMP/unloading"
 	[ "$tries" -le 100 ] && insmod ./memwatch.ko assume_rdt=16 rmids=16
 }
 
 dump() {
-	make_way
+	wait_for_unload
 	./mwctl start dump sleep=20 dump
 }
 
@@ -91,15 +93,15 @@ done
 wait $jobs
 for name in session unload dump read_all storm hotplug; do
 	if [ "$name" = hotplug ] && [ "$hot" -ne 0 ]; then
-		skip "hotplug made progress" "this machine has one CPU"
+		skip "the loop hotplug made progress" "this machine has one CPU"
 		continue
 	fi
-	count=$(cat "$work/$name")
+	count=$(cat "$TMP/$name")
 	[ "${count:-0}" -gt 0 ]
-	ok $? "$name made progress ($count)"
+	ok $? "the loop $name made progress: $count times"
 done
 [ -d /sys/module/memwatch ] || insmod ./memwatch.ko assume_rdt=16 rmids=16
 ./mwctl start sleep=100 stop >&2
-ok $? "a session still works"
+ok $? "a session works after the torture"
 check "the module unloads" rmmod memwatch
 tap_end

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=sh
 #
-# For the machine's own tests in the guest: reading the truth, and running
-# work.c step by step. Sourced.
+# Functions for the tests of the simulated machine in a guest: reading what the machine
+# counted, and running work.c step by step. Sourced after tap.sh.
 
 truth=/out/rdt.truth
 
-# snapshot LABEL: and only this one is there afterwards
+# snapshot LABEL: what the machine counted up to now, into /lab/LABEL
 snapshot() { rm -f "$truth" && rdtctl snapshot "$1" && cp "$truth" "/lab/$1"; }
 
 # value LABEL LINE KEY: of the first line that begins with LINE
@@ -91,7 +91,7 @@ wait_stopped() {
 	until grep -q '^State:.T' "/proc/$work/status"; do sleep 0.02; done
 }
 
-# go_on: to the next stop
+# go_on: lets work.c continue to its next stop
 go_on() {
 	kill -CONT "$work"
 	sleep 0.05

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Two domains of two CPUs: do the kernel's resctrl, perf and pqos, which know
-# nothing of us, read what really went on?
+# Two L3 domains of two CPUs: the kernel's resctrl, perf and pqos, which do not know of
+# memwatch, must read what the machine itself counted. Speaks TAP.
 cd /lab || exit 1
 . ./tap.sh
 . ./lib.sh
@@ -12,13 +12,13 @@ MIB=1048576
 
 plan 17
 modprobe msr
-# pages shall stay where they are
+# Pages must stay in the domain where they were allocated.
 echo 0 > /proc/sys/kernel/numa_balancing
 
 check "the kernel detects L3 monitoring" sh -c 'dmesg | grep -q "resctrl: L3 monitoring detected"'
-check "two L3 caches, shared as the machine says" \
+check "there are two L3 caches with two CPUs each" \
 	same "shared" "$(cat /sys/devices/system/cpu/cpu[13]/cache/index3/shared_cpu_list | xargs)" "0-1 2-3"
-check "the kernel's PMU driver takes the PMU" \
+check "the kernel uses the PMU" \
 	sh -c 'dmesg | grep -q "generic architected perfmon"'
 check "resctrl mounts" mount -t resctrl resctrl $fs
 check "the machine finds the guest's processes" rdtctl guest
@@ -41,31 +41,31 @@ snapshot after
 bytes=$((after - before))
 rmid=$(awk '$1 == "rmid" && $2 == 1 && $3 > 0 { print $3; exit }' /lab/after)
 
-check "a reader of 72 MiB is charged that much" near "bytes" "$bytes" $((72 * MIB)) 3
-check "an idle group is charged nothing" \
+check "resctrl charges a process that reads 72 MiB with as much" near "bytes" "$bytes" $((72 * MIB)) 3
+check "resctrl charges an idle group with nothing" \
 	near "bytes" "$(resctrl idle 1 mbm_total_bytes)" 0 0 65536
-check "resctrl's total is the truth" \
+check "the total bytes of resctrl are the true value" \
 	between "bytes" "$(value mid "rmid 1 $rmid" total)" "$after" \
 	"$(value after "rmid 1 $rmid" total)"
-check "resctrl's occupancy is the truth" \
+check "the occupancy of resctrl is the true value" \
 	between "bytes" "$(value after "rmid 1 $rmid" occupancy)" "$occupancy" \
 	"$(value mid "rmid 1 $rmid" occupancy)"
-check "the process is charged like its group, without any RMID" \
+check "the machine charges the process with the bytes of its group" \
 	near "bytes" $(($(process after "$work" total) - $(process before "$work" total))) \
 	"$bytes" 1
-check "RMIDs and processes add up to the machine's total" sums_agree after
+check "the traffic of RMIDs and of processes adds up to that of the domain" sums_agree after
 
-# The same memory, which is at home in domain 1, read from domain 0.
+# The memory of a process is allocated in domain 1 and then read from domain 0.
 end_work
 start_work 3 read 24 1
 taskset -p 1 "$work" >/dev/null
 snapshot before
 go_on
 snapshot after
-check "memory of the other domain is not local" \
+check "bytes from the memory of the other domain are not local" \
 	near "local bytes" $(($(process after "$work" local) - $(process before "$work" local))) \
 	0 0 $((MIB / 4))
-check "and is in the total" \
+check "bytes from the memory of the other domain are in the total" \
 	near "bytes" $(($(process after "$work" total) - $(process before "$work" total))) \
 	$((24 * MIB)) 5
 end_work
