@@ -67,7 +67,7 @@ help: ## Print this list.
 	@printf '\nV=1 prints the commands of the build; BUILD=DIR builds into DIR instead of build/.\n'
 
 demo: deps ## Boot a stock kernel in a VM, record a workload there, print who moved memory.
-	@$(MAKE) all
+	@$(MAKE) -q all 2>/dev/null || $(MAKE) all
 	@selftests/demo/run
 
 check: ## Run every test that needs no hardware: this machine, then VMs (about an hour).

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=sh
 #
-# What the lab's scripts share: messages, the cache, the matrix, and a package
-# manager that cannot touch the host's own configuration. Sourced with LAB set
-# to the lab's directory; sets TOP, CACHE and WORK (removed on exit).
+# Functions for the lab's scripts: messages, the cache, the matrix, and apt with a
+# configuration of its own, separate from the host's. Sourced with LAB set to the
+# lab's directory; sets TOP, CACHE and WORK (a folder that is removed on exit).
 
-# Part of every cache key: raise it when the way an entry is made changes.
+# Part of every cache key. Raise it when entries are made in a different way.
 LAB_VERSION=1
 
 # shellcheck disable=SC2034 # for those who source this
@@ -18,13 +18,13 @@ die() { echo "lab: $*" >&2; exit 1; }
 
 need_root() {
 	[ "$(id -u)" -eq 0 ] ||
-		die "$1: needs root (it installs packages in a folder of its own)"
+		die "$1: only root can do this (packages are installed in a separate folder)"
 }
 
 need_tool() {
 	for tool; do
 		command -v "$tool" >/dev/null 2>&1 ||
-			die "$tool: not found; run scripts/install-deps"
+			die "$tool is not installed; run scripts/install-deps"
 	done
 }
 
@@ -43,7 +43,7 @@ make_work() {
 # matrix_row NAME: sets m_suite, m_flavour, m_gcc, m_uses, m_lacks
 matrix_row() {
 	row=$(awk -v n="$1" '$1 == n { print; exit }' "$LAB/matrix")
-	[ -n "$row" ] || die "$1: no such kernel; there are: $(matrix_names)"
+	[ -n "$row" ] || die "there is no kernel $1; the kernels are: $(matrix_names)"
 	# shellcheck disable=SC2034 # for those who source this
 	read -r _ m_suite m_flavour m_gcc m_uses m_lacks <<-EOF
 		$row
@@ -59,7 +59,7 @@ matrix_names() {
 
 hash_stdin() { sha256sum | cut -c1-16; }
 
-# The archive this machine itself installs from.
+# Prints the Debian archive that this machine itself installs from.
 mirror() {
 	[ -z "${MEMWATCH_MIRROR:-}" ] || { echo "$MEMWATCH_MIRROR"; return; }
 	# shellcheck disable=SC2016 # for apt to expand
@@ -69,17 +69,17 @@ mirror() {
 	     $1 == "Debian" && $2 == "Debian" { best = u; exit }
 	     u ~ "/debian$" { maybe = u }
 	     END { print best ? best : maybe }' | grep . ||
-		die "no Debian archive in apt's configuration; set MEMWATCH_MIRROR"
+		die "apt's configuration names no Debian archive; set MEMWATCH_MIRROR to its address"
 }
 
-# use_apt SUITE [TYPE]: from here on apt-get and apt-cache know that suite
-# alone, its packages or (TYPE deb-src) its sources.
+# use_apt SUITE [TYPE]: after this call apt-get and apt-cache use only that suite: its
+# packages, or with TYPE deb-src its sources
 use_apt() {
 	apt=$CACHE/apt/$1${2:+-$2}
 	mkdir -p "$apt/sources.d" "$apt/state/lists/partial" \
 		"$apt/cache/archives/partial"
 	site=$(mirror)
-	[ -r "$KEYRING" ] || die "$KEYRING: not found; run scripts/install-deps"
+	[ -r "$KEYRING" ] || die "$KEYRING does not exist; run scripts/install-deps"
 	echo "${2:-deb} [arch=amd64 signed-by=$KEYRING] $site $1 main" > "$apt/sources.list"
 	cat > "$apt/apt.conf" <<-EOF
 		APT::Architecture "amd64";
@@ -96,16 +96,17 @@ use_apt() {
 	export APT_CONFIG="$apt/apt.conf"
 	(
 		flock 9
-		# once an hour is enough, and a fresh list is never older
+		# The package lists are read again after an hour.
 		if [ -z "$(find "$apt/updated" -mmin -60 2>/dev/null)" ]; then
 			apt-get -qq update && touch "$apt/updated"
 		fi
-	) 9> "$apt/lock" || die "apt: cannot read suite $1 of $site"
+	) 9> "$apt/lock" || die "apt cannot read the package lists of suite $1 from $site"
 }
 
-# cache_entry KIND NAME KEY MAKER [ARGS]: prints the entry's folder. If it is
-# not there yet, "MAKER DIR ARGS" fills an empty one, which appears under its
-# name only when complete. (A maker must check its steps: "set -e" is off.) KIND/NAME is a link to the newest entry.
+# cache_entry KIND NAME KEY MAKER [ARGS]: prints the folder of a cache entry. If it does
+# not exist yet, "MAKER DIR ARGS" fills an empty folder, which gets its name only when
+# it is complete. "set -e" has no effect in a maker, so it must check each step itself.
+# KIND/NAME is a link to the newest entry.
 cache_entry() {
 	ce_dir=$CACHE/$1/$2-$3
 	ce_link=$CACHE/$1/$2
@@ -125,7 +126,7 @@ cache_entry() {
 			shift
 			"$maker" "$ce_tmp" "$@" >&2 || exit 1
 			mv "$ce_tmp" "$ce_dir"
-		) 8> "$CACHE/$ce_kind/.$ce_name.lock" || die "$ce_kind/$ce_name: not made"
+		) 8> "$CACHE/$ce_kind/.$ce_name.lock" || die "the cache entry $ce_kind/$ce_name could not be made; see the lines above"
 	fi
 	if [ "$(readlink "$ce_link" 2>/dev/null)" != "$ce_base" ]; then
 		ln -sfn "$ce_base" "$ce_link"
@@ -133,8 +134,8 @@ cache_entry() {
 	echo "$ce_dir"
 }
 
-# A Debian folder with build tools, to be entered with in_chroot.
-# chroot_entry SUITE PACKAGE...
+# chroot_entry SUITE PACKAGE...: prints a folder with a Debian system and these packages,
+# for in_chroot
 chroot_entry() {
 	ch_suite=$1
 	shift
@@ -146,9 +147,9 @@ make_chroot() {
 	mc_dir=$1
 	mc_suite=$2
 	shift 2
-	need_root "folder with the tools of $mc_suite"
+	need_root "installing the build tools of Debian $mc_suite"
 	need_tool debootstrap
-	say "installing build tools of Debian $mc_suite"
+	say "installing the build tools of Debian $mc_suite (some minutes, once)"
 	mc_log=$mc_dir.log
 	(
 		unset APT_CONFIG
@@ -173,10 +174,10 @@ make_chroot() {
 	rm -f "$mc_log"
 }
 
-# in_chroot [-b FROM:TO]... DIR COMMAND...: in a mount namespace of its own, so
-# nothing stays mounted however it ends.
+# in_chroot [-b FROM:TO]... DIR COMMAND...: runs the command in a mount namespace of its
+# own, so that nothing stays mounted however the command ends
 in_chroot() {
-	need_root "chroot"
+	need_root "entering the folder with the build tools"
 	# shellcheck disable=SC2016 # for the inner shell to expand
 	unshare --mount --propagation private sh -eu -c '
 		binds=

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The lab judged by itself: guests broken on purpose must each get the verdict
-# failure for the right reason, and a good one success. Argument: kernel name.
+# Tests of the lab: guests that are broken on purpose must each get the verdict failure
+# for the right reason, and a good one the verdict success. Argument: a kernel of the
+# matrix. Speaks TAP.
 set -eu
 
 LAB=$(cd "$(dirname "$0")" && pwd)
@@ -75,14 +76,14 @@ MODULE_DESCRIPTION("memwatch lab self-test");
 MODULE_LICENSE("GPL");
 EOF
 
-# The guest's script: "good" is a complete and clean run.
+# The script of the guest. "good" is a run without any defect.
 cat > "$work/guest" <<'EOF'
 #!/bin/sh
 echo "TAP version 13"
 echo "1..2"
 case $1 in
 good)
-	# what the tests of this tree may rely on
+	# What the tests of this tree rely on.
 	set -e
 	for at in /proc /sys /dev /dev/shm /tmp /run /sys/kernel/debug \
 	    /sys/kernel/tracing /sys/fs/bpf /sys/fs/cgroup /out; do
@@ -126,7 +127,7 @@ tap() {
 	fi
 }
 
-# try MODE VERDICT [OPTION...]: VERDICT is a pattern for the whole verdict
+# try KIND VERDICT [OPTION...]: VERDICT is a pattern for the whole verdict
 try() {
 	mode=$1
 	want=$2
@@ -144,12 +145,12 @@ try() {
 		*) good=yes ;;
 		esac ;;
 	esac
-	tap "${good:-no}" "$mode: $verdict"
+	tap "${good:-no}" "a guest of kind $mode gets the verdict $verdict"
 }
 
 echo "TAP version 13"
 if [ "$kernel" = debug ]; then
-	# slow to boot: only what the stock kernels cannot see
+	# This kernel boots slowly, so only the defects that stock kernels do not detect.
 	echo "1..5"
 	try good success --expect-skip allowed
 	try leak 'failure:*kernel log:*memory leak*'
@@ -171,6 +172,6 @@ try signal 'failure: the guest did not report success'
 try poweroff 'failure: the guest did not report success'
 try notok 'failure: TAP:*not ok 2 b'
 try skip 'failure: TAP:*unexpected skip: b (no reason agreed)'
-# a QEMU that ends at once, saying nothing
-try good 'failure:*QEMU ended with*' --qemu-arg -no-such-option
+# A QEMU that ends at once and prints nothing.
+try good 'failure:*QEMU ended with status*' --qemu-arg -no-such-option
 exit $failed
