@@ -37,7 +37,7 @@ int growth_look(__u64 i);
 int growth_step(__u64 i);
 int growth_judge(__u64 deep);
 
-#include "growth-state.h"
+#include "growth-maps.h"
 
 #define PF_KTHREAD 0x00200000
 #define ENOENT	   2

@@ -16,7 +16,7 @@
 
 #include "growth/governor.h"
 #include "growth/trace.h"
-#include "bpf/growth-state.h"
+#include "bpf/growth-maps.h"
 
 #include "../../selftests/tap.h"
 

@@ -26,7 +26,7 @@
 #include <memwatch/watch.h>
 
 #include "../tap.h"
-#include "bpf/growth-state.h"
+#include "bpf/growth-maps.h"
 #include "growth-rig.h"
 #include "growth.skel.h"
 

@@ -20,7 +20,7 @@
 #include "growth/row.h"
 #include "growth/limits.h"
 #include "base/timemath.h"
-#include "growth/watch-state.h"
+#include "growth/state-file.h"
 
 #define PROCESSES_DEFAULT 10000
 #define PERIOD_DEFAULT_NS 5000000000ULL
@@ -518,14 +518,14 @@ struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch)
 
 int memwatch_watch_save(struct memwatch_watch *watch, const char *path)
 {
-	return mw_watch_state_save(watch->ctx, watch->bpf, path);
+	return mw_state_file_save(watch->ctx, watch->bpf, path);
 }
 
 int memwatch_watch_load(struct memwatch_watch *watch, const char *path)
 {
 	if (watch->round)
 		return mw_fail(watch->ctx, -EINVAL, "histories are loaded before the first round");
-	return mw_watch_state_load(watch->ctx, watch->bpf, path);
+	return mw_state_file_load(watch->ctx, watch->bpf, path);
 }
 
 int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_stats *ret)

@@ -16,7 +16,7 @@
 
 #include "merge/merge.h"
 
-#include "bpf/growth-state.h"
+#include "bpf/growth-maps.h"
 
 struct mw_bpf_growth;
 

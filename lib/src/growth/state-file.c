@@ -7,7 +7,7 @@
  * because start times are, and of one version, because nothing is lost with it
  * but hours. It is replaced by renaming, so a file is whole or absent.
  */
-#include "growth/watch-state.h"
+#include "growth/state-file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +67,7 @@ static void write_all(struct mw_bpf_growth *growth, FILE *file)
 	}
 }
 
-int mw_watch_state_save(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path)
+int mw_state_file_save(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path)
 {
 	struct head head;
 	char *temporary;
@@ -133,7 +133,7 @@ static int load_entries(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, 
 	return err ? mw_fail(ctx, err, "%s: is damaged", path) : 0;
 }
 
-int mw_watch_state_load(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path)
+int mw_state_file_load(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path)
 {
 	struct head want, head;
 	int err, count = 0;

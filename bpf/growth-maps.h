@@ -5,8 +5,8 @@
  * What growth.bpf.c and the library share: keys and values of the maps. The
  * only writer of the state is the iterator program, which runs once at a time.
  */
-#ifndef _MW_GROWTH_STATE_H
-#define _MW_GROWTH_STATE_H
+#ifndef _MW_GROWTH_MAPS_H
+#define _MW_GROWTH_MAPS_H
 
 #include <linux/memwatch.h>
 
@@ -109,4 +109,4 @@ struct mw_growth_gate {
 	__u64 reserved[6];
 };
 
-#endif /* _MW_GROWTH_STATE_H */
+#endif /* _MW_GROWTH_MAPS_H */
