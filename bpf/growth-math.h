@@ -70,7 +70,7 @@ MW_INLINE __u64 mw_growth_at_most(struct mw_growth_wide a, struct mw_growth_wide
 }
 
 /* @a if @i is at most @last, both below 2^63, else @b; without a branch, as above. */
-MW_INLINE __u32 mw_growth_pick(__u64 i, __u64 last, __u32 a, __u32 b)
+MW_INLINE __u32 mw_growth_select(__u64 i, __u64 last, __u32 a, __u32 b)
 {
 	__u64 beyond = last - i;
 
@@ -95,18 +95,18 @@ MW_INLINE __u32 mw_growth_ppm(const struct mw_growth_wide *part, const struct mw
 	return (__u32)q;
 }
 
-MW_INLINE __u32 mw_growth_add(__u32 a, __u32 b)
+MW_INLINE __u32 mw_growth_add_sat(__u32 a, __u32 b)
 {
 	return a > ~0U - b ? ~0U : a + b;
 }
 
-MW_INLINE __u32 mw_growth_sub(__u32 a, __u32 b)
+MW_INLINE __u32 mw_growth_sub_sat(__u32 a, __u32 b)
 {
 	return a > b ? a - b : 0;
 }
 
 /* 0 at @bad and beyond, 100 at @good and beyond; either may be the larger. */
-MW_INLINE __u32 mw_growth_mark(__u64 value, __u32 bad, __u32 good)
+MW_INLINE __u32 mw_growth_grade(__u64 value, __u32 bad, __u32 good)
 {
 	if (good > bad)
 		return value >= good ? 100 : value <= bad ? 0 : (value - bad) * 100 / (good - bad);

@@ -13,7 +13,7 @@
 
 #define MW_GROWTH_PAGE_SHIFT 12
 #define MW_GROWTH_MIB	     (1U << (20 - MW_GROWTH_PAGE_SHIFT))
-#define MW_GROWTH_NO_LIMIT   (~0U) /* a room without end */
+#define MW_GROWTH_NO_LIMIT   (~0U) /* a headroom without end */
 #define MW_GROWTH_MISSING    (~0U) /* a bin without a sample */
 #define MW_GROWTH_NEVER	     (~0U) /* seconds */
 #define MW_GROWTH_SECOND     1000000000ULL
@@ -22,12 +22,12 @@
 #define MW_GROWTH_LEVELS     4U			     /* a power of two */
 #define MW_GROWTH_BIN_NS     (20 * MW_GROWTH_SECOND) /* of level 0 */
 /* Of the others: 80 s, 320 s, 5120 s. */
-#define MW_GROWTH_SHIFT(level) (2 * ((level) + (level) / 3))
-#define MW_GROWTH_POINTS       8U
-#define MW_GROWTH_DEEP	       (MW_GROWTH_MIB / 2)
-#define MW_GROWTH_DEEP_VSZ     (64 * MW_GROWTH_MIB)
-#define MW_GROWTH_SEASON       17U		/* bins of level 3 that make a day (24.2 h) */
-#define MW_GROWTH_MAX_D	       ((1U << 26) - 1) /* 256 GiB: more growth in a window counts as this */
+#define MW_GROWTH_SHIFT(level)	 (2 * ((level) + (level) / 3))
+#define MW_GROWTH_POINTS	 8U
+#define MW_GROWTH_HISTORY_SIGNAL (MW_GROWTH_MIB / 2)
+#define MW_GROWTH_HISTORY_VSZ	 (64 * MW_GROWTH_MIB)
+#define MW_GROWTH_SEASON	 17U		  /* bins of level 3 that make a day (24.2 h) */
+#define MW_GROWTH_MAX_D		 ((1U << 26) - 1) /* 256 GiB: more growth in a window counts as this */
 
 /* Tests of a window: score 100 at "good", 0 at "bad", in between by the rule of three. */
 #define MW_GROWTH_R2_GOOD     900U /* permille */
@@ -100,7 +100,7 @@ struct mw_growth_sums {
 };
 
 /**
- * struct mw_growth_deep - what is kept of a process that grows
+ * struct mw_growth_history - what is kept of a process that grows
  * @start_ns: where the bins are counted from
  * @best: the trend with the best score
  * @attempt: of the window that was looked at last
@@ -108,7 +108,7 @@ struct mw_growth_sums {
  * @sums: of the window that is being looked at; here, because the stack of a BPF
  *	program has 512 bytes for everything that is called
  */
-struct mw_growth_deep {
+struct mw_growth_history {
 	__u64 start_ns;
 	struct mw_growth_trend best;
 	struct mw_growth_trend attempt;
@@ -125,8 +125,8 @@ struct mw_growth_deep {
  * lowest of those passed is the envelope, so its depth below the newest only
  * grows and no second pass is needed to know where it starts.
  */
-MW_INLINE int mw_growth_window(const struct mw_growth_level *level, __u32 window,
-			       struct mw_growth_sums *s)
+MW_INLINE int mw_growth_sum_window(const struct mw_growth_level *level, __u32 window,
+				   struct mw_growth_sums *s)
 {
 	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], low = newest;
 	__u32 mark = (window - 1) / 3, depth, before = 0, step, i, value;
@@ -139,24 +139,24 @@ MW_INLINE int mw_growth_window(const struct mw_growth_level *level, __u32 window
 	for (i = 0; i < window && i < MW_GROWTH_BINS; i++) {
 		value = level->ring[(level->bin - 1 - i) & (MW_GROWTH_BINS - 1)];
 		/* 1 if there is a sample. No branch in here: the verifier then has one path. */
-		there = mw_growth_pick(value, MW_GROWTH_MISSING - 1, 1, 0);
+		there = mw_growth_select(value, MW_GROWTH_MISSING - 1, 1, 0);
 		MW_GROWTH_OPAQUE(there);
-		low = mw_growth_pick(value, low, value, low);
+		low = mw_growth_select(value, low, value, low);
 		depth = newest - low;
-		depth = mw_growth_pick(depth, MW_GROWTH_MAX_D, depth, MW_GROWTH_MAX_D);
+		depth = mw_growth_select(depth, MW_GROWTH_MAX_D, depth, MW_GROWTH_MAX_D);
 		step = depth - before;
 		before = depth;
-		s->step = mw_growth_pick(step, s->step, s->step, step);
-		s->rising += mw_growth_pick(1, step, 1, 0);
+		s->step = mw_growth_select(step, s->step, s->step, step);
+		s->rising += mw_growth_select(1, step, 1, 0);
 		s->n += there;
 		s->x += i * there;
 		s->y += depth * there;
 		s->xx += i * i * there;
 		s->xy += (__u64)i * depth * there;
 		s->yy += (__u64)depth * depth * there;
-		s->third = mw_growth_pick(i, mark, depth, s->third);
-		s->two = mw_growth_pick(i, 2 * mark, depth, s->two);
-		s->all = mw_growth_pick(i, 3 * mark, depth, s->all);
+		s->third = mw_growth_select(i, mark, depth, s->third);
+		s->two = mw_growth_select(i, 2 * mark, depth, s->two);
+		s->all = mw_growth_select(i, 3 * mark, depth, s->all);
 	}
 	s->depth = before;
 	return s->n * 4 >= window * 3;
@@ -175,29 +175,29 @@ MW_INLINE void mw_growth_trend_clear(struct mw_growth_trend *trend)
 }
 
 /* The least of the marks of all tests. */
-MW_INLINE __u32 mw_growth_tests(const struct mw_growth_sums *s, __u32 r2_permille, __u64 t2)
+MW_INLINE __u32 mw_growth_score_window(const struct mw_growth_sums *s, __u32 r2_permille, __u64 t2)
 {
 	__u32 middle = s->two - s->third, score, mark;
 
-	score = mw_growth_mark(r2_permille, MW_GROWTH_R2_BAD, MW_GROWTH_R2_GOOD);
-	mark = mw_growth_mark(t2, MW_GROWTH_T2_BAD, MW_GROWTH_T2_GOOD);
+	score = mw_growth_grade(r2_permille, MW_GROWTH_R2_BAD, MW_GROWTH_R2_GOOD);
+	mark = mw_growth_grade(t2, MW_GROWTH_T2_BAD, MW_GROWTH_T2_GOOD);
 	score = mark < score ? mark : score;
 	/* A growth that slows down will end. */
-	mark = mw_growth_mark(mw_growth_percent(s->third, middle), MW_GROWTH_LAST_BAD,
-			      MW_GROWTH_LAST_GOOD);
+	mark = mw_growth_grade(mw_growth_percent(s->third, middle), MW_GROWTH_LAST_BAD,
+			       MW_GROWTH_LAST_GOOD);
 	score = mark < score ? mark : score;
-	mark = mw_growth_mark(mw_growth_percent(s->third, s->all - s->two), MW_GROWTH_LAST_BAD,
-			      MW_GROWTH_LAST_GOOD);
+	mark = mw_growth_grade(mw_growth_percent(s->third, s->all - s->two), MW_GROWTH_LAST_BAD,
+			       MW_GROWTH_LAST_GOOD);
 	score = mark < score ? mark : score;
 	/* One that has only just begun may be the way up of a saw. */
-	mark = mw_growth_mark(mw_growth_percent(s->all - s->two, middle), MW_GROWTH_FIRST_BAD,
-			      MW_GROWTH_FIRST_GOOD);
+	mark = mw_growth_grade(mw_growth_percent(s->all - s->two, middle), MW_GROWTH_FIRST_BAD,
+			       MW_GROWTH_FIRST_GOOD);
 	score = mark < score ? mark : score;
-	mark = mw_growth_mark(mw_growth_percent(s->step, s->depth), MW_GROWTH_STEP_BAD,
-			      MW_GROWTH_STEP_GOOD);
+	mark = mw_growth_grade(mw_growth_percent(s->step, s->depth), MW_GROWTH_STEP_BAD,
+			       MW_GROWTH_STEP_GOOD);
 	score = mark < score ? mark : score;
-	mark = mw_growth_mark(s->rising * 100 / (s->n - 1), MW_GROWTH_RISING_BAD,
-			      MW_GROWTH_RISING_GOOD);
+	mark = mw_growth_grade(s->rising * 100 / (s->n - 1), MW_GROWTH_RISING_BAD,
+			       MW_GROWTH_RISING_GOOD);
 	return mark < score ? mark : score;
 }
 
@@ -218,18 +218,18 @@ MW_INLINE int mw_growth_is_slowing(const struct mw_growth_sums *s)
  * A line through the envelope. With y at most 2^26 and 32 bins the sums times n
  * stay below 2^62; only R squared needs a product of two of them.
  */
-MW_INLINE int mw_growth_fit(struct mw_growth_deep *deep, __u32 i, __u32 window)
+MW_INLINE int mw_growth_fit_window(struct mw_growth_history *history, __u32 i, __u32 window)
 {
-	const struct mw_growth_level *level = &deep->level[i];
-	struct mw_growth_trend *trend = &deep->attempt;
-	struct mw_growth_sums *s = &deep->sums;
+	const struct mw_growth_level *level = &history->level[i];
+	struct mw_growth_trend *trend = &history->attempt;
+	struct mw_growth_sums *s = &history->sums;
 	struct mw_growth_wide part, whole;
 	__u64 num, den_x, den_y, t2;
 	__u32 ppm;
 
 	mw_growth_trend_clear(trend);
 	trend->level = (__u8)i;
-	if (level->bin <= window || !mw_growth_window(level, window, s) || s->n < 3)
+	if (level->bin <= window || !mw_growth_sum_window(level, window, s) || s->n < 3)
 		return 0;
 	trend->window = (__u8)window;
 	trend->growth = s->depth;
@@ -247,7 +247,7 @@ MW_INLINE int mw_growth_fit(struct mw_growth_deep *deep, __u32 i, __u32 window)
 	if (den_x)
 		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) /
 				   (den_x * (20U << MW_GROWTH_SHIFT(i)));
-	trend->score = (__u8)mw_growth_tests(s, ppm / 1000, t2);
+	trend->score = (__u8)mw_growth_score_window(s, ppm / 1000, t2);
 	trend->slowing = (__u8)mw_growth_is_slowing(s);
 	return 1;
 }
@@ -255,8 +255,8 @@ MW_INLINE int mw_growth_fit(struct mw_growth_deep *deep, __u32 i, __u32 window)
 /* ------------------------------------------------------------------ bins */
 
 /* One sample into a level. True when that closed a bin. */
-MW_INLINE int mw_growth_bin(struct mw_growth_level *level, __u32 bin, __u32 file, __u32 vsz,
-			    __u32 signal)
+MW_INLINE int mw_growth_level_add(struct mw_growth_level *level, __u32 bin, __u32 file, __u32 vsz,
+				  __u32 signal)
 {
 	__u32 i, gap;
 
@@ -286,8 +286,8 @@ MW_INLINE int mw_growth_bin(struct mw_growth_level *level, __u32 bin, __u32 file
 	return 1;
 }
 
-/* What @values, kept every fourth bin, held about @window bins ago. */
-MW_INLINE __u32 mw_growth_ago(const __u32 *values, __u32 bin, __u32 window)
+/* What @values, kept every fourth bin, seen about @window bins ago. */
+MW_INLINE __u32 mw_growth_level_past(const __u32 *values, __u32 bin, __u32 window)
 {
 	__u32 back = (window - 1) / 4;
 

@@ -25,17 +25,17 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#define MW_GROWTH_CALL(name)	  call_##name
-#define call_fit(deep, i, window) growth_fit(i, window)
-#define call_look(deep, i)	  growth_look(i)
-#define call_step(g, deep, i)	  ((void)(g), growth_step(i))
-#define call_judge(g, deep)	  growth_judge((deep) != 0)
+#define MW_GROWTH_CALL(name)		    call_##name
+#define call_fit_window(history, i, window) growth_fit_window(i, window)
+#define call_fit_level(history, i)	    growth_fit_level(i)
+#define call_update_level(g, history, i)    ((void)(g), growth_update_level(i))
+#define call_judge(g, history)		    growth_judge((history) != 0)
 
 /* 64 bits, and masks: old verifiers forget what a comparison told of a half. */
-int growth_fit(__u64 i, __u64 window);
-int growth_look(__u64 i);
-int growth_step(__u64 i);
-int growth_judge(__u64 deep);
+int growth_fit_window(__u64 i, __u64 window);
+int growth_fit_level(__u64 i);
+int growth_update_level(__u64 i);
+int growth_judge(__u64 history);
 
 #include "growth-maps.h"
 
@@ -150,15 +150,15 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 10000);
 	__type(key, struct mw_growth_key);
-	__type(value, struct mw_growth_deep);
-} deep SEC(".maps");
+	__type(value, struct mw_growth_history);
+} histories SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 16384);
 	__type(key, __u64);
-	__type(value, struct mw_growth_bound);
+	__type(value, struct mw_growth_limit);
 } limits SEC(".maps");
 
 struct {
@@ -174,7 +174,7 @@ struct {
  */
 struct scratch {
 	struct mw_growth_process process;
-	struct mw_growth_deep deep;
+	struct mw_growth_history history;
 	struct mw_growth_sample sample;
 };
 
@@ -194,9 +194,9 @@ struct {
 } test SEC(".maps");
 
 struct mw_growth_control control = {};
-struct mw_growth_gate gates[MW_GROWTH_GATES] = {};
+struct mw_growth_filter filters[MW_GROWTH_FILTERS] = {};
 
-static __always_inline void count(__u32 what)
+static __always_inline void count_event(__u32 what)
 {
 	__u64 *value = bpf_map_lookup_elem(&counts, &what);
 
@@ -215,7 +215,7 @@ static __always_inline __u32 to_pages(__s64 pages)
 	return pages >= MW_GROWTH_NO_LIMIT ? MW_GROWTH_NO_LIMIT - 1 : (__u32)pages;
 }
 
-static __always_inline void read_counters(struct mm_struct *mm, struct mw_growth_sample *s)
+static __always_inline void sample_read_counters(struct mm_struct *mm, struct mw_growth_sample *s)
 {
 	if (bpf_core_type_exists(struct mm_rss_stat)) {
 		struct mm_struct___old *old = (void *)mm;
@@ -238,7 +238,7 @@ static __always_inline void read_counters(struct mm_struct *mm, struct mw_growth
 }
 
 /* Pages between @used, in pages of the machine, and a limit in bytes. */
-static __always_inline __u32 distance(__u64 limit, __u64 used)
+static __always_inline __u32 headroom_below(__u64 limit, __u64 used)
 {
 	/* RLIM_INFINITY, and what is as good as that. */
 	if (limit >> 56)
@@ -251,43 +251,44 @@ static __always_inline __u32 distance(__u64 limit, __u64 used)
 }
 
 /* The nearest of all limits goes to the sample, its kind to @limit. */
-static __always_inline void read_room(struct task_struct *task, struct mm_struct *mm, __u64 cgroup,
-				      struct mw_growth_sample *s, __u32 *limit)
+static __always_inline void sample_read_headroom(struct task_struct *task, struct mm_struct *mm,
+						 __u64 cgroup, struct mw_growth_sample *s,
+						 __u32 *limit)
 {
-	struct mw_growth_bound *bound = bpf_map_lookup_elem(&limits, &cgroup);
+	struct mw_growth_limit *bound = bpf_map_lookup_elem(&limits, &cgroup);
 	struct signal_struct *signal = task->signal;
-	__u32 data = distance(signal->rlim[RLIM_DATA].rlim_cur, mm->data_vm);
-	__u32 as = distance(signal->rlim[RLIM_AS].rlim_cur, mm->total_vm);
+	__u32 data = headroom_below(signal->rlim[RLIM_DATA].rlim_cur, mm->data_vm);
+	__u32 as = headroom_below(signal->rlim[RLIM_AS].rlim_cur, mm->total_vm);
 
-	s->room = control.host_room;
+	s->headroom = control.host_headroom;
 	*limit = MEMWATCH_LIMIT_HOST;
-	if (bound && bound->room < s->room) {
-		s->room = bound->room;
+	if (bound && bound->headroom < s->headroom) {
+		s->headroom = bound->headroom;
 		*limit = bound->limit;
 	}
-	if (data < s->room) {
-		s->room = data;
+	if (data < s->headroom) {
+		s->headroom = data;
 		*limit = MEMWATCH_LIMIT_DATA;
 	}
-	if (as < s->room) {
-		s->room = as;
+	if (as < s->headroom) {
+		s->headroom = as;
 		*limit = MEMWATCH_LIMIT_AS;
 	}
-	s->address_room = data < as ? data : as;
+	s->address_headroom = data < as ? data : as;
 }
 
 /* ----------------------------------------------------------------- output */
 
-static __noinline int send(void *ctx, const struct mw_growth_process *p,
-			   const struct mw_growth_key *key, __u64 now, __u32 what)
+static __noinline int send_record(void *ctx, const struct mw_growth_process *p,
+				  const struct mw_growth_key *key, __u64 now, __u32 what)
 {
 	/* A parcel of one record, see relay.h. */
 	struct {
 		__u32 unsent;
 		__u32 records;
 		struct memwatch_record_growth rec;
-	} letter = { .records = 1 };
-	struct memwatch_record_growth *rec = &letter.rec;
+	} batch = { .records = 1 };
+	struct memwatch_record_growth *rec = &batch.rec;
 	long err;
 
 	rec->h.time_ns = now;
@@ -307,68 +308,68 @@ static __noinline int send(void *ctx, const struct mw_growth_process *p,
 		rec->eta_s = p->growth.eta_s;
 		__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
 	}
-	err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, &letter.records,
-				    sizeof(letter.records) + sizeof(*rec));
+	err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, &batch.records,
+				    sizeof(batch.records) + sizeof(*rec));
 	if (err)
-		count(err == -ENOENT || err == -EOPNOTSUPP ? MW_GROWTH_COUNT_NO_RING
-							   : MW_GROWTH_COUNT_OUTPUT);
+		count_event(err == -ENOENT || err == -EOPNOTSUPP ? MW_GROWTH_COUNT_NO_RING
+								 : MW_GROWTH_COUNT_OUTPUT);
 	return 0;
 }
 
 /* -------------------------------------------------------------- judgement */
 
-static __always_inline struct scratch *scratch(void)
+static __always_inline struct scratch *get_scratch(void)
 {
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&scratches, &zero);
 }
 
-__noinline int growth_fit(__u64 i, __u64 window)
+__noinline int growth_fit_window(__u64 i, __u64 window)
 {
-	struct scratch *s = scratch();
+	struct scratch *s = get_scratch();
 
 	if (!s || window < 8 || window > MW_GROWTH_BINS)
 		return 0;
-	return mw_growth_fit(&s->deep, i & (MW_GROWTH_LEVELS - 1), window);
+	return mw_growth_fit_window(&s->history, i & (MW_GROWTH_LEVELS - 1), window);
 }
 
-__noinline int growth_look(__u64 i)
+__noinline int growth_fit_level(__u64 i)
 {
-	struct scratch *s = scratch();
+	struct scratch *s = get_scratch();
 
 	if (s)
-		mw_growth_look(&s->deep, i & (MW_GROWTH_LEVELS - 1));
+		mw_growth_fit_level(&s->history, i & (MW_GROWTH_LEVELS - 1));
 	return 0;
 }
 
-__noinline int growth_step(__u64 i)
+__noinline int growth_update_level(__u64 i)
 {
-	struct scratch *s = scratch();
+	struct scratch *s = get_scratch();
 
 	if (!s)
 		return 0;
-	return mw_growth_step(&s->process.growth, &s->deep, i & (MW_GROWTH_LEVELS - 1));
+	return mw_growth_update_level(&s->process.growth, &s->history, i & (MW_GROWTH_LEVELS - 1));
 }
 
-__noinline int growth_judge(__u64 deep)
+__noinline int growth_judge(__u64 history)
 {
-	struct scratch *s = scratch();
+	struct scratch *s = get_scratch();
 
 	if (s)
-		mw_growth_judge(&s->process.growth, deep ? &s->deep : NULL);
+		mw_growth_judge(&s->process.growth, history ? &s->history : NULL);
 	return 0;
 }
 
 /* The sample in the scratch into the state in the scratch. */
-__noinline int growth_feed(__u64 deep)
+__noinline int growth_feed(__u64 history)
 {
-	struct scratch *s = scratch();
+	struct scratch *s = get_scratch();
 
 	if (!s)
 		return 0;
-	return deep ? mw_growth_feed(&s->process.growth, &s->deep, &s->sample)
-		    : mw_growth_feed(&s->process.growth, NULL, &s->sample);
+	return history ? mw_growth_feed(&s->process.growth, &s->history, &s->sample)
+		       : mw_growth_feed(&s->process.growth, NULL, &s->sample);
 }
 
 /* -------------------------------------------------------------- iterator */
@@ -378,7 +379,7 @@ __noinline int growth_feed(__u64 deep)
  * leader is gone. A process that only borrows an mm (vfork, CLONE_VM) has none
  * of its own to be judged by: the mm counts for its owner.
  */
-static __always_inline struct mm_struct *mm_of(struct task_struct *task)
+static __always_inline struct mm_struct *find_own_mm(struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;
 	struct task_struct *owner;
@@ -396,7 +397,7 @@ static __always_inline struct mm_struct *mm_of(struct task_struct *task)
 }
 
 /* A process that is new, or another program than it was. */
-static __noinline int begin(struct task_struct *task, struct scratch *s)
+static __noinline int begin_process(struct task_struct *task, struct scratch *s)
 {
 	__builtin_memset(&s->process, 0, sizeof(s->process));
 	mw_growth_init(&s->process.growth, s->sample.time_ns, mw_growth_signal(&s->sample));
@@ -406,27 +407,27 @@ static __noinline int begin(struct task_struct *task, struct scratch *s)
 }
 
 /* State and scratch are as the last round left them: the sample makes them new. */
-static __noinline int judge(void *ctx, struct task_struct *task, struct scratch *s,
-			    struct mw_growth_key *key)
+static __noinline int sample_process(void *ctx, struct task_struct *task, struct scratch *s,
+				     struct mw_growth_key *key)
 {
-	struct mw_growth_deep *d = bpf_map_lookup_elem(&deep, key);
+	struct mw_growth_history *d = bpf_map_lookup_elem(&histories, key);
 	__u32 event;
 
 	if (d)
-		bpf_probe_read_kernel(&s->deep, sizeof(s->deep), d);
+		bpf_probe_read_kernel(&s->history, sizeof(s->history), d);
 	event = growth_feed(d != NULL);
 	if (d) {
-		bpf_probe_read_kernel(d, sizeof(*d), &s->deep);
-	} else if (s->process.growth.flags & MW_GROWTH_F_DEEP) {
-		mw_growth_deep_init(&s->deep, &s->process.growth);
-		if (bpf_map_update_elem(&deep, key, &s->deep, BPF_NOEXIST))
-			count(MW_GROWTH_COUNT_DEEP_FULL);
+		bpf_probe_read_kernel(d, sizeof(*d), &s->history);
+	} else if (s->process.growth.flags & MW_GROWTH_F_HISTORY) {
+		mw_growth_history_init(&s->history, &s->process.growth);
+		if (bpf_map_update_elem(&histories, key, &s->history, BPF_NOEXIST))
+			count_event(MW_GROWTH_COUNT_HISTORY_FULL);
 	}
 	if (event) {
 		bpf_probe_read_kernel(s->process.comm, sizeof(s->process.comm), task->comm);
-		send(ctx, &s->process, key, s->sample.time_ns,
-		     event & MW_GROWTH_EVENT_ALERT ? MEMWATCH_GROWTH_ALERTED
-						   : MEMWATCH_GROWTH_CLEARED);
+		send_record(ctx, &s->process, key, s->sample.time_ns,
+			    event & MW_GROWTH_EVENT_ALERT ? MEMWATCH_GROWTH_ALERTED
+							  : MEMWATCH_GROWTH_CLEARED);
 	}
 	return 0;
 }
@@ -437,12 +438,12 @@ int on_task(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct mw_growth_key key = {};
 	struct mw_growth_process *p;
-	struct scratch *s = scratch();
+	struct scratch *s = get_scratch();
 	struct mm_struct *mm;
 
 	if (!task || !s)
 		return 0;
-	mm = mm_of(task);
+	mm = find_own_mm(task);
 	if (!mm)
 		return 0;
 	key.tgid = task->tgid;
@@ -451,21 +452,21 @@ int on_task(struct bpf_iter__task *ctx)
 	if (p && p->round == control.round)
 		return 0;
 
-	read_counters(mm, &s->sample);
+	sample_read_counters(mm, &s->sample);
 	s->sample.vsz = to_pages(mm->total_vm);
 	s->sample.time_ns = bpf_ktime_get_ns();
 	if (p) {
 		__builtin_memcpy(&s->process, p, sizeof(s->process));
 		if (p->exec != task->self_exec_id) {
-			bpf_map_delete_elem(&deep, &key);
-			begin(task, s);
-			count(MW_GROWTH_COUNT_EXECS);
+			bpf_map_delete_elem(&histories, &key);
+			begin_process(task, s);
+			count_event(MW_GROWTH_COUNT_EXECS);
 		}
 	} else {
-		begin(task, s);
+		begin_process(task, s);
 	}
 	s->process.cgroup = task->cgroups->dfl_cgrp->kn->id;
-	read_room(task, mm, s->process.cgroup, &s->sample, &s->process.limit);
+	sample_read_headroom(task, mm, s->process.cgroup, &s->sample, &s->process.limit);
 	/* It exited while we read: what was read may be of nobody. */
 	if (task->mm != mm)
 		return 0;
@@ -473,19 +474,19 @@ int on_task(struct bpf_iter__task *ctx)
 	s->process.anon = s->sample.anon;
 	s->process.swap = s->sample.swap;
 	s->process.shmem = s->sample.shmem;
-	count(MW_GROWTH_COUNT_SAMPLES);
-	judge(ctx, task, s, &key);
+	count_event(MW_GROWTH_COUNT_SAMPLES);
+	sample_process(ctx, task, s, &key);
 	if (p)
 		__builtin_memcpy(p, &s->process, sizeof(*p));
 	else if (bpf_map_update_elem(&processes, &key, &s->process, BPF_NOEXIST))
-		count(MW_GROWTH_COUNT_FULL);
+		count_event(MW_GROWTH_COUNT_FULL);
 	return 0;
 }
 
 /* ----------------------------------------------------------------- events */
 
 /* Who owns @mm; reclaim and ptrace change counters that are not their own. */
-static __always_inline struct task_struct *owner_of(struct mm_struct *mm)
+static __always_inline struct task_struct *find_owner(struct mm_struct *mm)
 {
 	struct task_struct *task;
 
@@ -495,67 +496,68 @@ static __always_inline struct task_struct *owner_of(struct mm_struct *mm)
 	return BPF_CORE_READ(task, mm) == mm ? task : NULL;
 }
 
-static __noinline int look(void *ctx, struct mm_struct *mm)
+static __noinline int request_round(void *ctx, struct mm_struct *mm)
 {
 	struct mw_growth_sample sample = {};
 	struct mw_growth_key key = {};
 	struct mw_growth_process *p;
 	struct task_struct *owner;
-	__u32 grown, signal, room;
+	__u32 grown, signal, headroom;
 	__u64 now;
 
 	now = bpf_ktime_get_ns();
-	if (now - control.poke_ns < control.poke_gap_ns)
+	if (now - control.request_ns < control.request_gap_ns)
 		return 0;
-	owner = owner_of(mm);
+	owner = find_owner(mm);
 	if (!owner)
 		return 0;
 	key.tgid = BPF_CORE_READ(owner, tgid);
 	key.start_ns = BPF_CORE_READ(owner, group_leader, start_boottime);
-	read_counters(mm, &sample);
+	sample_read_counters(mm, &sample);
 	signal = mw_growth_signal(&sample);
 	p = bpf_map_lookup_elem(&processes, &key);
-	grown = mw_growth_sub(signal, p ? p->growth.signal : 0);
-	room = p ? p->growth.room : control.host_room;
+	grown = mw_growth_sub_sat(signal, p ? p->growth.signal : 0);
+	headroom = p ? p->growth.headroom : control.host_headroom;
 	/* Much, or a sixteenth of what is left. */
-	if (grown < control.poke_pages && grown < room / 16)
+	if (grown < control.request_pages && grown < headroom / 16)
 		return 0;
-	control.poke_ns = now;
-	count(MW_GROWTH_COUNT_POKES);
-	send(ctx, p, &key, now, MEMWATCH_GROWTH_POKED);
+	control.request_ns = now;
+	count_event(MW_GROWTH_COUNT_REQUESTS);
+	send_record(ctx, p, &key, now, MEMWATCH_GROWTH_POKED);
 	return 0;
 }
 
 SEC("tp_btf/rss_stat")
 int BPF_PROG(on_rss_stat, struct mm_struct *mm)
 {
-	struct mw_growth_gate *gate = &gates[bpf_get_smp_processor_id() & (MW_GROWTH_GATES - 1)];
+	struct mw_growth_filter *filter =
+		&filters[bpf_get_smp_processor_id() & (MW_GROWTH_FILTERS - 1)];
 
 	struct mm_struct___new *new = (void *)mm;
-	__s64 held;
+	__s64 seen;
 
 	/* One event is one page, or a huge one: pages are what counts. */
 	if (bpf_core_type_exists(struct mm_rss_stat))
-		held = gate->held + 1;
+		seen = filter->seen + 1;
 	else
-		held = new->rss_stat[1].count + new->rss_stat[3].count;
-	/* An interrupt in between moves a bound: it is a gate, not a sum. */
-	if (gate->mm != (__u64)mm || held < gate->held) {
-		gate->mm = (__u64)mm;
-		gate->held = bpf_core_type_exists(struct mm_rss_stat) ? 0 : held;
+		seen = new->rss_stat[1].count + new->rss_stat[3].count;
+	/* An interrupt in between moves a bound: it is a filter, not a sum. */
+	if (filter->mm != (__u64)mm || seen < filter->seen) {
+		filter->mm = (__u64)mm;
+		filter->seen = bpf_core_type_exists(struct mm_rss_stat) ? 0 : seen;
 		return 0;
 	}
 	if (bpf_core_type_exists(struct mm_rss_stat)) {
-		gate->held = held;
-		if (held < control.width)
+		filter->seen = seen;
+		if (seen < control.width)
 			return 0;
-		gate->held = 0;
+		filter->seen = 0;
 	} else {
-		if (held - gate->held < control.width)
+		if (seen - filter->seen < control.width)
 			return 0;
-		gate->held = held;
+		filter->seen = seen;
 	}
-	return look(ctx, mm);
+	return request_round(ctx, mm);
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -568,9 +570,9 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		return 0;
 	key.tgid = task->tgid;
 	key.start_ns = task->group_leader->start_boottime;
-	bpf_map_delete_elem(&deep, &key);
+	bpf_map_delete_elem(&histories, &key);
 	if (!bpf_map_delete_elem(&processes, &key))
-		count(MW_GROWTH_COUNT_EXITS);
+		count_event(MW_GROWTH_COUNT_EXITS);
 	return 0;
 }
 
@@ -582,23 +584,23 @@ int on_test(void *ctx)
 {
 	__u32 zero = 0;
 	struct mw_growth_test *t = bpf_map_lookup_elem(&test, &zero);
-	struct scratch *s = scratch();
+	struct scratch *s = get_scratch();
 
 	(void)ctx;
 	if (!t || !s)
 		return 0;
 	__builtin_memcpy(&s->sample, &t->sample, sizeof(s->sample));
 	__builtin_memcpy(&s->process.growth, &t->growth, sizeof(t->growth));
-	bpf_probe_read_kernel(&s->deep, sizeof(s->deep), &t->deep);
+	bpf_probe_read_kernel(&s->history, sizeof(s->history), &t->history);
 	if (!t->started)
 		mw_growth_init(&s->process.growth, t->sample.time_ns, mw_growth_signal(&t->sample));
 	t->started = 1;
-	t->event = growth_feed(t->deepened);
-	if (!t->deepened && s->process.growth.flags & MW_GROWTH_F_DEEP) {
-		mw_growth_deep_init(&s->deep, &s->process.growth);
-		t->deepened = 1;
+	t->event = growth_feed(t->has_history);
+	if (!t->has_history && s->process.growth.flags & MW_GROWTH_F_HISTORY) {
+		mw_growth_history_init(&s->history, &s->process.growth);
+		t->has_history = 1;
 	}
 	__builtin_memcpy(&t->growth, &s->process.growth, sizeof(t->growth));
-	bpf_probe_read_kernel(&t->deep, sizeof(t->deep), &s->deep);
+	bpf_probe_read_kernel(&t->history, sizeof(t->history), &s->history);
 	return 0;
 }

@@ -13,9 +13,9 @@
  * + shared memory. So a leak that is being swapped out does not look cured, and
  * a file cache does not look like a leak.
  *
- * STATE. struct mw_growth for every process; struct mw_growth_deep as well for
- * one whose signal has risen by MW_GROWTH_DEEP pages, or the address space by
- * MW_GROWTH_DEEP_VSZ. The deep one keeps, at
+ * STATE. struct mw_growth for every process; struct mw_growth_history as well for
+ * one whose signal has risen by MW_GROWTH_HISTORY_SIGNAL pages, or the address space by
+ * MW_GROWTH_HISTORY_VSZ. The history one keeps, at
  * four bin widths from 20 s to 85 min, the lowest signal of the last 32 bins:
  * minima, because what a garbage collector can give back is no leak.
  *
@@ -31,7 +31,7 @@
  * is called by way of MW_GROWTH_CALL(name), which growth.bpf.c defines as a
  * global function that works on a state in a map.
  *
- * ALERTS. There are three ways to one, see mw_growth_rules: the limit is near
+ * ALERTS. There are three ways to one, see mw_growth_rule_bin: the limit is near
  * and gets nearer steadily; growth was steady for 25 minutes (21 if the limit is
  * less than an hour away); growth is slow but went on for more than a day, each
  * hour above the same hour before.
@@ -46,25 +46,25 @@
  *
  * A process that will hit its limit within URGENT_S is told of early enough for
  * somebody to act; to tell earlier would be to tell of every start-up. CONSUMED
- * says how much of the room that was left at the onset is gone by then: below
+ * says how much of the headroom that was left at the onset is gone by then: below
  * one half, so that at least half the time is left. A process that has grown
  * since it started has to have used more: starting is what starting looks like.
  */
-#define MW_GROWTH_URGENT_S	 150U
-#define MW_GROWTH_CONSUMED	 42U
-#define MW_GROWTH_CONSUMED_START 70U
-#define MW_GROWTH_START_NS	 (60 * MW_GROWTH_SECOND) /* longer is no start */
-#define MW_GROWTH_YOUNG_NS	 (10 * MW_GROWTH_SECOND)
-#define MW_GROWTH_SOON_S	 3600U /* a limit this near makes the shorter window enough */
-#define MW_GROWTH_STALL_NS	 (15 * MW_GROWTH_SECOND)
-#define MW_GROWTH_STREAK_MIN	 64U /* pages; a slower start is no start */
-#define MW_GROWTH_STREAK_STEP_NS (5 * MW_GROWTH_SECOND)
-#define MW_GROWTH_CLEAR_NS	 (300 * MW_GROWTH_SECOND)
-#define MW_GROWTH_SETTLE_NS	 (60 * MW_GROWTH_SECOND) /* less was seen: insufficient */
-#define MW_GROWTH_STEADY_BINS	 19U   /* of 80 s; caches fill in 15 minutes and more */
-#define MW_GROWTH_SOON_BINS	 16U   /* thirds of 5: no 15 minutes fill them */
-#define MW_GROWTH_SLOW_BPS	 8192U /* below: only the rule of a day */
-#define MW_GROWTH_MASS		 (4 * MW_GROWTH_MIB) /* least growth worth a word */
+#define MW_GROWTH_URGENT_S	  150U
+#define MW_GROWTH_CONSUMED	  42U
+#define MW_GROWTH_CONSUMED_START  70U
+#define MW_GROWTH_START_NS	  (60 * MW_GROWTH_SECOND) /* longer is no start */
+#define MW_GROWTH_YOUNG_NS	  (10 * MW_GROWTH_SECOND)
+#define MW_GROWTH_SOON_S	  3600U /* a limit this near makes the shorter window enough */
+#define MW_GROWTH_STALL_NS	  (15 * MW_GROWTH_SECOND)
+#define MW_GROWTH_EPISODE_MIN	  64U /* pages; a slower start is no start */
+#define MW_GROWTH_EPISODE_STEP_NS (5 * MW_GROWTH_SECOND)
+#define MW_GROWTH_CLEAR_NS	  (300 * MW_GROWTH_SECOND)
+#define MW_GROWTH_SETTLE_NS	  (60 * MW_GROWTH_SECOND) /* less was seen: insufficient */
+#define MW_GROWTH_STEADY_BINS	  19U	/* of 80 s; caches fill in 15 minutes and more */
+#define MW_GROWTH_SOON_BINS	  16U	/* thirds of 5: no 15 minutes fill them */
+#define MW_GROWTH_SLOW_BPS	  8192U /* below: only the rule of a day */
+#define MW_GROWTH_MASS		  (4 * MW_GROWTH_MIB) /* least growth worth a word */
 
 enum mw_growth_verdict {
 	MW_GROWTH_INSUFFICIENT = 0,
@@ -87,7 +87,7 @@ enum mw_growth_reason {
 
 /* Of struct mw_growth. */
 #define MW_GROWTH_F_ALERT    (1U << 0)
-#define MW_GROWTH_F_DEEP     (1U << 1) /* has grown: wants the deep state */
+#define MW_GROWTH_F_HISTORY  (1U << 1) /* has grown: wants the history state */
 #define MW_GROWTH_F_RESERVED (1U << 2) /* address space grows, memory does not */
 
 enum mw_growth_detector {
@@ -105,8 +105,8 @@ enum mw_growth_detector {
  * @swap: pages in swap
  * @shmem: pages of shared memory
  * @vsz: pages of address space; more than fit count as the most that do
- * @room: pages until the nearest limit of memory, or MW_GROWTH_NO_LIMIT
- * @address_room: the same for RLIMIT_AS and RLIMIT_DATA
+ * @headroom: pages until the nearest limit of memory, or MW_GROWTH_NO_LIMIT
+ * @address_headroom: the same for RLIMIT_AS and RLIMIT_DATA
  */
 struct mw_growth_sample {
 	__u64 time_ns;
@@ -115,8 +115,8 @@ struct mw_growth_sample {
 	__u32 swap;
 	__u32 shmem;
 	__u32 vsz;
-	__u32 room;
-	__u32 address_room;
+	__u32 headroom;
+	__u32 address_headroom;
 	__u32 reserved;
 };
 
@@ -139,8 +139,8 @@ struct mw_growth_point {
  * @file: last mapped file pages
  * @vsz: last address space
  * @vsz_floor: lowest address space since the first minute, when libraries are mapped
- * @room: last room
- * @address_room: last address room
+ * @headroom: last headroom
+ * @address_headroom: last address headroom
  * @floor: lowest signal ever
  * @top: highest signal of the streak
  * @alert_from: signal where the growth began that the alert is about
@@ -168,8 +168,8 @@ struct mw_growth {
 	__u32 file;
 	__u32 vsz;
 	__u32 vsz_floor;
-	__u32 room;
-	__u32 address_room;
+	__u32 headroom;
+	__u32 address_headroom;
 	__u32 floor;
 	__u32 top;
 	__u32 alert_from;
@@ -187,27 +187,27 @@ struct mw_growth {
 	__u8 reserved[3];
 };
 
-MW_INLINE void mw_growth_deep_init(struct mw_growth_deep *deep, const struct mw_growth *g)
+MW_INLINE void mw_growth_history_init(struct mw_growth_history *history, const struct mw_growth *g)
 {
 	__u32 i;
 
-	deep->start_ns = g->last_ns;
-	mw_growth_trend_clear(&deep->best);
-	mw_growth_trend_clear(&deep->attempt);
-	mw_growth_trend_clear(&deep->fired);
+	history->start_ns = g->last_ns;
+	mw_growth_trend_clear(&history->best);
+	mw_growth_trend_clear(&history->attempt);
+	mw_growth_trend_clear(&history->fired);
 	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
-		deep->level[i].bin = 0;
-		deep->level[i].low = g->signal;
-		deep->level[i].high = deep->level[i].peak = g->signal;
-		deep->level[i].file[0] = g->file;
-		deep->level[i].vsz[0] = g->vsz;
-		mw_growth_trend_clear(&deep->trend[i]);
+		history->level[i].bin = 0;
+		history->level[i].low = g->signal;
+		history->level[i].high = history->level[i].peak = g->signal;
+		history->level[i].file[0] = g->file;
+		history->level[i].vsz[0] = g->vsz;
+		mw_growth_trend_clear(&history->trend[i]);
 	}
 }
 
 /* ---------------------------------------------------------------- streak */
 
-MW_INLINE void mw_growth_streak_start(struct mw_growth *g, __u32 signal, __u64 now)
+MW_INLINE void mw_growth_episode_start(struct mw_growth *g, __u32 signal, __u64 now)
 {
 	g->onset_ns = now;
 	g->top_ns = now;
@@ -220,7 +220,7 @@ MW_INLINE void mw_growth_streak_start(struct mw_growth *g, __u32 signal, __u64 n
 }
 
 /* Every second point goes, and from now on they are twice as far apart. */
-MW_INLINE void mw_growth_thin(struct mw_growth *g, __u32 ms)
+MW_INLINE void mw_growth_episode_thin(struct mw_growth *g, __u32 ms)
 {
 	__u32 i;
 
@@ -231,7 +231,7 @@ MW_INLINE void mw_growth_thin(struct mw_growth *g, __u32 ms)
 }
 
 /* The later half of the streak from point @from on; false if it is too short or slows down. */
-MW_INLINE int mw_growth_streak_pace(const struct mw_growth *g, __u32 from, __u64 *pages, __u64 *ms)
+MW_INLINE int mw_growth_episode_pace(const struct mw_growth *g, __u32 from, __u64 *pages, __u64 *ms)
 {
 	/* The masks change nothing; they are for verifiers that forget a comparison. */
 	__u32 middle = (from + g->points) / 2U & (MW_GROWTH_POINTS - 1);
@@ -263,13 +263,13 @@ MW_INLINE int mw_growth_streak_pace(const struct mw_growth *g, __u32 from, __u64
  * cannot make a leak of what only settles: of an exponential approach no part
  * keeps its pace while it covers 42 % of what is left.
  */
-MW_INLINE void mw_growth_streak_origin(struct mw_growth *g)
+MW_INLINE void mw_growth_episode_origin(struct mw_growth *g)
 {
 	__u64 pages, ms;
 	__u32 i;
 
 	for (i = 0; i < MW_GROWTH_POINTS - 4; i++) {
-		if (mw_growth_streak_pace(g, i, &pages, &ms))
+		if (mw_growth_episode_pace(g, i, &pages, &ms))
 			break;
 	}
 	g->origin = (__u8)(i < g->points ? i : 0);
@@ -280,28 +280,28 @@ MW_INLINE void mw_growth_streak_origin(struct mw_growth *g)
  * or no new height is reached for a quarter of its time. Growth too slow to be
  * told from wobble does not begin one.
  */
-MW_INLINE void mw_growth_streak(struct mw_growth *g, __u32 signal, __u64 now)
+MW_INLINE void mw_growth_episode_update(struct mw_growth *g, __u32 signal, __u64 now)
 {
-	__u32 grown = mw_growth_sub(g->top, g->point[0].pages), fallen, at;
+	__u32 grown = mw_growth_sub_sat(g->top, g->point[0].pages), fallen, at;
 	__u64 stall = (g->top_ns - g->onset_ns) / 4, ms = (now - g->onset_ns) / 1000000;
 
 	if (stall < MW_GROWTH_STALL_NS)
 		stall = MW_GROWTH_STALL_NS;
-	fallen = mw_growth_sub(g->top, signal);
+	fallen = mw_growth_sub_sat(g->top, signal);
 	if (fallen > MW_GROWTH_MIB && fallen > grown / 8) {
-		mw_growth_streak_start(g, signal, now);
+		mw_growth_episode_start(g, signal, now);
 		return;
 	}
-	if (grown < MW_GROWTH_STREAK_MIN)
-		stall = MW_GROWTH_STREAK_STEP_NS;
+	if (grown < MW_GROWTH_EPISODE_MIN)
+		stall = MW_GROWTH_EPISODE_STEP_NS;
 	if (signal <= g->top) {
 		if (now - g->top_ns > stall)
-			mw_growth_streak_start(g, signal, now);
+			mw_growth_episode_start(g, signal, now);
 		return;
 	}
-	if (signal - g->point[0].pages < MW_GROWTH_STREAK_MIN) {
-		if (now - g->onset_ns > MW_GROWTH_STREAK_STEP_NS)
-			mw_growth_streak_start(g, signal, now);
+	if (signal - g->point[0].pages < MW_GROWTH_EPISODE_MIN) {
+		if (now - g->onset_ns > MW_GROWTH_EPISODE_STEP_NS)
+			mw_growth_episode_start(g, signal, now);
 		return;
 	}
 	g->top = signal;
@@ -310,37 +310,37 @@ MW_INLINE void mw_growth_streak(struct mw_growth *g, __u32 signal, __u64 now)
 	if (ms > ~0U || ms - g->point[at].ms < g->gap_ms)
 		return;
 	if (g->points == MW_GROWTH_POINTS)
-		mw_growth_thin(g, (__u32)ms);
+		mw_growth_episode_thin(g, (__u32)ms);
 	at = g->points & (MW_GROWTH_POINTS - 1);
 	g->point[at].ms = (__u32)ms;
 	g->point[at].pages = signal;
 	g->points = (__u8)(at + 1);
-	mw_growth_streak_origin(g);
+	mw_growth_episode_origin(g);
 }
 
 /* Where the streak began to grow as it does. */
-MW_INLINE const struct mw_growth_point *mw_growth_streak_from(const struct mw_growth *g)
+MW_INLINE const struct mw_growth_point *mw_growth_episode_from(const struct mw_growth *g)
 {
 	return &g->point[g->origin & (MW_GROWTH_POINTS - 1)];
 }
 
-/* Seconds until @room is used up. */
-MW_INLINE __u32 mw_growth_eta(__u32 room, __u64 slope_bps)
+/* Seconds until @headroom is used up. */
+MW_INLINE __u32 mw_growth_eta(__u32 headroom, __u64 slope_bps)
 {
 	__u64 seconds;
 
-	if (room == MW_GROWTH_NO_LIMIT || !slope_bps)
+	if (headroom == MW_GROWTH_NO_LIMIT || !slope_bps)
 		return MW_GROWTH_NEVER;
-	seconds = ((__u64)room << MW_GROWTH_PAGE_SHIFT) / slope_bps;
+	seconds = ((__u64)headroom << MW_GROWTH_PAGE_SHIFT) / slope_bps;
 	return seconds >= MW_GROWTH_NEVER ? MW_GROWTH_NEVER - 1 : (__u32)seconds;
 }
 
 /* Bytes a second of the present streak, 0 if it is none. */
-MW_INLINE __u64 mw_growth_streak_slope(const struct mw_growth *g)
+MW_INLINE __u64 mw_growth_episode_slope(const struct mw_growth *g)
 {
 	__u64 pages = 0, ms = 0;
 
-	if (!mw_growth_streak_pace(g, g->origin, &pages, &ms) || !ms)
+	if (!mw_growth_episode_pace(g, g->origin, &pages, &ms) || !ms)
 		return 0;
 	return (pages << MW_GROWTH_PAGE_SHIFT) * 1000 / ms;
 }
@@ -352,58 +352,61 @@ MW_INLINE __u64 mw_growth_streak_slope(const struct mw_growth *g)
  * then gained more than that window, and half of it above all of the bin before: the
  * tooth of a saw rises from where it has been.
  */
-MW_INLINE int mw_growth_is_news(const struct mw_growth *g, const struct mw_growth_deep *deep)
+MW_INLINE int mw_growth_is_new_growth(const struct mw_growth *g,
+				      const struct mw_growth_history *history)
 {
 	const struct mw_growth_level *level =
-		&deep->level[deep->best.level & (MW_GROWTH_LEVELS - 1)];
-	__u32 grown = mw_growth_sub(g->top, mw_growth_streak_from(g)->pages);
+		&history->level[history->best.level & (MW_GROWTH_LEVELS - 1)];
+	__u32 grown = mw_growth_sub_sat(g->top, mw_growth_episode_from(g)->pages);
 
-	return grown >= MW_GROWTH_MASS && grown > deep->best.growth &&
-	       mw_growth_sub(g->top, level->peak) > grown / 2 && mw_growth_streak_slope(g);
+	return grown >= MW_GROWTH_MASS && grown > history->best.growth &&
+	       mw_growth_sub_sat(g->top, level->peak) > grown / 2 && mw_growth_episode_slope(g);
 }
 
 /* What to extrapolate: the best window, else the streak, which is NULL here. */
-MW_INLINE const struct mw_growth_trend *mw_growth_basis(const struct mw_growth *g,
-							const struct mw_growth_deep *deep)
+MW_INLINE const struct mw_growth_trend *
+mw_growth_pick_trend(const struct mw_growth *g, const struct mw_growth_history *history)
 {
-	if (deep && deep->best.score >= 50)
-		return mw_growth_is_news(g, deep) ? 0 : &deep->best;
-	if (!deep || mw_growth_streak_slope(g))
+	if (history && history->best.score >= 50)
+		return mw_growth_is_new_growth(g, history) ? 0 : &history->best;
+	if (!history || mw_growth_episode_slope(g))
 		return 0;
 	/* Steps, or what follows a warm-up: no proof, but the best guess there is. */
-	if (deep->trend[1].r2_permille >= MW_GROWTH_R2_BAD)
-		return &deep->trend[1];
-	return deep->trend[0].r2_permille >= MW_GROWTH_R2_BAD ? &deep->trend[0] : 0;
+	if (history->trend[1].r2_permille >= MW_GROWTH_R2_BAD)
+		return &history->trend[1];
+	return history->trend[0].r2_permille >= MW_GROWTH_R2_BAD ? &history->trend[0] : 0;
 }
 
-MW_INLINE __u64 mw_growth_slope(const struct mw_growth *g, const struct mw_growth_deep *deep)
+MW_INLINE __u64 mw_growth_current_slope(const struct mw_growth *g,
+					const struct mw_growth_history *history)
 {
-	const struct mw_growth_trend *trend = mw_growth_basis(g, deep);
+	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
 
-	return trend ? trend->slope_bps : mw_growth_streak_slope(g);
+	return trend ? trend->slope_bps : mw_growth_episode_slope(g);
 }
 
 /*
  * Pages that the envelope may still rise: the peaks above it meet the limit first.
  * The last two bins of what is extrapolated say how high they are.
  */
-MW_INLINE __u32 mw_growth_reach(const struct mw_growth *g, const struct mw_growth_deep *deep)
+MW_INLINE __u32 mw_growth_peak_headroom(const struct mw_growth *g,
+					const struct mw_growth_history *history)
 {
-	const struct mw_growth_trend *trend = mw_growth_basis(g, deep);
+	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
 	const struct mw_growth_level *level;
 	__u32 high = g->top;
 
-	if (g->room == MW_GROWTH_NO_LIMIT)
-		return g->room;
+	if (g->headroom == MW_GROWTH_NO_LIMIT)
+		return g->headroom;
 	if (trend) {
-		level = &deep->level[trend->level & (MW_GROWTH_LEVELS - 1)];
+		level = &history->level[trend->level & (MW_GROWTH_LEVELS - 1)];
 		high = level->peak > level->high ? level->peak : level->high;
 	}
-	return mw_growth_sub(g->room, mw_growth_sub(high, g->signal));
+	return mw_growth_sub_sat(g->headroom, mw_growth_sub_sat(high, g->signal));
 }
 
 /* Log scale: a limit within URGENT_S is 100, one a day and more away 0. */
-MW_INLINE __u32 mw_growth_nearness(__u32 eta)
+MW_INLINE __u32 mw_growth_score_eta(__u32 eta)
 {
 	__u32 score = 100, bound = MW_GROWTH_URGENT_S, i;
 
@@ -422,18 +425,18 @@ MW_INLINE __u32 mw_growth_nearness(__u32 eta)
  */
 MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 {
-	__u32 grown = mw_growth_sub(g->top, mw_growth_streak_from(g)->pages);
+	__u32 grown = mw_growth_sub_sat(g->top, mw_growth_episode_from(g)->pages);
 	__u32 share = MW_GROWTH_CONSUMED;
 	__u64 slope;
 
 	if (g->onset_ns - g->first_ns < MW_GROWTH_YOUNG_NS &&
 	    g->top_ns - g->first_ns < MW_GROWTH_START_NS)
 		share = MW_GROWTH_CONSUMED_START;
-	if (g->room == MW_GROWTH_NO_LIMIT || grown < MW_GROWTH_MASS ||
-	    (__u64)grown * 100 < ((__u64)grown + g->room) * share)
+	if (g->headroom == MW_GROWTH_NO_LIMIT || grown < MW_GROWTH_MASS ||
+	    (__u64)grown * 100 < ((__u64)grown + g->headroom) * share)
 		return 0;
-	slope = mw_growth_streak_slope(g);
-	return slope && mw_growth_eta(g->room, slope) <= MW_GROWTH_URGENT_S;
+	slope = mw_growth_episode_slope(g);
+	return slope && mw_growth_eta(g->headroom, slope) <= MW_GROWTH_URGENT_S;
 }
 
 /*
@@ -445,8 +448,8 @@ MW_INLINE int mw_growth_is_new_high(const struct mw_growth_level *level,
 				    const struct mw_growth_trend *trend, __u32 window)
 {
 	__u32 newest = level->ring[(level->bin - 1) & (MW_GROWTH_BINS - 1)], i, value;
-	__u32 quarter = mw_growth_sub(newest, trend->growth / 4);
-	__u32 half = mw_growth_sub(newest, trend->growth / 2);
+	__u32 quarter = mw_growth_sub_sat(newest, trend->growth / 4);
+	__u32 half = mw_growth_sub_sat(newest, trend->growth / 2);
 
 	for (i = 0; i < MW_GROWTH_BINS; i++) {
 		if (i < window * 2 / 3)
@@ -480,20 +483,22 @@ MW_INLINE int mw_growth_is_above_yesterday(const struct mw_growth_level *level)
 }
 
 /* Share of the signal in what the window gained. */
-MW_INLINE __u32 mw_growth_share(const struct mw_growth *g, const struct mw_growth_level *level,
-				const struct mw_growth_trend *trend)
+MW_INLINE __u32 mw_growth_signal_share(const struct mw_growth *g,
+				       const struct mw_growth_level *level,
+				       const struct mw_growth_trend *trend)
 {
-	__u32 file = mw_growth_sub(g->file, mw_growth_ago(level->file, level->bin, trend->window));
+	__u32 file = mw_growth_sub_sat(
+		g->file, mw_growth_level_past(level->file, level->bin, trend->window));
 
-	return mw_growth_percent(trend->growth, mw_growth_add(trend->growth, file));
+	return mw_growth_percent(trend->growth, mw_growth_add_sat(trend->growth, file));
 }
 
 /* Rules 2 and 3, when a bin of level @i was closed. */
-MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growth_deep *deep,
-				__u32 i)
+MW_INLINE __u32 mw_growth_rule_bin(const struct mw_growth *g,
+				   const struct mw_growth_history *history, __u32 i)
 {
-	const struct mw_growth_trend *trend = &deep->trend[i];
-	const struct mw_growth_level *level = &deep->level[i];
+	const struct mw_growth_trend *trend = &history->trend[i];
+	const struct mw_growth_level *level = &history->level[i];
 	__u32 eta, window;
 
 	if (!trend->window || trend->growth < MW_GROWTH_MASS || trend->share < 50)
@@ -505,20 +510,20 @@ MW_INLINE __u32 mw_growth_rules(const struct mw_growth *g, const struct mw_growt
 			       : MW_GROWTH_NONE;
 	if (trend->score < 100)
 		return MW_GROWTH_NONE;
-	eta = mw_growth_eta(g->room, trend->slope_bps);
+	eta = mw_growth_eta(g->headroom, trend->slope_bps);
 	if (i == 0 && eta <= MW_GROWTH_URGENT_S &&
-	    (__u64)trend->growth * 100 >= ((__u64)trend->growth + g->room) * MW_GROWTH_CONSUMED)
+	    (__u64)trend->growth * 100 >= ((__u64)trend->growth + g->headroom) * MW_GROWTH_CONSUMED)
 		return MW_GROWTH_LIMIT;
 	window = eta <= MW_GROWTH_SOON_S ? MW_GROWTH_SOON_BINS : MW_GROWTH_STEADY_BINS;
 	if (i == 1 && trend->slope_bps >= MW_GROWTH_SLOW_BPS && !trend->slowing &&
-	    !deep->trend[2].slowing && trend->window >= window &&
+	    !history->trend[2].slowing && trend->window >= window &&
 	    mw_growth_is_new_high(level, trend, window))
 		return MW_GROWTH_STEADY;
 	return MW_GROWTH_NONE;
 }
 
 /* 32, 19, 16 and 8 bins; computed, because a table would be 16 bytes long. */
-MW_INLINE __u32 mw_growth_windows(__u32 k)
+MW_INLINE __u32 mw_growth_window_bins(__u32 k)
 {
 	return k == 0	? MW_GROWTH_BINS
 	       : k == 1 ? MW_GROWTH_STEADY_BINS
@@ -527,21 +532,21 @@ MW_INLINE __u32 mw_growth_windows(__u32 k)
 }
 
 /* The windows of a level, the longest first that has the best score. */
-MW_INLINE void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
+MW_INLINE void mw_growth_fit_level(struct mw_growth_history *history, __u32 i)
 {
-	struct mw_growth_trend *best = &deep->trend[i];
+	struct mw_growth_trend *best = &history->trend[i];
 	__u32 k, found = 0;
 	__u8 slowing = 0;
 
 	best->window = 0;
 	best->score = 0;
 	for (k = 0; k < 4; k++) {
-		if (!MW_GROWTH_CALL(fit)(deep, i, mw_growth_windows(k)))
+		if (!MW_GROWTH_CALL(fit_window)(history, i, mw_growth_window_bins(k)))
 			continue;
 		if (!found++)
-			slowing = deep->attempt.slowing;
-		if (!best->window || deep->attempt.score > best->score)
-			*best = deep->attempt;
+			slowing = history->attempt.slowing;
+		if (!best->window || history->attempt.score > best->score)
+			*best = history->attempt;
 	}
 	best->slowing = slowing;
 }
@@ -551,7 +556,7 @@ MW_INLINE void mw_growth_look(struct mw_growth_deep *deep, __u32 i)
  * percent. Fitted by selftests/eval/calibrate.py to the tuning half of the corpora;
  * no two entries are the same, so that it can read the evidence off.
  */
-MW_INLINE __u8 mw_growth_calibrated(__u32 evidence)
+MW_INLINE __u8 mw_growth_calibrated_confidence(__u32 evidence)
 {
 	/*
 	 * A mask is what every verifier understands, so there are entries up to 15.
@@ -565,22 +570,22 @@ MW_INLINE __u8 mw_growth_calibrated(__u32 evidence)
 }
 
 /* From the scores to one word and one number. */
-MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep *deep)
+MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_history *history)
 {
 	__u32 evidence, trend = 0, share = 0, eta;
-	__u64 slope = mw_growth_slope(g, deep);
+	__u64 slope = mw_growth_current_slope(g, history);
 
-	if (deep && deep->best.growth >= MW_GROWTH_MIB) {
-		trend = deep->best.score;
-		share = deep->best.share;
+	if (history && history->best.growth >= MW_GROWTH_MIB) {
+		trend = history->best.score;
+		share = history->best.share;
 	}
 	if (!trend && slope)
 		trend = 40;
-	eta = mw_growth_eta(mw_growth_reach(g, deep), slope);
+	eta = mw_growth_eta(mw_growth_peak_headroom(g, history), slope);
 	g->score[MW_GROWTH_TREND] = (__u8)trend;
 	g->score[MW_GROWTH_COMPOSITION] = (__u8)share;
 	g->score[MW_GROWTH_THRESHOLD] = (__u8)(eta == MW_GROWTH_NEVER ? 0
-								      : mw_growth_nearness(eta));
+								      : mw_growth_score_eta(eta));
 
 	if (g->flags & MW_GROWTH_F_ALERT) {
 		g->verdict = MW_GROWTH_LEAK;
@@ -590,21 +595,22 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_deep 
 		if (g->last_ns - g->first_ns < MW_GROWTH_SETTLE_NS)
 			g->verdict = MW_GROWTH_INSUFFICIENT;
 		else if (trend >= MW_GROWTH_GROWS || g->flags & MW_GROWTH_F_RESERVED ||
-			 (slope && g->top - mw_growth_streak_from(g)->pages >= MW_GROWTH_MASS))
+			 (slope && g->top - mw_growth_episode_from(g)->pages >= MW_GROWTH_MASS))
 			g->verdict = MW_GROWTH_GROWING;
 		else
 			g->verdict = MW_GROWTH_STABLE;
 	}
-	g->confidence = mw_growth_calibrated(evidence);
+	g->confidence = mw_growth_calibrated_confidence(evidence);
 }
 
-/* @trend is NULL if the streak is what the alert is about; @room as mw_growth_reach(). */
-MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, __u32 reason,
-				const struct mw_growth_trend *trend, __u32 room)
+/* @trend is NULL if the streak is what the alert is about; @headroom as mw_growth_peak_headroom().
+ */
+MW_INLINE __u32 mw_growth_alert_raise(struct mw_growth *g, __u32 reason,
+				      const struct mw_growth_trend *trend, __u32 headroom)
 {
-	__u64 slope = trend ? trend->slope_bps : mw_growth_streak_slope(g);
-	__u32 from = trend ? mw_growth_sub(g->signal, trend->growth)
-			   : mw_growth_streak_from(g)->pages;
+	__u64 slope = trend ? trend->slope_bps : mw_growth_episode_slope(g);
+	__u32 from = trend ? mw_growth_sub_sat(g->signal, trend->growth)
+			   : mw_growth_episode_from(g)->pages;
 
 	g->flags |= MW_GROWTH_F_ALERT;
 	g->reason = (__u8)reason;
@@ -614,13 +620,13 @@ MW_INLINE __u32 mw_growth_alert(struct mw_growth *g, __u32 reason,
 	if (!g->alert_ns) {
 		g->alert_ns = g->last_ns;
 		g->slope_bps = slope;
-		g->eta_s = mw_growth_eta(room, slope);
+		g->eta_s = mw_growth_eta(headroom, slope);
 	}
 	return MW_GROWTH_EVENT_ALERT;
 }
 
 /* An alert ends when the growth is given back, or rests for a quarter of its time. */
-MW_INLINE __u32 mw_growth_clear(struct mw_growth *g)
+MW_INLINE __u32 mw_growth_alert_follow(struct mw_growth *g)
 {
 	__u64 patience = (g->progress_ns - g->alert_ns) / 4;
 
@@ -639,9 +645,10 @@ MW_INLINE __u32 mw_growth_clear(struct mw_growth *g)
 }
 
 /* Does the address space grow, steadily and without memory behind it? */
-MW_INLINE int mw_growth_is_reserving(const struct mw_growth *g, const struct mw_growth_deep *deep)
+MW_INLINE int mw_growth_is_reserving(const struct mw_growth *g,
+				     const struct mw_growth_history *history)
 {
-	const struct mw_growth_level *level = &deep->level[1];
+	const struct mw_growth_level *level = &history->level[1];
 	__u32 i, value, after = g->vsz, rose = 0, first;
 
 	for (i = 0; i < MW_GROWTH_BINS / 4; i++) {
@@ -655,7 +662,7 @@ MW_INLINE int mw_growth_is_reserving(const struct mw_growth *g, const struct mw_
 	}
 	first = after;
 	return rose >= 4 && g->vsz - first >= 16 * MW_GROWTH_MIB &&
-	       (g->vsz - first) / 4 >= deep->trend[1].growth;
+	       (g->vsz - first) / 4 >= history->trend[1].growth;
 }
 
 /* ------------------------------------------------------------- interface */
@@ -667,62 +674,65 @@ MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
 	g->alert_ns = g->progress_ns = g->slope_bps = 0;
 	g->signal = g->floor = signal;
 	g->file = g->vsz = g->vsz_floor = 0;
-	g->room = g->address_room = MW_GROWTH_NO_LIMIT;
+	g->headroom = g->address_headroom = MW_GROWTH_NO_LIMIT;
 	g->alert_from = g->alert_top = 0;
 	g->eta_s = MW_GROWTH_NEVER;
 	g->flags = 0;
 	g->reason = MW_GROWTH_NONE;
 	g->verdict = MW_GROWTH_INSUFFICIENT;
-	g->confidence = mw_growth_calibrated(0);
+	g->confidence = mw_growth_calibrated_confidence(0);
 	g->score[0] = g->score[1] = g->score[2] = 0;
 	g->reserved[0] = g->reserved[1] = g->reserved[2] = 0;
-	mw_growth_streak_start(g, signal, now);
+	mw_growth_episode_start(g, signal, now);
 }
 
 MW_INLINE __u32 mw_growth_signal(const struct mw_growth_sample *sample)
 {
-	return mw_growth_add(sample->anon, mw_growth_add(sample->swap, sample->shmem));
+	return mw_growth_add_sat(sample->anon, mw_growth_add_sat(sample->swap, sample->shmem));
 }
 
 /* One sample into one level; the rule that a closed bin made true. */
-MW_INLINE __u32 mw_growth_step(const struct mw_growth *g, struct mw_growth_deep *deep, __u32 i)
+MW_INLINE __u32 mw_growth_update_level(const struct mw_growth *g, struct mw_growth_history *history,
+				       __u32 i)
 {
-	__u32 bin = (__u32)((g->last_ns - deep->start_ns) / MW_GROWTH_BIN_NS);
+	__u32 bin = (__u32)((g->last_ns - history->start_ns) / MW_GROWTH_BIN_NS);
 
-	if (!mw_growth_bin(&deep->level[i], bin >> MW_GROWTH_SHIFT(i), g->file, g->vsz, g->signal))
+	if (!mw_growth_level_add(&history->level[i], bin >> MW_GROWTH_SHIFT(i), g->file, g->vsz,
+				 g->signal))
 		return MW_GROWTH_NONE;
-	MW_GROWTH_CALL(look)(deep, i);
-	deep->trend[i].share = (__u8)mw_growth_share(g, &deep->level[i], &deep->trend[i]);
-	return mw_growth_rules(g, deep, i);
+	MW_GROWTH_CALL(fit_level)(history, i);
+	history->trend[i].share = (__u8)mw_growth_signal_share(g, &history->level[i],
+							       &history->trend[i]);
+	return mw_growth_rule_bin(g, history, i);
 }
 
 /* One sample into all levels; the first rule that came true. */
-MW_INLINE __u32 mw_growth_deepen(struct mw_growth *g, struct mw_growth_deep *deep)
+MW_INLINE __u32 mw_growth_history_update(struct mw_growth *g, struct mw_growth_history *history)
 {
 	__u32 found = MW_GROWTH_NONE, i, reason;
 
-	mw_growth_trend_clear(&deep->best);
+	mw_growth_trend_clear(&history->best);
 	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
-		reason = MW_GROWTH_CALL(step)(g, deep, i);
+		reason = MW_GROWTH_CALL(update_level)(g, history, i);
 		if (reason && !found) {
 			found = reason;
-			deep->fired = deep->trend[i];
+			history->fired = history->trend[i];
 		}
 	}
 	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
-		if (deep->trend[i].window && deep->trend[i].score >= deep->best.score &&
-		    deep->trend[i].growth >= MW_GROWTH_MIB)
-			deep->best = deep->trend[i];
+		if (history->trend[i].window && history->trend[i].score >= history->best.score &&
+		    history->trend[i].growth >= MW_GROWTH_MIB)
+			history->best = history->trend[i];
 	}
 	return found;
 }
 
 /*
- * One sample. @deep is NULL for a process without deep state; when
- * MW_GROWTH_F_DEEP is set afterwards, the caller should make one with
- * mw_growth_deep_init(). Returns MW_GROWTH_EVENT_*.
+ * One sample. @history is NULL for a process without history state; when
+ * MW_GROWTH_F_HISTORY is set afterwards, the caller should make one with
+ * mw_growth_history_init(). Returns MW_GROWTH_EVENT_*.
  */
-MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_deep *deep,
+MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_history *history,
 			       const struct mw_growth_sample *sample)
 {
 	__u32 signal = mw_growth_signal(sample), reason = MW_GROWTH_NONE, event = 0;
@@ -732,30 +742,31 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_deep *deep,
 	g->signal = signal;
 	g->file = sample->file;
 	g->vsz = sample->vsz;
-	g->room = sample->room;
-	g->address_room = sample->address_room;
+	g->headroom = sample->headroom;
+	g->address_headroom = sample->address_headroom;
 	if (signal < g->floor)
 		g->floor = signal;
 	if (g->last_ns - g->first_ns < MW_GROWTH_START_NS || g->vsz < g->vsz_floor)
 		g->vsz_floor = g->vsz;
-	if (signal - g->floor >= MW_GROWTH_DEEP || g->vsz - g->vsz_floor >= MW_GROWTH_DEEP_VSZ)
-		g->flags |= MW_GROWTH_F_DEEP;
-	mw_growth_streak(g, signal, sample->time_ns);
-	if (deep) {
-		reason = mw_growth_deepen(g, deep);
+	if (signal - g->floor >= MW_GROWTH_HISTORY_SIGNAL ||
+	    g->vsz - g->vsz_floor >= MW_GROWTH_HISTORY_VSZ)
+		g->flags |= MW_GROWTH_F_HISTORY;
+	mw_growth_episode_update(g, signal, sample->time_ns);
+	if (history) {
+		reason = mw_growth_history_update(g, history);
 		g->flags &= (__u8)~MW_GROWTH_F_RESERVED;
-		if (mw_growth_is_reserving(g, deep))
+		if (mw_growth_is_reserving(g, history))
 			g->flags |= MW_GROWTH_F_RESERVED;
 	}
 	if (reason)
-		by = &deep->fired;
+		by = &history->fired;
 	else if (mw_growth_rule_limit(g))
 		reason = MW_GROWTH_LIMIT;
 	if (g->flags & MW_GROWTH_F_ALERT)
-		event = mw_growth_clear(g);
+		event = mw_growth_alert_follow(g);
 	else if (reason)
-		event = mw_growth_alert(g, reason, by, mw_growth_reach(g, deep));
-	MW_GROWTH_CALL(judge)(g, deep);
+		event = mw_growth_alert_raise(g, reason, by, mw_growth_peak_headroom(g, history));
+	MW_GROWTH_CALL(judge)(g, history);
 	return event;
 }
 

@@ -39,9 +39,9 @@ static void test_sizes(void)
 {
 	tap_ok(sizeof(struct mw_growth_process) <= 256, "state of a process: %zu bytes",
 	       sizeof(struct mw_growth_process));
-	tap_ok(sizeof(struct mw_growth_process) + sizeof(struct mw_growth_deep) <= 1536,
+	tap_ok(sizeof(struct mw_growth_process) + sizeof(struct mw_growth_history) <= 1536,
 	       "of one that grows: %zu",
-	       sizeof(struct mw_growth_process) + sizeof(struct mw_growth_deep));
+	       sizeof(struct mw_growth_process) + sizeof(struct mw_growth_history));
 }
 
 static void test_multiply(void)
@@ -77,16 +77,16 @@ static void test_ppm(void)
 
 /* ------------------------------------------------------------------ lines */
 
-static struct mw_growth_deep deep;
+static struct mw_growth_history history;
 
 /* The bins of level 1 are @values, the newest last. */
 static void fill(const uint32_t *values, unsigned int nr)
 {
-	memset(&deep, 0, sizeof(deep));
-	deep.level[1].bin = nr + 1;
-	deep.level[1].ring[0] = MW_GROWTH_MISSING;
+	memset(&history, 0, sizeof(history));
+	history.level[1].bin = nr + 1;
+	history.level[1].ring[0] = MW_GROWTH_MISSING;
 	for (unsigned int i = 0; i < nr; i++)
-		deep.level[1].ring[(i + 1) % MW_GROWTH_BINS] = values[i];
+		history.level[1].ring[(i + 1) % MW_GROWTH_BINS] = values[i];
 }
 
 /* R squared and slope in pages a bin, of the envelope, as a textbook has it. */
@@ -121,23 +121,23 @@ static void test_line(void)
 	for (unsigned int i = 0; i < 32; i++)
 		values[i] = 1000 + 200 * i; /* 200 pages in 80 s: 10240 bytes a second */
 	fill(values, 32);
-	tap_ok(mw_growth_fit(&deep, 1, 19) && deep.attempt.slope_bps == 10240 &&
-		       deep.attempt.r2_permille == 1000 && deep.attempt.score == 100 &&
-		       deep.attempt.growth == 18 * 200,
+	tap_ok(mw_growth_fit_window(&history, 1, 19) && history.attempt.slope_bps == 10240 &&
+		       history.attempt.r2_permille == 1000 && history.attempt.score == 100 &&
+		       history.attempt.growth == 18 * 200,
 	       "a line: slope %llu, R squared %u, score %u",
-	       (unsigned long long)deep.attempt.slope_bps, deep.attempt.r2_permille,
-	       deep.attempt.score);
+	       (unsigned long long)history.attempt.slope_bps, history.attempt.r2_permille,
+	       history.attempt.score);
 	for (unsigned int i = 0; i < 32; i++)
 		values[i] = 1000;
 	fill(values, 32);
-	tap_ok(mw_growth_fit(&deep, 1, 19) && !deep.attempt.slope_bps && !deep.attempt.score &&
-		       !deep.attempt.r2_permille,
+	tap_ok(mw_growth_fit_window(&history, 1, 19) && !history.attempt.slope_bps &&
+		       !history.attempt.score && !history.attempt.r2_permille,
 	       "a flat series has no slope and no score");
 	for (unsigned int i = 0; i < 32; i++)
 		values[i] = 1000 + (i > 20 ? 5000 : 0);
 	fill(values, 32);
-	mw_growth_fit(&deep, 1, 32);
-	tap_ok(!deep.attempt.score, "one step has no score (%u)", deep.attempt.score);
+	mw_growth_fit_window(&history, 1, 32);
+	tap_ok(!history.attempt.score, "one step has no score (%u)", history.attempt.score);
 }
 
 static void test_textbook(void)
@@ -154,12 +154,12 @@ static void test_textbook(void)
 				values[i] = MW_GROWTH_MISSING;
 		}
 		fill(values, 32);
-		if (!mw_growth_fit(&deep, 1, 32) || !deep.attempt.growth)
+		if (!mw_growth_fit_window(&history, 1, 32) || !history.attempt.growth)
 			continue;
 		textbook(values, 32, &slope, &r2);
 		tried++;
-		if (fabs((double)deep.attempt.slope_bps - floor(slope * 4096 / 80)) > 1.01 ||
-		    fabs(deep.attempt.r2_permille - r2 * 1000) > 1.01)
+		if (fabs((double)history.attempt.slope_bps - floor(slope * 4096 / 80)) > 1.01 ||
+		    fabs(history.attempt.r2_permille - r2 * 1000) > 1.01)
 			bad++;
 	}
 	tap_ok(!bad && tried > 10000, "%u random windows agree with the textbook", tried);
@@ -424,7 +424,7 @@ static void test_reserved(void)
 	tap_ok(!(r.row.flags & MEMWATCH_GROWTH_F_RESERVED), "nor is one that is steady");
 }
 
-/* A quarter of an hour of linear growth, whenever the bins begin, to 39 % of the room. */
+/* A quarter of an hour of linear growth, whenever the bins begin, to 39 % of the headroom. */
 static double fill_begins;
 static double fills(double t)
 {
@@ -549,7 +549,7 @@ static double storm(uint32_t ppm, double *worst)
 	mw_governor_init(&gov, 5 * second, 1000, 10000, 128);
 	while (time < 3600) {
 		bool on = gov.attached;
-		double step = on && gov.strikes ? 1 : 10;
+		double step = on && gov.overruns ? 1 : 10;
 
 		mw_governor_events(&gov, on ? ppm : 0, (uint64_t)step * second);
 		time += step;

@@ -51,7 +51,7 @@ static void next_sample(struct mw_growth_sample *s, uint32_t kind, uint32_t i)
 	switch (kind) {
 	case 0: /* leak towards a limit */
 		s->anon = 25600 + 20 * i;
-		s->room = mw_growth_sub(60000, 20 * i);
+		s->headroom = mw_growth_sub_sat(60000, 20 * i);
 		break;
 	case 1: /* saw, and a leak below it */
 		s->anon = 25600 + 40 * i + i % 7 * 2000;
@@ -69,11 +69,11 @@ static void next_sample(struct mw_growth_sample *s, uint32_t kind, uint32_t i)
 		s->swap = (uint32_t)(any() >> (any() % 64));
 		s->file = (uint32_t)any();
 		s->vsz = (uint32_t)any();
-		s->room = (uint32_t)(any() >> (any() % 64));
+		s->headroom = (uint32_t)(any() >> (any() % 64));
 		break;
 	default: /* grows fast, is given back, and again */
 		s->anon = 10000 + i % 300 * 900;
-		s->room = 400000;
+		s->headroom = 400000;
 		break;
 	}
 }
@@ -95,7 +95,7 @@ static void test_identical(void)
 	for (uint32_t kind = 0; kind < 6; kind++) {
 		memset(&kernel, 0, sizeof(kernel));
 		kernel.sample.time_ns = any() % (1000 * MW_GROWTH_SECOND);
-		kernel.sample.room = kernel.sample.address_room = MW_GROWTH_NO_LIMIT;
+		kernel.sample.headroom = kernel.sample.address_headroom = MW_GROWTH_NO_LIMIT;
 		for (uint32_t i = 0; i < 3000 && !different; i++) {
 			LIBBPF_OPTS(bpf_test_run_opts, opts);
 
@@ -111,14 +111,15 @@ static void test_identical(void)
 				mw_growth_init(&host.growth, host.sample.time_ns,
 					       mw_growth_signal(&host.sample));
 			host.started = 1;
-			host.event = mw_growth_feed(&host.growth, host.deepened ? &host.deep : NULL,
+			host.event = mw_growth_feed(&host.growth,
+						    host.has_history ? &host.history : NULL,
 						    &host.sample);
-			if (!host.deepened && host.growth.flags & MW_GROWTH_F_DEEP) {
-				mw_growth_deep_init(&host.deep, &host.growth);
-				host.deepened = 1;
+			if (!host.has_history && host.growth.flags & MW_GROWTH_F_HISTORY) {
+				mw_growth_history_init(&host.history, &host.growth);
+				host.has_history = 1;
 			}
 			different += memcmp(&host.growth, &kernel.growth, sizeof(host.growth)) ||
-				     memcmp(&host.deep, &kernel.deep, sizeof(host.deep)) ||
+				     memcmp(&host.history, &kernel.history, sizeof(host.history)) ||
 				     host.event != kernel.event;
 			alerts += kernel.event == MW_GROWTH_EVENT_ALERT;
 			fed++;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
-"""Fits the table of mw_growth_calibrated(): which share of those with so much
+"""Fits the table of mw_growth_calibrated_confidence(): which share of those with so much
 evidence leak. Looks at the tuning part of the corpora alone, at several moments
 of each trace; the share may not fall as evidence grows (isotonic regression).
 Prints the counts and the table to be put into bpf/growth.h.

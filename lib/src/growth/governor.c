@@ -31,7 +31,7 @@ void mw_governor_init(struct mw_governor *gov, uint64_t period_ns, uint32_t rest
 		.width = width,
 		.width_min = width,
 		.attached = true,
-		.penalty_ns = MW_GOVERNOR_REST_MIN_NS,
+		.detach_min_ns = MW_GOVERNOR_DETACH_MIN_NS,
 	};
 }
 
@@ -58,11 +58,11 @@ void mw_governor_events(struct mw_governor *gov, uint32_t ppm, uint64_t time_ns)
 
 	gov->event_ppm = gov->attached ? ppm : 0;
 	if (!gov->attached) {
-		gov->rest_ns = mw_sub_sat(gov->rest_ns, time_ns);
-		if (gov->rest_ns)
+		gov->detach_left_ns = mw_sub_sat(gov->detach_left_ns, time_ns);
+		if (gov->detach_left_ns)
 			return;
 		gov->attached = true;
-		gov->strikes = 0;
+		gov->overruns = 0;
 		gov->debt_ns = 0;
 		return;
 	}
@@ -70,19 +70,19 @@ void mw_governor_events(struct mw_governor *gov, uint32_t ppm, uint64_t time_ns)
 		gov->debt_ns = mw_add_sat(gov->debt_ns, mw_mul_sat(time_ns, ppm) / budget);
 		if (gov->width < MW_GOVERNOR_WIDTH_MAX)
 			gov->width *= 2;
-		if (++gov->strikes < MW_GOVERNOR_STRIKES)
+		if (++gov->overruns < MW_GOVERNOR_OVERRUNS_MAX)
 			return;
 		gov->attached = false;
 		gov->event_ppm = 0;
-		gov->rest_ns = mw_max_u64(gov->penalty_ns, gov->debt_ns);
-		gov->penalty_ns = mw_min_u64(2 * gov->penalty_ns, MW_GOVERNOR_REST_MAX_NS);
+		gov->detach_left_ns = mw_max_u64(gov->detach_min_ns, gov->debt_ns);
+		gov->detach_min_ns = mw_min_u64(2 * gov->detach_min_ns, MW_GOVERNOR_DETACH_MAX_NS);
 		gov->detached++;
 		return;
 	}
-	gov->strikes = 0;
+	gov->overruns = 0;
 	gov->debt_ns = 0;
 	if (ppm < budget / 2 && gov->width > gov->width_min)
 		gov->width /= 2;
 	if (ppm < budget / 2)
-		gov->penalty_ns = MW_GOVERNOR_REST_MIN_NS;
+		gov->detach_min_ns = MW_GOVERNOR_DETACH_MIN_NS;
 }

@@ -16,11 +16,11 @@
 /* A round a minute is the least that detectors can work with. */
 #define MW_GOVERNOR_PERIOD_MAX_NS 60000000000ULL
 /* An event program over its budget so often in a row is taken off. */
-#define MW_GOVERNOR_STRIKES 3
+#define MW_GOVERNOR_OVERRUNS_MAX 3
 /* The least and the most time that it stays off, but for what it owes. */
-#define MW_GOVERNOR_REST_MIN_NS 60000000000ULL
-#define MW_GOVERNOR_REST_MAX_NS 960000000000ULL
-#define MW_GOVERNOR_WIDTH_MAX	8192
+#define MW_GOVERNOR_DETACH_MIN_NS 60000000000ULL
+#define MW_GOVERNOR_DETACH_MAX_NS 960000000000ULL
+#define MW_GOVERNOR_WIDTH_MAX	  8192
 
 /**
  * struct mw_governor - state
@@ -34,12 +34,12 @@
  * @gap_ns: decision: least time between rounds that are asked for
  * @width: decision: what the event program waits for before it looks
  * @width_min: the width to begin with
- * @strikes: measurements over budget, in a row
+ * @overruns: measurements over budget, in a row
  * @attached: decision: should the event program be there
  * @debt_ns: time that the budget would have allowed for what was taken, since it was
  *	over it for the first time in a row
- * @rest_ns: until it is tried again
- * @penalty_ns: the least that will be the next time
+ * @detach_left_ns: until it is tried again
+ * @detach_min_ns: the least that will be the next time
  * @detached: how often it was taken off
  */
 struct mw_governor {
@@ -52,11 +52,11 @@ struct mw_governor {
 	uint64_t gap_ns;
 	uint32_t width;
 	uint32_t width_min;
-	uint32_t strikes;
+	uint32_t overruns;
 	bool attached;
 	uint64_t debt_ns;
-	uint64_t rest_ns;
-	uint64_t penalty_ns;
+	uint64_t detach_left_ns;
+	uint64_t detach_min_ns;
 	uint64_t detached;
 };
 

@@ -21,14 +21,14 @@
 
 /**
  * struct process - one process
- * @deep: NULL as long as it has not grown
+ * @history: NULL as long as it has not grown
  */
 struct process {
 	__u32 tgid;
 	char comm[MEMWATCH_GROWTH_COMM_MAX];
 	__u64 start_time_ns;
 	struct mw_growth state;
-	struct mw_growth_deep *deep;
+	struct mw_growth_history *history;
 };
 
 /**
@@ -60,7 +60,7 @@ struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth)
 	if (!growth)
 		return NULL;
 	for (uint32_t i = 0; i < growth->count; i++)
-		free(growth->processes[i].deep);
+		free(growth->processes[i].history);
 	free(growth->processes);
 	free(growth->slots);
 	memwatch_ctx_unref(growth->ctx);
@@ -123,12 +123,12 @@ static void convert(const struct memwatch_growth_sample *from, struct mw_growth_
 		.swap = pages_of(from->swap_bytes),
 		.shmem = pages_of(from->shmem_bytes),
 		.vsz = pages_of(from->vsz_bytes),
-		.room = MW_GROWTH_NO_LIMIT,
-		.address_room = MW_GROWTH_NO_LIMIT,
+		.headroom = MW_GROWTH_NO_LIMIT,
+		.address_headroom = MW_GROWTH_NO_LIMIT,
 	};
 	/* What is swapped out or can be read from files again does not press on the limit. */
 	if (from->limit_bytes != MEMWATCH_GROWTH_NONE)
-		to->room = from->limit_bytes > used ? pages_of(from->limit_bytes - used) : 0;
+		to->headroom = from->limit_bytes > used ? pages_of(from->limit_bytes - used) : 0;
 }
 
 /* Is it the same program still? */
@@ -173,8 +173,8 @@ static struct process *find(struct memwatch_growth *growth,
 	if (!p || (!is_same(p, sample, signal) && p->state.alert_ns))
 		return add(growth, sample, signal);
 	if (!is_same(p, sample, signal)) {
-		free(p->deep);
-		p->deep = NULL;
+		free(p->history);
+		p->history = NULL;
 		p->start_time_ns = sample->start_time_ns;
 		mw_growth_init(&p->state, sample->time_ns, signal);
 	}
@@ -195,12 +195,12 @@ int memwatch_growth_feed(struct memwatch_growth *growth,
 	if (sample->time_ns < p->state.last_ns)
 		return mw_fail(growth->ctx, -EINVAL, "process %u: time goes back", sample->tgid);
 	memcpy(p->comm, sample->comm, sizeof(p->comm));
-	event = mw_growth_feed(&p->state, p->deep, &converted);
-	if (p->state.flags & MW_GROWTH_F_DEEP && !p->deep) {
-		p->deep = calloc(1, sizeof(*p->deep));
-		if (!p->deep)
+	event = mw_growth_feed(&p->state, p->history, &converted);
+	if (p->state.flags & MW_GROWTH_F_HISTORY && !p->history) {
+		p->history = calloc(1, sizeof(*p->history));
+		if (!p->history)
 			return mw_fail(growth->ctx, -ENOMEM, "out of memory");
-		mw_growth_deep_init(p->deep, &p->state);
+		mw_growth_history_init(p->history, &p->state);
 	}
 	return (int)event;
 }
@@ -218,7 +218,7 @@ int memwatch_growth_row(struct memwatch_growth *growth, unsigned int index,
 	row.tgid = p->tgid;
 	row.start_time_ns = p->start_time_ns;
 	memcpy(row.comm, p->comm, sizeof(row.comm));
-	mw_growth_row_fill(&row, &p->state, p->deep);
+	mw_growth_row_fill(&row, &p->state, p->history);
 	err = mw_opts_export(ret, &row, sizeof(row));
 	return err ? err : 1;
 }

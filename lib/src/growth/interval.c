@@ -19,7 +19,7 @@
 #define LEAST 0.02
 
 /*
- * Shares of the room. Not all of it is there to be used: page tables and stacks of the
+ * Shares of the headroom. Not all of it is there to be used: page tables and stacks of the
  * kernel are in no counter of a process, and the last MiB of file pages is in use and
  * stays. And pages that were counted may yet be dropped.
  */
@@ -64,13 +64,13 @@ static double bytes_of(double pages)
 }
 
 /* The thirds of the window, as its tests have them. */
-static struct pace pace_of_trend(const struct mw_growth_deep *deep,
+static struct pace pace_of_trend(const struct mw_growth_history *history,
 				 const struct mw_growth_trend *trend)
 {
 	double batch = (trend->window - 1) / 3 * (double)(20U << MW_GROWTH_SHIFT(trend->level));
 	struct mw_growth_sums s;
 
-	if (!mw_growth_window(&deep->level[trend->level], trend->window, &s))
+	if (!mw_growth_sum_window(&history->level[trend->level], trend->window, &s))
 		return (struct pace){ .spread = 1 };
 	return pace_of((double[]){ bytes_of(s.all - s.two) / batch,
 				   bytes_of(s.two - s.third) / batch, bytes_of(s.third) / batch },
@@ -78,9 +78,10 @@ static struct pace pace_of_trend(const struct mw_growth_deep *deep,
 }
 
 /* From point to point. */
-static struct pace pace_of_streak(const struct mw_growth *g)
+static struct pace pace_of_episode(const struct mw_growth *g)
 {
-	const struct mw_growth_point *p = mw_growth_streak_from(g), *end = g->point + g->points - 1;
+	const struct mw_growth_point *p = mw_growth_episode_from(g),
+				     *end = g->point + g->points - 1;
 	double slopes[MW_GROWTH_POINTS], first, last, after;
 	unsigned int n = 0;
 
@@ -114,20 +115,20 @@ static __u64 ns_of(double seconds)
 }
 
 void mw_growth_fill_eta(struct memwatch_growth_row *row, const struct mw_growth *g,
-			const struct mw_growth_deep *deep)
+			const struct mw_growth_history *history)
 {
-	const struct mw_growth_trend *trend = mw_growth_basis(g, deep);
-	struct pace pace = trend ? pace_of_trend(deep, trend) : pace_of_streak(g);
-	double room = bytes_of(mw_growth_reach(g, deep)), sure;
+	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
+	struct pace pace = trend ? pace_of_trend(history, trend) : pace_of_episode(g);
+	double headroom = bytes_of(mw_growth_peak_headroom(g, history)), sure;
 
-	row->slope = mw_growth_slope(g, deep);
+	row->slope = mw_growth_current_slope(g, history);
 	row->eta_ns = row->eta_low_ns = row->eta_high_ns = MEMWATCH_GROWTH_NONE;
-	if (g->room == MW_GROWTH_NO_LIMIT || !row->slope)
+	if (g->headroom == MW_GROWTH_NO_LIMIT || !row->slope)
 		return;
-	row->eta_ns = ns_of(room / (double)row->slope);
-	sure = fmax(0, room * (1 - NOT_THERE) - bytes_of(MW_GROWTH_MIB));
+	row->eta_ns = ns_of(headroom / (double)row->slope);
+	sure = fmax(0, headroom * (1 - NOT_THERE) - bytes_of(MW_GROWTH_MIB));
 	row->eta_low_ns = ns_of(early(sure, (double)row->slope, &pace));
 	if (pace.spread < 1)
-		row->eta_high_ns = ns_of(room * (1 + MORE_THERE) /
+		row->eta_high_ns = ns_of(headroom * (1 + MORE_THERE) /
 					 ((double)row->slope * (1 - pace.spread)));
 }

@@ -11,8 +11,8 @@
 
 #include "bpf/growth.h"
 
-/* Fills slope, eta_ns, eta_low_ns and eta_high_ns; @deep may be NULL. */
+/* Fills slope, eta_ns, eta_low_ns and eta_high_ns; @history may be NULL. */
 void mw_growth_fill_eta(struct memwatch_growth_row *row, const struct mw_growth *g,
-			const struct mw_growth_deep *deep);
+			const struct mw_growth_history *history);
 
 #endif /* MW_GROWTH_INTERVAL_H */

@@ -61,7 +61,7 @@ static uint64_t read_number(int dir, const char *name)
 	return text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
 }
 
-int mw_rooms_host(struct memwatch_ctx *ctx, uint64_t *ret_bytes)
+int mw_limits_host_headroom(struct memwatch_ctx *ctx, uint64_t *ret_bytes)
 {
 	char text[4096], *path;
 	int err = mw_ctx_path(ctx, "/proc/meminfo", &path);
@@ -77,7 +77,7 @@ int mw_rooms_host(struct memwatch_ctx *ctx, uint64_t *ret_bytes)
 }
 
 /* What swap the cgroup may still use. */
-static uint64_t swap_room(int dir, uint64_t host_swap)
+static uint64_t read_swap_headroom(int dir, uint64_t host_swap)
 {
 	uint64_t max = read_number(dir, "memory.swap.max"), used;
 
@@ -92,14 +92,14 @@ static uint64_t swap_room(int dir, uint64_t host_swap)
 static void tighten(struct mw_limit *limit, uint64_t bound, uint64_t used, uint64_t swap,
 		    uint32_t kind)
 {
-	uint64_t room;
+	uint64_t headroom;
 
 	if (bound == UINT64_MAX)
 		return;
-	room = mw_add_sat(mw_sub_sat(bound, used), swap);
-	if (room >= limit->room_bytes)
+	headroom = mw_add_sat(mw_sub_sat(bound, used), swap);
+	if (headroom >= limit->headroom_bytes)
 		return;
-	limit->room_bytes = room;
+	limit->headroom_bytes = headroom;
 	limit->limit = kind;
 }
 
@@ -119,13 +119,13 @@ static void read_cgroup(int dir, uint64_t host_swap, struct mw_limit *limit)
 	files = find_number(stat, "inactive_file ") + find_number(stat, "active_file ") +
 		find_number(stat, "slab_reclaimable ");
 	used = mw_sub_sat(used, files);
-	swap = swap_room(dir, host_swap);
+	swap = read_swap_headroom(dir, host_swap);
 	tighten(limit, max, used, swap, MEMWATCH_LIMIT_CGROUP_MAX);
 	tighten(limit, high, used, swap, MEMWATCH_LIMIT_CGROUP_HIGH);
 }
 
 struct walk {
-	mw_rooms_fn fn;
+	mw_limits_fn fn;
 	void *userdata;
 	uint64_t host_swap;
 };
@@ -159,10 +159,10 @@ static int walk(const struct walk *w, int dir, struct mw_limit limit, int depth)
 	return err;
 }
 
-int mw_rooms_cgroups(struct memwatch_ctx *ctx, mw_rooms_fn fn, void *userdata)
+int mw_limits_walk_cgroups(struct memwatch_ctx *ctx, mw_limits_fn fn, void *userdata)
 {
 	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
-	struct mw_limit limit = { .room_bytes = UINT64_MAX, .limit = MEMWATCH_LIMIT_NONE };
+	struct mw_limit limit = { .headroom_bytes = UINT64_MAX, .limit = MEMWATCH_LIMIT_NONE };
 	struct walk w = { .fn = fn, .userdata = userdata };
 	char text[4096], *path;
 	int err, fd = -1;

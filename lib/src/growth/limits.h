@@ -4,8 +4,8 @@
  *
  * How much memory may still be added: by each cgroup (v2), by the machine.
  */
-#ifndef MW_ROOMS_H
-#define MW_ROOMS_H
+#ifndef MW_LIMITS_H
+#define MW_LIMITS_H
 
 #include <stdint.h>
 
@@ -13,17 +13,17 @@
 
 /* Of a cgroup and all above it. */
 struct mw_limit {
-	uint64_t room_bytes;
+	uint64_t headroom_bytes;
 	uint32_t limit; /* enum memwatch_limit */
 };
 
 /* Called for each cgroup that has a limit; not 0 ends the walk and is returned. */
-typedef int (*mw_rooms_fn)(void *userdata, uint64_t cgroup, const struct mw_limit *limit);
+typedef int (*mw_limits_fn)(void *userdata, uint64_t cgroup, const struct mw_limit *limit);
 
 /* Bytes that the machine can still give: available memory and free swap. */
-int mw_rooms_host(struct memwatch_ctx *ctx, uint64_t *ret_bytes);
+int mw_limits_host_headroom(struct memwatch_ctx *ctx, uint64_t *ret_bytes);
 
 /* Walks the cgroups. Those that vanish meanwhile are left out. */
-int mw_rooms_cgroups(struct memwatch_ctx *ctx, mw_rooms_fn fn, void *userdata);
+int mw_limits_walk_cgroups(struct memwatch_ctx *ctx, mw_limits_fn fn, void *userdata);
 
-#endif /* MW_ROOMS_H */
+#endif /* MW_LIMITS_H */

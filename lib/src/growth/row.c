@@ -20,9 +20,9 @@ static __u64 bytes_of(__u32 pages)
 }
 
 void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth *g,
-			const struct mw_growth_deep *deep)
+			const struct mw_growth_history *history)
 {
-	const struct mw_growth_trend *trend = mw_growth_basis(g, deep);
+	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
 
 	row->verdict = g->verdict;
 	row->reason = g->reason;
@@ -40,10 +40,11 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 	row->signal_bytes = bytes_of(g->signal);
 	row->file_bytes = bytes_of(g->file);
 	row->vsz_bytes = bytes_of(g->vsz);
-	row->room_bytes = g->room == MW_GROWTH_NO_LIMIT ? MEMWATCH_GROWTH_NONE : bytes_of(g->room);
+	row->room_bytes = g->headroom == MW_GROWTH_NO_LIMIT ? MEMWATCH_GROWTH_NONE
+							    : bytes_of(g->headroom);
 
-	mw_growth_fill_eta(row, g, deep);
-	row->r2_permille = trend ? trend->r2_permille : deep ? deep->best.r2_permille : 0;
+	mw_growth_fill_eta(row, g, history);
+	row->r2_permille = trend ? trend->r2_permille : history ? history->best.r2_permille : 0;
 	if (trend && trend->score >= 50) {
 		row->growth_bytes = bytes_of(trend->growth);
 		row->since_ns = mw_sub_sat(
@@ -51,7 +52,7 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 			trend->window * (MW_GROWTH_BIN_NS << MW_GROWTH_SHIFT(trend->level)));
 	} else {
 		row->growth_bytes = bytes_of(
-			mw_growth_sub(g->top, mw_growth_streak_from(g)->pages));
-		row->since_ns = g->onset_ns + mw_growth_streak_from(g)->ms * 1000000ULL;
+			mw_growth_sub_sat(g->top, mw_growth_episode_from(g)->pages));
+		row->since_ns = g->onset_ns + mw_growth_episode_from(g)->ms * 1000000ULL;
 	}
 }

@@ -12,8 +12,8 @@
 
 #include "bpf/growth.h"
 
-/* All but @tgid, @comm and @start_time_ns; @deep may be NULL. */
+/* All but @tgid, @comm and @start_time_ns; @history may be NULL. */
 void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth *g,
-			const struct mw_growth_deep *deep);
+			const struct mw_growth_history *history);
 
 #endif /* MW_GROWTH_ROW_H */

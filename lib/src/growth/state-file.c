@@ -23,14 +23,14 @@
 struct head {
 	uint64_t magic;
 	uint32_t process_size;
-	uint32_t deep_size;
+	uint32_t history_size;
 	char boot[40];
 };
 
 struct entry {
 	struct mw_growth_key key;
 	struct mw_growth_process process;
-	uint64_t has_deep;
+	uint64_t has_history;
 };
 
 static int fill_head(struct memwatch_ctx *ctx, struct head *head)
@@ -41,7 +41,7 @@ static int fill_head(struct memwatch_ctx *ctx, struct head *head)
 	memset(head, 0, sizeof(*head));
 	head->magic = MAGIC;
 	head->process_size = sizeof(struct mw_growth_process);
-	head->deep_size = sizeof(struct mw_growth_deep);
+	head->history_size = sizeof(struct mw_growth_history);
 	if (fd < 0)
 		return mw_fail(ctx, -errno, "boot_id: %s", strerror(errno));
 	n = read(fd, head->boot, sizeof(head->boot) - 1);
@@ -53,15 +53,15 @@ static void write_all(struct mw_bpf_growth *growth, FILE *file)
 {
 	struct mw_growth_key *last = NULL;
 	struct mw_growth_key previous;
-	struct mw_growth_deep deep;
+	struct mw_growth_history history;
 	struct entry entry;
 
 	memset(&entry, 0, sizeof(entry));
 	while (mw_bpf_growth_next(growth, last, &entry.key, &entry.process)) {
-		entry.has_deep = (uint64_t)mw_bpf_growth_deep(growth, &entry.key, &deep);
+		entry.has_history = (uint64_t)mw_bpf_growth_history(growth, &entry.key, &history);
 		fwrite(&entry, sizeof(entry), 1, file);
-		if (entry.has_deep)
-			fwrite(&deep, sizeof(deep), 1, file);
+		if (entry.has_history)
+			fwrite(&history, sizeof(history), 1, file);
 		previous = entry.key;
 		last = &previous;
 	}
@@ -99,17 +99,17 @@ int mw_state_file_save(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, c
 }
 
 /* 1, 0 at the end, -EBADMSG. A kernel program will work on this: nothing odd gets in. */
-static int read_entry(FILE *file, struct entry *entry, struct mw_growth_deep *deep)
+static int read_entry(FILE *file, struct entry *entry, struct mw_growth_history *history)
 {
 	size_t n = fread(entry, 1, sizeof(*entry), file);
 
 	if (!n && feof(file))
 		return 0;
-	if (n != sizeof(*entry) || entry->has_deep > 1 || !entry->key.tgid ||
+	if (n != sizeof(*entry) || entry->has_history > 1 || !entry->key.tgid ||
 	    entry->process.growth.points < 1 || entry->process.growth.points > MW_GROWTH_POINTS ||
 	    entry->process.growth.last_ns < entry->process.growth.first_ns)
 		return -EBADMSG;
-	if (entry->has_deep && fread(deep, sizeof(*deep), 1, file) != 1)
+	if (entry->has_history && fread(history, sizeof(*history), 1, file) != 1)
 		return -EBADMSG;
 	return 1;
 }
@@ -117,15 +117,15 @@ static int read_entry(FILE *file, struct entry *entry, struct mw_growth_deep *de
 static int load_entries(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, FILE *file,
 			const char *path, int *count)
 {
-	struct mw_growth_deep deep;
+	struct mw_growth_history history;
 	struct entry entry;
 	int err;
 
-	while ((err = read_entry(file, &entry, &deep)) == 1) {
+	while ((err = read_entry(file, &entry, &history)) == 1) {
 		/* No round is number 0: the first one will look at it. */
 		entry.process.round = 0;
 		err = mw_bpf_growth_put(growth, &entry.key, &entry.process,
-					entry.has_deep ? &deep : NULL);
+					entry.has_history ? &history : NULL);
 		if (err)
 			return mw_fail(ctx, err, "%s: holds more processes than are watched", path);
 		++*count;

@@ -33,7 +33,7 @@
 #define SILENT_NS 1000000ULL
 
 /* Growth between two rounds that is worth one: 8 MiB. */
-#define POKE_PAGES (8 * MW_GROWTH_MIB)
+#define REQUEST_PAGES (8 * MW_GROWTH_MIB)
 
 /*
  * Run times are counted for 0.2 s of 10 s: counting costs as much as the program.
@@ -54,7 +54,7 @@ struct item {
 /**
  * struct memwatch_watch - the monitor
  * @events: is the event program wanted
- * @poked_ns: when a round was asked for, 0: it was not
+ * @requested_ns: when a round was asked for, 0: it was not
  * @next_ns: when the next regular round is due
  * @limits_ns: when limits were read last
  * @measure_ns: when the next measurement of the event program starts or ends
@@ -80,7 +80,7 @@ struct memwatch_watch {
 	uint64_t measured_from_ns;
 	uint64_t measured_to_ns;
 	uint64_t measured_ns;
-	uint64_t poked_ns;
+	uint64_t requested_ns;
 	uint64_t poll_cpu_ns;
 	uint64_t charged_ns;
 	int stats_fd;
@@ -102,8 +102,8 @@ static uint32_t pages_of(uint64_t bytes)
 static int take_limit(void *userdata, uint64_t cgroup, const struct mw_limit *limit)
 {
 	struct memwatch_watch *watch = userdata;
-	struct mw_growth_bound bound = {
-		.room = pages_of(limit->room_bytes),
+	struct mw_growth_limit bound = {
+		.headroom = pages_of(limit->headroom_bytes),
 		.limit = limit->limit,
 	};
 
@@ -117,13 +117,13 @@ static void refresh_limits(struct memwatch_watch *watch, uint64_t now)
 	volatile struct mw_growth_control *control = mw_bpf_growth_control(watch->bpf);
 	uint64_t bytes;
 
-	if (!mw_rooms_host(watch->ctx, &bytes))
-		control->host_room = pages_of(bytes);
+	if (!mw_limits_host_headroom(watch->ctx, &bytes))
+		control->host_headroom = pages_of(bytes);
 	if (watch->limits_ns && now < watch->limits_ns + LIMITS_EVERY_NS)
 		return;
 	watch->limits_ns = now;
 	mw_bpf_growth_forget_limits(watch->bpf);
-	mw_rooms_cgroups(watch->ctx, take_limit, watch);
+	mw_limits_walk_cgroups(watch->ctx, take_limit, watch);
 }
 
 /* ----------------------------------------------------------------- rounds */
@@ -145,7 +145,7 @@ static void sweep(struct memwatch_watch *watch)
 			continue;
 		}
 		count++;
-		growing += !!(process.growth.flags & MW_GROWTH_F_DEEP);
+		growing += !!(process.growth.flags & MW_GROWTH_F_HISTORY);
 		previous = key;
 		last = &previous;
 	}
@@ -164,22 +164,23 @@ static int run_round(struct memwatch_watch *watch)
 	if (!++watch->round)
 		watch->round = 1;
 	control->round = watch->round;
-	control->poke_ns = now;
+	control->request_ns = now;
 	err = mw_bpf_growth_round(watch->bpf);
 	if (err)
 		return err;
 	if (watch->round % SWEEP_ROUNDS == 1)
 		sweep(watch);
 	watch->stats.rounds++;
-	if (watch->poked_ns)
-		watch->stats.reaction_ns = mw_sub_sat(mw_clock(CLOCK_MONOTONIC), watch->poked_ns);
-	watch->poked_ns = 0;
+	if (watch->requested_ns)
+		watch->stats.reaction_ns = mw_sub_sat(mw_clock(CLOCK_MONOTONIC),
+						      watch->requested_ns);
+	watch->requested_ns = 0;
 	watch->last_ns = now;
 	/* What woke us up and what else was done since the last round is the round's too. */
 	spent = watch->stats.cpu_ns + mw_clock(CLOCK_THREAD_CPUTIME_ID) - watch->poll_cpu_ns;
 	mw_governor_round(&watch->governor, mw_sub_sat(spent, watch->charged_ns));
 	watch->charged_ns = spent;
-	control->poke_gap_ns = watch->governor.gap_ns;
+	control->request_gap_ns = watch->governor.gap_ns;
 	watch->next_ns = now + watch->governor.period_ns;
 	return 0;
 }
@@ -236,7 +237,7 @@ static void measure_end(struct memwatch_watch *watch, uint64_t now)
 	watch->stats.event_ns += mw_mul_sat(ran, passed) / time;
 	mw_governor_events(&watch->governor, watch->stats.event_ppm, passed);
 	watch->measure_ns = now - MEASURE_NS +
-			    (watch->governor.attached && watch->governor.strikes
+			    (watch->governor.attached && watch->governor.overruns
 				     ? MEASURE_AGAIN_NS
 				     : MEASURE_EVERY_NS);
 	apply(watch);
@@ -300,14 +301,14 @@ static int wait_ms(const struct memwatch_watch *watch, uint64_t now, uint64_t en
 /* One turn: rounds that are due, records that are there. Bits, or a negative errno. */
 static int turn(struct memwatch_watch *watch, uint64_t now)
 {
-	uint64_t asked = mw_bpf_growth_control(watch->bpf)->poke_ns;
+	uint64_t asked = mw_bpf_growth_control(watch->bpf)->request_ns;
 	int err, bits = 0;
 
 	/* The start of a round is there too. */
-	if (!watch->poked_ns && watch->round && asked > watch->last_ns)
-		watch->poked_ns = asked;
+	if (!watch->requested_ns && watch->round && asked > watch->last_ns)
+		watch->requested_ns = asked;
 	if (now >= watch->next_ns ||
-	    (watch->poked_ns && now >= watch->last_ns + watch->governor.gap_ns)) {
+	    (watch->requested_ns && now >= watch->last_ns + watch->governor.gap_ns)) {
 		err = run_round(watch);
 		if (err)
 			return err;
@@ -340,7 +341,7 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 		if (now >= end)
 			break;
 		err = mw_bpf_growth_wait(watch->bpf,
-					 watch->poked_ns ? 1 : wait_ms(watch, now, end));
+					 watch->requested_ns ? 1 : wait_ms(watch, now, end));
 		if (err < 0)
 			break;
 		now = mw_clock(CLOCK_MONOTONIC);
@@ -379,7 +380,7 @@ int memwatch_watch_row(struct memwatch_watch *watch, unsigned int index,
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
 	const struct item *item;
-	struct mw_growth_deep deep;
+	struct mw_growth_history history;
 	int err;
 
 	if (index >= watch->nr_items)
@@ -390,7 +391,8 @@ int memwatch_watch_row(struct memwatch_watch *watch, unsigned int index,
 	memcpy(row.comm, item->process.comm, sizeof(item->process.comm));
 	row.limit = item->process.limit;
 	mw_growth_row_fill(&row, &item->process.growth,
-			   mw_bpf_growth_deep(watch->bpf, &item->key, &deep) ? &deep : NULL);
+			   mw_bpf_growth_history(watch->bpf, &item->key, &history) ? &history
+										   : NULL);
 	err = mw_opts_export(ret, &row, sizeof(row));
 	return err ? err : 1;
 }
@@ -414,8 +416,8 @@ int memwatch_watch_sample(struct memwatch_watch *watch, unsigned int index,
 	ret->swap_bytes = (__u64)p->swap << MW_GROWTH_PAGE_SHIFT;
 	ret->vsz_bytes = (__u64)p->growth.vsz << MW_GROWTH_PAGE_SHIFT;
 	ret->limit_bytes = MEMWATCH_GROWTH_NONE;
-	if (p->growth.room != MW_GROWTH_NO_LIMIT)
-		ret->limit_bytes = ((__u64)p->anon + p->shmem + p->growth.room)
+	if (p->growth.headroom != MW_GROWTH_NO_LIMIT)
+		ret->limit_bytes = ((__u64)p->anon + p->shmem + p->growth.headroom)
 				   << MW_GROWTH_PAGE_SHIFT;
 	if (cgroup)
 		*cgroup = p->cgroup;
@@ -481,7 +483,7 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	watch->stats_fd = -1;
 	watch->stats.sz = sizeof(watch->stats);
 	watch->stats.state_bytes = sizeof(struct mw_growth_process);
-	watch->stats.history_bytes = sizeof(struct mw_growth_deep);
+	watch->stats.history_bytes = sizeof(struct mw_growth_history);
 	err = mw_merge_new(&merge_opts, &watch->merge);
 	if (!err)
 		err = mw_bpf_growth_open(ctx, opts.max_processes, watch->merge, &watch->bpf);
@@ -491,8 +493,8 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	}
 	mw_governor_init(&watch->governor, opts.period_ns, opts.rest_ppm, opts.storm_ppm,
 			 mw_bpf_growth_width(watch->bpf));
-	mw_bpf_growth_control(watch->bpf)->poke_pages = POKE_PAGES;
-	mw_bpf_growth_control(watch->bpf)->poke_gap_ns = watch->governor.gap_ns;
+	mw_bpf_growth_control(watch->bpf)->request_pages = REQUEST_PAGES;
+	mw_bpf_growth_control(watch->bpf)->request_gap_ns = watch->governor.gap_ns;
 	watch->events = !(opts.flags & MEMWATCH_WATCH_NO_EVENTS);
 	watch->measured_to_ns = mw_clock(CLOCK_MONOTONIC);
 	watch->measure_ns = watch->measured_to_ns + MEASURE_AGAIN_NS;
@@ -534,7 +536,7 @@ int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_sta
 
 	s->samples = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_SAMPLES);
 	s->full = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_FULL);
-	s->deep_full = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_DEEP_FULL);
+	s->deep_full = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_HISTORY_FULL);
 	s->execs = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_EXECS);
 	s->exits = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_EXITS);
 	s->lost = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_OUTPUT) +
@@ -547,6 +549,6 @@ int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_sta
 	s->storm_ppm = watch->governor.storm_ppm;
 	s->events_retry_ns = 0;
 	if (s->events_state == MEMWATCH_EVENTS_OVER_BUDGET)
-		s->events_retry_ns = watch->measured_to_ns + watch->governor.rest_ns;
+		s->events_retry_ns = watch->measured_to_ns + watch->governor.detach_left_ns;
 	return mw_opts_export(ret, s, sizeof(*s));
 }

@@ -77,7 +77,7 @@ static int load(struct mw_bpf_growth *growth, uint32_t max_processes)
 	if (!err)
 		err = bpf_map__set_max_entries(growth->skel->maps.processes, max_processes);
 	if (!err)
-		err = bpf_map__set_max_entries(growth->skel->maps.deep, max_processes);
+		err = bpf_map__set_max_entries(growth->skel->maps.histories, max_processes);
 	if (!err)
 		err = growth_bpf__load(growth->skel);
 	if (err)
@@ -233,7 +233,7 @@ uint64_t mw_bpf_growth_count(struct mw_bpf_growth *growth, enum mw_growth_count 
 }
 
 int mw_bpf_growth_set_limit(struct mw_bpf_growth *growth, uint64_t cgroup,
-			    const struct mw_growth_bound *bound)
+			    const struct mw_growth_limit *bound)
 {
 	int fd = bpf_map__fd(growth->skel->maps.limits);
 
@@ -264,16 +264,18 @@ int mw_bpf_growth_next(struct mw_bpf_growth *growth, const struct mw_growth_key 
 	return 0;
 }
 
-int mw_bpf_growth_deep(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
-		       struct mw_growth_deep *deep)
+int mw_bpf_growth_history(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+			  struct mw_growth_history *history)
 {
-	return !bpf_map_lookup_elem(bpf_map__fd(growth->skel->maps.deep), key, deep);
+	return !bpf_map_lookup_elem(bpf_map__fd(growth->skel->maps.histories), key, history);
 }
 
 int mw_bpf_growth_put(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
-		      const struct mw_growth_process *process, const struct mw_growth_deep *deep)
+		      const struct mw_growth_process *process,
+		      const struct mw_growth_history *history)
 {
-	if (deep && bpf_map_update_elem(bpf_map__fd(growth->skel->maps.deep), key, deep, BPF_ANY))
+	if (history &&
+	    bpf_map_update_elem(bpf_map__fd(growth->skel->maps.histories), key, history, BPF_ANY))
 		return -errno;
 	return bpf_map_update_elem(bpf_map__fd(growth->skel->maps.processes), key, process, BPF_ANY)
 		       ? -errno
@@ -282,6 +284,6 @@ int mw_bpf_growth_put(struct mw_bpf_growth *growth, const struct mw_growth_key *
 
 void mw_bpf_growth_delete(struct mw_bpf_growth *growth, const struct mw_growth_key *key)
 {
-	bpf_map_delete_elem(bpf_map__fd(growth->skel->maps.deep), key);
+	bpf_map_delete_elem(bpf_map__fd(growth->skel->maps.histories), key);
 	bpf_map_delete_elem(bpf_map__fd(growth->skel->maps.processes), key);
 }

@@ -47,7 +47,7 @@ uint64_t mw_bpf_growth_event_ns(struct mw_bpf_growth *growth);
 uint64_t mw_bpf_growth_count(struct mw_bpf_growth *growth, enum mw_growth_count what);
 
 int mw_bpf_growth_set_limit(struct mw_bpf_growth *growth, uint64_t cgroup,
-			    const struct mw_growth_bound *bound);
+			    const struct mw_growth_limit *bound);
 /* All of them. */
 void mw_bpf_growth_forget_limits(struct mw_bpf_growth *growth);
 
@@ -55,10 +55,11 @@ void mw_bpf_growth_forget_limits(struct mw_bpf_growth *growth);
 int mw_bpf_growth_next(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
 		       struct mw_growth_key *next, struct mw_growth_process *process);
 /* Its history: 1, or 0 without one. */
-int mw_bpf_growth_deep(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
-		       struct mw_growth_deep *deep);
+int mw_bpf_growth_history(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+			  struct mw_growth_history *history);
 int mw_bpf_growth_put(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
-		      const struct mw_growth_process *process, const struct mw_growth_deep *deep);
+		      const struct mw_growth_process *process,
+		      const struct mw_growth_history *history);
 void mw_bpf_growth_delete(struct mw_bpf_growth *growth, const struct mw_growth_key *key);
 
 /* Waits for a record or until time is up: 1, 0, or -EINTR. */
