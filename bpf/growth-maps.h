@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What growth.bpf.c and the library share: keys and values of the maps. The
- * only writer of the state is the iterator program, which runs once at a time.
+ * The keys and values of the BPF maps that growth.bpf.c and the library share. Only the
+ * iterator program writes the state of a process, and only one instance of it runs.
  */
 #ifndef _MW_GROWTH_MAPS_H
 #define _MW_GROWTH_MAPS_H
@@ -12,24 +12,31 @@
 
 #include "growth.h"
 
-/* A process id that is used again comes with another start time. */
+/**
+ * struct mw_growth_key - key of the maps "processes" and "histories"
+ * @start_ns: start time of the process, CLOCK_BOOTTIME: a process id that is used again
+ *	comes with another one
+ * @tgid: process id
+ * @reserved: zero
+ */
 struct mw_growth_key {
-	__u64 start_ns; /* CLOCK_BOOTTIME */
+	__u64 start_ns;
 	__u32 tgid;
 	__u32 reserved;
 };
 
 /**
  * struct mw_growth_process - value of the map "processes"
- * @growth: the detectors
- * @exec: changes with each exec
- * @cgroup: id in the unified hierarchy, 0 if there is none
- * @round: in which it was last sampled
- * @limit: &enum memwatch_limit that @growth.headroom is the distance to
- * @anon: pages, as all three
- * @swap: in swap
- * @shmem: shared memory
- * @comm: name at the start, the exec or the last alert
+ * @growth: state of the detectors
+ * @exec: counts the execs of the process: another value is another program
+ * @cgroup: cgroup id in the unified hierarchy, 0 if there is none
+ * @round: number of the round in which the process was sampled last
+ * @limit: &enum memwatch_limit that the headroom in @growth is the distance to
+ * @anon: anonymous pages at the last sample
+ * @swap: pages in swap at the last sample
+ * @shmem: pages of shared memory at the last sample
+ * @reserved: zero
+ * @comm: name at the first sample, at the last exec or at the last event
  */
 struct mw_growth_process {
 	struct mw_growth growth;
@@ -45,8 +52,9 @@ struct mw_growth_process {
 };
 
 /**
- * struct mw_growth_limit - value of the map "limits", by cgroup id
- * @headroom: pages that may be added before the nearest limit at or above the cgroup
+ * struct mw_growth_limit - value of the map "limits", whose key is a cgroup id
+ * @headroom: pages that may be added before the nearest limit of the cgroup or of an
+ *	ancestor
  * @limit: &enum memwatch_limit
  */
 struct mw_growth_limit {
@@ -55,15 +63,16 @@ struct mw_growth_limit {
 };
 
 /**
- * struct mw_growth_control - set by the library between rounds
- * @request_ns: the last time the event program asked for a round
- * @request_gap_ns: it asks no more often than this
- * @round: number of the round; not 0
+ * struct mw_growth_control - settings, written by the library between rounds
+ * @request_ns: when the event program last requested a round
+ * @request_gap_ns: minimum time between two requests
+ * @round: number of the round; never 0
  * @host_headroom: pages that the machine can still give
- * @width: pages that one mm gains, as seen by one CPU, after which the event
- *	program looks; up to 6.1 events, which stand for up to 64 pages each
- * @request_pages: growth since the last round that is worth a round
- * @page_shift: of the machine, minus MW_GROWTH_PAGE_SHIFT
+ * @width: the event program examines an mm after it gained this many pages on one CPU;
+ *	up to 6.1 after this many events, each of which stands for up to 64 pages
+ * @request_pages: growth since the last round for which a round is requested
+ * @page_shift: page shift of the machine, minus MW_GROWTH_PAGE_SHIFT
+ * @reserved: zero
  */
 struct mw_growth_control {
 	__u64 request_ns;
@@ -76,20 +85,30 @@ struct mw_growth_control {
 	__u32 reserved;
 };
 
-/* What can go wrong or be left out: keys of the map "counts". None is silent. */
+/* Keys of the map "counts". Whatever fails or is left out is counted here. */
 enum mw_growth_count {
-	MW_GROWTH_COUNT_FULL = 0,	  /* samples of processes that found no headroom */
-	MW_GROWTH_COUNT_HISTORY_FULL = 1, /* the same, for the history state */
-	MW_GROWTH_COUNT_OUTPUT = 2,	  /* records that could not be sent */
-	MW_GROWTH_COUNT_NO_RING = 3,	  /* the same, because their CPU has no ring */
-	MW_GROWTH_COUNT_SAMPLES = 4,	  /* not a failure, as all that follow */
-	MW_GROWTH_COUNT_REQUESTS = 5,	  /* rounds asked for by the event program */
-	MW_GROWTH_COUNT_EXECS = 6,	  /* states begun anew */
-	MW_GROWTH_COUNT_EXITS = 7,	  /* states deleted with the last thread */
+	MW_GROWTH_COUNT_FULL = 0,	  /* samples lost because "processes" was full */
+	MW_GROWTH_COUNT_HISTORY_FULL = 1, /* samples without history: "histories" was full */
+	MW_GROWTH_COUNT_OUTPUT = 2,	  /* records that a full ring refused */
+	MW_GROWTH_COUNT_NO_RING = 3,	  /* records lost because their CPU has no ring */
+	/* From here on: no failures. */
+	MW_GROWTH_COUNT_SAMPLES = 4,  /* samples of processes */
+	MW_GROWTH_COUNT_REQUESTS = 5, /* rounds requested by the event program */
+	MW_GROWTH_COUNT_EXECS = 6,    /* states begun anew because of an exec */
+	MW_GROWTH_COUNT_EXITS = 7,    /* states deleted with the last thread */
 	MW_GROWTH_COUNT_MAX = 8,
 };
 
-/* Value of the map "test": state, and the sample that the test entry feeds to it. */
+/**
+ * struct mw_growth_test - value of the map "test"
+ * @growth: state that the test program updates
+ * @history: history that it updates
+ * @sample: sample that it feeds
+ * @started: 1 once @growth is initialised
+ * @has_history: 1 once @history is initialised
+ * @event: MW_GROWTH_EVENT_* of the sample
+ * @reserved: zero
+ */
 struct mw_growth_test {
 	struct mw_growth growth;
 	struct mw_growth_history history;
@@ -100,9 +119,15 @@ struct mw_growth_test {
 	__u32 reserved;
 };
 
-/* One for each CPU, a cache line each; more CPUs share. */
+/* Number of filters, a power of two: one for each CPU. With more CPUs, some share one. */
 #define MW_GROWTH_FILTERS 256U
 
+/**
+ * struct mw_growth_filter - what the event program saw last on one CPU
+ * @mm: address of the mm
+ * @seen: up to 6.1: events of this mm; later: its anonymous and shared pages
+ * @reserved: pads the filter to a cache line
+ */
 struct mw_growth_filter {
 	__u64 mm;
 	__s64 seen;

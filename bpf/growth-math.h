@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Integer arithmetic of the growth detectors, exact, for BPF and for the host:
- * products of 128 bits, their ratio, saturation, percentages.
+ * The integer arithmetic of the growth detectors: 128-bit products and their ratio,
+ * saturating sums, percentages. All of it is exact, so that the BPF programs and the
+ * library compute the same bits from the same samples.
  */
 #ifndef _MW_GROWTH_MATH_H
 #define _MW_GROWTH_MATH_H
@@ -18,14 +19,13 @@
 #endif
 #endif
 
-/* Hides from the compiler what @x can be, so that it makes no branch of arithmetic. */
+/*
+ * Hides the possible values of @x from the compiler, so that it does not turn
+ * arithmetic on @x into a branch.
+ */
 #define MW_GROWTH_OPAQUE(x) __asm__ volatile("" : "+r"(x))
 
-#ifndef MW_GROWTH_CALL
-#define MW_GROWTH_CALL(name) mw_growth_##name
-#endif
-
-/* 128 bits: the products that R squared is made of. */
+/* An unsigned 128-bit integer: R squared is the ratio of two of them. */
 struct mw_growth_wide {
 	__u64 high;
 	__u64 low;
@@ -42,7 +42,7 @@ MW_INLINE struct mw_growth_wide mw_growth_multiply(__u64 a, __u64 b)
 	return product;
 }
 
-/* The product of @wide, below 2^108, and @by, below 2^20. */
+/* The product of @wide, which is below 2^108, and @by, which is below 2^20. */
 MW_INLINE struct mw_growth_wide mw_growth_scale(struct mw_growth_wide wide, __u32 by)
 {
 	struct mw_growth_wide product = mw_growth_multiply(wide.low, by);
@@ -52,11 +52,11 @@ MW_INLINE struct mw_growth_wide mw_growth_scale(struct mw_growth_wide wide, __u3
 }
 
 /*
- * 1 if @a is at most @b, else 0: from the borrow of the subtraction, bit by bit.
- * A comparison would be a branch, and from a branch the verifier learns a value;
- * it would then follow every value that a search by halving can take. For the
- * same reason this is multiplied with and not made a mask: newer verifiers go
- * both ways at an AND with a register that is 0 or all ones.
+ * Returns 1 if @a is at most @b, else 0, computed from the borrow bit of b - a. A
+ * comparison would be a branch, and the verifier explores both ways of each branch:
+ * the binary search below would cost it 2^20 paths. Callers multiply with the result
+ * instead of using it as a mask, because newer verifiers also explore both ways of an
+ * AND with a register that is either 0 or all ones.
  */
 MW_INLINE __u64 mw_growth_at_most(struct mw_growth_wide a, struct mw_growth_wide b)
 {
@@ -69,7 +69,10 @@ MW_INLINE __u64 mw_growth_at_most(struct mw_growth_wide a, struct mw_growth_wide
 	return borrow;
 }
 
-/* @a if @i is at most @last, both below 2^63, else @b; without a branch, as above. */
+/*
+ * Returns @a if @i is at most @last, else @b. @i and @last are below 2^63. There is no
+ * branch, for the reason given at mw_growth_at_most().
+ */
 MW_INLINE __u32 mw_growth_select(__u64 i, __u64 last, __u32 a, __u32 b)
 {
 	__u64 beyond = last - i;
@@ -81,8 +84,8 @@ MW_INLINE __u32 mw_growth_select(__u64 i, __u64 last, __u32 a, __u32 b)
 }
 
 /*
- * Largest q with q * @whole <= a million * @part, by halving: exact. @part is at
- * most @whole, so q is at most a million without a look at it.
+ * The ratio @part / @whole in parts per million, rounded down, by binary search. @part
+ * must be at most @whole: the search covers 20 bits and does not check its result.
  */
 MW_INLINE __u32 mw_growth_ppm(const struct mw_growth_wide *part, const struct mw_growth_wide *whole)
 {
@@ -95,17 +98,22 @@ MW_INLINE __u32 mw_growth_ppm(const struct mw_growth_wide *part, const struct mw
 	return (__u32)q;
 }
 
+/* The sum, or the largest __u32 if it does not fit. */
 MW_INLINE __u32 mw_growth_add_sat(__u32 a, __u32 b)
 {
 	return a > ~0U - b ? ~0U : a + b;
 }
 
+/* The difference, or 0 if it is negative. */
 MW_INLINE __u32 mw_growth_sub_sat(__u32 a, __u32 b)
 {
 	return a > b ? a - b : 0;
 }
 
-/* 0 at @bad and beyond, 100 at @good and beyond; either may be the larger. */
+/*
+ * The score of one test: 0 if @value is at @bad or beyond, 100 if it is at @good or
+ * beyond, linear in between. Either bound may be the larger one.
+ */
 MW_INLINE __u32 mw_growth_grade(__u64 value, __u32 bad, __u32 good)
 {
 	if (good > bad)
@@ -113,7 +121,7 @@ MW_INLINE __u32 mw_growth_grade(__u64 value, __u32 bad, __u32 good)
 	return value <= good ? 100 : value >= bad ? 0 : (bad - value) * 100 / (bad - good);
 }
 
-/* @part of @whole in percent, at most 1000; nothing of nothing is nothing. */
+/* @part of @whole in percent, at most 1000. If both are 0 the result is 0. */
 MW_INLINE __u32 mw_growth_percent(__u32 part, __u32 whole)
 {
 	__u64 percent = whole ? (__u64)part * 100 / whole : part ? 1000 : 0;

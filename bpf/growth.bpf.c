@@ -2,23 +2,24 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Growth, measured and judged in the kernel, without the module.
+ * The BPF programs of the growth monitor. They need no kernel module.
  *
- *   on_task	   an iterator over all tasks: the library reads it once a round,
- *		   and every process gets one sample and one judgement
- *   on_rss_stat   sees each change of a counter, looks when an mm has gained 2 MiB,
- *		   and asks for a round when a process has grown much since the last
- *   on_exit	   deletes the state with the last thread
- *   on_test	   feeds one sample to one state, for BPF_PROG_TEST_RUN
+ *   on_task	   an iterator over all tasks. The library reads it once a round; it
+ *		   takes one sample of each process and feeds it to the detectors.
+ *   on_rss_stat   sees each change of a memory counter. When a process has grown much
+ *		   since the last round, it requests a round.
+ *   on_exit	   deletes the state of a process when its last thread exits.
+ *   on_test	   feeds one sample to one state, for BPF_PROG_TEST_RUN.
  *
- * RACES. The state of a process is written by on_task only, and one reader
- * drives it: no lock is needed and none is possible on old kernels. The others
- * read it, or delete it whole; a deleted value stays readable until a grace
- * period has passed, because the maps are not preallocated. For the same reason
- * these are BTF-typed programs: to others old kernels refuse such maps.
+ * RACES. Only on_task writes the state of a process, and the library runs one iterator
+ * at a time, so no lock is needed; old kernels allow none here. The other programs read
+ * the state, or delete it as a whole. A deleted value stays readable for an RCU grace
+ * period, because the maps are not preallocated. The programs that use such maps are
+ * BTF-typed, because old kernels refuse them to programs of other tracing types.
  *
- * The counters that are read are the folded part of percpu_counters (from 6.2):
- * off by at most max(32, 2 * CPUs) pages a CPU, which is noise, not drift.
+ * ACCURACY. From 6.2 on only the shared part of a percpu_counter is read. A reading is
+ * off by at most max(32, 2 * CPUs) pages for each CPU. This error is bounded and does
+ * not accumulate.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
@@ -31,104 +32,19 @@
 #define call_update_level(g, history, i)    ((void)(g), growth_update_level(i))
 #define call_judge(g, history)		    growth_judge((history) != 0)
 
-/* 64 bits, and masks: old verifiers forget what a comparison told of a half. */
+/*
+ * The global functions take 64-bit numbers and mask them: old verifiers do not learn the
+ * range of a 32-bit half from a comparison.
+ */
 int growth_fit_window(__u64 i, __u64 window);
 int growth_fit_level(__u64 i);
 int growth_update_level(__u64 i);
 int growth_judge(__u64 history);
 
+#include "growth-kernel.h"
 #include "growth-maps.h"
 
-#define PF_KTHREAD 0x00200000
-#define ENOENT	   2
-#define EOPNOTSUPP 95
-#define NR_MEMBERS 4
-#define RLIM_DATA  2
-#define RLIM_AS	   9
-
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/* The parts of the kernel's types that are read; CO-RE finds where they are. */
-#define KERNEL __attribute__((preserve_access_index))
-
-typedef struct {
-	int counter;
-} atomic_t;
-
-typedef struct {
-	__s64 counter;
-} atomic_long_t;
-
-struct percpu_counter {
-	__s64 count;
-} KERNEL;
-
-struct kernfs_node {
-	__u64 id;
-} KERNEL;
-
-struct cgroup {
-	struct kernfs_node *kn;
-} KERNEL;
-
-struct css_set {
-	struct cgroup *dfl_cgrp;
-} KERNEL;
-
-struct rlimit {
-	__u64 rlim_cur;
-} KERNEL;
-
-struct signal_struct {
-	atomic_t live;
-	struct rlimit rlim[16];
-} KERNEL;
-
-struct mm_struct;
-
-struct task_struct {
-	unsigned int flags;
-	int pid;
-	int tgid;
-	struct task_struct *group_leader;
-	struct mm_struct *mm;
-	__u64 start_boottime;
-	__u64 self_exec_id;
-	struct signal_struct *signal;
-	struct css_set *cgroups;
-	char comm[16];
-} KERNEL;
-
-struct mm_struct {
-	unsigned long total_vm;
-	unsigned long data_vm;
-	struct task_struct *owner; /* CONFIG_MEMCG */
-} KERNEL;
-
-/* Up to 6.1. */
-struct mm_rss_stat {
-	atomic_long_t count[NR_MEMBERS];
-} KERNEL;
-
-struct mm_struct___old {
-	struct mm_rss_stat rss_stat;
-} KERNEL;
-
-/* From 6.2, f1a7941243c1 ("mm: convert mm's rss stats into percpu_counter"). */
-struct mm_struct___new {
-	struct percpu_counter rss_stat[NR_MEMBERS];
-} KERNEL;
-
-struct seq_file;
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-} KERNEL;
-
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-} KERNEL;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
@@ -136,7 +52,7 @@ struct {
 	__type(value, __u32);
 } records SEC(".maps");
 
-/* The library sets max_entries of these two. */
+/* The library sets max_entries of processes and histories. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -169,8 +85,9 @@ struct {
 } counts SEC(".maps");
 
 /*
- * What is worked on: copies, because the global functions of the verifier take
- * no pointers. Nothing interrupts the iterator with another one on its CPU.
+ * The copies that the detectors work on: a global function cannot take a pointer to a
+ * map value, so it looks up the scratch of its CPU. The iterator is never interrupted by
+ * another one on the same CPU.
  */
 struct scratch {
 	struct mw_growth_process process;
@@ -185,7 +102,7 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-/* State of the test entry. */
+/* The state of on_test. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -204,11 +121,10 @@ static __always_inline void count_event(__u32 what)
 		__sync_fetch_and_add(value, 1);
 }
 
-/* ---------------------------------------------------------------- reading */
-
-static __always_inline __u32 to_pages(__s64 pages)
+/* From pages of the machine to pages of 4 KiB. */
+static __always_inline __u32 convert_pages(__s64 pages)
 {
-	/* A percpu_counter may be below zero for a moment. */
+	/* The shared part of a percpu_counter may be negative for a moment. */
 	if (pages < 0)
 		return 0;
 	pages <<= control.page_shift & 15;
@@ -221,26 +137,26 @@ static __always_inline void sample_read_counters(struct mm_struct *mm, struct mw
 		struct mm_struct___old *old = (void *)mm;
 		atomic_long_t count[NR_MEMBERS] = {};
 
-		/* An array of a typedef is what the verifier of that time cannot walk. */
+		/* The verifiers of these kernels cannot follow an array of a typedef. */
 		bpf_core_read(count, sizeof(count), &old->rss_stat.count);
-		s->file = to_pages(count[0].counter);
-		s->anon = to_pages(count[1].counter);
-		s->swap = to_pages(count[2].counter);
-		s->shmem = to_pages(count[3].counter);
+		s->file = convert_pages(count[0].counter);
+		s->anon = convert_pages(count[1].counter);
+		s->swap = convert_pages(count[2].counter);
+		s->shmem = convert_pages(count[3].counter);
 	} else {
 		struct mm_struct___new *new = (void *)mm;
 
-		s->file = to_pages(new->rss_stat[0].count);
-		s->anon = to_pages(new->rss_stat[1].count);
-		s->swap = to_pages(new->rss_stat[2].count);
-		s->shmem = to_pages(new->rss_stat[3].count);
+		s->file = convert_pages(new->rss_stat[0].count);
+		s->anon = convert_pages(new->rss_stat[1].count);
+		s->swap = convert_pages(new->rss_stat[2].count);
+		s->shmem = convert_pages(new->rss_stat[3].count);
 	}
 }
 
-/* Pages between @used, in pages of the machine, and a limit in bytes. */
+/* Pages until @limit, which is in bytes, if @used pages of the machine are in use. */
 static __always_inline __u32 headroom_below(__u64 limit, __u64 used)
 {
-	/* RLIM_INFINITY, and what is as good as that. */
+	/* RLIM_INFINITY, and limits of 64 PiB and more, are no limit. */
 	if (limit >> 56)
 		return MW_GROWTH_NO_LIMIT;
 	limit >>= MW_GROWTH_PAGE_SHIFT;
@@ -250,7 +166,7 @@ static __always_inline __u32 headroom_below(__u64 limit, __u64 used)
 			    : 0;
 }
 
-/* The nearest of all limits goes to the sample, its kind to @limit. */
+/* Sets the headroom of the sample to that of the nearest limit, and @limit to its kind. */
 static __always_inline void sample_read_headroom(struct task_struct *task, struct mm_struct *mm,
 						 __u64 cgroup, struct mw_growth_sample *s,
 						 __u32 *limit)
@@ -277,12 +193,11 @@ static __always_inline void sample_read_headroom(struct task_struct *task, struc
 	s->address_headroom = data < as ? data : as;
 }
 
-/* ----------------------------------------------------------------- output */
-
+/* Sends a record about @p, or about a process without state (NULL). */
 static __noinline int send_record(void *ctx, const struct mw_growth_process *p,
 				  const struct mw_growth_key *key, __u64 now, __u32 what)
 {
-	/* A parcel of one record, see relay.h. */
+	/* A batch of one record, see relay.h. */
 	struct {
 		__u32 unsent;
 		__u32 records;
@@ -315,8 +230,6 @@ static __noinline int send_record(void *ctx, const struct mw_growth_process *p,
 								 : MW_GROWTH_COUNT_OUTPUT);
 	return 0;
 }
-
-/* -------------------------------------------------------------- judgement */
 
 static __always_inline struct scratch *get_scratch(void)
 {
@@ -361,7 +274,7 @@ __noinline int growth_judge(__u64 history)
 	return 0;
 }
 
-/* The sample in the scratch into the state in the scratch. */
+/* Feeds the sample in the scratch to the state in the scratch. */
 __noinline int growth_feed(__u64 history)
 {
 	struct scratch *s = get_scratch();
@@ -372,12 +285,10 @@ __noinline int growth_feed(__u64 history)
 		       : mw_growth_feed(&s->process.growth, NULL, &s->sample);
 }
 
-/* -------------------------------------------------------------- iterator */
-
 /*
- * The task that stands for its process: the leader, or any thread once the
- * leader is gone. A process that only borrows an mm (vfork, CLONE_VM) has none
- * of its own to be judged by: the mm counts for its owner.
+ * Returns the mm if @task stands for its process and the process owns the mm, else NULL.
+ * The leader stands for a process, or any thread once the leader has exited. A process
+ * that shares the mm of another one (vfork, CLONE_VM) does not own it.
  */
 static __always_inline struct mm_struct *find_own_mm(struct task_struct *task)
 {
@@ -396,7 +307,7 @@ static __always_inline struct mm_struct *find_own_mm(struct task_struct *task)
 	return mm;
 }
 
-/* A process that is new, or another program than it was. */
+/* Begins the state of a process that is new or has called exec. */
 static __noinline int begin_process(struct task_struct *task, struct scratch *s)
 {
 	__builtin_memset(&s->process, 0, sizeof(s->process));
@@ -406,7 +317,10 @@ static __noinline int begin_process(struct task_struct *task, struct scratch *s)
 	return 0;
 }
 
-/* State and scratch are as the last round left them: the sample makes them new. */
+/*
+ * Feeds the sample in the scratch to the process in the scratch and to its history, and
+ * sends a record if that raised or cleared an alert.
+ */
 static __noinline int sample_process(void *ctx, struct task_struct *task, struct scratch *s,
 				     struct mw_growth_key *key)
 {
@@ -453,7 +367,7 @@ int on_task(struct bpf_iter__task *ctx)
 		return 0;
 
 	sample_read_counters(mm, &s->sample);
-	s->sample.vsz = to_pages(mm->total_vm);
+	s->sample.vsz = convert_pages(mm->total_vm);
 	s->sample.time_ns = bpf_ktime_get_ns();
 	if (p) {
 		__builtin_memcpy(&s->process, p, sizeof(s->process));
@@ -467,7 +381,7 @@ int on_task(struct bpf_iter__task *ctx)
 	}
 	s->process.cgroup = task->cgroups->dfl_cgrp->kn->id;
 	sample_read_headroom(task, mm, s->process.cgroup, &s->sample, &s->process.limit);
-	/* It exited while we read: what was read may be of nobody. */
+	/* The process has exited meanwhile: its counters may be those of a freed mm. */
 	if (task->mm != mm)
 		return 0;
 	s->process.round = control.round;
@@ -483,9 +397,7 @@ int on_task(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* ----------------------------------------------------------------- events */
-
-/* Who owns @mm; reclaim and ptrace change counters that are not their own. */
+/* The owner of @mm: reclaim and ptrace change the counters of other processes. */
 static __always_inline struct task_struct *find_owner(struct mm_struct *mm)
 {
 	struct task_struct *task;
@@ -496,6 +408,10 @@ static __always_inline struct task_struct *find_owner(struct mm_struct *mm)
 	return BPF_CORE_READ(task, mm) == mm ? task : NULL;
 }
 
+/*
+ * Requests a round if the owner of @mm has grown much since the last one: by
+ * control.request_pages, or by a sixteenth of its headroom.
+ */
 static __noinline int request_round(void *ctx, struct mm_struct *mm)
 {
 	struct mw_growth_sample sample = {};
@@ -518,7 +434,6 @@ static __noinline int request_round(void *ctx, struct mm_struct *mm)
 	p = bpf_map_lookup_elem(&processes, &key);
 	grown = mw_growth_sub_sat(signal, p ? p->growth.signal : 0);
 	headroom = p ? p->growth.headroom : control.host_headroom;
-	/* Much, or a sixteenth of what is left. */
 	if (grown < control.request_pages && grown < headroom / 16)
 		return 0;
 	control.request_ns = now;
@@ -536,12 +451,15 @@ int BPF_PROG(on_rss_stat, struct mm_struct *mm)
 	struct mm_struct___new *new = (void *)mm;
 	__s64 seen;
 
-	/* One event is one page, or a huge one: pages are what counts. */
+	/*
+	 * Up to 6.1 an event stands for up to 64 pages. Later there is one for each page
+	 * or huge page, so pages are counted instead.
+	 */
 	if (bpf_core_type_exists(struct mm_rss_stat))
 		seen = filter->seen + 1;
 	else
 		seen = new->rss_stat[1].count + new->rss_stat[3].count;
-	/* An interrupt in between moves a bound: it is a filter, not a sum. */
+	/* An interrupt in between may change the filter: that delays one examination. */
 	if (filter->mm != (__u64)mm || seen < filter->seen) {
 		filter->mm = (__u64)mm;
 		filter->seen = bpf_core_type_exists(struct mm_rss_stat) ? 0 : seen;
@@ -576,9 +494,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-/* ------------------------------------------------------------------- test */
-
-/* One sample from the map "test" into the state there. */
+/* Feeds the sample in the map "test" to the state there. */
 SEC("raw_tp/memwatch_growth_test")
 int on_test(void *ctx)
 {

@@ -4,9 +4,9 @@
 """Fits the table of mw_growth_calibrated_confidence(): which share of those with so much
 evidence leak. Looks at the tuning part of the corpora alone, at several moments
 of each trace; the share may not fall as evidence grows (isotonic regression).
-Prints the counts and the table to be put into bpf/growth.h.
+Prints the counts and the table to be put into bpf/growth-verdict.h.
 
-    calibrate.py --memwatchctl PROGRAM --split FILE --header bpf/growth.h DIRECTORY...
+    calibrate.py --memwatchctl PROGRAM --split FILE --header bpf/growth-verdict.h DIRECTORY...
 
 The confidence that the program prints is taken back to evidence by the table that
 it was built with, so the header must be that one, and each entry of the table another.

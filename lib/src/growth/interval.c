@@ -67,20 +67,22 @@ static double bytes_of(double pages)
 static struct pace pace_of_trend(const struct mw_growth_history *history,
 				 const struct mw_growth_trend *trend)
 {
-	double batch = (trend->window - 1) / 3 * (double)(20U << MW_GROWTH_SHIFT(trend->level));
+	double batch = (trend->window - 1) / 3 *
+		       (double)(MW_GROWTH_BIN_S << MW_GROWTH_SHIFT(trend->level));
 	struct mw_growth_sums s;
 
 	if (!mw_growth_sum_window(&history->level[trend->level], trend->window, &s))
 		return (struct pace){ .spread = 1 };
-	return pace_of((double[]){ bytes_of(s.all - s.two) / batch,
-				   bytes_of(s.two - s.third) / batch, bytes_of(s.third) / batch },
+	return pace_of((double[]){ bytes_of(s.thirds - s.two_thirds) / batch,
+				   bytes_of(s.two_thirds - s.third) / batch,
+				   bytes_of(s.third) / batch },
 		       3, 2 * batch, batch / 2);
 }
 
 /* From point to point. */
 static struct pace pace_of_episode(const struct mw_growth *g)
 {
-	const struct mw_growth_point *p = mw_growth_episode_from(g),
+	const struct mw_growth_point *p = mw_growth_episode_origin(g),
 				     *end = g->point + g->points - 1;
 	double slopes[MW_GROWTH_POINTS], first, last, after;
 	unsigned int n = 0;

@@ -51,8 +51,7 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 			g->last_ns,
 			trend->window * (MW_GROWTH_BIN_NS << MW_GROWTH_SHIFT(trend->level)));
 	} else {
-		row->growth_bytes = bytes_of(
-			mw_growth_sub_sat(g->top, mw_growth_episode_from(g)->pages));
-		row->since_ns = g->onset_ns + mw_growth_episode_from(g)->ms * 1000000ULL;
+		row->growth_bytes = bytes_of(mw_growth_episode_growth(g));
+		row->since_ns = g->onset_ns + mw_growth_episode_origin(g)->ms * 1000000ULL;
 	}
 }

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The threshold detector: which growth to extrapolate, at what slope, and how much
+ * time is left until the nearest limit.
+ */
+#ifndef _MW_GROWTH_FORECAST_H
+#define _MW_GROWTH_FORECAST_H
+
+#include "growth-episode.h"
+#include "growth-trend.h"
+
+/*
+ * Alert when less than this is left: the evaluation asks for a lead of two minutes, and
+ * half a minute more covers the period of the samples. Start-ups that are this close to
+ * their limit are told apart by MW_GROWTH_CONSUMED.
+ */
+#define MW_GROWTH_URGENT_S 150U
+
+/* The least growth, in pages, that an alert or the verdict "growing" can be based on. */
+#define MW_GROWTH_MASS (4 * MW_GROWTH_MIB)
+
+/* A trend with at least this score is extrapolated unless the episode is new growth. */
+#define MW_GROWTH_RELIABLE 50U
+
+/* Seconds until @headroom is used up. */
+MW_INLINE __u32 mw_growth_eta(__u32 headroom, __u64 slope_bps)
+{
+	__u64 seconds;
+
+	if (headroom == MW_GROWTH_NO_LIMIT || !slope_bps)
+		return MW_GROWTH_NEVER;
+	seconds = ((__u64)headroom << MW_GROWTH_PAGE_SHIFT) / slope_bps;
+	return seconds >= MW_GROWTH_NEVER ? MW_GROWTH_NEVER - 1 : (__u32)seconds;
+}
+
+/*
+ * Returns 1 if the episode is growth that the best trend does not describe: it gained
+ * more than the window of the trend, and half of that above everything in the previous
+ * bin. The rising edge of a sawtooth only comes back to where the signal was before.
+ */
+MW_INLINE int mw_growth_is_new_growth(const struct mw_growth *g,
+				      const struct mw_growth_history *history)
+{
+	const struct mw_growth_level *level =
+		&history->level[history->best.level & (MW_GROWTH_LEVELS - 1)];
+	__u32 grown = mw_growth_episode_growth(g);
+
+	return grown >= MW_GROWTH_MASS && grown > history->best.growth &&
+	       mw_growth_sub_sat(g->top, level->peak) > grown / 2 && mw_growth_episode_slope(g);
+}
+
+/* The trend to extrapolate, or NULL: then it is the episode. @history may be NULL. */
+MW_INLINE const struct mw_growth_trend *
+mw_growth_pick_trend(const struct mw_growth *g, const struct mw_growth_history *history)
+{
+	if (history && history->best.score >= MW_GROWTH_RELIABLE)
+		return mw_growth_is_new_growth(g, history) ? 0 : &history->best;
+	if (!history || mw_growth_episode_slope(g))
+		return 0;
+	/* Growth in steps, or after a warm-up: a poor fit, but there is no better one. */
+	if (history->trend[1].r2_permille >= MW_GROWTH_R2_BAD)
+		return &history->trend[1];
+	return history->trend[0].r2_permille >= MW_GROWTH_R2_BAD ? &history->trend[0] : 0;
+}
+
+/* Bytes per second of the growth that is extrapolated. @history may be NULL. */
+MW_INLINE __u64 mw_growth_current_slope(const struct mw_growth *g,
+					const struct mw_growth_history *history)
+{
+	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
+
+	return trend ? trend->slope_bps : mw_growth_episode_slope(g);
+}
+
+/*
+ * Pages that the growth may still gain before its peaks meet the limit. A trend follows
+ * the lower envelope; the peaks above it, here of the last two bins, reach the limit
+ * first. @history may be NULL.
+ */
+MW_INLINE __u32 mw_growth_peak_headroom(const struct mw_growth *g,
+					const struct mw_growth_history *history)
+{
+	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
+	const struct mw_growth_level *level;
+	__u32 high = g->top;
+
+	if (g->headroom == MW_GROWTH_NO_LIMIT)
+		return g->headroom;
+	if (trend) {
+		level = &history->level[trend->level & (MW_GROWTH_LEVELS - 1)];
+		high = level->peak > level->high ? level->peak : level->high;
+	}
+	return mw_growth_sub_sat(g->headroom, mw_growth_sub_sat(high, g->signal));
+}
+
+/*
+ * The score of the threshold detector: 100 for a limit within MW_GROWTH_URGENT_S, 10
+ * less for each doubling of the time, and 0 for more than 21 hours.
+ */
+MW_INLINE __u32 mw_growth_score_eta(__u32 eta)
+{
+	__u32 score = 100, bound = MW_GROWTH_URGENT_S, i;
+
+	for (i = 0; i < 10; i++) {
+		if (eta <= bound)
+			break;
+		bound *= 2;
+		score -= 10;
+	}
+	return score;
+}
+
+#endif /* _MW_GROWTH_FORECAST_H */

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What the growth detectors read and keep of every process: a sample, and the state
+ * that the samples update. A process that has grown has a history as well, see
+ * growth-history.h.
+ */
+#ifndef _MW_GROWTH_STATE_H
+#define _MW_GROWTH_STATE_H
+
+#include "growth-units.h"
+
+/* Points that are kept of an episode; a power of two, so that a mask bounds an index. */
+#define MW_GROWTH_POINTS 8U
+
+/* What is thought of a process; as enum memwatch_growth_verdict. */
+enum mw_growth_verdict {
+	MW_GROWTH_INSUFFICIENT = 0,
+	MW_GROWTH_STABLE = 1,
+	MW_GROWTH_GROWING = 2,
+	MW_GROWTH_LEAK = 3,
+};
+
+/* The rule that raised an alert; as enum memwatch_growth_reason. */
+enum mw_growth_reason {
+	MW_GROWTH_NONE = 0,
+	MW_GROWTH_LIMIT = 1,  /* the growth is steady and the limit is near */
+	MW_GROWTH_STEADY = 2, /* steady growth for a long time */
+	MW_GROWTH_SLOW = 3,   /* slow growth for more than a day */
+};
+
+/* What one call of mw_growth_feed() changed. */
+#define MW_GROWTH_EVENT_ALERT (1U << 0)
+#define MW_GROWTH_EVENT_CLEAR (1U << 1)
+
+/* Flags of struct mw_growth. */
+#define MW_GROWTH_F_ALERT    (1U << 0) /* an alert is raised and not cleared */
+#define MW_GROWTH_F_HISTORY  (1U << 1) /* has grown, and needs a history */
+#define MW_GROWTH_F_RESERVED (1U << 2) /* address space grows without memory behind it */
+
+/* Indices of &struct mw_growth.score. */
+enum mw_growth_detector {
+	MW_GROWTH_TREND = 0,
+	MW_GROWTH_COMPOSITION = 1,
+	MW_GROWTH_THRESHOLD = 2,
+	MW_GROWTH_DETECTORS = 3,
+};
+
+/**
+ * struct mw_growth_sample - one reading of the counters of one process, in pages
+ * @time_ns: not before the previous sample of the process
+ * @file: mapped file pages
+ * @anon: anonymous pages
+ * @swap: pages in swap
+ * @shmem: pages of shared memory
+ * @vsz: address space; saturates at the largest value
+ * @headroom: pages until the nearest limit, or MW_GROWTH_NO_LIMIT
+ * @address_headroom: pages until RLIMIT_AS or RLIMIT_DATA, or MW_GROWTH_NO_LIMIT
+ * @reserved: zero
+ */
+struct mw_growth_sample {
+	__u64 time_ns;
+	__u32 file;
+	__u32 anon;
+	__u32 swap;
+	__u32 shmem;
+	__u32 vsz;
+	__u32 headroom;
+	__u32 address_headroom;
+	__u32 reserved;
+};
+
+/**
+ * struct mw_growth_point - a maximum that an episode reached
+ * @ms: milliseconds since the onset of the episode
+ * @pages: the signal
+ */
+struct mw_growth_point {
+	__u32 ms;
+	__u32 pages;
+};
+
+/**
+ * struct mw_growth - what is kept of every process
+ * @first_ns: time of the first sample
+ * @last_ns: time of the last sample
+ * @onset_ns: onset of the episode
+ * @top_ns: when the episode last reached a new maximum
+ * @alert_ns: first alert; 0: there was none
+ * @progress_ns: during an alert, when the signal last reached a new maximum
+ * @slope_bps: slope at the first alert, in bytes per second
+ * @signal: last signal: anonymous + swapped + shared pages
+ * @file: last number of mapped file pages
+ * @vsz: last address space, in pages
+ * @vsz_floor: lowest address space since the first minute, in which libraries are mapped
+ * @headroom: last headroom, in pages
+ * @address_headroom: last headroom of the address space, in pages
+ * @floor: lowest signal ever
+ * @top: highest signal of the episode
+ * @alert_from: signal at the start of the growth that raised the alert
+ * @alert_top: highest signal since the alert
+ * @eta_s: at the first alert, seconds to the limit
+ * @gap_ms: minimum time between two points
+ * @point: maxima of the episode, the first at its onset; thinned out as it gets longer
+ * @points: number of points
+ * @flags: MW_GROWTH_F_*
+ * @reason: &enum mw_growth_reason of the alert
+ * @verdict: &enum mw_growth_verdict
+ * @confidence: chance that this is a leak, 0 to 100 percent
+ * @score: score of each &enum mw_growth_detector, 0 to 100
+ * @origin: index of the first point from which the episode has not slowed down
+ * @reserved: zero
+ */
+struct mw_growth {
+	__u64 first_ns;
+	__u64 last_ns;
+	__u64 onset_ns;
+	__u64 top_ns;
+	__u64 alert_ns;
+	__u64 progress_ns;
+	__u64 slope_bps;
+	__u32 signal;
+	__u32 file;
+	__u32 vsz;
+	__u32 vsz_floor;
+	__u32 headroom;
+	__u32 address_headroom;
+	__u32 floor;
+	__u32 top;
+	__u32 alert_from;
+	__u32 alert_top;
+	__u32 eta_s;
+	__u32 gap_ms;
+	struct mw_growth_point point[MW_GROWTH_POINTS];
+	__u8 points;
+	__u8 flags;
+	__u8 reason;
+	__u8 verdict;
+	__u8 confidence;
+	__u8 score[MW_GROWTH_DETECTORS];
+	__u8 origin;
+	__u8 reserved[3];
+};
+
+/* The signal of a sample: memory that only the process itself can give back. */
+MW_INLINE __u32 mw_growth_signal(const struct mw_growth_sample *sample)
+{
+	return mw_growth_add_sat(sample->anon, mw_growth_add_sat(sample->swap, sample->shmem));
+}
+
+#endif /* _MW_GROWTH_STATE_H */

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * From scores and rules to what is said of a process: the alert that is raised and
+ * cleared, the verdict, and the confidence.
+ */
+#ifndef _MW_GROWTH_VERDICT_H
+#define _MW_GROWTH_VERDICT_H
+
+#include "growth-rules.h"
+
+/* Trend score from which a process is "growing". */
+#define MW_GROWTH_GROWS 70U
+
+/* The verdict is "insufficient" before a process was watched for this long. */
+#define MW_GROWTH_SETTLE_NS (60 * MW_GROWTH_SECOND)
+
+/* An alert holds for this long after the last new maximum, unless the growth is freed. */
+#define MW_GROWTH_CLEAR_NS (300 * MW_GROWTH_SECOND)
+
+/* Least growth of the address space, in pages, that sets MW_GROWTH_F_RESERVED. */
+#define MW_GROWTH_RESERVED_MIN (16 * MW_GROWTH_MIB)
+
+/*
+ * Calibration: of the processes with this much evidence (0 to 10), the percentage that
+ * leaked. selftests/eval/calibrate.py fits the table to the tuning part of the
+ * evaluation corpora; no two of its first eleven entries are equal, so that the script
+ * can tell the evidence from the confidence.
+ */
+MW_INLINE __u8 mw_growth_calibrated_confidence(__u32 evidence)
+{
+	/*
+	 * A masked index is what every verifier can bound, so there are entries up to 15.
+	 * Two more keep the table from being 16 bytes long: constants of that size go to a
+	 * section that libbpf does not load.
+	 */
+	static const __u8 table[18] = { 3,  4,	5,  24, 36, 64, 81, 96, 97,
+					98, 99, 99, 99, 99, 99, 99, 99, 99 };
+
+	return table[evidence & 15];
+}
+
+/* Sets scores, verdict and confidence. @history may be NULL. */
+MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_history *history)
+{
+	__u32 evidence, trend = 0, share = 0, eta;
+	__u64 slope = mw_growth_current_slope(g, history);
+
+	if (history && history->best.growth >= MW_GROWTH_MIB) {
+		trend = history->best.score;
+		share = history->best.share;
+	}
+	/* An episode that keeps its pace is some evidence, but no window confirms it yet. */
+	if (!trend && slope)
+		trend = 40;
+	eta = mw_growth_eta(mw_growth_peak_headroom(g, history), slope);
+	g->score[MW_GROWTH_TREND] = (__u8)trend;
+	g->score[MW_GROWTH_COMPOSITION] = (__u8)share;
+	g->score[MW_GROWTH_THRESHOLD] = (__u8)(eta == MW_GROWTH_NEVER ? 0
+								      : mw_growth_score_eta(eta));
+
+	if (g->flags & MW_GROWTH_F_ALERT) {
+		g->verdict = MW_GROWTH_LEAK;
+		evidence = 8 + (trend >= 90) + (g->reason != MW_GROWTH_LIMIT);
+	} else {
+		evidence = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50U;
+		if (g->last_ns - g->first_ns < MW_GROWTH_SETTLE_NS)
+			g->verdict = MW_GROWTH_INSUFFICIENT;
+		else if (trend >= MW_GROWTH_GROWS || g->flags & MW_GROWTH_F_RESERVED ||
+			 (slope && g->top - mw_growth_episode_origin(g)->pages >= MW_GROWTH_MASS))
+			g->verdict = MW_GROWTH_GROWING;
+		else
+			g->verdict = MW_GROWTH_STABLE;
+	}
+	g->confidence = mw_growth_calibrated_confidence(evidence);
+}
+
+/*
+ * Raises an alert for the rule @reason. @trend is NULL if the rule is about the episode;
+ * @headroom is that of mw_growth_peak_headroom().
+ */
+MW_INLINE __u32 mw_growth_alert_raise(struct mw_growth *g, __u32 reason,
+				      const struct mw_growth_trend *trend, __u32 headroom)
+{
+	__u64 slope = trend ? trend->slope_bps : mw_growth_episode_slope(g);
+	__u32 from = trend ? mw_growth_sub_sat(g->signal, trend->growth)
+			   : mw_growth_episode_origin(g)->pages;
+
+	g->flags |= MW_GROWTH_F_ALERT;
+	g->reason = (__u8)reason;
+	g->alert_from = from;
+	g->alert_top = g->signal;
+	g->progress_ns = g->last_ns;
+	if (!g->alert_ns) {
+		g->alert_ns = g->last_ns;
+		g->slope_bps = slope;
+		g->eta_s = mw_growth_eta(headroom, slope);
+	}
+	return MW_GROWTH_EVENT_ALERT;
+}
+
+/*
+ * Updates a raised alert. It is cleared when the growth is given back, or when there was
+ * no new maximum for a quarter of the time that the growth went on since the alert.
+ */
+MW_INLINE __u32 mw_growth_alert_update(struct mw_growth *g)
+{
+	__u64 patience = (g->progress_ns - g->alert_ns) / 4;
+
+	if (g->signal > g->alert_top) {
+		g->alert_top = g->signal;
+		g->progress_ns = g->last_ns;
+		return 0;
+	}
+	if (patience < MW_GROWTH_CLEAR_NS)
+		patience = MW_GROWTH_CLEAR_NS;
+	if (g->signal > g->alert_from && g->last_ns - g->progress_ns <= patience)
+		return 0;
+	g->flags &= (__u8)~MW_GROWTH_F_ALERT;
+	g->reason = MW_GROWTH_NONE;
+	return MW_GROWTH_EVENT_CLEAR;
+}
+
+/*
+ * Returns 1 if the address space grows steadily and has gained more than four times what
+ * the signal has.
+ */
+MW_INLINE int mw_growth_is_reserving(const struct mw_growth *g,
+				     const struct mw_growth_history *history)
+{
+	const struct mw_growth_level *level = &history->level[1];
+	__u32 i, value, after = g->vsz, rose = 0, first;
+
+	for (i = 0; i < MW_GROWTH_BINS / 4; i++) {
+		if (level->bin / 4 < i)
+			break;
+		value = level->vsz[(level->bin / 4 - i) & (MW_GROWTH_BINS / 4 - 1)];
+		if (value > after)
+			return 0;
+		rose += value < after;
+		after = value;
+	}
+	first = after;
+	return rose >= 4 && g->vsz - first >= MW_GROWTH_RESERVED_MIN &&
+	       (g->vsz - first) / 4 >= history->trend[1].growth;
+}
+
+#endif /* _MW_GROWTH_VERDICT_H */
