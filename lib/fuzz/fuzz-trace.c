@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Any bytes as a trace, and whatever comes out of them through the detectors.
+ * Fuzzes the reader of traces, and feeds the samples that it returns to the detectors.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -520,7 +520,7 @@ static void test_governor(void)
 	mw_governor_events(&gov, 20000, second);
 	tap_ok(gov.attached && gov.width == 512, "over budget twice: it looks less often");
 	mw_governor_events(&gov, 20000, second);
-	tap_ok(!gov.attached && gov.detached == 1, "three times: taken off");
+	tap_ok(!gov.attached && gov.detaches == 1, "three times: taken off");
 	for (int i = 0; i < 6; i++)
 		mw_governor_events(&gov, 0, 10 * second);
 	tap_ok(gov.attached, "a minute later it is tried again");

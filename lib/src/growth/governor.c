@@ -2,18 +2,19 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The governor's decisions, see governor.h.
+ * The decisions of the cost governor, see governor.h.
  */
 #include "growth/governor.h"
 
 #include "base/timemath.h"
 
-/* How long to wait so that @cost_ns is @ppm of the time. */
-static uint64_t interval(uint64_t cost_ns, uint32_t ppm)
+/* The period at which a cost of @cost_ns is @ppm of one CPU. */
+static uint64_t period_for_cost(uint64_t cost_ns, uint32_t ppm)
 {
 	return mw_mul_sat(cost_ns, 1000000) / ppm;
 }
 
+/* What the event program may use of the budget for fast growth: three quarters. */
 static uint32_t event_budget(const struct mw_governor *gov)
 {
 	return gov->storm_ppm - gov->storm_ppm / 4;
@@ -39,16 +40,16 @@ void mw_governor_round(struct mw_governor *gov, uint64_t cpu_ns)
 {
 	uint32_t left;
 
-	/* An eighth of the new: one round that was in the way of something is no rule. */
+	/* The average gives a new value an eighth: one slow round does not change much. */
 	if (gov->round_ns)
 		gov->round_ns = gov->round_ns - gov->round_ns / 8 + cpu_ns / 8;
 	else
 		gov->round_ns = cpu_ns;
-	gov->period_ns = mw_max_u64(gov->wanted_ns, interval(gov->round_ns, gov->rest_ppm));
+	gov->period_ns = mw_max_u64(gov->wanted_ns, period_for_cost(gov->round_ns, gov->rest_ppm));
 	gov->period_ns = mw_min_u64(gov->period_ns,
 				    mw_max_u64(gov->wanted_ns, MW_GOVERNOR_PERIOD_MAX_NS));
 	left = gov->storm_ppm - (uint32_t)mw_min_u64(gov->event_ppm, event_budget(gov));
-	gov->gap_ns = mw_max_u64(MW_GOVERNOR_GAP_MIN_NS, interval(gov->round_ns, left));
+	gov->gap_ns = mw_max_u64(MW_GOVERNOR_GAP_MIN_NS, period_for_cost(gov->round_ns, left));
 	gov->gap_ns = mw_min_u64(gov->gap_ns, gov->period_ns);
 }
 
@@ -76,7 +77,7 @@ void mw_governor_events(struct mw_governor *gov, uint32_t ppm, uint64_t time_ns)
 		gov->event_ppm = 0;
 		gov->detach_left_ns = mw_max_u64(gov->detach_min_ns, gov->debt_ns);
 		gov->detach_min_ns = mw_min_u64(2 * gov->detach_min_ns, MW_GOVERNOR_DETACH_MAX_NS);
-		gov->detached++;
+		gov->detaches++;
 		return;
 	}
 	gov->overruns = 0;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The detectors on the host: which state belongs to which sample. What is made
- * of it is in bpf/growth.h and nowhere else.
+ * The growth detectors on the host: finds the state of the process that a sample is
+ * about, and feeds the sample to it. The detectors themselves are in bpf/growth.h only.
  */
 #include <memwatch/growth.h>
 
@@ -13,15 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/context.h"
+#include "base/index.h"
 #include "growth/row.h"
 
-/* A trace is somebody else's file: it must not take all memory. */
+/* A trace is an untrusted file: it must not take all memory. */
 #define PROCESSES_MAX (1U << 20)
 
 /**
- * struct process - one process
- * @history: NULL as long as it has not grown
+ * struct process - one process of the trace
+ * @tgid: process id
+ * @comm: name at the last sample
+ * @start_time_ns: start time; 0 if it is not known
+ * @state: state of the detectors
+ * @history: owned; NULL until the process has grown
  */
 struct process {
 	__u32 tgid;
@@ -33,15 +39,17 @@ struct process {
 
 /**
  * struct memwatch_growth - the detectors
- * @slots: hash of the process ids: index of the newest process with the id,
- *	plus 1; linear probing, never more than half full
+ * @ctx: context, a reference
+ * @processes: in the order of their first samples
+ * @count: number of processes
+ * @capacity: how many fit
+ * @by_tgid: from a process id to the newest process with this id
  */
 struct memwatch_growth {
 	struct memwatch_ctx *ctx;
 	struct process *processes;
-	uint32_t count, room;
-	uint32_t *slots;
-	uint32_t nr_slots;
+	uint32_t count, capacity;
+	struct mw_index by_tgid;
 };
 
 int memwatch_growth_new(struct memwatch_ctx *ctx, struct memwatch_growth **ret)
@@ -49,7 +57,7 @@ int memwatch_growth_new(struct memwatch_ctx *ctx, struct memwatch_growth **ret)
 	struct memwatch_growth *growth = calloc(1, sizeof(*growth));
 
 	if (!growth)
-		return mw_fail(ctx, -ENOMEM, "out of memory");
+		return mw_fail_memory(ctx, "growth detectors");
 	growth->ctx = memwatch_ctx_ref(ctx);
 	*ret = growth;
 	return 0;
@@ -62,47 +70,21 @@ struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth)
 	for (uint32_t i = 0; i < growth->count; i++)
 		free(growth->processes[i].history);
 	free(growth->processes);
-	free(growth->slots);
+	mw_index_free(&growth->by_tgid);
 	memwatch_ctx_unref(growth->ctx);
 	free(growth);
 	return NULL;
 }
 
-/* The slot of a process id, or the free one where it belongs. */
-static uint32_t *find_slot(struct memwatch_growth *growth, __u32 tgid)
+/* The newest process with this id, or NULL. */
+static struct process *process_find(struct memwatch_growth *growth, __u32 tgid)
 {
-	uint32_t mask = growth->nr_slots - 1, at = tgid * 2654435761U & mask;
+	uint32_t at, number;
 
-	while (growth->slots[at] && growth->processes[growth->slots[at] - 1].tgid != tgid)
-		at = (at + 1) & mask;
-	return &growth->slots[at];
-}
-
-static int make_room(struct memwatch_growth *growth)
-{
-	uint32_t room = growth->room ? growth->room * 2 : 64;
-	struct process *processes;
-	uint32_t *slots;
-
-	if (growth->count < growth->room)
-		return 0;
-	if (room > PROCESSES_MAX)
-		return mw_fail(growth->ctx, -ENOMEM, "more than %u processes", PROCESSES_MAX / 2);
-	processes = realloc(growth->processes, room * sizeof(*processes));
-	if (!processes)
-		return mw_fail(growth->ctx, -ENOMEM, "out of memory");
-	growth->processes = processes;
-	slots = calloc((size_t)room * 2, sizeof(*slots));
-	if (!slots)
-		return mw_fail(growth->ctx, -ENOMEM, "out of memory");
-	free(growth->slots);
-	growth->slots = slots;
-	growth->nr_slots = room * 2;
-	growth->room = room;
-	/* In order: of several with one id the newest stays in the slot. */
-	for (uint32_t i = 0; i < growth->count; i++)
-		*find_slot(growth, processes[i].tgid) = i + 1;
-	return 0;
+	mw_index_for_each (&growth->by_tgid, mw_index_hash(tgid, 0), &at, number)
+		if (growth->processes[number].tgid == tgid)
+			return &growth->processes[number];
+	return NULL;
 }
 
 static __u32 pages_of(__u64 bytes)
@@ -112,7 +94,7 @@ static __u32 pages_of(__u64 bytes)
 	return pages >= MW_GROWTH_NO_LIMIT ? MW_GROWTH_NO_LIMIT - 1 : (__u32)pages;
 }
 
-static void convert(const struct memwatch_growth_sample *from, struct mw_growth_sample *to)
+static void sample_convert(const struct memwatch_growth_sample *from, struct mw_growth_sample *to)
 {
 	__u64 used = from->anon_bytes + from->shmem_bytes;
 
@@ -126,53 +108,59 @@ static void convert(const struct memwatch_growth_sample *from, struct mw_growth_
 		.headroom = MW_GROWTH_NO_LIMIT,
 		.address_headroom = MW_GROWTH_NO_LIMIT,
 	};
-	/* What is swapped out or can be read from files again does not press on the limit. */
+	/* Swapped memory and mapped files, which can be read again, do not use the limit up. */
 	if (from->limit_bytes != MEMWATCH_GROWTH_NONE)
 		to->headroom = from->limit_bytes > used ? pages_of(from->limit_bytes - used) : 0;
 }
 
-/* Is it the same program still? */
-static bool is_same(const struct process *p, const struct memwatch_growth_sample *sample,
-		    __u32 signal)
+/* Is the sample about the same program, with no exec and no new process in between? */
+static bool is_same_program(const struct process *p, const struct memwatch_growth_sample *sample,
+			    __u32 signal)
 {
 	if (p->start_time_ns != sample->start_time_ns)
 		return false;
 	return !strcmp(p->comm, sample->comm) || signal >= p->state.signal;
 }
 
-static struct process *add(struct memwatch_growth *growth,
-			   const struct memwatch_growth_sample *sample, __u32 signal)
+/* @older is the process that had this id before, or NULL. */
+static struct process *process_add(struct memwatch_growth *growth, const struct process *older,
+				   const struct memwatch_growth_sample *sample, __u32 signal)
 {
+	uint32_t hash = mw_index_hash(sample->tgid, 0), number = growth->count;
+	uint32_t replaced = older ? (uint32_t)(older - growth->processes) : MW_INDEX_NONE;
 	struct process *p;
 
-	if (make_room(growth))
+	if (number == PROCESSES_MAX) {
+		mw_fail(growth->ctx, -ENOMEM, "more than %u processes", PROCESSES_MAX);
 		return NULL;
-	p = &growth->processes[growth->count];
+	}
+	if (mw_array_reserve(growth->processes, growth->capacity, number + 1U) ||
+	    (replaced == MW_INDEX_NONE && mw_index_insert(&growth->by_tgid, hash, number))) {
+		mw_fail_memory(growth->ctx, "growth detectors");
+		return NULL;
+	}
+	if (replaced != MW_INDEX_NONE)
+		mw_index_renumber(&growth->by_tgid, hash, replaced, number);
+	p = &growth->processes[growth->count++];
 	memset(p, 0, sizeof(*p));
 	p->tgid = sample->tgid;
 	p->start_time_ns = sample->start_time_ns;
 	mw_growth_init(&p->state, sample->time_ns, signal);
-	*find_slot(growth, sample->tgid) = ++growth->count;
 	return p;
 }
 
 /*
- * An exec makes another program of a process: what was known of it goes, unless
- * somebody was told of it; then it stays in the list, as the one it was.
+ * The state for a sample. After an exec a process is judged anew. If it had an alert, it
+ * stays in the list as it was, and the new program gets a state of its own.
  */
-static struct process *find(struct memwatch_growth *growth,
-			    const struct memwatch_growth_sample *sample, __u32 signal)
+static struct process *process_for_sample(struct memwatch_growth *growth,
+					  const struct memwatch_growth_sample *sample, __u32 signal)
 {
-	struct process *p = NULL;
-	uint32_t index;
+	struct process *p = process_find(growth, sample->tgid);
 
-	if (growth->nr_slots) {
-		index = *find_slot(growth, sample->tgid);
-		p = index ? &growth->processes[index - 1] : NULL;
-	}
-	if (!p || (!is_same(p, sample, signal) && p->state.alert_ns))
-		return add(growth, sample, signal);
-	if (!is_same(p, sample, signal)) {
+	if (!p || (!is_same_program(p, sample, signal) && p->state.alert_ns))
+		return process_add(growth, p, sample, signal);
+	if (!is_same_program(p, sample, signal)) {
 		free(p->history);
 		p->history = NULL;
 		p->start_time_ns = sample->start_time_ns;
@@ -188,18 +176,20 @@ int memwatch_growth_feed(struct memwatch_growth *growth,
 	struct process *p;
 	__u32 event;
 
-	convert(sample, &converted);
-	p = find(growth, sample, mw_growth_signal(&converted));
+	sample_convert(sample, &converted);
+	p = process_for_sample(growth, sample, mw_growth_signal(&converted));
 	if (!p)
 		return -ENOMEM;
 	if (sample->time_ns < p->state.last_ns)
-		return mw_fail(growth->ctx, -EINVAL, "process %u: time goes back", sample->tgid);
+		return mw_fail(growth->ctx, -EINVAL,
+			       "process %u: the time of a sample is before that of the last one",
+			       sample->tgid);
 	memcpy(p->comm, sample->comm, sizeof(p->comm));
 	event = mw_growth_feed(&p->state, p->history, &converted);
 	if (p->state.flags & MW_GROWTH_F_HISTORY && !p->history) {
 		p->history = calloc(1, sizeof(*p->history));
 		if (!p->history)
-			return mw_fail(growth->ctx, -ENOMEM, "out of memory");
+			return mw_fail_memory(growth->ctx, "growth history");
 		mw_growth_history_init(p->history, &p->state);
 	}
 	return (int)event;

@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * An interval of 95 % for the time to the limit, by batch means. The standard error
- * that comes with a line takes its residuals for independent; those of memory are not,
- * and a curve is a line with such residuals. So the growth is cut into consecutive
- * batches, each longer than what the residuals remember, and the interval is that of
- * Student over the slopes of the batches. A growth that gets faster may go on getting
- * faster: that is the early end, if it comes before.
+ * The 95 % confidence interval of the time to the limit, by batch means. The standard
+ * error of a regression assumes that residuals are independent. Those of memory are
+ * correlated over time, and a curve looks like a line with such residuals. So the growth
+ * is cut into consecutive batches, each longer than the correlation, and the interval is
+ * that of Student's t over the slopes of the batches. Growth that accelerates may go on
+ * doing so: if that reaches the limit earlier, it is the early end of the interval.
  */
 #include "growth/interval.h"
 
@@ -15,32 +15,38 @@
 
 #include "base/timemath.h"
 
-/* Less than this share of the slope no trace can tell. */
-#define LEAST 0.02
+/* Least half-width of the interval of a slope, as a share of the slope. */
+#define SPREAD_MIN 0.02
 
 /*
- * Shares of the headroom. Not all of it is there to be used: page tables and stacks of the
- * kernel are in no counter of a process, and the last MiB of file pages is in use and
- * stays. And pages that were counted may yet be dropped.
+ * Uncertainty of the headroom, as shares of it. Less may be usable, because page tables
+ * and kernel stacks are in no counter of a process and some file pages are in use. More
+ * may be usable, because pages that were counted can still be dropped. Both values are
+ * estimates; docs/evaluation.md says how often the interval holds the time of the kill.
  */
-#define NOT_THERE  0.08
-#define MORE_THERE 0.03
+#define HEADROOM_LESS 0.08
+#define HEADROOM_MORE 0.03
 
-/* Student's t over the root of n, 95 % of both sides together, for 2 to 7 batches. */
+/* Two-sided 95 % quantile of Student's t over the square root of n, for 2 to 7 batches. */
 static const double student[] = { 8.985, 2.484, 1.591, 1.242, 1.049, 0.925 };
 
 /**
- * struct pace - a growth in batches
- * @spread: half of the interval of the slope, as a share of it; 1 and more: no end
- * @bend: bytes a second, by which it gains each second
- * @now: bytes a second at the end of the last batch, if it bends
+ * struct pace - the slope of a growth and its uncertainty, from its batches
+ * @spread: half-width of the interval of the slope, as a share of the slope; with 1 or
+ *	more, the time to the limit has no upper bound
+ * @bend: change of the slope, in bytes per second squared
+ * @now: slope at the end of the last batch, in bytes per second, if @bend is positive
  */
 struct pace {
 	double spread, bend, now;
 };
 
-/* @seconds between the middles of the first and the last batch, @after the last one's. */
-static struct pace pace_of(const double *slopes, unsigned int n, double seconds, double after)
+/*
+ * @seconds lie between the middles of the first and the last batch, @after between the
+ * middle and the end of the last one.
+ */
+static struct pace pace_of_batches(const double *slopes, unsigned int n, double seconds,
+				   double after)
 {
 	struct pace pace = { .spread = 1 };
 	double mean = 0, square = 0;
@@ -52,7 +58,7 @@ static struct pace pace_of(const double *slopes, unsigned int n, double seconds,
 	for (unsigned int i = 0; i < n; i++)
 		square += (slopes[i] - mean) * (slopes[i] - mean);
 	if (mean > 0)
-		pace.spread = fmax(LEAST, student[n - 2] * sqrt(square / (n - 1)) / mean);
+		pace.spread = fmax(SPREAD_MIN, student[n - 2] * sqrt(square / (n - 1)) / mean);
 	pace.bend = (slopes[n - 1] - slopes[0]) / seconds;
 	pace.now = slopes[n - 1] + pace.bend * after;
 	return pace;
@@ -63,7 +69,7 @@ static double bytes_of(double pages)
 	return pages * (1U << MW_GROWTH_PAGE_SHIFT);
 }
 
-/* The thirds of the window, as its tests have them. */
+/* The batches of a trend are the thirds of its window. */
 static struct pace pace_of_trend(const struct mw_growth_history *history,
 				 const struct mw_growth_trend *trend)
 {
@@ -73,13 +79,13 @@ static struct pace pace_of_trend(const struct mw_growth_history *history,
 
 	if (!mw_growth_sum_window(&history->level[trend->level], trend->window, &s))
 		return (struct pace){ .spread = 1 };
-	return pace_of((double[]){ bytes_of(s.thirds - s.two_thirds) / batch,
-				   bytes_of(s.two_thirds - s.third) / batch,
-				   bytes_of(s.third) / batch },
-		       3, 2 * batch, batch / 2);
+	return pace_of_batches((double[]){ bytes_of(s.thirds - s.two_thirds) / batch,
+					   bytes_of(s.two_thirds - s.third) / batch,
+					   bytes_of(s.third) / batch },
+			       3, 2 * batch, batch / 2);
 }
 
-/* From point to point. */
+/* A batch of an episode lasts from one point to the next. */
 static struct pace pace_of_episode(const struct mw_growth *g)
 {
 	const struct mw_growth_point *p = mw_growth_episode_origin(g),
@@ -95,11 +101,11 @@ static struct pace pace_of_episode(const struct mw_growth *g)
 	for (; p < end; p++)
 		slopes[n++] = bytes_of((double)p[1].pages - p[0].pages) * 1000 /
 			      ((double)p[1].ms - p[0].ms);
-	return pace_of(slopes, n, last - first, after);
+	return pace_of_batches(slopes, n, last - first, after);
 }
 
-/* Seconds until @bytes are grown. */
-static double early(double bytes, double slope, const struct pace *pace)
+/* The early end of the interval: seconds until the growth may have gained @bytes. */
+static double early_seconds(double bytes, double slope, const struct pace *pace)
 {
 	double even = bytes / (slope * (1 + pace->spread)), root;
 
@@ -121,16 +127,16 @@ void mw_growth_fill_eta(struct memwatch_growth_row *row, const struct mw_growth 
 {
 	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
 	struct pace pace = trend ? pace_of_trend(history, trend) : pace_of_episode(g);
-	double headroom = bytes_of(mw_growth_peak_headroom(g, history)), sure;
+	double headroom = bytes_of(mw_growth_peak_headroom(g, history)), usable;
 
 	row->slope = mw_growth_current_slope(g, history);
 	row->eta_ns = row->eta_low_ns = row->eta_high_ns = MEMWATCH_GROWTH_NONE;
 	if (g->headroom == MW_GROWTH_NO_LIMIT || !row->slope)
 		return;
 	row->eta_ns = ns_of(headroom / (double)row->slope);
-	sure = fmax(0, headroom * (1 - NOT_THERE) - bytes_of(MW_GROWTH_MIB));
-	row->eta_low_ns = ns_of(early(sure, (double)row->slope, &pace));
+	usable = fmax(0, headroom * (1 - HEADROOM_LESS) - bytes_of(MW_GROWTH_MIB));
+	row->eta_low_ns = ns_of(early_seconds(usable, (double)row->slope, &pace));
 	if (pace.spread < 1)
-		row->eta_high_ns = ns_of(headroom * (1 + MORE_THERE) /
+		row->eta_high_ns = ns_of(headroom * (1 + HEADROOM_MORE) /
 					 ((double)row->slope * (1 - pace.spread)));
 }

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The time to the limit, and how far it can be trusted.
+ * The time to the limit, and its 95 % confidence interval.
  */
 #ifndef MW_GROWTH_INTERVAL_H
 #define MW_GROWTH_INTERVAL_H
@@ -11,7 +11,7 @@
 
 #include "bpf/growth.h"
 
-/* Fills slope, eta_ns, eta_low_ns and eta_high_ns; @history may be NULL. */
+/* Sets slope, eta_ns, eta_low_ns and eta_high_ns. @history may be NULL. */
 void mw_growth_fill_eta(struct memwatch_growth_row *row, const struct mw_growth *g,
 			const struct mw_growth_history *history);
 

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Limits, read from text. What the kernel would give up before it kills is not
- * used memory: the page cache of files, but not that of tmpfs and shared memory,
- * which lie on the anonymous lists.
+ * Reads limits from cgroupfs and /proc/meminfo. Memory that the kernel reclaims before
+ * it kills does not count as used: reclaimable slab and the page cache of files, but not
+ * tmpfs and shared memory, whose pages are on the anonymous LRU lists.
  */
 #include "growth/limits.h"
 
@@ -23,11 +23,11 @@
 #include "base/context.h"
 #include "base/timemath.h"
 
-/* Deeper than any hierarchy that is; one descriptor a level. */
+/* Deeper than real hierarchies. The walk holds one file descriptor for each level. */
 #define DEPTH_MAX 32
 
-/* The start of a file below @dir, as a string; "" if it cannot be read. */
-static const char *read_at(int dir, const char *name, char *text, size_t size)
+/* Reads the start of a file below @dir as a string, or "" if it cannot be read. */
+static const char *read_start(int dir, const char *name, char *text, size_t size)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -38,7 +38,7 @@ static const char *read_at(int dir, const char *name, char *text, size_t size)
 	return text;
 }
 
-/* The number after @key at the start of a line, 0 without one. */
+/* The number after @key at the start of a line, or 0 if there is no such line. */
 static uint64_t find_number(const char *text, const char *key)
 {
 	size_t len = strlen(key);
@@ -52,12 +52,12 @@ static uint64_t find_number(const char *text, const char *key)
 	return 0;
 }
 
-/* A file of one number, or "max", or not there: the largest. */
+/* The number in a file. If the file holds "max" or does not exist: UINT64_MAX. */
 static uint64_t read_number(int dir, const char *name)
 {
 	char text[32];
 
-	read_at(dir, name, text, sizeof(text));
+	read_start(dir, name, text, sizeof(text));
 	return text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
 }
 
@@ -68,7 +68,7 @@ int mw_limits_host_headroom(struct memwatch_ctx *ctx, uint64_t *ret_bytes)
 
 	if (err)
 		return err;
-	read_at(AT_FDCWD, path, text, sizeof(text));
+	read_start(AT_FDCWD, path, text, sizeof(text));
 	free(path);
 	if (!text[0])
 		return mw_fail(ctx, -ENOENT, "/proc/meminfo cannot be read");
@@ -76,7 +76,7 @@ int mw_limits_host_headroom(struct memwatch_ctx *ctx, uint64_t *ret_bytes)
 	return 0;
 }
 
-/* What swap the cgroup may still use. */
+/* Bytes of swap that the cgroup may still use. */
 static uint64_t read_swap_headroom(int dir, uint64_t host_swap)
 {
 	uint64_t max = read_number(dir, "memory.swap.max"), used;
@@ -84,13 +84,14 @@ static uint64_t read_swap_headroom(int dir, uint64_t host_swap)
 	if (!max)
 		return 0;
 	used = read_number(dir, "memory.swap.current");
-	if (used == UINT64_MAX) /* no swap accounting */
+	if (used == UINT64_MAX) /* the kernel does not account swap */
 		return 0;
 	return mw_min_u64(host_swap, mw_sub_sat(max, used));
 }
 
-static void tighten(struct mw_limit *limit, uint64_t bound, uint64_t used, uint64_t swap,
-		    uint32_t kind)
+/* Makes @bound, of kind @kind, the nearest limit if it leaves less headroom. */
+static void lower_limit(struct mw_limit *limit, uint64_t bound, uint64_t used, uint64_t swap,
+			uint32_t kind)
 {
 	uint64_t headroom;
 
@@ -103,8 +104,8 @@ static void tighten(struct mw_limit *limit, uint64_t bound, uint64_t used, uint6
 	limit->limit = kind;
 }
 
-/* @limit is that of the parent, and becomes that of the cgroup. */
-static void read_cgroup(int dir, uint64_t host_swap, struct mw_limit *limit)
+/* @limit is the nearest limit of the parent, and becomes that of the cgroup. */
+static void read_cgroup_limit(int dir, uint64_t host_swap, struct mw_limit *limit)
 {
 	uint64_t max = read_number(dir, "memory.max"), high = read_number(dir, "memory.high");
 	uint64_t used, files, swap;
@@ -115,32 +116,32 @@ static void read_cgroup(int dir, uint64_t host_swap, struct mw_limit *limit)
 	used = read_number(dir, "memory.current");
 	if (used == UINT64_MAX)
 		return;
-	read_at(dir, "memory.stat", stat, sizeof(stat));
+	read_start(dir, "memory.stat", stat, sizeof(stat));
 	files = find_number(stat, "inactive_file ") + find_number(stat, "active_file ") +
 		find_number(stat, "slab_reclaimable ");
 	used = mw_sub_sat(used, files);
 	swap = read_swap_headroom(dir, host_swap);
-	tighten(limit, max, used, swap, MEMWATCH_LIMIT_CGROUP_MAX);
-	tighten(limit, high, used, swap, MEMWATCH_LIMIT_CGROUP_HIGH);
+	lower_limit(limit, max, used, swap, MEMWATCH_LIMIT_CGROUP_MAX);
+	lower_limit(limit, high, used, swap, MEMWATCH_LIMIT_CGROUP_HIGH);
 }
 
-struct walk {
+struct cgroup_walk {
 	mw_limits_fn fn;
 	void *userdata;
 	uint64_t host_swap;
 };
 
-/* Takes @dir over. */
-static int walk(const struct walk *w, int dir, struct mw_limit limit, int depth)
+/* Walks the cgroup @dir, which is closed, and all below it. @limit is that of its parent. */
+static int walk_cgroup(const struct cgroup_walk *walk, int dir, struct mw_limit limit, int depth)
 {
 	struct dirent *entry;
 	struct stat st;
 	int err = 0;
 	DIR *list;
 
-	read_cgroup(dir, w->host_swap, &limit);
+	read_cgroup_limit(dir, walk->host_swap, &limit);
 	if (limit.limit != MEMWATCH_LIMIT_NONE && !fstat(dir, &st))
-		err = w->fn(w->userdata, st.st_ino, &limit);
+		err = walk->fn(walk->userdata, st.st_ino, &limit);
 	list = fdopendir(dir);
 	if (!list) {
 		close(dir);
@@ -153,7 +154,7 @@ static int walk(const struct walk *w, int dir, struct mw_limit limit, int depth)
 			continue;
 		fd = openat(dirfd(list), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0)
-			err = walk(w, fd, limit, depth + 1);
+			err = walk_cgroup(walk, fd, limit, depth + 1);
 	}
 	closedir(list);
 	return err;
@@ -163,14 +164,15 @@ int mw_limits_walk_cgroups(struct memwatch_ctx *ctx, mw_limits_fn fn, void *user
 {
 	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 	struct mw_limit limit = { .headroom_bytes = UINT64_MAX, .limit = MEMWATCH_LIMIT_NONE };
-	struct walk w = { .fn = fn, .userdata = userdata };
+	struct cgroup_walk walk = { .fn = fn, .userdata = userdata };
 	char text[4096], *path;
 	int err, fd = -1;
 
 	err = mw_ctx_path(ctx, "/proc/meminfo", &path);
 	if (err)
 		return err;
-	w.host_swap = find_number(read_at(AT_FDCWD, path, text, sizeof(text)), "SwapFree:") << 10;
+	walk.host_swap = find_number(read_start(AT_FDCWD, path, text, sizeof(text)), "SwapFree:")
+			 << 10;
 	free(path);
 	for (unsigned int i = 0; fd < 0 && i < 2; i++) {
 		err = mw_ctx_path(ctx, roots[i], &path);
@@ -184,5 +186,5 @@ int mw_limits_walk_cgroups(struct memwatch_ctx *ctx, mw_limits_fn fn, void *user
 		}
 		free(path);
 	}
-	return fd < 0 ? 0 : walk(&w, fd, limit, 0);
+	return fd < 0 ? 0 : walk_cgroup(&walk, fd, limit, 0);
 }

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * How much memory may still be added: by each cgroup (v2), by the machine.
+ * The headroom: how much memory each cgroup (version 2) and the machine may still add
+ * before a limit is reached.
  */
 #ifndef MW_LIMITS_H
 #define MW_LIMITS_H
@@ -11,19 +12,23 @@
 
 #include <memwatch/ctx.h>
 
-/* Of a cgroup and all above it. */
+/**
+ * struct mw_limit - the nearest limit of a cgroup or of one of its ancestors
+ * @headroom_bytes: bytes that may be added before it is reached
+ * @limit: &enum memwatch_limit
+ */
 struct mw_limit {
 	uint64_t headroom_bytes;
-	uint32_t limit; /* enum memwatch_limit */
+	uint32_t limit;
 };
 
-/* Called for each cgroup that has a limit; not 0 ends the walk and is returned. */
+/* Called for each cgroup with a limit. A value other than 0 ends the walk and is returned. */
 typedef int (*mw_limits_fn)(void *userdata, uint64_t cgroup, const struct mw_limit *limit);
 
 /* Bytes that the machine can still give: available memory and free swap. */
 int mw_limits_host_headroom(struct memwatch_ctx *ctx, uint64_t *ret_bytes);
 
-/* Walks the cgroups. Those that vanish meanwhile are left out. */
+/* Calls @fn for all cgroups with a limit. Cgroups that vanish meanwhile are left out. */
 int mw_limits_walk_cgroups(struct memwatch_ctx *ctx, mw_limits_fn fn, void *userdata);
 
 #endif /* MW_LIMITS_H */

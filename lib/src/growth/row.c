@@ -2,17 +2,17 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Verdicts in the units of the public header. Decides nothing.
+ * Converts the state of the detectors to the units of the public header.
  */
 #include "growth/row.h"
 
 #include "growth/interval.h"
 #include "base/timemath.h"
 
-_Static_assert((int)MEMWATCH_GROWTH_LEAK == (int)MW_GROWTH_LEAK, "one enumeration of verdicts");
-_Static_assert((int)MEMWATCH_GROWTH_REASON_SLOW == (int)MW_GROWTH_SLOW, "one of reasons");
-_Static_assert(MEMWATCH_GROWTH_ALERT == MW_GROWTH_EVENT_ALERT, "one of events");
-_Static_assert(MEMWATCH_GROWTH_CLEAR == MW_GROWTH_EVENT_CLEAR, "one of events");
+_Static_assert((int)MEMWATCH_GROWTH_LEAK == (int)MW_GROWTH_LEAK, "the verdicts are the same");
+_Static_assert((int)MEMWATCH_GROWTH_REASON_SLOW == (int)MW_GROWTH_SLOW, "the reasons are the same");
+_Static_assert(MEMWATCH_GROWTH_ALERT == MW_GROWTH_EVENT_ALERT, "the events are the same");
+_Static_assert(MEMWATCH_GROWTH_CLEAR == MW_GROWTH_EVENT_CLEAR, "the events are the same");
 
 static __u64 bytes_of(__u32 pages)
 {
@@ -45,7 +45,7 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 
 	mw_growth_fill_eta(row, g, history);
 	row->r2_permille = trend ? trend->r2_permille : history ? history->best.r2_permille : 0;
-	if (trend && trend->score >= 50) {
+	if (trend && trend->score >= MW_GROWTH_RELIABLE) {
 		row->growth_bytes = bytes_of(trend->growth);
 		row->since_ns = mw_sub_sat(
 			g->last_ns,

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * From the state of the detectors, the host's own or that of a BPF map, to what
- * the public header says of a process.
+ * Converts the state of the detectors, from the host or from a BPF map, to the row of
+ * the public header.
  */
 #ifndef MW_GROWTH_ROW_H
 #define MW_GROWTH_ROW_H
@@ -12,7 +12,7 @@
 
 #include "bpf/growth.h"
 
-/* All but @tgid, @comm and @start_time_ns; @history may be NULL. */
+/* Sets all members but @tgid, @comm, @limit and @start_time_ns. @history may be NULL. */
 void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth *g,
 			const struct mw_growth_history *history);
 

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The state file: a head, then for each process the key, the state, and the
- * history of those that have one, as they are in the maps. It is of one boot,
- * because start times are, and of one version, because nothing is lost with it
- * but hours. It is replaced by renaming, so a file is whole or absent.
+ * The format of the state file: a header, then for each process its key, its state and,
+ * if it has one, its history, as they are in the maps. The file is valid for one boot,
+ * because start times are, and for one version of the structures: losing it costs no more
+ * than some hours of history.
  */
 #include "growth/state-file.h"
 
@@ -20,7 +20,7 @@
 
 #define MAGIC 0x31776f72674d4dULL /* "MMgrow1" */
 
-struct head {
+struct header {
 	uint64_t magic;
 	uint32_t process_size;
 	uint32_t history_size;
@@ -33,23 +33,23 @@ struct entry {
 	uint64_t has_history;
 };
 
-static int fill_head(struct memwatch_ctx *ctx, struct head *head)
+static int header_init(struct memwatch_ctx *ctx, struct header *header)
 {
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
-	memset(head, 0, sizeof(*head));
-	head->magic = MAGIC;
-	head->process_size = sizeof(struct mw_growth_process);
-	head->history_size = sizeof(struct mw_growth_history);
+	memset(header, 0, sizeof(*header));
+	header->magic = MAGIC;
+	header->process_size = sizeof(struct mw_growth_process);
+	header->history_size = sizeof(struct mw_growth_history);
 	if (fd < 0)
-		return mw_fail(ctx, -errno, "boot_id: %s", strerror(errno));
-	n = read(fd, head->boot, sizeof(head->boot) - 1);
+		return mw_fail(ctx, -errno, "/proc/sys/kernel/random/boot_id: %s", strerror(errno));
+	n = read(fd, header->boot, sizeof(header->boot) - 1);
 	close(fd);
-	return n > 0 ? 0 : mw_fail(ctx, -EIO, "boot_id: cannot be read");
+	return n > 0 ? 0 : mw_fail(ctx, -EIO, "/proc/sys/kernel/random/boot_id: cannot be read");
 }
 
-static void write_all(struct mw_bpf_growth *growth, FILE *file)
+static void write_entries(struct mw_bpf_growth *growth, FILE *file)
 {
 	struct mw_growth_key *last = NULL;
 	struct mw_growth_key previous;
@@ -69,23 +69,23 @@ static void write_all(struct mw_bpf_growth *growth, FILE *file)
 
 int mw_state_file_save(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path)
 {
-	struct head head;
+	struct header header;
 	char *temporary;
 	FILE *file;
-	int err = fill_head(ctx, &head);
+	int err = header_init(ctx, &header);
 
 	if (err)
 		return err;
 	if (asprintf(&temporary, "%s.new", path) < 0)
-		return mw_fail(ctx, -ENOMEM, "out of memory");
+		return mw_fail_memory(ctx, path);
 	file = fopen(temporary, "we");
 	if (!file) {
 		err = mw_fail(ctx, -errno, "%s: %s", temporary, strerror(errno));
 		free(temporary);
 		return err;
 	}
-	fwrite(&head, sizeof(head), 1, file);
-	write_all(growth, file);
+	fwrite(&header, sizeof(header), 1, file);
+	write_entries(growth, file);
 	if (ferror(file) || fflush(file))
 		err = mw_fail(ctx, -EIO, "%s: cannot be written: %s", temporary, strerror(errno));
 	if (fclose(file) && !err)
@@ -98,7 +98,10 @@ int mw_state_file_save(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, c
 	return err;
 }
 
-/* 1, 0 at the end, -EBADMSG. A kernel program will work on this: nothing odd gets in. */
+/*
+ * Returns 1, 0 at the end, or -EBADMSG. What the BPF programs rely on is checked here,
+ * because the file may be damaged.
+ */
 static int read_entry(FILE *file, struct entry *entry, struct mw_growth_history *history)
 {
 	size_t n = fread(entry, 1, sizeof(*entry), file);
@@ -122,12 +125,13 @@ static int load_entries(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, 
 	int err;
 
 	while ((err = read_entry(file, &entry, &history)) == 1) {
-		/* No round is number 0: the first one will look at it. */
+		/* No round has the number 0, so the first round samples the process. */
 		entry.process.round = 0;
 		err = mw_bpf_growth_put(growth, &entry.key, &entry.process,
 					entry.has_history ? &history : NULL);
 		if (err)
-			return mw_fail(ctx, err, "%s: holds more processes than are watched", path);
+			return mw_fail(ctx, err,
+				       "%s: holds more processes than the monitor can watch", path);
 		++*count;
 	}
 	return err ? mw_fail(ctx, err, "%s: is damaged", path) : 0;
@@ -135,20 +139,21 @@ static int load_entries(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, 
 
 int mw_state_file_load(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path)
 {
-	struct head want, head;
+	struct header want, header;
 	int err, count = 0;
 	FILE *file;
 
-	err = fill_head(ctx, &want);
+	err = header_init(ctx, &want);
 	if (err)
 		return err;
 	file = fopen(path, "re");
 	if (!file)
 		return mw_fail(ctx, -errno, "%s: %s", path, strerror(errno));
-	if (fread(&head, sizeof(head), 1, file) != 1 || head.magic != want.magic)
-		err = mw_fail(ctx, -EBADMSG, "%s: is not a state file of growth", path);
-	else if (memcmp(&head, &want, sizeof(head)))
-		err = mw_fail(ctx, -ESTALE, "%s: is of another boot or version", path);
+	if (fread(&header, sizeof(header), 1, file) != 1 || header.magic != want.magic)
+		err = mw_fail(ctx, -EBADMSG, "%s: is not a state file of the growth monitor", path);
+	else if (memcmp(&header, &want, sizeof(header)))
+		err = mw_fail(ctx, -ESTALE,
+			      "%s: is from another boot or another version of memwatch", path);
 	else
 		err = load_entries(ctx, growth, file, path, &count);
 	fclose(file);

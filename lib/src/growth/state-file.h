@@ -2,15 +2,18 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Histories in a file, so that a monitor that is restarted knows the last hours.
+ * The state file: keeps the states and histories of all processes across a restart of the
+ * monitor.
  */
 #ifndef MW_STATE_FILE_H
 #define MW_STATE_FILE_H
 
 #include "loader/growth.h"
 
+/* Replaces the file by renaming, so it is complete or absent. Returns 0 or an error. */
 int mw_state_file_save(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path);
-/* How many, or a negative errno. */
+
+/* Returns the number of processes, -ESTALE for another boot or version, or an error. */
 int mw_state_file_load(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path);
 
 #endif /* MW_STATE_FILE_H */

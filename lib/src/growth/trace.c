@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Reading traces. A field is what it must be to its last character, or the line
- * is refused by its number: a trace that is guessed at gives verdicts that are.
+ * The reader of traces. A line with a field that is not exactly what it should be is
+ * refused, with its number: a guess would give wrong verdicts.
  */
 #include "growth/trace.h"
 
@@ -22,13 +22,16 @@ static const char *const field_names[NR_FIELDS] = { "time_s",  "pid",	  "comm",
 						    "anon_kb", "file_kb", "shmem_kb",
 						    "swap_kb", "vsz_kb",  "limit_kb" };
 
-/* 16 EiB in KiB: what a u64 of bytes holds. */
+/* The most KiB whose number of bytes fits 64 bits. */
 #define KB_MAX ((UINT64_MAX >> 10) - 1)
 
 /**
- * struct memwatch_trace - a trace
- * @number: of the line in @line
- * @last_ns: of the sample before
+ * struct memwatch_trace - a trace that is being read
+ * @ctx: context, a reference
+ * @file: owned
+ * @number: number of the line in @line
+ * @last_ns: time of the previous sample
+ * @line: the current line, whose fields are unquoted in place
  */
 struct memwatch_trace {
 	struct memwatch_ctx *ctx;
@@ -38,13 +41,14 @@ struct memwatch_trace {
 	char line[LINE_MAX_BYTES];
 };
 
-static int refuse(struct memwatch_trace *trace, const char *why, const char *what)
+/* Fails with the number of the line and the name of the field (@what, or NULL). */
+static int refuse_line(struct memwatch_trace *trace, const char *why, const char *what)
 {
 	return mw_fail(trace->ctx, -EBADMSG, "line %" PRIu64 ": %s%s%s", trace->number,
 		       what ? what : "", what ? ": " : "", why);
 }
 
-/* The next line without its end: 1; 0 at the end of the file. */
+/* Reads the next line, without its end. Returns 1, 0 at the end of the file, or an error. */
 static int read_line(struct memwatch_trace *trace)
 {
 	size_t len = 0;
@@ -53,9 +57,9 @@ static int read_line(struct memwatch_trace *trace)
 	trace->number++;
 	while ((c = getc(trace->file)) != EOF && c != '\n') {
 		if (!c)
-			return refuse(trace, "holds a NUL", NULL);
+			return refuse_line(trace, "holds a NUL byte", NULL);
 		if (len == sizeof(trace->line) - 1)
-			return refuse(trace, "is longer than 4095 bytes", NULL);
+			return refuse_line(trace, "is longer than 4095 bytes", NULL);
 		trace->line[len++] = (char)c;
 	}
 	if (c == EOF && ferror(trace->file))
@@ -68,7 +72,7 @@ static int read_line(struct memwatch_trace *trace)
 	return 1;
 }
 
-/* Undoes the quotes of the field at @at, in place. Returns what follows, or NULL. */
+/* Unquotes the field at @at in place. Returns the character after it, or NULL. */
 static char *unquote(char *at, struct mw_text *field)
 {
 	char *to = at, *from = at + 1;
@@ -85,7 +89,7 @@ static char *unquote(char *at, struct mw_text *field)
 	return from;
 }
 
-static int split(struct memwatch_trace *trace, struct mw_text *fields)
+static int split_line(struct memwatch_trace *trace, struct mw_text *fields)
 {
 	char *at = trace->line;
 
@@ -95,15 +99,16 @@ static int split(struct memwatch_trace *trace, struct mw_text *fields)
 		if (*at == '"') {
 			end = unquote(at, &fields[i]);
 			if (!end)
-				return refuse(trace, "a quote that does not end", field_names[i]);
+				return refuse_line(trace, "a quote that does not end",
+						   field_names[i]);
 		} else {
 			end = at + strcspn(at, ",");
 			fields[i] = (struct mw_text){ at, (size_t)(end - at) };
 		}
 		if (*end && *end != ',')
-			return refuse(trace, "text after a quote", field_names[i]);
+			return refuse_line(trace, "text after a quote", field_names[i]);
 		if (!*end && i < NR_FIELDS - 1)
-			return refuse(trace, "is missing", field_names[i + 1]);
+			return refuse_line(trace, "is missing", field_names[i + 1]);
 		at = end + !!*end;
 	}
 	return 0;
@@ -133,28 +138,28 @@ static int parse_kb(struct memwatch_trace *trace, const struct mw_text *fields, 
 	uint64_t kb;
 
 	if (!mw_text_number(fields[i], KB_MAX, &kb))
-		return refuse(trace, "is no number of KiB", field_names[i]);
+		return refuse_line(trace, "is not a number of KiB", field_names[i]);
 	*ret_bytes = kb << 10;
 	return 0;
 }
 
-static int parse(struct memwatch_trace *trace, struct mw_text *fields,
-		 struct memwatch_growth_sample *ret)
+static int parse_sample(struct memwatch_trace *trace, struct mw_text *fields,
+			struct memwatch_growth_sample *ret)
 {
 	uint64_t pid, time_ns;
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
 	if (!parse_time(fields[0], &time_ns))
-		return refuse(trace, "is no time in seconds", field_names[0]);
+		return refuse_line(trace, "is not a time in seconds", field_names[0]);
 	if (time_ns < trace->last_ns)
-		return refuse(trace, "is before the line before", field_names[0]);
+		return refuse_line(trace, "is before that of the previous line", field_names[0]);
 	trace->last_ns = ret->time_ns = time_ns;
 	if (!mw_text_number(fields[1], UINT32_MAX, &pid))
-		return refuse(trace, "is no process id", field_names[1]);
+		return refuse_line(trace, "is not a process id", field_names[1]);
 	ret->tgid = (__u32)pid;
 	if (!mw_text_copy(fields[2], ret->comm, sizeof(ret->comm)))
-		return refuse(trace, "is longer than 63 bytes", field_names[2]);
+		return refuse_line(trace, "is longer than 63 bytes", field_names[2]);
 	err = parse_kb(trace, fields, 3, &ret->anon_bytes);
 	if (!err)
 		err = parse_kb(trace, fields, 4, &ret->file_bytes);
@@ -171,21 +176,21 @@ static int parse(struct memwatch_trace *trace, struct mw_text *fields,
 	return err;
 }
 
-static int read_head(struct memwatch_trace *trace)
+static int read_header(struct memwatch_trace *trace)
 {
 	struct mw_text fields[NR_FIELDS];
 	int err = read_line(trace);
 
 	if (err > 0)
-		err = split(trace, fields);
+		err = split_line(trace, fields);
 	else if (!err)
-		err = refuse(trace, "is empty", NULL);
+		err = refuse_line(trace, "is empty", NULL);
 	for (int i = 0; !err && i < NR_FIELDS; i++)
 		if (!mw_text_is(fields[i], field_names[i]))
 			err = -EBADMSG;
 	if (err == -EBADMSG)
 		mw_fail(trace->ctx, err,
-			"line 1: is not the head of a trace: time_s,pid,comm,anon_kb,file_kb,"
+			"line 1: is not the header of a trace: time_s,pid,comm,anon_kb,file_kb,"
 			"shmem_kb,swap_kb,vsz_kb,limit_kb");
 	return err;
 }
@@ -198,11 +203,11 @@ int mw_trace_open_file(struct memwatch_ctx *ctx, FILE *file, const char *name,
 
 	if (!trace) {
 		fclose(file);
-		return mw_fail(ctx, -ENOMEM, "%s: out of memory", name);
+		return mw_fail_memory(ctx, name);
 	}
 	trace->ctx = memwatch_ctx_ref(ctx);
 	trace->file = file;
-	err = read_head(trace);
+	err = read_header(trace);
 	if (err) {
 		memwatch_trace_close(trace);
 		return err;
@@ -233,9 +238,9 @@ int memwatch_trace_next(struct memwatch_trace *trace, struct memwatch_growth_sam
 		if (err <= 0)
 			return err;
 	} while (!trace->line[0]);
-	err = split(trace, fields);
+	err = split_line(trace, fields);
 	if (!err)
-		err = parse(trace, fields, ret);
+		err = parse_sample(trace, fields, ret);
 	return err ? err : 1;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * A trace from any file handle, for the fuzzer.
+ * Opens a trace from a stream instead of a path, for tests and the fuzzer.
  */
 #ifndef MW_GROWTH_TRACE_H
 #define MW_GROWTH_TRACE_H
@@ -11,7 +11,7 @@
 
 #include <memwatch/growth.h>
 
-/* As memwatch_trace_open(); @file is taken over, also on failure. */
+/* As memwatch_trace_open(). Closes @file in the end, also on failure. */
 int mw_trace_open_file(struct memwatch_ctx *ctx, FILE *file, const char *name,
 		       struct memwatch_trace **ret);
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The growth monitor: when there is a round, what it may cost, and what is told
- * of it. What is leaking is decided in the kernel, by bpf/growth.h.
+ * The growth monitor: decides when a round runs, keeps within the budgets, and delivers
+ * records. Which process leaks is decided in the kernel, by bpf/growth.h.
  */
 #include <memwatch/watch.h>
 
@@ -17,9 +17,9 @@
 #include "loader/growth.h"
 #include "base/context.h"
 #include "growth/governor.h"
-#include "growth/row.h"
 #include "growth/limits.h"
 #include "base/timemath.h"
+#include "growth/snapshot.h"
 #include "growth/state-file.h"
 
 #define PROCESSES_DEFAULT 10000
@@ -28,43 +28,53 @@
 #define REST_DEFAULT_PPM  1000
 #define STORM_DEFAULT_PPM 10000
 
-/* Rings of CPUs that say nothing hold nobody up: records are sent as they are made. */
+/*
+ * The programs send each record as soon as it is made, so the merge need not wait long
+ * for a CPU whose ring is silent.
+ */
 #define GRACE_NS  200000ULL
 #define SILENT_NS 1000000ULL
 
-/* Growth between two rounds that is worth one: 8 MiB. */
+/* Growth since the last round for which a round is requested, in pages: 8 MiB. */
 #define REQUEST_PAGES (8 * MW_GROWTH_MIB)
 
 /*
- * Run times are counted for 0.2 s of 10 s: counting costs as much as the program.
- * While it is over its budget, of 1 s: it must not be so for long.
+ * The run time of the event program is measured for MEASURE_NS every MEASURE_EVERY_NS,
+ * because counting costs as much as the program itself. While the program is over its
+ * budget it is measured every MEASURE_AGAIN_NS, so that it is detached soon.
  */
 #define MEASURE_EVERY_NS 10000000000ULL
 #define MEASURE_AGAIN_NS 1000000000ULL
 #define MEASURE_NS	 200000000ULL
 
-#define LIMITS_EVERY_NS	 1000000000ULL
-#define SWEEP_ROUNDS	 12
+/* Cgroups are walked once a second at most: a walk opens several files for each of them. */
+#define LIMITS_EVERY_NS 1000000000ULL
 
-struct item {
-	struct mw_growth_key key;
-	struct mw_growth_process process;
-};
+/* Every so many rounds, states of processes that have exited are looked for. */
+#define SWEEP_ROUNDS 12
 
 /**
  * struct memwatch_watch - the monitor
- * @events: is the event program wanted
- * @requested_ns: when a round was asked for, 0: it was not
+ * @ctx: context, a reference
+ * @merge: the merge of the rings, owned
+ * @bpf: the programs and maps, owned
+ * @governor: decides period, gap, width, and whether the event program is attached
+ * @stats: as memwatch_watch_stats() reports them
+ * @events: the event program is wanted and can be attached
  * @next_ns: when the next regular round is due
- * @limits_ns: when limits were read last
- * @measure_ns: when the next measurement of the event program starts or ends
- * @poll_cpu_ns: CPU time of this thread when it was called
- * @charged_ns: CPU time that rounds were charged with
- * @stats_fd: of the statistics, while one is under way
- * @measured_from_ns: when that began
- * @measured_to_ns: when the last one ended
- * @measured_ns: run time of the event program when it began
- * @items: of the last snapshot
+ * @last_ns: when the last round began
+ * @limits_ns: when the limits of cgroups were read last
+ * @measure_ns: when the next measurement of the event program begins or ends
+ * @measured_from_ns: when the current measurement began
+ * @measured_to_ns: when the last measurement ended
+ * @measured_ns: run time of the event program when the current measurement began
+ * @requested_ns: when a round was requested; 0: none was since the last round
+ * @poll_cpu_ns: CPU time of this thread when memwatch_watch_poll() was entered
+ * @charged_ns: CPU time that the governor knows of
+ * @stats_fd: keeps run time statistics enabled during a measurement; else -1
+ * @round: number of the last round
+ * @peeked: next record for memwatch_watch_next(), or NULL
+ * @snapshot: see memwatch_watch_snapshot()
  */
 struct memwatch_watch {
 	struct memwatch_ctx *ctx;
@@ -86,11 +96,8 @@ struct memwatch_watch {
 	int stats_fd;
 	uint32_t round;
 	const struct memwatch_record_header *peeked;
-	struct item *items;
-	size_t nr_items, room_items;
+	struct mw_snapshot snapshot;
 };
-
-/* ----------------------------------------------------------------- limits */
 
 static uint32_t pages_of(uint64_t bytes)
 {
@@ -99,7 +106,7 @@ static uint32_t pages_of(uint64_t bytes)
 	return pages >= MW_GROWTH_NO_LIMIT ? MW_GROWTH_NO_LIMIT - 1 : (uint32_t)pages;
 }
 
-static int take_limit(void *userdata, uint64_t cgroup, const struct mw_limit *limit)
+static int store_limit(void *userdata, uint64_t cgroup, const struct mw_limit *limit)
 {
 	struct memwatch_watch *watch = userdata;
 	struct mw_growth_limit bound = {
@@ -107,11 +114,12 @@ static int take_limit(void *userdata, uint64_t cgroup, const struct mw_limit *li
 		.limit = limit->limit,
 	};
 
-	/* More cgroups than fit are without their limit, no worse than on old kernels. */
+	/* If the map is full, processes of this cgroup have only the limit of the machine. */
 	mw_bpf_growth_set_limit(watch->bpf, cgroup, &bound);
 	return 0;
 }
 
+/* The headroom of the machine is read each time, those of cgroups once a second. */
 static void refresh_limits(struct memwatch_watch *watch, uint64_t now)
 {
 	volatile struct mw_growth_control *control = mw_bpf_growth_control(watch->bpf);
@@ -123,13 +131,14 @@ static void refresh_limits(struct memwatch_watch *watch, uint64_t now)
 		return;
 	watch->limits_ns = now;
 	mw_bpf_growth_forget_limits(watch->bpf);
-	mw_limits_walk_cgroups(watch->ctx, take_limit, watch);
+	mw_limits_walk_cgroups(watch->ctx, store_limit, watch);
 }
 
-/* ----------------------------------------------------------------- rounds */
-
-/* States that the exit program missed: it ran while the iterator made them. */
-static void sweep(struct memwatch_watch *watch)
+/*
+ * Deletes the states of processes that exited while the iterator made them: the exit
+ * program came too early for these. Also counts the processes.
+ */
+static void sweep_exited(struct memwatch_watch *watch)
 {
 	struct mw_growth_key *last = NULL;
 	struct mw_growth_key key, previous;
@@ -139,7 +148,7 @@ static void sweep(struct memwatch_watch *watch)
 	while (mw_bpf_growth_next(watch->bpf, last, &key, &process)) {
 		if (watch->round - process.round > 2) {
 			mw_bpf_growth_delete(watch->bpf, &key);
-			/* The one after a deleted key is the first: begin again. */
+			/* The key after a deleted one is not known: begin again. */
 			last = NULL;
 			count = growing = 0;
 			continue;
@@ -169,14 +178,14 @@ static int run_round(struct memwatch_watch *watch)
 	if (err)
 		return err;
 	if (watch->round % SWEEP_ROUNDS == 1)
-		sweep(watch);
+		sweep_exited(watch);
 	watch->stats.rounds++;
 	if (watch->requested_ns)
 		watch->stats.reaction_ns = mw_sub_sat(mw_clock(CLOCK_MONOTONIC),
 						      watch->requested_ns);
 	watch->requested_ns = 0;
 	watch->last_ns = now;
-	/* What woke us up and what else was done since the last round is the round's too. */
+	/* All CPU time since the last round is charged to this one, wake-ups included. */
 	spent = watch->stats.cpu_ns + mw_clock(CLOCK_THREAD_CPUTIME_ID) - watch->poll_cpu_ns;
 	mw_governor_round(&watch->governor, mw_sub_sat(spent, watch->charged_ns));
 	watch->charged_ns = spent;
@@ -185,9 +194,8 @@ static int run_round(struct memwatch_watch *watch)
 	return 0;
 }
 
-/* ----------------------------------------------------------------- budget */
-
-static void apply(struct memwatch_watch *watch)
+/* Does what the governor has decided about the event program. */
+static void apply_decision(struct memwatch_watch *watch)
 {
 	int err;
 
@@ -199,8 +207,8 @@ static void apply(struct memwatch_watch *watch)
 		watch->stats.events_attached = 0;
 		watch->stats.events_state = MEMWATCH_EVENTS_OVER_BUDGET;
 		mw_log(watch->ctx, MEMWATCH_LOG_WARNING,
-		       "the event program took %u ppm of a CPU, over its budget of %u: taken off "
-		       "for a while; fast growth is found at the next round",
+		       "the event program took %u ppm of a CPU, more than its budget of %u: it is "
+		       "detached for a while, and fast growth is found at the next round only",
 		       watch->stats.event_ppm, watch->governor.storm_ppm);
 		return;
 	}
@@ -211,12 +219,13 @@ static void apply(struct memwatch_watch *watch)
 	if (err) {
 		watch->events = false;
 		mw_log(watch->ctx, MEMWATCH_LOG_WARNING,
-		       "no events of kmem:rss_stat (%s): fast growth is found at the next round",
+		       "cannot attach to kmem:rss_stat (%s): fast growth is found at the next "
+		       "round only",
 		       strerror(-err));
 	}
 }
 
-static void measure_begin(struct memwatch_watch *watch, uint64_t now)
+static void begin_measurement(struct memwatch_watch *watch, uint64_t now)
 {
 	watch->measure_ns = now + MEASURE_NS;
 	watch->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
@@ -224,7 +233,7 @@ static void measure_begin(struct memwatch_watch *watch, uint64_t now)
 	watch->measured_ns = mw_bpf_growth_event_ns(watch->bpf);
 }
 
-static void measure_end(struct memwatch_watch *watch, uint64_t now)
+static void end_measurement(struct memwatch_watch *watch, uint64_t now)
 {
 	uint64_t ran = mw_sub_sat(mw_bpf_growth_event_ns(watch->bpf), watch->measured_ns);
 	uint64_t time = mw_max_u64(now - watch->measured_from_ns, 1);
@@ -240,22 +249,21 @@ static void measure_end(struct memwatch_watch *watch, uint64_t now)
 			    (watch->governor.attached && watch->governor.overruns
 				     ? MEASURE_AGAIN_NS
 				     : MEASURE_EVERY_NS);
-	apply(watch);
+	apply_decision(watch);
 }
 
-static void measure(struct memwatch_watch *watch, uint64_t now)
+static void measure_events(struct memwatch_watch *watch, uint64_t now)
 {
 	if (!watch->events || now < watch->measure_ns)
 		return;
 	if (watch->stats_fd < 0)
-		measure_begin(watch, now);
+		begin_measurement(watch, now);
 	else
-		measure_end(watch, now);
+		end_measurement(watch, now);
 }
 
-/* ---------------------------------------------------------------- records */
-
-static int take(struct memwatch_watch *watch, const struct memwatch_record_header **ret)
+/* The next record for the caller: 1, 0 if there is none, or a negative errno. */
+static int next_record(struct memwatch_watch *watch, const struct memwatch_record_header **ret)
 {
 	const struct memwatch_record_growth *record;
 	int err;
@@ -273,7 +281,7 @@ static int take(struct memwatch_watch *watch, const struct memwatch_record_heade
 			continue;
 		if (record->what != MEMWATCH_GROWTH_POKED)
 			return 1;
-		/* It has woken us up; what it says was in the control page before. */
+		/* It only woke this thread up: request_ns says the rest. */
 		watch->stats.pokes++;
 	}
 }
@@ -285,7 +293,7 @@ int memwatch_watch_next(struct memwatch_watch *watch, const struct memwatch_reco
 		watch->peeked = NULL;
 		return 1;
 	}
-	return take(watch, ret);
+	return next_record(watch, ret);
 }
 
 static int wait_ms(const struct memwatch_watch *watch, uint64_t now, uint64_t end)
@@ -298,13 +306,13 @@ static int wait_ms(const struct memwatch_watch *watch, uint64_t now, uint64_t en
 	return (int)mw_min_u64((mw_sub_sat(until, now) + 999999) / 1000000, 60000);
 }
 
-/* One turn: rounds that are due, records that are there. Bits, or a negative errno. */
-static int turn(struct memwatch_watch *watch, uint64_t now)
+/* Runs a round if one is due, and looks for records. Returns bits or a negative errno. */
+static int poll_once(struct memwatch_watch *watch, uint64_t now)
 {
 	uint64_t asked = mw_bpf_growth_control(watch->bpf)->request_ns;
 	int err, bits = 0;
 
-	/* The start of a round is there too. */
+	/* run_round() writes the start of a round to request_ns too: that is no request. */
 	if (!watch->requested_ns && watch->round && asked > watch->last_ns)
 		watch->requested_ns = asked;
 	if (now >= watch->next_ns ||
@@ -314,9 +322,9 @@ static int turn(struct memwatch_watch *watch, uint64_t now)
 			return err;
 		bits |= MEMWATCH_WATCH_ROUND;
 	}
-	measure(watch, now);
+	measure_events(watch, now);
 	if (!watch->peeked) {
-		err = take(watch, &watch->peeked);
+		err = next_record(watch, &watch->peeked);
 		if (err <= 0)
 			watch->peeked = NULL;
 		if (err < 0)
@@ -334,7 +342,7 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 
 	watch->poll_cpu_ns = mw_clock(CLOCK_THREAD_CPUTIME_ID);
 	for (;;) {
-		bits = turn(watch, now);
+		bits = poll_once(watch, now);
 		if (bits)
 			break;
 		now = mw_clock(CLOCK_MONOTONIC);
@@ -350,78 +358,21 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 	return err < 0 ? err : bits;
 }
 
-/* --------------------------------------------------------------- snapshot */
-
 int memwatch_watch_snapshot(struct memwatch_watch *watch)
 {
-	struct mw_growth_key *last = NULL;
-	struct item item;
-
-	watch->nr_items = 0;
-	memset(&item, 0, sizeof(item));
-	while (mw_bpf_growth_next(watch->bpf, last, &item.key, &item.process)) {
-		if (watch->nr_items == watch->room_items) {
-			size_t room = watch->room_items ? watch->room_items * 2 : 256;
-			struct item *items = reallocarray(watch->items, room, sizeof(*items));
-
-			if (!items)
-				return mw_fail(watch->ctx, -ENOMEM, "out of memory");
-			watch->items = items;
-			watch->room_items = room;
-		}
-		watch->items[watch->nr_items] = item;
-		last = &watch->items[watch->nr_items++].key;
-	}
-	return (int)watch->nr_items;
+	return mw_snapshot_take(watch->ctx, &watch->snapshot, watch->bpf);
 }
 
 int memwatch_watch_row(struct memwatch_watch *watch, unsigned int index,
 		       struct memwatch_growth_row *ret)
 {
-	MEMWATCH_OPTS(memwatch_growth_row, row);
-	const struct item *item;
-	struct mw_growth_history history;
-	int err;
-
-	if (index >= watch->nr_items)
-		return 0;
-	item = &watch->items[index];
-	row.tgid = item->key.tgid;
-	row.start_time_ns = item->key.start_ns;
-	memcpy(row.comm, item->process.comm, sizeof(item->process.comm));
-	row.limit = item->process.limit;
-	mw_growth_row_fill(&row, &item->process.growth,
-			   mw_bpf_growth_history(watch->bpf, &item->key, &history) ? &history
-										   : NULL);
-	err = mw_opts_export(ret, &row, sizeof(row));
-	return err ? err : 1;
+	return mw_snapshot_row(&watch->snapshot, watch->bpf, index, ret);
 }
 
 int memwatch_watch_sample(struct memwatch_watch *watch, unsigned int index,
 			  struct memwatch_growth_sample *ret, __u64 *cgroup)
 {
-	const struct mw_growth_process *p;
-
-	if (index >= watch->nr_items)
-		return 0;
-	p = &watch->items[index].process;
-	memset(ret, 0, sizeof(*ret));
-	ret->time_ns = p->growth.last_ns;
-	ret->start_time_ns = watch->items[index].key.start_ns;
-	ret->tgid = watch->items[index].key.tgid;
-	memcpy(ret->comm, p->comm, sizeof(p->comm));
-	ret->anon_bytes = (__u64)p->anon << MW_GROWTH_PAGE_SHIFT;
-	ret->file_bytes = (__u64)p->growth.file << MW_GROWTH_PAGE_SHIFT;
-	ret->shmem_bytes = (__u64)p->shmem << MW_GROWTH_PAGE_SHIFT;
-	ret->swap_bytes = (__u64)p->swap << MW_GROWTH_PAGE_SHIFT;
-	ret->vsz_bytes = (__u64)p->growth.vsz << MW_GROWTH_PAGE_SHIFT;
-	ret->limit_bytes = MEMWATCH_GROWTH_NONE;
-	if (p->growth.headroom != MW_GROWTH_NO_LIMIT)
-		ret->limit_bytes = ((__u64)p->anon + p->shmem + p->growth.headroom)
-				   << MW_GROWTH_PAGE_SHIFT;
-	if (cgroup)
-		*cgroup = p->cgroup;
-	return 1;
+	return mw_snapshot_sample(&watch->snapshot, index, ret, cgroup);
 }
 
 const char *memwatch_watch_limit_name(unsigned int limit)
@@ -442,12 +393,12 @@ const char *memwatch_watch_limit_name(unsigned int limit)
 	}
 }
 
-/* --------------------------------------------------------------- lifetime */
-
-static int complete(struct memwatch_ctx *ctx, struct memwatch_watch_opts *opts)
+/* Checks the options and fills in the defaults. */
+static int complete_opts(struct memwatch_ctx *ctx, struct memwatch_watch_opts *opts)
 {
 	if (opts->flags & ~MEMWATCH_WATCH_NO_EVENTS)
-		return mw_fail(ctx, -EINVAL, "invalid options of a growth monitor");
+		return mw_fail(ctx, -EINVAL, "a growth monitor has no flags %#x",
+			       opts->flags & ~MEMWATCH_WATCH_NO_EVENTS);
 	if (!opts->max_processes)
 		opts->max_processes = PROCESSES_DEFAULT;
 	if (!opts->period_ns)
@@ -457,9 +408,11 @@ static int complete(struct memwatch_ctx *ctx, struct memwatch_watch_opts *opts)
 	if (!opts->storm_ppm)
 		opts->storm_ppm = STORM_DEFAULT_PPM;
 	if (opts->period_ns < PERIOD_MIN_NS || opts->period_ns > MW_GOVERNOR_PERIOD_MAX_NS)
-		return mw_fail(ctx, -EINVAL, "invalid period: 50 ms to 60 s are possible");
+		return mw_fail(ctx, -EINVAL,
+			       "the period of a growth monitor must be 50 ms to 60 s");
 	if (opts->rest_ppm > 1000000 || opts->storm_ppm > 1000000)
-		return mw_fail(ctx, -EINVAL, "invalid budget: more than a CPU");
+		return mw_fail(ctx, -EINVAL,
+			       "a budget of a growth monitor must be at most one CPU (1000000)");
 	return 0;
 }
 
@@ -473,12 +426,12 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 
 	err = mw_opts_copy(ctx, &opts, sizeof(opts), user_opts);
 	if (!err)
-		err = complete(ctx, &opts);
+		err = complete_opts(ctx, &opts);
 	if (err)
 		return err;
 	watch = calloc(1, sizeof(*watch));
 	if (!watch)
-		return mw_fail(ctx, -ENOMEM, "out of memory");
+		return mw_fail_memory(ctx, "growth monitor");
 	watch->ctx = memwatch_ctx_ref(ctx);
 	watch->stats_fd = -1;
 	watch->stats.sz = sizeof(watch->stats);
@@ -499,7 +452,7 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	watch->measured_to_ns = mw_clock(CLOCK_MONOTONIC);
 	watch->measure_ns = watch->measured_to_ns + MEASURE_AGAIN_NS;
 	if (watch->events)
-		apply(watch);
+		apply_decision(watch);
 	*ret = watch;
 	return 0;
 }
@@ -512,7 +465,7 @@ struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch)
 		close(watch->stats_fd);
 	mw_bpf_growth_close(watch->bpf);
 	mw_merge_free(watch->merge);
-	free(watch->items);
+	free(watch->snapshot.items);
 	memwatch_ctx_unref(watch->ctx);
 	free(watch);
 	return NULL;
@@ -526,7 +479,8 @@ int memwatch_watch_save(struct memwatch_watch *watch, const char *path)
 int memwatch_watch_load(struct memwatch_watch *watch, const char *path)
 {
 	if (watch->round)
-		return mw_fail(watch->ctx, -EINVAL, "histories are loaded before the first round");
+		return mw_fail(watch->ctx, -EINVAL,
+			       "histories must be loaded before the first round");
 	return mw_state_file_load(watch->ctx, watch->bpf, path);
 }
 
@@ -543,7 +497,7 @@ int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_sta
 		  mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_NO_RING);
 	s->period_ns = watch->governor.period_ns;
 	s->gap_ns = watch->governor.gap_ns;
-	s->over_budget = watch->governor.detached;
+	s->over_budget = watch->governor.detaches;
 	s->width = watch->governor.width;
 	s->rest_ppm = watch->governor.rest_ppm;
 	s->storm_ppm = watch->governor.storm_ppm;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Loading and driving bpf/growth. The exit program is attached before the first
- * round, so no state is made that nobody will delete.
+ * Loads and runs the growth programs. The exit program is attached before the first
+ * round, so that each state that a round makes is deleted in the end.
  */
 #include "loader/growth.h"
 
@@ -22,7 +22,7 @@
 
 #include "growth.skel.h"
 
-/* 64 KiB: alerts are rare, and so is what asks for rounds. */
+/* 64 KiB for each CPU: alerts and requests for a round are rare. */
 #define RING_PAGES 16
 
 struct mw_bpf_growth {
@@ -33,25 +33,24 @@ struct mw_bpf_growth {
 	struct bpf_link *exit;
 	struct bpf_link *events;
 	struct mw_bpf_rings *rings;
-	unsigned int nr_cpus; /* possible ones */
-	uint64_t *counts;     /* scratch: one for each CPU */
+	unsigned int nr_cpus; /* possible CPUs */
+	uint64_t *counts;     /* scratch space: a value for each CPU */
 };
-
-/* --------------------------------------------------------------- lifetime */
 
 static int fail_load(struct memwatch_ctx *ctx, int err)
 {
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		return mw_fail(ctx, -EOPNOTSUPP,
-			       "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF): growth needs it");
+			       "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which the growth "
+			       "monitor needs");
 	if (err == -EPERM || err == -EACCES)
 		return mw_fail(ctx, err,
 			       "cannot load the growth programs: not permitted, or refused by the "
-			       "verifier; MEMWATCH_LOG=debug shows which");
+			       "verifier; MEMWATCH_LOG=debug tells which of the two");
 	return mw_fail(ctx, err, "cannot load the growth programs: %s", strerror(-err));
 }
 
-static int attach(struct mw_bpf_growth *growth)
+static int attach_programs(struct mw_bpf_growth *growth)
 {
 	growth->exit = bpf_program__attach(growth->skel->progs.on_exit);
 	if (!growth->exit)
@@ -64,7 +63,7 @@ static int attach(struct mw_bpf_growth *growth)
 	return 0;
 }
 
-static int load(struct mw_bpf_growth *growth, uint32_t max_processes)
+static int load_programs(struct mw_bpf_growth *growth, uint32_t max_processes)
 {
 	libbpf_print_fn_t before = mw_bpf_log_begin(growth->ctx);
 	int err = 0;
@@ -83,12 +82,12 @@ static int load(struct mw_bpf_growth *growth, uint32_t max_processes)
 	if (err)
 		fail_load(growth->ctx, err);
 	else
-		err = attach(growth);
+		err = attach_programs(growth);
 	mw_bpf_log_end(before);
 	return err;
 }
 
-/* One wake-up a record: who asks for a round does not wait for a second one. */
+/* Each record wakes the library up, so that a requested round runs at once. */
 static int open_rings(struct mw_bpf_growth *growth)
 {
 	struct mw_bpf_rings_opts opts = {
@@ -109,16 +108,16 @@ int mw_bpf_growth_open(struct memwatch_ctx *ctx, uint32_t max_processes, struct 
 	int cpus = libbpf_num_possible_cpus(), err = -ENOMEM;
 
 	if (!growth)
-		return mw_fail(ctx, -ENOMEM, "out of memory");
+		return mw_fail_memory(ctx, "growth programs");
 	growth->ctx = ctx;
 	growth->merge = merge;
 	growth->nr_cpus = cpus > 0 ? (unsigned int)cpus : 0;
 	growth->counts = calloc(growth->nr_cpus, sizeof(*growth->counts));
 	if (!growth->nr_cpus || !growth->counts) {
-		mw_fail(ctx, err, "out of memory");
+		mw_fail_memory(ctx, "growth programs");
 		goto err_close;
 	}
-	err = load(growth, max_processes);
+	err = load_programs(growth, max_processes);
 	if (!err)
 		err = open_rings(growth);
 	if (err)
@@ -169,7 +168,10 @@ int mw_bpf_growth_round(struct mw_bpf_growth *growth)
 
 	if (fd < 0)
 		return mw_fail(growth->ctx, -errno, "cannot start a round: %s", strerror(errno));
-	/* The program writes nothing; -EAGAIN is how a long list is cut (5.9). */
+	/*
+	 * The program writes no data. From 5.9 on, reading a long list fails with EAGAIN
+	 * from time to time, so that other tasks can run.
+	 */
 	do {
 		n = read(fd, nothing, sizeof(nothing));
 	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
@@ -195,7 +197,7 @@ void mw_bpf_growth_detach_events(struct mw_bpf_growth *growth)
 	growth->events = NULL;
 }
 
-/* Up to 6.1 two events, which stand for up to 64 faults each; later 2 MiB. */
+/* Up to 6.1: two events, each of which stands for up to 64 page faults. Later: 2 MiB. */
 uint32_t mw_bpf_growth_width(struct mw_bpf_growth *growth)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -217,8 +219,6 @@ uint64_t mw_bpf_growth_event_ns(struct mw_bpf_growth *growth)
 		return 0;
 	return info.run_time_ns;
 }
-
-/* ------------------------------------------------------------------- maps */
 
 uint64_t mw_bpf_growth_count(struct mw_bpf_growth *growth, enum mw_growth_count what)
 {
@@ -259,7 +259,7 @@ int mw_bpf_growth_next(struct mw_bpf_growth *growth, const struct mw_growth_key 
 		*next = at;
 		if (!bpf_map_lookup_elem(fd, next, process))
 			return 1;
-		key = next; /* it ended in between */
+		key = next; /* the process has exited meanwhile */
 	}
 	return 0;
 }

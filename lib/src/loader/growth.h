@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The growth programs as the library sees them: load, attach, run a round, read
- * the maps, and a ring for each CPU that is online, in a merge of their own.
- * When a round is due is not decided here.
+ * Loads and attaches the BPF programs of the growth monitor, runs rounds, reads and writes
+ * their maps, and opens a ring for each online CPU, which are put into a merge. When a
+ * round is due is decided by lib/src/growth.
  */
 #ifndef MW_BPF_GROWTH_H
 #define MW_BPF_GROWTH_H
@@ -20,49 +20,53 @@
 
 struct mw_bpf_growth;
 
+/* Opens the rings in @merge, which must outlive the object. */
 int mw_bpf_growth_open(struct memwatch_ctx *ctx, uint32_t max_processes, struct mw_merge *merge,
 		       struct mw_bpf_growth **ret);
 void mw_bpf_growth_close(struct mw_bpf_growth *growth);
 
-/* What the programs go by; written at any time. */
+/* The settings of the programs, in a shared page: they may be written at any time. */
 volatile struct mw_growth_control *mw_bpf_growth_control(struct mw_bpf_growth *growth);
 
-/* Looks which CPUs came and went: before a round, so that what it sends finds a ring. */
+/* Opens rings for new CPUs. Call it before a round, so that its records find a ring. */
 void mw_bpf_growth_refresh(struct mw_bpf_growth *growth);
 
-/* One round over all tasks. */
+/* Runs one round over all tasks. */
 int mw_bpf_growth_round(struct mw_bpf_growth *growth);
 
-/* The event program on and off. Once it is off it does not run any more. */
+/* Attaches and detaches the event program. After detaching it does not run any more. */
 int mw_bpf_growth_attach_events(struct mw_bpf_growth *growth);
 void mw_bpf_growth_detach_events(struct mw_bpf_growth *growth);
 
-/* What it waits for before it looks, see struct mw_growth_control. */
+/* The initial &struct mw_growth_control.width for this kernel. */
 uint32_t mw_bpf_growth_width(struct mw_bpf_growth *growth);
 
-/* Run time of the event program, while statistics are switched on. */
+/* Total run time of the event program. Counts only while statistics are enabled. */
 uint64_t mw_bpf_growth_event_ns(struct mw_bpf_growth *growth);
 
-/* Sum over all CPUs. */
+/* The value of a counter, summed over all CPUs. */
 uint64_t mw_bpf_growth_count(struct mw_bpf_growth *growth, enum mw_growth_count what);
 
 int mw_bpf_growth_set_limit(struct mw_bpf_growth *growth, uint64_t cgroup,
 			    const struct mw_growth_limit *bound);
-/* All of them. */
+/* Deletes the limits of all cgroups. */
 void mw_bpf_growth_forget_limits(struct mw_bpf_growth *growth);
 
-/* The process after @key (NULL: the first): 1, or 0 at the end. */
+/* Reads the process after @key, or the first one (NULL). Returns 1, or 0 at the end. */
 int mw_bpf_growth_next(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
 		       struct mw_growth_key *next, struct mw_growth_process *process);
-/* Its history: 1, or 0 without one. */
+
+/* Reads the history of a process. Returns 1, or 0 if it has none. */
 int mw_bpf_growth_history(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
 			  struct mw_growth_history *history);
+
+/* Writes the state of a process, and its history unless NULL. */
 int mw_bpf_growth_put(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
 		      const struct mw_growth_process *process,
 		      const struct mw_growth_history *history);
 void mw_bpf_growth_delete(struct mw_bpf_growth *growth, const struct mw_growth_key *key);
 
-/* Waits for a record or until time is up: 1, 0, or -EINTR. */
+/* Waits for a record. Returns 1, 0 on timeout, or -EINTR. */
 int mw_bpf_growth_wait(struct mw_bpf_growth *growth, int timeout_ms);
 
 #endif /* MW_BPF_GROWTH_H */
