@@ -2,23 +2,23 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Growth: which processes leak, told before they are killed. Samples of a
- * process's memory go in, verdicts come out. The arithmetic is that of the BPF
- * programs (bpf/growth.h), bit for bit: a trace that is replayed here gets the
- * alerts that the kernel would have sent.
+ * The growth detectors: samples of the memory of processes go in, verdicts come out. The
+ * library and the BPF programs of the growth monitor compile the same detectors, so a
+ * trace that is replayed here gets the alerts, bit for bit, that the kernel would have
+ * sent. docs/growth.md explains how they work and defines the terms.
  *
- * VERDICT. "leak": an alert holds. "growing": grows, but not long, far or
- * steadily enough for an alert. "stable": does not grow. "insufficient": less
- * than a minute was seen. An alert is cleared when the growth is given back or
- * rests for a quarter of the time it took, at least five minutes.
+ * VERDICT. "leak": an alert holds. "growing": the process grows, but not yet long, far or
+ * steadily enough for an alert. "stable": it does not grow. "insufficient": it was watched
+ * for less than a minute. An alert is cleared when the growth is given back or has stopped
+ * for long enough.
  *
  * CONFIDENCE is the chance, in percent, that the process leaks.
  *
- * TRACES are CSV with the head line
+ * TRACES are CSV files with the header line
  *	time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb
- * time_s is in seconds, with a fraction if wanted, and never falls; fields may
- * be quoted as in RFC 4180; limit_kb, the memory limit of the process, is empty
- * or 0 if there is none. Further columns are ignored.
+ * time_s is in seconds, may have a fraction, and never decreases. Fields may be quoted as
+ * in RFC 4180. limit_kb, the memory limit of the process, is empty or 0 if there is none.
+ * Further columns are ignored.
  */
 #ifndef MEMWATCH_GROWTH_H
 #define MEMWATCH_GROWTH_H
@@ -32,13 +32,17 @@
 extern "C" {
 #endif
 
-/* No limit, or a limit that will not be reached. */
+/* No value: there is no limit, it will not be reached, or there was no alert. */
 #define MEMWATCH_GROWTH_NONE	 (~0ULL)
 
 #define MEMWATCH_GROWTH_COMM_MAX 64
 
 /**
- * enum memwatch_growth_verdict - what is thought of a process
+ * enum memwatch_growth_verdict - the state of a process, see VERDICT
+ * @MEMWATCH_GROWTH_INSUFFICIENT: not watched for long enough
+ * @MEMWATCH_GROWTH_STABLE: does not grow
+ * @MEMWATCH_GROWTH_GROWING: grows, without an alert
+ * @MEMWATCH_GROWTH_LEAK: an alert holds
  */
 enum memwatch_growth_verdict {
 	MEMWATCH_GROWTH_INSUFFICIENT = 0,
@@ -48,11 +52,11 @@ enum memwatch_growth_verdict {
 };
 
 /**
- * enum memwatch_growth_reason - why there is an alert
- * @MEMWATCH_GROWTH_REASON_NONE: there is none
- * @MEMWATCH_GROWTH_REASON_LIMIT: a limit is near and gets nearer steadily
- * @MEMWATCH_GROWTH_REASON_STEADY: steady growth for 20 minutes, or for 10 when a
- *	limit is less than an hour away
+ * enum memwatch_growth_reason - the rule that raised an alert
+ * @MEMWATCH_GROWTH_REASON_NONE: there is no alert
+ * @MEMWATCH_GROWTH_REASON_LIMIT: a limit is near and the growth is steady
+ * @MEMWATCH_GROWTH_REASON_STEADY: steady growth for longer than caches take to fill;
+ *	docs/growth.md, step 4, says how long
  * @MEMWATCH_GROWTH_REASON_SLOW: slow growth for more than a day
  */
 enum memwatch_growth_reason {
@@ -62,24 +66,24 @@ enum memwatch_growth_reason {
 	MEMWATCH_GROWTH_REASON_SLOW = 3,
 };
 
-/* What memwatch_growth_feed() returns: bits. */
+/* The bits that memwatch_growth_feed() returns. */
 #define MEMWATCH_GROWTH_ALERT 1 /* an alert was raised */
 #define MEMWATCH_GROWTH_CLEAR 2 /* an alert was cleared */
 
 /**
- * struct memwatch_growth_sample - memory of one process at one moment
- * @time_ns: of any clock that does not go back
- * @start_time_ns: of the process, 0 if not known. Another one is another
- *	process. If not known, another name with less memory than before is taken
- *	for an exec, and judged anew.
- * @tgid: process
- * @comm: its name
+ * struct memwatch_growth_sample - the memory of one process at one time
+ * @time_ns: time of any clock that does not go back
+ * @start_time_ns: start time of the process, or 0 if it is not known. Another start time
+ *	is another process. Without start times, another name together with less memory
+ *	than before is taken for an exec, which begins a new state.
+ * @tgid: process id
+ * @comm: name of the process
  * @anon_bytes: anonymous memory
  * @file_bytes: mapped files
  * @shmem_bytes: shared memory
- * @swap_bytes: swapped out
+ * @swap_bytes: memory in swap
  * @vsz_bytes: address space
- * @limit_bytes: memory that it may have, MEMWATCH_GROWTH_NONE without a limit
+ * @limit_bytes: memory that the process may have, or MEMWATCH_GROWTH_NONE
  */
 struct memwatch_growth_sample {
 	__u64 time_ns;
@@ -95,35 +99,35 @@ struct memwatch_growth_sample {
 };
 
 /**
- * struct memwatch_growth_row - what is known of one process
+ * struct memwatch_growth_row - the verdict on one process and what it is based on
  * @sz: sizeof(struct memwatch_growth_row)
- * @tgid: process
+ * @tgid: process id
  * @verdict: &enum memwatch_growth_verdict
- * @reason: &enum memwatch_growth_reason of the alert that holds
+ * @reason: &enum memwatch_growth_reason of the current alert
  * @confidence: 0 to 100, see CONFIDENCE
- * @trend_score: lower envelope rises along a line, 0 to 100
- * @composition_score: share of anonymous, swapped and shared memory in what grew
- * @threshold_score: nearness of a limit; 100: within minutes, 0: more than a day
+ * @trend_score: how well the lower envelope of the signal follows a rising line, 0 to 100
+ * @composition_score: percentage of anonymous, swapped and shared memory in the growth
+ * @threshold_score: nearness of the limit, from 100 (minutes) to 0 (most of a day, or none)
+ * @r2_permille: R squared of the line that @slope is from, in thousandths
  * @flags: MEMWATCH_GROWTH_F_*
  * @limit: &enum memwatch_limit that @room_bytes is the distance to; 0 in a replay
- * @comm: its name
- * @start_time_ns: as in the samples
- * @first_ns: first sample
- * @last_ns: last sample
- * @first_alert_ns: first alert, or MEMWATCH_GROWTH_NONE
- * @since_ns: since when it grows, as far as is remembered
- * @alert_slope: bytes a second, at the first alert
- * @alert_eta_ns: time to the limit, at the first alert, or MEMWATCH_GROWTH_NONE
- * @slope: bytes a second, now; 0: does not grow
- * @r2_permille: of the line that @slope is from
- * @eta_ns: time to the limit from now, or MEMWATCH_GROWTH_NONE
- * @eta_low_ns: the least that is likely (95 %)
- * @eta_high_ns: the most that is likely, or MEMWATCH_GROWTH_NONE
- * @growth_bytes: what the window or streak that @slope is from has gained
- * @signal_bytes: anonymous + swapped + shared, now
- * @file_bytes: mapped files, now
- * @vsz_bytes: address space, now
- * @room_bytes: until the nearest limit, or MEMWATCH_GROWTH_NONE
+ * @comm: name of the process
+ * @start_time_ns: start time, as in the samples
+ * @first_ns: time of the first sample
+ * @last_ns: time of the last sample
+ * @first_alert_ns: time of the first alert, or MEMWATCH_GROWTH_NONE
+ * @since_ns: when the growth began, as far back as the history reaches
+ * @alert_slope: slope at the first alert, in bytes per second
+ * @alert_eta_ns: time to the limit at the first alert, or MEMWATCH_GROWTH_NONE
+ * @slope: present slope in bytes per second; 0: the process does not grow
+ * @eta_ns: time from now to the limit, or MEMWATCH_GROWTH_NONE
+ * @eta_low_ns: lower end of its 95 % confidence interval, or MEMWATCH_GROWTH_NONE
+ * @eta_high_ns: upper end, or MEMWATCH_GROWTH_NONE if there is none
+ * @growth_bytes: growth of the window or episode that @slope is from
+ * @signal_bytes: anonymous + swapped + shared memory now
+ * @file_bytes: mapped files now
+ * @vsz_bytes: address space now
+ * @room_bytes: bytes until the nearest limit, or MEMWATCH_GROWTH_NONE
  */
 struct memwatch_growth_row {
 	size_t sz;
@@ -156,7 +160,7 @@ struct memwatch_growth_row {
 	__u64 room_bytes;
 };
 
-#define MEMWATCH_GROWTH_F_RESERVED (1U << 0) /* address space grows, memory does not */
+#define MEMWATCH_GROWTH_F_RESERVED (1U << 0) /* address space grows without memory behind it */
 
 /**
  * struct memwatch_growth - the detectors and the processes they watch
@@ -164,7 +168,7 @@ struct memwatch_growth_row {
 struct memwatch_growth;
 
 /**
- * memwatch_growth_new - start without knowing any process
+ * memwatch_growth_new - create detectors that know no process
  * @ctx: context
  * @ret: caller frees with memwatch_growth_unref()
  *
@@ -174,8 +178,8 @@ struct memwatch_growth;
 int memwatch_growth_new(struct memwatch_ctx *ctx, struct memwatch_growth **ret);
 
 /**
- * memwatch_growth_unref - free; NULL is fine
- * @growth: detectors
+ * memwatch_growth_unref - free the detectors
+ * @growth: detectors or NULL
  *
  * Returns: NULL.
  * Since: 0.1
@@ -183,32 +187,31 @@ int memwatch_growth_new(struct memwatch_ctx *ctx, struct memwatch_growth **ret);
 struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth);
 
 /**
- * memwatch_growth_feed - one sample
+ * memwatch_growth_feed - feed one sample to the detectors
  * @growth: detectors
  * @sample: the sample
  *
- * Returns: 0; MEMWATCH_GROWTH_ALERT; MEMWATCH_GROWTH_CLEAR; -EINVAL, the time is
- * before that of the process's last sample; -ENOMEM.
+ * Returns: 0; MEMWATCH_GROWTH_ALERT; MEMWATCH_GROWTH_CLEAR; -EINVAL if the time is
+ * before that of the last sample of the process; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_growth_feed(struct memwatch_growth *growth,
 			 const struct memwatch_growth_sample *sample);
 
 /**
- * memwatch_growth_row - what is known of a process
+ * memwatch_growth_row - get the verdict on one process
  * @growth: detectors
- * @index: from 0, in the order of the first samples; the same process keeps its
- *	index
+ * @index: from 0, in the order of the first samples; a process keeps its index
  * @ret: filled in; @sz is set by the caller
  *
- * Returns: 1; 0 if @index is past the last; -EINVAL.
+ * Returns: 1; 0 if there is no such index; -EINVAL.
  * Since: 0.1
  */
 int memwatch_growth_row(struct memwatch_growth *growth, unsigned int index,
 			struct memwatch_growth_row *ret);
 
 /**
- * memwatch_growth_verdict_name - as in JSON
+ * memwatch_growth_verdict_name - name of a verdict, as in the JSON output
  * @verdict: &enum memwatch_growth_verdict
  *
  * Returns: "insufficient", "stable", "growing", "leak", or "unknown".
@@ -217,7 +220,7 @@ int memwatch_growth_row(struct memwatch_growth *growth, unsigned int index,
 const char *memwatch_growth_verdict_name(unsigned int verdict);
 
 /**
- * memwatch_growth_reason_name - as in JSON
+ * memwatch_growth_reason_name - name of a reason, as in the JSON output
  * @reason: &enum memwatch_growth_reason
  *
  * Returns: "none", "limit", "steady", "slow", or "unknown".
@@ -231,30 +234,30 @@ const char *memwatch_growth_reason_name(unsigned int reason);
 struct memwatch_trace;
 
 /**
- * memwatch_trace_open - read a trace
+ * memwatch_trace_open - open a trace
  * @ctx: context
  * @path: file; "-" is standard input
  * @ret: caller closes with memwatch_trace_close()
  *
- * Returns: 0; -EBADMSG, there is no such head line; another negative errno.
+ * Returns: 0; -EBADMSG if the header line is not that of a trace; another negative errno.
  * Since: 0.1
  */
 int memwatch_trace_open(struct memwatch_ctx *ctx, const char *path, struct memwatch_trace **ret);
 
 /**
- * memwatch_trace_next - the next sample
+ * memwatch_trace_next - read the next sample
  * @trace: the trace
- * @ret: the sample
+ * @ret: filled in
  *
- * Returns: 1; 0 at the end; -EBADMSG for a line that is no sample, its number
- * and what is wrong with it being in memwatch_ctx_error(); -EIO.
+ * Returns: 1; 0 at the end; -EBADMSG for a line that is not a sample:
+ * memwatch_ctx_error() says which line and why; -EIO.
  * Since: 0.1
  */
 int memwatch_trace_next(struct memwatch_trace *trace, struct memwatch_growth_sample *ret);
 
 /**
- * memwatch_trace_close - free; NULL is fine
- * @trace: the trace
+ * memwatch_trace_close - close a trace
+ * @trace: the trace or NULL
  *
  * Since: 0.1
  */

@@ -2,22 +2,21 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The growth monitor: every process of this machine, sampled and judged in the
- * kernel, without the module. Needs BTF, a kernel from 5.10, and root or
- * CAP_BPF and CAP_PERFMON.
+ * The growth monitor: samples and judges every process of this machine in the kernel. It
+ * does not need the module. It needs BTF, a kernel from 5.10 on, and root or CAP_BPF and
+ * CAP_PERFMON.
  *
- * ROUNDS. An iterator program visits all tasks once a period. Between two rounds
- * a program on kmem:rss_stat watches for processes that grow fast and asks for a
- * round at once. memwatch_watch_poll() runs the rounds: call it all the time.
+ * ROUNDS. A BPF iterator samples all processes once a period. Between two rounds a program
+ * on kmem:rss_stat, the event program, looks for processes that grow fast and requests a
+ * round at once. memwatch_watch_poll() runs the rounds, so it must be called in a loop.
  *
- * BUDGET. The monitor measures its own CPU time and lengthens the period, and
- * the least time between rounds that were asked for, so as to stay within
- * @rest_ppm and @storm_ppm of one CPU. If the event program itself costs more
- * than @storm_ppm it is taken off for a while; fast growth is then found at the
- * next round. memwatch_watch_stats() says so.
+ * BUDGET. The monitor measures its own CPU time. It lengthens the period, and the minimum
+ * time between requested rounds, so that it stays within @rest_ppm and @storm_ppm of one
+ * CPU. If the event program itself costs too much, it is detached for a while, and fast
+ * growth is found at the next round only. memwatch_watch_stats() says so.
  *
- * LIMITS. memory.max and memory.high of the cgroup (v2) and those above it, with
- * swap where there is some; RLIMIT_DATA and RLIMIT_AS; memory of the machine.
+ * LIMITS. memory.max and memory.high of the cgroup (version 2) and its ancestors, with the
+ * swap that they may use; RLIMIT_DATA and RLIMIT_AS; the memory of the machine.
  */
 #ifndef MEMWATCH_WATCH_H
 #define MEMWATCH_WATCH_H
@@ -38,17 +37,17 @@ extern "C" {
 struct memwatch_watch;
 
 /* Flags of &struct memwatch_watch_opts. */
-#define MEMWATCH_WATCH_NO_EVENTS (1U << 0) /* rounds only, no program on rss_stat */
+#define MEMWATCH_WATCH_NO_EVENTS (1U << 0) /* rounds only, no event program */
 
 /**
- * struct memwatch_watch_opts - options of memwatch_watch_open()
+ * struct memwatch_watch_opts - options of memwatch_watch_open(); 0 is the default of each
  * @sz: sizeof(struct memwatch_watch_opts)
  * @flags: MEMWATCH_WATCH_*
- * @max_processes: processes with state; default 10000. More are counted, not
- *	watched
- * @period_ns: from one round to the next; default 5 s
- * @rest_ppm: CPU time of rounds, in millionths of one CPU; default 1000
- * @storm_ppm: the same while processes grow fast; default 10000
+ * @max_processes: how many processes can have a state; default 10000. Others are counted,
+ *	but not watched
+ * @period_ns: time from one round to the next; default 5 s
+ * @rest_ppm: budget of regular rounds, in millionths of one CPU; default 1000
+ * @storm_ppm: budget while processes grow fast; default 10000
  */
 struct memwatch_watch_opts {
 	size_t sz;
@@ -60,11 +59,12 @@ struct memwatch_watch_opts {
 };
 
 /**
- * enum memwatch_watch_events - the event program
- * @MEMWATCH_EVENTS_UNWANTED: MEMWATCH_WATCH_NO_EVENTS
- * @MEMWATCH_EVENTS_ATTACHED: it runs
- * @MEMWATCH_EVENTS_OVER_BUDGET: it cost too much, and is tried again later
- * @MEMWATCH_EVENTS_IMPOSSIBLE: the kernel refused it
+ * enum memwatch_watch_events - the state of the event program
+ * @MEMWATCH_EVENTS_UNWANTED: MEMWATCH_WATCH_NO_EVENTS was given
+ * @MEMWATCH_EVENTS_ATTACHED: it is attached
+ * @MEMWATCH_EVENTS_OVER_BUDGET: it is detached because it cost too much, and will be
+ *	attached again
+ * @MEMWATCH_EVENTS_IMPOSSIBLE: the kernel refused to attach it
  */
 enum memwatch_watch_events {
 	MEMWATCH_EVENTS_UNWANTED = 0,
@@ -76,33 +76,35 @@ enum memwatch_watch_events {
 /**
  * struct memwatch_watch_stats - what the monitor does and costs
  * @sz: sizeof(struct memwatch_watch_stats)
- * @rounds: since it was opened
- * @pokes: rounds asked for by the event program
- * @samples: of processes
- * @full: samples of processes for which there was no room
- * @deep_full: samples of growing processes for whose history there was no room
- * @execs: histories begun anew because of an exec
- * @exits: histories deleted with the last thread
- * @lost: records that found no room in a ring
- * @processes: with state, when last counted
- * @growing: of those, with a history, when last counted
- * @state_bytes: of one process
- * @history_bytes: more, of one that grows
- * @period_ns: in force, possibly longer than asked for
- * @gap_ns: least time between rounds that are asked for, in force
- * @cpu_ns: CPU time of this thread in the monitor, rounds included
- * @event_ns: CPU time of the event program, as far as it was measured, scaled up
- * @event_ppm: its share of one CPU, when last measured
- * @events_attached: 1; 0: not wanted, not possible, or over the budget
- * @over_budget: how often it was taken off
- * @reaction_ns: from the last request for a round to the end of that round
- * @width: what the event program waits for before it looks: pages that one
- *	process gains on one CPU; up to 6.1 events, of up to 64 pages each
- * @events_state: &enum memwatch_watch_events: why it is attached or not
- * @events_error: errno of attaching it, if it is not possible
- * @rest_ppm: budget of rounds
- * @storm_ppm: budget while processes grow fast, and of the event program
- * @events_retry_ns: when it is tried again, on CLOCK_MONOTONIC; 0: is not
+ * @rounds: rounds since the monitor was opened
+ * @pokes: rounds requested by the event program
+ * @samples: samples of processes
+ * @full: samples lost because @max_processes other processes have a state
+ * @deep_full: samples of growing processes without a history, for the same reason
+ * @execs: states begun anew because of an exec
+ * @exits: states deleted with the last thread of a process
+ * @lost: records that a ring had no space for
+ * @processes: processes with a state, when last counted
+ * @growing: those of them that have grown, when last counted
+ * @state_bytes: size of the state of one process
+ * @history_bytes: additional size of the history of one that has grown
+ * @period_ns: current period, which may be longer than the requested one
+ * @gap_ns: current minimum time between requested rounds
+ * @cpu_ns: CPU time that the calling thread used in the monitor, rounds included
+ * @event_ns: CPU time of the event program, extrapolated from the measured part
+ * @event_ppm: share of one CPU of the event program, when last measured
+ * @events_attached: 1 if the event program is attached, else 0
+ * @over_budget: how often the event program was detached
+ * @reaction_ns: time from the last request for a round to the end of that round
+ * @width: the event program examines a process that has gained this many pages on one
+ *	CPU; up to 6.1 one with this many events, of up to 64 pages each
+ * @events_state: &enum memwatch_watch_events
+ * @events_error: errno of attaching the event program, if it is impossible
+ * @rest_ppm: budget of regular rounds
+ * @storm_ppm: budget while processes grow fast, including the event program
+ * @reserved: zero
+ * @events_retry_ns: when the event program will be attached again, on CLOCK_MONOTONIC; 0
+ *	if it is not detached
  */
 struct memwatch_watch_stats {
 	size_t sz;
@@ -136,101 +138,101 @@ struct memwatch_watch_stats {
 };
 
 /**
- * memwatch_watch_open - start watching
+ * memwatch_watch_open - open a growth monitor
  * @ctx: context
  * @opts: options or NULL
  * @ret: caller frees with memwatch_watch_unref()
  *
- * Returns: 0; -EOPNOTSUPP, this kernel lacks BTF or iterators; -EPERM or
- * -EACCES, not permitted; -EINVAL; -ENOMEM.
+ * Returns: 0; -EOPNOTSUPP if this kernel lacks BTF or iterators; -EPERM or -EACCES if it
+ * is not permitted; -EINVAL; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_opts *opts,
 			struct memwatch_watch **ret);
 
 /**
- * memwatch_watch_unref - stop and free; NULL is fine
- * @watch: monitor
+ * memwatch_watch_unref - stop and free a growth monitor
+ * @watch: monitor or NULL
  *
  * Returns: NULL.
  * Since: 0.1
  */
 struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch);
 
-/* What memwatch_watch_poll() returns: bits. */
+/* The bits that memwatch_watch_poll() returns. */
 #define MEMWATCH_WATCH_EVENT 1 /* memwatch_watch_next() has a record */
 #define MEMWATCH_WATCH_ROUND 2 /* a round has ended */
 
 /**
- * memwatch_watch_poll - run rounds, wait for something to tell
+ * memwatch_watch_poll - run the rounds that are due, and wait for events
  * @watch: monitor
- * @timeout_ms: longest wait; -1 for ever
+ * @timeout_ms: maximum time to wait; -1: no maximum
  *
- * Returns: bits as above; 0, time is up; -EINTR, a signal; another negative
- * errno.
+ * Returns: the bits above; 0 on timeout; -EINTR on a signal; another negative errno.
  * Since: 0.1
  */
 int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms);
 
 /**
- * memwatch_watch_next - the next alert, or end of one, in time order
+ * memwatch_watch_next - get the next alert that was raised or cleared, in time order
  * @watch: monitor
  * @ret: a record of type MEMWATCH_RECORD_GROWTH or MEMWATCH_RECORD_LOST, valid
  *	until the next call here or of memwatch_watch_poll()
  *
- * Returns: 1; 0, none now; -ENOMEM.
+ * Returns: 1; 0 if there is none now; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_watch_next(struct memwatch_watch *watch, const struct memwatch_record_header **ret);
 
 /**
- * memwatch_watch_snapshot - read the state of all processes
+ * memwatch_watch_snapshot - copy the states of all processes
  * @watch: monitor
  *
- * Returns: how many there are, for memwatch_watch_row() and
- * memwatch_watch_sample(), which give what was read here; or a negative errno.
+ * memwatch_watch_row() and memwatch_watch_sample() read from this copy.
+ *
+ * Returns: the number of processes or a negative errno.
  * Since: 0.1
  */
 int memwatch_watch_snapshot(struct memwatch_watch *watch);
 
 /**
- * memwatch_watch_row - what is known of a process
+ * memwatch_watch_row - get the verdict on one process of the snapshot
  * @watch: monitor
- * @index: from 0, in no order
+ * @index: from 0, in no particular order
  * @ret: filled in; @sz is set by the caller
  *
- * Returns: 1; 0 if @index is past the last; -EINVAL.
+ * Returns: 1; 0 if there is no such index; -EINVAL.
  * Since: 0.1
  */
 int memwatch_watch_row(struct memwatch_watch *watch, unsigned int index,
 		       struct memwatch_growth_row *ret);
 
 /**
- * memwatch_watch_sample - the last sample of a process
+ * memwatch_watch_sample - get the last sample of one process of the snapshot
  * @watch: monitor
  * @index: as for memwatch_watch_row()
- * @ret: the sample; @limit_bytes is what the process can reach
- * @cgroup: id of its cgroup, or NULL
+ * @ret: filled in; its @limit_bytes is the memory at which the nearest limit is reached
+ * @cgroup: gets the id of its cgroup, or NULL
  *
- * Returns: 1; 0 if @index is past the last.
+ * Returns: 1; 0 if there is no such index.
  * Since: 0.1
  */
 int memwatch_watch_sample(struct memwatch_watch *watch, unsigned int index,
 			  struct memwatch_growth_sample *ret, __u64 *cgroup);
 
 /**
- * memwatch_watch_limit_name - what a process will run into, in words
+ * memwatch_watch_limit_name - name of a limit in words
  * @limit: &enum memwatch_limit
  *
- * Returns: such as "memory.max of its cgroup"; "its limit" for one not known.
+ * Returns: for example "memory.max of its cgroup"; "its limit" if it is not known.
  * Since: 0.1
  */
 const char *memwatch_watch_limit_name(unsigned int limit);
 
 /**
- * memwatch_watch_save - write all histories to a file
+ * memwatch_watch_save - write all states and histories to a file
  * @watch: monitor
- * @path: replaced as a whole
+ * @path: replaced by renaming, so the file is never incomplete
  *
  * Returns: 0 or a negative errno.
  * Since: 0.1
@@ -238,22 +240,21 @@ const char *memwatch_watch_limit_name(unsigned int limit);
 int memwatch_watch_save(struct memwatch_watch *watch, const char *path);
 
 /**
- * memwatch_watch_load - take histories up again
+ * memwatch_watch_load - read states and histories from a file
  * @watch: monitor, before its first round
  * @path: written by memwatch_watch_save()
  *
- * What happened to processes that are still the same goes on where it stood; the
- * time in between counts as not seen. A file of another boot or another version
- * is not used.
+ * Processes that still run continue where they stood; the time in between counts as time
+ * without samples. A file of another boot or another version is refused.
  *
- * Returns: how many histories were taken; -ENOENT; -ESTALE, the file is of
- * another boot or version; -EBADMSG, it is damaged.
+ * Returns: the number of processes; -ENOENT; -ESTALE if the file is of another boot or
+ * version; -EBADMSG if it is damaged.
  * Since: 0.1
  */
 int memwatch_watch_load(struct memwatch_watch *watch, const char *path);
 
 /**
- * memwatch_watch_stats - what the monitor does and costs
+ * memwatch_watch_stats - get what the monitor does and costs
  * @watch: monitor
  * @ret: filled in; @sz is set by the caller
  *
