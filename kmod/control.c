@@ -13,7 +13,7 @@
 #include "hooks.h"
 #include "owner.h"
 #include "policy.h"
-#include "process.h"
+#include "track.h"
 #include "rdt.h"
 
 DEFINE_MUTEX(mw_control_lock);

@@ -8,7 +8,7 @@
 #include <linux/string.h>
 
 #include "filter.h"
-#include "process.h"
+#include "track.h"
 
 static struct memwatch_filter filters[MEMWATCH_FILTERS_MAX];
 static u32 nr_filters;

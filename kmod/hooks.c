@@ -13,7 +13,7 @@
 #include "compat/sched.h"
 #include "fail.h"
 #include "hooks.h"
-#include "process.h"
+#include "track.h"
 #include "switch.h"
 
 static void on_fork(void *data, struct task_struct *parent, struct task_struct *child)

@@ -9,7 +9,7 @@
 
 #include <linux/memwatch.h>
 
-#include "process.h"
+#include "track.h"
 #include "rmid.h"
 
 /**

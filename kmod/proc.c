@@ -19,7 +19,7 @@
 #include "owner.h"
 #include "policy.h"
 #include "proc.h"
-#include "process.h"
+#include "track.h"
 #include "rdt-domain.h"
 #include "rdt-read.h"
 

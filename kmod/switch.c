@@ -14,7 +14,7 @@
 #include "clock.h"
 #include "owner.h"
 #include "policy.h"
-#include "process.h"
+#include "track.h"
 #include "rdt.h"
 #include "switch.h"
 #include "tick.h"

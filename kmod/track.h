@@ -5,8 +5,8 @@
  * Which processes exist, and which of their threads are still to make their
  * last switch. Who owns which RMID is the business of owner.h.
  */
-#ifndef _MW_PROCESS_H
-#define _MW_PROCESS_H
+#ifndef _MW_TRACK_H
+#define _MW_TRACK_H
 
 #include <linux/hash.h>
 #include <linux/list.h>
@@ -110,4 +110,4 @@ void mw_process_thread_gone(const struct task_struct *task);
 struct task_struct *mw_process_leader(const struct mw_process *p);
 u64 mw_process_untracked(void);
 
-#endif /* _MW_PROCESS_H */
+#endif /* _MW_TRACK_H */

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Objects for hooks, see stash.h.
+ * Objects for hooks, see objcache.h.
  */
-#include "process.h"
-#include "stash.h"
+#include "track.h"
+#include "objcache.h"
 
 static void **link_of(const struct mw_stash *stash, void *object)
 {

@@ -7,8 +7,8 @@
  * worker fills it ahead of need. What hooks give back is buried, because others
  * may still look at it under RCU, and comes back after a grace period.
  */
-#ifndef _MW_STASH_H
-#define _MW_STASH_H
+#ifndef _MW_OBJCACHE_H
+#define _MW_OBJCACHE_H
 
 #include <linux/slab.h>
 
@@ -50,4 +50,4 @@ int mw_stash_refill(struct mw_stash *stash, unsigned int want);
 void *mw_stash_exhume(struct mw_stash *stash);
 void mw_stash_recycle(struct mw_stash *stash, void *list);
 
-#endif /* _MW_STASH_H */
+#endif /* _MW_OBJCACHE_H */

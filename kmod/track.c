@@ -21,8 +21,8 @@
 #include "fail.h"
 #include "owner.h"
 #include "policy.h"
-#include "process.h"
-#include "stash.h"
+#include "track.h"
+#include "objcache.h"
 
 /**
  * struct mw_thread - a thread that has not made its last switch
@@ -373,7 +373,7 @@ bool mw_process_review(u32 bucket, struct mw_retire *batch)
 	return done;
 }
 
-/* The worker's share: see stash.h. May sleep. */
+/* The worker's share: see objcache.h. May sleep. */
 void mw_process_upkeep(void)
 {
 	void *dead_processes, *dead_threads;
