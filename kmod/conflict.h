@@ -7,14 +7,6 @@
 #ifndef _MW_CONFLICT_H
 #define _MW_CONFLICT_H
 
-#include <linux/types.h>
-
-/* How often to look. */
-#define MW_CONFLICT_WATCH_NS 250000000ULL
-
-bool mw_conflict_resctrl(void);
-void mw_conflict_small_cpu(void);
-
 void mw_conflict_arm(void);
 void mw_conflict_disarm(void);
 

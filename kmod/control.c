@@ -13,10 +13,9 @@
 #include "hooks.h"
 #include "owner.h"
 #include "policy.h"
+#include "rdt-session.h"
 #include "track.h"
-#include "rdt.h"
 
-DEFINE_MUTEX(mw_control_lock);
 struct mw_config mw_config;
 LIST_HEAD(mw_session_list);
 unsigned int mw_sessions;
@@ -28,51 +27,51 @@ unsigned int mw_sessions_started;
  * nobody runs with one; then all are taken back. The probes go last: until then
  * they keep the books.
  */
-static void disarm(void)
+static void control_disarm(void)
 {
-	mw_process_track(false);
+	mw_track_enable(false);
 	mw_conflict_disarm();
 	mw_policy_disarm();
 	mw_tick_disarm();
 	mw_owner_stop();
 	mw_hooks_unregister();
-	mw_process_disarm();
-	mw_rdt_disarm();
+	mw_track_disarm();
+	mw_rdt_session_disarm();
 }
 
-static int arm(void)
+static int control_arm(void)
 {
 	int err;
 
-	err = mw_rdt_arm();
+	err = mw_rdt_session_arm();
 	if (err)
 		return err;
-	err = mw_process_arm();
+	err = mw_track_arm();
 	if (err)
 		goto err_rdt;
 	err = mw_policy_arm();
 	if (err)
 		goto err_process;
 
-	mw_process_track(true);
+	mw_track_enable(true);
 	err = mw_hooks_register();
 	if (!err)
-		err = mw_fail(MW_FAIL_SCAN) ? -ENOMEM : mw_process_scan();
+		err = mw_fail(MW_FAIL_SCAN) ? -ENOMEM : mw_track_scan();
 	/* Each CPU, when it starts, is charged to what the scan has found. */
 	if (!err)
 		err = mw_tick_arm();
 	if (!err && mw_fail(MW_FAIL_STARTED))
 		err = -ENOMEM;
 	if (err)
-		disarm();
+		control_disarm();
 	else
 		mw_conflict_arm();
 	return err;
 
 err_process:
-	mw_process_disarm();
+	mw_track_disarm();
 err_rdt:
-	mw_rdt_disarm();
+	mw_rdt_session_disarm();
 	return err;
 }
 
@@ -85,7 +84,7 @@ int mw_control_start(struct mw_session *session)
 	lockdep_assert_held(&mw_control_lock);
 	if (session->started)
 		return -EALREADY;
-	err = mw_sessions_started ? 0 : arm();
+	err = mw_sessions_started ? 0 : control_arm();
 	if (err)
 		return err;
 	session->started = true;
@@ -100,7 +99,7 @@ int mw_control_stop(struct mw_session *session)
 		return -EALREADY;
 	session->started = false;
 	if (!--mw_sessions_started)
-		disarm();
+		control_disarm();
 	return 0;
 }
 
@@ -109,5 +108,5 @@ void mw_control_apply(void)
 {
 	lockdep_assert_held(&mw_control_lock);
 	mw_tick_configure(&mw_config.tick);
-	mw_policy_set(mw_config.policy, mw_config.limbo_ns);
+	mw_policy_configure(mw_config.policy, mw_config.limbo_ns);
 }

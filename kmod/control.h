@@ -8,9 +8,9 @@
 #define _MW_CONTROL_H
 
 #include <linux/list.h>
-#include <linux/mutex.h>
 #include <linux/sched.h>
 
+#include "lock.h"
 #include "tick.h"
 
 /**
@@ -38,9 +38,6 @@ struct mw_session {
 	char comm[TASK_COMM_LEN];
 	bool started;
 };
-
-/* Guards sessions, the configuration, and what is armed. May be held long. */
-extern struct mutex mw_control_lock;
 
 /* Under mw_control_lock. */
 extern struct mw_config mw_config;

@@ -98,4 +98,8 @@ struct mw_cpu {
 
 DECLARE_PER_CPU(struct mw_cpu, mw_cpu);
 
+/* On the CPU in question, interrupts off. */
+void mw_cpu_report_state(u32 state, u64 since);
+void mw_cpu_resume_tick(struct mw_cpu *cpu);
+
 #endif /* _MW_CPU_H */

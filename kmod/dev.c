@@ -40,7 +40,7 @@ union argument {
 
 /* All are called under mw_control_lock. */
 
-static int get_info(struct mw_session *session, union argument *arg)
+static int dev_get_info(struct mw_session *session, union argument *arg)
 {
 	arg->get_info.abi = MEMWATCH_ABI;
 	arg->get_info.schema = MEMWATCH_SCHEMA;
@@ -52,18 +52,18 @@ static int get_info(struct mw_session *session, union argument *arg)
 	return 0;
 }
 
-static int start(struct mw_session *session, union argument *arg)
+static int dev_start(struct mw_session *session, union argument *arg)
 {
 	return mw_control_start(session);
 }
 
-static int stop(struct mw_session *session, union argument *arg)
+static int dev_stop(struct mw_session *session, union argument *arg)
 {
 	return mw_control_stop(session);
 }
 
 /* A mask of another size than ours: what it does not mention is 0. */
-static int get_cpus(cpumask_t *cpus, struct memwatch_config *c)
+static int dev_copy_cpus_in(cpumask_t *cpus, struct memwatch_config *c)
 {
 	const u8 __user *from = u64_to_user_ptr(c->cpumask);
 	unsigned int i;
@@ -84,7 +84,7 @@ static int get_cpus(cpumask_t *cpus, struct memwatch_config *c)
 	return 0;
 }
 
-static int put_cpus(const cpumask_t *cpus, struct memwatch_config *c)
+static int dev_copy_cpus_out(const cpumask_t *cpus, struct memwatch_config *c)
 {
 	u8 __user *to = u64_to_user_ptr(c->cpumask);
 	unsigned int i, bit;
@@ -102,7 +102,7 @@ static int put_cpus(const cpumask_t *cpus, struct memwatch_config *c)
 	return clear_user(to + i, c->cpumask_bytes - i) ? -EFAULT : 0;
 }
 
-static int get_config(struct mw_session *session, union argument *arg)
+static int dev_get_config(struct mw_session *session, union argument *arg)
 {
 	struct memwatch_config *c = &arg->config;
 
@@ -112,11 +112,11 @@ static int get_config(struct mw_session *session, union argument *arg)
 	c->limbo_ns = mw_config.limbo_ns;
 	c->policy = mw_config.policy;
 	c->idle_stop = mw_config.tick.idle_stop;
-	return c->cpumask_bytes ? put_cpus(&mw_config.tick.cpus, c) : 0;
+	return c->cpumask_bytes ? dev_copy_cpus_out(&mw_config.tick.cpus, c) : 0;
 }
 
 /* Members that are not to be applied are not looked at. */
-static int config_from(struct mw_config *to, struct memwatch_config *c)
+static int dev_merge_config(struct mw_config *to, struct memwatch_config *c)
 {
 	if (c->flags & MEMWATCH_CONFIG_PERIOD) {
 		if (c->period_ns < MEMWATCH_PERIOD_MIN_NS || c->period_ns > MEMWATCH_PERIOD_MAX_NS)
@@ -139,11 +139,11 @@ static int config_from(struct mw_config *to, struct memwatch_config *c)
 		to->tick.idle_stop = c->idle_stop;
 	}
 	if (c->flags & MEMWATCH_CONFIG_CPUMASK)
-		return get_cpus(&to->tick.cpus, c);
+		return dev_copy_cpus_in(&to->tick.cpus, c);
 	return 0;
 }
 
-static int set_config(struct mw_session *session, union argument *arg)
+static int dev_set_config(struct mw_session *session, union argument *arg)
 {
 	/* Too large for the stack: it holds a cpumask. The mutex guards it. */
 	static struct mw_config new;
@@ -152,7 +152,7 @@ static int set_config(struct mw_session *session, union argument *arg)
 	if (arg->config.reserved)
 		return -EINVAL;
 	new = mw_config;
-	err = config_from(&new, &arg->config);
+	err = dev_merge_config(&new, &arg->config);
 	if (err)
 		return err;
 	if (mw_sessions_started > session->started && !(arg->flags & MEMWATCH_CONFIG_FORCE))
@@ -162,7 +162,7 @@ static int set_config(struct mw_session *session, union argument *arg)
 	return 0;
 }
 
-static bool filter_is_valid(const struct memwatch_filter *f)
+static bool dev_filter_is_valid(const struct memwatch_filter *f)
 {
 	bool named = memchr_inv(f->comm, 0, sizeof(f->comm));
 
@@ -178,11 +178,11 @@ static bool filter_is_valid(const struct memwatch_filter *f)
 	}
 }
 
-static int add_filter(struct mw_session *session, union argument *arg)
+static int dev_add_filter(struct mw_session *session, union argument *arg)
 {
 	int err;
 
-	if (arg->filter.index || !filter_is_valid(&arg->filter))
+	if (arg->filter.index || !dev_filter_is_valid(&arg->filter))
 		return -EINVAL;
 	err = mw_filter_add(&arg->filter);
 	if (!err)
@@ -190,23 +190,23 @@ static int add_filter(struct mw_session *session, union argument *arg)
 	return err;
 }
 
-static int get_filter(struct mw_session *session, union argument *arg)
+static int dev_get_filter(struct mw_session *session, union argument *arg)
 {
 	return mw_filter_get(arg->filter.index, &arg->filter);
 }
 
-static int clear_filters(struct mw_session *session, union argument *arg)
+static int dev_clear_filters(struct mw_session *session, union argument *arg)
 {
 	mw_filter_clear();
 	mw_policy_filters_changed();
 	return 0;
 }
 
-static int dump(struct mw_session *session, union argument *arg)
+static int dev_dump(struct mw_session *session, union argument *arg)
 {
 	if (!session->started)
 		return -ENOTCONN;
-	mw_policy_review_now();
+	mw_policy_review();
 	mw_owner_dump(&arg->dump);
 	return 0;
 }
@@ -241,25 +241,25 @@ struct command {
 	}
 
 static const struct command commands[] = {
-	COMMAND(GET_INFO, get_info, get_info, errata, 0),
-	COMMAND(START, start, start, flags, 0),
-	COMMAND(STOP, stop, stop, flags, 0),
-	COMMAND(GET_CONFIG, get_config, config, reserved, 0),
-	COMMAND(SET_CONFIG, set_config, config, reserved, MEMWATCH_CONFIG_ALL),
-	COMMAND(ADD_FILTER, add_filter, filter, comm, 0),
-	COMMAND(GET_FILTER, get_filter, filter, comm, 0),
-	COMMAND(CLEAR_FILTERS, clear_filters, clear_filters, flags, 0),
-	COMMAND(DUMP, dump, dump, unmeasured, 0),
+	COMMAND(GET_INFO, dev_get_info, get_info, errata, 0),
+	COMMAND(START, dev_start, start, flags, 0),
+	COMMAND(STOP, dev_stop, stop, flags, 0),
+	COMMAND(GET_CONFIG, dev_get_config, config, reserved, 0),
+	COMMAND(SET_CONFIG, dev_set_config, config, reserved, MEMWATCH_CONFIG_ALL),
+	COMMAND(ADD_FILTER, dev_add_filter, filter, comm, 0),
+	COMMAND(GET_FILTER, dev_get_filter, filter, comm, 0),
+	COMMAND(CLEAR_FILTERS, dev_clear_filters, clear_filters, flags, 0),
+	COMMAND(DUMP, dev_dump, dump, unmeasured, 0),
 };
 
-static const struct command *command_of(unsigned int number)
+static const struct command *dev_find_command(unsigned int number)
 {
 	unsigned int i = _IOC_NR(number) - MEMWATCH_IOC_BASE;
 
 	return i < ARRAY_SIZE(commands) && commands[i].number == number ? &commands[i] : NULL;
 }
 
-static int copy_in(const struct command *cmd, union argument *arg, void __user *user)
+static int dev_copy_in(const struct command *cmd, union argument *arg, void __user *user)
 {
 	u32 size;
 	int err;
@@ -279,27 +279,27 @@ static int copy_in(const struct command *cmd, union argument *arg, void __user *
 	return arg->flags & ~cmd->flags ? -EOPNOTSUPP : 0;
 }
 
-static int copy_out(const struct command *cmd, const union argument *arg, void __user *user)
+static int dev_copy_out(const struct command *cmd, const union argument *arg, void __user *user)
 {
 	return copy_to_user(user, arg, min(arg->size, cmd->size)) ? -EFAULT : 0;
 }
 
 static long dev_ioctl(struct file *file, unsigned int number, unsigned long address)
 {
-	const struct command *cmd = command_of(number);
+	const struct command *cmd = dev_find_command(number);
 	void __user *user = (void __user *)address;
 	union argument arg;
 	int err;
 
 	if (!cmd)
 		return -ENOTTY;
-	err = copy_in(cmd, &arg, user);
+	err = dev_copy_in(cmd, &arg, user);
 	if (err)
 		return err;
 	mutex_lock(&mw_control_lock);
 	err = cmd->handler(file->private_data, &arg);
 	mutex_unlock(&mw_control_lock);
-	return err ?: copy_out(cmd, &arg, user);
+	return err ?: dev_copy_out(cmd, &arg, user);
 }
 
 /* ----------------------------------------------------------------- files */
@@ -342,7 +342,7 @@ static const struct file_operations dev_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-static struct miscdevice dev = {
+static struct miscdevice memwatch_dev = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "memwatch",
 	.mode = 0660,
@@ -351,10 +351,10 @@ static struct miscdevice dev = {
 
 int mw_dev_init(void)
 {
-	return mw_fail(MW_FAIL_DEV) ? -ENOMEM : misc_register(&dev);
+	return mw_fail(MW_FAIL_DEV) ? -ENOMEM : misc_register(&memwatch_dev);
 }
 
 void mw_dev_uninit(void)
 {
-	misc_deregister(&dev);
+	misc_deregister(&memwatch_dev);
 }

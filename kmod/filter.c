@@ -8,12 +8,13 @@
 #include <linux/string.h>
 
 #include "filter.h"
-#include "track.h"
+#include "lock.h"
 
 static struct memwatch_filter filters[MEMWATCH_FILTERS_MAX];
 static u32 nr_filters;
 
-static bool meets(const struct memwatch_filter *f, u64 cgroup_id, u32 uid, const char *comm)
+static bool filter_matches_one(const struct memwatch_filter *f, u64 cgroup_id, u32 uid,
+			       const char *comm)
 {
 	switch (f->kind) {
 	case MEMWATCH_FILTER_CGROUP:
@@ -33,7 +34,7 @@ bool mw_filter_match(u64 cgroup_id, u32 uid, const char *comm)
 	lockdep_assert_held(&mw_lock);
 	for (i = 0; i < nr_filters; i++) {
 		asked |= 1U << filters[i].kind;
-		if (meets(&filters[i], cgroup_id, uid, comm))
+		if (filter_matches_one(&filters[i], cgroup_id, uid, comm))
 			met |= 1U << filters[i].kind;
 	}
 	return asked == met;
@@ -44,7 +45,7 @@ u32 mw_filter_count(void)
 	return READ_ONCE(nr_filters);
 }
 
-static bool same(const struct memwatch_filter *a, const struct memwatch_filter *b)
+static bool filter_is_same(const struct memwatch_filter *a, const struct memwatch_filter *b)
 {
 	return a->kind == b->kind && a->value == b->value &&
 	       !strncmp(a->comm, b->comm, MEMWATCH_COMM_LEN);
@@ -58,7 +59,7 @@ int mw_filter_add(const struct memwatch_filter *filter)
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	for (i = 0; i < nr_filters && !err; i++)
-		if (same(&filters[i], filter))
+		if (filter_is_same(&filters[i], filter))
 			err = -EEXIST;
 	if (!err && nr_filters == MEMWATCH_FILTERS_MAX)
 		err = -ENOSPC;

@@ -13,22 +13,23 @@
 #include "compat/sched.h"
 #include "fail.h"
 #include "hooks.h"
-#include "track.h"
 #include "switch.h"
+#include "track.h"
 
-static void on_fork(void *data, struct task_struct *parent, struct task_struct *child)
+static void hooks_on_fork(void *data, struct task_struct *parent, struct task_struct *child)
 {
-	mw_process_fork(child);
+	mw_track_fork(child);
 }
 
-static void on_exec(void *data, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+static void hooks_on_exec(void *data, struct task_struct *task, pid_t old_pid,
+			  struct linux_binprm *bprm)
 {
-	mw_process_exec(task);
+	mw_track_exec(task);
 }
 
-static void on_rename(void *data, struct task_struct *task, const char *comm)
+static void hooks_on_rename(void *data, struct task_struct *task, const char *comm)
 {
-	mw_process_rename(task, comm);
+	mw_track_rename(task, comm);
 }
 
 /**
@@ -50,21 +51,21 @@ struct hook {
 /* The switch hook first: a birth must not be seen without its death. */
 static struct hook hooks[] = {
 	{ "sched_switch", mw_switch_hook, MW_FAIL_HOOK_SWITCH },
-	{ "sched_process_fork", on_fork, MW_FAIL_HOOK_FORK },
-	{ "sched_process_exec", on_exec, MW_FAIL_HOOK_EXEC },
-	{ "task_rename", on_rename, MW_FAIL_HOOK_RENAME },
+	{ "sched_process_fork", hooks_on_fork, MW_FAIL_HOOK_FORK },
+	{ "sched_process_exec", hooks_on_exec, MW_FAIL_HOOK_EXEC },
+	{ "task_rename", hooks_on_rename, MW_FAIL_HOOK_RENAME },
 };
 
 /* Fails to compile if a probe does not fit its tracepoint. */
-static void __maybe_unused check_types(void)
+static void __maybe_unused hooks_check_types(void)
 {
 	check_trace_callback_type_sched_switch(mw_switch_hook);
-	check_trace_callback_type_sched_process_fork(on_fork);
-	check_trace_callback_type_sched_process_exec(on_exec);
-	check_trace_callback_type_task_rename(on_rename);
+	check_trace_callback_type_sched_process_fork(hooks_on_fork);
+	check_trace_callback_type_sched_process_exec(hooks_on_exec);
+	check_trace_callback_type_task_rename(hooks_on_rename);
 }
 
-static void match(struct tracepoint *tracepoint, void *unused)
+static void hooks_match_name(struct tracepoint *tracepoint, void *unused)
 {
 	unsigned int i;
 
@@ -73,11 +74,11 @@ static void match(struct tracepoint *tracepoint, void *unused)
 			hooks[i].tracepoint = tracepoint;
 }
 
-static int find(void)
+static int hooks_find_tracepoints(void)
 {
 	unsigned int i;
 
-	for_each_kernel_tracepoint (match, NULL)
+	for_each_kernel_tracepoint (hooks_match_name, NULL)
 		;
 	if (mw_fail(MW_FAIL_HOOK_FIND))
 		return -ENODEV;
@@ -94,7 +95,7 @@ int mw_hooks_register(void)
 	unsigned int i;
 	int err;
 
-	err = find();
+	err = hooks_find_tracepoints();
 	for (i = 0; i < ARRAY_SIZE(hooks) && !err; i++) {
 		err = mw_fail(hooks[i].step) ? -ENOMEM
 					     : tracepoint_probe_register(hooks[i].tracepoint,

@@ -13,6 +13,7 @@
 #include "owner.h"
 #include "policy.h"
 #include "proc.h"
+#include "rdt-session.h"
 #include "rdt.h"
 
 static ulong period_ns = MEMWATCH_PERIOD_DEFAULT_NS;
@@ -40,7 +41,7 @@ module_param(gid, uint, 0400);
 MODULE_PARM_DESC(gid, "group that may read /proc/memwatch");
 
 /* Parameters are taken as they are or refused; nothing is put right in silence. */
-static int config_from_parameters(void)
+static int main_read_parameters(void)
 {
 	mw_config.tick.period_ns = period_ns;
 	mw_config.tick.idle_stop = idle_stop;
@@ -57,7 +58,7 @@ static int config_from_parameters(void)
 }
 
 /* A module with one of these taints gets no tracepoints, and nobody says so. */
-static void check_taints(void)
+static void main_check_taints(void)
 {
 #ifdef CONFIG_MODULES
 	if (THIS_MODULE->taints & (BIT(TAINT_PROPRIETARY_MODULE) | BIT(TAINT_FORCED_MODULE)))
@@ -69,13 +70,13 @@ static int __init memwatch_init(void)
 {
 	int err;
 
-	err = config_from_parameters();
+	err = main_read_parameters();
 	if (err) {
 		pr_err("a parameter is out of range, see modinfo\n");
 		return err;
 	}
-	check_taints();
-	err = mw_rdt_init(rmids);
+	main_check_taints();
+	err = mw_rdt_session_init(rmids);
 	if (err) {
 		pr_err("rdt_budget must not be 0\n");
 		return err;

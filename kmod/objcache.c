@@ -4,138 +4,139 @@
  *
  * Objects for hooks, see objcache.h.
  */
-#include "track.h"
+#include "lock.h"
 #include "objcache.h"
 
-static void **link_of(const struct mw_stash *stash, void *object)
+static void **objcache_link(const struct mw_objcache *cache, void *object)
 {
-	return object + stash->link;
+	return object + cache->link;
 }
 
-static void push(const struct mw_stash *stash, void **list, void *object)
+static void objcache_push(const struct mw_objcache *cache, void **list, void *object)
 {
-	*link_of(stash, object) = *list;
+	*objcache_link(cache, object) = *list;
 	*list = object;
 }
 
-static void *pop(const struct mw_stash *stash, void **list)
+static void *objcache_pop(const struct mw_objcache *cache, void **list)
 {
 	void *object = *list;
 
 	if (object)
-		*list = *link_of(stash, object);
+		*list = *objcache_link(cache, object);
 	return object;
 }
 
-int mw_stash_init(struct mw_stash *stash, const char *name, size_t size, size_t link,
-		  unsigned int low)
+int mw_objcache_init(struct mw_objcache *cache, const char *name, size_t size, size_t link,
+		     unsigned int low)
 {
-	*stash = (struct mw_stash){ .link = link, .low = low };
-	stash->cache = kmem_cache_create(name, size, sizeof(void *), 0, NULL);
-	return stash->cache ? 0 : -ENOMEM;
+	*cache = (struct mw_objcache){ .link = link, .low = low };
+	cache->cache = kmem_cache_create(name, size, sizeof(void *), 0, NULL);
+	return cache->cache ? 0 : -ENOMEM;
 }
 
 /* The caller has made sure that nobody else uses the stash, not even under RCU. */
-void mw_stash_uninit(struct mw_stash *stash)
+void mw_objcache_uninit(struct mw_objcache *cache)
 {
 	void *object;
 
-	while ((object = pop(stash, &stash->free)) || (object = pop(stash, &stash->buried)))
-		kmem_cache_free(stash->cache, object);
-	kmem_cache_destroy(stash->cache);
-	*stash = (struct mw_stash){};
+	while ((object = objcache_pop(cache, &cache->free)) ||
+	       (object = objcache_pop(cache, &cache->freed)))
+		kmem_cache_free(cache->cache, object);
+	kmem_cache_destroy(cache->cache);
+	*cache = (struct mw_objcache){};
 }
 
 /* Caller holds mw_lock, as for the next four. NULL if there is none left. */
-void *mw_stash_get(struct mw_stash *stash)
+void *mw_objcache_get(struct mw_objcache *cache)
 {
-	void *object = pop(stash, &stash->free);
+	void *object = objcache_pop(cache, &cache->free);
 
 	lockdep_assert_held(&mw_lock);
 	if (object)
-		stash->nr_free--;
+		cache->nr_free--;
 	return object;
 }
 
 /* Give back what nobody else has seen. */
-void mw_stash_put(struct mw_stash *stash, void *object)
+void mw_objcache_put(struct mw_objcache *cache, void *object)
 {
 	lockdep_assert_held(&mw_lock);
-	push(stash, &stash->free, object);
-	stash->nr_free++;
+	objcache_push(cache, &cache->free, object);
+	cache->nr_free++;
 }
 
 /* Give back what others may still look at under RCU. */
-void mw_stash_bury(struct mw_stash *stash, void *object)
+void mw_objcache_free_later(struct mw_objcache *cache, void *object)
 {
 	lockdep_assert_held(&mw_lock);
-	push(stash, &stash->buried, object);
-	stash->nr_buried++;
+	objcache_push(cache, &cache->freed, object);
+	cache->nr_freed++;
 }
 
-bool mw_stash_wants_upkeep(const struct mw_stash *stash)
+bool mw_objcache_wants_refill(const struct mw_objcache *cache)
 {
 	lockdep_assert_held(&mw_lock);
-	return stash->nr_free < stash->low || stash->nr_buried >= stash->low;
+	return cache->nr_free < cache->low || cache->nr_freed >= cache->low;
 }
 
 /* Have at least @want free ones. May sleep. */
-int mw_stash_refill(struct mw_stash *stash, unsigned int want)
+int mw_objcache_refill(struct mw_objcache *cache, unsigned int want)
 {
 	unsigned long flags;
 	void *object;
 
-	while (READ_ONCE(stash->nr_free) < want) {
-		object = kmem_cache_alloc(stash->cache, GFP_KERNEL);
+	while (READ_ONCE(cache->nr_free) < want) {
+		object = kmem_cache_alloc(cache->cache, GFP_KERNEL);
 		if (!object)
 			return -ENOMEM;
 		raw_spin_lock_irqsave(&mw_lock, flags);
-		stash->nr++;
-		mw_stash_put(stash, object);
+		cache->nr++;
+		mw_objcache_put(cache, object);
 		raw_spin_unlock_irqrestore(&mw_lock, flags);
 	}
 	return 0;
 }
 
 /* All that is buried now, for mw_stash_recycle() after a grace period. */
-void *mw_stash_exhume(struct mw_stash *stash)
+void *mw_objcache_take_freed(struct mw_objcache *cache)
 {
 	unsigned long flags;
 	void *list;
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	list = stash->buried;
-	stash->buried = NULL;
-	stash->nr_buried = 0;
+	list = cache->freed;
+	cache->freed = NULL;
+	cache->nr_freed = 0;
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	return list;
 }
 
-static void *surplus(struct mw_stash *stash)
+static void *objcache_take_surplus(struct mw_objcache *cache)
 {
 	unsigned long flags;
 	void *object = NULL;
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	if (stash->nr_free > 2 * stash->low) {
-		object = mw_stash_get(stash);
-		stash->nr--;
+	if (cache->nr_free > 2 * cache->low) {
+		object = mw_objcache_get(cache);
+		cache->nr--;
 	}
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	return object;
 }
 
 /* @list back into use; what is more than twice the low mark to the system. */
-void mw_stash_recycle(struct mw_stash *stash, void *list)
+void mw_objcache_recycle(struct mw_objcache *cache, void *list)
 {
 	unsigned long flags;
 	void *object;
 
-	while ((object = pop(stash, &list))) {
+	while ((object = objcache_pop(cache, &list))) {
 		raw_spin_lock_irqsave(&mw_lock, flags);
-		mw_stash_put(stash, object);
+		mw_objcache_put(cache, object);
 		raw_spin_unlock_irqrestore(&mw_lock, flags);
 	}
-	while ((object = surplus(stash)))
-		kmem_cache_free(stash->cache, object);
+	while ((object = objcache_take_surplus(cache)))
+		kmem_cache_free(cache->cache, object);
 }

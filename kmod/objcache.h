@@ -26,28 +26,28 @@
  *
  * mw_lock guards everything but @cache, @link and @low, which are constant.
  */
-struct mw_stash {
+struct mw_objcache {
 	struct kmem_cache *cache;
 	unsigned int link;
 	unsigned int low;
 	void *free;
-	void *buried;
+	void *freed;
 	unsigned int nr_free;
-	unsigned int nr_buried;
+	unsigned int nr_freed;
 	unsigned int nr;
 };
 
-int mw_stash_init(struct mw_stash *stash, const char *name, size_t size, size_t link,
-		  unsigned int low);
-void mw_stash_uninit(struct mw_stash *stash);
+int mw_objcache_init(struct mw_objcache *cache, const char *name, size_t size, size_t link,
+		     unsigned int low);
+void mw_objcache_uninit(struct mw_objcache *cache);
 
-void *mw_stash_get(struct mw_stash *stash);
-void mw_stash_put(struct mw_stash *stash, void *object);
-void mw_stash_bury(struct mw_stash *stash, void *object);
-bool mw_stash_wants_upkeep(const struct mw_stash *stash);
+void *mw_objcache_get(struct mw_objcache *cache);
+void mw_objcache_put(struct mw_objcache *cache, void *object);
+void mw_objcache_free_later(struct mw_objcache *cache, void *object);
+bool mw_objcache_wants_refill(const struct mw_objcache *cache);
 
-int mw_stash_refill(struct mw_stash *stash, unsigned int want);
-void *mw_stash_exhume(struct mw_stash *stash);
-void mw_stash_recycle(struct mw_stash *stash, void *list);
+int mw_objcache_refill(struct mw_objcache *cache, unsigned int want);
+void *mw_objcache_take_freed(struct mw_objcache *cache);
+void mw_objcache_recycle(struct mw_objcache *cache, void *list);
 
 #endif /* _MW_OBJCACHE_H */

@@ -2,129 +2,80 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Scarcity is the normal state: hundreds of processes, a few dozen RMIDs.
- *
- * Hooks only note what there is to do and raise an irq_work; they hold the run
- * queue lock, where neither a timer nor a work item may be touched. From there:
- *  - a hard timer promotes those who wait, when the head of the FIFO is ripe;
- *  - workers keep the stashes full, review filters, and, with the policy
- *    "active", take RMIDs from the idle for those that run.
+ * The policy: RMIDs are scarce, a few dozen for hundreds of processes. This file
+ * decides when they change hands, and does the work that hooks ask for with a
+ * kick:
+ *  - a hard timer promotes waiting processes when the first free RMID has rested
+ *    long enough;
+ *  - workers refill the object caches, match processes against the filters, and
+ *    with the policy "active" take RMIDs from idle processes for those that run.
  *
  * An RMID is taken from a living process in three steps, because CPUs may run
- * with it: retire it (nobody starts to run with it), refresh all CPUs (nobody
- * runs with it), and only then put it back into the pool.
+ * with it: retire it, so that no CPU starts to run with it; refresh all CPUs, so
+ * that none runs with it any more; and only then return it to the pool.
  */
-#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sort.h>
 #include <linux/workqueue.h>
 
-#include "clock.h"
 #include "compat/hrtimer.h"
-#include "compat/irq_work.h"
 #include "fail.h"
 #include "filter.h"
+#include "kick.h"
+#include "lock.h"
 #include "owner.h"
 #include "policy.h"
+#include "process.h"
 #include "switch.h"
 #include "tick.h"
+#include "track.h"
 
-#define PASS_JIFFIES   msecs_to_jiffies(10)
-#define IDLE_JIFFIES   msecs_to_jiffies(100)
+#define REVOKE_JIFFIES msecs_to_jiffies(10)
 #define REVIEW_JIFFIES HZ
 
-enum kick {
-	KICK_PROMOTE = 1 << 0,
-	KICK_PASS = 1 << 1,
-	KICK_UPKEEP = 1 << 2,
-	KICK_REVIEW = 1 << 3,
-	KICK_REFRESH = 1 << 4,
-};
+#define KICKS_FIFO     (MW_KICK_PROMOTE | MW_KICK_REFILL | MW_KICK_REVIEW | MW_KICK_REFRESH)
+#define KICKS_ACTIVE   (KICKS_FIFO | MW_KICK_REVOKE)
 
-static void on_kick(struct irq_work *work);
-static void do_pass(struct work_struct *work);
-static void do_upkeep(struct work_struct *work);
-static void do_review(struct work_struct *work);
-static void do_refresh(struct work_struct *work);
+static void policy_revoke_work(struct work_struct *work);
+static void policy_refill_work(struct work_struct *work);
+static void policy_review_work(struct work_struct *work);
+static void policy_refresh_work(struct work_struct *work);
 
-DEFINE_STATIC_KEY_FALSE(mw_last_run_key);
-
-/* Under mw_lock. */
+/* Guarded by mw_lock. */
 static u32 policy;
-static bool armed;
-static u32 kicks;
-static bool promoting; /* the timer is set, or about to be */
-static bool passing;   /* likewise the pass */
 
-static struct irq_work kick_work = IRQ_WORK_INIT_HARD(on_kick);
 static struct hrtimer promote_timer;
 static struct workqueue_struct *queue;
-static DECLARE_DELAYED_WORK(pass_work, do_pass);
-static DECLARE_WORK(upkeep_work, do_upkeep);
-static DECLARE_DELAYED_WORK(review_work, do_review);
-static DECLARE_WORK(refresh_work, do_refresh);
+static DECLARE_DELAYED_WORK(revoke_work, policy_revoke_work);
+static DECLARE_WORK(refill_work, policy_refill_work);
+static DECLARE_DELAYED_WORK(review_work, policy_review_work);
+static DECLARE_WORK(refresh_work, policy_refresh_work);
 
-static void kick(u32 what)
+/* Enabled from arming to disarming, whatever the policy. */
+static bool policy_is_armed(void)
 {
-	lockdep_assert_held(&mw_lock);
-	if (!armed)
-		return;
-	kicks |= what;
-	irq_work_queue(&kick_work);
-}
-
-/* ----------------------------------------------------------- from hooks */
-
-/* Somebody waits, or an RMID was freed: see to it that the two meet. */
-void mw_policy_waiters(void)
-{
-	u64 ripe;
-
-	if (!armed || list_empty(&mw_waiters))
-		return;
-	if (!promoting && mw_rmid_ripe_ns(&mw_pool, &ripe)) {
-		promoting = true;
-		kick(KICK_PROMOTE);
-	}
-	if (!passing && policy == MEMWATCH_POLICY_ACTIVE) {
-		passing = true;
-		kick(KICK_PASS);
-	}
-}
-
-/* Whoever runs right now is programmed at the next tick, if there is one soon. */
-void mw_policy_promoted(void)
-{
-	if (mw_tick_is_rare())
-		kick(KICK_REFRESH);
-}
-
-void mw_policy_upkeep(void)
-{
-	kick(KICK_UPKEEP);
-}
-
-void mw_policy_review(void)
-{
-	kick(KICK_REVIEW);
+	return mw_kick_is_enabled(MW_KICK_PROMOTE);
 }
 
 /* ------------------------------------------------------------ promotion */
 
-/* When to promote next, false if there is nothing to wait for. */
-static bool next_promotion(u64 *when)
+/* When to promote next; false if there is nothing to wait for. */
+static bool policy_next_promotion(u64 *when)
 {
+	bool wait;
+
 	lockdep_assert_held(&mw_lock);
-	promoting = armed && !list_empty(&mw_waiters) && mw_rmid_ripe_ns(&mw_pool, when);
-	return promoting;
+	wait = policy_is_armed() && !list_empty(&mw_waiters) && mw_rmid_ripe_ns(&mw_pool, when);
+	mw_kick_set_pending(MW_KICK_PROMOTE, wait);
+	return wait;
 }
 
-static void set_promote_timer(u64 when)
+static void policy_start_timer(u64 when)
 {
 	hrtimer_start(&promote_timer, ns_to_ktime(when), HRTIMER_MODE_ABS_HARD);
 }
 
-static enum hrtimer_restart on_promote(struct hrtimer *timer)
+static enum hrtimer_restart policy_promote(struct hrtimer *timer)
 {
 	unsigned long flags;
 	bool more;
@@ -132,54 +83,63 @@ static enum hrtimer_restart on_promote(struct hrtimer *timer)
 
 	rcu_read_lock();
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	if (armed)
+	if (policy_is_armed())
 		mw_owner_promote(MW_PROMOTE_MOST);
-	more = next_promotion(&when);
+	more = policy_next_promotion(&when);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
 	if (more)
-		set_promote_timer(when);
+		policy_start_timer(when);
 	return HRTIMER_NORESTART;
 }
 
-static void on_kick(struct irq_work *work)
+static void policy_schedule_promotion(void)
 {
 	unsigned long flags;
 	bool promote;
 	u64 when;
-	u32 what;
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	what = armed ? kicks : 0;
-	kicks = 0;
-	promote = what & KICK_PROMOTE && next_promotion(&when);
+	promote = policy_next_promotion(&when);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
-
 	if (promote)
-		set_promote_timer(when);
-	if (what & KICK_PASS)
-		queue_delayed_work(queue, &pass_work, PASS_JIFFIES);
-	if (what & KICK_UPKEEP)
-		queue_work(queue, &upkeep_work);
-	if (what & KICK_REVIEW)
+		policy_start_timer(when);
+}
+
+/* ---------------------------------------------------------------- kicks */
+
+/*
+ * The handler of all kicks, in hard interrupt context. A process that was
+ * promoted while it runs gets its RMID programmed at the next tick of its CPU;
+ * only where that tick is far away, all CPUs are interrupted.
+ */
+static void policy_handle_kicks(u32 kicks)
+{
+	if (kicks & MW_KICK_PROMOTE)
+		policy_schedule_promotion();
+	if (kicks & MW_KICK_REVOKE)
+		queue_delayed_work(queue, &revoke_work, REVOKE_JIFFIES);
+	if (kicks & MW_KICK_REFILL)
+		queue_work(queue, &refill_work);
+	if (kicks & MW_KICK_REVIEW)
 		mod_delayed_work(queue, &review_work, 0);
-	if (what & KICK_REFRESH)
+	if (kicks & MW_KICK_REFRESH && mw_tick_is_rare())
 		queue_work(queue, &refresh_work);
 }
 
-static void do_refresh(struct work_struct *work)
+static void policy_refresh_work(struct work_struct *work)
 {
 	mw_switch_refresh_all();
 }
 
-static void do_upkeep(struct work_struct *work)
+static void policy_refill_work(struct work_struct *work)
 {
-	mw_process_upkeep();
+	mw_track_refill();
 }
 
 /* --------------------------------------------------- taking RMIDs away */
 
-static void finish(struct mw_retire *batch)
+static void policy_free_retired(struct mw_retire *batch)
 {
 	unsigned long flags;
 
@@ -192,68 +152,63 @@ static void finish(struct mw_retire *batch)
 	batch->nr = 0;
 }
 
-/* Name, user, cgroup and filters of all processes. May sleep. */
-void mw_policy_review_now(void)
+/* Update name, user and cgroup of all processes, and apply the filters. May sleep. */
+void mw_policy_review(void)
 {
 	struct mw_retire batch = { .reason = MEMWATCH_REASON_FILTERED };
 	u32 bucket;
 
 	for (bucket = 0; bucket < 1 << MW_PROCESS_BITS; bucket++) {
-		while (!mw_process_review(bucket, &batch))
-			finish(&batch);
+		while (!mw_track_review(bucket, &batch))
+			policy_free_retired(&batch);
 		cond_resched();
 	}
-	finish(&batch);
+	policy_free_retired(&batch);
 }
 
-static void do_review(struct work_struct *work)
+static void policy_review_work(struct work_struct *work)
 {
-	mw_policy_review_now();
-	if (READ_ONCE(armed) && mw_filter_count())
+	mw_policy_review();
+	if (policy_is_armed() && mw_filter_count())
 		queue_delayed_work(queue, &review_work, REVIEW_JIFFIES);
 }
 
 /**
- * struct idle - an RMID whose owner has not run for long
+ * struct idle_owner - an RMID whose owner has not run for a while
  * @owner: generation << 32 | RMID
- * @since: jiffies when it was last seen to run
+ * @since: jiffies when the owner was last seen running
  */
-struct idle {
+struct idle_owner {
 	u64 owner;
 	u32 since;
 };
 
-/* Room for all RMIDs; used by the pass only, and there is one at a time. */
-static struct idle *idle;
+/* One entry for each RMID. Used by policy_revoke_work() only, so without a lock. */
+static struct idle_owner *idle_owners;
 
-static int longest_first(const void *a, const void *b)
+static int policy_compare_idle(const void *a, const void *b)
 {
-	const struct idle *x = a, *y = b;
+	const struct idle_owner *x = a, *y = b;
 
 	return (s32)(x->since - y->since);
 }
 
-/* Only with the policy "active" does anybody know. */
-bool mw_policy_is_idle(const struct mw_process *p, u32 now)
-{
-	return (s32)(now - p->last_run) >= (s32)IDLE_JIFFIES;
-}
-
-/* When it last came to a CPU or left one, whichever is later. */
-static u32 last_run(const struct mw_owner *o)
+/* When the process was last switched to or switched out, whichever is later. */
+static u32 policy_last_run(const struct mw_owner *o)
 {
 	u32 came = o->process->last_run, left = READ_ONCE(o->last_run);
 
 	return (s32)(came - left) > 0 ? came : left;
 }
 
-static bool is_idle(const struct mw_owner *o, u32 now)
+static bool policy_is_idle(const struct mw_owner *o, u32 now)
 {
 	return o->process && o->process->state == MW_PROCESS_MEASURED &&
-	       (s32)(now - last_run(o)) >= (s32)IDLE_JIFFIES;
+	       (s32)(now - policy_last_run(o)) >= (s32)MW_PROCESS_IDLE_JIFFIES;
 }
 
-static u32 find_idle(u32 now)
+/* Fill @idle_owners, the longest idle first. Returns the number of entries. */
+static u32 policy_find_idle(u32 now)
 {
 	unsigned long flags;
 	u32 rmid, nr = 0;
@@ -262,21 +217,22 @@ static u32 find_idle(u32 now)
 		const struct mw_owner *o = &mw_owners[rmid];
 
 		raw_spin_lock_irqsave(&mw_lock, flags);
-		if (is_idle(o, now))
-			idle[nr++] = (struct idle){ o->process->owner, last_run(o) };
+		if (policy_is_idle(o, now))
+			idle_owners[nr++] = (struct idle_owner){ o->process->owner,
+								 policy_last_run(o) };
 		raw_spin_unlock_irqrestore(&mw_lock, flags);
 	}
-	sort(idle, nr, sizeof(*idle), longest_first, NULL);
+	sort(idle_owners, nr, sizeof(*idle_owners), policy_compare_idle, NULL);
 	return nr;
 }
 
 /*
- * Bring waiters that ran since @since to the front, the rest of those looked at
- * to the end, so that the next pass looks at others.
+ * Move waiting processes that ran since @since to the front of the list, and the
+ * others that were looked at to its end, so that the next pass looks at others.
  *
- * Return: how many RMIDs are missing for them
+ * Return: the number of RMIDs that are missing for those that ran
  */
-static u32 find_runners(u32 since)
+static u32 policy_count_missing(u32 since)
 {
 	u32 runners = 0, ready, left;
 	struct mw_process *p;
@@ -300,50 +256,53 @@ static u32 find_runners(u32 since)
 	return runners > ready ? runners - ready : 0;
 }
 
-static void revoke(u32 wanted, u32 now)
+static void policy_revoke_idle(u32 wanted, u32 now)
 {
 	struct mw_retire batch = { .reason = MEMWATCH_REASON_REVOKED };
 	unsigned long flags;
 	u32 nr, i;
 
-	/* Whoever runs right now has run: a tick may be late. */
+	/* A tick may be late: note first what runs right now. */
 	mw_switch_refresh_all();
-	nr = find_idle(now);
+	nr = policy_find_idle(now);
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	for (i = 0; i < nr && batch.nr < min_t(u32, wanted, MW_RETIRE_BATCH); i++) {
-		const struct mw_owner *o = &mw_owners[mw_owner_rmid(idle[i].owner)];
+		const struct mw_owner *o = &mw_owners[mw_owner_rmid(idle_owners[i].owner)];
 
-		if (is_idle(o, now) && o->process->owner == idle[i].owner)
+		if (policy_is_idle(o, now) && o->process->owner == idle_owners[i].owner)
 			mw_owner_retire(o->process, &batch);
 	}
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
-	finish(&batch);
+	policy_free_retired(&batch);
 }
 
-/* Policy "active": while somebody waits, those that run take from the idle. */
-static void do_pass(struct work_struct *work)
+/*
+ * Policy "active": while processes wait, take RMIDs from idle processes for
+ * waiting ones that run.
+ */
+static void policy_revoke_work(struct work_struct *work)
 {
 	static u32 since;
 	u32 now = jiffies, wanted;
 	unsigned long flags;
 	bool again;
 
-	/* CPUs that tick note what they run; ask the others. */
+	/* A tick notes what runs on its CPU. Ask the CPUs that do not tick. */
 	if (mw_tick_is_rare())
 		mw_switch_refresh_all();
-	if (now - since > IDLE_JIFFIES)
-		since = now - PASS_JIFFIES;
-	wanted = find_runners(since);
+	if (now - since > MW_PROCESS_IDLE_JIFFIES)
+		since = now - REVOKE_JIFFIES;
+	wanted = policy_count_missing(since);
 	since = now;
 	if (wanted)
-		revoke(wanted, now);
+		policy_revoke_idle(wanted, now);
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	passing = armed && policy == MEMWATCH_POLICY_ACTIVE && !list_empty(&mw_waiters);
-	again = passing;
+	again = mw_kick_is_enabled(MW_KICK_REVOKE) && !list_empty(&mw_waiters);
+	mw_kick_set_pending(MW_KICK_REVOKE, again);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	if (again)
-		queue_delayed_work(queue, &pass_work, PASS_JIFFIES);
+		queue_delayed_work(queue, &revoke_work, REVOKE_JIFFIES);
 }
 
 /* -------------------------------------------------- start, stop, change */
@@ -352,7 +311,8 @@ int mw_policy_init(void)
 {
 	if (mw_fail(MW_FAIL_POLICY_INIT))
 		return -ENOMEM;
-	hrtimer_setup(&promote_timer, on_promote, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+	mw_kick_init(policy_handle_kicks);
+	hrtimer_setup(&promote_timer, policy_promote, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
 	queue = alloc_workqueue("memwatch", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	return queue ? 0 : -ENOMEM;
 }
@@ -362,7 +322,7 @@ void mw_policy_uninit(void)
 	destroy_workqueue(queue);
 }
 
-static void last_run_key(bool on)
+static void policy_set_last_run_key(bool on)
 {
 	if (on)
 		static_branch_enable(&mw_last_run_key);
@@ -370,62 +330,64 @@ static void last_run_key(bool on)
 		static_branch_disable(&mw_last_run_key);
 }
 
+static u32 policy_select_kicks(void)
+{
+	return policy == MEMWATCH_POLICY_ACTIVE ? KICKS_ACTIVE : KICKS_FIFO;
+}
+
 int mw_policy_arm(void)
 {
 	unsigned long flags;
 
-	idle = mw_fail(MW_FAIL_UPKEEP) ? NULL : kvcalloc(mw_pool.nr, sizeof(*idle), GFP_KERNEL);
-	if (!idle)
+	idle_owners = mw_fail(MW_FAIL_POLICY_ARM)
+			      ? NULL
+			      : kvcalloc(mw_pool.nr, sizeof(*idle_owners), GFP_KERNEL);
+	if (!idle_owners)
 		return -ENOMEM;
-	last_run_key(policy == MEMWATCH_POLICY_ACTIVE);
+	policy_set_last_run_key(policy == MEMWATCH_POLICY_ACTIVE);
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	armed = true;
-	kicks = 0;
-	promoting = false;
-	passing = false;
+	mw_kick_arm(policy_select_kicks());
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	if (mw_filter_count())
 		queue_delayed_work(queue, &review_work, REVIEW_JIFFIES);
 	return 0;
 }
 
-/* Afterwards nothing runs and nothing can be kicked, though probes still call. */
+/* Afterwards no timer and no worker runs. Probes may still raise kicks, without effect. */
 void mw_policy_disarm(void)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&mw_lock, flags);
-	armed = false;
-	raw_spin_unlock_irqrestore(&mw_lock, flags);
-	irq_work_sync(&kick_work);
+	mw_kick_disarm();
 	hrtimer_cancel(&promote_timer);
-	cancel_delayed_work_sync(&pass_work);
-	cancel_work_sync(&upkeep_work);
+	cancel_delayed_work_sync(&revoke_work);
+	cancel_work_sync(&refill_work);
 	cancel_delayed_work_sync(&review_work);
 	cancel_work_sync(&refresh_work);
-	last_run_key(false);
-	kvfree(idle);
-	idle = NULL;
+	policy_set_last_run_key(false);
+	kvfree(idle_owners);
+	idle_owners = NULL;
 }
 
 size_t mw_policy_memory(void)
 {
-	return idle ? mw_pool.nr * sizeof(*idle) : 0;
+	return idle_owners ? mw_pool.nr * sizeof(*idle_owners) : 0;
 }
 
-/* The caller holds the control mutex, so this is not while arming. */
-void mw_policy_set(u32 new, u64 limbo_ns)
+/* The caller holds mw_control_lock, so arming and disarming do not run meanwhile. */
+void mw_policy_configure(u32 new, u64 limbo_ns)
 {
+	bool armed = policy_is_armed();
 	unsigned long flags;
 
-	if (READ_ONCE(armed))
-		last_run_key(new == MEMWATCH_POLICY_ACTIVE);
+	if (armed)
+		policy_set_last_run_key(new == MEMWATCH_POLICY_ACTIVE);
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	policy = new;
 	mw_pool.limbo_ns = limbo_ns;
+	if (armed)
+		mw_kick_enable(policy_select_kicks());
 	/* A shorter limbo may end before the timer that is set. */
-	promoting = false;
-	mw_policy_waiters();
+	mw_kick_set_pending(MW_KICK_PROMOTE, false);
+	mw_owner_kick_policy();
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 }
 
@@ -434,6 +396,6 @@ void mw_policy_filters_changed(void)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	mw_policy_review();
+	mw_kick_raise(MW_KICK_REVIEW);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 }

@@ -19,16 +19,17 @@
 #include "owner.h"
 #include "policy.h"
 #include "proc.h"
-#include "track.h"
 #include "rdt-domain.h"
 #include "rdt-read.h"
+#include "rdt.h"
+#include "track.h"
 
 #define SHOW_WAITING  64
 #define SHOW_SESSIONS 64
 #define COPY_AT_ONCE  64
 
 /* \ as well, or the escapes would be ambiguous. */
-static void show_comm(struct seq_file *m, const char *comm)
+static void proc_show_comm(struct seq_file *m, const char *comm)
 {
 	for (; *comm; comm++)
 		if (*comm == '\\' || (u8)*comm < ' ' || *comm == 0x7f)
@@ -63,7 +64,7 @@ struct status {
 	} waiting[SHOW_WAITING];
 };
 
-static void copy_waiting(struct status *s)
+static void proc_copy_waiting(struct status *s)
 {
 	struct task_struct *leader;
 	struct mw_process *p;
@@ -79,7 +80,7 @@ static void copy_waiting(struct status *s)
 	}
 }
 
-static void copy_status(struct status *s)
+static void proc_copy_status(struct status *s)
 {
 	unsigned long flags;
 
@@ -90,12 +91,12 @@ static void copy_status(struct status *s)
 	s->resting = mw_rmid_resting(&mw_pool, mw_now());
 	s->allocs = mw_pool.allocs;
 	s->frees = mw_pool.frees;
-	copy_waiting(s);
+	proc_copy_waiting(s);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
 }
 
-static u64 foreign_writes(void)
+static u64 proc_sum_foreign_writes(void)
 {
 	unsigned int id;
 	u64 sum = 0;
@@ -106,7 +107,7 @@ static u64 foreign_writes(void)
 }
 
 /* The answer to rmmod's "in use": by whom. */
-static void show_sessions(struct seq_file *m)
+static void proc_show_sessions(struct seq_file *m)
 {
 	const struct mw_session *session;
 	u32 left = SHOW_SESSIONS;
@@ -116,12 +117,12 @@ static void show_sessions(struct seq_file *m)
 			break;
 		seq_printf(m, "session: %u %s ", session->tgid,
 			   session->started ? "started" : "open");
-		show_comm(m, session->comm);
+		proc_show_comm(m, session->comm);
 	}
 }
 
 /* Under the control mutex: no session starts or ends. */
-static void show_rdt(struct seq_file *m)
+static void proc_show_rdt(struct seq_file *m)
 {
 	const struct mw_rdt_format *f = &mw_rdt.format;
 
@@ -131,14 +132,14 @@ static void show_rdt(struct seq_file *m)
 		   f->events ? f->width : 0);
 }
 
-static void show_config(struct seq_file *m)
+static void proc_show_config(struct seq_file *m)
 {
 	mutex_lock(&mw_control_lock);
 	seq_printf(m, "backend: %s\nbackend_reason: %s\n", mw_rdt_backend_name(mw_rdt.backend),
 		   mw_rdt.reason);
-	show_rdt(m);
+	proc_show_rdt(m);
 	seq_printf(m, "sessions: %u\nsessions_started: %u\n", mw_sessions, mw_sessions_started);
-	show_sessions(m);
+	proc_show_sessions(m);
 	seq_printf(m, "period_ns: %llu\nlimbo_ns: %llu\n", mw_config.tick.period_ns,
 		   mw_config.limbo_ns);
 	seq_printf(m, "policy: %s\nidle_stop: %d\n",
@@ -149,7 +150,7 @@ static void show_config(struct seq_file *m)
 	seq_printf(m, "filters: %u\n", mw_filter_count());
 }
 
-static void show_counts(struct seq_file *m, const struct status *s)
+static void proc_show_counts(struct seq_file *m, const struct status *s)
 {
 	const u32 *state = s->stats.state;
 
@@ -167,24 +168,24 @@ static void show_counts(struct seq_file *m, const struct status *s)
 	seq_printf(m, "allocs: %llu\nfrees: %llu\npromotions: %llu\nrevocations: %llu\n", s->allocs,
 		   s->frees, s->stats.promotions, s->stats.revocations);
 	seq_printf(m, "exhausted: %llu\nuntracked: %llu\nforeign_writes: %llu\n",
-		   s->stats.exhausted, mw_process_untracked(), foreign_writes());
+		   s->stats.exhausted, mw_track_missed(), proc_sum_foreign_writes());
 }
 
-static int status_show(struct seq_file *m, void *v)
+static int proc_show_status(struct seq_file *m, void *v)
 {
 	struct status *s = kzalloc(sizeof(*s), GFP_KERNEL);
 	u32 i;
 
 	if (!s)
 		return -ENOMEM;
-	copy_status(s);
+	proc_copy_status(s);
 	seq_printf(m, "version: %s\nabi: %u\nschema: %u\n", MW_VERSION, MEMWATCH_ABI,
 		   MEMWATCH_SCHEMA);
-	show_config(m);
-	show_counts(m, s);
+	proc_show_config(m);
+	proc_show_counts(m, s);
 	for (i = 0; i < s->nr_waiting; i++) {
 		seq_printf(m, "waiting: %u ", s->waiting[i].tgid);
-		show_comm(m, s->waiting[i].comm);
+		proc_show_comm(m, s->waiting[i].comm);
 	}
 	kfree(s);
 	return 0;
@@ -193,7 +194,7 @@ static int status_show(struct seq_file *m, void *v)
 /* ---------------------------------------------------------------- rmids */
 
 /* Those in use from *@rmid on: copied into @to, at most COPY_AT_ONCE slots seen. */
-static u32 copy_owners(struct mw_owner *to, u32 *ids, u32 *rmid)
+static u32 proc_copy_owners(struct mw_owner *to, u32 *ids, u32 *rmid)
 {
 	u32 end = min(mw_pool.nr, *rmid + COPY_AT_ONCE - 1), nr = 0;
 	unsigned long flags;
@@ -208,7 +209,7 @@ static u32 copy_owners(struct mw_owner *to, u32 *ids, u32 *rmid)
 	return nr;
 }
 
-static int rmids_show(struct seq_file *m, void *v)
+static int proc_show_rmids(struct seq_file *m, void *v)
 {
 	struct mw_owner *owners = kvmalloc_array(mw_pool.nr, sizeof(*owners), GFP_KERNEL);
 	u32 *ids = kvmalloc_array(mw_pool.nr, sizeof(*ids), GFP_KERNEL);
@@ -220,7 +221,7 @@ static int rmids_show(struct seq_file *m, void *v)
 		return -ENOMEM;
 	}
 	while (rmid <= mw_pool.nr)
-		nr += copy_owners(owners + nr, ids + nr, &rmid);
+		nr += proc_copy_owners(owners + nr, ids + nr, &rmid);
 
 	seq_puts(m, "# rmid\tgeneration\ttgid\tparent_tgid\tstart_time_ns\talloc_time_ns\t"
 		    "cgroup_id\tuid\tcomm\n");
@@ -230,7 +231,7 @@ static int rmids_show(struct seq_file *m, void *v)
 		seq_printf(m, "%u\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t", ids[i], o->generation,
 			   o->tgid, o->parent_tgid, o->start_time_ns, o->alloc_time_ns,
 			   o->cgroup_id, o->uid);
-		show_comm(m, o->comm);
+		proc_show_comm(m, o->comm);
 	}
 	seq_printf(m, "# end %u\n", nr);
 	kvfree(owners);
@@ -240,7 +241,7 @@ static int rmids_show(struct seq_file *m, void *v)
 
 /* ------------------------------------------------------------- overhead */
 
-static void show_cpu(struct seq_file *m, unsigned int id)
+static void proc_show_cpu(struct seq_file *m, unsigned int id)
 {
 	const struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 
@@ -257,7 +258,7 @@ static void show_cpu(struct seq_file *m, unsigned int id)
 		   READ_ONCE(cpu->rdt_waits));
 }
 
-static u64 jitter(unsigned int class)
+static u64 proc_sum_jitter(unsigned int class)
 {
 	unsigned int id;
 	u64 sum = 0;
@@ -267,19 +268,19 @@ static u64 jitter(unsigned int class)
 	return sum;
 }
 
-static int overhead_show(struct seq_file *m, void *v)
+static int proc_show_overhead(struct seq_file *m, void *v)
 {
 	unsigned int id, class;
 
 	for_each_possible_cpu (id)
 		if (cpu_online(id) || READ_ONCE(per_cpu(mw_cpu, id).switches))
-			show_cpu(m, id);
+			proc_show_cpu(m, id);
 	for (class = 0; class < MW_JITTER_CLASSES; class ++)
 		seq_printf(m, "jitter_ns %llu-%llu: %llu\n", class ? 1ULL << class : 0,
-			   (2ULL << class) - 1, jitter(class));
+			   (2ULL << class) - 1, proc_sum_jitter(class));
 	mutex_lock(&mw_control_lock);
 	seq_printf(m, "memory_bytes: %zu\n",
-		   mw_owner_memory() + mw_process_memory() + mw_policy_memory() +
+		   mw_owner_memory() + mw_track_memory() + mw_policy_memory() +
 			   mw_rdt_domain_memory() + num_possible_cpus() * sizeof(struct mw_cpu));
 	mutex_unlock(&mw_control_lock);
 	return 0;
@@ -287,8 +288,8 @@ static int overhead_show(struct seq_file *m, void *v)
 
 /* ----------------------------------------------------------------- files */
 
-static struct proc_dir_entry *make(struct proc_dir_entry *dir, const char *name,
-				   int (*show)(struct seq_file *, void *), u32 gid)
+static struct proc_dir_entry *proc_make_file(struct proc_dir_entry *dir, const char *name,
+					     int (*show)(struct seq_file *, void *), u32 gid)
 {
 	struct proc_dir_entry *entry = proc_create_single(name, 0440, dir, show);
 
@@ -301,8 +302,9 @@ int mw_proc_init(u32 gid)
 {
 	struct proc_dir_entry *dir = mw_fail(MW_FAIL_PROC) ? NULL : proc_mkdir("memwatch", NULL);
 
-	if (dir && make(dir, "status", status_show, gid) && make(dir, "rmids", rmids_show, gid) &&
-	    make(dir, "overhead", overhead_show, gid))
+	if (dir && proc_make_file(dir, "status", proc_show_status, gid) &&
+	    proc_make_file(dir, "rmids", proc_show_rmids, gid) &&
+	    proc_make_file(dir, "overhead", proc_show_overhead, gid))
 		return 0;
 	mw_proc_uninit();
 	return -ENOMEM;

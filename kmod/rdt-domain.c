@@ -7,21 +7,23 @@
  * forgotten when all its CPUs go offline for a while.
  */
 #include <linux/cpu.h>
+#include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 
 #include "clock.h"
-#include "conflict.h"
 #include "fail.h"
+#include "pqr.h"
 #include "rdt-domain.h"
 #include "rdt-probe.h"
-#include "rdt-read.h"
+#include "rdt.h"
 
 LIST_HEAD(mw_rdt_domains);
+bool mw_rdt_small_cpu;
 
-static struct mw_rdt_domain *find(u32 id)
+static struct mw_rdt_domain *domain_find(u32 id)
 {
 	struct mw_rdt_domain *d;
 
@@ -31,7 +33,7 @@ static struct mw_rdt_domain *find(u32 id)
 	return NULL;
 }
 
-static struct mw_rdt_domain *create(u32 id, u32 base)
+static struct mw_rdt_domain *domain_create(u32 id, u32 base)
 {
 	struct mw_rdt_domain *d;
 
@@ -52,7 +54,7 @@ static struct mw_rdt_domain *create(u32 id, u32 base)
 }
 
 /* A clustered cache is as many domains as it has nodes. */
-static void place(u32 *id, u32 *base)
+static void domain_locate(u32 *id, u32 *base)
 {
 	*base = 0;
 	if (!mw_rdt_probe_l3(id))
@@ -64,46 +66,26 @@ static void place(u32 *id, u32 *base)
 }
 
 /**
- * mw_rdt_domain_join - a CPU starts
- * @cpu: this CPU
+ * mw_rdt_domain_get - the domain of this CPU, made if it is the first one there
  *
- * Return: 0; -ENOMEM; -ERANGE, it has fewer RMIDs than may be in use
+ * Return: the domain, which the caller joins; NULL if RDT is not in use;
+ * -ENOMEM; -ERANGE if the CPU has fewer RMIDs than may be in use
  */
-int mw_rdt_domain_join(struct mw_cpu *cpu)
+struct mw_rdt_domain *mw_rdt_domain_get(void)
 {
 	struct mw_rdt_domain *d;
 	u32 id, base;
 
-	cpu->domain = NULL;
 	if (!static_branch_unlikely(&mw_pqr_key))
-		return 0;
+		return NULL;
 	if (mw_rdt.backend != MEMWATCH_BACKEND_SIMULATED &&
 	    mw_rdt_probe_rmids() < mw_rdt.nr_rmids) {
-		mw_conflict_small_cpu();
-		return -ERANGE;
+		WRITE_ONCE(mw_rdt_small_cpu, true);
+		return ERR_PTR(-ERANGE);
 	}
-	place(&id, &base);
-	d = find(id) ?: create(id, base);
-	if (!d)
-		return -ENOMEM;
-	if (!d->nr_cpus++)
-		mw_rdt_read_begin(d, cpu);
-	bitmap_zero(cpu->ran, MW_RDT_RMIDS);
-	cpu->ran_since = mw_now();
-	cpu->domain = d;
-	return 0;
-}
-
-/* A CPU has stopped. What it still knew is read by others, or now. */
-void mw_rdt_domain_leave(struct mw_cpu *cpu)
-{
-	struct mw_rdt_domain *d = cpu->domain;
-
-	if (!d)
-		return;
-	mw_rdt_read_last(d, cpu, d->nr_cpus == 1);
-	d->nr_cpus--;
-	cpu->domain = NULL;
+	domain_locate(&id, &base);
+	d = domain_find(id) ?: domain_create(id, base);
+	return d ?: ERR_PTR(-ENOMEM);
 }
 
 /* How many are read now. Under the control mutex, as the next. */

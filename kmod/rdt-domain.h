@@ -13,7 +13,6 @@
 
 #include "rdt-count.h"
 #include "rdt-plan.h"
-#include "rdt.h"
 
 /**
  * struct mw_rdt_domain - CPUs that share RDT's counters
@@ -44,9 +43,14 @@ struct mw_rdt_domain {
  */
 extern struct list_head mw_rdt_domains;
 
+/*
+ * A CPU has come online that has fewer RMIDs than may be in use. It runs with
+ * RMID 0 until conflict.c, which watches this, has given up RDT.
+ */
+extern bool mw_rdt_small_cpu;
+
 /* On the CPU in question, which is not live; may sleep. */
-int mw_rdt_domain_join(struct mw_cpu *cpu);
-void mw_rdt_domain_leave(struct mw_cpu *cpu);
+struct mw_rdt_domain *mw_rdt_domain_get(void);
 
 u32 mw_rdt_domain_count(void);
 void mw_rdt_domain_free_all(void);

@@ -13,6 +13,7 @@
 #include <linux/topology.h>
 
 #include "compat/cpuid.h"
+#include "compat/msr.h"
 #include "rdt-probe.h"
 
 #define LEAF_CACHE     0x4
@@ -38,13 +39,13 @@ static const u8 snc_models[] = {
 	0xdd, /* Clearwater Forest */
 };
 
-static bool is_amd(void)
+static bool probe_is_amd(void)
 {
 	return boot_cpu_data.x86_vendor == X86_VENDOR_AMD ||
 	       boot_cpu_data.x86_vendor == X86_VENDOR_HYGON;
 }
 
-static bool is_intel(u8 model)
+static bool probe_is_intel(u8 model)
 {
 	return boot_cpu_data.x86_vendor == X86_VENDOR_INTEL && boot_cpu_data.x86 == 6 &&
 	       boot_cpu_data.x86_model == model;
@@ -55,7 +56,7 @@ static bool is_intel(u8 model)
  * comes first: beyond it CPUID answers with the data of another leaf, which
  * looks like thousands of RMIDs.
  */
-static u32 enumerate(const char **why)
+static u32 probe_max_rmid(const char **why)
 {
 	u32 eax, ebx, ecx, edx;
 
@@ -79,10 +80,10 @@ u32 mw_rdt_probe_rmids(void)
 {
 	const char *why;
 
-	return enumerate(&why);
+	return probe_max_rmid(&why);
 }
 
-static u32 apic_id(void)
+static u32 probe_apic_id(void)
 {
 	u32 eax, ebx, ecx, edx;
 
@@ -100,8 +101,8 @@ static u32 apic_id(void)
  */
 bool mw_rdt_probe_l3(u32 *id)
 {
-	u32 leaf = is_amd() ? LEAF_CACHE_AMD : LEAF_CACHE;
-	u32 highest = is_amd() ? cpuid_eax(LEAF_EXTENDED) : cpuid_eax(0);
+	u32 leaf = probe_is_amd() ? LEAF_CACHE_AMD : LEAF_CACHE;
+	u32 highest = probe_is_amd() ? cpuid_eax(LEAF_EXTENDED) : cpuid_eax(0);
 	u32 eax, ebx, ecx, edx, i;
 
 	if (highest < leaf)
@@ -112,7 +113,7 @@ bool mw_rdt_probe_l3(u32 *id)
 			return false;
 		if ((eax >> 5 & 7) != CACHE_LEVEL_3)
 			continue;
-		*id = apic_id() >> fls(eax >> 14 & 0xfff);
+		*id = probe_apic_id() >> fls(eax >> 14 & 0xfff);
 		return true;
 	}
 	return false;
@@ -132,7 +133,7 @@ struct survey {
 	u32 *l3;
 };
 
-static void look(void *arg)
+static void probe_survey_cpu(void *arg)
 {
 	struct survey *s = arg;
 	u32 nr = mw_rdt_probe_rmids(), id = 0;
@@ -146,7 +147,7 @@ static void look(void *arg)
 }
 
 /* The most NUMA nodes that share one L3 cache. More than one: clustering is on. */
-static u32 nodes_of_a_cache(const struct survey *s)
+static u32 probe_count_nodes(const struct survey *s)
 {
 	unsigned int a, b;
 	nodemask_t nodes;
@@ -168,7 +169,7 @@ static u32 nodes_of_a_cache(const struct survey *s)
  * and the counter's number has the node in it. The legacy mode ties RMIDs to
  * nodes; a process that moves between nodes cannot be measured then.
  */
-static const char *cluster(struct mw_rdt *rdt, u32 nodes)
+static const char *probe_cluster_mode(struct mw_rdt *rdt, u32 nodes)
 {
 	u64 config;
 	u32 i;
@@ -177,7 +178,7 @@ static const char *cluster(struct mw_rdt *rdt, u32 nodes)
 	if (nodes == 1)
 		return NULL;
 	for (i = 0; i < ARRAY_SIZE(snc_models); i++)
-		if (is_intel(snc_models[i]))
+		if (probe_is_intel(snc_models[i]))
 			break;
 	if (i == ARRAY_SIZE(snc_models))
 		return "sub-NUMA clustering on a model where RMIDs cannot follow it";
@@ -188,7 +189,7 @@ static const char *cluster(struct mw_rdt *rdt, u32 nodes)
 	return rdt->nr_rmids ? NULL : "sub-NUMA clustering leaves no RMIDs";
 }
 
-static const char *survey(struct mw_rdt *rdt)
+static const char *probe_survey_all(struct mw_rdt *rdt)
 {
 	struct survey s = { .nr_rmids = ~0U, .has_l3 = true };
 	u32 nodes;
@@ -198,8 +199,8 @@ static const char *survey(struct mw_rdt *rdt)
 		return "no memory";
 	raw_spin_lock_init(&s.lock);
 	cpus_read_lock();
-	on_each_cpu(look, &s, 1);
-	nodes = nodes_of_a_cache(&s);
+	on_each_cpu(probe_survey_cpu, &s, 1);
+	nodes = probe_count_nodes(&s);
 	cpus_read_unlock();
 	kfree(s.l3);
 	if (!s.nr_rmids)
@@ -207,7 +208,7 @@ static const char *survey(struct mw_rdt *rdt)
 	if (!s.has_l3)
 		return "CPUID does not say which CPUs share an L3 cache";
 	rdt->nr_rmids = s.nr_rmids;
-	return cluster(rdt, nodes);
+	return probe_cluster_mode(rdt, nodes);
 }
 
 const char *mw_rdt_probe(struct mw_rdt *rdt)
@@ -216,18 +217,18 @@ const char *mw_rdt_probe(struct mw_rdt *rdt)
 	const char *why;
 	u64 pqr;
 
-	max_rmid = enumerate(&why);
+	max_rmid = probe_max_rmid(&why);
 	if (!max_rmid)
 		return why;
 	if (rdmsrq_safe(MW_MSR_PQR_ASSOC, &pqr) || wrmsrq_safe(MW_MSR_PQR_ASSOC, pqr))
 		return "PQR_ASSOC cannot be read or written";
-	if (is_intel(SKYLAKE_X) && boot_cpu_data.x86_stepping <= 4)
+	if (probe_is_intel(SKYLAKE_X) && boot_cpu_data.x86_stepping <= 4)
 		return "errata SKZ4, SKZ14 and SKZ15: this Skylake-X counts wrongly";
 
 	cpuid_count(LEAF_RDT, 1, &eax, &ebx, &ecx, &edx);
-	mw_rdt_format_init(&rdt->format, eax, ebx, edx, is_amd());
-	if (is_intel(SKYLAKE_X) || is_intel(BROADWELL_X))
+	mw_rdt_format_init(&rdt->format, eax, ebx, edx, probe_is_amd());
+	if (probe_is_intel(SKYLAKE_X) || probe_is_intel(BROADWELL_X))
 		mw_rdt_format_correct(&rdt->format, max_rmid);
-	rdt->backend = is_amd() ? MEMWATCH_BACKEND_AMD_QOS : MEMWATCH_BACKEND_INTEL_RDT;
-	return survey(rdt);
+	rdt->backend = probe_is_amd() ? MEMWATCH_BACKEND_AMD_QOS : MEMWATCH_BACKEND_INTEL_RDT;
+	return probe_survey_all(rdt);
 }

@@ -12,11 +12,13 @@
  * it, so that time and value of an RMID grow together whoever reads.
  */
 #include <linux/cpu.h>
+#include <linux/err.h>
 #include <linux/module.h>
 
 #include "clock.h"
-#include "conflict.h"
+#include "compat/msr.h"
 #include "owner.h"
+#include "rdt.h"
 #include "rdt-domain.h"
 #include "rdt-read.h"
 #include "trace.h"
@@ -43,10 +45,10 @@ static DEFINE_STATIC_KEY_FALSE(read_key);
 
 /* Set with CPU hotplug held off. */
 static u64 period;
-static u32 share;
+static u32 rmids_per_tick;
 static u64 settle_ns;
 
-static u32 cost(void)
+static u32 read_ops_per_rmid(void)
 {
 	return OPS_PER_EVENT * hweight32(mw_rdt.format.events);
 }
@@ -58,28 +60,25 @@ static u32 cost(void)
  */
 void mw_rdt_read_configure(u64 period_ns, bool all_tick)
 {
-	u64 delay = all_tick ? period_ns : max_t(u64, period_ns, MW_CONFLICT_WATCH_NS);
+	u64 delay = all_tick ? period_ns : max_t(u64, period_ns, MW_RDT_READ_EXCLUDED_NS);
 
 	period = period_ns;
-	WRITE_ONCE(share, mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, cost(), period));
+	WRITE_ONCE(rmids_per_tick,
+		   mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, read_ops_per_rmid(), period));
 	WRITE_ONCE(settle_ns, 2 * delay);
-}
-
-int mw_rdt_read_init(void)
-{
-	return rdt_budget ? 0 : -EINVAL;
 }
 
 /* Operations per tick and CPU in force; 0 if nothing is read. */
 u32 mw_rdt_read_budget(void)
 {
-	return READ_ONCE(share) * cost();
+	return READ_ONCE(rmids_per_tick) * read_ops_per_rmid();
 }
 
 void mw_rdt_read_arm(void)
 {
 	/* The machine may have been configured while it had to do without RDT. */
-	share = mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, cost(), period);
+	rmids_per_tick = mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, read_ops_per_rmid(),
+					   period);
 	if (mw_rdt.format.events)
 		static_branch_enable(&read_key);
 }
@@ -88,13 +87,13 @@ void mw_rdt_read_arm(void)
 void mw_rdt_read_disarm(void)
 {
 	static_branch_disable(&read_key);
-	mw_owner_forget_dirt();
+	mw_owner_forget_residue();
 	mw_rdt_domain_free_all();
 }
 
 /* ------------------------------------------------------------- registers */
 
-static u64 read_register(u32 number, u32 event)
+static u64 read_counter(u32 number, u32 event)
 {
 	u64 value;
 
@@ -103,16 +102,15 @@ static u64 read_register(u32 number, u32 event)
 	return value;
 }
 
-static void read_registers(const struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64 *reg)
+static void read_counters(const struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64 *reg)
 {
 	u32 event;
 
 	lockdep_assert_held(&d->lock);
 	for (event = 0; event < MEMWATCH_RDT_MAX; event++)
-		reg[event] = mw_rdt.format.events >> event & 1
-				     ? read_register(d->base + rmid, event)
-				     : 0;
-	cpu->rdt_ops += cost();
+		reg[event] = mw_rdt.format.events >> event & 1 ? read_counter(d->base + rmid, event)
+							       : 0;
+	cpu->rdt_ops += read_ops_per_rmid();
 	cpu->rdt_reads++;
 }
 
@@ -122,12 +120,12 @@ static void read_registers(const struct mw_rdt_domain *d, struct mw_cpu *cpu, u3
  * The pool is looked at without its lock. An RMID that is given away at this
  * moment may count a few nanoseconds for the wrong side.
  */
-static bool in_use(u32 rmid)
+static bool read_rmid_in_use(u32 rmid)
 {
 	return !rmid || READ_ONCE(mw_pool.entry[rmid].next) == MW_RMID_IN_USE;
 }
 
-static struct mw_rdt_owner owner_of(u32 rmid)
+static struct mw_rdt_owner read_owner_of(u32 rmid)
 {
 	const struct mw_rmid *r = &mw_pool.entry[rmid];
 
@@ -140,7 +138,8 @@ static struct mw_rdt_owner owner_of(u32 rmid)
 	};
 }
 
-static void fill(const struct mw_rdt_domain *d, u32 rmid, u64 now, struct memwatch_record_rdt *rec)
+static void read_fill_record(const struct mw_rdt_domain *d, u32 rmid, u64 now,
+			     struct memwatch_record_rdt *rec)
 {
 	*rec = (struct memwatch_record_rdt){
 		.h = { .time_ns = now,
@@ -156,24 +155,24 @@ static void fill(const struct mw_rdt_domain *d, u32 rmid, u64 now, struct memwat
  * True if something has changed. Nobody need run for that: dirty lines are
  * written back when others need the room, or want them in another domain.
  */
-static bool read_one(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
-		     struct memwatch_record_rdt *rec)
+static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
+		      struct memwatch_record_rdt *rec)
 {
 	struct mw_rdt_count *count = &d->count[rmid];
-	struct mw_rdt_owner owner = owner_of(rmid);
+	struct mw_rdt_owner owner = read_owner_of(rmid);
 	u64 reg[MEMWATCH_RDT_MAX], now, level = count->occupancy;
 	bool moved;
 
-	read_registers(d, cpu, rmid, reg);
+	read_counters(d, cpu, rmid, reg);
 	now = max(mw_now(), count->read_ns + 1);
 	moved = mw_rdt_count_read(count, &mw_rdt.format, reg, &owner, now);
-	mw_owner_dirt(rmid, count->occupancy - level);
-	fill(d, rmid, now, rec);
+	mw_owner_add_residue(rmid, count->occupancy - level);
+	read_fill_record(d, rmid, now, rec);
 	return moved || count->occupancy != level;
 }
 
 /* Read at most @most of what is to be read now. Returns how many fewer it were. */
-static u32 serve(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+static u32 read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 {
 	struct memwatch_record_rdt rec;
 	bool found, tell = false;
@@ -183,8 +182,8 @@ static u32 serve(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 		raw_spin_lock(&d->lock);
 		found = mw_rdt_plan_take(&d->plan, &rmid);
 		if (found) {
-			tell = in_use(rmid) || d->count[rmid].ran_ns;
-			tell |= read_one(d, cpu, rmid, &rec);
+			tell = read_rmid_in_use(rmid) || d->count[rmid].ran_ns;
+			tell |= read_rmid(d, cpu, rmid, &rec);
 		}
 		raw_spin_unlock(&d->lock);
 		if (!found)
@@ -196,7 +195,7 @@ static u32 serve(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 }
 
 /* The next one that holds cache here and has not been read for a while. */
-static bool find_holder(struct mw_rdt_domain *d, u64 now, u32 *rmid)
+static bool read_find_holder(struct mw_rdt_domain *d, u64 now, u32 *rmid)
 {
 	u32 i;
 
@@ -213,7 +212,7 @@ static bool find_holder(struct mw_rdt_domain *d, u64 now, u32 *rmid)
  * With what is left of the budget: who holds cache loses it to others, and what
  * was dirty is written back, without running.
  */
-static void refresh(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+static void read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 {
 	struct memwatch_record_rdt rec;
 	bool found, changed;
@@ -221,8 +220,8 @@ static void refresh(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 
 	while (most--) {
 		raw_spin_lock(&d->lock);
-		found = find_holder(d, mw_now(), &rmid);
-		changed = found && read_one(d, cpu, rmid, &rec);
+		found = read_find_holder(d, mw_now(), &rmid);
+		changed = found && read_rmid(d, cpu, rmid, &rec);
 		raw_spin_unlock(&d->lock);
 		if (!found)
 			return;
@@ -232,7 +231,7 @@ static void refresh(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 }
 
 /* What did not fit: the last reading once more, with its age. */
-static void tell_waiting(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+static void read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 {
 	struct memwatch_record_rdt rec;
 	u32 rmid, event;
@@ -244,7 +243,7 @@ static void tell_waiting(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 		raw_spin_lock(&d->lock);
 		found = mw_rdt_plan_tell(&d->plan, &rmid);
 		if (found) {
-			fill(d, rmid, now, &rec);
+			read_fill_record(d, rmid, now, &rec);
 			rec.age_ns = now - min(now, d->count[rmid].read_ns);
 		}
 		raw_spin_unlock(&d->lock);
@@ -252,7 +251,7 @@ static void tell_waiting(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 			return;
 		cpu->rdt_waits++;
 		/* Nothing is known of its present owner yet. */
-		if (rec.generation != owner_of(rmid).generation)
+		if (rec.generation != read_owner_of(rmid).generation)
 			continue;
 		for (event = 0; event < MEMWATCH_RDT_MAX; event++)
 			if (rec.status[event] == MEMWATCH_STATUS_OK)
@@ -270,7 +269,7 @@ static void tell_waiting(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
  * The values are those of the last reading in each domain; nothing is read.
  * Caller holds mw_lock; a domain's lock is not taken inside it.
  */
-void mw_rdt_read_residue(u32 rmid, u32 generation, u64 now)
+static void read_report_residue(u32 rmid, u32 generation, u64 now)
 {
 	const struct mw_rdt_domain *d;
 
@@ -298,7 +297,7 @@ void mw_rdt_read_residue(u32 rmid, u32 generation, u64 now)
 /* -------------------------------------------------------------------- tick */
 
 /* What ran here since the last time. What runs now has run from now on. */
-static void hand_over(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
+static void read_note_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
 {
 	u32 rmid;
 
@@ -317,30 +316,30 @@ static void hand_over(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
  * Whatever is in use comes by at least once a second; so do free RMIDs that
  * still hold cache, so that it is known how dirty they are.
  */
-static void rotate(struct mw_rdt_domain *d, u64 now)
+static void read_rotate_rmids(struct mw_rdt_domain *d, u64 now)
 {
 	u32 rmid;
 
 	lockdep_assert_held(&d->lock);
 	while (mw_rdt_plan_turn(&d->plan, now, &rmid))
-		if (in_use(rmid) || d->count[rmid].occupancy)
+		if (read_rmid_in_use(rmid) || d->count[rmid].occupancy)
 			mw_rdt_plan_add(&d->plan, rmid);
 }
 
-static void tick(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
+static void read_share(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
 {
-	u32 most = READ_ONCE(share), left;
+	u32 most = READ_ONCE(rmids_per_tick), left;
 	u64 ops = cpu->rdt_ops;
 
 	raw_spin_lock(&d->lock);
-	hand_over(d, cpu, slot);
-	rotate(d, cpu->ran_since);
+	read_note_ran(d, cpu, slot);
+	read_rotate_rmids(d, cpu->ran_since);
 	raw_spin_unlock(&d->lock);
-	left = serve(d, cpu, most);
+	left = read_queue(d, cpu, most);
 	if (left)
-		refresh(d, cpu, min_t(u32, left, REFRESHES));
+		read_holders(d, cpu, min_t(u32, left, REFRESHES));
 	else
-		tell_waiting(d, cpu, most);
+		read_report_stale(d, cpu, most);
 	cpu->rdt_ops_max = max(cpu->rdt_ops_max, cpu->rdt_ops - ops);
 }
 
@@ -352,7 +351,7 @@ static void tick(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
 void mw_rdt_read_tick(struct mw_cpu *cpu, u64 expected)
 {
 	if (static_branch_unlikely(&read_key) && cpu->domain)
-		tick(cpu->domain, cpu, expected);
+		read_share(cpu->domain, cpu, expected);
 }
 
 /* Is something left to read that nobody may come by to read? */
@@ -380,11 +379,17 @@ void mw_rdt_read_excluded(void *unused)
 
 /* ---------------------------------------------------- beginning and end */
 
+int mw_rdt_read_init(void)
+{
+	mw_owner_on_alloc(read_report_residue);
+	return rdt_budget ? 0 : -EINVAL;
+}
+
 /*
  * A baseline of all RMIDs. Nobody runs with any of them in this domain: none
  * of its CPUs is live.
  */
-void mw_rdt_read_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu)
+static void read_take_baseline(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
 	u64 reg[MEMWATCH_RDT_MAX];
 	unsigned long flags;
@@ -399,17 +404,17 @@ void mw_rdt_read_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 			struct mw_rdt_count *count = &d->count[rmid];
 			u64 level = count->occupancy;
 
-			read_registers(d, cpu, rmid, reg);
-			mw_rdt_count_begin(count, &mw_rdt.format, reg, owner_of(rmid).generation,
-					   mw_now());
-			mw_owner_dirt(rmid, count->occupancy - level);
+			read_counters(d, cpu, rmid, reg);
+			mw_rdt_count_begin(count, &mw_rdt.format, reg,
+					   read_owner_of(rmid).generation, mw_now());
+			mw_owner_add_residue(rmid, count->occupancy - level);
 		}
 		raw_spin_unlock_irqrestore(&d->lock, flags);
 	}
 }
 
 /* All of the queue, whatever slot it is for. */
-static void drain(struct mw_rdt_domain *d, struct mw_cpu *cpu)
+static void read_whole_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
 	unsigned long flags;
 	bool more = true;
@@ -419,26 +424,60 @@ static void drain(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 	raw_spin_unlock_irqrestore(&d->lock, flags);
 	while (more) {
 		local_irq_save(flags);
-		more = !serve(d, cpu, BATCH);
+		more = !read_queue(d, cpu, BATCH);
 		local_irq_restore(flags);
 	}
 }
 
 /* @all: this is the last CPU of the domain, nobody else will read. */
-void mw_rdt_read_last(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool all)
+static void read_what_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool all)
 {
 	unsigned long flags;
 
 	if (!static_branch_unlikely(&read_key))
 		return;
 	raw_spin_lock_irqsave(&d->lock, flags);
-	hand_over(d, cpu, d->plan.slot_ns);
+	read_note_ran(d, cpu, d->plan.slot_ns);
 	raw_spin_unlock_irqrestore(&d->lock, flags);
 	if (all)
-		drain(d, cpu);
+		read_whole_queue(d, cpu);
 }
 
-static void stop_reading(struct mw_rdt_domain *d)
+/**
+ * mw_rdt_read_join - add a CPU to its L3 domain
+ * @cpu: this CPU
+ *
+ * Return: 0; -ENOMEM; -ERANGE if it has fewer RMIDs than may be in use
+ */
+int mw_rdt_read_join(struct mw_cpu *cpu)
+{
+	struct mw_rdt_domain *d;
+
+	cpu->domain = NULL;
+	d = mw_rdt_domain_get();
+	if (IS_ERR_OR_NULL(d))
+		return PTR_ERR_OR_ZERO(d);
+	if (!d->nr_cpus++)
+		read_take_baseline(d, cpu);
+	bitmap_zero(cpu->ran, MW_RDT_RMIDS);
+	cpu->ran_since = mw_now();
+	cpu->domain = d;
+	return 0;
+}
+
+/* A CPU stops. What ran on it is read by another CPU of the domain, or now. */
+void mw_rdt_read_leave(struct mw_cpu *cpu)
+{
+	struct mw_rdt_domain *d = cpu->domain;
+
+	if (!d)
+		return;
+	read_what_ran(d, cpu, d->nr_cpus == 1);
+	d->nr_cpus--;
+	cpu->domain = NULL;
+}
+
+static void read_report_end(struct mw_rdt_domain *d)
 {
 	struct memwatch_record_rdt rec;
 	unsigned long flags;
@@ -446,10 +485,10 @@ static void stop_reading(struct mw_rdt_domain *d)
 
 	for (rmid = 0; rmid < d->plan.nr; rmid++) {
 		raw_spin_lock_irqsave(&d->lock, flags);
-		fill(d, rmid, mw_now(), &rec);
+		read_fill_record(d, rmid, mw_now(), &rec);
 		memset(rec.status, MEMWATCH_STATUS_UNAVAILABLE, sizeof(rec.status));
 		memset(rec.value, 0, sizeof(rec.value));
-		if (in_use(rmid))
+		if (read_rmid_in_use(rmid))
 			trace_memwatch_rdt_sample(&rec);
 		raw_spin_unlock_irqrestore(&d->lock, flags);
 	}
@@ -469,6 +508,6 @@ void mw_rdt_read_end(void)
 	static_branch_disable(&read_key);
 	cpus_read_lock();
 	list_for_each_entry (d, &mw_rdt_domains, link)
-		stop_reading(d);
+		read_report_end(d);
 	cpus_read_unlock();
 }

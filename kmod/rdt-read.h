@@ -9,7 +9,8 @@
 
 #include "cpu.h"
 
-struct mw_rdt_domain;
+/* How often CPUs that do not tick are asked what ran on them. */
+#define MW_RDT_READ_EXCLUDED_NS 250000000ULL
 
 int mw_rdt_read_init(void);
 void mw_rdt_read_arm(void);
@@ -18,16 +19,13 @@ void mw_rdt_read_end(void);
 void mw_rdt_read_configure(u64 period_ns, bool all_tick);
 u32 mw_rdt_read_budget(void);
 
-/* With interrupts off. */
-void mw_rdt_read_residue(u32 rmid, u32 generation, u64 now);
-
 /* On the CPU in question, interrupts off. */
 void mw_rdt_read_tick(struct mw_cpu *cpu, u64 expected);
 bool mw_rdt_read_is_behind(const struct mw_cpu *cpu);
 void mw_rdt_read_excluded(void *unused);
 
-/* On a CPU of the domain, interrupts on. */
-void mw_rdt_read_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu);
-void mw_rdt_read_last(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool all);
+/* On the CPU in question, which is not live, interrupts on; may sleep. */
+int mw_rdt_read_join(struct mw_cpu *cpu);
+void mw_rdt_read_leave(struct mw_cpu *cpu);
 
 #endif /* _MW_RDT_READ_H */

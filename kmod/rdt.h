@@ -2,18 +2,16 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The seam to CPUID and the RDT model specific registers. The rest of the
- * module knows RMIDs as numbers.
+ * RDT monitoring as the rest of the module sees it: which backend is in force,
+ * how many RMIDs there are, how to read the counters; and the numbers of the
+ * model specific registers.
  */
 #ifndef _MW_RDT_H
 #define _MW_RDT_H
 
-#include <linux/bitops.h>
-#include <linux/jump_label.h>
+#include <linux/bits.h>
 #include <linux/memwatch.h>
 
-#include "compat/msr.h"
-#include "cpu.h"
 #include "rdt-count.h"
 
 #define MW_MSR_QM_EVTSEL  0xc8d
@@ -25,14 +23,14 @@
 #define MW_PQR_CLOSID	  GENMASK_ULL(63, 32)
 
 /**
- * struct mw_rdt - what there is
+ * struct mw_rdt - capabilities of RDT monitoring
  * @backend: &enum memwatch_backend in force
- * @nr_rmids: the highest id that may be allocated
- * @first_rmid: the lowest; those below are left to others
- * @format: how to read the counters; no events if they are not read
- * @per_node: with sub-NUMA clustering: RMIDs of each node, else 0
- * @nodes: with sub-NUMA clustering: nodes that share an L3 cache, else 1
- * @reason: why this backend
+ * @nr_rmids: the highest RMID that may be allocated
+ * @first_rmid: the lowest RMID that may be allocated; others use those below
+ * @format: how to read the counters; it names no event if they are not read
+ * @per_node: with sub-NUMA clustering: number of RMIDs of each node, else 0
+ * @nodes: with sub-NUMA clustering: number of nodes that share an L3 cache, else 1
+ * @reason: why this backend was chosen
  */
 struct mw_rdt {
 	u32 backend;
@@ -44,37 +42,9 @@ struct mw_rdt {
 	char reason[96];
 };
 
+/* What is in force. Changed under mw_control_lock. */
 extern struct mw_rdt mw_rdt;
 
-/* On while a session runs and PQR_ASSOC is ours to write. */
-DECLARE_STATIC_KEY_FALSE(mw_pqr_key);
-
-/* On when others write it too: the CLOSID is read back at each switch. */
-DECLARE_STATIC_KEY_FALSE(mw_shared_key);
-
 const char *mw_rdt_backend_name(u32 backend);
-int mw_rdt_init(u32 rmids);
-int mw_rdt_arm(void);
-void mw_rdt_disarm(void);
-void mw_rdt_end(const char *reason);
-bool mw_rdt_is_forced(void);
-
-/* On the CPU in question, interrupts off. */
-void mw_rdt_capture(struct mw_cpu *cpu);
-void mw_rdt_verify(struct mw_cpu *cpu);
-void mw_rdt_reread(struct mw_cpu *cpu);
-
-/*
- * CLOSID stays what it was, in the upper half. The register is written as a
- * whole, by the traced macro: msr:write_msr is how tests see it.
- */
-static __always_inline void mw_rdt_write(struct mw_cpu *cpu, u32 rmid)
-{
-	if (static_branch_unlikely(&mw_shared_key))
-		mw_rdt_reread(cpu);
-	cpu->pqr_writes++;
-	__set_bit(rmid, cpu->ran);
-	wrmsrq(MW_MSR_PQR_ASSOC, cpu->closid | rmid);
-}
 
 #endif /* _MW_RDT_H */

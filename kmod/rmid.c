@@ -16,36 +16,37 @@
 #define MW_RMID_RETRY_NS 1000000ULL
 
 /* True although the clock may wrap: only the distance of the two counts. */
-static bool rested(const struct mw_rmid_pool *pool, const struct mw_rmid *r, u64 now)
+static bool rmid_has_rested(const struct mw_rmid_pool *pool, const struct mw_rmid *r, u64 now)
 {
 	return !r->generation || (s64)(now - r->free_ns - pool->limbo_ns) >= 0;
 }
 
-static u64 dirt(const struct mw_rmid_pool *pool, u32 rmid)
+static u64 rmid_residue(const struct mw_rmid_pool *pool, u32 rmid)
 {
-	return pool->dirt ? *(const volatile u64 *)&pool->dirt[rmid] : 0;
+	return pool->residue ? *(const volatile u64 *)&pool->residue[rmid] : 0;
 }
 
-static bool too_dirty(const struct mw_rmid_pool *pool, u32 rmid, u64 now)
+static bool rmid_holds_too_much(const struct mw_rmid_pool *pool, u32 rmid, u64 now)
 {
 	const struct mw_rmid *r = &pool->entry[rmid];
 
-	return pool->clean && dirt(pool, rmid) > pool->clean &&
-	       (!r->generation || now - r->free_ns < pool->limbo_ns + MW_RMID_DIRTY_NS);
+	return pool->residue_limit && rmid_residue(pool, rmid) > pool->residue_limit &&
+	       (!r->generation || now - r->free_ns < pool->limbo_ns + MW_RMID_RESIDUE_NS);
 }
 
 /* The cleanest of those at the head that have rested, and its predecessor. */
-static u32 choose(const struct mw_rmid_pool *pool, u64 now, u32 *before)
+static u32 rmid_choose(const struct mw_rmid_pool *pool, u64 now, u32 *before)
 {
 	u32 best = 0, last = 0, rmid, i = 0;
 
 	for (rmid = pool->head; rmid && i < MW_RMID_CHOICE; rmid = pool->entry[rmid].next, i++) {
-		if (!rested(pool, &pool->entry[rmid], now))
+		if (!rmid_has_rested(pool, &pool->entry[rmid], now))
 			break;
-		if (!too_dirty(pool, rmid, now) && (!best || dirt(pool, rmid) < dirt(pool, best))) {
+		if (!rmid_holds_too_much(pool, rmid, now) &&
+		    (!best || rmid_residue(pool, rmid) < rmid_residue(pool, best))) {
 			best = rmid;
 			*before = last;
-			if (!dirt(pool, rmid))
+			if (!rmid_residue(pool, rmid))
 				break;
 		}
 		last = rmid;
@@ -53,7 +54,7 @@ static u32 choose(const struct mw_rmid_pool *pool, u64 now, u32 *before)
 	return best;
 }
 
-static void unlink_after(struct mw_rmid_pool *pool, u32 before, u32 rmid)
+static void rmid_unlink_after(struct mw_rmid_pool *pool, u32 before, u32 rmid)
 {
 	u32 next = pool->entry[rmid].next;
 
@@ -65,7 +66,7 @@ static void unlink_after(struct mw_rmid_pool *pool, u32 before, u32 rmid)
 		pool->tail = before;
 }
 
-static void append(struct mw_rmid_pool *pool, u32 rmid)
+static void rmid_append(struct mw_rmid_pool *pool, u32 rmid)
 {
 	pool->entry[rmid].next = 0;
 	if (pool->head)
@@ -90,7 +91,7 @@ void mw_rmid_pool_init(struct mw_rmid_pool *pool, struct mw_rmid *entry, u32 nr,
 	for (rmid = 0; rmid <= nr; rmid++)
 		entry[rmid] = (struct mw_rmid){ .next = MW_RMID_IN_USE };
 	for (rmid = 1; rmid <= nr; rmid++)
-		append(pool, rmid);
+		rmid_append(pool, rmid);
 }
 
 /**
@@ -125,12 +126,12 @@ int mw_rmid_alloc(struct mw_rmid_pool *pool, u64 now, u32 *rmid, u32 *generation
 
 	if (!pool->head)
 		return -ENOSPC;
-	chosen = choose(pool, now, &before);
+	chosen = rmid_choose(pool, now, &before);
 	if (!chosen) {
 		pool->retry_ns = now + MW_RMID_RETRY_NS;
 		return -EAGAIN;
 	}
-	unlink_after(pool, before, chosen);
+	rmid_unlink_after(pool, before, chosen);
 	r = &pool->entry[chosen];
 	r->next = MW_RMID_IN_USE;
 	if (!++r->generation)
@@ -163,7 +164,7 @@ int mw_rmid_free(struct mw_rmid_pool *pool, u32 rmid, u32 generation, u64 now)
 		return -ESTALE;
 
 	r->free_ns = now;
-	append(pool, rmid);
+	rmid_append(pool, rmid);
 	pool->used--;
 	pool->frees++;
 	return 0;
@@ -184,7 +185,7 @@ bool mw_rmid_ripe_ns(const struct mw_rmid_pool *pool, u64 *ripe_ns)
 		return false;
 	*ripe_ns = r->generation ? r->free_ns + pool->limbo_ns : 0;
 	/* Dirt goes when it goes: look again now and then. */
-	if (pool->clean && (s64)(pool->retry_ns - *ripe_ns) > 0)
+	if (pool->residue_limit && (s64)(pool->retry_ns - *ripe_ns) > 0)
 		*ripe_ns = pool->retry_ns;
 	return true;
 }
@@ -201,6 +202,6 @@ u32 mw_rmid_resting(const struct mw_rmid_pool *pool, u64 now)
 	u32 rmid, count = 0;
 
 	for (rmid = pool->head; rmid; rmid = pool->entry[rmid].next)
-		count += !rested(pool, &pool->entry[rmid], now);
+		count += !rmid_has_rested(pool, &pool->entry[rmid], now);
 	return count;
 }

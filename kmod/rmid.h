@@ -33,7 +33,7 @@ typedef int64_t s64;
 #define MW_RMID_CHOICE 16
 
 /* A dirty RMID is handed out after that time all the same. */
-#define MW_RMID_DIRTY_NS 1000000000ULL
+#define MW_RMID_RESIDUE_NS 1000000000ULL
 
 /**
  * struct mw_rmid - one RMID
@@ -76,8 +76,8 @@ struct mw_rmid_pool {
 	u32 tail;
 	u32 used;
 	u64 limbo_ns;
-	const u64 *dirt;
-	u64 clean;
+	const u64 *residue;
+	u64 residue_limit;
 	u64 retry_ns;
 	u64 allocs;
 	u64 frees;

@@ -6,34 +6,32 @@
  * write PQR_ASSOC if it has changed. Interrupts are off and the run queue lock
  * is held. No lock is taken unless a thread makes its last switch.
  *
- * Everything unlikely is out of line, so that the common path is straight and
- * short; its length in instructions is a budget that is tested.
+ * Unlikely cases are out of line, so that the common path is short. A test
+ * compares its number of instructions with a budget.
  */
 #include <linux/smp.h>
 
 #include "clock.h"
 #include "owner.h"
-#include "policy.h"
-#include "track.h"
-#include "rdt.h"
+#include "pqr.h"
+#include "process.h"
 #include "switch.h"
-#include "tick.h"
 #include "trace.h"
+#include "track.h"
 
-DEFINE_PER_CPU(struct mw_cpu, mw_cpu);
 DEFINE_STATIC_KEY_FALSE(mw_idle_stop_key);
 
-/* One call in so many is timed. */
+/* One call of the hook in 64 is timed. */
 #define SAMPLE_MASK 63
 
-static __always_inline u64 owner_of(struct task_struct *task)
+static __always_inline u64 switch_find_owner(struct task_struct *task)
 {
 	struct mw_process *p;
 
 	if (unlikely(task->flags & (PF_KTHREAD | PF_IO_WORKER))) {
 		if (task->flags & PF_KTHREAD)
 			return 0;
-		mw_process_adopt(task);
+		mw_track_adopt(task);
 	}
 	p = mw_process_find(task);
 	if (unlikely(!p))
@@ -43,51 +41,51 @@ static __always_inline u64 owner_of(struct task_struct *task)
 	return READ_ONCE(p->owner);
 }
 
-/* PQR_ASSOC knows no generations: the same RMID need not be written again. */
-static __always_inline void charge(struct mw_cpu *cpu, u64 owner)
+/* PQR_ASSOC has no generations: the same RMID need not be written again. */
+static __always_inline void switch_charge_cpu(struct mw_cpu *cpu, u64 owner)
 {
 	u64 before = cpu->owner;
 
 	cpu->owner = owner;
 	if (static_branch_unlikely(&mw_pqr_key) && (u32)owner != (u32)before)
-		mw_rdt_write(cpu, (u32)owner);
+		mw_pqr_write(cpu, (u32)owner);
 }
 
-static noinline void report(const struct mw_cpu *cpu, u64 before, u64 owner, u32 pid)
+static noinline void switch_report(const struct mw_cpu *cpu, u64 before, u64 owner, u32 pid)
 {
 	if (cpu->live)
 		trace_memwatch_switch(mw_now(), before, owner, pid);
 }
 
 /*
- * A dead prev is let go only after this CPU is charged to next: its RMID may be
- * free at once, and nobody may run with it then.
+ * The exit of @prev comes last, after the CPU is charged to @next: it may free
+ * the RMID at once, and then no CPU may run with it.
  */
-static __always_inline void switch_over(struct mw_cpu *cpu, struct task_struct *prev,
-					struct task_struct *next)
+static __always_inline void switch_owner(struct mw_cpu *cpu, struct task_struct *prev,
+					 struct task_struct *next)
 {
-	u64 owner = owner_of(next) & cpu->live;
+	u64 owner = switch_find_owner(next) & cpu->live;
 	u64 before = cpu->owner;
 
 	if (static_branch_unlikely(&mw_idle_stop_key) && cpu->state == MW_TICK_IDLE &&
 	    !is_idle_task(next))
-		mw_tick_wake(cpu);
+		mw_cpu_resume_tick(cpu);
 	if (static_branch_unlikely(&mw_last_run_key))
 		WRITE_ONCE(mw_owners[mw_owner_rmid(before)].last_run, (u32)jiffies);
 	if (owner != before)
-		charge(cpu, owner);
+		switch_charge_cpu(cpu, owner);
 	if (trace_memwatch_switch_enabled())
-		report(cpu, before, owner, next->pid);
+		switch_report(cpu, before, owner, next->pid);
 	if (unlikely(mw_task_is_dead(prev)))
-		mw_process_thread_gone(prev);
+		mw_track_exit(prev);
 }
 
-static noinline void switch_over_timed(struct mw_cpu *cpu, struct task_struct *prev,
-				       struct task_struct *next)
+static noinline void switch_owner_timed(struct mw_cpu *cpu, struct task_struct *prev,
+					struct task_struct *next)
 {
 	cycles_t begin = get_cycles();
 
-	switch_over(cpu, prev, next);
+	switch_owner(cpu, prev, next);
 	cpu->switch_cycles += get_cycles() - begin;
 	cpu->switch_sampled++;
 }
@@ -97,34 +95,35 @@ void mw_switch_hook(MW_SCHED_SWITCH_PARAMETERS(prev, next))
 	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
 
 	if (likely(++cpu->switches & SAMPLE_MASK))
-		switch_over(cpu, prev, next);
+		switch_owner(cpu, prev, next);
 	else
-		switch_over_timed(cpu, prev, next);
+		switch_owner_timed(cpu, prev, next);
 }
 
-static void recharge(struct mw_cpu *cpu, u64 owner)
+static void switch_recharge_cpu(struct mw_cpu *cpu, u64 owner)
 {
 	u64 before = cpu->owner;
 
 	if (owner == before)
 		return;
-	charge(cpu, owner);
+	switch_charge_cpu(cpu, owner);
 	trace_memwatch_switch(mw_now(), before, owner, current->pid);
 }
 
 /*
- * The owner of the running task may have changed: promoted, revoked, filtered.
- * Interrupts are off, so no switch is under way on this CPU: current is what
- * the hook saw last, or will see next, with the same result.
+ * The owner of the running task may have changed because it was promoted, lost
+ * its RMID or was filtered out. Interrupts are off, so no switch is under way on
+ * this CPU: current is what the hook saw last, or will see next with the same
+ * result.
  */
 void mw_switch_refresh(struct mw_cpu *cpu)
 {
 	lockdep_assert_irqs_disabled();
 	if (cpu->live)
-		recharge(cpu, owner_of(current));
+		switch_recharge_cpu(cpu, switch_find_owner(current));
 }
 
-/* From now on this CPU is charged to what runs on it. */
+/* Begin to charge this CPU to what runs on it. */
 void mw_switch_begin(struct mw_cpu *cpu)
 {
 	lockdep_assert_irqs_disabled();
@@ -133,15 +132,15 @@ void mw_switch_begin(struct mw_cpu *cpu)
 	mw_switch_refresh(cpu);
 }
 
-/* From now on this CPU is charged to nobody; PQR_ASSOC is as it was. */
+/* Charge this CPU to nobody from now on. PQR_ASSOC gets back its CLOSID and RMID 0. */
 void mw_switch_end(struct mw_cpu *cpu)
 {
 	lockdep_assert_irqs_disabled();
-	recharge(cpu, 0);
+	switch_recharge_cpu(cpu, 0);
 	cpu->live = 0;
 }
 
-/* Likewise, but PQR_ASSOC is not ours to write any more. */
+/* Like mw_switch_end(), but leave PQR_ASSOC alone, because another user has it now. */
 void mw_switch_abandon(struct mw_cpu *cpu)
 {
 	u64 before = cpu->owner;
@@ -153,17 +152,17 @@ void mw_switch_abandon(struct mw_cpu *cpu)
 		trace_memwatch_switch(mw_now(), before, 0, current->pid);
 }
 
-static void refresh(void *unused)
+static void switch_refresh_cpu(void *unused)
 {
 	mw_switch_refresh(this_cpu_ptr(&mw_cpu));
 }
 
 /*
  * Afterwards no CPU runs with an owner that was replaced before the call: the
- * hook runs with interrupts off, so it is either over when the interrupt comes,
- * or it starts later and sees the new owner.
+ * hook runs with interrupts off, so it has either finished when the interrupt
+ * comes, or it starts later and sees the new owner.
  */
 void mw_switch_refresh_all(void)
 {
-	on_each_cpu(refresh, NULL, 1);
+	on_each_cpu(switch_refresh_cpu, NULL, 1);
 }

@@ -17,7 +17,7 @@
 #include "compat/hrtimer.h"
 #include "compat/irq_work.h"
 #include "fail.h"
-#include "rdt-domain.h"
+#include "pqr.h"
 #include "rdt-read.h"
 #include "switch.h"
 #include "tick.h"
@@ -32,21 +32,7 @@ static bool armed;
 static bool ending;
 static enum cpuhp_state hotplug_state;
 
-static void report(u32 state, u64 since)
-{
-	struct memwatch_record_cpu rec = {
-		.h = { .time_ns = mw_now(),
-		       .type = MEMWATCH_RECORD_CPU_STATE,
-		       .size = sizeof(rec),
-		       .cpu = smp_processor_id() },
-		.state = state,
-		.since_ns = since,
-	};
-
-	trace_memwatch_cpu_state(&rec);
-}
-
-static void account(struct mw_cpu *cpu, u64 delay)
+static void tick_account_delay(struct mw_cpu *cpu, u64 delay)
 {
 	cpu->ticks++;
 	cpu->missed += cpu->overruns;
@@ -54,7 +40,7 @@ static void account(struct mw_cpu *cpu, u64 delay)
 	cpu->jitter[min(ilog2(delay | 1), MW_JITTER_CLASSES - 1)]++;
 }
 
-static void start_timer(struct mw_cpu *cpu)
+static void tick_start_timer(struct mw_cpu *cpu)
 {
 	u64 next = (div64_u64(mw_now(), config.period_ns) + 1) * config.period_ns;
 
@@ -62,10 +48,10 @@ static void start_timer(struct mw_cpu *cpu)
 	hrtimer_start(&cpu->timer, ns_to_ktime(next), HRTIMER_MODE_ABS_PINNED_HARD);
 }
 
-static enum hrtimer_restart go_idle(struct mw_cpu *cpu)
+static enum hrtimer_restart tick_go_idle(struct mw_cpu *cpu)
 {
 	cpu->state = MW_TICK_IDLE;
-	report(MEMWATCH_CPU_IDLE, cpu->last_tick);
+	mw_cpu_report_state(MEMWATCH_CPU_IDLE, cpu->last_tick);
 	return HRTIMER_NORESTART;
 }
 
@@ -73,16 +59,16 @@ static enum hrtimer_restart go_idle(struct mw_cpu *cpu)
  * The next tick is counted from when this one was due, not from when it ran. A
  * tick that comes before its time (the two clocks agree only nearly) is on time.
  */
-static enum hrtimer_restart on_tick(struct hrtimer *timer)
+static enum hrtimer_restart tick_run(struct hrtimer *timer)
 {
 	struct mw_cpu *cpu = container_of(timer, struct mw_cpu, timer);
 	u64 expected = ktime_to_ns(hrtimer_get_expires(timer));
 	cycles_t begin = get_cycles();
 	u64 now = max(mw_now(), expected);
 
-	account(cpu, now - expected);
+	tick_account_delay(cpu, now - expected);
 	mw_switch_refresh(cpu);
-	mw_rdt_verify(cpu);
+	mw_pqr_verify(cpu);
 	mw_rdt_read_tick(cpu, expected);
 	now = max(mw_now(), expected);
 	trace_memwatch_tick(now, expected, config.period_ns, cpu->overruns, cpu->owner);
@@ -90,32 +76,21 @@ static enum hrtimer_restart on_tick(struct hrtimer *timer)
 	cpu->tick_cycles += get_cycles() - begin;
 
 	if (config.idle_stop && is_idle_task(current) && !mw_rdt_read_is_behind(cpu))
-		return go_idle(cpu);
+		return tick_go_idle(cpu);
 	cpu->overruns = hrtimer_forward(timer, ns_to_ktime(now), ns_to_ktime(config.period_ns)) - 1;
 	return HRTIMER_RESTART;
 }
 
-/*
- * The switch hook found an idle CPU busy. The record goes out at once, before
- * those of what runs now; the timer cannot be started under the run queue lock.
- */
-void mw_tick_wake(struct mw_cpu *cpu)
-{
-	cpu->state = MW_TICK_ON;
-	report(MEMWATCH_CPU_BUSY, cpu->last_tick);
-	irq_work_queue(&cpu->wake);
-}
-
-static void on_wake(struct irq_work *work)
+static void tick_wake_timer(struct irq_work *work)
 {
 	struct mw_cpu *cpu = container_of(work, struct mw_cpu, wake);
 
 	if (cpu->state == MW_TICK_ON && !hrtimer_is_queued(&cpu->timer))
-		start_timer(cpu);
+		tick_start_timer(cpu);
 }
 
 /* Bring this CPU in line with the configuration and say what changed. */
-static void apply(void *unused)
+static void tick_apply_config(void *unused)
 {
 	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
 	u32 before = cpu->state;
@@ -126,29 +101,29 @@ static void apply(void *unused)
 	if (!cpumask_test_cpu(smp_processor_id(), &config.cpus)) {
 		cpu->state = MW_TICK_EXCLUDED;
 		if (before != MW_TICK_EXCLUDED)
-			report(MEMWATCH_CPU_STOPPED, mw_now());
+			mw_cpu_report_state(MEMWATCH_CPU_STOPPED, mw_now());
 		return;
 	}
 	if (before == MW_TICK_IDLE && config.idle_stop)
 		return;
 	cpu->state = MW_TICK_ON;
 	if (before == MW_TICK_IDLE)
-		report(MEMWATCH_CPU_BUSY, cpu->last_tick);
+		mw_cpu_report_state(MEMWATCH_CPU_BUSY, cpu->last_tick);
 	else if (before != MW_TICK_ON)
-		report(MEMWATCH_CPU_ONLINE, mw_now());
-	start_timer(cpu);
+		mw_cpu_report_state(MEMWATCH_CPU_ONLINE, mw_now());
+	tick_start_timer(cpu);
 }
 
 /* ------------------------------------------------------------------ CPUs */
 
-static bool refuses(unsigned int id)
+static bool tick_fails_cpu(unsigned int id)
 {
 	return (id == cpumask_first(cpu_online_mask) && mw_fail(MW_FAIL_CPU_FIRST)) ||
 	       (id == cpumask_last(cpu_online_mask) && mw_fail(MW_FAIL_CPU_LAST));
 }
 
 /* What is charged follows the ONLINE record. A CPU that is live already stays it. */
-static void admit(void *unused)
+static void tick_admit_cpu(void *unused)
 {
 	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
 
@@ -156,7 +131,7 @@ static void admit(void *unused)
 		return;
 	cpu->state = MW_TICK_OFF;
 	cpu->live = ~0ULL;
-	apply(NULL);
+	tick_apply_config(NULL);
 	mw_switch_begin(cpu);
 }
 
@@ -164,24 +139,24 @@ static void admit(void *unused)
  * On CPU @id, in its hotplug thread. A CPU that cannot be programmed with all
  * our RMIDs is admitted when RDT has been given up.
  */
-static int cpu_comes(unsigned int id)
+static int tick_cpu_online(unsigned int id)
 {
 	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 	unsigned long flags;
 	int err;
 
-	if (refuses(id))
+	if (tick_fails_cpu(id))
 		return -ENOMEM;
 	local_irq_save(flags);
-	mw_rdt_capture(cpu);
+	mw_pqr_capture(cpu);
 	local_irq_restore(flags);
-	err = mw_rdt_domain_join(cpu);
+	err = mw_rdt_read_join(cpu);
 	if (err == -ERANGE)
 		return 0;
 	if (err)
 		return err;
 	local_irq_save(flags);
-	admit(NULL);
+	tick_admit_cpu(NULL);
 	local_irq_restore(flags);
 	return 0;
 }
@@ -189,14 +164,14 @@ static int cpu_comes(unsigned int id)
 /* RDT has been given up: nothing speaks against any CPU. */
 void mw_tick_admit_all(void)
 {
-	on_each_cpu(admit, NULL, 1);
+	on_each_cpu(tick_admit_cpu, NULL, 1);
 }
 
 /*
  * On CPU @id while it still runs tasks. Later, pending timers would be moved to
  * another CPU.
  */
-static int cpu_goes(unsigned int id)
+static int tick_cpu_offline(unsigned int id)
 {
 	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 	unsigned long flags;
@@ -207,11 +182,11 @@ static int cpu_goes(unsigned int id)
 	hrtimer_try_to_cancel(&cpu->timer);
 	mw_switch_end(cpu);
 	local_irq_restore(flags);
-	mw_rdt_domain_leave(cpu);
+	mw_rdt_read_leave(cpu);
 	local_irq_save(flags);
 	cpu->state = MW_TICK_OFF;
 	if (was_live)
-		report(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
+		mw_cpu_report_state(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
 	local_irq_restore(flags);
 	irq_work_sync(&cpu->wake);
 	return 0;
@@ -219,7 +194,7 @@ static int cpu_goes(unsigned int id)
 
 /* ------------------------------------------------------ start, stop, change */
 
-static void idle_stop_key(bool on)
+static void tick_set_idle_key(bool on)
 {
 	if (on)
 		static_branch_enable(&mw_idle_stop_key);
@@ -235,14 +210,15 @@ int mw_tick_arm(void)
 	for_each_possible_cpu (id) {
 		struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 
-		hrtimer_setup(&cpu->timer, on_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
-		cpu->wake = IRQ_WORK_INIT_HARD(on_wake);
+		hrtimer_setup(&cpu->timer, tick_run, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
+		cpu->wake = IRQ_WORK_INIT_HARD(tick_wake_timer);
 	}
-	idle_stop_key(config.idle_stop);
+	tick_set_idle_key(config.idle_stop);
 	ending = false;
-	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "memwatch:online", cpu_comes, cpu_goes);
+	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "memwatch:online", tick_cpu_online,
+				tick_cpu_offline);
 	if (ret < 0) {
-		idle_stop_key(false);
+		tick_set_idle_key(false);
 		return ret;
 	}
 	hotplug_state = ret;
@@ -258,22 +234,22 @@ void mw_tick_disarm(void)
 	armed = false;
 	ending = true;
 	cpuhp_remove_state(hotplug_state);
-	idle_stop_key(false);
+	tick_set_idle_key(false);
 }
 
 void mw_tick_configure(const struct mw_tick_config *new)
 {
 	/* On before the first CPU stops, off after the last has been woken. */
 	if (armed && new->idle_stop)
-		idle_stop_key(true);
+		tick_set_idle_key(true);
 	cpus_read_lock();
 	config = *new;
 	mw_rdt_read_configure(config.period_ns, cpumask_subset(cpu_possible_mask, &config.cpus));
 	if (armed)
-		on_each_cpu(apply, NULL, 1);
+		on_each_cpu(tick_apply_config, NULL, 1);
 	cpus_read_unlock();
 	if (armed && !new->idle_stop)
-		idle_stop_key(false);
+		tick_set_idle_key(false);
 }
 
 bool mw_tick_is_rare(void)

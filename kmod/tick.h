@@ -30,7 +30,4 @@ void mw_tick_configure(const struct mw_tick_config *config);
 bool mw_tick_is_rare(void);
 void mw_tick_admit_all(void);
 
-/* From the switch hook. */
-void mw_tick_wake(struct mw_cpu *cpu);
-
 #endif /* _MW_TICK_H */

@@ -19,10 +19,12 @@
 
 #include "compat/sched.h"
 #include "fail.h"
-#include "owner.h"
-#include "policy.h"
-#include "track.h"
+#include "kick.h"
+#include "lock.h"
 #include "objcache.h"
+#include "owner.h"
+#include "process.h"
+#include "track.h"
 
 /**
  * struct mw_thread - a thread that has not made its last switch
@@ -39,72 +41,44 @@ struct mw_thread {
 #define THREAD_BITS 12
 
 /* Free objects at hand: a fork storm until the worker is scheduled. */
-#define STASH_LOW (128 + 32 * num_possible_cpus())
+#define CACHE_LOW (128 + 32 * num_possible_cpus())
 
-DEFINE_RAW_SPINLOCK(mw_lock);
-struct mw_process **mw_processes;
 static struct mw_thread **threads;
 
 /* Under mw_lock. */
-static struct mw_stash process_stash;
-static struct mw_stash thread_stash;
+static struct mw_objcache process_cache;
+static struct mw_objcache thread_cache;
 static bool tracking;
 static bool missed;
 static u64 untracked;
 
-static u32 thread_hash(const void *task)
+static u32 track_hash_task(const void *task)
 {
 	return ((unsigned long)task * GOLDEN_RATIO_64) >> (64 - THREAD_BITS);
 }
 
-static struct mw_thread *thread_find(const void *task)
+static struct mw_thread *track_find_thread(const void *task)
 {
-	struct mw_thread *t = READ_ONCE(threads[thread_hash(task)]);
+	struct mw_thread *t = READ_ONCE(threads[track_hash_task(task)]);
 
 	while (t && t->task != task)
 		t = READ_ONCE(t->next);
 	return t;
 }
 
-/* The task may be released at once, so only under RCU. NULL if it is reaped. */
-struct task_struct *mw_process_leader(const struct mw_process *p)
-{
-	struct task_struct *leader = pid_task(find_pid_ns(p->tgid, &init_pid_ns), PIDTYPE_TGID);
-
-	return leader && leader->signal == p->signal ? leader : NULL;
-}
-
 /* --------------------------------------------------------------- tables */
 
-/* smp_store_release() pairs with READ_ONCE() of dependent loads in readers. */
-static void insert_process(struct mw_process *p)
+static void track_insert_thread(struct mw_thread *t)
 {
-	struct mw_process **bucket = &mw_processes[mw_process_hash(p->signal)];
-
-	p->next = *bucket;
-	smp_store_release(bucket, p);
-}
-
-static void remove_process(struct mw_process *p)
-{
-	struct mw_process **link = &mw_processes[mw_process_hash(p->signal)];
-
-	while (*link != p)
-		link = &(*link)->next;
-	WRITE_ONCE(*link, p->next);
-}
-
-static void insert_thread(struct mw_thread *t)
-{
-	struct mw_thread **bucket = &threads[thread_hash(t->task)];
+	struct mw_thread **bucket = &threads[track_hash_task(t->task)];
 
 	t->next = *bucket;
 	smp_store_release(bucket, t);
 }
 
-static void remove_thread(struct mw_thread *t)
+static void track_remove_thread(struct mw_thread *t)
 {
-	struct mw_thread **link = &threads[thread_hash(t->task)];
+	struct mw_thread **link = &threads[track_hash_task(t->task)];
 
 	while (*link != t)
 		link = &(*link)->next;
@@ -112,44 +86,44 @@ static void remove_thread(struct mw_thread *t)
 }
 
 /* No object at hand. The worker fetches some and scans for what was missed. */
-static void *miss(void)
+static void *track_note_missed(void)
 {
 	untracked++;
 	missed = true;
-	mw_policy_upkeep();
+	mw_kick_raise(MW_KICK_REFILL);
 	return NULL;
 }
 
-static struct mw_process *add_process(struct task_struct *task, u32 reason)
+static struct mw_process *track_add_process(struct task_struct *task, u32 reason)
 {
-	struct mw_process *p = mw_stash_get(&process_stash);
+	struct mw_process *p = mw_objcache_get(&process_cache);
 
 	if (!p)
-		return miss();
+		return track_note_missed();
 	p->signal = task->signal;
 	p->tgid = task->tgid;
 	p->nr_threads = 0;
 	mw_owner_birth(p, task->group_leader, reason);
-	insert_process(p);
+	mw_process_insert(p);
 	return p;
 }
 
-static struct mw_process *add_thread(struct task_struct *task, u32 reason)
+static struct mw_process *track_add_thread(struct task_struct *task, u32 reason)
 {
-	struct mw_thread *t = mw_stash_get(&thread_stash);
+	struct mw_thread *t = mw_objcache_get(&thread_cache);
 	struct mw_process *p;
 
 	if (!t)
-		return miss();
-	p = mw_process_find(task) ?: add_process(task, reason);
+		return track_note_missed();
+	p = mw_process_find(task) ?: track_add_process(task, reason);
 	if (!p) {
-		mw_stash_put(&thread_stash, t);
+		mw_objcache_put(&thread_cache, t);
 		return NULL;
 	}
 	t->task = task;
 	t->process = p;
 	p->nr_threads++;
-	insert_thread(t);
+	track_insert_thread(t);
 	return p;
 }
 
@@ -160,23 +134,23 @@ static struct mw_process *add_thread(struct task_struct *task, u32 reason)
  *
  * Return: its process if it was not known before
  */
-static struct mw_process *track(struct task_struct *task, u32 reason)
+static struct mw_process *track_task(struct task_struct *task, u32 reason)
 {
 	struct mw_process *p;
 
 	lockdep_assert_held(&mw_lock);
-	if (!tracking || mw_task_is_dead(task) || thread_find(task))
+	if (!tracking || mw_task_is_dead(task) || track_find_thread(task))
 		return NULL;
-	p = add_thread(task, reason);
-	if (mw_stash_wants_upkeep(&process_stash) || mw_stash_wants_upkeep(&thread_stash))
-		mw_policy_upkeep();
+	p = track_add_thread(task, reason);
+	if (mw_objcache_wants_refill(&process_cache) || mw_objcache_wants_refill(&thread_cache))
+		mw_kick_raise(MW_KICK_REFILL);
 	return p;
 }
 
 /* ---------------------------------------------------------------- hooks */
 
 /* Before the child runs for the first time, so it never runs unassigned. */
-void mw_process_fork(struct task_struct *child)
+void mw_track_fork(struct task_struct *child)
 {
 	unsigned long flags;
 
@@ -184,7 +158,7 @@ void mw_process_fork(struct task_struct *child)
 		return;
 	rcu_read_lock();
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	track(child, MEMWATCH_REASON_FORK);
+	track_task(child, MEMWATCH_REASON_FORK);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
 }
@@ -193,17 +167,17 @@ void mw_process_fork(struct task_struct *child)
  * @task is current, and the leader: de_thread() has made it so. A kernel thread
  * that executes a user program is seen here for the first time.
  */
-void mw_process_exec(struct task_struct *task)
+void mw_track_exec(struct task_struct *task)
 {
 	struct mw_process *p;
 	unsigned long flags;
 
 	rcu_read_lock();
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	if (!track(task, MEMWATCH_REASON_FORK)) {
+	if (!track_task(task, MEMWATCH_REASON_FORK)) {
 		p = tracking ? mw_process_find(task) : NULL;
 		if (p && mw_owner_renew(p, task, NULL, MEMWATCH_REASON_EXEC))
-			mw_policy_review();
+			mw_kick_raise(MW_KICK_REVIEW);
 	}
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
@@ -211,9 +185,9 @@ void mw_process_exec(struct task_struct *task)
 
 /*
  * Called before the name changes. A process has the name of its leader. The
- * rename inside execve() is skipped: mw_process_exec() is about to report it.
+ * rename inside execve() is skipped: mw_track_exec() is about to report it.
  */
-void mw_process_rename(struct task_struct *task, const char *comm)
+void mw_track_rename(struct task_struct *task, const char *comm)
 {
 	struct mw_process *p;
 	unsigned long flags;
@@ -224,7 +198,7 @@ void mw_process_rename(struct task_struct *task, const char *comm)
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	p = tracking ? mw_process_find(task) : NULL;
 	if (p && mw_owner_renew(p, task, comm, MEMWATCH_REASON_COMM))
-		mw_policy_review();
+		mw_kick_raise(MW_KICK_REVIEW);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
 }
@@ -235,18 +209,18 @@ void mw_process_rename(struct task_struct *task, const char *comm)
  * If that process is not known, this is no place to make it known: the worker
  * may have been released, and its leader with it.
  */
-void mw_process_adopt(struct task_struct *task)
+void mw_track_adopt(struct task_struct *task)
 {
-	if (likely(thread_find(task)))
+	if (likely(track_find_thread(task)))
 		return;
 	raw_spin_lock(&mw_lock);
 	if (mw_process_find(task))
-		track(task, MEMWATCH_REASON_FORK);
+		track_task(task, MEMWATCH_REASON_FORK);
 	raw_spin_unlock(&mw_lock);
 }
 
 /* From the switch hook: @task has left its CPU for good. */
-void mw_process_thread_gone(const struct task_struct *task)
+void mw_track_exit(const struct task_struct *task)
 {
 	struct mw_process *p;
 	struct mw_thread *t;
@@ -254,18 +228,19 @@ void mw_process_thread_gone(const struct task_struct *task)
 	if (task->flags & PF_KTHREAD)
 		return;
 	raw_spin_lock(&mw_lock);
-	t = thread_find(task);
+	t = track_find_thread(task);
 	if (t) {
 		p = t->process;
-		remove_thread(t);
-		mw_stash_bury(&thread_stash, t);
+		track_remove_thread(t);
+		mw_objcache_free_later(&thread_cache, t);
 		if (!--p->nr_threads) {
-			remove_process(p);
+			mw_process_remove(p);
 			mw_owner_death(p);
-			mw_stash_bury(&process_stash, p);
+			mw_objcache_free_later(&process_cache, p);
 		}
-		if (mw_stash_wants_upkeep(&process_stash) || mw_stash_wants_upkeep(&thread_stash))
-			mw_policy_upkeep();
+		if (mw_objcache_wants_refill(&process_cache) ||
+		    mw_objcache_wants_refill(&thread_cache))
+			mw_kick_raise(MW_KICK_REFILL);
 	}
 	raw_spin_unlock(&mw_lock);
 }
@@ -273,7 +248,7 @@ void mw_process_thread_gone(const struct task_struct *task)
 /* ----------------------------------------------------------------- scan */
 
 /* Count the threads, or track them. Kernel threads are nobody's. */
-static unsigned int for_all_threads(bool (*visit)(struct task_struct *task))
+static unsigned int track_visit_threads(bool (*visit)(struct task_struct *task))
 {
 	struct task_struct *leader, *task;
 	unsigned int count = 0;
@@ -286,23 +261,23 @@ static unsigned int for_all_threads(bool (*visit)(struct task_struct *task))
 	return count;
 }
 
-static bool count_thread(struct task_struct *task)
+static bool track_count_thread(struct task_struct *task)
 {
 	return true;
 }
 
-static bool track_thread(struct task_struct *task)
+static bool track_scan_thread(struct task_struct *task)
 {
 	unsigned long flags;
 	bool found;
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	found = track(task, MEMWATCH_REASON_SCAN);
+	found = track_task(task, MEMWATCH_REASON_SCAN);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	return found;
 }
 
-static bool clear_missed(void)
+static bool track_clear_missed(void)
 {
 	unsigned long flags;
 	bool was;
@@ -315,11 +290,11 @@ static bool clear_missed(void)
 }
 
 /* Enough objects for @nr threads, known ones included. */
-static int refill_for(struct mw_stash *stash, unsigned int nr)
+static int track_refill_cache(struct mw_objcache *cache, unsigned int nr)
 {
-	unsigned int known = READ_ONCE(stash->nr) - READ_ONCE(stash->nr_free);
+	unsigned int known = READ_ONCE(cache->nr) - READ_ONCE(cache->nr_free);
 
-	return mw_stash_refill(stash, stash->low + (nr > known ? nr - known : 0));
+	return mw_objcache_refill(cache, cache->low + (nr > known ? nr - known : 0));
 }
 
 /*
@@ -327,20 +302,21 @@ static int refill_for(struct mw_stash *stash, unsigned int nr)
  * meanwhile is theirs, and a second pass finds nothing but threads that the
  * first overlooked because the list changed under it.
  */
-int mw_process_scan(void)
+int mw_track_scan(void)
 {
 	unsigned int nr, pass;
 	int err = 0;
 
 	for (pass = 0; pass < 8 && !err; pass++) {
-		clear_missed();
-		nr = for_all_threads(count_thread);
-		err = refill_for(&thread_stash, nr) ?: refill_for(&process_stash, nr);
-		if (!for_all_threads(track_thread) && pass && !READ_ONCE(missed))
+		track_clear_missed();
+		nr = track_visit_threads(track_count_thread);
+		err = track_refill_cache(&thread_cache, nr)
+			      ?: track_refill_cache(&process_cache, nr);
+		if (!track_visit_threads(track_scan_thread) && pass && !READ_ONCE(missed))
 			break;
 	}
-	mw_stash_recycle(&thread_stash, NULL);
-	mw_stash_recycle(&process_stash, NULL);
+	mw_objcache_recycle(&thread_cache, NULL);
+	mw_objcache_recycle(&process_cache, NULL);
 	return err;
 }
 
@@ -349,7 +325,7 @@ int mw_process_scan(void)
  *
  * Return: false if @batch is full, and the bucket has to be visited again
  */
-bool mw_process_review(u32 bucket, struct mw_retire *batch)
+bool mw_track_review(u32 bucket, struct mw_retire *batch)
 {
 	struct task_struct *leader;
 	struct mw_process *p;
@@ -374,63 +350,63 @@ bool mw_process_review(u32 bucket, struct mw_retire *batch)
 }
 
 /* The worker's share: see objcache.h. May sleep. */
-void mw_process_upkeep(void)
+void mw_track_refill(void)
 {
 	void *dead_processes, *dead_threads;
 
-	mw_stash_refill(&process_stash, 2 * process_stash.low);
-	mw_stash_refill(&thread_stash, 2 * thread_stash.low);
+	mw_objcache_refill(&process_cache, 2 * process_cache.low);
+	mw_objcache_refill(&thread_cache, 2 * thread_cache.low);
 	if (READ_ONCE(missed))
-		mw_process_scan();
+		mw_track_scan();
 
-	dead_processes = mw_stash_exhume(&process_stash);
-	dead_threads = mw_stash_exhume(&thread_stash);
+	dead_processes = mw_objcache_take_freed(&process_cache);
+	dead_threads = mw_objcache_take_freed(&thread_cache);
 	if (dead_processes || dead_threads) {
 		synchronize_rcu();
-		mw_stash_recycle(&process_stash, dead_processes);
-		mw_stash_recycle(&thread_stash, dead_threads);
+		mw_objcache_recycle(&process_cache, dead_processes);
+		mw_objcache_recycle(&thread_cache, dead_threads);
 	}
 }
 
 /* ----------------------------------------------------------- start, stop */
 
-static int init_stashes(void)
+static int track_init_caches(void)
 {
 	int err;
 
-	err = mw_fail(MW_FAIL_STASH_PROCESS)
+	err = mw_fail(MW_FAIL_CACHE_PROCESS)
 		      ? -ENOMEM
-		      : mw_stash_init(&process_stash, "memwatch_process", sizeof(struct mw_process),
-				      offsetof(struct mw_process, waiters), STASH_LOW);
+		      : mw_objcache_init(&process_cache, "memwatch_process",
+					 sizeof(struct mw_process),
+					 offsetof(struct mw_process, waiters), CACHE_LOW);
 	if (err)
 		return err;
-	err = mw_fail(MW_FAIL_STASH_THREAD)
+	err = mw_fail(MW_FAIL_CACHE_THREAD)
 		      ? -ENOMEM
-		      : mw_stash_init(&thread_stash, "memwatch_thread", sizeof(struct mw_thread),
-				      offsetof(struct mw_thread, process), STASH_LOW);
+		      : mw_objcache_init(&thread_cache, "memwatch_thread", sizeof(struct mw_thread),
+					 offsetof(struct mw_thread, process), CACHE_LOW);
 	if (err)
-		mw_stash_uninit(&process_stash);
+		mw_objcache_uninit(&process_cache);
 	return err;
 }
 
-int mw_process_arm(void)
+int mw_track_arm(void)
 {
 	int err;
 
-	mw_processes = kvcalloc(1 << MW_PROCESS_BITS, sizeof(*mw_processes), GFP_KERNEL);
+	err = mw_process_create_table();
 	threads = kvcalloc(1 << THREAD_BITS, sizeof(*threads), GFP_KERNEL);
-	err = !mw_processes || !threads || mw_fail(MW_FAIL_TABLES) ? -ENOMEM : init_stashes();
+	if (!err)
+		err = !threads || mw_fail(MW_FAIL_TABLES) ? -ENOMEM : track_init_caches();
 	if (err) {
-		kvfree(mw_processes);
+		mw_process_free_table();
 		kvfree(threads);
-		mw_processes = NULL;
 		threads = NULL;
-		return err;
 	}
-	return 0;
+	return err;
 }
 
-void mw_process_track(bool on)
+void mw_track_enable(bool on)
 {
 	unsigned long flags;
 
@@ -439,7 +415,7 @@ void mw_process_track(bool on)
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 }
 
-static void forget_threads(u32 bucket)
+static void track_forget_threads(u32 bucket)
 {
 	struct mw_thread *t;
 	unsigned long flags;
@@ -447,12 +423,12 @@ static void forget_threads(u32 bucket)
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	while ((t = threads[bucket])) {
 		threads[bucket] = t->next;
-		mw_stash_put(&thread_stash, t);
+		mw_objcache_put(&thread_cache, t);
 	}
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 }
 
-static void forget_processes(u32 bucket)
+static void track_forget_processes(u32 bucket)
 {
 	struct mw_process *p;
 	unsigned long flags;
@@ -461,29 +437,28 @@ static void forget_processes(u32 bucket)
 	while ((p = mw_processes[bucket])) {
 		mw_processes[bucket] = p->next;
 		mw_owner_death(p);
-		mw_stash_put(&process_stash, p);
+		mw_objcache_put(&process_cache, p);
 	}
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 }
 
 /* All probes are gone and a grace period has passed: nobody else looks. */
-void mw_process_disarm(void)
+void mw_track_disarm(void)
 {
 	u32 i;
 
 	for (i = 0; i < 1 << THREAD_BITS; i++)
-		forget_threads(i);
+		track_forget_threads(i);
 	for (i = 0; i < 1 << MW_PROCESS_BITS; i++)
-		forget_processes(i);
-	mw_stash_uninit(&thread_stash);
-	mw_stash_uninit(&process_stash);
+		track_forget_processes(i);
+	mw_objcache_uninit(&thread_cache);
+	mw_objcache_uninit(&process_cache);
 	kvfree(threads);
-	kvfree(mw_processes);
 	threads = NULL;
-	mw_processes = NULL;
+	mw_process_free_table();
 }
 
-size_t mw_process_memory(void)
+size_t mw_track_memory(void)
 {
 	unsigned long flags;
 	size_t bytes = 0;
@@ -491,13 +466,13 @@ size_t mw_process_memory(void)
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	if (mw_processes)
 		bytes = (sizeof(void *) << MW_PROCESS_BITS) + (sizeof(void *) << THREAD_BITS) +
-			process_stash.nr * sizeof(struct mw_process) +
-			thread_stash.nr * sizeof(struct mw_thread);
+			process_cache.nr * sizeof(struct mw_process) +
+			thread_cache.nr * sizeof(struct mw_thread);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	return bytes;
 }
 
-u64 mw_process_untracked(void)
+u64 mw_track_missed(void)
 {
 	return READ_ONCE(untracked);
 }

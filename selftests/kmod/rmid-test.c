@@ -117,7 +117,7 @@ static void test_dirt(void)
 	u64 ripe;
 
 	fresh();
-	pool.dirt = dirt;
+	pool.residue = dirt;
 	dirt[1] = 300;
 	dirt[2] = 100;
 	dirt[3] = 200;
@@ -132,15 +132,15 @@ static void test_dirt(void)
 	tap_ok(!alloc(LIMBO - 1, &rmid, &generation) && rmid == 1, "rather the dirtiest");
 	mw_rmid_free(&pool, 1, 1, 0);
 	mw_rmid_free(&pool, 3, 1, 0);
-	pool.clean = 150;
+	pool.residue_limit = 150;
 	tap_ok(!alloc(LIMBO, &rmid, &generation) && rmid == 8, "with a threshold likewise");
 	tap_ok(alloc(LIMBO, &rmid, &generation) == -EAGAIN, "but what is above it rests");
 	tap_ok(mw_rmid_ripe_ns(&pool, &ripe) && ripe > LIMBO && ripe < 2 * LIMBO,
 	       "and nobody asks all the time");
 	dirt[3] = 150;
 	tap_ok(!alloc(LIMBO + 2, &rmid, &generation) && rmid == 3, "until it has decayed");
-	tap_ok(alloc(LIMBO + MW_RMID_DIRTY_NS - 1, &rmid, &generation) == -EAGAIN &&
-		       !alloc(LIMBO + MW_RMID_DIRTY_NS, &rmid, &generation) && rmid == 1,
+	tap_ok(alloc(LIMBO + MW_RMID_RESIDUE_NS - 1, &rmid, &generation) == -EAGAIN &&
+		       !alloc(LIMBO + MW_RMID_RESIDUE_NS, &rmid, &generation) && rmid == 1,
 	       "or for a second");
 	tap_ok(!pool.head && pool.used == NR, "and the FIFO is whole");
 	mw_rmid_free(&pool, 5, 1, 0);

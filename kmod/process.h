@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Processes: what is known about each of them, the table that finds them, and
+ * the rule that says which task is the leader. The hooks that insert and remove
+ * processes are in track.c; owner.c decides which process has an RMID.
+ */
+#ifndef _MW_PROCESS_H
+#define _MW_PROCESS_H
+
+#include <linux/hash.h>
+#include <linux/jiffies.h>
+#include <linux/jump_label.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+
+/**
+ * enum mw_process_state - why a process has an RMID or has none
+ * @MW_PROCESS_MEASURED: it owns an RMID
+ * @MW_PROCESS_WAITING: no RMID was free; it is on the list of waiting processes
+ * @MW_PROCESS_FILTERED: a filter excludes it
+ * @MW_PROCESS_RETIRING: its RMID was taken away, but CPUs may still run with it
+ * @MW_PROCESS_STATES: number of states
+ */
+enum mw_process_state {
+	MW_PROCESS_MEASURED,
+	MW_PROCESS_WAITING,
+	MW_PROCESS_FILTERED,
+	MW_PROCESS_RETIRING,
+	MW_PROCESS_STATES,
+};
+
+/**
+ * struct mw_process - a thread group
+ * @next: next process in the same bucket of the table
+ * @signal: the key. All threads share their signal_struct, and each task_struct
+ *	keeps it for life: neither exit nor execve() by a thread that is not the
+ *	leader changes it, and it is not reused before the last of them is gone.
+ * @owner: generation << 32 | RMID, 0 without an RMID. Read without a lock.
+ * @waiters: entry in the list of waiting processes; links free objects in the
+ *	object cache
+ * @nr_threads: known threads that have not made their last switch
+ * @tgid: thread group id in the initial pid namespace
+ * @last_run: jiffies when one of its threads was last switched to, or found
+ *	running; maintained only while mw_last_run_key is on
+ * @retiring: in the state MW_PROCESS_RETIRING the RMID that was taken, else 0
+ * @state: &enum mw_process_state
+ *
+ * mw_lock guards all writes. Readers of @next, @signal and @owner run with
+ * preemption off; a process is reused only after a grace period.
+ */
+struct mw_process {
+	struct mw_process *next;
+	const void *signal;
+	u64 owner;
+	struct list_head waiters;
+	u32 nr_threads;
+	u32 tgid;
+	u32 last_run;
+	u16 retiring;
+	u8 state;
+};
+
+#define MW_PROCESS_BITS 13
+
+/* A process that has not run for this long is idle: policy "active" may take its RMID. */
+#define MW_PROCESS_IDLE_JIFFIES msecs_to_jiffies(100)
+
+/* On while the policy "active" needs mw_process.last_run and mw_owner.last_run. */
+DECLARE_STATIC_KEY_FALSE(mw_last_run_key);
+
+/*
+ * The table: 1 << MW_PROCESS_BITS buckets, NULL while no session runs. Only
+ * probes, and code that keeps the module from being disarmed, may use it.
+ */
+extern struct mw_process **mw_processes;
+
+static __always_inline u32 mw_process_hash(const void *signal)
+{
+	return ((unsigned long)signal * GOLDEN_RATIO_64) >> (64 - MW_PROCESS_BITS);
+}
+
+/*
+ * The process of @task or NULL. Preemption is off or mw_lock is held. This is
+ * rcu_dereference() without its checks: the switch hook runs with interrupts
+ * off, which is an RCU read-side section, but must not call into lockdep.
+ */
+static __always_inline struct mw_process *mw_process_find(const struct task_struct *task)
+{
+	const void *signal = task->signal;
+	struct mw_process *p = READ_ONCE(mw_processes[mw_process_hash(signal)]);
+
+	while (p && p->signal != signal)
+		p = READ_ONCE(p->next);
+	return p;
+}
+
+/* Is @p idle at @now, in jiffies? Meaningful only while mw_last_run_key is on. */
+static inline bool mw_process_is_idle(const struct mw_process *p, u32 now)
+{
+	return (s32)(now - p->last_run) >= (s32)MW_PROCESS_IDLE_JIFFIES;
+}
+
+int mw_process_create_table(void);
+void mw_process_free_table(void);
+
+/* Caller holds mw_lock. */
+void mw_process_insert(struct mw_process *p);
+void mw_process_remove(struct mw_process *p);
+
+struct task_struct *mw_process_leader(const struct mw_process *p);
+
+#endif /* _MW_PROCESS_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Records about RMIDs: what they tell about the owner of an RMID, and how they
+ * are sent. The caller of each function holds mw_lock.
+ */
+#ifndef _MW_RECORD_H
+#define _MW_RECORD_H
+
+#include <linux/memwatch.h>
+
+#include "process.h"
+
+/**
+ * struct mw_owner - the process that owns an RMID, as records describe it
+ * @process: the process, NULL once it is gone
+ * @generation: generation of the RMID
+ * @tgid: thread group id in the initial pid namespace
+ * @parent_tgid: thread group id of the parent when the RMID was given
+ * @uid: real user id in the initial user namespace
+ * @last_run: jiffies when a CPU was last charged to it, written by the switch
+ *	hook without a lock; maintained only while mw_last_run_key is on
+ * @start_time_ns: CLOCK_BOOTTIME start of the process
+ * @alloc_time_ns: when the RMID was given
+ * @cgroup_id: id of its cgroup in the default hierarchy
+ * @comm: name of the leader
+ *
+ * There is one for each RMID, not for each process: RMIDs are few and processes
+ * are many, and when the last thread has gone no task is left to ask. A change
+ * of the cgroup or the user id is noticed at execve() and at each dump.
+ */
+struct mw_owner {
+	struct mw_process *process;
+	u32 generation;
+	u32 tgid;
+	u32 parent_tgid;
+	u32 uid;
+	u32 last_run;
+	u64 start_time_ns;
+	u64 alloc_time_ns;
+	u64 cgroup_id;
+	char comm[MEMWATCH_COMM_LEN];
+};
+
+/* Indexed by RMID. */
+extern struct mw_owner *mw_owners;
+
+u64 mw_stamp(void);
+
+void mw_record_set_ids(struct mw_owner *o, struct task_struct *leader);
+void mw_record_set_name(struct mw_owner *o, struct task_struct *leader, const char *comm);
+void mw_record_keep_name(const struct mw_process *p, const char *comm);
+const char *mw_record_kept_name(const struct mw_process *p);
+
+void mw_record_alloc(u32 rmid, u64 now, u32 reason);
+void mw_record_existing(u32 rmid, u64 now);
+void mw_record_exec(u32 rmid, u64 now, u32 reason);
+void mw_record_free(u32 rmid, u64 now, u32 reason);
+void mw_record_dump(struct memwatch_record_dump *rec, u32 type);
+
+#endif /* _MW_RECORD_H */
