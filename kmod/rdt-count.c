@@ -103,7 +103,7 @@ u64 mw_rdt_delta(const struct mw_rdt_format *format, u64 from, u64 to)
 }
 
 /* @units * @cf / 2^CF_SHIFT, exactly, rounded down. */
-static u64 corrected(u64 units, u64 cf)
+static u64 count_correct_units(u64 units, u64 cf)
 {
 	u64 high = units >> CF_SHIFT, low = units & ((1 << CF_SHIFT) - 1);
 
@@ -113,22 +113,24 @@ static u64 corrected(u64 units, u64 cf)
 u64 mw_rdt_bytes(const struct mw_rdt_format *format, u32 rmid, u64 units, bool traffic)
 {
 	if (traffic && rmid > format->cf_threshold)
-		units = corrected(units, format->cf);
+		units = count_correct_units(units, format->cf);
 	return units * format->scale;
 }
 
-static bool has(const struct mw_rdt_format *format, u32 event)
+static bool count_has_event(const struct mw_rdt_format *format, u32 event)
 {
 	return format->events >> event & 1;
 }
 
-static void read_level(struct mw_rdt_count *count, const struct mw_rdt_format *format, u64 reg)
+static void count_read_level(struct mw_rdt_count *count, const struct mw_rdt_format *format,
+			     u64 reg)
 {
 	u8 *status = &count->status[MEMWATCH_RDT_OCCUPANCY];
 	u64 data;
 
-	*status = has(format, MEMWATCH_RDT_OCCUPANCY) ? mw_rdt_decode(format, reg, &data)
-						      : MEMWATCH_STATUS_UNAVAILABLE;
+	*status = count_has_event(format, MEMWATCH_RDT_OCCUPANCY)
+			  ? mw_rdt_decode(format, reg, &data)
+			  : MEMWATCH_STATUS_UNAVAILABLE;
 	if (*status == MEMWATCH_STATUS_OK)
 		count->occupancy = data * format->scale;
 }
@@ -140,8 +142,8 @@ static void read_level(struct mw_rdt_count *count, const struct mw_rdt_format *f
  * unavailable RMID")); one that is not below its baseline may also have gone on.
  * Elsewhere nobody says what it did.
  */
-static u64 moved_since(const struct mw_rdt_count *count, const struct mw_rdt_format *format, u32 i,
-		       u64 data, bool *all)
+static u64 count_moved_since(const struct mw_rdt_count *count, const struct mw_rdt_format *format,
+			     u32 i, u64 data, bool *all)
 {
 	*all = count->known >> i & 1;
 	if (!(count->lapsed >> i & 1))
@@ -151,16 +153,17 @@ static u64 moved_since(const struct mw_rdt_count *count, const struct mw_rdt_for
 }
 
 /* After an error the baseline still holds. True if something was moved. */
-static bool read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format *format, u32 i,
-			 u64 reg, bool exact)
+static bool count_read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format *format,
+			       u32 i, u64 reg, bool exact)
 {
 	u8 *status = &count->status[MEMWATCH_RDT_MBM_TOTAL + i];
 	u8 bit = 1 << i;
 	u64 data, delta;
 	bool all;
 
-	*status = has(format, MEMWATCH_RDT_MBM_TOTAL + i) ? mw_rdt_decode(format, reg, &data)
-							  : MEMWATCH_STATUS_UNAVAILABLE;
+	*status = count_has_event(format, MEMWATCH_RDT_MBM_TOTAL + i)
+			  ? mw_rdt_decode(format, reg, &data)
+			  : MEMWATCH_STATUS_UNAVAILABLE;
 	if (*status != MEMWATCH_STATUS_OK) {
 		if (*status == MEMWATCH_STATUS_UNAVAILABLE)
 			count->lapsed |= bit;
@@ -169,7 +172,7 @@ static bool read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format 
 			count->known &= ~bit;
 		return false;
 	}
-	delta = moved_since(count, format, i, data, &all);
+	delta = count_moved_since(count, format, i, data, &all);
 	if (!all || (delta && !exact))
 		*status = MEMWATCH_STATUS_ESTIMATED;
 	/* A lower bound, where there is one. */
@@ -207,7 +210,7 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 		u64 data;
 
 		count->prev[i] = 0;
-		*status = has(format, MEMWATCH_RDT_MBM_TOTAL + i)
+		*status = count_has_event(format, MEMWATCH_RDT_MBM_TOTAL + i)
 				  ? mw_rdt_decode(format, reg[MEMWATCH_RDT_MBM_TOTAL + i], &data)
 				  : MEMWATCH_STATUS_UNAVAILABLE;
 		if (*status != MEMWATCH_STATUS_OK)
@@ -215,7 +218,7 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 		count->prev[i] = data;
 		count->known |= 1 << i;
 	}
-	read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY]);
+	count_read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY]);
 	count->read_ns = now;
 	count->ran_ns = 0;
 }
@@ -225,7 +228,8 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
  * if that reading came after the last owner had gone, or if nobody ran since
  * then but this owner. Runs are known with a delay.
  */
-static bool is_exact(const struct mw_rdt_count *count, const struct mw_rdt_owner *owner, u64 now)
+static bool count_is_exact(const struct mw_rdt_count *count, const struct mw_rdt_owner *owner,
+			   u64 now)
 {
 	if (count->generation == owner->generation)
 		return true;
@@ -249,16 +253,17 @@ static bool is_exact(const struct mw_rdt_count *count, const struct mw_rdt_owner
 bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       const u64 *reg, const struct mw_rdt_owner *owner, u64 now)
 {
-	bool exact = is_exact(count, owner, now), moved = false;
+	bool exact = count_is_exact(count, owner, now), moved = false;
 	u32 i;
 
 	if (count->generation != owner->generation) {
 		count->generation = owner->generation;
 		count->sum[0] = count->sum[1] = 0;
 	}
-	read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY]);
+	count_read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY]);
 	for (i = 0; i < MW_RDT_TRAFFIC; i++)
-		moved |= read_traffic(count, format, i, reg[MEMWATCH_RDT_MBM_TOTAL + i], exact);
+		moved |= count_read_traffic(count, format, i, reg[MEMWATCH_RDT_MBM_TOTAL + i],
+					    exact);
 	count->read_ns = now;
 	count->ran_ns = 0;
 	return moved;

@@ -8,18 +8,18 @@
 
 #define REST_NS (1000000000ULL - MW_RDT_ROTATION_NS)
 
-static void set(u64 *words, u32 rmid)
+static void plan_set_bit(u64 *words, u32 rmid)
 {
 	words[rmid / 64] |= 1ULL << rmid % 64;
 }
 
-static void clear(u64 *words, u32 rmid)
+static void plan_clear_bit(u64 *words, u32 rmid)
 {
 	words[rmid / 64] &= ~(1ULL << rmid % 64);
 }
 
 /* The first of @words, but for those in @but, from @from on and around. */
-static bool find(const u64 *words, const u64 *but, u32 from, u32 *rmid)
+static bool plan_find_next(const u64 *words, const u64 *but, u32 from, u32 *rmid)
 {
 	u32 i, at = from / 64;
 
@@ -62,13 +62,13 @@ void mw_rdt_plan_slot(struct mw_rdt_plan *plan, u64 slot_ns)
 void mw_rdt_plan_ran(struct mw_rdt_plan *plan, u32 rmid, u64 read_ns)
 {
 	if (rmid < plan->nr)
-		set(read_ns >= plan->slot_ns ? plan->next : plan->todo, rmid);
+		plan_set_bit(read_ns >= plan->slot_ns ? plan->next : plan->todo, rmid);
 }
 
 void mw_rdt_plan_add(struct mw_rdt_plan *plan, u32 rmid)
 {
 	if (rmid < plan->nr)
-		set(plan->todo, rmid);
+		plan_set_bit(plan->todo, rmid);
 }
 
 /*
@@ -94,9 +94,9 @@ bool mw_rdt_plan_turn(struct mw_rdt_plan *plan, u64 now, u32 *rmid)
 /* What to read next. In turn, so that nothing is passed over twice. */
 bool mw_rdt_plan_take(struct mw_rdt_plan *plan, u32 *rmid)
 {
-	if (!find(plan->todo, (const u64 *)0, plan->cursor, rmid))
+	if (!plan_find_next(plan->todo, (const u64 *)0, plan->cursor, rmid))
 		return false;
-	clear(plan->todo, *rmid);
+	plan_clear_bit(plan->todo, *rmid);
 	plan->cursor = *rmid + 1 < plan->nr ? *rmid + 1 : 0;
 	return true;
 }
@@ -104,9 +104,9 @@ bool mw_rdt_plan_take(struct mw_rdt_plan *plan, u32 *rmid)
 /* What has to wait, and has not been said to. */
 bool mw_rdt_plan_tell(struct mw_rdt_plan *plan, u32 *rmid)
 {
-	if (!find(plan->todo, plan->told, plan->cursor, rmid))
+	if (!plan_find_next(plan->todo, plan->told, plan->cursor, rmid))
 		return false;
-	set(plan->told, *rmid);
+	plan_set_bit(plan->told, *rmid);
 	return true;
 }
 
