@@ -2,29 +2,31 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * memwatch: the contract between the kernel module, the BPF relay, the
- * library and everybody else. This file is the manual of that contract.
+ * memwatch: the interface between the kernel module, the BPF relay, the library
+ * and other programs. This file is its reference manual.
  *
  * The module gives every process a resource monitoring id (RMID), programs it
- * at each context switch and ticks on every CPU. It says what it does in three
- * ways:
+ * at each context switch, and has a timer that ticks on every CPU. It reports
+ * in three ways:
  *
- *  - RECORDS. Tracepoints of the system "memwatch" carry the structures below;
- *    the BPF relay sends them, unchanged, through one perf event array. The
- *    wire layout therefore exists once: here.
- *  - IOCTLS on /dev/memwatch. A session is an open file. While at least one
- *    session is started the module tracks processes and ticks; when the last
- *    one is stopped or closed (also by kill -9) no probe, no timer and no RMID
- *    is left behind.
+ *  - RECORDS. Tracepoints of the system "memwatch" carry the structures below.
+ *    The BPF relay sends them, unchanged, through one perf event array, so
+ *    these structures are also the wire format.
+ *  - IOCTLS on /dev/memwatch. An open file is a session. While at least one
+ *    session is started, the module tracks processes and ticks. When the last
+ *    one is stopped or closed, even by kill -9, no probe, no timer and no RMID
+ *    remains in use.
  *  - TEXT in /proc/memwatch. See "proc files" at the end.
  *
  * Two numbers describe compatibility. MEMWATCH_ABI counts changes of the
- * ioctls, MEMWATCH_SCHEMA counts changes of the records. Records grow at the
- * tail only; a reader skips unknown types by @size and ignores a longer tail.
+ * ioctls, and MEMWATCH_SCHEMA counts changes of the records. Records grow at
+ * their end only. A reader skips records of unknown type by @size, and ignores
+ * the end of a record that is longer than it knows.
  *
- * Units: time is in nanoseconds of CLOCK_MONOTONIC (the clock that
- * bpf_ktime_get_ns() and ktime_get_mono_fast_ns() read), except start_time_ns,
- * which is in CLOCK_BOOTTIME as in field 22 of /proc/PID/stat. Sizes are bytes.
+ * Units: times are in nanoseconds of CLOCK_MONOTONIC, the clock that
+ * bpf_ktime_get_ns() and ktime_get_mono_fast_ns() read; except start_time_ns,
+ * which is in CLOCK_BOOTTIME as field 22 of /proc/PID/stat is. Sizes are in
+ * bytes.
  */
 #ifndef _UAPI_LINUX_MEMWATCH_H
 #define _UAPI_LINUX_MEMWATCH_H
@@ -38,40 +40,41 @@
 #define MEMWATCH_COMM_LEN 16
 
 /*
- * Identity. A process is (tgid, start_time_ns): tgid alone recycles. An RMID
- * recycles too, so every record that names one carries its generation: the
- * number of times that this RMID has been handed out, counted from 1 and never
- * reset while the module is loaded. The pair (rmid, generation) names exactly
- * one process for ever; a record of an old generation can never be taken for
- * the next owner's (no ABA).
+ * Identity. A process is identified by (tgid, start_time_ns), because a tgid
+ * alone is reused. An RMID is reused too, so every record with an RMID also has
+ * its generation: the number of times that this RMID was allocated, counted
+ * from 1 and never reset while the module is loaded. The pair (rmid,
+ * generation) identifies one process for ever: a record of an old generation is
+ * never mistaken for one of the next owner.
  *
- * RMID 0, generation 0, is everything unassigned: idle, kernel threads,
- * processes that are filtered out or got no RMID because there were none left.
- * It is never allocated and never freed, always measured, always reported.
+ * RMID 0, generation 0, stands for everything without an RMID of its own: idle,
+ * kernel threads, and processes that are filtered out or found no free RMID. It
+ * is never allocated and never freed, but always measured and always reported.
  */
 #define MEMWATCH_RMID_UNASSIGNED 0
 
 /* ------------------------------------------------------------- records */
 
 /**
- * enum memwatch_record_type - what follows the header
+ * enum memwatch_record_type - type of a record
  * @MEMWATCH_RECORD_SAMPLE: counters of one RMID on one CPU over one interval
  * @MEMWATCH_RECORD_TICK: this CPU has reported everything up to @time_ns
  * @MEMWATCH_RECORD_RMID_ALLOC: an RMID was given to a process
- * @MEMWATCH_RECORD_RMID_EXISTING: part of a dump: this assignment holds now
- * @MEMWATCH_RECORD_RMID_EXEC: the owner executed or renamed itself
- * @MEMWATCH_RECORD_RMID_FREE: the RMID was taken back; @time_ns is the start of
- *	its limbo: the moment of the last switch-out of the last thread, or, from a
- *	process that lives on, the moment when no CPU runs with it any more
+ * @MEMWATCH_RECORD_RMID_EXISTING: part of a dump: a process owns this RMID now
+ * @MEMWATCH_RECORD_RMID_EXEC: the owner executed a program or renamed itself
+ * @MEMWATCH_RECORD_RMID_FREE: the RMID was taken back. @time_ns is the start of its
+ * 	limbo: the time of the last context switch of the last thread or, if the
+ * 	process lives on, the time since which no CPU runs with the RMID.
  * @MEMWATCH_RECORD_DUMP_BEGIN: a dump starts
- * @MEMWATCH_RECORD_DUMP_END: the dump of the same sequence number is complete
- * @MEMWATCH_RECORD_CPU_STATE: a CPU came, went, or stopped its tick
- * @MEMWATCH_RECORD_RDT: cache and bandwidth of one RMID in one L3 domain
- * @MEMWATCH_RECORD_NOTICE: somebody else uses RDT
- * @MEMWATCH_RECORD_LOST: made by the library, never on the wire: records of
- *	one CPU were lost
- * @MEMWATCH_RECORD_GROWTH: made by the growth monitor, which needs no module:
- *	an alert about a process was raised or cleared
+ * @MEMWATCH_RECORD_DUMP_END: the dump with the same sequence number is complete
+ * @MEMWATCH_RECORD_CPU_STATE: a CPU came online, went offline, or stopped or resumed
+ * 	its tick
+ * @MEMWATCH_RECORD_RDT: cache occupancy and bandwidth of one RMID in one L3 domain
+ * @MEMWATCH_RECORD_NOTICE: a notice about the use of RDT
+ * @MEMWATCH_RECORD_LOST: records of one CPU were lost. The library makes this record;
+ * 	it is never on the wire.
+ * @MEMWATCH_RECORD_GROWTH: an alert about a process was raised or cleared. The growth
+ * 	monitor, which does not need the module, makes this record.
  */
 enum memwatch_record_type {
 	MEMWATCH_RECORD_SAMPLE = 1,
@@ -93,19 +96,20 @@ enum memwatch_record_type {
  * Header flags. They are zero on the wire; the library sets them on delivery.
  *
  * LATE: the record arrived behind the watermark, so records with a later time
- *	were delivered before it. The stream is sorted except for these.
- * FORCED: the watermark had to pass a silent CPU by time-out to deliver this
- *	record; that CPU may still deliver late ones.
+ * were delivered before it. The stream is sorted except for these records.
+ *
+ * FORCED: to deliver this record, the watermark had to pass a CPU that did not
+ * report in time. That CPU may still deliver late records.
  */
 #define MEMWATCH_RECORD_F_LATE	 (1 << 0)
 #define MEMWATCH_RECORD_F_FORCED (1 << 1)
 
 /**
  * struct memwatch_record_header - first member of every record
- * @time_ns: when it happened; the key of the global order
+ * @time_ns: when it happened; records are sorted by this time
  * @type: &enum memwatch_record_type
- * @size: bytes of the whole record, header included, a multiple of 8
- * @cpu: the CPU it happened on
+ * @size: size of the whole record with header, a multiple of 8
+ * @cpu: the CPU on which it happened
  * @flags: MEMWATCH_RECORD_F_*
  */
 struct memwatch_record_header {
@@ -117,18 +121,18 @@ struct memwatch_record_header {
 };
 
 /**
- * enum memwatch_status - how far a measured value can be trusted
+ * enum memwatch_status - how reliable a measured value is
  * @MEMWATCH_STATUS_UNAVAILABLE: not measured; the value is 0 and means nothing
  * @MEMWATCH_STATUS_OK: measured
  * @MEMWATCH_STATUS_ERROR: the hardware or the kernel reported an error
  * @MEMWATCH_STATUS_STALE: an older reading, repeated
- * @MEMWATCH_STATUS_FIRST: first reading after allocation, no delta yet
- * @MEMWATCH_STATUS_ESTIMATED: derived from another quantity
- * @MEMWATCH_STATUS_MULTIPLEXED: the counter was on the hardware for only part
- *	of the interval; the value is scaled up
+ * @MEMWATCH_STATUS_FIRST: first reading after allocation; there is no delta yet
+ * @MEMWATCH_STATUS_ESTIMATED: derived from another quantity, or a lower bound
+ * @MEMWATCH_STATUS_MULTIPLEXED: the counter was on the hardware for only part of the
+ * 	interval, and the value is scaled up
  *
- * A missing value is never a 0. Where values of different status are added,
- * the sum carries the worst of them (memwatch_status_worst() in the library).
+ * A missing value is never reported as a valid 0. Where values of different status are
+ * added, the sum has the worst of them (memwatch_status_worst() in the library).
  */
 enum memwatch_status {
 	MEMWATCH_STATUS_UNAVAILABLE = 0,
@@ -146,7 +150,7 @@ enum memwatch_status {
  * @MEMWATCH_COUNTER_INSTRUCTIONS: instructions retired
  * @MEMWATCH_COUNTER_LLC_REFERENCES: last-level cache references
  * @MEMWATCH_COUNTER_LLC_MISSES: last-level cache misses
- * @MEMWATCH_COUNTER_MAX: how many there are
+ * @MEMWATCH_COUNTER_MAX: number of counters
  */
 enum memwatch_counter {
 	MEMWATCH_COUNTER_CYCLES = 0,
@@ -157,19 +161,19 @@ enum memwatch_counter {
 };
 
 /**
- * struct memwatch_record_sample - what one RMID did on one CPU
+ * struct memwatch_record_sample - counters of one RMID on one CPU
  * @h: @h.time_ns is the end of the interval
- * @rmid: who ran
+ * @rmid: the RMID that ran
  * @generation: generation of @rmid
- * @begin_ns: start of the interval; [begin_ns, h.time_ns) is at most one tick
- *	period long while the CPU ticks
- * @run_ns: how much of the interval this RMID ran on this CPU. The intervals
- *	of one CPU partition its time: the run_ns of all its RMIDs, RMID 0
- *	included, add up to wall time.
+ * @begin_ns: start of the interval. While the CPU ticks, [begin_ns, h.time_ns) is not
+ * 	longer than one period.
+ * @run_ns: time in the interval for which this RMID ran on this CPU. The intervals of a
+ * 	CPU cover its time without gaps: the run_ns of all its RMIDs, with RMID 0,
+ * 	add up to wall time.
  * @counter: increments during @run_ns, indexed by &enum memwatch_counter
  * @status: &enum memwatch_status of each counter
- * @running_ppm: the smallest share of the interval, in parts per million, for
- *	which a counter was on the hardware; 1000000 when none was multiplexed
+ * @running_ppm: the smallest share of the interval, in parts per million, for which a
+ * 	counter was on the hardware; 1000000 if none was multiplexed
  */
 struct memwatch_record_sample {
 	struct memwatch_record_header h;
@@ -184,14 +188,14 @@ struct memwatch_record_sample {
 
 /**
  * struct memwatch_record_tick - end of a slot on one CPU
- * @h: @h.time_ns is the moment the handler ran. The relay sends the samples of
- *	the slot first, then this record: everything this CPU will ever say
- *	about times before @h.time_ns has been sent.
+ * @h: @h.time_ns is the time at which the handler ran. The relay sends the samples of
+ * 	the slot before this record, so this CPU has now sent everything about
+ * 	times before @h.time_ns.
  * @expected_ns: when the timer was due, a multiple of @period_ns
  * @period_ns: the period in force
- * @overruns: periods that passed without a tick before this one
- * @produced: records the relay tried to send from this CPU since it was
- *	attached, this one included
+ * @overruns: periods without a tick before this one
+ * @produced: records that the relay tried to send from this CPU since it was attached,
+ * 	including this one
  * @dropped: those of them that did not fit into the ring
  */
 struct memwatch_record_tick {
@@ -204,16 +208,16 @@ struct memwatch_record_tick {
 };
 
 /**
- * enum memwatch_reason - why an RMID changed hands
- * @MEMWATCH_REASON_FORK: alloc: assigned at birth
- * @MEMWATCH_REASON_SCAN: alloc: the process existed before the session
- * @MEMWATCH_REASON_PROMOTED: alloc: it had been waiting for an RMID
- * @MEMWATCH_REASON_EXIT: free: the last thread is gone
- * @MEMWATCH_REASON_REVOKED: free: the policy took it from an idle process
- * @MEMWATCH_REASON_FILTERED: free: a filter now excludes the process
- * @MEMWATCH_REASON_EXEC: exec: the process executed a new program
- * @MEMWATCH_REASON_COMM: exec: the process renamed itself (PR_SET_NAME)
- * @MEMWATCH_REASON_STOP: free: the last session ended
+ * enum memwatch_reason - why an RMID was allocated or freed, or why EXEC was sent
+ * @MEMWATCH_REASON_FORK: ALLOC: the process was forked
+ * @MEMWATCH_REASON_SCAN: ALLOC: the process existed before the session
+ * @MEMWATCH_REASON_PROMOTED: ALLOC: the process had waited for an RMID
+ * @MEMWATCH_REASON_EXIT: FREE: the last thread has ended
+ * @MEMWATCH_REASON_REVOKED: FREE: the policy took the RMID from an idle process
+ * @MEMWATCH_REASON_FILTERED: FREE: a filter now excludes the process
+ * @MEMWATCH_REASON_EXEC: EXEC: the process executed a new program
+ * @MEMWATCH_REASON_COMM: EXEC: the process renamed itself (PR_SET_NAME)
+ * @MEMWATCH_REASON_STOP: FREE: the last session ended
  */
 enum memwatch_reason {
 	MEMWATCH_REASON_FORK = 1,
@@ -233,18 +237,19 @@ enum memwatch_reason {
  * @rmid: the RMID
  * @generation: its generation
  * @tgid: process id in the initial pid namespace
- * @parent_tgid: process id of the parent at allocation
- * @start_time_ns: CLOCK_BOOTTIME start of the process; with @tgid its identity
- * @alloc_time_ns: when this RMID was given to it
- * @cgroup_id: id of its cgroup in the unified hierarchy (the inode number of
- *	the directory below /sys/fs/cgroup); 0 if unknown
+ * @parent_tgid: process id of the parent at the time of allocation
+ * @start_time_ns: CLOCK_BOOTTIME start of the process; with @tgid it identifies the
+ * 	process
+ * @alloc_time_ns: when this RMID was given to the process
+ * @cgroup_id: id of its cgroup in the unified hierarchy (the inode number of the
+ * 	directory below /sys/fs/cgroup); 0 if unknown
  * @uid: real user id in the initial user namespace
  * @reason: &enum memwatch_reason
  * @comm: name of the thread group leader, NUL-terminated
  *
- * For one (rmid, generation) the stream holds exactly one ALLOC, any number of
- * EXISTING and EXEC, and one FREE, in this order. A consumer that attaches
- * late sees EXISTING instead of ALLOC.
+ * For one (rmid, generation) the stream has exactly one ALLOC, any number of EXISTING
+ * and EXEC, and one FREE, in this order. A consumer that attaches late sees EXISTING
+ * instead of ALLOC.
  */
 struct memwatch_record_rmid {
 	struct memwatch_record_header h;
@@ -263,13 +268,13 @@ struct memwatch_record_rmid {
 /**
  * struct memwatch_record_dump - DUMP_BEGIN and DUMP_END
  * @h: header
- * @sequence: number of this dump, the same in both
+ * @sequence: number of this dump, the same in both records
  * @count: RMID_EXISTING records between the two; 0 in DUMP_BEGIN
  * @unmeasured: processes without an RMID; 0 in DUMP_BEGIN
  *
- * The dump does not stop the world: allocations and frees that happen between
- * the two markers appear in the stream as usual. Applying every record between
- * DUMP_BEGIN and any later time T gives the state at T exactly.
+ * A dump does not stop the system: allocations and frees that happen between the two
+ * records appear in the stream as usual. Applying every record between DUMP_BEGIN and
+ * any later time T gives the exact state at T.
  */
 struct memwatch_record_dump {
 	struct memwatch_record_header h;
@@ -281,11 +286,11 @@ struct memwatch_record_dump {
 /**
  * enum memwatch_cpu_state - states of &struct memwatch_record_cpu
  * @MEMWATCH_CPU_ONLINE: the CPU ticks from now on
- * @MEMWATCH_CPU_OFFLINE: it went away; nothing more will come from it
- * @MEMWATCH_CPU_IDLE: it is idle and has stopped its tick; @since_ns is the
- *	last tick
- * @MEMWATCH_CPU_BUSY: it ticks again; @since_ns is when it went idle
- * @MEMWATCH_CPU_STOPPED: the last session ended, or the cpumask excludes it
+ * @MEMWATCH_CPU_OFFLINE: the CPU went offline and sends nothing more
+ * @MEMWATCH_CPU_IDLE: the CPU is idle and has stopped its tick; @since_ns is the time of
+ * 	the last tick
+ * @MEMWATCH_CPU_BUSY: the CPU ticks again; @since_ns is the time of the last tick before
+ * @MEMWATCH_CPU_STOPPED: the last session ended, or the cpumask excludes the CPU
  */
 enum memwatch_cpu_state {
 	MEMWATCH_CPU_ONLINE = 1,
@@ -297,7 +302,7 @@ enum memwatch_cpu_state {
 
 /**
  * struct memwatch_record_cpu - CPU_STATE
- * @h: header; @h.cpu is the CPU whose state changed. Always sent from that CPU.
+ * @h: header; @h.cpu is the CPU whose state changed, and it sends the record itself
  * @state: &enum memwatch_cpu_state
  * @reserved: 0
  * @since_ns: see &enum memwatch_cpu_state
@@ -311,11 +316,11 @@ struct memwatch_record_cpu {
 
 /**
  * enum memwatch_rdt_event - index into the arrays of &struct memwatch_record_rdt
- * @MEMWATCH_RDT_OCCUPANCY: bytes of the L3 cache held by lines of this RMID
- * @MEMWATCH_RDT_MBM_TOTAL: bytes moved to and from memory since allocation;
- *	of RMID 0: since the session started
- * @MEMWATCH_RDT_MBM_LOCAL: those of them on the local NUMA node
- * @MEMWATCH_RDT_MAX: how many there are
+ * @MEMWATCH_RDT_OCCUPANCY: bytes of L3 cache whose lines have this RMID
+ * @MEMWATCH_RDT_MBM_TOTAL: bytes moved to and from memory since allocation; for RMID 0
+ * 	since the start of the session
+ * @MEMWATCH_RDT_MBM_LOCAL: the part of them on the local NUMA node
+ * @MEMWATCH_RDT_MAX: number of events
  */
 enum memwatch_rdt_event {
 	MEMWATCH_RDT_OCCUPANCY = 0,
@@ -333,21 +338,21 @@ enum memwatch_rdt_event {
  * @status: &enum memwatch_status of each value
  * @reserved: 0
  * @value: indexed by &enum memwatch_rdt_event
- * @age_ns: how old the values are; 0 when read for this record
+ * @age_ns: age of the values; 0 if they were read for this record
  *
- * Each domain counts for itself; a process has moved the sum over all domains.
- * An RMID that ran in a domain is read there at the next tick of one of its
- * CPUs, and every one in use at least once a second. The last reading of a
- * generation comes therefore after its FREE, and is about the time before.
+ * Each domain counts on its own; a process has moved the sum over all domains. An RMID
+ * that ran in a domain is read there at the next tick of one of its CPUs, and every
+ * RMID in use is read at least once a second. The last reading of a generation
+ * therefore comes after its FREE record, and is about the time before it.
  *
- * At the allocation there may be a record of status FIRST for a domain: its
- * occupancy is what earlier owners of the RMID have left in the cache, as of
- * @age_ns ago; it decays as the new owner's grows.
+ * At the allocation there may be a record with the status FIRST for a domain. Its
+ * occupancy is what earlier owners of the RMID have left in the cache, as it was
+ * @age_ns ago. It decreases while the cache lines of the new owner are added.
  *
- * Status: OK; ERROR and UNAVAILABLE as the hardware says; STALE, with @age_ns:
- * it ran, but there was no room in the budget of the tick; ESTIMATED: a lower
- * bound, some of what was moved since the reading before cannot be told from
- * another owner's or was not counted.
+ * Status: OK; ERROR and UNAVAILABLE as reported by the hardware; STALE, with @age_ns:
+ * the RMID ran, but did not fit into the budget of the tick; ESTIMATED: a lower bound,
+ * because some of what was moved since the reading before may belong to another
+ * owner or was not counted.
  */
 struct memwatch_record_rdt {
 	struct memwatch_record_header h;
@@ -362,15 +367,15 @@ struct memwatch_record_rdt {
 
 /**
  * enum memwatch_notice - what a notice is about
- * @MEMWATCH_NOTICE_FOREIGN_WRITE: another program has written PQR_ASSOC of the
- *	CPU h.cpu, @count times since the module was loaded; @value is what was
- *	found last. Our RMID has been programmed again. What ran on that CPU since
- *	the tick before may be charged to the wrong RMID. At most once a second
- *	for each CPU.
- * @MEMWATCH_NOTICE_RESCTRL: resctrl was mounted. RDT is left to it: from here
- *	on RMIDs are numbers, and cache and bandwidth are unavailable.
- * @MEMWATCH_NOTICE_SMALL_CPU: a CPU came online that knows fewer RMIDs than
- *	have been given out; the consequence is the same
+ * @MEMWATCH_NOTICE_FOREIGN_WRITE: another program has written PQR_ASSOC of the CPU
+ * 	h.cpu, @count times since the module was loaded; @value is what was found
+ * 	last. The RMID has been programmed again. What ran on that CPU since the
+ * 	tick before may be counted for the wrong RMID. Sent at most once a second
+ * 	for each CPU.
+ * @MEMWATCH_NOTICE_RESCTRL: resctrl was mounted, and RDT is left to it. From now on
+ * 	RMIDs are numbers only, and occupancy and bandwidth are unavailable.
+ * @MEMWATCH_NOTICE_SMALL_CPU: a CPU came online with fewer RMIDs than have been given
+ * 	out. The consequence is the same.
  */
 enum memwatch_notice {
 	MEMWATCH_NOTICE_FOREIGN_WRITE = 1,
@@ -396,9 +401,9 @@ struct memwatch_record_notice {
 
 /**
  * struct memwatch_record_lost - LOST
- * @h: @h.cpu lost them; @h.time_ns is the first moment known to be after the loss
- * @begin_ns: the last moment known to be before the loss
- * @count: records lost, not events
+ * @h: @h.cpu lost the records; @h.time_ns is the first time known to be after the loss
+ * @begin_ns: the last time known to be before the loss
+ * @count: number of lost records (not events)
  */
 struct memwatch_record_lost {
 	struct memwatch_record_header h;
@@ -407,13 +412,14 @@ struct memwatch_record_lost {
 };
 
 /**
- * enum memwatch_growth_event - what a growth record tells
+ * enum memwatch_growth_event - what a growth record reports
  * @MEMWATCH_GROWTH_ALERTED: an alert was raised
- * @MEMWATCH_GROWTH_CLEARED: it was cleared
- * @MEMWATCH_GROWTH_POKED: a process grew much between two rounds; for the
- *	library, which makes it a round
- * @MEMWATCH_GROWTH_STATE: what is thought of a process now; made by a recorder
- *	when that changes, and once a round while it grows. @slope is that of now
+ * @MEMWATCH_GROWTH_CLEARED: an alert was cleared
+ * @MEMWATCH_GROWTH_POKED: a process grew much between two rounds. The event program
+ * 	sends it to the library, which starts a round.
+ * @MEMWATCH_GROWTH_STATE: the verdict about a process, made by a recorder when the
+ * 	verdict changes, and once a round while the process grows. @slope is the
+ * 	present one.
  */
 enum memwatch_growth_event {
 	MEMWATCH_GROWTH_ALERTED = 1,
@@ -423,8 +429,8 @@ enum memwatch_growth_event {
 };
 
 /**
- * enum memwatch_limit - what a process will run into
- * @MEMWATCH_LIMIT_NONE: nothing
+ * enum memwatch_limit - the limit that a process will reach
+ * @MEMWATCH_LIMIT_NONE: none
  * @MEMWATCH_LIMIT_HOST: memory and swap of the machine
  * @MEMWATCH_LIMIT_CGROUP_MAX: memory.max of its cgroup or of one above
  * @MEMWATCH_LIMIT_CGROUP_HIGH: memory.high of its cgroup or of one above
@@ -443,16 +449,16 @@ enum memwatch_limit {
 /**
  * struct memwatch_record_growth - GROWTH
  * @h: header
- * @start_time_ns: of the process, CLOCK_BOOTTIME
- * @tgid: process
+ * @start_time_ns: CLOCK_BOOTTIME start of the process
+ * @tgid: process id
  * @what: &enum memwatch_growth_event
  * @verdict: 0 insufficient, 1 stable, 2 growing, 3 leak
- * @confidence: 0 to 100, that it leaks
+ * @confidence: confidence that the process leaks, 0 to 100
  * @reason: 1 a limit is near, 2 steady growth, 3 slow growth; 0 when cleared
- * @limit: &enum memwatch_limit that is the nearest
- * @eta_s: seconds to that limit, or ~0
+ * @limit: &enum memwatch_limit that is nearest
+ * @eta_s: seconds until that limit is reached, or ~0
  * @signal_bytes: anonymous, swapped and shared memory
- * @slope: bytes a second, at the first alert
+ * @slope: bytes per second, at the first alert
  * @comm: name of the process
  */
 struct memwatch_record_growth {
@@ -473,19 +479,20 @@ struct memwatch_record_growth {
 /* -------------------------------------------------------------- ioctls */
 
 /*
- * General format. Every argument is a structure that starts with @size, set by
- * the caller to sizeof() of the structure it knows, and @flags. A structure
- * may grow at its end: the kernel treats what an older caller does not send as
- * zero, and accepts a longer one if the tail it does not know is zero.
+ * General format. Every argument is a structure that starts with @size, which
+ * the caller sets to sizeof() of the structure as it knows it, and @flags. A
+ * structure may grow at its end: the kernel treats what an older caller does
+ * not send as zero, and accepts a longer structure if the part that it does not
+ * know is zero.
  *
  * Errors common to all:
  *   ENOTTY      no such command
- *   EINVAL      @size below the first version, a reserved field is not zero,
- *               a value out of range
+ *   EINVAL      @size is below that of the first version, a reserved member is not
+ *               zero, or a value is out of range
  *   E2BIG       bytes beyond what this kernel knows are not zero
- *   EOPNOTSUPP  a flag this kernel does not know
+ *   EOPNOTSUPP  a flag that this kernel does not know
  *   EFAULT      bad pointer
- * Each command lists the others.
+ * The description of each command lists its other errors.
  */
 #define MEMWATCH_IOC_TYPE 0xEB
 #define MEMWATCH_IOC_BASE 0x40
@@ -495,8 +502,8 @@ struct memwatch_record_growth {
  * @MEMWATCH_BACKEND_EMULATED: no RDT; RMIDs are numbers only
  * @MEMWATCH_BACKEND_INTEL_RDT: Intel Resource Director Technology
  * @MEMWATCH_BACKEND_AMD_QOS: AMD Platform Quality of Service
- * @MEMWATCH_BACKEND_SIMULATED: test only (module parameter assume_rdt): the
- *	RDT path runs, on a machine that has none
+ * @MEMWATCH_BACKEND_SIMULATED: for tests (module parameter assume_rdt): the code for
+ * 	RDT runs on a machine that has none
  */
 enum memwatch_backend {
 	MEMWATCH_BACKEND_EMULATED = 0,
@@ -517,10 +524,10 @@ enum memwatch_backend {
  * @abi: out: MEMWATCH_ABI of the module
  * @schema: out: MEMWATCH_SCHEMA of the module
  * @backend: out: &enum memwatch_backend
- * @nr_rmids: out: the highest RMID that can be allocated; the lowest is 1, or
- *	higher where the lower half is left to resctrl (module parameter "force")
+ * @nr_rmids: out: the highest RMID that can be allocated. The lowest is 1, or higher
+ * 	if the lower half is left to resctrl (module parameter "force").
  * @features: out: MEMWATCH_FEATURE_*
- * @errata: out: bit mask of fixed defects of this ABI, none so far
+ * @errata: out: bit mask of corrected defects of this ABI, none so far
  */
 struct memwatch_get_info {
 	__u32 size;
@@ -538,9 +545,9 @@ struct memwatch_get_info {
  * @size: sizeof(struct memwatch_start)
  * @flags: must be 0
  *
- * Starts this session. The first one registers the probes, assigns RMIDs to
- * the processes that exist and starts the ticks. Errors: EALREADY, it is
- * started; ENOMEM; ENODEV, a tracepoint the module needs is missing.
+ * Starts this session. The first session that starts registers the probes, assigns
+ * RMIDs to the existing processes and starts the ticks. Errors: EALREADY, the session
+ * is started; ENOMEM; ENODEV, the kernel lacks a tracepoint that the module needs.
  */
 struct memwatch_start {
 	__u32 size;
@@ -552,8 +559,8 @@ struct memwatch_start {
  * @size: sizeof(struct memwatch_stop)
  * @flags: must be 0
  *
- * Stops this session, as close() does. The last one takes everything down.
- * Errors: EALREADY, it is not started.
+ * Stops this session, as close() does. The last session that stops undoes what the
+ * first start did. Errors: EALREADY, the session is not started.
  */
 struct memwatch_stop {
 	__u32 size;
@@ -561,24 +568,24 @@ struct memwatch_stop {
 };
 
 /**
- * enum memwatch_policy - who gets an RMID when there are not enough
- * @MEMWATCH_POLICY_FIFO: first come, first served: an RMID is kept until its
- *	process ends, the process that waited longest is next
- * @MEMWATCH_POLICY_ACTIVE: a process that runs takes the RMID of the process
- *	that has been idle longest
+ * enum memwatch_policy - which process gets an RMID when there are too few
+ * @MEMWATCH_POLICY_FIFO: first come, first served: a process keeps its RMID until it
+ * 	ends, and the process that has waited longest is next
+ * @MEMWATCH_POLICY_ACTIVE: a process that runs takes the RMID of the process that has
+ * 	been idle longest
  */
 enum memwatch_policy {
 	MEMWATCH_POLICY_FIFO = 0,
 	MEMWATCH_POLICY_ACTIVE = 1,
 };
 
-/* Which members of &struct memwatch_config MEMWATCH_IOC_SET_CONFIG applies. */
+/* The members of &struct memwatch_config that MEMWATCH_IOC_SET_CONFIG applies. */
 #define MEMWATCH_CONFIG_PERIOD	   (1U << 0)
 #define MEMWATCH_CONFIG_LIMBO	   (1U << 1)
 #define MEMWATCH_CONFIG_POLICY	   (1U << 2)
 #define MEMWATCH_CONFIG_IDLE_STOP  (1U << 3)
 #define MEMWATCH_CONFIG_CPUMASK	   (1U << 4)
-#define MEMWATCH_CONFIG_FORCE	   (1U << 31) /* although another session runs */
+#define MEMWATCH_CONFIG_FORCE	   (1U << 31) /* even if another session is started */
 #define MEMWATCH_CONFIG_ALL	   0x8000001FU
 
 #define MEMWATCH_PERIOD_MIN_NS	   100000ULL
@@ -590,20 +597,19 @@ enum memwatch_policy {
 /**
  * struct memwatch_config - MEMWATCH_IOC_GET_CONFIG, MEMWATCH_IOC_SET_CONFIG
  * @size: sizeof(struct memwatch_config)
- * @flags: set: MEMWATCH_CONFIG_*, which members to apply; get: must be 0
- * @period_ns: tick period, 100 us to 1 s; ticks fall on multiples of it
- * @limbo_ns: how long a freed RMID rests before its next owner, up to 1 s
+ * @flags: set: MEMWATCH_CONFIG_*, the members to apply; get: must be 0
+ * @period_ns: tick period, 100 us to 1 s; ticks are due at multiples of it
+ * @limbo_ns: how long a freed RMID rests before its next owner, at most 1 s
  * @policy: &enum memwatch_policy
- * @idle_stop: 1: an idle CPU stops its tick; 0: it goes on
- * @cpumask: pointer to a bit mask, bit N of byte N/8 is CPU N: CPUs that tick.
- *	RMIDs are assigned and programmed on all CPUs all the same.
- * @cpumask_bytes: size of that mask; get: 0 to leave it alone, else at least
- *	the number of possible CPUs / 8, else ENOSPC
+ * @idle_stop: 1: an idle CPU stops its tick; 0: it continues
+ * @cpumask: pointer to a bit mask of the CPUs that tick; bit N%8 of byte N/8 is CPU N.
+ * 	RMIDs are assigned and programmed on all CPUs nevertheless.
+ * @cpumask_bytes: size of that mask; get: 0 to leave the mask alone, else at least the
+ * 	number of possible CPUs / 8, rounded up, or the error is ENOSPC
  * @reserved: must be 0
  *
- * The configuration belongs to the module and outlives sessions. It takes
- * effect at once. Errors of set: EBUSY, another session is started and FORCE
- * is not given.
+ * The configuration belongs to the module, not to a session, and takes effect at once.
+ * Errors of set: EBUSY, another session is started and FORCE is not given.
  */
 struct memwatch_config {
 	__u32 size;
@@ -618,10 +624,10 @@ struct memwatch_config {
 };
 
 /**
- * enum memwatch_filter_kind - what a filter looks at
- * @MEMWATCH_FILTER_CGROUP: id of the cgroup (unified hierarchy), exactly
+ * enum memwatch_filter_kind - what a filter compares
+ * @MEMWATCH_FILTER_CGROUP: id of the cgroup (unified hierarchy), exact match
  * @MEMWATCH_FILTER_UID: real user id in the initial user namespace
- * @MEMWATCH_FILTER_COMM: name of the thread group leader, exactly
+ * @MEMWATCH_FILTER_COMM: name of the thread group leader, exact match
  */
 enum memwatch_filter_kind {
 	MEMWATCH_FILTER_CGROUP = 1,
@@ -636,16 +642,15 @@ enum memwatch_filter_kind {
  * @size: sizeof(struct memwatch_filter)
  * @flags: must be 0
  * @kind: &enum memwatch_filter_kind
- * @index: get: which one, counted from 0; add: must be 0
- * @value: cgroup id or uid; 0 for COMM
+ * @index: get: number of the filter, counted from 0; add: must be 0
+ * @value: cgroup id or user id; 0 for COMM
  * @comm: for COMM, NUL-terminated; zero otherwise
  *
- * With no filter every process is measured. Filters of one kind are
- * alternatives, kinds must all match. Membership is decided at fork, exec and
- * rename, and re-examined once a second for processes that changed user or
- * cgroup. Filters belong to the module and outlive sessions.
- * Errors: EEXIST, there is such a filter; ENOSPC, MEMWATCH_FILTERS_MAX
- * reached; get: ENOENT, @index is past the last.
+ * Without a filter every process is measured. Filters of one kind are alternatives;
+ * each kind that has a filter must match. Processes are matched at fork, exec and
+ * rename, and once a second in case their user or cgroup has changed. Filters belong
+ * to the module, not to a session. Errors: EEXIST, there is such a filter already;
+ * ENOSPC, there are MEMWATCH_FILTERS_MAX filters; get: ENOENT, @index is too high.
  */
 struct memwatch_filter {
 	__u32 size;
@@ -670,11 +675,11 @@ struct memwatch_clear_filters {
  * struct memwatch_dump - MEMWATCH_IOC_DUMP
  * @size: sizeof(struct memwatch_dump)
  * @flags: must be 0
- * @sequence: out: number of the dump, as in its markers
- * @count: out: RMID_EXISTING records sent
- * @unmeasured: out: processes without an RMID
+ * @sequence: out: number of the dump, as in its records
+ * @count: out: number of RMID_EXISTING records sent
+ * @unmeasured: out: number of processes without an RMID
  *
- * Sends the present state through the tracepoints, between markers.
+ * Sends the present state through the tracepoints, between DUMP_BEGIN and DUMP_END.
  * Errors: ENOTCONN, this session is not started.
  */
 struct memwatch_dump {
@@ -699,67 +704,68 @@ struct memwatch_dump {
 /* ---------------------------------------------------------- proc files */
 
 /*
- * All are mode 0440, owner root, group memwatch (module parameter "gid").
- * Lines are "key: value"; keys may be added, readers skip those they do not
- * know. Values are decimal unless said otherwise.
+ * All files have mode 0440, owner root and the group of the module parameter
+ * "gid". Lines are "key: value". Keys may be added; a reader skips keys that it
+ * does not know. Values are decimal unless the description differs.
  *
  * /proc/memwatch/status
- *	version:            of the module, text
+ *	version:            version of the module, text
  *	abi:                MEMWATCH_ABI
  *	schema:             MEMWATCH_SCHEMA
  *	backend:            emulated, intel-rdt, amd-qos or simulated
- *	backend_reason:     why this one, text
- *	sessions:           open sessions
- *	sessions_started:   those that are started
+ *	backend_reason:     why this backend was chosen, text
+ *	sessions:           number of open sessions
+ *	sessions_started:   number of started sessions
  *	period_ns: limbo_ns: policy: idle_stop:  the configuration
  *	cpumask:            CPUs that tick, as a list (0-3,8)
- *	filters:            how many
- *	rmids_total:        that can be allocated
- *	rmids_used:         owned now
- *	rmids_limbo:        freed, resting
- *	rmids_free:         ready; total = used + limbo + free
- *	processes:          tracked now
- *	processes_measured: with an RMID
- *	processes_waiting:  without one because there are none
- *	processes_filtered: without one because a filter excludes them
- *	allocs: frees: promotions: revocations: exhausted: events since the
- *			    first session; exhausted counts processes that
- *			    found no RMID at birth
- *	untracked:          threads missed because no memory was at hand; a scan
- *			    that follows at once finds those that still live
- *	foreign_writes:     times somebody else had written PQR_ASSOC
- *	rdt_budget:         operations on RDT's counter registers that a CPU makes
- *			    per tick at most; 0 if it makes none
+ *	filters:            number of filters
+ *	rmids_total:        RMIDs that can be allocated
+ *	rmids_used:         RMIDs that are owned now
+ *	rmids_limbo:        freed RMIDs that are in limbo
+ *	rmids_free:         RMIDs ready for allocation; total = used + limbo + free
+ *	processes:          processes that are tracked now
+ *	processes_measured: processes with an RMID
+ *	processes_waiting:  processes without an RMID because none is free
+ *	processes_filtered: processes without an RMID because a filter excludes them
+ *	allocs: frees: promotions: revocations: exhausted:
+ *			    events since the module was loaded; exhausted counts
+ *			    processes that found no free RMID when they were forked
+ *	untracked:          threads that were missed because the object cache was
+ *			    empty; a scan that follows at once finds those that
+ *			    still exist
+ *	foreign_writes:     times that somebody else had written PQR_ASSOC
+ *	rdt_budget:         limit of operations on RDT counter registers per tick and
+ *			    CPU; 0 if no counters are read
  *	rdt_domains:        L3 domains that are read now
  *	rdt_scale_bytes: rdt_width_bits:  unit and width of the counters, 0 if none
  *	session: TGID STATE COMM
- *			    one line for each open session, at most 64: who
- *			    opened it, "started" or "open"; COMM is escaped as
- *			    in rmids
- *	waiting: TGID COMM  one line for each process that waits, the one that
- *			    waits longest first, at most 64 of them; COMM is
- *			    escaped as in rmids
+ *			    one line for each open session, at most 64: the process
+ *			    that opened it; "started" or "open"; its name, escaped
+ *			    as in rmids
+ *	waiting: TGID COMM  one line for each waiting process, the one that waits
+ *			    longest first, at most 64; its name is escaped as in
+ *			    rmids
  *
  * /proc/memwatch/rmids
- *	First line "# " and the names of the columns; then one line for each
- *	RMID in use, columns separated by one tab:
+ *	The first line is "# " and the names of the columns. Then comes one line for
+ *	each RMID in use, with columns separated by one tab:
  *	rmid generation tgid parent_tgid start_time_ns alloc_time_ns cgroup_id
  *	uid comm
  *	comm is last, with \ and control characters escaped as \ooo (octal).
- *	The last line is "# end COUNT": a dump without it is incomplete.
+ *	The last line is "# end COUNT": a list without it is incomplete.
  *
  * /proc/memwatch/overhead
  *	cpu N: ticks=.. missed=.. jitter_max_ns=.. switches=.. pqr_writes=..
  *	       switch_cycles=.. switch_sampled=.. tick_cycles=.. rdt_ops=..
  *	       rdt_ops_max=.. rdt_reads=.. rdt_waits=..
- *	one line for each CPU; switch_cycles is the sum over the
- *	switch_sampled hooks that were timed (one in 64). rdt_ops counts
- *	operations on RDT's counter registers, rdt_ops_max is the most in one
- *	tick; rdt_reads are readings of an RMID, rdt_waits those that were put
- *	off to a later tick.
+ *	One line for each CPU. switch_cycles is the sum over the switch_sampled calls
+ *	of the hook that were timed (one in 64). rdt_ops counts operations on RDT
+ *	counter registers, and rdt_ops_max is the largest number in one tick.
+ *	rdt_reads counts readings of an RMID, and rdt_waits those that were put off
+ *	to a later tick.
  *	jitter_ns LOW-HIGH: COUNT
- *	one line for each power-of-two class of tick delay, all CPUs together
- *	memory_bytes: what the module has allocated, all CPUs together
+ *	One line for each power-of-two class of tick delay, all CPUs together.
+ *	memory_bytes: memory that the module has allocated, all CPUs together
  */
 
 #endif /* _UAPI_LINUX_MEMWATCH_H */
