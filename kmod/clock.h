@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The one clock of everything that is ordered. It is what bpf_ktime_get_ns()
- * reads, and it can be read from any context.
+ * The clock of all records. It is the one that bpf_ktime_get_ns() reads, and it
+ * may be read in any context.
  */
 #ifndef _MW_CLOCK_H
 #define _MW_CLOCK_H

@@ -2,9 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Others who use RDT. Four times a second, during a session that uses it: is
- * resctrl mounted by now, has a CPU come that knows fewer RMIDs than we have
- * given out? Then RDT is over for this session, and the rest goes on.
+ * Other users of RDT. During a session that uses RDT, a worker checks four
+ * times a second whether resctrl has been mounted, or a CPU has come online
+ * with fewer RMIDs than were given out. Then the session gives up RDT and
+ * continues without it.
  */
 #include <linux/cpu.h>
 #include <linux/jiffies.h>
@@ -44,7 +45,10 @@ static void conflict_send_notice(u32 kind)
 	trace_memwatch_notice(&rec);
 }
 
-/* The control mutex may be held by who waits for us to end: try again later. */
+/*
+ * The holder of mw_control_lock may be waiting for this worker: if the lock is
+ * not free, the worker tries again later.
+ */
 static bool conflict_end_rdt(u32 kind, const char *reason)
 {
 	if (!mutex_trylock(&mw_control_lock))
@@ -56,7 +60,7 @@ static bool conflict_end_rdt(u32 kind, const char *reason)
 	return true;
 }
 
-/* CPUs without a tick still have to tell what ran on them. */
+/* CPUs without a tick report here which RMIDs ran on them. */
 static void conflict_ask_excluded(void)
 {
 	unsigned int id;
@@ -75,7 +79,7 @@ static void conflict_watch_rdt(struct work_struct *work)
 	if (READ_ONCE(mw_rdt_small_cpu))
 		ended = conflict_end_rdt(
 			MEMWATCH_NOTICE_SMALL_CPU,
-			"a CPU has fewer RMIDs; load the module anew to use those");
+			"a CPU has fewer RMIDs; reload the module to use that number");
 	else if (!mw_rdt_session_is_forced() && mw_rdt_session_sees_resctrl())
 		ended = conflict_end_rdt(MEMWATCH_NOTICE_RESCTRL,
 					 "resctrl was mounted and uses RDT");
@@ -94,6 +98,6 @@ void mw_conflict_arm(void)
 void mw_conflict_disarm(void)
 {
 	cancel_delayed_work_sync(&watch_work);
-	/* One that still starts would have to be seen by the next session. */
+	/* If such a CPU is still online, the next session finds it when the CPU joins. */
 	WRITE_ONCE(mw_rdt_small_cpu, false);
 }

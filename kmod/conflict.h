@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Others who use RDT, and what else ends our use of it in mid-session.
+ * What ends the use of RDT during a session: other users of it, and CPUs with
+ * fewer RMIDs.
  */
 #ifndef _MW_CONFLICT_H
 #define _MW_CONFLICT_H

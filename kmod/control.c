@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The first session that starts arms the module, the last one that stops
- * disarms it. In between nothing is left registered: no probe, no timer.
+ * The first session that starts arms the module, and the last one that stops
+ * disarms it. While it is not armed, no probe and no timer is registered.
  */
 #include <linux/errno.h>
 
@@ -22,10 +22,10 @@ unsigned int mw_sessions;
 unsigned int mw_sessions_started;
 
 /*
- * Undo as much as arm() has done after mw_process_track(). Tracking stops
- * first, so that nobody is given an RMID any more; then the CPUs stop, so that
- * nobody runs with one; then all are taken back. The probes go last: until then
- * they keep the books.
+ * Undo control_arm() from mw_track_enable() on, as far as it came. Tracking
+ * stops first, so that no RMID is given out any more; then the CPUs stop, so
+ * that none runs with an RMID; then all RMIDs are freed. The probes are removed
+ * last, because they keep the tables up to date until then.
  */
 static void control_disarm(void)
 {
@@ -57,7 +57,7 @@ static int control_arm(void)
 	err = mw_hooks_register();
 	if (!err)
 		err = mw_fail(MW_FAIL_SCAN) ? -ENOMEM : mw_track_scan();
-	/* Each CPU, when it starts, is charged to what the scan has found. */
+	/* Each CPU, when it starts, is charged to a process that the scan has found. */
 	if (!err)
 		err = mw_tick_arm();
 	if (!err && mw_fail(MW_FAIL_STARTED))
@@ -103,7 +103,7 @@ int mw_control_stop(struct mw_session *session)
 	return 0;
 }
 
-/* mw_config was changed: put it into force. */
+/* Apply mw_config after it was changed. */
 void mw_control_apply(void)
 {
 	lockdep_assert_held(&mw_control_lock);

@@ -14,9 +14,9 @@
 #include "tick.h"
 
 /**
- * struct mw_config - the configuration but for filters
+ * struct mw_config - the configuration, without the filters
  * @tick: period, idle stop and cpumask
- * @limbo_ns: how long a freed RMID rests
+ * @limbo_ns: how long a freed RMID stays in limbo
  * @policy: &enum memwatch_policy
  */
 struct mw_config {
@@ -27,10 +27,10 @@ struct mw_config {
 
 /**
  * struct mw_session - an open file
- * @link: in mw_session_list
- * @tgid: who opened it, in the initial pid namespace
- * @comm: its name then
- * @started: it is one of those that keep the module armed
+ * @link: entry in mw_session_list
+ * @tgid: process that opened it, in the initial pid namespace
+ * @comm: name of that process when it opened the file
+ * @started: whether the session is started; started sessions keep the module armed
  */
 struct mw_session {
 	struct list_head link;
@@ -39,7 +39,7 @@ struct mw_session {
 	bool started;
 };
 
-/* Under mw_control_lock. */
+/* Guarded by mw_control_lock. */
 extern struct mw_config mw_config;
 extern struct list_head mw_session_list;
 extern unsigned int mw_sessions;

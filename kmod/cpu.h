@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What the module knows about a CPU.
+ * The state of a CPU: what it is charged to, its tick, and its statistics.
  */
 #ifndef _MW_CPU_H
 #define _MW_CPU_H
@@ -14,14 +14,14 @@
 
 #include "rdt-plan.h"
 
-/* Class N counts tick delays of [2^N, 2^(N+1)) ns; class 0 also 0. */
+/* Class N counts tick delays from 2^N to 2^(N+1) - 1 ns; class 0 counts 0 as well. */
 #define MW_JITTER_CLASSES 32
 
 /**
- * enum mw_tick_state - what the timer of a CPU does
- * @MW_TICK_OFF: no session, or the CPU is offline
- * @MW_TICK_ON: it ticks
- * @MW_TICK_IDLE: the CPU is idle and the tick stopped, until the next switch
+ * enum mw_tick_state - state of the tick of a CPU
+ * @MW_TICK_OFF: no session is started, or the CPU is offline
+ * @MW_TICK_ON: the timer runs
+ * @MW_TICK_IDLE: the CPU is idle and its timer stopped until it gets work
  * @MW_TICK_EXCLUDED: the cpumask excludes the CPU
  */
 enum mw_tick_state {
@@ -35,33 +35,33 @@ struct mw_rdt_domain;
 
 /**
  * struct mw_cpu - one CPU
- * @owner: what it is charged to now: generation << 32 | RMID
- * @live: all ones while a session runs here, else 0: masks the owner, so that
- *	the hook needs no branch for it
- * @closid: CLOSID in the upper half, as PQR_ASSOC holds it
- * @switches: calls of the hook
- * @switch_sampled: those that were timed
- * @switch_cycles: how long these took
+ * @owner: what the CPU is charged to now: generation << 32 | RMID
+ * @live: all ones while a session runs on this CPU, else 0. The hook masks the
+ * 	owner with it, which saves a branch.
+ * @closid: CLOSID in the upper half, as in PQR_ASSOC
+ * @switches: calls of the switch hook
+ * @switch_sampled: calls that were timed
+ * @switch_cycles: cycles that the timed calls took
  * @pqr_writes: writes to PQR_ASSOC
- * @ran: RMIDs that ran here since @ran_since
- * @ran_since: when the domain was told last
- * @foreign_writes: times somebody else had written PQR_ASSOC
- * @notice_ns: when it was announced last
- * @domain: of its L3 cache; NULL while RDT is not in use
- * @rdt_ops: reads and writes of RDT's counter registers in ticks
- * @rdt_ops_max: the most in one tick
+ * @ran: RMIDs that ran on this CPU since @ran_since
+ * @ran_since: when @ran was last passed to the domain
+ * @foreign_writes: times that somebody else had written PQR_ASSOC
+ * @notice_ns: when a foreign write was last reported
+ * @domain: L3 domain of this CPU; NULL while RDT is not in use
+ * @rdt_ops: reads and writes of RDT counter registers in ticks
+ * @rdt_ops_max: the largest number of them in one tick
  * @rdt_reads: RMIDs read
- * @rdt_waits: RMIDs that ran and did not fit into a tick
- * @timer: the tick
- * @wake: starts @timer again after idle
+ * @rdt_waits: RMIDs that ran, but did not fit into the budget of a tick
+ * @timer: the timer of the tick
+ * @wake: starts @timer again when an idle CPU gets work
  * @state: &enum mw_tick_state
  * @overruns: periods skipped since the last tick
- * @last_tick: when it was
- * @ticks: ticks
- * @missed: periods without a tick
- * @tick_cycles: how long all ticks took
- * @jitter_max: the longest delay of a tick
- * @jitter: ticks by delay
+ * @last_tick: time of the last tick
+ * @ticks: number of ticks
+ * @missed: number of periods without a tick
+ * @tick_cycles: cycles that all ticks took
+ * @jitter_max: largest delay of a tick
+ * @jitter: histogram of the delays of ticks
  *
  * Written by this CPU only, with interrupts off; read from anywhere.
  */

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * /dev/memwatch: an open file is a session; one table describes all ioctls. The
- * rules of their arguments are those of the uapi header and are enforced in one
- * place, before any handler runs.
+ * /dev/memwatch. An open file is a session. One table describes all ioctls. The
+ * rules of the UAPI header for their arguments are enforced in one place,
+ * before a handler runs.
  */
 #include <linux/compat.h>
 #include <linux/fs.h>
@@ -38,7 +38,7 @@ union argument {
 
 /* ------------------------------------------------------------- handlers */
 
-/* All are called under mw_control_lock. */
+/* All handlers are called under mw_control_lock. */
 
 static int dev_get_info(struct mw_session *session, union argument *arg)
 {
@@ -46,7 +46,7 @@ static int dev_get_info(struct mw_session *session, union argument *arg)
 	arg->get_info.schema = MEMWATCH_SCHEMA;
 	arg->get_info.backend = mw_rdt.backend;
 	arg->get_info.nr_rmids = mw_rdt.nr_rmids;
-	/* The bits of the features are in the order of the events. */
+	/* The feature bits have the order of the events. */
 	arg->get_info.features = mw_rdt.format.events;
 	arg->get_info.errata = 0;
 	return 0;
@@ -62,7 +62,10 @@ static int dev_stop(struct mw_session *session, union argument *arg)
 	return mw_control_stop(session);
 }
 
-/* A mask of another size than ours: what it does not mention is 0. */
+/*
+ * The mask of the caller may have another size than ours. CPUs beyond its end
+ * are not in it.
+ */
 static int dev_copy_cpus_in(cpumask_t *cpus, struct memwatch_config *c)
 {
 	const u8 __user *from = u64_to_user_ptr(c->cpumask);
@@ -115,7 +118,7 @@ static int dev_get_config(struct mw_session *session, union argument *arg)
 	return c->cpumask_bytes ? dev_copy_cpus_out(&mw_config.tick.cpus, c) : 0;
 }
 
-/* Members that are not to be applied are not looked at. */
+/* Members that the flags do not select are ignored. */
 static int dev_merge_config(struct mw_config *to, struct memwatch_config *c)
 {
 	if (c->flags & MEMWATCH_CONFIG_PERIOD) {
@@ -145,7 +148,7 @@ static int dev_merge_config(struct mw_config *to, struct memwatch_config *c)
 
 static int dev_set_config(struct mw_session *session, union argument *arg)
 {
-	/* Too large for the stack: it holds a cpumask. The mutex guards it. */
+	/* Too large for the stack, because it contains a cpumask. mw_control_lock guards it. */
 	static struct mw_config new;
 	int err;
 
@@ -218,8 +221,8 @@ static int dev_dump(struct mw_session *session, union argument *arg)
  * @number: its number
  * @handler: called with the argument copied in, its size and flags checked
  * @first: size of the first version of the argument
- * @size: size of the argument as known here
- * @flags: those it takes
+ * @size: size of the current version of the argument
+ * @flags: the flags that the ioctl accepts
  */
 struct command {
 	unsigned int number;
@@ -274,7 +277,7 @@ static int dev_copy_in(const struct command *cmd, union argument *arg, void __us
 	err = copy_struct_from_user(arg, cmd->size, user, size);
 	if (err)
 		return err;
-	/* It may have been changed since it was read. */
+	/* The caller may have changed the size since it was read. */
 	arg->size = size;
 	return arg->flags & ~cmd->flags ? -EOPNOTSUPP : 0;
 }
@@ -320,7 +323,7 @@ static int dev_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Also after kill -9: the session ends with its file. */
+/* The session ends with its file, even if the process was killed. */
 static int dev_release(struct inode *inode, struct file *file)
 {
 	struct mw_session *session = file->private_data;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Fault injection, see fail.h. The parameters live here because nothing else
- * may look at them.
+ * Fault injection, see fail.h. The parameters are static here, because no other
+ * code may depend on them.
  */
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
@@ -12,16 +12,16 @@
 
 static uint fail_step;
 module_param(fail_step, uint, 0600);
-MODULE_PARM_DESC(fail_step, "test: the step that fails, 1 to fail_steps; 0 for none");
+MODULE_PARM_DESC(fail_step, "for tests: the step that fails, 1 to fail_steps; 0 for none");
 
 static uint fail_steps = MW_FAIL_STEPS;
 module_param(fail_steps, uint, 0400);
-MODULE_PARM_DESC(fail_steps, "test: how many steps there are");
+MODULE_PARM_DESC(fail_steps, "for tests: the number of steps");
 
 bool mw_fail(enum mw_fail_step step)
 {
 	if (likely(READ_ONCE(fail_step) != step))
 		return false;
-	pr_notice("step %d fails, as asked for\n", step);
+	pr_notice("fault injection: step %d fails\n", step);
 	return true;
 }

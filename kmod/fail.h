@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Fault injection: each step of loading and of starting can be made to fail, so
- * that a test can prove that the steps before it are undone.
+ * Fault injection: each step of loading and of starting a session can be made
+ * to fail, so that a test can prove that the steps before it are undone.
  */
 #ifndef _MW_FAIL_H
 #define _MW_FAIL_H

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Which processes are measured. A short array under mw_lock; what follows from
- * a change is up to policy.c.
+ * Which processes are measured. The filters are a short array under mw_lock;
+ * policy.c applies a change to the processes that exist.
  */
 #include <linux/string.h>
 
@@ -26,7 +26,10 @@ static bool filter_matches_one(const struct memwatch_filter *f, u64 cgroup_id, u
 	}
 }
 
-/* Alternatives within a kind; all kinds that have any. Caller holds mw_lock. */
+/*
+ * Filters of one kind are alternatives; each kind that has a filter must match.
+ * Caller holds mw_lock.
+ */
 bool mw_filter_match(u64 cgroup_id, u32 uid, const char *comm)
 {
 	u32 asked = 0, met = 0, i;

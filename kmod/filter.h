@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Which processes are measured.
+ * Filters: which processes are measured.
  */
 #ifndef _MW_FILTER_H
 #define _MW_FILTER_H

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Attaching to the kernel's tracepoints. They are not exported by name, so they
- * are looked up; the types of the probes are checked against the headers here.
+ * Attaching to the tracepoints of the kernel. They are not exported by name, so
+ * they are looked up. The compiler checks the types of the probes against the
+ * headers.
  */
 #include <linux/binfmts.h>
 #include <linux/tracepoint.h>
@@ -34,11 +35,11 @@ static void hooks_on_rename(void *data, struct task_struct *task, const char *co
 
 /**
  * struct hook - a probe on a tracepoint
- * @name: of the tracepoint
- * @probe: ours
- * @step: to make registration fail in a test
- * @tracepoint: NULL until found
- * @registered: whether it must be unregistered; doing so twice is a warning
+ * @name: name of the tracepoint
+ * @probe: function to be called
+ * @step: step of fault injection that makes the registration fail
+ * @tracepoint: the tracepoint, NULL until it is found
+ * @registered: whether it must be unregistered; the kernel warns about a second time
  */
 struct hook {
 	const char *name;
@@ -48,7 +49,7 @@ struct hook {
 	bool registered;
 };
 
-/* The switch hook first: a birth must not be seen without its death. */
+/* The switch hook is first: a fork must not be seen without the exit that follows it. */
 static struct hook hooks[] = {
 	{ "sched_switch", mw_switch_hook, MW_FAIL_HOOK_SWITCH },
 	{ "sched_process_fork", hooks_on_fork, MW_FAIL_HOOK_FORK },
@@ -107,7 +108,7 @@ int mw_hooks_register(void)
 	return err;
 }
 
-/* Afterwards no probe runs. */
+/* No probe runs any more when this returns. */
 void mw_hooks_unregister(void)
 {
 	unsigned int i;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The kernel's tracepoints that drive the module.
+ * The tracepoints of the kernel that drive the module.
  */
 #ifndef _MW_HOOKS_H
 #define _MW_HOOKS_H

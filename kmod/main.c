@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Loading and unloading: the order, the parameters, the metadata; nothing else.
+ * Loading and unloading: the order of the steps, the parameters and the
+ * metadata.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -18,29 +19,30 @@
 
 static ulong period_ns = MEMWATCH_PERIOD_DEFAULT_NS;
 module_param(period_ns, ulong, 0400);
-MODULE_PARM_DESC(period_ns, "tick period at first, 100000 to 1000000000");
+MODULE_PARM_DESC(period_ns, "initial tick period in ns, 100000 to 1000000000 (default 1000000)");
 
 static ulong limbo_ns = MEMWATCH_LIMBO_DEFAULT_NS;
 module_param(limbo_ns, ulong, 0400);
-MODULE_PARM_DESC(limbo_ns, "how long a freed RMID rests at first, up to 1000000000");
+MODULE_PARM_DESC(limbo_ns,
+		 "initial limbo of a freed RMID in ns, up to 1000000000 (default 2000000)");
 
 static char *policy = "fifo";
 module_param(policy, charp, 0400);
-MODULE_PARM_DESC(policy, "who gets an RMID when there are not enough, at first: fifo or active");
+MODULE_PARM_DESC(policy, "initial policy when there are too few RMIDs: fifo (default) or active");
 
 static bool idle_stop;
 module_param(idle_stop, bool, 0400);
-MODULE_PARM_DESC(idle_stop, "idle CPUs stop their tick, at first");
+MODULE_PARM_DESC(idle_stop, "initially, whether idle CPUs stop their tick");
 
 static uint rmids;
 module_param(rmids, uint, 0400);
-MODULE_PARM_DESC(rmids, "use no more RMIDs than that; without RDT: have so many (default 512)");
+MODULE_PARM_DESC(rmids, "use at most this many RMIDs; without RDT: their number (default 512)");
 
 static uint gid;
 module_param(gid, uint, 0400);
 MODULE_PARM_DESC(gid, "group that may read /proc/memwatch");
 
-/* Parameters are taken as they are or refused; nothing is put right in silence. */
+/* A parameter that is out of range is refused; none is adjusted silently. */
 static int main_read_parameters(void)
 {
 	mw_config.tick.period_ns = period_ns;
@@ -57,12 +59,12 @@ static int main_read_parameters(void)
 	return 0;
 }
 
-/* A module with one of these taints gets no tracepoints, and nobody says so. */
+/* The kernel silently registers no tracepoints for a module with one of these taints. */
 static void main_check_taints(void)
 {
 #ifdef CONFIG_MODULES
 	if (THIS_MODULE->taints & (BIT(TAINT_PROPRIETARY_MODULE) | BIT(TAINT_FORCED_MODULE)))
-		pr_err("loaded by force or marked proprietary: the kernel hides its tracepoints\n");
+		pr_err("loaded by force or proprietary: the kernel disables its tracepoints\n");
 #endif
 }
 
@@ -72,7 +74,7 @@ static int __init memwatch_init(void)
 
 	err = main_read_parameters();
 	if (err) {
-		pr_err("a parameter is out of range, see modinfo\n");
+		pr_err("a module parameter is out of range, see \"modinfo memwatch\"\n");
 		return err;
 	}
 	main_check_taints();
@@ -109,7 +111,7 @@ err_owner:
 	return err;
 }
 
-/* Nothing is armed: an open session would pin the module. */
+/* Nothing is armed here: an open session holds a reference to the module. */
 static void __exit memwatch_exit(void)
 {
 	mw_dev_uninit();
@@ -121,7 +123,8 @@ static void __exit memwatch_exit(void)
 module_init(memwatch_init);
 module_exit(memwatch_exit);
 
-MODULE_DESCRIPTION("Which process moves memory: RMIDs per process, ticks per CPU");
+MODULE_DESCRIPTION(
+	"Measures which process moves memory, with a resource monitoring id per process");
 MODULE_AUTHOR("The memwatch authors");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(MW_VERSION);

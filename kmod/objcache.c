@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Objects for hooks, see objcache.h.
+ * Object caches, see objcache.h.
  */
 #include "lock.h"
 #include "objcache.h"
@@ -35,7 +35,7 @@ int mw_objcache_init(struct mw_objcache *cache, const char *name, size_t size, s
 	return cache->cache ? 0 : -ENOMEM;
 }
 
-/* The caller has made sure that nobody else uses the stash, not even under RCU. */
+/* The caller makes sure that nobody else uses the cache, not even under RCU. */
 void mw_objcache_uninit(struct mw_objcache *cache)
 {
 	void *object;
@@ -47,7 +47,7 @@ void mw_objcache_uninit(struct mw_objcache *cache)
 	*cache = (struct mw_objcache){};
 }
 
-/* Caller holds mw_lock, as for the next four. NULL if there is none left. */
+/* NULL if no object is free. Caller holds mw_lock, as for the next three functions. */
 void *mw_objcache_get(struct mw_objcache *cache)
 {
 	void *object = objcache_pop(cache, &cache->free);
@@ -58,7 +58,7 @@ void *mw_objcache_get(struct mw_objcache *cache)
 	return object;
 }
 
-/* Give back what nobody else has seen. */
+/* Return an object that no RCU reader can have seen. */
 void mw_objcache_put(struct mw_objcache *cache, void *object)
 {
 	lockdep_assert_held(&mw_lock);
@@ -66,7 +66,7 @@ void mw_objcache_put(struct mw_objcache *cache, void *object)
 	cache->nr_free++;
 }
 
-/* Give back what others may still look at under RCU. */
+/* Return an object that RCU readers may still use. */
 void mw_objcache_free_later(struct mw_objcache *cache, void *object)
 {
 	lockdep_assert_held(&mw_lock);
@@ -80,7 +80,7 @@ bool mw_objcache_wants_refill(const struct mw_objcache *cache)
 	return cache->nr_free < cache->low || cache->nr_freed >= cache->low;
 }
 
-/* Have at least @want free ones. May sleep. */
+/* Have at least @want free objects. May sleep. */
 int mw_objcache_refill(struct mw_objcache *cache, unsigned int want)
 {
 	unsigned long flags;
@@ -98,7 +98,7 @@ int mw_objcache_refill(struct mw_objcache *cache, unsigned int want)
 	return 0;
 }
 
-/* All that is buried now, for mw_stash_recycle() after a grace period. */
+/* Take all objects that wait for a grace period, as a list for mw_objcache_recycle(). */
 void *mw_objcache_take_freed(struct mw_objcache *cache)
 {
 	unsigned long flags;
@@ -126,7 +126,10 @@ static void *objcache_take_surplus(struct mw_objcache *cache)
 	return object;
 }
 
-/* @list back into use; what is more than twice the low mark to the system. */
+/*
+ * Make the objects of @list free, and return what exceeds twice the low mark to
+ * the system.
+ */
 void mw_objcache_recycle(struct mw_objcache *cache, void *list)
 {
 	unsigned long flags;

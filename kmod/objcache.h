@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * A stash of objects of one kind for hooks, which must not allocate: they hold
- * the run queue lock, and on PREEMPT_RT even kmalloc(GFP_ATOMIC) may sleep. A
- * worker fills it ahead of need. What hooks give back is buried, because others
- * may still look at it under RCU, and comes back after a grace period.
+ * Object caches for hooks. A hook must not allocate memory: it holds the run
+ * queue lock, and on PREEMPT_RT even kmalloc(GFP_ATOMIC) may sleep. So a worker
+ * allocates objects ahead. An object that a hook frees may still be used by RCU
+ * readers; it is used again only after a grace period.
  */
 #ifndef _MW_OBJCACHE_H
 #define _MW_OBJCACHE_H
@@ -13,16 +13,16 @@
 #include <linux/slab.h>
 
 /**
- * struct mw_stash - objects of one kind
- * @cache: where they come from
- * @link: offset of the pointer-sized member that links them while nobody owns
- *	them. RCU readers of a buried object must not use that member.
- * @free: ready to be used
- * @nr_free: how many
- * @buried: given back, a grace period has yet to pass
- * @nr_buried: how many
- * @nr: objects that exist
- * @low: the worker should be kicked below this many free ones
+ * struct mw_objcache - objects of one kind
+ * @cache: slab cache of the objects
+ * @link: offset of the pointer-sized member that links free objects; RCU readers
+ * 	must not use that member
+ * @low: with fewer free objects, or as many freed ones, the worker is kicked
+ * @free: objects that are ready for use
+ * @freed: freed objects, for which a grace period has yet to pass
+ * @nr_free: number of objects in @free
+ * @nr_freed: number of objects in @freed
+ * @nr: number of objects that exist
  *
  * mw_lock guards everything but @cache, @link and @low, which are constant.
  */

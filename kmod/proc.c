@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * /proc/memwatch. What is shown is copied under mw_lock, in pieces where it may
- * be long, and formatted afterwards: reading must never hold up a switch.
+ * /proc/memwatch. Data is copied under mw_lock, in pieces where there may be
+ * much of it, and formatted afterwards, so that reading a file never delays a
+ * context switch.
  */
 #include <linux/cpumask.h>
 #include <linux/mm.h>
@@ -28,7 +29,7 @@
 #define SHOW_SESSIONS 64
 #define COPY_AT_ONCE  64
 
-/* \ as well, or the escapes would be ambiguous. */
+/* The backslash is escaped as well; otherwise the escapes would be ambiguous. */
 static void proc_show_comm(struct seq_file *m, const char *comm)
 {
 	for (; *comm; comm++)
@@ -42,14 +43,14 @@ static void proc_show_comm(struct seq_file *m, const char *comm)
 /* --------------------------------------------------------------- status */
 
 /**
- * struct status - what status shows of the things under mw_lock
+ * struct status - what /proc/memwatch/status shows of data under mw_lock
  * @stats: counters
- * @used: RMIDs owned
- * @resting: in limbo
- * @allocs: handed out so far
- * @frees: taken back so far
- * @nr_waiting: members of @waiting
- * @waiting: those that wait, in the order they will be served
+ * @used: RMIDs that are owned
+ * @resting: RMIDs in limbo
+ * @allocs: allocations since the module was loaded
+ * @frees: RMIDs freed since the module was loaded
+ * @nr_waiting: number of entries in @waiting
+ * @waiting: waiting processes, the one that waits longest first
  */
 struct status {
 	struct mw_owner_stats stats;
@@ -106,7 +107,7 @@ static u64 proc_sum_foreign_writes(void)
 	return sum;
 }
 
-/* The answer to rmmod's "in use": by whom. */
+/* These lines answer who uses the module when rmmod says that it is in use. */
 static void proc_show_sessions(struct seq_file *m)
 {
 	const struct mw_session *session;
@@ -121,7 +122,7 @@ static void proc_show_sessions(struct seq_file *m)
 	}
 }
 
-/* Under the control mutex: no session starts or ends. */
+/* Caller holds mw_control_lock, so no session starts or ends. */
 static void proc_show_rdt(struct seq_file *m)
 {
 	const struct mw_rdt_format *f = &mw_rdt.format;
@@ -161,7 +162,7 @@ static void proc_show_counts(struct seq_file *m, const struct status *s)
 		   state[MW_PROCESS_MEASURED] + state[MW_PROCESS_WAITING] +
 			   state[MW_PROCESS_FILTERED] + state[MW_PROCESS_RETIRING],
 		   state[MW_PROCESS_MEASURED]);
-	/* One that is just losing its RMID waits already, as far as anybody cares. */
+	/* A process whose RMID is being taken away counts as waiting already. */
 	seq_printf(m, "processes_waiting: %u\nprocesses_filtered: %u\n",
 		   state[MW_PROCESS_WAITING] + state[MW_PROCESS_RETIRING],
 		   state[MW_PROCESS_FILTERED]);
@@ -193,7 +194,11 @@ static int proc_show_status(struct seq_file *m, void *v)
 
 /* ---------------------------------------------------------------- rmids */
 
-/* Those in use from *@rmid on: copied into @to, at most COPY_AT_ONCE slots seen. */
+/*
+ * Copy the owners of RMIDs in use to @to and their RMIDs to @ids. Start at
+ * *@rmid, look at COPY_AT_ONCE RMIDs at most, and advance *@rmid. Returns the
+ * number copied.
+ */
 static u32 proc_copy_owners(struct mw_owner *to, u32 *ids, u32 *rmid)
 {
 	u32 end = min(mw_pool.nr, *rmid + COPY_AT_ONCE - 1), nr = 0;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * From counter registers to bytes, see rdt-count.h.
+ * From the value of the RDT counter register to bytes, see rdt-count.h.
  */
 #include "rdt-count.h"
 
@@ -12,15 +12,16 @@
 
 #define WIDTH_BASE	   24
 #define WIDTH_MAX	   62
-#define WIDTH_OFFSET_AMD   20 /* where AMD leaves the field 0 */
+#define WIDTH_OFFSET_AMD   20 /* used by AMD when the field of CPUID is 0 */
 
 #define CF_SHIFT	   20
 #define CF(x)		   ((u64)((x) * (1 << CF_SHIFT) + 0.5))
 
 /*
- * Errata SKX99 and BDF102: bandwidth of RMIDs above a threshold must be
- * multiplied by a factor. Both depend on the number of RMIDs; the row is
- * number / 8 - 1. Intel's table, with rows without a correction as 1.
+ * Errata SKX99 and BDF102: the bandwidth of RMIDs above a threshold must be
+ * multiplied by a factor. Threshold and factor depend on the number of RMIDs;
+ * the row is that number / 8 - 1. This is Intel's table; rows that need no
+ * correction have the factor 1.
  */
 static const struct correction {
 	u32 threshold;
@@ -36,11 +37,11 @@ static const struct correction {
 };
 
 /**
- * mw_rdt_format_init - what CPUID leaf 0xF, subleaf 1 says of the register
- * @format: to fill in
- * @eax: width and flags
+ * mw_rdt_format_init - decode CPUID leaf 0xF, subleaf 1
+ * @format: to be filled in
+ * @eax: width of the counters, and flags
  * @ebx: bytes per unit
- * @edx: events
+ * @edx: supported events
  * @amd: the vendor follows AMD's rules
  */
 void mw_rdt_format_init(struct mw_rdt_format *format, u32 eax, u32 ebx, u32 edx, bool amd)
@@ -64,7 +65,7 @@ void mw_rdt_format_init(struct mw_rdt_format *format, u32 eax, u32 ebx, u32 edx,
 		format->width = WIDTH_MAX - 1;
 }
 
-/* For Skylake-X and Broadwell-X only. */
+/* Apply the erratum. For Skylake-X and Broadwell-X only. */
 void mw_rdt_format_correct(struct mw_rdt_format *format, u32 max_rmid)
 {
 	u32 row = (max_rmid + 1) / 8;
@@ -76,10 +77,10 @@ void mw_rdt_format_correct(struct mw_rdt_format *format, u32 max_rmid)
 }
 
 /**
- * mw_rdt_decode - what the register says
- * @format: of this machine
- * @reg: QM_CTR
- * @data: the counter, if the status is OK
+ * mw_rdt_decode - decode a value of the counter register
+ * @format: format of the register
+ * @reg: value of QM_CTR
+ * @data: set to the counter if the status is OK, else to 0
  *
  * Return: OK, ERROR or UNAVAILABLE of &enum memwatch_status
  */
@@ -94,7 +95,7 @@ u8 mw_rdt_decode(const struct mw_rdt_format *format, u64 reg, u64 *data)
 	return MEMWATCH_STATUS_OK;
 }
 
-/* It wrapped at most once. */
+/* The difference of two readings, between which the counter wrapped at most once. */
 u64 mw_rdt_delta(const struct mw_rdt_format *format, u64 from, u64 to)
 {
 	u32 shift = 64 - format->width;
@@ -102,7 +103,7 @@ u64 mw_rdt_delta(const struct mw_rdt_format *format, u64 from, u64 to)
 	return ((to << shift) - (from << shift)) >> shift;
 }
 
-/* @units * @cf / 2^CF_SHIFT, exactly, rounded down. */
+/* @units * @cf / 2^CF_SHIFT, rounded down, without overflow. */
 static u64 count_correct_units(u64 units, u64 cf)
 {
 	u64 high = units >> CF_SHIFT, low = units & ((1 << CF_SHIFT) - 1);
@@ -136,11 +137,11 @@ static void count_read_level(struct mw_rdt_count *count, const struct mw_rdt_for
 }
 
 /*
- * What has been moved since the baseline at least, and whether that is all. On
- * AMD a counter that was unavailable has restarted at 0 (15292f1b4c55
+ * A lower bound of the units counted since the baseline. Sets @all if it is
+ * exact. On AMD a counter that was unavailable has restarted at 0 (15292f1b4c55
  * ("x86/resctrl: Fix miscount of bandwidth event when reactivating previously
- * unavailable RMID")); one that is not below its baseline may also have gone on.
- * Elsewhere nobody says what it did.
+ * unavailable RMID")). If it is not below its baseline, it may also have
+ * continued. On Intel it is not documented what the counter did meanwhile.
  */
 static u64 count_moved_since(const struct mw_rdt_count *count, const struct mw_rdt_format *format,
 			     u32 i, u64 data, bool *all)
@@ -152,7 +153,7 @@ static u64 count_moved_since(const struct mw_rdt_count *count, const struct mw_r
 	return data < count->prev[i] ? data : data - count->prev[i];
 }
 
-/* After an error the baseline still holds. True if something was moved. */
+/* After an error the baseline stays valid. Returns true if the counter has changed. */
 static bool count_read_traffic(struct mw_rdt_count *count, const struct mw_rdt_format *format,
 			       u32 i, u64 reg, bool exact)
 {
@@ -167,7 +168,7 @@ static bool count_read_traffic(struct mw_rdt_count *count, const struct mw_rdt_f
 	if (*status != MEMWATCH_STATUS_OK) {
 		if (*status == MEMWATCH_STATUS_UNAVAILABLE)
 			count->lapsed |= bit;
-		/* The next difference will be of two owners all the same. */
+		/* The next difference would still belong to two owners. */
 		if (!exact)
 			count->known &= ~bit;
 		return false;
@@ -175,7 +176,7 @@ static bool count_read_traffic(struct mw_rdt_count *count, const struct mw_rdt_f
 	delta = count_moved_since(count, format, i, data, &all);
 	if (!all || (delta && !exact))
 		*status = MEMWATCH_STATUS_ESTIMATED;
-	/* A lower bound, where there is one. */
+	/* Add the difference if it is at least a lower bound for this owner. */
 	if (count->known & bit && (exact || !delta) && (all || format->restarts))
 		count->sum[i] += delta;
 	count->prev[i] = data;
@@ -186,14 +187,14 @@ static bool count_read_traffic(struct mw_rdt_count *count, const struct mw_rdt_f
 
 /**
  * mw_rdt_count_begin - take a baseline
- * @count: of an RMID; zero if it was never read
- * @format: of this machine
- * @reg: QM_CTR, indexed by &enum memwatch_rdt_event
- * @generation: who owns the RMID
- * @now: the time
+ * @count: readings of an RMID; all zero if it was never read
+ * @format: format of the register
+ * @reg: values of QM_CTR, indexed by &enum memwatch_rdt_event
+ * @generation: generation of the RMID
+ * @now: current time
  *
- * Nobody runs with the RMID in this domain. What its owner has moved before
- * stays in the sum.
+ * The RMID does not run in this domain. If it has the same owner as before, the sum
+ * is kept.
  */
 void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *format,
 			const u64 *reg, u32 generation, u64 now)
@@ -224,9 +225,10 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 }
 
 /*
- * Has all that was moved since the last reading been moved by this owner? Yes,
- * if that reading came after the last owner had gone, or if nobody ran since
- * then but this owner. Runs are known with a delay.
+ * Does the whole difference since the last reading belong to this owner? It
+ * does if that reading came after the last owner had gone, or if no other owner
+ * ran since then. A domain learns with a delay that an RMID ran, so settle_ns
+ * must have passed.
  */
 static bool count_is_exact(const struct mw_rdt_count *count, const struct mw_rdt_owner *owner,
 			   u64 now)
@@ -242,13 +244,13 @@ static bool count_is_exact(const struct mw_rdt_count *count, const struct mw_rdt
 
 /**
  * mw_rdt_count_read - take a reading
- * @count: of an RMID
- * @format: of this machine
- * @reg: QM_CTR, indexed by &enum memwatch_rdt_event
- * @owner: whose RMID it is
- * @now: the time
+ * @count: readings of an RMID
+ * @format: format of the register
+ * @reg: values of QM_CTR, indexed by &enum memwatch_rdt_event
+ * @owner: the owner of the RMID
+ * @now: current time
  *
- * Return: something was moved since the last one
+ * Return: true if a bandwidth counter has changed since the last reading
  */
 bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       const u64 *reg, const struct mw_rdt_owner *owner, u64 now)
@@ -269,7 +271,7 @@ bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *f
 	return moved;
 }
 
-/* The last reading, as a record tells it. */
+/* Fill the last reading into a record. */
 void mw_rdt_count_show(const struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       u32 rmid, struct memwatch_record_rdt *rec)
 {

@@ -2,18 +2,19 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * From what the RDT counter register says to bytes and a status. It knows
- * nothing of MSRs, locks and clocks, and compiles in user space, where it is
- * tested.
+ * From the value of the RDT counter register to bytes and a status. This file
+ * uses no MSR, no lock and no clock. It is also built in user space, where it
+ * is tested.
  *
- * A bandwidth counter is narrow, starts anywhere and wraps; what counts is the
- * difference of two readings, provided it wrapped at most once in between. All
- * that was moved since the RMID was given to its owner is kept in units of the
- * register and scaled when it is shown, so that no rounding adds up.
+ * A bandwidth counter is narrow, starts at any value and wraps. Only the
+ * difference of two readings is used, provided that it wrapped at most once in
+ * between. The sum since the RMID was given to its owner is kept in units of
+ * the register and scaled when it is reported, so that rounding errors do not
+ * add up.
  *
- * A number that cannot be vouched for is never shown as if it could: where a
- * stretch is missing, the baseline is taken anew, and the reading says
- * ESTIMATED: a lower bound.
+ * A value that may be wrong is never reported as exact. Where the count of an
+ * interval is missing, a new baseline is taken, and the reading has the status
+ * ESTIMATED: it is a lower bound.
  */
 #ifndef _MW_RDT_COUNT_H
 #define _MW_RDT_COUNT_H
@@ -31,18 +32,18 @@ typedef uint8_t u8;
 
 #include <linux/memwatch.h>
 
-/* Bandwidth: total and local, in the order of the events. */
+/* The bandwidth events, total and local, follow the occupancy in the order of events. */
 #define MW_RDT_TRAFFIC 2
 
 /**
- * struct mw_rdt_format - how to read the register of this machine
- * @events: MEMWATCH_FEATURE_* bits of the events there are
+ * struct mw_rdt_format - how to read the counter register of this machine
+ * @events: MEMWATCH_FEATURE_* bits of the supported events
  * @width: bits of a bandwidth counter, 24 to 62
  * @scale: bytes per unit
- * @has_overflow: bit 61 is not data
+ * @has_overflow: bit 61 is an overflow flag, not data
  * @restarts: a counter that was unavailable restarts at 0 (AMD)
- * @cf_threshold: RMIDs above need the correction
- * @cf: the correction of bandwidth, times 2^20
+ * @cf_threshold: RMIDs above this one need the correction
+ * @cf: correction factor for bandwidth, times 2^20
  */
 struct mw_rdt_format {
 	u32 events;
@@ -55,17 +56,17 @@ struct mw_rdt_format {
 };
 
 /**
- * struct mw_rdt_count - one RMID in one L3 domain
- * @generation: of the owner that @sum is about
- * @known: bit N: @prev[N] is a baseline
- * @lapsed: bit N: the counter was unavailable since
+ * struct mw_rdt_count - readings of one RMID in one L3 domain
+ * @generation: generation of the owner that @sum belongs to
+ * @known: bit N is set if @prev[N] is a baseline
+ * @lapsed: bit N is set if counter N was unavailable since @prev[N] was read
  * @status: &enum memwatch_status of each event at the last reading
- * @read_ns: when that was, 0 never
- * @ran_ns: nobody ran with the RMID between @read_ns and this time; 0: nobody
- *	ran since @read_ns
- * @prev: what the bandwidth counters showed
- * @sum: units since the RMID was given to its owner
- * @occupancy: bytes at the last reading that was good
+ * @read_ns: time of the last reading, 0 if there was none
+ * @ran_ns: the RMID did not run between @read_ns and this time; 0 if it did not
+ * 	run since @read_ns
+ * @prev: bandwidth counters at the last good reading
+ * @sum: units counted since the RMID was given to its owner
+ * @occupancy: bytes at the last good reading
  */
 struct mw_rdt_count {
 	u32 generation;
@@ -80,10 +81,10 @@ struct mw_rdt_count {
 };
 
 /**
- * struct mw_rdt_owner - who owns the RMID when it is read
- * @generation: the latest; of a free RMID: its last owner's
- * @free_ns: when it was freed last
- * @settle_ns: a run becomes known at most so long after it
+ * struct mw_rdt_owner - the owner of an RMID when it is read
+ * @generation: generation of the RMID; if it is free, that of its last owner
+ * @free_ns: when the RMID was last freed
+ * @settle_ns: the longest time until a domain learns that an RMID ran
  */
 struct mw_rdt_owner {
 	u32 generation;
@@ -105,7 +106,7 @@ bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *f
 void mw_rdt_count_show(const struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       u32 rmid, struct memwatch_record_rdt *rec);
 
-/* Somebody ran with the RMID, no earlier than @since. */
+/* The RMID ran at some time after @since. */
 static inline void mw_rdt_count_ran(struct mw_rdt_count *count, u64 since)
 {
 	if (!count->ran_ns)

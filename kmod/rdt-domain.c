@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * L3 domains, see rdt-domain.h. A domain is made when its first CPU starts and
- * kept until the session ends, so that what its RMIDs have moved is not
- * forgotten when all its CPUs go offline for a while.
+ * L3 domains, see rdt-domain.h. A domain is created when its first CPU starts
+ * and kept until the session ends, so that the counts of its RMIDs survive a
+ * time in which all its CPUs are offline.
  */
 #include <linux/cpu.h>
 #include <linux/err.h>
@@ -53,7 +53,7 @@ static struct mw_rdt_domain *domain_create(u32 id, u32 base)
 	return d;
 }
 
-/* A clustered cache is as many domains as it has nodes. */
+/* With sub-NUMA clustering each node of the cache is a domain. */
 static void domain_locate(u32 *id, u32 *base)
 {
 	*base = 0;
@@ -66,10 +66,10 @@ static void domain_locate(u32 *id, u32 *base)
 }
 
 /**
- * mw_rdt_domain_get - the domain of this CPU, made if it is the first one there
+ * mw_rdt_domain_get - find or create the domain of this CPU
  *
- * Return: the domain, which the caller joins; NULL if RDT is not in use;
- * -ENOMEM; -ERANGE if the CPU has fewer RMIDs than may be in use
+ * Return: the domain; NULL if RDT is not in use; ERR_PTR(-ENOMEM);
+ * ERR_PTR(-ERANGE) if the CPU has fewer RMIDs than may be in use
  */
 struct mw_rdt_domain *mw_rdt_domain_get(void)
 {
@@ -88,7 +88,7 @@ struct mw_rdt_domain *mw_rdt_domain_get(void)
 	return d ?: ERR_PTR(-ENOMEM);
 }
 
-/* How many are read now. Under the control mutex, as the next. */
+/* The number of domains with a CPU. Caller holds mw_control_lock, as for the next two. */
 u32 mw_rdt_domain_count(void)
 {
 	struct mw_rdt_domain *d;

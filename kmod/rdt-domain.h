@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The L3 domains: which there are, which CPUs belong to them, and what is known
- * of each RMID in each.
+ * The L3 domains: which CPUs belong to each of them, and the last readings of
+ * each RMID in each of them.
  */
 #ifndef _MW_RDT_DOMAIN_H
 #define _MW_RDT_DOMAIN_H
@@ -15,16 +15,17 @@
 #include "rdt-plan.h"
 
 /**
- * struct mw_rdt_domain - CPUs that share RDT's counters
- * @link: in mw_rdt_domains
- * @id: number of the L3 cache; of the node, if that is clustered
+ * struct mw_rdt_domain - CPUs that share one set of RDT counters
+ * @link: entry in mw_rdt_domains
+ * @id: number of the L3 cache, or of the node with sub-NUMA clustering
  * @base: added to an RMID to get the number of its counter
- * @nr_cpus: how many are in it now
- * @lock: for the rest, and over each pair of EVTSEL and CTR: on AMD all CPUs of
- *	a domain share one EVTSEL. Interrupts are off.
- * @plan: what to read when
- * @count: indexed by RMID
- * @holder: where to go on looking for those that hold cache without running
+ * @nr_cpus: CPUs that are in it now
+ * @lock: guards the members below, and each pair of accesses to EVTSEL and CTR,
+ * 	because on AMD all CPUs of a domain share one EVTSEL. Taken with
+ * 	interrupts off.
+ * @plan: which RMIDs are read when
+ * @count: last readings, indexed by RMID
+ * @holder: RMID at which the search for those that hold cache continues
  */
 struct mw_rdt_domain {
 	struct list_head link;
@@ -38,14 +39,14 @@ struct mw_rdt_domain {
 };
 
 /*
- * Grows in hotplug callbacks, which others need not hold off; emptied when
- * nothing is armed any more.
+ * Grows in hotplug callbacks, and is walked without a lock. Emptied when the
+ * session has ended.
  */
 extern struct list_head mw_rdt_domains;
 
 /*
  * A CPU has come online that has fewer RMIDs than may be in use. It runs with
- * RMID 0 until conflict.c, which watches this, has given up RDT.
+ * RMID 0 until conflict.c, which polls this variable, has given up RDT.
  */
 extern bool mw_rdt_small_cpu;
 

@@ -18,7 +18,10 @@ static void plan_clear_bit(u64 *words, u32 rmid)
 	words[rmid / 64] &= ~(1ULL << rmid % 64);
 }
 
-/* The first of @words, but for those in @but, from @from on and around. */
+/*
+ * Find the first bit at or after @from, cyclically, that is set in @words but
+ * not in @but. @but may be NULL.
+ */
 static bool plan_find_next(const u64 *words, const u64 *but, u32 from, u32 *rmid)
 {
 	u32 i, at = from / 64;
@@ -26,7 +29,10 @@ static bool plan_find_next(const u64 *words, const u64 *but, u32 from, u32 *rmid
 	for (i = 0; i <= MW_RDT_WORDS; i++) {
 		u64 word = words[at] & (but ? ~but[at] : ~0ULL);
 
-		/* The first word is looked at twice: from @from on, and in the end up to it. */
+		/*
+		 * The first word is searched twice: here from @from on, and at
+		 * the end from its start.
+		 */
 		if (!i)
 			word &= ~0ULL << from % 64;
 		if (word) {
@@ -43,7 +49,7 @@ void mw_rdt_plan_init(struct mw_rdt_plan *plan, u32 nr, u64 now)
 	*plan = (struct mw_rdt_plan){ .nr = nr, .turn_ns = now };
 }
 
-/* A CPU ticks that was due at @slot_ns. */
+/* A CPU has a tick that was due at @slot_ns. */
 void mw_rdt_plan_slot(struct mw_rdt_plan *plan, u64 slot_ns)
 {
 	u32 i;
@@ -54,11 +60,11 @@ void mw_rdt_plan_slot(struct mw_rdt_plan *plan, u64 slot_ns)
 	for (i = 0; i < MW_RDT_WORDS; i++) {
 		plan->todo[i] |= plan->next[i];
 		plan->next[i] = 0;
-		plan->told[i] = 0;
+		plan->late[i] = 0;
 	}
 }
 
-/* @rmid ran on the CPU that ticks; it was read at @read_ns. */
+/* @rmid ran on the CPU that ticks. It was last read at @read_ns. */
 void mw_rdt_plan_ran(struct mw_rdt_plan *plan, u32 rmid, u64 read_ns)
 {
 	if (rmid < plan->nr)
@@ -72,8 +78,9 @@ void mw_rdt_plan_add(struct mw_rdt_plan *plan, u32 rmid)
 }
 
 /*
- * Whose turn is it in the rotation? True until it has caught up with the time.
- * The step is rounded down, so a round is at most MW_RDT_ROTATION_NS long.
+ * Advance the rotation by one RMID. Returns false when it has caught up with
+ * @now. The step is rounded down, so a rotation takes MW_RDT_ROTATION_NS at
+ * most.
  */
 bool mw_rdt_plan_turn(struct mw_rdt_plan *plan, u64 now, u32 *rmid)
 {
@@ -82,7 +89,7 @@ bool mw_rdt_plan_turn(struct mw_rdt_plan *plan, u64 now, u32 *rmid)
 	if (now < plan->turn_ns + step)
 		return false;
 	plan->turn_ns += step;
-	/* One round is as good as many. */
+	/* After a long pause one rotation is enough. */
 	if (now - plan->turn_ns > MW_RDT_ROTATION_NS)
 		plan->turn_ns = now - MW_RDT_ROTATION_NS;
 	*rmid = plan->turn++;
@@ -91,7 +98,7 @@ bool mw_rdt_plan_turn(struct mw_rdt_plan *plan, u64 now, u32 *rmid)
 	return true;
 }
 
-/* What to read next. In turn, so that nothing is passed over twice. */
+/* Take the next RMID to be read. The cursor makes sure that each gets its turn. */
 bool mw_rdt_plan_take(struct mw_rdt_plan *plan, u32 *rmid)
 {
 	if (!plan_find_next(plan->todo, (const u64 *)0, plan->cursor, rmid))
@@ -101,16 +108,16 @@ bool mw_rdt_plan_take(struct mw_rdt_plan *plan, u32 *rmid)
 	return true;
 }
 
-/* What has to wait, and has not been said to. */
-bool mw_rdt_plan_tell(struct mw_rdt_plan *plan, u32 *rmid)
+/* Take an RMID that was not read in time and was not yet reported as late. */
+bool mw_rdt_plan_take_late(struct mw_rdt_plan *plan, u32 *rmid)
 {
-	if (!plan_find_next(plan->todo, plan->told, plan->cursor, rmid))
+	if (!plan_find_next(plan->todo, plan->late, plan->cursor, rmid))
 		return false;
-	plan_set_bit(plan->told, *rmid);
+	plan_set_bit(plan->late, *rmid);
 	return true;
 }
 
-/* Has everything been read that ran? */
+/* Has every RMID that ran been read? */
 bool mw_rdt_plan_done(const struct mw_rdt_plan *plan)
 {
 	u32 i;
@@ -122,14 +129,14 @@ bool mw_rdt_plan_done(const struct mw_rdt_plan *plan)
 }
 
 /**
- * mw_rdt_plan_share - how many RMIDs a CPU may read at a tick
- * @nr: how many RMIDs there are
- * @budget: MSR operations per tick and CPU
- * @cost: of one RMID
- * @period_ns: between two ticks
+ * mw_rdt_plan_share - how many RMIDs a CPU may read in a tick
+ * @nr: number of RMIDs
+ * @budget: register operations per tick and CPU
+ * @cost: register operations per RMID
+ * @period_ns: period of the ticks
  *
- * What the budget allows, and at least one; but with long periods so many that
- * one CPU alone reads all of them in what the rotation leaves of a second.
+ * Return: as many as the budget allows, and at least one; with long periods more, so
+ * that one CPU alone can read all RMIDs in what the rotation leaves of a second
  */
 u32 mw_rdt_plan_share(u32 nr, u32 budget, u32 cost, u64 period_ns)
 {

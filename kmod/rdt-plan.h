@@ -2,16 +2,16 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Which RMIDs of an L3 domain are read when. Not all at each tick: those that
- * ran since they were read last, shared among the CPUs of the domain, at most
- * so many per tick and CPU; and all that are in use, slowly, in turn. It knows
- * nothing of MSRs, locks and clocks, and compiles in user space, where it is
- * tested.
+ * Which RMIDs of an L3 domain are read when. A tick does not read all of them.
+ * The CPUs of the domain share the RMIDs that ran since they were last read,
+ * with a limit for each tick and CPU. In addition, all RMIDs in use are read
+ * slowly, one after the other. This file uses no MSR, no lock and no clock. It
+ * is also built in user space, where it is tested.
  *
- * All ticks of one period have the same due time, the slot. The first CPU that
- * comes with a new one turns the page; each CPU tells what ran on it, and takes
- * its share. An RMID that was read in this slot already is not read again for
- * the sake of another CPU: what it did there since is for the next slot.
+ * All ticks of one period are due at the same time and form a slot. The first
+ * CPU that ticks in a new slot begins it. Each CPU reports which RMIDs ran on
+ * it, and reads its share. An RMID that was read in this slot is not read again
+ * when another CPU reports it; that CPU's part is read in the next slot.
  */
 #ifndef _MW_RDT_PLAN_H
 #define _MW_RDT_PLAN_H
@@ -25,23 +25,24 @@ typedef uint64_t u64;
 typedef uint32_t u32;
 #endif
 
-/* RMIDs have ten bits in PQR_ASSOC. */
+/* An RMID has ten bits in PQR_ASSOC. */
 #define MW_RDT_RMIDS 1024
 #define MW_RDT_WORDS (MW_RDT_RMIDS / 64)
 
-/* The rotation comes by every RMID in this time; the rest to a second is for the queue. */
+/* A rotation queues each RMID within this time. The rest of a second is for reading. */
 #define MW_RDT_ROTATION_NS 800000000ULL
 
 /**
- * struct mw_rdt_plan - of one L3 domain
- * @slot_ns: due time of the ticks of this slot
- * @nr: RMIDs are 0 to @nr - 1
- * @cursor: where in @todo to go on
- * @turn: where the rotation is
- * @turn_ns: up to when it has been paid
- * @next: ran after it was read in this slot: to be read in the next
- * @todo: to be read now
- * @told: not read in this slot, and a record said so
+ * struct mw_rdt_plan - the plan of one L3 domain
+ * @slot_ns: time at which the ticks of this slot were due
+ * @nr: the RMIDs are 0 to @nr - 1
+ * @cursor: where in @todo the next read continues
+ * @turn: RMID at which the rotation continues
+ * @turn_ns: time up to which the rotation has advanced
+ * @next: bitmap of RMIDs that ran after they were read in this slot, and are to be
+ * 	read in the next
+ * @todo: bitmap of RMIDs to be read now
+ * @late: bitmap of RMIDs in @todo that were reported as late in this slot
  */
 struct mw_rdt_plan {
 	u64 slot_ns;
@@ -51,7 +52,7 @@ struct mw_rdt_plan {
 	u64 turn_ns;
 	u64 next[MW_RDT_WORDS];
 	u64 todo[MW_RDT_WORDS];
-	u64 told[MW_RDT_WORDS];
+	u64 late[MW_RDT_WORDS];
 };
 
 void mw_rdt_plan_init(struct mw_rdt_plan *plan, u32 nr, u64 now);
@@ -60,7 +61,7 @@ void mw_rdt_plan_ran(struct mw_rdt_plan *plan, u32 rmid, u64 read_ns);
 void mw_rdt_plan_add(struct mw_rdt_plan *plan, u32 rmid);
 bool mw_rdt_plan_turn(struct mw_rdt_plan *plan, u64 now, u32 *rmid);
 bool mw_rdt_plan_take(struct mw_rdt_plan *plan, u32 *rmid);
-bool mw_rdt_plan_tell(struct mw_rdt_plan *plan, u32 *rmid);
+bool mw_rdt_plan_take_late(struct mw_rdt_plan *plan, u32 *rmid);
 bool mw_rdt_plan_done(const struct mw_rdt_plan *plan);
 u32 mw_rdt_plan_share(u32 nr, u32 budget, u32 cost, u64 period_ns);
 

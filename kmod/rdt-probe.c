@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What the hardware says of itself: the chain of CPUID leaves, on every CPU;
- * which CPUs share an L3 cache; and the models that are known to count wrongly.
+ * RDT monitoring as CPUID reports it on every CPU: the chain of leaves, the
+ * CPUs that share an L3 cache, and the models whose counters are known to be
+ * wrong.
  */
 #include <linux/cpu.h>
 #include <linux/kernel.h>
@@ -25,11 +26,11 @@
 
 #define CACHE_LEVEL_3  3
 
-/* Family 6. */
+/* Models of family 6. */
 #define BROADWELL_X 0x4f
 #define SKYLAKE_X   0x55
 
-/* Models whose RMIDs can be shared between the nodes of a clustered L3 cache. */
+/* Models on which the nodes of a clustered L3 cache can share RMIDs. */
 static const u8 snc_models[] = {
 	0x6a, /* Ice Lake */
 	0x8f, /* Sapphire Rapids */
@@ -52,9 +53,9 @@ static bool probe_is_intel(u8 model)
 }
 
 /*
- * The highest L3 monitoring RMID of this CPU, or 0 and why. The highest leaf
- * comes first: beyond it CPUID answers with the data of another leaf, which
- * looks like thousands of RMIDs.
+ * The highest L3 monitoring RMID of this CPU, or 0 and the reason. The highest
+ * leaf is checked first: beyond it CPUID returns the data of another leaf,
+ * which would look like thousands of RMIDs.
  */
 static u32 probe_max_rmid(const char **why)
 {
@@ -63,11 +64,11 @@ static u32 probe_max_rmid(const char **why)
 	*why = "CPUID leaf 0xF is absent";
 	if (cpuid_eax(0) < LEAF_RDT)
 		return 0;
-	*why = "CPUID says no RDT monitoring";
+	*why = "CPUID reports no RDT monitoring";
 	cpuid_count(LEAF_FEATURES, 0, &eax, &ebx, &ecx, &edx);
 	if (!(ebx & BIT(12)))
 		return 0;
-	*why = "CPUID says no L3 monitoring";
+	*why = "CPUID reports no L3 monitoring";
 	cpuid_count(LEAF_RDT, 0, &eax, &ebx, &ecx, &edx);
 	if (!(edx & BIT(1)))
 		return 0;
@@ -75,7 +76,7 @@ static u32 probe_max_rmid(const char **why)
 	return min_t(u32, ecx, MW_PQR_RMID);
 }
 
-/* 0: this CPU has none. */
+/* The highest RMID of this CPU; 0 if it has no RDT monitoring. */
 u32 mw_rdt_probe_rmids(void)
 {
 	const char *why;
@@ -96,8 +97,9 @@ static u32 probe_apic_id(void)
 }
 
 /*
- * The number of the L3 cache of this CPU: what is left of the APIC id above
- * the bits that tell apart those who share it, as the kernel numbers them.
+ * The number of the L3 cache of this CPU: the APIC id without the bits that
+ * distinguish the CPUs that share the cache. The kernel numbers caches in this
+ * way.
  */
 bool mw_rdt_probe_l3(u32 *id)
 {
@@ -120,11 +122,11 @@ bool mw_rdt_probe_l3(u32 *id)
 }
 
 /**
- * struct survey - what all CPUs that are online say
- * @lock: for the rest
- * @nr_rmids: the smallest of their numbers
- * @has_l3: each has an L3 cache
- * @l3: number of the cache of each CPU
+ * struct survey - what all online CPUs report
+ * @lock: guards the other members
+ * @nr_rmids: the smallest number of RMIDs of any CPU
+ * @has_l3: whether each CPU has an L3 cache
+ * @l3: number of the L3 cache of each CPU
  */
 struct survey {
 	raw_spinlock_t lock;
@@ -146,7 +148,7 @@ static void probe_survey_cpu(void *arg)
 	raw_spin_unlock(&s->lock);
 }
 
-/* The most NUMA nodes that share one L3 cache. More than one: clustering is on. */
+/* The largest number of NUMA nodes that share one L3 cache; above 1 with clustering. */
 static u32 probe_count_nodes(const struct survey *s)
 {
 	unsigned int a, b;
@@ -164,10 +166,10 @@ static u32 probe_count_nodes(const struct survey *s)
 }
 
 /*
- * With clustering each node has RMIDs of its own. In the mode that can be used
- * a number in PQR_ASSOC means the RMID of that number of the node of the CPU,
- * and the counter's number has the node in it. The legacy mode ties RMIDs to
- * nodes; a process that moves between nodes cannot be measured then.
+ * With clustering each node has RMIDs of its own. In sharing mode, an RMID in
+ * PQR_ASSOC means that RMID of the node to which the CPU belongs, and the
+ * number of the counter contains the node. In legacy mode each RMID belongs to
+ * one node, so a process that moves between nodes cannot be measured.
  */
 static const char *probe_cluster_mode(struct mw_rdt *rdt, u32 nodes)
 {
@@ -196,7 +198,7 @@ static const char *probe_survey_all(struct mw_rdt *rdt)
 
 	s.l3 = kcalloc(nr_cpu_ids, sizeof(*s.l3), GFP_KERNEL);
 	if (!s.l3)
-		return "no memory";
+		return "out of memory";
 	raw_spin_lock_init(&s.lock);
 	cpus_read_lock();
 	on_each_cpu(probe_survey_cpu, &s, 1);
@@ -206,7 +208,7 @@ static const char *probe_survey_all(struct mw_rdt *rdt)
 	if (!s.nr_rmids)
 		return "not all CPUs have RDT monitoring";
 	if (!s.has_l3)
-		return "CPUID does not say which CPUs share an L3 cache";
+		return "CPUID does not report which CPUs share an L3 cache";
 	rdt->nr_rmids = s.nr_rmids;
 	return probe_cluster_mode(rdt, nodes);
 }

@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What the hardware says of itself.
+ * What CPUID reports about RDT monitoring, on every CPU.
  */
 #ifndef _MW_RDT_PROBE_H
 #define _MW_RDT_PROBE_H
 
 #include "rdt.h"
 
-/* Fills in @rdt but for the backend. NULL, or why RDT cannot be used. */
+/* Fills in @rdt, without @first_rmid and @reason. Returns NULL, or why RDT cannot be used. */
 const char *mw_rdt_probe(struct mw_rdt *rdt);
 
 /* On the CPU in question, preemption off. */

@@ -2,14 +2,16 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Reading RDT's counters. At its tick a CPU tells its domain what ran on it,
- * and reads its share of what the domain has to read; the plan says which. An
- * RMID that ran is thus read once more after its process has ended: that
- * reading is the last of the old owner and the baseline of the next.
+ * Reading the RDT counters, and the records about them. At its tick a CPU tells
+ * its domain which RMIDs ran on it, and reads its share of what the domain has
+ * to read; rdt-plan.h says which. An RMID that ran is therefore read once more
+ * after its process has ended. This reading is the last one of the old owner
+ * and the baseline of the next.
  *
  * The lock of the domain is held for one RMID at a time, so that CPUs that tick
- * together take turns. Records are sent without it; their time is read under
- * it, so that time and value of an RMID grow together whoever reads.
+ * at the same time take turns. Records are sent without the lock. Their time is
+ * read under it, so that the time of successive values of an RMID increases
+ * whichever CPU reads.
  */
 #include <linux/cpu.h>
 #include <linux/err.h>
@@ -23,15 +25,16 @@
 #include "rdt-read.h"
 #include "trace.h"
 
-/* One RMID: EVTSEL and CTR for each event. */
+/* Each event of an RMID takes a write to EVTSEL and a read of CTR. */
 #define OPS_PER_EVENT 2
 
-/* RMIDs in one go with interrupts off, where no tick limits it. */
+/* RMIDs that are read in one go with interrupts off where no tick sets a limit. */
 #define BATCH 8
 
 /*
- * Who holds cache without running is read again after that time, if a tick has
- * something left of its budget: so many of them, so many looked at.
+ * An RMID that holds cache without running is read again after REFRESH_NS if a
+ * tick has budget left: at most REFRESHES of them in a tick, found among LOOK
+ * RMIDs.
  */
 #define REFRESH_NS 20000000ULL
 #define REFRESHES  2
@@ -39,11 +42,12 @@
 
 static uint rdt_budget = 48;
 module_param(rdt_budget, uint, 0400);
-MODULE_PARM_DESC(rdt_budget, "RDT counter register operations per tick and CPU, default 48");
+MODULE_PARM_DESC(rdt_budget,
+		 "limit of operations on RDT counter registers per tick and CPU (default 48)");
 
 static DEFINE_STATIC_KEY_FALSE(read_key);
 
-/* Set with CPU hotplug held off. */
+/* Written with CPU hotplug held off. */
 static u64 period;
 static u32 rmids_per_tick;
 static u64 settle_ns;
@@ -54,9 +58,10 @@ static u32 read_ops_per_rmid(void)
 }
 
 /**
- * mw_rdt_read_configure - the ticks have changed
+ * mw_rdt_read_configure - the configuration of the ticks has changed
  * @period_ns: their period
- * @all_tick: every CPU ticks; those that do not are asked now and then
+ * @all_tick: whether all CPUs tick; the others are asked every
+ * 	MW_RDT_READ_EXCLUDED_NS
  */
 void mw_rdt_read_configure(u64 period_ns, bool all_tick)
 {
@@ -68,7 +73,7 @@ void mw_rdt_read_configure(u64 period_ns, bool all_tick)
 	WRITE_ONCE(settle_ns, 2 * delay);
 }
 
-/* Operations per tick and CPU in force; 0 if nothing is read. */
+/* Register operations per tick and CPU in force; 0 if no counters are read. */
 u32 mw_rdt_read_budget(void)
 {
 	return READ_ONCE(rmids_per_tick) * read_ops_per_rmid();
@@ -76,7 +81,7 @@ u32 mw_rdt_read_budget(void)
 
 void mw_rdt_read_arm(void)
 {
-	/* The machine may have been configured while it had to do without RDT. */
+	/* The configuration may have been set while RDT was not in use. */
 	rmids_per_tick = mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, read_ops_per_rmid(),
 					   period);
 	if (mw_rdt.format.events)
@@ -117,8 +122,8 @@ static void read_counters(const struct mw_rdt_domain *d, struct mw_cpu *cpu, u32
 /* --------------------------------------------------------------- readings */
 
 /*
- * The pool is looked at without its lock. An RMID that is given away at this
- * moment may count a few nanoseconds for the wrong side.
+ * The pool is read without its lock. An RMID that changes hands at this moment
+ * may count a few nanoseconds for the wrong owner.
  */
 static bool read_rmid_in_use(u32 rmid)
 {
@@ -152,8 +157,9 @@ static void read_fill_record(const struct mw_rdt_domain *d, u32 rmid, u64 now,
 }
 
 /*
- * True if something has changed. Nobody need run for that: dirty lines are
- * written back when others need the room, or want them in another domain.
+ * Returns true if a value has changed. That happens without the RMID running:
+ * its dirty lines are written back when others need the room, or want them in
+ * another domain.
  */
 static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
 		      struct memwatch_record_rdt *rec)
@@ -171,30 +177,30 @@ static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
 	return moved || count->occupancy != level;
 }
 
-/* Read at most @most of what is to be read now. Returns how many fewer it were. */
+/* Read at most @most RMIDs from the queue. Returns how many fewer were read. */
 static u32 read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 {
 	struct memwatch_record_rdt rec;
-	bool found, tell = false;
+	bool found, report = false;
 	u32 rmid;
 
 	for (; most; most--) {
 		raw_spin_lock(&d->lock);
 		found = mw_rdt_plan_take(&d->plan, &rmid);
 		if (found) {
-			tell = read_rmid_in_use(rmid) || d->count[rmid].ran_ns;
-			tell |= read_rmid(d, cpu, rmid, &rec);
+			report = read_rmid_in_use(rmid) || d->count[rmid].ran_ns;
+			report |= read_rmid(d, cpu, rmid, &rec);
 		}
 		raw_spin_unlock(&d->lock);
 		if (!found)
 			break;
-		if (tell)
+		if (report)
 			trace_memwatch_rdt_sample(&rec);
 	}
 	return most;
 }
 
-/* The next one that holds cache here and has not been read for a while. */
+/* Find the next RMID that holds cache in this domain and was not read recently. */
 static bool read_find_holder(struct mw_rdt_domain *d, u64 now, u32 *rmid)
 {
 	u32 i;
@@ -208,10 +214,7 @@ static bool read_find_holder(struct mw_rdt_domain *d, u64 now, u32 *rmid)
 	return false;
 }
 
-/*
- * With what is left of the budget: who holds cache loses it to others, and what
- * was dirty is written back, without running.
- */
+/* Spend what is left of the budget on RMIDs that hold cache without running. */
 static void read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 {
 	struct memwatch_record_rdt rec;
@@ -230,7 +233,7 @@ static void read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 	}
 }
 
-/* What did not fit: the last reading once more, with its age. */
+/* Report RMIDs that did not fit with their last values and the age of these. */
 static void read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
 {
 	struct memwatch_record_rdt rec;
@@ -241,7 +244,7 @@ static void read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 m
 		u64 now = mw_now();
 
 		raw_spin_lock(&d->lock);
-		found = mw_rdt_plan_tell(&d->plan, &rmid);
+		found = mw_rdt_plan_take_late(&d->plan, &rmid);
 		if (found) {
 			read_fill_record(d, rmid, now, &rec);
 			rec.age_ns = now - min(now, d->count[rmid].read_ns);
@@ -250,7 +253,7 @@ static void read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 m
 		if (!found)
 			return;
 		cpu->rdt_waits++;
-		/* Nothing is known of its present owner yet. */
+		/* The last reading is about an earlier owner of the RMID. */
 		if (rec.generation != read_owner_of(rmid).generation)
 			continue;
 		for (event = 0; event < MEMWATCH_RDT_MAX; event++)
@@ -261,13 +264,13 @@ static void read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 m
 }
 
 /**
- * mw_rdt_read_residue - say how much cache an RMID holds that changes hands
- * @rmid: the RMID
- * @generation: of its new owner
- * @now: the time
+ * read_report_residue - report how much cache earlier owners of an RMID left behind
+ * @rmid: an RMID that was just given out
+ * @generation: its generation
+ * @now: the time of the ALLOC record
  *
- * The values are those of the last reading in each domain; nothing is read.
- * Caller holds mw_lock; a domain's lock is not taken inside it.
+ * The values are those of the last reading in each domain; nothing is read now. The
+ * caller holds mw_lock, so the lock of the domain is not taken.
  */
 static void read_report_residue(u32 rmid, u32 generation, u64 now)
 {
@@ -296,7 +299,10 @@ static void read_report_residue(u32 rmid, u32 generation, u64 now)
 
 /* -------------------------------------------------------------------- tick */
 
-/* What ran here since the last time. What runs now has run from now on. */
+/*
+ * Pass the RMIDs that ran on this CPU since the last call to the domain. The
+ * owner that runs now is noted for the next call.
+ */
 static void read_note_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
 {
 	u32 rmid;
@@ -313,8 +319,8 @@ static void read_note_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
 }
 
 /*
- * Whatever is in use comes by at least once a second; so do free RMIDs that
- * still hold cache, so that it is known how dirty they are.
+ * Queue each RMID in use at least once a second, and free RMIDs that still hold
+ * cache as well, so that their residual occupancy is known.
  */
 static void read_rotate_rmids(struct mw_rdt_domain *d, u64 now)
 {
@@ -344,7 +350,7 @@ static void read_share(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
 }
 
 /**
- * mw_rdt_read_tick - read this CPU's share
+ * mw_rdt_read_tick - read the share of this CPU
  * @cpu: this CPU, interrupts off
  * @expected: when the tick was due
  */
@@ -354,7 +360,7 @@ void mw_rdt_read_tick(struct mw_cpu *cpu, u64 expected)
 		read_share(cpu->domain, cpu, expected);
 }
 
-/* Is something left to read that nobody may come by to read? */
+/* Does the queue hold RMIDs that must be read before this CPU may stop its tick? */
 bool mw_rdt_read_is_behind(const struct mw_cpu *cpu)
 {
 	struct mw_rdt_domain *d = cpu->domain;
@@ -368,7 +374,7 @@ bool mw_rdt_read_is_behind(const struct mw_cpu *cpu)
 	return !done;
 }
 
-/* Instead of a tick, on a CPU that has none. */
+/* Replaces the tick on a CPU that the cpumask excludes. */
 void mw_rdt_read_excluded(void *unused)
 {
 	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
@@ -386,8 +392,8 @@ int mw_rdt_read_init(void)
 }
 
 /*
- * A baseline of all RMIDs. Nobody runs with any of them in this domain: none
- * of its CPUs is live.
+ * Take a baseline of all RMIDs. None of the CPUs of the domain is live, so
+ * nobody runs with any of the RMIDs there.
  */
 static void read_take_baseline(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
@@ -413,7 +419,7 @@ static void read_take_baseline(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 	}
 }
 
-/* All of the queue, whatever slot it is for. */
+/* Read the whole queue, including what was meant for the next slot. */
 static void read_whole_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
 	unsigned long flags;
@@ -429,7 +435,7 @@ static void read_whole_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 	}
 }
 
-/* @all: this is the last CPU of the domain, nobody else will read. */
+/* @all: this is the last CPU of the domain, so read what is left in the queue. */
 static void read_what_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool all)
 {
 	unsigned long flags;
@@ -495,9 +501,9 @@ static void read_report_end(struct mw_rdt_domain *d)
 }
 
 /*
- * RDT is left to others in the middle of a session. From now on nothing is
- * known; a record says so of each RMID in use. Caller holds off CPU hotplug
- * or does not mind: domains are freed only when the session ends.
+ * RDT is given up during a session. No counter is read from now on, and a
+ * record says so for each RMID in use. Domains are freed only when the session
+ * ends.
  */
 void mw_rdt_read_end(void)
 {

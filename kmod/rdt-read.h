@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Reading RDT's counters, and the records about them.
+ * Reading the RDT counters, and the records about them.
  */
 #ifndef _MW_RDT_READ_H
 #define _MW_RDT_READ_H
 
 #include "cpu.h"
 
-/* How often CPUs that do not tick are asked what ran on them. */
+/* How often CPUs that do not tick are asked which RMIDs ran on them. */
 #define MW_RDT_READ_EXCLUDED_NS 250000000ULL
 
 int mw_rdt_read_init(void);
@@ -24,7 +24,7 @@ void mw_rdt_read_tick(struct mw_cpu *cpu, u64 expected);
 bool mw_rdt_read_is_behind(const struct mw_cpu *cpu);
 void mw_rdt_read_excluded(void *unused);
 
-/* On the CPU in question, which is not live, interrupts on; may sleep. */
+/* On the CPU in question, which is not live. Interrupts are on; may sleep. */
 int mw_rdt_read_join(struct mw_cpu *cpu);
 void mw_rdt_read_leave(struct mw_cpu *cpu);
 

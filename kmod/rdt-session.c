@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * May RDT be used, and PQR_ASSOC: who writes it, and what must be left as it
- * was.
+ * RDT for one session, see rdt-session.h.
  */
 #include <linux/fs.h>
 #include <linux/kernel.h>
@@ -23,14 +22,15 @@
 
 static uint assume_rdt;
 module_param(assume_rdt, uint, 0400);
-MODULE_PARM_DESC(assume_rdt, "test: take the RDT path with so many RMIDs although there is no RDT");
+MODULE_PARM_DESC(assume_rdt, "for tests: simulate RDT with this many RMIDs");
 
 static bool force;
 module_param(force, bool, 0400);
-MODULE_PARM_DESC(force,
-		 "use RDT although resctrl or another program uses it, with the upper RMIDs");
+MODULE_PARM_DESC(
+	force,
+	"use RDT although resctrl or another program uses it, with the upper half of the RMIDs");
 
-/* What the hardware offers; mw_rdt may fall short of it while it is in use. */
+/* What the hardware offers. mw_rdt may offer less while another user has RDT. */
 static struct mw_rdt hardware;
 
 bool mw_rdt_session_is_forced(void)
@@ -44,9 +44,9 @@ static void session_simulate_rdt(void)
 		.backend = MEMWATCH_BACKEND_SIMULATED,
 		.nr_rmids = min_t(u32, assume_rdt, MW_PQR_RMID),
 		.nodes = 1,
-		.reason = "simulated, as the test parameter assume_rdt asks for",
+		.reason = "simulated, as requested by the test parameter assume_rdt",
 	};
-	pr_notice("assume_rdt: PQR_ASSOC is written on a machine that may have no RDT\n");
+	pr_notice("assume_rdt: PQR_ASSOC will be written on a machine that may have no RDT\n");
 }
 
 static void session_emulate_rdt(struct mw_rdt *rdt, const char *why)
@@ -56,7 +56,7 @@ static void session_emulate_rdt(struct mw_rdt *rdt, const char *why)
 	strscpy(rdt->reason, why, sizeof(rdt->reason));
 }
 
-/* Others take RMIDs from the bottom: with force, leave them half. */
+/* Other users take RMIDs from the bottom: with "force", leave the lower half to them. */
 static void session_choose_rmids(u32 wanted)
 {
 	u32 nr = hardware.nr_rmids;
@@ -73,8 +73,10 @@ static void session_choose_rmids(u32 wanted)
 }
 
 /**
- * mw_rdt_init - find out what there is
- * @rmids: use no more than that, 0 for all
+ * mw_rdt_session_init - determine the capabilities at load time
+ * @rmids: use at most this many RMIDs, 0 for all
+ *
+ * Return: 0; -EINVAL if a parameter is out of range
  */
 int mw_rdt_session_init(u32 rmids)
 {
@@ -84,7 +86,7 @@ int mw_rdt_session_init(u32 rmids)
 		session_simulate_rdt();
 	} else {
 		why = mw_rdt_probe(&hardware);
-		strscpy(hardware.reason, "CPUID says L3 monitoring", sizeof(hardware.reason));
+		strscpy(hardware.reason, "CPUID reports L3 monitoring", sizeof(hardware.reason));
 		if (why)
 			session_emulate_rdt(&hardware, why);
 	}
@@ -94,9 +96,9 @@ int mw_rdt_session_init(u32 rmids)
 }
 
 /*
- * Is resctrl mounted, in any mount name space? The kernel would overwrite our
- * RMID at its next switch, or skip a write because its cached value, which our
- * write made wrong, seems to be right.
+ * Is resctrl mounted, in any mount name space? resctrl would overwrite our RMID
+ * when it next writes PQR_ASSOC. It also skips writes of a value that it has
+ * cached, and our writes make its cache wrong.
  */
 bool mw_rdt_session_sees_resctrl(void)
 {
@@ -110,7 +112,7 @@ bool mw_rdt_session_sees_resctrl(void)
 	return mounted;
 }
 
-/* Decide for this session whether PQR_ASSOC may be written. */
+/* Decide whether this session may write PQR_ASSOC. */
 int mw_rdt_session_arm(void)
 {
 	if (mw_fail(MW_FAIL_RDT))
@@ -128,7 +130,8 @@ int mw_rdt_session_arm(void)
 			session_emulate_rdt(&mw_rdt, "another program has set RMIDs");
 	}
 	if (mw_rdt.backend == MEMWATCH_BACKEND_EMULATED) {
-		pr_warn("RMIDs are emulated: %s; parameter force overrides\n", mw_rdt.reason);
+		pr_warn("RMIDs are emulated: %s; the parameter force overrides this\n",
+			mw_rdt.reason);
 		return 0;
 	}
 	if (force)
@@ -147,8 +150,8 @@ void mw_rdt_session_disarm(void)
 }
 
 /*
- * Set the RMID of this CPU to 0, if it is still the one that memwatch wrote.
- * From here on the hook charges nobody and writes nothing.
+ * Clear the RMID of this CPU, if it is still the one that memwatch wrote. From
+ * here on the hook charges this CPU to nobody and writes nothing.
  */
 static void session_release_cpu(void *unused)
 {
@@ -162,11 +165,11 @@ static void session_release_cpu(void *unused)
 }
 
 /**
- * mw_rdt_end - leave RDT to somebody else, in the middle of a session
- * @reason: why
+ * mw_rdt_session_give_up - leave RDT to another user during a session
+ * @reason: why, for the log and /proc/memwatch/status
  *
- * RMIDs go on as numbers, once the caller, who holds the control mutex, has
- * admitted the CPUs again.
+ * The caller holds mw_control_lock and calls mw_tick_admit_all() afterwards: from
+ * then on RMIDs are numbers without hardware behind them.
  */
 void mw_rdt_session_give_up(const char *reason)
 {

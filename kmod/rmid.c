@@ -12,10 +12,10 @@
 
 #include "rmid.h"
 
-/* When all are too dirty, somebody asks again after that time. */
+/* When to try again if all free RMIDs have too high a residual occupancy. */
 #define MW_RMID_RETRY_NS 1000000ULL
 
-/* True although the clock may wrap: only the distance of the two counts. */
+/* The comparison is correct even if the clock wraps, since it uses the difference. */
 static bool rmid_has_rested(const struct mw_rmid_pool *pool, const struct mw_rmid *r, u64 now)
 {
 	return !r->generation || (s64)(now - r->free_ns - pool->limbo_ns) >= 0;
@@ -34,7 +34,11 @@ static bool rmid_holds_too_much(const struct mw_rmid_pool *pool, u32 rmid, u64 n
 	       (!r->generation || now - r->free_ns < pool->limbo_ns + MW_RMID_RESIDUE_NS);
 }
 
-/* The cleanest of those at the head that have rested, and its predecessor. */
+/*
+ * Choose the RMID with the lowest residual occupancy among those at the head
+ * that have rested. Sets @before to its predecessor. Returns 0 if there is
+ * none.
+ */
 static u32 rmid_choose(const struct mw_rmid_pool *pool, u64 now, u32 *before)
 {
 	u32 best = 0, last = 0, rmid, i = 0;
@@ -77,11 +81,11 @@ static void rmid_append(struct mw_rmid_pool *pool, u32 rmid)
 }
 
 /**
- * mw_rmid_pool_init - make a pool of ids that were never used
- * @pool: to fill in
- * @entry: room for @nr + 1, owned by the caller and needed as long as @pool
- * @nr: how many ids, at most MW_RMID_MAX
- * @limbo_ns: how long a freed one rests
+ * mw_rmid_pool_init - initialise a pool of RMIDs that were never allocated
+ * @pool: the pool
+ * @entry: @nr + 1 entries; the caller owns them and keeps them as long as @pool
+ * @nr: number of RMIDs, at most MW_RMID_MAX
+ * @limbo_ns: how long a freed RMID rests
  */
 void mw_rmid_pool_init(struct mw_rmid_pool *pool, struct mw_rmid *entry, u32 nr, u64 limbo_ns)
 {
@@ -95,9 +99,9 @@ void mw_rmid_pool_init(struct mw_rmid_pool *pool, struct mw_rmid *entry, u32 nr,
 }
 
 /**
- * mw_rmid_pool_reserve - leave the lowest ids to somebody else
- * @pool: fresh from mw_rmid_pool_init()
- * @reserved: how many, fewer than there are
+ * mw_rmid_pool_reserve - never allocate the lowest RMIDs
+ * @pool: a pool right after mw_rmid_pool_init()
+ * @reserved: how many RMIDs to reserve, fewer than there are
  */
 void mw_rmid_pool_reserve(struct mw_rmid_pool *pool, u32 reserved)
 {
@@ -110,14 +114,14 @@ void mw_rmid_pool_reserve(struct mw_rmid_pool *pool, u32 reserved)
 }
 
 /**
- * mw_rmid_alloc - hand out the RMID that has been free for longest, or a cleaner one
+ * mw_rmid_alloc - allocate an RMID
  * @pool: the pool
- * @now: the time
- * @rmid: where to put the id
- * @generation: where to put its generation, never 0
+ * @now: current time
+ * @rmid: set to the RMID
+ * @generation: set to its generation, which is never 0
  *
- * Return: 0; -EAGAIN if all that are free still rest, or are too dirty; -ENOSPC
- * if none is free.
+ * Return: 0; -EAGAIN if all free RMIDs are in limbo or have too high a residual
+ * occupancy; -ENOSPC if no RMID is free
  */
 int mw_rmid_alloc(struct mw_rmid_pool *pool, u64 now, u32 *rmid, u32 *generation)
 {
@@ -144,14 +148,14 @@ int mw_rmid_alloc(struct mw_rmid_pool *pool, u64 now, u32 *rmid, u32 *generation
 }
 
 /**
- * mw_rmid_free - take an RMID back
+ * mw_rmid_free - return an RMID to the pool
  * @pool: the pool
- * @rmid: the id
- * @generation: the generation it was handed out with
- * @now: the time, the start of its limbo
+ * @rmid: the RMID
+ * @generation: the generation with which it was allocated
+ * @now: current time, the start of its limbo
  *
- * Return: 0; -EINVAL if there is no such id; -ESTALE, and nothing happens, if
- * that generation does not own it (any more).
+ * Return: 0; -EINVAL if there is no such RMID; -ESTALE if this generation does not
+ * own it (any more), and then nothing changes
  */
 int mw_rmid_free(struct mw_rmid_pool *pool, u32 rmid, u32 generation, u64 now)
 {
@@ -171,11 +175,11 @@ int mw_rmid_free(struct mw_rmid_pool *pool, u32 rmid, u32 generation, u64 now)
 }
 
 /**
- * mw_rmid_ripe_ns - when may mw_rmid_alloc() succeed?
+ * mw_rmid_ripe_ns - when can mw_rmid_alloc() succeed?
  * @pool: the pool
- * @ripe_ns: where to put the time; 0 if it would at once
+ * @ripe_ns: set to the time; 0 if it can succeed at once
  *
- * Return: false if none is free, so nobody knows.
+ * Return: false if no RMID is free, so the time is unknown
  */
 bool mw_rmid_ripe_ns(const struct mw_rmid_pool *pool, u64 *ripe_ns)
 {
@@ -184,18 +188,18 @@ bool mw_rmid_ripe_ns(const struct mw_rmid_pool *pool, u64 *ripe_ns)
 	if (!pool->head)
 		return false;
 	*ripe_ns = r->generation ? r->free_ns + pool->limbo_ns : 0;
-	/* Dirt goes when it goes: look again now and then. */
+	/* Nothing tells when the residual occupancy falls, so try again at intervals. */
 	if (pool->residue_limit && (s64)(pool->retry_ns - *ripe_ns) > 0)
 		*ripe_ns = pool->retry_ns;
 	return true;
 }
 
 /**
- * mw_rmid_resting - how many free RMIDs are in limbo
+ * mw_rmid_resting - the number of free RMIDs in limbo
  * @pool: the pool
- * @now: the time
+ * @now: current time
  *
- * Walks the FIFO: for reports, not for hooks.
+ * Walks the whole FIFO, so hooks must not call it.
  */
 u32 mw_rmid_resting(const struct mw_rmid_pool *pool, u64 now)
 {

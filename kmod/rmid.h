@@ -2,16 +2,17 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The pool of RMIDs: which are free, since when, and how often each has been
- * handed out. It knows nothing of processes, takes no lock and reads no clock,
- * and compiles in user space, where it is tested.
+ * The pool of RMIDs: which are free, since when, and how often each was
+ * allocated. The pool has no notion of processes, takes no lock and reads no
+ * clock. It is also built in user space, where it is tested.
  *
- * A freed RMID rests for the limbo time: counters of its last owner may still
- * be on their way, and its cache lines decay. Free RMIDs form a FIFO, so the
- * one at the head has rested longest. Where it is known how much cache each
- * still holds, the cleanest of those that have rested longest goes first.
+ * A freed RMID stays in limbo for a while, because counters of its last owner
+ * may still be under way, and its cache lines decay. Free RMIDs form a FIFO, so
+ * the one at the head has rested longest. Where the residual occupancy of each
+ * RMID is known, the RMID with the lowest one is chosen among those that have
+ * rested longest.
  *
- * The caller serialises all calls and hands in a clock that never steps back.
+ * The caller serialises all calls and passes times that never decrease.
  */
 #ifndef _MW_RMID_H
 #define _MW_RMID_H
@@ -26,21 +27,21 @@ typedef uint32_t u32;
 typedef int64_t s64;
 #endif
 
-/* The most RMIDs a pool may have: an id fits into 16 bits, and 0 is reserved. */
+/* The limit of a pool: an RMID fits into 16 bits, and RMID 0 is reserved. */
 #define MW_RMID_MAX 65535
 
-/* So many of those that have rested longest are compared. */
+/* Number of RMIDs that have rested longest, of which one is chosen. */
 #define MW_RMID_CHOICE 16
 
-/* A dirty RMID is handed out after that time all the same. */
+/* After this time in limbo an RMID is allocated whatever its residual occupancy. */
 #define MW_RMID_RESIDUE_NS 1000000000ULL
 
 /**
  * struct mw_rmid - one RMID
  * @free_ns: when it was freed
- * @generation: how often it was handed out; 0 is never
- * @next: the next in the FIFO, 0 at its tail; MW_RMID_IN_USE while it is owned,
- *	MW_RMID_RESERVED if it never will be
+ * @generation: number of its allocations so far
+ * @next: the next RMID in the FIFO, 0 at the tail; MW_RMID_IN_USE while it is
+ * 	owned, MW_RMID_RESERVED if it is never allocated
  */
 struct mw_rmid {
 	u64 free_ns;
@@ -53,20 +54,20 @@ struct mw_rmid {
 
 /**
  * struct mw_rmid_pool - the pool
- * @entry: @nr + 1 of them, indexed by RMID; [0] is reserved and never touched
- * @nr: ids are 1 to @nr
- * @reserved: the first so many are never handed out
- * @head: RMID that has been free for longest, 0 if there is none
- * @tail: RMID freed last
- * @used: how many are owned
+ * @entry: @nr + 1 entries, indexed by RMID; entry 0 is not used
+ * @nr: the RMIDs are 1 to @nr
+ * @reserved: the lowest so many RMIDs are never allocated
+ * @head: RMID that has been free for longest, 0 if none is free
+ * @tail: RMID that was freed last
+ * @used: number of RMIDs that are owned
  * @limbo_ns: how long a freed RMID rests; may be changed at any time
- * @dirt: bytes of cache that each RMID holds, owned by the caller, who may change
- *	them at any time; NULL if that is not known
- * @clean: an RMID with more dirt than that rests longer, up to MW_RMID_DIRTY_NS;
- *	0: no matter how much
- * @retry_ns: all were too dirty: do not ask again before
- * @allocs: how many were handed out
- * @frees: how many were taken back
+ * @residue: residual occupancy of each RMID in bytes. Owned by the caller, who may
+ * 	change the values at any time; NULL if they are not known.
+ * @residue_limit: an RMID with a higher residual occupancy rests longer, by
+ * 	MW_RMID_RESIDUE_NS at most; 0 for no limit
+ * @retry_ns: when to try again, if all free RMIDs were above @residue_limit
+ * @allocs: number of allocations
+ * @frees: number of RMIDs freed
  */
 struct mw_rmid_pool {
 	struct mw_rmid *entry;
@@ -90,7 +91,7 @@ int mw_rmid_free(struct mw_rmid_pool *pool, u32 rmid, u32 generation, u64 now);
 bool mw_rmid_ripe_ns(const struct mw_rmid_pool *pool, u64 *ripe_ns);
 u32 mw_rmid_resting(const struct mw_rmid_pool *pool, u64 now);
 
-/* How many can be handed out. */
+/* The number of RMIDs that can be allocated at all. */
 static inline u32 mw_rmid_total(const struct mw_rmid_pool *pool)
 {
 	return pool->nr - pool->reserved;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Who runs on this CPU now.
+ * The switch hook, and which owner this CPU is charged to.
  */
 #ifndef _MW_SWITCH_H
 #define _MW_SWITCH_H

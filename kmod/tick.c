@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * One timer per CPU, all due at the same multiples of the period. Hard timers:
- * on PREEMPT_RT too they run in interrupt context, so a tick is not a matter of
- * scheduling. A CPU's timer is started, stopped and handled on that CPU only,
- * with interrupts off; therefore it needs no lock.
+ * The ticks: one timer per CPU, all due at the same multiples of the period.
+ * The timers are hard, so on PREEMPT_RT too they run in interrupt context and
+ * do not depend on scheduling. The timer of a CPU is started, stopped and
+ * handled on that CPU only, with interrupts off, and therefore needs no lock.
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -23,10 +23,10 @@
 #include "tick.h"
 #include "trace.h"
 
-/* A running process that gets an RMID is programmed at the tick. Rarer: by IPI. */
+/* With a longer period, a running process that gets an RMID is programmed by an IPI. */
 #define RARE_NS 10000000ULL
 
-/* Written under the control mutex with CPU hotplug held off. */
+/* Written under mw_control_lock with CPU hotplug held off. */
 static struct mw_tick_config config;
 static bool armed;
 static bool ending;
@@ -56,8 +56,9 @@ static enum hrtimer_restart tick_go_idle(struct mw_cpu *cpu)
 }
 
 /*
- * The next tick is counted from when this one was due, not from when it ran. A
- * tick that comes before its time (the two clocks agree only nearly) is on time.
+ * The next tick is computed from the time when this one was due, not from the
+ * time when it ran. The timer and mw_now() use clocks that differ slightly, so
+ * a tick may seem to come early; it then counts as punctual.
  */
 static enum hrtimer_restart tick_run(struct hrtimer *timer)
 {
@@ -89,7 +90,7 @@ static void tick_wake_timer(struct irq_work *work)
 		tick_start_timer(cpu);
 }
 
-/* Bring this CPU in line with the configuration and say what changed. */
+/* Apply the configuration to this CPU, and report what changed. */
 static void tick_apply_config(void *unused)
 {
 	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
@@ -122,7 +123,10 @@ static bool tick_fails_cpu(unsigned int id)
 	       (id == cpumask_last(cpu_online_mask) && mw_fail(MW_FAIL_CPU_LAST));
 }
 
-/* What is charged follows the ONLINE record. A CPU that is live already stays it. */
+/*
+ * The ONLINE record precedes records about what the CPU is charged to. A CPU
+ * that is live already is left alone.
+ */
 static void tick_admit_cpu(void *unused)
 {
 	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
@@ -136,8 +140,8 @@ static void tick_admit_cpu(void *unused)
 }
 
 /*
- * On CPU @id, in its hotplug thread. A CPU that cannot be programmed with all
- * our RMIDs is admitted when RDT has been given up.
+ * Runs on CPU @id in its hotplug thread. A CPU that has too few RMIDs is not
+ * admitted now, but by mw_tick_admit_all() when RDT has been given up.
  */
 static int tick_cpu_online(unsigned int id)
 {
@@ -161,15 +165,15 @@ static int tick_cpu_online(unsigned int id)
 	return 0;
 }
 
-/* RDT has been given up: nothing speaks against any CPU. */
+/* RDT has been given up, so a CPU with too few RMIDs can be admitted as well. */
 void mw_tick_admit_all(void)
 {
 	on_each_cpu(tick_admit_cpu, NULL, 1);
 }
 
 /*
- * On CPU @id while it still runs tasks. Later, pending timers would be moved to
- * another CPU.
+ * Runs on CPU @id while it still runs tasks. Later its pending timers would be
+ * moved to another CPU.
  */
 static int tick_cpu_offline(unsigned int id)
 {
@@ -226,7 +230,7 @@ int mw_tick_arm(void)
 	return 0;
 }
 
-/* Nothing happens if it was not armed. */
+/* Does nothing if the ticks are not armed. */
 void mw_tick_disarm(void)
 {
 	if (!armed)
@@ -239,7 +243,7 @@ void mw_tick_disarm(void)
 
 void mw_tick_configure(const struct mw_tick_config *new)
 {
-	/* On before the first CPU stops, off after the last has been woken. */
+	/* The key is on before the first CPU stops its tick, and off after the last resumed. */
 	if (armed && new->idle_stop)
 		tick_set_idle_key(true);
 	cpus_read_lock();

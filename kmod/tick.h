@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The ticks, and the life of a CPU.
+ * The ticks, and what happens when a CPU comes online or goes offline.
  */
 #ifndef _MW_TICK_H
 #define _MW_TICK_H
@@ -14,9 +14,9 @@
 
 /**
  * struct mw_tick_config - when and where to tick
- * @period_ns: the period; ticks fall on multiples of it
- * @idle_stop: an idle CPU stops its tick
- * @cpus: CPUs that tick
+ * @period_ns: the period; ticks are due at multiples of it
+ * @idle_stop: whether an idle CPU stops its tick
+ * @cpus: the CPUs that tick
  */
 struct mw_tick_config {
 	u64 period_ns;

@@ -2,18 +2,21 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Tracepoints of the system "memwatch": everything the module has to say.
+ * The tracepoints of the system "memwatch", through which the module reports
+ * all events.
  *
  * All names start with memwatch_ because BPF finds raw tracepoints by name
- * alone, in one flat name space, vmlinux first: a "sched_switch" of ours could
- * never be attached to, and a generic name might be anybody's tomorrow.
+ * alone. The names share one flat name space, in which those of vmlinux come
+ * first: nothing could attach to a "sched_switch" of ours, and the kernel may
+ * add any generic name.
  *
  * The arguments are the contract with bpf/relay.bpf.c. Structures are those of
- * the UAPI, complete with header, so that the relay only copies them.
+ * the UAPI and include the record header, so that the relay only copies them.
  *
- * memwatch_switch, memwatch_tick and memwatch_cpu_state are about the CPU they
- * fire on and fire with interrupts disabled, also from a hotplug callback: the
- * relay keeps the state of the CPU without a lock. The others may fire anywhere.
+ * memwatch_switch, memwatch_tick and memwatch_cpu_state are about the CPU on
+ * which they fire. They fire with interrupts disabled, even in a hotplug
+ * callback, so the relay keeps the state of the CPU without a lock. The others
+ * may fire in any context.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM memwatch
@@ -26,8 +29,8 @@
 #include <linux/memwatch.h>
 
 /*
- * An owner is what a CPU is charged to: generation << 32 | rmid. 0 is
- * everything unassigned.
+ * An owner is what a CPU is charged to: generation << 32 | RMID. Owner 0 stands
+ * for everything without an RMID.
  */
 TRACE_EVENT(memwatch_tick,
 	TP_PROTO(u64 now_ns, u64 expected_ns, u32 period_ns, u32 overruns, u64 owner),
@@ -52,9 +55,9 @@ TRACE_EVENT(memwatch_tick,
 );
 
 /*
- * Fires at each context switch, after PQR_ASSOC was written, and at other
- * changes of the owner (a running process got or lost its RMID). next_pid is
- * the thread id of the task that runs from now on.
+ * Fires at each context switch, after PQR_ASSOC was written, and when the owner
+ * changes otherwise, because a running process got or lost its RMID. next_pid
+ * is the thread id of the task that runs from now on.
  */
 TRACE_EVENT(memwatch_switch,
 	TP_PROTO(u64 now_ns, u64 prev_owner, u64 next_owner, u32 next_pid),

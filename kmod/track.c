@@ -2,13 +2,14 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Processes and their threads.
+ * Tracking of processes and threads, see track.h.
  *
- * A thread counts from its fork (or from the scan that found it) to its last
- * switch, the one in state TASK_DEAD. So a zombie holds nothing, a dead leader
- * changes nothing, and a thread that still runs through its exit keeps the RMID
- * it runs with. The table of threads makes that exact: a thread is inserted
- * once however often it is seen, and removed once.
+ * A thread counts from its fork, or from the scan that found it, to its last
+ * context switch, which it makes in the state TASK_DEAD. So a zombie holds no
+ * RMID, the exit of a leader changes nothing, and a thread that runs through
+ * its exit keeps its RMID until it leaves the CPU. The table of threads makes
+ * the count exact: a thread is inserted once, however often it is seen, and
+ * removed once.
  */
 #include <linux/mm.h>
 #include <linux/pid.h>
@@ -28,9 +29,9 @@
 
 /**
  * struct mw_thread - a thread that has not made its last switch
- * @next: in its bucket
+ * @next: next thread in the same bucket of the table
  * @task: the key, never dereferenced
- * @process: its process; links free and buried objects
+ * @process: its process; links free objects in the object cache
  */
 struct mw_thread {
 	struct mw_thread *next;
@@ -40,12 +41,12 @@ struct mw_thread {
 
 #define THREAD_BITS 12
 
-/* Free objects at hand: a fork storm until the worker is scheduled. */
+/* Free objects to keep: enough for a fork storm until the worker runs. */
 #define CACHE_LOW (128 + 32 * num_possible_cpus())
 
 static struct mw_thread **threads;
 
-/* Under mw_lock. */
+/* Guarded by mw_lock. */
 static struct mw_objcache process_cache;
 static struct mw_objcache thread_cache;
 static bool tracking;
@@ -68,6 +69,7 @@ static struct mw_thread *track_find_thread(const void *task)
 
 /* --------------------------------------------------------------- tables */
 
+/* smp_store_release() pairs with READ_ONCE() of dependent loads in readers. */
 static void track_insert_thread(struct mw_thread *t)
 {
 	struct mw_thread **bucket = &threads[track_hash_task(t->task)];
@@ -85,7 +87,7 @@ static void track_remove_thread(struct mw_thread *t)
 	WRITE_ONCE(*link, t->next);
 }
 
-/* No object at hand. The worker fetches some and scans for what was missed. */
+/* The object cache is empty. The worker refills it and scans for what was missed. */
 static void *track_note_missed(void)
 {
 	untracked++;
@@ -128,11 +130,12 @@ static struct mw_process *track_add_thread(struct task_struct *task, u32 reason)
 }
 
 /*
- * Track @task, once. Under mw_lock, TASK_DEAD is either not set yet, then the
- * last switch comes later and finds the thread; or it is set, then that switch
- * has been or will be without effect, and the thread must not be inserted.
+ * Track @task unless it is tracked already. TASK_DEAD is read under mw_lock. If
+ * it is not set, the last switch is still to come and will find the thread. If
+ * it is set, the last switch has found no thread or will find none, so the
+ * thread must not be inserted.
  *
- * Return: its process if it was not known before
+ * Return: the process of @task if @task was inserted, else NULL
  */
 static struct mw_process *track_task(struct task_struct *task, u32 reason)
 {
@@ -149,7 +152,7 @@ static struct mw_process *track_task(struct task_struct *task, u32 reason)
 
 /* ---------------------------------------------------------------- hooks */
 
-/* Before the child runs for the first time, so it never runs unassigned. */
+/* Called before the child can run, so that it never runs without its RMID. */
 void mw_track_fork(struct task_struct *child)
 {
 	unsigned long flags;
@@ -164,8 +167,8 @@ void mw_track_fork(struct task_struct *child)
 }
 
 /*
- * @task is current, and the leader: de_thread() has made it so. A kernel thread
- * that executes a user program is seen here for the first time.
+ * @task is current, and it is the leader, because de_thread() has run. A kernel
+ * thread that executes a user program is seen here for the first time.
  */
 void mw_track_exec(struct task_struct *task)
 {
@@ -184,8 +187,9 @@ void mw_track_exec(struct task_struct *task)
 }
 
 /*
- * Called before the name changes. A process has the name of its leader. The
- * rename inside execve() is skipped: mw_track_exec() is about to report it.
+ * Called before the name changes. The name of a process is that of its leader.
+ * The rename within execve() is skipped, because mw_track_exec() follows and
+ * reports it.
  */
 void mw_track_rename(struct task_struct *task, const char *comm)
 {
@@ -204,10 +208,10 @@ void mw_track_rename(struct task_struct *task, const char *comm)
 }
 
 /*
- * From the switch hook: an I/O worker is about to run. It shares the process of
- * whoever made it, without a sched_process_fork: create_io_thread() has none.
- * If that process is not known, this is no place to make it known: the worker
- * may have been released, and its leader with it.
+ * Called by the switch hook when an I/O worker is about to run. It belongs to
+ * the process that created it, but create_io_thread() fires no
+ * sched_process_fork. If that process is not known, it is not added here: the
+ * worker may have been released already, and its leader with it.
  */
 void mw_track_adopt(struct task_struct *task)
 {
@@ -219,7 +223,7 @@ void mw_track_adopt(struct task_struct *task)
 	raw_spin_unlock(&mw_lock);
 }
 
-/* From the switch hook: @task has left its CPU for good. */
+/* Called by the switch hook when @task has left its CPU for the last time. */
 void mw_track_exit(const struct task_struct *task)
 {
 	struct mw_process *p;
@@ -247,7 +251,7 @@ void mw_track_exit(const struct task_struct *task)
 
 /* ----------------------------------------------------------------- scan */
 
-/* Count the threads, or track them. Kernel threads are nobody's. */
+/* Call @visit for all threads but kernel threads. Returns how often it was true. */
 static unsigned int track_visit_threads(bool (*visit)(struct task_struct *task))
 {
 	struct task_struct *leader, *task;
@@ -289,7 +293,7 @@ static bool track_clear_missed(void)
 	return was;
 }
 
-/* Enough objects for @nr threads, known ones included. */
+/* Have enough free objects for @nr threads, some of which have one already. */
 static int track_refill_cache(struct mw_objcache *cache, unsigned int nr)
 {
 	unsigned int known = READ_ONCE(cache->nr) - READ_ONCE(cache->nr_free);
@@ -298,9 +302,9 @@ static int track_refill_cache(struct mw_objcache *cache, unsigned int nr)
 }
 
 /*
- * Find what the probes have not seen. They are registered, so what is born
- * meanwhile is theirs, and a second pass finds nothing but threads that the
- * first overlooked because the list changed under it.
+ * Find the threads that existed before the probes. Threads that are created
+ * during the scan are reported by the probes, so a second pass finds only those
+ * that the first one overlooked because the list changed while it was walked.
  */
 int mw_track_scan(void)
 {
@@ -321,9 +325,10 @@ int mw_track_scan(void)
 }
 
 /*
- * Look again at the processes of one bucket: name, user, cgroup, filters.
+ * Update name, user and cgroup of the processes of one bucket, and apply the
+ * filters.
  *
- * Return: false if @batch is full, and the bucket has to be visited again
+ * Return: false if @batch is full and the bucket must be visited again
  */
 bool mw_track_review(u32 bucket, struct mw_retire *batch)
 {
@@ -349,7 +354,7 @@ bool mw_track_review(u32 bucket, struct mw_retire *batch)
 	return done;
 }
 
-/* The worker's share: see objcache.h. May sleep. */
+/* The work behind MW_KICK_REFILL. May sleep. */
 void mw_track_refill(void)
 {
 	void *dead_processes, *dead_threads;
@@ -442,7 +447,7 @@ static void track_forget_processes(u32 bucket)
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 }
 
-/* All probes are gone and a grace period has passed: nobody else looks. */
+/* All probes are gone and a grace period has passed, so nobody else uses the tables. */
 void mw_track_disarm(void)
 {
 	u32 i;

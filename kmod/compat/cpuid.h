@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * asm/cpuid/api.h: what differs between kernels.
+ * Differences between kernels in asm/cpuid/api.h.
  */
 #ifndef _MW_COMPAT_CPUID_H
 #define _MW_COMPAT_CPUID_H

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * linux/hrtimer.h: what differs between kernels.
+ * Differences between kernels in linux/hrtimer.h.
  */
 #ifndef _MW_COMPAT_HRTIMER_H
 #define _MW_COMPAT_HRTIMER_H

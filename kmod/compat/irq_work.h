@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * linux/irq_work.h: what differs between kernels.
+ * Differences between kernels in linux/irq_work.h.
  */
 #ifndef _MW_COMPAT_IRQ_WORK_H
 #define _MW_COMPAT_IRQ_WORK_H

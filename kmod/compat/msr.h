@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * asm/msr.h: what differs between kernels.
+ * Differences between kernels in asm/msr.h.
  */
 #ifndef _MW_COMPAT_MSR_H
 #define _MW_COMPAT_MSR_H

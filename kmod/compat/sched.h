@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * linux/sched.h, trace/events/sched.h: what differs between kernels.
+ * Differences between kernels in linux/sched.h and trace/events/sched.h.
  */
 #ifndef _MW_COMPAT_SCHED_H
 #define _MW_COMPAT_SCHED_H
@@ -13,9 +13,9 @@
 #include <compat/config.h>
 
 /*
- * The parameters of a probe on sched_switch. prev_state is not handed on: it
- * is absent before 5.18 and could be stale before 6.16 (8feb053d5319 ("sched:
- * Fix trace_sched_switch(.prev_state)")).
+ * The parameters of a probe on sched_switch. The module does not use
+ * prev_state: it is absent before 5.18 and could be out of date before 6.16
+ * (8feb053d5319 ("sched: Fix trace_sched_switch(.prev_state)")).
  */
 #if defined(MW_HAVE_SCHED_SWITCH_PREV_STATE_LAST)
 #define MW_SCHED_SWITCH_PARAMETERS(prev, next)                                                     \
@@ -41,9 +41,10 @@ static __always_inline bool mw_task_is_dead(const struct task_struct *task)
 }
 
 /*
- * Is @task, which is current, inside execve()? Without the flag: the lock that
- * execve() holds for writing while it renames the task. A reader of that lock
- * makes the answer wrong, and one rename record is lost.
+ * Is @task, which is current, inside execve()? On kernels without the flag,
+ * look at the lock that execve() holds for writing while it renames the task. A
+ * reader of that lock makes the answer wrong; then one rename record is
+ * missing.
  */
 static inline bool mw_task_in_exec(struct task_struct *task)
 {

@@ -315,8 +315,8 @@ static void test_plan(void)
 	       "a queue too long for one tick is read in turn");
 	mw_rdt_plan_add(&plan, 3);
 	mw_rdt_plan_add(&plan, 300);
-	n = mw_rdt_plan_tell(&plan, &rmid) + mw_rdt_plan_tell(&plan, &rmid) +
-	    mw_rdt_plan_tell(&plan, &rmid);
+	n = mw_rdt_plan_take_late(&plan, &rmid) + mw_rdt_plan_take_late(&plan, &rmid) +
+	    mw_rdt_plan_take_late(&plan, &rmid);
 	tap_ok(n == 2, "what has to wait is told once a slot");
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Not about a commit: everything the module cannot do without, all of it older
- * than the oldest kernel of the matrix. Must compile, or the build stops and
- * shows why. Never to be deleted.
+ * This probe is not about a commit. It uses everything that the module needs
+ * and that is older than the oldest kernel of the matrix. If it does not
+ * compile, the build stops and shows why. Never to be deleted.
  */
 #include <linux/module.h>
 #include <linux/hrtimer.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * f9ce1f1cda8b ("Add in_execve flag into task_struct."), 2.6.30. Asked in case
- * it goes away, as was proposed more than once. Delete when it has gone and no
- * supported kernel has it, or never.
+ * f9ce1f1cda8b ("Add in_execve flag into task_struct."), 2.6.30. It has been
+ * proposed to remove the flag. Delete this probe when no supported kernel has
+ * the flag, or never.
  */
 #include <linux/sched.h>
 
