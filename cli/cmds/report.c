@@ -89,9 +89,8 @@ static int collect(struct report *r)
 		err = memwatch_summary_total(r->feed.summary, &row);
 	if (!err)
 		err = add_row(r, &r->totals, row);
-	/* The total has no identity. */
-	for (size_t i = 0;
-	     !err && r->rows.columns[i].key && strcmp(r->rows.columns[i].key, "slots"); i++)
+	/* The total is not about any process. */
+	for (size_t i = 0; !err && i < r->rows.first_value; i++)
 		r->totals.cells[i] = (struct mw_cell){ .missing = true };
 	return err;
 }
@@ -119,7 +118,7 @@ static int read_all(struct report *r)
 
 static void print_json(const struct report *r)
 {
-	size_t skip = 0;
+	size_t skip = r->rows.first_value;
 	struct mw_json json;
 
 	mw_json_init(&json, stdout);
@@ -136,8 +135,6 @@ static void print_json(const struct report *r)
 					&json);
 		mw_json_object_end(&json);
 	}
-	while (strcmp(r->rows.columns[skip].key, "slots"))
-		skip++;
 	mw_json_object(&json, "totals");
 	mw_members_json(r->rows.columns + skip, r->rows.nr_columns - skip, r->totals.cells + skip,
 			&json);
@@ -162,9 +159,8 @@ static int append(struct report *r, const struct mw_table *from, const char *nam
 			return -ENOMEM;
 		memcpy(cells, from->cells + i * from->nr_columns,
 		       from->nr_columns * sizeof(*cells));
-		for (size_t c = 0; name && r->rows.columns[c].key; c++)
-			if (!strcmp(r->rows.columns[c].key, "comm"))
-				cells[c] = (struct mw_cell){ .text = name };
+		if (name && r->rows.name < r->rows.nr_identities)
+			cells[r->rows.name] = (struct mw_cell){ .text = name };
 	}
 	return 0;
 }

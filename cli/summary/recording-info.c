@@ -11,32 +11,34 @@
 
 #include "summary/recording-info.h"
 
-#define NR_VALUES (MEMWATCH_COUNTER_MAX + MEMWATCH_RDT_MAX)
-
-static const struct memwatch_availability *availability(const struct memwatch_stream_info *info,
-							unsigned int i, const char **name)
+/* Whether the hardware can measure a metric; NULL for one that is computed. */
+static const struct memwatch_availability *
+metric_availability(const struct memwatch_stream_info *info,
+		    const struct memwatch_metric_info *metric)
 {
-	if (i < MEMWATCH_COUNTER_MAX) {
-		*name = memwatch_counter_name(i);
-		return &info->counter[i];
+	switch (metric->source) {
+	case MEMWATCH_METRIC_COUNTER:
+		return &info->counter[metric->index];
+	case MEMWATCH_METRIC_RDT:
+		return &info->rdt[metric->index];
+	default:
+		return NULL;
 	}
-	i -= MEMWATCH_COUNTER_MAX;
-	*name = memwatch_rdt_event_name(i);
-	return &info->rdt[i];
 }
 
 static void availability_json(struct mw_json *json, const struct memwatch_stream_info *info,
 			      const char *key, unsigned int status)
 {
-	mw_json_array(json, key);
-	for (unsigned int i = 0; i < NR_VALUES; i++) {
-		const char *name;
-		const struct memwatch_availability *a = availability(info, i, &name);
+	const struct memwatch_metric_info *metric;
 
-		if (a->status != status)
+	mw_json_array(json, key);
+	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++) {
+		const struct memwatch_availability *a = metric_availability(info, metric);
+
+		if (!a || a->status != status)
 			continue;
 		mw_json_row(json, NULL);
-		mw_json_string(json, "name", name);
+		mw_json_string(json, "name", metric->key);
 		mw_json_string(json, "reason", a->reason);
 		mw_json_object_end(json);
 	}
@@ -114,50 +116,61 @@ void mw_losses_print(const struct memwatch_stream_stats *stream,
 	putchar('\n');
 }
 
-static bool same_reason(const struct memwatch_availability *a,
-			const struct memwatch_availability *b)
+/* The reason why a metric is unavailable; NULL if it is available. */
+static const char *missing_reason(const struct memwatch_stream_info *info,
+				  const struct memwatch_metric_info *metric)
 {
-	return a->status == MEMWATCH_STATUS_UNAVAILABLE &&
-	       b->status == MEMWATCH_STATUS_UNAVAILABLE && !strcmp(a->reason, b->reason);
+	const struct memwatch_availability *a = metric_availability(info, metric);
+
+	return a && a->status == MEMWATCH_STATUS_UNAVAILABLE ? a->reason : NULL;
 }
 
-static const char *title(unsigned int i)
+/* Prints the titles of all metrics from @first on that are unavailable for @reason. */
+static void print_missing(const struct memwatch_stream_info *info, unsigned int first,
+			  const char *reason)
 {
-	static const char *const titles[NR_VALUES] = {
-		"cycles", "instructions",     "LLC references",		"LLC misses",
-		"LLC",	  "memory bandwidth", "local memory bandwidth",
-	};
+	const struct memwatch_metric_info *metric;
+	const char *separator = "";
 
-	return titles[i];
+	printf("Not measured: ");
+	for (unsigned int i = first; (metric = memwatch_metric_info(i)); i++) {
+		const char *other = missing_reason(info, metric);
+
+		if (!other || strcmp(other, reason))
+			continue;
+		printf("%s%s", separator, metric->title);
+		separator = ", ";
+	}
+	printf(": %s\n", *reason ? reason : "no reason is known");
+}
+
+static bool is_first_with_reason(const struct memwatch_stream_info *info, unsigned int position,
+				 const char *reason)
+{
+	for (unsigned int i = 0; i < position; i++) {
+		const char *other = missing_reason(info, memwatch_metric_info(i));
+
+		if (other && !strcmp(other, reason))
+			return false;
+	}
+	return true;
 }
 
 void mw_unavailable_print(const struct memwatch_stream_info *info)
 {
-	for (unsigned int i = 0; i < NR_VALUES; i++) {
-		const struct memwatch_availability *a, *b;
-		const char *name;
-		bool said = false;
+	const struct memwatch_metric_info *metric;
 
-		a = availability(info, i, &name);
-		for (unsigned int j = 0; j < i && !said; j++)
-			said = same_reason(availability(info, j, &name), a);
-		if (a->status != MEMWATCH_STATUS_UNAVAILABLE || said)
-			continue;
-		printf("Not measured: %s", title(i));
-		for (unsigned int j = i + 1; j < NR_VALUES; j++) {
-			b = availability(info, j, &name);
-			if (same_reason(a, b))
-				printf(", %s", title(j));
-		}
-		printf(": %s\n", *a->reason ? a->reason : "no reason is known");
+	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++) {
+		const char *reason = missing_reason(info, metric);
+
+		if (reason && is_first_with_reason(info, i, reason))
+			print_missing(info, i, reason);
 	}
-	for (unsigned int i = 0; i < NR_VALUES; i++) {
-		const struct memwatch_availability *a;
-		const char *name;
+	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++) {
+		const struct memwatch_availability *a = metric_availability(info, metric);
 
-		a = availability(info, i, &name);
-		if (a->status == MEMWATCH_STATUS_ESTIMATED)
-			printf("Estimated: %s: %s\n", title(i), a->reason);
+		if (a && a->status == MEMWATCH_STATUS_ESTIMATED)
+			printf("Estimated: %s: %s\n", metric->title, a->reason);
 	}
 }
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Rows of a summary, as a report shows them: the library adds up, this says
- * how it is called and written.
+ * Rows of a summary as report and top show them. The library adds up; here the sums
+ * get their columns.
  */
 #ifndef MW_ROWS_H
 #define MW_ROWS_H
@@ -12,53 +12,53 @@
 
 #include "growth/latest.h"
 #include "output/table.h"
+#include "summary/metrics.h"
+#include "summary/pool.h"
 
 /* Names of enum memwatch_summary_by on the command line, ends with NULL. */
 extern const char *const mw_by_names[];
-/* Keys of the JSON array of rows. */
+/* Keys of the JSON array of rows, by the same enumeration. */
 extern const char *const mw_by_arrays[];
 
-/* Names of the sort keys on the command line, ends with NULL. */
-extern const char *const mw_sort_names[];
-/* The library's key and direction of one of them. */
-unsigned int mw_sort_key(int name, bool *descending);
-/* The order that is used if the user has not said. */
+/* The sort key for rows of this kind, as an index into mw_sort_names. */
 int mw_sort_default(unsigned int by);
 
-#define MW_ROWS_COLUMNS 24
+#define MW_ROWS_COLUMNS	   32
+#define MW_ROWS_IDENTITIES 8
 
-/* Columns for one kind of row. */
+/**
+ * struct mw_rows - the columns of one kind of row
+ * @by: &enum memwatch_summary_by
+ * @columns: identity, growth (by process only), activity, metrics
+ * @nr_columns: length of @columns
+ * @nr_identities: how many columns identify the row
+ * @name: the column with the name of the row; not less than @nr_identities if there is none
+ * @first_value: first column that says how much and not who
+ * @origin_ns: the moment from which first_ns and last_ns count
+ * @growth: the latest record of growth of each process
+ */
 struct mw_rows {
 	unsigned int by;
 	struct mw_column columns[MW_ROWS_COLUMNS];
 	size_t nr_columns;
-	uint64_t origin_ns;		/* what "first_ns" and "last_ns" are relative to */
-	struct mw_growth_latest growth; /* by process */
+	size_t nr_identities;
+	size_t name;
+	size_t first_value;
+	uint64_t origin_ns;
+	struct mw_growth_latest growth;
 };
-
-/* Memory that the cells of a table point to. */
-struct mw_pool {
-	void *chunks;
-};
-
-void *mw_pool_alloc(struct mw_pool *pool, size_t bytes);
-void mw_pool_free(struct mw_pool *pool);
 
 void mw_rows_init(struct mw_rows *rows, unsigned int by, uint64_t origin_ns);
 void mw_rows_uninit(struct mw_rows *rows);
-/* A record that says something of growth: 0 or -ENOMEM. Its columns are in the table then. */
+/* Notes a record of growth and shows the columns of growth. Returns 0 or -ENOMEM. */
 int mw_rows_growth(struct mw_rows *rows, const struct memwatch_record_growth *record);
-/* Fills the cells of one row; 0 or -ENOMEM. Strings are copied to @pool. */
+/* Fills the cells of one row; texts are copied to @pool. Returns 0 or -ENOMEM. */
 int mw_rows_fill(const struct mw_rows *rows, const struct memwatch_summary_row *row,
 		 struct mw_pool *pool, struct mw_cell *cells);
 
-/* Instructions / cycles, with the worse status of both. */
-struct mw_cell mw_ipc(const struct memwatch_summary_row *row);
-/* A measured value as a cell. */
-struct mw_cell mw_measured(const struct memwatch_value *value);
-/* RMIDs in order, each once. */
+/* The RMIDs of a row in order of appearance, each once. Returns 0 or -ENOMEM. */
 int mw_rmid_list(const struct memwatch_summary_row *row, struct mw_pool *pool, struct mw_list *ret);
-/* The name of a row: its command, or what it stands for. */
+/* The name of a row: the command of its process, or what it stands for in parentheses. */
 const char *mw_row_name(const struct memwatch_summary_row *row, unsigned int by);
 
 #endif

@@ -95,7 +95,7 @@ static void show(const struct mw_cli *cli, const struct mw_check *check, const s
 static void examine(const struct mw_cli *cli, const struct mw_check *check, struct counts *counts,
 		    struct mw_json *json)
 {
-	struct mw_finding finding = { .result = MW_RESULT_OK };
+	struct mw_finding finding = { .check = check, .result = MW_RESULT_OK };
 
 	check->look(cli, &finding);
 	counts->by_result[finding.result]++;

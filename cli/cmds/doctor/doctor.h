@@ -17,6 +17,7 @@ enum mw_result {
 };
 
 struct mw_finding {
+	const struct mw_check *check; /* that found it */
 	enum mw_result result;
 	char found[320];
 	char cost[320];	  /* "" if nothing is lost */
@@ -33,7 +34,7 @@ struct mw_check {
 /* Each group is a list that ends with an empty name. */
 extern const struct mw_check mw_doctor_kernel[];
 extern const struct mw_check mw_doctor_module[];
-extern const struct mw_check mw_doctor_hardware[];
+extern struct mw_check mw_doctor_hardware[];
 
 /* What was found. The result stays as it is: OK at first. */
 void mw_found(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -6,12 +6,18 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <memwatch/memwatch.h>
 
 #include "cmds/doctor/doctor.h"
 #include "cmds/doctor/probe.h"
 #include "common/root.h"
+
+#define NR_CHECKS_OF_RDT  3
+#define NR_CHECKS_OF_PERF 3
 
 struct rdt {
 	const char *missing; /* why there is none, or NULL */
@@ -86,6 +92,11 @@ bool mw_has_rdt(const struct mw_cli *cli)
 	return !rdt.missing;
 }
 
+static const char *missing_event(bool present, unsigned int event)
+{
+	return present ? "" : memwatch_rdt_event_name(event);
+}
+
 static void look_rdt(const struct mw_cli *cli, struct mw_finding *f)
 {
 	struct rdt rdt;
@@ -106,8 +117,10 @@ static void look_rdt(const struct mw_cli *cli, struct mw_finding *f)
 		 rdt.local ? " local" : "", rdt.scale, rdt.width);
 	if (!rdt.occupancy || !rdt.total || !rdt.local) {
 		f->result = MW_RESULT_WARN;
-		mw_cost(f, "unavailable:%s%s%s", rdt.occupancy ? "" : " llc_occupancy_bytes",
-			rdt.total ? "" : " mbm_total_bytes", rdt.local ? "" : " mbm_local_bytes");
+		mw_cost(f, "unavailable:%s%s%s%s%s%s", rdt.occupancy ? "" : " ",
+			missing_event(rdt.occupancy, MEMWATCH_RDT_OCCUPANCY), rdt.total ? "" : " ",
+			missing_event(rdt.total, MEMWATCH_RDT_MBM_TOTAL), rdt.local ? "" : " ",
+			missing_event(rdt.local, MEMWATCH_RDT_MBM_LOCAL));
 	}
 }
 
@@ -190,50 +203,46 @@ static void explain_counter(const struct mw_cli *cli, struct mw_finding *f, int 
 	}
 }
 
-static void look_counter(const struct mw_cli *cli, struct mw_finding *f, int which)
+/* The ratio that cannot be computed without a counter; NULL if there is none. */
+static const struct memwatch_metric_info *find_ratio(unsigned int counter)
 {
-	int cpus, err = mw_probe_counter(cli, which, &cpus);
+	const struct memwatch_metric_info *metric;
+
+	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
+		if (metric->source == MEMWATCH_METRIC_RATIO &&
+		    (metric->index == counter || metric->divisor == counter))
+			return metric;
+	return NULL;
+}
+
+/* The checks of the counters are in the order of enum memwatch_counter. */
+static void look_counter(const struct mw_cli *cli, struct mw_finding *f)
+{
+	unsigned int counter = (unsigned int)(f->check - mw_doctor_hardware) - NR_CHECKS_OF_RDT;
+	const struct memwatch_metric_info *ratio = find_ratio(counter);
+	int cpus, err = mw_probe_counter(cli, counter, &cpus);
 
 	if (!err) {
 		mw_found(f, "counts on all %d CPUs", cpus);
 		return;
 	}
 	explain_counter(cli, f, err);
-	mw_cost(f, "%s%s unavailable", mw_probe_counter_key[which],
-		which < 2 ? " and with it IPC are" : " is");
-}
-
-static void look_cycles(const struct mw_cli *cli, struct mw_finding *f)
-{
-	look_counter(cli, f, 0);
-}
-
-static void look_instructions(const struct mw_cli *cli, struct mw_finding *f)
-{
-	look_counter(cli, f, 1);
-}
-
-static void look_references(const struct mw_cli *cli, struct mw_finding *f)
-{
-	look_counter(cli, f, 2);
-}
-
-static void look_misses(const struct mw_cli *cli, struct mw_finding *f)
-{
-	look_counter(cli, f, 3);
+	if (ratio)
+		mw_cost(f, "%s and with it %s are unavailable", memwatch_counter_name(counter),
+			ratio->title);
+	else
+		mw_cost(f, "%s is unavailable", memwatch_counter_name(counter));
 }
 
 static void look_share(const struct mw_cli *cli, struct mw_finding *f)
 {
-	int cpus, share;
+	int cpus, share, counters = 0;
 
-	for (int i = 0; i < MW_PROBE_COUNTERS; i++) {
-		if (!mw_probe_counter(cli, i, &cpus))
-			break;
-		if (i == MW_PROBE_COUNTERS - 1) {
-			mw_found(f, "no counter, nothing to share");
-			return;
-		}
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		counters += !mw_probe_counter(cli, i, &cpus);
+	if (!counters) {
+		mw_found(f, "no counter, nothing to share");
+		return;
 	}
 	share = mw_probe_counter_share(cli);
 	if (share >= 99) {
@@ -277,16 +286,34 @@ static void look_paranoid(const struct mw_cli *cli, struct mw_finding *f)
 	}
 }
 
-const struct mw_check mw_doctor_hardware[] = {
+static const struct mw_check rdt_checks[NR_CHECKS_OF_RDT] = {
 	{ "rdt", "RDT", false, look_rdt },
 	{ "resctrl", "resctrl", false, look_resctrl },
 	{ "pqr_assoc", "RDT used by others", false, look_pqr },
-	{ "pmu_cycles", "cycles", false, look_cycles },
-	{ "pmu_instructions", "instructions", false, look_instructions },
-	{ "pmu_llc_references", "LLC references", false, look_references },
-	{ "pmu_llc_misses", "LLC misses", false, look_misses },
+};
+
+static const struct mw_check perf_checks[NR_CHECKS_OF_PERF] = {
 	{ "pmu_sharing", "counter sharing", false, look_share },
 	{ "nmi_watchdog", "NMI watchdog", false, look_watchdog },
 	{ "perf_event_paranoid", "perf_event_paranoid", false, look_paranoid },
-	{ 0 },
 };
+
+struct mw_check mw_doctor_hardware[NR_CHECKS_OF_RDT + MEMWATCH_COUNTER_MAX + NR_CHECKS_OF_PERF + 1];
+
+/* Before main(): the checks of the counters come from the library's table of metrics. */
+__attribute__((constructor)) static void list_checks(void)
+{
+	static char names[MEMWATCH_COUNTER_MAX][64];
+	struct mw_check *counter_checks = mw_doctor_hardware + NR_CHECKS_OF_RDT;
+
+	memcpy(mw_doctor_hardware, rdt_checks, sizeof(rdt_checks));
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
+		snprintf(names[i], sizeof(names[i]), "pmu_%s", memwatch_counter_name(i));
+		counter_checks[i] = (struct mw_check){
+			.name = names[i],
+			.title = memwatch_metric_find(MEMWATCH_METRIC_COUNTER, i)->title,
+			.look = look_counter,
+		};
+	}
+	memcpy(counter_checks + MEMWATCH_COUNTER_MAX, perf_checks, sizeof(perf_checks));
+}

@@ -20,11 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <memwatch/memwatch.h>
+
 #include "cmds/doctor/probe.h"
 #include "common/root.h"
-
-const char *const mw_probe_counter_key[MW_PROBE_COUNTERS] = { "cycles", "instructions",
-							      "llc_references", "llc_misses" };
 
 /* The answer that a test has written down. */
 static bool scripted(const struct mw_cli *cli, const char *name, char *rest, size_t size)
@@ -126,18 +125,14 @@ int mw_probe_bpf_attach(const struct mw_cli *cli)
 	return err;
 }
 
-static int open_counter(int which, int cpu)
+static int open_counter(unsigned int counter, int cpu)
 {
-	static const uint64_t config[MW_PROBE_COUNTERS] = {
-		PERF_COUNT_HW_CPU_CYCLES,
-		PERF_COUNT_HW_INSTRUCTIONS,
-		PERF_COUNT_HW_CACHE_REFERENCES,
-		PERF_COUNT_HW_CACHE_MISSES,
-	};
+	const struct memwatch_metric_info *metric = memwatch_metric_find(MEMWATCH_METRIC_COUNTER,
+									 counter);
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_HARDWARE,
+		.type = metric->event_type,
 		.size = sizeof(attr),
-		.config = config[which],
+		.config = metric->event_config,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 	};
 	long fd = syscall(__NR_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -145,20 +140,20 @@ static int open_counter(int which, int cpu)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int mw_probe_counter(const struct mw_cli *cli, int which, int *cpus)
+int mw_probe_counter(const struct mw_cli *cli, unsigned int counter, int *cpus)
 {
 	int online = mw_probe_cpus(cli), err = 0;
 	char name[64];
 
 	*cpus = 0;
 	if (cli->root) {
-		snprintf(name, sizeof(name), "counter.%s", mw_probe_counter_key[which]);
+		snprintf(name, sizeof(name), "counter.%s", memwatch_counter_name(counter));
 		err = scripted_int(cli, name, 0);
 		*cpus = err ? 0 : online;
 		return err;
 	}
 	for (int cpu = 0; cpu < CPU_SETSIZE && *cpus < online; cpu++) {
-		int fd = open_counter(which, cpu);
+		int fd = open_counter(counter, cpu);
 
 		if (fd == -ENODEV) /* offline */
 			continue;
@@ -184,17 +179,17 @@ static void spin_for(long ns)
 
 int mw_probe_counter_share(const struct mw_cli *cli)
 {
-	int fds[MW_PROBE_COUNTERS], share = 100, opened = 0, cpu = sched_getcpu();
+	int fds[MEMWATCH_COUNTER_MAX], share = 100, opened = 0, cpu = sched_getcpu();
 
 	if (cli->root)
 		return scripted_int(cli, "counter_share", 100);
-	for (int i = 0; i < MW_PROBE_COUNTERS; i++) {
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
 		fds[i] = open_counter(i, cpu);
 		opened += fds[i] >= 0;
 	}
 	/* Counters take turns at the timer tick: wait for several. */
 	spin_for(20000000);
-	for (int i = 0; i < MW_PROBE_COUNTERS; i++) {
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
 		uint64_t value[3];
 
 		if (fds[i] < 0)

@@ -26,15 +26,11 @@ void mw_probe_cpuid(const struct mw_cli *cli, uint32_t leaf, uint32_t subleaf,
 int mw_probe_bpf_load(const struct mw_cli *cli);
 int mw_probe_bpf_attach(const struct mw_cli *cli);
 
-/* The counters of interest, in this order. */
-#define MW_PROBE_COUNTERS 4
-extern const char *const mw_probe_counter_key[MW_PROBE_COUNTERS];
-
 /*
- * Opens a counter on every CPU, as the collector does. 0 or -errno; @cpus says
- * on how many it worked.
+ * Opens a counter (&enum memwatch_counter) on every CPU, as the collector does. Returns
+ * 0 or a negative errno; @cpus is the number of CPUs on which it worked.
  */
-int mw_probe_counter(const struct mw_cli *cli, int which, int *cpus);
+int mw_probe_counter(const struct mw_cli *cli, unsigned int counter, int *cpus);
 
 /*
  * Runs all counters together for a few milliseconds. Returns the smallest share of

@@ -14,69 +14,41 @@
 #include "common/root.h"
 #include "cmds/top/top.h"
 
-#define M MW_COLUMN_MEASURED
 #define H MW_COLUMN_HIDDEN
 
-static const struct mw_column columns[TOP_NR_COLUMNS] = {
-	[TOP_TGID] = { "tgid", "PID", MW_KIND_UINT, 0, 0 },
-	[TOP_START] = { "start_time_ns", "STARTED", MW_KIND_UINT, MW_UNIT_NS, H },
-	[TOP_UID] = { "uid", "UID", MW_KIND_UINT, 0, H },
-	[TOP_CGROUP_ID] = { "cgroup_id", "CGROUP", MW_KIND_UINT, 0, H },
-	[TOP_PROCESSES] = { "processes", "PROCS", MW_KIND_UINT, 0, H },
-	[TOP_RMIDS] = { "rmids", "RMID", MW_KIND_LIST, 0, 0 },
-	[TOP_CPU] = { "cpu_percent", "CPU", MW_KIND_DOUBLE, MW_UNIT_PERCENT, M },
-	[TOP_RSS] = { "rss_bytes", "RSS", MW_KIND_UINT, MW_UNIT_BYTES, M },
-	[TOP_GROWTH] = { "rss_growth_bytes_per_second", "GROWTH/s", MW_KIND_DOUBLE, MW_UNIT_BYTES,
-			 M | MW_COLUMN_CHANGE },
-	[TOP_LLC] = { "llc_occupancy_bytes", "LLC", MW_KIND_UINT, MW_UNIT_BYTES, M },
-	[TOP_TOTAL] = { "mbm_total_bytes_per_second", "MEM TOTAL", MW_KIND_DOUBLE, MW_UNIT_RATE,
-			M },
-	[TOP_LOCAL] = { "mbm_local_bytes_per_second", "MEM LOCAL", MW_KIND_DOUBLE, MW_UNIT_RATE,
-			M },
-	[TOP_CYCLES] = { "cycles", "CYCLES", MW_KIND_UINT, MW_UNIT_COUNT, M },
-	[TOP_INSTRUCTIONS] = { "instructions", "INSTR", MW_KIND_UINT, MW_UNIT_COUNT, M },
-	[TOP_IPC] = { "ipc", "IPC", MW_KIND_DOUBLE, MW_UNIT_RATIO, M },
-	[TOP_MISSES] = { "llc_misses", "LLC MISS", MW_KIND_UINT, MW_UNIT_COUNT, M },
-	[TOP_COMM] = { "comm", "COMMAND", MW_KIND_TEXT, 0, MW_COLUMN_LAST },
-};
+/* By cgroup: some columns have no meaning, others mean the cgroup. */
+static void set_cgroup_columns(struct mw_column *columns)
+{
+	columns[TOP_TGID].key = NULL;
+	columns[TOP_TGID].flags |= H;
+	columns[TOP_START].key = NULL;
+	columns[TOP_UID].key = NULL;
+	columns[TOP_RMIDS].flags |= H;
+	columns[TOP_PROCESSES].flags &= ~H;
+	columns[TOP_RSS].key = "anonymous_bytes";
+	columns[TOP_RSS].title = "ANON";
+	columns[TOP_GROWTH].key = "anonymous_growth_bytes_per_second";
+	columns[mw_top_layout.name].key = "cgroup";
+	columns[mw_top_layout.name].title = "CGROUP";
+}
 
-const char *const mw_top_sort_names[] = { "cpu",       "rss",	     "growth", "llc",
-					  "mbm-total", "mbm-local",  "cycles", "instructions",
-					  "ipc",       "llc-misses", "pid",    "comm",
-					  NULL };
-
-const enum top_column mw_top_sort_columns[] = {
-	TOP_CPU,    TOP_RSS,	      TOP_GROWTH, TOP_LLC,    TOP_TOTAL, TOP_LOCAL,
-	TOP_CYCLES, TOP_INSTRUCTIONS, TOP_IPC,	  TOP_MISSES, TOP_TGID,	 TOP_COMM,
-};
-
+/* The columns of the layout, as config.by and what is known of growth need them. */
 static void set_columns(struct top *top)
 {
+	bool by_process = top->config.by == MEMWATCH_BY_PROCESS;
 	bool growth = top->monitor.watch || top->recorded.nr;
 
-	memcpy(top->columns, columns, sizeof(columns));
-	for (int i = 0; i < MW_GROWTH_LATEST_COLUMNS; i++) {
-		top->columns[TOP_VERDICT + i] = mw_growth_latest_columns[i];
-		if (!growth || top->config.by != MEMWATCH_BY_PROCESS)
-			top->columns[TOP_VERDICT + i].flags |= H;
-		if (top->config.by != MEMWATCH_BY_PROCESS)
-			top->columns[TOP_VERDICT + i].key = NULL;
+	memcpy(top->columns, mw_top_layout.columns, sizeof(top->columns));
+	for (int i = TOP_VERDICT; i < TOP_FIRST_METRIC; i++) {
+		if (!growth || !by_process)
+			top->columns[i].flags |= H;
+		if (!by_process)
+			top->columns[i].key = NULL;
 	}
-	if (top->config.by == MEMWATCH_BY_PROCESS) {
+	if (by_process)
 		top->columns[TOP_PROCESSES].key = NULL;
-		return;
-	}
-	top->columns[TOP_TGID].key = NULL;
-	top->columns[TOP_TGID].flags |= H;
-	top->columns[TOP_START].key = NULL;
-	top->columns[TOP_UID].key = NULL;
-	top->columns[TOP_RMIDS].flags |= H;
-	top->columns[TOP_PROCESSES].flags &= ~H;
-	top->columns[TOP_COMM].key = "cgroup";
-	top->columns[TOP_COMM].title = "CGROUP";
-	top->columns[TOP_RSS].key = "anonymous_bytes";
-	top->columns[TOP_RSS].title = "ANON";
-	top->columns[TOP_GROWTH].key = "anonymous_growth_bytes_per_second";
+	else
+		set_cgroup_columns(top->columns);
 }
 
 int mw_top_init(struct top *top, struct memwatch_stream *stream)
@@ -84,7 +56,7 @@ int mw_top_init(struct top *top, struct memwatch_stream *stream)
 	int err;
 
 	set_columns(top);
-	mw_table_init(&top->table, top->columns, TOP_NR_COLUMNS);
+	mw_table_init(&top->table, top->columns, mw_top_layout.nr_columns);
 	err = mw_feed_init(&top->feed, top->ctx, stream, (unsigned int)top->config.by, 0, 0);
 	return err ?: mw_cgroups_new(top->cli, &top->cgroups);
 }
@@ -210,23 +182,21 @@ static void fill_memory(const struct top *top, const struct memwatch_summary_row
 
 /* ----------------------------------------------------------------- rows */
 
-static struct mw_cell per_second(const struct top *top, const struct memwatch_value *value)
+static double per_second(const struct top *top, const struct memwatch_value *value)
 {
-	struct mw_cell cell = { .status = value->status };
-
-	cell.real = (double)value->value * 1e9 / (double)top->interval_ns;
-	return cell;
+	return (double)value->value * 1e9 / (double)top->interval_ns;
 }
 
-static double percent(const struct top *top, const struct memwatch_summary_row *row)
+static double cpu_percent(const struct top *top, const struct memwatch_summary_row *row)
 {
 	return (double)row->cpu_time_ns.value * 100 / (double)top->interval_ns;
 }
 
-static const char *name_of(struct top *top, const struct memwatch_summary_row *row)
+/* The path of a cgroup, or its id if there is none; a process has the name of its command. */
+static const char *copy_name(struct top *top, const struct memwatch_summary_row *row)
 {
 	const char *name = mw_row_name(row, (unsigned int)top->config.by), *path;
-	char *copy, id[32];
+	char id[32];
 
 	if (top->config.by == MEMWATCH_BY_CGROUP && row->cgroup_id &&
 	    !(row->flags & MEMWATCH_ROW_OTHER)) {
@@ -234,12 +204,25 @@ static const char *name_of(struct top *top, const struct memwatch_summary_row *r
 		snprintf(id, sizeof(id), "id %" PRIu64, (uint64_t)row->cgroup_id);
 		name = path ? path : id;
 	}
-	copy = mw_pool_alloc(&top->pool, strlen(name) + 1);
-	return copy ? strcpy(copy, name) : "";
+	return mw_pool_copy(&top->pool, name) ?: "";
+}
+
+static struct mw_cell metric_cell(const struct top *top, const struct memwatch_summary_row *row,
+				  size_t column)
+{
+	const struct memwatch_metric_info *metric = mw_top_layout.metric[column];
+	const struct memwatch_value *value;
+
+	if (!mw_top_layout.rate[column])
+		return mw_metric_cell(row, metric);
+	value = memwatch_summary_value(row, metric);
+	return (struct mw_cell){ .real = per_second(top, value), .status = value->status };
 }
 
 static int fill_row(struct top *top, const struct memwatch_summary_row *row, struct mw_cell *c)
 {
+	const struct mw_growth_latest *growth = top->monitor.watch ? &top->monitor.latest
+								   : &top->recorded;
 	bool nobody = row->flags & (MEMWATCH_ROW_UNKNOWN | MEMWATCH_ROW_OTHER);
 	struct mw_list rmids;
 
@@ -251,20 +234,13 @@ static int fill_row(struct top *top, const struct memwatch_summary_row *row, str
 	c[TOP_CGROUP_ID] = (struct mw_cell){ .number = row->cgroup_id, .missing = !row->cgroup_id };
 	c[TOP_PROCESSES] = (struct mw_cell){ .number = row->processes };
 	c[TOP_RMIDS] = (struct mw_cell){ .list = rmids };
-	c[TOP_CPU] = (struct mw_cell){ .real = percent(top, row),
+	c[TOP_CPU] = (struct mw_cell){ .real = cpu_percent(top, row),
 				       .status = row->cpu_time_ns.status };
-	mw_growth_latest_fill_cells(
-		mw_growth_latest_find(top->monitor.watch ? &top->monitor.latest : &top->recorded,
-				      row->tgid, row->start_time_ns),
-		c + TOP_VERDICT);
-	c[TOP_LLC] = mw_measured(&row->occupancy_mean);
-	c[TOP_TOTAL] = per_second(top, &row->mbm_total);
-	c[TOP_LOCAL] = per_second(top, &row->mbm_local);
-	c[TOP_CYCLES] = mw_measured(&row->counter[MEMWATCH_COUNTER_CYCLES]);
-	c[TOP_INSTRUCTIONS] = mw_measured(&row->counter[MEMWATCH_COUNTER_INSTRUCTIONS]);
-	c[TOP_IPC] = mw_ipc(row);
-	c[TOP_MISSES] = mw_measured(&row->counter[MEMWATCH_COUNTER_LLC_MISSES]);
-	c[TOP_COMM] = (struct mw_cell){ .text = name_of(top, row) };
+	mw_growth_latest_fill_cells(mw_growth_latest_find(growth, row->tgid, row->start_time_ns),
+				    c + TOP_VERDICT);
+	for (size_t i = TOP_FIRST_METRIC; i < mw_top_layout.name; i++)
+		c[i] = metric_cell(top, row, i);
+	c[mw_top_layout.name] = (struct mw_cell){ .text = copy_name(top, row) };
 	return 0;
 }
 
@@ -280,7 +256,7 @@ static int make_rows(struct top *top)
 
 		if (row->flags & MEMWATCH_ROW_UNASSIGNED ||
 		    (top->config.by == MEMWATCH_BY_CGROUP && !row->cgroup_id)) {
-			top->unassigned_percent += percent(top, row);
+			top->unassigned_percent += cpu_percent(top, row);
 			continue;
 		}
 		if (nr == room) {
@@ -332,16 +308,16 @@ static bool has_value(const struct mw_column *column, const struct mw_cell *cell
 	       (!(column->flags & MW_COLUMN_MEASURED) || mw_status_has_value(cell->status));
 }
 
-static double number(const struct mw_column *column, const struct mw_cell *cell)
+static double cell_number(const struct mw_column *column, const struct mw_cell *cell)
 {
 	return column->kind == MW_KIND_DOUBLE ? cell->real : (double)cell->number;
 }
 
-/* Large values first, names and numbers of processes upwards, nothing last. */
+/* Large values come first, names and process ids in ascending order, missing values last. */
 static int compare_rows(const void *a, const void *b, void *arg)
 {
 	const struct top *top = arg;
-	enum top_column at = mw_top_sort_columns[top->config.sort];
+	size_t at = mw_top_layout.sort_column[top->config.sort];
 	const struct mw_column *column = &top->columns[at];
 	const struct mw_cell *x = (const struct mw_cell *)a + at;
 	const struct mw_cell *y = (const struct mw_cell *)b + at;
@@ -355,8 +331,8 @@ static int compare_rows(const void *a, const void *b, void *arg)
 	if (column->kind == MW_KIND_TEXT)
 		order = strcmp(x->text, y->text);
 	else
-		order = (number(column, x) > number(column, y)) -
-			(number(column, x) < number(column, y));
+		order = (cell_number(column, x) > cell_number(column, y)) -
+			(cell_number(column, x) < cell_number(column, y));
 	if (column->kind != MW_KIND_TEXT && at != TOP_TGID)
 		order = -order;
 	return top->reverse ? -order : order;
@@ -366,7 +342,7 @@ void mw_top_sort(struct top *top)
 {
 	if (top->table.nr_rows)
 		qsort_r(top->table.cells, top->table.nr_rows,
-			TOP_NR_COLUMNS * sizeof(struct mw_cell), compare_rows, top);
+			mw_top_layout.nr_columns * sizeof(struct mw_cell), compare_rows, top);
 }
 
 bool mw_top_matches(const struct top *top, const struct mw_cell *row)
@@ -376,6 +352,6 @@ bool mw_top_matches(const struct top *top, const struct mw_cell *row)
 	if (!top->config.filter || !*top->config.filter)
 		return true;
 	snprintf(pid, sizeof(pid), "%" PRIu64, row[TOP_TGID].number);
-	return strstr(row[TOP_COMM].text, top->config.filter) ||
+	return strstr(row[mw_top_layout.name].text, top->config.filter) ||
 	       (top->config.by == MEMWATCH_BY_PROCESS && !strcmp(pid, top->config.filter));
 }

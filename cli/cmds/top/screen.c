@@ -29,68 +29,64 @@ struct screen {
 	uint64_t shown; /* intervals */
 };
 
-static const int width_of[TOP_NR_COLUMNS] = {
-	[TOP_TGID] = 8,	  [TOP_PROCESSES] = 6, [TOP_RMIDS] = 6,	       [TOP_CPU] = 8,
-	[TOP_RSS] = 9,	  [TOP_GROWTH] = 10,   [TOP_LLC] = 9,	       [TOP_TOTAL] = 10,
-	[TOP_LOCAL] = 10, [TOP_CYCLES] = 8,    [TOP_INSTRUCTIONS] = 8, [TOP_IPC] = 6,
-	[TOP_MISSES] = 9, [TOP_VERDICT] = 13,  [TOP_SLOPE] = 11,       [TOP_ETA] = 9,
-};
-
 #define NAME_WIDTH 16
 
-static bool is_shown(const struct screen *s, int column, int *left)
+/* Whether a column fits into the @left characters of a line; the name always does. */
+static bool is_shown(const struct screen *s, size_t column, int *left)
 {
-	if (column == TOP_COMM || s->top->columns[column].flags & MW_COLUMN_HIDDEN)
+	int width = mw_top_layout.width[column];
+
+	if (s->top->columns[column].flags & MW_COLUMN_HIDDEN || *left < width + NAME_WIDTH)
 		return false;
-	if (*left < width_of[column] + NAME_WIDTH)
-		return false;
-	*left -= width_of[column];
+	*left -= width;
 	return true;
 }
 
-static void draw_heads(const struct screen *s, int y)
+static void draw_headings(const struct screen *s, int y)
 {
-	enum top_column sorted = mw_top_sort_columns[s->top->config.sort];
+	size_t sorted = mw_top_layout.sort_column[s->top->config.sort];
 	int left = COLS;
 
 	attron(A_REVERSE);
 	mvhline(y, 0, ' ', COLS);
 	move(y, 0);
-	for (int c = 0; c < TOP_NR_COLUMNS; c++) {
+	for (size_t c = 0; c < mw_top_layout.name; c++) {
 		if (!is_shown(s, c, &left))
 			continue;
-		if (c == (int)sorted)
+		if (c == sorted)
 			attron(A_BOLD);
-		printw("%*s", width_of[c] - 1, s->top->columns[c].title);
+		printw("%*s", mw_top_layout.width[c] - 1, s->top->columns[c].title);
 		attroff(A_BOLD);
-		addch(c == (int)sorted ? (s->top->reverse ? '^' : 'v') : ' ');
+		addch(c == sorted ? (s->top->reverse ? '^' : 'v') : ' ');
 	}
-	if (sorted == TOP_COMM)
+	if (sorted == mw_top_layout.name)
 		attron(A_BOLD);
-	addstr(s->top->columns[TOP_COMM].title);
+	addstr(s->top->columns[mw_top_layout.name].title);
 	attroff(A_REVERSE | A_BOLD);
 }
 
 static void draw_row(const struct screen *s, int y, const struct mw_cell *row)
 {
 	const struct top *top = s->top;
+	size_t name = mw_top_layout.name;
 	char buf[512];
 	int left = COLS;
 
 	move(y, 0);
-	for (int c = 0; c < TOP_NR_COLUMNS; c++) {
+	for (size_t c = 0; c < name; c++) {
 		bool grows = c == TOP_GROWTH && row[c].real > 0 && !row[c].missing &&
 			     mw_status_has_value(row[c].status);
+		int width = mw_top_layout.width[c] - 1;
 
 		if (!is_shown(s, c, &left))
 			continue;
 		if (grows)
 			attron(A_BOLD);
-		printw("%*.*s ", width_of[c] - 1, width_of[c] - 1,
+		printw("%*.*s ", width, width,
 		       mw_cell_human(&top->columns[c], &row[c], buf, sizeof(buf)));
 		attroff(A_BOLD);
 	}
-	addnstr(mw_cell_human(&top->columns[TOP_COMM], &row[TOP_COMM], buf, sizeof(buf)), left);
+	addnstr(mw_cell_human(&top->columns[name], &row[name], buf, sizeof(buf)), left);
 }
 
 static void draw_summary(const struct screen *s)
@@ -127,9 +123,9 @@ static void draw_table(struct screen *s)
 	int y = 4;
 
 	draw_summary(s);
-	draw_heads(s, 3);
+	draw_headings(s, 3);
 	for (size_t i = 0; i < top->table.nr_rows; i++) {
-		const struct mw_cell *row = top->table.cells + i * TOP_NR_COLUMNS;
+		const struct mw_cell *row = top->table.cells + i * mw_top_layout.nr_columns;
 
 		if (!mw_top_matches(top, row))
 			continue;
@@ -156,11 +152,17 @@ static void draw_table(struct screen *s)
 	attroff(A_DIM);
 }
 
+/* Explains the columns of the metrics, as many as fit above the last line. */
+static void draw_metric_help(int y)
+{
+	for (size_t c = TOP_FIRST_METRIC; c < mw_top_layout.name && y < LINES - 1; c++, y++)
+		mvprintw(y, 0, "  %-10s %.*s", mw_top_layout.columns[c].title,
+			 COLS > 14 ? COLS - 13 : 1, mw_top_layout.metric[c]->help);
+}
+
 static void draw_help(void)
 {
 	static const char *const lines[] = {
-		"memwatch top",
-		"",
 		"  q            quit                  p, space   pause",
 		"  < >          sort by the column before or after",
 		"  c m n l t    sort by CPU, RSS, growth, LLC, memory traffic",
@@ -170,16 +172,18 @@ static void draw_help(void)
 		"  + -          longer or shorter interval",
 		"  up, down     scroll                h, ?       this help",
 		"",
-		"CPU is the share of one CPU. GROWTH/s is the change of RSS in a second.",
-		"LLC is the cache it holds, MEM TOTAL and LOCAL what it moves to and from",
-		"memory. \"-\" was not measured here: memwatchctl doctor says why.",
-		"~ is not exact, ! could not always be read.",
+		"\"-\" is not measured on this machine: memwatchctl doctor says why.",
+		"\"~\" is not exact. \"!\" could not always be read.",
 		"",
-		"Any key goes back.",
+		"  CPU        Share of one CPU",
+		"  GROWTH/s   Change of RSS each second",
 	};
+	int y = 0;
 
-	for (int i = 0; i < (int)(sizeof(lines) / sizeof(lines[0])) && i < LINES; i++)
-		mvaddnstr(i, 0, lines[i], COLS);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && y < LINES - 1; i++, y++)
+		mvaddnstr(y, 0, lines[i], COLS);
+	draw_metric_help(y);
+	mvaddnstr(LINES - 1, 0, "Press any key to go back.", COLS);
 }
 
 static void draw(struct screen *s)
@@ -211,30 +215,27 @@ static void key_filter(struct screen *s, int key)
 	s->top->config.filter = s->filter;
 }
 
-static void sort_by(struct screen *s, int index)
+static void sort_by(struct screen *s, int sort)
 {
-	int nr = 0;
+	int nr = mw_top_layout.nr_sorts;
 
-	while (mw_top_sort_names[nr])
-		nr++;
-	s->top->config.sort = (index + nr) % nr;
+	s->top->config.sort = (sort + nr) % nr;
 	mw_top_sort(s->top);
 }
 
-static bool key_sort(struct screen *s, int key)
+static void key_sort(struct screen *s, int key)
 {
 	static const struct {
-		int key, index;
-	} keys[] = { { 'c', 0 }, { 'm', 1 }, { 'n', 2 }, { 'l', 3 },
-		     { 't', 4 }, { 'i', 8 }, { 'x', 9 } };
+		int key;
+		const char *sort_name;
+	} keys[] = {
+		{ 'c', "cpu" },	      { 'm', "rss" }, { 'n', "growth" },     { 'l', "llc" },
+		{ 't', "mbm-total" }, { 'i', "ipc" }, { 'x', "llc-misses" },
+	};
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		if (key != keys[i].key)
-			continue;
-		sort_by(s, keys[i].index);
-		return true;
-	}
-	return false;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (key == keys[i].key)
+			sort_by(s, mw_top_find_sort(keys[i].sort_name));
 }
 
 static void change_delay(struct screen *s, int key)

@@ -25,7 +25,7 @@ static const char *const by_names[] = { "process", "cgroup", NULL };
 static const struct mw_option top_options[] = {
 	{ "by", 0, MW_OPTION_CHOICE, MEMBER(by), "WHAT", "one row for each", by_names },
 	{ "sort", 's', MW_OPTION_CHOICE, MEMBER(sort), "KEY", "order of the rows",
-	  mw_top_sort_names },
+	  mw_top_layout.sort_names },
 	{ "filter", 'f', MW_OPTION_STRING, MEMBER(filter), "TEXT",
 	  "only rows whose name has TEXT in it, or whose PID it is", NULL },
 	{ "delay", 'd', MW_OPTION_DURATION, MEMBER(delay), "TIME", "length of an interval", NULL },
@@ -78,16 +78,16 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 
 static void filter_rows(struct top *top)
 {
-	size_t kept = 0;
+	size_t nr_columns = top->table.nr_columns, kept = 0;
 
 	for (size_t i = 0; i < top->table.nr_rows; i++) {
-		const struct mw_cell *row = top->table.cells + i * TOP_NR_COLUMNS;
+		const struct mw_cell *row = top->table.cells + i * nr_columns;
 
 		if (top->config.rows && kept >= top->config.rows)
 			break;
 		if (mw_top_matches(top, row))
-			memmove(top->table.cells + kept++ * TOP_NR_COLUMNS, row,
-				TOP_NR_COLUMNS * sizeof(*row));
+			memmove(top->table.cells + kept++ * nr_columns, row,
+				nr_columns * sizeof(*row));
 	}
 	top->table.nr_rows = kept;
 }

@@ -28,7 +28,10 @@ struct top_config {
 	const char *filter;
 };
 
-/* Columns, in the order of the table. */
+/*
+ * Columns, in the order of the table: these, then one for each metric that people read,
+ * then the name. Those of the metrics come from the library's table.
+ */
 enum top_column {
 	TOP_TGID,
 	TOP_START,
@@ -42,20 +45,42 @@ enum top_column {
 	TOP_VERDICT, /* mw_growth_latest_columns from here */
 	TOP_SLOPE,
 	TOP_ETA,
-	TOP_LLC,
-	TOP_TOTAL,
-	TOP_LOCAL,
-	TOP_CYCLES,
-	TOP_INSTRUCTIONS,
-	TOP_IPC,
-	TOP_MISSES,
-	TOP_COMM,
-	TOP_NR_COLUMNS,
+	TOP_FIRST_METRIC,
 };
 
-/* Names of the sort keys, and the column of each. */
-extern const char *const mw_top_sort_names[];
-extern const enum top_column mw_top_sort_columns[];
+#define TOP_COLUMNS_MAX 32
+
+/**
+ * struct top_layout - the columns of the table and how rows can be sorted
+ * @columns: as they are by process
+ * @nr_columns: length of @columns
+ * @name: the column with the name of the process or cgroup: the last one
+ * @metric: by column: the metric that it shows, NULL for other columns
+ * @rate: by column: the metric is shown for each second
+ * @width: by column: characters on the full screen, the gap included
+ * @sort_names: names of the sort keys, for MW_OPTION_CHOICE; ends with NULL
+ * @sort_column: by sort key: its column
+ * @nr_sorts: how many sort keys there are
+ *
+ * It is made before main(), because the table of options is constant, and does not
+ * change after that.
+ */
+struct top_layout {
+	struct mw_column columns[TOP_COLUMNS_MAX];
+	size_t nr_columns;
+	size_t name;
+	const struct memwatch_metric_info *metric[TOP_COLUMNS_MAX];
+	bool rate[TOP_COLUMNS_MAX];
+	int width[TOP_COLUMNS_MAX];
+	const char *sort_names[TOP_COLUMNS_MAX];
+	size_t sort_column[TOP_COLUMNS_MAX];
+	int nr_sorts;
+};
+
+extern struct top_layout mw_top_layout;
+
+/* The number of a sort key, -1 if there is no such key. */
+int mw_top_find_sort(const char *name);
 
 /* RSS of the last interval, for growth. */
 struct top_rss {
@@ -70,7 +95,7 @@ struct top {
 	struct memwatch_ctx *ctx;
 	struct mw_feed feed;
 	struct mw_cgroups *cgroups;
-	struct mw_column columns[TOP_NR_COLUMNS];
+	struct mw_column columns[TOP_COLUMNS_MAX]; /* as the rows of now need them */
 	/* The interval that is shown. */
 	struct mw_table table;
 	struct mw_pool pool;
@@ -85,23 +110,28 @@ struct top {
 	size_t nr_rss;
 };
 
-/* top-data.c */
+/* data.c */
+
+/* Takes the stream over, also on failure. Returns 0 or a negative errno. */
 int mw_top_init(struct top *top, struct memwatch_stream *stream);
 void mw_top_uninit(struct top *top);
-/* A recording says something of growth: 0 or -ENOMEM. */
+/* Notes a record of growth from a recording. Returns 0 or -ENOMEM. */
 int mw_top_growth(struct top *top, const struct memwatch_record_growth *record);
-/* Starts over with other rows (--by): 0 or -errno. */
+/* Starts again with the rows that config.by asks for. Returns 0 or a negative errno. */
 int mw_top_regroup(struct top *top);
-/* Ends the interval that runs, makes the table, starts the next: 0 or -errno. */
+/* Ends the current interval, makes its table and starts the next. 0 or a negative errno. */
 int mw_top_cut(struct top *top, uint64_t end_ns);
-/* Sorts and filters what the table shows. */
 void mw_top_sort(struct top *top);
+/* Whether a row passes the filter. */
 bool mw_top_matches(const struct top *top, const struct mw_cell *row);
 
-/* top-screen.c: until the user ends it. An exit code. */
+/* screen.c: runs until the user ends it. Returns an exit code. */
 int mw_top_screen(struct top *top);
 
-/* top.c: reads what there is, for at most @timeout_ms. 1: more may come; 0: end; -errno. */
+/*
+ * top.c: reads the records up to @until_ns, and waits at most @timeout_ms for the first.
+ * Returns 1 if more may come, 0 at the end, or a negative errno.
+ */
 int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms);
 
 #endif
