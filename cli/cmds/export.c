@@ -42,270 +42,265 @@ static const struct mw_option export_options[] = {
 	{ 0 },
 };
 
-/* Every column that any record fills. CSV has them all, JSON those that are filled. */
+/* The columns that do not come from a field of a record, or that come first for all types. */
 enum {
-	TIME,
-	TYPE,
-	CPU,
-	LATE,
-	FORCED,
-	RMID,
-	GENERATION,
-	TGID,
-	START,
-	COMM,
-	BEGIN,
-	RUN,
-	CYCLES,
-	INSTRUCTIONS,
-	REFERENCES,
-	MISSES,
-	RUNNING,
-	EXPECTED,
-	PERIOD,
-	OVERRUNS,
-	PRODUCED,
-	DROPPED,
-	PARENT,
-	ALLOC,
-	CGROUP,
-	UID,
-	REASON,
-	SEQUENCE,
-	COUNT,
-	UNMEASURED,
-	STATE,
-	SINCE,
-	DOMAIN,
-	OCCUPANCY,
-	TOTAL,
-	LOCAL,
-	AGE,
-	RESIDUE,
-	NR_COLUMNS,
+	COLUMN_TIME,
+	COLUMN_TYPE,
+	COLUMN_CPU,
+	COLUMN_LATE,
+	COLUMN_FORCED,
+	COLUMN_RMID,
+	COLUMN_GENERATION,
+	COLUMN_TGID,
+	COLUMN_START_TIME,
+	COLUMN_COMM,
+	NR_FIRST_COLUMNS,
 };
 
-#define M MW_COLUMN_MEASURED
-
-static const struct mw_column columns[NR_COLUMNS] = {
-	[TIME] = { "time_ns", NULL, MW_KIND_UINT, 0, 0 },
-	[TYPE] = { "type", NULL, MW_KIND_TEXT, 0, 0 },
-	[CPU] = { "cpu", NULL, MW_KIND_UINT, 0, 0 },
-	[LATE] = { "late", NULL, MW_KIND_BOOL, 0, 0 },
-	[FORCED] = { "forced", NULL, MW_KIND_BOOL, 0, 0 },
-	[RMID] = { "rmid", NULL, MW_KIND_UINT, 0, 0 },
-	[GENERATION] = { "generation", NULL, MW_KIND_UINT, 0, 0 },
-	[TGID] = { "tgid", NULL, MW_KIND_UINT, 0, 0 },
-	[START] = { "start_time_ns", NULL, MW_KIND_UINT, 0, 0 },
-	[COMM] = { "comm", NULL, MW_KIND_TEXT, 0, 0 },
-	[BEGIN] = { "begin_ns", NULL, MW_KIND_UINT, 0, 0 },
-	[RUN] = { "run_ns", NULL, MW_KIND_UINT, 0, 0 },
-	[CYCLES] = { "cycles", NULL, MW_KIND_UINT, 0, M },
-	[INSTRUCTIONS] = { "instructions", NULL, MW_KIND_UINT, 0, M },
-	[REFERENCES] = { "llc_references", NULL, MW_KIND_UINT, 0, M },
-	[MISSES] = { "llc_misses", NULL, MW_KIND_UINT, 0, M },
-	[RUNNING] = { "running_ppm", NULL, MW_KIND_UINT, 0, 0 },
-	[EXPECTED] = { "expected_ns", NULL, MW_KIND_UINT, 0, 0 },
-	[PERIOD] = { "period_ns", NULL, MW_KIND_UINT, 0, 0 },
-	[OVERRUNS] = { "overruns", NULL, MW_KIND_UINT, 0, 0 },
-	[PRODUCED] = { "produced", NULL, MW_KIND_UINT, 0, 0 },
-	[DROPPED] = { "dropped", NULL, MW_KIND_UINT, 0, 0 },
-	[PARENT] = { "parent_tgid", NULL, MW_KIND_UINT, 0, 0 },
-	[ALLOC] = { "alloc_time_ns", NULL, MW_KIND_UINT, 0, 0 },
-	[CGROUP] = { "cgroup_id", NULL, MW_KIND_UINT, 0, 0 },
-	[UID] = { "uid", NULL, MW_KIND_UINT, 0, 0 },
-	[REASON] = { "reason", NULL, MW_KIND_TEXT, 0, 0 },
-	[SEQUENCE] = { "sequence", NULL, MW_KIND_UINT, 0, 0 },
-	[COUNT] = { "count", NULL, MW_KIND_UINT, 0, 0 },
-	[UNMEASURED] = { "unmeasured", NULL, MW_KIND_UINT, 0, 0 },
-	[STATE] = { "state", NULL, MW_KIND_TEXT, 0, 0 },
-	[SINCE] = { "since_ns", NULL, MW_KIND_UINT, 0, 0 },
-	[DOMAIN] = { "domain", NULL, MW_KIND_UINT, 0, 0 },
-	[OCCUPANCY] = { "llc_occupancy_bytes", NULL, MW_KIND_UINT, 0, M },
-	[TOTAL] = { "mbm_total_bytes", NULL, MW_KIND_UINT, 0, M },
-	[LOCAL] = { "mbm_local_bytes", NULL, MW_KIND_UINT, 0, M },
-	[AGE] = { "age_ns", NULL, MW_KIND_UINT, 0, 0 },
-	[RESIDUE] = { "llc_residue_bytes", NULL, MW_KIND_UINT, 0, 0 },
+static const struct mw_column first_columns[NR_FIRST_COLUMNS] = {
+	[COLUMN_TIME] = { "time_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[COLUMN_TYPE] = { "type", NULL, MW_KIND_TEXT, 0, 0 },
+	[COLUMN_CPU] = { "cpu", NULL, MW_KIND_UINT, 0, 0 },
+	[COLUMN_LATE] = { "late", NULL, MW_KIND_BOOL, 0, 0 },
+	[COLUMN_FORCED] = { "forced", NULL, MW_KIND_BOOL, 0, 0 },
+	[COLUMN_RMID] = { "rmid", NULL, MW_KIND_UINT, 0, 0 },
+	[COLUMN_GENERATION] = { "generation", NULL, MW_KIND_UINT, 0, 0 },
+	[COLUMN_TGID] = { "tgid", NULL, MW_KIND_UINT, 0, 0 },
+	[COLUMN_START_TIME] = { "start_time_ns", NULL, MW_KIND_UINT, 0, 0 },
+	[COLUMN_COMM] = { "comm", NULL, MW_KIND_TEXT, 0, 0 },
 };
+
+/* An RDT record with status FIRST: its occupancy is that of earlier owners of the RMID. */
+static const struct mw_column residue_column = { "llc_residue_bytes", NULL, MW_KIND_UINT, 0, 0 };
+
+/* Record types in the order in which their fields become columns. */
+static const unsigned int types[] = {
+	MEMWATCH_RECORD_SAMPLE,	       MEMWATCH_RECORD_TICK,	  MEMWATCH_RECORD_RMID_ALLOC,
+	MEMWATCH_RECORD_RMID_EXISTING, MEMWATCH_RECORD_RMID_EXEC, MEMWATCH_RECORD_RMID_FREE,
+	MEMWATCH_RECORD_DUMP_BEGIN,    MEMWATCH_RECORD_DUMP_END,  MEMWATCH_RECORD_CPU_STATE,
+	MEMWATCH_RECORD_RDT,	       MEMWATCH_RECORD_NOTICE,	  MEMWATCH_RECORD_LOST,
+	MEMWATCH_RECORD_GROWTH,
+};
+
+#define NR_TYPES    (sizeof(types) / sizeof(types[0]))
+#define COLUMNS_MAX 64
+#define FIELDS_MAX  24
+
+/* The fields of a record type that are shown, and the column of each. */
+struct type_fields {
+	unsigned int type;
+	size_t nr_fields;
+	struct memwatch_field_info field[FIELDS_MAX];
+	size_t column[FIELDS_MAX];
+};
+
+/*
+ * The columns of all types. Fields of the same key share a column. CSV has all columns,
+ * JSON those that a record fills.
+ */
+struct schema {
+	size_t nr_columns;
+	struct mw_column columns[COLUMNS_MAX];
+	size_t residue;
+	struct type_fields types[NR_TYPES];
+};
+
+static size_t obtain_column(struct schema *schema, const struct mw_column *column)
+{
+	size_t i = 0;
+
+	while (i < schema->nr_columns && strcmp(schema->columns[i].key, column->key))
+		i++;
+	if (i == schema->nr_columns && i < COLUMNS_MAX)
+		schema->columns[schema->nr_columns++] = *column;
+	return i;
+}
+
+static struct mw_column field_column(const struct memwatch_field_info *field)
+{
+	bool text = field->kind == MEMWATCH_FIELD_TEXT || field->kind == MEMWATCH_FIELD_NAME;
+	bool measured = field->kind == MEMWATCH_FIELD_MEASURED;
+
+	return (struct mw_column){
+		.key = field->key,
+		.kind = text ? MW_KIND_TEXT : MW_KIND_UINT,
+		.flags = measured ? MW_COLUMN_MEASURED : 0,
+	};
+}
+
+static void add_type(struct schema *schema, struct type_fields *fields, unsigned int type)
+{
+	struct memwatch_field_info field = { .sz = sizeof(field) };
+
+	fields->type = type;
+	for (unsigned int i = 0; memwatch_record_field(type, i, &field) == 1; i++) {
+		struct mw_column column = field_column(&field);
+		size_t at;
+
+		if (!field.key || fields->nr_fields == FIELDS_MAX)
+			continue;
+		at = obtain_column(schema, &column);
+		if (at == COLUMNS_MAX)
+			continue;
+		fields->field[fields->nr_fields] = field;
+		fields->column[fields->nr_fields++] = at;
+	}
+}
+
+static void make_schema(struct schema *schema)
+{
+	*schema = (struct schema){ .nr_columns = NR_FIRST_COLUMNS };
+	memcpy(schema->columns, first_columns, sizeof(first_columns));
+	for (size_t i = 0; i < NR_TYPES; i++) {
+		add_type(schema, &schema->types[i], types[i]);
+		if (types[i] == MEMWATCH_RECORD_RDT)
+			schema->residue = obtain_column(schema, &residue_column);
+	}
+}
+
+static const struct type_fields *find_type(const struct schema *schema, unsigned int type)
+{
+	for (size_t i = 0; i < NR_TYPES; i++)
+		if (schema->types[i].type == type)
+			return &schema->types[i];
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ rows */
 
 struct row {
-	struct mw_cell cells[NR_COLUMNS];
-	bool filled[NR_COLUMNS];
-	char comm[MEMWATCH_COMM_LEN + 1]; /* a damaged file may lack the NUL */
+	struct mw_cell cells[COLUMNS_MAX];
+	bool filled[COLUMNS_MAX];
+	char text[64]; /* the text of the record, with a NUL that a damaged file may lack */
 };
 
-static void put(struct row *row, int column, uint64_t value)
+static void put_number(struct row *row, size_t column, uint64_t value)
 {
 	row->cells[column] = (struct mw_cell){ .number = value };
 	row->filled[column] = true;
 }
 
-static void put_text(struct row *row, int column, const char *text)
+static void put_text(struct row *row, size_t column, const char *text)
 {
 	row->cells[column] = (struct mw_cell){ .text = text };
 	row->filled[column] = true;
 }
 
-static void put_measured(struct row *row, int column, uint64_t value, uint8_t status)
+static void put_truth(struct row *row, size_t column, bool truth)
 {
-	row->cells[column] = (struct mw_cell){ .number = value, .status = status };
+	row->cells[column] = (struct mw_cell){ .truth = truth };
 	row->filled[column] = true;
 }
 
+/* A sample or an RDT record names its owner by RMID and generation only. */
 static void put_owner(struct row *row, uint32_t rmid, uint32_t generation,
 		      struct memwatch_tracker *tracker)
 {
 	const struct memwatch_process *process;
 
-	put(row, RMID, rmid);
-	put(row, GENERATION, generation);
 	if (!rmid || memwatch_tracker_lookup(tracker, rmid, generation, &process))
 		return;
-	put(row, TGID, process->tgid);
-	put(row, START, process->start_time_ns);
-	put_text(row, COMM, process->comm);
+	put_number(row, COLUMN_TGID, process->tgid);
+	put_number(row, COLUMN_START_TIME, process->start_time_ns);
+	put_text(row, COLUMN_COMM, process->comm);
 }
 
-static void put_sample(struct row *row, const struct memwatch_record_sample *s,
-		       struct memwatch_tracker *tracker)
+static uint64_t read_number(const uint8_t *from, size_t width)
 {
-	put_owner(row, s->rmid, s->generation, tracker);
-	put(row, BEGIN, s->begin_ns);
-	put(row, RUN, s->run_ns);
-	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
-		put_measured(row, CYCLES + i, s->counter[i], s->status[i]);
-	put(row, RUNNING, s->running_ppm);
+	uint64_t number = 0;
+
+	/* All machines that write recordings are little endian. */
+	memcpy(&number, from, width < sizeof(number) ? width : sizeof(number));
+	return number;
 }
 
-static void put_tick(struct row *row, const struct memwatch_record_tick *t)
+static const char *name_of(const struct memwatch_field_info *field, uint64_t number)
 {
-	put(row, EXPECTED, t->expected_ns);
-	put(row, PERIOD, t->period_ns);
-	put(row, OVERRUNS, t->overruns);
-	put(row, PRODUCED, t->produced);
-	put(row, DROPPED, t->dropped);
+	return number < field->nr_names && field->names[number] ? field->names[number] : "unknown";
 }
 
-static void put_rmid(struct row *row, const struct memwatch_record_rmid *r)
+static void put_field(struct row *row, size_t column, const struct memwatch_field_info *field,
+		      const uint8_t *record)
 {
-	put(row, RMID, r->rmid);
-	put(row, GENERATION, r->generation);
-	put(row, TGID, r->tgid);
-	put(row, START, r->start_time_ns);
-	memcpy(row->comm, r->comm, MEMWATCH_COMM_LEN);
-	row->comm[MEMWATCH_COMM_LEN] = '\0';
-	put_text(row, COMM, row->comm);
-	put(row, PARENT, r->parent_tgid);
-	put(row, ALLOC, r->alloc_time_ns);
-	put(row, CGROUP, r->cgroup_id);
-	put(row, UID, r->uid);
-	put_text(row, REASON, memwatch_reason_name(r->reason));
-}
+	uint64_t number = read_number(record + field->offset, field->width);
+	size_t len = field->width < sizeof(row->text) ? field->width : sizeof(row->text) - 1;
 
-static void put_rdt(struct row *row, const struct memwatch_record_rdt *r,
-		    struct memwatch_tracker *tracker)
-{
-	put_owner(row, r->rmid, r->generation, tracker);
-	put(row, DOMAIN, r->domain);
-	for (int i = 0; i < MEMWATCH_RDT_MAX; i++)
-		put_measured(row, OCCUPANCY + i, r->value[i], r->status[i]);
-	put(row, AGE, r->age_ns);
-	/* At the allocation: the cache that earlier owners hold. */
-	if (r->status[MEMWATCH_RDT_OCCUPANCY] == MEMWATCH_STATUS_FIRST)
-		put(row, RESIDUE, r->value[MEMWATCH_RDT_OCCUPANCY]);
-}
-
-static const char *state_name(uint32_t state)
-{
-	static const char *const names[] = { "unknown", "online", "offline",
-					     "idle",	"busy",	  "stopped" };
-
-	return names[state <= MEMWATCH_CPU_STOPPED ? state : 0];
-}
-
-static void put_other(struct row *row, const struct memwatch_record_header *h)
-{
-	const struct memwatch_record_dump *dump = (const void *)h;
-	const struct memwatch_record_lost *lost = (const void *)h;
-	const struct memwatch_record_cpu *cpu = (const void *)h;
-	const struct memwatch_record_notice *notice = (const void *)h;
-
-	switch (h->type) {
-	case MEMWATCH_RECORD_DUMP_BEGIN:
-	case MEMWATCH_RECORD_DUMP_END:
-		put(row, SEQUENCE, dump->sequence);
-		put(row, COUNT, dump->count);
-		put(row, UNMEASURED, dump->unmeasured);
+	switch (field->kind) {
+	case MEMWATCH_FIELD_TEXT:
+		memcpy(row->text, record + field->offset, len);
+		row->text[len] = '\0';
+		put_text(row, column, row->text);
 		break;
-	case MEMWATCH_RECORD_CPU_STATE:
-		put_text(row, STATE, state_name(cpu->state));
-		put(row, SINCE, cpu->since_ns);
+	case MEMWATCH_FIELD_NAME:
+		put_text(row, column, name_of(field, number));
 		break;
-	case MEMWATCH_RECORD_NOTICE:
-		put_text(row, REASON, memwatch_notice_name(notice->kind));
-		put(row, COUNT, notice->count);
+	case MEMWATCH_FIELD_MEASURED:
+		put_number(row, column, number);
+		row->cells[column].status = record[field->status_offset];
 		break;
-	case MEMWATCH_RECORD_LOST:
-		put(row, BEGIN, lost->begin_ns);
-		put(row, COUNT, lost->count);
+	case MEMWATCH_FIELD_OPTIONAL:
+		put_number(row, column, number);
+		row->cells[column].missing = number == UINT64_MAX >> (64 - 8 * field->width);
 		break;
 	default:
-		break;
+		put_number(row, column, number);
 	}
 }
 
-static void fill(struct row *row, const struct memwatch_record_header *h,
-		 struct memwatch_tracker *tracker)
+static void put_sample_owner(struct row *row, const struct memwatch_record_sample *sample,
+			     struct memwatch_tracker *tracker)
 {
-	for (int i = 0; i < NR_COLUMNS; i++) {
+	put_owner(row, sample->rmid, sample->generation, tracker);
+}
+
+static void put_rdt_owner(const struct schema *schema, struct row *row,
+			  const struct memwatch_record_rdt *rdt, struct memwatch_tracker *tracker)
+{
+	put_owner(row, rdt->rmid, rdt->generation, tracker);
+	if (rdt->status[MEMWATCH_RDT_OCCUPANCY] == MEMWATCH_STATUS_FIRST)
+		put_number(row, schema->residue, rdt->value[MEMWATCH_RDT_OCCUPANCY]);
+}
+
+static void fill_row(const struct schema *schema, struct row *row,
+		     const struct memwatch_record_header *h, struct memwatch_tracker *tracker)
+{
+	const struct type_fields *fields = find_type(schema, h->type);
+
+	for (size_t i = 0; i < schema->nr_columns; i++) {
 		row->cells[i] = (struct mw_cell){ .missing = true };
 		row->filled[i] = false;
 	}
-	put(row, TIME, h->time_ns);
-	put_text(row, TYPE, memwatch_record_name(h->type));
-	put(row, CPU, h->cpu);
-	row->cells[LATE] = (struct mw_cell){ .truth = h->flags & MEMWATCH_RECORD_F_LATE };
-	row->cells[FORCED] = (struct mw_cell){ .truth = h->flags & MEMWATCH_RECORD_F_FORCED };
-	row->filled[LATE] = row->filled[FORCED] = true;
-	switch (h->type) {
-	case MEMWATCH_RECORD_SAMPLE:
-		put_sample(row, (const void *)h, tracker);
-		break;
-	case MEMWATCH_RECORD_TICK:
-		put_tick(row, (const void *)h);
-		break;
-	case MEMWATCH_RECORD_RMID_ALLOC:
-	case MEMWATCH_RECORD_RMID_EXISTING:
-	case MEMWATCH_RECORD_RMID_EXEC:
-	case MEMWATCH_RECORD_RMID_FREE:
-		put_rmid(row, (const void *)h);
-		break;
-	case MEMWATCH_RECORD_RDT:
-		put_rdt(row, (const void *)h, tracker);
-		break;
-	default:
-		put_other(row, h);
-	}
+	put_number(row, COLUMN_TIME, h->time_ns);
+	put_text(row, COLUMN_TYPE, memwatch_record_name(h->type));
+	put_number(row, COLUMN_CPU, h->cpu);
+	put_truth(row, COLUMN_LATE, h->flags & MEMWATCH_RECORD_F_LATE);
+	put_truth(row, COLUMN_FORCED, h->flags & MEMWATCH_RECORD_F_FORCED);
+	for (size_t i = 0; fields && i < fields->nr_fields; i++)
+		put_field(row, fields->column[i], &fields->field[i], (const void *)h);
+	if (h->type == MEMWATCH_RECORD_SAMPLE)
+		put_sample_owner(row, (const void *)h, tracker);
+	if (h->type == MEMWATCH_RECORD_RDT)
+		put_rdt_owner(schema, row, (const void *)h, tracker);
 }
 
-static void write_json(const struct row *row, struct mw_json *json)
+static void write_json(const struct schema *schema, const struct row *row, struct mw_json *json)
 {
 	mw_json_row(json, NULL);
-	for (size_t i = 0; i < NR_COLUMNS; i++)
+	for (size_t i = 0; i < schema->nr_columns; i++)
 		if (row->filled[i])
-			mw_members_json(&columns[i], 1, &row->cells[i], json);
+			mw_members_json(&schema->columns[i], 1, &row->cells[i], json);
 	mw_json_object_end(json);
 }
 
-/* The same without "_status" beside fields that this record does not have. */
-static void write_csv(const struct row *row, FILE *out)
+/* A field that the type of the record does not have is empty, and so is its status. */
+static void write_csv(const struct schema *schema, const struct row *row, FILE *out)
 {
-	for (size_t i = 0; i < NR_COLUMNS; i++) {
+	for (size_t i = 0; i < schema->nr_columns; i++) {
 		if (i)
 			fputc(',', out);
 		if (row->filled[i])
-			mw_cell_csv(&columns[i], &row->cells[i], out);
-		else if (columns[i].flags & MW_COLUMN_MEASURED)
+			mw_cell_csv(&schema->columns[i], &row->cells[i], out);
+		else if (schema->columns[i].flags & MW_COLUMN_MEASURED)
 			fputc(',', out);
 	}
 	fputc('\n', out);
@@ -320,11 +315,15 @@ struct export
 	uint64_t from, until;
 	FILE *out;
 	struct mw_json json;
+	struct schema schema;
 	uint64_t written;
 };
 
-/* Names must be known when a sample comes, and forgotten some time after the end. */
-static int follow(struct export *e, const struct memwatch_record_header *h)
+/*
+ * Keeps the tracker up to date, so that the owner of a sample is known. A process is
+ * forgotten a minute after its end: readings of its RMID may still come until then.
+ */
+static int track_record(struct export *e, const struct memwatch_record_header *h)
 {
 	static const uint64_t keep_ns = 60000000000;
 	int rc = memwatch_tracker_feed(e->tracker, h);
@@ -344,16 +343,16 @@ static int write_all(struct export *e)
 	int rc;
 
 	while ((rc = memwatch_stream_next(e->stream, &h)) == 1) {
-		rc = follow(e, h);
+		rc = track_record(e, h);
 		if (rc)
 			return rc;
 		if (h->time_ns < e->from || h->time_ns >= e->until)
 			continue;
-		fill(&row, h, e->tracker);
+		fill_row(&e->schema, &row, h, e->tracker);
 		if (e->config->to == TO_JSON)
-			write_json(&row, &e->json);
+			write_json(&e->schema, &row, &e->json);
 		else
-			write_csv(&row, e->out);
+			write_csv(&e->schema, &row, e->out);
 		e->written++;
 		if (ferror(e->out))
 			return -EIO;
@@ -361,17 +360,18 @@ static int write_all(struct export *e)
 	return rc;
 }
 
-static int export(struct export *e, uint64_t first, uint64_t last)
+static int write_export(struct export *e, uint64_t first, uint64_t last)
 {
 	const struct memwatch_stream_info *info = memwatch_stream_info(e->stream);
 	int err;
 
+	make_schema(&e->schema);
 	if (e->config->to == TO_JSON) {
 		mw_json_init(&e->json, e->out);
 		mw_recording_json(&e->json, info, first, last);
 		mw_json_array(&e->json, "records");
 	} else {
-		mw_head_csv(columns, NR_COLUMNS, e->out);
+		mw_head_csv(e->schema.columns, e->schema.nr_columns, e->out);
 	}
 	err = write_all(e);
 	if (e->config->to == TO_JSON) {
@@ -416,7 +416,7 @@ static int close_output(struct export *e)
 	return MW_EXIT_DONE;
 }
 
-static int run(struct export *e, struct memwatch_ctx *ctx, const char *path)
+static int export_file(struct export *e, struct memwatch_ctx *ctx, const char *path)
 {
 	uint64_t first = 0, last = 0, origin;
 	int err = mw_recording_span(ctx, path, &first, &last), rc;
@@ -433,7 +433,7 @@ static int run(struct export *e, struct memwatch_ctx *ctx, const char *path)
 	rc = open_output(e, path);
 	if (rc)
 		return rc;
-	err = export(e, first, last);
+	err = write_export(e, first, last);
 	rc = close_output(e);
 	if (!rc && err && !(e->out == stdout && err == -EIO))
 		rc = mw_file_failed(ctx, err, path);
@@ -473,7 +473,7 @@ static int export_run(const struct mw_cli *cli, void *config, int argc, char **a
 		return mw_error(MW_EXIT_USAGE, "export", "--from is not before --until");
 	rc = mw_library_new(cli, &ctx) ?: mw_open_recording(ctx, argv[0], &e.stream);
 	if (!rc)
-		rc = run(&e, ctx, argv[0]);
+		rc = export_file(&e, ctx, argv[0]);
 	memwatch_tracker_unref(e.tracker);
 	memwatch_stream_unref(e.stream);
 	return rc;
