@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * export: every record of a recording, one row each, for other programs. It
- * streams: a recording of any length needs the same memory.
+ * export: writes every record of a recording as one row, for other programs. Records
+ * are written as they are read, so memory use does not depend on the length.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,13 +32,13 @@ static const struct export_config export_defaults = { .to = -1, .until = UINT64_
 static const char *const formats[] = { "csv", "json", NULL };
 
 static const struct mw_option export_options[] = {
-	{ "to", 't', MW_OPTION_CHOICE, MEMBER(to), "FORMAT", "what to write", formats },
+	{ "to", 't', MW_OPTION_CHOICE, MEMBER(to), "FORMAT", "format of the output", formats },
 	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE",
-	  "where to; replaced if it exists; standard output if not given", NULL },
+	  "output file, replaced if it exists; default: standard output", NULL },
 	{ "from", 0, MW_OPTION_DURATION, MEMBER(from), "TIME",
-	  "start so long after the start of the recording", NULL },
-	{ "until", 0, MW_OPTION_DURATION, MEMBER(until), "TIME", "end so long after the start",
-	  NULL },
+	  "skip records before TIME, counted from the start", NULL },
+	{ "until", 0, MW_OPTION_DURATION, MEMBER(until), "TIME",
+	  "skip records from TIME on, counted from the start", NULL },
 	{ 0 },
 };
 
@@ -306,8 +306,7 @@ static void write_csv(const struct schema *schema, const struct row *row, FILE *
 	fputc('\n', out);
 }
 
-struct export
-{
+struct exporter {
 	const struct export_config *config;
 	const struct mw_cli *cli;
 	struct memwatch_stream *stream;
@@ -323,7 +322,7 @@ struct export
  * Keeps the tracker up to date, so that the owner of a sample is known. A process is
  * forgotten a minute after its end: readings of its RMID may still come until then.
  */
-static int track_record(struct export *e, const struct memwatch_record_header *h)
+static int track_record(struct exporter *e, const struct memwatch_record_header *h)
 {
 	static const uint64_t keep_ns = 60000000000;
 	int rc = memwatch_tracker_feed(e->tracker, h);
@@ -336,7 +335,7 @@ static int track_record(struct export *e, const struct memwatch_record_header *h
 	return rc < 0 ? rc : 0;
 }
 
-static int write_all(struct export *e)
+static int write_all(struct exporter *e)
 {
 	const struct memwatch_record_header *h;
 	struct row row;
@@ -360,7 +359,7 @@ static int write_all(struct export *e)
 	return rc;
 }
 
-static int write_export(struct export *e, uint64_t first, uint64_t last)
+static int write_export(struct exporter *e, uint64_t first, uint64_t last)
 {
 	const struct memwatch_stream_info *info = memwatch_stream_info(e->stream);
 	int err;
@@ -389,7 +388,7 @@ static bool is_same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static int open_output(struct export *e, const char *input)
+static int open_output(struct exporter *e, const char *input)
 {
 	const char *name = e->config->output;
 
@@ -402,7 +401,7 @@ static int open_output(struct export *e, const char *input)
 	return e->out ? 0 : mw_error(mw_exit_of(-errno), name, "%s", strerror(errno));
 }
 
-static int close_output(struct export *e)
+static int close_output(struct exporter *e)
 {
 	const char *name = e->config->output;
 	bool failed = ferror(e->out);
@@ -416,7 +415,7 @@ static int close_output(struct export *e)
 	return MW_EXIT_DONE;
 }
 
-static int export_file(struct export *e, struct memwatch_ctx *ctx, const char *path)
+static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char *path)
 {
 	uint64_t first = 0, last = 0, origin;
 	int err = mw_recording_span(ctx, path, &first, &last), rc;
@@ -442,7 +441,7 @@ static int export_file(struct export *e, struct memwatch_ctx *ctx, const char *p
 	mw_warn_truncated(e->cli, e->stream, path);
 	mw_note(e->cli, "%" PRIu64 " records", e->written);
 	if (!e->written) {
-		mw_warn(e->cli, "%s: there is no record in this time", path);
+		mw_warn(e->cli, "%s: there is no record in this time range", path);
 		return MW_EXIT_NOTHING;
 	}
 	return MW_EXIT_DONE;
@@ -451,16 +450,17 @@ static int export_file(struct export *e, struct memwatch_ctx *ctx, const char *p
 static const char *const export_usage[] = {
 	"export FILE --to csv|json [-o OUT] [--from TIME] [--until TIME]",
 	"",
-	"Writes every record of a recording, one row each, in the order of the stream.",
+	"Writes every record of a recording as one row, in the order of time.",
 	"memwatchctl-export(8) describes the columns. Memory use does not depend on the",
-	"length. Exit status 4 if there is no record in that time.",
+	"length of the recording. The exit status is 4 if there is no record in the time",
+	"between --from and --until.",
 	NULL,
 };
 
 static int export_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
-	struct export e = { .config = config, .cli = cli };
+	struct exporter e = { .config = config, .cli = cli };
 	int rc;
 
 	(void)argc;
@@ -481,7 +481,7 @@ static int export_run(const struct mw_cli *cli, void *config, int argc, char **a
 
 const struct mw_cmd mw_cmd_export = {
 	.name = "export",
-	.summary = "write every record of a recording as csv or json",
+	.summary = "write every record of a recording as CSV or JSON",
 	.usage = export_usage,
 	.options = export_options,
 	.run = export_run,

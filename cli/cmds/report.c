@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * report: what a recording says, added up.
+ * report: adds up a recording by process, cgroup, RMID, CPU or slot.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 struct report_config {
 	int by;
-	int sort; /* -1: what suits the rows */
+	int sort; /* index into mw_sort_names; -1: the default of the rows */
 	uint64_t top;
 	uint64_t from;
 	uint64_t to;
@@ -28,10 +28,11 @@ static const struct report_config report_defaults = { .sort = -1, .to = UINT64_M
 #define MEMBER(name) offsetof(struct report_config, name)
 
 static const struct mw_option report_options[] = {
-	{ "by", 'b', MW_OPTION_CHOICE, MEMBER(by), "WHAT", "one row for each", mw_by_names },
+	{ "by", 'b', MW_OPTION_CHOICE, MEMBER(by), "WHAT", "what makes a row", mw_by_names },
 	{ "from", 0, MW_OPTION_DURATION, MEMBER(from), "TIME",
-	  "start so long after the start of the recording", NULL },
-	{ "to", 0, MW_OPTION_DURATION, MEMBER(to), "TIME", "end so long after the start", NULL },
+	  "skip slots before TIME, counted from the start", NULL },
+	{ "to", 0, MW_OPTION_DURATION, MEMBER(to), "TIME",
+	  "skip slots from TIME on, counted from the start", NULL },
 	{ "sort", 's', MW_OPTION_CHOICE, MEMBER(sort), "KEY", "order of the rows", mw_sort_names },
 	{ "top", 'n', MW_OPTION_UINT, MEMBER(top), "N", "only the first N rows", NULL },
 	{ 0 },
@@ -53,7 +54,7 @@ struct report {
 	struct memwatch_slots_stats slots;
 };
 
-/* Is this row not a process or a cgroup, but what belongs to none? */
+/* Whether a row sums up what belongs to no process or cgroup. */
 static bool is_unassigned(const struct report *r, const struct memwatch_summary_row *row)
 {
 	if (r->rows.by == MEMWATCH_BY_CGROUP)
@@ -68,7 +69,7 @@ static int add_row(struct report *r, struct mw_table *table, const struct memwat
 	return cells ? mw_rows_fill(&r->rows, row, &r->pool, cells) : -ENOMEM;
 }
 
-static int collect(struct report *r)
+static int collect_rows(struct report *r)
 {
 	const struct memwatch_summary_row *row;
 	int name = r->config->sort < 0 ? mw_sort_default(r->rows.by) : r->config->sort;
@@ -95,13 +96,13 @@ static int collect(struct report *r)
 	return err;
 }
 
-/* --from and --to; the feed sees to all other records. */
+/* The summary applies --from and --to to all records but those of growth. */
 static bool is_in_time(const struct report *r, const struct memwatch_record_header *record)
 {
 	return record->time_ns >= r->from_ns && record->time_ns <= r->to_ns;
 }
 
-static int read_all(struct report *r)
+static int read_records(struct report *r)
 {
 	const struct memwatch_record_header *record;
 	int rc;
@@ -116,7 +117,7 @@ static int read_all(struct report *r)
 	return rc ?: mw_feed_finish(&r->feed);
 }
 
-static void print_json(const struct report *r)
+static void print_report_json(const struct report *r)
 {
 	size_t skip = r->rows.first_value;
 	struct mw_json json;
@@ -142,15 +143,15 @@ static void print_json(const struct report *r)
 	mw_json_finish(&json);
 }
 
-static void print_csv(const struct report *r)
+static void print_report_csv(const struct report *r)
 {
 	mw_table_csv(&r->table, stdout);
 	if (r->unassigned.nr_rows)
 		mw_row_csv(r->rows.columns, r->rows.nr_columns, r->unassigned.cells, stdout);
 }
 
-/* Below the others: what belongs to nobody, and the sum. */
-static int append(struct report *r, const struct mw_table *from, const char *name)
+/* Copies the rows of @from below the others; @name, if given, becomes their name. */
+static int append_rows(struct report *r, const struct mw_table *from, const char *name)
 {
 	for (size_t i = 0; i < from->nr_rows; i++) {
 		struct mw_cell *cells = mw_table_row(&r->table);
@@ -165,7 +166,7 @@ static int append(struct report *r, const struct mw_table *from, const char *nam
 	return 0;
 }
 
-static int print_table(struct report *r)
+static int print_report_table(struct report *r)
 {
 	const struct memwatch_stream_info *info = memwatch_stream_info(r->feed.stream);
 	int rc;
@@ -173,7 +174,7 @@ static int print_table(struct report *r)
 	mw_recording_print(r->path, info, r->feed.first_ns, r->feed.last_ns);
 	mw_losses_print(&r->stream, &r->slots);
 	putchar('\n');
-	if (append(r, &r->unassigned, NULL) || append(r, &r->totals, "(total)"))
+	if (append_rows(r, &r->unassigned, NULL) || append_rows(r, &r->totals, "(total)"))
 		return mw_error_errno(-ENOMEM, "report");
 	rc = mw_table_print(&r->table);
 	if (rc)
@@ -186,31 +187,31 @@ static int print_table(struct report *r)
 		mw_unavailable_print(info);
 		mw_table_legend(&r->table);
 		if (r->unassigned.nr_rows)
-			printf("(unassigned) is RMID 0: idle time, the kernel, and processes that "
-			       "got no RMID.\n");
+			printf("(unassigned) is RMID 0: idle time, the kernel, and processes "
+			       "without an RMID.\n");
 	}
 	return MW_EXIT_DONE;
 }
 
-static int print(struct report *r)
+static int print_report(struct report *r)
 {
 	bool empty = !r->table.nr_rows && !r->unassigned.nr_rows;
 	int rc = MW_EXIT_DONE;
 
 	if (r->cli->format == MW_FORMAT_JSON)
-		print_json(r);
+		print_report_json(r);
 	else if (r->cli->format == MW_FORMAT_CSV)
-		print_csv(r);
+		print_report_csv(r);
 	else if (!empty)
-		rc = print_table(r);
+		rc = print_report_table(r);
 	if (!rc && empty) {
-		mw_warn(r->cli, "%s: nothing was measured in this time", r->path);
+		mw_warn(r->cli, "%s: nothing was measured in this time range", r->path);
 		rc = MW_EXIT_NOTHING;
 	}
 	return rc;
 }
 
-static int prepare(struct report *r, struct memwatch_ctx *ctx)
+static int prepare_report(struct report *r, struct memwatch_ctx *ctx)
 {
 	const struct report_config *c = r->config;
 	struct memwatch_stream *stream;
@@ -230,7 +231,7 @@ static int prepare(struct report *r, struct memwatch_ctx *ctx)
 		to = 0;
 	r->from_ns = c->from ? origin + c->from : 0;
 	r->to_ns = to ? to : UINT64_MAX;
-	/* Without --from also what began before the first record. */
+	/* Without --from, the interval that ends with the first record counts too. */
 	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by, r->from_ns, to);
 	if (err)
 		return mw_error_errno(err, "report");
@@ -244,9 +245,10 @@ static const char *const report_usage[] = {
 	"report FILE [--by WHAT] [--from TIME] [--to TIME] [--sort KEY] [--top N]",
 	"",
 	"Adds up a recording, one row for each process, cgroup, RMID, CPU or slot.",
-	"Times count from the start of the recording, as 1.5 or 250ms. What was not",
-	"measured is shown as \"-\", with the reason below. A file that was cut off is",
-	"read as far as it goes. Exit status 4 if nothing was measured in that time.",
+	"Times count from the start of the recording and are written as 1.5 or 250ms.",
+	"Values that were not measured are shown as \"-\", with the reason below the",
+	"table. A file that was cut off is read up to its last complete block. The exit",
+	"status is 4 if nothing was measured between --from and --to.",
 	NULL,
 };
 
@@ -259,18 +261,18 @@ static int report_run(const struct mw_cli *cli, void *config, int argc, char **a
 	(void)argc;
 	if (r.config->from >= r.config->to)
 		return mw_error(MW_EXIT_USAGE, "report", "--from is not before --to");
-	rc = mw_library_new(cli, &ctx) ?: prepare(&r, ctx);
+	rc = mw_library_new(cli, &ctx) ?: prepare_report(&r, ctx);
 	if (rc)
 		return rc;
 	r.stream.sz = sizeof(r.stream);
 	r.slots.sz = sizeof(r.slots);
-	err = read_all(&r) ?: collect(&r) ?: memwatch_stream_stats(r.feed.stream, &r.stream)
+	err = read_records(&r) ?: collect_rows(&r) ?: memwatch_stream_stats(r.feed.stream, &r.stream)
 		?: memwatch_slots_stats(r.feed.slots, &r.slots);
 	if (err) {
 		rc = mw_file_failed(ctx, err, r.path);
 	} else {
 		mw_warn_truncated(cli, r.feed.stream, r.path);
-		rc = print(&r);
+		rc = print_report(&r);
 	}
 	mw_table_uninit(&r.table);
 	mw_table_uninit(&r.unassigned);
