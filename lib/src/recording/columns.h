@@ -21,9 +21,13 @@
 
 #include "base/record.h"
 
-#define MW_CLASSES_MAX 64   /* pairs of type and size in a block */
-#define MW_COLUMNS_MAX 32   /* fields of a record, header excluded */
-#define MW_CONTEXTS    1024 /* CPUs, or keys, told apart */
+#define MW_RECORD_HEADER_BYTES sizeof(struct memwatch_record_header)
+#define MW_CLASS_BYTES	       10 /* of a class in the class table: type, size, rows, columns */
+#define MW_COLUMN_BYTES	       6  /* of a column in it: predictor, a, b, 0, width */
+
+#define MW_CLASSES_MAX	       64   /* pairs of type and size in a block */
+#define MW_COLUMNS_MAX	       32   /* fields of a record, header excluded */
+#define MW_CONTEXTS	       1024 /* CPUs, or keys, told apart */
 
 /**
  * struct mw_column - a field of a class
@@ -111,6 +115,9 @@ bool mw_columns_fit(struct mw_columns *columns, const struct memwatch_record_hea
 
 /* Notes the next record, which fits; it lies directly behind the last one. */
 void mw_columns_add(struct mw_columns *columns, const struct memwatch_record_header *header);
+
+/* Sorts the records by class into columns.order; within a class they keep their order. */
+void mw_columns_sort(struct mw_columns *columns);
 
 /* What mw_columns_encode() needs at most for @bytes of records. */
 size_t mw_columns_bound(size_t bytes);
