@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Readings remembered. The table is swept of RMIDs that ended when it would
- * have to grow; an RMID whose end was lost goes when its next owner is born.
+ * The last readings. RMIDs that have ended stay until the table would have to grow, because
+ * readings may come after their end. An RMID whose end was lost ends when its next
+ * generation begins.
  */
 #include "account/rdt-baseline.h"
 
@@ -11,31 +12,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/index.h"
 #include "base/timemath.h"
 
-#define STATES_MAX 262144
-#define ANY_DOMAIN UINT32_MAX /* what is known of all domains together */
-#define NO_SLOT	   UINT64_MAX
+#define BASELINES_MAX 262144
+#define ANY_DOMAIN    UINT32_MAX /* the sum over all domains */
+#define NO_SLOT	      UINT64_MAX
 
-struct state {
+/**
+ * struct baseline - what is known of an RMID in one L3 domain, or in all of them
+ * @rmid: RMID
+ * @generation: its generation
+ * @domain: L3 domain, or ANY_DOMAIN
+ * @dead: the RMID has ended; the entry goes when the table has to grow
+ * @born: ANY_DOMAIN: the allocation was seen, at @time_ns[0]
+ * @residue: ANY_DOMAIN: the residual occupancy has been reported
+ * @has: by event: @value and @time_ns are valid
+ * @time_ns: by event: time of the last reading
+ * @value: by event: the last reading
+ * @level: the last occupancy; ANY_DOMAIN: the sum over the domains
+ * @level_slot: ANY_DOMAIN: the slot to which @level was added, or NO_SLOT
+ */
+struct baseline {
 	uint32_t rmid;
 	uint32_t generation;
 	uint32_t domain;
-	bool used;
 	bool dead;
-	bool born;    /* all domains: at time_ns[0] */
-	bool residue; /* all domains: what it began with has been told */
+	bool born;
+	bool residue;
 	bool has[MEMWATCH_RDT_MAX];
 	uint64_t time_ns[MEMWATCH_RDT_MAX];
 	uint64_t value[MEMWATCH_RDT_MAX];
-	uint64_t level;	     /* the last one; of all domains: their sum */
-	uint64_t level_slot; /* all domains: the slot that holds it, NO_SLOT if none */
+	uint64_t level;
+	uint64_t level_slot;
 };
 
+/* The baselines, and an index by (RMID, generation, domain). */
 struct mw_rdt_baseline {
-	struct state *states; /* open addressing, at most half full */
+	struct baseline *entries;
 	uint32_t count;
-	uint32_t size;
+	uint32_t capacity;
+	struct mw_index index;
 };
 
 int mw_rdt_baseline_new(struct mw_rdt_baseline **ret)
@@ -52,88 +70,87 @@ void mw_rdt_baseline_free(struct mw_rdt_baseline *baseline)
 {
 	if (!baseline)
 		return;
-	free(baseline->states);
+	free(baseline->entries);
+	mw_index_free(&baseline->index);
 	free(baseline);
 }
 
-static struct state *slot_of(struct state *states, uint32_t size, uint32_t rmid,
-			     uint32_t generation, uint32_t domain)
+static uint32_t baseline_hash(uint32_t rmid, uint32_t generation, uint32_t domain)
 {
-	uint64_t key = ((uint64_t)rmid << 32 | generation) * 0x9e3779b97f4a7c15ULL;
-	uint32_t at = (uint32_t)(((key ^ domain) * 0xff51afd7ed558ccdULL) >> 32) & (size - 1);
-
-	while (states[at].used && (states[at].rmid != rmid || states[at].generation != generation ||
-				   states[at].domain != domain))
-		at = (at + 1) & (size - 1);
-	return &states[at];
+	return mw_index_hash((uint64_t)rmid << 32 | generation, domain);
 }
 
-static int rebuild(struct mw_rdt_baseline *baseline)
+static struct baseline *find_baseline(const struct mw_rdt_baseline *table, uint32_t rmid,
+				      uint32_t generation, uint32_t domain)
 {
-	uint32_t live = 0, size = 64;
-	struct state *states;
+	uint32_t at, number;
 
-	for (uint32_t i = 0; i < baseline->size; i++)
-		live += baseline->states[i].used && !baseline->states[i].dead;
-	/* beyond this it is not a machine; start anew rather than grow */
-	if (live > STATES_MAX)
-		live = 0;
-	while (size < live * 4)
-		size *= 2;
-	states = calloc(size, sizeof(*states));
-	if (!states)
-		return -ENOMEM;
-	baseline->count = 0;
-	for (uint32_t i = 0; live && i < baseline->size; i++) {
-		const struct state *old = &baseline->states[i];
+	mw_index_for_each (&table->index, baseline_hash(rmid, generation, domain), &at, number) {
+		struct baseline *entry = &table->entries[number];
 
-		if (!old->used || old->dead)
-			continue;
-		*slot_of(states, size, old->rmid, old->generation, old->domain) = *old;
-		baseline->count++;
+		if (entry->rmid == rmid && entry->generation == generation &&
+		    entry->domain == domain)
+			return entry;
 	}
-	free(baseline->states);
-	baseline->states = states;
-	baseline->size = size;
+	return NULL;
+}
+
+/* Removes the entries of RMIDs that have ended, or all if there are implausibly many. */
+static int sweep_dead(struct mw_rdt_baseline *table)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		if (!table->entries[i].dead)
+			table->entries[kept++] = table->entries[i];
+	/* Beyond this it is no machine: start again instead of growing for ever. */
+	table->count = kept > BASELINES_MAX ? 0 : kept;
+	mw_index_clear(&table->index);
+	for (uint32_t i = 0; i < table->count; i++) {
+		const struct baseline *entry = &table->entries[i];
+
+		if (mw_index_insert(&table->index,
+				    baseline_hash(entry->rmid, entry->generation, entry->domain),
+				    i))
+			return -ENOMEM;
+	}
 	return 0;
 }
 
-static struct state *find(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation,
-			  uint32_t domain)
+/* Makes room for one more. After a sweep at least half of the room is free. */
+static int reserve_baseline(struct mw_rdt_baseline *table)
 {
-	struct state *state;
-
-	if (!baseline->size)
-		return NULL;
-	state = slot_of(baseline->states, baseline->size, rmid, generation, domain);
-	return state->used ? state : NULL;
+	if (table->count < table->capacity)
+		return 0;
+	if (sweep_dead(table))
+		return -ENOMEM;
+	return mw_array_reserve(table->entries, table->capacity, 2 * table->count + 1);
 }
 
-static struct state *obtain(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation,
-			    uint32_t domain)
+static struct baseline *obtain_baseline(struct mw_rdt_baseline *table, uint32_t rmid,
+					uint32_t generation, uint32_t domain)
 {
-	struct state *state = find(baseline, rmid, generation, domain);
+	struct baseline *entry = find_baseline(table, rmid, generation, domain);
 
-	if (state)
-		return state;
-	if (baseline->count * 2 >= baseline->size && rebuild(baseline))
+	if (entry)
+		return entry;
+	if (reserve_baseline(table) ||
+	    mw_index_insert(&table->index, baseline_hash(rmid, generation, domain), table->count))
 		return NULL;
-	state = slot_of(baseline->states, baseline->size, rmid, generation, domain);
-	baseline->count++;
-	*state = (struct state){
+	entry = &table->entries[table->count++];
+	*entry = (struct baseline){
 		.rmid = rmid,
 		.generation = generation,
 		.domain = domain,
-		.used = true,
 		.level_slot = NO_SLOT,
 	};
-	return state;
+	return entry;
 }
 
 int mw_rdt_baseline_born(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation,
 			 uint64_t time_ns)
 {
-	struct state *state = obtain(baseline, rmid, generation, ANY_DOMAIN);
+	struct baseline *state = obtain_baseline(baseline, rmid, generation, ANY_DOMAIN);
 
 	if (!state)
 		return -ENOMEM;
@@ -145,11 +162,11 @@ int mw_rdt_baseline_born(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32
 
 void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation)
 {
-	struct state *state = find(baseline, rmid, generation, ANY_DOMAIN);
+	struct baseline *state = find_baseline(baseline, rmid, generation, ANY_DOMAIN);
 
-	/* Domains are few and numbered from 0; those beyond go when the table starts anew. */
+	/* Domains are numbered from 0. Entries of higher ones go when the table starts again. */
 	for (uint32_t domain = 0; domain < 64; domain++) {
-		struct state *reading = find(baseline, rmid, generation, domain);
+		struct baseline *reading = find_baseline(baseline, rmid, generation, domain);
 
 		if (reading)
 			reading->dead = true;
@@ -158,16 +175,19 @@ void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint3
 		state->dead = true;
 }
 
-/* Where nothing was left there is no record of it: then the first reading tells. */
+/*
+ * The module sends a record of the residual occupancy only if there is some. If the first
+ * reading comes without such a record, there was none.
+ */
 int mw_rdt_baseline_residue(struct mw_rdt_baseline *baseline,
 			    const struct memwatch_record_rdt *reading, uint64_t *bytes)
 {
 	uint8_t status = reading->status[MEMWATCH_RDT_OCCUPANCY];
-	struct state *all;
+	struct baseline *all;
 
 	if (status != MEMWATCH_STATUS_OK && status != MEMWATCH_STATUS_FIRST)
 		return 0;
-	all = obtain(baseline, reading->rmid, reading->generation, ANY_DOMAIN);
+	all = obtain_baseline(baseline, reading->rmid, reading->generation, ANY_DOMAIN);
 	if (!all)
 		return -ENOMEM;
 	if (status == MEMWATCH_STATUS_OK && (all->residue || !all->born))
@@ -177,7 +197,7 @@ int mw_rdt_baseline_residue(struct mw_rdt_baseline *baseline,
 	return 1;
 }
 
-static void update_traffic(const struct state *born, struct state *state, unsigned int event,
+static void update_traffic(const struct baseline *born, struct baseline *state, unsigned int event,
 			   const struct memwatch_record_rdt *reading, struct mw_rdt_delta *delta)
 {
 	uint64_t value = reading->value[event];
@@ -194,7 +214,7 @@ static void update_traffic(const struct state *born, struct state *state, unsign
 	} else if (!state->has[event]) {
 		delta->status[event] = MEMWATCH_STATUS_FIRST;
 	} else if (value < state->value[event]) {
-		/* it cannot run backwards; what was moved meanwhile is not known */
+		/* The counter ran backwards: how much was moved is not known. */
 		delta->status[event] = MEMWATCH_STATUS_ERROR;
 	} else {
 		delta->begin_ns[event] = mw_min_u64(state->time_ns[event], delta->end_ns);
@@ -206,10 +226,10 @@ static void update_traffic(const struct state *born, struct state *state, unsign
 }
 
 /*
- * Domains are not all read at the same time: a slot with a reading of one has
- * the last levels of the others added.
+ * The domains are not read at the same time. The occupancy of a slot with a reading of one
+ * domain is the sum of this reading and the last readings of the other domains.
  */
-static void update_level(struct state *all, struct state *state,
+static void update_level(struct baseline *all, struct baseline *state,
 			 const struct memwatch_record_rdt *reading, uint64_t slot,
 			 struct mw_rdt_delta *delta)
 {
@@ -232,15 +252,15 @@ int mw_rdt_baseline_update(struct mw_rdt_baseline *baseline,
 			   struct mw_rdt_delta *ret)
 {
 	uint32_t rmid = reading->rmid, generation = reading->generation;
-	struct state *state, *all;
+	struct baseline *state, *all;
 
 	if (reading->domain == ANY_DOMAIN)
 		return -EINVAL;
-	/* The second may move the first, but then there is room for both. */
-	if (!obtain(baseline, rmid, generation, ANY_DOMAIN))
+	/* Adding the second entry may move the first, so both exist before they are used. */
+	if (!obtain_baseline(baseline, rmid, generation, ANY_DOMAIN))
 		return -ENOMEM;
-	state = obtain(baseline, rmid, generation, reading->domain);
-	all = obtain(baseline, rmid, generation, ANY_DOMAIN);
+	state = obtain_baseline(baseline, rmid, generation, reading->domain);
+	all = obtain_baseline(baseline, rmid, generation, ANY_DOMAIN);
 	if (!state || !all)
 		return -ENOMEM;
 	memset(ret, 0, sizeof(*ret));

@@ -12,20 +12,33 @@
 
 #include <memwatch/slots.h>
 
+#include "base/index.h"
+
+/**
+ * struct mw_slot_table - the table; zero is an empty one
+ * @entries: in the order in which they were added, until they are sorted
+ * @count: how many there are
+ * @capacity: how many fit
+ * @index: from (RMID, generation, CPU) to @entries
+ */
 struct mw_slot_table {
 	struct memwatch_slot_entry *entries;
-	uint32_t *index; /* open addressing: number of the entry + 1, 0 is empty */
 	uint32_t count;
-	uint32_t max; /* the index has twice as many */
+	uint32_t capacity;
+	struct mw_index index;
 };
 
-/* The entry, zeroed if it is new. -ENOMEM. Valid until the next call. */
+/*
+ * Finds the entry, or adds one that is zero. Returns 0 or -ENOMEM; the entry is valid until
+ * the next call.
+ */
 int mw_slot_table_obtain(struct mw_slot_table *table, uint32_t rmid, uint32_t generation,
 			 uint32_t cpu, struct memwatch_slot_entry **ret);
 
-/* Sorted by rmid, generation, cpu. Nothing can be found after that until clear. */
+/* Sorts by RMID, generation and CPU. Until the table is cleared, nothing can be found. */
 void mw_slot_table_sort(struct mw_slot_table *table);
 
+/* Removes all entries and keeps the memory. */
 void mw_slot_table_clear(struct mw_slot_table *table);
 void mw_slot_table_free(struct mw_slot_table *table);
 

@@ -117,14 +117,14 @@ int memwatch_slots_new(struct memwatch_ctx *ctx, struct memwatch_tracker *tracke
 
 	slots = calloc(1, sizeof(*slots));
 	if (!slots)
-		return mw_fail(ctx, -ENOMEM, "slots: no memory");
+		return mw_fail_memory(ctx, "slots");
 	slots->ctx = memwatch_ctx_ref(ctx);
 	slots->opts = full;
 	slots->closed_end = &slots->closed;
 	err = set_up(slots, tracker);
 	if (err) {
 		memwatch_slots_unref(slots);
-		return mw_fail(ctx, err, "slots: no memory");
+		return mw_fail_memory(ctx, "slots");
 	}
 	*ret = slots;
 	return 0;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Summaries. A row is found by its key; sums go into the row and, separately,
- * into the total, so that the total does not depend on how rows are made.
+ * Summaries. An entry of a slot is added to the row of its key and, on its own, to the
+ * total, so that the total does not depend on what makes a row.
  */
 #include <memwatch/summary.h>
 
@@ -11,50 +11,84 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/context.h"
+#include "base/index.h"
 #include "base/timemath.h"
 
 #define ROWS_DEFAULT 1048576
 #define NONE	     UINT32_MAX
 
+/* What makes a row; see make_key(). */
 struct key {
 	uint64_t a;
 	uint64_t b;
 	uint32_t flags;
 };
 
+/**
+ * struct row - a row
+ * @row: what the caller sees
+ * @key: what makes it
+ * @max_rmids: how many fit into @rmids
+ * @rmids: the assignments of the row
+ * @visited: number of the last slot in which it ran
+ * @level_visited: number of the last slot with an occupancy for it
+ * @level: occupancy in that slot; added to the sum when the next slot comes
+ * @level_sum: occupancy in the slots before, added up
+ * @level_slots: how many slots are in @level_sum
+ */
 struct row {
-	struct memwatch_summary_row row; /* first: what the caller sees */
+	struct memwatch_summary_row row;
 	struct key key;
-	uint32_t hash_next;
 	uint32_t max_rmids;
 	struct memwatch_summary_rmid *rmids;
-	uint64_t visited;		 /* number of the last slot fed in which it ran */
-	uint64_t level_visited;		 /* likewise, that had an occupancy for it */
-	struct memwatch_value level;	 /* occupancy in that slot */
-	struct memwatch_value level_sum; /* over the slots before */
+	uint64_t visited;
+	uint64_t level_visited;
+	struct memwatch_value level;
+	struct memwatch_value level_sum;
 	uint64_t level_slots;
 };
 
+/* An assignment that is in the list of a row. */
+struct member {
+	uint32_t row;
+	struct memwatch_summary_rmid rmid;
+};
+
+/**
+ * struct memwatch_summary - a summary
+ * @ctx: a reference
+ * @opts: complete
+ * @rows: the rows, in order of appearance
+ * @nr_rows: length of @rows
+ * @max_rows: how many fit
+ * @row_index: from the key to @rows
+ * @other: the row for all that is beyond opts.rows_max, or NONE
+ * @total: everything, added up on its own
+ * @visit: number of the slot that was fed last
+ * @members: which assignments are in which row's list
+ * @nr_members: length of @members
+ * @max_members: how many fit
+ * @member_index: from (row, RMID, generation) to @members
+ * @order: numbers of the rows, sorted
+ * @nr_order: length of @order; 0: the order is that of appearance
+ * @max_order: how many fit
+ */
 struct memwatch_summary {
 	struct memwatch_ctx *ctx;
 	struct memwatch_summary_opts opts;
 	struct row *rows;
 	uint32_t nr_rows, max_rows;
-	uint32_t *buckets; /* as many as max_rows */
-	uint32_t other;	   /* row of the rest, NONE */
+	struct mw_index row_index;
+	uint32_t other;
 	struct row total;
 	uint64_t visit;
-
-	/* (row, rmid, generation) that are in the row's list: row + 1 in the first */
-	struct {
-		uint32_t row;
-		struct memwatch_summary_rmid rmid;
-	} * members;
+	struct member *members;
 	uint32_t nr_members, max_members;
-
+	struct mw_index member_index;
 	uint32_t *order;
-	uint32_t nr_order; /* 0: order of appearance */
+	uint32_t nr_order, max_order;
 };
 
 int memwatch_summary_new(struct memwatch_ctx *ctx, const struct memwatch_summary_opts *opts,
@@ -75,7 +109,7 @@ int memwatch_summary_new(struct memwatch_ctx *ctx, const struct memwatch_summary
 		return mw_fail(ctx, -EINVAL, "summary: an option is out of range");
 	summary = calloc(1, sizeof(*summary));
 	if (!summary)
-		return mw_fail(ctx, -ENOMEM, "summary: no memory");
+		return mw_fail_memory(ctx, "summary");
 	summary->ctx = memwatch_ctx_ref(ctx);
 	summary->opts = full;
 	memwatch_summary_reset(summary);
@@ -91,10 +125,8 @@ void memwatch_summary_reset(struct memwatch_summary *summary)
 	summary->other = NONE;
 	summary->nr_members = 0;
 	summary->nr_order = 0;
-	if (summary->max_rows)
-		memset(summary->buckets, 0xff, summary->max_rows * sizeof(*summary->buckets));
-	if (summary->max_members)
-		memset(summary->members, 0, summary->max_members * sizeof(*summary->members));
+	mw_index_clear(&summary->row_index);
+	mw_index_clear(&summary->member_index);
 	memset(&summary->total, 0, sizeof(summary->total));
 	summary->total.row.cpu = MEMWATCH_CPU_ANY;
 }
@@ -106,7 +138,8 @@ struct memwatch_summary *memwatch_summary_unref(struct memwatch_summary *summary
 	memwatch_summary_reset(summary);
 	memwatch_ctx_unref(summary->ctx);
 	free(summary->rows);
-	free(summary->buckets);
+	mw_index_free(&summary->row_index);
+	mw_index_free(&summary->member_index);
 	free(summary->members);
 	free(summary->order);
 	free(summary);
@@ -115,58 +148,36 @@ struct memwatch_summary *memwatch_summary_unref(struct memwatch_summary *summary
 
 /* ------------------------------------------------------------------ rows */
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint32_t key_hash(const struct key *key)
 {
-	uint64_t key = a * 0x9e3779b97f4a7c15ULL;
-
-	key = (key ^ (key >> 32) ^ b) * 0xff51afd7ed558ccdULL;
-	return key ^ (key >> 32);
+	return mw_index_hash(key->a, key->b + key->flags);
 }
 
-static uint32_t *bucket_of(const struct memwatch_summary *summary, const struct key *key)
+static uint32_t find_row(const struct memwatch_summary *summary, const struct key *key)
 {
-	return &summary->buckets[mix(key->a, key->b + key->flags) & (summary->max_rows - 1)];
-}
+	uint32_t at, number;
 
-static int grow_rows(struct memwatch_summary *summary)
-{
-	uint32_t max = summary->max_rows ? summary->max_rows * 2 : 64;
-	struct row *rows = realloc(summary->rows, max * sizeof(*rows));
-	uint32_t *buckets;
+	mw_index_for_each (&summary->row_index, key_hash(key), &at, number) {
+		const struct key *other = &summary->rows[number].key;
 
-	if (!rows)
-		return -ENOMEM;
-	summary->rows = rows;
-	buckets = realloc(summary->buckets, max * sizeof(*buckets));
-	if (!buckets)
-		return -ENOMEM;
-	summary->buckets = buckets;
-	summary->max_rows = max;
-	memset(buckets, 0xff, max * sizeof(*buckets));
-	for (uint32_t i = 0; i < summary->nr_rows; i++) {
-		uint32_t *bucket = bucket_of(summary, &rows[i].key);
-
-		rows[i].hash_next = *bucket;
-		*bucket = i;
+		if (other->a == key->a && other->b == key->b && other->flags == key->flags)
+			return number;
 	}
-	return 0;
+	return NONE;
 }
 
 static int add_row(struct memwatch_summary *summary, const struct key *key, uint32_t *ret)
 {
-	uint32_t *bucket;
 	struct row *row;
 
-	if (summary->nr_rows == summary->max_rows && grow_rows(summary))
+	if (mw_array_reserve(summary->rows, summary->max_rows, summary->nr_rows + 1) ||
+	    mw_index_insert(&summary->row_index, key_hash(key), summary->nr_rows))
 		return -ENOMEM;
-	bucket = bucket_of(summary, key);
 	row = &summary->rows[summary->nr_rows];
 	memset(row, 0, sizeof(*row));
 	row->key = *key;
 	row->row.flags = key->flags;
 	row->row.cpu = MEMWATCH_CPU_ANY;
-	row->hash_next = *bucket;
-	*bucket = summary->nr_rows;
 	*ret = summary->nr_rows++;
 	return 0;
 }
@@ -174,15 +185,9 @@ static int add_row(struct memwatch_summary *summary, const struct key *key, uint
 static int obtain_row(struct memwatch_summary *summary, const struct key *key, uint32_t *ret)
 {
 	static const struct key rest = { .flags = MEMWATCH_ROW_OTHER };
-	uint32_t at = NONE;
+	uint32_t at = find_row(summary, key);
 	int err = 0;
 
-	if (summary->max_rows)
-		at = *bucket_of(summary, key);
-	while (at != NONE &&
-	       (summary->rows[at].key.a != key->a || summary->rows[at].key.b != key->b ||
-		summary->rows[at].key.flags != key->flags))
-		at = summary->rows[at].hash_next;
 	if (at == NONE && summary->nr_rows < summary->opts.rows_max) {
 		err = add_row(summary, key, &at);
 	} else if (at == NONE) {
@@ -207,7 +212,7 @@ static void make_key(const struct memwatch_summary *summary, const struct memwat
 		key->a = entry->cpu;
 		return;
 	case MEMWATCH_BY_SLOT:
-		/* late parts of different slots are one row each time they are given */
+		/* A late slot may contain parts of several slots; they share one row. */
 		key->a = slot->begin_ns;
 		key->flags = slot->flags & MEMWATCH_SLOT_LATE ? MEMWATCH_ROW_LATE : 0;
 		return;
@@ -229,54 +234,28 @@ static void make_key(const struct memwatch_summary *summary, const struct memwat
 	key->b = process->start_time_ns;
 }
 
-static int grow_members(struct memwatch_summary *summary)
-{
-	uint32_t old_max = summary->max_members;
-	uint32_t max = old_max ? old_max * 2 : 256;
-	__typeof__(summary->members) old = summary->members;
-	__typeof__(summary->members) members = calloc(max, sizeof(*members));
-
-	if (!members)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < old_max; i++) {
-		uint64_t at;
-
-		if (!old[i].row)
-			continue;
-		at = mix((uint64_t)old[i].rmid.rmid << 32 | old[i].rmid.generation, old[i].row);
-		while (members[at & (max - 1)].row)
-			at++;
-		members[at & (max - 1)] = old[i];
-	}
-	free(old);
-	summary->members = members;
-	summary->max_members = max;
-	return 0;
-}
-
-/* 1: it was not in the row's list, and now is. */
+/* Returns 1 if the assignment was not in the list of the row, 0 if it was, or -ENOMEM. */
 static int add_member(struct memwatch_summary *summary, uint32_t row,
 		      const struct memwatch_slot_entry *entry)
 {
-	uint64_t at = mix((uint64_t)entry->rmid << 32 | entry->generation, row + 1);
+	uint32_t hash = mw_index_hash((uint64_t)entry->rmid << 32 | entry->generation, row);
+	uint32_t at, number;
 
-	if (summary->nr_members * 2 >= summary->max_members && grow_members(summary))
-		return -ENOMEM;
-	for (;; at++) {
-		__typeof__(summary->members) member =
-			&summary->members[at & (summary->max_members - 1)];
+	mw_index_for_each (&summary->member_index, hash, &at, number) {
+		const struct member *member = &summary->members[number];
 
-		if (member->row == row + 1 && member->rmid.rmid == entry->rmid &&
+		if (member->row == row && member->rmid.rmid == entry->rmid &&
 		    member->rmid.generation == entry->generation)
 			return 0;
-		if (member->row)
-			continue;
-		member->row = row + 1;
-		member->rmid.rmid = entry->rmid;
-		member->rmid.generation = entry->generation;
-		summary->nr_members++;
-		return 1;
 	}
+	if (mw_array_reserve(summary->members, summary->max_members, summary->nr_members + 1) ||
+	    mw_index_insert(&summary->member_index, hash, summary->nr_members))
+		return -ENOMEM;
+	summary->members[summary->nr_members++] = (struct member){
+		.row = row,
+		.rmid = { entry->rmid, entry->generation },
+	};
+	return 1;
 }
 
 static int list_rmid(struct memwatch_summary *summary, uint32_t at,
@@ -287,15 +266,8 @@ static int list_rmid(struct memwatch_summary *summary, uint32_t at,
 
 	if (err <= 0)
 		return err;
-	if (row->row.nr_rmids == row->max_rmids) {
-		uint32_t max = row->max_rmids ? row->max_rmids * 2 : 4;
-		struct memwatch_summary_rmid *rmids = realloc(row->rmids, max * sizeof(*rmids));
-
-		if (!rmids)
-			return -ENOMEM;
-		row->rmids = rmids;
-		row->max_rmids = max;
-	}
+	if (mw_array_reserve(row->rmids, row->max_rmids, row->row.nr_rmids + 1))
+		return -ENOMEM;
 	row->rmids[row->row.nr_rmids++] = (struct memwatch_summary_rmid){
 		entry->rmid,
 		entry->generation,
@@ -305,8 +277,8 @@ static int list_rmid(struct memwatch_summary *summary, uint32_t at,
 	return 0;
 }
 
-static void describe(struct memwatch_summary *summary, struct row *row,
-		     const struct memwatch_slot *slot, const struct memwatch_slot_entry *entry)
+static void describe_row(struct memwatch_summary *summary, struct row *row,
+			 const struct memwatch_slot *slot, const struct memwatch_slot_entry *entry)
 {
 	const struct memwatch_process *process = entry->process;
 
@@ -332,7 +304,7 @@ static void describe(struct memwatch_summary *summary, struct row *row,
 
 /* ------------------------------------------------------------------ sums */
 
-/* The level of the slot before is complete: one more for the mean. */
+/* The occupancy of the last slot is complete: adds it to the mean and the maximum. */
 static void fold_level(struct row *row)
 {
 	struct memwatch_value *level = &row->level;
@@ -353,8 +325,8 @@ static void fold_level(struct row *row)
 	memset(level, 0, sizeof(*level));
 }
 
-static void visit(struct memwatch_summary *summary, struct row *row,
-		  const struct memwatch_slot *slot)
+static void visit_row(struct memwatch_summary *summary, struct row *row,
+		      const struct memwatch_slot *slot)
 {
 	if (row->visited == summary->visit)
 		return;
@@ -368,9 +340,12 @@ static void visit(struct memwatch_summary *summary, struct row *row,
 static void add_entry(struct memwatch_summary *summary, struct row *row,
 		      const struct memwatch_slot *slot, const struct memwatch_slot_entry *entry)
 {
-	/* A reading of RDT alone is no sign of life: dirty lines outlive their process. */
+	/*
+	 * An RDT reading alone does not mean that the process ran: its dirty cache lines may be
+	 * written back after its end.
+	 */
 	if (entry->samples)
-		visit(summary, row, slot);
+		visit_row(summary, row, slot);
 	row->row.samples += entry->samples;
 	if (entry->samples)
 		memwatch_value_add(&row->row.cpu_time_ns, entry->run_ns, MEMWATCH_STATUS_OK);
@@ -395,14 +370,14 @@ static int feed_entry(struct memwatch_summary *summary, const struct memwatch_sl
 	int err;
 
 	add_entry(summary, &summary->total, slot, entry);
-	/* RDT is measured per cache, not per CPU */
+	/* RDT measures a cache, which no single CPU owns. */
 	if (summary->opts.by == MEMWATCH_BY_CPU && entry->cpu == MEMWATCH_CPU_ANY)
 		return 0;
 	make_key(summary, slot, entry, &key);
 	err = obtain_row(summary, &key, &at);
 	if (err)
 		return err;
-	describe(summary, &summary->rows[at], slot, entry);
+	describe_row(summary, &summary->rows[at], slot, entry);
 	add_entry(summary, &summary->rows[at], slot, entry);
 	if (listed && !(summary->rows[at].key.flags & MEMWATCH_ROW_OTHER))
 		return list_rmid(summary, at, entry);
@@ -417,9 +392,9 @@ int memwatch_summary_feed(struct memwatch_summary *summary, const struct memwatc
 	summary->nr_order = 0;
 	for (uint32_t i = 0; i < slot->nr_entries; i++) {
 		if (feed_entry(summary, slot, &slot->entries[i]))
-			return mw_fail(summary->ctx, -ENOMEM, "summary: no memory");
+			return mw_fail_memory(summary->ctx, "summary");
 	}
-	/* Occupancy of several entries is one level: it may be folded only now. */
+	/* The occupancies of all entries of a slot are one level. It is complete only now. */
 	fold_level(&summary->total);
 	return 1;
 }
@@ -510,7 +485,7 @@ static int compare_items(const void *a, const void *b)
 	return x->row < y->row ? -1 : x->row > y->row;
 }
 
-static void fold_all(struct memwatch_summary *summary)
+static void fold_all_levels(struct memwatch_summary *summary)
 {
 	for (uint32_t i = 0; i < summary->nr_rows; i++)
 		fold_level(&summary->rows[i]);
@@ -520,22 +495,18 @@ int memwatch_summary_sort(struct memwatch_summary *summary, unsigned int key, bo
 {
 	const struct memwatch_metric_info *metric = find_sort_metric(key);
 	struct sort_item *items;
-	uint32_t *order;
 
 	if (!metric && key > MEMWATCH_SORT_CPU)
 		return mw_fail(summary->ctx, -EINVAL, "summary: no sort key %u", key);
-	fold_all(summary);
+	fold_all_levels(summary);
 	summary->nr_order = 0;
 	if (key == MEMWATCH_SORT_NONE || !summary->nr_rows)
 		return 0;
 
 	items = calloc(summary->nr_rows, sizeof(*items));
-	order = realloc(summary->order, summary->nr_rows * sizeof(*order));
-	if (order)
-		summary->order = order;
-	if (!items || !order) {
+	if (!items || mw_array_reserve(summary->order, summary->max_order, summary->nr_rows)) {
 		free(items);
-		return mw_fail(summary->ctx, -ENOMEM, "summary: no memory");
+		return mw_fail_memory(summary->ctx, "summary");
 	}
 	for (uint32_t i = 0; i < summary->nr_rows; i++) {
 		const struct memwatch_summary_row *row = &summary->rows[i].row;
@@ -550,7 +521,7 @@ int memwatch_summary_sort(struct memwatch_summary *summary, unsigned int key, bo
 	}
 	qsort(items, summary->nr_rows, sizeof(*items), compare_items);
 	for (uint32_t i = 0; i < summary->nr_rows; i++)
-		order[i] = items[i].row;
+		summary->order[i] = items[i].row;
 	free(items);
 	summary->nr_order = summary->nr_rows;
 	return 0;

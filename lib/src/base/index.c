@@ -15,14 +15,14 @@
 /* Puts an entry into the first empty place. There is one. */
 static void index_place(struct mw_index *index, struct mw_index_place entry)
 {
-	uint32_t at = mw_index_first(index, entry.hash);
+	uint32_t at = entry.hash & (index->size - 1);
 
 	while (index->places[at].number != MW_INDEX_NONE)
 		at = (at + 1) & (index->size - 1);
 	index->places[at] = entry;
 }
 
-static int index_grow(struct mw_index *index)
+int mw_index_grow(struct mw_index *index)
 {
 	struct mw_index grown = { .size = index->size ? index->size * 2 : SIZE_MIN };
 
@@ -41,18 +41,9 @@ static int index_grow(struct mw_index *index)
 	return 0;
 }
 
-int mw_index_insert(struct mw_index *index, uint32_t hash, uint32_t number)
-{
-	if (index->count >= index->size / 2 && index_grow(index))
-		return -ENOMEM;
-	index_place(index, (struct mw_index_place){ .hash = hash, .number = number });
-	index->count++;
-	return 0;
-}
-
 static uint32_t index_find(const struct mw_index *index, uint32_t hash, uint32_t number)
 {
-	uint32_t at = mw_index_first(index, hash);
+	uint32_t at = hash & (index->size - 1);
 
 	while (index->places[at].number != number)
 		at = (at + 1) & (index->size - 1);
@@ -70,7 +61,7 @@ void mw_index_remove(struct mw_index *index, uint32_t hash, uint32_t number)
 
 	for (uint32_t at = (gap + 1) & mask; index->places[at].number != MW_INDEX_NONE;
 	     at = (at + 1) & mask) {
-		uint32_t first = mw_index_first(index, index->places[at].hash);
+		uint32_t first = index->places[at].hash & mask;
 
 		if (((at - first) & mask) >= ((at - gap) & mask)) {
 			index->places[gap] = index->places[at];

@@ -15,6 +15,7 @@
 #ifndef MW_INDEX_H
 #define MW_INDEX_H
 
+#include <errno.h>
 #include <stdint.h>
 
 #define MW_INDEX_NONE UINT32_MAX
@@ -46,8 +47,8 @@ static inline uint32_t mw_index_hash(uint64_t a, uint64_t b)
 	return (uint32_t)(hash >> 32);
 }
 
-/* Inserts @number, which must not be in the index. 0 or -ENOMEM; then nothing changed. */
-int mw_index_insert(struct mw_index *index, uint32_t hash, uint32_t number);
+/* Doubles the number of places. Returns 0 or -ENOMEM. For mw_index_insert(). */
+int mw_index_grow(struct mw_index *index);
 
 /* Removes @number, which was inserted with @hash. Ends any iteration over the index. */
 void mw_index_remove(struct mw_index *index, uint32_t hash, uint32_t number);
@@ -60,29 +61,40 @@ void mw_index_clear(struct mw_index *index);
 
 void mw_index_free(struct mw_index *index);
 
-/* The first place to look at for @hash. */
-static inline uint32_t mw_index_first(const struct mw_index *index, uint32_t hash)
-{
-	return index->size ? hash & (index->size - 1) : 0;
-}
-
-/* The next number with @hash from place *@at on, or MW_INDEX_NONE. Advances *@at. */
+/*
+ * The next number with @hash from place *@at on, or MW_INDEX_NONE. Advances *@at, which
+ * begins as the hash itself and is taken modulo the size.
+ */
 static inline uint32_t mw_index_next(const struct mw_index *index, uint32_t hash, uint32_t *at)
 {
-	const struct mw_index_place *place;
+	uint32_t mask = index->size - 1, place = *at;
 
 	if (!index->size)
 		return MW_INDEX_NONE;
-	do {
-		place = &index->places[*at];
-		*at = (*at + 1) & (index->size - 1);
-	} while (place->number != MW_INDEX_NONE && place->hash != hash);
-	return place->number;
+	while (index->places[place & mask].number != MW_INDEX_NONE &&
+	       index->places[place & mask].hash != hash)
+		place++;
+	*at = place + 1;
+	return index->places[place & mask].number;
 }
 
 /* @at is a pointer to a uint32_t for the place; @number gets the number of each candidate. */
 #define mw_index_for_each(index, hash, at, number)                                                 \
-	for (*(at) = mw_index_first(index, hash);                                                  \
-	     ((number) = mw_index_next(index, hash, at)) != MW_INDEX_NONE;)
+	for (*(at) = (hash); ((number) = mw_index_next(index, hash, at)) != MW_INDEX_NONE;)
+
+/* Inserts @number, which must not be in the index. 0 or -ENOMEM; then nothing changed. */
+static inline int mw_index_insert(struct mw_index *index, uint32_t hash, uint32_t number)
+{
+	uint32_t mask, place = hash;
+
+	if (index->count >= index->size / 2 && mw_index_grow(index))
+		return -ENOMEM;
+	mask = index->size - 1;
+	while (index->places[place & mask].number != MW_INDEX_NONE)
+		place++;
+	index->places[place & mask] = (struct mw_index_place){ .hash = hash, .number = number };
+	index->count++;
+	return 0;
+}
 
 #endif /* MW_INDEX_H */
