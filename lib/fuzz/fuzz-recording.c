@@ -19,7 +19,7 @@
 #include <memwatch/memwatch.h>
 
 #include "recording/columns.h"
-#include "recording/index.h"
+#include "recording/block-index.h"
 #include "fuzz.h"
 
 /* What the reader gives must be what it promises; a record more is a crash here. */

@@ -19,7 +19,7 @@
 #include "recording/block.h"
 #include "base/context.h"
 #include "recording/format.h"
-#include "recording/index.h"
+#include "recording/block-index.h"
 
 #define SEARCH_BYTES 65536 /* read at once when looking for the next block */
 

@@ -19,7 +19,7 @@
 #include "recording/block.h"
 #include "base/context.h"
 #include "recording/format.h"
-#include "recording/index.h"
+#include "recording/block-index.h"
 #include "base/record.h"
 #include "base/timemath.h"
 

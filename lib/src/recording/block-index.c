@@ -4,7 +4,7 @@
  *
  * The index of a recording: see recording-index.h.
  */
-#include "recording/index.h"
+#include "recording/block-index.h"
 
 #include <errno.h>
 #include <stdlib.h>
