@@ -120,14 +120,14 @@ static void fuzz_columns(const uint8_t *data, size_t size)
 
 static void fuzz_index(const uint8_t *data, size_t size)
 {
-	struct mw_index_entry total;
-	struct mw_index index;
+	struct mw_block_index_entry total;
+	struct mw_block_index index;
 
-	if (mw_index_unpack(&index, data, size, 1 << 30))
+	if (mw_block_index_unpack(&index, data, size, 1 << 30))
 		return;
-	mw_index_total(&index, &total);
-	mw_index_find(&index, total.last_ns / 2);
-	mw_index_uninit(&index);
+	mw_block_index_total(&index, &total);
+	mw_block_index_find(&index, total.last_ns / 2);
+	mw_block_index_uninit(&index);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The index of a recording: see recording-index.h.
+ * The index of a recording: see block-index.h.
  */
 #include "recording/block-index.h"
 
@@ -10,30 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/timemath.h"
 
-void mw_index_uninit(struct mw_index *index)
+void mw_block_index_uninit(struct mw_block_index *index)
 {
 	free(index->entry);
 	memset(index, 0, sizeof(*index));
 }
 
-int mw_index_reserve(struct mw_index *index)
+int mw_block_index_reserve(struct mw_block_index *index)
 {
-	struct mw_index_entry *entry;
-	size_t size = index->size ? index->size * 2 : 64;
-
-	if (index->count < index->size || index->size == MW_INDEX_ENTRIES_MAX)
+	/* At MW_INDEX_ENTRIES_MAX entries, adding a block joins others. */
+	if (index->count == MW_INDEX_ENTRIES_MAX)
 		return 0;
-	entry = realloc(index->entry, size * sizeof(*entry));
-	if (!entry)
-		return -ENOMEM;
-	index->entry = entry;
-	index->size = size;
-	return 0;
+	return mw_array_reserve(index->entry, index->size, index->count + 1);
 }
 
-static void join(struct mw_index_entry *to, const struct mw_index_entry *from)
+static void join_entries(struct mw_block_index_entry *to, const struct mw_block_index_entry *from)
 {
 	to->first_ns = mw_min_u64(to->first_ns, from->first_ns);
 	to->last_ns = mw_max_u64(to->last_ns, from->last_ns);
@@ -41,12 +35,12 @@ static void join(struct mw_index_entry *to, const struct mw_index_entry *from)
 	to->blocks = mw_add_sat(to->blocks, from->blocks);
 }
 
-/* Half as many entries, each for twice as many blocks. */
-static void halve(struct mw_index *index)
+/* Joins neighbours: half as many entries, each for twice as many blocks. */
+static void halve_index(struct mw_block_index *index)
 {
 	for (size_t i = 0; i < index->count; i++) {
 		if (i % 2)
-			join(&index->entry[i / 2], &index->entry[i]);
+			join_entries(&index->entry[i / 2], &index->entry[i]);
 		else
 			index->entry[i / 2] = index->entry[i];
 	}
@@ -54,39 +48,41 @@ static void halve(struct mw_index *index)
 	index->stride *= 2;
 }
 
-void mw_index_add(struct mw_index *index, uint64_t offset, const struct mw_block_header *header)
+void mw_block_index_add(struct mw_block_index *index, uint64_t offset,
+			const struct mw_block_header *header)
 {
-	struct mw_index_entry entry = {
+	struct mw_block_index_entry entry = {
 		.offset = offset,
 		.first_ns = header->first_ns,
 		.last_ns = header->last_ns,
 		.records = header->records,
 		.blocks = 1,
 	};
-	struct mw_index_entry *last = index->count ? &index->entry[index->count - 1] : NULL;
+	struct mw_block_index_entry *last = index->count ? &index->entry[index->count - 1] : NULL;
 
 	if (!index->stride)
 		index->stride = 1;
 	if (last && last->blocks < index->stride) {
-		join(last, &entry);
+		join_entries(last, &entry);
 		return;
 	}
 	if (index->count == MW_INDEX_ENTRIES_MAX)
-		halve(index);
+		halve_index(index);
 	index->entry[index->count++] = entry;
 }
 
-void mw_index_total(const struct mw_index *index, struct mw_index_entry *total)
+void mw_block_index_total(const struct mw_block_index *index, struct mw_block_index_entry *total)
 {
 	memset(total, 0, sizeof(*total));
 	if (!index->count)
 		return;
 	total->first_ns = UINT64_MAX;
 	for (size_t i = 0; i < index->count; i++)
-		join(total, &index->entry[i]);
+		join_entries(total, &index->entry[i]);
 }
 
-const struct mw_index_entry *mw_index_find(const struct mw_index *index, uint64_t time_ns)
+const struct mw_block_index_entry *mw_block_index_find(const struct mw_block_index *index,
+						       uint64_t time_ns)
 {
 	for (size_t i = 0; i < index->count; i++) {
 		if (index->entry[i].last_ns >= time_ns)
@@ -95,7 +91,7 @@ const struct mw_index_entry *mw_index_find(const struct mw_index *index, uint64_
 	return NULL;
 }
 
-void mw_index_pack(const struct mw_index *index, uint8_t *to)
+void mw_block_index_pack(const struct mw_block_index *index, uint8_t *to)
 {
 	for (size_t i = 0; i < index->count; i++, to += MW_INDEX_ENTRY_BYTES) {
 		mw_put64(to, index->entry[i].offset);
@@ -106,7 +102,8 @@ void mw_index_pack(const struct mw_index *index, uint8_t *to)
 	}
 }
 
-int mw_index_unpack(struct mw_index *index, const uint8_t *from, size_t len, uint64_t end)
+int mw_block_index_unpack(struct mw_block_index *index, const uint8_t *from, size_t len,
+			  uint64_t end)
 {
 	size_t count = len / MW_INDEX_ENTRY_BYTES;
 	uint64_t before = 0;
@@ -119,7 +116,7 @@ int mw_index_unpack(struct mw_index *index, const uint8_t *from, size_t len, uin
 		return -ENOMEM;
 	index->size = index->count = count;
 	for (size_t i = 0; i < count; i++, from += MW_INDEX_ENTRY_BYTES) {
-		struct mw_index_entry *entry = &index->entry[i];
+		struct mw_block_index_entry *entry = &index->entry[i];
 
 		entry->offset = mw_get64(from);
 		entry->first_ns = mw_get64(from + 8);
@@ -128,7 +125,7 @@ int mw_index_unpack(struct mw_index *index, const uint8_t *from, size_t len, uin
 		entry->blocks = mw_get64(from + 32);
 		if (entry->offset <= before || entry->offset >= end ||
 		    entry->first_ns > entry->last_ns) {
-			mw_index_uninit(index);
+			mw_block_index_uninit(index);
 			return -EBADMSG;
 		}
 		before = entry->offset;

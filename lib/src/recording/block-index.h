@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Where in a recording which times are. One entry stands for a run of blocks;
- * when there are too many entries, neighbours are joined. So the index of a
- * week is as large as that of an hour, and finds a place as well: within an
- * entry the block headers say the rest.
+ * The index of a recording: which part of the file has the records of a time. An entry
+ * stands for several consecutive blocks. When there are too many entries, neighbours are
+ * joined, so the index of a week is not larger than that of an hour. Within the blocks of
+ * an entry, a reader goes from header to header.
  */
 #ifndef MW_RECORDING_INDEX_H
 #define MW_RECORDING_INDEX_H
@@ -19,14 +19,14 @@
 #define MW_INDEX_ENTRY_BYTES 40
 
 /**
- * struct mw_index_entry - a run of blocks
- * @offset: of the first, in the file
- * @first_ns: smallest time in them
- * @last_ns: largest time
- * @records: in them
- * @blocks: how many
+ * struct mw_block_index_entry - consecutive blocks of records
+ * @offset: where the first of them begins in the file
+ * @first_ns: smallest time of a record in them
+ * @last_ns: largest time of a record in them
+ * @records: number of records in them
+ * @blocks: number of blocks
  */
-struct mw_index_entry {
+struct mw_block_index_entry {
 	uint64_t offset;
 	uint64_t first_ns;
 	uint64_t last_ns;
@@ -35,40 +35,43 @@ struct mw_index_entry {
 };
 
 /**
- * struct mw_index - index of a file
- * @entry: the runs, in the order of the file
- * @count: of them
- * @size: room in @entry
- * @stride: blocks that make a run full
+ * struct mw_block_index - the index of a file
+ * @entry: the entries, in the order of the file
+ * @count: length of @entry
+ * @size: how many entries fit
+ * @stride: number of blocks of a complete entry
  */
-struct mw_index {
-	struct mw_index_entry *entry;
+struct mw_block_index {
+	struct mw_block_index_entry *entry;
 	size_t count;
 	size_t size;
 	uint64_t stride;
 };
 
-void mw_index_uninit(struct mw_index *index);
+void mw_block_index_uninit(struct mw_block_index *index);
 
-/* Room for one more block, so that mw_index_add() cannot fail. 0 or -ENOMEM. */
-int mw_index_reserve(struct mw_index *index);
+/* Makes room for one more block, so that mw_block_index_add() cannot fail. 0 or -ENOMEM. */
+int mw_block_index_reserve(struct mw_block_index *index);
 
-/* Adds a block of records that lies at @offset, behind all others. */
-void mw_index_add(struct mw_index *index, uint64_t offset, const struct mw_block_header *header);
+/* Adds a block of records at @offset, which lies behind all others. */
+void mw_block_index_add(struct mw_block_index *index, uint64_t offset,
+			const struct mw_block_header *header);
 
-/* Totals of all entries; @total->offset is 0. */
-void mw_index_total(const struct mw_index *index, struct mw_index_entry *total);
+/* The sum of all entries, with @total->offset 0. */
+void mw_block_index_total(const struct mw_block_index *index, struct mw_block_index_entry *total);
 
-/* The first entry with a time of @time_ns or later, or NULL. */
-const struct mw_index_entry *mw_index_find(const struct mw_index *index, uint64_t time_ns);
+/* The first entry with a record of @time_ns or later, or NULL. */
+const struct mw_block_index_entry *mw_block_index_find(const struct mw_block_index *index,
+						       uint64_t time_ns);
 
-/* Writes MW_INDEX_ENTRY_BYTES for each entry. */
-void mw_index_pack(const struct mw_index *index, uint8_t *to);
+/* Writes the index in the format of the file: MW_INDEX_ENTRY_BYTES for each entry. */
+void mw_block_index_pack(const struct mw_block_index *index, uint8_t *to);
 
 /*
- * Reads the index that lies at @end, behind everything that it speaks of.
- * 0, -EBADMSG or -ENOMEM.
+ * Reads an index that lies at @end of the file, behind all blocks that it names.
+ * Returns 0, -EBADMSG or -ENOMEM.
  */
-int mw_index_unpack(struct mw_index *index, const uint8_t *from, size_t len, uint64_t end);
+int mw_block_index_unpack(struct mw_block_index *index, const uint8_t *from, size_t len,
+			  uint64_t end);
 
 #endif /* MW_RECORDING_INDEX_H */

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Blocks: see block.h. What is read is checked in this order: header and its
- * limits (by the caller), checksum of what is stored, the compressor's own
- * checks, columns. Only then does anybody see a record.
+ * Blocks: see block.h. A block that is read passes these checks, in this order, before its
+ * records are used: header and limits (by the caller), checksum of the stored bytes, the
+ * checks of the compressor, columns.
  */
 #include "recording/block.h"
 
@@ -96,7 +96,7 @@ void mw_packer_pack(struct mw_packer *packer, uint64_t sequence)
 	plain = mw_columns_encode(&packer->columns, packer->records, packer->plain);
 	stored = ZSTD_compress2(packer->zstd, to, packer->block_size - MW_BLOCK_HEADER_BYTES,
 				packer->plain, plain);
-	/* No memory for the compressor is no reason to lose records. */
+	/* If the compressor lacks memory, the block is stored uncompressed: nothing is lost. */
 	if (ZSTD_isError(stored) || stored >= plain) {
 		memcpy(to, packer->plain, plain);
 		stored = plain;
@@ -121,8 +121,8 @@ void mw_unpacker_uninit(struct mw_unpacker *unpacker)
 	memset(unpacker, 0, sizeof(*unpacker));
 }
 
-/* What the buffer held is of no interest any more. */
-static int grow(uint8_t **buffer, size_t *size, size_t wanted)
+/* Makes a buffer at least @wanted bytes long. Its contents are lost. */
+static int grow_buffer(uint8_t **buffer, size_t *size, size_t wanted)
 {
 	uint8_t *bigger;
 
@@ -139,26 +139,26 @@ static int grow(uint8_t **buffer, size_t *size, size_t wanted)
 
 int mw_unpacker_reserve(struct mw_unpacker *unpacker, size_t len)
 {
-	return grow(&unpacker->stored, &unpacker->stored_size, len);
+	return grow_buffer(&unpacker->stored, &unpacker->stored_size, len);
 }
 
-static int decompress(struct mw_unpacker *unpacker, const struct mw_block_header *header)
+static int decompress_block(struct mw_unpacker *unpacker, const struct mw_block_header *header)
 {
 	size_t len;
 
-	if (grow(&unpacker->plain, &unpacker->plain_size, header->plain_bytes))
+	if (grow_buffer(&unpacker->plain, &unpacker->plain_size, header->plain_bytes))
 		return -ENOMEM;
 	if (!unpacker->zstd)
 		unpacker->zstd = ZSTD_createDCtx();
 	if (!unpacker->zstd)
 		return -ENOMEM;
-	/* Never writes more than it may, whatever the frame claims. */
+	/* zstd never writes beyond plain_bytes, whatever the frame says. */
 	len = ZSTD_decompressDCtx(unpacker->zstd, unpacker->plain, header->plain_bytes,
 				  unpacker->stored, header->stored_bytes);
 	return ZSTD_isError(len) || len != header->plain_bytes ? -EBADMSG : 0;
 }
 
-/* The header's times must be those of the records: seeking relies on them. */
+/* Whether the times in the header are those of the records. Seeking relies on them. */
 static bool times_match(const struct mw_unpacker *unpacker, const struct mw_block_header *header)
 {
 	uint64_t first = UINT64_MAX, last = 0;
@@ -181,13 +181,14 @@ int mw_unpacker_unpack(struct mw_unpacker *unpacker, const struct mw_block_heade
 	if (mw_crc32c(unpacker->stored, header->stored_bytes) != header->stored_crc)
 		return -EBADMSG;
 	if (header->codec == MW_CODEC_ZSTD) {
-		err = decompress(unpacker, header);
+		err = decompress_block(unpacker, header);
 		plain = unpacker->plain;
 	} else if (header->codec != MW_CODEC_STORED) {
 		return -EBADMSG;
 	}
 	if (!err)
-		err = grow(&unpacker->records, &unpacker->records_size, header->record_bytes);
+		err = grow_buffer(&unpacker->records, &unpacker->records_size,
+				  header->record_bytes);
 	if (!err)
 		err = mw_columns_reserve(&unpacker->columns, header->records);
 	if (!err)

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The reader of recordings. The file may be cut off anywhere, damaged, or made
- * to hurt: nothing in it is believed before it has been checked, memory is
- * bounded by the limits of the format, and every step moves forward.
+ * The reader of recordings. The file may be cut off anywhere, damaged or hostile: every
+ * number in it is checked before it is used, the limits of the format bound the memory,
+ * and every step moves forward in the file.
  */
 #include "recording/reader.h"
 
@@ -26,21 +26,21 @@
 /**
  * struct memwatch_reader - a file being read
  * @ctx: a reference
- * @path: for messages
+ * @path: path of the file, for messages
  * @fd: the file
- * @size: of it when it was opened; what is appended later is not seen
+ * @size: size of the file when it was opened; what is appended later is not read
  * @start: where the blocks behind the description begin
- * @offset: next block
- * @info: description
- * @info_text: its strings
- * @index: from the file, or made by looking at all headers
- * @indexed: from the file
- * @damaged: blocks found damaged
- * @damaged_to: everything before this offset has been counted
- * @unpacker: the present block
- * @bytes: of records in it
- * @at: next record in it
- * @skip_ns: records before this time in the next block are skipped
+ * @offset: where the next block begins
+ * @info: the description
+ * @info_text: the strings of @info
+ * @index: the index of the file, or one made from the headers of all blocks
+ * @indexed: @index is that of the file
+ * @damaged: number of damaged blocks found
+ * @damaged_to: damaged blocks before this offset have been counted
+ * @unpacker: the current block
+ * @bytes: size of the records in the current block
+ * @at: offset of the next record in the current block
+ * @skip_ns: after a seek: records before this time are skipped
  */
 struct memwatch_reader {
 	struct memwatch_ctx *ctx;
@@ -51,7 +51,7 @@ struct memwatch_reader {
 	uint64_t offset;
 	struct memwatch_stream_info info;
 	char *info_text;
-	struct mw_index index;
+	struct mw_block_index index;
 	bool indexed;
 	uint64_t damaged;
 	uint64_t damaged_to;
@@ -61,12 +61,12 @@ struct memwatch_reader {
 	uint64_t skip_ns;
 };
 
-static int fail(struct memwatch_reader *reader, int err, const char *what)
+static int reader_fail(struct memwatch_reader *reader, int err, const char *what)
 {
 	return mw_fail(reader->ctx, err, "%s: %s", reader->path, what);
 }
 
-/* Reads up to @len bytes at @offset; fewer at the end. Negative errno on failure. */
+/* Reads @len bytes at @offset, fewer at the end of the file. Returns a length or -errno. */
 static ssize_t read_at(struct memwatch_reader *reader, void *to, size_t len, uint64_t offset)
 {
 	size_t done = 0;
@@ -79,7 +79,7 @@ static ssize_t read_at(struct memwatch_reader *reader, void *to, size_t len, uin
 			continue;
 		if (n < 0) {
 			err = -errno;
-			return fail(reader, err, strerror(-err));
+			return reader_fail(reader, err, strerror(-err));
 		}
 		if (!n)
 			break;
@@ -90,7 +90,10 @@ static ssize_t read_at(struct memwatch_reader *reader, void *to, size_t len, uin
 
 /* ---------------------------------------------------------- block headers */
 
-/* 1: a good header at @offset, whose block is in the file as a whole; 0: no; < 0: error */
+/*
+ * Reads the header at @offset. Returns 1 if it is good and the whole block lies in the file, 0
+ * if not, or a negative errno.
+ */
 static int header_at(struct memwatch_reader *reader, uint64_t offset,
 		     struct mw_block_header *header)
 {
@@ -111,8 +114,8 @@ static uint64_t block_end(uint64_t offset, const struct mw_block_header *header)
 	return offset + MW_BLOCK_HEADER_BYTES + header->stored_bytes;
 }
 
-/* The next good block at or behind @offset, or the end of the file, into *@ret. */
-static int search(struct memwatch_reader *reader, uint64_t offset, uint64_t *ret)
+/* Finds the next good block from @offset on; *@ret is the end of the file if there is none. */
+static int search_block(struct memwatch_reader *reader, uint64_t offset, uint64_t *ret)
 {
 	struct mw_block_header header;
 	uint8_t *bytes = malloc(SEARCH_BYTES);
@@ -121,7 +124,7 @@ static int search(struct memwatch_reader *reader, uint64_t offset, uint64_t *ret
 	int err = 0;
 
 	if (!bytes)
-		return fail(reader, -ENOMEM, "no memory");
+		return mw_fail_memory(reader->ctx, reader->path);
 	*ret = reader->size;
 	while (!err && reader->size - offset >= MW_BLOCK_HEADER_BYTES) {
 		n = read_at(reader, bytes, SEARCH_BYTES, offset);
@@ -145,22 +148,23 @@ static int search(struct memwatch_reader *reader, uint64_t offset, uint64_t *ret
 	return err < 0 ? err : 0;
 }
 
-/* The block at reader->offset is no good. Counted once, however often we pass. */
+/* Counts a damaged block, but only when the reader comes to it for the first time. */
 static void count_damage(struct memwatch_reader *reader, uint64_t offset)
 {
 	if (offset < reader->damaged_to)
 		return;
 	reader->damaged++;
 	reader->damaged_to = offset + 1;
-	mw_log(reader->ctx, MEMWATCH_LOG_WARNING, "%s: damaged block at %llu, skipped",
-	       reader->path, (unsigned long long)offset);
+	mw_log(reader->ctx, MEMWATCH_LOG_WARNING,
+	       "%s: the block at %llu is damaged and was skipped", reader->path,
+	       (unsigned long long)offset);
 }
 
 /*
- * Is what lies here just the last block, cut off? Then it is not damaged, and
- * nothing follows.
+ * Whether the bytes at @offset, behind which no good block follows, are only the beginning
+ * of a block: then the file was cut off, and nothing is damaged.
  */
-static int cut_off(struct memwatch_reader *reader, uint64_t offset)
+static int is_cut_off(struct memwatch_reader *reader, uint64_t offset)
 {
 	uint8_t bytes[MW_BLOCK_HEADER_BYTES];
 	struct mw_block_header header;
@@ -174,8 +178,8 @@ static int cut_off(struct memwatch_reader *reader, uint64_t offset)
 }
 
 /*
- * Moves reader->offset to the next block of records. 1, 0 at the end, < 0.
- * Damage is counted if @count; looking around is free.
+ * Moves reader->offset to the next block of records. Returns 1, 0 at the end, or a negative
+ * errno. Damaged blocks are counted only if @count is set.
  */
 static int next_block(struct memwatch_reader *reader, struct mw_block_header *header, bool count)
 {
@@ -196,10 +200,10 @@ static int next_block(struct memwatch_reader *reader, struct mw_block_header *he
 			reader->offset = block_end(reader->offset, header);
 			continue;
 		}
-		err = search(reader, reader->offset + 1, &next);
+		err = search_block(reader, reader->offset + 1, &next);
 		if (err)
 			return err;
-		found = next == reader->size ? cut_off(reader, reader->offset) : 0;
+		found = next == reader->size ? is_cut_off(reader, reader->offset) : 0;
 		if (found < 0)
 			return found;
 		if (!found && count)
@@ -220,37 +224,39 @@ static int read_info(struct memwatch_reader *reader)
 	if (n < 0)
 		return (int)n;
 	if (n < MW_MAGIC_BYTES || memcmp(bytes, MW_BLOCK_MAGIC, MW_MAGIC_BYTES))
-		return fail(reader, -ENOMSG, "not a recording");
+		return reader_fail(reader, -ENOMSG, "it is not a recording");
 	if (n < (ssize_t)sizeof(bytes))
-		return fail(reader, -EBADMSG, "cut off within its description");
+		return reader_fail(reader, -EBADMSG, "it ends within its description");
 	switch (mw_block_header_unpack(&header, bytes)) {
 	case MW_HEADER_NEWER:
-		return fail(reader, -EPROTO, "of a newer format: made by a newer memwatch");
+		return reader_fail(
+			reader, -EPROTO,
+			"its format is newer than this memwatch: read it with a newer one");
 	case MW_HEADER_INVALID:
-		return fail(reader, -EBADMSG, "its description is damaged");
+		return reader_fail(reader, -EBADMSG, "its description is damaged");
 	case MW_HEADER_OK:
 		break;
 	}
 	if (header.kind != MW_BLOCK_INFO || header.codec != MW_CODEC_STORED)
-		return fail(reader, -EBADMSG, "does not begin with a description");
+		return reader_fail(reader, -EBADMSG, "it does not begin with a description");
 
 	reader->info_text = malloc(header.stored_bytes + 1);
 	if (!reader->info_text)
-		return fail(reader, -ENOMEM, "no memory");
+		return mw_fail_memory(reader->ctx, reader->path);
 	n = read_at(reader, reader->info_text, header.stored_bytes, sizeof(bytes));
 	if (n < 0)
 		return (int)n;
 	if (n < (ssize_t)header.stored_bytes)
-		return fail(reader, -EBADMSG, "cut off within its description");
+		return reader_fail(reader, -EBADMSG, "it ends within its description");
 	if (mw_crc32c(reader->info_text, header.stored_bytes) != header.stored_crc)
-		return fail(reader, -EBADMSG, "its description is damaged");
+		return reader_fail(reader, -EBADMSG, "its description is damaged");
 	reader->info_text[header.stored_bytes] = '\0';
 	mw_info_parse(&reader->info, reader->info_text, header.stored_bytes);
 	reader->start = reader->offset = block_end(0, &header);
 	return 0;
 }
 
-/* 1: the index that the trailer points to; 0: there is none that is whole; < 0: error */
+/* Reads the index. Returns 1, 0 if there is none or it is damaged, or a negative errno. */
 static int read_index(struct memwatch_reader *reader)
 {
 	uint8_t trailer[MW_TRAILER_BYTES];
@@ -273,7 +279,7 @@ static int read_index(struct memwatch_reader *reader)
 	    block_end(offset, &header) != reader->size - sizeof(trailer))
 		return 0;
 	if (mw_unpacker_reserve(&reader->unpacker, header.stored_bytes))
-		return fail(reader, -ENOMEM, "no memory");
+		return mw_fail_memory(reader->ctx, reader->path);
 	n = read_at(reader, reader->unpacker.stored, header.stored_bytes,
 		    offset + MW_BLOCK_HEADER_BYTES);
 	if (n < 0)
@@ -281,20 +287,23 @@ static int read_index(struct memwatch_reader *reader)
 	if (n < (ssize_t)header.stored_bytes ||
 	    mw_crc32c(reader->unpacker.stored, header.stored_bytes) != header.stored_crc)
 		return 0;
-	err = mw_index_unpack(&reader->index, reader->unpacker.stored, header.stored_bytes, offset);
-	return err == -EBADMSG ? 0 : err ? fail(reader, err, "no memory") : 1;
+	err = mw_block_index_unpack(&reader->index, reader->unpacker.stored, header.stored_bytes,
+				    offset);
+	if (err == -EBADMSG)
+		return 0;
+	return err ? mw_fail_memory(reader->ctx, reader->path) : 1;
 }
 
-/* Without an index: what is in the file, by the headers of its blocks. */
-static int scan(struct memwatch_reader *reader)
+/* Makes an index from the headers of all blocks. */
+static int scan_blocks(struct memwatch_reader *reader)
 {
 	struct mw_block_header header;
 	int found;
 
 	while ((found = next_block(reader, &header, false)) > 0) {
-		if (mw_index_reserve(&reader->index))
-			return fail(reader, -ENOMEM, "no memory");
-		mw_index_add(&reader->index, reader->offset, &header);
+		if (mw_block_index_reserve(&reader->index))
+			return mw_fail_memory(reader->ctx, reader->path);
+		mw_block_index_add(&reader->index, reader->offset, &header);
 		reader->offset = block_end(reader->offset, &header);
 	}
 	reader->offset = reader->start;
@@ -309,17 +318,17 @@ static int open_file(struct memwatch_reader *reader)
 	reader->fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (reader->fd < 0 || fstat(reader->fd, &st)) {
 		err = -errno;
-		return fail(reader, err, strerror(-err));
+		return reader_fail(reader, err, strerror(-err));
 	}
 	if (S_ISDIR(st.st_mode))
-		return fail(reader, -EISDIR, strerror(EISDIR));
+		return reader_fail(reader, -EISDIR, strerror(EISDIR));
 	if (!S_ISREG(st.st_mode))
-		return fail(reader, -ESPIPE, "not a regular file");
+		return reader_fail(reader, -ESPIPE, "it is not a regular file");
 	reader->size = (uint64_t)st.st_size;
 	return 0;
 }
 
-static int start(struct memwatch_reader *reader)
+static int reader_start(struct memwatch_reader *reader)
 {
 	int err = open_file(reader);
 
@@ -331,7 +340,7 @@ static int start(struct memwatch_reader *reader)
 	if (err < 0)
 		return err;
 	reader->indexed = err;
-	return err ? 0 : scan(reader);
+	return err ? 0 : scan_blocks(reader);
 }
 
 int memwatch_reader_open(struct memwatch_ctx *ctx, const char *path, struct memwatch_reader **ret)
@@ -343,11 +352,11 @@ int memwatch_reader_open(struct memwatch_ctx *ctx, const char *path, struct memw
 		return mw_fail(ctx, -EINVAL, "recording: no path");
 	reader = calloc(1, sizeof(*reader));
 	if (!reader)
-		return mw_fail(ctx, -ENOMEM, "%s: no memory", path);
+		return mw_fail_memory(ctx, path);
 	reader->ctx = memwatch_ctx_ref(ctx);
 	reader->fd = -1;
 	reader->path = strdup(path);
-	err = reader->path ? start(reader) : mw_fail(ctx, -ENOMEM, "%s: no memory", path);
+	err = reader->path ? reader_start(reader) : mw_fail_memory(ctx, path);
 	if (err) {
 		memwatch_reader_close(reader);
 		return err;
@@ -363,7 +372,7 @@ struct memwatch_reader *memwatch_reader_close(struct memwatch_reader *reader)
 	if (reader->fd >= 0)
 		close(reader->fd);
 	mw_unpacker_uninit(&reader->unpacker);
-	mw_index_uninit(&reader->index);
+	mw_block_index_uninit(&reader->index);
 	memwatch_ctx_unref(reader->ctx);
 	free(reader->info_text);
 	free(reader->path);
@@ -378,7 +387,10 @@ const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_re
 
 /* ---------------------------------------------------------------- reading */
 
-/* 1: unpacked; 0: damaged, and reader->offset is behind it; < 0: error */
+/*
+ * Unpacks the block at reader->offset and moves behind it. Returns 1; 0 if it is damaged; or a
+ * negative errno.
+ */
 static int unpack_block(struct memwatch_reader *reader, const struct mw_block_header *header)
 {
 	struct mw_block_header next;
@@ -387,7 +399,7 @@ static int unpack_block(struct memwatch_reader *reader, const struct mw_block_he
 	int err;
 
 	if (mw_unpacker_reserve(&reader->unpacker, header->stored_bytes))
-		return fail(reader, -ENOMEM, "no memory");
+		return mw_fail_memory(reader->ctx, reader->path);
 	n = read_at(reader, reader->unpacker.stored, header->stored_bytes,
 		    reader->offset + MW_BLOCK_HEADER_BYTES);
 	if (n < 0)
@@ -399,14 +411,14 @@ static int unpack_block(struct memwatch_reader *reader, const struct mw_block_he
 		return 1;
 	}
 	if (err != -EBADMSG)
-		return fail(reader, err, "no memory");
+		return mw_fail_memory(reader->ctx, reader->path);
 	count_damage(reader, reader->offset);
-	/* If bytes are missing in it, the next block begins before its end. */
+	/* If the block lacks bytes, the next one begins before its end. */
 	err = header_at(reader, end, &next);
 	if (err > 0 || (!err && end == reader->size))
 		reader->offset = end;
 	else if (!err)
-		err = search(reader, reader->offset + MW_BLOCK_HEADER_BYTES, &reader->offset);
+		err = search_block(reader, reader->offset + MW_BLOCK_HEADER_BYTES, &reader->offset);
 	return err < 0 ? err : 0;
 }
 
@@ -441,7 +453,7 @@ int memwatch_reader_next(struct memwatch_reader *reader, const struct memwatch_r
 			*ret = record;
 			return 1;
 		}
-		/* A block was read to its end: what was asked for has begun. */
+		/* The block to which memwatch_reader_seek() went has been read. */
 		if (reader->bytes)
 			reader->skip_ns = 0;
 		err = load_block(reader);
@@ -452,7 +464,7 @@ int memwatch_reader_next(struct memwatch_reader *reader, const struct memwatch_r
 
 int memwatch_reader_seek(struct memwatch_reader *reader, __u64 time_ns)
 {
-	const struct mw_index_entry *entry = mw_index_find(&reader->index, time_ns);
+	const struct mw_block_index_entry *entry = mw_block_index_find(&reader->index, time_ns);
 	struct mw_block_header header;
 	int found;
 
@@ -467,9 +479,9 @@ int memwatch_reader_seek(struct memwatch_reader *reader, __u64 time_ns)
 int memwatch_reader_stats(const struct memwatch_reader *reader, struct memwatch_reader_stats *ret)
 {
 	struct memwatch_reader_stats stats = { 0 };
-	struct mw_index_entry total;
+	struct mw_block_index_entry total;
 
-	mw_index_total(&reader->index, &total);
+	mw_block_index_total(&reader->index, &total);
 	stats.blocks = total.blocks;
 	stats.records = total.records;
 	stats.file_bytes = reader->size;

@@ -2,9 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The writer of recordings. It keeps one promise above all: what lies before
- * @offset in the file is whole blocks, whatever fails and whenever the process
- * is killed.
+ * The writer of recordings. Before @offset the file consists of whole blocks at any time,
+ * whatever fails and whenever the process is killed.
  */
 #include <memwatch/recording.h>
 
@@ -25,7 +24,7 @@
 
 #define BLOCK_BYTES_MIN	    (4U << 10)
 #define BLOCK_BYTES_DEFAULT (256U << 10)
-#define RECORD_SIZE_MAX	    (64U << 10) /* of any record: its size has 16 bits */
+#define RECORD_SIZE_MAX	    (64U << 10) /* the size of a record has 16 bits */
 #define LEVEL_DEFAULT	    3
 #define SYNC_BYTES_DEFAULT  (4ULL << 20)
 #define MODE_DEFAULT	    0600
@@ -33,15 +32,15 @@
 /**
  * struct memwatch_recording - a file being written
  * @ctx: a reference
- * @path: for messages
+ * @path: path of the file, for messages
  * @fd: the file
- * @opts: complete
- * @packer: records not yet written
- * @index: blocks written
- * @offset: length of the file as far as it is good
- * @synced: the same at the last fdatasync
- * @sequence: of the next block
- * @taken: statistics
+ * @opts: options, with defaults filled in
+ * @packer: records that are not written yet
+ * @index: the blocks that are written
+ * @offset: end of the last whole block
+ * @synced: @offset at the last fdatasync
+ * @sequence: number of the next block
+ * @taken: statistics of the records taken
  */
 struct memwatch_recording {
 	struct memwatch_ctx *ctx;
@@ -49,14 +48,14 @@ struct memwatch_recording {
 	int fd;
 	struct memwatch_recording_opts opts;
 	struct mw_packer packer;
-	struct mw_index index;
+	struct mw_block_index index;
 	uint64_t offset;
 	uint64_t synced;
 	uint64_t sequence;
 	struct memwatch_recording_stats taken;
 };
 
-static int fail(struct memwatch_recording *recording, int err, const char *what)
+static int recording_fail(struct memwatch_recording *recording, int err, const char *what)
 {
 	return mw_fail(recording->ctx, err, "%s: %s: %s", recording->path, what, strerror(-err));
 }
@@ -64,10 +63,10 @@ static int fail(struct memwatch_recording *recording, int err, const char *what)
 /* ------------------------------------------------------------- the file */
 
 /*
- * Appends bytes, all or nothing: a part that was written before an error (the
- * disk is full) is cut off again.
+ * Appends all bytes or none: if an error such as a full disk comes after a part of them,
+ * this part is cut off again.
  */
-static int append(struct memwatch_recording *recording, const void *data, size_t len)
+static int append_bytes(struct memwatch_recording *recording, const void *data, size_t len)
 {
 	size_t done = 0;
 	ssize_t n;
@@ -80,12 +79,12 @@ static int append(struct memwatch_recording *recording, const void *data, size_t
 			continue;
 		if (n <= 0) {
 			err = n < 0 ? -errno : -EIO;
-			/* If this fails too, the reader finds an incomplete block and stops. */
+			/* If this fails too, readers find an incomplete block at the end. */
 			if (done && ftruncate(recording->fd, (off_t)recording->offset))
 				mw_log(recording->ctx, MEMWATCH_LOG_WARNING,
 				       "%s: cannot cut off an incomplete block: %s",
 				       recording->path, strerror(errno));
-			return fail(recording, err, "write");
+			return recording_fail(recording, err, "write");
 		}
 		done += (size_t)n;
 	}
@@ -104,10 +103,13 @@ static int sync_file(struct memwatch_recording *recording)
 	if (!fdatasync(recording->fd))
 		return 0;
 	err = -errno;
-	return fail(recording, err, "sync");
+	return recording_fail(recording, err, "sync");
 }
 
-/* A block that is not of records, with its payload behind @header's room in @block. */
+/*
+ * Appends a block without records. @block has room for the header, then @payload bytes, then
+ * @behind bytes that follow the block in the file.
+ */
 static int append_other(struct memwatch_recording *recording, enum mw_block_kind kind,
 			uint8_t *block, size_t payload, size_t behind)
 {
@@ -123,7 +125,7 @@ static int append_other(struct memwatch_recording *recording, enum mw_block_kind
 	int err;
 
 	mw_block_header_pack(block, &header);
-	err = append(recording, block, MW_BLOCK_HEADER_BYTES + payload + behind);
+	err = append_bytes(recording, block, MW_BLOCK_HEADER_BYTES + payload + behind);
 	if (!err)
 		recording->sequence++;
 	return err;
@@ -137,10 +139,10 @@ static int append_info(struct memwatch_recording *recording,
 	int err;
 
 	if (!block)
-		return fail(recording, -ENOMEM, "description");
+		return mw_fail_memory(recording->ctx, recording->path);
 	len = mw_info_format(info, (char *)block + MW_BLOCK_HEADER_BYTES, MW_INFO_BYTES_MAX);
 	if (len < 0)
-		err = fail(recording, (int)len, "description");
+		err = recording_fail(recording, (int)len, "description");
 	else
 		err = append_other(recording, MW_BLOCK_INFO, block, (size_t)len, 0);
 	free(block);
@@ -154,8 +156,8 @@ static int append_index(struct memwatch_recording *recording)
 	int err;
 
 	if (!block)
-		return fail(recording, -ENOMEM, "index");
-	mw_index_pack(&recording->index, block + MW_BLOCK_HEADER_BYTES);
+		return mw_fail_memory(recording->ctx, recording->path);
+	mw_block_index_pack(&recording->index, block + MW_BLOCK_HEADER_BYTES);
 	mw_trailer_pack(block + MW_BLOCK_HEADER_BYTES + payload, recording->offset);
 	err = append_other(recording, MW_BLOCK_INDEX, block, payload, MW_TRAILER_BYTES);
 	free(block);
@@ -192,20 +194,20 @@ static int complete_opts(struct memwatch_ctx *ctx, struct memwatch_recording_opt
 	return 0;
 }
 
-/* The file that is to be replaced: no more rights than were asked for, then empty. */
-static int replace(struct memwatch_recording *recording)
+/* Prepares an existing file: it gets no more permissions than asked for, and is emptied. */
+static int replace_file(struct memwatch_recording *recording)
 {
 	struct stat st;
 
 	if (fstat(recording->fd, &st))
-		return fail(recording, -errno, "stat");
+		return recording_fail(recording, -errno, "stat");
 	if (!S_ISREG(st.st_mode))
-		return fail(recording, -EINVAL, "not a regular file");
+		return recording_fail(recording, -EINVAL, "not a regular file");
 	if (st.st_mode & 07777 & ~recording->opts.mode &&
 	    fchmod(recording->fd, st.st_mode & recording->opts.mode))
-		return fail(recording, -errno, "chmod");
+		return recording_fail(recording, -errno, "chmod");
 	if (ftruncate(recording->fd, 0))
-		return fail(recording, -errno, "truncate");
+		return recording_fail(recording, -errno, "truncate");
 	return 0;
 }
 
@@ -217,21 +219,22 @@ static int open_file(struct memwatch_recording *recording)
 			     O_WRONLY | O_CLOEXEC | O_CREAT | (overwrite ? 0 : O_EXCL),
 			     (mode_t)recording->opts.mode);
 	if (recording->fd < 0)
-		return fail(recording, -errno, "create");
-	return overwrite ? replace(recording) : 0;
+		return recording_fail(recording, -errno, "create");
+	return overwrite ? replace_file(recording) : 0;
 }
 
-static int start(struct memwatch_recording *recording, const struct memwatch_stream_info *info)
+static int recording_start(struct memwatch_recording *recording,
+			   const struct memwatch_stream_info *info)
 {
 	uint32_t capacity = recording->opts.block_bytes;
 	int err;
 
-	/* the largest record has to fit into the smallest block */
+	/* The largest possible record must fit into a block. */
 	if (capacity < RECORD_SIZE_MAX)
 		capacity = RECORD_SIZE_MAX;
 	err = mw_packer_init(&recording->packer, capacity, recording->opts.level);
 	if (err)
-		return fail(recording, err, "compressor");
+		return recording_fail(recording, err, "compressor");
 	err = open_file(recording);
 	if (err)
 		return err;
@@ -241,12 +244,12 @@ static int start(struct memwatch_recording *recording, const struct memwatch_str
 	return err;
 }
 
-static void release(struct memwatch_recording *recording)
+static void release_recording(struct memwatch_recording *recording)
 {
 	if (recording->fd >= 0)
 		close(recording->fd);
 	mw_packer_uninit(&recording->packer);
-	mw_index_uninit(&recording->index);
+	mw_block_index_uninit(&recording->index);
 	memwatch_ctx_unref(recording->ctx);
 	free(recording->path);
 	free(recording);
@@ -272,14 +275,14 @@ int memwatch_recording_create(struct memwatch_ctx *ctx, const char *path,
 
 	recording = calloc(1, sizeof(*recording));
 	if (!recording)
-		return mw_fail(ctx, -ENOMEM, "%s: no memory", path);
+		return mw_fail_memory(ctx, path);
 	recording->ctx = memwatch_ctx_ref(ctx);
 	recording->fd = -1;
 	recording->opts = opts;
 	recording->path = strdup(path);
-	err = recording->path ? start(recording, &info) : -ENOMEM;
+	err = recording->path ? recording_start(recording, &info) : -ENOMEM;
 	if (err) {
-		release(recording);
+		release_recording(recording);
 		return err;
 	}
 	*ret = recording;
@@ -288,7 +291,7 @@ int memwatch_recording_create(struct memwatch_ctx *ctx, const char *path,
 
 /* -------------------------------------------------------------- writing */
 
-/* Writes what was collected. On failure it stays collected. */
+/* Writes the collected records as a block. On failure they stay collected. */
 static int write_block(struct memwatch_recording *recording)
 {
 	struct mw_packer *packer = &recording->packer;
@@ -298,14 +301,14 @@ static int write_block(struct memwatch_recording *recording)
 
 	if (!packer->columns.rows)
 		return 0;
-	if (mw_index_reserve(&recording->index))
-		return fail(recording, -ENOMEM, "index");
+	if (mw_block_index_reserve(&recording->index))
+		return mw_fail_memory(recording->ctx, recording->path);
 	mw_packer_pack(packer, recording->sequence);
-	err = append(recording, packer->block, packer->packed);
+	err = append_bytes(recording, packer->block, packer->packed);
 	if (err)
 		return err;
 	mw_block_header_unpack(&header, packer->block);
-	mw_index_add(&recording->index, offset, &header);
+	mw_block_index_add(&recording->index, offset, &header);
 	recording->sequence++;
 	recording->taken.blocks++;
 	mw_packer_reset(packer);
@@ -314,7 +317,7 @@ static int write_block(struct memwatch_recording *recording)
 	return 0;
 }
 
-/* Is the block complete without this record? */
+/* Whether the collected records must be written before this one is added. */
 static bool block_complete(const struct memwatch_recording *recording,
 			   const struct memwatch_record_header *record)
 {
@@ -329,8 +332,8 @@ static bool block_complete(const struct memwatch_recording *recording,
 		last - first >= recording->opts.block_ns);
 }
 
-static void count(struct memwatch_recording_stats *taken,
-		  const struct memwatch_record_header *record)
+static void count_record(struct memwatch_recording_stats *taken,
+			 const struct memwatch_record_header *record)
 {
 	if (!taken->records || record->time_ns < taken->first_ns)
 		taken->first_ns = record->time_ns;
@@ -346,21 +349,22 @@ int memwatch_recording_write(struct memwatch_recording *recording,
 	int err;
 
 	if (!mw_record_valid(record, record->size))
-		return mw_fail(recording->ctx, -EINVAL, "%s: a record of type %u and %u bytes",
-			       recording->path, record->type, record->size);
+		return mw_fail(recording->ctx, -EINVAL,
+			       "%s: a record of type %u cannot have %u bytes", recording->path,
+			       record->type, record->size);
 	if (block_complete(recording, record)) {
 		err = write_block(recording);
 		if (err)
 			return err;
 	}
 	if (!mw_packer_take(&recording->packer, record)) {
-		/* too many classes of records: they get a block of their own */
+		/* The block has too many classes already; the record goes into the next one. */
 		err = write_block(recording);
 		if (err)
 			return err;
 		mw_packer_take(&recording->packer, record);
 	}
-	count(&recording->taken, record);
+	count_record(&recording->taken, record);
 	return 0;
 }
 
@@ -390,14 +394,14 @@ int memwatch_recording_close(struct memwatch_recording *recording)
 	if (!recording)
 		return 0;
 	err = write_block(recording);
-	/* Without the rest it is not complete, and the index would say that it is. */
+	/* An index says that the file is complete, so none is written after a failure. */
 	if (!err)
 		err = append_index(recording);
 	if (!err)
 		err = sync_file(recording);
 	if (close(recording->fd) && !err)
-		err = fail(recording, -errno, "close");
+		err = recording_fail(recording, -errno, "close");
 	recording->fd = -1;
-	release(recording);
+	release_recording(recording);
 	return err;
 }
