@@ -116,4 +116,14 @@ static inline bool mw_source_is_empty(const struct mw_source *source)
 	return source->scanned == source->limit;
 }
 
+static inline bool mw_source_is_full(const struct mw_source *source)
+{
+	return source->nr_pending >= MW_MERGE_PENDING_MAX;
+}
+
+static inline bool mw_source_fills_up(const struct mw_source *source)
+{
+	return source->limit - source->tail >= source->ring.size / 4 * 3;
+}
+
 #endif /* MW_MERGE_STATE_H */
