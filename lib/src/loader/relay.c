@@ -64,7 +64,7 @@ struct mw_bpf_relay {
 _Static_assert(sizeof(struct mw_relay_cpu) % 8 == 0, "as the kernel rounds per-CPU values");
 _Static_assert(offsetof(struct mw_relay_parcel, sample) -
 			       offsetof(struct mw_relay_parcel, records) ==
-		       MW_FRAME_NUMBER,
+		       MW_FRAME_COUNT_BYTES,
 	       "what is sent is what lies in a frame");
 _Static_assert((int)MW_RELAY_SLOT == (int)MEMWATCH_STREAM_SLOT &&
 		       (int)MW_RELAY_SWITCH == (int)MEMWATCH_STREAM_SWITCH,

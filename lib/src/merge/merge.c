@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The merge, in the order of a round: give back space, look at what is new,
- * find the watermark, take what is older, and hand it out. See merge.h.
+ * The rings of a merge, and its rounds: scan what is new, find the watermark, collect
+ * and sort the frames that are older. See merge.h.
  */
 #include "merge/merge.h"
 
@@ -12,6 +12,7 @@
 
 #include "merge/scan.h"
 #include "merge/watermark.h"
+#include "base/array.h"
 #include "base/timemath.h"
 
 int mw_merge_new(const struct mw_merge_opts *opts, struct mw_merge **ret)
@@ -35,34 +36,24 @@ struct mw_merge *mw_merge_free(struct mw_merge *merge)
 		free(merge->sources[i].gaps);
 	}
 	free(merge->sources);
-	free(merge->outlets);
+	free(merge->outputs);
 	free(merge->by_cpu);
-	free(merge->batch);
+	free(merge->ready);
 	free(merge->scratch);
 	free(merge);
 	return NULL;
 }
 
-static int grow_sources(struct mw_merge *merge)
+/* The three arrays have one capacity, which grows when the last of them has grown. */
+static int merge_reserve_sources(struct mw_merge *merge, uint32_t want)
 {
-	uint32_t max = merge->max_sources ? merge->max_sources * 2 : 8;
-	struct mw_source *sources;
-	struct mw_outlet *outlets;
-	uint16_t *by_cpu;
+	uint32_t sources = merge->max_sources, outputs = sources, by_cpu = sources;
 
-	sources = realloc(merge->sources, max * sizeof(*sources));
-	if (!sources)
+	if (mw_array_reserve(merge->sources, sources, want) ||
+	    mw_array_reserve(merge->outputs, outputs, want) ||
+	    mw_array_reserve(merge->by_cpu, by_cpu, want))
 		return -ENOMEM;
-	merge->sources = sources;
-	outlets = realloc(merge->outlets, max * sizeof(*outlets));
-	if (!outlets)
-		return -ENOMEM;
-	merge->outlets = outlets;
-	by_cpu = realloc(merge->by_cpu, max * sizeof(*by_cpu));
-	if (!by_cpu)
-		return -ENOMEM;
-	merge->by_cpu = by_cpu;
-	merge->max_sources = max;
+	merge->max_sources = by_cpu;
 	return 0;
 }
 
@@ -74,16 +65,16 @@ int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring
 
 	if (index >= MW_MERGE_RINGS_MAX)
 		return -ENOSPC;
-	if (index == merge->max_sources && grow_sources(merge))
+	if (merge_reserve_sources(merge, index + 1))
 		return -ENOMEM;
 
 	source = &merge->sources[index];
 	memset(source, 0, sizeof(*source));
 	source->ring = *ring;
-	merge->outlets[index] = (struct mw_outlet){ .data = ring->data, .size = ring->size };
+	merge->outputs[index] = (struct mw_output){ .data = ring->data, .size = ring->size };
 	source->cpu = cpu;
 	source->in_order = true;
-	source->told_at = MW_TIME_MAX;
+	source->reported_at = MW_TIME_MAX;
 	source->tail = mw_ring_tail(ring);
 	source->scanned = source->tail;
 	source->limit = source->tail;
@@ -114,9 +105,9 @@ void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t coun
 {
 	struct mw_source *source = &merge->sources[index];
 
-	/* the gap opens when what is still in the ring has been read */
-	source->told_at = mw_ring_head(&source->ring);
-	source->told = mw_add_sat(source->told, count);
+	/* the loss comes after everything that is in the ring now */
+	source->reported_at = mw_ring_head(&source->ring);
+	source->reported = mw_add_sat(source->reported, count);
 	source->lost = mw_add_sat(source->lost, count);
 }
 
@@ -126,67 +117,60 @@ void mw_merge_finish(struct mw_merge *merge, uint64_t now_ns)
 	merge->finish_ns = now_ns;
 }
 
-/* ------------------------------------------------------ taking a batch */
+/* --------------------------------------------------------------- rounds */
 
-static int reserve_batch(struct mw_merge *merge)
+/* Makes room for all pending entries, in both arrays. */
+static int merge_reserve_ready(struct mw_merge *merge)
 {
-	struct mw_merge_entry *entries;
-	size_t want = 0;
+	size_t ready = merge->ready_max, scratch = ready, want = 0;
 
 	for (uint32_t i = 0; i < merge->nr_sources; i++)
 		want += merge->sources[i].nr_pending;
-	if (want <= merge->batch_max)
-		return 0;
-	want += want / 2;
-
-	entries = realloc(merge->batch, want * sizeof(*entries));
-	if (!entries)
+	if (mw_array_reserve(merge->ready, ready, want) ||
+	    mw_array_reserve(merge->scratch, scratch, want))
 		return -ENOMEM;
-	merge->batch = entries;
-	entries = realloc(merge->scratch, want * sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	merge->scratch = entries;
-	merge->batch_max = want;
+	merge->ready_max = scratch;
 	return 0;
 }
 
-/* Moves what is older than @mark_ns to @to; returns how many. */
-static size_t take_older(struct mw_source *source, uint64_t mark_ns, struct mw_merge_entry *to)
+/* Moves the pending entries older than @mark_ns to @to; returns how many. */
+static size_t source_move_older(struct mw_source *source, uint64_t mark_ns,
+				struct mw_merge_entry *to)
 {
 	struct mw_merge_entry *pending = source->pending;
 	uint32_t n = source->nr_pending;
-	size_t taken = 0;
+	size_t moved = 0;
 	uint32_t kept = 0;
 
 	if (source->newest_ns < mark_ns && n) {
 		memcpy(to, pending, n * sizeof(*pending));
 		source->nr_pending = 0;
-		source->release = true;
+		source->tail_stale = true;
 		return n;
 	}
 	if (source->in_order) {
-		/* a few: a call would take longer */
-		for (; taken < n && pending[taken].time_ns < mark_ns; taken++)
-			to[taken] = pending[taken];
-		if (!taken)
+		/* usually these are so few that a call of memcpy() would take longer */
+		for (; moved < n && pending[moved].time_ns < mark_ns; moved++)
+			to[moved] = pending[moved];
+		if (!moved)
 			return 0;
-		kept = n - (uint32_t)taken;
-		memmove(pending, pending + taken, kept * sizeof(*pending));
+		kept = n - (uint32_t)moved;
+		memmove(pending, pending + moved, kept * sizeof(*pending));
 	} else {
 		for (uint32_t i = 0; i < n; i++) {
 			if (pending[i].time_ns < mark_ns)
-				to[taken++] = pending[i];
+				to[moved++] = pending[i];
 			else
 				pending[kept++] = pending[i];
 		}
 	}
 	source->nr_pending = kept;
-	source->release = true;
-	return taken;
+	source->tail_stale = true;
+	return moved;
 }
 
-static void gather(struct mw_merge *merge, const struct mw_watermark *mark)
+/* Moves all pending entries older than the watermark to the ready ones, by CPU. */
+static void merge_collect_ready(struct mw_merge *merge, const struct mw_watermark *mark)
 {
 	size_t count = 0;
 
@@ -194,11 +178,11 @@ static void gather(struct mw_merge *merge, const struct mw_watermark *mark)
 		struct mw_source *source = &merge->sources[merge->by_cpu[i]];
 
 		if (source->nr_pending)
-			count += take_older(source, mark->forced_ns, merge->batch + count);
+			count += source_move_older(source, mark->forced_ns, merge->ready + count);
 	}
-	merge->batch_at = 0;
-	merge->batch_count = count;
-	merge->batch_natural_ns = mark->natural_ns;
+	merge->ready_at = 0;
+	merge->ready_count = count;
+	merge->natural_ns = mark->natural_ns;
 }
 
 int mw_merge_round(struct mw_merge *merge, uint64_t now_ns)
@@ -214,11 +198,11 @@ int mw_merge_round(struct mw_merge *merge, uint64_t now_ns)
 		if (merge->finishing && mw_merge_close_gaps(merge))
 			return -ENOMEM;
 		mw_merge_find_watermark(merge, &mark);
-		if (reserve_batch(merge))
+		if (merge_reserve_ready(merge))
 			return -ENOMEM;
-		gather(merge, &mark);
-		if (merge->batch_count) {
-			mw_merge_sort(&merge->batch, &merge->scratch, merge->batch_count);
+		merge_collect_ready(merge, &mark);
+		if (merge->ready_count) {
+			mw_merge_sort(&merge->ready, &merge->scratch, merge->ready_count);
 			return 1;
 		}
 		err = mw_merge_scan_limiting(merge, mark.forced_ns);

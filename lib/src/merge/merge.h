@@ -2,37 +2,44 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The merge: many rings in, one stream in time order out. The promises are in
- * <memwatch/stream.h>; this is how they are kept.
+ * The merge reads many rings and delivers one stream in time order. What it
+ * guarantees is described in <memwatch/stream.h>; this is how it works.
  *
- * It works in rounds, and with frames: what a CPU sent at once, as the samples
- * of a tick and the tick, all with one time. A round looks at the start of some
- * new frames of each ring (what it keeps is 16 bytes a frame), computes the
- * watermark, takes the frames that are older, sorts these, and hands them out as
- * runs of records, where they lie: there is no allocation per record and no copy,
- * but of a frame that wraps or whose records have to be flagged. The rings are
- * memory that no cache knows. They are read one after the other, a piece of each,
- * which is what memory is good at; and a round is so small that a cache still has
- * the pieces when their records are handed out in order of time.
+ * The merge works in rounds. Each round
+ *
+ *   1. scans the start of some new frames of each ring and keeps an entry of
+ *	16 bytes for each of them; these frames are pending,
+ *   2. computes the watermark,
+ *   3. moves the pending frames that are older than the watermark to the list
+ *	of ready frames and sorts this list by time,
+ *   4. delivers the ready frames as runs of records, in place: nothing is
+ *	allocated per record, and a frame is copied only if it wraps around the
+ *	end of the ring or if its records need flags.
+ *
+ * The kernel has just written the rings on other CPUs, so they are not in this
+ * CPU's cache. Scanning therefore reads each ring sequentially, and a round is
+ * small enough that the frames are still in the cache when they are delivered.
  *
  * The frontier of a ring is the time up to which it is complete:
  *
- *	newest - grace			while it has something unread
- *	max(newest, read_at) - grace	empty, and its CPU said it is away
- *	max(newest - grace,		empty, and its CPU said nothing;
- *	    read_at - silent)		the second term is a guess: FORCED
+ *	newest - grace			the ring has unread frames
+ *	max(newest, read_at) - grace	the ring is empty and its CPU announced
+ *					that it is offline, idle or stopped
+ *	max(newest - grace,		the ring is empty without announcement;
+ *	    read_at - silent)		records that only the second term
+ *					releases are flagged FORCED
  *
- * read_at is taken BEFORE the heads are loaded: that a ring is empty proves
- * nothing about what was written while we looked. A detached ring that is
- * empty has no frontier. The watermark is the smallest frontier, and only
- * records strictly older are taken: one with an equal time may still come.
+ * read_at is taken before the heads are loaded, because a record may be written
+ * between the two. A detached empty ring has no frontier. The watermark is the
+ * smallest frontier. Only strictly older records are delivered, because another
+ * record with a time equal to the watermark may still arrive.
  *
- * Bounds: pending frames MW_MERGE_PENDING_MAX a ring; one batch of at most all of
- * them; a copy of one frame. A ring that reaches a bound stops waiting for the
- * others.
+ * Memory: at most MW_MERGE_PENDING_MAX pending frames per ring, a list of ready
+ * frames of at most all of them, and one copy of a frame. A ring that reaches its
+ * limit no longer waits for the others.
  */
-#ifndef MW_MERGE_H
-#define MW_MERGE_H
+#ifndef MW_MERGE_MERGE_H
+#define MW_MERGE_MERGE_H
 
 #include "merge/ring.h"
 
@@ -43,15 +50,15 @@ struct mw_merge;
 #define MW_MERGE_PENDING_MAX 8192
 #define MW_MERGE_RINGS_MAX   65535
 
-/* A record from so far in the future is malformed; no clock steps like that. */
+/* A record whose time is further in the future is malformed. */
 #define MW_MERGE_FUTURE_NS 10000000000ULL
 
 /**
  * struct mw_merge_opts - options
- * @grace_ns: as given; 0 is 0 here
- * @silent_ns: as given; must be larger than @grace_ns to make sense
- * @quantum: bytes of a ring looked at in a round, to the end of a frame; 0: chosen
- *	by number of rings
+ * @grace_ns: see above; 0 means no grace, not the default
+ * @silent_ns: see above; should be larger than @grace_ns
+ * @quantum: bytes of each ring to scan in a round, rounded up to a whole frame;
+ *	0: depends on the number of rings
  */
 struct mw_merge_opts {
 	uint64_t grace_ns;
@@ -63,38 +70,39 @@ int mw_merge_new(const struct mw_merge_opts *opts, struct mw_merge **ret);
 struct mw_merge *mw_merge_free(struct mw_merge *merge);
 
 /*
- * Adds a ring, at any time. @ring is copied; what it points to must stay until
- * mw_merge_ring_drained() or mw_merge_free(). Among equal times the ring of
- * the smaller @cpu comes first, whatever the order of adding. Returns its
- * index >= 0, or -ENOMEM, -ENOSPC.
+ * Adds a ring, at any time. @ring is copied; the memory it points to must stay
+ * valid until mw_merge_ring_drained() returns true or mw_merge_free(). Of records
+ * with equal times, those of the smaller @cpu are delivered first. Returns the
+ * index of the ring, or -ENOMEM, -ENOSPC.
  */
 int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring *ring);
 
-/* The writer is gone: what is left in the ring is delivered, nothing waits for it. */
+/* The ring has no writer any more: deliver what is left in it, but do not wait for it. */
 void mw_merge_ring_detach(struct mw_merge *merge, unsigned int index);
 
-/* A detached ring of which nothing is used any more: it may be unmapped. */
+/* The ring is detached and nothing in it is in use: it may be unmapped. */
 bool mw_merge_ring_drained(const struct mw_merge *merge, unsigned int index);
 
 /*
- * @count records of this ring were lost that the kernel did not tell about: it
- * does so with the next record only, and after the last one there is none; and
- * not at all of what found no ring. They are placed behind what is in the ring
- * now, so nobody may be writing into it.
+ * Reports @count lost records that the kernel does not report itself. The kernel
+ * reports a loss with the next record that fits, so losses after the last record
+ * are missing, and so are records of a CPU that had no ring. The loss is placed
+ * behind the present content of the ring; nobody may write to the ring meanwhile.
  */
 void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count);
 
 /*
- * struct mw_merge_run - records that were sent at once
- * @at: the next one
- * @left: records, @at included
- * @ahead: from here to a run that comes some runs later, in bytes: with each
- *	record of this one a line of that one is asked for, since all at once is
- *	more than a CPU can ask for
- * @unseen: from here to what the next round looks at; asked for in the same way
+ * struct mw_merge_run - the records of one frame
+ * @at: the next record
+ * @left: number of records left, @at included
+ * @ahead: distance in bytes to a run that is delivered some runs later. Each
+ *	record that is read prefetches one cache line of that run: prefetching
+ *	the whole run at once would exceed what a CPU can have in flight.
+ * @unseen: distance in bytes to what the next round scans; prefetched likewise
  *
- * They are of one CPU and one time and lie one behind the other, in a ring as a
- * rule: valid until the next call of mw_merge_next_run() or mw_merge_round().
+ * The records are of one CPU and one time and follow each other in memory, usually
+ * in the ring. They are valid until the next call of mw_merge_next_run() or
+ * mw_merge_round().
  */
 struct mw_merge_run {
 	const struct memwatch_record_header *at;
@@ -103,7 +111,7 @@ struct mw_merge_run {
 	ptrdiff_t unseen;
 };
 
-/* There must be one. */
+/* The next record of a run; @run->left must not be 0. */
 static inline const struct memwatch_record_header *mw_merge_run_next(struct mw_merge_run *run)
 {
 	const struct memwatch_record_header *header = run->at;
@@ -116,14 +124,15 @@ static inline const struct memwatch_record_header *mw_merge_run_next(struct mw_m
 }
 
 /*
- * The next run of the batch: 1 and @ret, at least one record; 0: the batch is at
- * its end, mw_merge_round() for more.
+ * The next run of this round. Returns 1 and a run of at least one record in @ret,
+ * or 0 at the end of the round: call mw_merge_round().
  */
 int mw_merge_next_run(struct mw_merge *merge, struct mw_merge_run *ret);
 
 /*
- * Record by record: 1 and @ret, valid until the next call here or of
- * mw_merge_round(); 0 as above. Use the one or the other.
+ * The next record of this round. Returns 1 and the record in @ret, valid until the
+ * next call of this function or of mw_merge_round(); or 0 as mw_merge_next_run().
+ * Do not mix the two on one merge.
  */
 static inline int mw_merge_next(struct mw_merge *merge, const struct memwatch_record_header **ret)
 {
@@ -136,12 +145,12 @@ static inline int mw_merge_next(struct mw_merge *merge, const struct memwatch_re
 }
 
 /*
- * Prepares the next batch; the last one must be at its end. @now_ns is
- * CLOCK_MONOTONIC, read immediately before this call; MW_TIME_MAX if there is
- * no clock (then an empty ring waits for nobody and nobody for it). Returns 1,
- * there is a batch; 0, nothing may be delivered yet; -ENOMEM.
+ * Runs a round; everything of the previous round must have been read. @now_ns is
+ * CLOCK_MONOTONIC, read immediately before this call, or MW_TIME_MAX if there is
+ * no clock: then an empty ring never delays the others. Returns 1 if there are
+ * records to read, 0 if nothing may be delivered yet, or -ENOMEM.
  *
- * So a consumer is
+ * A consumer looks like this:
  *
  *	while (!mw_merge_next(m, &record)) {
  *		err = mw_merge_round(m, mw_clock(CLOCK_MONOTONIC));
@@ -152,20 +161,20 @@ static inline int mw_merge_next(struct mw_merge *merge, const struct memwatch_re
 int mw_merge_round(struct mw_merge *merge, uint64_t now_ns);
 
 /*
- * The writers are gone, all of them: from now on rounds deliver everything that
- * is left, waiting for nothing, and 0 from mw_merge_round() is the end.
- * @now_ns closes the gap of losses that no record follows.
+ * There are no writers any more: from now on, rounds deliver everything that is
+ * left without waiting, and mw_merge_round() returns 0 at the end. @now_ns becomes
+ * the end of losses that no record follows.
  */
 void mw_merge_finish(struct mw_merge *merge, uint64_t now_ns);
 
-/* The time at which a round may deliver more although no ring changes; MW_TIME_MAX: never. */
+/* When a round may deliver more even if no ring changes; MW_TIME_MAX: never. */
 uint64_t mw_merge_deadline(const struct mw_merge *merge);
 
-/* Fills in all but @produced if no tick said so. */
+/* Adds to @ret. @produced counts what the ticks that were delivered have announced. */
 void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *ret);
 
-/* 1, or 0 if @index is past the last. */
+/* Returns 1, or 0 if @index is past the last ring. */
 int mw_merge_cpu_stats(const struct mw_merge *merge, unsigned int index,
 		       struct memwatch_stream_cpu_stats *ret);
 
-#endif /* MW_MERGE_H */
+#endif /* MW_MERGE_MERGE_H */

@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The end of a merge: the frames of a sorted batch are handed out as runs of
- * records, where they lie. See merge.h.
+ * Delivery: the ready frames of a round become runs of records, in place if possible.
+ * See merge.h.
  */
 #include "merge/state.h"
 
-/* A loss of the batch, in its own place. */
-static void make_lost(struct mw_merge *merge, const struct mw_merge_entry *entry, uint16_t flags,
-		      struct mw_merge_run *ret)
+/* Makes the record of a loss and frees its gap. */
+static void deliver_lost(struct mw_merge *merge, const struct mw_merge_entry *entry, uint16_t flags,
+			 struct mw_merge_run *ret)
 {
 	struct memwatch_record_lost *lost = (struct memwatch_record_lost *)merge->record;
 	struct mw_source *source = &merge->sources[entry->source];
@@ -31,8 +31,8 @@ static void make_lost(struct mw_merge *merge, const struct mw_merge_entry *entry
 	*ret = (struct mw_merge_run){ .at = &lost->h, .left = 1 };
 }
 
-/* What is looked at in a frame. */
-struct view {
+/* The records of a frame, and what the frame says about them. */
+struct frame_view {
 	const uint8_t *at;
 	const uint8_t *end;
 	uint64_t time_ns;
@@ -40,11 +40,11 @@ struct view {
 };
 
 /*
- * How many records of a frame make sense. The frame was looked at and the first
- * record with it; that this still holds is up to the writer, that we stay in the
- * frame is up to us. Where the record after a bad one starts is unknown.
+ * How many records of a frame are valid. Scanning has checked the frame and the first
+ * record, but the writer may have changed them since, so nothing is read outside of the
+ * frame. The records after an invalid one are lost, because their start is unknown.
  */
-static uint32_t count_valid(const struct view *view)
+static uint32_t count_valid_records(const struct frame_view *view)
 {
 	const uint8_t *at = view->at;
 	uint32_t n;
@@ -52,58 +52,62 @@ static uint32_t count_valid(const struct view *view)
 	for (n = 0; n < view->records; n++) {
 		const struct memwatch_record_header *header =
 			(const struct memwatch_record_header *)at;
-		size_t room = (size_t)(view->end - at);
+		size_t left = (size_t)(view->end - at);
 
-		if (room < sizeof(*header) || header->size > room || header->size % 8 ||
+		if (left < sizeof(*header) || header->size > left || header->size % 8 ||
 		    header->flags || header->time_ns != view->time_ns)
 			break;
 		if (!mw_record_common(header) &&
-		    (view->records > 1 || !mw_record_valid(header, room)))
+		    (view->records > 1 || !mw_record_valid(header, left)))
 			break;
 		at += header->size;
 	}
 	return n;
 }
 
-/* From a frame to one that is handed out later. */
-static inline ptrdiff_t look_ahead(const struct mw_merge *merge, const uint8_t *frame)
+/* The distance from @frame to one that is delivered later, or 0. */
+static inline ptrdiff_t find_prefetch(const struct mw_merge *merge, const uint8_t *frame)
 {
-	size_t at = merge->batch_at + FRAMES_AHEAD;
-	const struct mw_merge_entry *entry = &merge->batch[at];
+	size_t at = merge->ready_at + MW_FRAMES_AHEAD;
+	const struct mw_merge_entry *entry = &merge->ready[at];
 
-	if (at >= merge->batch_count || !entry->words)
+	if (at >= merge->ready_count || !entry->words)
 		return 0;
-	return merge->outlets[entry->source].data + entry->place - frame;
+	return merge->outputs[entry->source].data + entry->place - frame;
 }
 
-/* A tick says how many records its CPU has sent so far. */
-static inline void note_tick(struct mw_outlet *outlet, const struct memwatch_record_header *header)
+/* A tick contains how many records its CPU has sent so far. */
+static inline void note_tick_count(struct mw_output *output,
+				   const struct memwatch_record_header *header)
 {
 	if (header->type == MEMWATCH_RECORD_TICK)
-		outlet->produced = ((const struct memwatch_record_tick *)header)->produced;
+		output->produced = ((const struct memwatch_record_tick *)header)->produced;
 }
 
-/* Any frame, and any loss; a frame whose records are to be flagged is copied. */
+/*
+ * Delivers a loss, or a copy of any frame, with flags where they apply. Returns the
+ * number of records, which is 0 if none is valid.
+ */
 static __attribute__((noinline)) uint32_t
-take_any(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw_merge_run *ret)
+deliver_copy(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw_merge_run *ret)
 {
 	struct mw_source *source = &merge->sources[entry->source];
-	struct mw_outlet *outlet = &merge->outlets[entry->source];
+	struct mw_output *output = &merge->outputs[entry->source];
 	uint32_t bytes = entry->words * 8U;
 	struct mw_merge_run run;
-	struct view view;
+	struct frame_view view;
 	uint16_t flags = 0;
 
-	/* equal times are never late, so this is so for the whole frame */
+	/* all records of a frame have one time, so all of them are late or none is */
 	if (entry->time_ns < merge->delivered_ns)
 		flags = MEMWATCH_RECORD_F_LATE;
 	else
 		merge->delivered_ns = entry->time_ns;
-	if (entry->time_ns >= merge->batch_natural_ns)
+	if (entry->time_ns >= merge->natural_ns)
 		flags |= MEMWATCH_RECORD_F_FORCED;
-	merge->produced = outlet->produced;
+	merge->produced = output->produced;
 	if (!bytes) {
-		make_lost(merge, entry, flags, ret);
+		deliver_lost(merge, entry, flags, ret);
 		merge->first = ret->at;
 		return 1;
 	}
@@ -115,7 +119,7 @@ take_any(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw_m
 	view.end = merge->frame + bytes;
 	view.time_ns = entry->time_ns;
 	run = (struct mw_merge_run){ .at = (const struct memwatch_record_header *)view.at,
-				     .left = count_valid(&view) };
+				     .left = count_valid_records(&view) };
 	*ret = run;
 	merge->first = run.at;
 	source->malformed += view.records - run.left;
@@ -123,18 +127,18 @@ take_any(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw_m
 		source->late += run.left;
 	if (flags & MEMWATCH_RECORD_F_FORCED)
 		merge->forced += run.left;
-	outlet->delivered += run.left;
+	output->delivered += run.left;
 	while (run.left) {
 		const struct memwatch_record_header *header = mw_merge_run_next(&run);
 
-		note_tick(outlet, header);
+		note_tick_count(output, header);
 		((struct memwatch_record_header *)header)->flags = flags;
 	}
 	return ret->left;
 }
 
-/* The part of a header that says what it is a header of: type, size, CPU and flags. */
-static inline uint64_t second_word(const struct memwatch_record_header *header)
+/* The second word of a header: type, size, CPU and flags. */
+static inline uint64_t header_second_word(const struct memwatch_record_header *header)
 {
 	uint64_t word;
 
@@ -142,11 +146,11 @@ static inline uint64_t second_word(const struct memwatch_record_header *header)
 	return word;
 }
 
-static inline uint64_t cpu_bits(void)
+static inline uint64_t header_cpu_mask(void)
 {
 	static const struct memwatch_record_header header = { .cpu = UINT16_MAX };
 
-	return second_word(&header);
+	return header_second_word(&header);
 }
 
 static void learn_shape(struct mw_shape *shape, const struct memwatch_record_header *first,
@@ -155,75 +159,79 @@ static void learn_shape(struct mw_shape *shape, const struct memwatch_record_hea
 	if (!mw_record_common(first) || !mw_record_common(last))
 		return;
 	if (first != last || !shape->first_size) {
-		shape->first = second_word(first) & ~cpu_bits();
+		shape->first = header_second_word(first) & ~header_cpu_mask();
 		shape->first_size = first->size;
 	}
-	shape->last = second_word(last) & ~cpu_bits();
+	shape->last = header_second_word(last) & ~header_cpu_mask();
 	shape->last_size = last->size;
 }
 
-/* In time, and does not wrap: it may be handed out where it lies. */
-static inline bool may_stay(const struct mw_merge *merge, const struct mw_merge_entry *entry)
+/* A frame that needs no flags and does not wrap can be delivered in place. */
+static inline bool can_stay_in_place(const struct mw_merge *merge,
+				     const struct mw_merge_entry *entry)
 {
 	uint64_t bytes = entry->words * 8U;
 
-	return entry->time_ns >= merge->delivered_ns && entry->time_ns < merge->batch_natural_ns &&
-	       bytes && bytes <= merge->outlets[entry->source].size - entry->place;
+	return entry->time_ns >= merge->delivered_ns && entry->time_ns < merge->natural_ns &&
+	       bytes && bytes <= merge->outputs[entry->source].size - entry->place;
 }
 
-static inline void stay(struct mw_merge *merge, const struct mw_merge_entry *entry,
-			const uint8_t *frame, uint32_t records, struct mw_merge_run *ret)
+static inline void deliver_in_place(struct mw_merge *merge, const struct mw_merge_entry *entry,
+				    const uint8_t *frame, uint32_t records,
+				    struct mw_merge_run *ret)
 {
-	struct mw_outlet *outlet = &merge->outlets[entry->source];
+	struct mw_output *output = &merge->outputs[entry->source];
 
 	merge->delivered_ns = entry->time_ns;
-	merge->produced = outlet->produced;
+	merge->produced = output->produced;
 	merge->first = (const struct memwatch_record_header *)(frame + sizeof(struct mw_frame));
-	outlet->delivered += records;
-	*ret = (struct mw_merge_run){ merge->first, records, look_ahead(merge, frame),
+	output->delivered += records;
+	*ret = (struct mw_merge_run){ merge->first, records, find_prefetch(merge, frame),
 				      (ptrdiff_t)merge->quantum };
 }
 
-/* A frame in which all records make sense. Returns 0 if it is another one. */
-static __attribute__((noinline)) uint32_t
-take_valid(struct mw_merge *merge, const struct mw_merge_entry *entry, struct mw_merge_run *ret)
+/* Delivers a frame in place if all its records are valid; returns 0 if it cannot. */
+static __attribute__((noinline)) uint32_t deliver_checked(struct mw_merge *merge,
+							  const struct mw_merge_entry *entry,
+							  struct mw_merge_run *ret)
 {
-	struct mw_outlet *outlet = &merge->outlets[entry->source];
-	const uint8_t *frame = outlet->data + entry->place;
+	struct mw_output *output = &merge->outputs[entry->source];
+	const uint8_t *frame = output->data + entry->place;
 	const struct memwatch_record_header *last = NULL;
 	struct mw_merge_run run;
-	struct view view;
+	struct frame_view view;
 
-	if (!may_stay(merge, entry))
+	if (!can_stay_in_place(merge, entry))
 		return 0;
-	view = (struct view){ frame + sizeof(struct mw_frame), frame + entry->words * 8U,
-			      entry->time_ns, 0 };
+	view = (struct frame_view){ frame + sizeof(struct mw_frame), frame + entry->words * 8U,
+				    entry->time_ns, 0 };
 	memcpy(&view.records, frame + offsetof(struct mw_frame, records), sizeof(view.records));
-	if (!view.records || count_valid(&view) != view.records)
+	if (!view.records || count_valid_records(&view) != view.records)
 		return 0;
-	stay(merge, entry, frame, view.records, ret);
+	deliver_in_place(merge, entry, frame, view.records, ret);
 	for (run = *ret; run.left;) {
 		last = mw_merge_run_next(&run);
-		note_tick(outlet, last);
+		note_tick_count(output, last);
 	}
 	learn_shape(&merge->shape, ret->at, last);
 	return view.records;
 }
 
 /*
- * The usual frame: of the shape that was learned, so that all of its records make sense
- * if their headers are the expected ones. That is found out without a decision a record.
+ * Delivers a frame in place if it has the shape that was learned; returns 0 if not. All
+ * headers of such a frame are known beforehand except for the time, so they are compared
+ * without a branch per record.
  */
-static inline uint32_t take_alike(struct mw_merge *merge, const struct mw_merge_entry *entry,
-				  struct mw_merge_run *ret)
+static inline uint32_t deliver_matching(struct mw_merge *merge, const struct mw_merge_entry *entry,
+					struct mw_merge_run *ret)
 {
 	const struct mw_shape *shape = &merge->shape;
-	struct mw_outlet *outlet = &merge->outlets[entry->source];
-	const uint8_t *frame = outlet->data + entry->place, *at = frame + sizeof(struct mw_frame);
-	uint64_t before, words[2], like, differ;
+	struct mw_output *output = &merge->outputs[entry->source];
+	const uint8_t *frame = output->data + entry->place, *at = frame + sizeof(struct mw_frame);
+	uint64_t before, words[2], expected, differ;
 	uint32_t records;
 
-	if (!may_stay(merge, entry))
+	if (!can_stay_in_place(merge, entry))
 		return 0;
 	memcpy(&records, frame + offsetof(struct mw_frame, records), sizeof(records));
 	before = (uint64_t)(records - 1) * shape->first_size;
@@ -231,27 +239,27 @@ static inline uint32_t take_alike(struct mw_merge *merge, const struct mw_merge_
 	    sizeof(struct mw_frame) + before + shape->last_size != entry->words * 8U)
 		return 0;
 	memcpy(words, at + before, sizeof(words));
-	differ = (words[0] ^ entry->time_ns) | ((words[1] & ~cpu_bits()) ^ shape->last);
-	like = shape->first | (words[1] & cpu_bits());
+	differ = (words[0] ^ entry->time_ns) | ((words[1] & ~header_cpu_mask()) ^ shape->last);
+	expected = shape->first | (words[1] & header_cpu_mask());
 	for (const uint8_t *last = at + before; at < last; at += shape->first_size) {
 		memcpy(words, at, sizeof(words));
-		differ |= (words[0] ^ entry->time_ns) | (words[1] ^ like);
+		differ |= (words[0] ^ entry->time_ns) | (words[1] ^ expected);
 	}
 	if (differ)
 		return 0;
-	stay(merge, entry, frame, records, ret);
-	note_tick(outlet, (const struct memwatch_record_header *)at);
+	deliver_in_place(merge, entry, frame, records, ret);
+	note_tick_count(output, (const struct memwatch_record_header *)at);
 	return records;
 }
 
 int mw_merge_next_run(struct mw_merge *merge, struct mw_merge_run *ret)
 {
-	while (merge->batch_at < merge->batch_count) {
-		const struct mw_merge_entry *entry = &merge->batch[merge->batch_at++];
+	while (merge->ready_at < merge->ready_count) {
+		const struct mw_merge_entry *entry = &merge->ready[merge->ready_at++];
 
 		merge->source = entry->source;
-		if (__builtin_expect(take_alike(merge, entry, ret) != 0, 1) ||
-		    take_valid(merge, entry, ret) || take_any(merge, entry, ret))
+		if (__builtin_expect(deliver_matching(merge, entry, ret) != 0, 1) ||
+		    deliver_checked(merge, entry, ret) || deliver_copy(merge, entry, ret))
 			return 1;
 	}
 	return 0;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What lies in a ring. Every length in there is hostile until it has been
- * compared with what the writer says it has written.
+ * Parsing of a ring. No length found in the ring is trusted before it has been
+ * compared with the head of the ring.
  */
 #include "merge/ring.h"
 
@@ -12,7 +12,7 @@
 int mw_ring_init(struct mw_ring *ring, uint64_t *head, uint64_t *tail, const void *data,
 		 size_t size)
 {
-	/* places in the buffer are kept in 32 bits elsewhere */
+	/* struct mw_merge_entry keeps offsets into the buffer in 32 bits */
 	if (size < 8 || size > (1ULL << 31) || (size & (size - 1)))
 		return -EINVAL;
 	*ring = (struct mw_ring){ .head = head, .tail = tail, .data = data, .size = size };
@@ -27,8 +27,8 @@ int mw_ring_init_perf(struct mw_ring *ring, void *base, size_t page_size, size_t
 			    (uint8_t *)base + page_size, data_size);
 }
 
-static enum mw_ring_item parse_frame(const struct mw_ring *ring, uint64_t pos,
-				     struct mw_ring_entry *entry)
+static enum mw_ring_item ring_parse_frame(const struct mw_ring *ring, uint64_t pos,
+					  struct mw_ring_entry *entry)
 {
 	struct mw_frame_start start;
 	uint32_t bytes;
@@ -36,15 +36,15 @@ static enum mw_ring_item parse_frame(const struct mw_ring *ring, uint64_t pos,
 	if (entry->length < sizeof(start))
 		return MW_RING_MALFORMED;
 	mw_ring_copy(ring, pos, &start, sizeof(start));
-	bytes = start.frame.raw_size - (uint32_t)MW_FRAME_NUMBER;
-	if (start.frame.raw_size < MW_FRAME_NUMBER + sizeof(start.header) ||
+	bytes = start.frame.raw_size - (uint32_t)MW_FRAME_COUNT_BYTES;
+	if (start.frame.raw_size < MW_FRAME_COUNT_BYTES + sizeof(start.header) ||
 	    bytes > entry->length - sizeof(start.frame) || !start.frame.records ||
 	    start.frame.records > bytes / sizeof(start.header))
 		return MW_RING_MALFORMED;
 
 	entry->header = start.header;
 	entry->count = start.frame.records;
-	/* A loss is ours to tell, and so are the flags, never the writer's. */
+	/* Only the library makes records of losses, and only the library sets flags. */
 	if (!mw_record_valid(&entry->header, bytes) || entry->header.flags ||
 	    entry->header.type == MEMWATCH_RECORD_LOST ||
 	    (entry->count > 1 && !mw_record_common(&entry->header)))
@@ -58,8 +58,8 @@ static enum mw_ring_item parse_frame(const struct mw_ring *ring, uint64_t pos,
 	return MW_RING_RECORDS;
 }
 
-static enum mw_ring_item parse_lost(const struct mw_ring *ring, uint64_t pos,
-				    struct mw_ring_entry *entry)
+static enum mw_ring_item ring_parse_lost(const struct mw_ring *ring, uint64_t pos,
+					 struct mw_ring_entry *entry)
 {
 	struct {
 		struct perf_event_header header;
@@ -80,7 +80,7 @@ enum mw_ring_item mw_ring_parse(const struct mw_ring *ring, uint64_t pos, uint64
 	uint64_t available = head - pos;
 	struct perf_event_header header;
 
-	/* a writer whose head ran away from us by more than the ring is not one */
+	/* a head more than the size of the ring before the tail is invalid */
 	if (available < sizeof(header) || available > ring->size || pos % 8)
 		return MW_RING_BROKEN;
 	memcpy(&header, ring->data + (pos & (ring->size - 1)), sizeof(header));
@@ -90,9 +90,9 @@ enum mw_ring_item mw_ring_parse(const struct mw_ring *ring, uint64_t pos, uint64
 	entry->length = header.size;
 	switch (header.type) {
 	case PERF_RECORD_SAMPLE:
-		return parse_frame(ring, pos, entry);
+		return ring_parse_frame(ring, pos, entry);
 	case PERF_RECORD_LOST:
-		return parse_lost(ring, pos, entry);
+		return ring_parse_lost(ring, pos, entry);
 	default:
 		return MW_RING_OTHER;
 	}

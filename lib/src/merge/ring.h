@@ -2,22 +2,22 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * One ring: the consumer's side of a perf mmap area, as far as the layout goes.
- * It knows two positions, a buffer and how a record lies in it, and nothing of
- * perf events, files or time order; so tests and benchmarks make their own.
+ * The reader's side of one perf ring buffer: two positions, a buffer, and the layout
+ * of the frames in it. It does not know about perf events, files or time order, so
+ * that tests and benchmarks can make rings of their own.
  *
- * A frame in the ring, always at a multiple of 8:
+ * A frame starts at a multiple of 8 in the ring:
  *
- *	struct perf_event_header	type PERF_RECORD_SAMPLE, size of the whole
- *	__u32 raw_size			of what follows, padding included
- *	__u32 records			what the relay sends: struct mw_relay_parcel
- *	the records of linux/memwatch.h, all of one time
+ *	struct perf_event_header	type PERF_RECORD_SAMPLE, size of the frame
+ *	__u32 raw_size			size of what follows, padding included
+ *	__u32 records			from here on struct mw_relay_batch:
+ *	records of linux/memwatch.h	the number of records, then the records
  *
- * So the records are aligned, and those of a frame that does not wrap can be
- * read where they lie.
+ * All records of a frame have the same time. They are aligned to 8 bytes, so the
+ * records of a frame that does not wrap can be read in place.
  */
-#ifndef MW_RING_H
-#define MW_RING_H
+#ifndef MW_MERGE_RING_H
+#define MW_MERGE_RING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,13 +31,13 @@
 
 /**
  * struct mw_ring - one ring
- * @head: where the writer is, written by it with release, read with acquire
- * @tail: where the reader is, written by us with release: the writer may reuse
- *	what lies before it
+ * @head: position of the writer; stored with release semantics by the writer
+ * @tail: position of the reader; stored with release semantics by the reader. The
+ *	writer may reuse the space before it.
  * @data: the buffer
- * @size: of it, a power of two, at least 8; up to 2 GiB
+ * @size: size of the buffer, a power of two from 8 bytes to 2 GiB
  *
- * Positions only grow; the place in the buffer is position % size.
+ * Positions only grow; the offset in the buffer is position % size.
  */
 struct mw_ring {
 	uint64_t *head;
@@ -53,26 +53,26 @@ struct mw_frame {
 	uint32_t records;
 };
 
-/* What a frame and the first record start with. */
+/* The start of a frame, up to the header of the first record. */
 struct mw_frame_start {
 	struct mw_frame frame;
 	struct memwatch_record_header header;
 };
 
-/* Of @raw_size this much is no record. */
-#define MW_FRAME_NUMBER sizeof(uint32_t)
+/* Bytes of @raw_size that precede the first record: the number of records. */
+#define MW_FRAME_COUNT_BYTES sizeof(uint32_t)
 
 /*
- * A perf mmap area: one control page, then @data_size bytes. Returns -EINVAL
- * if @data_size is not a power of two.
+ * Initialises @ring from the mapping of a perf event: one control page, then
+ * @data_size bytes. Returns 0, or -EINVAL if @data_size is not a power of two.
  */
 int mw_ring_init_perf(struct mw_ring *ring, void *base, size_t page_size, size_t data_size);
 
-/* Parts given one by one; @head, @tail and @data 8-byte aligned. */
+/* Initialises @ring from its parts; @head, @tail and @data are aligned to 8 bytes. */
 int mw_ring_init(struct mw_ring *ring, uint64_t *head, uint64_t *tail, const void *data,
 		 size_t size);
 
-/* Pairs with the writer's release of data_head: what lies before it is written. */
+/* The acquire pairs with the writer's release of data_head: frames before it are complete. */
 static inline uint64_t mw_ring_head(const struct mw_ring *ring)
 {
 	return __atomic_load_n(ring->head, __ATOMIC_ACQUIRE);
@@ -83,13 +83,13 @@ static inline uint64_t mw_ring_tail(const struct mw_ring *ring)
 	return __atomic_load_n(ring->tail, __ATOMIC_RELAXED);
 }
 
-/* Pairs with the writer's acquire of data_tail: what lies before it has been read. */
+/* The release pairs with the writer's acquire of data_tail: our reads before it are done. */
 static inline void mw_ring_release(struct mw_ring *ring, uint64_t tail)
 {
 	__atomic_store_n(ring->tail, tail, __ATOMIC_RELEASE);
 }
 
-/* Copies @len bytes from position @pos; they may wrap. */
+/* Copies @len bytes from position @pos; they may wrap around the end of the buffer. */
 static inline void mw_ring_copy(const struct mw_ring *ring, uint64_t pos, void *to, size_t len)
 {
 	uint64_t at = pos & (ring->size - 1);
@@ -105,19 +105,19 @@ static inline void mw_ring_copy(const struct mw_ring *ring, uint64_t pos, void *
 
 /* What mw_ring_parse() found at a position. */
 enum mw_ring_item {
-	MW_RING_RECORDS,   /* ours; &struct mw_ring_entry is valid */
+	MW_RING_RECORDS,   /* a frame of the relay, described by &struct mw_ring_entry */
 	MW_RING_LOST,	   /* the kernel lost @count records here */
-	MW_RING_MALFORMED, /* ours, but makes no sense; skip @length */
-	MW_RING_OTHER,	   /* of no interest; skip @length */
-	MW_RING_BROKEN,	   /* not even a length: the rest of the ring is lost */
+	MW_RING_MALFORMED, /* an invalid frame; skip @length */
+	MW_RING_OTHER,	   /* another record of perf; skip @length */
+	MW_RING_BROKEN,	   /* no valid length: the next frame cannot be found */
 };
 
 /**
- * struct mw_ring_entry - what lies at a position
- * @header: of the first record, copied
- * @count: of records, or of PERF_RECORD_LOST
+ * struct mw_ring_entry - what was found at a position
+ * @header: copy of the header of the first record
+ * @count: number of records, or of lost records
  * @length: bytes to the next position
- * @cpu_state: &enum memwatch_cpu_state, if it is such a record
+ * @cpu_state: &enum memwatch_cpu_state, if the record is a CPU state
  */
 struct mw_ring_entry {
 	struct memwatch_record_header header;
@@ -127,16 +127,16 @@ struct mw_ring_entry {
 };
 
 /*
- * Looks at position @pos, before @head. Trusts nothing but @head. Every item
- * but MW_RING_BROKEN has a @length > 0 that does not pass @head.
+ * Parses what is at position @pos, which is before @head. Trusts nothing but @head.
+ * Every item except MW_RING_BROKEN has a @length > 0 that does not exceed @head.
  */
 enum mw_ring_item mw_ring_parse(const struct mw_ring *ring, uint64_t pos, uint64_t head,
 				struct mw_ring_entry *entry);
 
 /*
- * The common case of mw_ring_parse(), inline: a frame that does not wrap, of
- * common records as far as the first one tells. Returns the bytes to the next
- * position, or 0: this is another case. What it accepts, mw_ring_parse() accepts.
+ * The common case of mw_ring_parse(), inline: a frame that does not wrap and starts
+ * with a record that mw_record_common() accepts. Returns the bytes to the next
+ * position, or 0 for every other case. mw_ring_parse() accepts all that this accepts.
  */
 static inline uint32_t mw_ring_parse_plain(const struct mw_ring *ring, uint64_t pos, uint64_t head,
 					   struct mw_frame_start *start)
@@ -155,11 +155,11 @@ static inline uint32_t mw_ring_parse_plain(const struct mw_ring *ring, uint64_t 
 	bytes = frame->perf.size - (uint32_t)sizeof(*frame);
 	if (frame->perf.type != PERF_RECORD_SAMPLE || frame->perf.size % 8 ||
 	    frame->perf.size > available || frame->perf.size < sizeof(*start) ||
-	    frame->raw_size != bytes + MW_FRAME_NUMBER || header->size > bytes ||
+	    frame->raw_size != bytes + MW_FRAME_COUNT_BYTES || header->size > bytes ||
 	    header->size % 8 || header->flags || !mw_record_common(header) ||
 	    frame->records - 1 >= bytes / sizeof(*header))
 		return 0;
 	return frame->perf.size;
 }
 
-#endif /* MW_RING_H */
+#endif /* MW_MERGE_RING_H */

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * A radix sort. A heap of ring heads, the obvious way to merge 128 rings, costs
- * seven unpredictable comparisons a record; the stamps of a batch span some
- * milliseconds, which is two passes over 11 bits without a single branch that
- * depends on data. And it is stable, so that equal stamps stay in the order in
- * which they were put in: by CPU, then by arrival.
+ * A radix sort. Merging 128 rings with a heap takes seven unpredictable comparisons
+ * per record. The times of one round span some milliseconds, so a radix sort takes
+ * two passes over 11 bits, without branches that depend on the data. It is stable:
+ * entries with equal times stay in the order of the input, which is by CPU and then
+ * by arrival.
  */
 #include "merge/sort.h"
 
@@ -16,7 +16,7 @@
 #define PASSES_MAX 8
 #define SMALL	   40
 
-/* For a few entries, and for those that are sorted already. */
+/* For few entries. */
 static void insertion_sort(struct mw_merge_entry *entries, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -29,8 +29,9 @@ static void insertion_sort(struct mw_merge_entry *entries, size_t count)
 	}
 }
 
-/* Finds the bounds; returns 1 if there is nothing to sort. */
-static int survey(const struct mw_merge_entry *entries, size_t count, uint64_t *min, uint64_t *max)
+/* Finds the smallest and the largest time; returns 1 if the entries are sorted already. */
+static int find_time_range(const struct mw_merge_entry *entries, size_t count, uint64_t *min,
+			   uint64_t *max)
 {
 	uint64_t low = entries[0].time_ns;
 	uint64_t high = low;
@@ -70,7 +71,7 @@ static void count_digits(const struct mw_merge_entry *entries, size_t count, uin
 			 unsigned int digit, unsigned int passes,
 			 uint32_t (*counts)[1 << DIGIT_MAX])
 {
-	/* the usual numbers, for which the compiler has no inner loop to make */
+	/* the usual numbers as constants, so that the compiler unrolls the inner loop */
 	if (passes == 2)
 		count_passes(entries, count, min, digit, 2, counts);
 	else if (passes == 3)
@@ -79,8 +80,9 @@ static void count_digits(const struct mw_merge_entry *entries, size_t count, uin
 		count_passes(entries, count, min, digit, passes, counts);
 }
 
-static void distribute(const struct mw_merge_entry *from, struct mw_merge_entry *to, size_t count,
-		       uint64_t min, unsigned int shift, unsigned int digit, uint32_t *starts)
+static void distribute_by_digit(const struct mw_merge_entry *from, struct mw_merge_entry *to,
+				size_t count, uint64_t min, unsigned int shift, unsigned int digit,
+				uint32_t *starts)
 {
 	uint64_t mask = (1ULL << digit) - 1;
 	uint32_t sum = 0;
@@ -95,10 +97,10 @@ static void distribute(const struct mw_merge_entry *from, struct mw_merge_entry 
 		to[starts[((from[i].time_ns - min) >> shift) & mask]++] = from[i];
 }
 
-void mw_merge_sort(struct mw_merge_entry **batch, struct mw_merge_entry **scratch, size_t count)
+void mw_merge_sort(struct mw_merge_entry **entries, struct mw_merge_entry **scratch, size_t count)
 {
 	uint32_t counts[PASSES_MAX][1 << DIGIT_MAX];
-	struct mw_merge_entry *from = *batch;
+	struct mw_merge_entry *from = *entries;
 	struct mw_merge_entry *to = *scratch;
 	unsigned int bits, digit, passes;
 	uint64_t min, max;
@@ -107,7 +109,7 @@ void mw_merge_sort(struct mw_merge_entry **batch, struct mw_merge_entry **scratc
 		insertion_sort(from, count);
 		return;
 	}
-	if (survey(from, count, &min, &max))
+	if (find_time_range(from, count, &min, &max))
 		return;
 
 	bits = 64 - (unsigned int)__builtin_clzll((max - min) | 1);
@@ -122,11 +124,11 @@ void mw_merge_sort(struct mw_merge_entry **batch, struct mw_merge_entry **scratc
 		uint64_t first = ((from[0].time_ns - min) >> shift) & ((1ULL << digit) - 1);
 
 		if (counts[pass][first] == count)
-			continue; /* all the same here */
-		distribute(from, to, count, min, shift, digit, counts[pass]);
+			continue; /* all entries have the same digit */
+		distribute_by_digit(from, to, count, min, shift, digit, counts[pass]);
 		from = to;
 		to = other;
 	}
-	*batch = from;
+	*entries = from;
 	*scratch = to;
 }

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The sort inside the merge: stable, by time, made for batches that are the
- * concatenation of runs that are almost sorted.
+ * The sort of the merge: stable, by time, for a concatenation of sequences that
+ * are almost sorted.
  */
 #ifndef MW_MERGE_SORT_H
 #define MW_MERGE_SORT_H
@@ -12,11 +12,10 @@
 #include <stdint.h>
 
 /**
- * struct mw_merge_entry - a frame in a ring, not yet handed out
- * @time_ns: the time of its records, the key
- * @place: of the frame in the ring's buffer; or, if @words is 0, the number of a
- *	gap of its source
- * @words: length of the frame, in units of 8 bytes; 0: this is a loss
+ * struct mw_merge_entry - a frame in a ring, or a loss, that is to be delivered
+ * @time_ns: time of its records, the key of the sort
+ * @place: offset of the frame in the ring's buffer; index of the gap for a loss
+ * @words: length of the frame in units of 8 bytes; 0: this is a loss
  * @source: index of its ring
  */
 struct mw_merge_entry {
@@ -27,9 +26,9 @@ struct mw_merge_entry {
 };
 
 /*
- * Sorts @count entries of *@batch. *@scratch has at least as much room; the two
- * may have changed places when it returns.
+ * Sorts the first @count entries of *@entries. *@scratch has at least the same
+ * capacity. The two pointers may be swapped on return.
  */
-void mw_merge_sort(struct mw_merge_entry **batch, struct mw_merge_entry **scratch, size_t count);
+void mw_merge_sort(struct mw_merge_entry **entries, struct mw_merge_entry **scratch, size_t count);
 
 #endif /* MW_MERGE_SORT_H */

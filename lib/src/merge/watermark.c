@@ -8,14 +8,14 @@
 
 #include "base/timemath.h"
 
-/* It can take no more and has nothing more to look at: somebody has to give way. */
-static bool is_pressed(const struct mw_source *source)
+/* The ring has reached a limit: it must not wait for the others any longer. */
+static bool source_is_pressed(const struct mw_source *source)
 {
 	return source->nr_pending && (mw_source_is_full(source) ||
 				      (mw_source_is_empty(source) && mw_source_fills_up(source)));
 }
 
-static bool has_older(const struct mw_source *source, uint64_t time_ns)
+static bool source_has_older(const struct mw_source *source, uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < source->nr_pending; i++) {
 		if (source->pending[i].time_ns < time_ns)
@@ -37,11 +37,16 @@ uint64_t mw_source_frontier(const struct mw_merge *merge, const struct mw_source
 	return mw_sub_sat(newest, merge->opts.grace_ns);
 }
 
-static uint64_t forced_frontier(const struct mw_merge *merge, const struct mw_source *source,
-				uint64_t natural, bool overload)
+/*
+ * The frontier with the rules that force delivery. A ring at its limit delivers all it
+ * has if nothing in it is older than its @natural frontier. If any ring is at its limit
+ * (@overload), empty rings hold nothing back; otherwise for silent_ns at most.
+ */
+static uint64_t source_forced_frontier(const struct mw_merge *merge, const struct mw_source *source,
+				       uint64_t natural, bool overload)
 {
-	if (is_pressed(source))
-		return has_older(source, natural) ? natural : source->newest_ns + 1;
+	if (source_is_pressed(source))
+		return source_has_older(source, natural) ? natural : source->newest_ns + 1;
 	if (!mw_source_is_empty(source))
 		return natural;
 	if (overload)
@@ -49,10 +54,10 @@ static uint64_t forced_frontier(const struct mw_merge *merge, const struct mw_so
 	return mw_max_u64(natural, mw_sub_sat(merge->read_at_ns, merge->opts.silent_ns));
 }
 
-static bool any_pressed(const struct mw_merge *merge)
+static bool merge_is_pressed(const struct mw_merge *merge)
 {
 	for (uint32_t i = 0; i < merge->nr_sources; i++) {
-		if (is_pressed(&merge->sources[i]))
+		if (source_is_pressed(&merge->sources[i]))
 			return true;
 	}
 	return false;
@@ -60,7 +65,7 @@ static bool any_pressed(const struct mw_merge *merge)
 
 void mw_merge_find_watermark(const struct mw_merge *merge, struct mw_watermark *mark)
 {
-	bool overload = any_pressed(merge);
+	bool overload = merge_is_pressed(merge);
 
 	mark->natural_ns = MW_TIME_MAX;
 	mark->forced_ns = MW_TIME_MAX;
@@ -71,7 +76,7 @@ void mw_merge_find_watermark(const struct mw_merge *merge, struct mw_watermark *
 		if (merge->finishing && mw_source_is_empty(source))
 			continue;
 		natural = mw_source_frontier(merge, source);
-		forced = forced_frontier(merge, source, natural, overload);
+		forced = source_forced_frontier(merge, source, natural, overload);
 		mark->natural_ns = mw_min_u64(mark->natural_ns, natural);
 		mark->forced_ns = mw_min_u64(mark->forced_ns, forced);
 	}
