@@ -2,19 +2,19 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The relay: from the module's tracepoints to one perf event array. It reads
- * the hardware counters of the CPU it runs on, charges what they gained to the
- * RMID that ran, and passes on what the module has to say. It decides nothing
- * and keeps no history beyond the present slot.
+ * The relay: from the tracepoints of the module to one perf event array. It reads the
+ * hardware counters of the CPU that it runs on, charges their increments to the RMID that
+ * ran, and forwards the records of the module. It has no policy of its own and no state
+ * beyond the current slot.
  *
- * Contexts. on_switch, on_tick and on_cpu_state run with interrupts off on the
- * CPU they are about (under its runqueue lock, in its hard timer, in its hotplug
- * callback): none of them interrupts another, so the state of the CPU needs no
- * lock. The other programs may run anywhere and may be interrupted by these;
- * of the state they touch only "produced" and "dropped", atomically.
+ * Contexts: on_switch, on_tick and on_cpu_state run with interrupts off on the CPU that they
+ * are about (under the runqueue lock, in the hard timer, in the hotplug callback). None of
+ * them can interrupt another one, so the state of the CPU needs no lock. The other programs
+ * may run in any context and may be interrupted by these three; of the state they change only
+ * "produced" and "dropped", with atomic instructions.
  *
- * The programs are raw tracepoints: they are found by name, need no BTF of the
- * module and cost no copy of the arguments.
+ * The programs are attached to raw tracepoints: these are found by name, need no BTF of the
+ * module and do not copy the arguments.
  */
 #include <linux/bpf.h>
 #include <linux/memwatch.h>
@@ -28,11 +28,11 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Set by the library before loading; the verifier removes what they rule out. */
+/* Set by the library before loading; the verifier removes the code they make unreachable. */
 const volatile __u32 mode = MW_RELAY_SLOT; /* enum mw_relay_mode */
-const volatile __u32 counters = 0xf;	   /* bit N: enum memwatch_counter N could be opened */
+const volatile __u32 counters = 0xf;	   /* bit N: enum memwatch_counter N is available */
 
-/* Sizes of all arrays but "current", "sums" and "failures" are those of the machine. */
+/* Perf event arrays, indexed by CPU; libbpf sets their size to the number of CPUs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__type(key, __u32);
@@ -47,7 +47,7 @@ struct {
 	__type(value, struct mw_relay_cpu);
 } current SEC(".maps");
 
-/* Indexed by RMID; the library sets max_entries to the RMIDs of the module + 1. */
+/* Indexed by RMID; the library sets max_entries to the number of RMIDs plus 1. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 513);
@@ -63,10 +63,10 @@ struct {
 } failures SEC(".maps");
 
 /*
- * An argument as an index, one the verifier can follow: bounds that are checked
- * on one copy of a value do not hold for another, so there is to be only one.
+ * Turns an argument into an index that the verifier can track: it does not apply the bounds
+ * of one copy of a value to another copy, so the compiler must not make a second one.
  */
-static __always_inline __u64 index_of(__u32 argument)
+static __always_inline __u64 to_index(__u32 argument)
 {
 	__u64 index = argument;
 
@@ -81,8 +81,8 @@ static __always_inline struct mw_relay_cpu *this_cpu(void)
 	return bpf_map_lookup_elem(&current, &key);
 }
 
-/* May be called from any of the contexts, hence atomic. */
-static __noinline int failed(__u32 what)
+/* Atomic, because it is called from all contexts. */
+static __noinline int count_failure(__u32 what)
 {
 	__u64 *count = bpf_map_lookup_elem(&failures, &what);
 
@@ -91,33 +91,34 @@ static __noinline int failed(__u32 what)
 	return 0;
 }
 
-static __always_inline void output_failed(struct mw_relay_cpu *cpu, long err)
+static __always_inline void count_dropped(struct mw_relay_cpu *cpu, long err)
 {
 	__sync_fetch_and_add(&cpu->dropped, 1);
 	if (err == -ENOSPC)
-		failed(MW_RELAY_FAIL_OUTPUT_FULL);
+		count_failure(MW_RELAY_FAIL_OUTPUT_FULL);
 	else if (err == -ENOENT || err == -EOPNOTSUPP)
-		failed(MW_RELAY_FAIL_OUTPUT_NO_RING);
+		count_failure(MW_RELAY_FAIL_OUTPUT_NO_RING);
 	else
-		failed(MW_RELAY_FAIL_OUTPUT);
+		count_failure(MW_RELAY_FAIL_OUTPUT);
 }
 
 /*
- * The only place that sends: a parcel, from its number of records on, with @size
- * bytes of records.
+ * Sends a batch; the only call of bpf_perf_event_output(). @number points to the number of
+ * records, @size bytes of records follow it.
  */
-static __always_inline long send(void *ctx, struct mw_relay_cpu *cpu, __u32 *parcel, __u64 size)
+static __always_inline long send_batch(void *ctx, struct mw_relay_cpu *cpu, __u32 *number,
+				       __u64 size)
 {
-	long err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, parcel,
-					 sizeof(*parcel) + size);
+	long err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, number,
+					 sizeof(*number) + size);
 
 	if (err)
-		output_failed(cpu, err);
+		count_dropped(cpu, err);
 	return err;
 }
 
-/* A parcel of one record, of those that the module makes. */
-struct letter {
+/* A batch of one record of the module, laid out as struct mw_relay_batch. */
+struct single_batch {
 	__u32 unsent;
 	__u32 records;
 	union {
@@ -130,13 +131,13 @@ struct letter {
 	};
 };
 
-static __always_inline void send_letter(void *ctx, struct mw_relay_cpu *cpu, struct letter *letter,
-					__u64 size)
+static __always_inline void send_single(void *ctx, struct mw_relay_cpu *cpu,
+					struct single_batch *batch, __u64 size)
 {
-	letter->unsent = 0;
-	letter->records = 1;
+	batch->unsent = 0;
+	batch->records = 1;
 	__sync_fetch_and_add(&cpu->produced, 1);
-	send(ctx, cpu, &letter->records, size);
+	send_batch(ctx, cpu, &batch->records, size);
 }
 
 static __always_inline void read_counter(struct mw_relay_cpu *cpu, void *map, __u32 i)
@@ -157,7 +158,7 @@ static __always_inline void read_counter(struct mw_relay_cpu *cpu, void *map, __
 	err = bpf_perf_event_read_value(map, BPF_F_CURRENT_CPU, &value, sizeof(value));
 	if (err) {
 		cpu->have[i] = 0;
-		failed(MW_RELAY_FAIL_READ_CYCLES + i);
+		count_failure(MW_RELAY_FAIL_READ_CYCLES + i);
 		cpu->piece.status[i] = err == -ENOENT ? MEMWATCH_STATUS_UNAVAILABLE
 						      : MEMWATCH_STATUS_ERROR;
 		return;
@@ -168,7 +169,7 @@ static __always_inline void read_counter(struct mw_relay_cpu *cpu, void *map, __
 	if (cpu->have[i]) {
 		status = mw_relay_delta(&cpu->last[i], &now, delta);
 		if (status == MEMWATCH_STATUS_ERROR)
-			failed(MW_RELAY_FAIL_COUNTER_BACK);
+			count_failure(MW_RELAY_FAIL_COUNTER_BACK);
 	} else {
 		status = MEMWATCH_STATUS_FIRST;
 		cpu->have[i] = 1;
@@ -178,13 +179,13 @@ static __always_inline void read_counter(struct mw_relay_cpu *cpu, void *map, __
 }
 
 /*
- * What the counters gained since they were read last, into the scratch.
+ * Reads the counters; their increments since the last reading go to cpu->piece.
  *
- * This and prepare() are global functions, with scalar arguments and their
- * results in the map, for the sake of the verifier: it checks them once, not
- * again for each path and each turn of the loop that leads to them.
+ * This, fill_sample(), send_samples() and resend_record() are global functions with scalar
+ * arguments that leave their results in the map: the verifier checks a global function once,
+ * and not again on each path and in each iteration of the loop that calls it.
  */
-__noinline int measure(void)
+__noinline int read_counters(void)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
 
@@ -197,11 +198,11 @@ __noinline int measure(void)
 	return 0;
 }
 
-/* The sample of @rmid, or of the sum in the scratch, into the parcel. */
-__noinline int prepare(__u32 rmid, __u32 alone, __u32 place)
+/* Makes the sample of @rmid, or of cpu->alone if @alone is set, at index @place of the batch. */
+__noinline int fill_sample(__u32 rmid, __u32 alone, __u32 place)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	__u64 index = index_of(place);
+	__u64 index = to_index(place);
 	struct mw_relay_sum *sum;
 
 	if (!cpu)
@@ -209,100 +210,101 @@ __noinline int prepare(__u32 rmid, __u32 alone, __u32 place)
 	sum = alone ? &cpu->alone : bpf_map_lookup_elem(&sums, &rmid);
 	if (!sum || index >= MW_RELAY_TOUCHED_MAX)
 		return 0;
-	mw_relay_sample(&cpu->parcel.sample[index], sum, bpf_get_smp_processor_id(), cpu->begin_ns,
+	mw_relay_sample(&cpu->batch.sample[index], sum, bpf_get_smp_processor_id(), cpu->begin_ns,
 			cpu->last_ns);
 	sum->used = 0;
 	return 0;
 }
 
-/* From now on the time of this CPU is accounted for. */
-static __always_inline void start(struct mw_relay_cpu *cpu, __u64 now, __u64 owner)
+/* From @now on, the time of this CPU is charged. */
+static __always_inline void activate_cpu(struct mw_relay_cpu *cpu, __u64 now, __u64 owner)
 {
 	int i;
 
 	for (i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		cpu->have[i] = 0;
-	measure();
+	read_counters();
 	cpu->owner = owner;
 	cpu->last_ns = now;
 	cpu->begin_ns = now;
 	cpu->active = 1;
 }
 
-/* One record of a parcel that is gone: so the end of the one before it can be its number. */
-__noinline int send_alone(struct bpf_raw_tracepoint_args *ctx, __u32 place, __u32 tick)
+/*
+ * Sends the record at index @place again, as a batch of its own. The number of records
+ * overwrites the end of the record before it, which is not needed any more.
+ */
+__noinline int resend_record(struct bpf_raw_tracepoint_args *ctx, __u32 place, __u32 tick)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	__u64 index = index_of(place);
+	__u64 index = to_index(place);
 	struct memwatch_record_tick *rec;
 	__u32 *number;
 
 	if (!cpu || !index || index > MW_RELAY_TOUCHED_MAX)
 		return 0;
-	number = (__u32 *)&cpu->parcel.sample[index] - 1;
+	number = (__u32 *)&cpu->batch.sample[index] - 1;
 	*number = 1;
 	if (tick) {
-		rec = (struct memwatch_record_tick *)&cpu->parcel.sample[index];
+		rec = (struct memwatch_record_tick *)&cpu->batch.sample[index];
 		rec->dropped = cpu->dropped;
-		send(ctx, cpu, number, sizeof(*rec));
+		send_batch(ctx, cpu, number, sizeof(*rec));
 	} else {
-		send(ctx, cpu, number, sizeof(struct memwatch_record_sample));
+		send_batch(ctx, cpu, number, sizeof(struct memwatch_record_sample));
 	}
 	return 0;
 }
 
 /*
- * @samples are in the parcel; the tick of the scratch goes behind them if there
- * is to be one. Returns 1 if it failed, and all but the first are to be sent alone.
+ * Sends the first @samples samples of the batch, followed by cpu->tick if @tick is set.
+ * Returns 1 if that failed; then all records but the first one must be sent again.
  *
- * To the kernel a call that failed is one loss, however many records it was
- * about. So it is the loss of the first, and what the kernel counts and what we
- * count stays the same.
+ * The kernel counts one loss per failed call, however many records the call contained. So a
+ * failed batch counts as the loss of its first record only, to count the same as the kernel.
  */
-__noinline int send_parcel(struct bpf_raw_tracepoint_args *ctx, __u32 samples, __u32 tick)
+__noinline int send_samples(struct bpf_raw_tracepoint_args *ctx, __u32 samples, __u32 tick)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	__u64 index = index_of(samples), size;
+	__u64 index = to_index(samples), size;
 
 	if (!cpu || index > MW_RELAY_TOUCHED_MAX)
 		return 0;
 	size = index * sizeof(struct memwatch_record_sample);
-	cpu->parcel.records = samples;
+	cpu->batch.records = samples;
 	if (tick) {
 		cpu->tick.produced = cpu->produced + samples + 1;
 		cpu->tick.dropped = cpu->dropped;
-		*(struct memwatch_record_tick *)&cpu->parcel.sample[index] = cpu->tick;
-		cpu->parcel.records++;
+		*(struct memwatch_record_tick *)&cpu->batch.sample[index] = cpu->tick;
+		cpu->batch.records++;
 		size += sizeof(cpu->tick);
 	}
 	if (!size)
 		return 0;
-	__sync_fetch_and_add(&cpu->produced, cpu->parcel.records);
-	return send(ctx, cpu, &cpu->parcel.records, size) ? 1 : 0;
+	__sync_fetch_and_add(&cpu->produced, cpu->batch.records);
+	return send_batch(ctx, cpu, &cpu->batch.records, size) ? 1 : 0;
 }
 
 /*
- * Sends what was added up since begin_ns, with a tick behind it if there is to
- * be one, and starts the next stretch at last_ns, up to which everything has
- * been charged.
+ * Sends a sample of each RMID that has run since begin_ns, followed by cpu->tick if @tick is
+ * set. The next interval begins at last_ns, up to which everything has been charged.
  */
-static __noinline int flush(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
+static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
 {
 	__u32 i;
 
 	for (i = 0; i < MW_RELAY_TOUCHED_MAX; i++) {
 		if (i >= cpu->touched_count)
 			break;
-		prepare(cpu->touched[i], 0, i);
+		fill_sample(cpu->touched[i], 0, i);
 	}
-	if (send_parcel(ctx, cpu->touched_count, tick)) {
+	if (send_samples(ctx, cpu->touched_count, tick)) {
 		for (i = 1; i < MW_RELAY_TOUCHED_MAX; i++) {
 			if (i >= cpu->touched_count)
 				break;
-			send_alone(ctx, i, 0);
+			resend_record(ctx, i, 0);
 		}
 		if (tick && cpu->touched_count)
-			send_alone(ctx, cpu->touched_count, 1);
+			resend_record(ctx, cpu->touched_count, 1);
 	}
 	cpu->touched_count = 0;
 	cpu->begin_ns = cpu->last_ns;
@@ -310,48 +312,49 @@ static __noinline int flush(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
 }
 
 /*
- * Charges the time and the counts since last_ns to @owner, who ran until @now.
- * A stamp before last_ns (the fast clock may step back a little around an
- * update of the time base) is taken for last_ns: order and sum stay right.
+ * Charges the time and the counts since last_ns to @owner, who ran until @now. The fast
+ * clock may step back a little when the timekeeper is updated; then last_ns is used instead
+ * of @now, so that order and sums stay correct.
  */
-static __always_inline void charge(void *ctx, struct mw_relay_cpu *cpu, __u64 owner, __u64 now)
+static __always_inline void charge_owner(void *ctx, struct mw_relay_cpu *cpu, __u64 owner,
+					 __u64 now)
 {
 	__u32 rmid = mw_relay_rmid(owner), slot;
 	struct mw_relay_sum *sum = NULL;
 	__u64 run_ns;
 
 	if (now < cpu->last_ns) {
-		failed(MW_RELAY_FAIL_CLOCK);
+		count_failure(MW_RELAY_FAIL_CLOCK);
 		now = cpu->last_ns;
 	}
 	run_ns = now - cpu->last_ns;
 	if (owner != cpu->owner)
-		failed(MW_RELAY_FAIL_OWNER);
-	measure();
+		count_failure(MW_RELAY_FAIL_OWNER);
+	read_counters();
 
 	if (mode == MW_RELAY_SLOT) {
 		sum = bpf_map_lookup_elem(&sums, &rmid);
 		if (!sum)
-			failed(MW_RELAY_FAIL_RMID_RANGE);
+			count_failure(MW_RELAY_FAIL_RMID_RANGE);
 	}
 	if (!sum) {
-		/* What was held back ends where this begins. */
-		flush(ctx, cpu, 0);
+		/* the interval of the accumulated samples ends where this sample begins */
+		flush_samples(ctx, cpu, 0);
 		cpu->last_ns = now;
 		mw_relay_sum_start(&cpu->alone, owner);
 		mw_relay_sum_add(&cpu->alone, run_ns, &cpu->piece);
-		prepare(0, 1, 0);
-		cpu->parcel.records = 1;
+		fill_sample(0, 1, 0);
+		cpu->batch.records = 1;
 		__sync_fetch_and_add(&cpu->produced, 1);
-		send(ctx, cpu, &cpu->parcel.records, sizeof(cpu->parcel.sample[0]));
+		send_batch(ctx, cpu, &cpu->batch.records, sizeof(cpu->batch.sample[0]));
 		cpu->begin_ns = now;
 		return;
 	}
 
-	/* An older generation of the RMID, or one RMID more than can be held back. */
+	/* another generation of the RMID, or more RMIDs than can be accumulated */
 	if (sum->used ? sum->owner != owner : cpu->touched_count >= MW_RELAY_TOUCHED_MAX) {
-		failed(MW_RELAY_FAIL_EARLY);
-		flush(ctx, cpu, 0);
+		count_failure(MW_RELAY_FAIL_EARLY);
+		flush_samples(ctx, cpu, 0);
 	}
 	if (!sum->used) {
 		mw_relay_sum_start(sum, owner);
@@ -366,27 +369,28 @@ static __always_inline void charge(void *ctx, struct mw_relay_cpu *cpu, __u64 ow
 }
 
 /*
- * Copies the module's record at @from into @rec. A longer one, of a newer
- * module, is cut to what this relay knows; the tail of a shorter one is zero.
+ * Copies the module's record at @from to @rec, which is zeroed and has @size bytes. The
+ * record must have a type from @first to @last. A longer record, from a newer module, is cut
+ * to @size. Returns 0 or -1.
  */
-static __always_inline int receive(void *rec, __u32 size, __u16 first, __u16 last, __u64 from)
+static __always_inline int copy_record(void *rec, __u32 size, __u16 first, __u16 last, __u64 from)
 {
 	struct memwatch_record_header *h = rec;
 	__u32 bytes;
 
 	if (bpf_probe_read_kernel(h, sizeof(*h), (const void *)from)) {
-		failed(MW_RELAY_FAIL_RECORD_READ);
+		count_failure(MW_RELAY_FAIL_RECORD_READ);
 		return -1;
 	}
 	bytes = h->size;
 	if (h->type < first || h->type > last || bytes < sizeof(*h)) {
-		failed(MW_RELAY_FAIL_RECORD_INVALID);
+		count_failure(MW_RELAY_FAIL_RECORD_INVALID);
 		return -1;
 	}
 	if (bytes > size)
 		bytes = size;
 	if (bpf_probe_read_kernel(rec, bytes, (const void *)from)) {
-		failed(MW_RELAY_FAIL_RECORD_READ);
+		count_failure(MW_RELAY_FAIL_RECORD_READ);
 		return -1;
 	}
 	h->size = size;
@@ -397,10 +401,10 @@ static __always_inline int receive(void *rec, __u32 size, __u16 first, __u16 las
 static __always_inline int forward_rmid(struct bpf_raw_tracepoint_args *ctx, __u16 type)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct letter one = { .rmid = {} };
+	struct single_batch one = { .rmid = {} };
 
-	if (cpu && !receive(&one.h, sizeof(one.rmid), type, type, ctx->args[0]))
-		send_letter(ctx, cpu, &one, sizeof(one.rmid));
+	if (cpu && !copy_record(&one.h, sizeof(one.rmid), type, type, ctx->args[0]))
+		send_single(ctx, cpu, &one, sizeof(one.rmid));
 	return 0;
 }
 
@@ -431,10 +435,10 @@ int on_rmid_free(struct bpf_raw_tracepoint_args *ctx)
 static __always_inline int forward_dump(struct bpf_raw_tracepoint_args *ctx, __u16 type)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct letter one = { .dump = {} };
+	struct single_batch one = { .dump = {} };
 
-	if (cpu && !receive(&one.h, sizeof(one.dump), type, type, ctx->args[0]))
-		send_letter(ctx, cpu, &one, sizeof(one.dump));
+	if (cpu && !copy_record(&one.h, sizeof(one.dump), type, type, ctx->args[0]))
+		send_single(ctx, cpu, &one, sizeof(one.dump));
 	return 0;
 }
 
@@ -454,11 +458,11 @@ SEC("raw_tp/memwatch_rdt_sample")
 int on_rdt_sample(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct letter one = { .rdt = {} };
+	struct single_batch one = { .rdt = {} };
 
-	if (cpu && !receive(&one.h, sizeof(one.rdt), MEMWATCH_RECORD_RDT, MEMWATCH_RECORD_RDT,
-			    ctx->args[0]))
-		send_letter(ctx, cpu, &one, sizeof(one.rdt));
+	if (cpu && !copy_record(&one.h, sizeof(one.rdt), MEMWATCH_RECORD_RDT, MEMWATCH_RECORD_RDT,
+				ctx->args[0]))
+		send_single(ctx, cpu, &one, sizeof(one.rdt));
 	return 0;
 }
 
@@ -466,18 +470,18 @@ SEC("raw_tp/memwatch_notice")
 int on_notice(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct letter one = { .notice = {} };
+	struct single_batch one = { .notice = {} };
 
-	if (cpu && !receive(&one.h, sizeof(one.notice), MEMWATCH_RECORD_NOTICE,
-			    MEMWATCH_RECORD_NOTICE, ctx->args[0]))
-		send_letter(ctx, cpu, &one, sizeof(one.notice));
+	if (cpu && !copy_record(&one.h, sizeof(one.notice), MEMWATCH_RECORD_NOTICE,
+				MEMWATCH_RECORD_NOTICE, ctx->args[0]))
+		send_single(ctx, cpu, &one, sizeof(one.notice));
 	return 0;
 }
 
 /*
- * The order from here on is the order of attaching, and backwards of detaching.
- * The last two make a CPU active: by then no switch goes unseen, and as long as
- * it is active none does.
+ * The library attaches the programs in the order of this file and detaches them in reverse
+ * order. on_cpu_state and on_tick, which can activate a CPU, follow on_switch: so every
+ * switch is seen as long as a CPU is active.
  */
 
 /* now_ns, prev_owner, next_owner, next_pid */
@@ -487,54 +491,54 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	__u64 prev = ctx->args[1], next = ctx->args[2];
 	struct mw_relay_cpu *cpu;
 
-	/* Threads of one process, and kernel threads among each other and idle. */
+	/* both threads belong to one process, or both are kernel threads or idle */
 	if (mode == MW_RELAY_SLOT && prev == next)
 		return 0;
 
 	cpu = this_cpu();
 	if (!cpu || !cpu->active)
 		return 0;
-	charge(ctx, cpu, prev, ctx->args[0]);
+	charge_owner(ctx, cpu, prev, ctx->args[0]);
 	cpu->owner = next;
 	return 0;
 }
 
 /*
- * The time before a state belongs to the state before: an idle CPU's to
- * whoever it was charged to when it stopped ticking, which is RMID 0. Only
- * the time offline or stopped belongs to nobody.
+ * The time before a change of state is charged to the current owner: for an idle CPU, that is
+ * the owner when it stopped its tick, which is RMID 0. Only the time while a CPU is offline or
+ * stopped is not charged.
  */
 SEC("raw_tp/memwatch_cpu_state")
 int on_cpu_state(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct letter one = { .state = {} };
+	struct single_batch one = { .state = {} };
 	__u64 owner;
 
-	if (!cpu || receive(&one.h, sizeof(one.state), MEMWATCH_RECORD_CPU_STATE,
-			    MEMWATCH_RECORD_CPU_STATE, ctx->args[0]))
+	if (!cpu || copy_record(&one.h, sizeof(one.state), MEMWATCH_RECORD_CPU_STATE,
+				MEMWATCH_RECORD_CPU_STATE, ctx->args[0]))
 		return 0;
 
 	owner = cpu->owner;
 	if (cpu->active) {
-		charge(ctx, cpu, owner, one.h.time_ns);
-		flush(ctx, cpu, 0);
+		charge_owner(ctx, cpu, owner, one.h.time_ns);
+		flush_samples(ctx, cpu, 0);
 		one.h.time_ns = cpu->last_ns;
 	}
 	switch (one.state.state) {
 	case MEMWATCH_CPU_ONLINE:
-		start(cpu, one.h.time_ns, 0);
+		activate_cpu(cpu, one.h.time_ns, 0);
 		break;
 	case MEMWATCH_CPU_BUSY:
 		if (!cpu->active)
-			start(cpu, one.h.time_ns, 0);
+			activate_cpu(cpu, one.h.time_ns, 0);
 		break;
 	case MEMWATCH_CPU_OFFLINE:
 	case MEMWATCH_CPU_STOPPED:
 		cpu->active = 0;
 		break;
 	}
-	send_letter(ctx, cpu, &one, sizeof(one.state));
+	send_single(ctx, cpu, &one, sizeof(one.state));
 	return 0;
 }
 
@@ -549,11 +553,11 @@ int on_tick(struct bpf_raw_tracepoint_args *ctx)
 	if (!cpu)
 		return 0;
 	if (cpu->active) {
-		charge(ctx, cpu, owner, now);
+		charge_owner(ctx, cpu, owner, now);
 		cpu->owner = owner;
 		now = cpu->last_ns;
 	} else {
-		start(cpu, now, owner);
+		activate_cpu(cpu, now, owner);
 	}
 
 	rec = &cpu->tick;
@@ -564,6 +568,6 @@ int on_tick(struct bpf_raw_tracepoint_args *ctx)
 	rec->expected_ns = ctx->args[1];
 	rec->period_ns = ctx->args[2];
 	rec->overruns = ctx->args[3];
-	flush(ctx, cpu, 1);
+	flush_samples(ctx, cpu, 1);
 	return 0;
 }

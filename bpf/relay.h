@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Arithmetic and state of the relay: one file for BPF, for the library (which
- * reads the maps) and for the unit test on the host. No helper is called here
- * and no kernel type is used: what goes in and comes out is numbers.
+ * State and arithmetic of the relay, shared by the BPF programs, the library (which reads
+ * the maps) and the unit test on the host. Therefore nothing here calls a BPF helper or
+ * uses a type of the kernel.
  */
 #ifndef _MW_RELAY_H
 #define _MW_RELAY_H
@@ -13,8 +13,8 @@
 #include <linux/memwatch.h>
 
 /*
- * MW_GLOBAL is a function that the verifier checks once by itself, for any
- * arguments, and not again on each path that leads to it.
+ * MW_GLOBAL: the verifier checks a global function once, for any arguments, and not again
+ * on each path that calls it.
  */
 #ifdef __bpf__
 #define MW_INLINE static __attribute__((always_inline)) inline
@@ -26,56 +26,55 @@
 
 /* When samples are sent. */
 enum mw_relay_mode {
-	MW_RELAY_SLOT = 0,   /* one per RMID that ran, at the tick */
-	MW_RELAY_SWITCH = 1, /* one per switch */
+	MW_RELAY_SLOT = 0,   /* at the tick, one for each RMID that ran */
+	MW_RELAY_SWITCH = 1, /* one at each context switch */
 };
 
 /*
- * RMIDs that one CPU can hold back between two ticks. When one more runs, all
- * are sent early. It bounds the time a flush takes with interrupts off, if they
- * have to be sent one by one, and the work of the verifier.
+ * How many RMIDs a CPU can accumulate between two ticks. When one more runs, all samples
+ * are sent before the tick. This bounds the work of the verifier, and the time that a
+ * flush takes with interrupts off when each sample needs a call of its own.
  */
 #define MW_RELAY_TOUCHED_MAX 32
 
 /*
- * What can go wrong in the relay, one counter per CPU each. All are keys of
- * the map "failures". None of them is silent: a record that was not sent is in
- * @dropped of struct mw_relay_cpu too, a counter that was not read is in the
- * status of the sample.
+ * Keys of the map "failures", which counts per CPU what went wrong. The stream shows each
+ * failure as well: records that were not sent are in @dropped of struct mw_relay_cpu, and
+ * a counter that was not read is in the status of the sample.
  */
 enum mw_relay_failure {
-	MW_RELAY_FAIL_OUTPUT_FULL = 0,	  /* the ring had no room */
-	MW_RELAY_FAIL_OUTPUT_NO_RING = 1, /* no ring for this CPU */
-	MW_RELAY_FAIL_OUTPUT = 2,	  /* any other error of the output */
-	MW_RELAY_FAIL_READ_CYCLES = 3,	  /* order of enum memwatch_counter */
+	MW_RELAY_FAIL_OUTPUT_FULL = 0,	  /* the ring was full */
+	MW_RELAY_FAIL_OUTPUT_NO_RING = 1, /* this CPU has no ring */
+	MW_RELAY_FAIL_OUTPUT = 2,	  /* any other error of bpf_perf_event_output() */
+	MW_RELAY_FAIL_READ_CYCLES = 3,	  /* in the order of enum memwatch_counter */
 	MW_RELAY_FAIL_READ_INSTRUCTIONS = 4,
 	MW_RELAY_FAIL_READ_LLC_REFS = 5,
 	MW_RELAY_FAIL_READ_LLC_MISSES = 6,
-	MW_RELAY_FAIL_RECORD_READ = 7,	  /* the module's record is not readable */
-	MW_RELAY_FAIL_RECORD_INVALID = 8, /* or not what it says it is */
-	MW_RELAY_FAIL_OWNER = 9,	  /* the owner changed and nobody told */
-	MW_RELAY_FAIL_RMID_RANGE = 10,	  /* beyond the RMIDs of the module: sent unsummed */
-	MW_RELAY_FAIL_CLOCK = 11,	  /* a stamp before the one before it */
+	MW_RELAY_FAIL_RECORD_READ = 7,	  /* a record of the module is not readable */
+	MW_RELAY_FAIL_RECORD_INVALID = 8, /* a record of the module has a wrong type or size */
+	MW_RELAY_FAIL_OWNER = 9,	  /* the owner changed but no switch was seen */
+	MW_RELAY_FAIL_RMID_RANGE = 10,	  /* RMID out of range: sent without accumulation */
+	MW_RELAY_FAIL_CLOCK = 11,	  /* a time is before the previous one */
 	MW_RELAY_FAIL_COUNTER_BACK = 12,  /* a counter went backwards */
-	MW_RELAY_FAIL_EARLY = 13,	  /* not a failure: samples sent before the tick */
+	MW_RELAY_FAIL_EARLY = 13,	  /* not a failure: samples were sent before the tick */
 	MW_RELAY_FAIL_MAX = 14,
 };
 
-/* A reading of a counter, or the difference of two: struct bpf_perf_event_value. */
+/* A reading of a counter, or the difference of two, as struct bpf_perf_event_value. */
 struct mw_relay_reading {
 	__u64 counter;
 	__u64 enabled;
 	__u64 running;
 };
 
-/* What was read over one stretch that one owner ran. */
+/* What the counters gained while one owner ran without interruption. */
 struct mw_relay_piece {
 	struct mw_relay_reading delta[MEMWATCH_COUNTER_MAX];
 	__u8 status[MEMWATCH_COUNTER_MAX];
 	__u32 reserved;
 };
 
-/* Sum of the pieces of one RMID since the last flush. Free while @used is 0. */
+/* The sum of the pieces of one RMID since the last flush; unused while @used is 0. */
 struct mw_relay_sum {
 	__u64 owner;
 	__u64 run_ns;
@@ -83,32 +82,47 @@ struct mw_relay_sum {
 	__u64 used;
 };
 
-/*
- * What is sent at once: the number of records, then the records, one behind the
- * other, all with the same time. Several are samples, with a tick as the last
- * one or without; every other record is alone.
+/**
+ * struct mw_relay_batch - the records that one call sends
+ * @unsent: padding that aligns the rest; not sent
+ * @records: how many records follow
+ * @sample: the records, packed, all with the same time
  *
- * In a perf ring 12 bytes precede what a program sends, and its length is padded
- * so that with them it is a multiple of 8. So the number costs no room, and it
- * is why the records are aligned in the ring: they can be read where they are.
+ * A batch contains samples, a tick, or samples and then a tick, which is shorter than a
+ * sample and uses the last element. Every other record is a batch of its own.
  *
- * @unsent: for the alignment of what follows
- * @sample: the tick is shorter than a sample and takes the last place
+ * perf writes 12 bytes before the data of a program and pads the whole to a multiple of
+ * 8. Thus @records takes no additional space, and it aligns the records in the ring, so
+ * that the library can read them in place.
  */
-struct mw_relay_parcel {
+struct mw_relay_batch {
 	__u32 unsent;
 	__u32 records;
 	struct memwatch_record_sample sample[MW_RELAY_TOUCHED_MAX + 1];
 };
 
-/*
- * State of one CPU. Written by on_switch, on_tick and on_cpu_state only, which
- * run with interrupts off on that CPU and so never inside each other; except
- * @produced and @dropped, which the other programs change as well, by one
- * atomic instruction.
+/**
+ * struct mw_relay_cpu - state of one CPU
+ * @produced: records sent, including those that were dropped
+ * @dropped: records that could not be sent
+ * @owner: who runs now
+ * @last_ns: time up to which everything has been charged, and time of @last
+ * @begin_ns: start of the interval of the samples that are accumulated
+ * @last: the counters at @last_ns
+ * @have: @last is valid, for each counter
+ * @active: the time of this CPU is charged
+ * @touched_count: number of RMIDs with an unsent sum
+ * @touched: these RMIDs
+ * @piece: scratch: what was read last
+ * @alone: scratch: the sum of a sample that is not accumulated
+ * @tick: scratch: the tick record
+ * @batch: scratch: what is sent
  *
- * @last_ns is the moment up to which all time has been charged to somebody and
- * the moment of @last: charging moves both, so no time is lost or counted twice.
+ * Only on_switch, on_tick and on_cpu_state write to it. They run with interrupts off on
+ * that CPU and so never interrupt each other. @produced and @dropped are changed by the
+ * other programs as well, with atomic instructions.
+ *
+ * Charging moves @last_ns and @last together, so no time is lost or counted twice.
  */
 struct mw_relay_cpu {
 	__u64 produced;
@@ -122,11 +136,11 @@ struct mw_relay_cpu {
 	__u32 touched_count;
 	__u32 reserved;
 	__u32 touched[MW_RELAY_TOUCHED_MAX];
-	/* Scratch, of no meaning between two programs. */
+	/* scratch: not valid from one program to the next */
 	struct mw_relay_piece piece;
 	struct mw_relay_sum alone;
 	struct memwatch_record_tick tick;
-	struct mw_relay_parcel parcel;
+	struct mw_relay_batch batch;
 };
 
 MW_INLINE __u32 mw_relay_rmid(__u64 owner)
@@ -139,12 +153,12 @@ MW_INLINE __u32 mw_relay_generation(__u64 owner)
 	return (__u32)(owner >> 32);
 }
 
-/* Status of a sum without a part. */
+/* The status of an empty sum. */
 #define MW_RELAY_STATUS_NONE 0xff
 
 /*
- * Status of a sum that had @a and gets a part of status @b: what
- * memwatch_status_worst() of the library says, for those that a relay makes.
+ * The status of a sum of status @a to which a part of status @b is added. For the statuses
+ * that the relay makes, it is the same as memwatch_status_worst() of the library.
  */
 MW_INLINE __u8 mw_relay_status_add(__u8 a, __u8 b)
 {
@@ -152,19 +166,19 @@ MW_INLINE __u8 mw_relay_status_add(__u8 a, __u8 b)
 		return b;
 	if (a == MEMWATCH_STATUS_ERROR || b == MEMWATCH_STATUS_ERROR)
 		return MEMWATCH_STATUS_ERROR;
-	/* A counter has to start somewhere; what follows is complete. */
+	/* FIRST means that a baseline was taken; the parts after it are complete */
 	if (a == MEMWATCH_STATUS_FIRST)
 		return b;
 	if (b == MEMWATCH_STATUS_FIRST)
 		return a;
-	/* One part measured and one not: a lower bound. */
+	/* one part was measured and the other one was not: the sum is a lower bound */
 	return MEMWATCH_STATUS_ESTIMATED;
 }
 
 /*
- * From the reading @last to @now. perf extends hardware counters to 64 bits,
- * so a smaller value is a counter that was reset or replaced, not one that
- * wrapped: its difference means nothing.
+ * The difference of the readings @last and @now. perf extends hardware counters to 64 bits,
+ * so a smaller value is not an overflow: the counter was reset or replaced, and the
+ * difference is not valid.
  */
 MW_INLINE __u8 mw_relay_delta(const struct mw_relay_reading *last,
 			      const struct mw_relay_reading *now, struct mw_relay_reading *delta)
@@ -197,9 +211,9 @@ MW_INLINE void mw_relay_sum_start(struct mw_relay_sum *sum, __u64 owner)
 }
 
 /*
- * Raw increments are added up and scaled once, when the sum is sent: no
- * division at a switch, and a piece during which the counter was not on the
- * hardware at all is made up for by those during which it was.
+ * Adds raw increments, which are scaled once when the sum is sent. This avoids divisions at
+ * a switch. A piece during which the counter was not on the hardware is extrapolated from
+ * the other pieces.
  */
 MW_INLINE void mw_relay_sum_add(struct mw_relay_sum *sum, __u64 run_ns,
 				const struct mw_relay_piece *piece)
@@ -215,12 +229,15 @@ MW_INLINE void mw_relay_sum_add(struct mw_relay_sum *sum, __u64 run_ns,
 	}
 }
 
-/* perf and the stamps read different clocks: below this, "no time" is possible. */
+/*
+ * perf and the module read different clocks. In an interval shorter than this, a working
+ * event may have been enabled for no time at all.
+ */
 #define MW_RELAY_CLOCK_SLACK_NS 10000
 
 /*
- * The product of @a and @b, or false if it takes more than 64 bits. By halves,
- * because BPF has no wider product to compare with and no builtin for this.
+ * Multiplies @a and @b; returns 0 if the product does not fit into 64 bits. BPF has neither
+ * a 128-bit product nor a builtin for overflow, so 32-bit halves are multiplied.
  */
 MW_INLINE int mw_relay_multiply(__u64 a, __u64 b, __u64 *product)
 {
@@ -236,9 +253,7 @@ MW_INLINE int mw_relay_multiply(__u64 a, __u64 b, __u64 *product)
 	return 1;
 }
 
-/*
- * a * b / c for a < c, by long division when the product is too wide: exact.
- */
+/* a * b / c for a < c, exact: by long division if the product does not fit into 64 bits. */
 MW_GLOBAL __u64 mw_relay_share(__u64 a, __u64 b, __u64 c)
 {
 	__u64 product, quotient = 0, rest = 0;
@@ -250,7 +265,7 @@ MW_GLOBAL __u64 mw_relay_share(__u64 a, __u64 b, __u64 c)
 		return product / c;
 	for (bit = 0; bit < 64; bit++) {
 		quotient <<= 1;
-		/* rest < c: the sum is below 2 * c, and is compared without forming it. */
+		/* compare 2 * rest with c without overflow */
 		if (rest >= c - rest) {
 			rest -= c - rest;
 			quotient++;
@@ -271,9 +286,10 @@ MW_GLOBAL __u64 mw_relay_share(__u64 a, __u64 b, __u64 c)
 }
 
 /*
- * counter * enabled / running, rounded down; an error if that takes more than
- * 64 bits. @ppm is the share running / enabled; it is left alone when the
- * counter was on the hardware all the time.
+ * Scales a counter that was on the hardware for a part of the time: counter * enabled /
+ * running, rounded down. Returns its status, ERROR if the value does not fit into 64 bits.
+ * @ppm is set to running / enabled; it is not changed if the counter was on the hardware
+ * all the time.
  */
 MW_INLINE __u8 mw_relay_scale(const struct mw_relay_reading *raw, __u64 run_ns, __u64 *value,
 			      __u32 *ppm)
@@ -282,7 +298,7 @@ MW_INLINE __u8 mw_relay_scale(const struct mw_relay_reading *raw, __u64 run_ns, 
 
 	*value = raw->counter;
 	if (running >= enabled) {
-		/* An event whose clock stands still is not counting (CPU went away). */
+		/* an event whose clock stands still does not count: the CPU was offline */
 		if (!enabled && !raw->counter && run_ns > MW_RELAY_CLOCK_SLACK_NS) {
 			*ppm = 0;
 			return MEMWATCH_STATUS_UNAVAILABLE;
@@ -304,7 +320,10 @@ MW_INLINE __u8 mw_relay_scale(const struct mw_relay_reading *raw, __u64 run_ns, 
 	return MEMWATCH_STATUS_MULTIPLEXED;
 }
 
-/* Of an error the parts that were measured are told, of nothing measured nothing. */
+/*
+ * Makes the sample of a sum. A counter with status ERROR has the sum of the parts that could
+ * be measured; one with status UNAVAILABLE or FIRST has the value 0.
+ */
 MW_INLINE void mw_relay_sample(struct memwatch_record_sample *rec, const struct mw_relay_sum *sum,
 			       __u16 cpu, __u64 begin_ns, __u64 end_ns)
 {

@@ -2,6 +2,6 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Stands in for <linux/ioctl.h> as types.h beside it does for its name. BPF
- * programs issue no ioctls: the macros that use _IO() are never expanded.
+ * Replaces <linux/ioctl.h> for BPF programs, see types.h. BPF programs issue no ioctls, so
+ * the macros that use _IO() are never expanded.
  */

@@ -2,10 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Stands in for <linux/types.h> when the UAPI headers are compiled for BPF: the
- * real one leads to <asm/types.h>, which clang -target bpf does not find on
- * distributions that keep it in a folder per architecture. The relay needs
- * nothing of the kernel but these, so it needs no vmlinux.h either.
+ * Replaces <linux/types.h> when the UAPI headers are compiled for BPF. The original includes
+ * <asm/types.h>, which clang -target bpf does not find on distributions that have one folder
+ * per architecture. The relay uses no other types of the kernel, so it needs no vmlinux.h.
  */
 #ifndef _MW_BPF_LINUX_TYPES_H
 #define _MW_BPF_LINUX_TYPES_H

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Loading, counters, and the words for what may be wrong with them. Counters are
- * perf events as the rings are, and die with their CPU: see bpf-rings.h.
+ * Loads the relay, opens its hardware counters, and explains what failed. Counters are
+ * perf events like the rings: they stop working when their CPU goes offline, see rings.h.
  */
 #include "loader/relay.h"
 
@@ -34,13 +34,14 @@
 
 #define PROGRAMS_MAX 16
 
-/*
- * @life: of its ring, as last seen: with another one the counters are dead
- * @counters: they have been put in
- * @counters_at_ns: not before
+/**
+ * struct cpu - a possible CPU
+ * @generation: ring generation; when it changes, reopen the counters
+ * @counters: the counters are open
+ * @counters_at_ns: when to open the counters, at the earliest
  */
 struct cpu {
-	uint32_t life;
+	uint32_t generation;
 	bool counters;
 	uint64_t counters_at_ns;
 };
@@ -51,24 +52,23 @@ struct mw_bpf_relay {
 	struct mw_bpf_relay_opts opts;
 	struct relay_bpf *skel;
 	struct bpf_link *links[PROGRAMS_MAX];
-	struct cpu *cpus; /* possible ones */
+	struct cpu *cpus; /* all possible CPUs */
 	unsigned int nr_cpus;
 	struct mw_bpf_rings *rings;
-	uint8_t *online; /* scratch: a byte for each CPU */
-	struct mw_relay_cpu *states;
-	uint64_t *counts;
+	uint8_t *online;	     /* scratch, one element per CPU */
+	struct mw_relay_cpu *states; /* scratch, one element per CPU */
+	uint64_t *counts;	     /* scratch, one element per CPU */
 	struct memwatch_availability available[MEMWATCH_COUNTER_MAX];
 	char reasons[MEMWATCH_COUNTER_MAX][160];
 };
 
-_Static_assert(sizeof(struct mw_relay_cpu) % 8 == 0, "as the kernel rounds per-CPU values");
-_Static_assert(offsetof(struct mw_relay_parcel, sample) -
-			       offsetof(struct mw_relay_parcel, records) ==
+_Static_assert(sizeof(struct mw_relay_cpu) % 8 == 0, "the kernel rounds per-CPU values up to 8");
+_Static_assert(offsetof(struct mw_relay_batch, sample) - offsetof(struct mw_relay_batch, records) ==
 		       MW_FRAME_COUNT_BYTES,
-	       "what is sent is what lies in a frame");
+	       "a frame contains a batch as it was sent");
 _Static_assert((int)MW_RELAY_SLOT == (int)MEMWATCH_STREAM_SLOT &&
 		       (int)MW_RELAY_SWITCH == (int)MEMWATCH_STREAM_SWITCH,
-	       "modes of the relay are those of the stream");
+	       "the modes of the relay equal those of the stream");
 
 /* The first @size - 1 bytes of a file as a string; "" if it cannot be read. */
 static void read_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
@@ -89,7 +89,7 @@ static void read_text(struct memwatch_ctx *ctx, const char *name, char *text, si
 	text[got > 0 ? got : 0] = '\0';
 }
 
-static bool locked_down(struct memwatch_ctx *ctx)
+static bool is_locked_down(struct memwatch_ctx *ctx)
 {
 	char text[128];
 
@@ -101,8 +101,8 @@ static int fail_load(struct memwatch_ctx *ctx, int err)
 {
 	struct rlimit limit = { 0, 0 };
 
-	/* As a rule the verifier then says that it knows no such function. */
-	if ((err == -EPERM || err == -EINVAL) && locked_down(ctx))
+	/* usually the verifier then rejects bpf_probe_read_kernel() as unknown */
+	if ((err == -EPERM || err == -EINVAL) && is_locked_down(ctx))
 		return mw_fail(ctx, err,
 			       "cannot load the relay: the kernel is locked down "
 			       "(confidentiality), which forbids BPF to read kernel memory");
@@ -120,7 +120,7 @@ static int fail_load(struct memwatch_ctx *ctx, int err)
 			       "cannot load the relay: this kernel has no BPF "
 			       "(CONFIG_BPF_SYSCALL, CONFIG_BPF_EVENTS)");
 	if (err == -ENOMEM)
-		return mw_fail(ctx, err, "cannot load the relay: out of memory");
+		return mw_fail_memory(ctx, "cannot load the relay");
 	if (err == -EMFILE || err == -ENFILE)
 		return mw_fail(ctx, err,
 			       "cannot load the relay: too many open files; raise the limit "
@@ -181,7 +181,7 @@ static int counter_map(const struct mw_bpf_relay *relay, unsigned int counter)
 	return bpf_map__fd(maps[counter]);
 }
 
-/* The programs leave out what no CPU has. Before loading. */
+/* Before loading: finds the counters that exist on any CPU; the programs read only these. */
 static uint32_t probe_counters(struct mw_bpf_relay *relay)
 {
 	uint32_t mask = 0;
@@ -213,8 +213,8 @@ static uint32_t probe_counters(struct mw_bpf_relay *relay)
 	return mask;
 }
 
-/* The map holds the event: no descriptor stays open for it. */
-static void counters_put(struct mw_bpf_relay *relay, unsigned int cpu)
+/* The map keeps a reference to the event, so its descriptor can be closed. */
+static void cpu_open_counters(struct mw_bpf_relay *relay, unsigned int cpu)
 {
 	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
 		int fd, err;
@@ -239,7 +239,7 @@ static void counters_put(struct mw_bpf_relay *relay, unsigned int cpu)
 	relay->cpus[cpu].counters = true;
 }
 
-static void counters_take(struct mw_bpf_relay *relay, unsigned int cpu)
+static void cpu_close_counters(struct mw_bpf_relay *relay, unsigned int cpu)
 {
 	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		bpf_map_delete_elem(counter_map(relay, i), &cpu);
@@ -263,22 +263,22 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 {
 	mw_bpf_rings_refresh(relay->rings);
 	for (unsigned int i = 0; i < relay->nr_cpus; i++) {
-		uint32_t life = mw_bpf_rings_life(relay->rings, i);
+		uint32_t generation = mw_bpf_rings_generation(relay->rings, i);
 		struct cpu *cpu = &relay->cpus[i];
 
-		if (life != cpu->life) {
-			cpu->life = life;
-			counters_take(relay, i);
+		if (generation != cpu->generation) {
+			cpu->generation = generation;
+			cpu_close_counters(relay, i);
 			cpu->counters_at_ns = mw_add_sat(now_ns, relay->opts.settle_ns);
 		}
-		if (life && !cpu->counters && now_ns >= cpu->counters_at_ns)
-			counters_put(relay, i);
+		if (generation && !cpu->counters && now_ns >= cpu->counters_at_ns)
+			cpu_open_counters(relay, i);
 	}
 }
 
 /* --------------------------------------------------------------- lifetime */
 
-static int load(struct mw_bpf_relay *relay)
+static int load_programs(struct mw_bpf_relay *relay)
 {
 	libbpf_print_fn_t before = mw_bpf_log_begin(relay->ctx);
 	int err;
@@ -310,9 +310,9 @@ static int open_cpus(struct mw_bpf_relay *relay)
 	int err = mw_bpf_rings_open(relay->ctx, &opts, relay->merge, &relay->rings);
 
 	for (unsigned int cpu = 0; !err && cpu < relay->nr_cpus; cpu++) {
-		relay->cpus[cpu].life = mw_bpf_rings_life(relay->rings, cpu);
-		if (relay->cpus[cpu].life)
-			counters_put(relay, cpu);
+		relay->cpus[cpu].generation = mw_bpf_rings_generation(relay->rings, cpu);
+		if (relay->cpus[cpu].generation)
+			cpu_open_counters(relay, cpu);
 	}
 	return err;
 }
@@ -324,7 +324,7 @@ int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *
 	int cpus = libbpf_num_possible_cpus(), err;
 
 	if (!relay)
-		return mw_fail(ctx, -ENOMEM, "cannot load the relay: out of memory");
+		return mw_fail_memory(ctx, "cannot load the relay");
 	relay->ctx = ctx;
 	relay->merge = merge;
 	relay->opts = *opts;
@@ -335,12 +335,12 @@ int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *
 	relay->counts = calloc(relay->nr_cpus, sizeof(*relay->counts));
 	err = -ENOMEM;
 	if (!relay->nr_cpus || !relay->cpus || !relay->online || !relay->states || !relay->counts) {
-		mw_fail(ctx, err, "cannot load the relay: out of memory");
+		mw_fail_memory(ctx, "cannot load the relay");
 		goto err_close;
 	}
 	err = mw_cpus_online(ctx, relay->online, relay->nr_cpus);
 	if (!err)
-		err = load(relay);
+		err = load_programs(relay);
 	if (!err)
 		err = open_cpus(relay);
 	if (err)
@@ -388,9 +388,9 @@ int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
 		return 0;
 	if (err == -ENOENT)
 		mw_fail(relay->ctx, -EOPNOTSUPP,
-			"cannot attach %s: the module has no such tracepoint; either it is of "
-			"another version, or it was loaded by force and the kernel withholds "
-			"its tracepoints",
+			"cannot attach %s: the module has no such tracepoint: either the "
+			"module is of another version, or it was loaded by force, so that the "
+			"kernel does not register its tracepoints",
 			bpf_program__section_name(prog));
 	else
 		mw_fail(relay->ctx, err, "cannot attach %s: %s", bpf_program__section_name(prog),
@@ -403,7 +403,7 @@ void mw_bpf_relay_detach(struct mw_bpf_relay *relay)
 {
 	bool attached = false;
 
-	/* In reverse: a CPU must not stay active when its switches are no longer seen. */
+	/* in reverse order: switches must be seen as long as a CPU can be active */
 	for (unsigned int i = PROGRAMS_MAX; i-- > 0;) {
 		if (!relay->links[i])
 			continue;
@@ -411,7 +411,7 @@ void mw_bpf_relay_detach(struct mw_bpf_relay *relay)
 		relay->links[i] = NULL;
 		attached = true;
 	}
-	/* A program may still run on another CPU; a grace period is the end of it. */
+	/* a program may still run on another CPU: wait for an RCU grace period */
 	if (attached && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		usleep(20000);
 }
@@ -462,17 +462,17 @@ int mw_bpf_relay_cpu_total(struct mw_bpf_relay *relay, unsigned int cpu, uint64_
 uint64_t mw_bpf_relay_settle(struct mw_bpf_relay *relay)
 {
 	struct memwatch_stream_cpu_stats stats;
-	uint64_t told, missing, sum = 0;
+	uint64_t known, missing, sum = 0;
 	int index;
 
 	if (read_states(relay))
 		return 0;
 	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++) {
-		told = 0;
+		known = 0;
 		index = mw_bpf_rings_index(relay->rings, cpu);
 		if (index >= 0 && mw_merge_cpu_stats(relay->merge, (unsigned int)index, &stats) > 0)
-			told = stats.lost;
-		missing = mw_sub_sat(relay->states[cpu].dropped, told);
+			known = stats.lost;
+		missing = mw_sub_sat(relay->states[cpu].dropped, known);
 		if (!missing)
 			continue;
 		sum += missing;
@@ -480,7 +480,7 @@ uint64_t mw_bpf_relay_settle(struct mw_bpf_relay *relay)
 			mw_merge_lost_add(relay->merge, (unsigned int)index, missing);
 		else
 			mw_log(relay->ctx, MEMWATCH_LOG_WARNING,
-			       "CPU %u came and went without a ring: %llu records lost", cpu,
+			       "CPU %u was online without a ring: %llu records lost", cpu,
 			       (unsigned long long)missing);
 	}
 	return sum;
@@ -503,8 +503,8 @@ static const char *const failure_names[MW_RELAY_FAIL_MAX] = {
 	[MW_RELAY_FAIL_EARLY] = "slot_split",
 };
 
-/* Runs that the kernel skipped because the program was running on that CPU already. */
-static uint64_t recursion_misses(struct mw_bpf_relay *relay)
+/* How often the kernel skipped a program because it was running on that CPU already. */
+static uint64_t count_skipped_runs(struct mw_bpf_relay *relay)
 {
 	struct bpf_program *prog;
 	uint64_t sum = 0;
@@ -526,7 +526,7 @@ int mw_bpf_relay_failure(struct mw_bpf_relay *relay, unsigned int index, const c
 		return 0;
 	if (index == MW_RELAY_FAIL_MAX) {
 		*name = "program_skipped";
-		*count = recursion_misses(relay);
+		*count = count_skipped_runs(relay);
 		return 1;
 	}
 	if (read_failures(relay, index))

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Perf rings of CPUs that come and go, see bpf-rings.h.
+ * Perf rings of CPUs that go online and offline, see rings.h.
  */
 #include "loader/rings.h"
 
@@ -23,37 +23,38 @@
 
 #include "base/context.h"
 
-/*
- * @base: the ring, one page for both positions, then the data; NULL until the
- *	CPU has been online
- * @fd: the event that the ring was made with; it is what is polled
- * @index: of the ring in the merge
- * @life: number of the event that writes into it, 0: there is none, as far as we know
- * @lives: events so far
- * @without_ring: records that found no ring, as last seen
- * @told: those of them that the merge knows of
+/**
+ * struct cpu - a possible CPU and its ring
+ * @base: mapping of the ring: the control page, then the data; NULL until the CPU has
+ *	been online
+ * @fd: the event that the ring was created with; it is polled
+ * @index: index of the ring in the merge
+ * @generation: ring generation; 0: no event writes to the ring, as far as is known
+ * @last_generation: the last value of @generation that was not 0
+ * @no_ring: last count of records that were dropped for want of a ring
+ * @reported: how many of them were reported to the merge
  */
 struct cpu {
 	void *base;
 	int fd;
 	unsigned int index;
-	uint32_t life;
-	uint32_t lives;
-	uint64_t without_ring;
-	uint64_t told;
+	uint32_t generation;
+	uint32_t last_generation;
+	uint64_t no_ring;
+	uint64_t reported;
 };
 
 struct mw_bpf_rings {
 	struct memwatch_ctx *ctx;
 	struct mw_merge *merge;
 	struct mw_bpf_rings_opts opts;
-	struct cpu *cpus; /* possible ones */
+	struct cpu *cpus; /* all possible CPUs */
 	unsigned int nr_cpus;
 	size_t page_size;
-	size_t bytes; /* with the page of the positions */
+	size_t bytes; /* size of a mapping, control page included */
 	int epoll;
-	uint8_t *online; /* scratch: a byte for each CPU */
-	uint64_t *counts;
+	uint8_t *online;  /* scratch, one element per CPU */
+	uint64_t *counts; /* scratch, one element per CPU */
 };
 
 static int fail_ring(struct mw_bpf_rings *rings, unsigned int cpu, int err)
@@ -62,18 +63,18 @@ static int fail_ring(struct mw_bpf_rings *rings, unsigned int cpu, int err)
 
 	if (err == -EMFILE)
 		return mw_fail(ctx, err,
-			       "cannot open the ring of CPU %u: too many open files; there is "
-			       "one for each CPU: raise the limit (ulimit -n)",
+			       "cannot open the ring of CPU %u: too many open files; each CPU "
+			       "needs one: raise the limit (ulimit -n)",
 			       cpu);
 	if (err == -EACCES)
 		return mw_fail(ctx, err,
-			       "cannot open the ring of CPU %u: not permitted; needs root or "
+			       "cannot open the ring of CPU %u: not permitted; it needs root or "
 			       "CAP_PERFMON (kernel.perf_event_paranoid)",
 			       cpu);
 	if (err == -EPERM)
 		return mw_fail(ctx, err,
 			       "cannot map the ring of CPU %u: %u pages exceed "
-			       "kernel.perf_event_mlock_kb; fewer pages or CAP_IPC_LOCK",
+			       "kernel.perf_event_mlock_kb; use fewer pages or CAP_IPC_LOCK",
 			       cpu, rings->opts.pages);
 	return mw_fail(ctx, err, "cannot open the ring of CPU %u: %s", cpu, strerror(-err));
 }
@@ -81,8 +82,8 @@ static int fail_ring(struct mw_bpf_rings *rings, unsigned int cpu, int err)
 /* ----------------------------------------------------------------- one ring */
 
 /*
- * Samples carry nothing but the record: it has its own time. A loss is
- * bracketed by the records around it.
+ * Frames contain raw data only. perf need not add the time, because the records have one
+ * of their own.
  */
 static int event_open(const struct mw_bpf_rings *rings, unsigned int cpu)
 {
@@ -110,7 +111,7 @@ static int event_put(const struct mw_bpf_rings *rings, unsigned int cpu, int fd)
 	return bpf_map_update_elem(rings->opts.map, &cpu, &fd, BPF_ANY) ? -errno : 0;
 }
 
-/* -ENODEV: the CPU is not online after all. */
+/* Returns -ENODEV if the CPU has gone offline meanwhile. */
 static int ring_open(struct mw_bpf_rings *rings, unsigned int cpu)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = cpu };
@@ -139,14 +140,14 @@ static int ring_open(struct mw_bpf_rings *rings, unsigned int cpu)
 		goto err_unmap;
 	err = mw_merge_ring_add(rings->merge, cpu, &ring);
 	if (err < 0)
-		goto err_take;
+		goto err_delete;
 	here->base = base;
 	here->fd = fd;
 	here->index = (unsigned int)err;
-	here->life = ++here->lives;
+	here->generation = ++here->last_generation;
 	return 0;
 
-err_take:
+err_delete:
 	bpf_map_delete_elem(rings->opts.map, &cpu);
 err_unmap:
 	munmap(base, rings->bytes);
@@ -161,21 +162,24 @@ static int read_counts(struct mw_bpf_rings *rings)
 }
 
 /*
- * What the CPU sent while it had no ring is lost here, between what is in the
- * ring and what the new event will write. The kernel does not know of it.
+ * Reports what the CPU sent while it had no ring, which the kernel does not count. Its
+ * place is between the present content of the ring and what the new event will write.
  */
-static void tell_without_ring(struct mw_bpf_rings *rings, unsigned int cpu)
+static void ring_report_lost(struct mw_bpf_rings *rings, unsigned int cpu)
 {
 	struct cpu *here = &rings->cpus[cpu];
 
-	if (read_counts(rings) || rings->counts[cpu] == here->told)
+	if (read_counts(rings) || rings->counts[cpu] == here->reported)
 		return;
-	mw_merge_lost_add(rings->merge, here->index, rings->counts[cpu] - here->told);
-	here->told = rings->counts[cpu];
+	mw_merge_lost_add(rings->merge, here->index, rings->counts[cpu] - here->reported);
+	here->reported = rings->counts[cpu];
 }
 
-/* The CPU is back. The map holds the new event: no descriptor stays open for it. */
-static int ring_revive(struct mw_bpf_rings *rings, unsigned int cpu)
+/*
+ * Opens a new event for the ring of a CPU that is online again. The map keeps a
+ * reference to the event, so its descriptor can be closed.
+ */
+static int ring_reopen(struct mw_bpf_rings *rings, unsigned int cpu)
 {
 	struct cpu *here = &rings->cpus[cpu];
 	int fd, err = 0;
@@ -186,11 +190,11 @@ static int ring_revive(struct mw_bpf_rings *rings, unsigned int cpu)
 	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, here->fd))
 		err = -errno;
 	if (!err) {
-		tell_without_ring(rings, cpu);
+		ring_report_lost(rings, cpu);
 		err = event_put(rings, cpu, fd);
 	}
 	if (!err)
-		here->life = ++here->lives;
+		here->generation = ++here->last_generation;
 	close(fd);
 	return err;
 }
@@ -217,7 +221,7 @@ static int read_text(struct memwatch_ctx *ctx, const char *name, char *text, siz
 	return 0;
 }
 
-/* The file is a list such as "0-3,8". */
+/* The content of the file is a list such as "0-3,8". */
 int mw_cpus_online(struct memwatch_ctx *ctx, uint8_t *online, unsigned int nr)
 {
 	char text[4096], *at = text;
@@ -239,10 +243,10 @@ int mw_cpus_online(struct memwatch_ctx *ctx, uint8_t *online, unsigned int nr)
 	return 0;
 }
 
-static void come(struct mw_bpf_rings *rings, unsigned int cpu)
+static void cpu_set_online(struct mw_bpf_rings *rings, unsigned int cpu)
 {
 	struct cpu *here = &rings->cpus[cpu];
-	int err = here->base ? ring_revive(rings, cpu) : ring_open(rings, cpu);
+	int err = here->base ? ring_reopen(rings, cpu) : ring_open(rings, cpu);
 
 	if (err) {
 		if (err != -ENODEV)
@@ -251,9 +255,9 @@ static void come(struct mw_bpf_rings *rings, unsigned int cpu)
 		return;
 	}
 	mw_log(rings->ctx, MEMWATCH_LOG_INFO, "CPU %u came online", cpu);
-	/* What was lost until now is no sign of a new death. */
+	/* what was dropped until now does not mean that the CPU went offline again */
 	read_counts(rings);
-	here->without_ring = rings->counts[cpu];
+	here->no_ring = rings->counts[cpu];
 }
 
 void mw_bpf_rings_refresh(struct mw_bpf_rings *rings)
@@ -263,20 +267,20 @@ void mw_bpf_rings_refresh(struct mw_bpf_rings *rings)
 	for (unsigned int i = 0; i < rings->nr_cpus; i++) {
 		struct cpu *cpu = &rings->cpus[i];
 
-		/* The count tells of one that was gone and is back between two looks. */
-		if (cpu->life && (!rings->online[i] || rings->counts[i] != cpu->without_ring)) {
-			cpu->life = 0;
+		/* the count changes if the CPU went offline and came back since the last call */
+		if (cpu->generation && (!rings->online[i] || rings->counts[i] != cpu->no_ring)) {
+			cpu->generation = 0;
 			mw_log(rings->ctx, MEMWATCH_LOG_INFO, "CPU %u went offline", i);
 		}
-		cpu->without_ring = rings->counts[i];
-		if (!cpu->life && rings->online[i])
-			come(rings, i);
+		cpu->no_ring = rings->counts[i];
+		if (!cpu->generation && rings->online[i])
+			cpu_set_online(rings, i);
 	}
 }
 
-uint32_t mw_bpf_rings_life(const struct mw_bpf_rings *rings, unsigned int cpu)
+uint32_t mw_bpf_rings_generation(const struct mw_bpf_rings *rings, unsigned int cpu)
 {
-	return rings->cpus[cpu].life;
+	return rings->cpus[cpu].generation;
 }
 
 int mw_bpf_rings_index(const struct mw_bpf_rings *rings, unsigned int cpu)
@@ -326,7 +330,7 @@ int mw_bpf_rings_open(struct memwatch_ctx *ctx, const struct mw_bpf_rings_opts *
 	int cpus = libbpf_num_possible_cpus(), err;
 
 	if (!rings)
-		return mw_fail(ctx, -ENOMEM, "out of memory");
+		return mw_fail_memory(ctx, "cannot open the rings");
 	rings->ctx = ctx;
 	rings->merge = merge;
 	rings->opts = *opts;
@@ -338,7 +342,9 @@ int mw_bpf_rings_open(struct memwatch_ctx *ctx, const struct mw_bpf_rings_opts *
 	rings->online = calloc(rings->nr_cpus, sizeof(*rings->online));
 	rings->counts = calloc(rings->nr_cpus, sizeof(*rings->counts));
 	if (rings->epoll < 0 || !rings->nr_cpus || !rings->cpus || !rings->online || !rings->counts)
-		err = mw_fail(ctx, -ENOMEM, "out of memory or files");
+		err = mw_fail(ctx, -ENOMEM,
+			      "cannot open the rings: out of memory, or too many open files "
+			      "(ulimit -n)");
 	else
 		err = open_rings(rings);
 	if (err) {

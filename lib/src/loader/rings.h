@@ -2,16 +2,16 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The rings behind a PERF_EVENT_ARRAY: one for each CPU that has been online,
- * handed to a merge. What is sent, and what a reader makes of it, is not known here.
+ * The rings of a BPF_MAP_TYPE_PERF_EVENT_ARRAY: one for each CPU that has been online,
+ * added to a merge. The content of the rings is not known here.
  *
- * A perf event belongs to a CPU and dies with it: when the CPU goes offline the
- * event stays behind, silent, and does not live again when the CPU is back. The
- * ring survives: mw_bpf_rings_refresh() makes a new event that writes into the
- * old one's. What programs send in between is dropped, and counted by them.
+ * A perf event belongs to a CPU. When the CPU goes offline, the event stops working and
+ * does not work again when the CPU is back. The ring stays: mw_bpf_rings_refresh() opens
+ * a new event that writes to the ring of the old one. What the BPF programs send
+ * meanwhile is dropped, and the programs count it.
  */
-#ifndef MW_BPF_RINGS_H
-#define MW_BPF_RINGS_H
+#ifndef MW_LOADER_RINGS_H
+#define MW_LOADER_RINGS_H
 
 #include <stdint.h>
 
@@ -23,12 +23,13 @@ struct mw_bpf_rings;
 
 /**
  * struct mw_bpf_rings_opts - options
- * @map: descriptor of the PERF_EVENT_ARRAY
+ * @map: descriptor of the BPF_MAP_TYPE_PERF_EVENT_ARRAY
  * @counts: descriptor of a per-CPU array of 64-bit numbers
- * @no_ring: the key there under which the programs count records that found no
- *	ring (-ENOENT, -EOPNOTSUPP)
- * @pages: of each ring, a power of two
- * @wakeup_bytes: the reader is woken up when so much is there; 0: by each record
+ * @no_ring: key in @counts under which the programs count records that were dropped
+ *	because the CPU had no ring (-ENOENT, -EOPNOTSUPP)
+ * @pages: pages of each ring, a power of two
+ * @wakeup_bytes: wake up the reader when a ring holds so many unread bytes; 0: at each
+ *	record
  */
 struct mw_bpf_rings_opts {
 	int map;
@@ -39,9 +40,9 @@ struct mw_bpf_rings_opts {
 };
 
 /*
- * Opens a ring for each CPU that is online. @merge must outlive the rings, and
- * not be asked for records once they are closed. Returns 0 or a negative errno,
- * with the error text of @ctx set.
+ * Opens a ring for each CPU that is online. @merge must outlive the rings; do not read
+ * records from it after the rings are closed. Returns 0 or a negative errno, with the
+ * error text of @ctx set.
  */
 int mw_bpf_rings_open(struct memwatch_ctx *ctx, const struct mw_bpf_rings_opts *opts,
 		      struct mw_merge *merge, struct mw_bpf_rings **ret);
@@ -50,24 +51,28 @@ int mw_bpf_rings_open(struct memwatch_ctx *ctx, const struct mw_bpf_rings_opts *
 void mw_bpf_rings_close(struct mw_bpf_rings *rings);
 
 /*
- * Looks which CPUs came and went; to be called now and then. Records that found no
- * ring are told to the merge as lost, between what was sent before and after.
+ * Opens rings for CPUs that came online. Call it regularly. Records that were dropped
+ * because their CPU had no ring are reported to the merge as lost, in their place
+ * between the records sent before and after.
  */
 void mw_bpf_rings_refresh(struct mw_bpf_rings *rings);
 
-/* Waits until a ring has enough or time is up: 1, 0, or -EINTR. */
+/* Waits until a ring holds @wakeup_bytes or @timeout_ms has passed: 1, 0, or -EINTR. */
 int mw_bpf_rings_wait(struct mw_bpf_rings *rings, int timeout_ms);
 
-/* 0: @cpu has no ring now; else a number that is another one after each death. */
-uint32_t mw_bpf_rings_life(const struct mw_bpf_rings *rings, unsigned int cpu);
+/*
+ * The ring generation of @cpu: 0 if it has no working ring; otherwise a number that
+ * changes each time a new event is opened for the ring.
+ */
+uint32_t mw_bpf_rings_generation(const struct mw_bpf_rings *rings, unsigned int cpu);
 
-/* Index in the merge, or -ENOENT: @cpu has never had a ring. */
+/* The index of the ring of @cpu in the merge, or -ENOENT if @cpu has never had a ring. */
 int mw_bpf_rings_index(const struct mw_bpf_rings *rings, unsigned int cpu);
 
-/* CPUs that have had a ring. */
+/* Number of CPUs that have had a ring. */
 unsigned int mw_bpf_rings_count(const struct mw_bpf_rings *rings);
 
-/* One byte for each of @nr CPUs: is it online? 0 or a negative errno. */
+/* Sets @online[cpu] to 1 or 0 for each of @nr CPUs. Returns 0 or a negative errno. */
 int mw_cpus_online(struct memwatch_ctx *ctx, uint8_t *online, unsigned int nr);
 
-#endif /* MW_BPF_RINGS_H */
+#endif /* MW_LOADER_RINGS_H */

@@ -2,13 +2,13 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What is behind a stream. A backend implements struct mw_backend_ops, embeds
- * struct memwatch_stream as its first member and gives it out with
- * mw_stream_init(). stream.c checks arguments and keeps what is common; it
- * counts nothing: each backend fills in its own statistics.
+ * The interface of the backends of a stream. A backend implements struct mw_backend_ops,
+ * embeds struct memwatch_stream as its first member and completes it with
+ * mw_stream_init(). stream.c holds what all backends have in common; each backend counts
+ * its own statistics.
  */
-#ifndef MW_BACKEND_H
-#define MW_BACKEND_H
+#ifndef MW_STREAM_BACKEND_H
+#define MW_STREAM_BACKEND_H
 
 #include <memwatch/stream.h>
 
@@ -17,13 +17,13 @@
  * @name: for messages
  * @next: as memwatch_stream_next()
  * @poll: as memwatch_stream_poll(); NULL: always ready
- * @stop: as memwatch_stream_stop(); called at most once with success. NULL: the
- *	stream just ends
- * @stats: as memwatch_stream_stats(); @ret is complete and zeroed
- * @cpu_stats: as memwatch_stream_cpu_stats(), likewise; NULL: no rings
- * @failure: as memwatch_stream_failure(); NULL: none
- * @close: frees the whole backend, the stream in it included. The context's
- *	reference is dropped by the caller.
+ * @stop: as memwatch_stream_stop(); not called again after it has succeeded. NULL: the
+ *	stream ends without further work
+ * @stats: as memwatch_stream_stats(); @ret is of full size and zeroed
+ * @cpu_stats: as memwatch_stream_cpu_stats(), with @ret like that; NULL: no rings
+ * @failure: as memwatch_stream_failure(); NULL: no failure counters
+ * @close: frees the backend, including the stream in it. The caller drops the reference
+ *	to the context.
  */
 struct mw_backend_ops {
 	const char *name;
@@ -40,11 +40,11 @@ struct mw_backend_ops {
 
 /**
  * struct memwatch_stream - common part of all backends
- * @ctx: a reference
+ * @ctx: the context, with a reference
  * @ops: the backend
- * @info: filled in by the backend before mw_stream_init(), never changed
- *	later; strings belong to the backend and live until @close
- * @stopped: memwatch_stream_stop() was called
+ * @info: filled in by the backend before mw_stream_init() and constant afterwards; the
+ *	strings belong to the backend and are valid until @close
+ * @stopped: memwatch_stream_stop() has succeeded
  */
 struct memwatch_stream {
 	struct memwatch_ctx *ctx;
@@ -54,26 +54,19 @@ struct memwatch_stream {
 };
 
 /*
- * Takes a reference to @ctx, completes @info: sz, schema, version, and "" for
- * strings that are NULL.
+ * Takes a reference to @ctx and completes @info: sz, schema, version, and "" for strings
+ * that are NULL.
  */
 void mw_stream_init(struct memwatch_stream *stream, struct memwatch_ctx *ctx,
 		    const struct mw_backend_ops *ops);
 
-/*
- * Fills in the parts of @info that say when and where: the three start times,
- * taken together, hostname and kernel. The strings are static-sized buffers of
- * the caller.
- */
+/* Storage for two strings of struct memwatch_stream_info. */
 struct mw_host_info {
 	char hostname[256];
 	char kernel[128];
 };
+
+/* Fills in the start times, hostname and kernel of @info; the strings are in @host. */
 void mw_stream_info_host(struct memwatch_stream_info *info, struct mw_host_info *host);
 
-/*
- * live.c implements memwatch_stream_open_live(). live-none.c implements it as
- * -ENOSYS and is linked when there is no relay.
- */
-
-#endif /* MW_BACKEND_H */
+#endif /* MW_STREAM_BACKEND_H */

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The replay backend: a recording as a stream. It counts what goes by and
- * changes nothing.
+ * The file backend: replays a recording. It delivers the records unchanged and counts
+ * them.
  */
 #include <memwatch/stream.h>
 
@@ -12,19 +12,20 @@
 #include <string.h>
 
 #include "stream/backend.h"
+#include "base/array.h"
 #include "base/context.h"
 #include "recording/reader.h"
 #include "base/timemath.h"
 
 /**
- * struct file_stream - a recording being replayed
+ * struct file_stream - a recording that is replayed
  * @stream: common part
- * @reader: of the file
- * @stats: of all CPUs
- * @cpu: statistics, of each CPU that was seen, in order of appearance
- * @index: by CPU: its place in @cpu + 1, 0 if it was not seen
- * @index_size: room in @index
- * @cpu_size: room in @cpu
+ * @reader: reader of the file
+ * @stats: sums over all CPUs
+ * @cpu: statistics of each CPU that was seen, in order of appearance
+ * @index: by number of the CPU, its index in @cpu plus 1; 0: not seen yet
+ * @index_size: capacity of @index
+ * @cpu_size: capacity of @cpu
  */
 struct file_stream {
 	struct memwatch_stream stream;
@@ -41,40 +42,25 @@ static struct file_stream *file_stream(struct memwatch_stream *stream)
 	return (struct file_stream *)stream; /* its first member */
 }
 
-/* Room for one CPU more than there is, and for the number @cpu in the index. */
-static int cpu_reserve(struct file_stream *file, uint32_t cpu)
+/* Makes room for the number @cpu in the index and for the statistics of one more CPU. */
+static int file_reserve_cpu(struct file_stream *file, uint32_t cpu)
 {
-	struct memwatch_stream_cpu_stats *stats;
-	uint32_t size, *index;
+	uint32_t before = file->index_size;
 
-	if (cpu >= file->index_size) {
-		size = (cpu | 63) + 1;
-		index = realloc(file->index, size * sizeof(*index));
-		if (!index)
-			return -ENOMEM;
-		memset(index + file->index_size, 0, (size - file->index_size) * sizeof(*index));
-		file->index = index;
-		file->index_size = size;
-	}
-	if (file->stats.rings == file->cpu_size) {
-		size = file->cpu_size ? file->cpu_size * 2 : 16;
-		stats = realloc(file->cpu, size * sizeof(*stats));
-		if (!stats)
-			return -ENOMEM;
-		file->cpu = stats;
-		file->cpu_size = size;
-	}
-	return 0;
+	if (mw_array_reserve(file->index, file->index_size, cpu + 1))
+		return -ENOMEM;
+	memset(file->index + before, 0, (file->index_size - before) * sizeof(*file->index));
+	return mw_array_reserve(file->cpu, file->cpu_size, file->stats.rings + 1);
 }
 
-/* Statistics of a CPU; NULL if there is no memory for them. */
-static struct memwatch_stream_cpu_stats *cpu_of(struct file_stream *file, uint32_t cpu)
+/* Finds or adds the statistics of a CPU; NULL if memory ran out. */
+static struct memwatch_stream_cpu_stats *file_find_cpu(struct file_stream *file, uint32_t cpu)
 {
 	struct memwatch_stream_cpu_stats *stats;
 
 	if (cpu < file->index_size && file->index[cpu])
 		return &file->cpu[file->index[cpu] - 1];
-	if (cpu_reserve(file, cpu))
+	if (file_reserve_cpu(file, cpu))
 		return NULL;
 	stats = &file->cpu[file->stats.rings++];
 	memset(stats, 0, sizeof(*stats));
@@ -122,9 +108,9 @@ static int file_next(struct memwatch_stream *stream, const struct memwatch_recor
 	found = memwatch_reader_next(file->reader, &record);
 	if (found <= 0)
 		return found;
-	cpu = cpu_of(file, record->cpu);
+	cpu = file_find_cpu(file, record->cpu);
 	if (!cpu)
-		return mw_fail(stream->ctx, -ENOMEM, "replay: no memory");
+		return mw_fail_memory(stream->ctx, "replay");
 	if (record->type == MEMWATCH_RECORD_LOST)
 		count_lost(file, cpu, (const struct memwatch_record_lost *)(const void *)record);
 	else
@@ -191,7 +177,7 @@ int memwatch_stream_open_file(struct memwatch_ctx *ctx, const char *path,
 	int err;
 
 	if (!file)
-		return mw_fail(ctx, -ENOMEM, "replay: no memory");
+		return mw_fail_memory(ctx, "replay");
 	err = memwatch_reader_open(ctx, path, &file->reader);
 	if (err) {
 		free(file);

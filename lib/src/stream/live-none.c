@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Stands in for live.c where the relay cannot be built.
+ * Replaces live.c in a library that is built without the relay.
  */
 #include <errno.h>
 

@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The live backend: the device makes the records, the relay brings them, the
- * merge orders them. This file decides in which order things start and end:
+ * The live backend: the module makes the records, the relay sends them, the merge sorts
+ * them. The order of starting and stopping matters:
  *
- *	relay attached, session started, dump	so that no assignment is missed
- *	session stopped, relay detached, drained	so that none is lost
+ *	attach the relay, start the session, dump: no assignment is missed;
+ *	stop the session, detach the relay, drain the rings: no record is lost.
  *
- * The session is that of the device's descriptor: if this process is killed,
- * the kernel closes it and takes programs, rings and session down.
+ * The session belongs to the descriptor of the device. If this process is killed, the
+ * kernel closes the descriptor and so ends the session, the programs and the rings.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,14 +31,24 @@
 #define RING_PAGES_MAX	   65536
 #define WAKEUP_DEFAULT_NS  10000000ULL
 
-/* How often to look which CPUs are online: so long one that came back has no ring. */
+/* How often to check which CPUs are online. A CPU that comes online has no ring until then. */
 #define REFRESH_NS 10000000ULL
 
 /**
  * struct live - a live stream
- * @peeked: a record that poll() has found and next() has not given out yet
- * @err: why the stream broke, for ever
- * @settled: losses after the last record have been told to the merge
+ * @stream: common part
+ * @device: /dev/memwatch; its descriptor is the session
+ * @merge: sorts the records of all rings
+ * @relay: BPF programs, rings and counters
+ * @host: strings of the stream's info
+ * @backend_reason: string of the stream's info
+ * @estimate_reason: string of the stream's info
+ * @peeked: a record that live_poll() has found and live_next() has not returned yet
+ * @err: the failure that ended the stream, or 0
+ * @started: this stream has started the session
+ * @settled: losses after the last record have been reported to the merge
+ * @wakeup_ns: how long a record may wait in its ring
+ * @refresh_at_ns: when to check next which CPUs are online
  */
 struct live {
 	struct memwatch_stream stream;
@@ -63,7 +73,7 @@ static struct live *to_live(struct memwatch_stream *stream)
 
 /* ---------------------------------------------------------------- records */
 
-static int round_of_merge(struct live *live)
+static int live_run_round(struct live *live)
 {
 	uint64_t now = mw_clock(CLOCK_MONOTONIC);
 
@@ -76,19 +86,19 @@ static int round_of_merge(struct live *live)
 }
 
 /* As memwatch_stream_next(). */
-static int take(struct live *live, const struct memwatch_record_header **ret)
+static int live_read_record(struct live *live, const struct memwatch_record_header **ret)
 {
 	int err;
 
 	while (!mw_merge_next(live->merge, ret)) {
-		err = round_of_merge(live);
+		err = live_run_round(live);
 		if (err > 0)
 			continue;
 		if (err < 0)
-			return live->err = mw_fail(live->stream.ctx, err, "out of memory");
+			return live->err = mw_fail_memory(live->stream.ctx, "live stream");
 		if (!live->stream.stopped)
 			return -EAGAIN;
-		/* All that was in the rings is out: what is missing now is lost. */
+		/* the rings are empty: records that are still missing are lost */
 		if (live->settled || !mw_bpf_relay_settle(live->relay)) {
 			live->settled = true;
 			return 0;
@@ -107,11 +117,11 @@ static int live_next(struct memwatch_stream *stream, const struct memwatch_recor
 		live->peeked = NULL;
 		return 1;
 	}
-	return live->err ? live->err : take(live, ret);
+	return live->err ? live->err : live_read_record(live, ret);
 }
 
-/* Milliseconds to wait, rounded up, at most @limit_ns. */
-static int wait_ms(const struct live *live, uint64_t now, uint64_t limit_ns)
+/* How many milliseconds to wait for the rings: at most @limit_ns, rounded up. */
+static int live_wait_ms(const struct live *live, uint64_t now, uint64_t limit_ns)
 {
 	uint64_t wait = mw_min_u64(mw_min_u64(live->wakeup_ns, REFRESH_NS), limit_ns);
 
@@ -130,7 +140,7 @@ static int live_poll(struct memwatch_stream *stream, int timeout_ms)
 	for (;;) {
 		if (live->peeked || live->err)
 			return 1;
-		err = take(live, &live->peeked);
+		err = live_read_record(live, &live->peeked);
 		if (err != -EAGAIN) {
 			if (err != 1)
 				live->peeked = NULL;
@@ -140,7 +150,7 @@ static int live_poll(struct memwatch_stream *stream, int timeout_ms)
 		now = mw_clock(CLOCK_MONOTONIC);
 		if (now >= end)
 			return 0;
-		err = mw_bpf_relay_wait(live->relay, wait_ms(live, now, end - now));
+		err = mw_bpf_relay_wait(live->relay, live_wait_ms(live, now, end - now));
 		if (err < 0)
 			return err;
 	}
@@ -155,7 +165,7 @@ static int live_stats(struct memwatch_stream *stream, struct memwatch_stream_sta
 
 	mw_merge_stats(live->merge, ret);
 	ret->memory_bytes += sizeof(*live);
-	/* After the end the last tick is not the last word. */
+	/* records may have been sent after the last tick that was delivered */
 	if (live->settled && !mw_bpf_relay_totals(live->relay, &produced, &dropped))
 		ret->produced = produced;
 	return 0;
@@ -181,7 +191,7 @@ static int live_failure(struct memwatch_stream *stream, unsigned int index, cons
 
 /* --------------------------------------------------------------- lifetime */
 
-/* Stopping makes the module's last records; they are still to be read. */
+/* The module writes its last records when the session stops; they are still delivered. */
 static int live_stop(struct memwatch_stream *stream)
 {
 	struct live *live = to_live(stream);
@@ -216,7 +226,8 @@ static const struct mw_backend_ops live_ops = {
 	.close = live_close,
 };
 
-static int complete_opts(struct memwatch_ctx *ctx, struct memwatch_live_opts *opts)
+/* Checks the options and fills in the defaults. */
+static int complete_live_opts(struct memwatch_ctx *ctx, struct memwatch_live_opts *opts)
 {
 	if (opts->flags & ~(MEMWATCH_LIVE_NO_DUMP | MEMWATCH_LIVE_NO_START) || opts->reserved ||
 	    opts->mode > MEMWATCH_STREAM_SWITCH)
@@ -234,8 +245,9 @@ static int complete_opts(struct memwatch_ctx *ctx, struct memwatch_live_opts *op
 	return 0;
 }
 
-/* The period in force goes to *@period_ns. */
-static int set_period(struct live *live, const struct memwatch_live_opts *opts, uint64_t *period_ns)
+/* Sets the period if the options have one; *@period_ns is the resulting period. */
+static int live_set_period(struct live *live, const struct memwatch_live_opts *opts,
+			   uint64_t *period_ns)
 {
 	struct memwatch_config config = { 0 };
 	int err;
@@ -261,8 +273,8 @@ static bool is_counted(const struct memwatch_stream_info *info, unsigned int cou
 	       info->counter[counter].status == MEMWATCH_STATUS_MULTIPLEXED;
 }
 
-/* Without RDT every miss of the last-level cache moves at least its line. */
-static void describe_estimate(struct live *live)
+/* Without RDT, memory traffic is estimated: each LLC miss moves at least a cache line. */
+static void live_describe_estimate(struct live *live)
 {
 	struct memwatch_availability *total = &live->stream.info.rdt[MEMWATCH_RDT_MBM_TOTAL];
 
@@ -275,8 +287,8 @@ static void describe_estimate(struct live *live)
 	total->reason = live->estimate_reason;
 }
 
-static void describe(struct live *live, struct memwatch_ctx *ctx,
-		     const struct memwatch_get_info *module)
+static void live_describe_module(struct live *live, struct memwatch_ctx *ctx,
+				 const struct memwatch_get_info *module)
 {
 	struct memwatch_stream_info *info = &live->stream.info;
 	struct memwatch_proc_status *status;
@@ -290,19 +302,20 @@ static void describe(struct live *live, struct memwatch_ctx *ctx,
 	info->backend = memwatch_backend_name(module->backend);
 	info->backend_reason = live->backend_reason;
 	for (unsigned int i = 0; i < MEMWATCH_RDT_MAX; i++) {
-		/* The bits of the features are in the order of the events. */
-		bool there = module->features & (MEMWATCH_FEATURE_OCCUPANCY << i);
+		/* the feature bits have the order of the events */
+		bool available = module->features & (MEMWATCH_FEATURE_OCCUPANCY << i);
 
-		info->rdt[i].status = there ? MEMWATCH_STATUS_OK : MEMWATCH_STATUS_UNAVAILABLE;
-		if (!there)
+		info->rdt[i].status = available ? MEMWATCH_STATUS_OK : MEMWATCH_STATUS_UNAVAILABLE;
+		if (!available)
 			info->rdt[i].reason = live->backend_reason[0]
 						      ? live->backend_reason
 						      : "the module has no source for it";
 	}
-	describe_estimate(live);
+	live_describe_estimate(live);
 }
 
-static int start(struct live *live, const struct memwatch_live_opts *opts)
+/* Attaches the relay, starts a session and asks for a dump, as far as the options want it. */
+static int live_start(struct live *live, const struct memwatch_live_opts *opts)
 {
 	int err;
 
@@ -318,11 +331,48 @@ static int start(struct live *live, const struct memwatch_live_opts *opts)
 	return memwatch_device_dump(live->device, NULL);
 }
 
+static int live_open_device(struct live *live, struct memwatch_ctx *ctx,
+			    struct memwatch_get_info *module)
+{
+	int err = memwatch_device_open(ctx, &live->device);
+
+	if (!err)
+		err = memwatch_device_info(live->device, module);
+	if (!err && module->schema != MEMWATCH_SCHEMA)
+		err = mw_fail(ctx, -EPROTO,
+			      "the module uses schema %u, this library schema %u: install "
+			      "both from one version",
+			      module->schema, MEMWATCH_SCHEMA);
+	return err;
+}
+
+/* Opens merge and relay; both follow the period. */
+static int live_open_relay(struct live *live, struct memwatch_ctx *ctx,
+			   const struct memwatch_live_opts *opts, uint32_t nr_rmids,
+			   uint64_t period_ns)
+{
+	struct mw_merge_opts merge_opts = {
+		.grace_ns = opts->grace_ns,
+		.silent_ns = opts->silent_ns,
+	};
+	struct mw_bpf_relay_opts relay_opts = {
+		.mode = opts->mode,
+		.nr_rmids = nr_rmids,
+		.ring_pages = opts->ring_pages,
+		.settle_ns = mw_mul_sat(3, period_ns),
+	};
+
+	if (!merge_opts.silent_ns)
+		merge_opts.silent_ns = mw_max_u64(MEMWATCH_STREAM_SILENT_DEFAULT_NS,
+						  mw_mul_sat(3, period_ns));
+	if (mw_merge_new(&merge_opts, &live->merge))
+		return mw_fail_memory(ctx, "live stream");
+	return mw_bpf_relay_open(ctx, &relay_opts, live->merge, &live->relay);
+}
+
 int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_live_opts *user_opts,
 			      struct memwatch_stream **ret)
 {
-	struct mw_bpf_relay_opts relay_opts = { 0 };
-	struct mw_merge_opts merge_opts = { 0 };
 	struct memwatch_get_info module;
 	struct memwatch_live_opts opts;
 	uint64_t period_ns = 0;
@@ -331,42 +381,19 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
 
 	err = mw_opts_copy(ctx, &opts, sizeof(opts), user_opts);
 	if (!err)
-		err = complete_opts(ctx, &opts);
+		err = complete_live_opts(ctx, &opts);
 	if (err)
 		return err;
 	live = calloc(1, sizeof(*live));
 	if (!live)
-		return mw_fail(ctx, -ENOMEM, "out of memory");
+		return mw_fail_memory(ctx, "live stream");
 	live->wakeup_ns = opts.wakeup_ns;
 
-	err = memwatch_device_open(ctx, &live->device);
+	err = live_open_device(live, ctx, &module);
 	if (!err)
-		err = memwatch_device_info(live->device, &module);
-	if (!err && module.schema != MEMWATCH_SCHEMA)
-		err = mw_fail(ctx, -EPROTO,
-			      "the module speaks schema %u, this library schema %u: install "
-			      "both from one version",
-			      module.schema, MEMWATCH_SCHEMA);
+		err = live_set_period(live, &opts, &period_ns);
 	if (!err)
-		err = set_period(live, &opts, &period_ns);
-	if (err)
-		goto err_close;
-
-	merge_opts.grace_ns = opts.grace_ns;
-	merge_opts.silent_ns = opts.silent_ns;
-	if (!merge_opts.silent_ns)
-		merge_opts.silent_ns = mw_max_u64(MEMWATCH_STREAM_SILENT_DEFAULT_NS,
-						  mw_mul_sat(3, period_ns));
-	err = mw_merge_new(&merge_opts, &live->merge);
-	if (err) {
-		mw_fail(ctx, err, "out of memory");
-		goto err_close;
-	}
-	relay_opts.mode = opts.mode;
-	relay_opts.nr_rmids = module.nr_rmids;
-	relay_opts.ring_pages = opts.ring_pages;
-	relay_opts.settle_ns = mw_mul_sat(3, period_ns);
-	err = mw_bpf_relay_open(ctx, &relay_opts, live->merge, &live->relay);
+		err = live_open_relay(live, ctx, &opts, module.nr_rmids, period_ns);
 	if (err)
 		goto err_close;
 
@@ -377,13 +404,13 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
 		mw_bpf_relay_counter(live->relay, i, &live->stream.info.counter[i]);
 	mw_stream_info_host(&live->stream.info, &live->host);
 	live->refresh_at_ns = mw_clock(CLOCK_MONOTONIC) + REFRESH_NS;
-	err = start(live, &opts);
-	/* Only now it is decided whether RDT may be used. */
+	err = live_start(live, &opts);
+	/* the module decides at the start of a session whether it may use RDT */
 	if (!err)
 		err = memwatch_device_info(live->device, &module);
 	if (err)
 		goto err_close;
-	describe(live, ctx, &module);
+	live_describe_module(live, ctx, &module);
 	mw_stream_init(&live->stream, ctx, &live_ops);
 	*ret = &live->stream;
 	return 0;

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The null backend: a machine that does not exist. It keeps the promises that
- * the module keeps (run_ns of a CPU add up to wall time, generations, limbo,
- * dump first), so that what is built on a stream can be tested without one.
+ * The null backend generates the records of an imaginary machine. It gives the same
+ * guarantees as the module (the run_ns of a CPU add up to wall time, generations,
+ * a dump at the start), so that the users of a stream can be tested without the module.
  */
 #include "stream/backend.h"
 
@@ -13,14 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/context.h"
 #include "base/timemath.h"
 
 #define CPUS_MAX      4096
 #define PROCESSES_MAX 1000000
-#define START_NS      1000000000000ULL /* as if booted 1000 s ago */
-#define LIFE_TICKS    200	       /* a process lives that long on average */
+#define START_NS      1000000000000ULL /* 1000 s after boot */
+#define LIFE_TICKS    200	       /* average life of a process */
 
+/* A process of the imaginary machine. */
 struct actor {
 	uint32_t generation;
 	uint32_t tgid;
@@ -36,17 +38,17 @@ struct null_stream {
 	uint64_t random;
 	struct actor *actors; /* actors[i] has RMID i + 1 */
 	uint32_t next_tgid;
-	uint64_t tick;	    /* number of the tick being made */
+	uint64_t tick;	    /* number of the tick that is generated */
 	uint64_t *produced; /* per CPU */
 	uint64_t delivered;
 	uint64_t last_ns;
 
-	/* all records of one tick, made in order */
+	/* all records of one tick, in order; positions and sizes in bytes */
 	uint8_t *records;
 	size_t at, used, size;
 };
 
-static uint64_t next_random(struct null_stream *null)
+static uint64_t null_random(struct null_stream *null)
 {
 	null->random ^= null->random << 13;
 	null->random ^= null->random >> 7;
@@ -54,20 +56,14 @@ static uint64_t next_random(struct null_stream *null)
 	return null->random;
 }
 
-static void *emit(struct null_stream *null, uint64_t time_ns, uint16_t type, uint16_t size,
-		  uint32_t cpu)
+/* Appends a record of @size bytes, all zero behind its header; NULL if memory ran out. */
+static void *null_add_record(struct null_stream *null, uint64_t time_ns, uint16_t type,
+			     uint16_t size, uint32_t cpu)
 {
 	struct memwatch_record_header *header;
 
-	if (null->used + size > null->size) {
-		size_t bigger = null->size ? null->size * 2 : 65536;
-		uint8_t *records = realloc(null->records, bigger);
-
-		if (!records)
-			return NULL;
-		null->records = records;
-		null->size = bigger;
-	}
+	if (mw_array_reserve(null->records, null->size, null->used + size))
+		return NULL;
 	header = (struct memwatch_record_header *)(null->records + null->used);
 	memset(header, 0, size);
 	header->time_ns = time_ns;
@@ -79,13 +75,13 @@ static void *emit(struct null_stream *null, uint64_t time_ns, uint16_t type, uin
 	return header;
 }
 
-static int emit_rmid(struct null_stream *null, uint64_t time_ns, uint16_t type, uint32_t index,
-		     uint32_t reason)
+static int null_add_rmid(struct null_stream *null, uint64_t time_ns, uint16_t type, uint32_t index,
+			 uint32_t reason)
 {
 	const struct actor *actor = &null->actors[index];
 	struct memwatch_record_rmid *r;
 
-	r = emit(null, time_ns, type, sizeof(*r), index % null->opts.cpus);
+	r = null_add_record(null, time_ns, type, sizeof(*r), index % null->opts.cpus);
 	if (!r)
 		return -ENOMEM;
 	r->rmid = index + 1;
@@ -101,7 +97,7 @@ static int emit_rmid(struct null_stream *null, uint64_t time_ns, uint16_t type, 
 	return 0;
 }
 
-static void be_born(struct null_stream *null, uint32_t index, uint64_t time_ns)
+static void actor_start(struct null_stream *null, uint32_t index, uint64_t time_ns)
 {
 	static const char *const names[] = { "sh",	"stream", "redis-server", "cc1",
 					     "python3", "sleep",  "make",	  "a b\\\tc" };
@@ -112,23 +108,23 @@ static void be_born(struct null_stream *null, uint32_t index, uint64_t time_ns)
 	actor->start_ns = time_ns;
 	actor->traffic = 0;
 	snprintf(actor->comm, sizeof(actor->comm), "%s",
-		 names[next_random(null) % (sizeof(names) / sizeof(*names))]);
+		 names[null_random(null) % (sizeof(names) / sizeof(*names))]);
 }
 
 static int make_dump(struct null_stream *null, uint64_t time_ns)
 {
 	struct memwatch_record_dump *dump;
 
-	dump = emit(null, time_ns, MEMWATCH_RECORD_DUMP_BEGIN, sizeof(*dump), 0);
+	dump = null_add_record(null, time_ns, MEMWATCH_RECORD_DUMP_BEGIN, sizeof(*dump), 0);
 	if (!dump)
 		return -ENOMEM;
 	dump->sequence = 1;
 	for (uint32_t i = 0; i < null->opts.processes; i++) {
-		if (emit_rmid(null, time_ns, MEMWATCH_RECORD_RMID_EXISTING, i,
-			      MEMWATCH_REASON_SCAN))
+		if (null_add_rmid(null, time_ns, MEMWATCH_RECORD_RMID_EXISTING, i,
+				  MEMWATCH_REASON_SCAN))
 			return -ENOMEM;
 	}
-	dump = emit(null, time_ns, MEMWATCH_RECORD_DUMP_END, sizeof(*dump), 0);
+	dump = null_add_record(null, time_ns, MEMWATCH_RECORD_DUMP_END, sizeof(*dump), 0);
 	if (!dump)
 		return -ENOMEM;
 	dump->sequence = 1;
@@ -141,21 +137,23 @@ static int make_lives(struct null_stream *null, uint64_t begin_ns)
 	uint64_t half = null->opts.period_ns / 2;
 
 	for (uint32_t i = 0; i < null->opts.processes; i++) {
-		uint64_t dice = next_random(null) % (2 * LIFE_TICKS);
+		uint64_t dice = null_random(null) % (2 * LIFE_TICKS);
 
 		if (null->tick - 1 < 3 || dice > 1)
 			continue;
 		if (dice) {
-			if (emit_rmid(null, begin_ns + half, MEMWATCH_RECORD_RMID_EXEC, i,
-				      MEMWATCH_REASON_EXEC))
+			if (null_add_rmid(null, begin_ns + half, MEMWATCH_RECORD_RMID_EXEC, i,
+					  MEMWATCH_REASON_EXEC))
 				return -ENOMEM;
 			continue;
 		}
-		/* a whole tick of limbo is skipped: this machine is idealised */
-		if (emit_rmid(null, begin_ns, MEMWATCH_RECORD_RMID_FREE, i, MEMWATCH_REASON_EXIT))
+		/* the RMID is reused without limbo, because nothing is measured here */
+		if (null_add_rmid(null, begin_ns, MEMWATCH_RECORD_RMID_FREE, i,
+				  MEMWATCH_REASON_EXIT))
 			return -ENOMEM;
-		be_born(null, i, begin_ns);
-		if (emit_rmid(null, begin_ns, MEMWATCH_RECORD_RMID_ALLOC, i, MEMWATCH_REASON_FORK))
+		actor_start(null, i, begin_ns);
+		if (null_add_rmid(null, begin_ns, MEMWATCH_RECORD_RMID_ALLOC, i,
+				  MEMWATCH_REASON_FORK))
 			return -ENOMEM;
 	}
 	return 0;
@@ -166,7 +164,7 @@ static int make_sample(struct null_stream *null, uint32_t cpu, uint64_t begin_ns
 {
 	struct memwatch_record_sample *sample;
 
-	sample = emit(null, end_ns, MEMWATCH_RECORD_SAMPLE, sizeof(*sample), cpu);
+	sample = null_add_record(null, end_ns, MEMWATCH_RECORD_SAMPLE, sizeof(*sample), cpu);
 	if (!sample)
 		return -ENOMEM;
 	sample->rmid = rmid;
@@ -175,14 +173,14 @@ static int make_sample(struct null_stream *null, uint32_t cpu, uint64_t begin_ns
 	sample->run_ns = run_ns;
 	sample->running_ppm = 1000000;
 	if (null->opts.pmu) {
-		uint64_t cycles = run_ns * 3 + next_random(null) % 1000;
+		uint64_t cycles = run_ns * 3 + null_random(null) % 1000;
 
 		sample->counter[MEMWATCH_COUNTER_CYCLES] = cycles;
 		sample->counter[MEMWATCH_COUNTER_INSTRUCTIONS] = cycles / 2 +
-								 next_random(null) % (cycles + 1);
-		sample->counter[MEMWATCH_COUNTER_LLC_REFERENCES] = next_random(null) %
+								 null_random(null) % (cycles + 1);
+		sample->counter[MEMWATCH_COUNTER_LLC_REFERENCES] = null_random(null) %
 								   (cycles / 50 + 1);
-		sample->counter[MEMWATCH_COUNTER_LLC_MISSES] = next_random(null) %
+		sample->counter[MEMWATCH_COUNTER_LLC_MISSES] = null_random(null) %
 							       (cycles / 200 + 1);
 		memset(sample->status, MEMWATCH_STATUS_OK, sizeof(sample->status));
 	}
@@ -194,12 +192,12 @@ static int make_sample(struct null_stream *null, uint32_t cpu, uint64_t begin_ns
 static int make_cpu(struct null_stream *null, uint32_t cpu, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t left = end_ns - begin_ns;
-	uint32_t count = (uint32_t)(next_random(null) % null->opts.samples_per_tick);
-	uint32_t rmid = (uint32_t)(next_random(null) % null->opts.processes);
+	uint32_t count = (uint32_t)(null_random(null) % null->opts.samples_per_tick);
+	uint32_t rmid = (uint32_t)(null_random(null) % null->opts.processes);
 	struct memwatch_record_tick *tick;
 
 	for (uint32_t i = 0; i < count && left; i++) {
-		uint64_t run = next_random(null) % left + 1;
+		uint64_t run = null_random(null) % left + 1;
 
 		rmid = (rmid + cpu + 1) % null->opts.processes;
 		if (make_sample(null, cpu, begin_ns, end_ns, rmid + 1, run))
@@ -209,7 +207,7 @@ static int make_cpu(struct null_stream *null, uint32_t cpu, uint64_t begin_ns, u
 	if (left && make_sample(null, cpu, begin_ns, end_ns, 0, left))
 		return -ENOMEM;
 
-	tick = emit(null, end_ns, MEMWATCH_RECORD_TICK, sizeof(*tick), cpu);
+	tick = null_add_record(null, end_ns, MEMWATCH_RECORD_TICK, sizeof(*tick), cpu);
 	if (!tick)
 		return -ENOMEM;
 	tick->expected_ns = end_ns / null->opts.period_ns * null->opts.period_ns;
@@ -223,20 +221,20 @@ static int make_rdt(struct null_stream *null, uint64_t time_ns)
 	for (uint32_t i = 0; i < null->opts.processes; i++) {
 		struct memwatch_record_rdt *rdt;
 
-		rdt = emit(null, time_ns, MEMWATCH_RECORD_RDT, sizeof(*rdt), 0);
+		rdt = null_add_record(null, time_ns, MEMWATCH_RECORD_RDT, sizeof(*rdt), 0);
 		if (!rdt)
 			return -ENOMEM;
 		rdt->rmid = i + 1;
 		rdt->generation = null->actors[i].generation;
 		memset(rdt->status, MEMWATCH_STATUS_OK, sizeof(rdt->status));
-		rdt->value[MEMWATCH_RDT_OCCUPANCY] = 65536 * (1 + next_random(null) % 256);
+		rdt->value[MEMWATCH_RDT_OCCUPANCY] = 65536 * (1 + null_random(null) % 256);
 		rdt->value[MEMWATCH_RDT_MBM_TOTAL] = null->actors[i].traffic;
 		rdt->value[MEMWATCH_RDT_MBM_LOCAL] = null->actors[i].traffic / 4 * 3;
 	}
 	return 0;
 }
 
-/* A tick is the same moment on every CPU here, so records made in this order are sorted. */
+/* All CPUs tick at the same time, so all records but those of make_lives() are sorted. */
 static int make_tick(struct null_stream *null)
 {
 	uint64_t begin_ns = START_NS + null->tick * null->opts.period_ns;
@@ -247,7 +245,7 @@ static int make_tick(struct null_stream *null)
 	null->used = 0;
 	if (null->tick++ == 0)
 		err = make_dump(null, begin_ns);
-	/* exec in the middle of the period comes before the samples at its end */
+	/* an exec is in the middle of the period, before the samples at its end */
 	err = err ? err : make_lives(null, begin_ns);
 	for (uint32_t cpu = 0; cpu < null->opts.cpus && !err; cpu++)
 		err = make_cpu(null, cpu, begin_ns, end_ns);
@@ -262,10 +260,10 @@ static int by_time(const void *a, const void *b)
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
-	return x < y ? -1 : x > y; /* stable: in the order they were made */
+	return x < y ? -1 : x > y; /* stable: in the order of creation */
 }
 
-/* Only births and execs are out of order, and they come first: sort that part. */
+/* Sorts the records before the samples: only these, of forks and execs, are out of order. */
 static int sort_lives(struct null_stream *null)
 {
 	size_t end = 0, count = 0;
@@ -316,7 +314,7 @@ static int null_next(struct memwatch_stream *stream, const struct memwatch_recor
 		if (stream->stopped || null->tick * null->opts.period_ns >= null->opts.duration_ns)
 			return 0;
 		if (make_tick(null) || sort_lives(null))
-			return mw_fail(stream->ctx, -ENOMEM, "null stream: no memory");
+			return mw_fail_memory(stream->ctx, "null stream");
 	}
 	header = (const struct memwatch_record_header *)(null->records + null->at);
 	null->at += header->size;
@@ -354,7 +352,7 @@ static const struct mw_backend_ops null_ops = {
 	.close = null_close,
 };
 
-static void set_defaults(struct memwatch_null_opts *opts)
+static void set_null_defaults(struct memwatch_null_opts *opts)
 {
 	opts->cpus = opts->cpus ? opts->cpus : 4;
 	opts->processes = opts->processes ? opts->processes : 32;
@@ -363,7 +361,7 @@ static void set_defaults(struct memwatch_null_opts *opts)
 	opts->samples_per_tick = opts->samples_per_tick ? opts->samples_per_tick : 4;
 }
 
-static void describe(struct null_stream *null)
+static void null_describe(struct null_stream *null)
 {
 	struct memwatch_stream_info *info = &null->stream.info;
 
@@ -401,7 +399,7 @@ int memwatch_stream_open_null(struct memwatch_ctx *ctx, const struct memwatch_nu
 	err = mw_opts_copy(ctx, &full, sizeof(full), opts);
 	if (err)
 		return err;
-	set_defaults(&full);
+	set_null_defaults(&full);
 	if (full.cpus > CPUS_MAX || full.processes > PROCESSES_MAX ||
 	    full.period_ns < MEMWATCH_PERIOD_MIN_NS || full.period_ns > MEMWATCH_PERIOD_MAX_NS ||
 	    full.duration_ns > UINT64_MAX / 4)
@@ -409,7 +407,7 @@ int memwatch_stream_open_null(struct memwatch_ctx *ctx, const struct memwatch_nu
 
 	null = calloc(1, sizeof(*null));
 	if (!null)
-		return mw_fail(ctx, -ENOMEM, "null stream: no memory");
+		return mw_fail_memory(ctx, "null stream");
 	null->opts = full;
 	null->random = (full.seed + 1) * 0x9e3779b97f4a7c15ULL | 1;
 	null->next_tgid = 1000;
@@ -417,11 +415,11 @@ int memwatch_stream_open_null(struct memwatch_ctx *ctx, const struct memwatch_nu
 	null->produced = calloc(full.cpus, sizeof(*null->produced));
 	if (!null->actors || !null->produced) {
 		null_close(&null->stream);
-		return mw_fail(ctx, -ENOMEM, "null stream: no memory");
+		return mw_fail_memory(ctx, "null stream");
 	}
 	for (uint32_t i = 0; i < full.processes; i++)
-		be_born(null, i, START_NS - MW_NSEC_PER_SEC + i);
-	describe(null);
+		actor_start(null, i, START_NS - MW_NSEC_PER_SEC + i);
+	null_describe(null);
 	mw_stream_init(&null->stream, ctx, &null_ops);
 	*ret = &null->stream;
 	return 0;

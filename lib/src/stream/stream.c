@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The common part of all streams: argument checks and dispatch. It must not
- * know which backends there are.
+ * The common part of all streams: argument checks and dispatch. It does not depend on any
+ * backend.
  */
 #include "stream/backend.h"
 
@@ -16,7 +16,7 @@
 #include "base/context.h"
 #include "base/timemath.h"
 
-static void complete(const char **text)
+static void set_default_text(const char **text)
 {
 	if (!*text)
 		*text = "";
@@ -34,14 +34,14 @@ void mw_stream_init(struct memwatch_stream *stream, struct memwatch_ctx *ctx,
 		info->schema = MEMWATCH_SCHEMA;
 	if (!info->version)
 		info->version = memwatch_version();
-	complete(&info->backend);
-	complete(&info->backend_reason);
-	complete(&info->hostname);
-	complete(&info->kernel);
+	set_default_text(&info->backend);
+	set_default_text(&info->backend_reason);
+	set_default_text(&info->hostname);
+	set_default_text(&info->kernel);
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
-		complete(&info->counter[i].reason);
+		set_default_text(&info->counter[i].reason);
 	for (int i = 0; i < MEMWATCH_RDT_MAX; i++)
-		complete(&info->rdt[i].reason);
+		set_default_text(&info->rdt[i].reason);
 }
 
 void mw_stream_info_host(struct memwatch_stream_info *info, struct mw_host_info *host)
