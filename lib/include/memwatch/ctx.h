@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The context: log, last error, and where the system's files are.
+ * The context: log, last error, and root directory for the system's files.
  */
 #ifndef MEMWATCH_CTX_H
 #define MEMWATCH_CTX_H
@@ -15,11 +15,12 @@ extern "C" {
 #endif
 
 /**
- * MEMWATCH_OPTS - declare an options or statistics structure, @sz set, rest 0
+ * MEMWATCH_OPTS - declare an options or statistics structure
  * @type: structure tag
- * @name: variable
+ * @name: name of the variable
  *
- * Further arguments are designated initialisers:
+ * Member @sz is set to the size of the structure and the others to 0. Further arguments are
+ * designated initialisers:
  *	MEMWATCH_OPTS(memwatch_live_opts, opts, .period_ns = 1000000);
  *
  * Since: 0.1
@@ -30,16 +31,16 @@ extern "C" {
 /**
  * struct memwatch_ctx - a context
  *
- * Reference counted. Every object made from it holds a reference.
+ * Contexts are reference counted. Every object made from a context holds a reference.
  */
 struct memwatch_ctx;
 
 /**
  * enum memwatch_log_level - how important a message is
  * @MEMWATCH_LOG_ERROR: an operation failed
- * @MEMWATCH_LOG_WARNING: it goes on, with less
- * @MEMWATCH_LOG_INFO: what was found and chosen
- * @MEMWATCH_LOG_DEBUG: for developers
+ * @MEMWATCH_LOG_WARNING: an operation continues with restrictions
+ * @MEMWATCH_LOG_INFO: what was found on this system and what was chosen
+ * @MEMWATCH_LOG_DEBUG: details for developers
  */
 enum memwatch_log_level {
 	MEMWATCH_LOG_ERROR = 0,
@@ -59,9 +60,9 @@ typedef void (*memwatch_log_fn)(void *userdata, enum memwatch_log_level level, c
 /**
  * struct memwatch_ctx_opts - options of memwatch_ctx_new()
  * @sz: sizeof(struct memwatch_ctx_opts)
- * @root: directory prepended to every path below /proc, /sys and /dev that the
- *	library opens; for tests and for looking at another machine's files.
- *	Copied. Default "": the real ones.
+ * @root: directory that is prepended to every path below /proc, /sys and /dev that the
+ *	library opens, for tests and for inspecting the files of another machine. The
+ *	string is copied. Default: "", the files of this system.
  */
 struct memwatch_ctx_opts {
 	size_t sz;
@@ -97,12 +98,12 @@ struct memwatch_ctx *memwatch_ctx_ref(struct memwatch_ctx *ctx);
 struct memwatch_ctx *memwatch_ctx_unref(struct memwatch_ctx *ctx);
 
 /**
- * memwatch_ctx_set_log - where log messages go
+ * memwatch_ctx_set_log - set the receiver of log messages
  * @ctx: context
- * @fn: called for each message of importance up to @level; NULL for silence,
- *	which is the state after creation
- * @userdata: passed to @fn, never looked at
- * @level: least important level of interest; MEMWATCH_LOG overrides it
+ * @fn: called for each message up to @level; NULL: messages are dropped, as in a new
+ *	context
+ * @userdata: passed to @fn
+ * @level: least important level that is passed to @fn; MEMWATCH_LOG overrides it
  *
  * Since: 0.1
  */
@@ -110,12 +111,12 @@ void memwatch_ctx_set_log(struct memwatch_ctx *ctx, memwatch_log_fn fn, void *us
 			  enum memwatch_log_level level);
 
 /**
- * memwatch_ctx_error - the last failure in words
+ * memwatch_ctx_error - describe the last failure
  * @ctx: context
  *
- * Returns: "" if nothing has failed yet; otherwise a line such as
- * "/proc/memwatch/status: not found: is the module loaded?", owned by the
- * context, valid until the next failure.
+ * Returns: "" if nothing has failed yet; otherwise one line such as
+ * "/proc/memwatch/status: not found: is the module loaded?", owned by the context and valid
+ * until the next failure.
  * Since: 0.1
  */
 const char *memwatch_ctx_error(const struct memwatch_ctx *ctx);

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * /dev/memwatch: one function for each ioctl, and no more. What each means,
- * and its errors beyond those named here, is in linux/memwatch.h. The caller
- * need not set @size; it is filled in here, as is @flags where it must be 0.
+ * /dev/memwatch: one function for each ioctl. linux/memwatch.h documents what each ioctl
+ * does, and all its errors. The caller need not set @size in the arguments; these functions
+ * do, and they set @flags where it must be 0.
  */
 #ifndef MEMWATCH_DEVICE_H
 #define MEMWATCH_DEVICE_H
@@ -19,7 +19,7 @@ extern "C" {
 /**
  * struct memwatch_device - an open /dev/memwatch
  *
- * It is a session as well: what was started stops when it is closed.
+ * An open device is also a session, which ends when the device is closed.
  */
 struct memwatch_device;
 
@@ -28,16 +28,16 @@ struct memwatch_device;
  * @ctx: context
  * @ret: the device; caller frees with memwatch_device_close()
  *
- * Checks that the module speaks MEMWATCH_ABI.
+ * Checks that the module has the ABI version MEMWATCH_ABI.
  *
- * Returns: 0; -ENOENT, the module is not loaded; -EACCES or -EPERM; -EPROTO,
- * another ABI; -ENOMEM.
+ * Returns: 0; -ENOENT: the module is not loaded; -EACCES or -EPERM: not permitted; -EPROTO:
+ * the module has another ABI version; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_device_open(struct memwatch_ctx *ctx, struct memwatch_device **ret);
 
 /**
- * memwatch_device_close - close; ends the session
+ * memwatch_device_close - close the device and end its session
  * @device: device or NULL
  *
  * Returns: NULL.
@@ -58,7 +58,7 @@ int memwatch_device_info(struct memwatch_device *device, struct memwatch_get_inf
  * memwatch_device_start - MEMWATCH_IOC_START
  * @device: device
  *
- * Returns: 0; -EALREADY; another negative errno. Since: 0.1
+ * Returns: 0; -EALREADY: the session is started already; another negative errno. Since: 0.1
  */
 int memwatch_device_start(struct memwatch_device *device);
 
@@ -66,16 +66,16 @@ int memwatch_device_start(struct memwatch_device *device);
  * memwatch_device_stop - MEMWATCH_IOC_STOP
  * @device: device
  *
- * Returns: 0; -EALREADY; another negative errno. Since: 0.1
+ * Returns: 0; -EALREADY: the session is not started; another negative errno. Since: 0.1
  */
 int memwatch_device_stop(struct memwatch_device *device);
 
 /**
  * memwatch_device_config - MEMWATCH_IOC_GET_CONFIG
  * @device: device
- * @ret: filled in; set @cpumask and @cpumask_bytes before, to a buffer or 0
+ * @ret: filled in; set @cpumask and @cpumask_bytes to a buffer, or to 0, before the call
  *
- * Returns: 0; -ENOSPC, the buffer is too small; another negative errno.
+ * Returns: 0; -ENOSPC: the buffer is too small; another negative errno.
  * Since: 0.1
  */
 int memwatch_device_config(struct memwatch_device *device, struct memwatch_config *ret);
@@ -83,9 +83,9 @@ int memwatch_device_config(struct memwatch_device *device, struct memwatch_confi
 /**
  * memwatch_device_set_config - MEMWATCH_IOC_SET_CONFIG
  * @device: device
- * @config: @flags says which members apply
+ * @config: the new configuration; @flags selects the members that apply
  *
- * Returns: 0; -EBUSY, another session runs; another negative errno. Since: 0.1
+ * Returns: 0; -EBUSY: another session is running; another negative errno. Since: 0.1
  */
 int memwatch_device_set_config(struct memwatch_device *device,
 			       const struct memwatch_config *config);
@@ -95,7 +95,8 @@ int memwatch_device_set_config(struct memwatch_device *device,
  * @device: device
  * @filter: @kind and @value or @comm
  *
- * Returns: 0; -EEXIST; -ENOSPC; another negative errno. Since: 0.1
+ * Returns: 0; -EEXIST: this filter already exists; -ENOSPC: there are too many filters;
+ * another negative errno. Since: 0.1
  */
 int memwatch_device_add_filter(struct memwatch_device *device,
 			       const struct memwatch_filter *filter);
@@ -106,7 +107,7 @@ int memwatch_device_add_filter(struct memwatch_device *device,
  * @index: 0, 1, ...
  * @ret: filled in
  *
- * Returns: 1; 0, @index is past the last; a negative errno. Since: 0.1
+ * Returns: 1; 0: @index is past the last filter; a negative errno. Since: 0.1
  */
 int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
 			   struct memwatch_filter *ret);
@@ -122,9 +123,9 @@ int memwatch_device_clear_filters(struct memwatch_device *device);
 /**
  * memwatch_device_dump - MEMWATCH_IOC_DUMP
  * @device: device
- * @ret: filled in; NULL if not of interest
+ * @ret: filled in, or NULL
  *
- * Returns: 0; -ENOTCONN, not started; another negative errno. Since: 0.1
+ * Returns: 0; -ENOTCONN: the session is not started; another negative errno. Since: 0.1
  */
 int memwatch_device_dump(struct memwatch_device *device, struct memwatch_dump *ret);
 

@@ -2,45 +2,46 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * libmemwatch: one ordered stream of what every process does to memory, and
- * what to do with it. This header includes all the others; each of them is the
- * manual of its subject. The usual path of a record:
+ * libmemwatch provides one ordered stream of records about how each process uses caches,
+ * memory bandwidth and CPU time, and the means to evaluate it. This header includes all the
+ * others; each of them documents its subject. A record usually takes this path:
  *
- *   stream.h    open live, a recording or a generator; records in time order
- *   recording.h keep them in a file
- *   tracker.h   which process is RMID 7 of generation 3
- *   slots.h     cut measurements into 1 ms slots, attributed to processes
+ *   stream.h    open the live machine, a recording or a generator; read records in time order
+ *   recording.h write records to a file
+ *   tracker.h   find the process that owns an RMID
+ *   slots.h     divide measurements into slots of 1 ms and attribute them to processes
  *   summary.h   add slots up by process, cgroup, RMID, CPU or slot
  *
- * and beside it proc.h (text in /proc/memwatch), device.h (/dev/memwatch) and
- * growth.h with watch.h (which process leaks; needs no module).
+ * Independent of this path are proc.h (the text files of /proc/memwatch), device.h
+ * (/dev/memwatch), and growth.h with watch.h (leak detection, which does not need the
+ * module).
  *
- * THREADS. There is no global state. A context, and everything made from it,
- * belongs to one thread at a time; two contexts are independent.
+ * THREADS. There is no global state. A context, and every object made from it, may be used
+ * by one thread at a time. Two contexts are independent of each other.
  *
- * ERRORS. Every function that can fail returns int: 0 or positive on success,
- * a negative errno on failure. Objects come out through the last parameter,
- * @ret, which is untouched on failure. Iterators return 1 for an item, 0 at the
- * end, a negative errno on failure. memwatch_ctx_error() has the last failure
- * of a context in words: what, where and why. The library does not print,
- * exit, abort or touch signals, locale and environment.
+ * ERRORS. Every function that can fail returns int: 0 or a positive number on success, a
+ * negative errno on failure. Objects are returned through the last parameter, @ret, which is
+ * unchanged on failure. Iterators return 1 for an item, 0 at the end, and a negative errno
+ * on failure. memwatch_ctx_error() describes the last failure of a context. The library
+ * never prints, exits or aborts, and does not change signals, locale or environment.
  *
- * OWNERSHIP. "Caller frees with X" means what it says. Everything returned as
- * a pointer to const is owned by the object it came from and valid until the
- * moment stated. Every *_unref and *_close accepts NULL and returns NULL or
- * what is documented, so that p = memwatch_x_unref(p) is idiomatic.
+ * OWNERSHIP. The comment of a function says which objects the caller must free, and how.
+ * What is returned as a pointer to const is owned by the object it came from, and valid
+ * until the moment that the comment states. Every *_unref and *_close accepts NULL and
+ * returns NULL unless documented otherwise, so p = memwatch_x_unref(p) is idiomatic.
  *
- * OPTIONS. An options structure starts with @sz, set by the caller to sizeof of
- * it (MEMWATCH_OPTS does so). NULL, and 0 in any member, is the default. A
- * shorter structure of an older caller is completed with defaults; a longer one
- * is accepted if what this library does not know is zero, else -E2BIG. The
- * structures that the library fills in (statistics) work alike.
+ * OPTIONS. An options structure starts with @sz, which the caller sets to the size of the
+ * structure, for example with MEMWATCH_OPTS. A NULL pointer, and 0 in any member, stand for
+ * the default. A shorter structure from an older caller is completed with defaults. A longer
+ * structure is accepted if all members that this library does not know are zero; otherwise
+ * the call fails with -E2BIG. Structures that the library fills in (statistics) have @sz for
+ * the same reason.
  *
- * UNITS. Time is in nanoseconds of CLOCK_MONOTONIC unless a name or comment
- * says otherwise; sizes are bytes. Integers are those of linux/memwatch.h.
+ * UNITS. Times are in nanoseconds of CLOCK_MONOTONIC unless a name or a comment says
+ * otherwise; sizes are in bytes. Integer types are those of linux/memwatch.h.
  *
- * MEMWATCH_LOG=error|warning|info|debug in the environment (ignored in setuid
- * programs) sets the initial log level.
+ * ENVIRONMENT. MEMWATCH_LOG=error|warning|info|debug sets the initial log level. It is
+ * ignored in setuid programs.
  */
 #ifndef MEMWATCH_MEMWATCH_H
 #define MEMWATCH_MEMWATCH_H

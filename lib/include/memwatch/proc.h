@@ -2,12 +2,11 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The text files of the module, read whole and checked. Their format is at the
- * end of linux/memwatch.h. A line that does not parse is an error, not a 0; a
- * key that is not known is skipped.
+ * Parsers of the module's text files, whose format is documented at the end of
+ * linux/memwatch.h. A line that is not valid is an error; an unknown key is skipped.
  *
- * Every parser has two forms: from the system (below the context's root), and
- * from memory, which trusts nothing.
+ * Each parser has two functions: one reads the file below the root directory of the context,
+ * the other parses text in memory, which need not be trusted.
  */
 #ifndef MEMWATCH_PROC_H
 #define MEMWATCH_PROC_H
@@ -24,12 +23,13 @@ extern "C" {
 
 /* -------------------------------------------------------------- status */
 
+/* A process without an RMID. */
 struct memwatch_proc_waiting {
 	__u32 tgid;
 	char comm[MEMWATCH_COMM_LEN];
 };
 
-/* Who has /dev/memwatch open: what rmmod calls "in use". */
+/* A process that has /dev/memwatch open. It keeps the module from being unloaded. */
 struct memwatch_proc_session {
 	__u32 tgid;
 	__u32 started;
@@ -39,10 +39,14 @@ struct memwatch_proc_session {
 /**
  * struct memwatch_proc_status - /proc/memwatch/status
  *
- * Members are named after the keys. Strings are "" and numbers 0 if the module
- * did not send the key; @keys tells how many it sent that are known here.
- * @waiting: at most 64 processes without an RMID, oldest first
- * @session: at most 64 of the open sessions
+ * @keys: how many of the keys known here the file contained
+ * @nr_waiting: number of elements of @waiting
+ * @nr_session: number of elements of @session
+ * @waiting: processes without an RMID, oldest first, at most 64
+ * @session: open sessions, at most 64
+ *
+ * The other members have the names of the keys. If the file does not contain a key, its
+ * string is "" or its number 0.
  */
 struct memwatch_proc_status {
 	char version[32];
@@ -90,9 +94,8 @@ struct memwatch_proc_status {
  * @ctx: context
  * @ret: the result; caller frees with memwatch_proc_status_free()
  *
- * Returns: 0; -ENOENT, the module is not loaded; -EACCES; -EBADMSG, a line does
- * not parse (memwatch_ctx_error() has its number); -E2BIG, above 16 MiB;
- * -ENOMEM.
+ * Returns: 0; -ENOENT: the module is not loaded; -EACCES; -EBADMSG: a line is not valid,
+ * memwatch_ctx_error() contains its number; -E2BIG: the file is larger than 16 MiB; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_proc_status_read(struct memwatch_ctx *ctx, struct memwatch_proc_status **ret);
@@ -123,8 +126,8 @@ struct memwatch_proc_status *memwatch_proc_status_free(struct memwatch_proc_stat
 
 /**
  * struct memwatch_proc_rmids - /proc/memwatch/rmids
- * @count: how many
- * @processes: one for each RMID in use; comm is unescaped
+ * @count: number of elements of @processes
+ * @processes: one for each RMID in use; escapes in comm are resolved
  */
 struct memwatch_proc_rmids {
 	size_t count;
@@ -136,8 +139,8 @@ struct memwatch_proc_rmids {
  * @ctx: context
  * @ret: the result; caller frees with memwatch_proc_rmids_free()
  *
- * Returns: 0; -ENOENT; -EACCES; -EBADMSG, a line does not parse, or the last
- * line with the right count is missing: the dump is incomplete; -E2BIG; -ENOMEM.
+ * Returns: as memwatch_proc_status_read(); also -EBADMSG if the last line, which contains
+ * the number of lines, is missing or wrong: then the file is incomplete.
  * Since: 0.1
  */
 int memwatch_proc_rmids_read(struct memwatch_ctx *ctx, struct memwatch_proc_rmids **ret);
@@ -166,7 +169,7 @@ struct memwatch_proc_rmids *memwatch_proc_rmids_free(struct memwatch_proc_rmids 
 
 /* ------------------------------------------------------------ overhead */
 
-/* One line "cpu N:". */
+/* A line "cpu N:". */
 struct memwatch_proc_overhead_cpu {
 	__u32 cpu;
 	__u32 reserved;
@@ -184,7 +187,7 @@ struct memwatch_proc_overhead_cpu {
 	__u64 rdt_waits;
 };
 
-/* One line "jitter_ns LOW-HIGH:". */
+/* A line "jitter_ns LOW-HIGH:": how many ticks were late by so much. */
 struct memwatch_proc_jitter {
 	__u64 low_ns;
 	__u64 high_ns;
@@ -193,11 +196,11 @@ struct memwatch_proc_jitter {
 
 /**
  * struct memwatch_proc_overhead - /proc/memwatch/overhead
- * @memory_bytes: held by the module
- * @nr_cpus: entries of @cpus
- * @nr_jitter: entries of @jitter
+ * @memory_bytes: memory that the module has allocated
+ * @nr_cpus: number of elements of @cpus
+ * @nr_jitter: number of elements of @jitter
  * @cpus: one for each CPU
- * @jitter: histogram of tick delay, all CPUs together
+ * @jitter: histogram of the delay of ticks, of all CPUs together
  */
 struct memwatch_proc_overhead {
 	__u64 memory_bytes;

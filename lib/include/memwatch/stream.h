@@ -4,42 +4,41 @@
  *
  * The stream: the records of all CPUs, one after another, in time order.
  *
- * ORDER. Records come sorted by time_ns; equal times by CPU, then by order of
- * arrival. The exceptions are exact: a record is flagged MEMWATCH_RECORD_F_LATE
- * if, and only if, a record with a later time has been delivered before it.
- * So "complete up to T", T being the time of the last record without that flag
- * (memwatch_stream_stats.watermark_ns), means: whatever comes from now on with
- * an earlier time will be flagged. Nothing is re-ordered silently or dropped.
+ * ORDER. Records are sorted by time_ns. Records with equal times are sorted by CPU and then
+ * by order of arrival. A record is flagged MEMWATCH_RECORD_F_LATE if and only if a record
+ * with a later time has been delivered before it. The stream is complete up to the time of
+ * the last record without that flag (memwatch_stream_stats.watermark_ns): every record that
+ * is delivered afterwards with an earlier time has the flag. No record is dropped because it
+ * is late.
  *
- * WATERMARK. Every CPU writes its own ring. A ring says how far it is complete,
- * its frontier, and the stream delivers what is older than the oldest frontier:
+ * WATERMARK. Each CPU writes to a ring of its own. The frontier of a ring is the time up to
+ * which it is complete. The stream delivers what is older than the smallest frontier:
  *
- *   a CPU that ticks	  time of its newest record, minus @grace_ns. One ring
- *			  is not monotonic: an interrupt may write a later stamp
- *			  before the interrupted code has written its earlier
- *			  one. @grace_ns is how long that may take.
- *   OFFLINE, IDLE,	  it said so with a MEMWATCH_RECORD_CPU_STATE record:
- *   STOPPED		  the moment its ring was last found empty, minus
- *			  @grace_ns. Not "for ever": it may come back in the
- *			  moment after.
- *   a silent CPU	  ring empty and no such record: the moment its ring was
- *			  last found empty, minus @silent_ns. Records that only
- *			  this rule released are flagged MEMWATCH_RECORD_F_FORCED.
+ *   CPU that ticks	  The frontier is the time of its newest record minus @grace_ns. The
+ *			  times in one ring can be out of order, because an interrupt may
+ *			  write a record while the interrupted code is about to write one
+ *			  with an earlier time. @grace_ns is how long that may take.
+ *   OFFLINE, IDLE,	  The CPU announced this state with a MEMWATCH_RECORD_CPU_STATE
+ *   STOPPED		  record. The frontier is the time when its ring was last found
+ *			  empty, minus @grace_ns.
+ *   silent CPU		  The ring is empty, but the CPU did not announce such a state. The
+ *			  frontier is the time when its ring was last found empty, minus
+ *			  @silent_ns. Records that are delivered only because of this rule
+ *			  are flagged MEMWATCH_RECORD_F_FORCED.
  *
- * So no CPU delays the stream for more than @silent_ns, and a record that takes
- * longer than @grace_ns from stamp to ring comes late, flagged, not lost.
+ * So no CPU delays the stream for more than @silent_ns. A record that is written to the ring
+ * more than @grace_ns after its time may be delivered late; it has the flag then.
  *
- * MEMORY. Records stay in the kernel's rings until they are delivered; the
- * library holds 16 bytes for each parcel that it has looked at, which is what a
- * CPU sent at once, as all of a tick, at most 8192 of them a ring, and a copy of
- * the one it is delivering if it needs one, at most 64 KiB.
- * If a ring is three quarters full, or has that many waiting, the stream no
- * longer waits for the other CPUs: it delivers up to this ring's own frontier,
- * flagged FORCED. Under overload it emits; it does not grow.
+ * MEMORY. Records stay in the kernel's rings until they are delivered. For each batch of
+ * records, which is what a CPU sent at once (for example at a tick), the library keeps 16
+ * bytes, for at most 8192 batches per ring. It needs at most 64 KiB to copy a batch.
+ * If a ring is three quarters full or has 8192 batches pending, the stream no longer waits
+ * for other CPUs: it delivers up to the frontier of this ring, flagged FORCED. Thus the
+ * memory of the stream is bounded under overload as well.
  *
- * LOSS. What did not fit into a ring appears as MEMWATCH_RECORD_LOST, one record
- * per gap, with the number of records lost and the neighbouring times, in its
- * place in the order. Over a whole stream, for each CPU,
+ * LOSS. Records that did not fit into a ring appear as a MEMWATCH_RECORD_LOST record, one
+ * for each gap, in its place in the order. It contains the number of lost records and the
+ * times of its neighbours. Over a whole stream, the following holds for each CPU:
  *	produced = delivered + lost + malformed.
  */
 #ifndef MEMWATCH_STREAM_H
@@ -62,10 +61,11 @@ extern "C" {
 struct memwatch_stream;
 
 /**
- * enum memwatch_stream_mode - how samples are cut
- * @MEMWATCH_STREAM_SLOT: deltas are added up per CPU and RMID and sent at the
- *	tick: the record rate does not follow the switch rate. Default.
- * @MEMWATCH_STREAM_SWITCH: one sample for each context switch
+ * enum memwatch_stream_mode - which interval a sample covers
+ * @MEMWATCH_STREAM_SLOT: the time between two ticks. Deltas are added up per CPU and RMID
+ *	and sent at the tick, so that the record rate does not depend on the switch rate.
+ *	Default.
+ * @MEMWATCH_STREAM_SWITCH: the time between two context switches
  */
 enum memwatch_stream_mode {
 	MEMWATCH_STREAM_SLOT = 0,
@@ -73,8 +73,8 @@ enum memwatch_stream_mode {
 };
 
 /* Flags of &struct memwatch_live_opts. */
-#define MEMWATCH_LIVE_NO_DUMP		  (1U << 0) /* do not ask for the existing assignments */
-#define MEMWATCH_LIVE_NO_START		  (1U << 1) /* attach only; another session drives the module */
+#define MEMWATCH_LIVE_NO_DUMP		  (1U << 0) /* do not request the existing assignments */
+#define MEMWATCH_LIVE_NO_START		  (1U << 1) /* start no session; another process does */
 
 #define MEMWATCH_STREAM_GRACE_DEFAULT_NS  2000000ULL
 #define MEMWATCH_STREAM_SILENT_DEFAULT_NS 50000000ULL
@@ -84,12 +84,12 @@ enum memwatch_stream_mode {
  * @sz: sizeof(struct memwatch_live_opts)
  * @flags: MEMWATCH_LIVE_*
  * @mode: &enum memwatch_stream_mode
- * @period_ns: tick period to set; default: keep what the module has
+ * @period_ns: tick period to set; default: keep the period of the module
  * @ring_pages: pages of each CPU's ring, a power of two; default 64
  * @grace_ns: see WATERMARK; default 2 ms
  * @silent_ns: see WATERMARK; default 50 ms, or three periods if that is longer
- * @wakeup_ns: how long a record may wait in its ring before
- *	memwatch_stream_poll() returns; default 10 ms
+ * @wakeup_ns: how long a record may be in its ring before memwatch_stream_poll() returns;
+ *	default 10 ms
  */
 struct memwatch_live_opts {
 	size_t sz;
@@ -104,21 +104,21 @@ struct memwatch_live_opts {
 };
 
 /**
- * memwatch_stream_open_live - measure this machine now
+ * memwatch_stream_open_live - measure this machine
  * @ctx: context
  * @opts: options or NULL
  * @ret: the stream; caller frees with memwatch_stream_unref()
  *
- * Opens /dev/memwatch, loads and attaches the BPF relay, starts a session and
- * asks for a dump, in this order, so that the stream begins with every
- * assignment that holds. The stream lives until it is stopped; if the process
- * is killed, the kernel takes everything down.
+ * Opens /dev/memwatch, loads and attaches the BPF relay, starts a session and requests a
+ * dump, in this order. So the stream starts with all current assignments of RMIDs. The
+ * stream runs until it is stopped. If the process is killed, the kernel ends the session
+ * and removes the BPF programs.
  *
- * Returns: 0; -ENOENT, the module is not loaded; -EACCES or -EPERM, not
- * permitted; -EPROTO, the module speaks another schema; -EOPNOTSUPP, this
- * kernel lacks something the relay needs; -EBUSY, another session runs and the
- * period would change; -ENOSYS, the library was built without the relay;
- * -EINVAL; -ENOMEM. memwatch_ctx_error() names the remedy where it is known.
+ * Returns: 0; -ENOENT: the module is not loaded; -EACCES or -EPERM: not permitted; -EPROTO:
+ * the module has another schema; -EOPNOTSUPP: this kernel lacks something that the relay
+ * needs; -EBUSY: another session is running and has another period; -ENOSYS: the library was
+ * built without the relay; -EINVAL; -ENOMEM. memwatch_ctx_error() names the remedy if one is
+ * known.
  * Since: 0.1
  */
 int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_live_opts *opts,
@@ -130,9 +130,8 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
  * @path: a file written by memwatch_recording_create()
  * @ret: the stream; caller frees with memwatch_stream_unref()
  *
- * Delivers what was recorded, as fast as it is read, flags included. A file
- * that was cut off ends at its last whole block, without an error; see
- * memwatch_stream_stats.truncated.
+ * Delivers the records with their flags, as fast as they are read. A truncated file ends
+ * without an error after its last complete block; see memwatch_stream_stats.truncated.
  *
  * Returns: 0, or as memwatch_reader_open().
  * Since: 0.1
@@ -143,14 +142,14 @@ int memwatch_stream_open_file(struct memwatch_ctx *ctx, const char *path,
 /**
  * struct memwatch_null_opts - options of memwatch_stream_open_null()
  * @sz: sizeof(struct memwatch_null_opts)
- * @seed: of the generator; the same options give the same records
- * @cpus: default 4, at most 4096
- * @processes: how many live at a time; default 32. They fork, exec and exit.
+ * @seed: seed of the generator; the same options give the same records
+ * @cpus: number of CPUs; default 4, at most 4096
+ * @processes: number of processes at a time, which fork, exec and exit; default 32
  * @period_ns: tick period; default 1 ms
- * @duration_ns: how much time the stream covers; default 1 s
- * @samples_per_tick: per CPU, at most; default 4
- * @pmu: 1: counters have values; 0: they are unavailable, as in most VMs
- * @rdt: 1: RDT records once in ten periods
+ * @duration_ns: time that the stream covers; default 1 s
+ * @samples_per_tick: maximum of samples per CPU and tick; default 4
+ * @pmu: 1: hardware counters have values; 0: they are unavailable, as in most VMs
+ * @rdt: 1: every tenth period has RDT records
  */
 struct memwatch_null_opts {
 	size_t sz;
@@ -166,14 +165,14 @@ struct memwatch_null_opts {
 };
 
 /**
- * memwatch_stream_open_null - a generator, for tests and benchmarks
+ * memwatch_stream_open_null - generate records, for tests and benchmarks
  * @ctx: context
  * @opts: options or NULL
  * @ret: the stream; caller frees with memwatch_stream_unref()
  *
- * A plausible machine: on every CPU the run_ns of a tick add up to its
- * interval, RMIDs are recycled with a new generation, the stream starts with
- * a dump. Needs nothing from the system.
+ * The records are plausible: the run_ns of each CPU add up to the interval of the tick, RMIDs
+ * are reused with a new generation, and the stream starts with a dump. Neither the module
+ * nor any privilege is needed.
  *
  * Returns: 0, -EINVAL, -ENOMEM.
  * Since: 0.1
@@ -182,10 +181,11 @@ int memwatch_stream_open_null(struct memwatch_ctx *ctx, const struct memwatch_nu
 			      struct memwatch_stream **ret);
 
 /**
- * memwatch_stream_unref - stop and free
+ * memwatch_stream_unref - stop and free a stream
  * @stream: stream or NULL
  *
- * What was not read is gone; memwatch_stream_stop() first to drain.
+ * Records that were not read are discarded. To read them all, call memwatch_stream_stop()
+ * and read until the end first.
  *
  * Returns: NULL.
  * Since: 0.1
@@ -193,18 +193,18 @@ int memwatch_stream_open_null(struct memwatch_ctx *ctx, const struct memwatch_nu
 struct memwatch_stream *memwatch_stream_unref(struct memwatch_stream *stream);
 
 /**
- * memwatch_stream_next - the next record
+ * memwatch_stream_next - get the next record
  * @stream: stream
- * @ret: the record, 8-byte aligned, header.size bytes long, at least as long as
- *	the structure of its type; owned by the stream, valid until the next
- *	call with this stream. A type that this library does not know is
- *	delivered too: skip it.
+ * @ret: the record, aligned to 8 bytes. It has header.size bytes, at least the size of the
+ *	structure of its type. It is owned by the stream and valid until the next call with
+ *	this stream. Records of types that this library does not know are delivered as
+ *	well; skip them.
  *
  * Does not block.
  *
- * Returns: 1; 0 at the end (of the file, or after memwatch_stream_stop());
- * -EAGAIN, nothing to deliver yet: memwatch_stream_poll(); another negative
- * errno on failure, after which only memwatch_stream_unref() makes sense.
+ * Returns: 1; 0: the end of the file, or the end of the records after
+ * memwatch_stream_stop(); -EAGAIN: nothing to deliver yet, see memwatch_stream_poll();
+ * another negative errno on failure: then free the stream with memwatch_stream_unref().
  * Since: 0.1
  */
 int memwatch_stream_next(struct memwatch_stream *stream, const struct memwatch_record_header **ret);
@@ -212,21 +212,21 @@ int memwatch_stream_next(struct memwatch_stream *stream, const struct memwatch_r
 /**
  * memwatch_stream_poll - wait for records
  * @stream: stream
- * @timeout_ms: at most so long; 0: look only; -1: no limit
+ * @timeout_ms: maximum time to wait; 0: do not wait; -1: no limit
  *
- * Returns: 1, memwatch_stream_next() has something to say (a record, the end
- * or an error); 0, time is up; -EINTR, a signal came; another negative errno.
+ * Returns: 1: memwatch_stream_next() will not return -EAGAIN; 0: the time is over; -EINTR: a
+ * signal was received; another negative errno.
  * Since: 0.1
  */
 int memwatch_stream_poll(struct memwatch_stream *stream, int timeout_ms);
 
 /**
- * memwatch_stream_stop - end gracefully
+ * memwatch_stream_stop - stop the measurement
  * @stream: stream
  *
- * No new records are made; what is in the rings is still delivered, complete
- * and in order, then memwatch_stream_next() returns 0. A second call does
- * nothing. Safe while a record of memwatch_stream_next() is in use.
+ * No new records are made. Those in the rings are still delivered, all of them and in order;
+ * after that memwatch_stream_next() returns 0. A second call does nothing. The record that
+ * memwatch_stream_next() has returned stays valid.
  *
  * Returns: 0 or a negative errno.
  * Since: 0.1
@@ -236,7 +236,7 @@ int memwatch_stream_stop(struct memwatch_stream *stream);
 /**
  * struct memwatch_availability - whether something is measured
  * @status: OK, UNAVAILABLE, or ESTIMATED
- * @reason: why not, "" if it is; one sentence for people
+ * @reason: why the status is not OK, for people; "" if it is OK
  */
 struct memwatch_availability {
 	__u8 status;
@@ -245,22 +245,22 @@ struct memwatch_availability {
 };
 
 /**
- * struct memwatch_stream_info - what the stream was made from
+ * struct memwatch_stream_info - origin of a stream
  * @sz: sizeof(struct memwatch_stream_info) of the library that filled it in
  * @schema: MEMWATCH_SCHEMA of the records
- * @nr_cpus: CPUs with a ring
- * @nr_rmids: RMIDs that can be allocated
+ * @nr_cpus: number of CPUs with a ring
+ * @nr_rmids: number of RMIDs that can be allocated
  * @backend: name of the module's backend, see memwatch_backend_name()
- * @backend_reason: why this one
- * @hostname: of the machine
- * @kernel: its release, as uname -r
- * @version: of the library that recorded
+ * @backend_reason: why the module chose this backend
+ * @hostname: host name of the machine
+ * @kernel: release of its kernel, as printed by uname -r
+ * @version: version of the library that received the records from the module
  * @period_ns: tick period at the start
  * @mode: &enum memwatch_stream_mode
  * @start_realtime_ns: CLOCK_REALTIME at the start
  * @start_monotonic_ns: CLOCK_MONOTONIC at the same moment
- * @start_boottime_ns: CLOCK_BOOTTIME at the same moment. With these three,
- *	every time in the records converts to every other clock.
+ * @start_boottime_ns: CLOCK_BOOTTIME at the same moment. The three together convert the
+ *	times of the records to the other clocks.
  * @counter: availability of each &enum memwatch_counter
  * @rdt: availability of each &enum memwatch_rdt_event
  *
@@ -286,10 +286,10 @@ struct memwatch_stream_info {
 };
 
 /**
- * memwatch_stream_info - what the stream was made from
+ * memwatch_stream_info - describe the origin of a stream
  * @stream: stream
  *
- * Returns: owned by the stream, valid as long as it. Constant.
+ * Returns: the description, which is owned by the stream and constant while it exists.
  * Since: 0.1
  */
 const struct memwatch_stream_info *memwatch_stream_info(const struct memwatch_stream *stream);
@@ -297,18 +297,18 @@ const struct memwatch_stream_info *memwatch_stream_info(const struct memwatch_st
 /**
  * struct memwatch_stream_stats - counts since the stream was opened
  * @sz: in: sizeof(struct memwatch_stream_stats)
- * @produced: records that the relay tried to send, by its own count: the sum
- *	over CPUs of the last tick's; for files and generators = @delivered
- * @delivered: records handed out, without MEMWATCH_RECORD_LOST
- * @late: of these, flagged LATE
- * @forced: of these, flagged FORCED
- * @lost: records that did not fit into a ring, as the kernel counted them
- * @malformed: records, or stretches of a ring, that made no sense
- * @watermark_ns: the stream is complete up to here, see ORDER
- * @memory_bytes: held by the stream now, rings included
- * @rings: CPUs with a ring
- * @rings_silent: of these, silent at the moment
- * @truncated: the file was cut off, or a block in it is damaged
+ * @produced: records that the relay tried to send, as the last tick of each CPU says; for
+ *	files and generators: the same as @delivered
+ * @delivered: records that were delivered, without MEMWATCH_RECORD_LOST
+ * @late: delivered records with the flag LATE
+ * @forced: delivered records with the flag FORCED
+ * @lost: records that did not fit into a ring
+ * @malformed: records, or parts of a ring, that are not valid
+ * @watermark_ns: the stream is complete up to this time, see ORDER
+ * @memory_bytes: present memory of the stream, rings included
+ * @rings: number of CPUs with a ring
+ * @rings_silent: number of rings that are silent at present, see WATERMARK
+ * @truncated: the file is truncated, or a block in it is damaged
  * @reserved: 0
  */
 struct memwatch_stream_stats {
@@ -328,26 +328,26 @@ struct memwatch_stream_stats {
 };
 
 /**
- * memwatch_stream_stats - counts
+ * memwatch_stream_stats - get the counts of a stream
  * @stream: stream
  * @ret: filled in up to ret->sz
  *
- * Returns: 0; -EINVAL, ret->sz makes no sense; another negative errno.
+ * Returns: 0; -EINVAL: ret->sz is not valid; another negative errno.
  * Since: 0.1
  */
 int memwatch_stream_stats(struct memwatch_stream *stream, struct memwatch_stream_stats *ret);
 
 /**
- * struct memwatch_stream_cpu_stats - counts of one CPU
+ * struct memwatch_stream_cpu_stats - counts of one CPU, see &struct memwatch_stream_stats
  * @sz: in: sizeof(struct memwatch_stream_cpu_stats)
- * @produced: as of its last tick
- * @delivered: without MEMWATCH_RECORD_LOST
- * @late: flagged LATE
- * @lost: did not fit into its ring
- * @malformed: made no sense
- * @newest_ns: time of its newest record seen
+ * @produced: records that the relay tried to send, as the last tick says
+ * @delivered: records that were delivered, without MEMWATCH_RECORD_LOST
+ * @late: delivered records with the flag LATE
+ * @lost: records that did not fit into the ring
+ * @malformed: records, or parts of the ring, that are not valid
+ * @newest_ns: time of the newest record that was found in the ring
  * @cpu: number of the CPU
- * @state: last &enum memwatch_cpu_state it announced, 0 if none
+ * @state: last &enum memwatch_cpu_state that the CPU announced, 0 if none
  */
 struct memwatch_stream_cpu_stats {
 	size_t sz;
@@ -362,25 +362,25 @@ struct memwatch_stream_cpu_stats {
 };
 
 /**
- * memwatch_stream_cpu_stats - counts of one CPU
+ * memwatch_stream_cpu_stats - get the counts of one CPU
  * @stream: stream
  * @index: 0 to memwatch_stream_stats.rings - 1
  * @ret: filled in up to ret->sz
  *
- * Returns: 1; 0, @index is past the last; a negative errno.
+ * Returns: 1; 0: @index is past the last CPU; a negative errno.
  * Since: 0.1
  */
 int memwatch_stream_cpu_stats(struct memwatch_stream *stream, unsigned int index,
 			      struct memwatch_stream_cpu_stats *ret);
 
 /**
- * memwatch_stream_failure - failures of the relay's helper functions
+ * memwatch_stream_failure - get a failure counter of the relay
  * @stream: stream
- * @index: 0, 1, ... until it returns 0
+ * @index: 0, 1, ... until the function returns 0
  * @name: name of the counter; constant
- * @count: failures since the relay was attached; most are 0
+ * @count: failures since the relay was attached
  *
- * Returns: 1; 0, @index is past the last; a negative errno.
+ * Returns: 1; 0: @index is past the last counter; a negative errno.
  * Since: 0.1
  */
 int memwatch_stream_failure(struct memwatch_stream *stream, unsigned int index, const char **name,

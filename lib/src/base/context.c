@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The context. Nothing here decides what is worth saying; it only carries it.
+ * The context, see context.h and <memwatch/ctx.h>.
  */
 #include "base/context.h"
 
@@ -16,7 +16,7 @@
 #define MEMWATCH_VERSION_STRING "0.0.0"
 #endif
 
-static int level_from_environment(void)
+static int read_log_level(void)
 {
 	static const char *const names[] = { "error", "warning", "info", "debug" };
 	const char *value = secure_getenv("MEMWATCH_LOG");
@@ -47,7 +47,7 @@ int memwatch_ctx_new(const struct memwatch_ctx_opts *user_opts, struct memwatch_
 		return -ENOMEM;
 	}
 	ctx->refs = 1;
-	ctx->log_level = level_from_environment();
+	ctx->log_level = read_log_level();
 	*ret = ctx;
 	return 0;
 }
@@ -85,7 +85,7 @@ const char *memwatch_version(void)
 	return MEMWATCH_VERSION_STRING;
 }
 
-static bool log_wanted(const struct memwatch_ctx *ctx, enum memwatch_log_level level)
+static bool is_logged(const struct memwatch_ctx *ctx, enum memwatch_log_level level)
 {
 	int limit = ctx->log_level >= 0 ? ctx->log_level : ctx->user_level;
 
@@ -100,7 +100,7 @@ int mw_fail(struct memwatch_ctx *ctx, int err, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(ctx->error, sizeof(ctx->error), fmt, args);
 	va_end(args);
-	if (log_wanted(ctx, MEMWATCH_LOG_ERROR))
+	if (is_logged(ctx, MEMWATCH_LOG_ERROR))
 		ctx->log_fn(ctx->log_data, MEMWATCH_LOG_ERROR, ctx->error);
 	errno = saved;
 	return err;
@@ -117,7 +117,7 @@ void mw_log(struct memwatch_ctx *ctx, enum memwatch_log_level level, const char 
 	int saved = errno;
 	va_list args;
 
-	if (!log_wanted(ctx, level))
+	if (!is_logged(ctx, level))
 		return;
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
@@ -133,7 +133,7 @@ int mw_ctx_path(struct memwatch_ctx *ctx, const char *path, char **ret)
 	char *full = malloc(root + len);
 
 	if (!full)
-		return mw_fail(ctx, -ENOMEM, "%s: no memory", path);
+		return mw_fail_memory(ctx, path);
 	memcpy(full, ctx->root, root);
 	memcpy(full + root, path, len);
 	*ret = full;

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Text, see text.h.
+ * Reading and parsing of text, see text.h.
  */
 #include "base/text.h"
 
@@ -12,12 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/context.h"
 
-/* Far above anything the module writes: 512 lines of 200 bytes. */
-#define FILE_MAX ((size_t)16 << 20)
+/* The module writes about 100 KiB at most: 512 lines of 200 bytes. */
+#define FILE_MAX  ((size_t)16 << 20)
+#define READ_SIZE 16384
 
-static const char *hint(int err)
+static const char *explain_open_error(int err)
 {
 	switch (err) {
 	case ENOENT:
@@ -30,46 +32,38 @@ static const char *hint(int err)
 	}
 }
 
-/* /proc says nothing about sizes: read until there is no more. */
-static int read_all(int fd, char **ret, size_t *len)
+/* Files below /proc do not tell their size, so this reads until the end. */
+static int read_whole_file(int fd, char **ret, size_t *len)
 {
 	size_t size = 0, used = 0;
-	char *text = NULL, *more;
+	char *text = NULL;
 	ssize_t n;
+	int err;
 
 	for (;;) {
-		if (used == size) {
-			if (size == FILE_MAX)
-				goto too_big;
-			size = size ? size * 2 : 16384;
-			more = realloc(text, size);
-			if (!more)
-				goto no_memory;
-			text = more;
-		}
+		err = -E2BIG;
+		if (used == FILE_MAX)
+			goto err_free;
+		err = -ENOMEM;
+		if (used == size && mw_array_reserve(text, size, used + READ_SIZE))
+			goto err_free;
 		n = read(fd, text + used, size - used);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
+		err = -errno;
+		if (n < 0)
+			goto err_free;
+		if (!n)
 			break;
 		used += (size_t)n;
-	}
-	if (n < 0) {
-		int err = -errno;
-
-		free(text);
-		return err;
 	}
 	*ret = text;
 	*len = used;
 	return 0;
 
-too_big:
+err_free:
 	free(text);
-	return -E2BIG;
-no_memory:
-	free(text);
-	return -ENOMEM;
+	return err;
 }
 
 int mw_text_read_file(struct memwatch_ctx *ctx, const char *path, char **ret, size_t *len)
@@ -82,9 +76,9 @@ int mw_text_read_file(struct memwatch_ctx *ctx, const char *path, char **ret, si
 		return err;
 	fd = open(full, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		err = mw_fail(ctx, -errno, "%s: %s", full, hint(errno));
+		err = mw_fail(ctx, -errno, "%s: %s", full, explain_open_error(errno));
 	} else {
-		err = read_all(fd, ret, len);
+		err = read_whole_file(fd, ret, len);
 		if (err)
 			mw_fail(ctx, err, "%s: %s", full, strerror(-err));
 		close(fd);
@@ -157,7 +151,8 @@ bool mw_text_copy(struct mw_text text, char *to, size_t size)
 	return true;
 }
 
-static bool octal(const char *at, char *ret)
+/* Parses three octal digits of a value from 1 to 255. */
+static bool parse_octal(const char *at, char *ret)
 {
 	unsigned int value = 0;
 
@@ -180,7 +175,7 @@ bool mw_text_unescape(struct mw_text text, char *to, size_t size)
 		char c = text.at[i];
 
 		if (c == '\\') {
-			if (text.len - i < 4 || !octal(text.at + i + 1, &c))
+			if (text.len - i < 4 || !parse_octal(text.at + i + 1, &c))
 				return false;
 			i += 3;
 		}

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Reading text that somebody else wrote: whole files, lines, and numbers that
- * are numbers from the first to the last character.
+ * Reads and parses text from outside of the library: whole files, pieces between
+ * separators, and numbers without anything before or behind them.
  */
-#ifndef MW_TEXT_H
-#define MW_TEXT_H
+#ifndef MW_BASE_TEXT_H
+#define MW_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #include <memwatch/ctx.h>
 
-/* A piece of text; not terminated. */
+/* A piece of text, not terminated by NUL. */
 struct mw_text {
 	const char *at;
 	size_t len;
@@ -24,23 +24,26 @@ struct mw_text {
 int mw_text_read_file(struct memwatch_ctx *ctx, const char *path, char **ret, size_t *len);
 
 /*
- * Takes the piece up to @separator (or the end) off @rest, without it. False
- * when nothing is left. An empty piece between two separators is a piece.
+ * Splits the piece up to @separator, or the end, off the start of @rest. @piece does not
+ * contain the separator and may be empty. Returns false when nothing is left.
  */
 bool mw_text_take(struct mw_text *rest, char separator, struct mw_text *piece);
 
-/* Does @text start with @prefix? Then it is cut off. */
+/* If @text starts with @prefix, removes it from @text and returns true. */
 bool mw_text_skip(struct mw_text *text, const char *prefix);
 
 bool mw_text_is(struct mw_text text, const char *string);
 
-/* Decimal, all of the text, at most @max. */
+/* Parses a decimal number of at most @max, which must be the whole text. */
 bool mw_text_number(struct mw_text text, uint64_t max, uint64_t *ret);
 
-/* Copies into a buffer of @size bytes, NUL-terminated; false if it does not fit or holds a NUL. */
+/*
+ * Copies to a buffer of @size bytes and terminates it with NUL. Returns false if the text
+ * does not fit or contains a NUL.
+ */
 bool mw_text_copy(struct mw_text text, char *to, size_t size);
 
-/* As mw_text_copy(), with \ooo (three octal digits) undone. */
+/* As mw_text_copy(); \ooo (three octal digits) becomes the character of this value. */
 bool mw_text_unescape(struct mw_text text, char *to, size_t size);
 
-#endif /* MW_TEXT_H */
+#endif /* MW_BASE_TEXT_H */

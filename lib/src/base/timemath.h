@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Arithmetic on times and counts that cannot overflow. Times are unsigned
- * nanoseconds; 0 is the beginning and MW_TIME_MAX is "never". No other file
- * adds or subtracts times that it has not compared first.
+ * Saturating arithmetic on times and counts. Times are unsigned nanoseconds; MW_TIME_MAX
+ * means "never". Other files use these functions to add and subtract times that they have
+ * not compared before.
  */
-#ifndef MW_TIMEMATH_H
-#define MW_TIMEMATH_H
+#ifndef MW_BASE_TIMEMATH_H
+#define MW_BASE_TIMEMATH_H
 
 #include <stdint.h>
 #include <time.h>
@@ -15,7 +15,7 @@
 #define MW_TIME_MAX	UINT64_MAX
 #define MW_NSEC_PER_SEC 1000000000ULL
 
-/* a + b, or the largest number */
+/* a + b, or UINT64_MAX if that overflows */
 static inline uint64_t mw_add_sat(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
@@ -23,13 +23,13 @@ static inline uint64_t mw_add_sat(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* a - b, or 0 */
+/* a - b, or 0 if b is larger */
 static inline uint64_t mw_sub_sat(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
-/* a * b, or the largest number */
+/* a * b, or UINT64_MAX if that overflows */
 static inline uint64_t mw_mul_sat(uint64_t a, uint64_t b)
 {
 	uint64_t product;
@@ -48,9 +48,8 @@ static inline uint64_t mw_max_u64(uint64_t a, uint64_t b)
 }
 
 /*
- * floor(value * part / whole) for part <= whole, whole > 0. With part running
- * from 0 to whole, the differences of neighbours are a split of value that
- * adds up to it exactly.
+ * floor(value * part / whole) for part <= whole and whole > 0. The differences of this for
+ * increasing parts from 0 to whole split the value into shares that add up to it exactly.
  */
 static inline uint64_t mw_share(uint64_t value, uint64_t part, uint64_t whole)
 {
@@ -59,7 +58,7 @@ static inline uint64_t mw_share(uint64_t value, uint64_t part, uint64_t whole)
 	return (uint64_t)((unsigned __int128)value * part / whole);
 }
 
-/* Now, on a clock of the CLOCK_* family; 0 if there is no such clock. */
+/* The time of a clock CLOCK_*, or 0 if the system does not have it. */
 static inline uint64_t mw_clock(clockid_t clock)
 {
 	struct timespec ts;
@@ -69,4 +68,4 @@ static inline uint64_t mw_clock(clockid_t clock)
 	return (uint64_t)ts.tv_sec * MW_NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-#endif /* MW_TIMEMATH_H */
+#endif /* MW_BASE_TIMEMATH_H */

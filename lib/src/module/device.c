@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * /dev/memwatch, see <memwatch/device.h>. Every argument starts with its size.
+ * /dev/memwatch, see <memwatch/device.h>. The argument of each ioctl starts with its size.
  */
 #include <memwatch/device.h>
 
@@ -20,18 +20,18 @@ struct memwatch_device {
 	int fd;
 };
 
-/* What the errno of an ioctl means to a user; the contract is in linux/memwatch.h. */
-static const char *meaning(int err)
+/* What the errno of an ioctl means; the errors are documented in linux/memwatch.h. */
+static const char *explain_ioctl_error(int err)
 {
 	switch (err) {
 	case EBUSY:
 		return "another session is running";
 	case EALREADY:
-		return "the session is in that state already";
+		return "the session is already in this state";
 	case ENOTCONN:
 		return "the session is not started";
 	case EEXIST:
-		return "there is such a filter";
+		return "this filter already exists";
 	case ENOTTY:
 		return "the module does not know this command: it is older than this library";
 	case E2BIG:
@@ -44,15 +44,16 @@ static const char *meaning(int err)
 	}
 }
 
-static int command(struct memwatch_device *device, unsigned long number, const char *name,
-		   void *arg)
+static int device_ioctl(struct memwatch_device *device, unsigned long number, const char *name,
+			void *arg)
 {
 	if (!ioctl(device->fd, number, arg))
 		return 0;
-	return mw_fail(device->ctx, -errno, "/dev/memwatch: %s: %s", name, meaning(errno));
+	return mw_fail(device->ctx, -errno, "/dev/memwatch: %s: %s", name,
+		       explain_ioctl_error(errno));
 }
 
-static const char *open_hint(int err)
+static const char *explain_device_error(int err)
 {
 	switch (err) {
 	case ENOENT:
@@ -76,8 +77,9 @@ static int check_abi(struct memwatch_device *device)
 		return err;
 	if (info.abi != MEMWATCH_ABI)
 		return mw_fail(device->ctx, -EPROTO,
-			       "/dev/memwatch: the module speaks ABI %u, this library %u", info.abi,
-			       MEMWATCH_ABI);
+			       "/dev/memwatch: the module has ABI %u, this library ABI %u: install "
+			       "both from one version",
+			       info.abi, MEMWATCH_ABI);
 	return 0;
 }
 
@@ -93,12 +95,12 @@ int memwatch_device_open(struct memwatch_ctx *ctx, struct memwatch_device **ret)
 	device = calloc(1, sizeof(*device));
 	if (!device) {
 		free(path);
-		return mw_fail(ctx, -ENOMEM, "/dev/memwatch: no memory");
+		return mw_fail_memory(ctx, "/dev/memwatch");
 	}
 	device->ctx = memwatch_ctx_ref(ctx);
 	device->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (device->fd < 0)
-		err = mw_fail(ctx, -errno, "%s: %s", path, open_hint(errno));
+		err = mw_fail(ctx, -errno, "%s: %s", path, explain_device_error(errno));
 	else
 		err = check_abi(device);
 	free(path);
@@ -125,21 +127,21 @@ int memwatch_device_info(struct memwatch_device *device, struct memwatch_get_inf
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->size = sizeof(*ret);
-	return command(device, MEMWATCH_IOC_GET_INFO, "info", ret);
+	return device_ioctl(device, MEMWATCH_IOC_GET_INFO, "info", ret);
 }
 
 int memwatch_device_start(struct memwatch_device *device)
 {
 	struct memwatch_start arg = { .size = sizeof(arg) };
 
-	return command(device, MEMWATCH_IOC_START, "start", &arg);
+	return device_ioctl(device, MEMWATCH_IOC_START, "start", &arg);
 }
 
 int memwatch_device_stop(struct memwatch_device *device)
 {
 	struct memwatch_stop arg = { .size = sizeof(arg) };
 
-	return command(device, MEMWATCH_IOC_STOP, "stop", &arg);
+	return device_ioctl(device, MEMWATCH_IOC_STOP, "stop", &arg);
 }
 
 int memwatch_device_config(struct memwatch_device *device, struct memwatch_config *ret)
@@ -149,7 +151,7 @@ int memwatch_device_config(struct memwatch_device *device, struct memwatch_confi
 		.cpumask = ret->cpumask,
 		.cpumask_bytes = ret->cpumask_bytes,
 	};
-	int err = command(device, MEMWATCH_IOC_GET_CONFIG, "configuration", &arg);
+	int err = device_ioctl(device, MEMWATCH_IOC_GET_CONFIG, "configuration", &arg);
 
 	if (!err)
 		*ret = arg;
@@ -161,7 +163,7 @@ int memwatch_device_set_config(struct memwatch_device *device, const struct memw
 	struct memwatch_config arg = *config;
 
 	arg.size = sizeof(arg);
-	return command(device, MEMWATCH_IOC_SET_CONFIG, "configure", &arg);
+	return device_ioctl(device, MEMWATCH_IOC_SET_CONFIG, "configure", &arg);
 }
 
 int memwatch_device_add_filter(struct memwatch_device *device, const struct memwatch_filter *filter)
@@ -171,7 +173,7 @@ int memwatch_device_add_filter(struct memwatch_device *device, const struct memw
 	arg.size = sizeof(arg);
 	arg.flags = 0;
 	arg.index = 0;
-	return command(device, MEMWATCH_IOC_ADD_FILTER, "add filter", &arg);
+	return device_ioctl(device, MEMWATCH_IOC_ADD_FILTER, "add filter", &arg);
 }
 
 int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
@@ -184,20 +186,21 @@ int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
 		return 1;
 	if (errno == ENOENT)
 		return 0;
-	return mw_fail(device->ctx, -errno, "/dev/memwatch: filter %u: %s", index, meaning(errno));
+	return mw_fail(device->ctx, -errno, "/dev/memwatch: filter %u: %s", index,
+		       explain_ioctl_error(errno));
 }
 
 int memwatch_device_clear_filters(struct memwatch_device *device)
 {
 	struct memwatch_clear_filters arg = { .size = sizeof(arg) };
 
-	return command(device, MEMWATCH_IOC_CLEAR_FILTERS, "clear filters", &arg);
+	return device_ioctl(device, MEMWATCH_IOC_CLEAR_FILTERS, "clear filters", &arg);
 }
 
 int memwatch_device_dump(struct memwatch_device *device, struct memwatch_dump *ret)
 {
 	struct memwatch_dump arg = { .size = sizeof(arg) };
-	int err = command(device, MEMWATCH_IOC_DUMP, "dump", &arg);
+	int err = device_ioctl(device, MEMWATCH_IOC_DUMP, "dump", &arg);
 
 	if (!err && ret)
 		*ret = arg;

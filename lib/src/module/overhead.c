@@ -2,16 +2,24 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * /proc/memwatch/overhead: a line of name=value pairs for each CPU, and a
- * histogram.
+ * Parses /proc/memwatch/overhead: a line of name=value pairs for each CPU, and a histogram
+ * of the delay of ticks.
  */
 #include <memwatch/proc.h>
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/context.h"
 #include "base/text.h"
+
+/* The result, and the capacity of its arrays. */
+struct overhead_parser {
+	struct memwatch_proc_overhead *overhead;
+	size_t max_cpus;
+	size_t max_jitter;
+};
 
 #define FIELD(name)                                                                                \
 	{                                                                                          \
@@ -43,17 +51,16 @@ static bool parse_pair(struct mw_text value, struct memwatch_proc_overhead_cpu *
 }
 
 /* "N: ticks=1 missed=0 ..." */
-static int parse_cpu(struct memwatch_proc_overhead *overhead, struct mw_text line)
+static int parse_cpu(struct overhead_parser *parser, struct mw_text line)
 {
+	struct memwatch_proc_overhead *overhead = parser->overhead;
 	struct memwatch_proc_overhead_cpu *cpu;
 	struct mw_text piece;
 	uint64_t number;
 
-	cpu = reallocarray(overhead->cpus, overhead->nr_cpus + 1, sizeof(*cpu));
-	if (!cpu)
+	if (mw_array_reserve(overhead->cpus, parser->max_cpus, overhead->nr_cpus + 1))
 		return -ENOMEM;
-	overhead->cpus = cpu;
-	cpu += overhead->nr_cpus;
+	cpu = &overhead->cpus[overhead->nr_cpus];
 	*cpu = (struct memwatch_proc_overhead_cpu){};
 
 	if (!mw_text_take(&line, ':', &piece) || !mw_text_number(piece, UINT32_MAX, &number))
@@ -68,17 +75,15 @@ static int parse_cpu(struct memwatch_proc_overhead *overhead, struct mw_text lin
 }
 
 /* "LOW-HIGH: COUNT" */
-static int parse_jitter(struct memwatch_proc_overhead *overhead, struct mw_text line)
+static int parse_jitter(struct overhead_parser *parser, struct mw_text line)
 {
+	struct memwatch_proc_overhead *overhead = parser->overhead;
 	struct memwatch_proc_jitter *jitter;
 	struct mw_text low, high;
 
-	jitter = reallocarray(overhead->jitter, overhead->nr_jitter + 1, sizeof(*jitter));
-	if (!jitter)
+	if (mw_array_reserve(overhead->jitter, parser->max_jitter, overhead->nr_jitter + 1))
 		return -ENOMEM;
-	overhead->jitter = jitter;
-	jitter += overhead->nr_jitter;
-
+	jitter = &overhead->jitter[overhead->nr_jitter];
 	if (!mw_text_take(&line, '-', &low) || !mw_text_take(&line, ':', &high) || !line.at)
 		return -EBADMSG;
 	mw_text_skip(&line, " ");
@@ -90,15 +95,15 @@ static int parse_jitter(struct memwatch_proc_overhead *overhead, struct mw_text 
 	return 0;
 }
 
-static int parse_line(struct memwatch_proc_overhead *overhead, struct mw_text line)
+static int parse_overhead_line(struct overhead_parser *parser, struct mw_text line)
 {
 	struct mw_text name;
 	uint64_t number;
 
 	if (mw_text_skip(&line, "cpu "))
-		return parse_cpu(overhead, line);
+		return parse_cpu(parser, line);
 	if (mw_text_skip(&line, "jitter_ns "))
-		return parse_jitter(overhead, line);
+		return parse_jitter(parser, line);
 	if (!mw_text_take(&line, ':', &name) || !line.at)
 		return -EBADMSG;
 	if (!mw_text_is(name, "memory_bytes"))
@@ -106,7 +111,7 @@ static int parse_line(struct memwatch_proc_overhead *overhead, struct mw_text li
 	mw_text_skip(&line, " ");
 	if (!mw_text_number(line, UINT64_MAX, &number))
 		return -EBADMSG;
-	overhead->memory_bytes = number;
+	parser->overhead->memory_bytes = number;
 	return 0;
 }
 
@@ -114,25 +119,24 @@ int memwatch_proc_overhead_parse(struct memwatch_ctx *ctx, const char *text, siz
 				 struct memwatch_proc_overhead **ret)
 {
 	struct mw_text rest = { text, len }, line;
-	struct memwatch_proc_overhead *overhead;
+	struct overhead_parser parser = { 0 };
 	unsigned int number = 0;
 	int err = 0;
 
-	overhead = calloc(1, sizeof(*overhead));
-	if (!overhead)
-		return mw_fail(ctx, -ENOMEM, "overhead: no memory");
+	parser.overhead = calloc(1, sizeof(*parser.overhead));
+	if (!parser.overhead)
+		return mw_fail_memory(ctx, "overhead");
 	while (!err && rest.len && mw_text_take(&rest, '\n', &line)) {
 		number++;
-		err = parse_line(overhead, line);
+		err = parse_overhead_line(&parser, line);
 	}
 	if (err) {
-		memwatch_proc_overhead_free(overhead);
-		return mw_fail(ctx, err,
-			       err == -ENOMEM ? "overhead: line %u: no memory"
-					      : "overhead: line %u makes no sense",
-			       number);
+		memwatch_proc_overhead_free(parser.overhead);
+		if (err == -ENOMEM)
+			return mw_fail_memory(ctx, "overhead");
+		return mw_fail(ctx, err, "overhead: line %u is not valid", number);
 	}
-	*ret = overhead;
+	*ret = parser.overhead;
 	return 0;
 }
 

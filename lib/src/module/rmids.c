@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * /proc/memwatch/rmids: tab-separated columns, in the order that the first
- * line names. A newer module may add columns before comm, which is the last
- * because a name may hold anything.
+ * Parses /proc/memwatch/rmids: columns separated by tabs, whose order is given by the first
+ * line. A newer module may add columns before comm. That is the last column because a name
+ * may contain any character.
  */
 #include <memwatch/proc.h>
 
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/context.h"
 #include "base/text.h"
 
@@ -30,27 +31,34 @@ static const struct column {
 	COLUMN(start_time_ns), COLUMN(alloc_time_ns), COLUMN(cgroup_id), COLUMN(uid),
 };
 
-#define NR_COLUMNS  (sizeof(columns) / sizeof(columns[0]))
-#define PLACES_MAX  64
-#define NOT_KNOWN   NR_COLUMNS
-#define COMM_COLUMN (NR_COLUMNS + 1)
+#define NR_COLUMNS     (sizeof(columns) / sizeof(columns[0]))
+#define PLACES_MAX     64
+#define UNKNOWN_COLUMN NR_COLUMNS
+#define COMM_COLUMN    (NR_COLUMNS + 1)
 
-/* What the columns of this file are, in their order. */
+/* Which column of @columns, or which of the two above, is at which place of a line. */
 struct layout {
 	size_t count;
 	size_t place[PLACES_MAX];
 };
 
-static size_t column_named(struct mw_text name)
+/* The result, the capacity of its array, and the columns of the file. */
+struct rmids_parser {
+	struct memwatch_proc_rmids *rmids;
+	size_t max_processes;
+	struct layout layout;
+};
+
+static size_t find_column(struct mw_text name)
 {
 	for (size_t i = 0; i < NR_COLUMNS; i++) {
 		if (mw_text_is(name, columns[i].name))
 			return i;
 	}
-	return mw_text_is(name, "comm") ? COMM_COLUMN : NOT_KNOWN;
+	return mw_text_is(name, "comm") ? COMM_COLUMN : UNKNOWN_COLUMN;
 }
 
-/* "# rmid generation ... comm": all that are known here must be there. */
+/* "# rmid generation ... comm"; every column that is known here is required. */
 static bool parse_names(struct mw_text line, struct layout *layout)
 {
 	size_t known = 0;
@@ -64,7 +72,7 @@ static bool parse_names(struct mw_text line, struct layout *layout)
 	while (mw_text_take(&line, separator, &name)) {
 		if (layout->count == PLACES_MAX)
 			return false;
-		layout->place[layout->count] = column_named(name);
+		layout->place[layout->count] = find_column(name);
 		known += layout->place[layout->count] < NR_COLUMNS;
 		layout->count++;
 	}
@@ -104,52 +112,41 @@ static bool parse_process(struct mw_text line, const struct layout *layout,
 	return process->rmid && mw_text_unescape(line, process->comm, sizeof(process->comm));
 }
 
-static int append(struct memwatch_proc_rmids *rmids, const struct memwatch_process *process)
-{
-	/* Room is doubled at powers of two: no need to remember its size. */
-	if (!(rmids->count & (rmids->count - 1))) {
-		size_t room = rmids->count ? rmids->count * 2 : 1;
-		struct memwatch_process *more = reallocarray(rmids->processes, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		rmids->processes = more;
-	}
-	rmids->processes[rmids->count++] = *process;
-	return 0;
-}
-
 /* Returns 1 at the line "# end COUNT". */
-static int parse_line(struct memwatch_proc_rmids *rmids, struct mw_text line,
-		      const struct layout *layout)
+static int parse_rmids_line(struct rmids_parser *parser, struct mw_text line)
 {
+	struct memwatch_proc_rmids *rmids = parser->rmids;
 	struct memwatch_process process;
 	uint64_t count;
 
 	if (mw_text_skip(&line, "# end "))
 		return mw_text_number(line, UINT64_MAX, &count) && count == rmids->count ? 1
 											 : -EBADMSG;
-	if (!parse_process(line, layout, &process))
+	if (!parse_process(line, &parser->layout, &process))
 		return -EBADMSG;
-	return append(rmids, &process);
+	if (mw_array_reserve(rmids->processes, parser->max_processes, rmids->count + 1))
+		return -ENOMEM;
+	rmids->processes[rmids->count++] = process;
+	return 0;
 }
 
-static int parse(struct memwatch_ctx *ctx, struct mw_text rest, struct memwatch_proc_rmids *rmids)
+static int parse_rmids(struct memwatch_ctx *ctx, struct mw_text rest,
+		       struct memwatch_proc_rmids *rmids)
 {
-	struct layout layout;
+	struct rmids_parser parser = { .rmids = rmids };
 	unsigned int number = 1;
 	struct mw_text line;
 	int err;
 
-	if (!mw_text_take(&rest, '\n', &line) || !parse_names(line, &layout))
+	if (!mw_text_take(&rest, '\n', &line) || !parse_names(line, &parser.layout))
 		return mw_fail(ctx, -EBADMSG, "rmids: the first line does not name the columns");
 	while (rest.len && mw_text_take(&rest, '\n', &line)) {
 		number++;
-		err = parse_line(rmids, line, &layout);
+		err = parse_rmids_line(&parser, line);
 		if (err == -ENOMEM)
-			return mw_fail(ctx, err, "rmids: no memory");
+			return mw_fail_memory(ctx, "rmids");
 		if (err < 0 || (err && rest.len))
-			return mw_fail(ctx, -EBADMSG, "rmids: line %u makes no sense", number);
+			return mw_fail(ctx, -EBADMSG, "rmids: line %u is not valid", number);
 		if (err)
 			return 0;
 	}
@@ -163,8 +160,8 @@ int memwatch_proc_rmids_parse(struct memwatch_ctx *ctx, const char *text, size_t
 	int err;
 
 	if (!rmids)
-		return mw_fail(ctx, -ENOMEM, "rmids: no memory");
-	err = parse(ctx, (struct mw_text){ text, len }, rmids);
+		return mw_fail_memory(ctx, "rmids");
+	err = parse_rmids(ctx, (struct mw_text){ text, len }, rmids);
 	if (err) {
 		memwatch_proc_rmids_free(rmids);
 		return err;

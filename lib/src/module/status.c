@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * /proc/memwatch/status: "key: value" lines, by a table of the keys.
+ * Parses /proc/memwatch/status: lines of the form "key: value".
  */
 #include <memwatch/proc.h>
 
@@ -132,7 +132,7 @@ static bool set_key(struct memwatch_proc_status *status, struct mw_text name, st
 	return true;
 }
 
-static bool parse_line(struct memwatch_proc_status *status, struct mw_text line)
+static bool parse_status_line(struct memwatch_proc_status *status, struct mw_text line)
 {
 	struct mw_text name;
 
@@ -151,12 +151,12 @@ int memwatch_proc_status_parse(struct memwatch_ctx *ctx, const char *text, size_
 
 	status = calloc(1, sizeof(*status));
 	if (!status)
-		return mw_fail(ctx, -ENOMEM, "status: no memory");
+		return mw_fail_memory(ctx, "status");
 	while (rest.len && mw_text_take(&rest, '\n', &line)) {
 		number++;
-		if (!parse_line(status, line)) {
+		if (!parse_status_line(status, line)) {
 			free(status);
-			return mw_fail(ctx, -EBADMSG, "status: line %u makes no sense", number);
+			return mw_fail(ctx, -EBADMSG, "status: line %u is not valid", number);
 		}
 	}
 	*ret = status;
