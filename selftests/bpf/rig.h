@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The relay on a bench: the real programs, real rings and counters, and a ring
- * reader of its own, which shares nothing with the library's.
+ * Loads the relay and reads its rings. The reader shares no code with the library, so that
+ * tests of the relay do not depend on it.
  */
 #ifndef _MW_SELFTESTS_BPF_RIG_H
 #define _MW_SELFTESTS_BPF_RIG_H
@@ -37,13 +37,13 @@ union rig_record {
 struct rig_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
-	size_t bytes; /* of data */
-	uint64_t lost;
-	uint64_t received;
-	/* the parcel that is being taken apart */
-	uint32_t records; /* that are left */
+	size_t bytes;	   /* size of the data */
+	uint64_t lost;	   /* records that the kernel reported as lost */
+	uint64_t received; /* records that were read */
+	/* the batch that is being read */
+	uint32_t records; /* number of records left */
 	uint64_t at, end; /* positions */
-	uint64_t time_ns; /* of all of them */
+	uint64_t time_ns; /* time of its records, 0 before the first one */
 };
 
 struct rig {
@@ -59,7 +59,7 @@ static inline int rig_perf_event(struct perf_event_attr *attr, int cpu)
 	return syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* 0 or a negative errno, also if the CPU is offline. */
+/* Returns 0 or a negative errno; -ENODEV if the CPU is offline. */
 static inline int rig_ring_open(struct rig *rig, int cpu, size_t pages)
 {
 	struct perf_event_attr attr = {
@@ -123,7 +123,7 @@ static inline int rig_open(struct rig *rig, enum mw_relay_mode mode, uint32_t co
 	return err;
 }
 
-/* In the order of the object, and backwards: see relay.bpf.c. */
+/* Attaches in the order of the object and detaches in reverse order, see relay.bpf.c. */
 static inline int rig_attach(struct rig *rig)
 {
 	struct bpf_program *prog;
@@ -164,10 +164,10 @@ static inline void rig_ring_copy(const struct rig_ring *ring, uint64_t from, voi
 }
 
 /*
- * The next record of a parcel: 1, or -1 if it is not one. A parcel is aligned,
- * has one time, and ends, but for padding, where its last record does.
+ * Reads the next record of the batch. Returns 1, or -1 if the batch is not valid: all records
+ * must be aligned and have the same time, and the last one must end where the batch ends.
  */
-static inline int rig_take(struct rig_ring *ring, union rig_record *rec)
+static inline int rig_next_in_batch(struct rig_ring *ring, union rig_record *rec)
 {
 	size_t left = ring->end - ring->at;
 
@@ -187,13 +187,13 @@ static inline int rig_take(struct rig_ring *ring, union rig_record *rec)
 	return 1;
 }
 
-/* The next record of the CPU: 1, or 0 if there is none. A broken ring is -1. */
+/* Reads the next record of the CPU: 1, 0 if there is none, or -1 if the ring is not valid. */
 static inline int rig_next(struct rig *rig, int cpu, union rig_record *rec)
 {
 	struct rig_ring *ring = &rig->rings[cpu];
 	struct perf_event_header header;
 	uint64_t head, tail, lost[2];
-	uint32_t before[2]; /* length of the rest, number of records */
+	uint32_t before[2]; /* length of what follows, number of records */
 
 	if (!ring->page || ring->page == MAP_FAILED)
 		return 0;
@@ -222,23 +222,23 @@ static inline int rig_next(struct rig *rig, int cpu, union rig_record *rec)
 		ring->end = tail + header.size;
 		ring->time_ns = 0;
 	}
-	return rig_take(ring, rec);
+	return rig_next_in_batch(ring, rec);
 }
 
-/* State of the relay on a CPU. */
+/* The state of the relay on a CPU. */
 static inline struct mw_relay_cpu rig_cpu(struct rig *rig, int cpu)
 {
 	struct mw_relay_cpu *all = calloc(rig->nr_cpus, sizeof(*all)), one = { 0 };
 	uint32_t key = 0;
 
-	_Static_assert(sizeof(*all) % 8 == 0, "per-CPU values are rounded up to 8");
+	_Static_assert(sizeof(*all) % 8 == 0, "the kernel rounds per-CPU values up to 8");
 	if (all && !bpf_map_lookup_elem(bpf_map__fd(rig->skel->maps.current), &key, all))
 		one = all[cpu];
 	free(all);
 	return one;
 }
 
-/* Sum over CPUs. */
+/* A failure counter, summed over all CPUs. */
 static inline uint64_t rig_failures(struct rig *rig, uint32_t what)
 {
 	uint64_t *all = calloc(rig->nr_cpus, sizeof(*all)), sum = 0;

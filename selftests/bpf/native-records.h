@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Tests of what the relay sends: records of the module, and what a full ring loses. Included
+ * by test_relay_native.c.
+ */
+#ifndef _MW_SELFTESTS_BPF_NATIVE_RECORDS_H
+#define _MW_SELFTESTS_BPF_NATIVE_RECORDS_H
+
+#include "native-rig.h"
+
+static const struct memwatch_record_rmid rmid_record = {
+	.h = { 123456789, MEMWATCH_RECORD_RMID_ALLOC, sizeof(rmid_record), 7, 0 },
+	.rmid = 5,
+	.generation = 6,
+	.tgid = 7,
+	.parent_tgid = 8,
+	.start_time_ns = 9,
+	.alloc_time_ns = 10,
+	.cgroup_id = 11,
+	.uid = 12,
+	.reason = MEMWATCH_REASON_FORK,
+	.comm = "a name, 15 long",
+};
+
+static const struct memwatch_record_dump dump_record = {
+	.h = { 5, MEMWATCH_RECORD_DUMP_BEGIN, sizeof(dump_record), 1, 0 },
+	.sequence = 3,
+	.count = 4,
+	.unmeasured = 5,
+};
+
+static const struct memwatch_record_rdt rdt_record = {
+	.h = { 6, MEMWATCH_RECORD_RDT, sizeof(rdt_record), 1, 0 },
+	.rmid = 1,
+	.generation = 2,
+	.domain = 3,
+	.status = { 1, 2, 3 },
+	.value = { 1ULL << 60, 2, 3 },
+	.age_ns = 4,
+};
+
+static const struct memwatch_record_notice notice_record = {
+	.h = { 7, MEMWATCH_RECORD_NOTICE, sizeof(notice_record), 1, 0 },
+	.kind = MEMWATCH_NOTICE_FOREIGN_WRITE,
+	.count = 9,
+	.value = 1ULL << 40 | 7,
+};
+
+/* The next record in the ring equals @want. */
+static void check_forwarded(const void *want, size_t size, const char *title)
+{
+	union rig_record rec;
+
+	tap_ok(rig_next(&rig, cpu, &rec) == 1 && !memcmp(&rec, want, size), "%s", title);
+}
+
+static void test_forwarded_records(void)
+{
+	const struct {
+		struct bpf_program *prog;
+		uint16_t type;
+		const void *record;
+		size_t size;
+		const char *what;
+	} cases[] = {
+		{ rig.skel->progs.on_rmid_alloc, MEMWATCH_RECORD_RMID_ALLOC, &rmid_record,
+		  sizeof(rmid_record), "the record of an allocation is forwarded unchanged" },
+		{ rig.skel->progs.on_rmid_existing, MEMWATCH_RECORD_RMID_EXISTING, &rmid_record,
+		  sizeof(rmid_record), "the record of an assignment is forwarded unchanged" },
+		{ rig.skel->progs.on_rmid_exec, MEMWATCH_RECORD_RMID_EXEC, &rmid_record,
+		  sizeof(rmid_record), "the record of an exec is forwarded unchanged" },
+		{ rig.skel->progs.on_rmid_free, MEMWATCH_RECORD_RMID_FREE, &rmid_record,
+		  sizeof(rmid_record), "the record of a freed RMID is forwarded unchanged" },
+		{ rig.skel->progs.on_dump_begin, MEMWATCH_RECORD_DUMP_BEGIN, &dump_record,
+		  sizeof(dump_record), "the begin of a dump is forwarded unchanged" },
+		{ rig.skel->progs.on_dump_end, MEMWATCH_RECORD_DUMP_END, &dump_record,
+		  sizeof(dump_record), "the end of a dump is forwarded unchanged" },
+		{ rig.skel->progs.on_rdt_sample, MEMWATCH_RECORD_RDT, &rdt_record,
+		  sizeof(rdt_record), "an RDT sample is forwarded unchanged" },
+		{ rig.skel->progs.on_notice, MEMWATCH_RECORD_NOTICE, &notice_record,
+		  sizeof(notice_record), "a notice is forwarded unchanged" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		union rig_record sent = { 0 };
+
+		memcpy(&sent, cases[i].record, cases[i].size);
+		sent.h.type = cases[i].type;
+		run_record(cases[i].prog, &sent, cases[i].size);
+		check_forwarded(&sent, cases[i].size, cases[i].what);
+	}
+}
+
+static void test_record_sizes(void)
+{
+	struct memwatch_record_rmid rmid = rmid_record;
+	struct memwatch_record_rdt rdt = rdt_record;
+
+	rmid.h.size = sizeof(rmid) + 40;
+	run_record(rig.skel->progs.on_rmid_alloc, &rmid, sizeof(rmid));
+	rmid.h.size = sizeof(rmid);
+	check_forwarded(&rmid, sizeof(rmid), "a longer record of a newer module is cut");
+	rdt.h.size = sizeof(rdt) - 8;
+	run_record(rig.skel->progs.on_rdt_sample, &rdt, sizeof(rdt));
+	rdt.h.size = sizeof(rdt);
+	rdt.age_ns = 0;
+	check_forwarded(&rdt, sizeof(rdt), "a shorter record of an older module ends in zeros");
+	tap_eq(rig_failures_all(&rig), 0, "no failure is counted for records of other sizes");
+}
+
+static void test_invalid_records(void)
+{
+	struct memwatch_record_rmid rmid = rmid_record;
+	uint64_t nowhere = 0;
+
+	rmid.h.type = MEMWATCH_RECORD_RMID_FREE;
+	run_record(rig.skel->progs.on_rmid_alloc, &rmid, sizeof(rmid));
+	tap_ok(is_ring_empty(), "a record of another type is not sent");
+	rmid.h.type = MEMWATCH_RECORD_RMID_ALLOC;
+	rmid.h.size = 8;
+	run_record(rig.skel->progs.on_rmid_alloc, &rmid, sizeof(rmid));
+	tap_ok(is_ring_empty(), "a record shorter than its header is not sent");
+	tap_eq(rig_failures(&rig, MW_RELAY_FAIL_RECORD_INVALID), 2, "invalid records are counted");
+	run_program(rig.skel->progs.on_rmid_alloc, &nowhere, 1);
+	tap_ok(is_ring_empty(), "a record that cannot be read is not sent");
+	tap_eq(rig_failures(&rig, MW_RELAY_FAIL_RECORD_READ), 1,
+	       "a record that cannot be read is counted");
+}
+
+static void test_full_ring(void)
+{
+	uint64_t now = 1000, received = 0, reported = 0;
+	struct mw_relay_cpu state;
+	union rig_record rec;
+
+	if (!open_rig(MW_RELAY_SWITCH, 0, 512, 1))
+		return;
+	run_tick(now, 0);
+	for (int i = 0; i < 1000; i++)
+		run_switch(now += 10, i & 1 ? OWNER(1, 1) : 0, i & 1 ? 0 : OWNER(1, 1));
+	state = rig_cpu(&rig, cpu);
+	tap_eq(state.produced, 1001, "each attempt to send a record is counted");
+	tap_ok(state.dropped > 900, "a full ring drops records (%llu)", state.dropped);
+	tap_eq(rig_failures(&rig, MW_RELAY_FAIL_OUTPUT_FULL), state.dropped,
+	       "each record that a full ring drops is counted as a failure");
+	while (rig_next(&rig, cpu, &rec) == 1)
+		received++;
+	tap_eq(received + state.dropped, state.produced, "produced = delivered + dropped");
+	tap_ok(received > 30, "the ring contains what fitted (%llu)", (unsigned long long)received);
+	tap_eq(rig.rings[cpu].lost, 0, "the kernel reports no loss before the next record");
+	run_tick(now += 10, 0);
+	while (rig_next(&rig, cpu, &rec) == 1) {
+		received++;
+		if (rec.h.type == MEMWATCH_RECORD_TICK)
+			reported = rec.tick.dropped;
+	}
+	tap_eq(rig.rings[cpu].lost, state.dropped, "the kernel reports the loss with the record");
+	tap_eq(reported, state.dropped, "the tick reports the same loss");
+
+	rig_ring_close(&rig, cpu);
+	run_tick(now += 10, 0);
+	tap_eq(rig_cpu(&rig, cpu).dropped, state.dropped + 2,
+	       "records of a CPU without a ring are dropped");
+	tap_eq(rig_failures(&rig, MW_RELAY_FAIL_OUTPUT_NO_RING), 2,
+	       "records of a CPU without a ring are counted as failures");
+	tap_ok(!rig_ring_open(&rig, cpu, 1), "a ring can be added later");
+	run_tick(now += 10, 0);
+	memset(&rec, 0, sizeof(rec));
+	tap_eq(rig_next(&rig, cpu, &rec), 1, "a sample is sent into the added ring");
+	tap_eq(rig_next(&rig, cpu, &rec), 1, "a tick is sent into the added ring");
+	tap_eq(rec.h.type, MEMWATCH_RECORD_TICK, "the tick follows the sample in the added ring");
+	tap_eq(rec.tick.dropped, state.dropped + 2,
+	       "the tick reports what was lost without a ring");
+	rig_close(&rig);
+}
+
+/*
+ * Slots of many samples into a ring of one page that is read now and then: some batches fit,
+ * some fit in parts, some do not fit. The kernel counts one loss per call.
+ */
+static void test_partial_batches(void)
+{
+	uint64_t now = 1000, received = 0, ticks = 0, wrong = 0;
+	struct mw_relay_cpu state;
+	union rig_record rec;
+
+	if (!open_rig(MW_RELAY_SLOT, 0, 512, 1))
+		return;
+	run_tick(now, 0);
+	for (int slot = 0; slot < 300; slot++) {
+		int owners = slot % (MW_RELAY_TOUCHED_MAX + 3);
+
+		for (int i = 0; i <= owners; i++)
+			run_switch(now += 10, i ? OWNER(i, 1) : 0,
+				   i < owners ? OWNER(i + 1, 1) : 0);
+		run_tick(now += 10, 0);
+		for (int i = 0; slot % 3 && i < 25 && rig_next(&rig, cpu, &rec) == 1; i++) {
+			received++;
+			if (rec.h.type != MEMWATCH_RECORD_TICK)
+				continue;
+			/* a tick counts all losses before it, those of its own slot included */
+			wrong += rec.tick.produced != received + rec.tick.dropped;
+			ticks++;
+		}
+	}
+	while (rig_next(&rig, cpu, &rec) == 1)
+		received++;
+	/* the kernel reports the last loss with the record that follows it */
+	run_tick(now += 10, 0);
+	while (rig_next(&rig, cpu, &rec) == 1)
+		received++;
+	state = rig_cpu(&rig, cpu);
+	tap_eq(state.produced, received + state.dropped,
+	       "produced = delivered + dropped when batches fit in parts");
+	tap_eq(rig.rings[cpu].lost, state.dropped,
+	       "kernel and relay count the same when batches fit in parts");
+	tap_eq(wrong, 0, "each tick is right when batches fit in parts");
+	tap_ok(state.dropped > 100, "many records did not fit (%llu)", state.dropped);
+	tap_ok(ticks > 20, "ticks were delivered between losses (%llu)", (unsigned long long)ticks);
+	tap_ok(received > 500, "many records fitted (%llu)", (unsigned long long)received);
+	rig_close(&rig);
+}
+
+static void test_records(void)
+{
+	if (open_rig(MW_RELAY_SLOT, 0, 512, 8)) {
+		test_forwarded_records();
+		test_record_sizes();
+		test_invalid_records();
+		rig_close(&rig);
+	}
+	test_full_ring();
+	test_partial_batches();
+}
+
+#endif /* _MW_SELFTESTS_BPF_NATIVE_RECORDS_H */
