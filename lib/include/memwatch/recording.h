@@ -4,11 +4,11 @@
  *
  * Recordings: a stream in a file. The format is in docs/recording-format.md.
  *
- * The file is a sequence of blocks, each complete in itself: compressed, with
- * a checksum, its number of records and its first and last time. It describes
- * itself: the first block is &struct memwatch_stream_info as text. The last
- * one is an index, for seeking; a file without it (the writer was killed, the
- * disk was full) is read up to its last whole block.
+ * The file is a sequence of blocks. Each block is compressed on its own and has a checksum, the
+ * number of its records, and their first and last time. The first block is the description:
+ * &struct memwatch_stream_info as text. The last block is an index, for seeking. A file without
+ * an index, because the writer was killed or the disk was full, is read up to its last whole
+ * block.
  */
 #ifndef MEMWATCH_RECORDING_H
 #define MEMWATCH_RECORDING_H
@@ -34,15 +34,14 @@ struct memwatch_recording;
  * struct memwatch_recording_opts - options of memwatch_recording_create()
  * @sz: sizeof(struct memwatch_recording_opts)
  * @flags: MEMWATCH_RECORDING_*
- * @block_bytes: records collected before a block is written; default 256 KiB,
- *	4 KiB to 16 MiB. This, and not more, is what a kill loses.
- * @level: of zstd, default 3
+ * @block_bytes: bytes of records that are collected before a block is written; from 4 KiB to
+ *	16 MiB, default 256 KiB. They are lost if the writer is killed.
+ * @level: compression level of zstd, default 3
  * @reserved: 0
- * @block_ns: a block is also written when its records span so much time;
- *	default 1 s
- * @sync_bytes: fdatasync after so many bytes written, and at the end; default
- *	4 MiB. What a crash of the machine loses.
- * @mode: permission bits of the file; default 0600: it says who ran what
+ * @block_ns: a block is also written when its records span this time; default 1 s
+ * @sync_bytes: fdatasync is called when this many bytes have been written, and at the end;
+ *	default 4 MiB. They are lost if the machine crashes.
+ * @mode: permission bits of the file; default 0600, because it shows who ran which program
  */
 struct memwatch_recording_opts {
 	size_t sz;
@@ -59,8 +58,8 @@ struct memwatch_recording_opts {
 /**
  * memwatch_recording_create - start a file
  * @ctx: context
- * @path: file; must not exist unless OVERWRITE is given
- * @info: what the records come from, usually memwatch_stream_info(); copied
+ * @path: path of the file, which must not exist unless OVERWRITE is given
+ * @info: description of the source, usually that of memwatch_stream_info(); copied
  * @opts: options or NULL
  * @ret: the recording; caller frees with memwatch_recording_close()
  *
@@ -75,24 +74,23 @@ int memwatch_recording_create(struct memwatch_ctx *ctx, const char *path,
 /**
  * memwatch_recording_write - append a record
  * @recording: recording
- * @record: any record; types not known here are kept as they are
+ * @record: any record; records of unknown types are kept unchanged
  *
- * Returns: 0; -EINVAL, its size makes no sense; -ENOSPC, -EDQUOT, -EFBIG or
- * -EIO, the block could not be written. Then what was written before is whole
- * and readable, an incomplete block has been cut off again, and the block is
- * kept: the same call may be repeated when there is room. A record for which
- * an error was returned has not been taken.
+ * Returns: 0; -EINVAL, its size is impossible; -ENOSPC, -EDQUOT, -EFBIG or -EIO, the collected
+ * records could not be written. In this case the file ends with its last whole block and the
+ * records stay collected; the call may be repeated when there is room. A record is not taken if
+ * the call returns an error.
  * Since: 0.1
  */
 int memwatch_recording_write(struct memwatch_recording *recording,
 			     const struct memwatch_record_header *record);
 
 /**
- * memwatch_recording_flush - write what has been collected as a block now
+ * memwatch_recording_flush - write the collected records as a block now
  * @recording: recording
  * @sync: not 0: fdatasync too
  *
- * For streams that may fall silent; costs compression if done often.
+ * For streams that may pause. Blocks with few records compress less.
  *
  * Returns: 0 or as memwatch_recording_write().
  * Since: 0.1
@@ -100,15 +98,15 @@ int memwatch_recording_write(struct memwatch_recording *recording,
 int memwatch_recording_flush(struct memwatch_recording *recording, int sync);
 
 /**
- * struct memwatch_recording_stats - counts
+ * struct memwatch_recording_stats - statistics of a recording
  * @sz: in: sizeof(struct memwatch_recording_stats)
- * @records: taken
+ * @records: records taken
  * @record_bytes: their size in memory
- * @file_bytes: written; all of it is readable
- * @blocks: written
- * @pending: records taken but not yet written
- * @first_ns: smallest time
- * @last_ns: largest time
+ * @file_bytes: size of the file; all of it is readable
+ * @blocks: blocks of records written
+ * @pending: records taken that are not yet written
+ * @first_ns: smallest time of a record
+ * @last_ns: largest time of a record
  */
 struct memwatch_recording_stats {
 	size_t sz;
@@ -122,7 +120,7 @@ struct memwatch_recording_stats {
 };
 
 /**
- * memwatch_recording_stats - counts
+ * memwatch_recording_stats - read the statistics
  * @recording: recording
  * @ret: filled in up to ret->sz
  *
@@ -133,7 +131,7 @@ int memwatch_recording_stats(const struct memwatch_recording *recording,
 			     struct memwatch_recording_stats *ret);
 
 /**
- * memwatch_recording_close - write the rest and the index, sync, free
+ * memwatch_recording_close - write the collected records and the index, sync and free
  * @recording: recording or NULL; freed in every case
  *
  * Returns: 0, or the first error: the file is then readable up to its last
@@ -149,11 +147,11 @@ struct memwatch_reader;
 /**
  * memwatch_reader_open - open a recording
  * @ctx: context
- * @path: file; must be seekable
+ * @path: path of the file, which must be a regular file
  * @ret: the reader; caller frees with memwatch_reader_close()
  *
- * Returns: 0; any errno of open(); -ENOMSG, not a recording; -EPROTO, of a
- * newer format; -EBADMSG, its description is damaged or cut off; -ENOMEM.
+ * Returns: 0; any errno of open(); -ENOMSG, it is not a recording; -EPROTO, its format is
+ * newer; -EBADMSG, its description is damaged or incomplete; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_reader_open(struct memwatch_ctx *ctx, const char *path, struct memwatch_reader **ret);
@@ -168,10 +166,10 @@ int memwatch_reader_open(struct memwatch_ctx *ctx, const char *path, struct memw
 struct memwatch_reader *memwatch_reader_close(struct memwatch_reader *reader);
 
 /**
- * memwatch_reader_info - what the records come from
+ * memwatch_reader_info - the description of the source
  * @reader: reader
  *
- * Returns: owned by the reader, valid as long as it.
+ * Returns: the description, owned by the reader.
  * Since: 0.1
  */
 const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_reader *reader);
@@ -182,8 +180,7 @@ const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_re
  * @ret: the record as it was written; valid until the next call with this
  *	reader
  *
- * A damaged block is skipped, if the next one can be found behind it, and
- * counted.
+ * Damaged blocks are counted and skipped.
  *
  * Returns: 1; 0 at the end; a negative errno of read(); -ENOMEM.
  * Since: 0.1
@@ -193,12 +190,12 @@ int memwatch_reader_next(struct memwatch_reader *reader, const struct memwatch_r
 /**
  * memwatch_reader_seek - go to a time
  * @reader: reader
- * @time_ns: memwatch_reader_next() goes on with the first block that has a
- *	record of this time or later, and skips the earlier ones in it. Before
- *	the first: the start; behind the last: the end.
+ * @time_ns: memwatch_reader_next() continues with the first block that has a record of this
+ *	time or later, and skips the earlier records of this block. A time before the first
+ *	record goes to the start, one after the last record to the end.
  *
- * Note that the assignments before that time are then not seen; feed a tracker
- * from the start for names.
+ * The records of assignments before that time are skipped too: a tracker that must know the
+ * processes has to be fed from the start.
  *
  * Returns: 0 or a negative errno.
  * Since: 0.1
@@ -209,13 +206,13 @@ int memwatch_reader_seek(struct memwatch_reader *reader, __u64 time_ns);
  * struct memwatch_reader_stats - what is in the file
  * @sz: in: sizeof(struct memwatch_reader_stats)
  * @blocks: whole blocks of records
- * @records: in them, by their headers
+ * @records: number of records in them, according to their headers
  * @file_bytes: size of the file
- * @damaged: blocks found damaged up to now
- * @first_ns: smallest time
- * @last_ns: largest time
+ * @damaged: damaged blocks that the reader has found up to now
+ * @first_ns: smallest time of a record
+ * @last_ns: largest time of a record
  * @indexed: 1: the file was closed properly
- * @truncated: 1: it was not: what is behind the last whole block is lost
+ * @truncated: 1: the file was not closed properly; what followed its last whole block is lost
  */
 struct memwatch_reader_stats {
 	size_t sz;
@@ -232,7 +229,7 @@ struct memwatch_reader_stats {
 /**
  * memwatch_reader_stats - what is in the file
  * @reader: reader
- * @ret: filled in up to ret->sz; complete from the start on
+ * @ret: filled in up to ret->sz; all members but @damaged are known when the file is opened
  *
  * Returns: 0 or -EINVAL.
  * Since: 0.1

@@ -2,18 +2,17 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Slots: time in equal parts, and in each part who did what.
+ * Slots: time is cut into slots of equal length, and the measurements of each slot are added
+ * up for each RMID.
  *
- * A measurement covers an interval. Where that crosses slot boundaries, it is
- * split in proportion to time, in integers, so that the parts add up to the
- * whole exactly. Bandwidth counters, which run from the allocation on, become
- * differences between two readings, split the same way; occupancy is a level,
- * and a slot has the last reading in it.
+ * A measurement covers an interval. If the interval spans several slots, the measurement is
+ * split in proportion to time. The parts are integers and add up to the whole exactly.
+ * Bandwidth counters run from the allocation on, so the difference of two readings is split in
+ * the same way. Occupancy is a level: a slot has the last reading in it.
  *
- * A slot closes when the stream has moved @window slots beyond its end. What
- * comes for a closed slot is not lost and not put elsewhere: it appears in a
- * slot flagged MEMWATCH_SLOT_LATE. So over everything memwatch_slots_next()
- * gives, each sum equals the sum over the records that were fed.
+ * A slot is closed when the stream has moved @window slots beyond its end. A measurement that
+ * comes for a closed slot is delivered in a slot with the flag MEMWATCH_SLOT_LATE. So the sum
+ * over all slots of memwatch_slots_next() equals the sum over the records that were fed.
  */
 #ifndef MEMWATCH_SLOTS_H
 #define MEMWATCH_SLOTS_H
@@ -31,24 +30,24 @@ extern "C" {
 
 struct memwatch_slots;
 
-#define MEMWATCH_SLOTS_PER_CPU	(1U << 0) /* one entry for each CPU, not for all together */
-#define MEMWATCH_SLOTS_ESTIMATE (1U << 1) /* bandwidth from LLC misses, where RDT has none */
+#define MEMWATCH_SLOTS_PER_CPU	(1U << 0) /* one entry for each CPU instead of one for all */
+#define MEMWATCH_SLOTS_ESTIMATE (1U << 1) /* without RDT: estimate bandwidth from LLC misses */
 
-/* Bytes that an LLC miss moves: a cache line. */
+/* Bytes that a miss of the last-level cache moves: one cache line. */
 #define MEMWATCH_LINE_BYTES	     64
 
 #define MEMWATCH_SLOT_DEFAULT_NS     1000000ULL
 #define MEMWATCH_SLOT_WINDOW_DEFAULT 32
 
-/* memwatch_slot_entry.cpu if it is not for one CPU */
+/* memwatch_slot_entry.cpu of an entry for all CPUs */
 #define MEMWATCH_CPU_ANY 0xffffffffU
 
 /**
  * struct memwatch_slots_opts - options of memwatch_slots_new()
  * @sz: sizeof(struct memwatch_slots_opts)
  * @flags: MEMWATCH_SLOTS_*
- * @window: slots that stay open behind the newest; default 32, so that readings
- *	ten ticks apart are split among open slots; at most 4096
+ * @window: how many slots before the newest stay open; default 32, so that the difference of
+ *	two RDT readings ten ticks apart still finds its slots open; at most 4096
  * @slot_ns: length of a slot, default 1 ms, at least 1 us. Slots start at
  *	multiples of it.
  */
@@ -62,8 +61,8 @@ struct memwatch_slots_opts {
 /**
  * memwatch_slots_new - create an aggregator
  * @ctx: context
- * @tracker: where identities come from; a reference is taken. NULL: it makes
- *	its own.
+ * @tracker: the tracker that knows the processes; a reference is taken. NULL: the
+ *	aggregator makes its own.
  * @opts: options or NULL
  * @ret: the aggregator; caller frees with memwatch_slots_unref()
  *
@@ -86,7 +85,7 @@ struct memwatch_slots *memwatch_slots_unref(struct memwatch_slots *slots);
  * memwatch_slots_tracker - the tracker in use
  * @slots: aggregator
  *
- * It is at the time of the slot that memwatch_slots_next() gave last.
+ * It has been advanced to the end of the slot that memwatch_slots_next() gave last.
  *
  * Returns: owned by @slots; take a reference to keep it.
  * Since: 0.1
@@ -96,13 +95,14 @@ struct memwatch_tracker *memwatch_slots_tracker(struct memwatch_slots *slots);
 /**
  * memwatch_slots_feed - take one record
  * @slots: aggregator
- * @record: in stream order; passed on to the tracker, so do not do that too
+ * @record: the next record of the stream; it is passed on to the tracker, so the caller
+ *	must not feed it to the tracker again
  *
- * Ends the validity of the last slot given.
+ * The slot that memwatch_slots_next() gave last is not valid after this call.
  *
- * Returns: number of slots that wait for memwatch_slots_next(); take them, at
- * 1024 it returns -ENOBUFS and has not taken the record. -EINVAL, the record
- * makes no sense: counted, ignored. -ENOMEM.
+ * Returns: the number of slots that wait for memwatch_slots_next(); -ENOBUFS, 1024 slots wait
+ * and the record was not taken; -EINVAL, the record is invalid: it is counted and otherwise
+ * ignored; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_slots_feed(struct memwatch_slots *slots, const struct memwatch_record_header *record);
@@ -111,7 +111,8 @@ int memwatch_slots_feed(struct memwatch_slots *slots, const struct memwatch_reco
  * memwatch_slots_finish - close all slots
  * @slots: aggregator
  *
- * After the last record. Feeding may go on later; what is then too old is late.
+ * To be called after the last record. More records may be fed later; those for closed slots
+ * are late.
  *
  * Returns: number of slots that wait for memwatch_slots_next(), or -ENOMEM.
  * Since: 0.1
@@ -123,19 +124,19 @@ int memwatch_slots_finish(struct memwatch_slots *slots);
  * @rmid: RMID; 0 is everything unassigned
  * @generation: its generation
  * @cpu: CPU, or MEMWATCH_CPU_ANY; RDT values are never for one CPU
- * @samples: parts of samples in it
- * @process: whose RMID it is; NULL for RMID 0 and if nothing said so. Valid as
- *	long as the slot.
+ * @samples: how many samples, or parts of samples, were added
+ * @process: the process that has the RMID; NULL for RMID 0 and if no record has named it.
+ *	Valid as long as the slot.
  * @run_ns: CPU time in the slot
  * @counter: increments, indexed by &enum memwatch_counter
- * @rdt: indexed by &enum memwatch_rdt_event: occupancy, the last reading of
- *	each L3 domain, added up; traffic in this slot. With
- *	MEMWATCH_SLOTS_ESTIMATE, total traffic of an entry without a reading is
- *	its LLC misses times MEMWATCH_LINE_BYTES, and ESTIMATED: what the hardware
- *	fetches or writes back without a miss of this process is not in it.
- * @residue: bytes that earlier owners of the RMID had left in the cache when it
- *	was given to this one; in one slot of each generation whose beginning was
- *	seen. No part of the occupancy: it goes as others need the room.
+ * @rdt: indexed by &enum memwatch_rdt_event: the occupancy is the sum of the last readings of
+ *	all L3 domains; the bandwidths are bytes moved in this slot. With
+ *	MEMWATCH_SLOTS_ESTIMATE, the total bandwidth of an entry without a reading is its
+ *	LLC misses times MEMWATCH_LINE_BYTES with the status ESTIMATED; prefetches and
+ *	write-backs are missing in it.
+ * @residue: residual occupancy: bytes that earlier owners of the RMID still occupied in the
+ *	cache when it was allocated. It is in one slot of each generation whose allocation
+ *	was seen, and is not a part of the occupancy.
  */
 struct memwatch_slot_entry {
 	__u32 rmid;
@@ -149,17 +150,17 @@ struct memwatch_slot_entry {
 	struct memwatch_value residue;
 };
 
-#define MEMWATCH_SLOT_LATE (1U << 0) /* came after its slot was closed */
+#define MEMWATCH_SLOT_LATE (1U << 0) /* measurements that came after their slots were closed */
 
 /**
  * struct memwatch_slot - a closed slot
  * @begin_ns: first nanosecond
- * @end_ns: first nanosecond after it. For a LATE one: the bounds of what is in
- *	it, which may span several slots.
+ * @end_ns: first nanosecond after it. A late slot begins with its earliest part and ends
+ *	with its last one, so it may span several slots.
  * @flags: MEMWATCH_SLOT_*
- * @nr_entries: how many; a slot in which nothing ran is not given
+ * @nr_entries: length of @entries; slots without entries and losses are not delivered
  * @entries: sorted by rmid, generation, cpu
- * @lost: records known to be lost, whose gap ends in this slot
+ * @lost: number of lost records whose gap ends in this slot
  */
 struct memwatch_slot {
 	__u64 begin_ns;
@@ -173,7 +174,7 @@ struct memwatch_slot {
 /**
  * memwatch_slots_next - take the next closed slot
  * @slots: aggregator
- * @ret: the slot, in order of time but for LATE ones; valid until the next
+ * @ret: the slot; slots come in order of time except for late ones; valid until the next
  *	call with this aggregator
  *
  * Returns: 1; 0, none is closed; a negative errno.
@@ -182,16 +183,16 @@ struct memwatch_slot {
 int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot **ret);
 
 /**
- * struct memwatch_slots_stats - counts
+ * struct memwatch_slots_stats - statistics of an aggregator
  * @sz: in: sizeof(struct memwatch_slots_stats)
  * @samples: SAMPLE records taken
  * @late: records of which at least a part came for a closed slot
- * @late_run_ns: how much CPU time that was
- * @split: samples that spanned slots
- * @slots: closed and given out or waiting, without LATE ones
- * @unknown: entries of an RMID other than 0 that no assignment is known for
- * @invalid: records that made no sense
- * @lost: sum of MEMWATCH_RECORD_LOST counts
+ * @late_run_ns: CPU time in these parts
+ * @split: samples that spanned several slots
+ * @slots: slots that were closed, without late ones
+ * @unknown: entries of an RMID other than 0 without a known assignment
+ * @invalid: invalid records
+ * @lost: sum of the counts of all LOST records
  */
 struct memwatch_slots_stats {
 	size_t sz;
@@ -206,7 +207,7 @@ struct memwatch_slots_stats {
 };
 
 /**
- * memwatch_slots_stats - counts
+ * memwatch_slots_stats - read the statistics
  * @slots: aggregator
  * @ret: filled in up to ret->sz
  *

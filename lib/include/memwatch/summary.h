@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Summaries: slots added up by what the user asks for. The same code behind
- * a live table and a report from a recording.
+ * Summaries: slots added up by process, cgroup, RMID, CPU or slot, for live tables and for
+ * reports of recordings alike.
  */
 #ifndef MEMWATCH_SUMMARY_H
 #define MEMWATCH_SUMMARY_H
@@ -25,13 +25,13 @@ struct memwatch_summary;
 
 /**
  * enum memwatch_summary_by - what makes a row
- * @MEMWATCH_BY_PROCESS: (tgid, start time); RMID 0 is one row, and so is each
- *	(rmid, generation) whose process is not known
- * @MEMWATCH_BY_CGROUP: cgroup id; 0 is everything unassigned or unknown
- * @MEMWATCH_BY_RMID: (rmid, generation)
- * @MEMWATCH_BY_CPU: CPU; the slots must be made with MEMWATCH_SLOTS_PER_CPU.
- *	RDT values are unavailable in these rows.
- * @MEMWATCH_BY_SLOT: slot
+ * @MEMWATCH_BY_PROCESS: a process, by tgid and start time. RMID 0 is one row, and each
+ *	assignment whose process is not known is one row.
+ * @MEMWATCH_BY_CGROUP: a cgroup, by its id; id 0 is all that is unassigned or unknown
+ * @MEMWATCH_BY_RMID: an assignment, by RMID and generation
+ * @MEMWATCH_BY_CPU: a CPU; the slots must be made with MEMWATCH_SLOTS_PER_CPU. RDT values are
+ *	unavailable in these rows.
+ * @MEMWATCH_BY_SLOT: a slot
  */
 enum memwatch_summary_by {
 	MEMWATCH_BY_PROCESS = 0,
@@ -45,8 +45,8 @@ enum memwatch_summary_by {
  * struct memwatch_summary_opts - options of memwatch_summary_new()
  * @sz: sizeof(struct memwatch_summary_opts)
  * @by: &enum memwatch_summary_by
- * @rows_max: rows at most; what comes after is added up in one row flagged
- *	OTHER, so that totals stay right. Default 1048576.
+ * @rows_max: how many rows there may be; all that does not fit is added up in one row with
+ *	the flag MEMWATCH_ROW_OTHER, so that totals stay right. Default 1048576.
  * @from_ns: only slots that begin at or after it; default 0
  * @to_ns: only slots that begin before it; default: no end
  */
@@ -104,37 +104,35 @@ struct memwatch_summary_rmid {
 };
 
 #define MEMWATCH_ROW_UNASSIGNED (1U << 0) /* RMID 0 */
-#define MEMWATCH_ROW_UNKNOWN	(1U << 1) /* RMID of which no assignment was seen */
-#define MEMWATCH_ROW_OTHER	(1U << 2) /* the rest, beyond rows_max */
-#define MEMWATCH_ROW_LATE	(1U << 3) /* by slot: came after its slot was closed */
+#define MEMWATCH_ROW_UNKNOWN	(1U << 1) /* an RMID whose assignment was not seen */
+#define MEMWATCH_ROW_OTHER	(1U << 2) /* all that does not fit into rows_max rows */
+#define MEMWATCH_ROW_LATE	(1U << 3) /* by slot: a late slot, MEMWATCH_SLOT_LATE */
 
 /**
  * struct memwatch_summary_row - one row
  * @flags: MEMWATCH_ROW_*
- * @tgid: by process, and by RMID if known
- * @start_time_ns: likewise, CLOCK_BOOTTIME
- * @uid: likewise
- * @cpu: by CPU; else MEMWATCH_CPU_ANY
+ * @tgid: by process, and by RMID if the process is known
+ * @start_time_ns: likewise; start of the process in CLOCK_BOOTTIME
+ * @uid: likewise; user of the process
+ * @cpu: by CPU; otherwise MEMWATCH_CPU_ANY
  * @cgroup_id: by process, RMID and cgroup
- * @comm: latest name; by cgroup: of the process seen last
- * @rmids: the assignments in this row, in order of appearance; none by CPU and
- *	by slot
- * @nr_rmids: how many of them
- * @processes: by cgroup: different assignments; else 1 or 0
- * @slots: slots in which it ran at all
- * @first_ns: begin of the first of them; by slot: of the slot, also if nothing
- *	ran in it
- * @last_ns: end of the last of them, or of the slot
- * @samples: parts of samples in it
+ * @comm: latest name of the process; by cgroup: of the process that was seen last
+ * @rmids: the assignments in this row, in order of appearance; none by CPU and by slot
+ * @nr_rmids: length of @rmids
+ * @processes: by cgroup: number of assignments with a known process; otherwise 1 or 0
+ * @slots: number of slots in which it ran
+ * @first_ns: begin of the first of them; by slot: begin of the slot, even if nothing ran in it
+ * @last_ns: end of the last of them; by slot: end of the slot
+ * @samples: how many samples, or parts of samples, were added
  * @cpu_time_ns: CPU time
- * @counter: increments, indexed by &enum memwatch_counter
- * @occupancy_mean: mean over the slots that have a reading; status
- *	UNAVAILABLE if none has
- * @occupancy_max: the largest of them
- * @residue: bytes that earlier owners of its RMIDs had left in the cache at the
- *	allocations; UNAVAILABLE if no allocation with RDT was seen
- * @mbm_total: bytes
- * @mbm_local: bytes
+ * @counter: increments of the counters, indexed by &enum memwatch_counter
+ * @occupancy_mean: occupied bytes of the cache, the mean over the slots with a reading;
+ *	UNAVAILABLE if there is none
+ * @occupancy_max: occupied bytes of the cache, the maximum over these slots
+ * @residue: residual occupancy of its RMIDs at their allocations, in bytes; UNAVAILABLE if no
+ *	allocation with RDT was seen
+ * @mbm_total: bytes moved to and from memory
+ * @mbm_local: bytes moved to and from memory of the local NUMA node
  *
  * The table of metrics (memwatch/metric.h) has a name for each measured member; see
  * memwatch_summary_value().
@@ -195,10 +193,10 @@ enum memwatch_summary_key {
  * memwatch_summary_sort - set the order of memwatch_summary_next(), and rewind
  * @summary: summary
  * @key: &enum memwatch_summary_key
- * @descending: largest first. Values that were not measured come last either
- *	way; equal ones in order of appearance.
+ * @descending: largest first. Values that were not measured come last in both directions;
+ *	rows with equal values keep their order of appearance.
  *
- * Holds until the next feed.
+ * The order holds until the next feed.
  *
  * Returns: 0, -EINVAL, -ENOMEM.
  * Since: 0.1
@@ -220,8 +218,8 @@ int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
 /**
  * memwatch_summary_total - all rows together
  * @summary: summary
- * @ret: valid until the next feed, sort or reset; its flags and identity are
- *	empty, @slots counts every slot once
+ * @ret: a row without flags and identity, in which @slots counts every slot once; valid
+ *	until the next feed, sort or reset
  *
  * Returns: 0.
  * Since: 0.1

@@ -2,17 +2,17 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The tracker: which process is RMID 7 of generation 3, at which time.
+ * The tracker: which process has which RMID at which time.
  *
- * Changes are queued, in any order, and take effect when time is advanced past
- * them, in order of time (equal times: alloc and existing, exec, free). So a
- * caller that works on the slot ending at T sees the state of T although it has
- * already read records that are newer.
+ * Changes are queued in any order and take effect when the tracker is advanced past their
+ * time. They take effect in the order of time; at the same time allocations come first, then
+ * changes of name, then frees. So a caller that works on the slot ending at T sees the state
+ * at T, although it has already read newer records.
  *
- * What is freed is still found by (rmid, generation) until it is retired:
- * measurements that belong to it may come after. By RMID alone it is not: from
- * the moment of the free to the next alloc the RMID belongs to nobody.
- * The edges: an assignment holds in [alloc time, free time).
+ * A freed assignment is still found by its RMID and generation until it is retired, because
+ * measurements of it may come later. It is not found by its RMID alone: between a free and the
+ * next allocation the RMID belongs to no process. An assignment holds from its allocation
+ * time up to, and not including, its free time.
  */
 #ifndef MEMWATCH_TRACKER_H
 #define MEMWATCH_TRACKER_H
@@ -35,18 +35,18 @@ struct memwatch_tracker;
 /**
  * struct memwatch_process - one assignment of an RMID to a process
  * @rmid: the RMID
- * @generation: with @rmid unique for ever
+ * @generation: its generation; the pair of both is never used again
  * @tgid: process id in the initial pid namespace
- * @parent_tgid: of its parent at allocation
- * @start_time_ns: CLOCK_BOOTTIME; (tgid, start_time_ns) is the process. One
- *	process may have had several assignments.
- * @alloc_time_ns: when the RMID was given
- * @free_time_ns: when it was taken back, see @flags
- * @cgroup_id: inode number of its directory below /sys/fs/cgroup; 0 unknown
+ * @parent_tgid: process id of its parent at the allocation
+ * @start_time_ns: start of the process in CLOCK_BOOTTIME; identifies it together with
+ *	@tgid. A process may have several assignments, one after the other.
+ * @alloc_time_ns: when the RMID was allocated to it
+ * @free_time_ns: when the RMID was freed; valid only with MEMWATCH_PROCESS_FREED
+ * @cgroup_id: inode number of its directory below /sys/fs/cgroup; 0 if unknown
  * @uid: real user id
  * @reason: &enum memwatch_reason of the last change
  * @flags: MEMWATCH_PROCESS_*
- * @comm: its present name
+ * @comm: its current name
  */
 struct memwatch_process {
 	__u32 rmid;
@@ -66,10 +66,10 @@ struct memwatch_process {
 /**
  * struct memwatch_tracker_opts - options of memwatch_tracker_new()
  * @sz: sizeof(struct memwatch_tracker_opts)
- * @pending_max: changes queued at most; when full, the oldest takes effect
- *	early. Default 65536.
- * @processes_max: assignments kept at most, live and freed; when full, the one
- *	freed longest ago is forgotten. Default 262144.
+ * @pending_max: how many changes may be queued; when the queue is full, the earliest
+ *	change takes effect at once. Default 65536.
+ * @processes_max: how many assignments are kept, live and freed together; when there are
+ *	more, the one that was freed first is forgotten. Default 262144.
  */
 struct memwatch_tracker_opts {
 	size_t sz;
@@ -108,15 +108,15 @@ struct memwatch_tracker *memwatch_tracker_ref(struct memwatch_tracker *tracker);
 struct memwatch_tracker *memwatch_tracker_unref(struct memwatch_tracker *tracker);
 
 /**
- * memwatch_tracker_feed - queue what a record says
+ * memwatch_tracker_feed - queue the change that a record reports
  * @tracker: tracker
- * @record: any record; only the RMID_* types matter
+ * @record: any record; types other than RMID_* are ignored
  *
- * An EXISTING that says no more than what is known, or that comes after the
- * free of the same generation (a dump raced with an exit), changes nothing.
+ * An EXISTING record changes nothing if the assignment is known already, or if it comes after
+ * the free of the same generation: a dump may race with an exit.
  *
- * Returns: 1, queued; 0, not of interest; -EINVAL, it makes no sense (RMID 0,
- * too short): counted, otherwise ignored; -ENOMEM.
+ * Returns: 1, queued; 0, ignored; -EINVAL, the record is invalid (RMID 0, or too short): it is
+ * counted and otherwise ignored; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_tracker_feed(struct memwatch_tracker *tracker,
@@ -162,9 +162,10 @@ int memwatch_tracker_free(struct memwatch_tracker *tracker, __u32 rmid, __u32 ge
 			  __u64 time_ns);
 
 /**
- * memwatch_tracker_advance - let everything up to a time take effect
+ * memwatch_tracker_advance - apply all changes up to a time
  * @tracker: tracker
- * @time_ns: changes at or before it take effect; going back does nothing
+ * @time_ns: changes at or before this time take effect; an earlier time than in the last
+ *	call does nothing
  *
  * Returns: how many took effect (capped at INT_MAX), or -ENOMEM.
  * Since: 0.1
@@ -172,7 +173,7 @@ int memwatch_tracker_free(struct memwatch_tracker *tracker, __u32 rmid, __u32 ge
 int memwatch_tracker_advance(struct memwatch_tracker *tracker, __u64 time_ns);
 
 /**
- * memwatch_tracker_retire - forget what was freed before a time
+ * memwatch_tracker_retire - forget the assignments that were freed before a time
  * @tracker: tracker
  * @time_ns: assignments with a free time before it are forgotten
  *
@@ -182,13 +183,12 @@ int memwatch_tracker_advance(struct memwatch_tracker *tracker, __u64 time_ns);
 int memwatch_tracker_retire(struct memwatch_tracker *tracker, __u64 time_ns);
 
 /**
- * memwatch_tracker_lookup - by RMID and generation
+ * memwatch_tracker_lookup - find an assignment by RMID and generation
  * @tracker: tracker
  * @rmid: RMID
  * @generation: its generation
- * @ret: the assignment: live, freed and not yet retired, or announced and
- *	still to take effect; owned by the tracker, valid until the next feed,
- *	advance or retire
+ * @ret: the assignment: live, freed and not yet retired, or queued and not yet in effect;
+ *	owned by the tracker, valid until the next feed, advance or retire
  *
  * Returns: 0, or -ENOENT.
  * Since: 0.1
@@ -197,21 +197,21 @@ int memwatch_tracker_lookup(const struct memwatch_tracker *tracker, __u32 rmid, 
 			    const struct memwatch_process **ret);
 
 /**
- * memwatch_tracker_owner - by RMID and time
+ * memwatch_tracker_owner - find the assignment of an RMID at a time
  * @tracker: tracker
  * @rmid: RMID
  * @time_ns: a time not later than the last advance
  * @ret: the assignment with alloc time <= @time_ns < free time; valid until the
  *	next advance or retire
  *
- * Returns: 0, or -ENOENT: it belonged to nobody.
+ * Returns: 0, or -ENOENT: at that time the RMID belonged to no process.
  * Since: 0.1
  */
 int memwatch_tracker_owner(const struct memwatch_tracker *tracker, __u32 rmid, __u64 time_ns,
 			   const struct memwatch_process **ret);
 
 /**
- * memwatch_tracker_next - walk over all assignments known
+ * memwatch_tracker_next - walk over all assignments in the tracker
  * @tracker: tracker
  * @position: 0 to start; advanced by each call
  * @ret: an assignment, in no particular order; valid until the next advance
@@ -224,15 +224,17 @@ int memwatch_tracker_next(const struct memwatch_tracker *tracker, size_t *positi
 			  const struct memwatch_process **ret);
 
 /**
- * struct memwatch_tracker_stats - counts
+ * struct memwatch_tracker_stats - statistics of a tracker
  * @sz: in: sizeof(struct memwatch_tracker_stats)
  * @live: assignments that hold
- * @freed: kept although freed
- * @pending: changes not yet in effect
- * @invalid: records that made no sense
- * @ignored: duplicates, EXISTING after FREE, FREE or EXEC of an unknown RMID
- * @early: changes that took effect early because pending_max was reached
- * @evicted: assignments forgotten because processes_max was reached
+ * @freed: assignments that were freed and not yet retired
+ * @pending: changes that have not taken effect
+ * @invalid: invalid records
+ * @ignored: records without effect: duplicates, EXISTING after FREE, FREE or EXEC of an
+ *	unknown assignment
+ * @early: changes that took effect early because there were pending_max
+ * @evicted: assignments that were forgotten, or not taken, because there were
+ *	processes_max
  */
 struct memwatch_tracker_stats {
 	size_t sz;
@@ -246,7 +248,7 @@ struct memwatch_tracker_stats {
 };
 
 /**
- * memwatch_tracker_stats - counts
+ * memwatch_tracker_stats - read the statistics
  * @tracker: tracker
  * @ret: filled in up to ret->sz
  *

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * A measured value is a number and how far it can be trusted. A missing value
- * is never a 0.
+ * Measured values with their status, and the names of enumerations. A value that was not
+ * measured is never shown as 0.
  */
 #ifndef MEMWATCH_VALUE_H
 #define MEMWATCH_VALUE_H
@@ -16,14 +16,12 @@ extern "C" {
 
 /**
  * struct memwatch_value - a sum of measurements
- * @value: the sum of those parts that were measured
- * @parts: how many parts there were, measured or not; 0: none, @status is
- *	UNAVAILABLE
+ * @value: the sum of the parts that were measured
+ * @parts: number of parts, measured or not; if it is 0, @status is UNAVAILABLE
  * @status: &enum memwatch_status of the sum, see memwatch_status_worst()
  * @reserved: 0
  *
- * All zero is a valid empty sum. Show @value unless @status is UNAVAILABLE or
- * FIRST; those have nothing to show.
+ * A zeroed structure is an empty sum. @value means nothing if @status is UNAVAILABLE or FIRST.
  */
 struct memwatch_value {
 	__u64 value;
@@ -37,11 +35,10 @@ struct memwatch_value {
  * @a: &enum memwatch_status
  * @b: &enum memwatch_status
  *
- * From good to bad: OK, MULTIPLEXED, ESTIMATED, STALE, ERROR. Two are special.
- * FIRST is neutral: a counter has to start somewhere, and what follows is
- * complete from there; only a sum of nothing but FIRST is FIRST. UNAVAILABLE
- * with a value that was measured makes the sum a lower bound: at least
- * ESTIMATED; only a sum without any measured part is UNAVAILABLE. An unknown
+ * The order from good to bad is OK, MULTIPLEXED, ESTIMATED, STALE, ERROR. Two statuses are
+ * special. FIRST is neutral, because the first reading of a counter only starts a sum: a sum is
+ * FIRST only if all its parts are. A sum of an UNAVAILABLE and a measured part is a lower bound,
+ * so it is at least ESTIMATED: a sum is UNAVAILABLE only if no part was measured. An unknown
  * status counts as ERROR. The operation is commutative and associative.
  *
  * Returns: &enum memwatch_status.
@@ -52,10 +49,10 @@ __u8 memwatch_status_worst(__u8 a, __u8 b);
 /**
  * memwatch_value_add - add one measurement to a sum
  * @sum: the sum
- * @value: what was measured; ignored if @status says that nothing was
+ * @value: the measurement; ignored if @status says that nothing was measured
  * @status: &enum memwatch_status of @value
  *
- * The sum saturates at the largest number instead of wrapping.
+ * The sum does not wrap: it stays at the largest number.
  * Since: 0.1
  */
 void memwatch_value_add(struct memwatch_value *sum, __u64 value, __u8 status);
@@ -63,7 +60,7 @@ void memwatch_value_add(struct memwatch_value *sum, __u64 value, __u8 status);
 /**
  * memwatch_value_merge - add one sum to another
  * @sum: the sum
- * @other: is added; a sum without parts changes nothing
+ * @other: the sum that is added; if it has no parts, nothing changes
  *
  * Since: 0.1
  */

@@ -16,7 +16,7 @@
 #include "base/index.h"
 #include "base/timemath.h"
 
-#define BASELINES_MAX 262144
+#define BASELINES_MAX 262144	 /* more than any machine has domains and RMIDs */
 #define ANY_DOMAIN    UINT32_MAX /* the sum over all domains */
 #define NO_SLOT	      UINT64_MAX
 

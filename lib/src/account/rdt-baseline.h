@@ -2,9 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * From bandwidth counters that run since the allocation to what was moved
- * between two readings. Remembers the last reading of each (rmid, generation,
- * L3 domain).
+ * The last RDT reading of each RMID, generation and L3 domain. The bandwidth counters run
+ * from the allocation on; the difference of two readings is what was moved between them.
  */
 #ifndef MW_RDT_BASELINE_H
 #define MW_RDT_BASELINE_H
@@ -19,32 +18,44 @@ struct mw_rdt_baseline;
 int mw_rdt_baseline_new(struct mw_rdt_baseline **ret);
 void mw_rdt_baseline_free(struct mw_rdt_baseline *baseline);
 
-/* An RMID begins or ends. One whose beginning was seen counts from 0 at that time. */
+/*
+ * An RMID was allocated, or has ended. If the allocation is known, the first reading counts
+ * from 0 at that time; if not, it is only the baseline of the next one.
+ */
 int mw_rdt_baseline_born(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation,
 			 uint64_t time_ns);
 void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation);
 
-/* What lies between the reading before and this one. */
+/**
+ * struct mw_rdt_delta - what a reading says, compared with the one before
+ * @begin_ns: by event: time of the reading before
+ * @end_ns: time of this reading
+ * @value: by event: bytes moved; of OCCUPANCY: bytes occupied in all domains together
+ * @status: by event: &enum memwatch_status of @value
+ * @repeated: by event: an old reading was repeated, which adds nothing
+ * @replaced: occupancy that was added to the same slot before and must be subtracted
+ */
 struct mw_rdt_delta {
 	uint64_t begin_ns[MEMWATCH_RDT_MAX];
 	uint64_t end_ns;
-	uint64_t value[MEMWATCH_RDT_MAX]; /* of OCCUPANCY: the level in all domains */
+	uint64_t value[MEMWATCH_RDT_MAX];
 	uint8_t status[MEMWATCH_RDT_MAX];
-	bool repeated[MEMWATCH_RDT_MAX]; /* traffic: an old reading, says nothing new */
-	/* the level added to the same slot before, to be taken back */
+	bool repeated[MEMWATCH_RDT_MAX];
 	uint64_t replaced;
 };
 
 /*
- * 1: @bytes is what earlier owners of the RMID had left in the cache, of one
- * domain, when this generation began. 0: the reading says nothing of that.
- * -ENOMEM. Records that are about nothing else have status FIRST, and are not for
- * mw_rdt_baseline_update().
+ * Looks for the residual occupancy of one domain at the allocation. Returns 1, and @bytes is
+ * this occupancy; 0, the reading does not say it; -ENOMEM. Readings of status FIRST say
+ * nothing else and must not be given to mw_rdt_baseline_update().
  */
 int mw_rdt_baseline_residue(struct mw_rdt_baseline *baseline,
 			    const struct memwatch_record_rdt *reading, uint64_t *bytes);
 
-/* @slot names the slot of the reading, for @replaced. -ENOMEM, -EINVAL. */
+/*
+ * Compares a reading with the one before and remembers it. @slot is the number of its slot.
+ * Returns 0; -ENOMEM; -EINVAL, the domain is impossible.
+ */
 int mw_rdt_baseline_update(struct mw_rdt_baseline *baseline,
 			   const struct memwatch_record_rdt *reading, uint64_t slot,
 			   struct mw_rdt_delta *ret);

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The entries of one slot, found by (rmid, generation, cpu).
+ * The entries of one slot, found by RMID, generation and CPU.
  */
 #ifndef MW_SLOT_TABLE_H
 #define MW_SLOT_TABLE_H

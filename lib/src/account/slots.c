@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Slots: a window of open ones, a queue of closed ones, and one for what came
- * late. Names are put in when a slot is taken, for by then the tracker has
- * seen everything about its time.
+ * Slots: a window of open slots, a queue of closed ones, and one slot for parts that came
+ * late. Entries get their processes when the slot is taken by the caller: by then the
+ * tracker has seen all changes up to the end of the slot.
  */
 #include <memwatch/slots.h>
 
@@ -22,12 +22,23 @@
 #define SLOT_MIN_NS 1000ULL
 #define WAITING_MAX 1024
 
-/* Names outlive their processes: whose dirty cache lines are written back long after. */
+/*
+ * How long the tracker keeps assignments after their end: dirty cache lines of a process may
+ * be written back, and counted, long after its exit.
+ */
 #define RETAIN_NS (60 * MW_NSEC_PER_SEC)
 
-/* A slot, open or closed. */
-struct box {
-	struct box *next; /* closed ones: in the queue */
+/**
+ * struct slot - a slot that is open, closed or not in use
+ * @next: of a closed slot: the next in the queue; of one not in use: the next spare one
+ * @begin_ns: first nanosecond
+ * @end_ns: first nanosecond after it
+ * @lost: records that were lost in it
+ * @flags: MEMWATCH_SLOT_*
+ * @table: the entries
+ */
+struct slot {
+	struct slot *next;
 	uint64_t begin_ns;
 	uint64_t end_ns;
 	uint64_t lost;
@@ -35,35 +46,53 @@ struct box {
 	struct mw_slot_table table;
 };
 
+/**
+ * struct memwatch_slots - the aggregator
+ * @ctx: a reference
+ * @tracker: a reference
+ * @opts: options, with defaults filled in
+ * @rdt: the last RDT readings
+ * @open: slot number i is at i % @nr_open; NULL if it has no entries
+ * @nr_open: length of @open
+ * @first: number of the oldest open slot
+ * @newest: number of the slot that the stream has reached
+ * @started: there was a record, so that @first and @newest are valid
+ * @late: parts for slots that are closed; NULL if there are none
+ * @closed: queue of closed slots
+ * @closed_end: where the next closed slot is linked
+ * @nr_closed: length of the queue
+ * @given: the slot that the caller has
+ * @spare: slots that are not in use; their memory is used again
+ * @slot: what the caller sees of @given
+ * @stats: statistics
+ */
 struct memwatch_slots {
 	struct memwatch_ctx *ctx;
 	struct memwatch_tracker *tracker;
 	struct memwatch_slots_opts opts;
 	struct mw_rdt_baseline *rdt;
-
-	struct box **open; /* slot i is at i % nr_open; NULL if nothing is in it */
+	struct slot **open;
 	uint32_t nr_open;
-	uint64_t first;	 /* the oldest slot that is open */
-	uint64_t newest; /* the slot that the stream has reached */
+	uint64_t first;
+	uint64_t newest;
 	bool started;
-
-	struct box *late; /* NULL if nothing is in it */
-	struct box *closed, **closed_end;
+	struct slot *late;
+	struct slot *closed, **closed_end;
 	uint32_t nr_closed;
-	struct box *given; /* to the caller */
-	struct box *spare;
+	struct slot *given;
+	struct slot *spare;
 	struct memwatch_slot slot;
 	struct memwatch_slots_stats stats;
 };
 
-static void free_boxes(struct box *box)
+static void free_slots(struct slot *slot)
 {
-	while (box) {
-		struct box *next = box->next;
+	while (slot) {
+		struct slot *next = slot->next;
 
-		mw_slot_table_free(&box->table);
-		free(box);
-		box = next;
+		mw_slot_table_free(&slot->table);
+		free(slot);
+		slot = next;
 	}
 }
 
@@ -72,12 +101,12 @@ struct memwatch_slots *memwatch_slots_unref(struct memwatch_slots *slots)
 	if (!slots)
 		return NULL;
 	for (uint32_t i = 0; slots->open && i < slots->nr_open; i++)
-		free_boxes(slots->open[i]);
+		free_slots(slots->open[i]);
 	free(slots->open);
-	free_boxes(slots->late);
-	free_boxes(slots->closed);
-	free_boxes(slots->given);
-	free_boxes(slots->spare);
+	free_slots(slots->late);
+	free_slots(slots->closed);
+	free_slots(slots->given);
+	free_slots(slots->spare);
 	mw_rdt_baseline_free(slots->rdt);
 	memwatch_tracker_unref(slots->tracker);
 	memwatch_ctx_unref(slots->ctx);
@@ -85,7 +114,7 @@ struct memwatch_slots *memwatch_slots_unref(struct memwatch_slots *slots)
 	return NULL;
 }
 
-static int set_up(struct memwatch_slots *slots, struct memwatch_tracker *tracker)
+static int slots_init(struct memwatch_slots *slots, struct memwatch_tracker *tracker)
 {
 	slots->nr_open = slots->opts.window + 1;
 	slots->open = calloc(slots->nr_open, sizeof(*slots->open));
@@ -121,7 +150,7 @@ int memwatch_slots_new(struct memwatch_ctx *ctx, struct memwatch_tracker *tracke
 	slots->ctx = memwatch_ctx_ref(ctx);
 	slots->opts = full;
 	slots->closed_end = &slots->closed;
-	err = set_up(slots, tracker);
+	err = slots_init(slots, tracker);
 	if (err) {
 		memwatch_slots_unref(slots);
 		return mw_fail_memory(ctx, "slots");
@@ -135,73 +164,73 @@ struct memwatch_tracker *memwatch_slots_tracker(struct memwatch_slots *slots)
 	return slots->tracker;
 }
 
-/* ---------------------------------------------------------------- boxes */
+/* ---------------------------------------------------- opening and closing */
 
-static int obtain_box(struct memwatch_slots *slots, struct box **place, uint64_t begin_ns,
-		      uint64_t end_ns, uint32_t flags)
+static int obtain_slot(struct memwatch_slots *slots, struct slot **place, uint64_t begin_ns,
+		       uint64_t end_ns, uint32_t flags)
 {
-	struct box *box = *place;
+	struct slot *slot = *place;
 
-	if (box) {
-		/* the late one grows in both directions */
-		box->begin_ns = mw_min_u64(box->begin_ns, begin_ns);
-		box->end_ns = mw_max_u64(box->end_ns, end_ns);
+	if (slot) {
+		/* The late slot spans all its parts. */
+		slot->begin_ns = mw_min_u64(slot->begin_ns, begin_ns);
+		slot->end_ns = mw_max_u64(slot->end_ns, end_ns);
 		return 0;
 	}
-	box = slots->spare;
-	if (box)
-		slots->spare = box->next;
+	slot = slots->spare;
+	if (slot)
+		slots->spare = slot->next;
 	else
-		box = calloc(1, sizeof(*box));
-	if (!box)
+		slot = calloc(1, sizeof(*slot));
+	if (!slot)
 		return -ENOMEM;
-	box->next = NULL;
-	box->begin_ns = begin_ns;
-	box->end_ns = end_ns;
-	box->lost = 0;
-	box->flags = flags;
-	*place = box;
+	slot->next = NULL;
+	slot->begin_ns = begin_ns;
+	slot->end_ns = end_ns;
+	slot->lost = 0;
+	slot->flags = flags;
+	*place = slot;
 	return 0;
 }
 
-static void recycle(struct memwatch_slots *slots, struct box *box)
+static void recycle_slot(struct memwatch_slots *slots, struct slot *slot)
 {
-	if (!box)
+	if (!slot)
 		return;
-	mw_slot_table_clear(&box->table);
-	box->next = slots->spare;
-	slots->spare = box;
+	mw_slot_table_clear(&slot->table);
+	slot->next = slots->spare;
+	slots->spare = slot;
 }
 
-static void close_box(struct memwatch_slots *slots, struct box **place)
+static void close_slot(struct memwatch_slots *slots, struct slot **place)
 {
-	struct box *box = *place;
+	struct slot *slot = *place;
 
-	if (!box)
+	if (!slot)
 		return;
 	*place = NULL;
-	mw_slot_table_sort(&box->table);
-	*slots->closed_end = box;
-	slots->closed_end = &box->next;
+	mw_slot_table_sort(&slot->table);
+	*slots->closed_end = slot;
+	slots->closed_end = &slot->next;
 	slots->nr_closed++;
-	if (!(box->flags & MEMWATCH_SLOT_LATE))
+	if (!(slot->flags & MEMWATCH_SLOT_LATE))
 		slots->stats.slots++;
 }
 
-/* Everything before slot @first is closed now. */
+/* Closes all slots before number @first, and the late slot, which comes before them. */
 static void close_before(struct memwatch_slots *slots, uint64_t first)
 {
 	uint64_t end = mw_min_u64(first, mw_add_sat(slots->first, slots->nr_open));
 
 	if (first <= slots->first)
 		return;
-	close_box(slots, &slots->late);
+	close_slot(slots, &slots->late);
 	for (uint64_t i = slots->first; i < end; i++)
-		close_box(slots, &slots->open[i % slots->nr_open]);
+		close_slot(slots, &slots->open[i % slots->nr_open]);
 	slots->first = first;
 }
 
-static void reach(struct memwatch_slots *slots, uint64_t time_ns)
+static void reach_time(struct memwatch_slots *slots, uint64_t time_ns)
 {
 	uint64_t slot = time_ns / slots->opts.slot_ns;
 
@@ -218,17 +247,18 @@ static void reach(struct memwatch_slots *slots, uint64_t time_ns)
 
 /* ------------------------------------------------------------- splitting */
 
-/* One part of an interval: the box it goes to, and how much of the interval lies before its end. */
+/* A part of an interval: its slot, and its end as an offset in the interval. */
 struct part {
-	struct box *box;
+	struct slot *slot;
 	uint64_t end_offset;
 	bool late;
 };
 
+/* An interval that is split over slots; what lies before @offset has been given out. */
 struct split {
 	uint64_t begin_ns;
 	uint64_t length;
-	uint64_t offset; /* what is before it has been given out */
+	uint64_t offset;
 	bool done;
 };
 
@@ -238,8 +268,8 @@ static void split_start(struct split *split, uint64_t begin_ns, uint64_t end_ns)
 }
 
 /*
- * The next part: 1, 0 at the end, -ENOMEM. What lies before the open window is
- * one part, so there are never more than open slots + 1 of them.
+ * Finds the next part. Returns 1, 0 at the end, or -ENOMEM. All that lies before the open
+ * slots is one part, so there is at most one part more than there are open slots.
  */
 static int split_next(struct memwatch_slots *slots, struct split *split, struct part *ret)
 {
@@ -248,7 +278,7 @@ static int split_next(struct memwatch_slots *slots, struct split *split, struct 
 	uint64_t at = split->begin_ns + split->offset;
 	uint64_t end = split->begin_ns + split->length;
 	uint64_t begin_slot, end_slot;
-	struct box **place;
+	struct slot **place;
 
 	if (split->done)
 		return 0;
@@ -264,17 +294,17 @@ static int split_next(struct memwatch_slots *slots, struct split *split, struct 
 		begin_slot = slot * slot_ns;
 		end_slot = mw_add_sat(begin_slot, slot_ns);
 	}
-	if (obtain_box(slots, place, begin_slot, end_slot, ret->late ? MEMWATCH_SLOT_LATE : 0))
+	if (obtain_slot(slots, place, begin_slot, end_slot, ret->late ? MEMWATCH_SLOT_LATE : 0))
 		return -ENOMEM;
-	ret->box = *place;
+	ret->slot = *place;
 	split->offset = mw_min_u64(end_slot, end) - split->begin_ns;
 	split->done = split->offset >= split->length;
 	ret->end_offset = split->offset;
 	return 1;
 }
 
-/* The share of @value in a part; over all parts they add up to it. */
-static uint64_t share(uint64_t value, const struct split *split, uint64_t from, uint64_t to)
+/* The share of @value in a part. The shares of all parts add up to @value exactly. */
+static uint64_t value_share(uint64_t value, const struct split *split, uint64_t from, uint64_t to)
 {
 	if (!split->length)
 		return value;
@@ -297,17 +327,18 @@ static int feed_sample(struct memwatch_slots *slots, const struct memwatch_recor
 
 	split_start(&split, sample->begin_ns, sample->h.time_ns);
 	while ((err = split_next(slots, &split, &part)) > 0) {
-		uint64_t run_ns = share(sample->run_ns, &split, from, part.end_offset);
+		uint64_t run_ns = value_share(sample->run_ns, &split, from, part.end_offset);
 
-		if (mw_slot_table_obtain(&part.box->table, sample->rmid, sample->generation, cpu,
+		if (mw_slot_table_obtain(&part.slot->table, sample->rmid, sample->generation, cpu,
 					 &entry))
 			return -ENOMEM;
 		entry->samples++;
 		entry->run_ns = mw_add_sat(entry->run_ns, run_ns);
 		for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
-			memwatch_value_add(&entry->counter[i],
-					   share(sample->counter[i], &split, from, part.end_offset),
-					   sample->status[i]);
+			memwatch_value_add(
+				&entry->counter[i],
+				value_share(sample->counter[i], &split, from, part.end_offset),
+				sample->status[i]);
 		if (part.late)
 			slots->stats.late_run_ns = mw_add_sat(slots->stats.late_run_ns, run_ns);
 		late |= part.late;
@@ -333,11 +364,11 @@ static int add_traffic(struct memwatch_slots *slots, const struct memwatch_recor
 		return 0;
 	split_start(&split, delta->begin_ns[event], delta->end_ns);
 	while ((err = split_next(slots, &split, &part)) > 0) {
-		if (mw_slot_table_obtain(&part.box->table, rdt->rmid, rdt->generation,
+		if (mw_slot_table_obtain(&part.slot->table, rdt->rmid, rdt->generation,
 					 MEMWATCH_CPU_ANY, &entry))
 			return -ENOMEM;
 		memwatch_value_add(&entry->rdt[event],
-				   share(delta->value[event], &split, from, part.end_offset),
+				   value_share(delta->value[event], &split, from, part.end_offset),
 				   delta->status[event]);
 		*late |= part.late;
 		from = part.end_offset;
@@ -358,7 +389,7 @@ static int add_level(struct memwatch_slots *slots, const struct memwatch_record_
 	err = split_next(slots, &split, &part);
 	if (err < 0)
 		return err;
-	if (mw_slot_table_obtain(&part.box->table, rdt->rmid, rdt->generation, MEMWATCH_CPU_ANY,
+	if (mw_slot_table_obtain(&part.slot->table, rdt->rmid, rdt->generation, MEMWATCH_CPU_ANY,
 				 &entry))
 		return -ENOMEM;
 	sum = &entry->rdt[MEMWATCH_RDT_OCCUPANCY];
@@ -370,7 +401,7 @@ static int add_level(struct memwatch_slots *slots, const struct memwatch_record_
 	return 0;
 }
 
-/* In the slot in which it is told; one told late is the same number. */
+/* The residual occupancy counts in the slot in which it is reported. */
 static int add_residue(struct memwatch_slots *slots, const struct memwatch_record_rdt *rdt)
 {
 	struct memwatch_slot_entry *entry;
@@ -386,7 +417,7 @@ static int add_residue(struct memwatch_slots *slots, const struct memwatch_recor
 	err = split_next(slots, &split, &part);
 	if (err < 0)
 		return err;
-	if (mw_slot_table_obtain(&part.box->table, rdt->rmid, rdt->generation, MEMWATCH_CPU_ANY,
+	if (mw_slot_table_obtain(&part.slot->table, rdt->rmid, rdt->generation, MEMWATCH_CPU_ANY,
 				 &entry))
 		return -ENOMEM;
 	memwatch_value_add(&entry->residue, bytes, MEMWATCH_STATUS_OK);
@@ -423,7 +454,7 @@ static int feed_lost(struct memwatch_slots *slots, const struct memwatch_record_
 	err = split_next(slots, &split, &part);
 	if (err < 0)
 		return err;
-	part.box->lost = mw_add_sat(part.box->lost, lost->count);
+	part.slot->lost = mw_add_sat(part.slot->lost, lost->count);
 	return 0;
 }
 
@@ -463,18 +494,21 @@ int memwatch_slots_feed(struct memwatch_slots *slots, const struct memwatch_reco
 	const struct memwatch_record_sample *sample = (const struct memwatch_record_sample *)record;
 	int err;
 
-	recycle(slots, slots->given);
+	recycle_slot(slots, slots->given);
 	slots->given = NULL;
 	if (slots->nr_closed >= WAITING_MAX)
-		return mw_fail(slots->ctx, -ENOBUFS, "slots: %u closed ones were not taken",
-			       slots->nr_closed);
+		return mw_fail(
+			slots->ctx, -ENOBUFS,
+			"slots: %u closed slots have not been taken; call memwatch_slots_next()",
+			slots->nr_closed);
 	if (!mw_record_valid(record, record->size) ||
 	    (record->type == MEMWATCH_RECORD_SAMPLE && sample->begin_ns > record->time_ns)) {
 		slots->stats.invalid++;
-		return mw_fail(slots->ctx, -EINVAL, "slots: a %s record makes no sense",
+		return mw_fail(slots->ctx, -EINVAL,
+			       "slots: a %s record has an impossible size or time",
 			       memwatch_record_name(record->type));
 	}
-	reach(slots, record->time_ns);
+	reach_time(slots, record->time_ns);
 	err = feed_record(slots, record);
 	if (err == -EINVAL)
 		slots->stats.invalid++;
@@ -483,21 +517,21 @@ int memwatch_slots_feed(struct memwatch_slots *slots, const struct memwatch_reco
 
 int memwatch_slots_finish(struct memwatch_slots *slots)
 {
-	recycle(slots, slots->given);
+	recycle_slot(slots, slots->given);
 	slots->given = NULL;
 	if (slots->started) {
 		close_before(slots, slots->newest + 1);
-		close_box(slots, &slots->late);
+		close_slot(slots, &slots->late);
 	}
 	return (int)slots->nr_closed;
 }
 
 /* ---------------------------------------------------------------- taking */
 
-static void name_entries(struct memwatch_slots *slots, struct box *box)
+static void name_entries(struct memwatch_slots *slots, struct slot *slot)
 {
-	for (uint32_t i = 0; i < box->table.count; i++) {
-		struct memwatch_slot_entry *entry = &box->table.entries[i];
+	for (uint32_t i = 0; i < slot->table.count; i++) {
+		struct memwatch_slot_entry *entry = &slot->table.entries[i];
 
 		if (entry->rmid == MEMWATCH_RMID_UNASSIGNED)
 			continue;
@@ -513,10 +547,10 @@ static bool has_number(__u8 status)
 	       status == MEMWATCH_STATUS_ESTIMATED || status == MEMWATCH_STATUS_STALE;
 }
 
-static void estimate_traffic(struct box *box)
+static void estimate_traffic(struct slot *slot)
 {
-	for (uint32_t i = 0; i < box->table.count; i++) {
-		struct memwatch_slot_entry *entry = &box->table.entries[i];
+	for (uint32_t i = 0; i < slot->table.count; i++) {
+		struct memwatch_slot_entry *entry = &slot->table.entries[i];
 		const struct memwatch_value *misses = &entry->counter[MEMWATCH_COUNTER_LLC_MISSES];
 		struct memwatch_value *total = &entry->rdt[MEMWATCH_RDT_MBM_TOTAL];
 
@@ -528,37 +562,37 @@ static void estimate_traffic(struct box *box)
 
 int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot **ret)
 {
-	struct box *box = slots->closed;
+	struct slot *slot = slots->closed;
 	int err;
 
-	recycle(slots, slots->given);
+	recycle_slot(slots, slots->given);
 	slots->given = NULL;
-	if (!box)
+	if (!slot)
 		return 0;
 
-	/* names of the time of this slot, and of those that a late one may be about */
-	err = memwatch_tracker_advance(slots->tracker, box->end_ns - 1);
+	/* The changes up to the end of this slot take effect. */
+	err = memwatch_tracker_advance(slots->tracker, slot->end_ns - 1);
 	if (err < 0)
 		return err;
-	if (!(box->flags & MEMWATCH_SLOT_LATE))
-		memwatch_tracker_retire(slots->tracker, mw_sub_sat(box->begin_ns, RETAIN_NS));
+	if (!(slot->flags & MEMWATCH_SLOT_LATE))
+		memwatch_tracker_retire(slots->tracker, mw_sub_sat(slot->begin_ns, RETAIN_NS));
 
-	slots->closed = box->next;
+	slots->closed = slot->next;
 	if (!slots->closed)
 		slots->closed_end = &slots->closed;
 	slots->nr_closed--;
-	box->next = NULL;
-	slots->given = box;
-	name_entries(slots, box);
+	slot->next = NULL;
+	slots->given = slot;
+	name_entries(slots, slot);
 	if (slots->opts.flags & MEMWATCH_SLOTS_ESTIMATE)
-		estimate_traffic(box);
+		estimate_traffic(slot);
 	slots->slot = (struct memwatch_slot){
-		.begin_ns = box->begin_ns,
-		.end_ns = box->end_ns,
-		.flags = box->flags,
-		.nr_entries = box->table.count,
-		.entries = box->table.entries,
-		.lost = box->lost,
+		.begin_ns = slot->begin_ns,
+		.end_ns = slot->end_ns,
+		.flags = slot->flags,
+		.nr_entries = slot->table.count,
+		.entries = slot->table.entries,
+		.lost = slot->lost,
 	};
 	*ret = &slots->slot;
 	return 1;

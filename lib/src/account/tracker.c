@@ -120,7 +120,7 @@ static int apply_alloc(struct memwatch_tracker *tracker, const struct mw_change 
 
 	known = &tracker->assignments.entries[at].process;
 	if (change->kind == MW_CHANGE_EXISTING) {
-		/* nobody else tells that a process has moved to another cgroup */
+		/* Only a dump shows that a process has moved to another cgroup or user. */
 		if (!(known->flags & MEMWATCH_PROCESS_FREED)) {
 			known->cgroup_id = process->cgroup_id;
 			known->uid = process->uid;
@@ -165,7 +165,7 @@ static int apply_free(struct memwatch_tracker *tracker, const struct mw_change *
 
 	if (at == MW_NO_ASSIGNMENT && process->tgid &&
 	    !mw_assignments_has_ended(&tracker->assignments, process->rmid, process->generation)) {
-		/* its alloc was lost, but a free says everything as well */
+		/* The record of its allocation was lost; that of its end says as much. */
 		struct memwatch_process known = *process;
 
 		known.flags = MEMWATCH_PROCESS_EXISTED;
@@ -236,7 +236,8 @@ static int queue_change(struct memwatch_tracker *tracker, struct mw_change *chan
 {
 	if (change->process.rmid == MEMWATCH_RMID_UNASSIGNED || !change->process.generation) {
 		tracker->stats.invalid++;
-		return mw_fail(tracker->ctx, -EINVAL, "tracker: RMID %u of generation %u cannot be",
+		return mw_fail(tracker->ctx, -EINVAL,
+			       "tracker: RMID %u of generation %u does not exist",
 			       change->process.rmid, change->process.generation);
 	}
 	if (tracker->changes.count >= tracker->pending_max) {
@@ -274,10 +275,10 @@ int memwatch_tracker_feed(struct memwatch_tracker *tracker,
 		return 0;
 	if (record->size < sizeof(*r)) {
 		tracker->stats.invalid++;
-		return mw_fail(tracker->ctx, -EINVAL, "tracker: a record is too short");
+		return mw_fail(tracker->ctx, -EINVAL, "tracker: an RMID record is too short");
 	}
 	change.kind = kind_of(record->type);
-	/* An EXISTING tells of the past: it holds since the allocation. */
+	/* An EXISTING record is about the time since the allocation. */
 	change.time_ns = record->time_ns;
 	if (change.kind == MW_CHANGE_EXISTING)
 		change.time_ns = mw_min_u64(record->time_ns, r->alloc_time_ns);
