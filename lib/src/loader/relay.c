@@ -60,6 +60,7 @@ struct mw_bpf_relay {
 	uint64_t *counts;	     /* scratch, one element per CPU */
 	struct memwatch_availability available[MEMWATCH_COUNTER_MAX];
 	char reasons[MEMWATCH_COUNTER_MAX][160];
+	char read_failures[MEMWATCH_COUNTER_MAX][64]; /* their names */
 };
 
 _Static_assert(sizeof(struct mw_relay_cpu) % 8 == 0, "the kernel rounds per-CPU values up to 8");
@@ -169,16 +170,10 @@ static int counter_open(unsigned int counter, unsigned int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The map with the perf events of a counter has the name of the counter. */
 static int counter_map(const struct mw_bpf_relay *relay, unsigned int counter)
 {
-	const struct bpf_map *maps[MEMWATCH_COUNTER_MAX] = {
-		relay->skel->maps.cycles,
-		relay->skel->maps.instructions,
-		relay->skel->maps.llc_references,
-		relay->skel->maps.llc_misses,
-	};
-
-	return bpf_map__fd(maps[counter]);
+	return bpf_object__find_map_fd_by_name(relay->skel->obj, memwatch_counter_name(counter));
 }
 
 /* Before loading: finds the counters that exist on any CPU; the programs read only these. */
@@ -490,10 +485,6 @@ static const char *const failure_names[MW_RELAY_FAIL_MAX] = {
 	[MW_RELAY_FAIL_OUTPUT_FULL] = "output_ring_full",
 	[MW_RELAY_FAIL_OUTPUT_NO_RING] = "output_no_ring",
 	[MW_RELAY_FAIL_OUTPUT] = "output_error",
-	[MW_RELAY_FAIL_READ_CYCLES] = "read_cycles",
-	[MW_RELAY_FAIL_READ_INSTRUCTIONS] = "read_instructions",
-	[MW_RELAY_FAIL_READ_LLC_REFS] = "read_llc_references",
-	[MW_RELAY_FAIL_READ_LLC_MISSES] = "read_llc_misses",
 	[MW_RELAY_FAIL_RECORD_READ] = "record_unreadable",
 	[MW_RELAY_FAIL_RECORD_INVALID] = "record_invalid",
 	[MW_RELAY_FAIL_OWNER] = "owner_unannounced",
@@ -519,6 +510,18 @@ static uint64_t count_skipped_runs(struct mw_bpf_relay *relay)
 	return sum;
 }
 
+/* Failures to read a counter are named after it: "read_cycles". */
+static const char *failure_name(struct mw_bpf_relay *relay, unsigned int index)
+{
+	unsigned int counter = index - MW_RELAY_FAIL_READ_CYCLES;
+
+	if (counter >= MEMWATCH_COUNTER_MAX)
+		return failure_names[index];
+	snprintf(relay->read_failures[counter], sizeof(relay->read_failures[counter]), "read_%s",
+		 memwatch_counter_name(counter));
+	return relay->read_failures[counter];
+}
+
 int mw_bpf_relay_failure(struct mw_bpf_relay *relay, unsigned int index, const char **name,
 			 __u64 *count)
 {
@@ -531,7 +534,7 @@ int mw_bpf_relay_failure(struct mw_bpf_relay *relay, unsigned int index, const c
 	}
 	if (read_failures(relay, index))
 		return -errno;
-	*name = failure_names[index];
+	*name = failure_name(relay, index);
 	*count = 0;
 	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++)
 		*count += relay->counts[cpu];
