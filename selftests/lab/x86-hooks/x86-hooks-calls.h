@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the inserted lines call. @ra is the helper's GETPC(). The bool ones
- * return true if the instruction is done; they do not return if it faulted.
+ * The functions that the inserted lines call. @ra is the GETPC() of the helper. The
+ * functions of type bool return true if the plugin has handled the instruction; they do
+ * not return if the instruction faults.
  */
 #ifndef LAB_X86_HOOKS_CALLS_H
 #define LAB_X86_HOOKS_CALLS_H
