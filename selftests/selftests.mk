@@ -22,8 +22,11 @@ bench-programs: $(addprefix $(SELFTESTS_BIN)/,crowd yield)
 define selftest_program
 $(call msg,CCLD,$@)
 $(Q)mkdir -p $(@D)
-$(Q)$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $<
+$(Q)$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $(filter %.c,$^)
 endef
+
+$(SELFTESTS_BIN)/storm: $(wildcard selftests/kmod/storm/*.[ch]) selftests/prng.h
+	$(selftest_program)
 
 $(SELFTESTS_BIN)/%: selftests/kmod/%.c
 	$(selftest_program)
