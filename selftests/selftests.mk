@@ -28,6 +28,9 @@ endef
 $(SELFTESTS_BIN)/storm: $(wildcard selftests/kmod/storm/*.[ch]) selftests/prng.h
 	$(selftest_program)
 
+$(SELFTESTS_BIN)/ioctl-fuzz: $(wildcard selftests/stress/ioctl-fuzz/*.[ch]) selftests/tap.h selftests/prng.h
+	$(selftest_program)
+
 $(SELFTESTS_BIN)/%: selftests/kmod/%.c
 	$(selftest_program)
 
