@@ -2,17 +2,18 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Reads /proc/memwatch in every clumsy way while processes come and go: pieces
- * of odd sizes at odd places, several readers at once, no privilege. A reader
- * that goes through a file in order must always see a whole, consistent one.
+ * Reads the files of /proc/memwatch while processes start and exit: in pieces of random
+ * sizes and at random offsets, with several readers at once, and without privilege. A
+ * reader that reads a file from its beginning to its end must always see consistent text.
  *
- * Usage: proc-fuzz [-n ROUNDS] [-s SEED]; as root, in the virtual machine, with
- * the module loaded. It starts a session of its own.
+ * Usage: proc-fuzz [-n ROUNDS] [-s SEED]; as root, in the virtual machine, with the
+ * module loaded. It starts a session of its own.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,63 +25,46 @@
 #include <unistd.h>
 #include <linux/memwatch.h>
 
+#include "prng.h"
 #include "tap.h"
 
 #define NOBODY	  65534
 #define FILE_SIZE (1 << 20)
 #define READERS	  3
 
-static const char *const files[] = {
-	"/proc/memwatch/status",
-	"/proc/memwatch/rmids",
-	"/proc/memwatch/overhead",
+enum { FILE_STATUS, FILE_RMIDS, FILE_OVERHEAD, NR_FILES };
+
+static const char *const files[NR_FILES] = {
+	[FILE_STATUS] = "/proc/memwatch/status",
+	[FILE_RMIDS] = "/proc/memwatch/rmids",
+	[FILE_OVERHEAD] = "/proc/memwatch/overhead",
 };
 
+/* clang-format off */
 static const char *const status_keys[] = {
-	"version",
-	"abi",
-	"schema",
-	"backend",
-	"backend_reason",
-	"sessions",
-	"sessions_started",
-	"period_ns",
-	"limbo_ns",
-	"policy",
-	"idle_stop",
-	"cpumask",
-	"filters",
-	"rmids_total",
-	"rmids_used",
-	"rmids_limbo",
-	"rmids_free",
-	"processes",
-	"processes_measured",
-	"processes_waiting",
-	"processes_filtered",
-	"allocs",
-	"frees",
-	"promotions",
-	"revocations",
-	"exhausted",
-	"untracked",
+	"version", "abi", "schema", "backend", "backend_reason", "sessions",
+	"sessions_started", "period_ns", "limbo_ns", "policy", "idle_stop", "cpumask",
+	"filters", "rmids_total", "rmids_used", "rmids_limbo", "rmids_free", "processes",
+	"processes_measured", "processes_waiting", "processes_filtered", "allocs", "frees",
+	"promotions", "revocations", "exhausted", "untracked",
 };
+/* clang-format on */
 
-static uint64_t prng = 1;
-static char text[FILE_SIZE];
-/* Nothing is mapped there; volatile, or the compiler knows too. */
+static struct prng prng;
+static char text[FILE_SIZE]; /* of the file that was read last */
+/* Nothing is mapped here. Volatile, so that the compiler does not warn about it. */
 static volatile uintptr_t bad_address = 0x10;
 
-static unsigned int below(unsigned int n)
+static unsigned int random_below(unsigned int n)
 {
-	prng ^= prng >> 12;
-	prng ^= prng << 25;
-	prng ^= prng >> 27;
-	return (prng * 0x2545F4914F6CDD1DULL >> 32) % n;
+	return prng_below(&prng, n);
 }
 
-/* Reads it all, in pieces of at most that many bytes; -1 and errno on failure. */
-static ssize_t slurp(const char *file, unsigned int piece)
+/*
+ * Read a file into @text, in pieces of @piece bytes, or of random sizes if it is 0. Returns
+ * the length, or -1 with errno.
+ */
+static ssize_t read_file(const char *file, unsigned int piece)
 {
 	size_t used = 0;
 	ssize_t n;
@@ -89,7 +73,7 @@ static ssize_t slurp(const char *file, unsigned int piece)
 	if (fd < 0)
 		return -1;
 	do {
-		unsigned int want = piece ? piece : 1 + below(300);
+		unsigned int want = piece ? piece : 1 + random_below(300);
 
 		if (want > sizeof(text) - 1 - used)
 			want = sizeof(text) - 1 - used;
@@ -102,7 +86,8 @@ static ssize_t slurp(const char *file, unsigned int piece)
 	return n < 0 ? -1 : (ssize_t)used;
 }
 
-static const char *value(const char *key)
+/* The value of "KEY: VALUE" in @text; NULL if there is no such line. */
+static const char *status_value(const char *key)
 {
 	static char line[256];
 	size_t length = strlen(key);
@@ -120,39 +105,42 @@ static const char *value(const char *key)
 	return NULL;
 }
 
-static unsigned long number(const char *key)
+/* ULONG_MAX if there is no such line. */
+static unsigned long status_number(const char *key)
 {
-	const char *found = value(key);
+	const char *found = status_value(key);
 
 	return found ? strtoul(found, NULL, 10) : ~0UL;
 }
 
-/* NULL, or what is wrong with the text of "status". */
-static const char *bad_status(void)
+/* Each of these returns NULL, or what is wrong with @text. */
+static const char *check_status_text(void)
 {
 	unsigned int i;
 	char *line, *end;
 
 	for (i = 0; i < sizeof(status_keys) / sizeof(status_keys[0]); i++)
-		if (!value(status_keys[i]))
+		if (!status_value(status_keys[i]))
 			return status_keys[i];
 	for (line = text; *line; line = end + 1) {
 		end = strchr(line, '\n');
 		if (!end)
-			return "the last line does not end";
+			return "the last line has no newline";
 		if (!memchr(line, ':', end - line))
-			return "a line without a key";
+			return "a line has no key";
 	}
-	if (number("rmids_total") !=
-	    number("rmids_used") + number("rmids_limbo") + number("rmids_free"))
-		return "total is not used + limbo + free";
-	if (number("processes") != number("processes_measured") + number("processes_waiting") +
-					   number("processes_filtered"))
-		return "processes is not measured + waiting + filtered";
+	if (status_number("rmids_total") != status_number("rmids_used") +
+						    status_number("rmids_limbo") +
+						    status_number("rmids_free"))
+		return "rmids_total is not the sum of used, limbo and free";
+	if (status_number("processes") != status_number("processes_measured") +
+						  status_number("processes_waiting") +
+						  status_number("processes_filtered"))
+		return "processes is not the sum of measured, waiting and filtered";
 	return NULL;
 }
 
-static const char *bad_rmids(void)
+static const char *check_rmids_text(void)
 {
 	static unsigned char seen[65536];
 	unsigned long rows = 0, count, rmid;
@@ -160,109 +148,109 @@ static const char *bad_rmids(void)
 
 	memset(seen, 0, sizeof(seen));
 	if (strncmp(text, "# ", 2))
-		return "no header";
+		return "the header is missing";
 	for (line = text; *line; line = end + 1) {
 		end = strchr(line, '\n');
 		if (!end)
-			return "the last line does not end";
+			return "the last line has no newline";
 		if (line == text)
 			continue;
 		if (*line == '#') {
 			if (sscanf(line, "# end %lu\n", &count) != 1)
-				return "a comment that is not the end";
+				return "a comment is not the end line";
 			if (end[1])
-				return "text after the end";
-			return count == rows ? NULL : "the count is not that of the lines";
+				return "text follows the end line";
+			return count == rows ? NULL : "the end line counts other than the lines";
 		}
 		rmid = strtoul(line, &p, 10);
 		if (!rmid || rmid > 65535 || *p != '\t')
-			return "a line without an RMID";
+			return "a line does not begin with an RMID";
 		if (seen[rmid]++)
-			return "an RMID twice";
+			return "an RMID appears twice";
 		for (count = 0, p = line; p < end; p++)
 			count += *p == '\t';
 		if (count != 8)
-			return "a line without 9 columns";
+			return "a line does not have 9 columns";
 		rows++;
 	}
-	return "no end";
+	return "the end line is missing";
 }
 
-static const char *bad_overhead(void)
+static const char *check_overhead_text(void)
 {
 	char *line, *end;
 
 	if (strncmp(text, "cpu 0: ticks=", 13))
-		return "no line of CPU 0";
+		return "the line of CPU 0 is missing";
 	for (line = text; *line; line = end + 1) {
 		end = strchr(line, '\n');
 		if (!end)
-			return "the last line does not end";
+			return "the last line has no newline";
 		if (!memchr(line, ':', end - line))
-			return "a line without a key";
+			return "a line has no key";
 	}
 	return NULL;
 }
 
-/* Rounds of in-order reads; returns how many saw something inconsistent. */
-static unsigned int read_whole(unsigned int rounds)
+/* Read files from beginning to end; returns how often the text was inconsistent. */
+static unsigned int read_in_order(unsigned int rounds)
 {
-	static const char *(*const bad[])(void) = { bad_status, bad_rmids, bad_overhead };
+	static const char *(*const check_text[NR_FILES])(void) = {
+		[FILE_STATUS] = check_status_text,
+		[FILE_RMIDS] = check_rmids_text,
+		[FILE_OVERHEAD] = check_overhead_text,
+	};
 	unsigned int i, wrong = 0;
 
 	for (i = 0; i < rounds; i++) {
-		unsigned int file = below(3);
+		unsigned int file = random_below(NR_FILES);
 		const char *why;
 
-		/* "status" need only be consistent where one read takes all of it. */
-		if (slurp(files[file], file == 1 && below(2) ? 0 : FILE_SIZE) < 0)
+		/* Only "rmids" is consistent also if it takes several reads. */
+		if (read_file(files[file], file == FILE_RMIDS && random_below(2) ? 0 : FILE_SIZE) <
+		    0)
 			why = strerror(errno);
 		else
-			why = bad[file]();
+			why = check_text[file]();
 		if (why && wrong++ < 5)
 			printf("# %s: %s\n", files[file], why);
 	}
 	return wrong;
 }
 
-static unsigned int read_anywhere(unsigned int rounds)
+/* One access at a random offset; false if it has an effect that it must not have. */
+static bool access_at_random(int fd)
 {
 	static char buffer[70000];
-	unsigned int i, wrong = 0;
+	off_t at = random_below(4) ? random_below(5000)
+				   : (off_t)random_below(1 << 30) << random_below(30);
+
+	switch (random_below(4)) {
+	case 0:
+		return lseek(fd, at, SEEK_SET) >= 0 || errno == EINVAL;
+	case 1:
+		return lseek(fd, -1, SEEK_SET) < 0 && errno == EINVAL;
+	case 2:
+		return read(fd, buffer, random_below(sizeof(buffer))) >= 0 || errno == EINVAL;
+	default:
+		return pread(fd, buffer, random_below(sizeof(buffer)), at) >= 0 || errno == EINVAL;
+	}
+}
+
+/* Returns how many accesses had an effect that they must not have. */
+static unsigned int read_at_random(unsigned int rounds)
+{
+	unsigned int i, j, wrong = 0;
 
 	for (i = 0; i < rounds; i++) {
-		int fd = open(files[below(3)], O_RDONLY | O_CLOEXEC);
-		unsigned int j;
+		int fd = open(files[random_below(NR_FILES)], O_RDONLY | O_CLOEXEC);
 
 		if (fd < 0) {
 			wrong++;
 			continue;
 		}
-		for (j = 0; j < 10; j++) {
-			off_t at = below(4) ? below(5000) : (off_t)below(1 << 30) << below(30);
-			ssize_t n;
-
-			switch (below(4)) {
-			case 0:
-				if (lseek(fd, at, SEEK_SET) < 0 && errno != EINVAL)
-					wrong++;
-				break;
-			case 1:
-				if (lseek(fd, -1, SEEK_SET) >= 0 || errno != EINVAL)
-					wrong++;
-				break;
-			case 2:
-				n = read(fd, buffer, below(sizeof(buffer)));
-				if (n < 0 && errno != EINVAL)
-					wrong++;
-				break;
-			default:
-				n = pread(fd, buffer, below(sizeof(buffer)), at);
-				if (n < 0 && errno != EINVAL)
-					wrong++;
-				break;
-			}
-		}
+		for (j = 0; j < 10; j++)
+			wrong += !access_at_random(fd);
 		if (read(fd, (void *)bad_address, 100) > 0)
 			wrong++;
 		if (write(fd, "x", 1) >= 0)
@@ -272,7 +260,7 @@ static unsigned int read_anywhere(unsigned int rounds)
 	return wrong;
 }
 
-static pid_t spawn_reader(unsigned int (*body)(unsigned int), unsigned int rounds,
+static pid_t spawn_reader(unsigned int (*reader)(unsigned int), unsigned int rounds,
 			  unsigned int seed)
 {
 	pid_t pid;
@@ -281,12 +269,15 @@ static pid_t spawn_reader(unsigned int (*body)(unsigned int), unsigned int round
 	pid = fork();
 	if (pid)
 		return pid;
-	prng = seed * 77ULL | 1;
-	_exit(body(rounds) ? 1 : 0);
+	prng.state = seed;
+	_exit(reader(rounds) ? 1 : 0);
 }
 
-/* Without @device: the last child may outlive us, and must not hold the session. */
-static pid_t spawn_forks(int device)
+/*
+ * A process that forks all the time. It closes @device: the last child may outlive us, and
+ * must not keep the session open.
+ */
+static pid_t spawn_forking_process(int device)
 {
 	pid_t pid = fork();
 
@@ -298,7 +289,7 @@ static pid_t spawn_forks(int device)
 		pid_t child = fork();
 
 		if (!child) {
-			/* A name that needs escaping. */
+			/* The files must escape this name. */
 			prctl(PR_SET_NAME, "a\tb\\c\nd");
 			_exit(0);
 		}
@@ -306,7 +297,7 @@ static pid_t spawn_forks(int device)
 	}
 }
 
-static int wait_for(pid_t pid)
+static bool exits_with_success(pid_t pid)
 {
 	int status;
 
@@ -314,32 +305,87 @@ static int wait_for(pid_t pid)
 	       !WEXITSTATUS(status);
 }
 
-/* Exit status 0: every file refused with the right error. */
-static int nobody_may_not_read(void)
+/* A child without privilege must get EACCES for each file. */
+static bool nobody_gets_eacces(void)
 {
-	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	fflush(stdout);
+	pid = fork();
 	if (!pid) {
 		unsigned int i;
 
 		if (setgid(NOBODY) || setuid(NOBODY))
 			_exit(2);
-		for (i = 0; i < 3; i++)
+		for (i = 0; i < NR_FILES; i++)
 			if (open(files[i], O_RDONLY) >= 0 || errno != EACCES)
 				_exit(3 + i);
 		_exit(0);
 	}
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+	return exits_with_success(pid);
+}
+
+static void test_permissions(void)
+{
+	struct stat st;
+	unsigned int i;
+
+	for (i = 0; i < NR_FILES; i++) {
+		memset(&st, 0xff, sizeof(st));
+		tap_eq(stat(files[i], &st), 0, "%s exists", files[i]);
+		tap_eq(st.st_mode & 07777, 0440, "%s has mode 0440", files[i]);
+		tap_eq(st.st_uid, 0, "%s belongs to root", files[i]);
+		tap_ok(read_file(files[i], FILE_SIZE) >= 0, "root reads %s without a session",
+		       files[i]);
+	}
+	tap_ok(nobody_gets_eacces(), "a user without privilege gets EACCES for every file");
+}
+
+static int test_session(void)
+{
+	struct memwatch_start start = { .size = sizeof(start) };
+	int device = open("/dev/memwatch", O_RDWR | O_CLOEXEC);
+
+	tap_ok(device >= 0, "root opens the device");
+	tap_eq(ioctl(device, MEMWATCH_IOC_START, &start), 0, "a session starts");
+	tap_ok(read_file(files[FILE_STATUS], FILE_SIZE) > 0, "status can be read in a session");
+	tap_eq(status_number("sessions_started"), 1, "status counts the started session");
+	return device;
+}
+
+static void test_readers(unsigned int rounds, unsigned int seed)
+{
+	pid_t readers[READERS];
+	unsigned int i;
+
+	tap_eq(read_in_order(rounds), 0,
+	       "%u files read from beginning to end are consistent while processes fork", rounds);
+	tap_eq(read_at_random(rounds), 0,
+	       "%u files accept reads at random offsets, and refuse writes and bad addresses",
+	       rounds);
+	for (i = 0; i < READERS; i++)
+		readers[i] = spawn_reader(i % 2 ? read_at_random : read_in_order, rounds,
+					  seed + 1 + i);
+	for (i = 0; i < READERS; i++)
+		tap_ok(exits_with_success(readers[i]), "reader %u of %u at the same time succeeds",
+		       i + 1, READERS);
+}
+
+static void test_after_close(void)
+{
+	tap_ok(read_file(files[FILE_STATUS], FILE_SIZE) > 0,
+	       "status can be read after the last close");
+	tap_eq(status_number("sessions"), 0, "no session is open after the last close");
+	tap_eq(status_number("rmids_used"), 0, "no RMID is in use after the last close");
+	tap_ok(read_file(files[FILE_RMIDS], 1) > 0, "rmids can be read byte by byte");
+	tap_str_eq(check_rmids_text(), NULL, "an empty rmids file has a header and an end line");
 }
 
 int main(int argc, char **argv)
 {
-	struct memwatch_start start = { .size = sizeof(start) };
-	unsigned int rounds = 300, i, seed = 1;
-	pid_t readers[READERS], forks;
-	struct stat st;
-	int option, device, good = 1;
+	unsigned int rounds = 300, seed = 1;
+	int option, device;
+	pid_t forks;
 
 	while ((option = getopt(argc, argv, "n:s:")) != -1) {
 		if (option == 'n')
@@ -349,34 +395,15 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	prng = seed * 2 + 1;
-	tap_plan(10);
-	for (i = 0; i < 3; i++)
-		good &= !stat(files[i], &st) && (st.st_mode & 07777) == 0440 && !st.st_uid;
-	tap_ok(good, "the files have mode 0440 and belong to root");
-	tap_ok(nobody_may_not_read(), "nobody gets EACCES");
-	for (i = 0, good = 1; i < 3; i++)
-		good &= slurp(files[i], FILE_SIZE) >= 0;
-	tap_ok(good, "root reads all of them without a session");
-
-	device = open("/dev/memwatch", O_RDWR | O_CLOEXEC);
-	tap_ok(device >= 0 && !ioctl(device, MEMWATCH_IOC_START, &start), "a session starts");
-	tap_ok(slurp(files[0], FILE_SIZE) > 0 && number("sessions_started") == 1,
-	       "status knows of the session");
-	forks = spawn_forks(device);
-	tap_ok(!read_whole(rounds), "%u reads in order are consistent while processes fork",
-	       rounds);
-	tap_ok(!read_anywhere(rounds), "%u files read at random places", rounds);
-	for (i = 0; i < READERS; i++)
-		readers[i] = spawn_reader(i % 2 ? read_anywhere : read_whole, rounds, seed + i);
-	for (i = 0, good = 1; i < READERS; i++)
-		good &= wait_for(readers[i]);
-	tap_ok(good, "%d readers at once", READERS);
+	prng.state = seed;
+	tap_plan(4 * NR_FILES + 1 + 4 + 2 + READERS + 5);
+	test_permissions();
+	device = test_session();
+	forks = spawn_forking_process(device);
+	test_readers(rounds, seed);
 	kill(forks, SIGKILL);
 	waitpid(forks, NULL, 0);
 	close(device);
-	tap_ok(slurp(files[0], FILE_SIZE) > 0 && !number("sessions") && !number("rmids_used"),
-	       "nothing is in use after the last close");
-	tap_ok(slurp(files[1], 1) > 0 && !bad_rmids(), "an empty table has a header and an end");
+	test_after_close();
 	return tap_done();
 }
