@@ -2,14 +2,14 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Captures what the model checker needs, inside the virtual machine: the raw
- * per-CPU pages of a tracefs instance of its own, the format of every event in
- * it, the loss counters of every ring, and the tasks that existed when the
- * capture began. It interprets nothing.
+ * Captures, inside the virtual machine, what the model checker reads: the raw per-CPU
+ * pages of a tracefs instance of its own, the format of every event in them, the loss
+ * counters of every ring, and the tasks that existed when the capture began. It does not
+ * interpret any of it.
  *
- * It prints "ready" when the events are on and the tasks are listed, drains until
- * SIGTERM or SIGINT, and exits 0 when everything is on disk. Lost events are not
- * its failure: they are in the loss counters, and the checker rejects the run.
+ * It prints "ready" when the events are enabled and the tasks are listed. It then reads the
+ * rings until SIGTERM or SIGINT, and exits with 0 when everything is written. It does not
+ * fail if events are lost: the loss counters show that, and the checker rejects the run.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,15 +53,16 @@ static const char *const default_events[] = {
 	NULL,
 };
 
+/* One CPU's ring, and the pages of it that are not written yet. */
 struct ring {
 	int cpu;
-	int in;
-	int out;
-	size_t used;
-	char *batch;
+	int in;	     /* trace_pipe_raw */
+	int out;     /* cpuN.raw */
+	size_t used; /* bytes in batch */
+	char *batch; /* BATCH_PAGES pages */
 };
 
-static char instance[256];
+static char instance[256]; /* folder of our tracefs instance */
 static const char *out_dir;
 static size_t page_size;
 static struct ring rings[MAX_CPUS];
@@ -85,7 +87,8 @@ __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *form
 	exit(1);
 }
 
-__attribute__((format(printf, 1, 2))) static char *path(const char *format, ...)
+/* Valid until the fourth call from now. */
+__attribute__((format(printf, 1, 2))) static char *make_path(const char *format, ...)
 {
 	static char text[4][1024];
 	static unsigned int turn;
@@ -98,7 +101,7 @@ __attribute__((format(printf, 1, 2))) static char *path(const char *format, ...)
 	return ret;
 }
 
-static int try_put(const char *file, const char *value)
+static int try_write_file(const char *file, const char *value)
 {
 	int fd = open(file, O_WRONLY | O_TRUNC);
 	ssize_t n;
@@ -110,13 +113,13 @@ static int try_put(const char *file, const char *value)
 	return n == (ssize_t)strlen(value) ? 0 : -1;
 }
 
-static void put(const char *file, const char *value)
+static void write_file(const char *file, const char *value)
 {
-	if (try_put(file, value))
+	if (try_write_file(file, value))
 		die("cannot write '%s' to %s", value, file);
 }
 
-static void copy(const char *from, const char *to)
+static void copy_file(const char *from, const char *to)
 {
 	char buffer[4096];
 	ssize_t n;
@@ -134,36 +137,39 @@ static void copy(const char *from, const char *to)
 	close(out);
 }
 
-/* Enables one event, given as SYSTEM/EVENT[:FILTER]; false if there is none. */
-static int enable(const char *what)
+/*
+ * Enable one event, given as SYSTEM/EVENT[:FILTER], and copy its format. Returns 0 if the
+ * kernel has no such event, else 1.
+ */
+static int enable_event(const char *what)
 {
 	char name[128];
 	const char *colon = strchr(what, ':');
 	char *slash;
 
 	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - what) : (int)strlen(what), what);
-	if (access(path("%s/events/%s", instance, name), F_OK))
+	if (access(make_path("%s/events/%s", instance, name), F_OK))
 		return 0;
 	if (colon)
-		put(path("%s/events/%s/filter", instance, name), colon + 1);
-	put(path("%s/events/%s/enable", instance, name), "1");
+		write_file(make_path("%s/events/%s/filter", instance, name), colon + 1);
+	write_file(make_path("%s/events/%s/enable", instance, name), "1");
 	slash = strchr(name, '/');
 	*slash = 0;
-	copy(path("%s/events/%s/%s/format", instance, name, slash + 1),
-	     path("%s/format.%s.%s", out_dir, name, slash + 1));
+	copy_file(make_path("%s/events/%s/%s/format", instance, name, slash + 1),
+		  make_path("%s/format.%s.%s", out_dir, name, slash + 1));
 	return 1;
 }
 
-static void list_task(FILE *out, const char *tgid, const char *tid)
+static void write_task(FILE *out, const char *tgid, const char *tid)
 {
 	char line[2048], *open_paren, *close_paren;
 	unsigned long long start;
 	unsigned long flags;
-	FILE *in = fopen(path("/proc/%s/task/%s/stat", tgid, tid), "r");
+	FILE *in = fopen(make_path("/proc/%s/task/%s/stat", tgid, tid), "r");
 	int ppid;
 	char state;
 
-	/* Gone meanwhile: then the trace has its exit, or never saw it. */
+	/* The task has exited since readdir(): before the capture, or as the trace shows. */
 	if (!in)
 		return;
 	line[fread(line, 1, sizeof(line) - 1, in)] = 0;
@@ -181,33 +187,33 @@ static void list_task(FILE *out, const char *tgid, const char *tid)
 		open_paren + 1);
 }
 
-static void list_tasks(void)
+static void write_tasks(void)
 {
-	FILE *out = fopen(path("%s/tasks", out_dir), "w");
+	FILE *out = fopen(make_path("%s/tasks", out_dir), "w");
 	DIR *proc = opendir("/proc");
 	struct dirent *process, *task;
 
 	if (!out || !proc)
-		die("list of tasks");
+		die("cannot list the tasks");
 	while ((process = readdir(proc))) {
 		DIR *tasks;
 
 		if (process->d_name[0] < '0' || process->d_name[0] > '9')
 			continue;
-		tasks = opendir(path("/proc/%s/task", process->d_name));
+		tasks = opendir(make_path("/proc/%s/task", process->d_name));
 		if (!tasks)
 			continue;
 		while ((task = readdir(tasks)))
 			if (task->d_name[0] != '.')
-				list_task(out, process->d_name, task->d_name);
+				write_task(out, process->d_name, task->d_name);
 		closedir(tasks);
 	}
 	closedir(proc);
 	if (fclose(out))
-		die("list of tasks");
+		die("cannot list the tasks");
 }
 
-static void flush(struct ring *ring)
+static void ring_flush(struct ring *ring)
 {
 	size_t done = 0;
 
@@ -217,14 +223,14 @@ static void flush(struct ring *ring)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			die("pages of CPU %d", ring->cpu);
+			die("cannot write the pages of CPU %d", ring->cpu);
 		done += n;
 	}
 	ring->used = 0;
 }
 
-/* Takes what there is; returns pages taken. */
-static unsigned int drain(struct ring *ring, unsigned int most)
+/* Read up to @most pages; returns how many there were. */
+static unsigned int ring_read(struct ring *ring, unsigned int most)
 {
 	unsigned int pages = 0;
 
@@ -237,7 +243,7 @@ static unsigned int drain(struct ring *ring, unsigned int most)
 			memset(ring->batch + ring->used + n, 0, page_size - n);
 		ring->used += page_size;
 		if (ring->used == page_size * BATCH_PAGES)
-			flush(ring);
+			ring_flush(ring);
 		pages++;
 	}
 	return pages;
@@ -247,11 +253,11 @@ static size_t read_page_size(void)
 {
 	char line[256];
 	size_t size = 0, offset;
-	FILE *in = fopen(path("%s/events/header_page", instance), "r");
+	FILE *in = fopen(make_path("%s/events/header_page", instance), "r");
 
-	/* The data field ends the page; its offset and size give the page's. */
+	/* "data" is the last field of a page, so its offset and size add up to the page. */
 	if (!in)
-		in = fopen(path("%s/../../events/header_page", instance), "r");
+		in = fopen(make_path("%s/../../events/header_page", instance), "r");
 	if (!in)
 		die("header_page");
 	while (fgets(line, sizeof(line), in)) {
@@ -266,13 +272,13 @@ static size_t read_page_size(void)
 	return size;
 }
 
-static void open_rings(void)
+static void rings_open(void)
 {
 	int cpu;
 
 	for (cpu = 0; cpu < MAX_CPUS; cpu++) {
 		struct ring *ring = &rings[nr_rings];
-		char *file = path("%s/per_cpu/cpu%d/trace_pipe_raw", instance, cpu);
+		char *file = make_path("%s/per_cpu/cpu%d/trace_pipe_raw", instance, cpu);
 
 		if (access(file, F_OK))
 			continue;
@@ -280,8 +286,8 @@ static void open_rings(void)
 		ring->in = open(file, O_RDONLY | O_NONBLOCK);
 		if (ring->in < 0)
 			die("%s", file);
-		ring->out = open(path("%s/cpu%d.raw", out_dir, cpu), O_WRONLY | O_CREAT | O_TRUNC,
-				 0644);
+		ring->out = open(make_path("%s/cpu%d.raw", out_dir, cpu),
+				 O_WRONLY | O_CREAT | O_TRUNC, 0644);
 		ring->batch = malloc(page_size * BATCH_PAGES);
 		if (ring->out < 0 || !ring->batch)
 			die("%s/cpu%d.raw", out_dir, cpu);
@@ -289,13 +295,102 @@ static void open_rings(void)
 	}
 }
 
+static void instance_create(const char *tracefs, const char *kb)
+{
+	snprintf(instance, sizeof(instance), "%s/instances/memwatch-check", tracefs);
+	if (mkdir(instance, 0755) && errno != EEXIST)
+		die("%s", instance);
+	write_file(make_path("%s/tracing_on", instance), "0");
+	write_file(make_path("%s/trace_clock", instance), "mono");
+	write_file(make_path("%s/buffer_size_kb", instance), kb);
+	write_file(make_path("%s/options/overwrite", instance), "0");
+	/* Not every kernel has it. */
+	try_write_file(make_path("%s/buffer_percent", instance), "5");
+}
+
+/* Returns how many events were enabled. @quiet: without the module's switch records. */
+static unsigned int enable_default_events(bool quiet)
+{
+	unsigned int i, enabled = 0;
+
+	for (i = 0; default_events[i]; i++)
+		if (!quiet || strcmp(default_events[i], "memwatch/memwatch_switch"))
+			enabled += enable_event(default_events[i]);
+	return enabled;
+}
+
+static void write_meta(unsigned int enabled)
+{
+	FILE *out = fopen(make_path("%s/meta", out_dir), "w");
+
+	if (!out)
+		die("%s/meta", out_dir);
+	fprintf(out, "page_size %zu\nevents %u\nclock mono\n", page_size, enabled);
+	if (fclose(out))
+		die("%s/meta", out_dir);
+}
+
+static void read_rings_until_signal(void)
+{
+	while (!stopping) {
+		unsigned int i, pages = 0;
+
+		for (i = 0; i < nr_rings; i++)
+			pages += ring_read(&rings[i], 256);
+		/* A page that is nearly empty costs the checker as much as a full one. */
+		if (pages < 16)
+			poll(NULL, 0, 50);
+	}
+}
+
+static void rings_close(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_rings; i++) {
+		struct ring *ring = &rings[i];
+
+		while (ring_read(ring, 1024))
+			;
+		ring_flush(ring);
+		copy_file(make_path("%s/per_cpu/cpu%d/stats", instance, ring->cpu),
+			  make_path("%s/cpu%d.stats", out_dir, ring->cpu));
+		close(ring->in);
+		close(ring->out);
+	}
+}
+
+/* @events: NULL-terminated; empty for the default ones. */
+static void capture(const char *kb, bool quiet, char **events)
+{
+	unsigned int enabled = 0;
+
+	instance_create("/sys/kernel/tracing", kb);
+	page_size = read_page_size();
+	rings_open();
+	write_file(make_path("%s/tracing_on", instance), "1");
+	if (!*events)
+		enabled = enable_default_events(quiet);
+	for (; *events; events++)
+		enabled += enable_event(*events);
+	write_tasks();
+	write_meta(enabled);
+	printf("ready\n");
+	fflush(stdout);
+	read_rings_until_signal();
+	write_file(make_path("%s/tracing_on", instance), "0");
+	rings_close();
+	write_file(make_path("%s/events/enable", instance), "0");
+	if (rmdir(instance))
+		die("%s", instance);
+}
+
 int main(int argc, char **argv)
 {
-	const char *tracefs = "/sys/kernel/tracing", *kb = "32768", *name = "memwatch-check";
 	struct sigaction action = { .sa_handler = on_signal };
-	unsigned int i, enabled = 0;
-	char meta[256];
-	int option, quiet = 0;
+	const char *kb = "32768";
+	bool quiet = false;
+	int option;
 
 	while ((option = getopt(argc, argv, "b:o:q")) != -1) {
 		if (option == 'b')
@@ -303,7 +398,7 @@ int main(int argc, char **argv)
 		else if (option == 'o')
 			out_dir = optarg;
 		else if (option == 'q')
-			quiet = 1;
+			quiet = true;
 		else
 			out_dir = NULL;
 	}
@@ -313,61 +408,9 @@ int main(int argc, char **argv)
 	}
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
-	/* A page fault in the middle of the storm would be one more suspect. */
+	/* Page faults during the capture would delay the reading of the rings. */
 	mlockall(MCL_CURRENT | MCL_FUTURE);
 	mkdir(out_dir, 0755);
-	snprintf(instance, sizeof(instance), "%s/instances/%s", tracefs, name);
-	if (mkdir(instance, 0755) && errno != EEXIST)
-		die("%s", instance);
-	put(path("%s/tracing_on", instance), "0");
-	put(path("%s/trace_clock", instance), "mono");
-	put(path("%s/buffer_size_kb", instance), kb);
-	put(path("%s/options/overwrite", instance), "0");
-	try_put(path("%s/buffer_percent", instance), "5");
-	page_size = read_page_size();
-	open_rings();
-	put(path("%s/tracing_on", instance), "1");
-	if (optind < argc) {
-		for (; optind < argc; optind++)
-			enabled += enable(argv[optind]);
-	} else {
-		for (i = 0; default_events[i]; i++) {
-			if (quiet && (strstr(default_events[i], "_switch") &&
-				      strstr(default_events[i], "memwatch/")))
-				continue;
-			enabled += enable(default_events[i]);
-		}
-	}
-	list_tasks();
-	snprintf(meta, sizeof(meta), "page_size %zu\nevents %u\nclock mono\n", page_size, enabled);
-	i = open(path("%s/meta", out_dir), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	if (write(i, meta, strlen(meta)) != (ssize_t)strlen(meta))
-		die("%s/meta", out_dir);
-	close(i);
-	printf("ready\n");
-	fflush(stdout);
-
-	while (!stopping) {
-		unsigned int pages = 0;
-
-		for (i = 0; i < nr_rings; i++)
-			pages += drain(&rings[i], 256);
-		/* Nearly empty pages cost the checker time: let them fill. */
-		if (pages < 16)
-			poll(NULL, 0, 50);
-	}
-	put(path("%s/tracing_on", instance), "0");
-	for (i = 0; i < nr_rings; i++) {
-		while (drain(&rings[i], 1024))
-			;
-		flush(&rings[i]);
-		copy(path("%s/per_cpu/cpu%d/stats", instance, rings[i].cpu),
-		     path("%s/cpu%d.stats", out_dir, rings[i].cpu));
-		close(rings[i].in);
-		close(rings[i].out);
-	}
-	put(path("%s/events/enable", instance), "0");
-	if (rmdir(instance))
-		die("%s", instance);
+	capture(kb, quiet, argv + optind);
 	return 0;
 }
