@@ -14,8 +14,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import mwtrace as mt			# noqa: E402
-from mwmodel import RULES, Model	# noqa: E402
+from identity_model import trace as mt		# noqa: E402
+from identity_model.model import RULES, Model	# noqa: E402
 
 MS = 1000000
 LIMBO = 2 * MS

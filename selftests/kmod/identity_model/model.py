@@ -21,7 +21,7 @@ Durations are used only as lower bounds (limbo), which a stall cannot break.
 
 import collections
 
-from mwtrace import (ALLOC, DUMP_BEGIN, DUMP_END, EXEC, EXISTING, EXIT, FORK, FREE, MSR, MWSWITCH,
+from .trace import (ALLOC, DUMP_BEGIN, DUMP_END, EXEC, EXISTING, EXIT, FORK, FREE, MSR, MWSWITCH,
                      NEWTASK, R_ALLOC, R_COMM, R_GEN, R_PARENT, R_REASON, R_RMID, R_START, R_TGID,
                      R_TIME, RENAME, REXEC, SWITCH, TASKFREE, TICK, CPU_STATE)
 
@@ -215,7 +215,7 @@ class Model:
 
     @staticmethod
     def describe(event):
-        from mwtrace import FIELDS
+        from .trace import FIELDS
         for name, (kind, fields) in FIELDS.items():
             if kind == event[3]:
                 values = " ".join(f"{field.split('|')[0]}={value}"
