@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The memwatch authors
+"""Who waits for an RMID, who gets one and who loses one: rules R6 and R13."""
+
+from .state import (ACTIVE_TICKS, GRACE, IDLE_SLACK, REASON_PROMOTED, REASON_SCAN, RECENT_TICKS,
+                    SETTLE, TICKS)
+from .trace import R_REASON
+
+
+class PolicyRules:
+    def ripe_rmids(self, event):
+        """The RMIDs that are free and have rested for the limbo time."""
+        return [rmid for rmid, since in self.free.items() if since + self.limbo_ns < event[0]]
+
+    def running_processes(self):
+        return {cpu.thread.process for cpu in self.cpus.values() if cpu.thread is not None}
+
+    # --------------------------------------------------- nobody waits for too long
+
+    def check_waiting(self, cpu, event):
+        """No process waits for more than two periods while an RMID is free."""
+        if not self.waiters or not self.free or event[0] - self.started < SETTLE:
+            cpu.wait_ticks = 0
+            return
+        if self.policy == "active":
+            self.check_running_waiter(cpu, event)
+            return
+        if not any(process.alive for process in self.waiters):
+            cpu.wait_ticks = 0
+            return
+        ripe = self.ripe_rmids(event)
+        if not ripe:
+            for other in self.cpus.values():
+                other.wait_ticks = 0
+            return
+        self.checks["R6"] += 1
+        cpu.wait_ticks += 1
+        if min(other.wait_ticks for other in self.cpus.values()) >= TICKS:
+            for other in self.cpus.values():
+                other.wait_ticks = 0
+            waiter = next(iter(self.waiters))
+            self.violation("R6", event, f"{waiter!r} waits since {self.waiters[waiter][0]} while "
+                                        f"{sorted(ripe)} are free")
+
+    def check_running_waiter(self, cpu, event):
+        """Policy active: a waiting process that runs gets a free RMID when all CPUs have ticked."""
+        process = cpu.thread.process if cpu.thread is not None else None
+        ripe = self.ripe_rmids(event)
+        if process not in self.waiters or not process.alive or not ripe:
+            cpu.wait_process = None
+            return
+        self.checks["R6"] += 1
+        if cpu.wait_process is not process or not set(ripe) & cpu.wait_from[1]:
+            cpu.wait_process = process
+            cpu.wait_from = ({other: other.ticks for other in self.cpus.values()}, set(ripe))
+            return
+        cpu.wait_from[1].intersection_update(ripe)
+        if min(other.ticks - ticks for other, ticks in cpu.wait_from[0].items()) >= TICKS:
+            cpu.wait_process = None
+            self.violation("R6", event, f"{process!r} runs and waits since "
+                                        f"{self.waiters[process][0]} while {sorted(ripe)} are free")
+
+    def check_starving(self, cpu, process, event):
+        """Policy active: a process that runs all the time has an RMID."""
+        if process.rmid or process.kernel or self.policy != "active" or \
+           event[0] - self.started < SETTLE:
+            cpu.run_ticks = 0
+            return
+        cpu.run_ticks += 1
+        if cpu.run_ticks % ACTIVE_TICKS == 0:
+            self.checks["R13"] += 1
+            self.violation("R13", event, f"{process!r} has run for {cpu.run_ticks} ticks without "
+                                         "an RMID")
+
+    # ------------------------------------------------------------- who gets one
+
+    def check_order(self, process, event):
+        """fifo: the process that has waited for longest. active: a process that runs."""
+        if event[R_REASON] == REASON_SCAN or event[0] - self.started < SETTLE:
+            return
+        if self.policy == "active":
+            self.check_active_promotion(process, event)
+            return
+        self.checks["R13"] += 1
+        mine = self.waiters.get(process, (process.born,))[0]
+        for other, (since, certain) in self.waiters.items():
+            if since >= mine:
+                break
+            # Processes that were born at the same moment on two CPUs have no order.
+            if other is not process and other.alive and certain < mine - GRACE and \
+               certain < event[2] - GRACE:
+                self.violation("R13", event, f"{process!r} overtakes {other!r}, which waits since "
+                                             f"{since} and was born {other.born}")
+                break
+
+    def check_active_promotion(self, process, event):
+        if event[R_REASON] != REASON_PROMOTED:
+            return
+        self.checks["R13"] += 1
+        running = self.running_processes()
+        if process in running or self.ticks_since(process.last_run) <= RECENT_TICKS:
+            return
+        for other in running:
+            if other in self.waiters and other.alive:
+                self.violation("R13", event, f"{process!r} gets an RMID, it ran last at "
+                                             f"{process.last_run}; {other!r} runs and waits")
+                return
+
+    # ------------------------------------------------------------ who loses one
+
+    def check_revoked(self, process, event):
+        self.checks["R13"] += 1
+        if self.policy == "fifo":
+            self.violation("R13", event, f"fifo took the RMID of {process!r}")
+            return
+        for cpu in self.cpus.values():
+            if cpu.thread is not None and cpu.thread.process is process and \
+               cpu.switch_ts is None and cpu.number != event[1] and cpu.rmid():
+                self.violation("R13", event, f"{process!r} runs on CPU {cpu.number} and loses its "
+                                             "RMID as idle")
+                return
+        self.pqr_doubts = [d for d in self.pqr_doubts if d.process is not process or d.actual]
+        self.await_module(event, "revoked", (process, self.idle_since(process), event))
+
+    def idle_since(self, process):
+        """No earlier than the session's start: the module knows nothing of the time before."""
+        last_run = process.last_run if process.chosen is None else process.chosen
+        return max(last_run, self.started or 0)
+
+    def judge_revoked(self, batch):
+        """A process that lost its RMID was idle for longer than each that keeps its own."""
+        running = self.running_processes()
+        left = [(self.idle_since(other), other) for other in self.owner.values()
+                if other not in running and other.undone and
+                # Without those that got their RMID after the policy had chosen.
+                other.alloc_ns < self.now - IDLE_SLACK]
+        if not left:
+            return
+        oldest, other = min(left, key=lambda item: item[0])
+        for process, idle, event in batch:
+            if oldest < idle - IDLE_SLACK:
+                self.violation("R13", event, f"{process!r}, idle since {idle}, loses its RMID "
+                                             f"before {other!r}, idle since {oldest}")
