@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The arithmetic of RDT counters and the plan of readings in user space. First
- * each promise by itself, then random runs against models: a counter that is
- * kept in 128 bits and seen through a narrow register, and a domain whose
- * readings are compared with what ran.
+ * Tests of the arithmetic of RDT counters and of the plan of readings, compiled for user
+ * space. First each promise by itself, then random runs against models: a wide counter
+ * that is seen through a narrow register, and a domain whose readings are compared with
+ * what ran in it.
  *
- * Speaks TAP. An argument is the seed of the random runs.
+ * Prints TAP. An argument is the seed of the random runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,271 +15,299 @@
 
 #include "../../kmod/rdt-count.h"
 #include "../../kmod/rdt-plan.h"
+#include "../prng.h"
 #include "../tap.h"
 
 #define ERROR_BIT	(1ULL << 63)
 #define UNAVAILABLE_BIT (1ULL << 62)
 #define MS		1000000ULL
+#define INTEL_SCALE	65536
+#define AMD_SCALE	64
 
-/* ---------------------------------------------------------------- format */
+/* ---- The format of the register ---- */
 
-static struct mw_rdt_format intel(u32 eax)
+static struct mw_rdt_format intel_format(u32 eax)
 {
 	struct mw_rdt_format f;
 
-	mw_rdt_format_init(&f, eax, 65536, 7, false);
+	mw_rdt_format_init(&f, eax, INTEL_SCALE, 7, false);
+	return f;
+}
+
+static struct mw_rdt_format amd_format(u32 eax)
+{
+	struct mw_rdt_format f;
+
+	mw_rdt_format_init(&f, eax, AMD_SCALE, 3, true);
 	return f;
 }
 
 static void test_format(void)
 {
-	struct mw_rdt_format f;
+	struct mw_rdt_format f = intel_format(0);
 
-	f = intel(0);
-	tap_ok(f.width == 24 && !f.has_overflow && !f.restarts, "offset 0 is 24 bits on Intel");
-	f = intel(8);
-	tap_ok(f.width == 32, "offset 8 is 32 bits");
-	f = intel(0x126);
-	tap_ok(f.width == 61 && f.has_overflow, "bit 61 is no data where it says overflow");
-	f = intel(0xff);
-	tap_ok(f.width == 62, "no width reaches the status bits");
-	mw_rdt_format_init(&f, 0, 64, 3, true);
-	tap_ok(f.width == 44 && f.restarts && f.scale == 64, "offset 0 is 44 bits on AMD");
-	mw_rdt_format_init(&f, 12, 64, 3, true);
-	tap_ok(f.width == 36, "an offset that AMD states is taken");
-	tap_ok(mw_rdt_bytes(&f, 1, 3, true) == 192, "the scale is the machine's");
+	tap_eq(f.width, 24, "Intel: offset 0 means 24 bits");
+	tap_ok(!f.has_overflow, "Intel: EAX 0 means that there is no overflow bit");
+	tap_ok(!f.restarts, "Intel: an unavailable counter does not restart at 0");
+	f = intel_format(8);
+	tap_eq(f.width, 32, "Intel: offset 8 means 32 bits");
+	f = intel_format(0x126);
+	tap_eq(f.width, 61, "Intel: bit 61 is not data if it is the overflow bit");
+	tap_ok(f.has_overflow, "Intel: bit 8 of EAX means that there is an overflow bit");
+	f = intel_format(0xff);
+	tap_eq(f.width, 62, "Intel: a width never includes the status bits");
+	f = amd_format(0);
+	tap_eq(f.width, 44, "AMD: offset 0 means 44 bits");
+	tap_ok(f.restarts, "AMD: an unavailable counter restarts at 0");
+	tap_eq(f.scale, AMD_SCALE, "AMD: the scale is what EBX says");
+	tap_eq(mw_rdt_bytes(&f, 1, 3, true), 3 * AMD_SCALE, "AMD: bytes are units times the scale");
+	f = amd_format(12);
+	tap_eq(f.width, 36, "AMD: offset 12 means 36 bits");
+}
+
+static void check_decode(const struct mw_rdt_format *f, u64 reg, u8 status, const char *title)
+{
+	u64 data;
+
+	tap_eq(mw_rdt_decode(f, reg, &data), status, "%s", title);
 }
 
 static void test_decode(void)
 {
-	struct mw_rdt_format plain = intel(0), over = intel(0x100);
-	u64 data;
+	struct mw_rdt_format plain = intel_format(0), over = intel_format(0x100);
+	u64 data = 0;
 
-	tap_ok(mw_rdt_decode(&plain, 77, &data) == MEMWATCH_STATUS_OK && data == 77, "data");
-	tap_ok(mw_rdt_decode(&plain, ERROR_BIT | 77, &data) == MEMWATCH_STATUS_ERROR,
-	       "bit 63: error");
-	tap_ok(mw_rdt_decode(&plain, UNAVAILABLE_BIT | 77, &data) == MEMWATCH_STATUS_UNAVAILABLE,
-	       "bit 62: unavailable");
-	tap_ok(mw_rdt_decode(&plain, ERROR_BIT | UNAVAILABLE_BIT, &data) == MEMWATCH_STATUS_ERROR,
-	       "both: error");
-	tap_ok(mw_rdt_decode(&over, 1ULL << 61 | 5, &data) == MEMWATCH_STATUS_OK && data == 5,
-	       "the overflow bit is masked");
-	tap_ok(mw_rdt_delta(&plain, 0xfffff0, 0x10) == 0x20, "24 bits wrap");
-	tap_ok(mw_rdt_delta(&plain, 0x10, 0x10) == 0, "no difference is no difference");
+	tap_eq(mw_rdt_decode(&plain, 77, &data), MEMWATCH_STATUS_OK,
+	       "a value without status bits is OK");
+	tap_eq(data, 77, "a value without status bits is the data");
+	check_decode(&plain, ERROR_BIT | 77, MEMWATCH_STATUS_ERROR, "bit 63 means an error");
+	check_decode(&plain, UNAVAILABLE_BIT | 77, MEMWATCH_STATUS_UNAVAILABLE,
+		     "bit 62 means unavailable");
+	check_decode(&plain, ERROR_BIT | UNAVAILABLE_BIT, MEMWATCH_STATUS_ERROR,
+		     "bits 62 and 63 together mean an error");
+	tap_eq(mw_rdt_decode(&over, 1ULL << 61 | 5, &data), MEMWATCH_STATUS_OK,
+	       "a value with the overflow bit is OK");
+	tap_eq(data, 5, "the overflow bit is not part of the data");
+	tap_eq(mw_rdt_delta(&plain, 0xfffff0, 0x10), 0x20, "a counter of 24 bits wraps");
+	tap_eq(mw_rdt_delta(&plain, 0x10, 0x10), 0, "equal values have the difference 0");
 }
 
-/* The factor as the erratum's document has it, in decimal. */
+static u64 corrected_units(const struct mw_rdt_format *f, u32 rmid, u64 units)
+{
+	return mw_rdt_bytes(f, rmid, units, true) / INTEL_SCALE;
+}
+
+/* The factors are those of the erratum's document, in decimal. */
 static void test_correction(void)
 {
-	struct mw_rdt_format f = intel(0);
+	struct mw_rdt_format f = intel_format(0);
+	u64 got;
 
 	mw_rdt_format_correct(&f, 143); /* 144 RMIDs: row 18 */
-	tap_ok(mw_rdt_bytes(&f, 128, 1000000, true) / 65536 == 1185255 ||
-		       mw_rdt_bytes(&f, 128, 1000000, true) / 65536 == 1185254,
-	       "144 RMIDs: those above 127 count 1.185255 times");
-	tap_ok(mw_rdt_bytes(&f, 127, 1000000, true) == 1000000ULL * 65536,
-	       "those up to it as they are");
-	tap_ok(mw_rdt_bytes(&f, 128, 1000000, false) == 1000000ULL * 65536, "occupancy never");
-	f = intel(0);
+	got = corrected_units(&f, 128, 1000000);
+	tap_ok(got == 1185254 || got == 1185255,
+	       "144 RMIDs: bandwidth of RMIDs above 127 is multiplied by 1.185255: %llu",
+	       (unsigned long long)got);
+	tap_eq(corrected_units(&f, 127, 1000000), 1000000,
+	       "144 RMIDs: bandwidth of RMIDs up to 127 is not corrected");
+	tap_eq(mw_rdt_bytes(&f, 128, 1000000, false), 1000000ULL * INTEL_SCALE,
+	       "144 RMIDs: occupancy is not corrected");
+	f = intel_format(0);
 	mw_rdt_format_correct(&f, 55); /* 56 RMIDs: row 7 */
-	tap_ok(mw_rdt_bytes(&f, 48, 1ULL << 40, true) / 65536 / 1000000 == 1256584,
-	       "56 RMIDs: 1.142857, without overflow");
-	f = intel(0);
+	tap_eq(corrected_units(&f, 48, 1ULL << 40) / 1000000, 1256584,
+	       "56 RMIDs: 2^40 units are multiplied by 1.142857 without an overflow");
+	f = intel_format(0);
 	mw_rdt_format_correct(&f, 511);
-	tap_ok(f.cf_threshold == ~0U, "a number that the table does not have: none");
-	f = intel(0);
+	tap_eq(f.cf_threshold, ~0U, "512 RMIDs: no correction, because the table has no such row");
+	f = intel_format(0);
 	mw_rdt_format_correct(&f, 6);
-	tap_ok(f.cf_threshold == ~0U, "fewer than eight: none");
+	tap_eq(f.cf_threshold, ~0U, "7 RMIDs: no correction, because the table begins at 8");
 }
 
-/* ---------------------------------------------------------------- counts */
+/* ---- Counts ---- */
 
-static const struct mw_rdt_owner first = { 1, 0, 2 * MS };
+enum { OCCUPANCY = MEMWATCH_RDT_OCCUPANCY, TOTAL = MEMWATCH_RDT_MBM_TOTAL, LOCAL };
 
-static void read3(struct mw_rdt_count *c, const struct mw_rdt_format *f, u64 occupancy, u64 total,
-		  u64 local, const struct mw_rdt_owner *owner, u64 now)
+static const struct mw_rdt_owner first_owner = { 1, 0, 2 * MS };
+
+/* A counter and the format of its register. */
+static struct mw_rdt_count count;
+static struct mw_rdt_format format;
+
+static void count_read(u64 occupancy, u64 total, u64 local, const struct mw_rdt_owner *owner,
+		       u64 now)
 {
 	const u64 reg[MEMWATCH_RDT_MAX] = { occupancy, total, local };
 
-	mw_rdt_count_read(c, f, reg, owner, now);
+	mw_rdt_count_read(&count, &format, reg, owner, now);
 }
 
-static void begin3(struct mw_rdt_count *c, const struct mw_rdt_format *f, u64 total, u32 generation)
+/* Take the baseline of both bandwidth counters at 1 ms. */
+static void count_begin(u64 total, u32 generation)
 {
 	const u64 reg[MEMWATCH_RDT_MAX] = { 0, total, total };
 
-	memset(c, 0, sizeof(*c));
-	mw_rdt_count_begin(c, f, reg, generation, 1 * MS);
+	memset(&count, 0, sizeof(count));
+	mw_rdt_count_begin(&count, &format, reg, generation, 1 * MS);
 }
 
-static struct memwatch_record_rdt show(const struct mw_rdt_count *c, const struct mw_rdt_format *f)
+static struct memwatch_record_rdt count_record(void)
 {
 	struct memwatch_record_rdt rec = { .h.type = MEMWATCH_RECORD_RDT };
 
-	mw_rdt_count_show(c, f, 5, &rec);
+	mw_rdt_count_show(&count, &format, 5, &rec);
 	return rec;
+}
+
+/* What the record says about @event, in units of the register. */
+static void check_count(unsigned int event, u8 status, u64 units, const char *title)
+{
+	struct memwatch_record_rdt rec = count_record();
+
+	tap_eq(rec.status[event], status, "%s: status", title);
+	tap_eq(rec.value[event], units * format.scale, "%s: value", title);
 }
 
 static void test_counts(void)
 {
-	struct mw_rdt_format f = intel(0);
-	struct memwatch_record_rdt r;
-	struct mw_rdt_count c;
-
-	begin3(&c, &f, 0xfffff0, 1);
-	read3(&c, &f, 10, 0x10, 0xfffff8, &first, 3 * MS);
-	r = show(&c, &f);
-	tap_ok(r.value[1] == 0x20 * 65536 && r.value[2] == 8 * 65536 && r.value[0] == 655360 &&
-		       r.status[0] == MEMWATCH_STATUS_OK && r.status[1] == MEMWATCH_STATUS_OK,
-	       "a counter that starts anywhere and wraps");
-	read3(&c, &f, ERROR_BIT, ERROR_BIT, 0, &first, 4 * MS);
-	r = show(&c, &f);
-	tap_ok(r.status[0] == MEMWATCH_STATUS_ERROR && r.status[1] == MEMWATCH_STATUS_ERROR &&
-		       !r.value[0] && !r.value[1] && r.status[2] == MEMWATCH_STATUS_OK,
-	       "an error has no number");
-	read3(&c, &f, 1, 0x30, 0, &first, 5 * MS);
-	r = show(&c, &f);
-	tap_ok(r.value[1] == 0x40 * 65536 && r.status[1] == MEMWATCH_STATUS_OK,
-	       "and does not move the baseline");
-	read3(&c, &f, 1, UNAVAILABLE_BIT, 0, &first, 6 * MS);
-	r = show(&c, &f);
-	tap_ok(r.status[1] == MEMWATCH_STATUS_UNAVAILABLE && !r.value[1],
-	       "unavailable has no number");
-	read3(&c, &f, 1, 0x35, 0, &first, 7 * MS);
-	r = show(&c, &f);
-	tap_ok(r.status[1] == MEMWATCH_STATUS_ESTIMATED && r.value[1] == 0x40 * 65536,
-	       "Intel: then a new baseline, a lower bound");
-	read3(&c, &f, 1, 0x36, 0, &first, 8 * MS);
-	r = show(&c, &f);
-	tap_ok(r.status[1] == MEMWATCH_STATUS_OK && r.value[1] == 0x41 * 65536,
-	       "and on from there");
+	format = intel_format(0);
+	count_begin(0xfffff0, 1);
+	count_read(10, 0x10, 0xfffff8, &first_owner, 3 * MS);
+	check_count(OCCUPANCY, MEMWATCH_STATUS_OK, 10, "occupancy is the reading");
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 0x20, "a counter that wraps goes on");
+	check_count(LOCAL, MEMWATCH_STATUS_OK, 8, "a counter may start anywhere");
+	count_read(ERROR_BIT, ERROR_BIT, 0, &first_owner, 4 * MS);
+	check_count(OCCUPANCY, MEMWATCH_STATUS_ERROR, 0, "an error of occupancy has no value");
+	check_count(TOTAL, MEMWATCH_STATUS_ERROR, 0, "an error of bandwidth has no value");
+	tap_eq(count_record().status[LOCAL], MEMWATCH_STATUS_OK,
+	       "an error of one event does not change the status of another");
+	count_read(1, 0x30, 0, &first_owner, 5 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 0x40, "an error does not change the baseline");
+	count_read(1, UNAVAILABLE_BIT, 0, &first_owner, 6 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_UNAVAILABLE, 0, "an unavailable counter has no value");
+	count_read(1, 0x35, 0, &first_owner, 7 * MS);
+	check_count(
+		TOTAL, MEMWATCH_STATUS_ESTIMATED, 0x40,
+		"Intel: after unavailable the first reading is a baseline, the sum a lower bound");
+	count_read(1, 0x36, 0, &first_owner, 8 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 0x41,
+		    "Intel: after unavailable the second reading counts again");
 }
 
 static void test_amd(void)
 {
-	struct memwatch_record_rdt r;
-	struct mw_rdt_format f;
-	struct mw_rdt_count c;
-
-	mw_rdt_format_init(&f, 0, 64, 3, true);
-	begin3(&c, &f, 1000000, 1);
-	read3(&c, &f, 0, UNAVAILABLE_BIT, 0, &first, 3 * MS);
-	read3(&c, &f, 0, 7, 0, &first, 4 * MS);
-	r = show(&c, &f);
-	tap_ok(r.status[1] == MEMWATCH_STATUS_OK && r.value[1] == 7 * 64,
-	       "AMD: a counter that was unavailable restarts at 0");
-	tap_ok(r.status[2] == MEMWATCH_STATUS_UNAVAILABLE,
-	       "an event that is not there is unavailable");
-	begin3(&c, &f, UNAVAILABLE_BIT, 1);
-	read3(&c, &f, 0, 9, 0, &first, 4 * MS);
-	r = show(&c, &f);
-	tap_ok(r.value[1] == 9 * 64 && r.status[1] == MEMWATCH_STATUS_OK,
-	       "AMD: likewise if it was at the baseline");
-	begin3(&c, &f, 100, 1);
-	read3(&c, &f, 0, UNAVAILABLE_BIT, 0, &first, 3 * MS);
-	read3(&c, &f, 0, 150, 0, &first, 4 * MS);
-	r = show(&c, &f);
-	tap_ok(r.status[1] == MEMWATCH_STATUS_ESTIMATED && r.value[1] == 50 * 64,
-	       "AMD: if it may also have gone on, the lower of the two");
+	format = amd_format(0);
+	count_begin(1000000, 1);
+	count_read(0, UNAVAILABLE_BIT, 0, &first_owner, 3 * MS);
+	count_read(0, 7, 0, &first_owner, 4 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 7,
+		    "AMD: a counter restarts at 0 after it was unavailable");
+	tap_eq(count_record().status[LOCAL], MEMWATCH_STATUS_UNAVAILABLE,
+	       "AMD: an event that the processor does not have is unavailable");
+	count_begin(UNAVAILABLE_BIT, 1);
+	count_read(0, 9, 0, &first_owner, 4 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 9,
+		    "AMD: a counter restarts at 0 if it was unavailable at the baseline");
+	count_begin(100, 1);
+	count_read(0, UNAVAILABLE_BIT, 0, &first_owner, 3 * MS);
+	count_read(0, 150, 0, &first_owner, 4 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_ESTIMATED, 50,
+		    "AMD: the lower value is taken if the counter may not have restarted");
 }
 
-/* The RMID changes hands: what belongs to whom? */
+/* The RMID gets a new owner: to which of the two does the difference belong? */
 static void test_generations(void)
 {
 	struct mw_rdt_owner second = { 2, 10 * MS, 2 * MS };
-	struct mw_rdt_format f = intel(0);
-	struct memwatch_record_rdt r;
-	struct mw_rdt_count c;
 
-	begin3(&c, &f, 100, 1);
-	mw_rdt_count_ran(&c, 9 * MS);
-	read3(&c, &f, 0, 150, 0, &first, 11 * MS);
-	r = show(&c, &f);
-	tap_ok(r.generation == 1 && r.value[1] == 50 * 65536,
-	       "the last reading is the old owner's");
-	mw_rdt_count_ran(&c, 13 * MS);
-	read3(&c, &f, 0, 157, 0, &second, 14 * MS);
-	r = show(&c, &f);
-	tap_ok(r.generation == 2 && r.value[1] == 7 * 65536 && r.status[1] == MEMWATCH_STATUS_OK,
-	       "the next owner starts there, at 0");
+	format = intel_format(0);
+	count_begin(100, 1);
+	mw_rdt_count_ran(&count, 9 * MS);
+	count_read(0, 150, 0, &first_owner, 11 * MS);
+	tap_eq(count_record().generation, 1, "a reading before the next owner is of generation 1");
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 50, "the last reading belongs to the old owner");
+	mw_rdt_count_ran(&count, 13 * MS);
+	count_read(0, 157, 0, &second, 14 * MS);
+	tap_eq(count_record().generation, 2, "a reading after the change is of generation 2");
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 7, "the next owner starts at 0");
 
-	begin3(&c, &f, 100, 1);
-	mw_rdt_count_ran(&c, 9 * MS);
-	read3(&c, &f, 0, 150, 0, &second, 14 * MS);
-	r = show(&c, &f);
-	tap_ok(r.generation == 2 && r.status[1] == MEMWATCH_STATUS_ESTIMATED && !r.value[1],
-	       "both in one difference: nobody's, and it says so");
+	count_begin(100, 1);
+	mw_rdt_count_ran(&count, 9 * MS);
+	count_read(0, 150, 0, &second, 14 * MS);
+	tap_eq(count_record().generation, 2, "a reading that spans the change is of generation 2");
+	check_count(TOTAL, MEMWATCH_STATUS_ESTIMATED, 0,
+		    "a difference of which both owners have a part belongs to neither");
 
-	begin3(&c, &f, 100, 1);
-	tap_ok(show(&c, &f).status[1] == MEMWATCH_STATUS_OK && !show(&c, &f).value[1],
-	       "a baseline is a reading of 0");
-	mw_rdt_count_ran(&c, 9 * MS);
-	read3(&c, &f, 0, ERROR_BIT, 0, &second, 14 * MS);
-	read3(&c, &f, 0, 150, 0, &second, 15 * MS);
-	r = show(&c, &f);
-	tap_ok(r.status[1] == MEMWATCH_STATUS_ESTIMATED && !r.value[1],
-	       "nor when an error came in between");
-
-	begin3(&c, &f, 100, 1);
-	mw_rdt_count_ran(&c, 12 * MS);
-	read3(&c, &f, 0, 150, 0, &second, 14 * MS);
-	r = show(&c, &f);
-	tap_ok(r.status[1] == MEMWATCH_STATUS_OK && r.value[1] == 50 * 65536,
-	       "only the new one ran here: it is all his");
-	begin3(&c, &f, 100, 1);
-	read3(&c, &f, 0, 150, 0, &second, 11 * MS);
-	tap_ok(show(&c, &f).status[1] == MEMWATCH_STATUS_ESTIMATED,
-	       "nobody is known to have run: too early to say");
-	begin3(&c, &f, 100, 1);
-	read3(&c, &f, 0, 150, 0, &second, 12 * MS);
-	tap_ok(show(&c, &f).status[1] == MEMWATCH_STATUS_OK,
-	       "but not when runs have had time to settle");
-	begin3(&c, &f, 100, 1);
-	mw_rdt_count_ran(&c, 9 * MS);
-	read3(&c, &f, 0, 100, 0, &second, 11 * MS);
-	r = show(&c, &f);
-	tap_ok(r.generation == 2 && r.status[1] == MEMWATCH_STATUS_OK && !r.value[1],
-	       "nor where nothing was moved at all");
+	count_begin(100, 1);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 0, "a baseline is a reading of 0");
+	mw_rdt_count_ran(&count, 9 * MS);
+	count_read(0, ERROR_BIT, 0, &second, 14 * MS);
+	count_read(0, 150, 0, &second, 15 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_ESTIMATED, 0,
+		    "a difference with an error at the change belongs to neither owner");
 }
 
-static u64 seed = 1;
-
-static u64 next_random(void)
+/* It depends on who is known to have run whether the new owner has all of the difference. */
+static void test_generations_without_old_run(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed * 0x2545f4914f6cdd1dULL;
+	struct mw_rdt_owner second = { 2, 10 * MS, 2 * MS };
+
+	count_begin(100, 1);
+	mw_rdt_count_ran(&count, 12 * MS);
+	count_read(0, 150, 0, &second, 14 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 50,
+		    "if only the new owner ran, the difference belongs to it");
+	count_begin(100, 1);
+	count_read(0, 150, 0, &second, 11 * MS);
+	tap_eq(count_record().status[TOTAL], MEMWATCH_STATUS_ESTIMATED,
+	       "if no run is known before runs have settled, the difference is estimated");
+	count_begin(100, 1);
+	count_read(0, 150, 0, &second, 12 * MS);
+	tap_eq(count_record().status[TOTAL], MEMWATCH_STATUS_OK,
+	       "if no run is known after runs have settled, the difference is exact");
+	count_begin(100, 1);
+	mw_rdt_count_ran(&count, 9 * MS);
+	count_read(0, 100, 0, &second, 11 * MS);
+	tap_eq(count_record().generation, 2, "an unchanged counter gets the new generation");
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 0, "an unchanged counter is exact for both owners");
 }
+
+static struct prng prng = { .state = 1 };
 
 /* A wide counter seen through a narrow register, with readings that fail. */
 static void test_random_counts(void)
 {
-	u32 wrong = 0, round, i;
+	u32 wrong = 0, wraps = 0, errors = 0, round, i;
 
 	for (round = 0; round < 2000; round++) {
-		struct mw_rdt_format f = intel(next_random() % 16);
-		u64 mask = (1ULL << f.width) - 1, start = next_random() & mask, truth = 0;
-		struct mw_rdt_count c;
+		u64 mask, start, truth = 0, expected;
 		bool missed = false;
 
-		begin3(&c, &f, start, 1);
+		format = intel_format(prng_below(&prng, 16));
+		mask = (1ULL << format.width) - 1;
+		start = prng_next(&prng) & mask;
+		count_begin(start, 1);
 		for (i = 0; i < 100; i++) {
-			truth += next_random() % (mask / 2) >> next_random() % f.width;
-			missed = !missed && !(next_random() % 8);
-			read3(&c, &f, 0, missed ? ERROR_BIT : (start + truth) & mask, 0, &first,
-			      (i + 2) * MS);
-			wrong += show(&c, &f).value[1] != (missed ? 0 : truth * 65536);
+			truth += prng_below(&prng, mask / 2) >> prng_below(&prng, format.width);
+			missed = !missed && !prng_below(&prng, 8);
+			count_read(0, missed ? ERROR_BIT : (start + truth) & mask, 0, &first_owner,
+				   (i + 2) * MS);
+			expected = missed ? 0 : truth * INTEL_SCALE;
+			wrong += count_record().value[TOTAL] != expected;
+			errors += missed;
 		}
+		wraps += (start + truth) > mask;
 	}
-	tap_ok(!wrong, "random counters of 24 to 39 bits, seed %llu", (unsigned long long)seed);
+	tap_eq(wrong, 0, "random counters of 24 to 39 bits have the value of a wide counter");
+	tap_ok(wraps > 1000, "more than half of the random counters wrapped: %u", wraps);
+	tap_ok(errors > 10000, "many readings of the random counters failed: %u", errors);
 }
 
-/* ------------------------------------------------------------------ plan */
+/* ---- The plan of readings ---- */
 
 static struct mw_rdt_plan plan;
 
-static u32 take_all(u32 *list)
+static u32 plan_take_all(u32 *list)
 {
 	u32 n = 0;
 
@@ -288,36 +316,48 @@ static u32 take_all(u32 *list)
 	return n;
 }
 
-static void test_plan(void)
+static void test_plan_slot(void)
 {
-	u32 list[MW_RDT_RMIDS], n, rmid;
+	u32 list[MW_RDT_RMIDS];
 
 	mw_rdt_plan_init(&plan, 512, 0);
 	mw_rdt_plan_slot(&plan, 1 * MS);
 	mw_rdt_plan_ran(&plan, 7, 0);
 	mw_rdt_plan_ran(&plan, 511, 0);
 	mw_rdt_plan_ran(&plan, 600, 0);
-	n = take_all(list);
-	tap_ok(n == 2 && list[0] == 7 && list[1] == 511, "what ran is read, once");
+	tap_eq(plan_take_all(list), 2, "RMIDs that ran are read, except one that does not exist");
+	tap_eq(list[0], 7, "RMIDs that ran are read in order: first");
+	tap_eq(list[1], 511, "RMIDs that ran are read in order: second");
 	mw_rdt_plan_ran(&plan, 7, 1 * MS + 5);
-	tap_ok(!take_all(list) && !mw_rdt_plan_done(&plan), "not again in the same slot");
+	tap_eq(plan_take_all(list), 0, "an RMID is not read twice in a slot");
+	tap_ok(!mw_rdt_plan_done(&plan), "an RMID that ran after its reading is left for later");
 	mw_rdt_plan_slot(&plan, 1 * MS);
-	tap_ok(!take_all(list), "which another CPU does not end");
+	tap_eq(plan_take_all(list), 0, "another CPU of the same slot does not end the slot");
 	mw_rdt_plan_slot(&plan, 2 * MS);
-	tap_ok(take_all(list) == 1 && list[0] == 7 && mw_rdt_plan_done(&plan), "but in the next");
+	tap_eq(plan_take_all(list), 1, "an RMID that was left is read in the next slot");
+	tap_eq(list[0], 7, "the RMID that was left is the one that is read");
+	tap_ok(mw_rdt_plan_done(&plan), "nothing is left after the next slot");
+}
+
+static void test_plan_queue(void)
+{
+	u32 list[MW_RDT_RMIDS], n, rmid;
+
 	for (rmid = 0; rmid < 512; rmid++)
 		mw_rdt_plan_add(&plan, rmid);
 	for (n = 0; n < 100; n++)
 		mw_rdt_plan_take(&plan, &rmid);
 	mw_rdt_plan_add(&plan, rmid);
 	mw_rdt_plan_add(&plan, rmid - 50);
-	tap_ok(take_all(list) == 414 && list[411] == 7 && list[413] == rmid,
-	       "a queue too long for one tick is read in turn");
+	tap_eq(plan_take_all(list), 414,
+	       "a queue that is longer than a tick's share is read to its end");
+	tap_eq(list[411], 7, "a long queue goes on where the tick before has stopped");
+	tap_eq(list[413], rmid, "an RMID that was read and added again is read last");
 	mw_rdt_plan_add(&plan, 3);
 	mw_rdt_plan_add(&plan, 300);
 	n = mw_rdt_plan_take_late(&plan, &rmid) + mw_rdt_plan_take_late(&plan, &rmid) +
 	    mw_rdt_plan_take_late(&plan, &rmid);
-	tap_ok(n == 2, "what has to wait is told once a slot");
+	tap_eq(n, 2, "an RMID that has to wait is reported once in a slot");
 }
 
 static void test_rotation(void)
@@ -335,22 +375,29 @@ static void test_rotation(void)
 		most = n > most ? n : most;
 		steps += n;
 	}
-	tap_ok(worst <= MW_RDT_ROTATION_NS + MS, "the rotation comes by in %llu ms",
+	tap_ok(worst <= MW_RDT_ROTATION_NS + MS, "the rotation reaches every RMID in %llu ms",
 	       (unsigned long long)(worst / MS));
-	tap_ok(most <= 1 && steps > 5 * nr, "one by one: %u in 5 s", steps);
+	tap_ok(most <= 1, "the rotation takes at most one RMID in a tick of 1 ms: %u", most);
+	tap_ok(steps > 5 * nr, "the rotation takes every RMID five times in 5 s: %u steps", steps);
 	for (n = 0; mw_rdt_plan_turn(&plan, now + 3600000 * MS, &rmid); n++)
 		;
-	tap_ok(n >= nr && n <= nr + 1, "after an hour one round is enough");
-	tap_ok(mw_rdt_plan_share(513, 48, 6, MS) == 8 && mw_rdt_plan_share(64, 6, 6, MS) == 1,
-	       "the budget allows so many");
-	tap_ok(mw_rdt_plan_share(513, 48, 6, 100 * MS) == 257, "a long period needs more");
-	tap_ok(mw_rdt_plan_share(9, 0, 6, MS) == 1 && mw_rdt_plan_share(9, 12, 0, MS) == 1,
-	       "one at least");
+	tap_ok(n >= nr, "the rotation takes all RMIDs after an hour without ticks: %u", n);
+	tap_ok(n <= nr + 1, "the rotation goes round once after an hour without ticks: %u", n);
+}
+
+static void test_share(void)
+{
+	tap_eq(mw_rdt_plan_share(513, 48, 6, MS), 8, "a tick's share is the budget over the cost");
+	tap_eq(mw_rdt_plan_share(64, 6, 6, MS), 1, "a budget for one reading allows one");
+	tap_eq(mw_rdt_plan_share(513, 48, 6, 100 * MS), 257,
+	       "with a long period the share is what the rotation needs");
+	tap_eq(mw_rdt_plan_share(9, 0, 6, MS), 1, "without a budget one RMID is read");
+	tap_eq(mw_rdt_plan_share(9, 12, 0, MS), 1, "without a cost one RMID is read");
 }
 
 /*
- * Two CPUs, one domain, more that runs than can be read. Whatever ran is read
- * afterwards, nothing twice in a slot, and everything within a second.
+ * Two CPUs of one domain, on which more RMIDs run than can be read. Each is read after it
+ * ran, hardly ever twice in a slot, and within a second.
  */
 static void test_random_plan(void)
 {
@@ -363,12 +410,12 @@ static void test_random_plan(void)
 	mw_rdt_plan_init(&plan, nr, 0);
 	for (slot = MS; slot < 8000 * MS; slot += MS) {
 		for (cpu = 0; cpu < 2; cpu++) {
-			u32 burst = slot < 6000 * MS ? next_random() % 12 : 0;
+			u32 burst = slot < 6000 * MS ? prng_below(&prng, 12) : 0;
 
-			now = slot + cpu * 1000 + next_random() % 500;
+			now = slot + cpu * 1000 + prng_below(&prng, 500);
 			mw_rdt_plan_slot(&plan, slot);
 			for (i = 0; i < burst; i++) {
-				rmid = next_random() % nr;
+				rmid = prng_below(&prng, nr);
 				ran_ns[rmid] = now;
 				mw_rdt_plan_ran(&plan, rmid, read_ns[rmid]);
 			}
@@ -385,27 +432,33 @@ static void test_random_plan(void)
 	}
 	for (rmid = 0; rmid < nr; rmid++)
 		unread += read_ns[rmid] < ran_ns[rmid];
-	tap_ok(!unread, "what ran is read afterwards");
-	tap_ok(!over, "never more than the share");
-	tap_ok(worst <= 1000 * MS, "everything within a second: %llu ms",
+	tap_eq(unread, 0, "every RMID of a random run is read after it ran");
+	tap_eq(over, 0, "no tick of a random run reads more than its share");
+	tap_ok(worst <= 1000 * MS, "every RMID of a random run is read within a second: %llu ms",
 	       (unsigned long long)(worst / MS));
-	tap_ok(twice <= 8000 * 2 / 100, "hardly anything twice in a slot: %u", twice);
+	tap_ok(twice <= 8000 * 2 / 100,
+	       "at most a hundredth of the ticks of a random run read an RMID twice in a slot: %u",
+	       twice);
 }
 
 int main(int argc, char **argv)
 {
 	if (argc > 1)
-		seed = strtoull(argv[1], NULL, 0) | 1;
+		prng.state = strtoull(argv[1], NULL, 0);
 	tap_start();
+	tap_note("seed %llu", (unsigned long long)prng.state);
 	test_format();
 	test_decode();
 	test_correction();
 	test_counts();
 	test_amd();
 	test_generations();
+	test_generations_without_old_run();
 	test_random_counts();
-	test_plan();
+	test_plan_slot();
+	test_plan_queue();
 	test_rotation();
+	test_share();
 	test_random_plan();
 	return tap_done();
 }
