@@ -51,9 +51,10 @@ $(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
 		-fno-asynchronous-unwind-tables -Wl,--build-id=none,-z,noseparate-code -o $@ $<
 
 # Sources of the module that are compiled for user space, with a test each.
-$(SELFTESTS_BIN)/rmid-test: $(addprefix kmod/,rmid.c rmid.h) selftests/kmod/rmid-test.c selftests/tap.h
+$(SELFTESTS_BIN)/rmid-test: $(addprefix kmod/,rmid.c rmid.h) selftests/kmod/rmid-test.c selftests/tap.h \
+	selftests/prng.h
 $(SELFTESTS_BIN)/rdt-test: $(addprefix kmod/,rdt-count.c rdt-count.h rdt-plan.c rdt-plan.h) \
-	selftests/kmod/rdt-test.c selftests/tap.h kmod/uapi/linux/memwatch.h
+	selftests/kmod/rdt-test.c selftests/tap.h selftests/prng.h kmod/uapi/linux/memwatch.h
 
 $(addprefix $(SELFTESTS_BIN)/,rmid-test rdt-test):
 	$(call msg,CCLD,$@)

@@ -2,16 +2,18 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * crowd N COMMAND...: runs the command while N processes exist that only wait.
+ * crowd N COMMAND...: runs the command while N processes exist that do nothing.
  */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void be_one_of_many(void)
+static void wait_for_signal(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;)
@@ -27,12 +29,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: crowd N COMMAND...\n");
 		return 2;
 	}
-	/* A group of our own, so that one signal ends the crowd and nobody else. */
+	/* A process group of our own, so that one signal ends all of them and nothing else. */
 	setpgid(0, 0);
 	for (long left = atol(argv[1]); left > 0; left--) {
 		pid = fork();
 		if (!pid)
-			be_one_of_many();
+			wait_for_signal();
 		if (pid < 0) {
 			perror("crowd: fork");
 			return 1;
@@ -41,7 +43,7 @@ int main(int argc, char **argv)
 	pid = fork();
 	if (!pid) {
 		execvp(argv[2], argv + 2);
-		perror(argv[2]);
+		fprintf(stderr, "crowd: cannot execute %s: %s\n", argv[2], strerror(errno));
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)

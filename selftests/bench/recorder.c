@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What does a recording cost? A machine of 16 CPUs at 1 kHz, about 34 000
- * records a second, is made up here, less regular than the null backend: ticks
- * come late by some microseconds, some processes keep their CPU and others
- * share it, counters follow the time that was run with the noise of a real
- * program. Prints one line per budget: NAME value unit budget ok|over.
+ * Measures what a recording costs: bytes per record, and memory. It records a simulated
+ * machine of 16 CPUs at 1 kHz, which makes about 34 000 records a second. The machine is
+ * less regular than the null backend: ticks are late by some microseconds, some processes
+ * have a CPU of their own and others share one, and counters follow the run time with the
+ * noise of a real program. Prints one line per budget: NAME value unit budget ok|over.
  *
  *	recorder DIRECTORY [SECONDS]
  */
@@ -22,11 +22,13 @@
 
 #include <memwatch/memwatch.h>
 
+#include "../prng.h"
+
 #define CPUS	      16
 #define RMIDS	      200
-#define SHARED	      12 /* RMIDs that take turns on a CPU */
+#define SHARED	      12 /* RMIDs that run on the same CPU in turn */
 #define PERIOD_NS     1000000ULL
-#define RING_BYTES    ((64 + 1) * 4096) /* as a live stream maps, one for each CPU */
+#define RING_BYTES    ((64 + 1) * 4096) /* of one CPU, as a live stream maps it */
 #define BYTES_BUDGET  12.0
 #define RSS_BUDGET    30.0
 #define RATE_EXPECTED 34000
@@ -40,7 +42,8 @@ struct machine {
 	struct memwatch_recording *recording;
 	struct process process[RMIDS + 1];
 	uint64_t last_ns[CPUS], produced[CPUS];
-	uint64_t random, records;
+	uint64_t records;
+	struct prng prng;
 	uint32_t next_tgid;
 	bool pmu;
 };
@@ -51,26 +54,23 @@ static void die(const char *what, int err)
 	exit(EXIT_FAILURE);
 }
 
-static uint64_t dice(struct machine *m, uint64_t sides)
+static uint64_t random_below(struct machine *m, uint64_t n)
 {
-	m->random ^= m->random << 13;
-	m->random ^= m->random >> 7;
-	m->random ^= m->random << 17;
-	return m->random % sides;
+	return prng_below(&m->prng, n);
 }
 
-/* About 1, with a spread of @percent: the sum of dice is bell-shaped enough. */
-static double noise(struct machine *m, double percent)
+/* About 1, with a spread of @percent. The sum of four numbers is nearly normal. */
+static double random_factor(struct machine *m, double percent)
 {
 	double sum = 0;
 
 	for (int i = 0; i < 4; i++)
-		sum += (double)dice(m, 10000) / 10000 - 0.5;
+		sum += (double)random_below(m, 10000) / 10000 - 0.5;
 	return 1 + sum * percent / 100 * 1.7;
 }
 
-static void put(struct machine *m, struct memwatch_record_header *header, uint16_t type,
-		uint16_t size, unsigned int cpu, uint64_t time_ns)
+static void record_write(struct machine *m, struct memwatch_record_header *header, uint16_t type,
+			 uint16_t size, unsigned int cpu, uint64_t time_ns)
 {
 	int err;
 
@@ -82,10 +82,11 @@ static void put(struct machine *m, struct memwatch_record_header *header, uint16
 	m->records++;
 	err = memwatch_recording_write(m->recording, header);
 	if (err)
-		die("write", err);
+		die("cannot write a record", err);
 }
 
-static void be_born(struct machine *m, uint32_t rmid, uint64_t now)
+/* The process that has the RMID exits, and a new one gets it. */
+static void process_replace(struct machine *m, uint32_t rmid, uint64_t now)
 {
 	static const char *const names[] = { "sh", "cc1", "make", "sleep", "python3", "stream" };
 	struct process *p = &m->process[rmid];
@@ -95,30 +96,32 @@ static void be_born(struct machine *m, uint32_t rmid, uint64_t now)
 		r.generation = p->generation;
 		r.tgid = p->tgid;
 		r.reason = MEMWATCH_REASON_EXIT;
-		put(m, &r.h, MEMWATCH_RECORD_RMID_FREE, sizeof(r), dice(m, CPUS), now);
+		record_write(m, &r.h, MEMWATCH_RECORD_RMID_FREE, sizeof(r), random_below(m, CPUS),
+			     now);
 	}
 	p->generation++;
 	p->tgid = m->next_tgid++;
-	p->ghz = 2 + (double)dice(m, 15) / 10;
-	p->ipc = 0.3 + (double)dice(m, 25) / 10;
-	p->references = 0.001 + (double)dice(m, 200) / 10000;
-	p->misses = 0.01 + (double)dice(m, 500) / 1000;
+	p->ghz = 2 + (double)random_below(m, 15) / 10;
+	p->ipc = 0.3 + (double)random_below(m, 25) / 10;
+	p->references = 0.001 + (double)random_below(m, 200) / 10000;
+	p->misses = 0.01 + (double)random_below(m, 500) / 1000;
 	r = (struct memwatch_record_rmid){
 		.rmid = rmid,
 		.generation = p->generation,
 		.tgid = p->tgid,
-		.parent_tgid = p->tgid - 1 - (uint32_t)dice(m, 20),
+		.parent_tgid = p->tgid - 1 - (uint32_t)random_below(m, 20),
 		.start_time_ns = now - 5000000,
 		.alloc_time_ns = now,
-		.cgroup_id = 4000 + dice(m, 8) * 31,
+		.cgroup_id = 4000 + random_below(m, 8) * 31,
 		.uid = 1000,
 		.reason = MEMWATCH_REASON_FORK,
 	};
-	strcpy(r.comm, names[dice(m, 6)]);
-	put(m, &r.h, MEMWATCH_RECORD_RMID_ALLOC, sizeof(r), dice(m, CPUS), now);
+	strcpy(r.comm, names[random_below(m, 6)]);
+	record_write(m, &r.h, MEMWATCH_RECORD_RMID_ALLOC, sizeof(r), random_below(m, CPUS), now);
 }
 
-static void sample(struct machine *m, unsigned int cpu, uint64_t now, uint32_t rmid, uint64_t run)
+static void sample_write(struct machine *m, unsigned int cpu, uint64_t now, uint32_t rmid,
+			 uint64_t run)
 {
 	const struct process *p = &m->process[rmid];
 	struct memwatch_record_sample s = {
@@ -129,42 +132,46 @@ static void sample(struct machine *m, unsigned int cpu, uint64_t now, uint32_t r
 	};
 
 	if (m->pmu) {
-		s.counter[0] = (uint64_t)((double)run * p->ghz * noise(m, 0.3));
-		s.counter[1] = (uint64_t)((double)s.counter[0] * p->ipc * noise(m, 4));
-		s.counter[2] = (uint64_t)((double)s.counter[1] * p->references * noise(m, 10));
-		s.counter[3] = (uint64_t)((double)s.counter[2] * p->misses * noise(m, 10));
+		s.counter[0] = (uint64_t)((double)run * p->ghz * random_factor(m, 0.3));
+		s.counter[1] = (uint64_t)((double)s.counter[0] * p->ipc * random_factor(m, 4));
+		s.counter[2] = (uint64_t)((double)s.counter[1] * p->references *
+					  random_factor(m, 10));
+		s.counter[3] = (uint64_t)((double)s.counter[2] * p->misses * random_factor(m, 10));
 		memset(s.status, MEMWATCH_STATUS_OK, sizeof(s.status));
 		s.running_ppm = 1000000;
 	}
-	put(m, &s.h, MEMWATCH_RECORD_SAMPLE, sizeof(s), cpu, now);
+	record_write(m, &s.h, MEMWATCH_RECORD_SAMPLE, sizeof(s), cpu, now);
 }
 
-/* One slot of one CPU: a few are busy with one process, most with some. */
-static void slot(struct machine *m, unsigned int cpu, uint64_t due, uint64_t now)
+/* One slot of one CPU: on some CPUs one process runs, on most of them several. */
+static void slot_write(struct machine *m, unsigned int cpu, uint64_t due, uint64_t now)
 {
 	struct memwatch_record_tick t = { .expected_ns = due, .period_ns = PERIOD_NS };
 	uint64_t left = now - m->last_ns[cpu];
-	unsigned int others = cpu < 5 || dice(m, 3) ? 0 : 1 + (unsigned int)dice(m, 3);
+	unsigned int others = cpu < 5 || random_below(m, 3) ? 0
+							    : 1 + (unsigned int)random_below(m, 3);
 
 	for (unsigned int i = 0; i < others; i++) {
-		uint64_t run = 20000 + dice(m, left / 3);
+		uint64_t run = 20000 + random_below(m, left / 3);
 
-		sample(m, cpu, now, 1 + (cpu * SHARED + (uint32_t)dice(m, SHARED)) % RMIDS, run);
+		sample_write(m, cpu, now,
+			     1 + (cpu * SHARED + (uint32_t)random_below(m, SHARED)) % RMIDS, run);
 		left -= run;
 	}
-	sample(m, cpu, now, cpu < 5 || (cpu < 10 && !others) ? cpu + 1 : 0, left);
+	sample_write(m, cpu, now, cpu < 5 || (cpu < 10 && !others) ? cpu + 1 : 0, left);
 	t.produced = m->produced[cpu] + 1;
-	put(m, &t.h, MEMWATCH_RECORD_TICK, sizeof(t), cpu, now);
+	record_write(m, &t.h, MEMWATCH_RECORD_TICK, sizeof(t), cpu, now);
 	m->last_ns[cpu] = now;
 }
 
-static void run_period(struct machine *m, uint64_t due)
+static void period_write(struct machine *m, uint64_t due)
 {
 	uint64_t late[CPUS];
 	bool done[CPUS] = { false };
 
 	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
-		late[cpu] = 900 + dice(m, 1500) + (dice(m, 50) ? 0 : dice(m, 30000));
+		late[cpu] = 900 + random_below(m, 1500) +
+			    (random_below(m, 50) ? 0 : random_below(m, 30000));
 	for (unsigned int i = 0; i < CPUS; i++) {
 		unsigned int next = CPUS;
 
@@ -173,14 +180,14 @@ static void run_period(struct machine *m, uint64_t due)
 				next = cpu;
 		}
 		done[next] = true;
-		slot(m, next, due, due + late[next]);
+		slot_write(m, next, due, due + late[next]);
 	}
-	if (!dice(m, 5))
-		be_born(m, 1 + (uint32_t)dice(m, RMIDS), due + PERIOD_NS / 2);
+	if (!random_below(m, 5))
+		process_replace(m, 1 + (uint32_t)random_below(m, RMIDS), due + PERIOD_NS / 2);
 }
 
-static void record(struct memwatch_ctx *ctx, const char *path, bool pmu, unsigned int seconds,
-		   struct memwatch_recording_stats *stats)
+static void machine_record(struct memwatch_ctx *ctx, const char *path, bool pmu,
+			   unsigned int seconds, struct memwatch_recording_stats *stats)
 {
 	struct machine *m = calloc(1, sizeof(*m));
 	MEMWATCH_OPTS(memwatch_stream_info, info, .nr_cpus = CPUS, .nr_rmids = RMIDS,
@@ -189,8 +196,8 @@ static void record(struct memwatch_ctx *ctx, const char *path, bool pmu, unsigne
 	int err;
 
 	if (!m)
-		die("machine", -ENOMEM);
-	m->random = 88172645463325252ULL;
+		die("cannot allocate the machine", -ENOMEM);
+	m->prng.state = 1;
 	m->next_tgid = 3000;
 	m->pmu = pmu;
 	m->process[0].ghz = 1;
@@ -200,20 +207,20 @@ static void record(struct memwatch_ctx *ctx, const char *path, bool pmu, unsigne
 	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
 		m->last_ns[cpu] = start;
 	for (uint32_t rmid = 1; rmid <= RMIDS; rmid++)
-		be_born(m, rmid, start);
+		process_replace(m, rmid, start);
 	for (uint64_t tick = 1; tick <= seconds * 1000ULL; tick++)
-		run_period(m, start + tick * PERIOD_NS);
+		period_write(m, start + tick * PERIOD_NS);
 	err = memwatch_recording_flush(m->recording, 0);
 	if (err)
-		die("flush", err);
+		die("cannot flush the recording", err);
 	memwatch_recording_stats(m->recording, stats);
 	err = memwatch_recording_close(m->recording);
 	if (err)
-		die("close", err);
+		die("cannot close the recording", err);
 	free(m);
 }
 
-static void report(const char *name, double value, const char *unit, double budget)
+static void print_budget(const char *name, double value, const char *unit, double budget)
 {
 	printf("%s %.2f %s %g %s\n", name, value, unit, budget, value <= budget ? "ok" : "over");
 	fflush(stdout);
@@ -232,60 +239,61 @@ static double peak_rss_mib(void)
 	if (file)
 		fclose(file);
 	if (kib == 0)
-		die("VmHWM", -ENOENT);
+		die("cannot find VmHWM in /proc/self/status", -ENOENT);
 	return kib / 1024;
 }
 
-/* In a process of its own: its peak is what is asked for. */
-static void collector(const char *path, unsigned int seconds)
+/* Runs in a process of its own, because its peak memory is measured. */
+static void measure_collector(const char *path, unsigned int seconds)
 {
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	struct memwatch_ctx *ctx;
 	char *rings;
 
 	if (memwatch_ctx_new(NULL, &ctx))
-		die("context", -ENOMEM);
-	/* A live stream has its rings in memory too, and sooner or later all of them. */
+		die("cannot create a context", -ENOMEM);
+	/* A live stream maps its rings; sooner or later all of their pages are in memory. */
 	rings = mmap(NULL, (size_t)CPUS * RING_BYTES, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (rings == MAP_FAILED)
-		die("rings", -errno);
-	record(ctx, path, true, seconds, &stats);
+		die("cannot map the rings", -errno);
+	machine_record(ctx, path, true, seconds, &stats);
 	fprintf(stderr, "collector: %.0f records a second of stream\n",
 		(double)stats.records / seconds);
 	if (stats.records / seconds < RATE_EXPECTED)
-		die("the generator is too slow a machine", -EINVAL);
-	report("collector_rss_34k", peak_rss_mib(), "MiB", RSS_BUDGET);
+		die("the simulated machine makes too few records", -EINVAL);
+	print_budget("collector_rss_34k", peak_rss_mib(), "MiB", RSS_BUDGET);
 	memwatch_ctx_unref(ctx);
 }
 
-static void bytes_per_record(const char *path, const char *name, bool pmu, unsigned int seconds)
+static void measure_bytes(const char *path, const char *name, bool pmu, unsigned int seconds)
 {
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	struct memwatch_ctx *ctx;
 
 	if (memwatch_ctx_new(NULL, &ctx))
-		die("context", -ENOMEM);
-	record(ctx, path, pmu, seconds, &stats);
-	report(name, (double)stats.file_bytes / (double)stats.records, "bytes", BYTES_BUDGET);
+		die("cannot create a context", -ENOMEM);
+	machine_record(ctx, path, pmu, seconds, &stats);
+	print_budget(name, (double)stats.file_bytes / (double)stats.records, "bytes", BYTES_BUDGET);
 	memwatch_ctx_unref(ctx);
 }
 
-static void measure(const char *path, unsigned int what, unsigned int seconds)
+enum measurement { BYTES_WITHOUT_COUNTERS, BYTES_WITH_COUNTERS, COLLECTOR_MEMORY, MEASUREMENTS };
+
+static void measure_in_child(const char *path, enum measurement what, unsigned int seconds)
 {
 	int status;
 	pid_t pid = fork();
 
 	if (pid < 0)
-		die("fork", -errno);
+		die("cannot fork", -errno);
 	if (!pid) {
-		if (what == 2)
-			collector(path, seconds);
+		if (what == COLLECTOR_MEMORY)
+			measure_collector(path, seconds);
+		else if (what == BYTES_WITH_COUNTERS)
+			measure_bytes(path, "recorder_bytes_per_record_counters", true, seconds);
 		else
-			bytes_per_record(path,
-					 what ? "recorder_bytes_per_record_counters"
-					      : "recorder_bytes_per_record",
-					 what, seconds);
+			measure_bytes(path, "recorder_bytes_per_record", false, seconds);
 		exit(EXIT_SUCCESS);
 	}
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
@@ -303,7 +311,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	snprintf(path, sizeof(path), "%s/recording", argv[1]);
-	for (unsigned int what = 0; what < 3; what++)
-		measure(path, what, seconds);
+	for (unsigned int what = 0; what < MEASUREMENTS; what++)
+		measure_in_child(path, what, seconds);
 	return EXIT_SUCCESS;
 }

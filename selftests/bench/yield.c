@@ -2,9 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * yield threads|processes N: two of them share CPU 0 and hand it to each other
- * N times, so that nearly all context switches of the machine are of one kind:
- * the owner stays the same, or it changes.
+ * yield threads|processes N: two threads of one process, or two processes, share CPU 0
+ * and yield it to each other N times. Nearly all context switches of the machine are then
+ * of one kind: between threads the owner of the RMID stays the same, between processes it
+ * changes.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -15,11 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static long count;
+static long yields;
 
-static void *yield(void *arg)
+static void *yield_many(void *arg)
 {
-	for (long i = 0; i < count; i++)
+	for (long i = 0; i < yields; i++)
 		sched_yield();
 	return arg;
 }
@@ -34,20 +35,20 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: yield threads|processes N\n");
 		return 2;
 	}
-	count = atol(argv[2]);
+	yields = atol(argv[2]);
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		return 1;
 	if (!strcmp(argv[1], "threads")) {
-		if (pthread_create(&thread, NULL, yield, NULL))
+		if (pthread_create(&thread, NULL, yield_many, NULL))
 			return 1;
-		yield(NULL);
+		yield_many(NULL);
 		pthread_join(thread, NULL);
 		return 0;
 	}
 	pid = fork();
-	yield(NULL);
+	yield_many(NULL);
 	if (!pid)
 		_exit(0);
 	return pid < 0 || waitpid(pid, NULL, 0) != pid;

@@ -2,14 +2,15 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Processes that move memory in one way each, for a while, and end. What they
- * really moved is told by the machine, not by them.
+ * A process that accesses memory in one way for some seconds, and ends. The simulated
+ * machine says what it has moved; the process itself does not count.
  *
  *	memload SHAPE SECONDS [KIB]
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +21,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "prng.h"
+
 #define LINE	64
 #define THREADS 4
 
-static volatile uint64_t sink;
-static double deadline;
-static size_t bytes;
+static volatile uint64_t sink; /* so that the compiler keeps the reads */
+static double deadline;	       /* in seconds, CLOCK_MONOTONIC */
+static size_t bytes;	       /* of memory */
 
-static double now(void)
+static double now_seconds(void)
 {
 	struct timespec ts;
 
@@ -35,12 +38,13 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-static char *memory(void)
+/* Every page of it is mapped. */
+static char *memory_map(void)
 {
 	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (at == MAP_FAILED) {
-		perror("mmap");
+		perror("memload: mmap");
 		exit(1);
 	}
 	for (size_t i = 0; i < bytes; i += 4096)
@@ -48,8 +52,8 @@ static char *memory(void)
 	return at;
 }
 
-/* One pass, in pieces of 64 KiB so that the end is not missed by much. */
-static void pass(char *at, int write)
+/* Access each line once; look at the clock every 64 KiB. */
+static void memory_walk(char *at, bool write)
 {
 	uint64_t sum = 0;
 
@@ -58,95 +62,111 @@ static void pass(char *at, int write)
 			at[i]++;
 		else
 			sum += at[i];
-		if (!(i % 65536) && now() > deadline)
+		if (!(i % 65536) && now_seconds() > deadline)
 			break;
 	}
 	sink += sum;
 }
 
-static void stream(int write)
+static void load_stream(bool write)
 {
-	char *at = memory();
+	char *at = memory_map();
 
-	while (now() < deadline)
-		pass(at, write);
+	while (now_seconds() < deadline)
+		memory_walk(at, write);
 }
 
-static void jump(void)
+static void load_random(void)
 {
-	uint64_t x = 88172645463325252ULL, sum = 0;
-	char *at = memory();
+	struct prng prng = { .state = 1 };
+	uint64_t sum = 0;
+	char *at = memory_map();
 
-	while (now() < deadline)
-		for (int i = 0; i < 1024; i++) {
-			x ^= x << 13;
-			x ^= x >> 7;
-			x ^= x << 17;
-			sum += at[x % bytes & ~(uint64_t)(LINE - 1)];
-		}
+	while (now_seconds() < deadline)
+		for (int i = 0; i < 1024; i++)
+			sum += at[prng_below(&prng, bytes) & ~(uint64_t)(LINE - 1)];
 	sink += sum;
 }
 
-static void sleepy(void)
+static void load_idle(void)
 {
-	while (now() < deadline)
+	while (now_seconds() < deadline)
 		usleep(50000);
 }
 
-/* Each child touches its own memory once and is gone. */
-static void children(void)
+/* Each child walks over memory of its own once and exits. */
+static void load_children(void)
 {
-	while (now() < deadline) {
+	while (now_seconds() < deadline) {
 		pid_t pid = fork();
 
 		if (!pid) {
 			prctl(PR_SET_NAME, "memload-child");
-			pass(memory(), 0);
+			memory_walk(memory_map(), false);
 			_exit(0);
 		}
 		waitpid(pid, NULL, 0);
 	}
 }
 
-static void *thread(void *arg)
+static void *thread_main(void *arg)
 {
 	(void)arg;
-	while (now() < deadline) {
-		stream(0);
+	while (now_seconds() < deadline) {
+		load_stream(false);
 		sched_yield();
 	}
 	return NULL;
 }
 
-static void threads(void)
+static void load_threads(void)
 {
 	pthread_t id[THREADS];
 
 	bytes /= THREADS;
 	for (int i = 0; i < THREADS; i++)
-		pthread_create(&id[i], NULL, thread, NULL);
+		pthread_create(&id[i], NULL, thread_main, NULL);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(id[i], NULL);
 }
 
-/* From CPU to CPU, ten times a second. */
-static void migrate(void)
+/* Moves to the next CPU ten times a second. */
+static void load_migrate(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	double end = deadline;
-	char *at = memory();
+	char *at = memory_map();
 
-	for (long cpu = 0; now() < end; cpu = (cpu + 1) % cpus) {
+	for (long cpu = 0; now_seconds() < end; cpu = (cpu + 1) % cpus) {
 		cpu_set_t set;
 
 		CPU_ZERO(&set);
 		CPU_SET(cpu, &set);
 		sched_setaffinity(0, sizeof(set), &set);
-		deadline = now() + 0.1;
-		while (now() < deadline)
-			pass(at, 0);
+		deadline = now_seconds() + 0.1;
+		while (now_seconds() < deadline)
+			memory_walk(at, false);
 	}
 }
+
+static void load_read(void)
+{
+	load_stream(false);
+}
+
+static void load_write(void)
+{
+	load_stream(true);
+}
+
+static const struct {
+	const char *shape;
+	void (*run)(void);
+} loads[] = {
+	{ "read", load_read },	     { "write", load_write },	    { "random", load_random },
+	{ "idle", load_idle },	     { "children", load_children }, { "threads", load_threads },
+	{ "migrate", load_migrate },
+};
 
 int main(int argc, char **argv)
 {
@@ -157,25 +177,15 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: memload SHAPE SECONDS [KIB]\n");
 		return 2;
 	}
-	deadline = now() + atof(argv[2]);
+	deadline = now_seconds() + atof(argv[2]);
 	bytes = (argc > 3 ? strtoul(argv[3], NULL, 0) : 16384) * 1024;
 	snprintf(name, sizeof(name), "load-%s", shape);
 	prctl(PR_SET_NAME, name);
-	if (!strcmp(shape, "read"))
-		stream(0);
-	else if (!strcmp(shape, "write"))
-		stream(1);
-	else if (!strcmp(shape, "random"))
-		jump();
-	else if (!strcmp(shape, "idle"))
-		sleepy();
-	else if (!strcmp(shape, "children"))
-		children();
-	else if (!strcmp(shape, "threads"))
-		threads();
-	else if (!strcmp(shape, "migrate"))
-		migrate();
-	else
-		return 2;
-	return 0;
+	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
+		if (!strcmp(shape, loads[i].shape)) {
+			loads[i].run();
+			return 0;
+		}
+	fprintf(stderr, "memload: there is no shape '%s'\n", shape);
+	return 2;
 }
