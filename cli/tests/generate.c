@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Makes the recordings that the tests read, so that none has to be kept: a
- * generated machine, or a few records whose sums can be done by hand.
+ * Writes the recordings that the tests of memwatchctl read, so that the tree need not hold
+ * any: of a simulated machine, or of a few records whose sums can be checked by hand.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,13 +13,14 @@
 #define BASE 1000000000ULL /* a slot boundary */
 #define MS   1000000ULL
 
-static int fail(struct memwatch_ctx *ctx, const char *what, int err)
+static int print_failure(struct memwatch_ctx *ctx, const char *what, int err)
 {
 	fprintf(stderr, "generate: %s: %d %s\n", what, err, memwatch_ctx_error(ctx));
 	return 1;
 }
 
-static int copy(struct memwatch_ctx *ctx, struct memwatch_stream *stream, const char *path)
+static int recording_copy(struct memwatch_ctx *ctx, struct memwatch_stream *stream,
+			  const char *path)
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts,
 		      .flags = MEMWATCH_RECORDING_NO_SYNC | MEMWATCH_RECORDING_OVERWRITE,
@@ -30,36 +31,37 @@ static int copy(struct memwatch_ctx *ctx, struct memwatch_stream *stream, const 
 					   &recording);
 
 	if (rc)
-		return fail(ctx, path, rc);
+		return print_failure(ctx, path, rc);
 	while ((rc = memwatch_stream_next(stream, &record)) == 1)
 		if (memwatch_recording_write(recording, record))
-			return fail(ctx, path, -1);
+			return print_failure(ctx, path, -1);
 	if (rc)
-		return fail(ctx, "stream", rc);
+		return print_failure(ctx, "stream", rc);
 	rc = memwatch_recording_close(recording);
-	return rc ? fail(ctx, path, rc) : 0;
+	return rc ? print_failure(ctx, path, rc) : 0;
 }
 
-static int machine(struct memwatch_ctx *ctx, const char *path, int has)
+/* @counters: whether the machine has a PMU and RDT. */
+static int recording_of_machine(struct memwatch_ctx *ctx, const char *path, int counters)
 {
 	MEMWATCH_OPTS(memwatch_null_opts, opts, .seed = 7, .cpus = 2, .processes = 6,
-		      .duration_ns = 400 * MS, .pmu = (__u8)has, .rdt = (__u8)has);
+		      .duration_ns = 400 * MS, .pmu = (__u8)counters, .rdt = (__u8)counters);
 	struct memwatch_stream *stream;
 	int rc = memwatch_stream_open_null(ctx, &opts, &stream);
 
 	if (rc)
-		return fail(ctx, "generator", rc);
-	rc = copy(ctx, stream, path);
+		return print_failure(ctx, "generator", rc);
+	rc = recording_copy(ctx, stream, path);
 	memwatch_stream_unref(stream);
 	return rc;
 }
 
-/* ------------------------------------------------------- records by hand */
+/* ---- Records whose sums can be checked by hand ---- */
 
 static struct memwatch_recording *out;
-static int bad;
+static int write_failed;
 
-static void put(void *record, __u16 type, __u16 size, __u64 time_ns, __u16 cpu)
+static void record_write(void *record, __u16 type, __u16 size, __u64 time_ns, __u16 cpu)
 {
 	struct memwatch_record_header *h = record;
 
@@ -67,11 +69,11 @@ static void put(void *record, __u16 type, __u16 size, __u64 time_ns, __u16 cpu)
 	h->type = type;
 	h->size = size;
 	h->cpu = cpu;
-	bad |= memwatch_recording_write(out, h);
+	write_failed |= memwatch_recording_write(out, h);
 }
 
-static void owner(__u16 type, __u64 time_ns, __u32 rmid, __u32 generation, __u32 tgid,
-		  const char *comm)
+static void write_owner(__u16 type, __u64 time_ns, __u32 rmid, __u32 generation, __u32 tgid,
+			const char *comm)
 {
 	struct memwatch_record_rmid r = {
 		.rmid = rmid,
@@ -87,11 +89,11 @@ static void owner(__u16 type, __u64 time_ns, __u32 rmid, __u32 generation, __u32
 	};
 
 	strncpy(r.comm, comm, sizeof(r.comm) - 1);
-	put(&r, type, sizeof(r), time_ns, 0);
+	record_write(&r, type, sizeof(r), time_ns, 0);
 }
 
-static void sample(__u64 end_ns, __u16 cpu, __u32 rmid, __u32 generation, __u64 run_ns,
-		   __u64 counts, __u8 status)
+static void write_sample(__u64 end_ns, __u16 cpu, __u32 rmid, __u32 generation, __u64 run_ns,
+			 __u64 counts, __u8 status)
 {
 	struct memwatch_record_sample s = {
 		.rmid = rmid,
@@ -103,22 +105,23 @@ static void sample(__u64 end_ns, __u16 cpu, __u32 rmid, __u32 generation, __u64 
 		.running_ppm = 1000000,
 	};
 
-	put(&s, MEMWATCH_RECORD_SAMPLE, sizeof(s), end_ns, cpu);
+	record_write(&s, MEMWATCH_RECORD_SAMPLE, sizeof(s), end_ns, cpu);
 }
 
-static void tick(__u64 time_ns, __u16 cpu)
+static void write_tick(__u64 time_ns, __u16 cpu)
 {
 	struct memwatch_record_tick t = { .expected_ns = time_ns, .period_ns = MS };
 
-	put(&t, MEMWATCH_RECORD_TICK, sizeof(t), time_ns, cpu);
+	record_write(&t, MEMWATCH_RECORD_TICK, sizeof(t), time_ns, cpu);
 }
 
 /*
- * Three milliseconds on one CPU. "bad" and an invalid byte is a name; 100 ran
- * 0.5 + 1 ms, 101 ran 0.5 ms with a shared counter, RMID 0 the rest; RMID 9 is
- * of nobody known. RMID 2 was not clean. Three records were lost in the last one.
+ * Three milliseconds on one CPU. Process 100 runs for 0.5 and 1 ms, process 101 for 0.5 ms
+ * with a multiplexed counter; the rest belongs to RMID 0 and to RMID 9, of which no process
+ * is known. The name of process 101 has an invalid byte. RMID 2 had residue when it was
+ * allocated. Three records are lost in the last millisecond.
  */
-static void by_hand(void)
+static void write_small(void)
 {
 	struct memwatch_record_lost lost = { .begin_ns = BASE + 2 * MS, .count = 3 };
 	struct memwatch_record_rdt rdt = {
@@ -128,7 +131,7 @@ static void by_hand(void)
 			    MEMWATCH_STATUS_ERROR },
 		.value = { 4096, 0, 0 },
 	};
-	struct memwatch_record_rdt dirt = {
+	struct memwatch_record_rdt residue = {
 		.rmid = 2,
 		.generation = 1,
 		.status = { MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST, MEMWATCH_STATUS_FIRST },
@@ -136,23 +139,24 @@ static void by_hand(void)
 		.age_ns = 5 * MS,
 	};
 
-	owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, 1, 1, 100, "stream");
-	owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, 2, 1, 101, "bad\xff\",=");
-	put(&dirt, MEMWATCH_RECORD_RDT, sizeof(dirt), BASE, 0);
-	sample(BASE + MS, 0, 1, 1, MS / 2, 500, MEMWATCH_STATUS_OK);
-	sample(BASE + MS, 0, 2, 1, MS / 2, 70, MEMWATCH_STATUS_MULTIPLEXED);
-	tick(BASE + MS, 0);
-	put(&rdt, MEMWATCH_RECORD_RDT, sizeof(rdt), BASE + MS + 10, 0);
-	sample(BASE + 2 * MS, 0, 1, 1, MS, 1000, MEMWATCH_STATUS_OK);
-	tick(BASE + 2 * MS, 0);
-	owner(MEMWATCH_RECORD_RMID_FREE, BASE + 2 * MS, 2, 1, 101, "bad\xff\",=");
-	sample(BASE + 3 * MS, 0, 0, 0, MS / 2, 5, MEMWATCH_STATUS_OK);
-	sample(BASE + 3 * MS, 0, 9, 4, MS / 2, 5, MEMWATCH_STATUS_UNAVAILABLE);
-	put(&lost, MEMWATCH_RECORD_LOST, sizeof(lost), BASE + 3 * MS, 0);
-	tick(BASE + 3 * MS, 0);
+	write_owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, 1, 1, 100, "stream");
+	write_owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, 2, 1, 101, "bad\xff\",=");
+	record_write(&residue, MEMWATCH_RECORD_RDT, sizeof(residue), BASE, 0);
+	write_sample(BASE + MS, 0, 1, 1, MS / 2, 500, MEMWATCH_STATUS_OK);
+	write_sample(BASE + MS, 0, 2, 1, MS / 2, 70, MEMWATCH_STATUS_MULTIPLEXED);
+	write_tick(BASE + MS, 0);
+	record_write(&rdt, MEMWATCH_RECORD_RDT, sizeof(rdt), BASE + MS + 10, 0);
+	write_sample(BASE + 2 * MS, 0, 1, 1, MS, 1000, MEMWATCH_STATUS_OK);
+	write_tick(BASE + 2 * MS, 0);
+	write_owner(MEMWATCH_RECORD_RMID_FREE, BASE + 2 * MS, 2, 1, 101, "bad\xff\",=");
+	write_sample(BASE + 3 * MS, 0, 0, 0, MS / 2, 5, MEMWATCH_STATUS_OK);
+	write_sample(BASE + 3 * MS, 0, 9, 4, MS / 2, 5, MEMWATCH_STATUS_UNAVAILABLE);
+	record_write(&lost, MEMWATCH_RECORD_LOST, sizeof(lost), BASE + 3 * MS, 0);
+	write_tick(BASE + 3 * MS, 0);
 }
 
-static void growth(__u64 time_ns, __u32 tgid, __u32 what, __u8 verdict, __u64 slope, __u32 eta_s)
+static void write_growth(__u64 time_ns, __u32 tgid, __u32 what, __u8 verdict, __u64 slope,
+			 __u32 eta_s)
 {
 	struct memwatch_record_growth r = {
 		.start_time_ns = tgid * 1000,
@@ -163,22 +167,27 @@ static void growth(__u64 time_ns, __u32 tgid, __u32 what, __u8 verdict, __u64 sl
 		.slope = slope,
 	};
 
-	put(&r, MEMWATCH_RECORD_GROWTH, sizeof(r), time_ns, 0);
+	record_write(&r, MEMWATCH_RECORD_GROWTH, sizeof(r), time_ns, 0);
 }
 
-/* What a monitor said: 101 stopped growing, 100 began to and leaks; nobody knows 999. */
-static void growing(void)
+/*
+ * What a growth monitor reports: 101 stops growing, 100 starts to grow and leaks. No other
+ * record names process 999.
+ */
+static void write_growing(void)
 {
-	growth(BASE, 101, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_GROWING, 5000, ~0U);
-	growth(BASE + MS, 100, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_GROWING, 900000, 4000);
-	growth(BASE + MS, 101, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_STABLE, 0, ~0U);
-	growth(BASE + 2 * MS, 100, MEMWATCH_GROWTH_ALERTED, MEMWATCH_GROWTH_LEAK, 1000000, 120);
-	growth(BASE + 2 * MS, 999, MEMWATCH_GROWTH_ALERTED, MEMWATCH_GROWTH_LEAK, 1000000, 120);
+	write_growth(BASE, 101, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_GROWING, 5000, ~0U);
+	write_growth(BASE + MS, 100, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_GROWING, 900000, 4000);
+	write_growth(BASE + MS, 101, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_STABLE, 0, ~0U);
+	write_growth(BASE + 2 * MS, 100, MEMWATCH_GROWTH_ALERTED, MEMWATCH_GROWTH_LEAK, 1000000,
+		     120);
+	write_growth(BASE + 2 * MS, 999, MEMWATCH_GROWTH_ALERTED, MEMWATCH_GROWTH_LEAK, 1000000,
+		     120);
 }
 
-enum { EMPTY, SMALL, GROWING };
+enum content { EMPTY, SMALL, GROWING };
 
-static int small(struct memwatch_ctx *ctx, const char *path, int how)
+static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum content content)
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts,
 		      .flags = MEMWATCH_RECORDING_NO_SYNC | MEMWATCH_RECORDING_OVERWRITE);
@@ -207,13 +216,13 @@ static int small(struct memwatch_ctx *ctx, const char *path, int how)
 		info.rdt[i] = (struct memwatch_availability){ .reason = "no RDT" };
 	rc = memwatch_recording_create(ctx, path, &info, &opts, &out);
 	if (rc)
-		return fail(ctx, path, rc);
-	if (how == GROWING)
-		growing();
-	if (how != EMPTY)
-		by_hand();
+		return print_failure(ctx, path, rc);
+	if (content == GROWING)
+		write_growing();
+	if (content != EMPTY)
+		write_small();
 	rc = memwatch_recording_close(out);
-	return rc || bad ? fail(ctx, path, rc) : 0;
+	return rc || write_failed ? print_failure(ctx, path, rc) : 0;
 }
 
 int main(int argc, char **argv)
@@ -226,11 +235,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (!strcmp(argv[1], "machine") || !strcmp(argv[1], "plain"))
-		rc = machine(ctx, argv[2], argv[1][0] == 'm');
+		rc = recording_of_machine(ctx, argv[2], argv[1][0] == 'm');
 	else if (!strcmp(argv[1], "small") || !strcmp(argv[1], "empty"))
-		rc = small(ctx, argv[2], argv[1][0] == 'e' ? EMPTY : SMALL);
+		rc = recording_by_hand(ctx, argv[2], argv[1][0] == 'e' ? EMPTY : SMALL);
 	else if (!strcmp(argv[1], "growing"))
-		rc = small(ctx, argv[2], GROWING);
+		rc = recording_by_hand(ctx, argv[2], GROWING);
 	memwatch_ctx_unref(ctx);
 	return rc;
 }

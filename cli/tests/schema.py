@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks an answer in JSON against the keys that are promised.
+# Copyright (C) 2026 The memwatch authors
+"""Checks the JSON output of a command against the keys that the manual promises.
 
 usage: schema.py NAME FILE
 
-A schema is a dictionary from key to type. A list of one schema is an array of
-such objects, "measured" is {value, status}. Keys may be added to an answer, so
-more is fine; a missing one, a wrong type, a 0 with a status that has no value,
-or a key twice is not.
+A schema is a dictionary from key to type. A list with one schema is an array of such
+objects; "measured" is an object {value, status}. The output may have more keys. It may not
+lack a key, have a key twice or a value of the wrong type, or have a value with a status that
+excludes one.
 """
 import json
 import sys
@@ -96,21 +97,21 @@ SCHEMAS = {
 errors = []
 
 
-def measured(value, where):
+def check_measured(value, where):
     if not isinstance(value, dict) or set(value) != {"value", "status"}:
-        errors.append(f"{where}: is not {{value, status}}: {value}")
+        errors.append(f"{where}: is not an object {{value, status}}: {value}")
     elif value["status"] not in STATUS:
         errors.append(f"{where}: unknown status {value['status']}")
     elif value["status"] == "error" and value["value"] == 0:
-        errors.append(f"{where}: an error is not a 0: {value}")
+        errors.append(f"{where}: the value of an error is 0: {value}")
     elif value["status"] != "error" and (
             (value["value"] is None) != (value["status"] in ("unavailable", "first"))):
-        errors.append(f"{where}: value and status do not fit: {value}")
+        errors.append(f"{where}: value and status exclude each other: {value}")
 
 
-def check(value, schema, where):
+def check_value(value, schema, where):
     if schema == "measured":
-        measured(value, where)
+        check_measured(value, where)
     elif isinstance(schema, dict):
         if not isinstance(value, dict):
             errors.append(f"{where}: is not an object")
@@ -119,22 +120,22 @@ def check(value, schema, where):
             if key not in value:
                 errors.append(f"{where}: lacks {key}")
             else:
-                check(value[key], inner, f"{where}.{key}")
+                check_value(value[key], inner, f"{where}.{key}")
     elif isinstance(schema, list):
         if not isinstance(value, list):
             errors.append(f"{where}: is not an array")
             return
         for i, item in enumerate(value):
-            check(item, schema[0], f"{where}[{i}]")
+            check_value(item, schema[0], f"{where}[{i}]")
     elif not isinstance(value, schema) or (isinstance(value, bool) and schema is int):
         errors.append(f"{where}: {value!r} is not {schema}")
 
 
-def unique(pairs):
+def make_object(pairs):
     keys = [key for key, _ in pairs]
     for key in set(keys):
         if keys.count(key) > 1:
-            errors.append(f"key {key} is there twice")
+            errors.append(f"key {key} appears twice")
     return dict(pairs)
 
 
@@ -142,16 +143,16 @@ def main():
     name, path = sys.argv[1:]
     try:
         with open(path, "rb") as file:
-            answer = json.loads(file.read().decode("utf-8"), object_pairs_hook=unique)
+            answer = json.loads(file.read().decode("utf-8"), object_pairs_hook=make_object)
     except ValueError as error:
-        print(f"this is not JSON: {error}")
+        print(f"the output is not JSON: {error}")
         return
-    check(answer, SCHEMAS[name], name)
+    check_value(answer, SCHEMAS[name], name)
     if answer.get("schema") != 1:
         errors.append("schema is not 1")
     for error in errors[:20]:
         print(error)
-    print("json does not hold what it promises" if errors else "json ok")
+    print("json does not have what the schema promises" if errors else "json ok")
 
 
 main()
