@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The memwatch authors
+"""Each read of the counters in the machine's log, and the truth at that moment."""
+
+import bisect
+import collections
+
+from .truth import CTR, EVTSEL, PQR, domain_of_cpus, make_guest_clock
+
+EVENTS = {1: "occupancy", 2: "total", 3: "local"}
+BANDWIDTH = ("total", "local")
+NOT_DATA = 62		# bits 62 and 63 of a counter are its status
+
+# How exactly the log's clock can be compared with the time of records, in nanoseconds.
+SLACK_NS = 200e3
+
+
+class CounterRead:
+    """
+    One read of all counters of an RMID. time: by the guest's clock. value: what the
+    register said, by event. place: line in the log. moved: units since the first read, by
+    event, without wraps.
+    """
+
+    def __init__(self, time):
+        self.time, self.value = time, {}
+        self.place = 0
+        self.moved = {}
+
+
+class RegisterLog:
+    """
+    ticks: times by domain and CPU. reads: by (domain, RMID), in order. truth: pairs of
+    place in the log and values, by (domain, tgid, start time). programmed: how often
+    PQR_ASSOC was written with an RMID.
+    """
+
+    def __init__(self, path, snaps, width, scale):
+        self.scale = scale
+        self.wrap = scale << width
+        self.ticks = collections.defaultdict(lambda: collections.defaultdict(list))
+        self.reads = collections.defaultdict(list)
+        self.truth = collections.defaultdict(list)
+        self.programmed = collections.Counter()
+        self.domains = sorted(snaps[-1].domain)
+        self.parse_log(path, snaps)
+        for reads in self.reads.values():
+            unwrap_counters(reads, (1 << width) - 1)
+
+    def parse_log(self, path, snaps):
+        domain, clock, select, last = domain_of_cpus(snaps), make_guest_clock(snaps), {}, 0
+        with open(path, encoding="utf-8") as stream:
+            for place, line in enumerate(stream):
+                part = line.split()
+                if part[0] == "process":
+                    values = dict(p.split("=", 1) for p in part[2:])
+                    key = int(part[1]), int(values["tgid"]), int(values["start"])
+                    self.truth[key].append((last, {e: int(values[e]) for e in EVENTS.values()}))
+                    continue
+                cpu, msr, value = int(part[1]), int(part[3], 16), int(part[4], 16)
+                if msr == EVTSEL and part[2] == "w":
+                    select[cpu] = (value >> 32 & 0x3FF, EVENTS.get(value & 0xFF))
+                elif msr == PQR and part[2] == "r":
+                    self.ticks[domain[cpu]][cpu].append(clock(int(part[0])))
+                elif msr == PQR and part[2] == "w":
+                    self.programmed[value & 0x3FF] += 1
+                elif msr == CTR and part[2] == "r" and cpu in select:
+                    last = place
+                    rmid, event = select[cpu]
+                    reads = self.reads[domain[cpu], rmid]
+                    if not reads or event in reads[-1].value:
+                        reads.append(CounterRead(clock(int(part[0]))))
+                    reads[-1].value[event], reads[-1].place = value, place
+
+    def match_readings(self, domain, rmid, readings):
+        """
+        For the readings of one account: (time, values, estimated, read), where read is the
+        read of the counters that the record is about. That is the last one before the
+        record's time. Clocks can be compared up to SLACK_NS; of the reads that are closer
+        than that, the one whose values fit is taken.
+        """
+        reads, out, i = self.reads[domain, rmid], [], 0
+        for time, value, estimated in readings:
+            end = bisect.bisect_right(reads, time + SLACK_NS, key=lambda r: r.time)
+            begin = bisect.bisect_right(reads, time - SLACK_NS, key=lambda r: r.time) - 1
+            close = reads[max(begin, i):end] or reads[max(end - 1, 0):end]
+            if not close:
+                continue
+            last = out[-1] if out else None
+            read = next((r for r in reversed(close) if self.fits(last, value, r)), close[-1])
+            i = reads.index(read, max(begin, 0)) + 1
+            out.append((time, value, estimated, read))
+        return out
+
+    def fits(self, last, value, read):
+        """
+        Does the read say what the record says? last: the matched reading before, from which
+        bandwidth must have gone on as the record says.
+        """
+        for event, v in value.items():
+            if event not in read.value:
+                return False
+            if event == "occupancy" and v != read.value[event] * self.scale:
+                return False
+            if event != "occupancy" and last and event in last[1] and \
+                    v - last[1][event] != (read.moved[event] - last[3].moved[event]) * self.scale:
+                return False
+        return True
+
+    def missed_wraps(self, domain, account, r0, r1):
+        """
+        Bytes of the whole rounds of a counter between two reads, which no reader can see.
+        They are excused only if a CPU of the domain did not tick in all that time, because
+        the emulator did not run it.
+        """
+        moved = self.truth_at(domain, account, r1, "total") - self.truth_at(domain, account, r0, "total")
+        stopped = any(bisect.bisect(t, r1.time - 1e6) <= bisect.bisect(t, r0.time + 1e6)
+                      for t in self.ticks[domain].values())
+        return moved // self.wrap * self.wrap if stopped else 0
+
+    def moved_since_previous(self, domain, rmid, read, event):
+        """Bytes between the previous read of the RMID and this one."""
+        reads = self.reads[domain, rmid]
+        i = reads.index(read)
+        return (read.moved[event] - (reads[i - 1].moved[event] if i else 0)) * self.scale
+
+    def truth_at(self, domain, account, read, event):
+        """The truth about the process when the read was made; with None, at the log's end."""
+        points = self.truth[domain, account.tgid, account.start]
+        i = bisect.bisect_right(points, read.place, key=lambda p: p[0]) if read else len(points)
+        return points[i - 1][1][event] if i else 0
+
+
+def unwrap_counters(reads, mask):
+    for event in BANDWIDTH:
+        moved, before = 0, None
+        for read in reads:
+            value = read.value.get(event, 1 << 63)
+            if not value >> NOT_DATA:
+                value &= mask
+                moved += (value - before) & mask if before is not None else 0
+                before = value
+            read.moved[event] = moved
