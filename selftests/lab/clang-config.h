@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the configuration of a gcc-built kernel would have said if clang had
- * been asked. Included right after the kernel's own, by the clang wrapper.
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Corrects the configuration of a kernel that was built with gcc, so that a module for it
+ * can be built with clang. The clang wrapper includes it after the kernel's own header.
  */
 #undef CONFIG_CC_IS_GCC
 #undef CONFIG_GCC_VERSION
@@ -9,8 +11,8 @@
 #define CONFIG_CC_IS_CLANG 1
 
 /*
- * clang drops the segment of a named address space from asm operands: every
- * per-CPU access would go to a linear address.
+ * clang drops the segment of a named address space from operands of asm, so that every
+ * per-CPU access would go to a wrong address.
  */
 #undef CONFIG_CC_HAS_NAMED_AS
 #undef CONFIG_CC_HAS_NAMED_AS_FIXED_SANITIZERS

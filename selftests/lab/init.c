@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * First process of a lab guest: makes a small but usual Linux out of a bare
- * initramfs, runs one command, looks for leaks, and says "success" on the
- * second serial port if all of that went well. It must never say so by
- * accident: every other way to end is a failure, seen from the host.
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The first process of a lab guest. It mounts what a usual Linux system has, runs one
+ * command, looks for memory leaks, and writes the success word to the second serial port
+ * if all of that went well. To the host, every other end of the guest is a failure.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,11 +25,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MODULES "/lab/modules.list"
-#define ARGV	"/lab/argv"
-#define LEAKS	"/sys/kernel/debug/kmemleak"
+#define MODULES	 "/lab/modules.list"
+#define ARGV	 "/lab/argv"
+#define KMEMLEAK "/sys/kernel/debug/kmemleak"
 
-__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void print_line(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -40,30 +41,30 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 	fflush(stdout);
 }
 
-static void end(void) __attribute__((noreturn));
+static void end_guest(void) __attribute__((noreturn));
 
-static void end(void)
+static void end_guest(void)
 {
 	sync();
-	/* The host started us with -no-reboot. */
+	/* QEMU runs with -no-reboot, so this ends it. */
 	reboot(RB_AUTOBOOT);
 	for (;;)
 		pause();
 }
 
-static void die(const char *what)
+static void end_with_error(const char *what)
 {
-	say("%s: %s", what, strerror(errno));
-	end();
+	print_line("%s: %s", what, strerror(errno));
+	end_guest();
 }
 
-/* Optional parts depend on the kernel; the required ones end the run. */
+/* A kernel may lack what is not @required; otherwise an error ends the guest. */
 static void mount_on(const char *type, const char *dir, const char *options, int required)
 {
 	if (mkdir(dir, 0755) && errno != EEXIST && required)
-		die(dir);
+		end_with_error(dir);
 	if (mount(type, dir, type, MS_NOSUID, options) && required)
-		die(dir);
+		end_with_error(dir);
 }
 
 static void write_file(const char *path, const char *text)
@@ -73,11 +74,11 @@ static void write_file(const char *path, const char *text)
 	if (fd < 0)
 		return;
 	if (write(fd, text, strlen(text)) < 0)
-		say("%s: %s", path, strerror(errno));
+		print_line("%s: %s", path, strerror(errno));
 	close(fd);
 }
 
-/* Whatever the kernel gave us at first, or did not. */
+/* The kernel may have started us without a console, because /dev was empty. */
 static void open_console(void)
 {
 	int fd = open("/dev/console", O_RDWR);
@@ -98,27 +99,27 @@ static void load_modules(void)
 	int fd;
 
 	if (!list)
-		die(MODULES);
+		end_with_error(MODULES);
 	while (fgets(path, sizeof(path), list)) {
 		path[strcspn(path, "\n")] = 0;
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
-			die(path);
+			end_with_error(path);
 		if (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
-			die(path);
+			end_with_error(path);
 		close(fd);
 	}
 	fclose(list);
 }
 
-static void loopback_up(void)
+static void bring_up_loopback(void)
 {
 	struct ifreq ifr = { .ifr_name = "lo" };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	ifr.ifr_flags = IFF_UP | IFF_RUNNING;
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr))
-		say("lo: %s", strerror(errno));
+		print_line("lo: %s", strerror(errno));
 	if (fd >= 0)
 		close(fd);
 }
@@ -142,7 +143,7 @@ static void make_system(void)
 	mount_on("cgroup2", "/sys/fs/cgroup", NULL, 0);
 	mkdir("/run/lock", 01777);
 	if (symlink("/proc/self/fd", "/dev/fd") && errno != EEXIST)
-		die("/dev/fd");
+		end_with_error("/dev/fd");
 
 	write_file("/proc/sys/kernel/panic_on_rcu_stall", "1");
 	write_file("/proc/sys/kernel/hung_task_panic", "1");
@@ -150,22 +151,23 @@ static void make_system(void)
 	setrlimit(RLIMIT_CORE, &core);
 
 	load_modules();
-	loopback_up();
+	bring_up_loopback();
 	if (mkdir("/out", 0755) && errno != EEXIST)
-		die("/out");
+		end_with_error("/out");
 	if (mount("out", "/out", "9p", 0,
 		  "trans=virtio,version=9p2000.L,msize=512000,cache=none,access=any"))
-		die("/out");
+		end_with_error("/out");
 }
 
-static int from_host(const char *key, char *value, size_t size)
+/* The length of KEY=VALUE on the kernel's command line, or 0 if it is not there. */
+static int read_kernel_parameter(const char *key, char *value, size_t size)
 {
 	char line[4096], *at;
 	FILE *f = fopen("/proc/cmdline", "re");
 	size_t len = strlen(key);
 
 	if (!f || !fgets(line, sizeof(line), f))
-		die("/proc/cmdline");
+		end_with_error("/proc/cmdline");
 	fclose(f);
 	for (at = strtok(line, " \n"); at; at = strtok(NULL, " \n"))
 		if (!strncmp(at, key, len) && at[len] == '=')
@@ -173,7 +175,7 @@ static int from_host(const char *key, char *value, size_t size)
 	return 0;
 }
 
-/* The words of the command, separated by NUL. */
+/* The file holds the words of the command, each ended by a NUL. */
 static char **read_argv(void)
 {
 	static char words[65536];
@@ -184,14 +186,14 @@ static char **read_argv(void)
 
 	got = fd < 0 ? -1 : read(fd, words, sizeof(words) - 1);
 	if (got <= 0)
-		die(ARGV);
+		end_with_error(ARGV);
 	close(fd);
 	for (at = words; at < words + got && n < 1023; at += strlen(at) + 1)
 		argv[n++] = at;
 	return argv;
 }
 
-static void redirect(int to, const char *path)
+static void redirect_to_file(int to, const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
 
@@ -200,7 +202,7 @@ static void redirect(int to, const char *path)
 	close(fd);
 }
 
-static void interactive(void)
+static void take_console(void)
 {
 	int fd;
 
@@ -214,22 +216,22 @@ static void interactive(void)
 	dup2(fd, 2);
 }
 
-static int run(char **argv, int console)
+static int run_command(char **argv, int console)
 {
 	pid_t pid = fork(), got;
 	int status = 0;
 
 	if (pid < 0)
-		die("fork");
+		end_with_error("fork");
 	if (!pid) {
 		if (console) {
-			interactive();
+			take_console();
 		} else {
 			setsid();
 			close(0);
 			open("/dev/null", O_RDONLY);
-			redirect(1, "/out/stdout.log");
-			redirect(2, "/out/stderr.log");
+			redirect_to_file(1, "/out/stdout.log");
+			redirect_to_file(2, "/out/stderr.log");
 		}
 		if (chdir("/lab"))
 			_exit(126);
@@ -237,22 +239,22 @@ static int run(char **argv, int console)
 		dprintf(2, "lab: %s: %s\n", argv[0], strerror(errno));
 		_exit(127);
 	}
-	/* Orphans come to us too. */
+	/* We are the parent of orphans, too. */
 	do
 		got = wait(&status);
 	while (got != pid && (got > 0 || errno == EINTR));
 	if (got != pid)
-		die("wait");
+		end_with_error("wait");
 	if (WIFSIGNALED(status)) {
-		say("command ended by signal %d", WTERMSIG(status));
+		print_line("the command was ended by signal %d", WTERMSIG(status));
 		return 0;
 	}
-	say("command ended with %d", WEXITSTATUS(status));
+	print_line("the command exited with %d", WEXITSTATUS(status));
 	return WEXITSTATUS(status) == 0;
 }
 
-/* Reads @from to its end into @to; -> bytes, or -1. */
-static long copy(const char *from, const char *to, int flags)
+/* Copy @from up to its end to @to; returns the number of bytes, or -1. */
+static long copy_file(const char *from, const char *to, int flags)
 {
 	static char buf[65536];
 	int in = open(from, O_RDONLY | O_CLOEXEC | flags);
@@ -261,7 +263,7 @@ static long copy(const char *from, const char *to, int flags)
 	long sum = 0;
 
 	if (in >= 0 && out >= 0) {
-		/* EPIPE: the log ring went round; go on with what it has */
+		/* EPIPE: the kernel log was overwritten meanwhile; go on with what it has. */
 		while ((got = read(in, buf, sizeof(buf))) > 0 ||
 		       (got < 0 && (errno == EPIPE || errno == EINTR))) {
 			if (got < 0)
@@ -283,29 +285,29 @@ static long copy(const char *from, const char *to, int flags)
 }
 
 /*
- * An object is reported when it is older than five seconds, no scan found a
- * pointer to it, and its contents stayed the same over one scan more.
+ * kmemleak reports an object that is older than five seconds, if one scan finds no pointer
+ * to it and its contents are the same in the next scan.
  */
-static int no_leaks(void)
+static int kmemleak_is_empty(void)
 {
-	if (access(LEAKS, F_OK))
+	if (access(KMEMLEAK, F_OK))
 		return 1;
-	say("looking for leaks");
+	print_line("looking for memory leaks");
 	sleep(6);
-	write_file(LEAKS, "scan");
-	write_file(LEAKS, "scan");
-	if (copy(LEAKS, "/out/kmemleak.log", 0))
+	write_file(KMEMLEAK, "scan");
+	write_file(KMEMLEAK, "scan");
+	if (copy_file(KMEMLEAK, "/out/kmemleak.log", 0))
 		return 0;
 	return 1;
 }
 
-static void report(const char *word)
+static void report_success(const char *word)
 {
 	int fd = open("/dev/ttyS1", O_WRONLY | O_NOCTTY);
 
 	if (fd < 0 || dprintf(fd, "%s\n", word) < 0)
-		say("ttyS1: %s", strerror(errno));
-	/* which waits until all is sent */
+		print_line("ttyS1: %s", strerror(errno));
+	/* close() waits until the word is sent. */
 	if (fd >= 0)
 		close(fd);
 }
@@ -323,22 +325,22 @@ int main(void)
 	setenv("TERM", "linux", 0);
 	make_system();
 	sethostname("lab", 3);
-	from_host("lab.word", word, sizeof(word));
-	console = from_host("lab.mode", mode, sizeof(mode)) && !strcmp(mode, "shell");
+	read_kernel_parameter("lab.word", word, sizeof(word));
+	console = read_kernel_parameter("lab.mode", mode, sizeof(mode)) && !strcmp(mode, "shell");
 
-	good = run(read_argv(), console);
+	good = run_command(read_argv(), console);
 	if (!console) {
-		if (!no_leaks()) {
-			say("kmemleak has a report");
+		if (!kmemleak_is_empty()) {
+			print_line("kmemleak found memory leaks, see kmemleak.log");
 			good = 0;
 		}
-		if (copy("/dev/kmsg", "/out/dmesg.log", O_NONBLOCK) < 0) {
-			say("/dev/kmsg: %s", strerror(errno));
+		if (copy_file("/dev/kmsg", "/out/dmesg.log", O_NONBLOCK) < 0) {
+			print_line("/dev/kmsg: %s", strerror(errno));
 			good = 0;
 		}
 	}
 	sync();
 	if (good && *word)
-		report(word);
-	end();
+		report_success(word);
+	end_guest();
 }

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * TCG plugin: instructions that a guest executes in the text of one kernel
- * module, per function and per invocation. For budgets like "the unchanged
- * switch costs at most N instructions", which no clock under TCG can check.
+ * Copyright (C) 2026 The memwatch authors
  *
- * Argument dir=DIR. When the guest has loaded its module it writes the
- * module's lines of /proc/kallsyms to DIR/insns.sym; this plugin then creates
- * DIR/insns.ready and counts from there on. At exit it writes DIR/insns.json,
- * one function a line.
+ * TCG plugin that counts the instructions that a guest executes in the text of one kernel
+ * module, per function and per invocation. It checks budgets such as "a switch that does
+ * not change the owner costs at most N instructions", for which clocks are useless under
+ * emulation.
  *
- * An invocation runs from a function's first instruction to its return.
- * Counted: what executes in the module's text in between, functions it calls
- * there included. Not counted: vmlinux and other modules. The interface has no
- * registers, so calls and returns are followed by what each instruction is and
- * which one of the module's comes next on the same virtual CPU. That is exact
- * for code which neither sleeps nor is interrupted by the module's own code, as
- * hooks and timers are. Other functions' figures are good but not exact.
+ * The argument is dir=DIR. When the guest has loaded its module, it writes the module's
+ * lines of /proc/kallsyms to DIR/insns.sym. The plugin then creates DIR/insns.ready and
+ * begins to count. At exit it writes DIR/insns.json, one line for each function.
  *
- * Modules are found by address: boot with nokaslr.
+ * An invocation lasts from the first instruction of a function to its return. It counts
+ * the instructions in the text of the module, including those of functions that it calls
+ * there, and not those of the kernel or of other modules. The plugin interface has no
+ * registers; so calls and returns are derived from the kind of each instruction and from
+ * the instruction of the module that follows on the same virtual CPU. That is exact for
+ * code that does not sleep and is not interrupted by the module itself, such as hooks and
+ * timers. The figures of other functions are good but not exact.
+ *
+ * The plugin recognises modules by their address: boot with nokaslr.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -34,9 +36,9 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 #define MODULES_FIRST 0xffffffffa0000000ull
 #define MODULES_LAST  0xffffffffff000000ull
 #define DEPTH	      64
-/* Invocations longer than this share the last slot of the histogram. */
+/* Longer invocations are counted in the last slot of the histogram. */
 #define SLOTS 8192
-/* The last function of a section has no successor that ends it. */
+/* Assumed size of the last function of a section, which no other symbol ends. */
 #define TAIL_BYTES 16384
 
 enum kind { PLAIN, CALL, RETURN, JUMP, BRANCH, JUMP_INDIRECT };
@@ -46,7 +48,7 @@ struct insn {
 	uint64_t target; /* of a direct call, jump or branch */
 	uint8_t size;
 	uint8_t kind;
-	atomic_int sym; /* index, NONE, or UNKNOWN yet */
+	atomic_int sym; /* index, NONE, or UNKNOWN before it is looked up */
 };
 
 #define UNKNOWN (-2)
@@ -57,21 +59,21 @@ struct sym {
 	uint64_t end;
 	char *name;
 	bool text;
-	int whole; /* "f.cold" is a part of "f" */
+	int whole; /* index of "f" if this is "f.cold", else of itself */
 };
 
 struct figures {
-	uint64_t instructions; /* its own */
+	uint64_t instructions; /* without those of called functions */
 	uint64_t invocations;
-	uint64_t lost; /* no return was seen */
+	uint64_t lost; /* invocations of which no return was seen */
 	uint64_t max;
 	uint32_t *histogram;
 };
 
 struct frame {
 	int sym;
-	bool tail;     /* entered by a jump: returns with its caller */
-	bool intruder; /* came by an interrupt: not its caller's cost */
+	bool tail;	/* entered by a jump: returns together with its caller */
+	bool interrupt; /* entered by an interrupt: does not count for the frame below */
 	uint64_t count;
 };
 
@@ -89,7 +91,7 @@ static int nvcpus;
 static atomic_bool active;
 static char *dir;
 
-static char *in_dir(const char *name)
+static char *path_in_dir(const char *name)
 {
 	size_t size = strlen(dir) + strlen(name) + 2;
 	char *path = malloc(size);
@@ -102,23 +104,23 @@ static char *in_dir(const char *name)
 
 /* --- Symbols --- */
 
-/* At one address the name people know comes first. */
-static int rank(const struct sym *s)
+/* Of several symbols at one address the lowest rank is kept: the usual name. */
+static int symbol_rank(const struct sym *s)
 {
 	return !s->text * 4 + !strncmp(s->name, "__pfx_", 6) * 2 +
 	       (!strcmp(s->name, "init_module") || !strcmp(s->name, "cleanup_module"));
 }
 
-static int by_address(const void *a, const void *b)
+static int compare_symbols(const void *a, const void *b)
 {
 	const struct sym *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	return rank(x) - rank(y);
+	return symbol_rank(x) - symbol_rank(y);
 }
 
-static int find(uint64_t at)
+static int symbol_find(uint64_t at)
 {
 	int low = 0, high = nsyms - 1;
 
@@ -135,7 +137,7 @@ static int find(uint64_t at)
 	return NONE;
 }
 
-static bool read_symbols(const char *path)
+static bool symbols_read(const char *path)
 {
 	char name[256], type;
 	FILE *f = fopen(path, "re");
@@ -160,7 +162,7 @@ static bool read_symbols(const char *path)
 	fclose(f);
 	if (!n)
 		return false;
-	qsort(syms, n, sizeof(*syms), by_address);
+	qsort(syms, n, sizeof(*syms), compare_symbols);
 	for (i = 1, nsyms = 1; i < n; i++)
 		if (syms[i].start != syms[nsyms - 1].start)
 			syms[nsyms++] = syms[i];
@@ -184,13 +186,13 @@ static bool read_symbols(const char *path)
 	return true;
 }
 
-static void *wait_for_symbols(void *unused)
+static void *symbols_wait(void *unused)
 {
-	char *path = in_dir("insns.sym"), *ready = in_dir("insns.ready");
+	char *path = path_in_dir("insns.sym"), *ready = path_in_dir("insns.ready");
 	FILE *f;
 
 	(void)unused;
-	while (!read_symbols(path))
+	while (!symbols_read(path))
 		usleep(50000);
 	atomic_store(&active, true);
 	f = fopen(ready, "we");
@@ -203,7 +205,7 @@ static void *wait_for_symbols(void *unused)
 
 /* --- What an instruction is --- */
 
-static int64_t relative(const uint8_t *p, int bytes)
+static int64_t read_displacement(const uint8_t *p, int bytes)
 {
 	int32_t value;
 
@@ -213,7 +215,7 @@ static int64_t relative(const uint8_t *p, int bytes)
 	return value;
 }
 
-static void classify(struct insn *i, const uint8_t *bytes)
+static void insn_classify(struct insn *i, const uint8_t *bytes)
 {
 	const uint8_t *p = bytes, *end = bytes + i->size;
 	uint64_t next = i->at + i->size;
@@ -229,19 +231,19 @@ static void classify(struct insn *i, const uint8_t *bytes)
 		i->kind = RETURN;
 	} else if (*p == 0xe8 && p + 5 <= end) {
 		i->kind = CALL;
-		i->target = next + relative(p + 1, 4);
+		i->target = next + read_displacement(p + 1, 4);
 	} else if (*p == 0xe9 && p + 5 <= end) {
 		i->kind = JUMP;
-		i->target = next + relative(p + 1, 4);
+		i->target = next + read_displacement(p + 1, 4);
 	} else if (*p == 0xeb && p + 2 <= end) {
 		i->kind = JUMP;
-		i->target = next + relative(p + 1, 1);
+		i->target = next + read_displacement(p + 1, 1);
 	} else if ((*p & 0xf0) == 0x70 && p + 2 <= end) {
 		i->kind = BRANCH;
-		i->target = next + relative(p + 1, 1);
+		i->target = next + read_displacement(p + 1, 1);
 	} else if (*p == 0x0f && p + 6 <= end && (p[1] & 0xf0) == 0x80) {
 		i->kind = BRANCH;
-		i->target = next + relative(p + 2, 4);
+		i->target = next + read_displacement(p + 2, 4);
 	} else if (*p == 0xff && p + 2 <= end) {
 		if ((p[1] & 0x38) == 0x10)
 			i->kind = CALL;
@@ -252,10 +254,10 @@ static void classify(struct insn *i, const uint8_t *bytes)
 
 /* --- Following the calls --- */
 
-static void push(struct vcpu *v, int sym, bool tail, bool intruder)
+static void frame_push(struct vcpu *v, int sym, bool tail, bool interrupt)
 {
 	if (v->depth == DEPTH) {
-		/* only frames that never return can pile up so */
+		/* So many frames pile up only if some never return: drop the oldest. */
 		v->figures[v->stack[0].sym].lost++;
 		memmove(v->stack, v->stack + 1, sizeof(v->stack[0]) * (DEPTH - 1));
 		v->depth--;
@@ -263,11 +265,11 @@ static void push(struct vcpu *v, int sym, bool tail, bool intruder)
 	v->stack[v->depth++] = (struct frame){
 		.sym = sym,
 		.tail = tail,
-		.intruder = intruder,
+		.interrupt = interrupt,
 	};
 }
 
-static void pop(struct vcpu *v)
+static void frame_pop(struct vcpu *v)
 {
 	struct frame *done = &v->stack[--v->depth];
 	struct figures *f = &v->figures[done->sym];
@@ -281,12 +283,12 @@ static void pop(struct vcpu *v)
 			abort();
 	}
 	f->histogram[done->count < SLOTS ? done->count : SLOTS - 1]++;
-	if (v->depth && !done->intruder)
+	if (v->depth && !done->interrupt)
 		done[-1].count += done->count;
 }
 
-/* @sym left for good. What lies above it was abandoned, e.g. by sleeping. */
-static void leave(struct vcpu *v, int sym)
+/* @sym has returned. The frames above it were abandoned, for example by sleeping. */
+static void frame_leave(struct vcpu *v, int sym)
 {
 	int at = v->depth - 1;
 	bool tail;
@@ -299,22 +301,22 @@ static void leave(struct vcpu *v, int sym)
 		v->figures[v->stack[--v->depth].sym].lost++;
 	do {
 		tail = v->stack[v->depth - 1].tail;
-		pop(v);
+		frame_pop(v);
 	} while (tail && v->depth);
 }
 
-static int sym_of(struct insn *i)
+static int insn_symbol(struct insn *i)
 {
 	int sym = atomic_load_explicit(&i->sym, memory_order_relaxed);
 
 	if (sym == UNKNOWN) {
-		sym = find(i->at);
+		sym = symbol_find(i->at);
 		atomic_store_explicit(&i->sym, sym, memory_order_relaxed);
 	}
 	return sym;
 }
 
-static void execute(unsigned int cpu, void *data)
+static void count_insn(unsigned int cpu, void *data)
 {
 	struct insn *i = data;
 	struct vcpu *v = &vcpus[cpu];
@@ -323,20 +325,20 @@ static void execute(unsigned int cpu, void *data)
 
 	if (!atomic_load_explicit(&active, memory_order_acquire))
 		return;
-	part = sym_of(i);
+	part = insn_symbol(i);
 	if (part == NONE)
 		return;
 	sym = syms[part].whole;
 
-	/* A way out of the module that may not have been taken. */
+	/* The last instruction may have left the module, or may not have been taken. */
 	if (last && (last->kind == BRANCH || last->kind == JUMP_INDIRECT)) {
 		int from = syms[last->sym].whole;
 		bool stayed = last->kind == BRANCH
 				      ? i->at == last->at + last->size || i->at == last->target
 				      : i->at == syms[part].start || sym == from;
 
-		if (!stayed && (last->kind == JUMP_INDIRECT || find(last->target) == NONE))
-			leave(v, from);
+		if (!stayed && (last->kind == JUMP_INDIRECT || symbol_find(last->target) == NONE))
+			frame_leave(v, from);
 	}
 
 	if (i->at == syms[part].start && part == sym) {
@@ -344,23 +346,23 @@ static void execute(unsigned int cpu, void *data)
 			      (last->kind == JUMP_INDIRECT ||
 			       ((last->kind == JUMP || last->kind == BRANCH) &&
 				last->target == i->at));
-		bool intruder = last && v->depth && !jumped && last->kind != CALL;
+		bool interrupt = last && v->depth && !jumped && last->kind != CALL;
 
 		if (!jumped || syms[last->sym].whole != sym)
-			push(v, sym, jumped, intruder);
+			frame_push(v, sym, jumped, interrupt);
 	}
 
 	v->figures[sym].instructions++;
 	if (v->depth)
 		v->stack[v->depth - 1].count++;
 
-	/* A jump out is a return thunk, or a call that returns in our place. */
-	if (i->kind == RETURN || (i->kind == JUMP && find(i->target) == NONE))
-		leave(v, sym);
+	/* A jump out of the module is a return thunk or a tail call. */
+	if (i->kind == RETURN || (i->kind == JUMP && symbol_find(i->target) == NONE))
+		frame_leave(v, sym);
 	v->last = i;
 }
 
-static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void instrument_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	uint64_t at = qemu_plugin_tb_vaddr(tb);
 	size_t n, count;
@@ -371,7 +373,7 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	count = qemu_plugin_tb_n_insns(tb);
 	for (n = 0; n < count; n++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, n);
-		/* Never freed: a translation may run until the end. */
+		/* Never freed: the code may run until the guest ends. */
 		struct insn *i = calloc(1, sizeof(*i));
 
 		if (!i)
@@ -379,14 +381,14 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		i->at = qemu_plugin_insn_vaddr(insn);
 		i->size = qemu_plugin_insn_size(insn);
 		atomic_init(&i->sym, UNKNOWN);
-		classify(i, qemu_plugin_insn_data(insn));
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, execute, QEMU_PLUGIN_CB_NO_REGS, i);
+		insn_classify(i, qemu_plugin_insn_data(insn));
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, count_insn, QEMU_PLUGIN_CB_NO_REGS, i);
 	}
 }
 
-/* --- The report --- */
+/* --- The write_report --- */
 
-static void report_one(FILE *f, int sym)
+static void write_function(FILE *f, int sym)
 {
 	static uint64_t slots[SLOTS];
 	uint64_t own = 0, calls = 0, lost = 0, max = 0, seen = 0, median = 0;
@@ -432,9 +434,9 @@ static void report_one(FILE *f, int sym)
 	fprintf(f, "]}\n");
 }
 
-static void report(qemu_plugin_id_t id, void *unused)
+static void write_report(qemu_plugin_id_t id, void *unused)
 {
-	char *path = in_dir("insns.json");
+	char *path = path_in_dir("insns.json");
 	FILE *f;
 	int i;
 
@@ -443,9 +445,9 @@ static void report(qemu_plugin_id_t id, void *unused)
 	if (atomic_load(&active)) {
 		f = fopen(path, "we");
 		for (i = 0; f && i < nsyms; i++)
-			report_one(f, i);
+			write_function(f, i);
 		if (!f || fclose(f))
-			fprintf(stderr, "insn-count: %s: not written\n", path);
+			fprintf(stderr, "insn-count: cannot write %s\n", path);
 	}
 	free(path);
 }
@@ -459,15 +461,15 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 		if (!strncmp(argv[i], "dir=", 4))
 			dir = strdup(argv[i] + 4);
 	if (!dir || !info->system_emulation || strcmp(info->target_name, "x86_64")) {
-		fprintf(stderr, "insn-count: needs dir=DIR and a x86_64 system\n");
+		fprintf(stderr, "insn-count: needs dir=DIR and an x86_64 system\n");
 		return -1;
 	}
 	nvcpus = info->system.max_vcpus;
 	vcpus = calloc(nvcpus, sizeof(*vcpus));
-	if (!vcpus || pthread_create(&thread, NULL, wait_for_symbols, NULL))
+	if (!vcpus || pthread_create(&thread, NULL, symbols_wait, NULL))
 		return -1;
 	pthread_detach(thread);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
-	qemu_plugin_register_atexit_cb(id, report, NULL);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, instrument_block);
+	qemu_plugin_register_atexit_cb(id, write_report, NULL);
 	return 0;
 }

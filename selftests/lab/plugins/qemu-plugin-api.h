@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The part of QEMU's TCG plugin interface, version 1 (QEMU 6.0 to 8.2), that
- * the lab's plugins use. Debian 12 has the interface in its QEMU but no
- * package with the header.
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The part of QEMU's TCG plugin interface, version 1 (QEMU 6.0 to 8.2), that the lab's
+ * plugins use. The QEMU of Debian 12 has the interface, but no package has its header.
  */
 #ifndef LAB_QEMU_PLUGIN_API_H
 #define LAB_QEMU_PLUGIN_API_H
@@ -13,7 +14,7 @@
 
 #define QEMU_PLUGIN_EXPORT __attribute__((visibility("default")))
 
-/* What the plugin was written for; QEMU compares it with what it offers. */
+/* The version that the plugin is written for; QEMU refuses one that it does not have. */
 #define QEMU_PLUGIN_VERSION 1
 extern QEMU_PLUGIN_EXPORT int qemu_plugin_version;
 
