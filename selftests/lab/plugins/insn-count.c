@@ -386,7 +386,7 @@ static void instrument_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	}
 }
 
-/* --- The write_report --- */
+/* --- The report --- */
 
 static void write_function(FILE *f, int sym)
 {

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The simulated caches.
+ */
 #include "cache.h"
 
 #include <pthread.h>
@@ -12,37 +17,37 @@
 
 enum {
 	L1_LINES = 512, /* 32 KiB, direct-mapped */
-	NOTHING = -1,
+	NO_WAY = -1,
 };
 
 struct line {
 	uint32_t owner;
-	uint32_t used; /* the higher, the more recently */
+	uint32_t used; /* value of llc.clock at the last access */
 	uint16_t rmid;
 	bool dirty;
 	bool local;
 };
 
-/* Tags are apart from the rest because a search reads nothing else. */
+/* The tags are an array of their own because a search reads only them. */
 struct set {
 	uint64_t tag[LLC_WAYS]; /* line number + 1, 0 is empty */
 	struct line line[LLC_WAYS];
 };
 
 struct llc {
-	pthread_mutex_t lock; /* all below */
+	pthread_mutex_t lock; /* protects all members below */
 	struct set *sets;
 	uint64_t nsets;
-	uint32_t clock;
+	uint32_t clock; /* counts accesses */
 	uint32_t ways[MAX_CLOSIDS];
 	struct traffic all;
 	struct traffic rmid[MAX_RMIDS];
-	struct traffic *owner; /* MAX_OWNERS */
+	struct traffic *owner; /* MAX_OWNERS entries */
 };
 
-/* Written by its vCPU's thread alone, but for owner. */
+/* Written only by the thread of its vCPU, except @owner. */
 struct cpu {
-	/* virtual line number * 2 + 1 if it was written */
+	/* by slot: virtual line number * 2, plus 1 if the line was written */
 	uint64_t l1[L1_LINES];
 	uint64_t references[2];
 	uint64_t misses[2];
@@ -151,10 +156,10 @@ struct traffic cache_read_rmid(unsigned int domain, unsigned int rmid)
 }
 
 /*
- * The nodes have equal parts of the memory, in order. What does not fit below
- * the PCI hole of a q35 machine continues at 4 GiB.
+ * The domain whose NUMA node has @address. The nodes have equal parts of the memory, in
+ * order. Memory that does not fit below the PCI hole of a q35 machine continues at 4 GiB.
  */
-static unsigned int home_of(uint64_t address)
+static unsigned int domain_of_address(uint64_t address)
 {
 	uint64_t memory = machine.mem_mib << 20;
 	uint64_t low = memory >= 0xb0000000 ? 0x80000000 : memory;
@@ -162,23 +167,23 @@ static unsigned int home_of(uint64_t address)
 	uint64_t at = address >> 32 ? address - (1ull << 32) + low : address;
 	uint64_t node = at / part;
 
-	/* firmware at the end of the first 4 GiB is nobody's */
+	/* The firmware below 4 GiB is in no node. */
 	return node / machine.snc < machine.domains ? node / machine.snc : 0;
 }
 
-/* --- The last-level cache, its lock held --- */
+/* --- The last-level cache; the caller holds its lock --- */
 
-static int find(const struct set *set, uint64_t tag)
+static int set_find(const struct set *set, uint64_t tag)
 {
 	int way;
 
 	for (way = 0; way < LLC_WAYS; way++)
 		if (set->tag[way] == tag)
 			return way;
-	return NOTHING;
+	return NO_WAY;
 }
 
-static void account(struct llc *llc, const struct line *l, bool fill, int lines)
+static void line_account(struct llc *llc, const struct line *l, bool fill, int lines)
 {
 	struct traffic *all[] = { &llc->all, &llc->rmid[l->rmid], &llc->owner[l->owner] };
 	unsigned int i;
@@ -194,50 +199,50 @@ static void account(struct llc *llc, const struct line *l, bool fill, int lines)
 	}
 }
 
-static void evict(struct llc *llc, struct set *set, int way)
+static void line_evict(struct llc *llc, struct set *set, int way)
 {
 	if (set->tag[way])
-		account(llc, &set->line[way], false, -1);
+		line_account(llc, &set->line[way], false, -1);
 	set->tag[way] = 0;
 }
 
-/* An empty way among @ways, else the one unused for longest. */
-static int victim(const struct llc *llc, const struct set *set, uint32_t ways)
+/* An empty way among @ways, else the least recently used one. */
+static int set_victim(const struct llc *llc, const struct set *set, uint32_t ways)
 {
-	int way, best = NOTHING;
+	int way, best = NO_WAY;
 
 	for (way = 0; way < LLC_WAYS; way++) {
 		if (!(ways & 1u << way))
 			continue;
 		if (!set->tag[way])
 			return way;
-		if (best == NOTHING ||
+		if (best == NO_WAY ||
 		    llc->clock - set->line[way].used > llc->clock - set->line[best].used)
 			best = way;
 	}
 	return best;
 }
 
-/* Returns whether it was a miss; @first: the line becomes dirty by this. */
-static bool access_llc(struct llc *llc, const struct cpu *c, uint64_t address, bool store,
+/* Returns whether it was a miss. @first: this access makes the line dirty. */
+static bool llc_access(struct llc *llc, const struct cpu *c, uint64_t address, bool store,
 		       bool *first)
 {
 	uint64_t number = address >> LINE_SHIFT;
 	struct set *set = &llc->sets[number % llc->nsets];
-	int way = find(set, number + 1);
-	bool miss = way == NOTHING;
+	int way = set_find(set, number + 1);
+	bool miss = way == NO_WAY;
 
 	llc->clock++;
 	if (miss) {
-		way = victim(llc, set, llc->ways[c->closid]);
-		evict(llc, set, way);
+		way = set_victim(llc, set, llc->ways[c->closid]);
+		line_evict(llc, set, way);
 		set->tag[way] = number + 1;
 		set->line[way] = (struct line){
 			.owner = c->owner,
 			.rmid = c->rmid,
-			.local = home_of(address) == (unsigned int)(llc - llcs),
+			.local = domain_of_address(address) == (unsigned int)(llc - llcs),
 		};
-		account(llc, &set->line[way], true, 1);
+		line_account(llc, &set->line[way], true, 1);
 	}
 	set->line[way].used = llc->clock;
 	*first = store && !set->line[way].dirty;
@@ -245,10 +250,10 @@ static bool access_llc(struct llc *llc, const struct cpu *c, uint64_t address, b
 	return miss;
 }
 
-/* --- The way there --- */
+/* --- The cache of a CPU --- */
 
-/* A line that is written has no copy elsewhere. */
-static void drop_elsewhere(unsigned int domain, uint64_t address)
+/* A line that was written must have no copy in the other domains. */
+static void line_drop_elsewhere(unsigned int domain, uint64_t address)
 {
 	uint64_t number = address >> LINE_SHIFT;
 	unsigned int d;
@@ -261,14 +266,14 @@ static void drop_elsewhere(unsigned int domain, uint64_t address)
 		if (d == domain)
 			continue;
 		pthread_mutex_lock(&llc->lock);
-		way = find(set, number + 1);
-		if (way != NOTHING)
-			evict(llc, set, way);
+		way = set_find(set, number + 1);
+		if (way != NO_WAY)
+			line_evict(llc, set, way);
 		pthread_mutex_unlock(&llc->lock);
 	}
 }
 
-static void miss_l1(unsigned int cpu, uint32_t info, uint64_t address, bool store, bool kernel)
+static void l1_miss(unsigned int cpu, uint32_t info, uint64_t address, bool store, bool kernel)
 {
 	struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, address);
 	struct llc *llc = &llcs[domain_of[cpu]];
@@ -280,15 +285,16 @@ static void miss_l1(unsigned int cpu, uint32_t info, uint64_t address, bool stor
 		return;
 	physical = qemu_plugin_hwaddr_phys_addr(where);
 	pthread_mutex_lock(&llc->lock);
-	miss = access_llc(llc, c, physical, store, &first);
+	miss = llc_access(llc, c, physical, store, &first);
 	pthread_mutex_unlock(&llc->lock);
 	c->references[kernel]++;
 	c->misses[kernel] += miss;
 	if (first && machine.domains > 1)
-		drop_elsewhere(domain_of[cpu], physical);
+		line_drop_elsewhere(domain_of[cpu], physical);
 }
 
-static inline void touch(unsigned int cpu, uint32_t info, uint64_t address, bool store, bool kernel)
+static inline void l1_access(unsigned int cpu, uint32_t info, uint64_t address, bool store,
+			     bool kernel)
 {
 	uint64_t number = address >> LINE_SHIFT;
 	uint64_t *slot = &cpus[cpu].l1[number % L1_LINES];
@@ -297,28 +303,28 @@ static inline void touch(unsigned int cpu, uint32_t info, uint64_t address, bool
 	if (here && (!store || *slot & 1))
 		return;
 	*slot = number << 1 | store;
-	miss_l1(cpu, info, address, store, kernel);
+	l1_miss(cpu, info, address, store, kernel);
 }
 
-static inline void touch_all(unsigned int cpu, uint32_t info, uint64_t address, bool store,
-			     bool kernel)
+static inline void l1_access_all(unsigned int cpu, uint32_t info, uint64_t address, bool store,
+				 bool kernel)
 {
 	const unsigned int line = 1u << LINE_SHIFT;
 	unsigned int at = address % line;
 
-	touch(cpu, info, address, store, kernel);
-	/* no access is wider than 16 bytes, so few need to be asked */
+	l1_access(cpu, info, address, store, kernel);
+	/* Ask for the size only near the end of a line: no access is wider than 16 bytes. */
 	if (at > line - 16 && at + (1u << qemu_plugin_mem_size_shift(info)) > line)
-		touch(cpu, info, (address | (line - 1)) + 1, store, kernel);
+		l1_access(cpu, info, (address | (line - 1)) + 1, store, kernel);
 }
 
 void cache_load(unsigned int cpu, uint32_t info, uint64_t address, void *kernel)
 {
-	touch_all(cpu, info, address, false, kernel != NULL);
+	l1_access_all(cpu, info, address, false, kernel != NULL);
 }
 
 void cache_store(unsigned int cpu, uint32_t info, uint64_t address, void *kernel)
 {
-	touch_all(cpu, info, address, true, kernel != NULL);
+	l1_access_all(cpu, info, address, true, kernel != NULL);
 	guest_store(cpu, address);
 }

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The commands of the guest, the snapshots of the truth, and the log.
+ */
 #include "control.h"
 
 #include <errno.h>
@@ -15,14 +20,16 @@
 
 enum { TEXT_MAX = 512, WORDS_MAX = 16 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
-static unsigned int sequence;
+/* Serialises commands. It is taken before the lock of rdt.c. */
+static pthread_mutex_t command_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int sequence; /* of snapshots */
 
-/* The log has its own: it is written under the lock of rdt.c, which "lock" is taken outside of. */
+/* Protects the log. It is taken inside the lock of rdt.c, so it must not be command_lock. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *msr_log;
 static bool log_truth;
-static struct traffic *logged[MAX_DOMAINS]; /* by owner: what the log has of it */
+static struct traffic
+	*logged[MAX_DOMAINS]; /* by domain and owner: the values that were logged last */
 
 static FILE *open_in_dir(const char *name)
 {
@@ -40,7 +47,7 @@ static uint64_t host_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* --- The truth --- */
+/* --- Snapshots --- */
 
 static void print_traffic(FILE *f, const struct traffic *t)
 {
@@ -74,7 +81,7 @@ static void print_owner(FILE *f, unsigned int domain, unsigned int n)
 	struct owner o = guest_owner(n);
 	char *c;
 
-	/* one word */
+	/* The name must be one word. */
 	o.comm[COMM_LEN - 1] = 0;
 	for (c = o.comm; *c; c++)
 		if (*c <= ' ' || *c >= 127)
@@ -87,12 +94,12 @@ static void print_owner(FILE *f, unsigned int domain, unsigned int n)
 	print_traffic(f, cache_of_owner(domain, n));
 }
 
-static bool idle(const struct traffic *t)
+static bool traffic_is_zero(const struct traffic *t)
 {
 	return !t->fills && !t->writebacks && !t->lines;
 }
 
-/* The caches stand still meanwhile, so that all sums agree. */
+/* Nothing changes while the caches are locked, so that all sums agree. */
 static void print_caches(FILE *f)
 {
 	unsigned int d, i, owners = guest_owners();
@@ -102,19 +109,19 @@ static void print_caches(FILE *f)
 		fprintf(f, "domain %u", d);
 		print_traffic(f, cache_of_domain(d));
 		for (i = 0; i < MAX_RMIDS; i++) {
-			if (idle(cache_of_rmid(d, i)))
+			if (traffic_is_zero(cache_of_rmid(d, i)))
 				continue;
 			fprintf(f, "rmid %u %u", d, i);
 			print_traffic(f, cache_of_rmid(d, i));
 		}
 		for (i = 0; i < owners; i++)
-			if (!idle(cache_of_owner(d, i)))
+			if (!traffic_is_zero(cache_of_owner(d, i)))
 				print_owner(f, d, i);
 	}
 	cache_unlock();
 }
 
-static int snapshot(uint64_t tsc, const char *label, const char *guest_ns)
+static int write_snapshot(uint64_t tsc, const char *label, const char *guest_ns)
 {
 	FILE *f = open_in_dir("rdt.truth");
 	unsigned int cpu;
@@ -156,8 +163,8 @@ static int set_log(bool on, bool truth)
 }
 
 /*
- * What the processes of the domain have at this moment, as far as the log does
- * not have it already. A few of them move between two reads, of hundreds.
+ * Log the values of those processes of the domain that have changed since they were logged
+ * last. Between two reads that is a few of hundreds.
  */
 static void log_processes(unsigned int domain)
 {
@@ -190,7 +197,7 @@ void control_log(unsigned int cpu, char what, uint32_t msr, uint64_t value, bool
 
 /* --- Commands --- */
 
-static bool number(const char *word, uint64_t *n)
+static bool parse_number(const char *word, uint64_t *n)
 {
 	char *end;
 
@@ -199,20 +206,20 @@ static bool number(const char *word, uint64_t *n)
 	return !errno && end != word && !*end;
 }
 
-static bool number_or_any(const char *word, int *n)
+static bool parse_number_or_any(const char *word, int *n)
 {
 	uint64_t value;
 
 	*n = ANY;
 	if (!strcmp(word, "*"))
 		return true;
-	if (!number(word, &value) || value > MAX_RMIDS)
+	if (!parse_number(word, &value) || value > MAX_RMIDS)
 		return false;
 	*n = value;
 	return true;
 }
 
-static bool event_or_any(const char *word, int *event)
+static bool parse_event_or_any(const char *word, int *event)
 {
 	static const char *const name[EVENTS] = {
 		[OCCUPANCY] = "occupancy", [TOTAL] = "total", [LOCAL] = "local"
@@ -243,9 +250,9 @@ static int do_inject(int words, char **word)
 		rdt_clear();
 		return 0;
 	}
-	if (words < 5 || words > 6 || !number_or_any(word[2], &domain) ||
-	    !number_or_any(word[3], &rmid) || !event_or_any(word[4], &event) ||
-	    (words == 6 && (!number(word[5], &times) || times > UINT32_MAX)))
+	if (words < 5 || words > 6 || !parse_number_or_any(word[2], &domain) ||
+	    !parse_number_or_any(word[3], &rmid) || !parse_event_or_any(word[4], &event) ||
+	    (words == 6 && (!parse_number(word[5], &times) || times > UINT32_MAX)))
 		return EINVAL;
 	for (k = 0; k < sizeof(kind) / sizeof(kind[0]); k++)
 		if (!strcmp(word[1], kind[k]))
@@ -258,8 +265,8 @@ static int do_pqr(int words, char **word)
 {
 	uint64_t cpu, rmid, closid;
 
-	if (words != 4 || !number(word[1], &cpu) || !number(word[2], &rmid) ||
-	    !number(word[3], &closid) || cpu >= machine.cpus || rmid >> 32)
+	if (words != 4 || !parse_number(word[1], &cpu) || !parse_number(word[2], &rmid) ||
+	    !parse_number(word[3], &closid) || cpu >= machine.cpus || rmid >> 32)
 		return EINVAL;
 	return rdt_set_pqr(cpu, closid << 32 | rmid) ? 0 : EINVAL;
 }
@@ -275,12 +282,12 @@ static int do_guest(int words, char **word)
 	if (words != 7)
 		return EINVAL;
 	for (i = 0; i < 6; i++)
-		if (!number(word[i + 1], field[i]))
+		if (!parse_number(word[i + 1], field[i]))
 			return EINVAL;
 	return guest_learn(&l) ? 0 : EFAULT;
 }
 
-static int on_or_off(int words, char **word, bool *on)
+static int parse_on_or_off(int words, char **word, bool *on)
 {
 	if (words != 2)
 		return EINVAL;
@@ -288,7 +295,7 @@ static int on_or_off(int words, char **word, bool *on)
 	return *on || !strcmp(word[1], "off") ? 0 : EINVAL;
 }
 
-static int execute(uint64_t tsc, char *text)
+static int run_command(uint64_t tsc, char *text)
 {
 	char *word[WORDS_MAX], *rest;
 	int words = 0, error;
@@ -300,7 +307,7 @@ static int execute(uint64_t tsc, char *text)
 	if (!words)
 		return EINVAL;
 	if (!strcmp(word[0], "snapshot"))
-		return words == 3 ? snapshot(tsc, word[1], word[2]) : EINVAL;
+		return words == 3 ? write_snapshot(tsc, word[1], word[2]) : EINVAL;
 	if (!strcmp(word[0], "inject"))
 		return do_inject(words, word);
 	if (!strcmp(word[0], "pqr"))
@@ -309,7 +316,7 @@ static int execute(uint64_t tsc, char *text)
 		return do_guest(words, word);
 	if (!strcmp(word[0], "log") && words == 2 && !strcmp(word[1], "truth"))
 		return set_log(true, true);
-	error = on_or_off(words, word, &on);
+	error = parse_on_or_off(words, word, &on);
 	if (error)
 		return error;
 	if (!strcmp(word[0], "log"))
@@ -320,7 +327,7 @@ static int execute(uint64_t tsc, char *text)
 	return 0;
 }
 
-static int run_text(const struct x86_hook_cpuid *c)
+static int run_command_of_guest(const struct x86_hook_cpuid *c)
 {
 	char text[TEXT_MAX + 1] = { 0 };
 	int error;
@@ -329,9 +336,9 @@ static int run_text(const struct x86_hook_cpuid *c)
 		return EINVAL;
 	if (!machine_read(c->rbx, text, c->rdx))
 		return EFAULT;
-	pthread_mutex_lock(&lock);
-	error = execute(c->tsc, text);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&command_lock);
+	error = run_command(c->tsc, text);
+	pthread_mutex_unlock(&command_lock);
 	return error;
 }
 
@@ -341,7 +348,7 @@ void control_cpuid(unsigned int cpu, struct x86_hook_cpuid *c)
 	if (c->leaf != CONTROL_LEAF)
 		return;
 	if (c->subleaf == 1) {
-		c->eax = run_text(c);
+		c->eax = run_command_of_guest(c);
 		return;
 	}
 	c->eax = 1;

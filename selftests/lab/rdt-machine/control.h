@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How the guest talks to the machine: CPUID leaf 0x4d570000, from user space
- * too. Subleaf 0 answers with the signature in EBX, ECX and EDX. Subleaf 1
- * takes one command, text of RDX bytes at RBX, and answers with EAX 0, or an
- * errno: EINVAL for what it does not understand, EFAULT for text it cannot
- * read, EIO for a file that cannot be written. rdtctl has the commands' list.
+ * Copyright (C) 2026 The memwatch authors
  *
- * What it tells goes to files in machine.dir.
+ * The guest controls the machine through CPUID leaf 0x4d570000, which works in user space,
+ * too. Subleaf 0 returns a signature in EBX, ECX and EDX. Subleaf 1 takes one command, a
+ * text of RDX bytes at RBX, and returns 0 or an errno in EAX: EINVAL for a command that it
+ * does not know, EFAULT for text that it cannot read, EIO for a file that it cannot write.
+ * "rdtctl --help" lists the commands. The machine writes its files into machine.dir.
  */
 #ifndef RDT_CONTROL_H
 #define RDT_CONTROL_H
@@ -19,7 +19,7 @@ enum { CONTROL_LEAF = 0x4d570000 };
 
 void control_cpuid(unsigned int cpu, struct x86_hook_cpuid *c);
 
-/* One operation on an RDT register, for the log if that is on. */
+/* Log one access to an RDT register, if the log is on. @what is 'r' or 'w'. */
 void control_log(unsigned int cpu, char what, uint32_t msr, uint64_t value, bool fault);
 
 #endif

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The processes of the guest, and which of them each CPU runs.
+ */
 #include "guest.h"
 
 #include <pthread.h>
@@ -6,17 +11,18 @@
 
 #include "cache.h"
 
-uint64_t guest_watch[MAX_CPUS]; /* 0 is no address of a kernel */
+uint64_t guest_watch[MAX_CPUS];
 
 static struct guest_layout layout;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
+/* Protects all variables below. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct owner owners[MAX_OWNERS];
 static unsigned int nowners = 1;
-static uint32_t buckets[2 * MAX_OWNERS]; /* 0 is free */
+static uint32_t buckets[2 * MAX_OWNERS]; /* numbers of owners, 0 is free */
 
-/* The owner's number; UNKNOWN_OWNER when there are too many. */
-static unsigned int number_of(const struct owner *o)
+/* The number of the owner, a new one if it has none; UNKNOWN_OWNER if there are too many. */
+static unsigned int number_of_owner(const struct owner *o)
 {
 	uint64_t hash = (o->start ^ o->tgid * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull >> 32;
 	unsigned int n;
@@ -47,11 +53,11 @@ static unsigned int owner_of_task(uint64_t task)
 	    !machine_read(leader + layout.start_boottime, &o.start, sizeof(o.start)) ||
 	    !machine_read(task + layout.comm, o.comm, sizeof(o.comm)))
 		return UNKNOWN_OWNER;
-	/* each CPU has an idle task of its own; they are one to us */
+	/* Each CPU has an idle task of its own; all of them are one owner. */
 	if (!o.tgid)
 		o = (struct owner){ .comm = "idle" };
 	pthread_mutex_lock(&lock);
-	n = number_of(&o);
+	n = number_of_owner(&o);
 	pthread_mutex_unlock(&lock);
 	return n;
 }

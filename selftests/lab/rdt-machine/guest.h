@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which process a CPU runs, seen from outside: the guest kernel stores the
- * next task in its per-CPU "current" at every switch. No RMID is involved, so
- * this is the judge of those who program them.
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Finds out which process a CPU runs, from outside of the guest: its kernel stores the next
+ * task in the per-CPU variable "current" at every switch. This does not depend on RMIDs, so
+ * it can judge those who program them.
  */
 #ifndef RDT_GUEST_H
 #define RDT_GUEST_H
@@ -19,23 +21,25 @@ enum {
 struct owner {
 	uint32_t tgid;
 	uint64_t start;	     /* start_boottime of the group leader */
-	char comm[COMM_LEN]; /* when last seen, of any of its threads */
+	char comm[COMM_LEN]; /* of the thread that was seen last */
 };
 
-/* Where the guest's kernel keeps things; offsets are into task_struct. */
+/* Addresses of the guest's kernel, and offsets in its task_struct. */
 struct guest_layout {
-	uint64_t per_cpu_offset; /* array of the per-CPU areas' addresses */
-	uint64_t current_task;	 /* per-CPU symbol */
+	uint64_t per_cpu_offset; /* address of the array of per-CPU areas */
+	uint64_t current_task;	 /* address of the per-CPU variable */
+	/* Offsets: */
 	uint64_t tgid, group_leader, start_boottime, comm;
 };
 
-/* From now on; false if the guest's memory is not like that. */
+/* Follow switches from now on; false if the layout does not fit the guest's memory. */
 bool guest_learn(const struct guest_layout *layout);
 
-/* Owners are numbered from 1 to guest_owners() - 1; 0 is "not known". */
+/* Owners have the numbers 1 to guest_owners() - 1; 0 is UNKNOWN_OWNER. */
 unsigned int guest_owners(void);
 struct owner guest_owner(unsigned int n);
 
+/* By CPU: the address of its "current", 0 if it is not known. */
 extern uint64_t guest_watch[MAX_CPUS];
 void guest_switched(unsigned int cpu);
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A processor with monitoring of its last-level caches, as a plugin of the
- * lab's QEMU: what the options made of it, and which CPU belongs where.
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * A plugin of the lab's QEMU that simulates a processor with monitoring of its last-level
+ * caches. This header has the processor's properties, which the plugin's options set, and
+ * what the core of the plugin offers to its other parts.
  */
 #ifndef RDT_MACHINE_H
 #define RDT_MACHINE_H
@@ -22,16 +25,16 @@ struct machine {
 	bool amd;
 	unsigned int cpus;
 	unsigned int domains; /* L3 caches */
-	unsigned int snc;     /* NUMA nodes of each */
+	unsigned int snc;     /* NUMA nodes of each L3 cache (Sub-NUMA clustering) */
 	unsigned int rmids[MAX_DOMAINS];
 	unsigned int closids;  /* 0: no cache allocation */
 	unsigned int llc_mib;  /* of each domain */
 	uint64_t mem_mib;      /* of the guest */
 	unsigned int scale;    /* bytes that a counter counts as one */
 	unsigned int width;    /* bits of a counter */
-	unsigned int overflow; /* 1: bit 61 tells of a wrap */
+	unsigned int overflow; /* 1: bit 61 is set when a counter has wrapped */
 	uint64_t start;	       /* first value of a bandwidth counter */
-	char *dir;	       /* where the truth goes */
+	char *dir;	       /* of the files that it writes */
 };
 
 extern struct machine machine;
@@ -47,14 +50,14 @@ static inline unsigned int domain_of_cpu(unsigned int cpu)
 	return node_of_cpu(cpu) / machine.snc;
 }
 
-/* Watch memory accesses or do not; takes effect a moment later. */
+/* Start or stop watching memory accesses; takes effect when QEMU translates code again. */
 void machine_track(bool on);
 bool machine_tracking(void);
 
-/* What @cpu executed, [0] in user mode, [1] in the kernel. */
+/* Instructions that @cpu has executed, in user mode or in the kernel. */
 uint64_t machine_instructions(unsigned int cpu, bool kernel);
 
-/* Guest memory as the running vCPU sees it. */
+/* Read guest memory at a virtual address of the running vCPU. */
 bool machine_read(uint64_t address, void *to, unsigned int size);
 
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The plugin: its options, the translated code's calls into the model, and the
- * hooks of the processor.
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The core of the plugin: its options, the calls from translated code into the simulated
+ * caches, and the hooks of the processor.
  */
 #include <glib.h>
 #include <inttypes.h>
@@ -31,7 +33,7 @@ struct machine machine = {
 	.dir = ".",
 };
 
-/* Per vCPU; the translated code itself adds to it. */
+/* Of one vCPU; the translated code itself adds to it. */
 struct executed {
 	uint64_t instructions[2];
 };
@@ -42,9 +44,9 @@ static bool tracking, never_tracks;
 
 /* --- The translated code --- */
 
-static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void instrument_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	/* the upper half of the address space is the kernel's */
+	/* The upper half of the address space belongs to the kernel. */
 	bool kernel = qemu_plugin_tb_vaddr(tb) >> 63;
 	size_t i, n = qemu_plugin_tb_n_insns(tb);
 
@@ -65,17 +67,17 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	}
 }
 
-static void begin(qemu_plugin_id_t id)
+static void register_callbacks(qemu_plugin_id_t id)
 {
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, instrument_block);
 }
 
-/* All code is translated again, with or without the calls. */
+/* Let QEMU translate all code again, with or without calls for memory accesses. */
 void machine_track(bool on)
 {
 	on = on && !never_tracks;
 	if (__atomic_exchange_n(&tracking, on, __ATOMIC_SEQ_CST) != on)
-		qemu_plugin_reset(plugin, begin);
+		qemu_plugin_reset(plugin, register_callbacks);
 }
 
 bool machine_tracking(void)
@@ -142,7 +144,7 @@ static const struct x86_hooks hooks = {
 /* --- Options --- */
 
 /* "64", or one for each domain: "64/32". */
-static bool set_rmids(const char *text)
+static bool parse_rmids(const char *text)
 {
 	unsigned int d;
 	char *end;
@@ -161,7 +163,7 @@ static bool set_rmids(const char *text)
 	return true;
 }
 
-static bool set_number(const char *key, const char *text)
+static bool parse_number_option(const char *key, const char *text)
 {
 	const struct {
 		const char *key;
@@ -197,7 +199,7 @@ static bool set_number(const char *key, const char *text)
 	return true;
 }
 
-static bool set_option(const char *option)
+static bool parse_option(const char *option)
 {
 	char *key = strdup(option), *value = strchr(key, '=');
 	bool ok = value != NULL;
@@ -214,9 +216,9 @@ static bool set_option(const char *option)
 		ok = (tracking = !strcmp(value, "boot")) ||
 		     (never_tracks = !strcmp(value, "never")) || !strcmp(value, "demand");
 	else if (!strcmp(key, "rmids"))
-		ok = set_rmids(value);
+		ok = parse_rmids(value);
 	else
-		ok = set_number(key, value);
+		ok = parse_number_option(key, value);
 	free(key);
 	return ok;
 }
@@ -226,19 +228,19 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 	int i;
 
 	if (!info->system_emulation || strcmp(info->target_name, "x86_64")) {
-		fprintf(stderr, "rdt-machine: needs a x86_64 system\n");
+		fprintf(stderr, "rdt-machine: needs an x86_64 system\n");
 		return -1;
 	}
-	set_rmids("64/64/64/64/64/64/64/64");
+	parse_rmids("64/64/64/64/64/64/64/64");
 	for (i = 0; i < argc; i++)
-		if (!set_option(argv[i])) {
-			fprintf(stderr, "rdt-machine: not understood: %s\n", argv[i]);
+		if (!parse_option(argv[i])) {
+			fprintf(stderr, "rdt-machine: invalid option: %s\n", argv[i]);
 			return -1;
 		}
 	machine.cpus = info->system.max_vcpus;
 	if (machine.cpus > MAX_CPUS || machine.cpus % (machine.domains * machine.snc)) {
-		fprintf(stderr, "rdt-machine: %u CPUs in %u domains\n", machine.cpus,
-			machine.domains);
+		fprintf(stderr, "rdt-machine: %u CPUs cannot be divided among %u domains\n",
+			machine.cpus, machine.domains);
 		return -1;
 	}
 	plugin = id;
@@ -246,6 +248,6 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 	cache_init();
 	rdt_init();
 	qemu_plugin_set_x86_hooks(&hooks);
-	begin(id);
+	register_callbacks(id);
 	return 0;
 }

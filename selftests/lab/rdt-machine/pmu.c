@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The simulated PMU. A counter does not count by itself: its value is computed from the
+ * state of its event when it is read, and settled when its control changes.
+ */
 #include "pmu.h"
 
 #include <stddef.h>
@@ -19,7 +25,7 @@ enum {
 	MSR_GLOBAL_CTRL = 0x38f,
 	MSR_GLOBAL_OVF_CTRL = 0x390,
 
-	/* event and unit mask, as in the event select registers */
+	/* Event and unit mask, as in the event select registers. */
 	INSTRUCTIONS = 0x00c0,
 	CYCLES = 0x003c,
 	REF_CYCLES = 0x013c,
@@ -30,17 +36,17 @@ enum {
 	SELECT_KERNEL = 1 << 17,
 	SELECT_ENABLE = 1 << 22,
 
-	/* one for each instruction, and these */
+	/* An instruction takes one cycle, and these in addition: */
 	CYCLES_REFERENCE = 10,
 	CYCLES_MISS = 100,
 };
 
 struct counter {
-	uint64_t value; /* when it was last settled */
-	uint64_t since; /* what its event stood at then */
+	uint64_t value;	   /* when it was last settled */
+	uint64_t event_at; /* count of its event at that time */
 };
 
-/* Only its own vCPU's thread touches it. */
+/* Only the thread of its vCPU accesses it. */
 struct pmu {
 	uint64_t select[GENERAL];
 	uint64_t fixed_ctrl;
@@ -55,12 +61,12 @@ void pmu_cpuid(struct x86_hook_cpuid *c)
 	if (machine.amd || c->leaf != 0xa)
 		return;
 	c->eax = 2 | GENERAL << 8 | WIDTH << 16 | 7 << 24;
-	c->ebx = 1 << 5 | 1 << 6; /* no branches, no mispredicted ones */
+	c->ebx = 1 << 5 | 1 << 6; /* without the two events of branches */
 	c->ecx = 0;
 	c->edx = FIXED | WIDTH << 5;
 }
 
-static uint64_t count(unsigned int cpu, unsigned int event, bool kernel)
+static uint64_t event_count_of_mode(unsigned int cpu, unsigned int event, bool kernel)
 {
 	switch (event) {
 	case INSTRUCTIONS:
@@ -79,7 +85,7 @@ static uint64_t count(unsigned int cpu, unsigned int event, bool kernel)
 }
 
 /* A fixed counter's control, in the form of an event select register. */
-static uint64_t select_of(const struct pmu *p, int i)
+static uint64_t counter_select(const struct pmu *p, int i)
 {
 	static const uint64_t event[FIXED] = { INSTRUCTIONS, CYCLES, REF_CYCLES };
 	uint64_t bits;
@@ -92,57 +98,57 @@ static uint64_t select_of(const struct pmu *p, int i)
 	       (bits & 2 ? SELECT_USER : 0);
 }
 
-static bool runs(const struct pmu *p, int i)
+static bool counter_runs(const struct pmu *p, int i)
 {
 	int bit = i < GENERAL ? i : 32 + i - GENERAL;
 
-	return p->global_ctrl >> bit & 1 && select_of(p, i) & SELECT_ENABLE;
+	return p->global_ctrl >> bit & 1 && counter_select(p, i) & SELECT_ENABLE;
 }
 
-static uint64_t stand(unsigned int cpu, int i)
+static uint64_t event_count(unsigned int cpu, int i)
 {
-	uint64_t select = select_of(&pmus[cpu], i), sum = 0;
+	uint64_t select = counter_select(&pmus[cpu], i), sum = 0;
 
 	if (select & SELECT_USER)
-		sum += count(cpu, select & 0xffff, false);
+		sum += event_count_of_mode(cpu, select & 0xffff, false);
 	if (select & SELECT_KERNEL)
-		sum += count(cpu, select & 0xffff, true);
+		sum += event_count_of_mode(cpu, select & 0xffff, true);
 	return sum;
 }
 
-static uint64_t value_of(unsigned int cpu, int i)
+static uint64_t counter_value(unsigned int cpu, int i)
 {
 	const struct counter *c = &pmus[cpu].counter[i];
 	uint64_t value = c->value;
 
-	if (runs(&pmus[cpu], i))
-		value += stand(cpu, i) - c->since;
+	if (counter_runs(&pmus[cpu], i))
+		value += event_count(cpu, i) - c->event_at;
 	return value & ((1ull << WIDTH) - 1);
 }
 
-/* Before and after anything changes of what they count. */
-static void settle(unsigned int cpu)
+/* Called before a control changes; counters_resume() is called after it. */
+static void counters_settle(unsigned int cpu)
 {
 	int i;
 
 	for (i = 0; i < COUNTERS; i++)
-		pmus[cpu].counter[i].value = value_of(cpu, i);
+		pmus[cpu].counter[i].value = counter_value(cpu, i);
 }
 
-static void resume(unsigned int cpu)
+static void counters_resume(unsigned int cpu)
 {
 	int i;
 
 	for (i = 0; i < COUNTERS; i++) {
-		unsigned int event = select_of(&pmus[cpu], i) & 0xffff;
+		unsigned int event = counter_select(&pmus[cpu], i) & 0xffff;
 
-		if (runs(&pmus[cpu], i) && (event == LLC_REFERENCES || event == LLC_MISSES))
+		if (counter_runs(&pmus[cpu], i) && (event == LLC_REFERENCES || event == LLC_MISSES))
 			machine_track(true);
-		pmus[cpu].counter[i].since = stand(cpu, i);
+		pmus[cpu].counter[i].event_at = event_count(cpu, i);
 	}
 }
 
-/* The counter behind an MSR, or -1. */
+/* The index of the counter that an MSR accesses, or -1. */
 static int counter_of(uint32_t msr)
 {
 	if (msr >= MSR_PMC && msr < MSR_PMC + GENERAL)
@@ -169,7 +175,7 @@ enum x86_hook_answer pmu_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *value)
 	if (machine.amd)
 		return X86_HOOK_PASS;
 	if (i >= 0)
-		*value = value_of(cpu, i);
+		*value = counter_value(cpu, i);
 	else if (control)
 		*value = *control;
 	else if (msr == MSR_GLOBAL_STATUS || msr == MSR_GLOBAL_OVF_CTRL)
@@ -188,13 +194,13 @@ enum x86_hook_answer pmu_wrmsr(unsigned int cpu, uint32_t msr, uint64_t value)
 		return X86_HOOK_PASS;
 	if (i < 0 && !control)
 		return msr == MSR_GLOBAL_OVF_CTRL ? X86_HOOK_DONE : X86_HOOK_PASS;
-	settle(cpu);
+	counters_settle(cpu);
 	if (control)
 		*control = value;
 	else
-		/* general ones take 32 bits and extend the sign */
+		/* A write to a general counter has 32 bits, and its sign is extended. */
 		pmus[cpu].counter[i].value = i < GENERAL ? (int64_t)(int32_t)value : (int64_t)value;
-	resume(cpu);
+	counters_resume(cpu);
 	return X86_HOOK_DONE;
 }
 
@@ -207,6 +213,6 @@ enum x86_hook_answer pmu_rdpmc(unsigned int cpu, uint32_t index, uint64_t *value
 		return X86_HOOK_PASS;
 	if (i >= (fixed ? FIXED : GENERAL))
 		return X86_HOOK_FAULT;
-	*value = value_of(cpu, fixed ? GENERAL + i : i);
+	*value = counter_value(cpu, fixed ? GENERAL + i : i);
 	return X86_HOOK_DONE;
 }

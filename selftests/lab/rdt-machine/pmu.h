@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An architectural PMU, version 2, for Intel: 4 general and 3 fixed counters
- * of 48 bits, for instructions, cycles, LLC references and LLC misses. They
- * count and stop; they never interrupt.
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * An architectural PMU of Intel, version 2: 4 general and 3 fixed counters of 48 bits, for
+ * instructions, cycles, LLC references and LLC misses. They do not interrupt on overflow.
  */
 #ifndef RDT_PMU_H
 #define RDT_PMU_H

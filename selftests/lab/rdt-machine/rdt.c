@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The simulated registers of RDT.
+ */
 #include "rdt.h"
 
 #include <pthread.h>
@@ -18,15 +23,15 @@ enum {
 
 /* One counter: an event of an RMID in a domain. */
 struct counter {
-	uint32_t errors, unavailable; /* reads to come that fail so */
-	bool restart;
-	uint64_t zero;	/* subtracted: where it restarted */
-	uint64_t wraps; /* seen by a read */
+	uint32_t errors, unavailable; /* how many of the next reads fail */
+	bool restart;		      /* at the next read */
+	uint64_t zero;		      /* subtracted: the value at the restart */
+	uint64_t wraps;		      /* at the last read */
 };
 
 struct domain {
-	uint64_t evtsel; /* AMD: common to the domain's CPUs */
-	uint64_t snc;	 /* bit 0: RMIDs are not shared */
+	uint64_t evtsel; /* AMD: shared by the CPUs of the domain */
+	uint64_t snc;	 /* bit 0: the nodes do not share RMIDs */
 	uint32_t ways[MAX_CLOSIDS];
 	struct counter counter[MAX_RMIDS][EVENTS];
 };
@@ -37,11 +42,12 @@ struct cpu {
 	struct rdt_use use;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
+/* Protects all variables below. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct domain domains[MAX_DOMAINS];
 static struct cpu cpus[MAX_CPUS];
 
-static bool is_rdt(uint32_t msr)
+static bool msr_is_rdt(uint32_t msr)
 {
 	return msr >= MSR_EVTSEL && msr <= MSR_PQR;
 }
@@ -66,7 +72,7 @@ static void cpuid_monitoring(unsigned int max, struct x86_hook_cpuid *c)
 		c->ebx = max;
 		c->edx = 1 << 1; /* the L3 cache is monitored */
 	} else if (c->subleaf == 1) {
-		/* AMD of old says nothing, and means 44 */
+		/* Old processors of AMD report 0 and have 44 bits. */
 		c->eax = machine.amd && machine.width == 44 ? 0 : machine.width - 24;
 		c->eax |= machine.overflow << 8;
 		c->ebx = machine.scale;
@@ -79,14 +85,14 @@ static void cpuid_allocation(struct x86_hook_cpuid *c)
 {
 	c->eax = c->ebx = c->ecx = c->edx = 0;
 	if (c->subleaf == 0) {
-		c->ebx = 1 << 1; /* of the L3 cache */
+		c->ebx = 1 << 1; /* the L3 cache can be allocated */
 	} else if (c->subleaf == 1) {
 		c->eax = LLC_WAYS - 1;
 		c->edx = machine.closids - 1;
 	}
 }
 
-/* The leaf of the L3 cache gets our size, and the CPUs that share one. */
+/* Replace the size of the L3 cache, and the number of CPUs that share one. */
 static void cpuid_cache(struct x86_hook_cpuid *c)
 {
 	uint32_t sets = (machine.llc_mib << 20 >> LINE_SHIFT) / LLC_WAYS;
@@ -94,7 +100,7 @@ static void cpuid_cache(struct x86_hook_cpuid *c)
 
 	if ((c->eax >> 5 & 7) != 3)
 		return;
-	/* numbers of APIC ids, which leave gaps */
+	/* The field counts APIC ids, of which a domain has a power of two. */
 	while (sharing & (sharing - 1))
 		sharing++;
 	c->eax = (c->eax & ~(0xfffu << 14)) | (sharing - 1) << 14;
@@ -124,12 +130,12 @@ void rdt_cpuid(unsigned int cpu, struct x86_hook_cpuid *c)
 			cpuid_allocation(c);
 		break;
 	case 0x80000001:
-		/* leaf 0x8000001d is there; QEMU only has it without the bit */
+		/* QEMU has leaf 0x8000001d but does not set the bit that announces it. */
 		if (machine.amd)
 			c->ecx |= 1 << 22;
 		break;
 	case 0x80000006:
-		/* 512 KiB units; 8 stands for 16 ways */
+		/* The size is in units of 512 KiB; 8 stands for 16 ways. */
 		if (machine.amd)
 			c->edx = machine.llc_mib * 2 << 18 | 8 << 12 | 1 << 8 | 1 << LINE_SHIFT;
 		break;
@@ -139,8 +145,8 @@ void rdt_cpuid(unsigned int cpu, struct x86_hook_cpuid *c)
 /* --- Counters --- */
 
 /*
- * With Sub-NUMA clustering and RMIDs shared, each node of a cache has its own
- * part of the RMIDs, and the number in PQR is one within that part.
+ * With Sub-NUMA clustering and shared RMIDs, each node of a cache has its own part of the
+ * RMIDs, and PQR has the number within that part.
  */
 static unsigned int physical_rmid(unsigned int cpu, unsigned int rmid)
 {
@@ -151,13 +157,13 @@ static unsigned int physical_rmid(unsigned int cpu, unsigned int rmid)
 	return rmid + node_of_cpu(cpu) % machine.snc * (machine.rmids[d] / machine.snc);
 }
 
-static uint64_t *evtsel_of(unsigned int cpu)
+static uint64_t *evtsel_of_cpu(unsigned int cpu)
 {
 	return machine.amd ? &domains[domain_of_cpu(cpu)].evtsel : &cpus[cpu].evtsel;
 }
 
-/* In units, never wrapping. */
-static uint64_t units_of(unsigned int d, unsigned int rmid, unsigned int event)
+/* In units of the counter; does not wrap. */
+static uint64_t counter_units(unsigned int d, unsigned int rmid, unsigned int event)
 {
 	struct traffic t = cache_read_rmid(d, rmid);
 
@@ -171,7 +177,8 @@ static uint64_t units_of(unsigned int d, unsigned int rmid, unsigned int event)
 	}
 }
 
-static bool use_up(uint32_t *times)
+/* False if none of @times is left; UINT32_MAX does not end. */
+static bool take_one(uint32_t *times)
 {
 	if (!*times)
 		return false;
@@ -180,10 +187,10 @@ static bool use_up(uint32_t *times)
 	return true;
 }
 
-static uint64_t read_counter(unsigned int cpu)
+static uint64_t counter_read(unsigned int cpu)
 {
 	unsigned int d = domain_of_cpu(cpu);
-	uint64_t evtsel = *evtsel_of(cpu);
+	uint64_t evtsel = *evtsel_of_cpu(cpu);
 	unsigned int event = evtsel & 0xff, rmid = evtsel >> 32 & 0x3ff;
 	uint64_t value, flag = 0;
 	struct counter *c;
@@ -191,8 +198,8 @@ static uint64_t read_counter(unsigned int cpu)
 	if (event < OCCUPANCY || event >= EVENTS || rmid >= machine.rmids[d])
 		return CTR_ERROR;
 	c = &domains[d].counter[rmid][event];
-	value = units_of(d, rmid, event);
-	if (use_up(&c->errors))
+	value = counter_units(d, rmid, event);
+	if (take_one(&c->errors))
 		return CTR_ERROR;
 	if (c->restart) {
 		c->restart = false;
@@ -200,7 +207,7 @@ static uint64_t read_counter(unsigned int cpu)
 		c->wraps = 0;
 		return CTR_UNAVAILABLE;
 	}
-	if (use_up(&c->unavailable))
+	if (take_one(&c->unavailable))
 		return CTR_UNAVAILABLE;
 	if (event == OCCUPANCY)
 		return value;
@@ -222,7 +229,7 @@ static bool pqr_valid(unsigned int cpu, uint64_t value)
 	       physical_rmid(cpu, rmid) < machine.rmids[domain_of_cpu(cpu)];
 }
 
-static bool set_pqr(unsigned int cpu, uint64_t value)
+static bool pqr_write(unsigned int cpu, uint64_t value)
 {
 	struct cpu *c = &cpus[cpu];
 
@@ -242,13 +249,13 @@ bool rdt_set_pqr(unsigned int cpu, uint64_t value)
 	bool ok;
 
 	pthread_mutex_lock(&lock);
-	ok = set_pqr(cpu, value);
+	ok = pqr_write(cpu, value);
 	pthread_mutex_unlock(&lock);
 	return ok;
 }
 
-/* A mask of ways is one run of bits. */
-static bool set_ways(unsigned int cpu, unsigned int closid, uint64_t ways)
+/* The bits of a mask of ways must be contiguous. */
+static bool ways_write(unsigned int cpu, unsigned int closid, uint64_t ways)
 {
 	unsigned int d = domain_of_cpu(cpu);
 	uint64_t run = ways + (ways & -ways);
@@ -260,7 +267,7 @@ static bool set_ways(unsigned int cpu, unsigned int closid, uint64_t ways)
 	return true;
 }
 
-static void set_snc(unsigned int cpu, uint64_t value)
+static void snc_write(unsigned int cpu, uint64_t value)
 {
 	unsigned int d = domain_of_cpu(cpu), i;
 
@@ -270,31 +277,31 @@ static void set_snc(unsigned int cpu, uint64_t value)
 			cache_set_rmid(i, physical_rmid(i, cpus[i].use.rmid), cpus[i].use.closid);
 }
 
-static enum x86_hook_answer do_wrmsr(unsigned int cpu, uint32_t msr, uint64_t value)
+static enum x86_hook_answer msr_write(unsigned int cpu, uint32_t msr, uint64_t value)
 {
 	if (msr >= MSR_L3_MASK && msr < MSR_L3_MASK + machine.closids)
-		return set_ways(cpu, msr - MSR_L3_MASK, value) ? X86_HOOK_DONE : X86_HOOK_FAULT;
+		return ways_write(cpu, msr - MSR_L3_MASK, value) ? X86_HOOK_DONE : X86_HOOK_FAULT;
 	switch (msr) {
 	case MSR_EVTSEL:
 		if (value & ~0x3ff000000ffull)
 			return X86_HOOK_FAULT;
-		*evtsel_of(cpu) = value;
+		*evtsel_of_cpu(cpu) = value;
 		machine_track(true);
 		return X86_HOOK_DONE;
 	case MSR_CTR:
 		return X86_HOOK_FAULT;
 	case MSR_PQR:
-		return set_pqr(cpu, value) ? X86_HOOK_DONE : X86_HOOK_FAULT;
+		return pqr_write(cpu, value) ? X86_HOOK_DONE : X86_HOOK_FAULT;
 	case MSR_SNC:
 		if (machine.snc == 1)
 			return X86_HOOK_PASS;
-		set_snc(cpu, value);
+		snc_write(cpu, value);
 		return X86_HOOK_DONE;
 	}
 	return X86_HOOK_PASS;
 }
 
-static enum x86_hook_answer do_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *value)
+static enum x86_hook_answer msr_read(unsigned int cpu, uint32_t msr, uint64_t *value)
 {
 	unsigned int d = domain_of_cpu(cpu);
 
@@ -304,10 +311,10 @@ static enum x86_hook_answer do_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *v
 	}
 	switch (msr) {
 	case MSR_EVTSEL:
-		*value = *evtsel_of(cpu);
+		*value = *evtsel_of_cpu(cpu);
 		return X86_HOOK_DONE;
 	case MSR_CTR:
-		*value = read_counter(cpu);
+		*value = counter_read(cpu);
 		return X86_HOOK_DONE;
 	case MSR_PQR:
 		*value = cpus[cpu].pqr;
@@ -324,8 +331,8 @@ enum x86_hook_answer rdt_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *value)
 	enum x86_hook_answer answer;
 
 	pthread_mutex_lock(&lock);
-	answer = do_rdmsr(cpu, msr, value);
-	if (is_rdt(msr)) {
+	answer = msr_read(cpu, msr, value);
+	if (msr_is_rdt(msr)) {
 		cpus[cpu].use.reads[msr - MSR_EVTSEL]++;
 		control_log(cpu, 'r', msr, *value, answer == X86_HOOK_FAULT);
 	}
@@ -338,8 +345,8 @@ enum x86_hook_answer rdt_wrmsr(unsigned int cpu, uint32_t msr, uint64_t value)
 	enum x86_hook_answer answer;
 
 	pthread_mutex_lock(&lock);
-	answer = do_wrmsr(cpu, msr, value);
-	if (is_rdt(msr)) {
+	answer = msr_write(cpu, msr, value);
+	if (msr_is_rdt(msr)) {
 		cpus[cpu].use.writes[msr - MSR_EVTSEL]++;
 		control_log(cpu, 'w', msr, value, answer == X86_HOOK_FAULT);
 	}
@@ -358,9 +365,9 @@ struct rdt_use rdt_use(unsigned int cpu)
 	return use;
 }
 
-/* --- Faults on demand --- */
+/* --- Injected faults --- */
 
-static void arm(struct counter *c, enum rdt_fault fault, uint32_t times)
+static void counter_arm(struct counter *c, enum rdt_fault fault, uint32_t times)
 {
 	switch (fault) {
 	case FAULT_ERROR:
@@ -387,7 +394,7 @@ bool rdt_inject(enum rdt_fault fault, int domain, int rmid, int event, uint32_t 
 			for (e = OCCUPANCY; e < EVENTS; e++)
 				if ((domain == ANY || domain == d) && (rmid == ANY || rmid == r) &&
 				    (event == ANY || event == e))
-					arm(&domains[d].counter[r][e], fault, times);
+					counter_arm(&domains[d].counter[r][e], fault, times);
 	pthread_mutex_unlock(&lock);
 	return true;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The registers of the monitoring (Intel RDT, or AMD QoS, which differs in
- * little) and of cache allocation, their CPUID leaves, and what can be made to
- * go wrong with them.
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The registers of monitoring (Intel RDT, or AMD QoS, which differs little) and of cache
+ * allocation, their CPUID leaves, and the injection of faults.
  */
 #ifndef RDT_RDT_H
 #define RDT_RDT_H
@@ -27,11 +28,11 @@ enum rdt_fault {
 	FAULT_RESTART,	   /* bit 62 once, then counting from 0 */
 };
 
-/* What a CPU did to its registers, by register 0xC8D + index. */
+/* How often a CPU has accessed its registers, by index of register 0xC8D + index. */
 struct rdt_use {
 	uint64_t reads[3], writes[3];
 	uint64_t faults;	   /* answered with #GP */
-	unsigned int rmid, closid; /* in PQR_ASSOC now */
+	unsigned int rmid, closid; /* the current ones in PQR_ASSOC */
 };
 
 void rdt_init(void);
@@ -41,10 +42,10 @@ enum x86_hook_answer rdt_wrmsr(unsigned int cpu, uint32_t msr, uint64_t value);
 
 struct rdt_use rdt_use(unsigned int cpu);
 
-/* The next @times reads; each of the three may be ANY. */
+/* Let the next @times reads fail. @domain, @rmid and @event may be ANY. */
 bool rdt_inject(enum rdt_fault fault, int domain, int rmid, int event, uint32_t times);
 void rdt_clear(void);
-/* Write PQR_ASSOC of @cpu as somebody else would; false: not valid there. */
+/* Write PQR_ASSOC of @cpu as other software would; false if the value is not valid. */
 bool rdt_set_pqr(unsigned int cpu, uint64_t value);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Runs in the guest: talks to the machine, see control.h. Most commands go
- * there as they are; "guest" and "snapshot" are completed with what only the
- * guest knows.
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Runs in the guest and sends commands to the simulated machine, see control.h. Most
+ * commands are sent as they are. To "guest" and "snapshot" it adds what only the guest
+ * knows.
  */
 #include <bpf/btf.h>
 #include <cpuid.h>
@@ -20,23 +22,23 @@ enum { CONTROL_LEAF = 0x4d570000, TEXT_MAX = 512 };
 static const char usage[] =
 	"Usage: rdtctl COMMAND\n"
 	"  present                     succeeds if this is the simulated machine\n"
-	"  guest                       from now on, tell processes apart\n"
-	"  track on|off                watch memory accesses, or do not\n"
-	"  snapshot [LABEL]            append the truth to /out/rdt.truth\n"
-	"  every MS COUNT [LABEL]      that many, MS milliseconds apart\n"
-	"  log on|off                  each operation on an RDT register to /out/rdt.msr:\n"
+	"  guest                       attribute traffic to processes from now on\n"
+	"  track on|off                start or stop watching memory accesses\n"
+	"  snapshot [LABEL]            append what each owner moved to /out/rdt.truth\n"
+	"  every MS COUNT [LABEL]      COUNT snapshots, MS milliseconds apart\n"
+	"  log on|off                  log each access to an RDT register in /out/rdt.msr:\n"
 	"                              host_ns cpu r|w msr value [fault]\n"
-	"  log truth                   and after each read of a counter, what the\n"
+	"  log truth                   the same, and after each read of a counter what the\n"
 	"                              processes of the domain have moved and hold\n"
 	"  inject error|unavailable DOMAIN RMID EVENT [TIMES]\n"
-	"                              the next TIMES reads (default: all) are that\n"
+	"                              the next TIMES reads (default: all) fail like that\n"
 	"  inject restart DOMAIN RMID EVENT\n"
 	"                              unavailable once, then counting from 0\n"
-	"  inject clear                no more of these\n"
-	"  pqr CPU RMID CLOSID         write that CPU's PQR_ASSOC as a stranger\n"
+	"  inject clear                remove all injected faults\n"
+	"  pqr CPU RMID CLOSID         write PQR_ASSOC of that CPU as other software would\n"
 	"DOMAIN, RMID and EVENT (occupancy, total, local) may be '*'.\n";
 
-static int present(void)
+static int machine_is_present(void)
 {
 	unsigned int a, b, c, d;
 	char signature[13] = "";
@@ -48,7 +50,7 @@ static int present(void)
 	return !strcmp(signature, "memwatchrdt1");
 }
 
-static __attribute__((format(printf, 1, 2))) int say(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) int send_command(const char *format, ...)
 {
 	unsigned long error = CONTROL_LEAF, text_at, length;
 	char text[TEXT_MAX];
@@ -71,21 +73,22 @@ static __attribute__((format(printf, 1, 2))) int say(const char *format, ...)
 	return -1;
 }
 
-static int snapshot(const char *label)
+static int send_snapshot(const char *label)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return say("snapshot %s %" PRIu64, label, now.tv_sec * UINT64_C(1000000000) + now.tv_nsec);
+	return send_command("snapshot %s %" PRIu64, label,
+			    now.tv_sec * UINT64_C(1000000000) + now.tv_nsec);
 }
 
-static int every(unsigned int ms, unsigned int count, const char *label)
+static int send_snapshots(unsigned int ms, unsigned int count, const char *label)
 {
 	struct timespec next;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	while (count--) {
-		if (snapshot(label))
+		if (send_snapshot(label))
 			return -1;
 		next.tv_nsec += ms % 1000 * 1000000l;
 		next.tv_sec += ms / 1000 + next.tv_nsec / 1000000000;
@@ -95,9 +98,9 @@ static int every(unsigned int ms, unsigned int count, const char *label)
 	return 0;
 }
 
-/* --- What the machine must know of this kernel --- */
+/* --- The layout of this kernel --- */
 
-static uint64_t symbol(const char *wanted)
+static uint64_t find_symbol(const char *wanted)
 {
 	char name[256], line[512];
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -111,8 +114,8 @@ static uint64_t symbol(const char *wanted)
 	return found;
 }
 
-/* Byte offset, or -1. */
-static long offset(const struct btf *btf, const struct btf_type *t, const char *member)
+/* The offset of a member in bytes, or -1. */
+static long member_offset(const struct btf *btf, const struct btf_type *t, const char *member)
 {
 	const struct btf_member *m = btf_members(t);
 	int i;
@@ -124,35 +127,35 @@ static long offset(const struct btf *btf, const struct btf_type *t, const char *
 	return -1;
 }
 
-static int guest(void)
+static int send_guest_layout(void)
 {
 	static const char *const member[] = { "tgid", "group_leader", "start_boottime", "comm" };
 	struct btf *btf = btf__load_vmlinux_btf();
-	uint64_t current = symbol("current_task");
+	uint64_t current = find_symbol("current_task");
 	long at[4];
 	int id, i;
 
-	/* 6.2 (e57ef2ed97c1) to 6.14 have it as the first of these */
+	/* From 6.2 (commit e57ef2ed97c1) to 6.14 it is the first member of pcpu_hot. */
 	if (!current)
-		current = symbol("pcpu_hot");
+		current = find_symbol("pcpu_hot");
 	if (!current || !btf) {
-		fprintf(stderr, "rdtctl: no symbols of this kernel\n");
+		fprintf(stderr, "rdtctl: cannot read the symbols or the BTF of this kernel\n");
 		return -1;
 	}
 	id = btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT);
 	if (id < 0)
 		return -1;
 	for (i = 0; i < 4; i++) {
-		at[i] = offset(btf, btf__type_by_id(btf, id), member[i]);
+		at[i] = member_offset(btf, btf__type_by_id(btf, id), member[i]);
 		if (at[i] < 0)
 			return -1;
 	}
 	btf__free(btf);
-	return say("guest 0x%" PRIx64 " 0x%" PRIx64 " %ld %ld %ld %ld", symbol("__per_cpu_offset"),
-		   current, at[0], at[1], at[2], at[3]);
+	return send_command("guest 0x%" PRIx64 " 0x%" PRIx64 " %ld %ld %ld %ld",
+			    find_symbol("__per_cpu_offset"), current, at[0], at[1], at[2], at[3]);
 }
 
-static int as_is(int argc, char **argv)
+static int send_words(int argc, char **argv)
 {
 	char text[TEXT_MAX] = "";
 	int i;
@@ -161,7 +164,7 @@ static int as_is(int argc, char **argv)
 		if (snprintf(text + strlen(text), sizeof(text) - strlen(text), i > 1 ? " %s" : "%s",
 			     argv[i]) >= (int)(sizeof(text) - strlen(text)))
 			break;
-	return say("%s", text);
+	return send_command("%s", text);
 }
 
 int main(int argc, char **argv)
@@ -172,19 +175,19 @@ int main(int argc, char **argv)
 		fputs(usage, argc < 2 ? stderr : stdout);
 		return argc < 2 ? 2 : 0;
 	}
-	if (!present()) {
-		fprintf(stderr, "rdtctl: not the simulated machine\n");
+	if (!machine_is_present()) {
+		fprintf(stderr, "rdtctl: this is not the simulated machine\n");
 		return 1;
 	}
 	if (!strcmp(argv[1], "present"))
 		ret = 0;
 	else if (!strcmp(argv[1], "guest"))
-		ret = guest();
+		ret = send_guest_layout();
 	else if (!strcmp(argv[1], "snapshot"))
-		ret = snapshot(argc > 2 ? argv[2] : "-");
+		ret = send_snapshot(argc > 2 ? argv[2] : "-");
 	else if (!strcmp(argv[1], "every") && argc > 3)
-		ret = every(atoi(argv[2]), atoi(argv[3]), argc > 4 ? argv[4] : "-");
+		ret = send_snapshots(atoi(argv[2]), atoi(argv[3]), argc > 4 ? argv[4] : "-");
 	else
-		ret = as_is(argc, argv);
+		ret = send_words(argc, argv);
 	return ret ? 1 : 0;
 }

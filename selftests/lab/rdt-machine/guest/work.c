@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Work of a known size: "work read MIB TIMES" reads a buffer, "work write MIB
- * TIMES" writes it, "work spin N" executes 2 * N instructions. The first two
- * stop themselves (SIGSTOP) when the buffer is there, and when they are done.
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Work of a known size. "work read MIB TIMES" reads a buffer that many times, "work write
+ * MIB TIMES" writes it, and "work spin N" executes 2 * N instructions. The first two stop
+ * themselves with SIGSTOP when the buffer is prepared, and again when they are done.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -13,12 +15,12 @@
 
 enum { LINE = 64 };
 
-static void spin(uint64_t n)
+static void spin_times(uint64_t n)
 {
 	__asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(n) : : "cc");
 }
 
-static void pass(volatile uint64_t *buffer, size_t size, int store)
+static void walk_buffer(volatile uint64_t *buffer, size_t size, int store)
 {
 	size_t i, step = LINE / sizeof(*buffer);
 
@@ -37,7 +39,7 @@ int main(int argc, char **argv)
 	int times;
 
 	if (argc == 3 && !strcmp(argv[1], "spin")) {
-		spin(strtoull(argv[2], NULL, 0));
+		spin_times(strtoull(argv[2], NULL, 0));
 		return 0;
 	}
 	if (argc != 4 || (strcmp(argv[1], "read") && strcmp(argv[1], "write"))) {
@@ -50,12 +52,12 @@ int main(int argc, char **argv)
 		perror("work");
 		return 1;
 	}
-	/* the second pass leaves no line dirty, if it is larger than the cache */
-	pass(buffer, size, 1);
-	pass(buffer, size, 0);
+	/* If the buffer is larger than the cache, reading it again leaves no dirty line. */
+	walk_buffer(buffer, size, 1);
+	walk_buffer(buffer, size, 0);
 	raise(SIGSTOP);
 	for (times = atoi(argv[3]); times; times--)
-		pass(buffer, size, !strcmp(argv[1], "write"));
+		walk_buffer(buffer, size, !strcmp(argv[1], "write"));
 	raise(SIGSTOP);
 	return 0;
 }
