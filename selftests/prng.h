@@ -3,14 +3,15 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The pseudo-random numbers of the tests: splitmix64 (Steele, Lea and Flood, OOPSLA
- * 2014). A seed gives the same sequence on every machine, so that a failure repeats.
+ * 2014). A seed gives the same sequence on every machine, so that a failure can be
+ * repeated.
  */
 #ifndef _MW_SELFTESTS_PRNG_H
 #define _MW_SELFTESTS_PRNG_H
 
 #include <stdint.h>
 
-/* Initialise @state with the seed; every value is a good one. */
+/* Set @state to the seed, which may have any value. */
 struct prng {
 	uint64_t state;
 };
@@ -24,7 +25,7 @@ static inline uint64_t prng_next(struct prng *prng)
 	return z ^ z >> 31;
 }
 
-/* 0 to @n - 1. The bias is below n / 2^64. */
+/* A number from 0 to @n - 1. Its bias is less than n / 2^64. */
 static inline uint64_t prng_below(struct prng *prng, uint64_t n)
 {
 	return prng_next(prng) % n;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The least that speaks TAP 13 (kselftest's dialect). A test that ends without
- * tap_done() prints no plan and has failed, whatever it printed before.
+ * TAP 13, as kselftest prints it. A test that ends without tap_done() has failed, because
+ * it prints no plan, or fewer results than planned.
  */
 #ifndef _MW_SELFTESTS_TAP_H
 #define _MW_SELFTESTS_TAP_H
@@ -24,7 +24,7 @@ static inline void tap_start(void)
 	printf("TAP version 13\n");
 }
 
-/* For a test that knows how many results it has: a crash then shows at once. */
+/* Print the plan first, if the number of results is known: a crash is then seen at once. */
 static inline void tap_plan(unsigned int n)
 {
 	tap_start();
@@ -46,7 +46,7 @@ __attribute__((format(printf, 2, 3))) static inline bool tap_ok(bool ok, const c
 	return ok;
 }
 
-/* Where a comparison failed, and why. */
+/* Print where a comparison failed, and why. */
 __attribute__((format(printf, 3, 4))) static inline void tap_why(const char *file, int line,
 								 const char *format, ...)
 {
@@ -59,7 +59,7 @@ __attribute__((format(printf, 3, 4))) static inline void tap_why(const char *fil
 	printf("\n");
 }
 
-/* Two integers are equal; else both are printed. The title is a format. */
+/* Two integers must be equal; if not, both are printed. The title is a format. */
 #define tap_eq(got, expected, ...)                                                                 \
 	({                                                                                         \
 		long long got_ = (long long)(got), expected_ = (long long)(expected);              \
@@ -69,7 +69,7 @@ __attribute__((format(printf, 3, 4))) static inline void tap_why(const char *fil
 		got_ == expected_;                                                                 \
 	})
 
-/* Two strings are equal; NULL equals only NULL. */
+/* Two strings must be equal; NULL equals only NULL. */
 #define tap_str_eq(got, expected, ...)                                                             \
 	({                                                                                         \
 		const char *got_ = (got), *expected_ = (expected);                                 \
@@ -96,7 +96,7 @@ static inline void tap_skip(const char *what, const char *why)
 	printf("ok %u %s # SKIP %s\n", ++tap_count, what, why);
 }
 
-/* The whole test cannot run here. */
+/* The whole test cannot run on this machine. Does not return. */
 static inline void tap_skip_all(const char *why)
 {
 	printf("1..0 # SKIP %s\n", why);

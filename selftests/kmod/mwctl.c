@@ -2,25 +2,25 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * mwctl: /dev/memwatch by hand, for tests that must not depend on the library.
- * Arguments are commands, executed from left to right on one session, which
- * ends with the program:
+ * mwctl: controls /dev/memwatch, for tests that must not depend on the library. The
+ * arguments are commands. It executes them from left to right in one session, which ends
+ * with the program:
  *
- *	info			abi, schema, backend, nr_rmids
- *	start, stop		the session
- *	dump			sequence, count, unmeasured
- *	config			the configuration
+ *	info			print abi, schema, backend, nr_rmids
+ *	start, stop		start or stop the session
+ *	dump			dump; print sequence, count, unmeasured
+ *	config			print the configuration
  *	period=NS limbo=NS policy=fifo|active idle_stop=0|1 cpus=LIST force
- *				collected; "set" applies them
- *	set			see above
+ *				collect settings for "set"
+ *	set			set the configuration to what was collected
  *	cgroup=ID uid=ID comm=NAME	add a filter
- *	filters, clear		show them, remove them all
- *	hold			wait until standard input ends or a signal comes
+ *	filters, clear		print the filters; remove them all
+ *	hold			wait until standard input ends or a signal arrives
  *	sleep=MS		wait
- *	run=COMMAND		run it with the shell and wait for it
+ *	run=COMMAND		run COMMAND with the shell and wait for it
  *
- * A leading ! means that the command must fail; its errno is printed. The exit
- * status is 1 at the first command that went other than expected.
+ * A leading ! means that the command must fail; its errno is printed. The program exits
+ * with 1 at the first command that fails, or succeeds, unexpectedly.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,10 +36,11 @@
 #include <linux/memwatch.h>
 
 static int dev = -1;
+/* The collected settings, and the CPU mask that they point to. */
 static struct memwatch_config pending = { .size = sizeof(pending) };
-static unsigned char cpus[128];
+static unsigned char pending_cpus[128];
 
-static int do_info(void)
+static int command_info(void)
 {
 	struct memwatch_get_info info = { .size = sizeof(info) };
 
@@ -50,21 +51,21 @@ static int do_info(void)
 	return 0;
 }
 
-static int do_start(void)
+static int command_start(void)
 {
 	struct memwatch_start arg = { .size = sizeof(arg) };
 
 	return ioctl(dev, MEMWATCH_IOC_START, &arg);
 }
 
-static int do_stop(void)
+static int command_stop(void)
 {
 	struct memwatch_stop arg = { .size = sizeof(arg) };
 
 	return ioctl(dev, MEMWATCH_IOC_STOP, &arg);
 }
 
-static int do_dump(void)
+static int command_dump(void)
 {
 	struct memwatch_dump dump = { .size = sizeof(dump) };
 
@@ -74,9 +75,9 @@ static int do_dump(void)
 	return 0;
 }
 
-static int do_config(void)
+static int command_config(void)
 {
-	unsigned char mask[sizeof(cpus)] = { 0 };
+	unsigned char mask[sizeof(pending_cpus)] = { 0 };
 	struct memwatch_config c = {
 		.size = sizeof(c),
 		.cpumask = (unsigned long)mask,
@@ -95,7 +96,7 @@ static int do_config(void)
 	return 0;
 }
 
-static int do_set(void)
+static int command_set(void)
 {
 	int ret = ioctl(dev, MEMWATCH_IOC_SET_CONFIG, &pending);
 	int saved = errno;
@@ -105,13 +106,13 @@ static int do_set(void)
 	return ret;
 }
 
-static int do_force(void)
+static int command_force(void)
 {
 	pending.flags |= MEMWATCH_CONFIG_FORCE;
 	return 0;
 }
 
-static int do_filters(void)
+static int command_filters(void)
 {
 	struct memwatch_filter f;
 	unsigned int i;
@@ -124,14 +125,14 @@ static int do_filters(void)
 	}
 }
 
-static int do_clear(void)
+static int command_clear(void)
 {
 	struct memwatch_clear_filters arg = { .size = sizeof(arg) };
 
 	return ioctl(dev, MEMWATCH_IOC_CLEAR_FILTERS, &arg);
 }
 
-static int do_hold(void)
+static int command_hold(void)
 {
 	char c;
 
@@ -145,10 +146,10 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } commands[] = {
-	{ "info", do_info },   { "start", do_start },	  { "stop", do_stop },
-	{ "dump", do_dump },   { "config", do_config },	  { "set", do_set },
-	{ "force", do_force }, { "filters", do_filters }, { "clear", do_clear },
-	{ "hold", do_hold },
+	{ "info", command_info },   { "start", command_start },	    { "stop", command_stop },
+	{ "dump", command_dump },   { "config", command_config },   { "set", command_set },
+	{ "force", command_force }, { "filters", command_filters }, { "clear", command_clear },
+	{ "hold", command_hold },
 };
 
 static int add_filter(unsigned int kind, const char *value)
@@ -162,27 +163,27 @@ static int add_filter(unsigned int kind, const char *value)
 	return ioctl(dev, MEMWATCH_IOC_ADD_FILTER, &f);
 }
 
-/* LIST is 0,2-3 */
-static int set_cpus(const char *list)
+/* @list: as in "0,2-3". */
+static int collect_cpus(const char *list)
 {
 	unsigned long first, last;
 	char *end;
 
-	memset(cpus, 0, sizeof(cpus));
+	memset(pending_cpus, 0, sizeof(pending_cpus));
 	for (; *list; list = *end ? end + 1 : end) {
 		first = last = strtoul(list, &end, 10);
 		if (*end == '-')
 			last = strtoul(end + 1, &end, 10);
-		for (; first <= last && first < sizeof(cpus) * 8; first++)
-			cpus[first / 8] |= 1 << first % 8;
+		for (; first <= last && first < sizeof(pending_cpus) * 8; first++)
+			pending_cpus[first / 8] |= 1 << first % 8;
 	}
-	pending.cpumask = (unsigned long)cpus;
-	pending.cpumask_bytes = sizeof(cpus);
+	pending.cpumask = (unsigned long)pending_cpus;
+	pending.cpumask_bytes = sizeof(pending_cpus);
 	pending.flags |= MEMWATCH_CONFIG_CPUMASK;
 	return 0;
 }
 
-static int assign(const char *name, const char *value)
+static int run_assignment(const char *name, const char *value)
 {
 	if (!strcmp(name, "period")) {
 		pending.period_ns = strtoull(value, NULL, 0);
@@ -197,7 +198,7 @@ static int assign(const char *name, const char *value)
 		pending.idle_stop = strtoul(value, NULL, 0);
 		pending.flags |= MEMWATCH_CONFIG_IDLE_STOP;
 	} else if (!strcmp(name, "cpus")) {
-		return set_cpus(value);
+		return collect_cpus(value);
 	} else if (!strcmp(name, "cgroup")) {
 		return add_filter(MEMWATCH_FILTER_CGROUP, value);
 	} else if (!strcmp(name, "uid")) {
@@ -212,25 +213,25 @@ static int assign(const char *name, const char *value)
 		fflush(stdout);
 		return system(value) ? (errno = ECHILD, -1) : 0;
 	} else {
-		fprintf(stderr, "mwctl: no command %s\n", name);
+		fprintf(stderr, "mwctl: there is no command '%s'\n", name);
 		exit(2);
 	}
 	return 0;
 }
 
-static int run(char *command)
+static int run_command(char *command)
 {
 	char *value = strchr(command, '=');
 	size_t i;
 
 	if (value) {
 		*value = 0;
-		return assign(command, value + 1);
+		return run_assignment(command, value + 1);
 	}
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(commands[i].name, command))
 			return commands[i].run();
-	fprintf(stderr, "mwctl: no command %s\n", command);
+	fprintf(stderr, "mwctl: there is no command '%s'\n", command);
 	exit(2);
 }
 
@@ -246,13 +247,13 @@ int main(int argc, char **argv)
 	for (i = 1; i < argc; i++) {
 		int must_fail = argv[i][0] == '!';
 		char *name = argv[i] + must_fail;
-		int err = run(name) ? errno : 0;
+		int err = run_command(name) ? errno : 0;
 
 		if (err)
 			printf("%s: %s\n", name, strerrorname_np(err));
 		if ((err == 0) == must_fail) {
 			fprintf(stderr, "mwctl: %s: %s\n", name,
-				err ? strerror(err) : "should have failed");
+				err ? strerror(err) : "succeeded, must fail");
 			return 1;
 		}
 	}

@@ -2,23 +2,23 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * mwproc: processes of every shape, for tests. Each command prints "ready" when
- * it has taken that shape, and keeps it until it is killed.
+ * mwproc: processes of every kind, for tests. Each command prints "ready" when the process
+ * is as described, and stays so until it is killed.
  *
  *	sleep		one thread that does nothing
- *	threads N	N more threads
- *	leader		a leader that has exited, and one thread that lives on
- *	zombie		a child that is dead and not waited for; prints its pid
+ *	threads N	N threads besides the leader
+ *	leader		a leader that has exited, and one thread that lives
+ *	zombie		a child that is a zombie; prints its pid
  *	exec PROGRAM..	a thread other than the leader executes PROGRAM
  *	rename NAME	renames itself
  *	thread-rename NAME	a thread other than the leader renames itself
  *	spin		uses the CPU
  *	many N		N children that do nothing
- *	uid UID		becomes somebody else
- *	uring		an io_uring worker of its own reads, in vain; "no io_uring"
- *			and status 4 where there is none
- *	storm N P	N lives in P lines of succession: fork, vfork and threads;
- *			ends by itself
+ *	uid UID		changes its user id
+ *	uring		an io_uring worker waits in a read; prints "no io_uring" and exits
+ *			with 4 if the kernel has none
+ *	storm N P	N children, one after the other in each of P processes: with fork,
+ *			vfork and threads; exits when they have ended
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -32,69 +32,69 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char **arguments;
+static char **arguments; /* of the command, after its name */
 
-static void ready(void)
+static void print_ready(void)
 {
 	printf("ready\n");
 	fflush(stdout);
 }
 
-static void rest(void)
+static void pause_ready(void)
 {
-	ready();
+	print_ready();
 	for (;;)
 		pause();
 }
 
-static pthread_t thread(void *(*run)(void *))
+static pthread_t start_thread(void *(*body)(void *))
 {
 	pthread_t t;
 
-	if (pthread_create(&t, NULL, run, NULL)) {
-		perror("mwproc: thread");
+	if (pthread_create(&t, NULL, body, NULL)) {
+		perror("mwproc: cannot start a thread");
 		exit(1);
 	}
 	return t;
 }
 
-static void *sleeps(void *unused)
+static void *thread_sleep(void *unused)
 {
 	for (;;)
 		pause();
 	return unused;
 }
 
-static void *outlives(void *unused)
+static void *thread_outlive(void *unused)
 {
 	(void)unused;
 	usleep(50000);
-	rest();
+	pause_ready();
 	return NULL;
 }
 
-static void *executes(void *unused)
+static void *thread_exec(void *unused)
 {
 	(void)unused;
 	execvp(arguments[0], arguments);
-	perror("mwproc: exec");
+	perror("mwproc: cannot execute");
 	exit(1);
 }
 
-static void *renames(void *unused)
+static void *thread_rename(void *unused)
 {
 	(void)unused;
 	prctl(PR_SET_NAME, arguments[0]);
-	rest();
+	pause_ready();
 	return NULL;
 }
 
-static void *ends(void *unused)
+static void *thread_end(void *unused)
 {
 	return unused;
 }
 
-static void zombie(void)
+static void make_zombie(void)
 {
 	pid_t child = fork();
 
@@ -102,19 +102,19 @@ static void zombie(void)
 		_exit(0);
 	usleep(50000);
 	printf("%d\n", child);
-	rest();
+	pause_ready();
 }
 
-static void many(int n)
+static void make_children(int n)
 {
 	while (n--)
 		if (!fork())
-			sleeps(NULL);
-	rest();
+			thread_sleep(NULL);
+	pause_ready();
 }
 
-/* One request that has to be waited for by a worker: what a pipe never gives. */
-static int uring(void)
+/* One request that a worker has to wait for: a read from a pipe that stays empty. */
+static int wait_in_uring(void)
 {
 	struct io_uring_params params = {};
 	struct io_uring_sqe *sqe;
@@ -148,11 +148,11 @@ static int uring(void)
 		perror("mwproc: io_uring_enter");
 		return 1;
 	}
-	rest();
+	pause_ready();
 	return 0;
 }
 
-static void live_once(unsigned int i)
+static void run_child(unsigned int i)
 {
 	pid_t child;
 
@@ -165,7 +165,7 @@ static void live_once(unsigned int i)
 	case 1:
 		child = fork();
 		if (!child) {
-			pthread_t t = thread(ends);
+			pthread_t t = start_thread(thread_end);
 
 			pthread_join(t, NULL);
 			_exit(0);
@@ -174,7 +174,7 @@ static void live_once(unsigned int i)
 	case 2:
 		child = fork();
 		if (!child) {
-			thread(ends);
+			start_thread(thread_end);
 			pthread_exit(NULL);
 		}
 		break;
@@ -186,14 +186,14 @@ static void live_once(unsigned int i)
 	waitpid(child, NULL, 0);
 }
 
-static void storm(unsigned int lives, unsigned int lines)
+static void run_children(unsigned int children, unsigned int processes)
 {
-	unsigned int i, line;
+	unsigned int i, process;
 
-	for (line = 0; line < lines; line++)
+	for (process = 0; process < processes; process++)
 		if (!fork()) {
-			for (i = line; i < lives; i += lines)
-				live_once(i / lines);
+			for (i = process; i < children; i += processes)
+				run_child(i / processes);
 			_exit(0);
 		}
 	while (wait(NULL) > 0)
@@ -207,40 +207,40 @@ int main(int argc, char **argv)
 
 	arguments = argv + 2;
 	if (!strcmp(what, "sleep")) {
-		rest();
+		pause_ready();
 	} else if (!strcmp(what, "threads") && argc == 3) {
 		for (i = 0; i < atoi(argv[2]); i++)
-			thread(sleeps);
-		rest();
+			start_thread(thread_sleep);
+		pause_ready();
 	} else if (!strcmp(what, "leader")) {
-		thread(outlives);
+		start_thread(thread_outlive);
 		pthread_exit(NULL);
 	} else if (!strcmp(what, "zombie")) {
-		zombie();
+		make_zombie();
 	} else if (!strcmp(what, "exec") && argc > 2) {
-		thread(executes);
-		sleeps(NULL);
+		start_thread(thread_exec);
+		thread_sleep(NULL);
 	} else if (!strcmp(what, "rename") && argc == 3) {
-		renames(NULL);
+		thread_rename(NULL);
 	} else if (!strcmp(what, "thread-rename") && argc == 3) {
-		thread(renames);
-		sleeps(NULL);
+		start_thread(thread_rename);
+		thread_sleep(NULL);
 	} else if (!strcmp(what, "spin")) {
-		ready();
+		print_ready();
 		for (;;)
 			__asm__ volatile("pause");
 	} else if (!strcmp(what, "many") && argc == 3) {
-		many(atoi(argv[2]));
+		make_children(atoi(argv[2]));
 	} else if (!strcmp(what, "uid") && argc == 3) {
 		if (setresuid(atoi(argv[2]), atoi(argv[2]), atoi(argv[2])))
 			return 1;
-		rest();
+		pause_ready();
 	} else if (!strcmp(what, "uring")) {
-		return uring();
+		return wait_in_uring();
 	} else if (!strcmp(what, "storm") && argc == 4) {
-		storm(atoi(argv[2]), atoi(argv[3]));
+		run_children(atoi(argv[2]), atoi(argv[3]));
 		return 0;
 	}
-	fprintf(stderr, "mwproc: see the head of mwproc.c\n");
+	fprintf(stderr, "mwproc: the commands are listed at the top of mwproc.c\n");
 	return 2;
 }

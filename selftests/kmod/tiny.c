@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The smallest program there is: it exits with status 0. The storm executes it
- * by the ten thousand, so it has no C library whose start-up would be most of
- * its life. It must stay without libc: -nostdlib -static.
+ * A program that only exits with status 0. The storm executes it tens of thousands of
+ * times. It is linked with -nostdlib -static, because the start of a C library would take
+ * most of its life.
  */
 __attribute__((noreturn)) void _start(void);
 
@@ -15,7 +15,7 @@ void _start(void)
 #elif defined(__aarch64__)
 	__asm__ volatile("mov x0, #0\n\tmov x8, #94\n\tsvc #0" ::: "memory");
 #else
-#error "how does a process exit here?"
+#error "add the system call exit_group of this architecture"
 #endif
 	__builtin_unreachable();
 }

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Compiles only if the UAPI header has the layout of layout.h. Also C++ and BPF:
- * it uses no C library, so that it compiles for machines that have none here.
+ * Compiles only if the UAPI header has the layout of layout.h. check-uapi compiles it as C,
+ * as C++ and for BPF. It uses no C library, because not every target has one here.
  */
 #include <linux/memwatch.h>
 
@@ -20,7 +20,7 @@
 
 #include "layout.h"
 
-/* What readers rely on: records can follow each other without gaps. */
+/* Readers rely on this: records follow each other without gaps. */
 ASSERT(sizeof(struct memwatch_record_sample) % 8 == 0, "records are multiples of 8");
 ASSERT(sizeof(struct memwatch_record_tick) % 8 == 0, "records are multiples of 8");
 ASSERT(sizeof(struct memwatch_record_rmid) % 8 == 0, "records are multiples of 8");

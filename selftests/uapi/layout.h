@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The layout of the UAPI as it was released: sizes, offsets and numbers, one a
- * line. Lines are added when the header grows and never changed. Included with
- * SIZE, AT and IS defined.
+ * The layout of the UAPI as it was released: sizes, offsets and values, one in a line.
+ * Lines are added when the UAPI header grows; existing lines never change. The file that
+ * includes this one defines SIZE, AT and IS.
  */
 SIZE(struct memwatch_record_header, 16);
 AT(struct memwatch_record_header, time_ns, 0);
