@@ -6,12 +6,13 @@ Yields events of all CPUs in the order of time, as plain tuples
 
     (ts, cpu, prev_ts, kind, pid, ..., level)
 
-where pid is the task that was current, level says in which context (0 task,
-1 soft interrupt, 2 interrupt, 3 NMI), and prev_ts is the time of the last event
-on the same CPU that was not in an interrupt of this one. What stands between
-depends on kind and is listed at FIELDS.
-Nothing here judges; a capture that is incomplete raises Invalid, because a
-verdict on half a log is worth nothing.
+where pid is that of the current task, and level is the context: 0 is a task, 1 a soft
+interrupt, 2 an interrupt, 3 an NMI. prev_ts is the time of the last event on the same CPU,
+not counting events of contexts that have interrupted this one. The values between pid and
+level depend on kind, see FIELDS.
+
+The reader does not judge anything. It raises Invalid if the capture is incomplete, because
+missing events would make a verdict meaningless.
 """
 
 import heapq
@@ -36,7 +37,7 @@ FIELDS = {
     "sched.sched_process_exec": (EXEC, ("pid", "old_pid")),
     "sched.sched_process_exit": (EXIT, ("pid",)),
     "sched.sched_process_free": (TASKFREE, ("pid",)),
-    # Where the event has no pid of its own, it is about the current task.
+    # A kernel whose event has no field pid means the current task.
     "task.task_rename": (RENAME, ("pid|common_pid", "newcomm")),
     "msr.write_msr": (MSR, ("msr", "val")),
     "memwatch.memwatch_rmid_alloc": (ALLOC, RMID_FIELDS),
@@ -66,7 +67,7 @@ class Invalid(Exception):
 
 
 class Format:
-    """One event's layout, turned into a struct that picks the wanted fields."""
+    """The layout of one event, as a struct that unpacks the fields that are needed."""
 
     FIELD = re.compile(r"field:(.*?)([A-Za-z_0-9]+)(\[[^\]]*\])?;\s*offset:(\d+);\s*size:(\d+);"
                        r"(?:\s*signed:(\d);)?")
@@ -81,7 +82,7 @@ class Format:
         self.parts = [self.part(name, fields, "common_pid")]
         self.parts += [self.part(name, fields, field) for field in wanted]
         self.parts.append(self.part(name, fields, "common_flags"))
-        # Fields in the order of the file first, then in the order asked for.
+        # The struct unpacks in the order of the offsets; self.order restores that of FIELDS.
         order = sorted(range(len(self.parts)), key=lambda i: self.parts[i][0])
         code, at = "<", 0
         for i in order:
@@ -137,14 +138,14 @@ def read_meta(directory):
         return dict(line.split(None, 1) for line in stream)
 
 
-def cpus(directory):
+def list_cpus(directory):
     found = [re.fullmatch(r"cpu(\d+)\.raw", name) for name in os.listdir(directory)]
     return sorted(int(match.group(1)) for match in found if match)
 
 
 def check_loss(directory):
-    """Every ring must say that it lost nothing."""
-    for cpu in cpus(directory):
+    """Raise Invalid if the counters of a ring say that it has lost events."""
+    for cpu in list_cpus(directory):
         with open(os.path.join(directory, f"cpu{cpu}.stats"), encoding="utf-8") as stream:
             for line in stream:
                 key, value = line.rsplit(":", 1)
@@ -189,7 +190,7 @@ def read_pages(stream, cpu, page_size, formats):
                     values = layout.read(page, data)
                     level = values[-1]
                     yield (ts, cpu, last[level], layout.kind, *values)
-                    # Also the last one for all who may interrupt this context.
+                    # Contexts that interrupt this one have this event before theirs, too.
                     for i in range(level, 4):
                         last[i] = ts
                 at += size
@@ -202,7 +203,7 @@ def read_pages(stream, cpu, page_size, formats):
                 ts += delta + (get_word(page, at)[0] << 27)
                 at += 4
             else:
-                # Absolute: 59 bits, the rest is that of the page's time.
+                # An absolute time of 59 bits; the page's time has the other bits.
                 low = delta + (get_word(page, at)[0] << 27)
                 ts = low | ts & ~((1 << 59) - 1)
                 at += 4
@@ -220,7 +221,7 @@ def read_tasks(directory):
 
 
 def read_events(directory, need=()):
-    """All events in the order of time. need: names that must have a format."""
+    """All events in the order of time. need: names of events that the capture must have."""
     for name in need:
         if not os.path.exists(os.path.join(directory, "format." + name)):
             raise Invalid(f"the capture has no event {name}")
@@ -228,8 +229,8 @@ def read_events(directory, need=()):
     formats = read_formats(directory)
     page_size = int(read_meta(directory)["page_size"])
     streams = []
-    for cpu in cpus(directory):
-        # Closed by the end of the generators that hold them.
+    for cpu in list_cpus(directory):
+        # Closed when the generators end that hold them.
         stream = open(os.path.join(directory, f"cpu{cpu}.raw"), "rb", buffering=1 << 20)
         streams.append(read_pages(stream, cpu, page_size, formats))
     if not streams:
