@@ -17,7 +17,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from identity_model import trace			# noqa: E402
 from identity_model.capture import PAGE_SIZE, write_capture	# noqa: E402
 from identity_model.model import RULES, Model		# noqa: E402
-from identity_model.world import LIMBO, World		# noqa: E402
+from identity_model.machine import LIMBO, Machine		# noqa: E402
 from tap import Tap					# noqa: E402
 
 CLEAN = ((1, 6), (2, 6), (3, 12), (4, 12), (5, 24), (6, 40), (7, 40), (8, 8))	# seed, RMIDs
@@ -39,9 +39,9 @@ FAULTS = {
 }
 
 
-def judge_log(world, events, policy="fifo"):
-    model = Model(world.rmids, LIMBO, policy)
-    for pid, tgid, ppid, flags, start, _, comm in world.tasks:
+def judge_log(machine, events, policy="fifo"):
+    model = Model(machine.rmids, LIMBO, policy)
+    for pid, tgid, ppid, flags, start, _, comm in machine.tasks:
         model.add_task(pid, tgid, ppid, flags, start, comm)
     model.link_parents()
     model.run(events)
@@ -72,10 +72,10 @@ def lose_page(path):
 
 
 def test_captures(tap):
-    world = World(5, 12)
-    events = world.play(6000)
+    machine = Machine(5, 12)
+    events = machine.play(6000)
     with tempfile.TemporaryDirectory() as directory:
-        write_capture(directory, world, events)
+        write_capture(directory, machine, events)
         tap.ok(sorted(events) == list(trace.read_events(directory)),
                "the reader returns the events that were written")
         clean = run_model_check(directory, "--optional", "R13")
@@ -104,8 +104,8 @@ def test_captures(tap):
 
 def test_clean_logs(tap):
     for seed, rmids in CLEAN:
-        world = World(seed, rmids)
-        model = judge_log(world, world.play(STEPS))
+        machine = Machine(seed, rmids)
+        model = judge_log(machine, machine.play(STEPS))
         text = "\n".join(e for rule in RULES for e in model.examples[rule])
         tap.ok(not sum(model.violations.values()),
                f"a log without a fault passes, seed {seed} with {rmids} RMIDs", text)
@@ -115,17 +115,17 @@ def test_faults(tap):
     found = set()
     for fault, (rule, rmids) in FAULTS.items():
         for seed in range(SEEDS):
-            world = World(seed, rmids, fault)
-            events = world.play(STEPS)
-            if world.planted:
+            machine = Machine(seed, rmids, fault)
+            events = machine.play(STEPS)
+            if machine.planted:
                 break
-        model = judge_log(world, events)
-        tap.ok(world.planted, f"the fault '{fault}' can be planted")
+        model = judge_log(machine, events)
+        tap.ok(machine.planted, f"the fault '{fault}' can be planted")
         if tap.ok(model.violations[rule] > 0, f"the fault '{fault}' is found by rule {rule}",
-                  f"planted {world.planted} times, violations {dict(model.violations)}"):
+                  f"planted {machine.planted} times, violations {dict(model.violations)}"):
             found.add(rule)
-    world = World(2, 6)
-    model = judge_log(world, world.play(STEPS), "active")
+    machine = Machine(2, 6)
+    model = judge_log(machine, machine.play(STEPS), "active")
     tap.ok(model.violations["R13"] > 0,
            "a module with policy fifo is found if policy active is demanded")
     tap.eq(sorted(set(RULES) - found), [], "every rule has found a fault")

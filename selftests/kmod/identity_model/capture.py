@@ -72,9 +72,9 @@ def make_pages(events, layouts):
     return b"".join(pages)
 
 
-def write_capture(directory, world, events):
+def write_capture(directory, machine, events):
     layouts = write_formats(directory)
-    for cpu in range(len(world.current)):
+    for cpu in range(len(machine.current)):
         with open(os.path.join(directory, f"cpu{cpu}.raw"), "wb") as out:
             out.write(make_pages([event for event in events if event[1] == cpu], layouts))
         with open(os.path.join(directory, f"cpu{cpu}.stats"), "w", encoding="utf-8") as out:
@@ -82,5 +82,5 @@ def write_capture(directory, world, events):
     with open(os.path.join(directory, "meta"), "w", encoding="utf-8") as out:
         out.write(f"page_size {PAGE_SIZE}\n")
     with open(os.path.join(directory, "tasks"), "wb") as out:
-        for pid, tgid, ppid, flags, start, state, comm in world.tasks:
+        for pid, tgid, ppid, flags, start, state, comm in machine.tasks:
             out.write(b"%d %d %d %d %d %s %s\n" % (pid, tgid, ppid, flags, start, state, comm))

@@ -17,6 +17,8 @@ WARM_UP = 200 * MS		# a fault is planted no earlier in the session
 
 
 class SimulatedProcess:
+    """tids, exited, off: its threads, those that have exited, those switched out after that."""
+
     def __init__(self, tgid, parent, comm, start):
         self.tgid = tgid
         self.parent = parent
@@ -30,8 +32,14 @@ class SimulatedProcess:
         self.alloc = 0
 
 
-class World:
-    """fault: the name of the one to plant, see plant(); planted: how often it was."""
+class Machine:
+    """
+    fault: the name of the fault to plant, see plant(); planted: how often that was done.
+    events: the log. tasks: the tasks at its beginning. By CPU: current is the pid that runs,
+    pqr the register, owner_on what the module last reported. pool: pairs of a free RMID and
+    when it was freed, the oldest first. waiting: processes without an RMID, in order. live:
+    pids that can be switched in. begun: when the session started.
+    """
 
     def __init__(self, seed, rmids, fault=None, ncpu=2):
         self.random = random.Random(seed)
@@ -84,7 +92,7 @@ class World:
                       start_time_ns=process.start, alloc_time_ns=process.alloc, uid=0,
                       reason=reason, comm=process.comm)
         values.update(changed)
-        # The record's own time lies between the last event and its logging.
+        # The time in the record lies between the previous event and the one that logs it.
         self.now += 100
         self.emit(cpu, kind, *(values[name] for name in trace.RMID_FIELDS))
 
