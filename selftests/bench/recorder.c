@@ -48,7 +48,7 @@ struct machine {
 	bool pmu;
 };
 
-static void die(const char *what, int err)
+static void exit_with_error(const char *what, int err)
 {
 	fprintf(stderr, "recorder: %s: %s\n", what, strerror(-err));
 	exit(EXIT_FAILURE);
@@ -82,7 +82,7 @@ static void record_write(struct machine *m, struct memwatch_record_header *heade
 	m->records++;
 	err = memwatch_recording_write(m->recording, header);
 	if (err)
-		die("cannot write a record", err);
+		exit_with_error("cannot write a record", err);
 }
 
 /* The process that has the RMID exits, and a new one gets it. */
@@ -196,14 +196,14 @@ static void machine_record(struct memwatch_ctx *ctx, const char *path, bool pmu,
 	int err;
 
 	if (!m)
-		die("cannot allocate the machine", -ENOMEM);
+		exit_with_error("cannot allocate the machine", -ENOMEM);
 	m->prng.state = 1;
 	m->next_tgid = 3000;
 	m->pmu = pmu;
 	m->process[0].ghz = 1;
 	err = memwatch_recording_create(ctx, path, &info, NULL, &m->recording);
 	if (err)
-		die(memwatch_ctx_error(ctx), err);
+		exit_with_error(memwatch_ctx_error(ctx), err);
 	for (unsigned int cpu = 0; cpu < CPUS; cpu++)
 		m->last_ns[cpu] = start;
 	for (uint32_t rmid = 1; rmid <= RMIDS; rmid++)
@@ -212,11 +212,11 @@ static void machine_record(struct memwatch_ctx *ctx, const char *path, bool pmu,
 		period_write(m, start + tick * PERIOD_NS);
 	err = memwatch_recording_flush(m->recording, 0);
 	if (err)
-		die("cannot flush the recording", err);
+		exit_with_error("cannot flush the recording", err);
 	memwatch_recording_stats(m->recording, stats);
 	err = memwatch_recording_close(m->recording);
 	if (err)
-		die("cannot close the recording", err);
+		exit_with_error("cannot close the recording", err);
 	free(m);
 }
 
@@ -239,7 +239,7 @@ static double peak_rss_mib(void)
 	if (file)
 		fclose(file);
 	if (kib == 0)
-		die("cannot find VmHWM in /proc/self/status", -ENOENT);
+		exit_with_error("cannot find VmHWM in /proc/self/status", -ENOENT);
 	return kib / 1024;
 }
 
@@ -251,17 +251,17 @@ static void measure_collector(const char *path, unsigned int seconds)
 	char *rings;
 
 	if (memwatch_ctx_new(NULL, &ctx))
-		die("cannot create a context", -ENOMEM);
+		exit_with_error("cannot create a context", -ENOMEM);
 	/* A live stream maps its rings; sooner or later all of their pages are in memory. */
 	rings = mmap(NULL, (size_t)CPUS * RING_BYTES, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (rings == MAP_FAILED)
-		die("cannot map the rings", -errno);
+		exit_with_error("cannot map the rings", -errno);
 	machine_record(ctx, path, true, seconds, &stats);
 	fprintf(stderr, "collector: %.0f records a second of stream\n",
 		(double)stats.records / seconds);
 	if (stats.records / seconds < RATE_EXPECTED)
-		die("the simulated machine makes too few records", -EINVAL);
+		exit_with_error("the simulated machine makes too few records", -EINVAL);
 	print_budget("collector_rss_34k", peak_rss_mib(), "MiB", RSS_BUDGET);
 	memwatch_ctx_unref(ctx);
 }
@@ -272,7 +272,7 @@ static void measure_bytes(const char *path, const char *name, bool pmu, unsigned
 	struct memwatch_ctx *ctx;
 
 	if (memwatch_ctx_new(NULL, &ctx))
-		die("cannot create a context", -ENOMEM);
+		exit_with_error("cannot create a context", -ENOMEM);
 	machine_record(ctx, path, pmu, seconds, &stats);
 	print_budget(name, (double)stats.file_bytes / (double)stats.records, "bytes", BYTES_BUDGET);
 	memwatch_ctx_unref(ctx);
@@ -286,7 +286,7 @@ static void measure_in_child(const char *path, enum measurement what, unsigned i
 	pid_t pid = fork();
 
 	if (pid < 0)
-		die("cannot fork", -errno);
+		exit_with_error("cannot fork", -errno);
 	if (!pid) {
 		if (what == COLLECTOR_MEMORY)
 			measure_collector(path, seconds);

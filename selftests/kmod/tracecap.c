@@ -75,7 +75,7 @@ static void on_signal(int number)
 	stopping = 1;
 }
 
-__attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...)
+__attribute__((noreturn, format(printf, 1, 2))) static void exit_with_error(const char *format, ...)
 {
 	va_list args;
 
@@ -116,7 +116,7 @@ static int try_write_file(const char *file, const char *value)
 static void write_file(const char *file, const char *value)
 {
 	if (try_write_file(file, value))
-		die("cannot write '%s' to %s", value, file);
+		exit_with_error("cannot write '%s' to %s", value, file);
 }
 
 static void copy_file(const char *from, const char *to)
@@ -127,12 +127,12 @@ static void copy_file(const char *from, const char *to)
 	int out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 
 	if (in < 0)
-		die("%s", from);
+		exit_with_error("%s", from);
 	if (out < 0)
-		die("%s", to);
+		exit_with_error("%s", to);
 	while ((n = read(in, buffer, sizeof(buffer))) > 0)
 		if (write(out, buffer, n) != n)
-			die("%s", to);
+			exit_with_error("%s", to);
 	close(in);
 	close(out);
 }
@@ -194,7 +194,7 @@ static void write_tasks(void)
 	struct dirent *process, *task;
 
 	if (!out || !proc)
-		die("cannot list the tasks");
+		exit_with_error("cannot list the tasks");
 	while ((process = readdir(proc))) {
 		DIR *tasks;
 
@@ -210,7 +210,7 @@ static void write_tasks(void)
 	}
 	closedir(proc);
 	if (fclose(out))
-		die("cannot list the tasks");
+		exit_with_error("cannot list the tasks");
 }
 
 static void ring_flush(struct ring *ring)
@@ -223,7 +223,7 @@ static void ring_flush(struct ring *ring)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			die("cannot write the pages of CPU %d", ring->cpu);
+			exit_with_error("cannot write the pages of CPU %d", ring->cpu);
 		done += n;
 	}
 	ring->used = 0;
@@ -259,7 +259,7 @@ static size_t read_page_size(void)
 	if (!in)
 		in = fopen(make_path("%s/../../events/header_page", instance), "r");
 	if (!in)
-		die("header_page");
+		exit_with_error("header_page");
 	while (fgets(line, sizeof(line), in)) {
 		char *at = strstr(line, "char data;");
 
@@ -285,12 +285,12 @@ static void rings_open(void)
 		ring->cpu = cpu;
 		ring->in = open(file, O_RDONLY | O_NONBLOCK);
 		if (ring->in < 0)
-			die("%s", file);
+			exit_with_error("%s", file);
 		ring->out = open(make_path("%s/cpu%d.raw", out_dir, cpu),
 				 O_WRONLY | O_CREAT | O_TRUNC, 0644);
 		ring->batch = malloc(page_size * BATCH_PAGES);
 		if (ring->out < 0 || !ring->batch)
-			die("%s/cpu%d.raw", out_dir, cpu);
+			exit_with_error("%s/cpu%d.raw", out_dir, cpu);
 		nr_rings++;
 	}
 }
@@ -299,7 +299,7 @@ static void instance_create(const char *tracefs, const char *kb)
 {
 	snprintf(instance, sizeof(instance), "%s/instances/memwatch-check", tracefs);
 	if (mkdir(instance, 0755) && errno != EEXIST)
-		die("%s", instance);
+		exit_with_error("%s", instance);
 	write_file(make_path("%s/tracing_on", instance), "0");
 	write_file(make_path("%s/trace_clock", instance), "mono");
 	write_file(make_path("%s/buffer_size_kb", instance), kb);
@@ -324,10 +324,10 @@ static void write_meta(unsigned int enabled)
 	FILE *out = fopen(make_path("%s/meta", out_dir), "w");
 
 	if (!out)
-		die("%s/meta", out_dir);
+		exit_with_error("%s/meta", out_dir);
 	fprintf(out, "page_size %zu\nevents %u\nclock mono\n", page_size, enabled);
 	if (fclose(out))
-		die("%s/meta", out_dir);
+		exit_with_error("%s/meta", out_dir);
 }
 
 static void read_rings_until_signal(void)
@@ -361,7 +361,7 @@ static void rings_close(void)
 }
 
 /* @events: NULL-terminated; empty for the default ones. */
-static void capture(const char *kb, bool quiet, char **events)
+static void capture_events(const char *kb, bool quiet, char **events)
 {
 	unsigned int enabled = 0;
 
@@ -382,7 +382,7 @@ static void capture(const char *kb, bool quiet, char **events)
 	rings_close();
 	write_file(make_path("%s/events/enable", instance), "0");
 	if (rmdir(instance))
-		die("%s", instance);
+		exit_with_error("%s", instance);
 }
 
 int main(int argc, char **argv)
@@ -411,6 +411,6 @@ int main(int argc, char **argv)
 	/* Page faults during the capture would delay the reading of the rings. */
 	mlockall(MCL_CURRENT | MCL_FUTURE);
 	mkdir(out_dir, 0755);
-	capture(kb, quiet, argv + optind);
+	capture_events(kb, quiet, argv + optind);
 	return 0;
 }
