@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Three rings with anything in them, written in pieces while they are read. The
- * input is a list of steps: a byte says which ring and what, a byte how much,
- * then that many bytes for the ring. What must hold: no crash, no endless loop,
- * valid records only, sorted but for those flagged late.
+ * Fuzzes the merge with three rings that are written while they are read. The input is a list
+ * of steps: one byte for the ring and the action, one byte for a length, then that many bytes
+ * for the ring. The merge must not crash or loop forever, and may deliver valid records only,
+ * sorted except for those that are flagged late.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define RINGS 3
 
-static void drain(struct mw_merge *merge, uint64_t now_ns, uint64_t *max_ns)
+static void read_merge(struct mw_merge *merge, uint64_t now_ns, uint64_t *max_ns)
 {
 	const struct memwatch_record_header *header;
 
@@ -33,7 +33,7 @@ static void drain(struct mw_merge *merge, uint64_t now_ns, uint64_t *max_ns)
 	} while (mw_merge_round(merge, now_ns) > 0);
 }
 
-/* A well-formed parcel of up to four records made of the input. */
+/* Writes a valid batch of up to four records made from the input. */
 static void put_records(struct writer *writer, const uint8_t *data, size_t size)
 {
 	uint8_t records[4 * 256] = { 0 };
@@ -54,7 +54,7 @@ static void put_records(struct writer *writer, const uint8_t *data, size_t size)
 		header->size = (uint16_t)mw_record_size_min(header->type);
 		at += header->size;
 	}
-	writer_parcel(writer, count, records, (uint16_t)at);
+	writer_batch(writer, count, records, (uint16_t)at);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -78,20 +78,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += 2;
 		size -= 2;
 		if (what == 0)
-			drain(merge, now_ns, &max_ns);
+			read_merge(merge, now_ns, &max_ns);
 		else if (what == 1)
 			now_ns += count * 100;
 		else if (what < 5)
 			put_records(writer, data, count);
 		else if (what == 5)
 			mw_merge_ring_detach(merge, (unsigned int)count % RINGS);
-		else if (count <= writer_room(writer))
+		else if (count <= writer_space(writer))
 			writer_put(writer, data, count & ~(size_t)(what == 6 ? 7 : 0));
 		data += what < 2 ? 0 : count;
 		size -= what < 2 ? 0 : count;
 	}
 	mw_merge_finish(merge, now_ns);
-	drain(merge, now_ns, &max_ns);
+	read_merge(merge, now_ns, &max_ns);
 	for (unsigned int i = 0; i < RINGS; i++)
 		writer_free(&writers[i]);
 	mw_merge_free(merge);

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * All three parsers of /proc/memwatch on the same bytes.
+ * Fuzzes the three parsers of /proc/memwatch with the same text.
  */
 #include <stdint.h>
 

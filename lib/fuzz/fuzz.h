@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * A fuzz target is built twice: with libFuzzer, and with MW_FUZZ_MAIN as a
- * plain program that runs the files of the corpus it is given.
+ * A fuzz target is built twice: with libFuzzer, and with MW_FUZZ_MAIN as a program that runs
+ * the target on each file of its arguments.
  */
 #ifndef MW_FUZZ_H
 #define MW_FUZZ_H

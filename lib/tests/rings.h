@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The writer's side of a ring, in memory: what the kernel does, so that tests
- * can do it at will, also wrongly.
+ * The writer's side of a ring in memory. It does what the kernel does, and tests can also
+ * make it write something invalid.
  */
 #ifndef MW_TESTS_RINGS_H
 #define MW_TESTS_RINGS_H
@@ -19,7 +19,7 @@ struct writer {
 	uint64_t tail;
 	uint8_t *data;
 	size_t size;
-	uint64_t lost; /* not yet told to the reader */
+	uint64_t lost; /* calls that failed since the last PERF_RECORD_LOST */
 	struct mw_ring ring;
 };
 
@@ -45,17 +45,18 @@ static inline void writer_put(struct writer *writer, const void *from, size_t by
 	__atomic_store_n(&writer->head, writer->head + bytes, __ATOMIC_RELEASE);
 }
 
-static inline size_t writer_room(const struct writer *writer)
+/* The free bytes of the ring. */
+static inline size_t writer_space(const struct writer *writer)
 {
 	return writer->size - (size_t)(writer->head - writer->tail);
 }
 
 /*
- * As perf_event_output() of a parcel with @records records in @size bytes: false
- * if there is no room, and counts that as one.
+ * Writes a batch of @records records in @size bytes as perf_event_output() does. Returns
+ * false if it does not fit, which counts as one loss.
  */
-static inline bool writer_parcel(struct writer *writer, uint32_t records, const void *from,
-				 uint16_t size)
+static inline bool writer_batch(struct writer *writer, uint32_t records, const void *from,
+				uint16_t size)
 {
 	size_t length = sizeof(struct mw_frame) + (size_t)size;
 	struct {
@@ -65,14 +66,14 @@ static inline bool writer_parcel(struct writer *writer, uint32_t records, const 
 	} lost = { { PERF_RECORD_LOST, 0, sizeof(lost) }, 7, writer->lost };
 	struct mw_frame frame = { { PERF_RECORD_SAMPLE, 0, (uint16_t)length }, size + 4U, records };
 
-	if (writer_room(writer) < length + (writer->lost ? sizeof(lost) : 0)) {
+	if (writer_space(writer) < length + (writer->lost ? sizeof(lost) : 0)) {
 		writer->lost++;
 		return false;
 	}
 	if (writer->lost)
 		writer_put(writer, &lost, sizeof(lost));
 	writer->lost = 0;
-	/* the head must move once: a reader never sees half a record */
+	/* move the head once, so that a reader never sees a part of a frame */
 	uint8_t whole[65600];
 
 	memcpy(whole, &frame, sizeof(frame));
@@ -83,15 +84,7 @@ static inline bool writer_parcel(struct writer *writer, uint32_t records, const 
 
 static inline bool writer_output(struct writer *writer, const void *record, uint16_t size)
 {
-	return writer_parcel(writer, 1, record, size);
-}
-
-static inline uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
+	return writer_batch(writer, 1, record, size);
 }
 
 #endif /* MW_TESTS_RINGS_H */

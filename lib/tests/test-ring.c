@@ -2,90 +2,20 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * One ring through the merge: wrapping, exactly full, and every kind of
- * nonsense that could lie in it.
+ * The merge with one ring: frames that wrap, full rings, losses, and every kind of invalid
+ * content.
  */
 #include <stddef.h>
 
 #include "../../selftests/tap.h"
-#include "merge/merge.h"
-#include "rings.h"
-#include "base/timemath.h"
+#include "one-ring.h"
 
-static struct mw_merge *merge;
-static struct writer writer;
-
-static void start(size_t size, uint64_t grace_ns)
-{
-	struct mw_merge_opts opts = { .grace_ns = grace_ns, .silent_ns = 1000000 };
-
-	writer_init(&writer, size);
-	mw_merge_new(&opts, &merge);
-	mw_merge_ring_add(merge, 0, &writer.ring);
-}
-
-static void stop(void)
-{
-	mw_merge_free(merge);
-	writer_free(&writer);
-}
-
-static struct memwatch_record_tick tick_at(uint64_t time_ns)
-{
-	return (struct memwatch_record_tick){
-		.h = { .time_ns = time_ns,
-		       .type = MEMWATCH_RECORD_TICK,
-		       .size = sizeof(struct memwatch_record_tick) },
-		.expected_ns = time_ns * 3,
-		.produced = time_ns,
-		.dropped = ~time_ns,
-	};
-}
-
-static bool put(uint64_t time_ns)
-{
-	struct memwatch_record_tick tick = tick_at(time_ns);
-
-	return writer_output(&writer, &tick, sizeof(tick));
-}
-
-static const struct memwatch_record_header *take(uint64_t now_ns)
-{
-	const struct memwatch_record_header *header;
-
-	if (mw_merge_next(merge, &header))
-		return header;
-	if (mw_merge_round(merge, now_ns) == 1 && mw_merge_next(merge, &header))
-		return header;
-	return NULL;
-}
-
-/* The next record is the tick of this time, to the last bit. */
-static bool took(uint64_t time_ns, uint64_t now_ns)
-{
-	const struct memwatch_record_tick *got = (const void *)take(now_ns);
-	struct memwatch_record_tick want = tick_at(time_ns);
-
-	if (!got)
-		return false;
-	want.h.flags = got->h.flags;
-	return !memcmp(got, &want, sizeof(want));
-}
-
-static struct memwatch_stream_stats stats(void)
-{
-	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
-
-	mw_merge_stats(merge, &stats);
-	return stats;
-}
-
-static void test_wraps(void)
+static void test_wrapping(void)
 {
 	bool same = true;
 
-	/* 64-byte frames, and one of 72 first, so that all the others wrap sooner or later */
-	start(512, 0);
+	/* a first frame of 72 bytes, so that frames of 64 bytes wrap at different places */
+	open_ring(512, 0);
 	struct memwatch_record_tick first = tick_at(1);
 	uint8_t longer[56] = { 0 };
 
@@ -93,173 +23,186 @@ static void test_wraps(void)
 	((struct memwatch_record_header *)longer)->size = sizeof(longer);
 	writer_output(&writer, longer, sizeof(longer));
 	for (uint64_t t = 2; t < 1000; t++) {
-		same &= put(t);
+		same &= put_tick(t);
 		if (t == 2)
-			same &= take(t)->time_ns == 1;
+			same &= next_record(t)->time_ns == 1;
 		else
-			same &= took(t - 1, t);
+			same &= next_is_tick(t - 1, t);
 	}
-	tap_ok(same, "a record that wraps is the same record");
-	tap_ok(stats().malformed == 0 && stats().lost == 0, "nothing malformed, nothing lost");
-	stop();
+	tap_ok(same, "a record that wraps is delivered unchanged");
+	tap_eq(get_stats().malformed, 0, "no record that wraps is malformed");
+	tap_eq(get_stats().lost, 0, "no record that wraps is lost");
+	close_ring();
 }
 
-static void test_exactly_full(void)
+static void test_full_ring(void)
 {
 	bool same = true;
 	uint64_t t = 0;
 
-	/* grace holds everything back, so the ring fills up to the last byte */
-	start(1024, 1000);
-	while (put(100 + t))
+	/* the grace holds everything back, so the ring can be filled to the last byte */
+	open_ring(1024, 1000);
+	while (put_tick(100 + t))
 		t++;
-	tap_ok(t == 16 && writer_room(&writer) == 0, "a ring takes exactly what fits");
-	/* a second, younger ring keeps the first waiting without being silent */
+	tap_eq(t, 16, "a ring holds as many frames as fit");
+	tap_eq(writer_space(&writer), 0, "a ring can be filled to the last byte");
 	for (uint64_t i = 0; i < t; i++)
-		same &= took(100 + i, 200);
-	tap_ok(same && !take(200), "an exactly full ring is not an empty one");
-	tap_ok(writer_room(&writer) == 1024, "and is given back whole");
-	stop();
+		same &= next_is_tick(100 + i, 200);
+	tap_ok(same && !next_record(200), "all records of a full ring are delivered");
+	tap_eq(writer_space(&writer), 1024, "all space of a full ring is given back");
+	close_ring();
 }
 
-static void test_pending_keeps_space(void)
+static void test_pending_frames(void)
 {
-	/* Everything is pending, and the ring exactly full: nothing may be given back. */
 	struct mw_merge_opts opts = { .grace_ns = 0, .silent_ns = 1000000 };
 	struct writer other;
 	bool same = true;
 
-	writer_init(&writer, 1024);
-	writer_init(&other, 1024);
-	mw_merge_new(&opts, &merge);
-	mw_merge_ring_add(merge, 0, &writer.ring);
-	mw_merge_ring_add(merge, 1, &other.ring);
+	open_two_rings(&other, 1024, &opts);
 	for (uint64_t t = 0; t < 11; t++)
-		put(100 + t);
-	tap_ok(!take(50), "nothing is older than what a silent ring may still say");
-	tap_ok(writer_room(&writer) == 1024 - 11 * 64, "what is pending stays in the ring");
-	for (uint64_t t = 11; put(100 + t); t++)
+		put_tick(100 + t);
+	tap_ok(!next_record(50), "nothing is delivered before a silent ring has timed out");
+	tap_eq(writer_space(&writer), 1024 - 11 * 64,
+	       "the space of pending frames is not given back");
+	for (uint64_t t = 11; put_tick(100 + t); t++)
 		;
 	for (uint64_t t = 0; t < 15; t++)
-		same &= took(100 + t, 120);
-	tap_ok(same, "a pressed ring stops waiting for a silent one, in order");
-	tap_ok(stats().forced == 15, "and what it releases is flagged forced");
-	tap_ok(took(115, 2000000), "the last one follows after the time-out");
-	stop();
+		same &= next_is_tick(100 + t, 120);
+	tap_ok(same, "a ring that fills up stops waiting for a silent ring");
+	tap_eq(get_stats().forced, 15, "records that did not wait for a silent ring are forced");
+	tap_ok(next_is_tick(115, 2000000), "the last record is delivered after the time-out");
+	close_ring();
 	writer_free(&other);
 }
 
-/* The oldest place in a full ring is taken by the newest record: its end is its beginning. */
-static void test_full_with_gap(void)
+/* The first frame of a full ring is pending: the writer's position equals the reader's. */
+static void test_full_ring_pending(void)
 {
 	bool same;
 
-	start(1024, 100);
-	put(1000);
+	open_ring(1024, 100);
+	put_tick(1000);
 	for (uint64_t t = 0; t < 15; t++)
-		put(100 + t);
-	same = writer_room(&writer) == 0;
+		put_tick(100 + t);
+	same = writer_space(&writer) == 0;
 	for (uint64_t t = 0; t < 15; t++)
-		same &= took(100 + t, 1000);
-	/* nothing has been given back, so the ring is pressed and has to let it go */
-	tap_ok(same && took(1000, 1000) && stats().forced == 1,
-	       "a full ring whose oldest record waits is still full");
-	stop();
+		same &= next_is_tick(100 + t, 1000);
+	tap_ok(same, "a full ring delivers the records behind a pending one");
+	tap_ok(next_is_tick(1000, 1000), "a full ring whose first frame is pending is not empty");
+	tap_eq(get_stats().forced, 1, "the pending record of a full ring is forced");
+	close_ring();
 }
 
-struct hostile {
+/*
+ * A frame whose header, sizes and first record are as given. @broken: its length is not valid,
+ * so that everything behind it in the ring is lost.
+ */
+struct invalid_frame {
 	const char *what;
 	uint16_t type, size;
 	uint32_t raw_size;
 	uint16_t record_type, record_size;
-	bool broken; /* the rest of the ring is lost with it */
+	bool broken;
 	uint32_t records;
 	uint16_t flags;
 };
 
-static const struct hostile hostiles[] = {
+static const struct invalid_frame invalid_frames[] = {
 	{ "size 0", PERF_RECORD_SAMPLE, 0, 52, 2, 48, true, 1, 0 },
-	{ "size below a header", PERF_RECORD_SAMPLE, 4, 52, 2, 48, true, 1, 0 },
+	{ "size below that of a header", PERF_RECORD_SAMPLE, 4, 52, 2, 48, true, 1, 0 },
 	{ "size not a multiple of 8", PERF_RECORD_SAMPLE, 61, 52, 2, 48, true, 1, 0 },
 	{ "size beyond the head", PERF_RECORD_SAMPLE, 0xfff8, 52, 2, 48, true, 1, 0 },
-	{ "nothing but a header", PERF_RECORD_SAMPLE, 8, 52, 2, 48, false, 1, 0 },
-	{ "raw size beyond the record", PERF_RECORD_SAMPLE, 64, 1000, 2, 48, false, 1, 0 },
+	{ "only a header", PERF_RECORD_SAMPLE, 8, 52, 2, 48, false, 1, 0 },
+	{ "raw size beyond the frame", PERF_RECORD_SAMPLE, 64, 1000, 2, 48, false, 1, 0 },
 	{ "raw size 2^32 - 1", PERF_RECORD_SAMPLE, 64, ~0U, 2, 48, false, 1, 0 },
 	{ "raw size 0", PERF_RECORD_SAMPLE, 64, 0, 2, 48, false, 1, 0 },
-	{ "inner size beyond raw size", PERF_RECORD_SAMPLE, 64, 52, 2, 56, false, 1, 0 },
-	{ "inner size 0", PERF_RECORD_SAMPLE, 64, 52, 2, 0, false, 1, 0 },
-	{ "inner size not a multiple of 8", PERF_RECORD_SAMPLE, 64, 52, 2, 47, false, 1, 0 },
-	{ "a tick too short", PERF_RECORD_SAMPLE, 64, 52, 2, 40, false, 1, 0 },
-	{ "a loss from the writer", PERF_RECORD_SAMPLE, 64, 52, 64, 48, false, 1, 0 },
+	{ "record beyond the raw size", PERF_RECORD_SAMPLE, 64, 52, 2, 56, false, 1, 0 },
+	{ "record of size 0", PERF_RECORD_SAMPLE, 64, 52, 2, 0, false, 1, 0 },
+	{ "record size not a multiple of 8", PERF_RECORD_SAMPLE, 64, 52, 2, 47, false, 1, 0 },
+	{ "a tick that is too short", PERF_RECORD_SAMPLE, 64, 52, 2, 40, false, 1, 0 },
+	{ "a loss record from the writer", PERF_RECORD_SAMPLE, 64, 52, 64, 48, false, 1, 0 },
 	{ "no records", PERF_RECORD_SAMPLE, 64, 52, 2, 48, false, 0, 0 },
 	{ "more records than fit", PERF_RECORD_SAMPLE, 64, 52, 2, 48, false, 4, 0 },
-	{ "two of a kind that is alone", PERF_RECORD_SAMPLE, 64, 52, 9, 32, false, 2, 0 },
+	{ "two records that must be single", PERF_RECORD_SAMPLE, 64, 52, 9, 32, false, 2, 0 },
 	{ "flags from the writer", PERF_RECORD_SAMPLE, 64, 52, 2, 48, false, 1, 1 },
-	{ "a short loss", PERF_RECORD_LOST, 16, 0, 0, 0, false, 0, 0 },
+	{ "a PERF_RECORD_LOST that is too short", PERF_RECORD_LOST, 16, 0, 0, 0, false, 0, 0 },
 };
 
-static void test_hostile(const struct hostile *hostile)
+static void test_invalid_frame(const struct invalid_frame *test)
 {
 	struct memwatch_record_tick tick = tick_at(20);
 	uint8_t frame[64] = { 0 };
-	struct mw_frame head = { { hostile->type, 0, hostile->size },
-				 hostile->raw_size,
-				 hostile->records };
-	bool ok;
+	struct mw_frame head = { { test->type, 0, test->size }, test->raw_size, test->records };
 
-	start(4096, 0);
-	put(10);
-	tick.h.type = hostile->record_type;
-	tick.h.size = hostile->record_size;
-	tick.h.flags = hostile->flags;
+	open_ring(4096, 0);
+	put_tick(10);
+	tick.h.type = test->record_type;
+	tick.h.size = test->record_size;
+	tick.h.flags = test->flags;
 	memcpy(frame, &head, sizeof(head));
 	memcpy(frame + sizeof(head), &tick, sizeof(tick));
-	writer_put(&writer, frame, hostile->broken || hostile->size > 64 ? 64 : hostile->size);
-	put(30);
+	writer_put(&writer, frame, test->broken || test->size > 64 ? 64 : test->size);
+	put_tick(30);
 	mw_merge_finish(merge, 40);
-	ok = took(10, 40);
-	/* a record whose length is wrong takes what follows with it, up to the head */
-	if (!hostile->broken)
-		ok &= took(30, 40);
-	ok &= !take(40) && stats().malformed == 1 && writer_room(&writer) == 4096;
-	stop();
-	tap_ok(ok, "hostile: %s", hostile->what);
+	tap_ok(next_is_tick(10, 40), "invalid frame, %s: the record before it is delivered",
+	       test->what);
+	if (!test->broken)
+		tap_ok(next_is_tick(30, 40), "invalid frame, %s: the record behind it is delivered",
+		       test->what);
+	tap_ok(!next_record(40), "invalid frame, %s: nothing else is delivered", test->what);
+	tap_eq(get_stats().malformed, 1, "invalid frame, %s: it is counted", test->what);
+	tap_eq(writer_space(&writer), 4096, "invalid frame, %s: all space is given back",
+	       test->what);
+	close_ring();
 }
 
-static void test_resync(void)
+static void test_garbage(void)
 {
 	uint8_t garbage[256];
 	bool same;
 
-	start(4096, 0);
+	open_ring(4096, 0);
 	memset(garbage, 0xff, sizeof(garbage));
 	writer_put(&writer, garbage, sizeof(garbage));
-	same = !take(100);
-	put(200);
-	put(201);
-	same &= took(200, 300);
-	tap_ok(same && stats().malformed == 1, "after garbage the ring is read on from the head");
-	writer.head += 100000; /* a writer that is no writer */
-	while (take(400))
+	same = !next_record(100);
+	put_tick(200);
+	put_tick(201);
+	same &= next_is_tick(200, 300);
+	tap_ok(same, "after garbage, reading continues at the head");
+	tap_eq(get_stats().malformed, 1, "garbage is counted once");
+	writer.head += 100000;
+	while (next_record(400))
 		;
-	tap_ok(stats().malformed == 2, "a head that ran away is noticed");
-	stop();
+	tap_eq(get_stats().malformed, 2, "a head beyond the size of the ring is counted");
+	close_ring();
 }
 
-static void test_future(void)
+static void test_future_times(void)
 {
 	struct memwatch_record_tick tick = tick_at(~0ULL);
 	bool same;
 
-	start(4096, 0);
+	open_ring(4096, 0);
 	writer_output(&writer, &tick, sizeof(tick));
 	tick = tick_at(1000 + MW_MERGE_FUTURE_NS + 1);
 	writer_output(&writer, &tick, sizeof(tick));
-	put(500);
-	put(501);
-	same = took(500, 1000);
-	tap_ok(same && stats().malformed == 2, "a stamp from the far future is malformed");
-	stop();
+	put_tick(500);
+	put_tick(501);
+	same = next_is_tick(500, 1000);
+	tap_ok(same, "records behind one from the far future are delivered");
+	tap_eq(get_stats().malformed, 2, "records from the far future are malformed");
+	close_ring();
+}
+
+static void check_lost(const struct memwatch_record_lost *lost, const char *what, uint64_t count,
+		       uint64_t begin_ns, uint64_t end_ns)
+{
+	if (!tap_ok(lost && lost->h.type == MEMWATCH_RECORD_LOST, "%s: there is a record", what))
+		return;
+	tap_eq(lost->count, count, "%s: number of lost records", what);
+	tap_eq(lost->begin_ns, begin_ns, "%s: time of the record before", what);
+	tap_eq(lost->h.time_ns, end_ns, "%s: time of the record behind, or of the end", what);
 }
 
 static void test_lost(void)
@@ -270,291 +213,59 @@ static void test_lost(void)
 		uint64_t id, lost;
 	} record = { { PERF_RECORD_LOST, 0, 24 }, 1, 1000 };
 
-	start(4096, 0);
-	put(10);
+	open_ring(4096, 0);
+	put_tick(10);
 	writer_put(&writer, &record, sizeof(record));
 	record.lost = 234;
 	writer_put(&writer, &record, sizeof(record));
-	put(50);
-	put(60);
-	tap_ok(took(10, 100), "what was before a loss");
-	lost = (const void *)take(100);
-	tap_ok(lost && lost->h.type == MEMWATCH_RECORD_LOST && lost->count == 1234,
-	       "a loss is the number of records, not of messages about it");
-	tap_ok(lost && lost->begin_ns == 10 && lost->h.time_ns == 50,
-	       "a loss lies between its neighbours");
-	tap_ok(took(50, 100), "what was after it");
+	put_tick(50);
+	put_tick(60);
+	tap_ok(next_is_tick(10, 100), "the record before a loss is delivered");
+	lost = (const void *)next_record(100);
+	check_lost(lost, "losses in a row", 1234, 10, 50);
+	tap_ok(next_is_tick(50, 100), "the record behind a loss is delivered");
 	record.lost = 7;
 	writer_put(&writer, &record, sizeof(record));
-	take(100);
+	next_record(100);
 	mw_merge_lost_add(merge, 0, 1);
 	mw_merge_finish(merge, 99);
-	took(60, 100);
-	for (lost = (const void *)take(100); lost && lost->h.type != MEMWATCH_RECORD_LOST;)
-		lost = (const void *)take(100);
-	tap_ok(lost && lost->count == 8 && lost->begin_ns == 60 && lost->h.time_ns == 99,
-	       "a loss at the end ends with the stream");
-	tap_ok(stats().lost == 1242 && stats().delivered == 3, "lost and delivered are exact");
-	stop();
-}
-
-/* As the relay does at a tick: samples, and the tick behind them. */
-static uint32_t make_parcel(uint64_t time_ns, uint32_t samples, uint8_t *to)
-{
-	struct memwatch_record_sample sample = {
-		.h = { .time_ns = time_ns, .type = MEMWATCH_RECORD_SAMPLE, .size = sizeof(sample) },
-		.begin_ns = time_ns,
-	};
-	struct memwatch_record_tick tick = tick_at(time_ns);
-
-	for (uint32_t i = 0; i < samples; i++) {
-		sample.rmid = i;
-		memcpy(to + i * sizeof(sample), &sample, sizeof(sample));
-	}
-	memcpy(to + samples * sizeof(sample), &tick, sizeof(tick));
-	return samples * (uint32_t)sizeof(sample) + (uint32_t)sizeof(tick);
-}
-
-static bool put_parcel(uint64_t time_ns, uint32_t samples)
-{
-	static uint8_t bytes[4096];
-
-	return writer_parcel(&writer, samples + 1, bytes,
-			     (uint16_t)make_parcel(time_ns, samples, bytes));
-}
-
-/* The next records are those of put_parcel(), flagged so. */
-static bool took_parcel(uint64_t time_ns, uint32_t samples, uint64_t now_ns, uint16_t flags)
-{
-	static uint8_t want[4096];
-	const uint8_t *at = want;
-	bool same = true;
-
-	make_parcel(time_ns, samples, want);
-	for (uint32_t i = 0; i <= samples; i++) {
-		const struct memwatch_record_header *header = take(now_ns);
-		struct memwatch_record_header expected;
-
-		memcpy(&expected, at, sizeof(expected));
-		expected.flags = flags;
-		same &= header && (uintptr_t)header % 8 == 0 &&
-			!memcmp(header, &expected, sizeof(expected)) &&
-			!memcmp(header + 1, at + sizeof(expected),
-				expected.size - sizeof(expected));
-		at += expected.size;
-	}
-	return same;
-}
-
-static void test_parcel(void)
-{
-	struct perf_event_header other[2] = { { .type = 99, .size = sizeof(other) } };
-	bool same = true;
-
-	start(1 << 13, 10);
-	/* the smallest, larger ones, and so many that they wrap at any record */
-	for (uint64_t t = 0; t < 1000; t++) {
-		same &= put_parcel(1000 + 20 * t, t % 9);
-		if (t)
-			same &= took_parcel(980 + 20 * t, (t - 1) % 9, 1000 + 20 * t, 0);
-	}
-	tap_ok(same && !take(20980) && stats().malformed == 0,
-	       "the records of a parcel come one by one, aligned, wrapped or not");
-	/* the frame is used until its last record has been given out, not longer */
-	put_parcel(30000, 8);
-	put(30020);
-	same = took_parcel(20980, 999 % 9, 30020, 0);
-	same &= took_parcel(30000, 8, 30020, 0) && !take(30020);
-	tap_ok(same && writer_room(&writer) == (1 << 13) - 64, "and then their room is given back");
-
-	writer_put(&writer, other, sizeof(other));
-	put_parcel(29000, 3);
-	put_parcel(30000, 3);
-	put(30040);
-	static uint8_t before[1 << 13];
-
-	memcpy(before, writer.data, sizeof(before));
-	same = took_parcel(29000, 3, 30040, MEMWATCH_RECORD_F_LATE);
-	tap_ok(same && stats().late == 4, "a late parcel is late record by record");
-	tap_ok(!memcmp(before, writer.data, sizeof(before)),
-	       "and nothing is written into the ring");
-	tap_ok(took_parcel(30000, 3, 30040, 0), "one with the time of the last is not late");
-	tap_ok(stats().malformed == 0 && stats().produced == 30000,
-	       "a tick at the end of a parcel counts as one by itself");
-	stop();
-}
-
-/* More records than there are, all alike, in a frame that ends where the ring does. */
-static void test_parcel_too_many(void)
-{
-	struct memwatch_record_sample samples[3];
-	bool same = true;
-
-	memset(samples, 0, sizeof(samples));
-	for (unsigned int i = 0; i < 3; i++)
-		samples[i].h = (struct memwatch_record_header){ .time_ns = 200,
-								.type = MEMWATCH_RECORD_SAMPLE,
-								.size = sizeof(*samples) };
-	start(1024, 0);
-	for (uint64_t t = 0; t < 12; t++)
-		put(100 + t);
-	writer_parcel(&writer, 4, samples, sizeof(samples));
-	mw_merge_finish(merge, 300);
-	for (uint64_t t = 0; t < 12; t++)
-		same &= took(100 + t, 300);
-	same &= writer.head == 1024 && take(300) && take(300) && take(300) && !take(300);
-	tap_ok(same && stats().delivered == 15 && stats().malformed == 1,
-	       "a parcel with fewer records than it says ends with the last one");
-	stop();
-}
-
-/* Statistics are exact in the middle of a parcel too. */
-static void test_parcel_stats(void)
-{
-	struct memwatch_stream_cpu_stats cpu = { .sz = sizeof(cpu) };
-	bool same = true;
-
-	start(4096, 10);
-	put_parcel(100, 4);
-	put(200);
-	for (unsigned int i = 1; i <= 5; i++) {
-		take(200);
-		mw_merge_cpu_stats(merge, 0, &cpu);
-		same &= stats().delivered == i && cpu.delivered == i;
-	}
-	tap_ok(same, "delivered are those that have been given out");
-	stop();
-
-	struct memwatch_record_tick ticks[] = { tick_at(100), tick_at(100) };
-
-	ticks[0].produced = 7;
-	ticks[1].produced = 9;
-	start(4096, 10);
-	writer_parcel(&writer, 2, ticks, sizeof(ticks));
-	put(200);
-	same = take(200) && stats().produced == 7 && take(200) && stats().produced == 9;
-	tap_ok(same, "every tick tells what was produced until then");
-	stop();
-}
-
-/* What is not so in a parcel ends it, and is counted to the last record. */
-static void test_parcel_hostile(void)
-{
-	static uint8_t bytes[4096];
-	uint32_t size = make_parcel(100, 4, bytes), at = 2 * sizeof(struct memwatch_record_sample);
-	struct memwatch_record_header good, bad;
-	bool ok = true;
-
-	memcpy(&good, bytes + at, sizeof(good));
-	for (unsigned int what = 0; what < 9; what++) {
-		bad = good;
-		switch (what) {
-		case 0:
-			bad.size = 0;
-			break;
-		case 1:
-			bad.size += 4;
-			break;
-		case 2:
-			bad.size = 65528;
-			break;
-		case 3:
-			bad.size = 16;
-			break;
-		case 4:
-			bad.time_ns++;
-			break;
-		case 5:
-			bad.flags = MEMWATCH_RECORD_F_FORCED;
-			break;
-		case 6:
-			bad.type = MEMWATCH_RECORD_LOST;
-			break;
-		case 7:
-			bad.type = MEMWATCH_RECORD_CPU_STATE;
-			break;
-		case 8:
-			bad.type = 0;
-			break;
-		}
-		start(4096, 10);
-		memcpy(bytes + at, &bad, sizeof(bad));
-		writer_parcel(&writer, 5, bytes, (uint16_t)size);
-		put(200);
-		mw_merge_finish(merge, 200);
-		ok &= take(200) && take(200) && took(200, 200) && !take(200) &&
-		      stats().delivered == 3 && stats().malformed == 3;
-		stop();
-	}
-	tap_ok(ok, "a parcel ends where it makes no sense, and the rest is counted");
-}
-
-/* The ring changes after it was looked at: what comes out is valid, or nothing. */
-static void test_changed(void)
-{
-	const struct memwatch_record_header *header;
-	uint16_t sizes[] = { 0, 4, 8, 60, 65528, 65535 };
-	uint32_t numbers[] = { 0, 1, 6, ~0U };
-	bool ok = true;
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		start(4096, 10);
-		put_parcel(100, 4);
-		put(200);
-		ok &= mw_merge_round(merge, 200) == 1;
-		memcpy(writer.data + sizeof(struct mw_frame) +
-			       offsetof(struct memwatch_record_header, size),
-		       &sizes[i], sizeof(sizes[i]));
-		ok &= !mw_merge_next(merge, &header) && stats().malformed == 5;
-		stop();
-	}
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		unsigned int taken = 0;
-
-		start(4096, 10);
-		put_parcel(100, 4);
-		put(200);
-		ok &= mw_merge_round(merge, 200) == 1;
-		memcpy(writer.data + offsetof(struct mw_frame, records), &numbers[i],
-		       sizeof(numbers[i]));
-		while (mw_merge_next(merge, &header) && taken < 9)
-			taken++;
-		ok &= taken == (numbers[i] < 5 ? numbers[i] : 5);
-		stop();
-	}
-	tap_ok(ok, "a frame that changed ends where it makes no sense");
+	next_is_tick(60, 100);
+	for (lost = (const void *)next_record(100); lost && lost->h.type != MEMWATCH_RECORD_LOST;)
+		lost = (const void *)next_record(100);
+	check_lost(lost, "a loss at the end of the stream", 8, 60, 99);
+	tap_eq(get_stats().lost, 1242, "all lost records are counted");
+	tap_eq(get_stats().delivered, 3, "records of losses do not count as delivered");
+	close_ring();
 }
 
 /*
- * A ring that runs far ahead of a silent one is not read on, but when it fills
- * up it must stop waiting all the same, or it loses records.
+ * The merge does not scan a ring that is far ahead of a silent one. When this ring fills up, it
+ * must be delivered nevertheless, or it would lose records.
  */
-static void test_far_ahead(void)
+static void test_ring_far_ahead(void)
 {
 	struct mw_merge_opts opts = { .grace_ns = 0, .silent_ns = 1000000, .quantum = 1 };
 	struct writer other;
 	bool same = true;
 
-	writer_init(&writer, 1024);
-	writer_init(&other, 1024);
-	mw_merge_new(&opts, &merge);
-	mw_merge_ring_add(merge, 0, &writer.ring);
-	mw_merge_ring_add(merge, 1, &other.ring);
+	open_two_rings(&other, 1024, &opts);
 	for (uint64_t t = 0; t < 8; t++) {
-		put(100 + t);
-		same &= !take(50);
+		put_tick(100 + t);
+		same &= !next_record(50);
 	}
+	tap_ok(same, "a ring ahead of a silent one waits");
 	for (uint64_t t = 8; t < 12; t++)
-		put(100 + t);
+		put_tick(100 + t);
+	same = true;
 	for (uint64_t t = 0; t < 11; t++)
-		same &= took(100 + t, 120);
-	tap_ok(same && stats().forced == 11, "a ring far ahead of the others is pressed in time");
-	stop();
+		same &= next_is_tick(100 + t, 120);
+	tap_ok(same, "a ring far ahead of a silent one does not wait when it fills up");
+	tap_eq(get_stats().forced, 11, "the records of a ring that did not wait are forced");
+	close_ring();
 	writer_free(&other);
 }
 
-/* A CPU that was away and ticks is back, even if the word of it was lost. */
-static void test_back(void)
+static void test_cpu_back_online(void)
 {
 	struct memwatch_record_cpu offline = {
 		.h = { .time_ns = 100, .type = MEMWATCH_RECORD_CPU_STATE, .size = sizeof(offline) },
@@ -565,66 +276,51 @@ static void test_back(void)
 	struct writer other;
 	bool ok;
 
-	writer_init(&writer, 4096);
-	writer_init(&other, 4096);
-	mw_merge_new(&opts, &merge);
-	mw_merge_ring_add(merge, 0, &writer.ring);
-	mw_merge_ring_add(merge, 1, &other.ring);
+	open_two_rings(&other, 4096, &opts);
 	writer_output(&other, &offline, sizeof(offline));
-	put(200);
-	put(220);
-	ok = take(250) && took(200, 250) && !take(250);
-	tap_ok(ok, "a CPU that is away is not waited for");
+	put_tick(200);
+	put_tick(220);
+	ok = next_record(250) && next_is_tick(200, 250) && !next_record(250);
+	tap_ok(ok, "the stream does not wait for an offline CPU");
 	writer_output(&other, &tick, sizeof(tick));
-	put(320);
-	ok = took(220, 340);
-	/* what CPU 1 says next may be older than 320 */
-	put(500);
-	ok &= !take(600);
-	tap_ok(ok, "one that ticks again is, whatever it said last");
-	stop();
+	put_tick(320);
+	tap_ok(next_is_tick(220, 340), "records before the tick of an offline CPU are delivered");
+	put_tick(500);
+	tap_ok(!next_record(600), "the stream waits for a CPU that ticks after it was offline");
+	close_ring();
 	writer_free(&other);
 }
 
-/* A loss that the kernel did not see has its place behind what was in the ring then. */
-static void test_told(void)
+static void test_reported_loss(void)
 {
-	const struct memwatch_record_lost *lost;
-
-	start(4096, 0);
-	put(10);
-	put(20);
+	open_ring(4096, 0);
+	put_tick(10);
+	put_tick(20);
 	mw_merge_lost_add(merge, 0, 5);
-	put(40);
-	put(50);
-	tap_ok(took(10, 100) && took(20, 100), "what was there before a loss that is told");
-	lost = (const void *)take(100);
-	tap_ok(lost && lost->h.type == MEMWATCH_RECORD_LOST && lost->count == 5 &&
-		       lost->begin_ns == 20 && lost->h.time_ns == 40,
-	       "the loss, before the end of the stream");
-	tap_ok(took(40, 100) && stats().lost == 5, "what came after it");
-	stop();
+	put_tick(40);
+	put_tick(50);
+	tap_ok(next_is_tick(10, 100) && next_is_tick(20, 100),
+	       "records before a reported loss are delivered");
+	check_lost((const void *)next_record(100), "a reported loss", 5, 20, 40);
+	tap_ok(next_is_tick(40, 100), "the record behind a reported loss is delivered");
+	tap_eq(get_stats().lost, 5, "a reported loss is counted");
+	close_ring();
 }
 
 int main(void)
 {
 	tap_start();
-	test_wraps();
-	test_exactly_full();
-	test_full_with_gap();
-	test_pending_keeps_space();
-	for (size_t i = 0; i < sizeof(hostiles) / sizeof(*hostiles); i++)
-		test_hostile(&hostiles[i]);
-	test_resync();
-	test_future();
+	test_wrapping();
+	test_full_ring();
+	test_full_ring_pending();
+	test_pending_frames();
+	for (size_t i = 0; i < sizeof(invalid_frames) / sizeof(*invalid_frames); i++)
+		test_invalid_frame(&invalid_frames[i]);
+	test_garbage();
+	test_future_times();
 	test_lost();
-	test_parcel();
-	test_parcel_too_many();
-	test_parcel_stats();
-	test_parcel_hostile();
-	test_changed();
-	test_far_ahead();
-	test_back();
-	test_told();
+	test_ring_far_ahead();
+	test_cpu_back_online();
+	test_reported_loss();
 	return tap_done();
 }

@@ -13,7 +13,7 @@
 #include <memwatch/summary.h>
 
 #include "../../selftests/tap.h"
-#include "rings.h"
+#include "../../selftests/prng.h"
 
 #define MS 1000000ULL
 
@@ -319,18 +319,18 @@ static void test_hostile(void)
 /* Any samples, in any order, whatever the window: the sums are the same. */
 static void test_conservation(void)
 {
-	uint64_t random = 99;
+	struct prng random = { 99 };
 	bool same = true;
 
 	for (int round = 0; round < 60; round++) {
 		uint64_t fed[5] = { 0 }, got[5] = { 0 }, now = 1000 * MS;
 		const struct memwatch_slot *slot;
 
-		start(1 + (uint32_t)(next_random(&random) % 20),
+		start(1 + (uint32_t)(prng_next(&random) % 20),
 		      round % 2 ? MEMWATCH_SLOTS_PER_CPU : 0);
 		for (int i = 0; i < 400; i++) {
-			uint64_t begin = now - next_random(&random) % (30 * MS);
-			uint64_t length = next_random(&random) % (7 * MS);
+			uint64_t begin = now - prng_next(&random) % (30 * MS);
+			uint64_t length = prng_next(&random) % (7 * MS);
 			struct memwatch_record_sample s = {
 				.h = { .time_ns = begin + length,
 				       .type = MEMWATCH_RECORD_SAMPLE,
@@ -338,18 +338,18 @@ static void test_conservation(void)
 				       .cpu = (__u16)(i % 3) },
 				.rmid = i % 4 ? 3 : 0,
 				.begin_ns = begin,
-				.run_ns = next_random(&random) % 1000000007,
+				.run_ns = prng_next(&random) % 1000000007,
 				.status = { 1, 1, 1, 1 },
 			};
 
 			s.generation = s.rmid ? 1 : 0;
 			fed[4] += s.run_ns;
 			for (int c = 0; c < 4; c++) {
-				s.counter[c] = next_random(&random) >> 20;
+				s.counter[c] = prng_next(&random) >> 20;
 				fed[c] += s.counter[c];
 			}
 			memwatch_slots_feed(slots, &s.h);
-			now += next_random(&random) % (3 * MS);
+			now += prng_next(&random) % (3 * MS);
 			while (i % 7 == 0 && memwatch_slots_next(slots, &slot) == 1) {
 				for (uint32_t e = 0; e < slot->nr_entries; e++) {
 					got[4] += slot->entries[e].run_ns;

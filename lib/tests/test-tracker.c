@@ -11,7 +11,7 @@
 #include <memwatch/tracker.h>
 
 #include "../../selftests/tap.h"
-#include "rings.h"
+#include "../../selftests/prng.h"
 
 static struct memwatch_ctx *ctx;
 static struct memwatch_tracker *tracker;
@@ -217,22 +217,23 @@ static void test_random(void)
 		uint64_t from, to;
 	} lives[LIVES];
 	uint32_t generation[RMIDS + 1] = { 0 };
-	uint64_t until[RMIDS + 1] = { 0 }, random = 4711;
+	uint64_t until[RMIDS + 1] = { 0 };
+	struct prng random = { 4711 };
 	size_t position = 0, count = 0;
 	bool same = true;
 
 	start(100000, 0);
 	for (uint32_t i = 0; i < LIVES; i++) {
-		uint32_t rmid = 1 + (uint32_t)(next_random(&random) % RMIDS);
+		uint32_t rmid = 1 + (uint32_t)(prng_next(&random) % RMIDS);
 
 		lives[i].rmid = rmid;
 		lives[i].generation = ++generation[rmid];
 		lives[i].tgid = i + 1;
-		lives[i].from = until[rmid] + 2 + next_random(&random) % 50;
-		lives[i].to = lives[i].from + next_random(&random) % 200;
+		lives[i].from = until[rmid] + 2 + prng_next(&random) % 50;
+		lives[i].to = lives[i].from + prng_next(&random) % 200;
 		until[rmid] = lives[i].to;
 		/* frees and allocs in an order of their own */
-		if (next_random(&random) % 2) {
+		if (prng_next(&random) % 2) {
 			memwatch_tracker_free(tracker, rmid, lives[i].generation, lives[i].to);
 			alloc_rmid(rmid, lives[i].generation, i + 1, lives[i].from);
 		} else {
