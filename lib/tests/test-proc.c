@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The parsers of /proc/memwatch: what the module writes is understood, what it
- * never would is refused, and nothing is read as 0 for want of better.
+ * The parsers of /proc/memwatch: they accept what the module writes and refuse everything
+ * else. In particular, they do not read an invalid number as 0.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,17 +36,20 @@ static void test_status(void)
 
 	if (!tap_ok(!memwatch_proc_status_parse(ctx, text, strlen(text), &s), "status is parsed"))
 		return;
-	tap_ok(s->abi == 1 && s->period_ns == 1000000 && s->rmids_total == 512 && s->keys == 10,
-	       "status: numbers, and a key not known is skipped");
-	tap_ok(!strcmp(s->backend_reason, "CPUID leaf 0xF: absent"),
-	       "status: a value may hold a colon");
-	tap_ok(s->nr_waiting == 2 && s->waiting[0].tgid == 99 &&
-		       !strcmp(s->waiting[0].comm, "two words") &&
-		       !strcmp(s->waiting[1].comm, "x\ny"),
-	       "status: waiting processes");
-	tap_ok(s->nr_session == 2 && s->session[0].started && !s->session[1].started &&
-		       !strcmp(s->session[1].comm, "a\\b"),
-	       "status: sessions");
+	tap_eq(s->abi, 1, "status: a number of 32 bits");
+	tap_eq(s->period_ns, 1000000, "status: a number of 64 bits");
+	tap_eq(s->rmids_total, 512, "status: a number behind strings");
+	tap_eq(s->keys, 10, "status: an unknown key is skipped and not counted");
+	tap_str_eq(s->backend_reason, "CPUID leaf 0xF: absent",
+		   "status: a value may contain a colon");
+	tap_eq(s->nr_waiting, 2, "status: number of waiting processes");
+	tap_eq(s->waiting[0].tgid, 99, "status: tgid of a waiting process");
+	tap_str_eq(s->waiting[0].comm, "two words", "status: a name may contain a space");
+	tap_str_eq(s->waiting[1].comm, "x\ny", "status: escapes in a waiting process are resolved");
+	tap_eq(s->nr_session, 2, "status: number of sessions");
+	tap_eq(s->session[0].started, 1, "status: a session that is started");
+	tap_eq(s->session[1].started, 0, "status: a session that is open only");
+	tap_str_eq(s->session[1].comm, "a\\b", "status: escapes in a session are resolved");
 	memwatch_proc_status_free(s);
 }
 
@@ -71,9 +74,10 @@ static void test_status_refuses(void)
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		tap_ok(status_error(bad[i]) == -EBADMSG, "status refuses case %zu", i);
-	tap_ok(!status_error(""), "an empty status is a status");
-	tap_ok(!status_error("allocs: 18446744073709551615\n"), "the largest number is a number");
+		tap_eq(status_error(bad[i]), -EBADMSG, "status: invalid text %zu is refused", i);
+	tap_eq(status_error(""), 0, "status: empty text is valid");
+	tap_eq(status_error("allocs: 18446744073709551615\n"), 0,
+	       "status: the largest number is valid");
 }
 
 #define NAMES                                                                                      \
@@ -98,19 +102,22 @@ static void test_rmids(void)
 
 	if (!tap_ok(!memwatch_proc_rmids_parse(ctx, text, strlen(text), &r), "rmids is parsed"))
 		return;
-	tap_ok(r->count == 2 && r->processes[0].rmid == 3 && r->processes[0].generation == 2 &&
-		       r->processes[0].tgid == 77 && r->processes[0].start_time_ns == 1000 &&
-		       r->processes[0].cgroup_id == 42 && r->processes[0].uid == 1000,
-	       "rmids: columns");
-	tap_ok(!strcmp(r->processes[0].comm, "a b\tc") && !*r->processes[1].comm,
-	       "rmids: a name may hold anything, or nothing");
+	tap_eq(r->count, 2, "rmids: number of processes");
+	tap_eq(r->processes[0].rmid, 3, "rmids: column rmid");
+	tap_eq(r->processes[0].generation, 2, "rmids: column generation");
+	tap_eq(r->processes[0].tgid, 77, "rmids: column tgid");
+	tap_eq(r->processes[0].start_time_ns, 1000, "rmids: column start_time_ns");
+	tap_eq(r->processes[0].cgroup_id, 42, "rmids: column cgroup_id");
+	tap_eq(r->processes[0].uid, 1000, "rmids: column uid");
+	tap_str_eq(r->processes[0].comm, "a b\tc", "rmids: a name may contain any character");
+	tap_str_eq(r->processes[1].comm, "", "rmids: a name may be empty");
 	memwatch_proc_rmids_free(r);
 
-	tap_ok(!rmids_error("# rmid\tnew\tgeneration\ttgid\tparent_tgid\tstart_time_ns\t"
-			    "alloc_time_ns\tcgroup_id\tuid\tcomm\n1\tx\t1\t1\t1\t1\t1\t1\t1\tz\n# "
-			    "end 1\n"),
-	       "rmids: a column not known is skipped");
-	tap_ok(!rmids_error(NAMES "# end 0\n"), "rmids: there may be none");
+	tap_eq(rmids_error("# rmid\tnew\tgeneration\ttgid\tparent_tgid\tstart_time_ns\t"
+			   "alloc_time_ns\tcgroup_id\tuid\tcomm\n1\tx\t1\t1\t1\t1\t1\t1\t1\tz\n# "
+			   "end 1\n"),
+	       0, "rmids: an unknown column is skipped");
+	tap_eq(rmids_error(NAMES "# end 0\n"), 0, "rmids: a file without processes is valid");
 }
 
 static void test_rmids_refuses(void)
@@ -130,25 +137,25 @@ static void test_rmids_refuses(void)
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		tap_ok(rmids_error(bad[i]) == -EBADMSG, "rmids refuses case %zu", i);
+		tap_eq(rmids_error(bad[i]), -EBADMSG, "rmids: invalid text %zu is refused", i);
 }
 
-static void test_rmids_cut(void)
+static void test_rmids_truncated(void)
 {
 	static const char text[] = NAMES LINE "one\n" LINE "two\n# end 2\n";
-	size_t len = strlen(text), taken = 0;
+	size_t len = strlen(text), accepted = 0;
 
 	for (size_t i = 0; i < len - 1; i++) {
 		struct memwatch_proc_rmids *r = NULL;
 		char *piece = malloc(i ? i : 1);
 
-		/* In memory of exactly this size, for the sanitizer. */
+		/* memory of exactly this size, so that the sanitizer detects reads beyond it */
 		memcpy(piece, text, i);
-		taken += !memwatch_proc_rmids_parse(ctx, piece, i, &r);
+		accepted += !memwatch_proc_rmids_parse(ctx, piece, i, &r);
 		memwatch_proc_rmids_free(r);
 		free(piece);
 	}
-	tap_ok(!taken, "rmids: cut anywhere, it is incomplete");
+	tap_eq(accepted, 0, "rmids: a truncated file is refused, wherever it ends");
 }
 
 static void test_overhead(void)
@@ -166,30 +173,36 @@ static void test_overhead(void)
 	if (!tap_ok(!memwatch_proc_overhead_parse(ctx, text, strlen(text), &o),
 		    "overhead is parsed"))
 		return;
-	tap_ok(o->memory_bytes == 123456 && o->nr_cpus == 2 && o->cpus[0].switch_cycles == 9000 &&
-		       o->cpus[1].cpu == 3 && o->cpus[1].ticks == 11 && !o->cpus[1].switches,
-	       "overhead: CPUs");
-	tap_ok(o->nr_jitter == 2 && o->jitter[1].low_ns == 1024 && o->jitter[1].count == 1,
-	       "overhead: histogram");
+	tap_eq(o->memory_bytes, 123456, "overhead: memory of the module");
+	tap_eq(o->nr_cpus, 2, "overhead: number of CPUs");
+	tap_eq(o->cpus[0].switch_cycles, 9000, "overhead: a value of the first CPU");
+	tap_eq(o->cpus[1].cpu, 3, "overhead: number of the second CPU");
+	tap_eq(o->cpus[1].ticks, 11, "overhead: a value of the second CPU");
+	tap_eq(o->cpus[1].switches, 0, "overhead: a value that is not in the file is 0");
+	tap_eq(o->nr_jitter, 2, "overhead: number of bins of the histogram");
+	tap_eq(o->jitter[1].low_ns, 1024, "overhead: lower limit of a bin");
+	tap_eq(o->jitter[1].count, 1, "overhead: count of a bin");
 	memwatch_proc_overhead_free(o);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		o = NULL;
-		tap_ok(memwatch_proc_overhead_parse(ctx, bad[i], strlen(bad[i]), &o) == -EBADMSG &&
-			       !o,
-		       "overhead refuses case %zu", i);
+		tap_eq(memwatch_proc_overhead_parse(ctx, bad[i], strlen(bad[i]), &o), -EBADMSG,
+		       "overhead: invalid text %zu is refused", i);
+		tap_ok(!o, "overhead: invalid text %zu has no result", i);
 	}
 }
 
-static void test_absent(void)
+static void test_without_module(void)
 {
 	MEMWATCH_OPTS(memwatch_ctx_opts, opts, .root = "/nonexistent");
 	struct memwatch_proc_status *status = NULL;
 	struct memwatch_ctx *other = NULL;
 
 	memwatch_ctx_new(&opts, &other);
-	tap_ok(memwatch_proc_status_read(other, &status) == -ENOENT && !status &&
-		       strstr(memwatch_ctx_error(other), "is the module loaded?"),
-	       "without the module the error names the remedy");
+	tap_eq(memwatch_proc_status_read(other, &status), -ENOENT,
+	       "without the module, status cannot be read");
+	tap_ok(!status, "without the module, there is no status");
+	tap_ok(strstr(memwatch_ctx_error(other), "is the module loaded?"),
+	       "without the module, the error names the remedy");
 	memwatch_ctx_unref(other);
 }
 
@@ -201,9 +214,9 @@ int main(void)
 	test_status_refuses();
 	test_rmids();
 	test_rmids_refuses();
-	test_rmids_cut();
+	test_rmids_truncated();
 	test_overhead();
-	test_absent();
+	test_without_module();
 	memwatch_ctx_unref(ctx);
 	return tap_done();
 }

@@ -2,36 +2,30 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The arithmetic of the relay, on the host and under its sanitizers. The
- * oracle is the same formula in 128 bits.
+ * The arithmetic of the relay on the host, under sanitizers. Results are compared with those
+ * of the same formulas in 128 bits.
  */
 #include <stdint.h>
 #include <string.h>
 
 #include "../../bpf/relay.h"
+#include "../prng.h"
 #include "../tap.h"
 
-static uint64_t seed = 88172645463325252ULL;
+static struct prng prng = { 1 };
 
-static uint64_t any(void)
+/* A number of random magnitude. */
+static uint64_t random_magnitude(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
+	uint64_t value = prng_next(&prng);
 
-/* Of any magnitude, not only large. */
-static uint64_t any_size(void)
-{
-	uint64_t value = any();
-
-	return value >> (any() % 64);
+	return value >> prng_below(&prng, 64);
 }
 
 static void test_layout(void)
 {
-	tap_ok(sizeof(struct mw_relay_reading) == 24, "a reading is a struct bpf_perf_event_value");
+	tap_eq(sizeof(struct mw_relay_reading), 24,
+	       "a reading has the size of struct bpf_perf_event_value");
 }
 
 static void test_multiply(void)
@@ -39,7 +33,7 @@ static void test_multiply(void)
 	unsigned int bad = 0, wide = 0;
 
 	for (int i = 0; i < 2000000; i++) {
-		uint64_t a = any_size(), b = any_size();
+		uint64_t a = random_magnitude(), b = random_magnitude();
 		unsigned __int128 want = (unsigned __int128)a * b;
 		__u64 product = 0;
 		int fits = mw_relay_multiply(a, b, &product);
@@ -49,8 +43,8 @@ static void test_multiply(void)
 		if (fits != !(want >> 64) || (fits && product != (uint64_t)want))
 			bad++;
 	}
-	tap_ok(!bad && wide > 1000, "multiply agrees with 128 bits (%u wrong, %u too wide)", bad,
-	       wide);
+	tap_eq(bad, 0, "mw_relay_multiply() agrees with 128-bit arithmetic");
+	tap_ok(wide > 1000, "mw_relay_multiply() was tested with %u products above 64 bits", wide);
 }
 
 static void test_share(void)
@@ -58,22 +52,22 @@ static void test_share(void)
 	unsigned int bad = 0, wide = 0;
 
 	for (int i = 0; i < 2000000; i++) {
-		uint64_t c = any_size(), b = any_size(), a;
+		uint64_t c = random_magnitude(), b = random_magnitude(), a;
 		unsigned __int128 product;
 
 		if (!c)
 			continue;
-		a = any() % c;
+		a = prng_below(&prng, c);
 		product = (unsigned __int128)a * b;
 		wide += !!(product >> 64);
 		if (mw_relay_share(a, b, c) != (uint64_t)(product / c))
 			bad++;
 	}
-	tap_ok(!bad && wide > 100000, "share agrees with 128 bits (%u wrong, %u too wide)", bad,
-	       wide);
+	tap_eq(bad, 0, "mw_relay_share() agrees with 128-bit arithmetic");
+	tap_ok(wide > 100000, "mw_relay_share() was tested with %u products above 64 bits", wide);
 }
 
-static void test_scale(void)
+static void test_random_scale(void)
 {
 	unsigned int bad = 0, multiplexed = 0, overflowed = 0;
 	struct mw_relay_reading raw;
@@ -84,9 +78,9 @@ static void test_scale(void)
 	for (int i = 0; i < 2000000; i++) {
 		unsigned __int128 want;
 
-		raw.counter = any_size();
-		raw.enabled = any_size();
-		raw.running = raw.enabled ? any_size() % raw.enabled : 0;
+		raw.counter = random_magnitude();
+		raw.enabled = random_magnitude();
+		raw.running = raw.enabled ? random_magnitude() % raw.enabled : 0;
 		if (!raw.running)
 			continue;
 		ppm = 1000000;
@@ -102,46 +96,78 @@ static void test_scale(void)
 						 raw.enabled);
 		}
 	}
-	tap_ok(!bad && multiplexed > 1000 && overflowed > 1000,
-	       "scaling agrees with 128 bits (%u wrong, %u scaled, %u too wide)", bad, multiplexed,
+	tap_eq(bad, 0, "mw_relay_scale() agrees with 128-bit arithmetic");
+	tap_ok(multiplexed > 1000, "mw_relay_scale() was tested with %u values that fit",
+	       multiplexed);
+	tap_ok(overflowed > 1000, "mw_relay_scale() was tested with %u values above 64 bits",
 	       overflowed);
+}
 
-	raw = (struct mw_relay_reading){ 12345, 1000000, 1000000 };
-	ppm = 1000000;
-	status = mw_relay_scale(&raw, 1000000, &value, &ppm);
-	tap_ok(status == MEMWATCH_STATUS_OK && value == 12345 && ppm == 1000000,
-	       "a counter that was on all the time is ok and unscaled");
+static const struct {
+	const char *what;
+	struct mw_relay_reading raw;
+	__u64 run_ns;
+	__u8 status;
+	__u64 value;
+	__u32 ppm;
+} scale_cases[] = {
+	{ "a counter that was running all the time is not scaled",
+	  { 12345, 1000000, 1000000 },
+	  1000000,
+	  MEMWATCH_STATUS_OK,
+	  12345,
+	  1000000 },
+	{ "a counter that was running for a quarter of the time is scaled by 4",
+	  { 300, 1000000, 250000 },
+	  1000000,
+	  MEMWATCH_STATUS_MULTIPLEXED,
+	  1200,
+	  250000 },
+	{ "a counter that was never running is unavailable",
+	  { 0, 1000000, 0 },
+	  1000000,
+	  MEMWATCH_STATUS_UNAVAILABLE,
+	  0,
+	  0 },
+	{ "an event whose clock stands still is unavailable",
+	  { 0, 0, 0 },
+	  1000000,
+	  MEMWATCH_STATUS_UNAVAILABLE,
+	  0,
+	  0 },
+	{ "an interval that is shorter than the clocks can differ is OK",
+	  { 0, 0, 0 },
+	  30,
+	  MEMWATCH_STATUS_OK,
+	  0,
+	  1000000 },
+};
 
-	raw = (struct mw_relay_reading){ 300, 1000000, 250000 };
-	status = mw_relay_scale(&raw, 1000000, &value, &ppm);
-	tap_ok(status == MEMWATCH_STATUS_MULTIPLEXED && value == 1200 && ppm == 250000,
-	       "a counter that was on a quarter of the time is multiplexed, times four");
+static void test_scale(void)
+{
+	for (size_t i = 0; i < sizeof(scale_cases) / sizeof(*scale_cases); i++) {
+		__u64 value = 0;
+		__u32 ppm = 1000000;
 
-	raw = (struct mw_relay_reading){ 0, 1000000, 0 };
-	ppm = 1000000;
-	status = mw_relay_scale(&raw, 1000000, &value, &ppm);
-	tap_ok(status == MEMWATCH_STATUS_UNAVAILABLE && !value && !ppm,
-	       "a counter that never got on the hardware is unavailable, not 0");
-
-	raw = (struct mw_relay_reading){ 0, 0, 0 };
-	ppm = 1000000;
-	status = mw_relay_scale(&raw, 1000000, &value, &ppm);
-	tap_ok(status == MEMWATCH_STATUS_UNAVAILABLE && !ppm,
-	       "an event whose clock stands still is unavailable");
-	ppm = 1000000;
-	status = mw_relay_scale(&raw, 30, &value, &ppm);
-	tap_ok(status == MEMWATCH_STATUS_OK && ppm == 1000000,
-	       "but a stretch too short for its clock is ok");
+		tap_eq(mw_relay_scale(&scale_cases[i].raw, scale_cases[i].run_ns, &value, &ppm),
+		       scale_cases[i].status, "%s: status", scale_cases[i].what);
+		tap_eq(value, scale_cases[i].value, "%s: value", scale_cases[i].what);
+		tap_eq(ppm, scale_cases[i].ppm, "%s: running_ppm", scale_cases[i].what);
+	}
 }
 
 static void test_delta(void)
 {
 	struct mw_relay_reading last = { 100, 50, 40 }, now = { 160, 90, 60 }, delta;
 
-	tap_ok(mw_relay_delta(&last, &now, &delta) == MEMWATCH_STATUS_OK && delta.counter == 60 &&
-		       delta.enabled == 40 && delta.running == 20,
-	       "delta of two readings");
+	tap_eq(mw_relay_delta(&last, &now, &delta), MEMWATCH_STATUS_OK,
+	       "the delta of two readings is OK");
+	tap_eq(delta.counter, 60, "the delta of two readings: counter");
+	tap_eq(delta.enabled, 40, "the delta of two readings: enabled");
+	tap_eq(delta.running, 20, "the delta of two readings: running");
 	for (int i = 0; i < 3; i++) {
+		static const char *const members[] = { "counter", "enabled", "running" };
+
 		now = last;
 		if (i == 0)
 			now.counter--;
@@ -150,14 +176,16 @@ static void test_delta(void)
 		else
 			now.running--;
 		memset(&delta, 0xff, sizeof(delta));
-		tap_ok(mw_relay_delta(&last, &now, &delta) == MEMWATCH_STATUS_ERROR &&
-			       !delta.counter && !delta.enabled && !delta.running,
-		       "backwards is an error and adds nothing (%d)", i);
+		tap_eq(mw_relay_delta(&last, &now, &delta), MEMWATCH_STATUS_ERROR,
+		       "a reading whose %s went backwards is an error", members[i]);
+		tap_ok(!delta.counter && !delta.enabled && !delta.running,
+		       "a reading whose %s went backwards adds nothing", members[i]);
 	}
 	last = (struct mw_relay_reading){ ~0ULL - 5, 0, 0 };
 	now = (struct mw_relay_reading){ ~0ULL, 0, 0 };
-	tap_ok(mw_relay_delta(&last, &now, &delta) == MEMWATCH_STATUS_OK && delta.counter == 5,
-	       "delta at the end of the range");
+	tap_eq(mw_relay_delta(&last, &now, &delta), MEMWATCH_STATUS_OK,
+	       "the delta at the end of 64 bits is OK");
+	tap_eq(delta.counter, 5, "the delta at the end of 64 bits is exact");
 }
 
 static void test_sum(void)
@@ -170,7 +198,7 @@ static void test_sum(void)
 	mw_relay_sum_start(&sum, (7ULL << 32) | 3);
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		piece.status[i] = MEMWATCH_STATUS_OK;
-	/* Cycles: half the time off the hardware, in two uneven pieces. */
+	/* the first counter is running in the first piece only, which is half of the time */
 	piece.delta[0] = (struct mw_relay_reading){ 1000, 500, 500 };
 	piece.delta[1] = (struct mw_relay_reading){ 2000, 500, 500 };
 	piece.delta[2] = (struct mw_relay_reading){ 5, 500, 500 };
@@ -184,30 +212,36 @@ static void test_sum(void)
 	memset(&rec, 0xff, sizeof(rec));
 	mw_relay_sample(&rec, &sum, 5, 100, 2100);
 
-	tap_ok(rec.h.type == MEMWATCH_RECORD_SAMPLE && rec.h.size == sizeof(rec) &&
-		       rec.h.cpu == 5 && !rec.h.flags && rec.h.time_ns == 2100 &&
-		       rec.begin_ns == 100,
-	       "header of a sample");
-	tap_ok(rec.rmid == 3 && rec.generation == 7 && rec.run_ns == 1001,
-	       "owner and time of a sample");
-	tap_ok(rec.counter[0] == 2000 && rec.status[0] == MEMWATCH_STATUS_MULTIPLEXED &&
-		       rec.running_ppm == 500000,
-	       "a piece off the hardware is made up for (%llu, %u ppm)", rec.counter[0],
-	       rec.running_ppm);
-	tap_ok(rec.counter[1] == 4000 && rec.status[1] == MEMWATCH_STATUS_OK,
-	       "pieces add up (%llu)", rec.counter[1]);
-	tap_ok(rec.counter[2] == 5 && rec.status[2] == MEMWATCH_STATUS_ERROR,
-	       "one bad piece spoils the sum");
-	tap_ok(rec.counter[3] == 0 && rec.status[3] == MEMWATCH_STATUS_UNAVAILABLE,
-	       "what is not measured is unavailable");
+	tap_eq(rec.h.type, MEMWATCH_RECORD_SAMPLE, "the type of a sample");
+	tap_eq(rec.h.size, sizeof(rec), "the size of a sample");
+	tap_eq(rec.h.cpu, 5, "the CPU of a sample");
+	tap_eq(rec.h.flags, 0, "a sample has no flags");
+	tap_eq(rec.h.time_ns, 2100, "the time of a sample is the end of its interval");
+	tap_eq(rec.begin_ns, 100, "the begin of a sample is that of its interval");
+	tap_eq(rec.rmid, 3, "the RMID of a sample");
+	tap_eq(rec.generation, 7, "the generation of a sample");
+	tap_eq(rec.run_ns, 1001, "the run_ns of a sample is the sum of its pieces");
+	tap_eq(rec.counter[0], 2000,
+	       "a piece in which the counter was not running is extrapolated");
+	tap_eq(rec.status[0], MEMWATCH_STATUS_MULTIPLEXED,
+	       "an extrapolated counter is multiplexed");
+	tap_eq(rec.running_ppm, 500000, "running_ppm is the smallest share of all counters");
+	tap_eq(rec.counter[1], 4000, "the pieces of a counter are added up");
+	tap_eq(rec.status[1], MEMWATCH_STATUS_OK, "a sum of good pieces is OK");
+	tap_eq(rec.counter[2], 5, "a sum with an erroneous piece has the value of the others");
+	tap_eq(rec.status[2], MEMWATCH_STATUS_ERROR, "a sum with an erroneous piece is an error");
+	tap_eq(rec.counter[3], 0, "a counter that was not measured has the value 0");
+	tap_eq(rec.status[3], MEMWATCH_STATUS_UNAVAILABLE,
+	       "a counter that was not measured is unavailable");
 
 	mw_relay_sum_start(&sum, 4);
 	piece.status[2] = MEMWATCH_STATUS_OK;
 	piece.status[0] = MEMWATCH_STATUS_FIRST;
 	mw_relay_sum_add(&sum, 1, &piece);
 	mw_relay_sample(&rec, &sum, 0, 0, 1);
-	tap_ok(rec.run_ns == 1 && rec.status[0] == MEMWATCH_STATUS_FIRST && !rec.counter[0],
-	       "a sum that starts again forgets the last one");
+	tap_eq(rec.run_ns, 1, "a new sum does not contain the time of the last one");
+	tap_eq(rec.status[0], MEMWATCH_STATUS_FIRST, "a new sum has the status of its first piece");
+	tap_eq(rec.counter[0], 0, "a new sum does not contain the counts of the last one");
 }
 
 static void test_status(void)
@@ -240,7 +274,7 @@ static void test_status(void)
 		    mw_relay_status_add(cases[i].b, cases[i].a) != cases[i].sum)
 			bad++;
 	}
-	tap_ok(!bad, "status of sums (%u wrong)", bad);
+	tap_eq(bad, 0, "the status of each sum is as expected, in both orders of its parts");
 }
 
 int main(void)
@@ -249,6 +283,7 @@ int main(void)
 	test_layout();
 	test_multiply();
 	test_share();
+	test_random_scale();
 	test_scale();
 	test_delta();
 	test_status();
