@@ -2,20 +2,20 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What does order cost? 128 rings, opened by libbpf's own perf_buffer, get the
- * same records and are read twice: by perf_buffer__consume(), which orders
- * nothing, and by the merge. The budget is for full rings; besides, they are
- * filled to a quarter: that much wakes the live reader (bpf-relay.c). Both
- * hand every record to the same consumer, which reads all of it: one that looks
- * at nothing is no use to compare with.
- * Nobody may write into a perf ring but the kernel, so a BPF program does that,
- * with records made here. They lie as the relay lays them: at each tick a CPU
- * sends its samples and the tick itself as one parcel with one stamp, and no two
- * CPUs tick in the same moment. Prints one line per budget: NAME value unit
- * budget ok|over; and as notes, "# ...", streams that the relay does not make in
- * its usual mode.
+ * Compares the merge with perf_buffer__consume() of libbpf, which does not sort. 128 rings,
+ * opened by perf_buffer, are filled with the same records twice, and read once by each of
+ * the two. Both pass each record to the same consumer, which reads all of it. The rings are
+ * full, and in another measurement a quarter full, which is when the live stream wakes its
+ * reader (loader/relay.c).
  *
- * Needs the right to open perf events and to load a BPF program.
+ * Only the kernel may write to a perf ring, so a BPF program sends records that are made
+ * here. They have the layout of the relay: at each tick, a CPU sends its samples and the tick
+ * as one batch with one time, and no two CPUs tick at the same time.
+ *
+ * Prints one line per budget: NAME value unit budget ok|over. Lines that start with "#" are
+ * for information; some of them are about layouts that the relay does not send by default.
+ *
+ * Needs the permission to open perf events and to load a BPF program.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -30,12 +30,13 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "../prng.h"
 #include "merge/merge.h"
 #include "base/timemath.h"
 
 #define RINGS	     128
 #define RING_PAGES   64
-#define WAKEUP_SHARE 4 /* part of a ring that wakes its reader */
+#define WAKEUP_SHARE 4 /* a ring wakes its reader when 1 / WAKEUP_SHARE of it is filled */
 #define RECORD_BYTES 64
 #define CHUNK	     64 /* records per run of the program */
 #define CHUNK_BYTES  (CHUNK * (RECORD_BYTES + 2 * sizeof(__u32)))
@@ -46,68 +47,60 @@
 #define GRACE_NS     2000000ULL
 #define SILENT_NS    50000000ULL
 
-/* A sample without its counters' tail: 64 bytes, as the budget says. */
+/* The budget is for records of 64 bytes; a sample with its counters is larger. */
 struct bench_record {
 	struct memwatch_record_header h;
 	__u64 fill[(RECORD_BYTES - sizeof(struct memwatch_record_header)) / 8];
 };
 
 enum layout {
-	TICKS,	    /* as the relay */
-	WOKEN,	    /* the same, as much as a reader finds that comes when it is woken */
-	SCATTERED,  /* each record at its own time: rings interleave record by record */
-	DISORDERED, /* so, and within a ring one in 16 is early */
+	TICKS,	    /* as the relay sends them, in full rings */
+	WOKEN,	    /* the same, in rings that are filled as far as wakes the reader */
+	SCATTERED,  /* each record has a time of its own, so that the rings alternate */
+	DISORDERED, /* the same, and one record in 16 has an earlier time */
 	LAYOUTS,
 };
 
 static const char *const layout_names[LAYOUTS] = { "ticks", "when woken", "scattered",
 						   "disordered" };
 
-/* Records sent at once. */
-static const unsigned int parcel_records[LAYOUTS] = { TICK_RECORDS, TICK_RECORDS, 1, 1 };
+/* Records in a batch. */
+static const unsigned int batch_records[LAYOUTS] = { TICK_RECORDS, TICK_RECORDS, 1, 1 };
 
 struct bench {
 	struct perf_buffer *buffer;
 	struct perf_event_mmap_page *page[RINGS];
 	struct mw_merge *merge;
-	char *chunk; /* what the programs send: parcels, each as struct mw_relay_parcel */
+	char *chunk; /* what the programs send: batches, each as struct mw_relay_batch */
 	int program[LAYOUTS];
 	int online;
-	__u64 records[LAYOUTS]; /* in each ring */
+	__u64 records[LAYOUTS]; /* records for each ring */
 	__u64 base_ns;
 	__u64 newest_ns;
 	__u64 sum;
 	__u64 seen;
 };
 
-static __u64 next_random(__u64 *state)
+/* Bytes of a batch in the chunk. */
+static int batch_stride(enum layout layout)
 {
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-/* From one parcel to the next in the chunk. */
-static int stride(enum layout layout)
-{
-	return (int)(2 * sizeof(__u32) + parcel_records[layout] * RECORD_BYTES);
+	return (int)(2 * sizeof(__u32) + batch_records[layout] * RECORD_BYTES);
 }
 
 /*
- * The program, unrolled: for each parcel of the chunk,
- * bpf_perf_event_output(ctx, rings, ctx[0], parcel, its size).
+ * Loads a program that calls bpf_perf_event_output(ctx, rings, ctx[0], batch, size) for each
+ * batch of the chunk.
  */
 static int load_program(int rings, int chunk, enum layout layout)
 {
-	int parcels = CHUNK / (int)parcel_records[layout];
+	int batches = CHUNK / (int)batch_records[layout];
 	int unsent = sizeof(__u32);
 	static struct bpf_insn code[2 + CHUNK * 8 + 2];
 	struct bpf_insn *at = code;
 
 	*at++ = (struct bpf_insn){ BPF_ALU64 | BPF_MOV | BPF_X, 6, 1, 0, 0 };
 	*at++ = (struct bpf_insn){ BPF_LDX | BPF_DW | BPF_MEM, 7, 1, 0, 0 };
-	for (int i = 0; i < parcels; i++) {
+	for (int i = 0; i < batches; i++) {
 		*at++ = (struct bpf_insn){ BPF_ALU64 | BPF_MOV | BPF_X, 1, 6, 0, 0 };
 		*at++ = (struct bpf_insn){ BPF_LD | BPF_DW | BPF_IMM, 2, BPF_PSEUDO_MAP_FD, 0,
 					   rings };
@@ -115,9 +108,9 @@ static int load_program(int rings, int chunk, enum layout layout)
 		*at++ = (struct bpf_insn){ BPF_ALU64 | BPF_MOV | BPF_X, 3, 7, 0, 0 };
 		*at++ = (struct bpf_insn){ BPF_LD | BPF_DW | BPF_IMM, 4, BPF_PSEUDO_MAP_VALUE, 0,
 					   chunk };
-		*at++ = (struct bpf_insn){ 0, 0, 0, 0, i * stride(layout) + unsent };
+		*at++ = (struct bpf_insn){ 0, 0, 0, 0, i * batch_stride(layout) + unsent };
 		*at++ = (struct bpf_insn){ BPF_ALU64 | BPF_MOV | BPF_K, 5, 0, 0,
-					   stride(layout) - unsent };
+					   batch_stride(layout) - unsent };
 		*at++ = (struct bpf_insn){ BPF_JMP | BPF_CALL, 0, 0, 0,
 					   BPF_FUNC_perf_event_output };
 	}
@@ -127,46 +120,47 @@ static int load_program(int rings, int chunk, enum layout layout)
 			     (size_t)(at - code), NULL);
 }
 
-static __u64 next_time(__u64 before_ns, __u64 base_ns, __u64 i, enum layout layout, __u64 *state)
+static __u64 next_time(__u64 before_ns, __u64 base_ns, __u64 i, enum layout layout,
+		       struct prng *prng)
 {
-	if (parcel_records[layout] == 1)
-		return before_ns + next_random(state) % (2 * PERIOD_NS / TICK_RECORDS);
+	if (batch_records[layout] == 1)
+		return before_ns + prng_below(prng, 2 * PERIOD_NS / TICK_RECORDS);
 	if (i % TICK_RECORDS)
 		return before_ns;
-	return base_ns + i / TICK_RECORDS * PERIOD_NS + next_random(state) % JITTER_NS;
+	return base_ns + i / TICK_RECORDS * PERIOD_NS + prng_below(prng, JITTER_NS);
 }
 
-/* Where record @i of a chunk lies; the number of records is before the first. */
-static struct bench_record *place(struct bench *bench, __u64 i, enum layout layout)
+/* The place of record @i of the chunk; sets the number of records of its batch. */
+static struct bench_record *chunk_record(struct bench *bench, __u64 i, enum layout layout)
 {
-	__u64 records = parcel_records[layout];
-	char *parcel = bench->chunk + i / records * (__u64)stride(layout);
+	__u64 records = batch_records[layout];
+	char *batch = bench->chunk + i / records * (__u64)batch_stride(layout);
 
-	((__u32 *)parcel)[1] = (__u32)records;
-	return (struct bench_record *)(parcel + 2 * sizeof(__u32)) + i % records;
+	((__u32 *)batch)[1] = (__u32)records;
+	return (struct bench_record *)(batch + 2 * sizeof(__u32)) + i % records;
 }
 
-/* Records of one CPU, in whatever layout as many in a second. */
+/* Fills one ring. In all layouts, a CPU sends the same number of records per second. */
 static int fill_ring(struct bench *bench, unsigned int cpu, __u64 seed, enum layout layout)
 {
-	__u64 state = seed * 0x9e3779b97f4a7c15ULL + cpu + 1;
+	struct prng prng = { seed << 16 | cpu };
 	__u64 time_ns = bench->base_ns;
 	__u64 args[1] = { cpu };
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args, .ctx_size_in = sizeof(args),
 		    .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu % (unsigned int)bench->online);
 
 	for (__u64 i = 0; i < bench->records[layout]; i++) {
-		struct bench_record *record = place(bench, i % CHUNK, layout);
-		bool tick = parcel_records[layout] > 1 && i % TICK_RECORDS == TICK_RECORDS - 1;
+		struct bench_record *record = chunk_record(bench, i % CHUNK, layout);
+		bool tick = batch_records[layout] > 1 && i % TICK_RECORDS == TICK_RECORDS - 1;
 
-		time_ns = next_time(time_ns, bench->base_ns, i, layout, &state);
+		time_ns = next_time(time_ns, bench->base_ns, i, layout, &prng);
 		record->h = (struct memwatch_record_header){
 			.time_ns = time_ns,
 			.type = tick ? MEMWATCH_RECORD_TICK : 1000,
 			.size = RECORD_BYTES,
 			.cpu = (__u16)cpu,
 		};
-		if (layout == DISORDERED && next_random(&state) % 16 == 0)
+		if (layout == DISORDERED && !prng_below(&prng, 16))
 			record->h.time_ns -= 150000;
 		for (size_t j = 0; j < sizeof(record->fill) / sizeof(*record->fill); j++)
 			record->fill[j] = i * j;
@@ -178,7 +172,7 @@ static int fill_ring(struct bench *bench, unsigned int cpu, __u64 seed, enum lay
 	return 0;
 }
 
-static int fill(struct bench *bench, __u64 seed, enum layout layout)
+static int fill_rings(struct bench *bench, __u64 seed, enum layout layout)
 {
 	bench->base_ns = bench->newest_ns + 1000000000ULL;
 	bench->seen = 0;
@@ -192,8 +186,8 @@ static int fill(struct bench *bench, __u64 seed, enum layout layout)
 	return 0;
 }
 
-/* What both sides do with a record: read it. It is aligned in the ring. */
-static inline void consume(struct bench *bench, const void *record)
+/* Both sides read each record, which is aligned in the ring. */
+static inline void read_record(struct bench *bench, const void *record)
 {
 	const __u64 *words = record;
 
@@ -203,9 +197,8 @@ static inline void consume(struct bench *bench, const void *record)
 }
 
 /*
- * libbpf gives out what was sent at once. Parcels make this side faster too: a
- * call for eight records and not for one. So the ratio says less than the rate
- * about what parcels are worth, and it is the ratio that the budget is about.
+ * libbpf calls this once per frame, so batches make its side of the comparison faster as
+ * well. The budget is the ratio of the two.
  */
 static enum bpf_perf_event_ret on_event(void *ctx, int cpu, struct perf_event_header *event)
 {
@@ -214,7 +207,7 @@ static enum bpf_perf_event_ret on_event(void *ctx, int cpu, struct perf_event_he
 
 	(void)cpu;
 	for (__u32 i = 0; i < frame->records; i++) {
-		consume(ctx, record);
+		read_record(ctx, record);
 		record += ((const struct memwatch_record_header *)record)->size;
 	}
 	return LIBBPF_PERF_EVENT_CONT;
@@ -263,18 +256,19 @@ static int open_rings(struct bench *bench)
 	if (bench->chunk == MAP_FAILED)
 		return -errno;
 	for (enum layout i = 0; i < LAYOUTS; i++) {
-		__u64 frame = sizeof(struct mw_frame) + parcel_records[i] * RECORD_BYTES;
+		__u64 frame = sizeof(struct mw_frame) + batch_records[i] * RECORD_BYTES;
 
 		bench->program[i] = load_program(map, chunk, i);
 		if (bench->program[i] < 0)
 			return bench->program[i];
 		bench->records[i] = (__u64)RING_PAGES * (__u64)getpagesize() / frame *
-				    parcel_records[i] / (i == WOKEN ? WAKEUP_SHARE : 1);
+				    batch_records[i] / (i == WOKEN ? WAKEUP_SHARE : 1);
 		bench->records[i] -= bench->records[i] % CHUNK;
 	}
 	return 0;
 }
 
+/* Records per second of CPU time; 0 on failure. */
 static double run_libbpf(struct bench *bench)
 {
 	__u64 start = mw_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -284,7 +278,7 @@ static double run_libbpf(struct bench *bench)
 	return (double)bench->seen * 1e9 / (double)(mw_clock(CLOCK_THREAD_CPUTIME_ID) - start);
 }
 
-static int drain(struct bench *bench, __u64 now_ns)
+static int read_merge(struct bench *bench, __u64 now_ns)
 {
 	struct mw_merge_run run;
 	__u64 last = 0;
@@ -296,7 +290,7 @@ static int drain(struct bench *bench, __u64 now_ns)
 				return -EBADMSG;
 			last = run.at->time_ns;
 			for (struct mw_merge_run rest = run; rest.left;)
-				consume(bench, mw_merge_run_next(&rest));
+				read_record(bench, mw_merge_run_next(&rest));
 		}
 		err = mw_merge_round(bench->merge, now_ns);
 		if (err <= 0)
@@ -319,7 +313,7 @@ static int open_merge(struct bench *bench)
 	return err < 0 ? err : 0;
 }
 
-/* All that is in the rings, in order; the last ones as after a stop. */
+/* Records per second of CPU time; 0 on failure. Reads to the end, as after a stop. */
 static double run_merge(struct bench *bench, __u64 records)
 {
 	__u64 start;
@@ -327,10 +321,10 @@ static double run_merge(struct bench *bench, __u64 records)
 	if (open_merge(bench))
 		return 0;
 	start = mw_clock(CLOCK_THREAD_CPUTIME_ID);
-	if (drain(bench, bench->newest_ns))
+	if (read_merge(bench, bench->newest_ns))
 		return 0;
 	mw_merge_finish(bench->merge, bench->newest_ns);
-	if (drain(bench, bench->newest_ns))
+	if (read_merge(bench, bench->newest_ns))
 		return 0;
 	start = mw_clock(CLOCK_THREAD_CPUTIME_ID) - start;
 	bench->merge = mw_merge_free(bench->merge);
@@ -344,33 +338,33 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(double *values)
+static double find_median(double *values)
 {
 	qsort(values, REPEATS, sizeof(*values), by_value);
 	return values[REPEATS / 2];
 }
 
-static bool report(const char *name, double value, const char *unit, double budget)
+static bool print_budget(const char *name, double value, const char *unit, double budget)
 {
 	printf("%s %.3f %s %.3f %s\n", name, value, unit, budget, value >= budget ? "ok" : "over");
 	return value >= budget;
 }
 
-/* One round: the two, one after the other, of the same records; the sums must agree. */
-static int measure(struct bench *bench, __u64 seed, enum layout layout, double *plain,
-		   double *merged)
+/* Measures libbpf and then the merge with the same records; their sums must agree. */
+static int measure_both(struct bench *bench, __u64 seed, enum layout layout, double *plain,
+			double *merged)
 {
 	__u64 sum;
 	int err;
 
-	err = fill(bench, seed, layout);
+	err = fill_rings(bench, seed, layout);
 	if (err)
 		return err;
 	*plain = run_libbpf(bench);
 	sum = bench->sum;
-	/* the same times again, or the sums would differ */
+	/* use the same times again, because they are part of the sum */
 	bench->newest_ns = bench->base_ns - 1000000000ULL;
-	err = fill(bench, seed, layout);
+	err = fill_rings(bench, seed, layout);
 	if (err)
 		return err;
 	*merged = run_merge(bench, bench->records[layout] * RINGS);
@@ -385,7 +379,7 @@ int main(void)
 	int err;
 
 	err = open_rings(&bench);
-	/* memory that was used once is used again: the start is not what is measured */
+	/* keep freed memory, so that page faults at the start are not measured */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	if (err) {
@@ -396,20 +390,20 @@ int main(void)
 		double *a = &plain[i % LAYOUTS][i / LAYOUTS];
 		double *b = &merged[i % LAYOUTS][i / LAYOUTS];
 
-		err = measure(&bench, (__u64)i + 1, (enum layout)(i % LAYOUTS), a, b);
+		err = measure_both(&bench, (__u64)i + 1, (enum layout)(i % LAYOUTS), a, b);
 		ratio[i % LAYOUTS][i / LAYOUTS] = err ? 0 : *b / *a;
 	}
 	if (err) {
 		fprintf(stderr, "merge-bench: cannot measure: %s\n", strerror(-err));
 		return 4;
 	}
-	ok = report("merge_records_per_second", median(merged[TICKS]), "1/s", 15e6);
-	ok &= report("merge_vs_libbpf_perf_buffer", median(ratio[TICKS]), "ratio", 0.5);
-	ok &= report("merge_vs_libbpf_when_woken", median(ratio[WOKEN]), "ratio", 0.5);
+	ok = print_budget("merge_records_per_second", find_median(merged[TICKS]), "1/s", 15e6);
+	ok &= print_budget("merge_vs_libbpf_perf_buffer", find_median(ratio[TICKS]), "ratio", 0.5);
+	ok &= print_budget("merge_vs_libbpf_when_woken", find_median(ratio[WOKEN]), "ratio", 0.5);
 	for (int i = 0; i < LAYOUTS; i++)
 		fprintf(stderr, "# %s: %.1f M/s, libbpf alone %.1f M/s, ratio %.2f\n",
-			layout_names[i], median(merged[i]) / 1e6, median(plain[i]) / 1e6,
-			median(ratio[i]));
+			layout_names[i], find_median(merged[i]) / 1e6, find_median(plain[i]) / 1e6,
+			find_median(ratio[i]));
 	perf_buffer__free(bench.buffer);
 	return ok ? 0 : 1;
 }
