@@ -65,8 +65,8 @@ $(BUILD)/lib/libmemwatch.pc: VERSION
 $(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $< $(BUILD)/lib/asan/libmemwatch.a \
-		$(LIB_LIBS)
+	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $(filter %.c,$^) \
+		$(BUILD)/lib/asan/libmemwatch.a $(LIB_LIBS)
 
 # These programs run each file of the corpus once; "make fuzz-lib" searches for new inputs.
 $(BUILD)/lib/fuzz/%: lib/fuzz/%.c $(BUILD)/lib/asan/libmemwatch.a

@@ -43,6 +43,21 @@ $(SELFTESTS_BIN)/%: selftests/stress/%.c
 $(SELFTESTS_BIN)/%: selftests/bench/%.c
 	$(selftest_program)
 
+# A program of several files has a folder of its name, with main.c; objects are linked.
+$(SELFTESTS_BIN)/%.o: selftests/%.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -c -o $@ $<
+
+define folder_program
+$(SELFTESTS_BIN)/$(notdir $(1)): $(patsubst selftests/%.c,$(SELFTESTS_BIN)/%.o,$(wildcard $(1)/*.c))
+	$$(call msg,LD,$$@)
+	$$(Q)$$(SELFTESTS_CC) $$(SELFTESTS_CFLAGS) -o $$@ $$^
+endef
+
+SELFTESTS_MAINS := $(wildcard $(addprefix selftests/,kmod/*/main.c rdt/*/main.c stress/*/main.c bench/*/main.c))
+$(foreach main,$(SELFTESTS_MAINS),$(eval $(call folder_program,$(patsubst %/main.c,%,$(main)))))
+
 # As small as a program can be: the storm executes it thousands of times.
 $(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
 	$(call msg,CCLD,$@)

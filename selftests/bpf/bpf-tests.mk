@@ -9,9 +9,9 @@ BPF_TEST_FLAGS := $(LIB_CFLAGS) -Werror -Iselftests
 # emulator makes each instruction expensive.
 BPF_PLAIN_FLAGS := -g -O2
 
-# $(call bpf_test,FLAGS) compiles a test and links the library variant among its
-# prerequisites, if there is one.
-bpf_test = $(CC) $(BPF_TEST_FLAGS) $(1) -o $@ $< $(filter %.a,$^) $(LIB_LIBS) -lpthread
+# $(call bpf_test,FLAGS) compiles a test from its prerequisites, and links the library
+# variant among them, if there is one.
+bpf_test = $(CC) $(BPF_TEST_FLAGS) $(1) -o $@ $(filter %.c,$^) $(filter %.a,$^) $(LIB_LIBS) -lpthread
 
 .PHONY: bpf-tests check-bpf-math check-bpf-native check-bpf-lab
 
