@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What a "cmd" can use. Every call says how it ended.
+# Functions for the "cmd" files. Each prints the command and its exit status.
 
-# memwatchctl, both outputs in order, and the exit status.
+# ctl ARGUMENT...: runs memwatchctl and prints both outputs in order
 ctl() {
 	local rc
 	echo "\$ memwatchctl $*"
@@ -13,7 +13,8 @@ ctl() {
 	return 0
 }
 
-# The same, judged by a script: the JSON must parse and have the keys named.
+# json SCHEMA ARGUMENT...: the same with JSON, which must parse and have the keys of the
+# schema
 json() {
 	local schema=$1
 	shift
@@ -23,7 +24,7 @@ json() {
 	python3 "$TESTS/schema.py" "$schema" answer.json
 }
 
-# One expression of Python over the answer of the last json(), as d.
+# ask EXPRESSION: a Python expression over the answer of the last json(), named d
 ask() {
 	python3 -c 'import json, sys; d = json.load(open("answer.json")); print(eval(sys.argv[1]))' "$1" 2>&1 |
 		tail -1

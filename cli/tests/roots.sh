@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Machines that exist on paper only: directories for --root. Each function
-# makes one below $DATA.
+# Fake machines: folders for --root. Each function makes one below $DATA.
 
 put() { mkdir -p "$(dirname "$root/$1")"; cat >"$root/$1"; }
 
