@@ -14,7 +14,10 @@ dkms-files = Kbuild dkms.conf VERSION $(shell git ls-files kmod | grep -v '^kmod
 ##@ Install
 
 install-dkms: ## Copy the module's source to where dkms finds it (DKMSDIR).
-	$(foreach f,$(dkms-files),$(call install,0644,$(f),$(DKMSDIR)/$(f)))
+	$(call msg,INSTALL,$(DESTDIR)$(DKMSDIR))
+	$(Q)for f in $(dkms-files); do \
+		install -D -m 0644 $$f $(DESTDIR)$(DKMSDIR)/$$f || exit 1; \
+	done
 	@echo "Next: dkms add memwatch/$(VERSION) && dkms install memwatch/$(VERSION)"
 
 install-system: ## Install the udev rule that gives the group memwatch the device.
