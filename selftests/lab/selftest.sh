@@ -8,6 +8,8 @@ set -eu
 
 LAB=$(cd "$(dirname "$0")" && pwd)
 kernel=${1:-$("$LAB/kernel" names default)}
+# shellcheck source=SCRIPTDIR/../tap.sh
+. "$LAB/../tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/module"
@@ -114,19 +116,6 @@ chmod +x "$work/guest"
 
 "$LAB/kernel" build --src "$work/module" --out "$work/ko" "$kernel"
 
-n=0
-failed=0
-tap() {
-	n=$((n + 1))
-	if [ "$1" = yes ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		sed 's/^/# /' "$work/log"
-		failed=1
-	fi
-}
-
 # try KIND VERDICT [OPTION...]: VERDICT is a pattern for the whole verdict
 try() {
 	mode=$1
@@ -136,30 +125,31 @@ try() {
 		--files "$work/guest" --files "$work/ko/labtest.ko" "$@" \
 		-- ./guest "$mode" > "$work/log" 2>&1 && status=0 || status=$?
 	verdict=$(cat "$work/out/verdict")
-	good=
+	good=1
 	# shellcheck disable=SC2254 # a pattern is meant
 	case $verdict in
 	$want)	case $status-$want in
-		0-success) good=yes ;;
+		0-success) good=0 ;;
 		0-*|*-success) ;;
-		*) good=yes ;;
+		*) good=0 ;;
 		esac ;;
 	esac
-	tap "${good:-no}" "a guest of kind $mode gets the verdict $verdict"
+	ok $good "a guest of kind $mode gets the right verdict: $verdict"
+	[ $good -eq 0 ] || sed 's/^/# /' "$work/log"
 }
 
-echo "TAP version 13"
 if [ "$kernel" = debug ]; then
 	# This kernel boots slowly, so only the defects that stock kernels do not detect.
-	echo "1..5"
+	plan 5
 	try good success --expect-skip allowed
 	try leak 'failure:*kernel log:*memory leak*'
 	try atomic 'failure:*sleeping function called*'
 	try deadlock 'failure:*possible circular locking*'
 	try freed 'failure:*KASAN*'
-	exit $failed
+	tap_end
+	exit
 fi
-echo "1..13"
+plan 13
 try good success --expect-skip allowed
 try hang 'failure:*did not end within*' --timeout 60
 try panic 'failure:*kernel log:*Kernel panic*'
@@ -174,4 +164,4 @@ try notok 'failure: TAP:*not ok 2 b'
 try skip 'failure: TAP:*unexpected skip: b (no reason agreed)'
 # A QEMU that ends at once and prints nothing.
 try good 'failure:*QEMU ended with status*' --qemu-arg -no-such-option
-exit $failed
+tap_end
