@@ -49,8 +49,13 @@ include selftests/eval/eval.mk
 include selftests/lab/lab.mk
 include packaging/packaging.mk
 
-# Which headers each object was compiled from; the compilers write these files.
--include $(shell find $(addprefix $(BUILD)/,bpf lib cli selftests) -name '*.d' 2>/dev/null)
+# The compilers write down from which files each target was made. A source that has
+# been moved since is still named there, so it gets an empty rule.
+DEPENDENCIES := $(shell find $(addprefix $(BUILD)/,bpf lib cli selftests) -name '*.d' 2>/dev/null)
+-include $(DEPENDENCIES)
+MOVED := $(shell cat /dev/null $(DEPENDENCIES) | grep -oE '[^ ]+\.c\b' | sort -u | \
+	while read -r f; do [ -e "$$f" ] || echo "$$f"; done)
+$(MOVED): ;
 
 .PHONY: all tests help demo check check-host check-vm check-matrix check-debug bench eval lint \
 	install clean deps
