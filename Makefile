@@ -75,8 +75,8 @@ demo: deps ## Boot a stock kernel in a VM, record a workload there, print who mo
 	@$(MAKE) -q all 2>/dev/null || $(MAKE) all
 	@selftests/demo/run
 
-check: ## Run every test that needs no hardware: this machine, then VMs (about an hour).
-	@echo "make check installs missing Debian packages first and fetches kernels into the cache."
+check: ## Run every test that needs no hardware: on this machine, then in VMs.
+	@echo "make check may install missing Debian packages, and fetches kernels into its cache."
 	@scripts/install-deps
 	@selftests/run-all check
 
