@@ -65,9 +65,14 @@ $(MOVED): ;
 help: ## Print this list.
 	@awk -F ':.*## ' ' \
 		FNR == 1 { group = "Other targets" } \
-		/^##@ / { group = substr($$0, 5); if (!(group in text)) order[++groups] = group; text[group] = text[group] } \
-		/^[a-zA-Z0-9_%-]+:.*## / { text[group] = text[group] sprintf("  %-20s %s\n", $$1, $$2) } \
-		END { for (i = 1; i <= groups; i++) printf "%s%s\n%s", (i > 1 ? "\n" : ""), order[i], text[order[i]] }' \
+		/^##@ / { \
+			group = substr($$0, 5); \
+			if (!(group in text)) order[++groups] = group; \
+			text[group] = text[group] } \
+		/^[a-zA-Z0-9_%-]+:.*## / { \
+			text[group] = text[group] sprintf("  %-20s %s\n", $$1, $$2) } \
+		END { for (i = 1; i <= groups; i++) \
+			printf "%s%s\n%s", (i > 1 ? "\n" : ""), order[i], text[order[i]] }' \
 		$(filter %Makefile %.mk,$(MAKEFILE_LIST))
 	@printf '\nV=1 prints the commands of the build; BUILD=DIR builds into DIR instead of build/.\n'
 
@@ -87,7 +92,8 @@ deps: ## Install the packages that a fresh Debian 12 machine lacks (root).
 
 all: lib cli ## Build the library and memwatchctl into build/.
 
-tests: lib-tests cli-tests identity-programs stress-programs bpf-tests bench-programs eval-programs ## Build every test program.
+tests: lib-tests cli-tests bpf-tests ## Build every test program.
+tests: identity-programs stress-programs bench-programs eval-programs
 
 clean: ## Remove build/; the cache of kernels is elsewhere and stays.
 	$(call msg,CLEAN,$(BUILD))

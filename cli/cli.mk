@@ -3,7 +3,9 @@
 # memwatchctl: one program, its completion files and its tests. Included by the
 # Makefile of the root after lib/lib.mk.
 
-CLI_SRC	:= cli/main.c $(wildcard $(addprefix cli/,common/*.c output/*.c growth/*.c summary/*.c cmds/*.c cmds/*/*.c))
+MANDIR	?= $(PREFIX)/share/man
+
+CLI_SRC	:= cli/main.c $(filter-out cli/tests/%,$(wildcard cli/*/*.c cli/*/*/*.c))
 CLI_OBJ	:= $(CLI_SRC:cli/%.c=$(BUILD)/cli/%.o)
 CLI_BIN	:= $(BUILD)/cli/memwatchctl
 
@@ -70,4 +72,4 @@ install-cli: cli
 	$(call install,644,$(BUILD)/completion/memwatchctl.fish,\
 		$(PREFIX)/share/fish/vendor_completions.d/memwatchctl.fish)
 	$(foreach page,$(wildcard docs/man/*.[1-8]),\
-		$(call install,644,$(page),$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page))))
+		$(call install,644,$(page),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))))

@@ -65,7 +65,7 @@ $(BUILD)/lib/libmemwatch.pc: VERSION
 $(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $(filter %.c,$^) \
+	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $(wildcard $(filter %.c,$^)) \
 		$(BUILD)/lib/asan/libmemwatch.a $(LIB_LIBS)
 
 # These programs run each file of the corpus once; "make fuzz-lib" searches for new inputs.
@@ -94,7 +94,7 @@ lib-tests: $(LIB_TESTS) $(LIB_FUZZ)
 
 ##@ Test
 
-check-lib: lib-tests ## Run the unit tests of the library under ASan and UBSan, and the fuzz corpus.
+check-lib: lib-tests ## Run the unit tests and the fuzz corpus of the library under sanitizers.
 	@lib/tests/run
 
 FUZZ_SECONDS ?= 60
@@ -103,7 +103,8 @@ fuzz-lib: $(LIB_FUZZERS) ## Fuzz every parser of the library for FUZZ_SECONDS (6
 	@for f in $^; do \
 		name=$${f##*/fuzz-}; \
 		mkdir -p $(BUILD)/lib/corpus/$$name; \
-		$$f -max_total_time=$(FUZZ_SECONDS) $(BUILD)/lib/corpus/$$name lib/fuzz/corpus/$$name || exit 1; \
+		$$f -max_total_time=$(FUZZ_SECONDS) $(BUILD)/lib/corpus/$$name \
+			lib/fuzz/corpus/$$name || exit 1; \
 	done
 
 install-lib: lib

@@ -35,7 +35,8 @@ is "a failed test fails the suite" "$(log 'ok 1 - a' 'not ok 2 - b' | verdict)" 
 	"1 passed, 1 failed, 0 skipped;not ok 2 - b"
 is "a missing result fails the suite" "$(log 'ok 1 - a' | sed 's/^1\.\.1/1..2/' | verdict)" \
 	"1 passed, 1 failed, 0 skipped;results: 1 of 2"
-is "a surplus result fails the suite" "$(log 'ok 1 - a' 'ok 2 - b' | sed 's/^1\.\.2/1..1/' | verdict)" \
+is "a surplus result fails the suite" \
+	"$(log 'ok 1 - a' 'ok 2 - b' | sed 's/^1\.\.2/1..1/' | verdict)" \
 	"2 passed, 1 failed, 0 skipped;results: 2 of 1"
 is "a missing plan fails the suite" "$(log 'ok 1 - a' | grep -v '^1\.\.' | verdict)" \
 	"1 passed, 1 failed, 0 skipped;the TAP plan is missing"
@@ -53,7 +54,8 @@ is "an exit status other than 0 fails the suite" "$(log 'ok 1 - a' | verdict --s
 	"1 passed, 1 failed, 0 skipped;exit status 3"
 is "a skip that is not listed fails the suite" "$(log 'ok 1 - a # SKIP no reason' | verdict)" \
 	"0 passed, 1 failed, 1 skipped;unexpected skip: a (no reason)"
-is "a suite that skips all its tests fails" "$(log | sed 's/^1\.\.0/& # SKIP no root/' | verdict)" \
+is "a suite that skips all its tests fails" \
+	"$(log | sed 's/^1\.\.0/& # SKIP no root/' | verdict)" \
 	"0 passed, 1 failed, 1 skipped;unexpected skip: all tests (no root)"
 is "a skip that the caller expects passes" \
 	"$(log 'ok 1 - a # SKIP as agreed' | verdict --expect-skip 'as*')" \

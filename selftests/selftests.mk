@@ -13,7 +13,8 @@ SELFTESTS_SANITIZE := -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -Iselftests \
 .PHONY: identity-programs stress-programs bench-programs
 .PHONY: check-model check-identity check-identity-full check-mutants check-uapi check-stress
 
-identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc rmid-test rdt-test memload)
+identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc memload \
+	rmid-test rdt-test)
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
 
@@ -22,14 +23,8 @@ bench-programs: $(addprefix $(SELFTESTS_BIN)/,crowd yield)
 define selftest_program
 $(call msg,CCLD,$@)
 $(Q)mkdir -p $(@D)
-$(Q)$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $(filter %.c,$^)
+$(Q)$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $<
 endef
-
-$(SELFTESTS_BIN)/storm: $(wildcard selftests/kmod/storm/*.[ch]) selftests/prng.h
-	$(selftest_program)
-
-$(SELFTESTS_BIN)/ioctl-fuzz: $(wildcard selftests/stress/ioctl-fuzz/*.[ch]) selftests/tap.h selftests/prng.h
-	$(selftest_program)
 
 $(SELFTESTS_BIN)/%: selftests/kmod/%.c
 	$(selftest_program)
@@ -50,12 +45,13 @@ $(SELFTESTS_BIN)/%.o: selftests/%.c
 	$(Q)$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -c -o $@ $<
 
 define folder_program
-$(SELFTESTS_BIN)/$(notdir $(1)): $(patsubst selftests/%.c,$(SELFTESTS_BIN)/%.o,$(wildcard $(1)/*.c))
+$(SELFTESTS_BIN)/$(notdir $(1)): \
+		$(patsubst selftests/%.c,$(SELFTESTS_BIN)/%.o,$(wildcard $(1)/*.c))
 	$$(call msg,LD,$$@)
-	$$(Q)$$(SELFTESTS_CC) $$(SELFTESTS_CFLAGS) -o $$@ $$^
+	$$(Q)$$(SELFTESTS_CC) $$(SELFTESTS_CFLAGS) -o $$@ $$(filter %.o,$$^)
 endef
 
-SELFTESTS_MAINS := $(wildcard $(addprefix selftests/,kmod/*/main.c rdt/*/main.c stress/*/main.c bench/*/main.c))
+SELFTESTS_MAINS := $(wildcard $(patsubst %,selftests/%/*/main.c,kmod rdt stress bench))
 $(foreach main,$(SELFTESTS_MAINS),$(eval $(call folder_program,$(patsubst %/main.c,%,$(main)))))
 
 # As small as a program can be: the storm executes it thousands of times.
@@ -66,8 +62,8 @@ $(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
 		-fno-asynchronous-unwind-tables -Wl,--build-id=none,-z,noseparate-code -o $@ $<
 
 # Sources of the module that are compiled for user space, with a test each.
-$(SELFTESTS_BIN)/rmid-test: $(addprefix kmod/,rmid.c rmid.h) selftests/kmod/rmid-test.c selftests/tap.h \
-	selftests/prng.h
+$(SELFTESTS_BIN)/rmid-test: $(addprefix kmod/,rmid.c rmid.h) \
+	selftests/kmod/rmid-test.c selftests/tap.h selftests/prng.h
 $(SELFTESTS_BIN)/rdt-test: $(addprefix kmod/,rdt-count.c rdt-count.h rdt-plan.c rdt-plan.h) \
 	selftests/kmod/rdt-test.c selftests/tap.h selftests/prng.h kmod/uapi/linux/memwatch.h
 

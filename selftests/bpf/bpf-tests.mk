@@ -11,7 +11,8 @@ BPF_PLAIN_FLAGS := -g -O2
 
 # $(call bpf_test,FLAGS) compiles a test from its prerequisites, and links the library
 # variant among them, if there is one.
-bpf_test = $(CC) $(BPF_TEST_FLAGS) $(1) -o $@ $(filter %.c,$^) $(filter %.a,$^) $(LIB_LIBS) -lpthread
+bpf_test = $(CC) $(BPF_TEST_FLAGS) $(1) -o $@ $(wildcard $(filter %.c,$^)) $(filter %.a,$^) \
+	$(LIB_LIBS) -lpthread
 
 .PHONY: bpf-tests check-bpf-math check-bpf-native check-bpf-lab
 
@@ -25,7 +26,8 @@ $(BPF_TEST_BIN)/test_relay_rings: $(BUILD)/lib/asan/libmemwatch.a
 $(BPF_TEST_BIN)/test_growth: $(BUILD)/lib/ubsan/libmemwatch.a
 $(BPF_TEST_BIN)/test_growth: BPF_SANITIZE := $(LIB_UBSAN)
 
-$(addprefix $(BPF_TEST_BIN)/plain/,test_live test_growth test_growth_machine): $(BUILD)/lib/libmemwatch.a
+$(addprefix $(BPF_TEST_BIN)/plain/,test_live test_growth test_growth_machine): \
+	$(BUILD)/lib/libmemwatch.a
 
 $(BPF_TEST_BIN)/%: BPF_SANITIZE ?= $(LIB_SANITIZE)
 
@@ -53,7 +55,9 @@ check-bpf-native: $(BPF_NATIVE_TESTS) ## Test the BPF programs on this machine's
 KERNEL ?= $(shell selftests/lab/kernel names default)
 BPF_LAB_TESTS := test_relay_native test_relay_module test_live
 
-check-bpf-lab: $(BPF_LAB_TESTS:%=$(BPF_TEST_BIN)/plain/%) ## Test the relay in a VM with one kernel (KERNEL=NAME).
+BPF_LAB_PROGRAMS := $(BPF_LAB_TESTS:%=$(BPF_TEST_BIN)/plain/%)
+
+check-bpf-lab: $(BPF_LAB_PROGRAMS) ## Test the relay in a VM with one kernel (KERNEL=NAME).
 	@set -e; for test in $^; do \
 		selftests/lab/run --kernel $(KERNEL) --files $$test -- ./$${test##*/}; \
 	done

@@ -101,32 +101,42 @@ growth_monitor() {
 }
 
 plan 31
-check "without the module status exits with 3" ends 3 'module memwatch is not loaded' memwatchctl status
+check "without the module status exits with 3" \
+	ends 3 'module memwatch is not loaded' memwatchctl status
 check "without the module doctor says that the main job is impossible" \
 	ends 3 'cannot do its main job' memwatchctl doctor
 check "the module loads" insmod /lab/memwatch.ko
-check "with the module loaded doctor says that the main job is possible" ends 0 'can do its main job' memwatchctl doctor
+check "with the module loaded doctor says that the main job is possible" \
+	ends 0 'can do its main job' memwatchctl doctor
 check "status prints the backend" ends 0 'backend +emulated' memwatchctl status
 check "dump without a session starts one of its own" ends 0 'starting one' memwatchctl -v dump
 check "dump lists the process init" ends 0 '"comm": "init"' memwatchctl dump --format json
 check "dump leaves no session behind" no_session_left
 check "config prints the configuration" ends 0 '^period=1ms$' memwatchctl config
-check "config sets several keys at once" memwatchctl config period=2ms limbo=5ms policy=active idle-stop=on cpumask=0
-check "config prints the keys that were set" ends 0 '"period_ns": 2000000' memwatchctl --format json config
+check "config sets several keys at once" \
+	memwatchctl config period=2ms limbo=5ms policy=active idle-stop=on cpumask=0
+check "config prints the keys that were set" \
+	ends 0 '"period_ns": 2000000' memwatchctl --format json config
 check "config prints one key" ends 0 '^policy=active$' memwatchctl config policy
 check "config adds filters" memwatchctl config filter=comm:sleep filter=uid:0
 check "config prints the filters" ends 0 '^filter=comm:sleep$' memwatchctl config
 check "adding a filter twice is no error" memwatchctl config filter=uid:0
-check "a filter by an unknown cgroup exits with 4" ends 4 'No such file' memwatchctl config filter=cgroup:/no/such
+check "a filter by an unknown cgroup exits with 4" \
+	ends 4 'No such file' memwatchctl config filter=cgroup:/no/such
 check "a filter by the path of a cgroup is accepted" memwatchctl config filter=none filter=cgroup:/
 check "config removes all filters" ends 0 '^filter=none$' memwatchctl config filter=none filter
-check "config sets the defaults again" memwatchctl config period=1ms limbo=2ms policy=fifo idle-stop=off cpumask=all
-check "record records a command without losses" ends 0 ' records, .* 0 lost' memwatchctl record -o a.mwr -- sh -c 'sleep 1; expr 1 + 1'
+check "config sets the defaults again" \
+	memwatchctl config period=1ms limbo=2ms policy=fifo idle-stop=off cpumask=all
+check "record records a command without losses" \
+	ends 0 ' records, .* 0 lost' memwatchctl record -o a.mwr -- sh -c 'sleep 1; expr 1 + 1'
 check "report shows the recorded command" ends 0 ' expr ' memwatchctl report a.mwr
-check "record says that the command failed and exits with 0" ends 0 'false exited with status 1' memwatchctl record -o b.mwr -- false
-check "record exits with 1 when the command does not exist" ends 1 'no-such-program: No such file' memwatchctl record -o c.mwr -- no-such-program
+check "record says that the command failed and exits with 0" \
+	ends 0 'false exited with status 1' memwatchctl record -o b.mwr -- false
+check "record exits with 1 when the command does not exist" \
+	ends 1 'no-such-program: No such file' memwatchctl record -o c.mwr -- no-such-program
 check "record leaves no file when the command does not exist" test ! -e c.mwr
-check "record --duration records without a command" ends 0 '"command_exit_status": null' memwatchctl -q record -o d.mwr -d 1 --format json
+check "record --duration records without a command" \
+	ends 0 '"command_exit_status": null' memwatchctl -q record -o d.mwr -d 1 --format json
 check "after SIGINT the recording is complete" interrupted INT
 check "after kill -9 the written blocks can be read" killed
 check "a full disk is reported as one error" full_disk

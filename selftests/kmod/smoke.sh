@@ -70,10 +70,12 @@ test_identity() {
 	pid=$!
 	wait $pid
 	is "fork() allocates one RMID" "$(trace_count "rmid_alloc.*tgid=$pid .*reason=1")" 1
-	is "execve() sends one rmid_exec record" "$(trace_count "rmid_exec.*tgid=$pid .*reason=7 comm=mwproc")" 1
+	is "execve() sends one rmid_exec record" \
+		"$(trace_count "rmid_exec.*tgid=$pid .*reason=7 comm=mwproc")" 1
 	is "execve() sends no record for a rename" "$(trace_count "rmid_exec.*tgid=$pid .*reason=8")" 0
 	is "exit frees the RMID once" "$(trace_count "rmid_free.*tgid=$pid .*reason=4")" 1
-	is "the records of one process have one RMID and one generation" "$(grep "tgid=$pid " $TRACING/trace |
+	is "the records of one process have one RMID and one generation" \
+		"$(grep "tgid=$pid " $TRACING/trace |
 		sed 's/.* \(rmid=[0-9]* generation=[0-9]*\).*/\1/' | sort -u | wc -l)" 1
 
 	trace_start rmid_alloc rmid_free
@@ -102,14 +104,16 @@ test_identity() {
 	within 3 grep -q ready "$TMP/shape"
 	is "execve() by another thread than the leader allocates no new RMID" \
 		"$(trace_count "rmid_alloc.*tgid=$pid ")" 1
-	is "execve() by another thread than the leader frees no RMID" "$(trace_count "rmid_free.*tgid=$pid ")" 0
+	is "execve() by another thread than the leader frees no RMID" \
+		"$(trace_count "rmid_free.*tgid=$pid ")" 0
 	is "each of two execve() calls sends one rmid_exec record" \
 		"$(trace_count "rmid_exec.*tgid=$pid .*reason=7")" 2
 	end_processes $pid
 
 	trace_start rmid_exec
 	shape rename 'new name'
-	is "a rename sends one rmid_exec record with the new name" "$(trace_count "rmid_exec.*tgid=$pid .*reason=8 comm=new name")" 1
+	is "a rename sends one rmid_exec record with the new name" \
+		"$(trace_count "rmid_exec.*tgid=$pid .*reason=8 comm=new name")" 1
 	is "the list of RMIDs has the new name" "$(comm_of $pid)" "new name"
 	end_processes $pid
 	trace_start rmid_exec
@@ -135,7 +139,8 @@ test_records() {
 	trace_start dump_begin dump_end rmid_existing cpu_state tick
 	mwctl start dump > "$TMP/out"
 	existing=$(trace_count rmid_existing)
-	is "a dump sends one begin and one end marker" "$(trace_count dump_begin)$(trace_count dump_end)" 11
+	is "a dump sends one begin and one end marker" \
+		"$(trace_count dump_begin)$(trace_count dump_end)" 11
 	is "a dump returns the number of records that it sent" \
 		"$(sed 's/.*count \([0-9]*\) .*/\1/' "$TMP/out")" "$existing"
 	trace_start tick
@@ -148,7 +153,8 @@ test_records() {
 		'memwatch_tick.*expected=[0-9]*000000 ' $TRACING/trace)" "$ticks"
 	trace_start cpu_state
 	release_session
-	is "every CPU reports its stop at the end of the session" "$(trace_count 'cpu_state.*state=5')" "$(nproc)"
+	is "every CPU reports its stop at the end of the session" \
+		"$(trace_count 'cpu_state.*state=5')" "$(nproc)"
 }
 
 test_config() {
@@ -168,7 +174,8 @@ test_config() {
 	mwctl cpus=0 force set
 	sleep 0.3
 	is "a CPU that is excluded reports its stop" "$(trace_count '\[001\].*cpu_state.*state=5')" 1
-	is "a CPU that is excluded does not tick" "$(sed '/cpu_state/,$!d' $TRACING/trace | grep -c '\[001\].*memwatch_tick')" 0
+	is "a CPU that is excluded does not tick" \
+		"$(sed '/cpu_state/,$!d' $TRACING/trace | grep -c '\[001\].*memwatch_tick')" 0
 	trace_start cpu_state
 	mwctl cpus=0-1 idle_stop=1 period=1000000 force set
 	sleep 1
@@ -192,7 +199,8 @@ test_hotplug() {
 	echo 0 > $cpu
 	echo 1 > $cpu
 	sleep 0.2
-	is "a CPU that goes offline and comes back reports both" "$(trace_count '\[001\].*state=2')$(trace_count '\[001\].*state=1')" 11
+	is "a CPU that goes offline and comes back reports both" \
+		"$(trace_count '\[001\].*state=2')$(trace_count '\[001\].*state=1')" 11
 	trace_start tick
 	sleep 0.3
 	[ "$(trace_count '\[001\].*memwatch_tick')" -gt 10 ]
@@ -203,7 +211,8 @@ test_hotplug() {
 	trace_start cpu_state
 	echo 1 > $cpu
 	sleep 0.2
-	is "a CPU that was offline at the start reports that it came" "$(trace_count '\[001\].*state=1')" 1
+	is "a CPU that was offline at the start reports that it came" \
+		"$(trace_count '\[001\].*state=1')" 1
 	release_session
 }
 
@@ -271,7 +280,8 @@ test_filters() {
 	ok $? "with a filter by name one process is measured"
 	has_rmid $chosen
 	ok $? "the measured process is the one with that name"
-	is "a process that the filter excludes loses its RMID with that reason" "$(trace_count "rmid_free.*tgid=$pid .*reason=6")" 1
+	is "a process that the filter excludes loses its RMID with that reason" \
+		"$(trace_count "rmid_free.*tgid=$pid .*reason=6")" 1
 	end_processes $pid
 	sums_up
 	ok $? "the numbers of status add up with a filter"

@@ -126,7 +126,8 @@ cache_entry() {
 			shift
 			"$maker" "$ce_tmp" "$@" >&2 || exit 1
 			mv "$ce_tmp" "$ce_dir"
-		) 8> "$CACHE/$ce_kind/.$ce_name.lock" || die "the cache entry $ce_kind/$ce_name could not be made; see the lines above"
+		) 8> "$CACHE/$ce_kind/.$ce_name.lock" ||
+			die "the cache entry $ce_kind/$ce_name could not be made; see above"
 	fi
 	if [ "$(readlink "$ce_link" 2>/dev/null)" != "$ce_base" ]; then
 		ln -sfn "$ce_base" "$ce_link"

@@ -16,7 +16,8 @@ refused() {
 	begin_record
 	memload read 1 4096
 	end_record
-	is "the report has no bandwidth that was not measured" "$(memwatchctl --format json report /out/run.mwr |
+	is "the report has no bandwidth that was not measured" \
+		"$(memwatchctl --format json report /out/run.mwr |
 		grep -c '"mbm_total_bytes":{"value":[0-9]')" 0
 	rmmod memwatch
 	ok $? "the module unloads"

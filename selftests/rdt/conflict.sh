@@ -48,7 +48,8 @@ check_pqos_was_seen() {
 	ok $? "$1: pqos runs and prints its table"
 	[ "$(status foreign_writes)" -ge 1 ]
 	ok $? "$1: status counts the writes of pqos: $(status foreign_writes)"
-	matches "$1: memwatchctl status reports the writes of pqos" "$(memwatchctl status)" "another program writes PQR_ASSOC"
+	matches "$1: memwatchctl status reports the writes of pqos" \
+		"$(memwatchctl status)" "another program writes PQR_ASSOC"
 	end_record "$1"
 	export_csv "$1"
 	[ "$(grep -c 'notice.*foreign_write' "$TMP/$1.csv")" -ge 1 ]
@@ -79,19 +80,24 @@ save_groups before
 load
 begin_record
 is "with resctrl mounted RDT is not used" "$(status backend)" emulated
-matches "status gives the mounted resctrl as the reason" "$(status backend_reason)" "resctrl is mounted"
-matches "memwatchctl status reports the mounted resctrl" "$(memwatchctl status)" "conflicts *resctrl is mounted"
+matches "status gives the mounted resctrl as the reason" \
+	"$(status backend_reason)" "resctrl is mounted"
+matches "memwatchctl status reports the mounted resctrl" \
+	"$(memwatchctl status)" "conflicts *resctrl is mounted"
 matches "processes are tracked while resctrl is mounted" "$(status rmids_used)" "^[1-9]"
 end_record refused
 save_groups after
-is "the groups of resctrl are unchanged after the session" "$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
+is "the groups of resctrl are unchanged after the session" \
+	"$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
 rmmod memwatch
 
 # ---- with force=1: CLOSIDs are kept, the RMIDs are the upper half
 load force=1
 begin_record
-matches "with force=1 RDT is used although resctrl is mounted" "$(status backend)" "intel-rdt\|amd-qos"
-is "with force=1 only the upper RMIDs are used" "$(awk -F '\t' '!/^#/ { print $1 }' /proc/memwatch/rmids |
+matches "with force=1 RDT is used although resctrl is mounted" \
+	"$(status backend)" "intel-rdt\|amd-qos"
+is "with force=1 only the upper RMIDs are used" \
+	"$(awk -F '\t' '!/^#/ { print $1 }' /proc/memwatch/rmids |
 	sort -n | head -1 | awk -v t="$(status rmids_total)" '{ print ($1 > t) }')" 1
 memload read 2 4096 &
 load1=$!
@@ -99,7 +105,8 @@ echo $load1 > $RESCTRL/group/tasks
 wait $load1
 end_record forced
 save_groups after
-is "the groups of resctrl are unchanged after a session with force=1" "$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
+is "the groups of resctrl are unchanged after a session with force=1" \
+	"$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
 rmmod memwatch
 for cpu in $(seq 0 $(($(nproc) - 1))); do
 	is "CPU $cpu has RMID 0 after unloading" "$(read_pqr "$cpu" | cut -d' ' -f1)" 0
@@ -117,14 +124,16 @@ sleep 1
 mount -t resctrl resctrl $RESCTRL
 within 5 status_is backend emulated
 ok $? "mounting resctrl during a session ends the use of RDT"
-matches "status gives the mount of resctrl as the reason" "$(status backend_reason)" "resctrl was mounted"
+matches "status gives the mount of resctrl as the reason" \
+	"$(status backend_reason)" "resctrl was mounted"
 sleep 0.3
 is "CPU 0 has RMID 0 after resctrl was mounted" "$(read_pqr 0 | cut -d' ' -f1)" 0
 wait $!
 end_record mounted
 umount $RESCTRL
 export_csv mounted
-is "the stream has the notice resctrl_mounted" "$(grep -c 'notice.*resctrl_mounted' "$TMP/mounted.csv")" 1
+is "the stream has the notice resctrl_mounted" \
+	"$(grep -c 'notice.*resctrl_mounted' "$TMP/mounted.csv")" 1
 rmmod memwatch
 
 # ---- another program writes PQR_ASSOC
@@ -134,7 +143,8 @@ taskset 1 memload read 5 4096 &
 sleep 0.5
 write_foreign_pqr
 ok $? "status counts a foreign write of PQR_ASSOC"
-matches "memwatchctl status reports the foreign write" "$(memwatchctl status)" "another program writes PQR_ASSOC"
+matches "memwatchctl status reports the foreign write" \
+	"$(memwatchctl status)" "another program writes PQR_ASSOC"
 sleep 0.2
 is "the CLOSID of the foreign write is kept" "$(read_pqr 0 | cut -d' ' -f2)" 3
 wait $!
@@ -182,7 +192,8 @@ run_pqos forced-pqos
 wait $!
 check_pqos_was_seen forced-pqos
 save_groups after
-is "forced-pqos: the groups of resctrl are unchanged" "$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
+is "forced-pqos: the groups of resctrl are unchanged" \
+	"$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
 rmmod memwatch
 is "forced-pqos: the classes of the CPUs are unchanged after unloading" "$(closids)" "$before"
 is "forced-pqos: no CPU has an RMID after unloading" "$(rmids)" 0
@@ -194,7 +205,8 @@ umount $RESCTRL
 rdtctl pqr 1 5 0
 load
 begin_record
-matches "RDT is not used when a CPU already has an RMID" "$(status backend_reason)" "another program"
+matches "RDT is not used when a CPU already has an RMID" \
+	"$(status backend_reason)" "another program"
 end_record set
 rmmod memwatch
 is "the RMID that another program has set is kept" "$(read_pqr 1)" "5 0"

@@ -20,5 +20,6 @@ rdtctl snapshot end
 rmmod memwatch
 ok $? "the module unloads"
 memwatchctl report /out/run.mwr > /out/report.txt
-matches "the table of report marks the bandwidth as an estimate" "$(grep load-read /out/report.txt)" "~"
+matches "the table of report marks the bandwidth as an estimate" \
+	"$(grep load-read /out/report.txt)" "~"
 tap_end

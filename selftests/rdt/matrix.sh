@@ -38,7 +38,8 @@ rdtctl snapshot live
 end_record
 rdtctl snapshot end
 rdtctl log off
-matches "status gives the budget of register accesses" "$(sed -n 's/^rdt_budget: //p' /out/status)" "^[1-9]"
+matches "status gives the budget of register accesses" \
+	"$(sed -n 's/^rdt_budget: //p' /out/status)" "^[1-9]"
 rmmod memwatch
 ok $? "the module unloads"
 rdtctl snapshot unloaded

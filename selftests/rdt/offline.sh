@@ -38,5 +38,6 @@ end_record
 rmmod memwatch
 ok $? "the module unloads"
 rdtctl snapshot unloaded
-is "no CPU has an RMID after unloading" "$(sed -n '/label=unloaded/,$s/^cpu .* rmid=\([0-9]*\) .*/\1/p' /out/rdt.truth | sort -u)" 0
+is "no CPU has an RMID after unloading" \
+	"$(sed -n '/label=unloaded/,$s/^cpu .* rmid=\([0-9]*\) .*/\1/p' /out/rdt.truth | sort -u)" 0
 tap_end

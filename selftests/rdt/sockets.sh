@@ -16,7 +16,8 @@ rmmod memwatch
 echo 0 > /sys/devices/system/cpu/cpu$small/online
 rdtctl guest && rdtctl track on
 load
-is "the larger number of RMIDs is used while the smaller socket is offline" "$(status rmids_total)" 63
+is "the larger number of RMIDs is used while the smaller socket is offline" \
+	"$(status rmids_total)" 63
 begin_record
 for _ in $(seq 50); do memload idle 6 64 & done
 sleep 1

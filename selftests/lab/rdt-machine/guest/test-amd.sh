@@ -31,7 +31,8 @@ go_on
 after=$(cat $file)
 snapshot a
 end_work
-check "resctrl charges a process that reads 72 MiB with as much" near "bytes" $((after - before)) $((72 * MIB)) 3
+check "resctrl charges a process that reads 72 MiB with as much" \
+	near "bytes" $((after - before)) $((72 * MIB)) 3
 check "the traffic of RMIDs and of processes adds up to that of the domain" sums_agree a
 umount $fs
 wrmsr -p 0 0xc8d 0x100000002
@@ -41,5 +42,6 @@ check "the CPUs of an L3 domain share the register EVTSEL" same "EVTSEL" \
 wrmsr -p 1 0xc8f 31
 check "the first domain accepts its highest RMID" same "PQR" "$(rdmsr -p 1 0xc8f)" 1f
 wrmsr -p 1 0xc8f 0
-check "the second domain refuses an RMID above its own number" sh -c '! wrmsr -p 3 0xc8f 24 2>/dev/null && wrmsr -p 3 0xc8f 0'
+check "the second domain refuses an RMID above its own number" \
+	sh -c '! wrmsr -p 3 0xc8f 24 2>/dev/null && wrmsr -p 3 0xc8f 0'
 tap_end

@@ -31,7 +31,8 @@ cpuid() {
 	dd if="/dev/cpu/$1/cpuid" bs=16 count=1 iflag=skip_bytes \
 		skip=$(($2 | $3 << 32)) 2>/dev/null | od -An -tx4 | xargs
 }
-check "CPUID 0xF.0 says that there are 32 RMIDs" same "leaf" "$(cpuid 0 15 0)" "00000000 0000001f 00000000 00000002"
+check "CPUID 0xF.0 says that there are 32 RMIDs" \
+	same "leaf" "$(cpuid 0 15 0)" "00000000 0000001f 00000000 00000002"
 check "CPUID 0xF.1 says 24 bits, an overflow bit, a unit of 1 byte and 3 events" \
 	same "leaf" "$(cpuid 0 15 1)" "00000100 00000001 0000001f 00000007"
 
@@ -61,23 +62,28 @@ check "the occupancy is the true value" between "bytes" "$(value b "rmid 0 3" oc
 	"$occupancy" "$(value a "rmid 0 3" occupancy)"
 
 rdtctl inject error 0 3 total 1
-check "an injected error is read once" same "values" "$(counter 0 3 2) $(counter 0 3 2 | cut -c1-10)" \
+check "an injected error is read once" \
+	same "values" "$(counter 0 3 2) $(counter 0 3 2 | cut -c1-10)" \
 	"$ERROR 0000000000"
 rdtctl inject unavailable 0 3 local
-check "injected unavailability stays until it is cleared" same "values" "$(counter 0 3 3) $(counter 0 3 3)" \
+check "injected unavailability stays until it is cleared" \
+	same "values" "$(counter 0 3 3) $(counter 0 3 3)" \
 	"$UNAVAILABLE $UNAVAILABLE"
 rdtctl inject clear
 counter 0 3 3 >/dev/null	# the first read may report an overflow
 check "after clearing a counter is available" same "top" "$(counter 0 3 3 | cut -c1)" 0
 rdtctl inject restart 0 3 total
-check "a restarted counter is unavailable once and then counts from 0" same "values" "$(counter 0 3 2) $(counter 0 3 2 | cut -c1-11)" \
+check "a restarted counter is unavailable once and then counts from 0" \
+	same "values" "$(counter 0 3 2) $(counter 0 3 2 | cut -c1-11)" \
 	"$UNAVAILABLE 00000000000"
 check "reading an event that does not exist is an error" same "value" "$(counter 0 3 7)" $ERROR
 check "reading an RMID that does not exist is an error" same "value" "$(counter 0 32 2)" $ERROR
-check "writing an RMID that does not exist into PQR faults" sh -c '! wrmsr -p 0 0xc8f 32 2>/dev/null'
+check "writing an RMID that does not exist into PQR faults" \
+	sh -c '! wrmsr -p 0 0xc8f 32 2>/dev/null'
 
 rdtctl pqr 1 5 2
-check "a foreign write of PQR can be read back" same "PQR" "$(rdmsr -p 1 -0 0xc8f)" 0000000200000005
+check "a foreign write of PQR can be read back" \
+	same "PQR" "$(rdmsr -p 1 -0 0xc8f)" 0000000200000005
 wrmsr -p 1 0xc8f 0
 
 # A process in a class that may fill one of 16 ways of the cache.
@@ -100,7 +106,8 @@ go_on
 wrmsr -p 3 0xc8f 0
 snapshot a
 end_work
-check "when the nodes share the RMIDs, a node counts in its own part" between "bytes" $((20 * MIB)) \
+check "when the nodes share the RMIDs, a node counts in its own part" \
+	between "bytes" $((20 * MIB)) \
 	"$(value a "rmid 0 18" total)" $((40 * MIB))
 
 snapshot a
@@ -113,9 +120,11 @@ check "the machine counts MSR operations" same "writes and reads" \
 rdtctl log on
 counter 1 1 2 >/dev/null
 rdtctl log off
-check "the machine logs MSR operations" same "lines" "$(awk '{ print $2, $3, $4 }' /out/rdt.msr | xargs)" \
+check "the machine logs MSR operations" \
+	same "lines" "$(awk '{ print $2, $3, $4 }' /out/rdt.msr | xargs)" \
 	"1 w c8d 1 r c8e"
 rm -f $truth
 rdtctl every 20 5 series
-check "the machine takes a series of snapshots" same "blocks" "$(grep -c '^truth label=series' $truth) $(grep -c '^end' $truth)" "5 5"
+check "the machine takes a series of snapshots" \
+	same "blocks" "$(grep -c '^truth label=series' $truth) $(grep -c '^end' $truth)" "5 5"
 tap_end

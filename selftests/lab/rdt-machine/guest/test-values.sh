@@ -41,7 +41,8 @@ snapshot after
 bytes=$((after - before))
 rmid=$(awk '$1 == "rmid" && $2 == 1 && $3 > 0 { print $3; exit }' /lab/after)
 
-check "resctrl charges a process that reads 72 MiB with as much" near "bytes" "$bytes" $((72 * MIB)) 3
+check "resctrl charges a process that reads 72 MiB with as much" \
+	near "bytes" "$bytes" $((72 * MIB)) 3
 check "resctrl charges an idle group with nothing" \
 	near "bytes" "$(resctrl idle 1 mbm_total_bytes)" 0 0 65536
 check "the total bytes of resctrl are the true value" \
