@@ -60,7 +60,7 @@ void mw_rdt_plan_slot(struct mw_rdt_plan *plan, u64 slot_ns)
 	for (i = 0; i < MW_RDT_WORDS; i++) {
 		plan->todo[i] |= plan->next[i];
 		plan->next[i] = 0;
-		plan->late[i] = 0;
+		plan->stale[i] = 0;
 	}
 }
 
@@ -108,12 +108,12 @@ bool mw_rdt_plan_take(struct mw_rdt_plan *plan, u32 *rmid)
 	return true;
 }
 
-/* Take an RMID that was not read in time and was not yet reported as late. */
-bool mw_rdt_plan_take_late(struct mw_rdt_plan *plan, u32 *rmid)
+/* Take an RMID that was not read in time and was not yet reported as stale. */
+bool mw_rdt_plan_take_stale(struct mw_rdt_plan *plan, u32 *rmid)
 {
-	if (!plan_find_next(plan->todo, plan->late, plan->cursor, rmid))
+	if (!plan_find_next(plan->todo, plan->stale, plan->cursor, rmid))
 		return false;
-	plan_set_bit(plan->late, *rmid);
+	plan_set_bit(plan->stale, *rmid);
 	return true;
 }
 

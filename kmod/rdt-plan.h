@@ -42,7 +42,7 @@ typedef uint32_t u32;
  * @next: bitmap of RMIDs that ran after they were read in this slot, and are to be
  * 	read in the next
  * @todo: bitmap of RMIDs to be read now
- * @late: bitmap of RMIDs in @todo that were reported as late in this slot
+ * @stale: bitmap of RMIDs in @todo that were reported as stale in this slot
  */
 struct mw_rdt_plan {
 	u64 slot_ns;
@@ -52,7 +52,7 @@ struct mw_rdt_plan {
 	u64 turn_ns;
 	u64 next[MW_RDT_WORDS];
 	u64 todo[MW_RDT_WORDS];
-	u64 late[MW_RDT_WORDS];
+	u64 stale[MW_RDT_WORDS];
 };
 
 void mw_rdt_plan_init(struct mw_rdt_plan *plan, u32 nr, u64 now);
@@ -61,7 +61,7 @@ void mw_rdt_plan_ran(struct mw_rdt_plan *plan, u32 rmid, u64 read_ns);
 void mw_rdt_plan_add(struct mw_rdt_plan *plan, u32 rmid);
 bool mw_rdt_plan_turn(struct mw_rdt_plan *plan, u64 now, u32 *rmid);
 bool mw_rdt_plan_take(struct mw_rdt_plan *plan, u32 *rmid);
-bool mw_rdt_plan_take_late(struct mw_rdt_plan *plan, u32 *rmid);
+bool mw_rdt_plan_take_stale(struct mw_rdt_plan *plan, u32 *rmid);
 bool mw_rdt_plan_done(const struct mw_rdt_plan *plan);
 u32 mw_rdt_plan_share(u32 nr, u32 budget, u32 cost, u64 period_ns);
 

@@ -244,7 +244,7 @@ static void read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 m
 		u64 now = mw_now();
 
 		raw_spin_lock(&d->lock);
-		found = mw_rdt_plan_take_late(&d->plan, &rmid);
+		found = mw_rdt_plan_take_stale(&d->plan, &rmid);
 		if (found) {
 			read_fill_record(d, rmid, now, &rec);
 			rec.age_ns = now - min(now, d->count[rmid].read_ns);
