@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What tests of the growth monitor have in common: the monitor, and children
- * that do something to be seen by it. A test includes it once.
+ * The parts that the tests of the growth monitor share: opening and polling the monitor,
+ * and child processes that the monitor watches.
  */
 #ifndef GROWTH_RIG_H
 #define GROWTH_RIG_H
@@ -29,12 +29,18 @@
 static struct memwatch_ctx *ctx;
 static struct memwatch_watch *watch;
 
+/**
+ * struct child - a process that does something
+ * @pid: its process id
+ * @go: pipe from the test to the child, for one byte at each step
+ * @done: pipe from the child to the test, for one byte after each step
+ */
 struct child {
 	pid_t pid;
 	int go[2], done[2];
 };
 
-/* First of all, in main(). */
+/* The first call in main(). Skips the test where it cannot run. */
 static inline void start_rig(void)
 {
 	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
@@ -44,19 +50,19 @@ static inline void start_rig(void)
 		tap_skip_all("needs root");
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		tap_skip_all("this kernel has no BTF");
-	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* before 5.11 maps are charged to it */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* up to 5.10, maps are charged to it */
 	signal(SIGPIPE, SIG_IGN);
 	if (memwatch_ctx_new(NULL, &ctx))
 		exit(EXIT_FAILURE);
 }
 
-static inline void tell(int fd)
+static inline void send_byte(int fd)
 {
 	if (write(fd, "x", 1) != 1)
 		_exit(1);
 }
 
-static inline void await(int fd)
+static inline void await_byte(int fd)
 {
 	char c;
 
@@ -64,8 +70,8 @@ static inline void await(int fd)
 		;
 }
 
-/* Starts @fn in a child; it tells @done and awaits @go as it likes. */
-static inline struct child start(void (*fn)(struct child *c))
+/* Runs @fn in a child process. */
+static inline struct child start_child(void (*fn)(struct child *c))
 {
 	struct child c;
 
@@ -73,7 +79,7 @@ static inline struct child start(void (*fn)(struct child *c))
 		exit(EXIT_FAILURE);
 	c.pid = fork();
 	if (!c.pid) {
-		/* Without its parent a child has nobody to be told by. */
+		/* So that reading from go ends when the test does. */
 		close(c.go[1]);
 		close(c.done[0]);
 		fn(&c);
@@ -84,7 +90,7 @@ static inline struct child start(void (*fn)(struct child *c))
 	return c;
 }
 
-static inline void finish(struct child *c)
+static inline void stop_child(struct child *c)
 {
 	kill(c->pid, SIGKILL);
 	waitpid(c->pid, NULL, 0);
@@ -92,7 +98,7 @@ static inline void finish(struct child *c)
 	close(c->done[0]);
 }
 
-static inline uint64_t now(void)
+static inline uint64_t now_ns(void)
 {
 	struct timespec t;
 
@@ -100,7 +106,7 @@ static inline uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static inline void drain(void)
+static inline void drain_records(void)
 {
 	const struct memwatch_record_header *record;
 
@@ -108,23 +114,23 @@ static inline void drain(void)
 		;
 }
 
-/* At least one whole round that begins now. */
-static inline void rounds(int n)
+/* Runs at least @n whole rounds that begin now, for at most 20 s. */
+static inline void run_rounds(int n)
 {
-	uint64_t end = now() + 20000000000ULL;
+	uint64_t end = now_ns() + 20000000000ULL;
 
-	for (n++; n && now() < end;) {
+	for (n++; n && now_ns() < end;) {
 		int bits = memwatch_watch_poll(watch, 1000);
 
 		if (bits & MEMWATCH_WATCH_EVENT)
-			drain();
+			drain_records();
 		n -= !!(bits & MEMWATCH_WATCH_ROUND);
 	}
 }
 
-/* The row of a process: how many there are of it. */
-static inline int find(pid_t pid, struct memwatch_growth_row *row,
-		       struct memwatch_growth_sample *sample)
+/* Gets row and sample (or NULL) of a process. Returns how many processes have this id. */
+static inline int find_process(pid_t pid, struct memwatch_growth_row *row,
+			       struct memwatch_growth_sample *sample)
 {
 	struct memwatch_growth_sample s;
 	int count = 0;
@@ -142,7 +148,8 @@ static inline int find(pid_t pid, struct memwatch_growth_row *row,
 	return count;
 }
 
-static inline char *touch(size_t bytes, int flags)
+/* Maps memory and writes to all of it. */
+static inline char *map_touched(size_t bytes, int flags)
 {
 	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
 
@@ -152,7 +159,8 @@ static inline char *touch(size_t bytes, int flags)
 	return p;
 }
 
-static inline uint64_t proc_kb(pid_t pid, const char *key)
+/* A value of /proc/PID/status, in KiB. */
+static inline uint64_t read_proc_kb(pid_t pid, const char *key)
 {
 	char path[64], line[256];
 	uint64_t value = 0;
@@ -168,7 +176,8 @@ static inline uint64_t proc_kb(pid_t pid, const char *key)
 	return value;
 }
 
-static inline bool is_near(uint64_t bytes, uint64_t kb)
+/* Are both equal, but for what each CPU holds back and what changed meanwhile? */
+static inline bool is_near_kb(uint64_t bytes, uint64_t kb)
 {
 	uint64_t slack = 2048 + (uint64_t)sysconf(_SC_NPROCESSORS_CONF) * 512;
 
@@ -188,27 +197,7 @@ static inline bool has_swap(void)
 	return lines > 1;
 }
 
-static inline void leak_to_limit(struct child *c)
-{
-	struct rlimit limit = { 400 * MIB, 400 * MIB };
-
-	setrlimit(RLIMIT_DATA, &limit);
-	tell(c->done[1]);
-	/* The start is over when the leak begins. */
-	sleep(12);
-	for (;;) {
-		void *p = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			       -1, 0);
-
-		if (p == MAP_FAILED)
-			break;
-		memset(p, 1, 2 * MIB);
-		usleep(100000);
-	}
-	tell(c->done[1]);
-	await(c->go[0]);
-}
-
+/* Opens the monitor for @max processes, with a budget that does not slow it down. */
 static inline struct memwatch_watch *open_watch(uint32_t max, uint64_t period_ns)
 {
 	MEMWATCH_OPTS(memwatch_watch_opts, opts, .max_processes = max, .period_ns = period_ns,
@@ -217,10 +206,10 @@ static inline struct memwatch_watch *open_watch(uint32_t max, uint64_t period_ns
 	int err = memwatch_watch_open(ctx, &opts, &w);
 
 	if (err) {
-		printf("Bail out! the monitor does not open: %s\n", memwatch_ctx_error(ctx));
+		printf("Bail out! the monitor cannot be opened: %s\n", memwatch_ctx_error(ctx));
 		exit(EXIT_FAILURE);
 	}
 	return w;
 }
 
-#endif
+#endif /* GROWTH_RIG_H */

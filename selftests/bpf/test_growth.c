@@ -2,20 +2,16 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The growth programs on a running kernel: the same verdicts as on the host, bit
- * by bit; and processes that do what processes do: fork, exec, vfork, lose their
- * leader, end, come back with the same id, swap out, leak. Needs root and BTF,
- * not the module. What other programs do meanwhile does not matter.
+ * The growth programs on a running kernel: they give the same verdicts as the host, bit
+ * by bit, and they watch processes that fork, exec, vfork, lose their leader, exit, reuse
+ * a process id, are swapped out or leak. Needs root and BTF, not the module. Other
+ * programs that run meanwhile do not matter.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -25,57 +21,78 @@
 #include <bpf/libbpf.h>
 #include <memwatch/watch.h>
 
+#include "../prng.h"
 #include "../tap.h"
 #include "bpf/growth-maps.h"
-#include "growth-rig.h"
+#include "growth-children.h"
 #include "growth.skel.h"
 
-/* --------------------------------------------------------------- identical */
+static struct prng prng = { 1 };
 
-static uint64_t seed = 88172645463325252ULL;
-
-static uint64_t any(void)
+/* A random number of random length. */
+static uint32_t random_bits(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return (uint32_t)(prng_next(&prng) >> prng_below(&prng, 64));
 }
 
-/* A trace that goes through everything: leaks, steps, drops, gaps, limits. */
+/* The next sample of one of six kinds of trace, which together reach all code. */
 static void next_sample(struct mw_growth_sample *s, uint32_t kind, uint32_t i)
 {
 	s->time_ns += kind == 3 ? 20 * MW_GROWTH_SECOND : 5 * MW_GROWTH_SECOND;
-	if (any() % 500 == 0)
-		s->time_ns += any() % (600 * MW_GROWTH_SECOND);
+	if (!prng_below(&prng, 500))
+		s->time_ns += prng_below(&prng, 600 * MW_GROWTH_SECOND);
 	switch (kind) {
-	case 0: /* leak towards a limit */
+	case 0: /* a leak towards a limit */
 		s->anon = 25600 + 20 * i;
 		s->headroom = mw_growth_sub_sat(60000, 20 * i);
 		break;
-	case 1: /* saw, and a leak below it */
+	case 1: /* a leak below a sawtooth */
 		s->anon = 25600 + 40 * i + i % 7 * 2000;
 		break;
 	case 2: /* noise */
-		s->anon = 25600 + (uint32_t)(any() % 2000);
-		s->shmem = (uint32_t)(any() % 50);
+		s->anon = 25600 + (uint32_t)prng_below(&prng, 2000);
+		s->shmem = (uint32_t)prng_below(&prng, 50);
 		break;
-	case 3: /* slow, for days */
+	case 3: /* slow growth for days */
 		s->anon = 65536 + 7 * i;
 		s->swap = i;
 		break;
-	case 4: /* anything at all */
-		s->anon = (uint32_t)(any() >> (any() % 64));
-		s->swap = (uint32_t)(any() >> (any() % 64));
-		s->file = (uint32_t)any();
-		s->vsz = (uint32_t)any();
-		s->headroom = (uint32_t)(any() >> (any() % 64));
+	case 4: /* random numbers */
+		s->anon = random_bits();
+		s->swap = random_bits();
+		s->file = (uint32_t)prng_next(&prng);
+		s->vsz = (uint32_t)prng_next(&prng);
+		s->headroom = random_bits();
 		break;
-	default: /* grows fast, is given back, and again */
+	default: /* fast growth that is given back, repeatedly */
 		s->anon = 10000 + i % 300 * 900;
 		s->headroom = 400000;
 		break;
 	}
+}
+
+/* What on_test does, on the host. */
+static void feed_host(struct mw_growth_test *t)
+{
+	if (!t->started)
+		mw_growth_init(&t->growth, t->sample.time_ns, mw_growth_signal(&t->sample));
+	t->started = 1;
+	t->event = mw_growth_feed(&t->growth, t->has_history ? &t->history : NULL, &t->sample);
+	if (!t->has_history && t->growth.flags & MW_GROWTH_F_HISTORY) {
+		mw_growth_history_init(&t->history, &t->growth);
+		t->has_history = 1;
+	}
+}
+
+/* Feeds the sample of @t to the program. Returns 0 or an error. */
+static int feed_kernel(struct growth_bpf *skel, struct mw_growth_test *t)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	int prog = bpf_program__fd(skel->progs.on_test), map = bpf_map__fd(skel->maps.test);
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(map, &zero, t, BPF_ANY) || bpf_prog_test_run_opts(prog, &opts) ||
+	       bpf_map_lookup_elem(map, &zero, t);
 }
 
 static void test_identical(void)
@@ -83,41 +100,23 @@ static void test_identical(void)
 	struct mw_growth_test kernel, host;
 	unsigned int different = 0, alerts = 0, fed = 0;
 	struct growth_bpf *skel = growth_bpf__open();
-	uint32_t zero = 0;
-	int prog, map;
 
 	if (!skel || growth_bpf__load(skel)) {
 		tap_ok(false, "the programs are loaded");
 		return;
 	}
-	prog = bpf_program__fd(skel->progs.on_test);
-	map = bpf_map__fd(skel->maps.test);
 	for (uint32_t kind = 0; kind < 6; kind++) {
 		memset(&kernel, 0, sizeof(kernel));
-		kernel.sample.time_ns = any() % (1000 * MW_GROWTH_SECOND);
+		kernel.sample.time_ns = prng_below(&prng, 1000 * MW_GROWTH_SECOND);
 		kernel.sample.headroom = kernel.sample.address_headroom = MW_GROWTH_NO_LIMIT;
 		for (uint32_t i = 0; i < 3000 && !different; i++) {
-			LIBBPF_OPTS(bpf_test_run_opts, opts);
-
 			next_sample(&kernel.sample, kind, i);
 			host = kernel;
-			if (bpf_map_update_elem(map, &zero, &kernel, BPF_ANY) ||
-			    bpf_prog_test_run_opts(prog, &opts) ||
-			    bpf_map_lookup_elem(map, &zero, &kernel)) {
-				tap_ok(false, "the test entry runs: %s", strerror(errno));
+			if (feed_kernel(skel, &kernel)) {
+				tap_ok(false, "the test program runs: %s", strerror(errno));
 				goto out;
 			}
-			if (!host.started)
-				mw_growth_init(&host.growth, host.sample.time_ns,
-					       mw_growth_signal(&host.sample));
-			host.started = 1;
-			host.event = mw_growth_feed(&host.growth,
-						    host.has_history ? &host.history : NULL,
-						    &host.sample);
-			if (!host.has_history && host.growth.flags & MW_GROWTH_F_HISTORY) {
-				mw_growth_history_init(&host.history, &host.growth);
-				host.has_history = 1;
-			}
+			feed_host(&host);
 			different += memcmp(&host.growth, &kernel.growth, sizeof(host.growth)) ||
 				     memcmp(&host.history, &kernel.history, sizeof(host.history)) ||
 				     host.event != kernel.event;
@@ -127,226 +126,138 @@ static void test_identical(void)
 				tap_note("kind %u, sample %u", kind, i);
 		}
 	}
-	tap_ok(!different && fed == 18000 && alerts >= 4,
-	       "kernel and host agree bit by bit on %u samples with %u alerts", fed, alerts);
+	tap_eq(different, 0, "kernel and host agree bit by bit");
+	tap_eq(fed, 18000, "kernel and host were compared on all samples");
+	tap_ok(alerts >= 4, "the samples raise at least 4 alerts: %u", alerts);
 out:
 	growth_bpf__destroy(skel);
 }
 
-/* ---------------------------------------------------------------- children */
-
-static void hold_memory(struct child *c)
-{
-	touch(64 * MIB, MAP_PRIVATE);
-	touch(32 * MIB, MAP_SHARED);
-	tell(c->done[1]);
-	await(c->go[0]);
-}
-
 static void test_counters(void)
 {
-	struct child c = start(hold_memory);
+	struct child c = start_child(hold_memory);
 	struct memwatch_growth_sample s = { 0 };
 	struct memwatch_growth_row row;
 	int count;
 
-	await(c.done[0]);
-	rounds(1);
-	count = find(c.pid, &row, &s);
-	tap_ok(count == 1 && is_near(s.anon_bytes, proc_kb(c.pid, "RssAnon:")) &&
-		       is_near(s.shmem_bytes, proc_kb(c.pid, "RssShmem:")) &&
-		       is_near(s.vsz_bytes, proc_kb(c.pid, "VmSize:")) &&
-		       s.anon_bytes >= 62 * MIB && s.shmem_bytes >= 30 * MIB,
-	       "counters are those of /proc: %llu MiB anonymous, %llu shared",
-	       (unsigned long long)(s.anon_bytes / MIB), (unsigned long long)(s.shmem_bytes / MIB));
-	finish(&c);
+	await_byte(c.done[0]);
+	run_rounds(1);
+	count = find_process(c.pid, &row, &s);
+	tap_eq(count, 1, "a process has one state");
+	tap_ok(is_near_kb(s.anon_bytes, read_proc_kb(c.pid, "RssAnon:")),
+	       "anonymous memory is that of /proc: %llu MiB",
+	       (unsigned long long)(s.anon_bytes / MIB));
+	tap_ok(is_near_kb(s.shmem_bytes, read_proc_kb(c.pid, "RssShmem:")),
+	       "shared memory is that of /proc: %llu MiB",
+	       (unsigned long long)(s.shmem_bytes / MIB));
+	tap_ok(is_near_kb(s.vsz_bytes, read_proc_kb(c.pid, "VmSize:")),
+	       "address space is that of /proc");
+	tap_ok(s.anon_bytes >= 62 * MIB, "64 MiB of anonymous memory are counted");
+	tap_ok(s.shmem_bytes >= 30 * MIB, "32 MiB of shared memory are counted");
+	stop_child(&c);
 }
 
-static void just_wait(struct child *c)
-{
-	tell(c->done[1]);
-	await(c->go[0]);
-}
-
-/* It was there before the monitor: main() made it. */
+/* A child that main() starts before it opens the monitor. */
 static struct child early;
 
 static void test_early(void)
 {
 	struct memwatch_growth_row row;
 
-	rounds(1);
-	tap_ok(find(early.pid, &row, NULL) == 1, "a process that was there before is watched");
-	finish(&early);
-}
-
-static void fork_twice(struct child *c)
-{
-	touch(40 * MIB, MAP_PRIVATE);
-	if (!fork()) {
-		touch(8 * MIB, MAP_PRIVATE);
-		tell(c->done[1]);
-		pause();
-	}
-	await(c->go[0]);
-}
-
-static pid_t child_of(pid_t pid)
-{
-	char path[64];
-	int child = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	file = fopen(path, "r");
-	if (file && fscanf(file, "%d", &child) != 1)
-		child = 0;
-	if (file)
-		fclose(file);
-	return child;
+	run_rounds(1);
+	tap_eq(find_process(early.pid, &row, NULL), 1,
+	       "a process that is older than the monitor is watched");
+	stop_child(&early);
 }
 
 static void test_fork(void)
 {
-	struct child c = start(fork_twice);
+	struct child c = start_child(fork_larger_child);
 	struct memwatch_growth_sample parent = { 0 }, child = { 0 };
 	struct memwatch_growth_row row;
 	pid_t pid;
 
-	await(c.done[0]);
-	pid = child_of(c.pid);
-	rounds(1);
-	tap_ok(pid && find(c.pid, &row, &parent) == 1 && find(pid, &row, &child) == 1 &&
-		       child.anon_bytes > parent.anon_bytes + 6 * MIB,
-	       "a fork without an exec is a process of its own");
+	await_byte(c.done[0]);
+	pid = find_child_of(c.pid);
+	run_rounds(1);
+	tap_eq(find_process(c.pid, &row, &parent), 1, "a process that forked is watched");
+	tap_ok(pid > 0, "its child runs");
+	tap_eq(find_process(pid, &row, &child), 1, "a child that did not exec is watched");
+	tap_ok(child.anon_bytes > parent.anon_bytes + 6 * MIB,
+	       "a child that did not exec has a state of its own");
 	if (pid)
 		kill(pid, SIGKILL);
-	finish(&c);
-}
-
-static void then_exec(struct child *c)
-{
-	char go[16];
-
-	touch(80 * MIB, MAP_PRIVATE);
-	tell(c->done[1]);
-	await(c->go[0]);
-	snprintf(go, sizeof(go), "%d", c->go[0]);
-	execl("/proc/self/exe", "growth", "--wait", go, (char *)NULL); /* is called "exe" */
-	_exit(1);
+	stop_child(&c);
 }
 
 static void test_exec(void)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, before);
 	MEMWATCH_OPTS(memwatch_watch_stats, after);
-	struct child c = start(then_exec);
+	struct child c = start_child(hold_then_exec);
 	struct memwatch_growth_row row, old;
 
-	await(c.done[0]);
-	rounds(2);
-	find(c.pid, &old, NULL);
+	await_byte(c.done[0]);
+	run_rounds(2);
+	find_process(c.pid, &old, NULL);
 	memwatch_watch_stats(watch, &before);
-	tell(c.go[1]);
+	send_byte(c.go[1]);
 	usleep(200000);
-	rounds(2);
+	run_rounds(2);
 	memwatch_watch_stats(watch, &after);
-	tap_ok(find(c.pid, &row, NULL) == 1 && row.first_ns > old.first_ns &&
-		       row.start_time_ns == old.start_time_ns && row.signal_bytes < 40 * MIB &&
-		       after.execs > before.execs && !strcmp(row.comm, "exe"),
-	       "an exec begins a new history, with the new name");
-	finish(&c);
-}
-
-static int release_fd;
-
-static void *thread_wait(void *arg)
-{
-	(void)arg;
-	await(release_fd);
-	_exit(0);
-}
-
-static void *thread_end(void *arg)
-{
-	return arg;
-}
-
-static void lose_leader(struct child *c)
-{
-	pthread_t threads[8], last;
-
-	release_fd = c->go[0];
-	touch(48 * MIB, MAP_PRIVATE);
-	for (int i = 0; i < 8; i++)
-		pthread_create(&threads[i], NULL, thread_end, NULL);
-	for (int i = 0; i < 8; i++)
-		pthread_join(threads[i], NULL);
-	pthread_create(&last, NULL, thread_wait, NULL);
-	tell(c->done[1]);
-	/* The leader alone: no exit_group(). */
-	syscall(SYS_exit, 0);
+	tap_eq(find_process(c.pid, &row, NULL), 1, "a process that called exec has one state");
+	tap_ok(row.first_ns > old.first_ns, "an exec begins a new state");
+	tap_eq(row.start_time_ns, old.start_time_ns, "an exec keeps the start time");
+	tap_ok(row.signal_bytes < 40 * MIB, "after an exec the memory is that of the new program");
+	tap_ok(after.execs > before.execs, "an exec is counted");
+	tap_str_eq(row.comm, "exe", "after an exec the name is that of the new program");
+	stop_child(&c);
 }
 
 static void test_threads(void)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, before);
 	MEMWATCH_OPTS(memwatch_watch_stats, after);
-	struct child c = start(lose_leader);
+	struct child c = start_child(lose_leader);
 	struct memwatch_growth_row row = { 0 };
 	uint64_t last;
 
-	await(c.done[0]);
+	await_byte(c.done[0]);
 	usleep(100000);
-	rounds(2);
-	tap_ok(find(c.pid, &row, NULL) == 1 && row.signal_bytes >= 46 * MIB,
-	       "threads that end take nothing with them");
+	run_rounds(2);
+	tap_eq(find_process(c.pid, &row, NULL), 1, "a process keeps its state when threads exit");
+	tap_ok(row.signal_bytes >= 46 * MIB, "threads that exit do not change the memory");
 	last = row.last_ns;
-	rounds(2);
-	tap_ok(find(c.pid, &row, NULL) == 1 && row.last_ns > last && row.signal_bytes >= 46 * MIB,
-	       "a process whose leader is gone goes on being sampled");
+	run_rounds(2);
+	tap_eq(find_process(c.pid, &row, NULL), 1, "a process without a leader keeps its state");
+	tap_ok(row.last_ns > last, "a process without a leader is still sampled");
+	tap_ok(row.signal_bytes >= 46 * MIB, "a process without a leader keeps its memory");
 	memwatch_watch_stats(watch, &before);
-	tell(c.go[1]);
+	send_byte(c.go[1]);
 	waitpid(c.pid, NULL, 0);
 	memwatch_watch_stats(watch, &after);
-	tap_ok(!find(c.pid, &row, NULL) && after.exits > before.exits,
-	       "the last thread takes the state with it, without waiting for a round");
+	tap_eq(find_process(c.pid, &row, NULL), 0,
+	       "the exit of the last thread deletes the state before the next round");
+	tap_ok(after.exits > before.exits, "the exit of the last thread is counted");
 	close(c.go[1]);
 	close(c.done[0]);
 }
 
-static int vfork_child(void *arg)
-{
-	struct child *c = arg;
-
-	tell(c->done[1]);
-	await(c->go[0]);
-	_exit(0);
-}
-
-static void with_vfork(struct child *c)
-{
-	static char stack[65536] __attribute__((aligned(16)));
-
-	touch(40 * MIB, MAP_PRIVATE);
-	clone(vfork_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, c);
-	pause();
-}
-
 static void test_vfork(void)
 {
-	struct child c = start(with_vfork);
+	struct child c = start_child(vfork_child);
 	struct memwatch_growth_row row = { 0 };
 	pid_t pid;
 
-	await(c.done[0]);
-	pid = child_of(c.pid);
-	rounds(2);
-	tap_ok(pid && !find(pid, &row, NULL) && find(c.pid, &row, NULL) == 1 &&
-		       row.signal_bytes >= 38 * MIB,
-	       "what is vforked is not judged by memory that it borrowed");
-	tell(c.go[1]);
-	finish(&c);
+	await_byte(c.done[0]);
+	pid = find_child_of(c.pid);
+	run_rounds(2);
+	tap_ok(pid > 0, "a vforked child runs");
+	tap_eq(find_process(pid, &row, NULL), 0, "a vforked child has no state");
+	tap_eq(find_process(c.pid, &row, NULL), 1, "the parent of a vforked child has a state");
+	tap_ok(row.signal_bytes >= 38 * MIB, "the shared memory counts for the parent of a vfork");
+	send_byte(c.go[1]);
+	stop_child(&c);
 }
 
 struct clone_args_v1 {
@@ -357,15 +268,15 @@ struct clone_args_v1 {
 static void test_pid_reuse(void)
 {
 	struct clone_args_v1 args = { .exit_signal = SIGCHLD, .set_tid_size = 1 };
-	struct child c = start(hold_memory);
+	struct child c = start_child(hold_memory);
 	struct memwatch_growth_row old = { 0 }, row = { 0 };
 	pid_t wanted = c.pid, pid;
 
-	await(c.done[0]);
-	rounds(1);
-	find(wanted, &old, NULL);
-	finish(&c);
-	usleep(20000); /* start times have a resolution */
+	await_byte(c.done[0]);
+	run_rounds(1);
+	find_process(wanted, &old, NULL);
+	stop_child(&c);
+	usleep(20000); /* so that the start times differ */
 	args.set_tid = (uint64_t)(uintptr_t)&wanted;
 	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	if (!pid) {
@@ -373,30 +284,18 @@ static void test_pid_reuse(void)
 		_exit(0);
 	}
 	if (pid < 0) {
-		tap_skip("a process id that is used again is another process",
-			 "clone3 cannot choose ids here");
+		tap_skip("a process id that is reused is another process",
+			 "clone3 cannot choose a process id here");
 		return;
 	}
-	rounds(1);
-	tap_ok(pid == wanted && find(pid, &row, NULL) == 1 &&
-		       row.start_time_ns > old.start_time_ns && row.first_ns > old.last_ns &&
-		       row.signal_bytes < 40 * MIB,
-	       "a process id that is used again is another process");
+	run_rounds(1);
+	tap_eq(pid, wanted, "a process id is reused");
+	tap_eq(find_process(pid, &row, NULL), 1, "a process with a reused id has one state");
+	tap_ok(row.start_time_ns > old.start_time_ns, "a process with a reused id is another one");
+	tap_ok(row.first_ns > old.last_ns, "a process with a reused id begins a new state");
+	tap_ok(row.signal_bytes < 40 * MIB, "a process with a reused id has its own memory");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-}
-
-/* --------------------------------------------------------------------- swap */
-
-static void swap_out(struct child *c)
-{
-	char *p = touch(64 * MIB, MAP_PRIVATE);
-
-	tell(c->done[1]);
-	await(c->go[0]);
-	madvise(p, 64 * MIB, 21 /* MADV_PAGEOUT */);
-	tell(c->done[1]);
-	await(c->go[0]);
 }
 
 static void test_swap(void)
@@ -406,35 +305,34 @@ static void test_swap(void)
 	struct child c;
 
 	if (!has_swap()) {
-		tap_skip("what is swapped out is still held", "no swap here");
+		tap_skip("memory in swap is part of the signal", "no swap here");
 		return;
 	}
-	c = start(swap_out);
-	await(c.done[0]);
-	rounds(1);
-	find(c.pid, &before, NULL);
-	tell(c.go[1]);
-	await(c.done[0]);
-	rounds(1);
-	find(c.pid, &after, &s);
-	tap_ok(s.swap_bytes > 32 * MIB && after.signal_bytes + 4 * MIB > before.signal_bytes,
-	       "what is swapped out is still held: %llu MiB in swap",
+	c = start_child(swap_out);
+	await_byte(c.done[0]);
+	run_rounds(1);
+	find_process(c.pid, &before, NULL);
+	send_byte(c.go[1]);
+	await_byte(c.done[0]);
+	run_rounds(1);
+	find_process(c.pid, &after, &s);
+	tap_ok(s.swap_bytes > 32 * MIB, "memory in swap is counted: %llu MiB",
 	       (unsigned long long)(s.swap_bytes / MIB));
-	finish(&c);
+	tap_ok(after.signal_bytes + 4 * MIB > before.signal_bytes,
+	       "memory in swap is part of the signal");
+	stop_child(&c);
 }
-
-/* ------------------------------------------------------------------- leaks */
 
 static void test_limit(void)
 {
 	const struct memwatch_record_header *header;
 	struct memwatch_record_growth alert = { 0 };
-	struct child c = start(leak_to_limit);
-	uint64_t end = now() + 60000000000ULL, hit = 0;
+	struct child c = start_child(leak_to_limit);
+	uint64_t end = now_ns() + 60000000000ULL, hit = 0;
 
-	await(c.done[0]);
+	await_byte(c.done[0]);
 	fcntl(c.done[0], F_SETFL, O_NONBLOCK);
-	while (now() < end && !hit) {
+	while (now_ns() < end && !hit) {
 		char byte;
 
 		memwatch_watch_poll(watch, 100);
@@ -446,27 +344,18 @@ static void test_limit(void)
 				alert = *r;
 		}
 		if (read(c.done[0], &byte, 1) == 1)
-			hit = now();
+			hit = now_ns();
 	}
-	tap_ok(alert.tgid && hit > alert.h.time_ns + 3000000000ULL &&
-		       alert.limit == MEMWATCH_LIMIT_DATA && alert.reason == 1,
-	       "a leak of 20 MiB/s is told of %.1f s before RLIMIT_DATA stops it; said were %u s",
+	tap_ok(alert.tgid > 0, "a leak of 20 MiB/s towards RLIMIT_DATA is found");
+	tap_ok(hit > alert.h.time_ns + 3000000000ULL,
+	       "the alert is raised at least 3 s before the limit: %.1f s, it says %u s",
 	       alert.tgid ? (double)(hit - alert.h.time_ns) / 1e9 : -1.0, alert.eta_s);
-	finish(&c);
+	tap_eq(alert.limit, MEMWATCH_LIMIT_DATA, "the alert names RLIMIT_DATA");
+	tap_eq(alert.reason, MEMWATCH_GROWTH_REASON_LIMIT, "the alert is raised by the rule limit");
+	stop_child(&c);
 }
 
-/* From the growth to the round that it asked for. */
-static void burst(struct child *c)
-{
-	for (int i = 0; i < 20; i++) {
-		await(c->go[0]);
-		touch(24 * MIB, MAP_PRIVATE);
-		tell(c->done[1]);
-	}
-	pause();
-}
-
-static void test_poke(void)
+static void test_request(void)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, stats);
 	uint64_t worst = 0, pokes;
@@ -475,65 +364,64 @@ static void test_poke(void)
 
 	memwatch_watch_stats(watch, &stats);
 	if (!stats.events_attached) {
-		tap_skip("fast growth does not wait for the next round", "events are over budget");
+		tap_skip("fast growth requests a round", "the event program is not attached");
 		return;
 	}
 	pokes = stats.pokes;
-	c = start(burst);
-	rounds(1);
+	c = start_child(grow_in_steps);
+	run_rounds(1);
 	for (int i = 0; i < 20; i++) {
-		uint64_t end = now() + 10000000000ULL;
+		uint64_t end = now_ns() + 10000000000ULL;
 
-		tell(c.go[1]);
-		while (stats.pokes == pokes && now() < end) {
+		send_byte(c.go[1]);
+		while (stats.pokes == pokes && now_ns() < end) {
 			if (memwatch_watch_poll(watch, 500) & MEMWATCH_WATCH_EVENT)
-				drain();
+				drain_records();
 			memwatch_watch_stats(watch, &stats);
 		}
-		rounds(0);
+		run_rounds(0);
 		memwatch_watch_stats(watch, &stats);
 		reacted += stats.pokes > pokes;
 		worst = stats.reaction_ns > worst ? stats.reaction_ns : worst;
 		pokes = stats.pokes;
-		await(c.done[0]);
+		await_byte(c.done[0]);
 	}
-	tap_ok(reacted >= 15 && worst < 200000000ULL,
-	       "fast growth does not wait for the next round: %d of 20 asked for one, and got it "
-	       "in %.1f ms at most",
-	       reacted, (double)worst / 1e6);
-	finish(&c);
+	tap_ok(reacted >= 15, "fast growth requests a round: %d of 20 times", reacted);
+	tap_ok(worst < 200000000ULL, "a requested round ends within 200 ms: %.1f ms at most",
+	       (double)worst / 1e6);
+	stop_child(&c);
 }
-
-/* ----------------------------------------------------------------- monitor */
 
 static void test_restart(void)
 {
 	char path[] = "growth-state-XXXXXX";
 	struct memwatch_growth_row before = { 0 }, after = { 0 };
-	struct child c = start(hold_memory);
+	struct child c = start_child(hold_memory);
 	int fd = mkstemp(path), n;
 
-	await(c.done[0]);
-	rounds(3);
-	find(c.pid, &before, NULL);
-	tap_ok(!memwatch_watch_save(watch, path), "the state is saved");
+	await_byte(c.done[0]);
+	run_rounds(3);
+	find_process(c.pid, &before, NULL);
+	tap_eq(memwatch_watch_save(watch, path), 0, "the state file is written");
 	memwatch_watch_unref(watch);
 	watch = open_watch(0, 300000000);
 	n = memwatch_watch_load(watch, path);
-	rounds(2);
-	find(c.pid, &after, NULL);
-	tap_ok(n > 0 && after.first_ns == before.first_ns && after.last_ns > before.last_ns,
-	       "a monitor that was restarted goes on with %d histories", n);
+	run_rounds(2);
+	find_process(c.pid, &after, NULL);
+	tap_ok(n > 0, "a new monitor reads %d states from the file", n);
+	tap_eq(after.first_ns, before.first_ns, "a state continues in the new monitor");
+	tap_ok(after.last_ns > before.last_ns, "the new monitor samples the process");
 	memwatch_watch_unref(watch);
 	watch = open_watch(0, 300000000);
 	if (truncate(path, 100))
 		tap_note("truncate: %s", strerror(errno));
 	n = memwatch_watch_load(watch, path);
-	tap_ok(n == -EBADMSG && strstr(memwatch_ctx_error(ctx), "damaged"),
-	       "half a state file is refused: %s", memwatch_ctx_error(ctx));
+	tap_eq(n, -EBADMSG, "half a state file is refused");
+	tap_ok(strstr(memwatch_ctx_error(ctx), "damaged") != NULL,
+	       "the error says that the file is damaged: %s", memwatch_ctx_error(ctx));
 	close(fd);
 	unlink(path);
-	finish(&c);
+	stop_child(&c);
 }
 
 static void test_full(void)
@@ -545,54 +433,57 @@ static void test_full(void)
 	memwatch_watch_unref(watch);
 	watch = open_watch(4, 300000000);
 	for (int i = 0; i < 8; i++) {
-		c[i] = start(just_wait);
-		await(c[i].done[0]);
+		c[i] = start_child(wait_for_test);
+		await_byte(c[i].done[0]);
 	}
-	rounds(2);
+	run_rounds(2);
 	n = memwatch_watch_snapshot(watch);
 	memwatch_watch_stats(watch, &stats);
-	tap_ok(n == 4 && stats.full >= 8, "a full map holds 4, and counts what it cannot: %llu",
+	tap_eq(n, 4, "a monitor for 4 processes has 4 states");
+	tap_ok(stats.full >= 8, "samples of further processes are counted: %llu",
 	       (unsigned long long)stats.full);
 	for (int i = 0; i < 8; i++)
-		finish(&c[i]);
+		stop_child(&c[i]);
 }
 
-/* In a virtual machine only: the time of day of this one is not ours. */
+/* Only in a virtual machine, because it sets the clock. */
 static void test_clock(void)
 {
 	struct timespec real;
 	struct memwatch_growth_row before = { 0 }, after = { 0 };
 
 	if (!getenv("MEMWATCH_TEST_CLOCK")) {
-		tap_skip("the time of day may jump", "only where the clock is ours to set");
+		tap_skip("jumps of the real-time clock do not matter",
+			 "runs only in a virtual machine: it sets the clock");
 		return;
 	}
-	rounds(1);
-	find(getpid(), &before, NULL);
+	run_rounds(1);
+	find_process(getpid(), &before, NULL);
 	clock_gettime(CLOCK_REALTIME, &real);
 	real.tv_sec -= 86400;
 	clock_settime(CLOCK_REALTIME, &real);
-	rounds(2);
+	run_rounds(2);
 	real.tv_sec += 2 * 86400;
 	clock_settime(CLOCK_REALTIME, &real);
-	rounds(2);
-	find(getpid(), &after, NULL);
+	run_rounds(2);
+	find_process(getpid(), &after, NULL);
 	real.tv_sec -= 86400;
 	clock_settime(CLOCK_REALTIME, &real);
-	tap_ok(after.last_ns > before.last_ns && after.last_ns - before.last_ns < 60000000000ULL,
-	       "the time of day may jump");
+	tap_ok(after.last_ns > before.last_ns, "a process is sampled after the clock was set");
+	tap_ok(after.last_ns - before.last_ns < 60000000000ULL,
+	       "jumps of the real-time clock do not change the times of samples");
 }
 
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "--wait")) {
-		await(atoi(argv[2]));
+		await_byte(atoi(argv[2]));
 		return 0;
 	}
 	start_rig();
 	test_identical();
-	early = start(just_wait);
-	await(early.done[0]);
+	early = start_child(wait_for_test);
+	await_byte(early.done[0]);
 	watch = open_watch(0, 300000000);
 	test_early();
 	test_counters();
@@ -602,7 +493,7 @@ int main(int argc, char **argv)
 	test_vfork();
 	test_pid_reuse();
 	test_swap();
-	test_poke();
+	test_request();
 	test_limit();
 	test_clock();
 	test_restart();

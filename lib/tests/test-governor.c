@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The cost governor of the growth monitor: its decisions on single measurements, and
+ * the average cost under growth that does not end.
+ */
+#include <stdint.h>
+
+#include "growth/governor.h"
+
+#include "../../selftests/tap.h"
+
+#define SECOND 1000000000ULL
+
+static void init_governor(struct mw_governor *gov)
+{
+	mw_governor_init(gov, 5 * SECOND, 1000, 10000, 128);
+}
+
+static void report_events(struct mw_governor *gov, int times, uint32_t ppm, uint64_t seconds)
+{
+	for (int i = 0; i < times; i++)
+		mw_governor_events(gov, ppm, seconds * SECOND);
+}
+
+static void test_rounds(void)
+{
+	struct mw_governor gov;
+
+	init_governor(&gov);
+	mw_governor_round(&gov, 1000000);
+	tap_eq(gov.period_ns, 5 * SECOND, "rounds of 1 ms run at the wanted period of 5 s");
+	tap_eq(gov.gap_ns, SECOND / 10, "requested rounds of 1 ms are at least 0.1 s apart");
+	init_governor(&gov);
+	mw_governor_round(&gov, 20000000);
+	tap_eq(gov.period_ns, 20 * SECOND, "rounds of 20 ms run every 20 s");
+	tap_eq(gov.gap_ns, 2 * SECOND, "requested rounds of 20 ms are at least 2 s apart");
+}
+
+static void test_detach(void)
+{
+	struct mw_governor gov;
+
+	init_governor(&gov);
+	mw_governor_round(&gov, 20000000);
+	report_events(&gov, 2, 20000, 1);
+	tap_ok(gov.attached, "after two overruns the event program is still attached");
+	tap_eq(gov.width, 512, "each of two overruns doubles the width");
+	report_events(&gov, 1, 20000, 1);
+	tap_ok(!gov.attached, "after three overruns the event program is detached");
+	tap_eq(gov.detaches, 1, "the detach is counted");
+	report_events(&gov, 6, 0, 10);
+	tap_ok(gov.attached, "after a minute the event program is attached again");
+	report_events(&gov, 3, 20000, 1);
+	report_events(&gov, 11, 0, 10);
+	tap_ok(!gov.attached, "the second time it stays detached for longer than 110 s");
+	report_events(&gov, 1, 0, 10);
+	report_events(&gov, 12, 100, 10);
+	tap_ok(gov.attached, "the second time it is attached again after two minutes");
+	tap_eq(gov.width, 128, "without overruns the width returns to its initial value");
+}
+
+/*
+ * An hour in which the event program takes @ppm whenever it is attached. Returns the
+ * average cost; @worst gets the highest average at the end of a detach.
+ */
+static double run_storm(uint32_t ppm, double *worst)
+{
+	struct mw_governor gov;
+	double taken = 0, time = 0;
+
+	*worst = 0;
+	init_governor(&gov);
+	while (time < 3600) {
+		bool on = gov.attached;
+		double step = on && gov.overruns ? 1 : 10;
+
+		mw_governor_events(&gov, on ? ppm : 0, (uint64_t)step * SECOND);
+		time += step;
+		if (on)
+			taken += step * ppm;
+		if (!on && gov.attached && taken / time > *worst)
+			*worst = taken / time;
+	}
+	return taken / time;
+}
+
+static void test_storm(void)
+{
+	static const uint32_t ppms[] = { 9000, 15000, 50000, 100000, 400000 };
+	double mean = 0, worst = 0, most = 0;
+
+	for (unsigned int i = 0; i < sizeof(ppms) / sizeof(ppms[0]); i++) {
+		mean = run_storm(ppms[i], &worst);
+		if (mean > most)
+			most = mean;
+		if (worst > most)
+			most = worst;
+	}
+	tap_ok(most <= 10000, "event costs of 0.9 to 40 %% stay below 1 %% on average: %.2f %%",
+	       most / 1e4);
+}
+
+int main(void)
+{
+	tap_start();
+	test_rounds();
+	test_detach();
+	test_storm();
+	return tap_done();
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The reader of growth traces: what it accepts, and what it refuses with which message.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "growth/trace.h"
+
+#include "../../selftests/tap.h"
+
+#define HEADER "time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb\n"
+
+static struct memwatch_ctx *ctx;
+
+/* The number of samples in a trace, or an error; @last gets the last sample. */
+static int read_trace(const char *text, struct memwatch_growth_sample *last)
+{
+	FILE *file = fmemopen((void *)text, strlen(text), "r");
+	struct memwatch_trace *trace;
+	int err = mw_trace_open_file(ctx, file, "test", &trace), n = 0;
+
+	if (err)
+		return err;
+	while ((err = memwatch_trace_next(trace, last)) == 1)
+		n++;
+	memwatch_trace_close(trace);
+	return err ? err : n;
+}
+
+static void test_good_traces(void)
+{
+	struct memwatch_growth_sample s;
+
+	tap_eq(read_trace(HEADER "1.25,2,\"a,\"\"b\",1,2,3,4,5,6,more\r\n\n2,2,x,1,2,3,4,5,", &s),
+	       2, "a trace may have quotes, further columns, empty lines and no last newline");
+	tap_eq(read_trace(HEADER "1.25,2,\"a,\"\"b\",1,2,3,4,5,6\n", &s), 1,
+	       "a trace with one sample is read");
+	tap_eq(s.time_ns, 1250000000, "time_s is read with its fraction");
+	tap_eq(s.tgid, 2, "pid is read");
+	tap_str_eq(s.comm, "a,\"b", "comm is unquoted");
+	tap_eq(s.anon_bytes, 1024, "anon_kb is read");
+	tap_eq(s.file_bytes, 2048, "file_kb is read");
+	tap_eq(s.shmem_bytes, 3072, "shmem_kb is read");
+	tap_eq(s.swap_bytes, 4096, "swap_kb is read");
+	tap_eq(s.vsz_bytes, 5120, "vsz_kb is read");
+	tap_eq(s.limit_bytes, 6144, "limit_kb is read");
+}
+
+static void test_bad_traces(void)
+{
+	static const struct {
+		const char *text, *error;
+	} bad[] = {
+		{ "", "line 1" },
+		{ "a,b\n", "line 1" },
+		{ HEADER "1,2,x,1,2,3,4,5\n", "line 2: limit_kb: is missing" },
+		{ HEADER "1,2,x,1,2,3,4,5,\n0,2,x,1,2,3,4,5,\n", "line 3: time_s" },
+		{ HEADER "-1,2,x,1,2,3,4,5,\n", "line 2: time_s" },
+		{ HEADER "1e9,2,x,1,2,3,4,5,\n", "line 2: time_s" },
+		{ HEADER "nan,2,x,1,2,3,4,5,\n", "line 2: time_s" },
+		{ HEADER "1,-2,x,1,2,3,4,5,\n", "line 2: pid" },
+		{ HEADER "1,4294967296,x,1,2,3,4,5,\n", "line 2: pid" },
+		{ HEADER "1,2,x,99999999999999999999,2,3,4,5,\n", "line 2: anon_kb" },
+		{ HEADER "1,2,x,1,2,3,4,5,x\n", "line 2: limit_kb" },
+		{ HEADER "1,2,\"x,1,2,3,4,5,\n", "line 2: comm: a quote" },
+		{ HEADER "1,2,\"x\"y,1,2,3,4,5,\n", "line 2: comm: text" },
+	};
+	struct memwatch_growth_sample s;
+
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char error[128];
+
+		tap_eq(read_trace(bad[i].text, &s), -EBADMSG, "bad trace %u is refused", i + 1);
+		snprintf(error, sizeof(error), "%.*s", (int)strlen(bad[i].error),
+			 memwatch_ctx_error(ctx));
+		tap_str_eq(error, bad[i].error, "the error of bad trace %u: %s", i + 1,
+			   memwatch_ctx_error(ctx));
+	}
+}
+
+int main(void)
+{
+	tap_start();
+	if (memwatch_ctx_new(NULL, &ctx))
+		return EXIT_FAILURE;
+	test_good_traces();
+	test_bad_traces();
+	memwatch_ctx_unref(ctx);
+	return tap_done();
+}
