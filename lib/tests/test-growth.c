@@ -101,12 +101,12 @@ static double leak_bursts_out(double t)
 	return BASE + 2048 * t + (t > 7200 ? (t - 7200) * 5 * MIB : 0);
 }
 
-static double flat(double t)
+static double flat_signal(double t)
 {
 	return BASE + fmod(t, 300) * 68;
 }
 
-static double saw(double t)
+static double sawtooth_60m(double t)
 {
 	return BASE + fmod(t, 30) * 2 * MIB;
 }
@@ -121,12 +121,12 @@ static double start_up(double t)
 	return fmin(600, t * 30) * MIB;
 }
 
-static double steps(double t)
+static double doubling_steps(double t)
 {
 	return BASE + exp2(floor(log2(1 + t / 60))) * MIB;
 }
 
-static double daily(double t)
+static double daily_wave(double t)
 {
 	return 300 * MIB + 100 * MIB * sin(t * 2 * M_PI / 86400);
 }
@@ -139,7 +139,7 @@ static double comes_back(double t)
 	return BASE + (fmod(t, 10) / 5 + bump + fmin(25, fmax(0, t - 5000) / 64)) * MIB;
 }
 
-static double cache(double t)
+static double filling_cache(double t)
 {
 	return BASE + fmin(300, t / 3) * MIB;
 }
@@ -273,15 +273,15 @@ static void test_benign(void)
 		double seconds, step;
 		uint64_t limit;
 	} cases[] = {
-		{ "a flat signal", flat, 7200, 5, 0 },
-		{ "a sawtooth of 60 MiB in 30 s", saw, 14400, 5, 0 },
+		{ "a flat signal", flat_signal, 7200, 5, 0 },
+		{ "a sawtooth of 60 MiB in 30 s", sawtooth_60m, 14400, 5, 0 },
 		{ "a warm-up of 10 minutes", warm_up, 14400, 5, 0 },
 		{ "a warm-up below a limit", warm_up, 14400, 5, 512 * MIB },
 		{ "a start-up to 600 MiB of 1 GiB", start_up, 3600, 1, 1024 * MIB },
-		{ "tables that double", steps, 14400, 5, 0 },
-		{ "a daily wave", daily, 259200, 20, 0 },
+		{ "tables that double", doubling_steps, 14400, 5, 0 },
+		{ "a daily wave", daily_wave, 259200, 20, 0 },
 		{ "growth that comes back to where it was", comes_back, 6600, 5, 0 },
-		{ "a cache of 300 MiB that fills in 15 minutes", cache, 7200, 5, 0 },
+		{ "a cache of 300 MiB that fills in 15 minutes", filling_cache, 7200, 5, 0 },
 	};
 
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -315,38 +315,38 @@ static struct result run_reserve(shape reserved, shape held, double seconds)
 	return r;
 }
 
-static double addresses(double t)
+static double growing_addresses(double t)
 {
 	return BASE + t * MIB;
 }
 
-static double some(double t)
+static double small_growth(double t)
 {
 	return BASE + fmin(t / 60, 1) * 20 * MIB;
 }
 
 static void test_reserved(void)
 {
-	struct result r = run_reserve(addresses, some, 7200);
+	struct result r = run_reserve(growing_addresses, small_growth, 7200);
 
 	tap_eq(r.alerts, 0, "no alert for address space that grows without memory");
 	tap_ok(r.row.flags & MEMWATCH_GROWTH_F_RESERVED,
 	       "address space that grows without memory is flagged");
-	r = run_reserve(addresses, flat, 7200);
+	r = run_reserve(growing_addresses, flat_signal, 7200);
 	tap_eq(r.alerts, 0, "no alert for address space, if the memory never grew");
 	tap_ok(r.row.flags & MEMWATCH_GROWTH_F_RESERVED,
 	       "address space that grows is flagged if the memory never grew");
-	r = run_reserve(flat, leak_10k, 7200);
+	r = run_reserve(flat_signal, leak_10k, 7200);
 	tap_ok(!(r.row.flags & MEMWATCH_GROWTH_F_RESERVED),
 	       "address space that grows with its memory is not flagged");
-	r = run_reserve(flat, some, 7200);
+	r = run_reserve(flat_signal, small_growth, 7200);
 	tap_ok(!(r.row.flags & MEMWATCH_GROWTH_F_RESERVED),
 	       "address space that does not grow is not flagged");
 }
 
 /* Linear growth for 15 minutes, to 39 % of the headroom, that begins at fill_begins. */
 static double fill_begins;
-static double fills(double t)
+static double fills_late(double t)
 {
 	return BASE + (fmod(t, 10) / 5 + fmin(300, fmax(0, t - fill_begins) / 3)) * MIB;
 }
@@ -357,7 +357,7 @@ static void test_fill(void)
 	unsigned int alerts = 0;
 
 	for (fill_begins = 1000; fill_begins < 1080; fill_begins += 5)
-		alerts += run_shape(fills, 4000, 5, 869 * MIB).alerts;
+		alerts += run_shape(fills_late, 4000, 5, 869 * MIB).alerts;
 	tap_eq(alerts, 0, "no alert for caches that fill in 15 minutes below a limit");
 }
 

@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "base/context.h"
 #include "base/index.h"
+#include "growth/pages.h"
 #include "growth/row.h"
 
 /* A trace is an untrusted file: it must not take all memory. */
@@ -87,30 +88,25 @@ static struct process *process_find(struct memwatch_growth *growth, __u32 tgid)
 	return NULL;
 }
 
-static __u32 pages_of(__u64 bytes)
-{
-	__u64 pages = bytes >> MW_GROWTH_PAGE_SHIFT;
-
-	return pages >= MW_GROWTH_NO_LIMIT ? MW_GROWTH_NO_LIMIT - 1 : (__u32)pages;
-}
-
 static void sample_convert(const struct memwatch_growth_sample *from, struct mw_growth_sample *to)
 {
 	__u64 used = from->anon_bytes + from->shmem_bytes;
 
 	*to = (struct mw_growth_sample){
 		.time_ns = from->time_ns,
-		.file = pages_of(from->file_bytes),
-		.anon = pages_of(from->anon_bytes),
-		.swap = pages_of(from->swap_bytes),
-		.shmem = pages_of(from->shmem_bytes),
-		.vsz = pages_of(from->vsz_bytes),
+		.file = mw_pages_from_bytes(from->file_bytes),
+		.anon = mw_pages_from_bytes(from->anon_bytes),
+		.swap = mw_pages_from_bytes(from->swap_bytes),
+		.shmem = mw_pages_from_bytes(from->shmem_bytes),
+		.vsz = mw_pages_from_bytes(from->vsz_bytes),
 		.headroom = MW_GROWTH_NO_LIMIT,
 		.address_headroom = MW_GROWTH_NO_LIMIT,
 	};
 	/* Swapped memory and mapped files, which can be read again, do not use the limit up. */
 	if (from->limit_bytes != MEMWATCH_GROWTH_NONE)
-		to->headroom = from->limit_bytes > used ? pages_of(from->limit_bytes - used) : 0;
+		to->headroom = from->limit_bytes > used
+				       ? mw_pages_from_bytes(from->limit_bytes - used)
+				       : 0;
 }
 
 /* Is the sample about the same program, with no exec and no new process in between? */

@@ -64,7 +64,7 @@ static struct pace pace_of_batches(const double *slopes, unsigned int n, double 
 	return pace;
 }
 
-static double bytes_of(double pages)
+static double fractional_bytes(double pages)
 {
 	return pages * (1U << MW_GROWTH_PAGE_SHIFT);
 }
@@ -79,9 +79,9 @@ static struct pace pace_of_trend(const struct mw_growth_history *history,
 
 	if (!mw_growth_sum_window(&history->level[trend->level], trend->window, &s))
 		return (struct pace){ .spread = 1 };
-	return pace_of_batches((double[]){ bytes_of(s.thirds - s.two_thirds) / batch,
-					   bytes_of(s.two_thirds - s.third) / batch,
-					   bytes_of(s.third) / batch },
+	return pace_of_batches((double[]){ fractional_bytes(s.thirds - s.two_thirds) / batch,
+					   fractional_bytes(s.two_thirds - s.third) / batch,
+					   fractional_bytes(s.third) / batch },
 			       3, 2 * batch, batch / 2);
 }
 
@@ -99,7 +99,7 @@ static struct pace pace_of_episode(const struct mw_growth *g)
 	last = (end[-1].ms + end[0].ms) / 2000.0;
 	after = (end[0].ms - end[-1].ms) / 2000.0;
 	for (; p < end; p++)
-		slopes[n++] = bytes_of((double)p[1].pages - p[0].pages) * 1000 /
+		slopes[n++] = fractional_bytes((double)p[1].pages - p[0].pages) * 1000 /
 			      ((double)p[1].ms - p[0].ms);
 	return pace_of_batches(slopes, n, last - first, after);
 }
@@ -127,14 +127,14 @@ void mw_growth_fill_eta(struct memwatch_growth_row *row, const struct mw_growth 
 {
 	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
 	struct pace pace = trend ? pace_of_trend(history, trend) : pace_of_episode(g);
-	double headroom = bytes_of(mw_growth_peak_headroom(g, history)), usable;
+	double headroom = fractional_bytes(mw_growth_peak_headroom(g, history)), usable;
 
 	row->slope = mw_growth_current_slope(g, history);
 	row->eta_ns = row->eta_low_ns = row->eta_high_ns = MEMWATCH_GROWTH_NONE;
 	if (g->headroom == MW_GROWTH_NO_LIMIT || !row->slope)
 		return;
 	row->eta_ns = ns_of(headroom / (double)row->slope);
-	usable = fmax(0, headroom * (1 - HEADROOM_LESS) - bytes_of(MW_GROWTH_MIB));
+	usable = fmax(0, headroom * (1 - HEADROOM_LESS) - fractional_bytes(MW_GROWTH_MIB));
 	row->eta_low_ns = ns_of(early_seconds(usable, (double)row->slope, &pace));
 	if (pace.spread < 1)
 		row->eta_high_ns = ns_of(headroom * (1 + HEADROOM_MORE) /

@@ -7,17 +7,13 @@
 #include "growth/row.h"
 
 #include "growth/interval.h"
+#include "growth/pages.h"
 #include "base/timemath.h"
 
 _Static_assert((int)MEMWATCH_GROWTH_LEAK == (int)MW_GROWTH_LEAK, "the verdicts are the same");
 _Static_assert((int)MEMWATCH_GROWTH_REASON_SLOW == (int)MW_GROWTH_SLOW, "the reasons are the same");
 _Static_assert(MEMWATCH_GROWTH_ALERT == MW_GROWTH_EVENT_ALERT, "the events are the same");
 _Static_assert(MEMWATCH_GROWTH_CLEAR == MW_GROWTH_EVENT_CLEAR, "the events are the same");
-
-static __u64 bytes_of(__u32 pages)
-{
-	return (__u64)pages << MW_GROWTH_PAGE_SHIFT;
-}
 
 void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth *g,
 			const struct mw_growth_history *history)
@@ -37,21 +33,21 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 	row->alert_slope = g->slope_bps;
 	row->alert_eta_ns = g->eta_s == MW_GROWTH_NEVER ? MEMWATCH_GROWTH_NONE
 							: g->eta_s * MW_GROWTH_SECOND;
-	row->signal_bytes = bytes_of(g->signal);
-	row->file_bytes = bytes_of(g->file);
-	row->vsz_bytes = bytes_of(g->vsz);
+	row->signal_bytes = mw_bytes_from_pages(g->signal);
+	row->file_bytes = mw_bytes_from_pages(g->file);
+	row->vsz_bytes = mw_bytes_from_pages(g->vsz);
 	row->room_bytes = g->headroom == MW_GROWTH_NO_LIMIT ? MEMWATCH_GROWTH_NONE
-							    : bytes_of(g->headroom);
+							    : mw_bytes_from_pages(g->headroom);
 
 	mw_growth_fill_eta(row, g, history);
 	row->r2_permille = trend ? trend->r2_permille : history ? history->best.r2_permille : 0;
 	if (trend && trend->score >= MW_GROWTH_RELIABLE) {
-		row->growth_bytes = bytes_of(trend->growth);
+		row->growth_bytes = mw_bytes_from_pages(trend->growth);
 		row->since_ns = mw_sub_sat(
 			g->last_ns,
 			trend->window * (MW_GROWTH_BIN_NS << MW_GROWTH_SHIFT(trend->level)));
 	} else {
-		row->growth_bytes = bytes_of(mw_growth_episode_growth(g));
+		row->growth_bytes = mw_bytes_from_pages(mw_growth_episode_growth(g));
 		row->since_ns = g->onset_ns + mw_growth_episode_origin(g)->ms * 1000000ULL;
 	}
 }

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/context.h"
+#include "growth/pages.h"
 #include "growth/row.h"
 
 int mw_snapshot_take(struct memwatch_ctx *ctx, struct mw_snapshot *snapshot,
@@ -64,11 +65,11 @@ int mw_snapshot_sample(const struct mw_snapshot *snapshot, unsigned int index,
 	ret->start_time_ns = snapshot->items[index].key.start_ns;
 	ret->tgid = snapshot->items[index].key.tgid;
 	memcpy(ret->comm, p->comm, sizeof(p->comm));
-	ret->anon_bytes = (__u64)p->anon << MW_GROWTH_PAGE_SHIFT;
-	ret->file_bytes = (__u64)p->growth.file << MW_GROWTH_PAGE_SHIFT;
-	ret->shmem_bytes = (__u64)p->shmem << MW_GROWTH_PAGE_SHIFT;
-	ret->swap_bytes = (__u64)p->swap << MW_GROWTH_PAGE_SHIFT;
-	ret->vsz_bytes = (__u64)p->growth.vsz << MW_GROWTH_PAGE_SHIFT;
+	ret->anon_bytes = mw_bytes_from_pages(p->anon);
+	ret->file_bytes = mw_bytes_from_pages(p->growth.file);
+	ret->shmem_bytes = mw_bytes_from_pages(p->shmem);
+	ret->swap_bytes = mw_bytes_from_pages(p->swap);
+	ret->vsz_bytes = mw_bytes_from_pages(p->growth.vsz);
 	ret->limit_bytes = MEMWATCH_GROWTH_NONE;
 	if (p->growth.headroom != MW_GROWTH_NO_LIMIT)
 		ret->limit_bytes = ((__u64)p->anon + p->shmem + p->growth.headroom)

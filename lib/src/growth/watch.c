@@ -14,13 +14,14 @@
 
 #include <bpf/bpf.h>
 
-#include "loader/growth.h"
 #include "base/context.h"
+#include "base/timemath.h"
 #include "growth/governor.h"
 #include "growth/limits.h"
-#include "base/timemath.h"
+#include "growth/pages.h"
 #include "growth/snapshot.h"
 #include "growth/state-file.h"
+#include "loader/growth.h"
 
 #define PROCESSES_DEFAULT 10000
 #define PERIOD_DEFAULT_NS 5000000000ULL
@@ -99,18 +100,11 @@ struct memwatch_watch {
 	struct mw_snapshot snapshot;
 };
 
-static uint32_t pages_of(uint64_t bytes)
-{
-	uint64_t pages = bytes >> MW_GROWTH_PAGE_SHIFT;
-
-	return pages >= MW_GROWTH_NO_LIMIT ? MW_GROWTH_NO_LIMIT - 1 : (uint32_t)pages;
-}
-
 static int store_limit(void *userdata, uint64_t cgroup, const struct mw_limit *limit)
 {
 	struct memwatch_watch *watch = userdata;
 	struct mw_growth_limit bound = {
-		.headroom = pages_of(limit->headroom_bytes),
+		.headroom = mw_pages_from_bytes(limit->headroom_bytes),
 		.limit = limit->limit,
 	};
 
@@ -126,7 +120,7 @@ static void refresh_limits(struct memwatch_watch *watch, uint64_t now)
 	uint64_t bytes;
 
 	if (!mw_limits_host_headroom(watch->ctx, &bytes))
-		control->host_headroom = pages_of(bytes);
+		control->host_headroom = mw_pages_from_bytes(bytes);
 	if (watch->limits_ns && now < watch->limits_ns + LIMITS_EVERY_NS)
 		return;
 	watch->limits_ns = now;
