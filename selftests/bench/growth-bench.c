@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What the growth monitor costs: lines for "make bench". A ratio of a pair of
- * measurements that follow each other is what is judged, so a machine that does
- * other things is no excuse.
+ * Measures the cost of the growth monitor; prints lines for "make bench". What is compared
+ * with a budget is the ratio of two measurements that follow each other directly, so that
+ * other load on the machine matters little.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -43,14 +43,14 @@ static void die(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-static void line(const char *name, double value, const char *unit, double budget)
+static void print_result(const char *name, double value, const char *unit, double budget)
 {
 	printf("%s %.4g %s %.4g %s\n", name, value, unit, budget, value <= budget ? "ok" : "over");
 	fflush(stdout);
 }
 
-/* Nanoseconds of CPU time for a fault and its share of the unmapping. */
-static double fault_loop(void)
+/* CPU time of one page fault and its share of the unmapping, in nanoseconds. */
+static double measure_faults(void)
 {
 	uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
@@ -68,7 +68,7 @@ static double fault_loop(void)
 	return (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / FAULTS;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double p = *(const double *)a, q = *(const double *)b;
 
@@ -85,7 +85,7 @@ static struct memwatch_watch *open_watch(uint32_t flags)
 	return watch;
 }
 
-/* A monitor that is polled by a thread of its own, as it is in a process. */
+/* Polls a monitor in a thread of its own. */
 static void *poll_thread(void *arg)
 {
 	const struct memwatch_record_header *record;
@@ -107,26 +107,26 @@ static void bench_faults(void)
 		void *args[2];
 		pthread_t thread;
 
-		fault_loop();
-		none[i] = fault_loop();
+		measure_faults();
+		none[i] = measure_faults();
 		watch = open_watch(0);
 		args[0] = watch;
 		args[1] = &stop;
 		pthread_create(&thread, NULL, poll_thread, args);
-		fault_loop();
-		with[i] = fault_loop();
+		measure_faults();
+		with[i] = measure_faults();
 		__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 		pthread_join(thread, NULL);
 		memwatch_watch_unref(watch);
 		ratios[i] = with[i] / none[i];
 	}
-	qsort(ratios, PAIRS, sizeof(double), compare);
-	qsort(none, PAIRS, sizeof(double), compare);
-	qsort(with, PAIRS, sizeof(double), compare);
+	qsort(ratios, PAIRS, sizeof(double), compare_doubles);
+	qsort(none, PAIRS, sizeof(double), compare_doubles);
+	qsort(with, PAIRS, sizeof(double), compare_doubles);
 	fprintf(stderr,
 		"fault: %.0f ns without, %.0f ns with the monitor; n=%d pairs, ratio %.3f..%.3f\n",
 		none[PAIRS / 2], with[PAIRS / 2], PAIRS, ratios[PAIRS / 4], ratios[PAIRS * 3 / 4]);
-	line("growth_fault_ratio", ratios[PAIRS / 2], "ratio", 1.07);
+	print_result("growth_fault_ratio", ratios[PAIRS / 2], "ratio", 1.07);
 }
 
 static void bench_processes(void)
@@ -145,7 +145,7 @@ static void bench_processes(void)
 		if (pids[i] < 0)
 			die("fork");
 	}
-	/* At rest: what other programs ask for, by growing, is not what is asked here. */
+	/* Without the event program: rounds that other programs cause must not count. */
 	watch = open_watch(MEMWATCH_WATCH_NO_EVENTS);
 	begin = clock_ns(CLOCK_MONOTONIC);
 	while (clock_ns(CLOCK_MONOTONIC) - begin < 31000000000ULL)
@@ -154,12 +154,12 @@ static void bench_processes(void)
 	fprintf(stderr, "%llu rounds over %u processes, %.2f us a sample\n",
 		(unsigned long long)stats.rounds, stats.processes,
 		(double)stats.cpu_ns / 1e3 / (double)stats.samples);
-	line("growth_cpu_at_1000_processes",
-	     (double)stats.cpu_ns * 100 / (double)(clock_ns(CLOCK_MONOTONIC) - begin), "percent",
-	     0.1);
-	line("growth_state", stats.state_bytes, "bytes", 256);
-	line("growth_state_of_one_that_grows", stats.state_bytes + stats.history_bytes, "bytes",
-	     1536);
+	print_result("growth_cpu_at_1000_processes",
+		     (double)stats.cpu_ns * 100 / (double)(clock_ns(CLOCK_MONOTONIC) - begin),
+		     "percent", 0.1);
+	print_result("growth_state", stats.state_bytes, "bytes", 256);
+	print_result("growth_state_of_one_that_grows", stats.state_bytes + stats.history_bytes,
+		     "bytes", 1536);
 	memwatch_watch_unref(watch);
 	for (int i = 0; i < PROCESSES; i++)
 		kill(pids[i], SIGKILL);
@@ -167,7 +167,7 @@ static void bench_processes(void)
 		waitpid(pids[i], NULL, 0);
 }
 
-/* A child that grows by 12 MiB each time, forty times, and gives it back. */
+/* Starts a child that grows by 12 MiB forty times, frees it all, and begins again. */
 static pid_t start_burst(int period_us)
 {
 	enum { BURSTS = 40 };
@@ -182,7 +182,7 @@ static pid_t start_burst(int period_us)
 		*p = mmap(NULL, 12 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			  0);
 		memset(*p, 1, 12 * MIB);
-		/* What is given back at once is no growth to the next round. */
+		/* Memory that is freed at once would be no growth for the next round. */
 		for (unsigned int j = 0; i % BURSTS == BURSTS - 1 && j < BURSTS; j++)
 			munmap(held[j], 12 * MIB);
 		usleep((useconds_t)period_us);
@@ -199,7 +199,7 @@ static void bench_reaction(void)
 	struct sched_param first = { .sched_priority = 1 };
 	int n = 0;
 
-	/* As "growth watch" does. */
+	/* With real-time priority, as "growth watch" has it. */
 	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
 	while (n < POKES && clock_ns(CLOCK_MONOTONIC) < end) {
 		memwatch_watch_poll(watch, 1000);
@@ -213,9 +213,9 @@ static void bench_reaction(void)
 	memwatch_watch_unref(watch);
 	if (n < 50)
 		die("too few requests for rounds");
-	qsort(took, (size_t)n, sizeof(double), compare);
+	qsort(took, (size_t)n, sizeof(double), compare_doubles);
 	fprintf(stderr, "reaction: median %.2f ms, n=%d\n", took[n / 2], n);
-	line("growth_reaction_p99", took[n * 99 / 100], "ms", 10);
+	print_result("growth_reaction_p99", took[n * 99 / 100], "ms", 10);
 }
 
 int main(void)

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The growth monitor beside other ways to watch memory: lines for "make bench".
- * The price of a fault is CPU time of the one who faults; what the watchers take
- * is their own CPU time and the run time of their BPF programs, as the kernel
- * counts it. Only the monitor has a budget; the others are told to stderr.
+ * Compares the cost of the growth monitor with that of other ways to watch memory; prints
+ * lines for "make bench". Measured are the CPU time of a page fault in the watched process,
+ * the CPU time of the watcher, and the run time of its BPF programs as the kernel counts
+ * it. Only the monitor has a budget; the figures of the others go to stderr.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -48,16 +48,14 @@ static void die(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-static void line(const char *name, double value, const char *unit, double budget)
+static void print_result(const char *name, double value, const char *unit, double budget)
 {
 	printf("%s %.4g %s %.4g %s\n", name, value, unit, budget, value <= budget ? "ok" : "over");
 	fflush(stdout);
 }
 
-/* ------------------------------------------------------------------- storm */
-
-/* A heap that grows by a page with each block, and is given back whole. */
-static double heap_storm(void)
+/* Allocates a heap that grows by a page with each block, and frees it. Returns ns per block. */
+static double run_heap_storm(void)
 {
 	static char *blocks[BLOCKS];
 	uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -72,7 +70,7 @@ static double heap_storm(void)
 	return (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / BLOCKS;
 }
 
-/* The process that storms: a byte to @ask, nanoseconds a block from @answer. */
+/* To the process that makes page faults: a byte to @ask, then ns per block from @answer. */
 static int ask[2], answer[2];
 
 static pid_t start_storm(void)
@@ -86,7 +84,7 @@ static pid_t start_storm(void)
 		return pid;
 	close(ask[1]);
 	while (read(ask[0], &byte, 1) == 1) {
-		double ns = heap_storm();
+		double ns = run_heap_storm();
 
 		if (write(answer[1], &ns, sizeof(ns)) != sizeof(ns))
 			break;
@@ -94,16 +92,14 @@ static pid_t start_storm(void)
 	_exit(0);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double p = *(const double *)a, q = *(const double *)b;
 
 	return (p > q) - (p < q);
 }
 
-/* ---------------------------------------------------------------- watchers */
-
-static pid_t start(char *const *argv, const char *output)
+static pid_t start_program(char *const *argv, const char *output)
 {
 	pid_t pid = fork();
 
@@ -121,8 +117,8 @@ static pid_t start(char *const *argv, const char *output)
 	return pid;
 }
 
-/* Ten seconds to take its programs off. */
-static void stop(pid_t pid)
+/* Ends a watcher, which has ten seconds to detach its programs. */
+static void stop_program(pid_t pid)
 {
 	if (pid <= 0)
 		return;
@@ -136,14 +132,14 @@ static void stop(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static pid_t monitor_on(pid_t storm)
+static pid_t start_monitor(pid_t storm)
 {
 	char path[256];
 	char *argv[] = { path, "growth", "watch", "--alerts", NULL };
 
 	(void)storm;
 	snprintf(path, sizeof(path), "%s/cli/memwatchctl", getenv("BUILD") ?: "build");
-	return start(argv, "/dev/null");
+	return start_program(argv, "/dev/null");
 }
 
 static void poll_statm(void)
@@ -162,15 +158,15 @@ static void poll_statm(void)
 		if (fd < 0)
 			continue;
 		if (read(fd, text, sizeof(text)) < 0)
-			text[0] = '\0'; /* it has ended */
+			text[0] = '\0'; /* the process has exited */
 		close(fd);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-/* As often as would find what the monitor finds: ten times a second. */
-static pid_t statm_on(pid_t storm)
+/* Polls ten times a second, which would find what the monitor finds. */
+static pid_t start_statm_poller(pid_t storm)
 {
 	pid_t pid = fork();
 
@@ -184,8 +180,8 @@ static pid_t statm_on(pid_t storm)
 	}
 }
 
-/* Two instructions: what any program on the classic tracepoint costs at least. */
-static pid_t classic_on(pid_t storm)
+/* Attaches two instructions: the least that a program on the classic tracepoint costs. */
+static pid_t start_classic(pid_t storm)
 {
 	const struct bpf_insn nothing[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 },
@@ -223,7 +219,7 @@ static pid_t classic_on(pid_t storm)
 		pause();
 }
 
-static pid_t memleak_on(pid_t storm)
+static pid_t start_memleak(pid_t storm)
 {
 	char pid[16], output[] = "growth-cost-XXXXXX", text[4096] = "";
 	char *argv[] = { getenv("MEMLEAK"), "-p", pid, "3600", NULL };
@@ -234,17 +230,17 @@ static pid_t memleak_on(pid_t storm)
 		return -1;
 	snprintf(pid, sizeof(pid), "%d", (int)storm);
 	fd = mkostemp(output, O_CLOEXEC);
-	child = start(argv, output);
+	child = start_program(argv, output);
 	for (int i = 0; i < 300 && !strstr(text, "Attaching") && !waitpid(child, NULL, WNOHANG);
 	     i++) {
 		usleep(100000);
 		if (pread(fd, text, sizeof(text) - 1, 0) < 0)
 			break;
 	}
-	sleep(4); /* it says so, and then begins */
+	sleep(4); /* it prints that before it attaches */
 	if (waitpid(child, NULL, WNOHANG)) {
 		if (pread(fd, text, sizeof(text) - 1, 0) > 0)
-			fprintf(stderr, "memleak does not run here: %s\n", text);
+			fprintf(stderr, "memleak does not run on this machine: %s\n", text);
 		child = -1;
 	}
 	unlink(output);
@@ -257,15 +253,13 @@ static const struct watcher {
 	pid_t (*on)(pid_t storm);
 	int pairs;
 } watchers[] = {
-	{ "growth watch", monitor_on, PAIRS },
-	{ "statm poller, 10 a second", statm_on, PAIRS },
-	{ "classic tracepoint, empty program", classic_on, PAIRS },
-	{ "bcc memleak", memleak_on, 3 },
+	{ "growth watch", start_monitor, PAIRS },
+	{ "statm poller, 10 a second", start_statm_poller, PAIRS },
+	{ "classic tracepoint, empty program", start_classic, PAIRS },
+	{ "bcc memleak", start_memleak, 3 },
 };
 
-/* -------------------------------------------------------------------- cost */
-
-static uint32_t newest_program(void)
+static uint32_t find_newest_program(void)
 {
 	uint32_t id = 0, next;
 
@@ -275,10 +269,10 @@ static uint32_t newest_program(void)
 }
 
 /*
- * Of the programs in @span, that is of the watcher: others may watch this machine too.
- * Not of iterators, which run in the time of those who read them.
+ * Total run time of the programs whose ids are in @span, which are those of the watcher.
+ * Iterators do not count: they run in the CPU time of the process that reads them.
  */
-static uint64_t programs_ns(const uint32_t span[2])
+static uint64_t read_programs_ns(const uint32_t span[2])
 {
 	uint32_t id = span[0];
 	uint64_t sum = 0;
@@ -297,7 +291,7 @@ static uint64_t programs_ns(const uint32_t span[2])
 	return sum;
 }
 
-static uint64_t process_ns(pid_t pid)
+static uint64_t read_process_ns(pid_t pid)
 {
 	clockid_t clock;
 
@@ -311,31 +305,32 @@ static pid_t start_stress(int seconds)
 			 "zero-one",  "--timeout", time, "--quiet",    NULL };
 
 	snprintf(time, sizeof(time), "%d", seconds);
-	return start(argv, "/dev/null");
+	return start_program(argv, "/dev/null");
 }
 
-/* Percent of one CPU, from the first moment on. */
-static double cost(pid_t watcher, const uint32_t span[2], int seconds, bool storm, double *events)
+/* The cost of a watcher in percent of one CPU. @events gets the part of its BPF programs. */
+static double measure_cost(pid_t watcher, const uint32_t span[2], int seconds, bool storm,
+			   double *events)
 {
 	int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	pid_t stress = storm ? start_stress(seconds) : -1;
-	uint64_t begin = clock_ns(CLOCK_MONOTONIC), programs = programs_ns(span);
-	uint64_t own = process_ns(watcher);
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC), programs = read_programs_ns(span);
+	uint64_t own = read_process_ns(watcher);
 	double time;
 
 	while (clock_ns(CLOCK_MONOTONIC) - begin < (uint64_t)seconds * 1000000000)
 		usleep(100000);
 	time = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / 100;
-	*events = (double)(programs_ns(span) - programs) / time;
-	own = process_ns(watcher) - own;
+	*events = (double)(read_programs_ns(span) - programs) / time;
+	own = read_process_ns(watcher) - own;
 	if (stress > 0)
 		waitpid(stress, NULL, 0);
 	close(stats);
 	return (double)own / time + *events;
 }
 
-/* The median of what a block costs. */
-static double block_ns(void)
+/* The median cost of a block. */
+static double measure_block_ns(void)
 {
 	double ns[RUNS];
 
@@ -343,33 +338,33 @@ static double block_ns(void)
 		if (write(ask[1], "x", 1) != 1 ||
 		    read(answer[0], &ns[i], sizeof(*ns)) != sizeof(*ns))
 			die("storm");
-	qsort(ns, RUNS, sizeof(*ns), compare);
+	qsort(ns, RUNS, sizeof(*ns), compare_doubles);
 	return ns[RUNS / 2];
 }
 
-/* Pairs that follow each other, so a machine that does other things is no excuse. */
+/* Measures pairs that follow each other, so that other load on the machine matters little. */
 static double bench_faults(const struct watcher *w, pid_t storm)
 {
 	double off[PAIRS], on[PAIRS], ratios[PAIRS];
 	pid_t pid;
 
 	for (int i = 0; i < w->pairs; i++) {
-		block_ns(); /* warm */
-		off[i] = block_ns();
+		measure_block_ns(); /* warm up */
+		off[i] = measure_block_ns();
 		pid = w->on(storm);
 		if (pid < 0) {
-			fprintf(stderr, "%s: not measured here\n", w->name);
+			fprintf(stderr, "%s: cannot be measured on this machine\n", w->name);
 			return -1;
 		}
 		usleep(700000);
-		block_ns();
-		on[i] = block_ns();
+		measure_block_ns();
+		on[i] = measure_block_ns();
 		ratios[i] = on[i] / off[i];
-		stop(pid);
+		stop_program(pid);
 	}
-	qsort(off, (size_t)w->pairs, sizeof(*off), compare);
-	qsort(on, (size_t)w->pairs, sizeof(*on), compare);
-	qsort(ratios, (size_t)w->pairs, sizeof(*ratios), compare);
+	qsort(off, (size_t)w->pairs, sizeof(*off), compare_doubles);
+	qsort(on, (size_t)w->pairs, sizeof(*on), compare_doubles);
+	qsort(ratios, (size_t)w->pairs, sizeof(*ratios), compare_doubles);
 	fprintf(stderr,
 		"%s: a block and its fault %.0f ns without, %.0f ns with, ratio %.3f (%d pairs)\n",
 		w->name, off[w->pairs / 2], on[w->pairs / 2], ratios[w->pairs / 2], w->pairs);
@@ -378,17 +373,17 @@ static double bench_faults(const struct watcher *w, pid_t storm)
 
 static double bench_cost(const struct watcher *w, pid_t storm, int seconds, bool storms)
 {
-	uint32_t span[2] = { newest_program(), 0 };
+	uint32_t span[2] = { find_newest_program(), 0 };
 	double total, events;
 	pid_t pid = w->on(storm);
 
 	usleep(1500000);
-	span[1] = newest_program();
-	total = cost(pid, span, seconds, storms, &events);
-	stop(pid);
+	span[1] = find_newest_program();
+	total = measure_cost(pid, span, seconds, storms, &events);
+	stop_program(pid);
 	fprintf(stderr, "%s: %s, %d s: %.3f %% of a CPU, of it BPF %.3f\n", w->name,
-		storms ? "storm of stress-ng --fault 1 --mmap 1" : "no storm of ours", seconds,
-		total, events);
+		storms ? "with a storm of stress-ng --fault 1 --mmap 1" : "without a storm",
+		seconds, total, events);
 	return total;
 }
 
@@ -401,16 +396,17 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	storm = start_storm();
 	mine = bench_faults(&watchers[0], storm);
-	line("growth_heap_fault_ratio", mine, "ratio", 1.07);
-	line("growth_cpu_in_a_storm", bench_cost(&watchers[0], storm, STORM_S, true), "percent", 1);
-	line("growth_cpu_without_storm", bench_cost(&watchers[0], storm, IDLE_S, false), "percent",
-	     1);
+	print_result("growth_heap_fault_ratio", mine, "ratio", 1.07);
+	print_result("growth_cpu_in_a_storm", bench_cost(&watchers[0], storm, STORM_S, true),
+		     "percent", 1);
+	print_result("growth_cpu_without_storm", bench_cost(&watchers[0], storm, IDLE_S, false),
+		     "percent", 1);
 	for (size_t i = 1; i < sizeof(watchers) / sizeof(watchers[0]); i++) {
 		ratio = bench_faults(&watchers[i], storm);
-		if (ratio > 0 && watchers[i].on != memleak_on)
+		if (ratio > 0 && watchers[i].on != start_memleak)
 			bench_cost(&watchers[i], storm, SHORT_S, true);
-		if (ratio > 0 && watchers[i].on == memleak_on)
-			line("growth_fault_against_memleak", mine / ratio, "ratio", 0.5);
+		if (ratio > 0 && watchers[i].on == start_memleak)
+			print_result("growth_fault_against_memleak", mine / ratio, "ratio", 0.5);
 	}
 	kill(storm, SIGKILL);
 	waitpid(storm, NULL, 0);

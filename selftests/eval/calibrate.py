@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
-"""Fits the table of mw_growth_calibrated_confidence(): which share of those with so much
-evidence leak. Looks at the tuning part of the corpora alone, at several moments
-of each trace; the share may not fall as evidence grows (isotonic regression).
-Prints the counts and the table to be put into bpf/growth-verdict.h.
+"""Fits the table of mw_growth_calibrated_confidence(): for each amount of evidence, the share
+of processes that leak. Uses only the tuning part of the corpora, at several times of each
+trace. The share must not fall as the evidence grows (isotonic regression). Prints the counts
+and the table for bpf/growth-verdict.h.
 
     calibrate.py --memwatchctl PROGRAM --split FILE --header bpf/growth-verdict.h DIRECTORY...
 
-The confidence that the program prints is taken back to evidence by the table that
-it was built with, so the header must be that one, and each entry of the table another.
+The script finds the evidence by looking up the printed confidence in the table that the
+program was built with. So the header must be that of the program, and no two entries of its
+table may be equal.
 """
 import argparse
 import concurrent.futures
@@ -19,7 +20,7 @@ import sys
 import marks
 import score
 
-LEVELS = 11         # of evidence, 0 to 10
+LEVELS = 11         # evidence is 0 to 10
 MOMENTS = 4
 
 
@@ -28,12 +29,12 @@ def table_of(header):
         entries = re.search(r"table\[18\] = \{([^}]*)\}", f.read()).group(1)
     table = [int(entry) for entry in entries.split(",")][:LEVELS]
     if len(set(table)) != LEVELS:
-        sys.exit(f"calibrate: two entries of {table} are the same")
+        sys.exit(f"calibrate.py: two entries of {table} are equal")
     return table
 
 
 def looks(truth, program, table):
-    """(evidence, does it leak then) of all processes at the moments of one trace."""
+    """[(evidence, whether it leaks then)] for all processes at several times of a trace."""
     seen = []
     for which in range(MOMENTS):
         when = marks.moment(truth, which)
@@ -43,7 +44,7 @@ def looks(truth, program, table):
 
 
 def isotonic(counts):
-    """[(leaks, all)] by evidence: neighbours are put together until the shares rise."""
+    """[(leaks, all)] by evidence: pools neighbours until the shares increase."""
     blocks = []
     for leaks, n in counts:
         blocks.append([leaks, n, 1])
@@ -54,7 +55,7 @@ def isotonic(counts):
 
 
 def entries_of(blocks):
-    """Percent by the rule of succession, each entry another."""
+    """Percentages by the rule of succession, made different from each other."""
     table = [round(100 * (leaks + 1) / (n + 2)) for leaks, n in blocks]
     for i in range(1, LEVELS):
         table[i] = max(table[i], table[i - 1] + 1)

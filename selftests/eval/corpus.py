@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
-"""Generates the synthetic part of the corpus: traces whose truth is known in
-closed form. Each trace is NAME.csv, the input of `memwatchctl growth replay`,
-and NAME.json, the truth (see docs/evaluation.md). The seed of a trace is its
-name, so that adding a class changes no other trace. With SEED, all parameters
-are drawn anew: a corpus that nobody has seen.
+"""Generates the synthetic part of the corpus: traces whose truth is known in closed form.
+Each trace is NAME.csv, the input of `memwatchctl growth replay`, and NAME.json, the truth
+(see docs/evaluation.md). The name of a trace seeds its random numbers, so a new class changes
+no other trace. With SEED, all parameters are drawn anew.
 
     corpus.py DIRECTORY [SEED [PATTERN...]]
 """
@@ -26,8 +25,8 @@ NAMES = ["api-server", "worker", "indexer", "gatewayd", "python3", "java", "node
 
 
 class Process:
-    """One process of a trace. The parts are shapes in KiB; `leaked` is the
-    part that leaks, which `into` names: anon, shmem, swapped or reserved."""
+    """One process of a trace. Its parts are shapes in KiB. `leaked` is the part that leaks;
+    `into` says what it leaks into: anon, shmem, swapped or reserved."""
 
     def __init__(self, anon, file, shmem=None, swap=None, reserved=None, leaked=None, into="anon",
                  pid=0, comm="", start=0, stop=math.inf):
@@ -49,20 +48,20 @@ class Process:
             reserved += leaked
         else:
             anon += leaked
-        if self.into == "swapped":          # resident up to a level, the rest is pushed out
+        if self.into == "swapped":          # resident up to a level, the rest is swapped out
             out = max(0, anon - self.resident)
             anon, swap = anon - out, swap + out
         file = self.file(t)
-        if limit:                           # reclaim takes the file pages first
+        if limit:                           # reclaim drops file pages first
             file = max(1 * MB, min(file, limit - anon - shmem))
         anon, file, shmem, swap = (max(0, int(v)) // PAGE * PAGE for v in (anon, file, shmem, swap))
-        # freed memory keeps its addresses
+        # freed memory keeps its address space
         self.vsz_peak = max(self.vsz_peak, anon + file + shmem + swap)
         return anon, file, shmem, swap, self.vsz_peak + int(reserved) // PAGE * PAGE
 
 
 class Trace:
-    """How one trace is made: filled in by a class function below."""
+    """The parameters of one trace, set by the function of its class below."""
 
     def __init__(self, name, seed):
         self.name = name
@@ -84,7 +83,7 @@ class Trace:
         return self.rng.uniform(low, high)
 
     def body(self, noise=None, base=None):
-        """What every process has: a level, small noise, its libraries."""
+        """Shapes that each process has: a level with small noise, and its libraries."""
         base = base or self.log_uniform(20 * MB, 800 * MB)
         sd = noise if noise is not None else min(base * self.log_uniform(0.0002, 0.004), 1 * MB)
         self.base = base
@@ -103,14 +102,14 @@ class Trace:
         return process
 
     def spread_rate(self, low, high, count):
-        """The rates of a class cover the decades evenly, in any order of index."""
+        """A rate such that those of a class cover the decades evenly."""
         step = (self.index * 0.618034 + 0.5 * self.uniform(0, 1) / count) % 1
         return low * (high / low) ** step
 
     # --- leaks ---
 
     def leak(self, low=10 * KB, high=100 * MB, count=12, longest=5 * HOUR):
-        """Chooses rate, onset, and how far the limit is when the leak starts."""
+        """Chooses the rate, the onset, and the time from there to the limit."""
         self.label = "leak"
         self.rate = self.spread_rate(low, high, count)
         self.cadence = 1 if self.rate >= 1 * MB else 5
@@ -130,13 +129,13 @@ class Trace:
         self.duration = self.onset + self.left * 1.5
 
     def limit_above(self, extra=0):
-        """The leak meets the limit `left` seconds after its onset, if its
-        mean rate holds; one in six has no limit and ends without a kill."""
+        """Sets the limit such that the leak meets it `left` seconds after its onset. One leak in
+        six has no limit, and ends without a kill."""
         self.limit = 0 if self.index % 6 == 5 else int(self.base + extra + self.rate * self.left) // PAGE * PAGE
         if not self.limit:
             self.duration = self.onset + max(self.left, 2700)
 
-    # --- benign: growth ends before half of the room to the limit is used ---
+    # --- benign runs: growth ends before half of the headroom is used ---
 
     def roomy_limit(self, growth):
         room = growth / self.uniform(0.2, 0.4) + 8 * MB
@@ -206,7 +205,7 @@ def leak_shmem(t):
 
 
 def leak_swapped(t):
-    """The whole host is short of memory: what leaks is pushed out, RSS stays."""
+    """The host is short of memory: leaked pages are swapped out, and the RSS stays."""
     t.leak(15 * KB, 2 * MB)
     anon, file = t.body()
     t.limit_above()
@@ -226,7 +225,7 @@ def leak_after_warmup(t):
 
 
 def leak_after_startup(t):
-    """Leaks from the moment on when it has started, and dies soon."""
+    """Leaks from the end of its start-up on, and is killed soon."""
     t.leak(40 * KB, 10 * MB)
     anon, file = t.body(base=t.log_uniform(4 * MB, 30 * MB))
     t.cadence = 1
@@ -238,7 +237,7 @@ def leak_after_startup(t):
 
 
 def leak_stacks(t):
-    """Threads that nobody joins: 8 MiB of addresses and some pages each."""
+    """Threads that are not joined: 8 MiB of address space and some pages each."""
     t.leak(16 * KB, 400 * KB)
     anon, file = t.body()
     t.limit_above()
@@ -249,7 +248,7 @@ def leak_stacks(t):
 
 
 def leak_daily(t):
-    """A slow leak under a load that follows the day."""
+    """A slow leak, and a load that follows the time of day."""
     t.leak(12 * KB, 80 * KB, longest=20 * HOUR)
     anon, file = t.body()
     t.begin(t.uniform(600, 4 * HOUR))
@@ -260,7 +259,7 @@ def leak_daily(t):
 
 
 def leak_creeping(t):
-    """Below every mark: some MiB an hour, for two days."""
+    """Slower than any mark requires: some MiB per hour, for two days."""
     t.leak(KB, 9 * KB, 6)
     anon, file = t.body()
     t.left = 60 * HOUR
@@ -271,7 +270,7 @@ def leak_creeping(t):
 
 
 def leak_one_of_pool(t):
-    """One worker of eight leaks: the others must not be accused."""
+    """One worker of eight leaks; the others must have no alert."""
     t.leak(15 * KB, 10 * MB)
     anon, file = t.body()
     t.limit_above()
@@ -282,7 +281,7 @@ def leak_one_of_pool(t):
 
 
 def reserved_growth(t):
-    """Addresses only: nothing is resident, no limit of memory is neared."""
+    """Address space only: nothing is resident, and no limit gets nearer."""
     t.leak(1 * MB, 100 * MB)
     t.label = "reserved"
     t.cadence, t.duration = 5, t.onset + HOUR
@@ -299,7 +298,7 @@ def benign_constant(t):
 
 
 def benign_idle(t):
-    """A day of small wobble."""
+    """Small fluctuations for a day."""
     anon, file = t.body(noise=20 * KB)
     t.duration = 24 * HOUR
     t.limit = int(t.base * t.uniform(1.1, 4))
@@ -329,7 +328,7 @@ def benign_startup(t):
 
 
 def benign_cache_fill(t):
-    """Linear to a bound, in at most a quarter of an hour."""
+    """Linear up to a bound, for at most 15 minutes."""
     anon, file = t.body()
     height = t.log_uniform(16 * MB, GB)
     t.roomy_limit(height)
@@ -352,7 +351,7 @@ def benign_sawtooth(t):
 
 
 def benign_two_generations(t):
-    """Small collections on top of large ones, each of which frees all."""
+    """Small garbage collections on top of large ones; each frees everything."""
     anon, file = t.body()
     small, large = t.log_uniform(5 * MB, 60 * MB), t.log_uniform(30 * MB, 200 * MB)
     t.roomy_limit(small + large)
@@ -361,7 +360,7 @@ def benign_two_generations(t):
 
 
 def benign_diurnal(t):
-    """Two days of a load that follows the hour; steepest below 10 KB/s."""
+    """A load that follows the time of day, for two days; growth stays below 10 KB/s."""
     anon, file = t.body()
     t.duration = 48 * HOUR
     amplitude = t.uniform(20, 100) * MB
@@ -370,7 +369,7 @@ def benign_diurnal(t):
 
 
 def benign_load_cycle(t):
-    """The same within minutes."""
+    """A load that rises and falls within minutes."""
     anon, file = t.body()
     amplitude = t.log_uniform(10 * MB, 200 * MB)
     t.duration = 4 * HOUR
@@ -396,7 +395,7 @@ def benign_batch(t):
 
 
 def benign_input_ends(t):
-    """Reads an input into memory, then works on it, or ends."""
+    """Reads an input into memory, then keeps it, frees it or ends."""
     anon, file = t.body()
     length, rate = t.log_uniform(30, 900), t.log_uniform(30 * KB, 20 * MB)
     height = min(length * rate, 3 * GB)
@@ -412,7 +411,7 @@ def benign_input_ends(t):
 
 
 def benign_fork_pool(t):
-    """A parent that stays, children that grow and are replaced."""
+    """A parent that stays, and children that grow and are replaced."""
     anon, file = t.body(base=t.log_uniform(20 * MB, 60 * MB))
     t.limit = 8 * GB
     t.duration = HOUR
@@ -429,7 +428,7 @@ def benign_fork_pool(t):
 
 
 def benign_file_cache(t):
-    """The twin of a leak whose pages belong to files: they can be dropped."""
+    """The twin of a leak: its pages belong to files, so they can be dropped."""
     anon, file = t.body()
     t.cadence = 5
     rate = t.log_uniform(10 * KB, 10 * MB)
@@ -438,7 +437,7 @@ def benign_file_cache(t):
 
 
 def benign_shared_buffers(t):
-    """A data base that touches its shared buffers for the first time."""
+    """A database that uses its shared buffers for the first time."""
     anon, file = t.body()
     height = t.log_uniform(32 * MB, GB)
     t.roomy_limit(height)
@@ -446,7 +445,7 @@ def benign_shared_buffers(t):
 
 
 def benign_swap_out(t):
-    """Pushed out while another needs the memory, and back on use: the sum stays."""
+    """Swapped out while other processes need memory, and back when used: the sum is constant."""
     anon, file = t.body()
     t.limit = int(t.base * t.uniform(1.2, 3))
     out = total(delayed(ramp(t.base * t.uniform(0.2, 0.8), t.log_uniform(20, 900)), t.uniform(60, 1800)))
@@ -456,7 +455,7 @@ def benign_swap_out(t):
 
 
 def benign_huge_pages(t):
-    """Small pages collapse into huge ones: RSS rises in 2 MiB steps for a while."""
+    """Small pages are collapsed into huge pages: the RSS rises in steps of 2 MiB for a while."""
     anon, file = t.body()
     pages, period = t.rng.randint(5, 60), t.log_uniform(1, 10)
     t.roomy_limit(pages * 2 * MB)
@@ -465,7 +464,7 @@ def benign_huge_pages(t):
 
 
 def confusable_fill(t):
-    """Linear for an hour, then flat. Until it ends, it is a leak to any observer."""
+    """Linear for an hour, then constant. Until it ends, it cannot be told from a leak."""
     t.label = "confusable"
     anon, file = t.body()
     rate = t.log_uniform(30 * KB, 300 * KB)
@@ -514,7 +513,7 @@ def names():
 
 
 def write_rows(t, out):
-    """Returns when the limit was met (None: never) and the time of the last row."""
+    """Returns the time at which the limit was reached, or None, and that of the last row."""
     out.write(HEADER + "\n")
     step, before, last = 0, 0, 0
     while step * t.cadence <= t.duration:
@@ -535,7 +534,7 @@ def write_rows(t, out):
 
 
 def leaked_line(t, end):
-    """The leaked part as a line of at most 100 points, time and bytes."""
+    """The leaked bytes as 100 points of time and bytes; empty if nothing leaks."""
     leaked = t.processes[0].leaked
     if not leaked:
         return []

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Copyright (C) 2026 The memwatch authors
 /*
- * Preloaded: makes any program leak, by forgetting some of its calls to free.
+ * A library to preload. It makes any program leak, by dropping some of its calls of free().
  *
- *	EVAL_LEAK_PERMILLE  share of the calls that are forgotten (0)
- *	EVAL_LEAK_RATE      but no more bytes a second than this (no limit)
- *	EVAL_LEAK_AFTER     seconds of the process's life before the first (0)
- *	EVAL_COUNTER        file whose first eight bytes count the bytes leaked
+ *	EVAL_LEAK_PERMILLE  share of the calls to drop, in thousandths; default 0
+ *	EVAL_LEAK_RATE      most bytes per second to leak; default: no maximum
+ *	EVAL_LEAK_AFTER     seconds from the start of the process to the first drop; default 0
+ *	EVAL_COUNTER        file whose first eight bytes count the leaked bytes
  *
- * Works with any allocator, because the program's own free() is looked up. A
- * child inherits the settings: its life, and its share of the rate, are its own.
+ * Works with any allocator, because free() is looked up in the program. A child process
+ * inherits the settings, but has a start time and a rate of its own.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ static _Atomic uint64_t own_counter, *counter = &own_counter, calls;
 static uint64_t permille, rate;
 static double start;
 
-static double now(void)
+static double now_s(void)
 {
 	struct timespec ts;
 
@@ -35,14 +35,14 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static uint64_t number(const char *name)
+static uint64_t read_setting(const char *name)
 {
 	const char *value = getenv(name);
 
 	return value ? strtoull(value, NULL, 10) : 0;
 }
 
-static void __attribute__((constructor)) set_up(void)
+static void __attribute__((constructor)) read_settings(void)
 {
 	const char *path = getenv("EVAL_COUNTER");
 	int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
@@ -57,14 +57,14 @@ static void __attribute__((constructor)) set_up(void)
 	if (fd >= 0)
 		close(fd);
 	real_usable_size = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
-	start = now() + (double)number("EVAL_LEAK_AFTER");
-	rate = number("EVAL_LEAK_RATE");
-	permille = number("EVAL_LEAK_PERMILLE");
+	start = now_s() + (double)read_setting("EVAL_LEAK_AFTER");
+	rate = read_setting("EVAL_LEAK_RATE");
+	permille = read_setting("EVAL_LEAK_PERMILLE");
 	real_free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
 }
 
-/* Spread over the calls, so that no period of the program falls in step. */
-static int chosen(void)
+/* Whether to drop this call. A hash spreads the drops, so that they have no period. */
+static int is_dropped(void)
 {
 	uint64_t n = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) *
 		     0x9e3779b97f4a7c15ull;
@@ -74,14 +74,14 @@ static int chosen(void)
 
 void free(void *p)
 {
-	if (!p || !real_free) /* before set_up: what the loader frees is nothing */
+	if (!p || !real_free) /* the dynamic linker may call this before read_settings() */
 		return;
-	if (permille && real_usable_size && chosen()) {
+	if (permille && real_usable_size && is_dropped()) {
 		uint64_t size = real_usable_size(p);
-		double due = (now() - start) * (double)rate;
+		double due = (now_s() - start) * (double)rate;
 		uint64_t leaked = atomic_load_explicit(counter, memory_order_relaxed);
 
-		if (now() >= start && (!rate || (double)(leaked + size) <= due)) {
+		if (now_s() >= start && (!rate || (double)(leaked + size) <= due)) {
 			atomic_fetch_add_explicit(counter, size, memory_order_relaxed);
 			return;
 		}

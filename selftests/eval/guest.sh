@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In a virtual machine: leaks under memory.max of cgroup version 2, and one that
-# is swapped out while it leaks. Traces go to /out. Speaks TAP.
+# Runs in a virtual machine: records leaks under memory.max of cgroup version 2, and one
+# that is swapped out while it leaks. The traces go to /out. Prints TAP.
 set -u
 dir=$(mktemp -d)
 swapon_zram() {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Copyright (C) 2026 The memwatch authors
 /*
- * Leaks at a known rate, or does the same without leaking.
+ * Leaks memory at a known rate, or grows to a bound.
  *
  *	leak KIND RATE_KB [AFTER_S [BOUND_KB]]
  *
- * KIND: heap     malloc, written to
- *       map      anonymous mappings, written to
- *       shmem    a shared anonymous mapping that is touched further and further
- *       file     the same with a file: its pages can be dropped, so no leak
- *       reserve  addresses only
+ * KIND: heap     malloc, and write to it
+ *       map      anonymous mappings, and write to them
+ *       shmem    write to more and more of a shared anonymous mapping
+ *       file     write to more and more of a mapped file: no leak, as its pages can be
+ *                dropped
+ *       reserve  address space only
  *       stacks   threads that end and are never joined
- * Holds 16 MiB from the start on, starts to grow AFTER_S seconds after that,
- * and stops growing at BOUND_KB. What has leaked is counted in the file that
- * EVAL_COUNTER names.
+ *
+ * Holds 16 MiB from the start, begins to grow at RATE_KB per second after AFTER_S seconds,
+ * and stops at BOUND_KB. The leaked bytes are counted in the file that EVAL_COUNTER names.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -31,13 +32,13 @@
 #define MIB	      (1024 * KIB)
 #define BASE	      (16 * MIB)
 #define TICK_NS	      50000000
-#define FURTHEST      (64ull << 30) /* addresses for what grows in place */
+#define FURTHEST      (64ull << 30) /* address space for shmem and file */
 #define STACK_TOUCHED (16 * KIB)
 
 static volatile uint64_t *counter;
 static char *area; /* shmem, file */
 
-static double now(void)
+static double now_s(void)
 {
 	struct timespec ts;
 
@@ -45,7 +46,7 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void *thread(void *unused)
+static void *touch_stack(void *unused)
 {
 	volatile char touched[STACK_TOUCHED - 4 * KIB];
 
@@ -54,15 +55,15 @@ static void *thread(void *unused)
 	return unused;
 }
 
-static void *map(size_t bytes, int protection)
+static void *map_anonymous(size_t bytes, int protection)
 {
 	void *p = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Takes what is due in pieces of the kind; returns how much it took. */
-static uint64_t take(const char *kind, uint64_t due, uint64_t held)
+/* Allocates up to @due bytes of the kind. Returns how many bytes it allocated. */
+static uint64_t allocate(const char *kind, uint64_t due, uint64_t held)
 {
 	pthread_t id;
 	char *p;
@@ -79,7 +80,7 @@ static uint64_t take(const char *kind, uint64_t due, uint64_t held)
 		uint64_t taken = 0;
 
 		for (; taken + STACK_TOUCHED <= due; taken += STACK_TOUCHED)
-			if (pthread_create(&id, NULL, thread, NULL))
+			if (pthread_create(&id, NULL, touch_stack, NULL))
 				break;
 		return taken;
 	}
@@ -87,8 +88,8 @@ static uint64_t take(const char *kind, uint64_t due, uint64_t held)
 	if (!due)
 		return 0;
 	if (!strcmp(kind, "reserve"))
-		return map(due, PROT_NONE) ? due : 0;
-	p = area ? area + held : map(due, PROT_READ | PROT_WRITE);
+		return map_anonymous(due, PROT_NONE) ? due : 0;
+	p = area ? area + held : map_anonymous(due, PROT_READ | PROT_WRITE);
 	if (!p || held + due > FURTHEST)
 		return 0;
 	for (uint64_t i = 0; i < due; i += 4 * KIB)
@@ -96,7 +97,8 @@ static uint64_t take(const char *kind, uint64_t due, uint64_t held)
 	return due;
 }
 
-static void prepare(const char *kind)
+/* Maps the counter, and the area of shmem and file. */
+static void map_areas(const char *kind)
 {
 	const char *path = getenv("EVAL_COUNTER");
 	int fd = path ? open(path, O_RDWR | O_CREAT, 0600) : -1;
@@ -121,7 +123,7 @@ static void prepare(const char *kind)
 int main(int argc, char **argv)
 {
 	const struct timespec tick = { 0, TICK_NS };
-	double rate, after, bound, start = now();
+	double rate, after, bound, start = now_s();
 	uint64_t held = 0;
 	char *base;
 
@@ -132,18 +134,18 @@ int main(int argc, char **argv)
 	rate = atof(argv[2]) * KIB;
 	after = argc > 3 ? atof(argv[3]) : 0;
 	bound = argc > 4 ? atof(argv[4]) * KIB : (double)FURTHEST;
-	prepare(argv[1]);
-	base = map(BASE, PROT_READ | PROT_WRITE);
+	map_areas(argv[1]);
+	base = map_anonymous(BASE, PROT_READ | PROT_WRITE);
 	if (!base)
 		return 1;
 	memset(base, 1, BASE);
 	for (;;) {
-		double due = (now() - start - after) * rate;
+		double due = (now_s() - start - after) * rate;
 
 		if (due > bound)
 			due = bound;
 		if (due > (double)held)
-			held += take(argv[1], (uint64_t)due - held, held);
+			held += allocate(argv[1], (uint64_t)due - held, held);
 		if (counter)
 			*counter = held;
 		nanosleep(&tick, NULL);

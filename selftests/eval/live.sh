@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In a virtual machine: does `growth watch` warn before the kernel kills? Real
-# programs leak under memory.max until they are killed, beside twins that do not,
-# while the monitor runs. Speaks TAP.
+# Runs in a virtual machine: does `growth watch` raise an alert before the kernel kills?
+# Real programs leak under memory.max until they are killed, and twins of them do not leak,
+# while the monitor runs. Prints TAP.
 set -u
 # shellcheck source=SCRIPTDIR/../tap.sh
 . /lab/tap.sh
@@ -11,7 +11,7 @@ dir=$(mktemp -d)
 cd "$dir" || exit 1
 uptime_s() { cut -d' ' -f1 /proc/uptime; }
 
-# Files whose pages can be dropped need a file system on a disk.
+# Mapped files can only be dropped if they are on a disk file system.
 modprobe zram num_devices=1 && echo 256M >/sys/block/zram0/disksize && /lab/mke2fs -q /dev/zram0 &&
 	mkdir disk && mount -t ext4 /dev/zram0 disk
 mkdir -p disk
@@ -24,13 +24,13 @@ run() {
 	(cd "$1" && /lab/record $2 -k program -n "$1" -o . -- sh -c "$3") >"$1.log" 2>&1 &
 }
 
-# The hook is one line of shell: what happened, to whom, and when.
-# shellcheck disable=SC2016 # for the hook's shell
+# The hook writes one line for each event: the event, the process, and the time.
+# shellcheck disable=SC2016 # the shell of the hook expands this
 memwatchctl growth watch --alerts --interval 1s --duration 700s --format json \
 	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $(cut -d" " -f1 /proc/uptime)" >>alerts' >watch.json 2>watch.err &
 watch=$!
 files_of() { for f in /proc/"$1"/fd/*; do readlink "$f"; done; }
-# The emulator takes its time to verify the programs.
+# Verifying the programs takes a while on an emulated machine.
 while [ -d "/proc/$watch" ] && ! files_of "$watch" | grep -q bpf_link; do
 	sleep 1
 done
@@ -70,21 +70,21 @@ echo "growth watch ended at $(uptime_s) s with $watched" >watch.log
 key() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1/$1.json" 2>/dev/null; }
 plan
 touch alerts
-ok "$watched" "growth watch ran to its end"
+ok "$watched" "growth watch ends without an error"
 for name in heap shmem nasm python redis; do
 	killed=$(key "$name" oom_s) alert=$(awk -v pid="$(key "$name" leaker_pid)" \
 		'$1 == "alert" && $2 == pid { print $3; exit }' alerts)
 	[ -n "$killed" ] && [ "$killed" != null ]
-	ok $? "$name: killed by the kernel for lack of memory, after ${killed:-?} s"
+	ok $? "$name is killed by the kernel because its memory limit is reached: at ${killed:-?} s"
 	lead=$(awk -v start="$(cat "$name/start")" -v killed="${killed:-0}" -v alert="${alert:-9999999}" \
 		'BEGIN { printf "%.1f", start + killed - alert }')
 	awk -v lead="$lead" 'BEGIN { exit !(lead > 0) }'
-	ok $? "$name: alert $lead s before"
+	ok $? "an alert for $name is raised before the kill: $lead s"
 done
 for name in file bound; do
 	pid=$(awk -F, 'NR == 2 { print $2 }' "$name/$name.csv")
 	[ "$(key "$name" oom_s)" = null ] && [ -n "$pid" ] && ! grep -q "^alert $pid " alerts
-	ok $? "$name: lives, and no alert"
+	ok $? "$name is not killed, and raises no alert"
 done
 tap_end
 tail -n 5 ./*.log watch.err | sed 's/^/# /'

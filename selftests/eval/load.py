@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
-"""Gives a server or a filter its work, at a steady rate.
+"""Sends work to a server or a filter at a constant rate.
 
     load.py redis SOCKET RATE KEYS      SET and GET, values of 100 to 2000 bytes
-    load.py memcached SOCKET RATE KEYS  the same
+    load.py memcached SOCKET RATE KEYS  set and get, values of 100 to 2000 bytes
     load.py http SOCKET RATE            GET / over one connection
     load.py lines FIFO RATE [SECONDS]   lines of 200 random letters
-    load.py json FIFO RATE [SECONDS]    objects, one a line
+    load.py json FIFO RATE [SECONDS]    JSON objects, one per line
     load.py sql FIFO RATE KEYS          inserts and deletes that keep KEYS rows
 
-Ends after SECONDS, or when the other side does.
+RATE is per second. Ends after SECONDS, or when the other side ends.
 """
 import json
 import random
@@ -70,7 +70,7 @@ def connect(path):
             return peer
         except OSError:
             time.sleep(0.1)
-    sys.exit(f"load.py: nobody listens on {path}")
+    sys.exit(f"load.py: no server listens on {path}")
 
 
 def over_socket(path, rate, make, keys):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
-"""What a detector's alerts are worth, given the truth of the traces.
+"""Figures of merit for the alerts of a detector, given the truth of the traces.
 
-A truth is the object of a NAME.json file; an answer of a detector is
-{pid: {"alert_s", "confidence", "eta_now_s"}} for one trace, or for the trace as it was
-known at a time. Nothing in here knows how a detector works or how a trace came about.
+A truth is the object of a NAME.json file. An answer of a detector is
+{pid: {"alert_s", "confidence", "eta_now_s"}} for one trace, or for the beginning of a trace.
+This module knows neither how a detector works nor how a trace was made.
 """
 import random
 import statistics
@@ -36,7 +36,7 @@ def share(part, whole):
 
 
 def leaked_at(truth, when):
-    """Bytes leaked at a time, on the line of the truth."""
+    """Bytes leaked at a time, interpolated from the truth."""
     line = truth["leaked_bytes"]
     before = line[0]
     for point in line:
@@ -49,7 +49,7 @@ def leaked_at(truth, when):
 
 
 class Leak:
-    """One leaking process and what the detector said about it."""
+    """One leak and what the detector said about it."""
 
     def __init__(self, truth, answer):
         mine = answer.get(truth["leaker_pid"], {})
@@ -68,29 +68,29 @@ class Leak:
         return leaked_at(self.truth, self.alert) if self.found else None
 
     def lead_ratio(self):
-        """Lead time over what is asked; a leak that was missed had none."""
+        """Lead time divided by the required one; 0 for a missed leak, None without a kill."""
         if self.truth["oom_s"] is None:
             return None
         asked = min(LEAD_S, (self.truth["oom_s"] - self.truth["onset_s"]) / 2)
         return (self.truth["oom_s"] - self.alert) / asked if self.found else 0
 
     def eta_error(self, answer_half, half):
-        """Of the estimate made half way; none made is an error of 100 %."""
+        """Relative error of the estimate made half way; 100 % if there is none."""
         eta = answer_half.get(self.truth["leaker_pid"], {}).get("eta_now_s")
         left = self.truth["oom_s"] - half
         return abs(eta - left) / left if eta is not None else 1.0
 
 
 def covered(truth, answer_half, half):
-    """Does the interval given half way hold the kill? None: no interval."""
+    """Whether the interval given half way holds the kill; None if there is no interval."""
     mine = answer_half.get(truth["leaker_pid"], {})
     low, high = mine.get("eta_low_s"), mine.get("eta_high_s")
     return None if low is None or high is None else low <= truth["oom_s"] - half <= high
 
 
 def half_way(truth):
-    """When half of the time from the onset to the kill is over; None if that
-    is no question: no kill, or so fast that a trace has no samples for it."""
+    """The middle between onset and kill; None without a kill, or if the leak is so fast that
+    the trace has too few samples."""
     if truth["label"] != "leak" or truth["oom_s"] is None or not truth["limit_kb"]:
         return None
     left = truth["oom_s"] - truth["onset_s"]
@@ -98,8 +98,8 @@ def half_way(truth):
 
 
 def moment(truth, which=0):
-    """When somebody looks at the confidence: any time of the trace; None for what is
-    neither a leak nor benign. More than one can be asked for."""
+    """The time at which the confidence is read, drawn from the name of the trace and a number;
+    None for a trace that is neither a leak nor benign."""
     if truth["label"] not in ("leak", "benign"):
         return None
     end = truth["oom_s"] if truth["oom_s"] is not None else truth["end_s"]
@@ -107,8 +107,8 @@ def moment(truth, which=0):
 
 
 def calibration(pairs):
-    """Reliability of (confidence, is a leak) in tenths, Brier score, and the
-    expected calibration error."""
+    """Reliability diagram of (confidence, is a leak) in ten bins, Brier score, and expected
+    calibration error."""
     bins = []
     gap = 0
     for low in range(0, 100, 10):
@@ -126,14 +126,14 @@ def calibration(pairs):
 
 
 def confidences(truth, answer, when):
-    """(confidence, does it leak then) of each process of a trace at a time."""
+    """[(confidence, whether it leaks then)] for each process of a trace at a time."""
     return [(entry["confidence"], int(truth["label"] == "leak" and pid == truth["leaker_pid"]
                                       and when >= truth["onset_s"]))
             for pid, entry in answer.items()]
 
 
 def decades(leaks):
-    """Delay by rate, a row a decade."""
+    """Delay by rate, one row for each decade."""
     rows = []
     edges = (1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20)
     for low, high in zip(edges, edges[1:]):
@@ -147,9 +147,8 @@ def decades(leaks):
 
 
 def measure(truths, answers, halves, looks):
-    """All figures of one detector over some traces. `halves` are its answers
-    to the traces cut half way, for those that have a half_way(); `looks` those at
-    their moment(). Both may be empty."""
+    """All figures of one detector for some traces. `halves` are its answers to traces that are
+    cut at their half_way(), `looks` to those cut at their moment(). Both may be empty."""
     leaks = [Leak(t, answers[t["name"]]) for t in truths if t["label"] == "leak"]
     fast = [leak for leak in leaks if leak.rate >= FAST_BYTES_PER_S]
     slow = [leak for leak in leaks if SLOW_BYTES_PER_S[0] <= leak.rate <= SLOW_BYTES_PER_S[1]
@@ -201,8 +200,8 @@ def measure(truths, answers, halves, looks):
 
 
 def missed_marks(figures):
-    """Names of the marks that the figures miss. A figure that could not be
-    measured is a mark missed."""
+    """Names of the marks that are missed. A figure that could not be measured misses its
+    mark."""
     missed = []
     for name, (sense, mark) in MARKS.items():
         value = figures[name]

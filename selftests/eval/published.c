@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Copyright (C) 2026 The memwatch authors
 /*
- * The three leak detectors published as "Memory Growth Monitor", written anew
- * from a description of their behaviour, as baselines. Their rules are kept as
- * published, faults included: that is what they are here for. Where the
- * description leaves a choice, the one that helps the detector was taken: it
- * sees every process from its first sample on, and current addresses (VSZ).
+ * The three leak detectors that were published as "Memory Growth Monitor", implemented anew
+ * from a description of their behaviour. They are baselines, so their rules and their
+ * faults are kept. Where the description leaves a choice, the one that is better for the
+ * detector was taken: it sees each process from its first sample on, and its current
+ * address space.
  *
  *	published TRACE.csv
  *
- * prints one line a process and detector: pid, detector, time of the first
- * alert or "-", last score. "-units" is the same detector without its worst
- * fault: it took the tracepoint's bytes for pages and multiplied by 4096.
+ * Prints one line for each process and detector: process id, detector, time of the first
+ * alert or "-", last score. The detectors with "-units" in their name lack the worst fault:
+ * the originals take bytes for pages and multiply them by 4096.
  *
- * The detectors run on events of kmem:rss_stat. A trace has samples, so the
- * events between two are made up: each second the members that moved, on the
- * straight line, in whole pages.
+ * The originals run on events of kmem:rss_stat. A trace has samples, so the events between
+ * two samples are interpolated: one per second for each counter that changed, on a straight
+ * line, in whole pages.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,7 +73,8 @@ struct event {
 	int64_t delta;
 };
 
-static int steps(uint64_t value, const uint64_t *limits, const int *points, int n)
+/* The points of the first limit that @value exceeds, or 0. */
+static int points_above(uint64_t value, const uint64_t *limits, const int *points, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (value > limits[i])
@@ -81,8 +82,8 @@ static int steps(uint64_t value, const uint64_t *limits, const int *points, int 
 	return 0;
 }
 
-/* Whole MB and whole seconds: any slope below 1 MB/s is zero. */
-static void linear_regression(struct linear *d)
+/* Computes in whole MB and whole seconds, so each slope below 1 MB/s is zero: a fault. */
+static void linear_fit(struct linear *d)
 {
 	int64_t sx = 0, sy = 0, sxy = 0, sxx = 0, n = d->count, numerator, denominator;
 	int oldest = d->count < RING ? 0 : d->head;
@@ -114,12 +115,12 @@ static void linear_score(struct linear *d, uint64_t bytes)
 	uint64_t rate = d->growth_rate, percent;
 
 	if (!d->growth_rate && d->slope <= 0)
-		return; /* the old score stays */
+		return; /* a fault: the old score is kept */
 	if (d->slope > 0 && (uint64_t)d->slope > rate)
 		rate = (uint64_t)d->slope;
 	percent = bytes > d->initial_bytes ? (bytes - d->initial_bytes) * 100 / d->initial_bytes
 					   : 0;
-	d->score = steps(rate, rates, rate_points, 3);
+	d->score = points_above(rate, rates, rate_points, 3);
 	d->score += d->r2_permille > 900 ? 35 : d->r2_permille > 700 ? 25 : 0;
 	d->score += d->samples > 30 ? 25 : d->samples > 20 ? 20 : d->samples > 10 ? 15 : 0;
 	d->score += percent > 200 ? 15 : percent > 100 ? 10 : 0;
@@ -162,14 +163,14 @@ static void linear_event(struct linear *d, const struct event *e, uint64_t scale
 		d->ring_time[d->head] = now;
 		d->head = (d->head + 1) % RING;
 		d->count += d->count < RING;
-		linear_regression(d);
+		linear_fit(d);
 	}
 	linear_score(d, bytes);
 	if (d->score >= 60 && d->alert < 0)
 		d->alert = e->time;
 }
 
-static uint64_t share(uint64_t part, uint64_t whole)
+static uint64_t percent_of(uint64_t part, uint64_t whole)
 {
 	return whole ? part * 100 / whole : 0;
 }
@@ -181,7 +182,7 @@ static void ratio_event(struct ratio *d, const struct process *p, const struct e
 	static const int share_points[] = { 30, 25, 20, 15 }, swap_points[] = { 20, 15, 10 },
 			 growth_points[] = { 15, 10, 5 };
 	uint64_t total = p->bytes[FILE_PAGES] + p->bytes[ANON_PAGES] + p->bytes[SHMEM_PAGES];
-	/* The rates of one gap between two events: one of them always is zero. */
+	/* A fault: an event is about one counter, so one of these two is always zero. */
 	int64_t anon = e->member == ANON_PAGES ? e->delta : 0,
 		file = e->member == FILE_PAGES ? e->delta : 0;
 	uint64_t anon_bytes = p->bytes[ANON_PAGES];
@@ -191,14 +192,14 @@ static void ratio_event(struct ratio *d, const struct process *p, const struct e
 	if (d->last_evaluation >= 0 && e->time - d->last_evaluation < 1)
 		return;
 	d->last_evaluation = e->time;
-	d->score = steps(share(anon_bytes, total), shares, share_points, 4);
+	d->score = points_above(percent_of(anon_bytes, total), shares, share_points, 4);
 	if (anon > 0)
 		d->score += file <= 0 ? 35 : anon > 2 * file ? 30 : anon > file ? 20 : 0;
-	d->score += steps(share(p->bytes[SWAP_ENTRIES], total + p->bytes[SWAP_ENTRIES]), swaps,
-			  swap_points, 3);
+	d->score += points_above(percent_of(p->bytes[SWAP_ENTRIES], total + p->bytes[SWAP_ENTRIES]),
+				 swaps, swap_points, 3);
 	if (d->initial_anon && anon_bytes > d->initial_anon)
-		d->score += steps(share(anon_bytes - d->initial_anon, d->initial_anon), growths,
-				  growth_points, 3);
+		d->score += points_above(percent_of(anon_bytes - d->initial_anon, d->initial_anon),
+					 growths, growth_points, 3);
 	if (d->score >= 60 && d->alert < 0)
 		d->alert = e->time;
 }
@@ -227,7 +228,7 @@ static void threshold_event(struct threshold *d, const struct process *p, const 
 	if (d->seen && gap > 0) {
 		int64_t delta = (int64_t)(total - d->last_total);
 
-		/* A negative number divided as an unsigned one: growth of 18 GB/s. */
+		/* A fault: a negative number is divided as unsigned, which gives 18 GB/s. */
 		rate = scale > 1 || delta > 0 ? (uint64_t)(delta * (int64_t)scale * 1000000000) /
 							(uint64_t)(gap * 1e9)
 					      : 0;
@@ -239,19 +240,20 @@ static void threshold_event(struct threshold *d, const struct process *p, const 
 	d->last_total = total;
 	d->last_event = e->time;
 	d->score = divergence_points(p, total, scale);
-	d->score += steps((uint64_t)(e->time - d->monotonic_since), minutes, minute_points, 4);
-	d->score += steps(share(p->bytes[ANON_PAGES], total), shares, share_points, 5);
-	d->score += steps(share(p->bytes[SWAP_ENTRIES], total + p->bytes[SWAP_ENTRIES]), swaps,
-			  swap_points, 2);
+	d->score += points_above((uint64_t)(e->time - d->monotonic_since), minutes, minute_points,
+				 4);
+	d->score += points_above(percent_of(p->bytes[ANON_PAGES], total), shares, share_points, 5);
+	d->score += points_above(percent_of(p->bytes[SWAP_ENTRIES], total + p->bytes[SWAP_ENTRIES]),
+				 swaps, swap_points, 2);
 	d->score += anon_rate > MIB ? 20 : 0;
-	d->score += steps(rate, rates, rate_points, 2);
+	d->score += points_above(rate, rates, rate_points, 2);
 	if (d->score > 100)
 		d->score = 100;
 	if (d->score >= 70 && d->alert < 0)
 		d->alert = e->time;
 }
 
-static void feed(struct process *p, enum member member, uint64_t bytes, double time)
+static void feed_event(struct process *p, enum member member, uint64_t bytes, double time)
 {
 	struct event e = { time, member, bytes, (int64_t)(bytes - p->bytes[member]) };
 
@@ -265,8 +267,8 @@ static void feed(struct process *p, enum member member, uint64_t bytes, double t
 	}
 }
 
-/* The events that led from the last sample to this one. */
-static void sample(struct process *p, double time, const uint64_t bytes[MEMBERS], uint64_t vsz)
+/* Makes up the events between the last sample and this one. */
+static void feed_sample(struct process *p, double time, const uint64_t bytes[MEMBERS], uint64_t vsz)
 {
 	uint64_t from[MEMBERS];
 	double since = p->time;
@@ -287,12 +289,14 @@ static void sample(struct process *p, double time, const uint64_t bytes[MEMBERS]
 						   ((double)bytes[m] - (double)from[m]) * way) /
 					4096 * 4096;
 			if (value != p->bytes[m])
-				feed(p, m, value, since < 0 ? time : since + (time - since) * way);
+				feed_event(p, m, value,
+					   since < 0 ? time : since + (time - since) * way);
 		}
 	}
 }
 
-static struct process *process_of(struct process **table, int *count, int pid)
+/* Finds a process, or adds it. */
+static struct process *find_process(struct process **table, int *count, int pid)
 {
 	struct process *p;
 
@@ -341,7 +345,7 @@ int main(int argc, char **argv)
 			uint64_t bytes[MEMBERS] = { file * KIB, anon * KIB, swap * KIB,
 						    shmem * KIB };
 
-			sample(process_of(&table, &count, pid), time, bytes, vsz * KIB);
+			feed_sample(find_process(&table, &count, pid), time, bytes, vsz * KIB);
 		}
 	}
 	fclose(in);

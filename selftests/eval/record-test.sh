@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Are the recordings true? The recorder, the leaking program and the preload
-# against what arithmetic says about them. Needs root, for the cgroups.
+# Compares the recorder, the leaking program and drop-free.so with what arithmetic says
+# about them. Needs root, for the cgroups.
 #
-#	record-test.sh FOLDER     with record, leak and drop-free.so
+#	record-test.sh FOLDER     FOLDER has record, leak and drop-free.so
 set -u
 here=$(realpath "$(dirname "$0")")
 bin=$(realpath "$1")
@@ -13,11 +13,12 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
-# Value of a key of the truth.
+# truth TRACE KEY: prints a value of the truth.
 truth() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1.json"; }
-# Is A within PERCENT of B?
+# near A B PERCENT: is A within PERCENT of B?
 near() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= b * p / 100) }'; }
-frees() { # PERMILLE RATE: a second of frees, and what was counted as leaked
+# leaked_by_frees PERMILLE RATE: drops frees for two seconds and prints the leaked bytes.
+leaked_by_frees() {
 	rm -f counter
 	LD_PRELOAD=$bin/drop-free.so EVAL_COUNTER=counter EVAL_LEAK_PERMILLE=$1 EVAL_LEAK_RATE=$2 \
 		timeout 2 /usr/bin/python3 -c 'while True: bytearray(1000)'
@@ -32,18 +33,19 @@ plan 10
 
 "$bin/record" -l 60000 -t 40 -r 3 -k program -n leak -o . -- "$bin/leak" heap 4096 3 2>log
 ok $? "a leak is recorded"
-# 60000 KiB, of which 16384 were there: 10.6 s; the group is charged for some page tables too
+# The limit is 60000 KiB, of which 16384 are used at the start: 10.6 s from the onset. The
+# group is charged for page tables too.
 near "$(truth leak oom_s)" 13.5 8
-ok $? "it is killed when its limit says: $(truth leak oom_s)"
+ok $? "the leak is killed when it reaches its limit: $(truth leak oom_s)"
 near "$(truth leak rate_bytes_per_second)" 4194304 4
-ok $? "its rate is the one it was told: $(truth leak rate_bytes_per_second)"
+ok $? "the recorded rate is that of the leak: $(truth leak rate_bytes_per_second)"
 awk -F, 'NR > 2 && $1 - t > 1.2 { bad = 1 } { t = $1 } $9 != 60000 && NR > 1 { bad = 1 } END { exit bad || NR < 11 }' leak.csv
-ok $? "a sample each second, with the limit"
+ok $? "there is a sample every second, with the limit"
 
 "$bin/record" -l 60000 -t 12 -k program -n twin -o . -- "$bin/leak" heap 4096 1 20000
-ok $? "its bounded twin is recorded"
+ok $? "a bounded twin is recorded"
 [ "$(truth twin oom_s)" = null ] && [ "$(truth twin label)" = '"benign"' ]
-ok $? "and lives"
+ok $? "the bounded twin is not killed"
 
 "$bin/record" -t 5 -k program -n broken -o . -- sh -c 'sleep 1; exit 3' 2>log &
 pid=$!
@@ -51,10 +53,10 @@ wait $pid
 [ $? -eq 1 ] && ! [ -e broken.csv ] && ! [ -e broken.json ]
 ok $? "a program that fails leaves no trace"
 ! ls -d "/sys/fs/cgroup/memwatch-eval-$pid" "/sys/fs/cgroup/memory/memwatch-eval-$pid" 2>/dev/null
-ok $? "nor a group"
+ok $? "a program that fails leaves no cgroup"
 
-[ "$(frees 0 0)" -eq 0 ]
-ok $? "no share of the frees: nothing leaks"
-near "$(frees 500 1000000)" 2000000 10
-ok $? "half of them, at most 1 MB/s: 2 MB in two seconds"
+[ "$(leaked_by_frees 0 0)" -eq 0 ]
+ok $? "nothing leaks if no free is dropped"
+near "$(leaked_by_frees 500 1000000)" 2000000 10
+ok $? "2 MB leak in two seconds if half of the frees are dropped, at most 1 MB/s"
 tap_end

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Copyright (C) 2026 The memwatch authors
 /*
- * Runs a program inside a memory cgroup of its own and records what it holds,
- * without any code of memwatch: /proc/PID/status of every process of the group
- * once a period, and the moment of a real OOM kill.
+ * Runs a program in a memory cgroup of its own and records its memory, without any code
+ * of memwatch: /proc/PID/status of each process of the group once a period, and the time
+ * of a real OOM kill.
  *
  *	record [-l LIMIT_KB] [-s] [-t SECONDS] [-i SECONDS] [-q PERMILLE]
  *	       [-r SECONDS] [-c FILE] -k KIND -n NAME -o DIRECTORY -- COMMAND...
  *
- * -l  memory.max of the group (memory.limit_in_bytes where only version 1 is)
- * -s  the group may swap
- * -t  end the run after so long
- * -i  period, 1 s by default
+ * -l  memory.max of the group (memory.limit_in_bytes on a machine with version 1 only)
+ * -s  allow the group to swap
+ * -t  end the run after this time; default 300 s
+ * -i  period of the samples; default 1 s
  * -q  share of one CPU that the group gets, in thousandths
- * -r  the first process of the group leaks from this time on
- * -c  eight bytes in which the program counts what it has leaked; without it,
- *     the leaked bytes are the growth of anonymous, shared and swapped memory
+ * -r  the first process of the group leaks from this time on; without it, the run is benign
+ * -c  file whose first eight bytes count what the program has leaked; without it, the
+ *     leaked bytes are the growth of anonymous, shared and swapped memory since -r
+ * -k  kind of the trace, see docs/evaluation.md
+ * -n  name of the trace
+ * -o  directory for the trace
  *
- * Writes NAME.csv, the input of `memwatchctl growth replay`, and NAME.json, the
- * truth. Fails, and writes neither, when the program ends by itself with an
- * error, or when a leak is over before it began.
+ * Writes NAME.csv, the input of `memwatchctl growth replay`, and NAME.json, the truth.
+ * If the program ends by itself with an error, or a leak ends before it has two samples,
+ * it fails and writes neither.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OOM_POLL_NS   20000000 /* how exactly the kill is known */
+#define OOM_POLL_NS   20000000 /* precision of the time of the kill */
 #define LEAKED_POINTS 4000
 
 struct options {
@@ -49,7 +52,7 @@ struct options {
 	char **command;
 };
 
-/* The group, in the unified hierarchy or in those of version 1. */
+/* The group: a folder of the unified hierarchy, or one for each controller of version 1. */
 struct group {
 	bool unified;
 	char memory[PATH_MAX], cpu[PATH_MAX];
@@ -93,7 +96,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *form
 	exit(1);
 }
 
-static double now(void)
+static double now_s(void)
 {
 	struct timespec ts;
 
@@ -101,7 +104,8 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static bool put(const char *folder, const char *file, const char *format, ...)
+/* Writes a formatted text to a file. */
+static bool write_file(const char *folder, const char *file, const char *format, ...)
 {
 	char path[PATH_MAX + 64], text[64];
 	va_list args;
@@ -127,7 +131,7 @@ static void make_group(struct group *g, const struct options *opt)
 	snprintf(name, sizeof(name), "memwatch-eval-%d", getpid());
 	g->unified = access("/sys/fs/cgroup/cgroup.controllers", R_OK) == 0;
 	if (g->unified) {
-		put("/sys/fs/cgroup", "cgroup.subtree_control", "+memory +cpu");
+		write_file("/sys/fs/cgroup", "cgroup.subtree_control", "+memory +cpu");
 		snprintf(g->memory, sizeof(g->memory), "/sys/fs/cgroup/%s", name);
 		strcpy(g->cpu, g->memory);
 	} else {
@@ -136,25 +140,27 @@ static void make_group(struct group *g, const struct options *opt)
 	}
 	if (mkdir(g->memory, 0755))
 		die("%s: %s", g->memory, strerror(errno));
-	if (opt->limit_kb && !put(g->memory, g->unified ? "memory.max" : "memory.limit_in_bytes",
-				  "%lld", opt->limit_kb * 1024))
-		die("%s: no memory controller", g->memory);
-	if (opt->limit_kb && !opt->swap) { /* fails where nothing can be swapped anyway */
+	if (opt->limit_kb &&
+	    !write_file(g->memory, g->unified ? "memory.max" : "memory.limit_in_bytes", "%lld",
+			opt->limit_kb * 1024))
+		die("%s: cannot set the limit: is there a memory controller?", g->memory);
+	if (opt->limit_kb && !opt->swap) { /* fails if the kernel has no swap controller */
 		if (g->unified)
-			put(g->memory, "memory.swap.max", "0");
+			write_file(g->memory, "memory.swap.max", "0");
 		else
-			put(g->memory, "memory.memsw.limit_in_bytes", "%lld", opt->limit_kb * 1024);
+			write_file(g->memory, "memory.memsw.limit_in_bytes", "%lld",
+				   opt->limit_kb * 1024);
 	}
 	if (!opt->quota_permille)
 		return;
 	if (!g->unified && mkdir(g->cpu, 0755))
 		die("%s: %s", g->cpu, strerror(errno));
-	if (g->unified ? !put(g->cpu, "cpu.max", "%d 100000", opt->quota_permille * 100)
-		       : !put(g->cpu, "cpu.cfs_quota_us", "%d", opt->quota_permille * 100))
-		die("%s: no quota", g->cpu);
+	if (g->unified ? !write_file(g->cpu, "cpu.max", "%d 100000", opt->quota_permille * 100)
+		       : !write_file(g->cpu, "cpu.cfs_quota_us", "%d", opt->quota_permille * 100))
+		die("%s: cannot set the CPU quota", g->cpu);
 }
 
-static FILE *group_file(const struct group *g, const char *file)
+static FILE *open_group_file(const struct group *g, const char *file)
 {
 	char path[PATH_MAX + 64];
 
@@ -162,9 +168,9 @@ static FILE *group_file(const struct group *g, const char *file)
 	return fopen(path, "r");
 }
 
-static long long oom_kills(const struct group *g)
+static long long read_oom_kills(const struct group *g)
 {
-	FILE *f = group_file(g, g->unified ? "memory.events" : "memory.oom_control");
+	FILE *f = open_group_file(g, g->unified ? "memory.events" : "memory.oom_control");
 	char key[64];
 	long long value, kills = 0;
 
@@ -180,7 +186,7 @@ static long long oom_kills(const struct group *g)
 static void remove_group(const struct group *g)
 {
 	for (int try = 0; try < 100; try++) {
-		FILE *f = group_file(g, "cgroup.procs");
+		FILE *f = open_group_file(g, "cgroup.procs");
 		int pid;
 
 		while (f && fscanf(f, "%d", &pid) == 1)
@@ -195,7 +201,7 @@ static void remove_group(const struct group *g)
 			return;
 		usleep(100000);
 	}
-	fprintf(stderr, "record: %s stays behind\n", g->memory);
+	fprintf(stderr, "record: cannot remove %s\n", g->memory);
 }
 
 static bool read_status(int pid, struct memory_kb *m)
@@ -224,7 +230,7 @@ static bool read_status(int pid, struct memory_kb *m)
 	return has_memory;
 }
 
-static void note_leaked(struct run *run, double time, const struct memory_kb *m)
+static void record_leaked(struct run *run, double time, const struct memory_kb *m)
 {
 	unsigned long long bytes = 0;
 	long long held = m->anon + m->shmem + m->swap;
@@ -249,21 +255,22 @@ static void note_leaked(struct run *run, double time, const struct memory_kb *m)
 	run->leaked[run->points++].bytes = bytes;
 }
 
-static void sample(struct run *run)
+/* Takes one sample of each process in the group. */
+static void take_samples(struct run *run)
 {
-	double time = now() - run->start;
-	FILE *f = group_file(&run->group, "cgroup.procs");
+	double time = now_s() - run->start;
+	FILE *f = open_group_file(&run->group, "cgroup.procs");
 	struct memory_kb m;
 	int pid;
 
 	while (f && fscanf(f, "%d", &pid) == 1) {
-		/* Until its exec, the first process is a copy of this one. */
+		/* Skip the copy of this program that the first process is before its exec. */
 		if (!read_status(pid, &m) || !strcmp(m.comm, "record"))
 			continue;
 		fprintf(run->csv, "%.3f,%d,%s,%lld,%lld,%lld,%lld,%lld,%lld\n", time, pid, m.comm,
 			m.anon, m.file, m.shmem, m.swap, m.vsz, run->opt.limit_kb);
 		if (pid == run->child)
-			note_leaked(run, time, &m);
+			record_leaked(run, time, &m);
 		run->last_sample = time;
 	}
 	if (f)
@@ -278,33 +285,36 @@ static pid_t start_child(const struct run *run)
 		die("fork: %s", strerror(errno));
 	if (child)
 		return child;
-	if (!put(run->group.memory, "cgroup.procs", "%d", getpid()) ||
-	    (run->opt.quota_permille && !put(run->group.cpu, "cgroup.procs", "%d", getpid())))
+	if (!write_file(run->group.memory, "cgroup.procs", "%d", getpid()) ||
+	    (run->opt.quota_permille &&
+	     !write_file(run->group.cpu, "cgroup.procs", "%d", getpid())))
 		_exit(127);
 	execvp(run->opt.command[0], run->opt.command);
 	fprintf(stderr, "record: %s: %s\n", run->opt.command[0], strerror(errno));
 	_exit(127);
 }
 
-/* Samples until the time is over, the first process ends, or one is killed for
- * the group's lack of memory. Returns the time of that kill, or -1. */
-static double follow(struct run *run, int *status)
+/*
+ * Takes samples until the time is over, the first process ends, or the kernel kills a
+ * process because the group has no memory left. Returns the time of the kill, or -1.
+ */
+static double sample_until_end(struct run *run, int *status)
 {
 	const struct timespec nap = { 0, OOM_POLL_NS };
-	double next = run->opt.period / 2; /* past the exec */
+	double next = run->opt.period / 2; /* after the exec */
 
 	for (;;) {
-		double time = now() - run->start;
+		double time = now_s() - run->start;
 		bool ended = waitpid(run->child, status, WNOHANG) == run->child;
 
-		if (oom_kills(&run->group) > 0)
+		if (read_oom_kills(&run->group) > 0)
 			return time;
 		if (ended || time >= run->opt.seconds)
 			return -1;
 		if (interrupted)
 			die("interrupted");
 		if (time >= next) {
-			sample(run);
+			take_samples(run);
 			next += run->opt.period;
 		}
 		nanosleep(&nap, NULL);
@@ -351,7 +361,7 @@ static void write_truth(const struct run *run, double oom)
 		die("%s: %s", path, strerror(errno));
 }
 
-static void parse(int argc, char **argv, struct options *opt)
+static void parse_options(int argc, char **argv, struct options *opt)
 {
 	int c;
 
@@ -394,7 +404,7 @@ static void parse(int argc, char **argv, struct options *opt)
 	}
 	opt->command = argv + optind;
 	if (optind == argc || !opt->kind || !opt->name) {
-		fprintf(stderr, "record: needs -k KIND -n NAME -- COMMAND\n");
+		fprintf(stderr, "record: -k KIND, -n NAME and a COMMAND are required\n");
 		exit(2);
 	}
 }
@@ -407,7 +417,7 @@ int main(int argc, char **argv)
 	bool failed;
 	double oom;
 
-	parse(argc, argv, &run.opt);
+	parse_options(argc, argv, &run.opt);
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
 	snprintf(csv, sizeof(csv), "%s/%s.csv", run.opt.directory, run.opt.name);
@@ -417,9 +427,9 @@ int main(int argc, char **argv)
 		die("%s: %s", part, strerror(errno));
 	fprintf(run.csv, "time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb\n");
 	make_group(&run.group, &run.opt);
-	run.start = now();
+	run.start = now_s();
 	run.child = start_child(&run);
-	oom = follow(&run, &status);
+	oom = sample_until_end(&run, &status);
 	remove_group(&run.group);
 	failed = oom < 0 && status && run.last_sample < run.opt.seconds - 2 * run.opt.period;
 	if (fclose(run.csv) || failed || (run.opt.onset >= 0 && run.points < 2)) {

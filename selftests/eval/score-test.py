@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
-"""Can the scorer fail? Detectors made up from the truth itself, good and bad,
-over the real synthetic corpus: each bad one must miss the mark it breaks, and
-only the good one may meet them all. Also checks the generators against the
-closed form, and the published detectors against an earlier implementation.
+"""Tests the scorer with invented detectors, good and bad, on the synthetic corpus: each bad
+one must miss the mark that it breaks, and only the good one may meet all marks. Also compares
+the generators with the closed form, and the published detectors with an earlier
+implementation.
 
-    score-test.py DIRECTORY PUBLISHED    the synthetic corpus, made if it is not
-                                         there; the program of published.c
+    score-test.py DIRECTORY PUBLISHED
+
+DIRECTORY has the synthetic corpus, which is made if it is missing; PUBLISHED is the program
+of published.c.
 """
 import copy
 import os
@@ -29,8 +31,14 @@ def check(good, what):
     print(f"{'ok' if good else 'not ok'} {number_of_tests} {what}")
 
 
+def check_equal(got, expected, what):
+    check(got == expected, what)
+    if got != expected:
+        print(f"# got {got}, expected {expected}")
+
+
 def perfect(truth):
-    """Alerts a tenth of the way to the kill, and knows when that will be."""
+    """A detector that alerts after a tenth of the time to the kill."""
     if truth["label"] != "leak":
         return {1000: {"alert_s": None, "confidence": 0.0}}
     end = truth["oom_s"] or truth["end_s"]
@@ -44,7 +52,7 @@ def half_of(truth, wrong=1.0):
 
 
 def look_at(truth, sure):
-    """Confidence of one who knows whether it leaks yet, and is as sure as told."""
+    """The confidence of a detector that knows whether the process leaks, with a given certainty."""
     leaks = truth["label"] == "leak" and marks.moment(truth) >= truth["onset_s"]
     return {truth["leaker_pid"] if leaks else 1000: {"confidence": sure if leaks else 100.0 - sure}}
 
@@ -69,7 +77,7 @@ def late(truth):
 
 
 def just_in_time(truth, part):
-    """Alerts when a part of the lead time that is asked is left."""
+    """A detector that alerts when a given part of the required lead time is left."""
     answer = perfect(truth)
     for entry in answer.values():
         if truth["oom_s"] is not None and entry["alert_s"] is not None:
@@ -98,7 +106,7 @@ def wrong_pid(truth):
 
 
 def swapped(truths):
-    """Leaks called benign and benign runs called leaks."""
+    """Truths with the labels of leaks and benign runs exchanged."""
     result = copy.deepcopy(truths)
     leak = next(t for t in truths if t["label"] == "leak" and t["oom_s"])
     for t in result:
@@ -114,34 +122,41 @@ def test_scorer(truths):
     good = figures(truths, perfect)
     check(marks.missed_marks(good) == [], "a detector that knows the truth meets every mark")
     check(good["n_benign"] >= marks.BENIGN_RUNS, f"at least {marks.BENIGN_RUNS} benign runs")
-    check(good["precision"] == 1 and good["recall"] == 1, "its precision and recall are 1")
-    check(good["calibration"]["brier"] == 0 and good["calibration"]["n"] > 500, "its confidence is right")
+    check_equal(good["precision"], 1, "a detector that knows the truth has a precision of 1")
+    check_equal(good["recall"], 1, "a detector that knows the truth has a recall of 1")
+    check_equal(good["calibration"]["brier"], 0, "a detector that knows the truth has a Brier score of 0")
+    check(good["calibration"]["n"] > 500, "the confidence of more than 500 processes is read")
     modest = figures(truths, perfect, sure=70.0)["calibration"]
-    check(modest["expected_error_percent"] == 30 and abs(modest["brier"] - 0.09) < 1e-4,
-          "one that says 70 % of all leaks and 30 % of all others is 30 % off")
+    check_equal(modest["expected_error_percent"], 30, "confidences of 70 % and 30 % have an expected error of 30 %")
+    check(abs(modest["brier"] - 0.09) < 1e-4, "confidences of 70 % and 30 % have a Brier score of 0.09")
     with_labels_swapped = [t for t in swapped(truths) if t["label"] in ("leak", "benign")]
     answers = {t["name"]: perfect(t) for t in truths}
     bad = marks.measure(with_labels_swapped, answers, {}, {})
-    check(set(marks.missed_marks(bad)) == set(marks.MARKS), "labels swapped: every mark is missed")
+    check(set(marks.missed_marks(bad)) == set(marks.MARKS), "with the labels swapped every mark is missed")
     silent = missed(truths, lambda t: {})
-    check({"recall_fast", "recall_slow", "lead_ratio_median"} <= set(silent), "a silent detector misses the recalls")
+    check({"recall_fast", "recall_slow", "lead_ratio_median"} <= set(silent), "a silent detector misses recalls and lead time")
     nervous = figures(truths, lambda t: {1000: {"alert_s": t["onset_s"] or 0, "confidence": 50.0}})
-    check(marks.missed_marks(nervous) == ["false_alarms"], "one that always alarms misses the false alarms alone")
-    check(nervous["precision"] == nervous["n_leaks"] / (nervous["n_leaks"] + nervous["n_benign"]), "and its precision is the corpus's")
-    check("lead_ratio_median" in missed(truths, lambda t: just_in_time(t, 0.99)), "one a bit too late misses the lead time")
-    check("lead_ratio_median" not in missed(truths, lambda t: just_in_time(t, 1.01)), "one in time does not")
-    check("lead_ratio_median" in missed(truths, late), "one that alarms at the last moment misses the lead time")
-    check("recall_slow" in missed(truths, late), "and the half hour for slow leaks")
-    check("recall_fast" in missed(truths, after_the_kill), "an alert after the kill finds nothing")
+    check(marks.missed_marks(nervous) == ["false_alarms"], "a detector that always alarms misses only the mark of false alarms")
+    check(nervous["precision"] == nervous["n_leaks"] / (nervous["n_leaks"] + nervous["n_benign"]),
+          "a detector that always alarms has the share of leaks as its precision")
+    check("lead_ratio_median" in missed(truths, lambda t: just_in_time(t, 0.99)), "a detector that is slightly late misses the lead time")
+    check("lead_ratio_median" not in missed(truths, lambda t: just_in_time(t, 1.01)), "a detector that is just in time meets the lead time")
+    check("lead_ratio_median" in missed(truths, late), "a detector that alarms just before the kill misses the lead time")
+    check("recall_slow" in missed(truths, late), "a detector that alarms just before the kill misses slow leaks")
+    check("recall_fast" in missed(truths, after_the_kill), "a detector that alarms after the kill misses fast leaks")
     before = figures(truths, early)
-    check(before["recall"] == 0 and before["precision"] == 0, "an alert before the onset is a false one")
-    check(before["lead_ratio_median"] == 0, "and has no lead time")
+    check_equal(before["recall"], 0, "an alert before the onset does not find the leak")
+    check_equal(before["precision"], 0, "an alert before the onset is a false alarm")
+    check_equal(before["lead_ratio_median"], 0, "an alert before the onset has no lead time")
     stranger = figures(truths, wrong_pid)
-    check(stranger["recall"] == 0 and stranger["strangers"] == stranger["n_leaks"], "so is one about a bystander")
-    check(missed(truths, perfect, 1.3) == ["eta_error_median"], "an estimate 30 % off misses its mark alone")
-    check(figures(truths, perfect, 1.05)["eta_interval_coverage"] == 1 and
-          figures(truths, perfect, 1.3)["eta_interval_coverage"] == 0, "its interval holds the kill, or does not")
-    check(missed(truths, perfect, 1.1) == [], "one 10 % off does not")
+    check_equal(stranger["recall"], 0, "an alert for a bystander does not find the leak")
+    check_equal(stranger["strangers"], stranger["n_leaks"], "an alert for a bystander is counted")
+    check(missed(truths, perfect, 1.3) == ["eta_error_median"], "an estimate that is 30 % off misses only its own mark")
+    check_equal(figures(truths, perfect, 1.05)["eta_interval_coverage"], 1,
+                "an interval of 10 % to each side holds the kill if the estimate is 5 % off")
+    check_equal(figures(truths, perfect, 1.3)["eta_interval_coverage"], 0,
+                "an interval of 10 % to each side misses the kill if the estimate is 30 % off")
+    check_equal(missed(truths, perfect, 1.1), [], "an estimate that is 10 % off meets its mark")
 
 
 def test_corpus(truths):
@@ -153,18 +168,20 @@ def test_corpus(truths):
         base = [int(r[3]) for r in rows if float(r[0]) <= t["onset_s"]]
         room = (t["limit_kb"] - sum(base) / len(base)) * 1024
         expected = t["onset_s"] + room / t["rate_bytes_per_second"]
-        # noise and the file pages that reclaim leaves: two MiB and a sample
+        # Tolerate two samples, and 4 MiB of noise and of file pages that reclaim leaves.
         worst = max(worst, abs(t["oom_s"] - expected) - 2 * t["cadence_s"] - (4 << 20) / t["rate_bytes_per_second"])
-    check(len(plain) > 30 and worst <= 0, "linear leaks are killed when the closed form says")
+    check(len(plain) > 30, "more than 30 linear leaks are killed")
+    check(worst <= 0, "linear leaks are killed at the time of the closed form")
     leaks = [t for t in truths if t["label"] == "leak" and t["class"] != "leak-creeping"]
-    check(all(t["oom_s"] is not None for t in leaks if t["limit_kb"]), "every leak under a limit ends in a kill")
+    check(all(t["oom_s"] is not None for t in leaks if t["limit_kb"]), "each leak with a limit ends with a kill")
     rates = [t["rate_bytes_per_second"] for t in leaks]
-    check(min(rates) < 12 << 10 and max(rates) > 60 << 20, "rates from 10 KiB/s to 100 MiB/s")
-    check(max(room_used(t) for t in truths if t["label"] == "benign") < 0.5, "no benign run uses half of its room")
+    check(min(rates) < 12 << 10, "the slowest leak has less than 12 KiB/s")
+    check(max(rates) > 60 << 20, "the fastest leak has more than 60 MiB/s")
+    check(max(headroom_used(t) for t in truths if t["label"] == "benign") < 0.5, "no benign run uses half of its headroom")
 
 
-def room_used(truth):
-    """The largest rise of a process, as a share of what was left below it."""
+def headroom_used(truth):
+    """The largest rise of a process, as a share of its headroom before the rise."""
     lows, worst = {}, 0
     with open(truth["csv"], encoding="ascii") as f:
         next(f)
@@ -177,8 +194,8 @@ def room_used(truth):
     return worst
 
 
-# First alerts in seconds as another implementation of the same description
-# found them, on 100 MiB anonymous and 20 MiB file memory, a sample a second.
+# Times of the first alert, in seconds, of another implementation of the same description,
+# with 100 MiB of anonymous and 20 MiB of file memory and one sample per second.
 EARLIER = [
     ("5 MiB an hour", 8 * 3600, lambda t: t * 5120 / 3600, {"linear": 30, "linear-units": 6480, "ratio": 3}),
     ("10 KiB/s", 3600, lambda t: 10 * t, {"linear": 28, "linear-units": 922, "ratio": 1, "threshold": 62}),
@@ -202,7 +219,7 @@ def test_published(program):
         for name, alert in expected.items():
             found = answers[name][1]["alert_s"]
             good = found is None if alert is None else found is not None and abs(found - alert) <= 4
-            check(good, f"published {name}, {what}: {found}, earlier {alert}")
+            check(good, f"the published detector {name} alerts for {what} at {found} s, as the earlier one at {alert} s")
 
 
 def main():

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
-"""Runs the detectors over a corpus and compares what they say with the truth.
+"""Runs the detectors over a corpus and compares their alerts with the truth.
 
     score.py --memwatchctl PROGRAM --published PROGRAM --split FILE
              [--json FILE] [--jobs N] [--explain] [--tap] DIRECTORY...
 
-Each DIRECTORY holds NAME.csv and NAME.json. Prints the tables and exits with 1
-if memwatchctl misses a mark, with 2 if a trace could not be judged.
+Each DIRECTORY has NAME.csv and NAME.json files. Prints tables. The exit status is 1 if
+memwatchctl misses a mark, and 2 if a trace could not be judged.
 """
 import argparse
 import concurrent.futures
@@ -62,7 +62,7 @@ def number(value):
 
 
 def replay(program, csv):
-    """What memwatchctl says about a trace, by the contract of its JSON."""
+    """The answer of memwatchctl for a trace, from its JSON output."""
     done = subprocess.run([program, "--format", "json", "growth", "replay", csv], capture_output=True, text=True)
     if done.returncode:
         raise Failure(f"{csv}: memwatchctl exits with {done.returncode}: {done.stderr.strip()[:200]}")
@@ -74,14 +74,14 @@ def replay(program, csv):
                  "eta_low_s": number(p.get("eta_low_seconds")), "eta_high_s": number(p.get("eta_high_seconds"))}
         if entry["verdict"] not in ("leak", "growing", "stable", "insufficient"):
             raise Failure(f"{csv}: unknown verdict {entry['verdict']}")
-        before = answer.get(p["pid"])       # a pid that was used twice: keep what accuses
+        before = answer.get(p["pid"])       # a process id was reused: keep the entry with an alert
         if not before or before["alert_s"] is None:
             answer[p["pid"]] = entry
     return answer
 
 
 def published(program, csv):
-    """The same of the baselines, {detector: answer}."""
+    """The answers of the baselines for a trace, {detector: answer}."""
     done = subprocess.run([program, csv], capture_output=True, text=True, check=True)
     answers = {name: {} for name in BASELINES}
     for line in done.stdout.splitlines():
@@ -92,7 +92,7 @@ def published(program, csv):
 
 
 def cut(csv, until):
-    """A trace as it was known at a time."""
+    """Writes the beginning of a trace, up to a time, to a file, and returns its name."""
     out = tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False)
     with open(csv, encoding="utf-8") as f, out:
         out.write(next(f))
@@ -104,7 +104,7 @@ def cut(csv, until):
 
 
 def replay_until(program, csv, until):
-    """The same, as it was known at a time; None if that is not asked."""
+    """As replay(), of the trace up to a time; None if the time is None."""
     if until is None:
         return None
     short = cut(csv, until)
@@ -115,7 +115,7 @@ def replay_until(program, csv, until):
 
 
 def judge(truth, options):
-    """(answers by detector, ours half way, ours at its moment) for one trace."""
+    """(answers by detector, ours at half_way(), ours at moment()) for one trace."""
     answers = published(options.published, truth["csv"])
     answers[OURS] = replay(options.memwatchctl, truth["csv"])
     return (answers, replay_until(options.memwatchctl, truth["csv"], marks.half_way(truth)),
@@ -123,7 +123,7 @@ def judge(truth, options):
 
 
 def judge_all(truths, options):
-    """Answers by detector and trace, ours half way, ours at their moments."""
+    """Answers by detector and trace; ours at half_way(); ours at moment()."""
     answers = {name: {} for name in BASELINES + [OURS]}
     halves, looks = {}, {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -169,18 +169,18 @@ def print_table(title, results):
 def print_detail(title, f):
     print(f"\n{title}: {f['n_leaks']} leaks ({f['n_killed']} ended by a kill), {f['n_benign']} benign runs, "
           f"{f['benign_days']} days of them; early alerts {f['early_alerts']}, bystanders accused {f['strangers']}")
-    print(f"  time to limit at half way: median error {percent(f['eta_error_median'])}, below 20 % in "
+    print(f"  time to the limit, half way: median error {percent(f['eta_error_median'])}, below 20 % in "
           f"{percent(f['eta_below_20_percent'])} (n={f['n_eta']}); its 95 % interval holds the kill in "
           f"{percent(f['eta_interval_coverage'])} (n={f['n_intervals']})")
-    print(f"  lead time over what is asked: median {number_text(f['lead_ratio_median'])}, shortest lead {seconds(f['lead_s_min'])}")
+    print(f"  lead time divided by the required one: median {number_text(f['lead_ratio_median'])}, shortest lead {seconds(f['lead_s_min'])}")
     for row in f["decades"]:
         print(f"  from {row['from_bytes_per_second'] // 1024:6d} KiB/s: {row['found']} of {row['n']}, "
               f"delay {seconds(row['delay_s_median'])}, leaked {mebibytes(row['leaked_bytes_median'])}")
-    print(f"  outside the marks: {f['confusable'][0]} of {f['confusable'][1]} undecidable growths alarmed, "
-          f"{f['reserved'][0]} of {f['reserved'][1]} growths of addresses alone")
+    print(f"  without a mark: {f['confusable'][0]} of {f['confusable'][1]} confusable runs alarmed, "
+          f"{f['reserved'][0]} of {f['reserved'][1]} runs that only reserve addresses")
     c = f["calibration"]
-    print(f"  confidence at a moment of each trace: n={c['n']}, Brier score {c['brier']}, expected error {c['expected_error_percent']} %\n")
-    print("| confidence said (mean) | of these are leaks | n |\n|---|---|---|")
+    print(f"  confidence at one time of each trace: n={c['n']}, Brier score {c['brier']}, expected error {c['expected_error_percent']} %\n")
+    print("| confidence (mean) | of these, leaks | n |\n|---|---|---|")
     for b in c["bins"]:
         print(f"| {b['said_percent']:.0f} % | {b['leaks_percent']:.0f} % | {b['n']} |")
 
@@ -199,7 +199,7 @@ def kinds(truths):
 
 
 def evaluate(truths, rules, answers, halves, looks):
-    """{"tuning"|"test"|"all": {detector: figures}}, and ours by kind of trace."""
+    """{"tuning"|"test"|"all": {detector: figures}}, and our figures by kind of trace."""
     for truth in truths:
         truth["part"] = part_of(truth["name"], rules)
     parts = {}
@@ -213,7 +213,7 @@ def evaluate(truths, rules, answers, halves, looks):
 
 
 def verdict(parts):
-    """The marks that are missed, by part; too few benign runs is one too."""
+    """The missed marks by part. Too few benign runs count as a missed mark."""
     missed = {part: marks.missed_marks(parts[part][OURS]) for part in ("test", "all")}
     if parts["all"][OURS]["n_benign"] < marks.BENIGN_RUNS:
         missed["all"].append("benign_runs")
@@ -225,16 +225,16 @@ def print_tap(parts, missed):
     tests = [(part, name) for part in ("test", "all") for name in list(marks.MARKS) + ["benign_runs"] * (part == "all")]
     for n, (part, name) in enumerate(tests, 1):
         value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
-        print(f"{'not ok' if name in missed[part] else 'ok'} {n} {part}: {name} is {number_text(value)}, asked: {asked(name)}")
+        print(f"{'not ok' if name in missed[part] else 'ok'} {n} {part}: {name} is {number_text(value)}, required: {required(name)}")
     print(f"1..{len(tests)}")
 
 
-def asked(name):
+def required(name):
     return " ".join(map(str, marks.MARKS.get(name, ("at least", marks.BENIGN_RUNS))))
 
 
 def report(parts, by_kind, missed, explain):
-    for part, title in (("tuning", "Tuning part"), ("test", "Test part, never tuned on"), ("all", "Both")):
+    for part, title in (("tuning", "Tuning part"), ("test", "Test part, on which nothing was tuned"), ("all", "Both parts")):
         print_table(title, parts[part])
     print_table("memwatch by kind of trace (both parts)", by_kind)
     for part in ("tuning", "test"):
@@ -244,7 +244,7 @@ def report(parts, by_kind, missed, explain):
     for part, names in missed.items():
         for name in names:
             value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
-            print(f"mark missed ({part}): {name} is {number_text(value)}, asked: {asked(name)}")
+            print(f"mark missed ({part}): {name} is {number_text(value)}, required: {required(name)}")
 
 
 def main():
@@ -255,7 +255,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--explain", action="store_true", help="name the failures of the test part too")
-    parser.add_argument("--tap", action="store_true", help="print the marks alone, as tests")
+    parser.add_argument("--tap", action="store_true", help="print only the marks, as TAP tests")
     parser.add_argument("directories", nargs="+")
     options = parser.parse_args()
     try:

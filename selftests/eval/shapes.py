@@ -2,9 +2,9 @@
 # Copyright (C) 2026 The memwatch authors
 """Memory of a process as a function of time, in closed form.
 
-A shape is a function of the time in seconds that returns KiB. Shapes add up,
-so that what leaks stays apart from what else the process does: the leaked
-part of a trace is known exactly, whatever noise lies over it.
+A shape is a function of the time in seconds that returns KiB. Shapes can be added. The
+leaked part of a trace is a shape of its own, so it is known exactly, whatever noise and load
+are added to it.
 """
 import math
 
@@ -23,7 +23,7 @@ def total(*parts):
 
 
 def delayed(shape, start):
-    """Nothing before start, then the shape from its own zero."""
+    """Zero until start, then the shape, whose time begins there."""
     return lambda t: shape(t - start) if t > start else 0
 
 
@@ -32,22 +32,22 @@ def linear(rate):
 
 
 def ramp(height, duration):
-    """Linear to a height that is kept."""
+    """Linear up to a height, then constant."""
     return lambda t: height * min(t / duration, 1)
 
 
 def power(rate, exponent, span):
-    """Superlinear; rate is the mean over the span."""
+    """Superlinear growth; rate is the mean over the span."""
     return lambda t: rate * span * (t / span) ** exponent
 
 
 def stairs(rate, period):
-    """The same as linear(rate), in one step a period."""
+    """As linear(rate), in one step per period."""
     return lambda t: rate * period * math.floor(t / period)
 
 
 def duty(rate, on, off):
-    """Grows only while busy, rate being the mean over busy and idle time."""
+    """Grows only while busy; rate is the mean over busy and idle time."""
     def value(t):
         cycle = on + off
         whole, rest = divmod(t, cycle)
@@ -60,13 +60,13 @@ def saturating(height, tau):
 
 
 def logarithmic(height, tau, span):
-    """Fragmentation: ever slower, height after span."""
+    """Fragmentation: growth that slows down, and reaches height after span."""
     return lambda t: height * math.log1p(t / tau) / math.log1p(span / tau)
 
 
 def doubling(first, begin, times):
-    """A hash table under growing input: each resize doubles it, and comes
-    twice as late as the one before."""
+    """A hash table with growing input: each resize doubles it, and takes place at twice the
+    time of the one before."""
     def value(t):
         size = first
         for n in range(times):
@@ -77,17 +77,17 @@ def doubling(first, begin, times):
 
 
 def sawtooth(amplitude, period, phase=0.0):
-    """Allocation until a collection frees it all."""
+    """Allocation until a garbage collection frees all of it."""
     return lambda t: amplitude * ((t / period + phase) % 1)
 
 
 def wave(amplitude, period, phase=0.0):
-    """Around zero, from -amplitude to +amplitude."""
+    """A sine from -amplitude to +amplitude."""
     return lambda t: amplitude * math.sin(2 * math.pi * (t / period + phase))
 
 
 def pulse(height, period, busy, rise, phase=0.0):
-    """A batch: rises within rise seconds, stays, and is gone after busy."""
+    """A batch job: rises for rise seconds, stays, and is freed after busy seconds."""
     def value(t):
         at = (t + phase * period) % period
         return height * min(at / rise, 1) if at < busy else 0
@@ -95,7 +95,7 @@ def pulse(height, period, busy, rise, phase=0.0):
 
 
 def ar1(rng, sd, tau, cadence):
-    """Noise with a memory of tau seconds. To be called with rising t."""
+    """Noise with a correlation time of tau seconds. Call it with increasing t only."""
     keep = math.exp(-cadence / tau)
     fresh = sd * math.sqrt(1 - keep * keep)
     state = [rng.gauss(0, sd)]
