@@ -39,7 +39,8 @@ def looks(truth, program, table):
     for which in range(MOMENTS):
         when = marks.moment(truth, which)
         answer = score.replay_until(program, truth["csv"], when)
-        seen += [(table.index(said), leaks) for said, leaks in marks.confidences(truth, answer, when)]
+        seen += [(table.index(said), leaks) for said,
+                 leaks in marks.confidences(truth, answer, when)]
     return seen
 
 
@@ -63,7 +64,8 @@ def entries_of(blocks):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memwatchctl", required=True)
     parser.add_argument("--split", required=True)
     parser.add_argument("--header", required=True)

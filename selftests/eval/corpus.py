@@ -21,7 +21,8 @@ from shapes import (GB, KB, MB, PAGE, ar1, constant, delayed, doubling, duty, li
 
 HEADER = "time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb"
 HOUR = 3600
-NAMES = ["api-server", "worker", "indexer", "gatewayd", "python3", "java", "node", "mysqld", "scheduler", "etl"]
+NAMES = ["api-server", "worker", "indexer", "gatewayd", "python3", "java", "node", "mysqld",
+         "scheduler", "etl"]
 
 
 class Process:
@@ -54,7 +55,8 @@ class Process:
         file = self.file(t)
         if limit:                           # reclaim drops file pages first
             file = max(1 * MB, min(file, limit - anon - shmem))
-        anon, file, shmem, swap = (max(0, int(v)) // PAGE * PAGE for v in (anon, file, shmem, swap))
+        anon, file, shmem, swap = (max(0, int(v)) // PAGE * PAGE
+                                   for v in (anon, file, shmem, swap))
         # freed memory keeps its address space
         self.vsz_peak = max(self.vsz_peak, anon + file + shmem + swap)
         return anon, file, shmem, swap, self.vsz_peak + int(reserved) // PAGE * PAGE
@@ -131,7 +133,8 @@ class Trace:
     def limit_above(self, extra=0):
         """Sets the limit such that the leak meets it `left` seconds after its onset. One leak in
         six has no limit, and ends without a kill."""
-        self.limit = 0 if self.index % 6 == 5 else int(self.base + extra + self.rate * self.left) // PAGE * PAGE
+        limit = int(self.base + extra + self.rate * self.left) // PAGE * PAGE
+        self.limit = 0 if self.index % 6 == 5 else limit
         if not self.limit:
             self.duration = self.onset + max(self.left, 2700)
 
@@ -168,7 +171,8 @@ def leak_noisy(t):
     t.leak(15 * KB, 20 * MB)
     t.begin(t.uniform(120, 1500))
     growth = t.rate * min(t.left, 1800)
-    anon, file = t.body(noise=min(growth * t.uniform(0.02, 0.06), 20 * MB), base=t.log_uniform(100 * MB, 800 * MB))
+    anon, file = t.body(noise=min(growth * t.uniform(0.02, 0.06), 20 * MB),
+                        base=t.log_uniform(100 * MB, 800 * MB))
     t.limit_above()
     t.add(anon, file, leaked=delayed(linear(t.rate), t.onset))
 
@@ -211,7 +215,8 @@ def leak_swapped(t):
     t.limit_above()
     t.limit = 0
     t.duration = t.onset + max(t.left, 2700)
-    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset), into="swapped").resident = t.base * t.uniform(0.9, 1.0)
+    t.add(anon, file, leaked=delayed(linear(t.rate), t.onset),
+          into="swapped").resident = t.base * t.uniform(0.9, 1.0)
 
 
 def leak_after_warmup(t):
@@ -244,7 +249,8 @@ def leak_stacks(t):
     touched = t.rng.choice([8, 12, 24])
     reserved = t.log_uniform(10 * MB, GB)
     t.add(anon, file, leaked=delayed(stairs(t.rate, touched / t.rate), t.onset),
-          reserved=total(constant(reserved), delayed(stairs(t.rate / touched * 8 * MB, touched / t.rate), t.onset)))
+          reserved=total(constant(reserved),
+                         delayed(stairs(t.rate / touched * 8 * MB, touched / t.rate), t.onset)))
 
 
 def leak_daily(t):
@@ -253,7 +259,8 @@ def leak_daily(t):
     anon, file = t.body()
     t.begin(t.uniform(600, 4 * HOUR))
     t.limit_above(20 * MB)
-    t.add(total(anon, wave(t.uniform(5, 20) * MB, 24 * HOUR, t.uniform(0, 1)), constant(20 * MB)), file,
+    t.add(total(anon, wave(t.uniform(5, 20) * MB, 24 * HOUR, t.uniform(0, 1)), constant(20 * MB)),
+          file,
           leaked=delayed(linear(t.rate), t.onset))
     t.base += 20 * MB
 
@@ -356,7 +363,8 @@ def benign_two_generations(t):
     small, large = t.log_uniform(5 * MB, 60 * MB), t.log_uniform(30 * MB, 200 * MB)
     t.roomy_limit(small + large)
     young = t.log_uniform(4, 30)
-    t.add(total(anon, sawtooth(small, young), sawtooth(large, young * t.uniform(8, 25), t.uniform(0, 1))), file)
+    t.add(total(anon, sawtooth(small, young),
+                sawtooth(large, young * t.uniform(8, 25), t.uniform(0, 1))), file)
 
 
 def benign_diurnal(t):
@@ -374,7 +382,8 @@ def benign_load_cycle(t):
     amplitude = t.log_uniform(10 * MB, 200 * MB)
     t.duration = 4 * HOUR
     t.roomy_limit(2 * amplitude)
-    t.add(total(anon, constant(amplitude), wave(amplitude, t.log_uniform(120, 1500), t.uniform(0, 1))), file)
+    t.add(total(anon, constant(amplitude),
+                wave(amplitude, t.log_uniform(120, 1500), t.uniform(0, 1))), file)
 
 
 def benign_fragmentation(t):
@@ -391,7 +400,9 @@ def benign_batch(t):
     busy = period * t.uniform(0.1, 0.5)
     t.duration = 4 * HOUR
     t.roomy_limit(height)
-    t.add(total(anon, pulse(height, period, busy, min(busy * t.uniform(0.05, 0.9), 800), t.uniform(0, 1))), file)
+    t.add(total(anon,
+                pulse(height, period, busy, min(busy * t.uniform(0.05, 0.9), 800),
+                      t.uniform(0, 1))), file)
 
 
 def benign_input_ends(t):
@@ -448,7 +459,8 @@ def benign_swap_out(t):
     """Swapped out while other processes need memory, and back when used: the sum is constant."""
     anon, file = t.body()
     t.limit = int(t.base * t.uniform(1.2, 3))
-    out = total(delayed(ramp(t.base * t.uniform(0.2, 0.8), t.log_uniform(20, 900)), t.uniform(60, 1800)))
+    out = total(delayed(ramp(t.base * t.uniform(0.2, 0.8), t.log_uniform(20, 900)),
+                        t.uniform(60, 1800)))
     back = delayed(ramp(1, t.log_uniform(20, 900)), t.uniform(3600, 5400))
     swapped = lambda s: out(s) * (1 - back(s))
     t.add(lambda s: anon(s) - swapped(s), file, swap=swapped)
@@ -493,13 +505,15 @@ def confusable_diurnal(t):
 
 
 COUNT = {
-    leak_linear: 30, leak_slow: 24, leak_stepwise: 20, leak_noisy: 20, leak_sawtooth: 20, leak_bursty: 16,
+    leak_linear: 30, leak_slow: 24, leak_stepwise: 20, leak_noisy: 20, leak_sawtooth: 20,
+         leak_bursty: 16,
     leak_superlinear: 16, leak_shmem: 18, leak_swapped: 14, leak_after_warmup: 14,
     leak_after_startup: 14, leak_stacks: 10, leak_daily: 8,
     leak_creeping: 6, leak_one_of_pool: 10, reserved_growth: 6,
     benign_constant: 10, benign_idle: 6, benign_noise: 16, benign_warmup: 24, benign_startup: 16,
     benign_cache_fill: 24, benign_step_resize: 16, benign_sawtooth: 20, benign_two_generations: 14,
-    benign_diurnal: 10, benign_load_cycle: 20, benign_fragmentation: 14, benign_batch: 20, benign_input_ends: 24,
+    benign_diurnal: 10, benign_load_cycle: 20, benign_fragmentation: 14, benign_batch: 20,
+         benign_input_ends: 24,
     benign_fork_pool: 8, benign_file_cache: 16, benign_shared_buffers: 16, benign_swap_out: 14,
     benign_huge_pages: 12,
     confusable_fill: 6, confusable_warmup: 4, confusable_diurnal: 4,

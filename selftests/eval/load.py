@@ -100,7 +100,8 @@ def into_fifo(path, rate, make, keys):
             time.sleep(TICK_S)
 
 
-KINDS = {"redis": (over_socket, redis), "memcached": (over_socket, memcached), "http": (over_socket, http),
+KINDS = {"redis": (over_socket, redis), "memcached": (over_socket, memcached),
+         "http": (over_socket, http),
          "lines": (into_fifo, lines), "json": (into_fifo, objects), "sql": (into_fifo, sql)}
 
 

@@ -14,7 +14,8 @@ SLOW_BYTES_PER_S = (10 << 10, 100 << 10)
 SLOW_DEADLINE_S = 1800
 LEAD_S = 120
 MARKS = {
-    "recall_fast": ("at least", 0.98), "recall_slow": ("at least", 0.90), "false_alarms": ("at most", 0),
+    "recall_fast": ("at least", 0.98), "recall_slow": ("at least", 0.90),
+         "false_alarms": ("at most", 0),
     "lead_ratio_median": ("at least", 1.0), "eta_error_median": ("at most", 0.20),
 }
 BENIGN_RUNS = 200
@@ -117,7 +118,8 @@ def calibration(pairs):
             said = sum(p[0] for p in inside) / len(inside)
             true = 100 * sum(p[1] for p in inside) / len(inside)
             gap += abs(said - true) * len(inside)
-            bins.append({"from": low, "n": len(inside), "said_percent": round(said, 1), "leaks_percent": round(true, 1)})
+            bins.append({"from": low, "n": len(inside), "said_percent": round(said, 1),
+                         "leaks_percent": round(true, 1)})
     n = len(pairs)
     return {
         "n": n, "bins": bins, "expected_error_percent": round(gap / n, 1) if n else None,
@@ -154,13 +156,17 @@ def measure(truths, answers, halves, looks):
     slow = [leak for leak in leaks if SLOW_BYTES_PER_S[0] <= leak.rate <= SLOW_BYTES_PER_S[1]
             and leak.end - leak.truth["onset_s"] >= SLOW_DEADLINE_S]
     benign = [t for t in truths if t["label"] == "benign"]
-    alarmed = [t["name"] for t in benign if any(a.get("alert_s") is not None for a in answers[t["name"]].values())]
+    alarmed = [t["name"] for t in benign
+               if any(a.get("alert_s") is not None for a in answers[t["name"]].values())]
     days = sum(t["end_s"] for t in benign) / 86400
-    alerts = sum(1 for t in benign for a in answers[t["name"]].values() if a.get("alert_s") is not None)
+    alerts = sum(1 for t in benign for a in answers[t["name"]].values()
+                 if a.get("alert_s") is not None)
     found = [leak for leak in leaks if leak.found]
-    wrong = len(alarmed) + sum(leak.early for leak in leaks) + sum(leak.strangers for leak in leaks)
+    wrong = len(alarmed) + sum(leak.early for leak in leaks) + sum(leak.strangers
+                                                                   for leak in leaks)
     leads = [leak.lead_ratio() for leak in leaks if leak.lead_ratio() is not None]
-    seconds = [leak.truth["oom_s"] - leak.alert for leak in found if leak.truth["oom_s"] is not None]
+    seconds = [leak.truth["oom_s"] - leak.alert for leak in found
+               if leak.truth["oom_s"] is not None]
     errors = {leak.truth["name"]: leak.eta_error(halves[leak.truth["name"]], half_way(leak.truth))
               for leak in leaks if leak.truth["name"] in halves}
     intervals = [covered(t, halves[t["name"]], half_way(t)) for t in truths if t["name"] in halves]
@@ -169,31 +175,40 @@ def measure(truths, answers, halves, looks):
     reserved = [t for t in truths if t["label"] == "reserved"]
 
     def alerted(group):
-        return sum(any(a.get("alert_s") is not None for a in answers[t["name"]].values()) for t in group)
+        return sum(any(a.get("alert_s") is not None for a in answers[t["name"]].values())
+                   for t in group)
 
     return {
         "n_leaks": len(leaks), "n_benign": len(benign), "benign_days": round(days, 2),
         "recall": share(len(found), len(leaks)),
         "n_fast": len(fast), "recall_fast": share(sum(leak.found for leak in fast), len(fast)),
-        "n_slow": len(slow), "recall_slow": share(sum(leak.found_in_time for leak in slow), len(slow)),
+        "n_slow": len(slow),
+            "recall_slow": share(sum(leak.found_in_time for leak in slow), len(slow)),
         "precision": share(len(found), len(found) + wrong),
-        "false_alarms": len(alarmed), "alarmed": alarmed, "alerts_per_host_day": share(alerts, days),
-        "early_alerts": sum(leak.early for leak in leaks), "strangers": sum(leak.strangers for leak in leaks),
+        "false_alarms": len(alarmed), "alarmed": alarmed,
+            "alerts_per_host_day": share(alerts, days),
+        "early_alerts": sum(leak.early for leak in leaks),
+            "strangers": sum(leak.strangers for leak in leaks),
         "delay_s_median": median([leak.delay for leak in found]),
         "leaked_bytes_median": median([leak.leaked() for leak in found]),
-        "n_killed": len(leads), "lead_ratio_median": median(leads), "lead_s_median": median(seconds),
+        "n_killed": len(leads), "lead_ratio_median": median(leads),
+            "lead_s_median": median(seconds),
         "lead_s_p10": quantile(seconds, 0.1), "lead_s_min": min(seconds, default=None),
         "n_eta": len(errors), "eta_error_median": median(list(errors.values())),
         "eta_below_20_percent": share(sum(e < 0.2 for e in errors.values()), len(errors)),
-        "n_intervals": len(intervals), "eta_interval_coverage": share(sum(intervals), len(intervals)),
+        "n_intervals": len(intervals),
+            "eta_interval_coverage": share(sum(intervals), len(intervals)),
         "eta_errors": {name: round(e, 3) for name, e in errors.items() if e >= 0.2},
         "decades": decades(leaks),
         "missed": [leak.truth["name"] for leak in fast if not leak.found]
-                  + [leak.truth["name"] for leak in slow if leak not in fast and not leak.found_in_time],
-        "slow_late": [leak.truth["name"] for leak in slow if leak.found and not leak.found_in_time],
+                  + [leak.truth["name"] for leak in slow if leak not in fast
+                     and not leak.found_in_time],
+        "slow_late": [leak.truth["name"] for leak in slow if leak.found
+                      and not leak.found_in_time],
         "early": [leak.truth["name"] for leak in leaks if leak.early],
         "strangers_in": [leak.truth["name"] for leak in leaks if leak.strangers],
-        "confusable": [alerted(confusable), len(confusable)], "reserved": [alerted(reserved), len(reserved)],
+        "confusable": [alerted(confusable), len(confusable)],
+            "reserved": [alerted(reserved), len(reserved)],
         "calibration": calibration([pair for t in truths if t["name"] in looks
                                     for pair in confidences(t, looks[t["name"]], moment(t))]),
     }

@@ -48,13 +48,15 @@ def perfect(truth):
 
 def half_of(truth, wrong=1.0):
     eta = (truth["oom_s"] - marks.half_way(truth)) * wrong
-    return {truth["leaker_pid"]: {"eta_now_s": eta, "eta_low_s": eta * 0.9, "eta_high_s": eta * 1.1}}
+    return {truth["leaker_pid"]: {"eta_now_s": eta, "eta_low_s": eta * 0.9,
+                                  "eta_high_s": eta * 1.1}}
 
 
 def look_at(truth, sure):
     """The confidence of a detector that knows whether the process leaks, with a given certainty."""
     leaks = truth["label"] == "leak" and marks.moment(truth) >= truth["onset_s"]
-    return {truth["leaker_pid"] if leaks else 1000: {"confidence": sure if leaks else 100.0 - sure}}
+    return {truth["leaker_pid"]
+            if leaks else 1000: {"confidence": sure if leaks else 100.0 - sure}}
 
 
 def figures(truths, detector, wrong=1.0, sure=100.0):
@@ -81,7 +83,8 @@ def just_in_time(truth, part):
     answer = perfect(truth)
     for entry in answer.values():
         if truth["oom_s"] is not None and entry["alert_s"] is not None:
-            entry["alert_s"] = truth["oom_s"] - part * min(120, (truth["oom_s"] - truth["onset_s"]) / 2)
+            entry["alert_s"] = truth["oom_s"] - part * min(120,
+                                                           (truth["oom_s"] - truth["onset_s"]) / 2)
     return answer
 
 
@@ -113,7 +116,9 @@ def swapped(truths):
         if t["label"] == "leak":
             t.update(label="benign")
         elif t["label"] == "benign":
-            t.update({key: leak[key] for key in ("label", "onset_s", "rate_bytes_per_second", "oom_s", "leaked_bytes")},
+            t.update({key: leak[key]
+                      for key in ("label", "onset_s", "rate_bytes_per_second", "oom_s",
+                                  "leaked_bytes")},
                      label="leak", leaker_pid=1000)
     return result
 
@@ -124,26 +129,37 @@ def test_scorer(truths):
     check(good["n_benign"] >= marks.BENIGN_RUNS, f"at least {marks.BENIGN_RUNS} benign runs")
     check_equal(good["precision"], 1, "a detector that knows the truth has a precision of 1")
     check_equal(good["recall"], 1, "a detector that knows the truth has a recall of 1")
-    check_equal(good["calibration"]["brier"], 0, "a detector that knows the truth has a Brier score of 0")
+    check_equal(good["calibration"]["brier"], 0,
+                "a detector that knows the truth has a Brier score of 0")
     check(good["calibration"]["n"] > 500, "the confidence of more than 500 processes is read")
     modest = figures(truths, perfect, sure=70.0)["calibration"]
-    check_equal(modest["expected_error_percent"], 30, "confidences of 70 % and 30 % have an expected error of 30 %")
-    check(abs(modest["brier"] - 0.09) < 1e-4, "confidences of 70 % and 30 % have a Brier score of 0.09")
+    check_equal(modest["expected_error_percent"], 30,
+                "confidences of 70 % and 30 % have an expected error of 30 %")
+    check(abs(modest["brier"] - 0.09) < 1e-4,
+          "confidences of 70 % and 30 % have a Brier score of 0.09")
     with_labels_swapped = [t for t in swapped(truths) if t["label"] in ("leak", "benign")]
     answers = {t["name"]: perfect(t) for t in truths}
     bad = marks.measure(with_labels_swapped, answers, {}, {})
-    check(set(marks.missed_marks(bad)) == set(marks.MARKS), "with the labels swapped every mark is missed")
+    check(set(marks.missed_marks(bad)) == set(marks.MARKS),
+          "with the labels swapped every mark is missed")
     silent = missed(truths, lambda t: {})
-    check({"recall_fast", "recall_slow", "lead_ratio_median"} <= set(silent), "a silent detector misses recalls and lead time")
+    check({"recall_fast", "recall_slow", "lead_ratio_median"} <= set(silent),
+          "a silent detector misses recalls and lead time")
     nervous = figures(truths, lambda t: {1000: {"alert_s": t["onset_s"] or 0, "confidence": 50.0}})
-    check(marks.missed_marks(nervous) == ["false_alarms"], "a detector that always alarms misses only the mark of false alarms")
+    check(marks.missed_marks(nervous) == ["false_alarms"],
+          "a detector that always alarms misses only the mark of false alarms")
     check(nervous["precision"] == nervous["n_leaks"] / (nervous["n_leaks"] + nervous["n_benign"]),
           "a detector that always alarms has the share of leaks as its precision")
-    check("lead_ratio_median" in missed(truths, lambda t: just_in_time(t, 0.99)), "a detector that is slightly late misses the lead time")
-    check("lead_ratio_median" not in missed(truths, lambda t: just_in_time(t, 1.01)), "a detector that is just in time meets the lead time")
-    check("lead_ratio_median" in missed(truths, late), "a detector that alarms just before the kill misses the lead time")
-    check("recall_slow" in missed(truths, late), "a detector that alarms just before the kill misses slow leaks")
-    check("recall_fast" in missed(truths, after_the_kill), "a detector that alarms after the kill misses fast leaks")
+    check("lead_ratio_median" in missed(truths, lambda t: just_in_time(t, 0.99)),
+          "a detector that is slightly late misses the lead time")
+    check("lead_ratio_median" not in missed(truths, lambda t: just_in_time(t, 1.01)),
+          "a detector that is just in time meets the lead time")
+    check("lead_ratio_median" in missed(truths, late),
+          "a detector that alarms just before the kill misses the lead time")
+    check("recall_slow" in missed(truths, late),
+          "a detector that alarms just before the kill misses slow leaks")
+    check("recall_fast" in missed(truths, after_the_kill),
+          "a detector that alarms after the kill misses fast leaks")
     before = figures(truths, early)
     check_equal(before["recall"], 0, "an alert before the onset does not find the leak")
     check_equal(before["precision"], 0, "an alert before the onset is a false alarm")
@@ -151,7 +167,8 @@ def test_scorer(truths):
     stranger = figures(truths, wrong_pid)
     check_equal(stranger["recall"], 0, "an alert for a bystander does not find the leak")
     check_equal(stranger["strangers"], stranger["n_leaks"], "an alert for a bystander is counted")
-    check(missed(truths, perfect, 1.3) == ["eta_error_median"], "an estimate that is 30 % off misses only its own mark")
+    check(missed(truths, perfect, 1.3) == ["eta_error_median"],
+          "an estimate that is 30 % off misses only its own mark")
     check_equal(figures(truths, perfect, 1.05)["eta_interval_coverage"], 1,
                 "an interval of 10 % to each side holds the kill if the estimate is 5 % off")
     check_equal(figures(truths, perfect, 1.3)["eta_interval_coverage"], 0,
@@ -169,15 +186,19 @@ def test_corpus(truths):
         room = (t["limit_kb"] - sum(base) / len(base)) * 1024
         expected = t["onset_s"] + room / t["rate_bytes_per_second"]
         # Tolerate two samples, and 4 MiB of noise and of file pages that reclaim leaves.
-        worst = max(worst, abs(t["oom_s"] - expected) - 2 * t["cadence_s"] - (4 << 20) / t["rate_bytes_per_second"])
+        worst = max(worst,
+                    abs(t["oom_s"] - expected) - 2 * t["cadence_s"]
+                    - (4 << 20) / t["rate_bytes_per_second"])
     check(len(plain) > 30, "more than 30 linear leaks are killed")
     check(worst <= 0, "linear leaks are killed at the time of the closed form")
     leaks = [t for t in truths if t["label"] == "leak" and t["class"] != "leak-creeping"]
-    check(all(t["oom_s"] is not None for t in leaks if t["limit_kb"]), "each leak with a limit ends with a kill")
+    check(all(t["oom_s"] is not None for t in leaks if t["limit_kb"]),
+          "each leak with a limit ends with a kill")
     rates = [t["rate_bytes_per_second"] for t in leaks]
     check(min(rates) < 12 << 10, "the slowest leak has less than 12 KiB/s")
     check(max(rates) > 60 << 20, "the fastest leak has more than 60 MiB/s")
-    check(max(headroom_used(t) for t in truths if t["label"] == "benign") < 0.5, "no benign run uses half of its headroom")
+    check(max(headroom_used(t) for t in truths if t["label"] == "benign") < 0.5,
+          "no benign run uses half of its headroom")
 
 
 def headroom_used(truth):
@@ -197,12 +218,17 @@ def headroom_used(truth):
 # Times of the first alert, in seconds, of another implementation of the same description,
 # with 100 MiB of anonymous and 20 MiB of file memory and one sample per second.
 EARLIER = [
-    ("5 MiB an hour", 8 * 3600, lambda t: t * 5120 / 3600, {"linear": 30, "linear-units": 6480, "ratio": 3}),
-    ("10 KiB/s", 3600, lambda t: 10 * t, {"linear": 28, "linear-units": 922, "ratio": 1, "threshold": 62}),
-    ("1 MiB/s", 1200, lambda t: 1024 * t, {"linear": 24, "linear-units": 25, "ratio": 1, "threshold": 62,
+    ("5 MiB an hour", 8 * 3600, lambda t: t * 5120 / 3600,
+     {"linear": 30, "linear-units": 6480, "ratio": 3}),
+    ("10 KiB/s", 3600, lambda t: 10 * t,
+     {"linear": 28, "linear-units": 922, "ratio": 1, "threshold": 62}),
+    ("1 MiB/s", 1200, lambda t: 1024 * t,
+     {"linear": 24, "linear-units": 25, "ratio": 1, "threshold": 62,
                                           "threshold-units": 602}),
-    ("10 MiB/s", 180, lambda t: 10240 * t, {"linear": 24, "linear-units": 25, "ratio": 1, "threshold": 9}),
-    ("sawtooth", 3600, lambda t: 61440 * (t % 30) / 30, {"linear": 24, "linear-units": 25, "ratio": 1, "threshold": None,
+    ("10 MiB/s", 180, lambda t: 10240 * t,
+     {"linear": 24, "linear-units": 25, "ratio": 1, "threshold": 9}),
+    ("sawtooth", 3600, lambda t: 61440 * (t % 30) / 30,
+     {"linear": 24, "linear-units": 25, "ratio": 1, "threshold": None,
                                                          "threshold-units": None}),
 ]
 
@@ -219,7 +245,9 @@ def test_published(program):
         for name, alert in expected.items():
             found = answers[name][1]["alert_s"]
             good = found is None if alert is None else found is not None and abs(found - alert) <= 4
-            check(good, f"the published detector {name} alerts for {what} at {found} s, as the earlier one at {alert} s")
+            check(good,
+                  f"the published detector {name} alerts for {what} at {found} s, "
+                  f"the earlier one at {alert} s")
 
 
 def main():

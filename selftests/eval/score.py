@@ -63,15 +63,18 @@ def number(value):
 
 def replay(program, csv):
     """The answer of memwatchctl for a trace, from its JSON output."""
-    done = subprocess.run([program, "--format", "json", "growth", "replay", csv], capture_output=True, text=True)
+    done = subprocess.run([program, "--format", "json", "growth", "replay", csv],
+                          capture_output=True, text=True)
     if done.returncode:
-        raise Failure(f"{csv}: memwatchctl exits with {done.returncode}: {done.stderr.strip()[:200]}")
+        raise Failure(f"{csv}: memwatchctl exits with {done.returncode}: "
+                      f"{done.stderr.strip()[:200]}")
     answer = {}
     for p in json.loads(done.stdout)["processes"]:
         entry = {"alert_s": number(p["first_alert_s"]), "confidence": number(p["confidence"]),
                  "verdict": p["verdict"], "eta_alert_s": number(p["eta_oom_seconds"]),
                  "eta_now_s": number(p.get("eta_now_seconds")),
-                 "eta_low_s": number(p.get("eta_low_seconds")), "eta_high_s": number(p.get("eta_high_seconds"))}
+                 "eta_low_s": number(p.get("eta_low_seconds")),
+                 "eta_high_s": number(p.get("eta_high_seconds"))}
         if entry["verdict"] not in ("leak", "growing", "stable", "insufficient"):
             raise Failure(f"{csv}: unknown verdict {entry['verdict']}")
         before = answer.get(p["pid"])       # a process id was reused: keep the entry with an alert
@@ -127,7 +130,8 @@ def judge_all(truths, options):
     answers = {name: {} for name in BASELINES + [OURS]}
     halves, looks = {}, {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for truth, (by_detector, half, look) in zip(truths, pool.map(lambda t: judge(t, options), truths)):
+        for truth, (by_detector, half, look) in zip(truths,
+                                                    pool.map(lambda t: judge(t, options), truths)):
             for name, answer in by_detector.items():
                 answers[name][truth["name"]] = answer
             if half is not None:
@@ -155,31 +159,38 @@ def number_text(value):
 
 def print_table(title, results):
     print(f"\n### {title}\n")
-    print("| detector | recall > 1 MiB/min | recall 10-100 KiB/s in 30 min | precision | benign runs alarmed "
-          "| false alarms / host-day | median delay | median leaked | median lead before the kill (p10) |")
+    print("| detector | recall, fast | recall, slow | precision | benign runs alarmed "
+          "| false alarms per host-day | median delay | median leaked | median lead (p10) |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, f in results.items():
         rate = "-" if f["alerts_per_host_day"] is None else f"{f['alerts_per_host_day']:.2f}"
-        print(f"| {name} | {percent(f['recall_fast'])} (n={f['n_fast']}) | {percent(f['recall_slow'])} (n={f['n_slow']}) "
+        print(f"| {name} | {percent(f['recall_fast'])} (n={f['n_fast']}) "
+              f"| {percent(f['recall_slow'])} (n={f['n_slow']}) "
               f"| {percent(f['precision'])} | {f['false_alarms']} of {f['n_benign']} | {rate} "
               f"| {seconds(f['delay_s_median'])} | {mebibytes(f['leaked_bytes_median'])} "
-              f"| {seconds(f['lead_s_median'])} ({seconds(f['lead_s_p10'])}, n={f['n_killed']}) |")
+              f"| {seconds(f['lead_s_median'])} "
+              f"({seconds(f['lead_s_p10'])}, n={f['n_killed']}) |")
 
 
 def print_detail(title, f):
-    print(f"\n{title}: {f['n_leaks']} leaks ({f['n_killed']} ended by a kill), {f['n_benign']} benign runs, "
-          f"{f['benign_days']} days of them; early alerts {f['early_alerts']}, bystanders accused {f['strangers']}")
-    print(f"  time to the limit, half way: median error {percent(f['eta_error_median'])}, below 20 % in "
-          f"{percent(f['eta_below_20_percent'])} (n={f['n_eta']}); its 95 % interval holds the kill in "
-          f"{percent(f['eta_interval_coverage'])} (n={f['n_intervals']})")
-    print(f"  lead time divided by the required one: median {number_text(f['lead_ratio_median'])}, shortest lead {seconds(f['lead_s_min'])}")
+    print(f"\n{title}: {f['n_leaks']} leaks ({f['n_killed']} ended by a kill), "
+          f"{f['n_benign']} benign runs, {f['benign_days']} days of them; "
+          f"early alerts {f['early_alerts']}, bystanders accused {f['strangers']}")
+    print(f"  time to the limit, half way: median error {percent(f['eta_error_median'])}, "
+          f"below 20 % in {percent(f['eta_below_20_percent'])} (n={f['n_eta']}); "
+          f"its 95 % interval holds the kill in {percent(f['eta_interval_coverage'])} "
+          f"(n={f['n_intervals']})")
+    print(f"  lead time divided by the required one: median "
+          f"{number_text(f['lead_ratio_median'])}, shortest lead {seconds(f['lead_s_min'])}")
     for row in f["decades"]:
-        print(f"  from {row['from_bytes_per_second'] // 1024:6d} KiB/s: {row['found']} of {row['n']}, "
-              f"delay {seconds(row['delay_s_median'])}, leaked {mebibytes(row['leaked_bytes_median'])}")
-    print(f"  without a mark: {f['confusable'][0]} of {f['confusable'][1]} confusable runs alarmed, "
-          f"{f['reserved'][0]} of {f['reserved'][1]} runs that only reserve addresses")
+        print(f"  from {row['from_bytes_per_second'] // 1024:6d} KiB/s: "
+              f"{row['found']} of {row['n']}, delay {seconds(row['delay_s_median'])}, "
+              f"leaked {mebibytes(row['leaked_bytes_median'])}")
+    print(f"  alarmed without a mark: {f['confusable'][0]} of {f['confusable'][1]} confusable runs "
+          f"and {f['reserved'][0]} of {f['reserved'][1]} runs that only reserve addresses")
     c = f["calibration"]
-    print(f"  confidence at one time of each trace: n={c['n']}, Brier score {c['brier']}, expected error {c['expected_error_percent']} %\n")
+    print(f"  confidence at one time of each trace: n={c['n']}, Brier score {c['brier']}, "
+          f"expected error {c['expected_error_percent']} %\n")
     print("| confidence (mean) | of these, leaks | n |\n|---|---|---|")
     for b in c["bins"]:
         print(f"| {b['said_percent']:.0f} % | {b['leaks_percent']:.0f} % | {b['n']} |")
@@ -191,7 +202,8 @@ def print_failures(title, f):
             print(f"{title}: {what}: {' '.join(f[what])}")
     if f["eta_errors"]:
         worst = sorted(f["eta_errors"].items(), key=lambda item: -item[1])
-        print(f"{title}: time to limit: " + " ".join(f"{name}={error:.0%}" for name, error in worst))
+        listed = " ".join(f"{name}={error:.0%}" for name, error in worst)
+        print(f"{title}: time to limit: {listed}")
 
 
 def kinds(truths):
@@ -207,7 +219,8 @@ def evaluate(truths, rules, answers, halves, looks):
         chosen = [t for t in truths if part in ("all", t["part"])]
         parts[part] = {name: marks.measure(chosen, answers[name], {}, {}) for name in BASELINES}
         parts[part][OURS] = marks.measure(chosen, answers[OURS], halves, looks)
-    by_kind = {kind: marks.measure([t for t in truths if t["kind"] == kind], answers[OURS], halves, looks)
+    by_kind = {kind: marks.measure([t for t in truths if t["kind"] == kind], answers[OURS],
+                                   halves, looks)
                for kind in kinds(truths)}
     return parts, by_kind
 
@@ -222,10 +235,12 @@ def verdict(parts):
 
 def print_tap(parts, missed):
     print("TAP version 13")
-    tests = [(part, name) for part in ("test", "all") for name in list(marks.MARKS) + ["benign_runs"] * (part == "all")]
+    tests = [(part, name) for part in ("test", "all")
+             for name in list(marks.MARKS) + ["benign_runs"] * (part == "all")]
     for n, (part, name) in enumerate(tests, 1):
         value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
-        print(f"{'not ok' if name in missed[part] else 'ok'} {n} {part}: {name} is {number_text(value)}, required: {required(name)}")
+        result = "not ok" if name in missed[part] else "ok"
+        print(f"{result} {n} {part}: {name} is {number_text(value)}, required: {required(name)}")
     print(f"1..{len(tests)}")
 
 
@@ -234,7 +249,10 @@ def required(name):
 
 
 def report(parts, by_kind, missed, explain):
-    for part, title in (("tuning", "Tuning part"), ("test", "Test part, on which nothing was tuned"), ("all", "Both parts")):
+    print("Fast leaks: above 1 MiB/min. Slow leaks: 10 to 100 KiB/s, within 30 minutes.")
+    print("Lead: time from alert to kill.")
+    for part, title in (("tuning", "Tuning part"),
+                        ("test", "Test part, on which nothing was tuned"), ("all", "Both parts")):
         print_table(title, parts[part])
     print_table("memwatch by kind of trace (both parts)", by_kind)
     for part in ("tuning", "test"):
@@ -244,17 +262,20 @@ def report(parts, by_kind, missed, explain):
     for part, names in missed.items():
         for name in names:
             value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
-            print(f"mark missed ({part}): {name} is {number_text(value)}, required: {required(name)}")
+            print(f"mark missed ({part}): {name} is {number_text(value)}, "
+                  f"required: {required(name)}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memwatchctl", required=True)
     parser.add_argument("--published", required=True)
     parser.add_argument("--split", required=True)
     parser.add_argument("--json")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--explain", action="store_true", help="name the failures of the test part too")
+    parser.add_argument("--explain", action="store_true",
+                        help="name the failures of the test part too")
     parser.add_argument("--tap", action="store_true", help="print only the marks, as TAP tests")
     parser.add_argument("directories", nargs="+")
     options = parser.parse_args()
@@ -262,7 +283,8 @@ def main():
         truths = load_truths(options.directories)
         answers, halves, looks = judge_all(truths, options)
         parts, by_kind = evaluate(truths, load_split(options.split), answers, halves, looks)
-    except (Failure, OSError, KeyError, json.JSONDecodeError, subprocess.CalledProcessError) as error:
+    except (Failure, OSError, KeyError, json.JSONDecodeError,
+            subprocess.CalledProcessError) as error:
         print(f"eval: {error!r}", file=sys.stderr)
         return 2
     missed = verdict(parts)
@@ -272,7 +294,8 @@ def main():
         report(parts, by_kind, missed, options.explain)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
-            json.dump({"schema": 1, "marks": marks.MARKS, "missed": missed, "parts": parts, "kinds": by_kind}, out, indent=1)
+            json.dump({"schema": 1, "marks": marks.MARKS, "missed": missed, "parts": parts,
+                       "kinds": by_kind}, out, indent=1)
             out.write("\n")
     return 1 if any(missed.values()) else 0
 
