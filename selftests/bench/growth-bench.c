@@ -24,7 +24,7 @@
 #define PAIRS	  41
 #define FAULTS	  20000
 #define PROCESSES 1000
-#define POKES	  200
+#define REQUESTS  200
 #define MIB	  (1UL << 20)
 
 static struct memwatch_ctx *ctx;
@@ -194,14 +194,14 @@ static void bench_reaction(void)
 	MEMWATCH_OPTS(memwatch_watch_stats, stats);
 	struct memwatch_watch *watch = open_watch(0);
 	pid_t pid = start_burst(100000);
-	double took[POKES];
+	double took[REQUESTS];
 	uint64_t last = 0, end = clock_ns(CLOCK_MONOTONIC) + 60000000000ULL;
 	struct sched_param first = { .sched_priority = 1 };
 	int n = 0;
 
 	/* With real-time priority, as "growth watch" has it. */
 	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
-	while (n < POKES && clock_ns(CLOCK_MONOTONIC) < end) {
+	while (n < REQUESTS && clock_ns(CLOCK_MONOTONIC) < end) {
 		memwatch_watch_poll(watch, 1000);
 		memwatch_watch_stats(watch, &stats);
 		if (stats.reaction_ns && stats.reaction_ns != last)

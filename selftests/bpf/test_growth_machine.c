@@ -255,7 +255,7 @@ static void expect_leak(uint32_t limit, const char *what)
 	listen_to(c.pid, 60, &heard);
 	find_process(c.pid, &row, NULL);
 	if (!heard.alert.tgid)
-		tap_note("verdict %u, limit %u, room %llu MiB, slope %llu kB/s", row.verdict,
+		tap_note("verdict %u, limit %u, headroom %llu MiB, slope %llu kB/s", row.verdict,
 			 row.limit, (unsigned long long)row.room_bytes >> 20,
 			 (unsigned long long)row.slope / 1000);
 	tap_ok(heard.alert.tgid > 0, "a leak towards %s is found, %u s before", what,

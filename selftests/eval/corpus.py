@@ -141,8 +141,8 @@ class Trace:
     # --- benign runs: growth ends before half of the headroom is used ---
 
     def roomy_limit(self, growth):
-        room = growth / self.uniform(0.2, 0.4) + 8 * MB
-        self.limit = 0 if self.index % 4 == 3 else int(self.base + room) // PAGE * PAGE
+        headroom = growth / self.uniform(0.2, 0.4) + 8 * MB
+        self.limit = 0 if self.index % 4 == 3 else int(self.base + headroom) // PAGE * PAGE
 
 
 def leak_linear(t):
@@ -541,8 +541,8 @@ def write_rows(t, out):
                 out.write(f"{now},{p.pid},{p.comm},{','.join(map(str, values))},{t.limit}\n")
         last = now
         if t.label == "leak" and t.limit and held >= t.limit - 1 * MB:
-            room = max(0, t.limit - 1 * MB - before)
-            return now - t.cadence + t.cadence * room / max(held - before, 1), last
+            headroom = max(0, t.limit - 1 * MB - before)
+            return now - t.cadence + t.cadence * headroom / max(held - before, 1), last
         before, step = held, step + 1
     return None, last
 

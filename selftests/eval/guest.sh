@@ -31,9 +31,9 @@ for name in guest-heap guest-shmem guest-bound guest-swapped; do
 	n=$((n + 1))
 	if [ -s "$dir/$name/$name.json" ]; then
 		cp "$dir/$name/$name.csv" "$dir/$name/$name.json" /out/
-		echo "ok $n $name"
+		echo "ok $n $name is recorded"
 	else
-		echo "not ok $n $name"
+		echo "not ok $n $name is recorded"
 		sed 's/^/# /' "$dir/$name.log"
 	fi
 done

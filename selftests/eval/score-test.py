@@ -183,8 +183,8 @@ def test_corpus(truths):
         with open(t["csv"], encoding="ascii") as f:
             rows = [line.split(",") for line in list(f)[1:]]
         base = [int(r[3]) for r in rows if float(r[0]) <= t["onset_s"]]
-        room = (t["limit_kb"] - sum(base) / len(base)) * 1024
-        expected = t["onset_s"] + room / t["rate_bytes_per_second"]
+        headroom = (t["limit_kb"] - sum(base) / len(base)) * 1024
+        expected = t["onset_s"] + headroom / t["rate_bytes_per_second"]
         # Tolerate two samples, and 4 MiB of noise and of file pages that reclaim leaves.
         worst = max(worst,
                     abs(t["oom_s"] - expected) - 2 * t["cadence_s"]

@@ -275,7 +275,7 @@ static int next_record(struct memwatch_watch *watch, const struct memwatch_recor
 			continue;
 		if (record->what != MEMWATCH_GROWTH_POKED)
 			return 1;
-		/* It only woke this thread up: request_ns says the rest. */
+		/* The record only wakes this thread up: the request is in request_ns. */
 		watch->stats.pokes++;
 	}
 }
