@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What the tests of recordings share: records to be written, and files to be
- * looked at byte by byte.
+ * What the tests of recordings share: making records, writing and reading a file, and
+ * changing its bytes.
  */
 #ifndef RECORDING_KIT_H
 #define RECORDING_KIT_H
@@ -23,7 +23,9 @@
 
 #include <memwatch/memwatch.h>
 
+#include "../../selftests/prng.h"
 #include "../../selftests/tap.h"
+#include "base/record.h"
 #include "recording/columns.h"
 #include "recording/format.h"
 
@@ -33,21 +35,18 @@
 static struct memwatch_ctx *ctx;
 static char directory[256];
 static char path[sizeof(directory) + 16];
-static uint64_t seed = 88172645463325252ULL;
+static struct prng prng = { 1 };
 
 static inline uint64_t dice(uint64_t sides)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % sides;
+	return prng_below(&prng, sides);
 }
 
 static MEMWATCH_OPTS(memwatch_stream_info, no_info);
 
 /* ------------------------------------------------- records to be written */
 
-/* Records one behind the other, as in a block. */
+/* Records that follow each other directly, as in a block. */
 struct batch {
 	uint8_t *bytes;
 	size_t len, room;
@@ -89,7 +88,7 @@ static inline void batch_free(struct batch *batch)
 
 static inline uint16_t random_type(void)
 {
-	static const uint16_t types[] = { 1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 64, 65 };
+	static const uint16_t types[] = { 1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 64, 65 };
 
 	if (!dice(30))
 		return (uint16_t)dice(65536);
@@ -98,14 +97,8 @@ static inline uint16_t random_type(void)
 
 static inline uint16_t random_size(uint16_t type)
 {
-	static const uint16_t sizes[66] = {
-		[1] = 80, [2] = 48, [3] = 80, [4] = 80,	 [5] = 80,  [6] = 80,
-		[7] = 32, [8] = 32, [9] = 32, [10] = 64, [64] = 32, [65] = 72,
-	};
-	uint16_t size = type < 66 && sizes[type] ? sizes[type] : 16;
+	uint16_t size = (uint16_t)mw_record_size_min(type);
 
-	if (type >= 3 && type <= 6)
-		size = sizeof(struct memwatch_record_rmid);
 	if (!dice(20) || size == 16)
 		size += 8 * dice(6);
 	if (!dice(2000))
@@ -113,7 +106,7 @@ static inline uint16_t random_size(uint16_t type)
 	return size;
 }
 
-/* Values as they are, values near each other, and values that make no sense. */
+/* Kind 0: any bytes; 1: small values; 2: mostly 0, some bytes all ones; 3: all 0. */
 static inline void random_body(struct memwatch_record_header *record, unsigned int kind)
 {
 	uint8_t *body = (uint8_t *)(record + 1);
@@ -147,7 +140,7 @@ static inline void random_batch(struct batch *batch, unsigned int count)
 	}
 }
 
-/* A sample that says which one it is, at a time that says so too. */
+/* A sample whose time and values follow from @number. */
 static inline void numbered(struct memwatch_record_sample *sample, uint64_t number)
 {
 	memset(sample, 0, sizeof(*sample));
@@ -162,8 +155,8 @@ static inline void numbered(struct memwatch_record_sample *sample, uint64_t numb
 
 /* ----------------------------------------------------- writing and reading */
 
-static inline struct memwatch_recording *create(uint32_t flags, uint32_t block_bytes,
-						uint64_t block_ns)
+static inline struct memwatch_recording *create_recording(uint32_t flags, uint32_t block_bytes,
+							  uint64_t block_ns)
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts, .flags = flags, .block_bytes = block_bytes,
 		      .block_ns = block_ns);
@@ -178,7 +171,7 @@ static inline struct memwatch_recording *create(uint32_t flags, uint32_t block_b
 
 static inline bool write_batch(const struct batch *batch, uint32_t block_bytes)
 {
-	struct memwatch_recording *recording = create(REPLACE, block_bytes, UINT64_MAX);
+	struct memwatch_recording *recording = create_recording(REPLACE, block_bytes, UINT64_MAX);
 	bool good = true;
 
 	for (size_t at = 0; at < batch->len; at += record_at(batch, at)->size)
@@ -186,10 +179,10 @@ static inline bool write_batch(const struct batch *batch, uint32_t block_bytes)
 	return !memwatch_recording_close(recording) && good;
 }
 
-/* Numbered records in blocks of @each. */
+/* Writes numbered records, @each of them in a block. */
 static inline void write_numbered(unsigned int blocks, unsigned int each)
 {
-	struct memwatch_recording *recording = create(REPLACE, 0, UINT64_MAX);
+	struct memwatch_recording *recording = create_recording(REPLACE, 0, UINT64_MAX);
 	struct memwatch_record_sample sample;
 
 	for (uint64_t i = 0; i < (uint64_t)blocks * each; i++) {
@@ -207,7 +200,7 @@ struct found {
 	struct memwatch_reader_stats stats;
 };
 
-/* Reads numbered records; @each are in a block, and only whole blocks may be missing. */
+/* Reads numbered records, @each of them in a block; only whole blocks may be missing. */
 static inline struct found read_numbered(unsigned int each)
 {
 	struct found found = { .stats.sz = sizeof(found.stats) };
@@ -260,8 +253,9 @@ static inline void file_store(const uint8_t *bytes, size_t len)
 	close(fd);
 }
 
-/* A context and an empty folder: in memory, if there is such a place, because
- * some thousand files are written.
+/*
+ * Makes a context and an empty folder. The folder is in memory if possible, because the tests
+ * write some thousand files.
  */
 static inline bool kit_open(void)
 {

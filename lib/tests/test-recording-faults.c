@@ -15,7 +15,7 @@
  */
 static bool survives_full(int expected, void (*more)(void))
 {
-	struct memwatch_recording *recording = create(REPLACE, 4096, UINT64_MAX);
+	struct memwatch_recording *recording = create_recording(REPLACE, 4096, UINT64_MAX);
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	struct memwatch_record_sample sample;
 	uint64_t number = 0, taken;
@@ -79,7 +79,7 @@ static bool in_child(bool (*test)(void))
 /* A block that could not be written goes on collecting. */
 static bool flush_fails(void)
 {
-	struct memwatch_recording *recording = create(REPLACE, 0, UINT64_MAX);
+	struct memwatch_recording *recording = create_recording(REPLACE, 0, UINT64_MAX);
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	struct memwatch_record_sample sample;
 	struct rlimit limit;
@@ -128,7 +128,7 @@ static bool full_by_mount(void)
 /* There is room for the index, but not for the records before it. */
 static bool close_fails(void)
 {
-	struct memwatch_recording *recording = create(REPLACE, 0, UINT64_MAX);
+	struct memwatch_recording *recording = create_recording(REPLACE, 0, UINT64_MAX);
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	struct memwatch_record_sample sample;
 	struct rlimit limit;
@@ -170,7 +170,8 @@ static void test_full(void)
 /* @written: records that are surely in the file, told by the writer */
 static void write_for_ever(uint64_t *written)
 {
-	struct memwatch_recording *recording = create(REPLACE, 4096 + 4096 * (uint32_t)dice(20), 0);
+	struct memwatch_recording *recording = create_recording(
+		REPLACE, 4096 + 4096 * (uint32_t)dice(20), 0);
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	struct memwatch_record_sample sample;
 

@@ -352,7 +352,7 @@ static void test_seek(bool indexed)
 	struct stat st;
 
 	/* a block for every second record: more blocks than the index has room for */
-	recording = create(REPLACE, 0, 20);
+	recording = create_recording(REPLACE, 0, 20);
 	for (uint64_t i = 0; i < records; i++) {
 		numbered(&sample, i);
 		memwatch_recording_write(recording, &sample.h);
@@ -414,13 +414,13 @@ static void test_arguments(void)
 		       access(path, F_OK),
 	       "options out of range are refused, and leave no file");
 	opts.block_bytes = 0;
-	memwatch_recording_close(create(NO_SYNC, 0, 0));
+	memwatch_recording_close(create_recording(NO_SYNC, 0, 0));
 	tap_ok(memwatch_recording_create(ctx, path, &no_info, &opts, &recording) == -EEXIST &&
 		       !access(path, F_OK),
 	       "an existing file is kept");
 	tap_ok(!stat(path, &st) && (st.st_mode & 07777) == 0600, "nobody else may read it");
 	chmod(path, 0644);
-	recording = create(REPLACE, 0, 0);
+	recording = create_recording(REPLACE, 0, 0);
 	tap_ok(!stat(path, &st) && (st.st_mode & 07777) == 0600,
 	       "also if it replaces one that everybody could read");
 	tap_ok(memwatch_recording_write(recording, &record) == -EINVAL,

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Slots and summaries. The property behind all of it is conservation: whatever
- * goes in comes out, in parts, but to the last unit.
+ * Slots and summaries. Their main property is conservation: measurements are split, but the
+ * sum of the parts is what was fed, to the last unit.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,15 +12,15 @@
 #include <memwatch/stream.h>
 #include <memwatch/summary.h>
 
-#include "../../selftests/tap.h"
 #include "../../selftests/prng.h"
+#include "../../selftests/tap.h"
 
 #define MS 1000000ULL
 
 static struct memwatch_ctx *ctx;
 static struct memwatch_slots *slots;
 
-static void start(uint32_t window, uint32_t flags)
+static void slots_restart(uint32_t window, uint32_t flags)
 {
 	MEMWATCH_OPTS(memwatch_slots_opts, opts, .window = window, .flags = flags);
 
@@ -28,7 +28,7 @@ static void start(uint32_t window, uint32_t flags)
 	memwatch_slots_new(ctx, NULL, &opts, &slots);
 }
 
-static int sample(uint64_t begin, uint64_t end, uint32_t rmid, uint64_t run, uint64_t cycles)
+static int feed_sample(uint64_t begin, uint64_t end, uint32_t rmid, uint64_t run, uint64_t cycles)
 {
 	struct memwatch_record_sample s = {
 		.h = { .time_ns = end, .type = MEMWATCH_RECORD_SAMPLE, .size = sizeof(s) },
@@ -44,7 +44,7 @@ static int sample(uint64_t begin, uint64_t end, uint32_t rmid, uint64_t run, uin
 	return memwatch_slots_feed(slots, &s.h);
 }
 
-static int assign(uint16_t type, uint32_t rmid, uint64_t time_ns, const char *comm)
+static int feed_rmid(uint16_t type, uint32_t rmid, uint64_t time_ns, const char *comm)
 {
 	struct memwatch_record_rmid r = {
 		.h = { .time_ns = time_ns, .type = type, .size = sizeof(r) },
@@ -59,7 +59,7 @@ static int assign(uint16_t type, uint32_t rmid, uint64_t time_ns, const char *co
 	return memwatch_slots_feed(slots, &r.h);
 }
 
-static int rdt(uint64_t time_ns, uint32_t domain, uint64_t occupancy, uint64_t total)
+static int feed_rdt(uint64_t time_ns, uint32_t domain, uint64_t occupancy, uint64_t total)
 {
 	struct memwatch_record_rdt r = {
 		.h = { .time_ns = time_ns, .type = MEMWATCH_RECORD_RDT, .size = sizeof(r) },
@@ -85,53 +85,67 @@ static void test_split(void)
 {
 	static const uint64_t cycles[] = { 3, 10, 1 }; /* 0.7..1 | 1..2 | 2..2.1 of 14 */
 	const struct memwatch_slot *slot;
-	bool same = true;
 
-	start(4, 0);
-	sample(100 * MS + 700000, 102 * MS + 100000, 5, 1400, 14);
+	slots_restart(4, 0);
+	feed_sample(100 * MS + 700000, 102 * MS + 100000, 5, 1400, 14);
 	memwatch_slots_finish(slots);
-	for (uint64_t i = 0; i < 3; i++) {
-		same &= memwatch_slots_next(slots, &slot) == 1 &&
-			slot->begin_ns == (100 + i) * MS && slot->end_ns == (101 + i) * MS &&
-			slot->nr_entries == 1 && slot->entries[0].rmid == 5 &&
-			slot->entries[0].counter[0].value == cycles[i] &&
-			slot->entries[0].run_ns == cycles[i] * 100;
+	for (unsigned int i = 0; i < 3; i++) {
+		if (memwatch_slots_next(slots, &slot) != 1)
+			break;
+		tap_eq(slot->begin_ns, (100 + i) * MS, "part %u of a split sample: begin of slot",
+		       i);
+		tap_eq(slot->end_ns, (101 + i) * MS, "part %u of a split sample: end of slot", i);
+		tap_eq(slot->nr_entries, 1, "part %u of a split sample: number of entries", i);
+		tap_eq(slot->entries[0].rmid, 5, "part %u of a split sample: RMID", i);
+		tap_eq(slot->entries[0].counter[0].value, cycles[i],
+		       "part %u of a split sample: cycles", i);
+		tap_eq(slot->entries[0].run_ns, cycles[i] * 100,
+		       "part %u of a split sample: CPU time", i);
 	}
-	tap_ok(same && memwatch_slots_next(slots, &slot) == 0, "a sample is split by time");
-	tap_ok(stats().split == 1 && stats().late == 0 && stats().unknown == 3, "and counted");
-	start(4, 0);
-	sample(5 * MS, 6 * MS, 1, 10, 1);
-	sample(6 * MS, 6 * MS, 1, 7, 1);
+	tap_eq(memwatch_slots_next(slots, &slot), 0, "a sample of three slots has three parts");
+	tap_eq(stats().split, 1, "a split sample is counted");
+	tap_eq(stats().late, 0, "a sample for open slots is not late");
+	tap_eq(stats().unknown, 3, "entries without a known assignment are counted");
+	slots_restart(4, 0);
+	feed_sample(5 * MS, 6 * MS, 1, 10, 1);
+	feed_sample(6 * MS, 6 * MS, 1, 7, 1);
 	memwatch_slots_finish(slots);
-	tap_ok(memwatch_slots_next(slots, &slot) == 1 && slot->begin_ns == 5 * MS &&
-		       slot->entries[0].run_ns == 10 && memwatch_slots_next(slots, &slot) == 1 &&
-		       slot->begin_ns == 6 * MS && slot->entries[0].run_ns == 7,
-	       "an interval ends before its end");
+	tap_eq(memwatch_slots_next(slots, &slot), 1, "a sample that ends with its slot is in it");
+	tap_eq(slot->begin_ns, 5 * MS, "a sample that ends with its slot is in no later slot");
+	tap_eq(slot->entries[0].run_ns, 10, "a sample that ends with its slot is not split");
+	tap_eq(memwatch_slots_next(slots, &slot), 1, "a sample without length is in a slot");
+	tap_eq(slot->begin_ns, 6 * MS, "a sample without length is in the slot that begins there");
+	tap_eq(slot->entries[0].run_ns, 7, "a sample without length is not split");
+}
+
+/* The name of the first entry of the next slot. */
+static const char *next_name(const struct memwatch_slot **slot)
+{
+	if (memwatch_slots_next(slots, slot) != 1 || !(*slot)->entries[0].process)
+		return NULL;
+	return (*slot)->entries[0].process->comm;
 }
 
 static void test_names(void)
 {
 	const struct memwatch_slot *slot;
-	bool same = true;
 
-	start(2, 0);
-	assign(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "first");
-	sample(10 * MS, 10 * MS + 400000, 1, 5, 5);
-	assign(MEMWATCH_RECORD_RMID_FREE, 1, 10 * MS + 500000, "first");
-	/* the measurement comes after the free, in the same slot and in the next */
-	sample(10 * MS + 400000, 11 * MS + 200000, 1, 8, 8);
-	/* a late tick: the sample is split over slots before the alloc in it */
-	assign(MEMWATCH_RECORD_RMID_ALLOC, 2, 13 * MS + 900000, "second");
-	sample(12 * MS, 14 * MS, 2, 10, 1);
+	slots_restart(2, 0);
+	feed_rmid(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "first");
+	feed_sample(10 * MS, 10 * MS + 400000, 1, 5, 5);
+	feed_rmid(MEMWATCH_RECORD_RMID_FREE, 1, 10 * MS + 500000, "first");
+	/* The sample comes after the free, in the same slot and in the next one. */
+	feed_sample(10 * MS + 400000, 11 * MS + 200000, 1, 8, 8);
+	/* A late tick: the sample spans slots before the allocation. */
+	feed_rmid(MEMWATCH_RECORD_RMID_ALLOC, 2, 13 * MS + 900000, "second");
+	feed_sample(12 * MS, 14 * MS, 2, 10, 1);
 	memwatch_slots_finish(slots);
 	for (int i = 0; i < 2; i++)
-		same &= memwatch_slots_next(slots, &slot) == 1 && slot->entries[0].process &&
-			!strcmp(slot->entries[0].process->comm, "first");
-	tap_ok(same, "a name outlives its RMID until the slots are closed");
-	tap_ok(memwatch_slots_next(slots, &slot) == 1 && slot->begin_ns == 12 * MS &&
-		       slot->entries[0].process &&
-		       !strcmp(slot->entries[0].process->comm, "second"),
-	       "and is known in all slots of the sample that its RMID was given in");
+		tap_str_eq(next_name(&slot), "first",
+			   "a process is known after its free, in slot %d of its sample", i);
+	tap_str_eq(next_name(&slot), "second",
+		   "a process is known in slots of its sample before its allocation");
+	tap_eq(slot->begin_ns, 12 * MS, "a sample that began before the allocation is split");
 }
 
 static void test_late(void)
@@ -140,12 +154,12 @@ static void test_late(void)
 	uint64_t run = 0;
 	bool late = false;
 
-	start(2, 0);
-	sample(10 * MS, 11 * MS, 1, 100, 0);
-	sample(19 * MS, 20 * MS, 1, 100, 0);
-	sample(10 * MS, 11 * MS, 3, 50, 0);
-	/* half of it is for slots that are still open */
-	sample(17 * MS, 19 * MS, 3, 60, 0);
+	slots_restart(2, 0);
+	feed_sample(10 * MS, 11 * MS, 1, 100, 0);
+	feed_sample(19 * MS, 20 * MS, 1, 100, 0);
+	feed_sample(10 * MS, 11 * MS, 3, 50, 0);
+	/* Half of this sample is for slots that are still open. */
+	feed_sample(17 * MS, 19 * MS, 3, 60, 0);
 	memwatch_slots_finish(slots);
 	while (memwatch_slots_next(slots, &slot) == 1) {
 		for (uint32_t i = 0; i < slot->nr_entries; i++) {
@@ -156,9 +170,10 @@ static void test_late(void)
 					slot->begin_ns == 10 * MS && slot->end_ns == 18 * MS;
 		}
 	}
-	tap_ok(late, "what comes for closed slots is in a late one");
-	tap_ok(run == 310, "and nothing is dropped");
-	tap_ok(stats().late == 2 && stats().late_run_ns == 80, "late ones are counted");
+	tap_ok(late, "parts for closed slots are in a late slot that spans them");
+	tap_eq(run, 310, "late parts are not dropped");
+	tap_eq(stats().late, 2, "late samples are counted");
+	tap_eq(stats().late_run_ns, 80, "the CPU time of late parts is counted");
 }
 
 static void test_rdt(void)
@@ -167,12 +182,12 @@ static void test_rdt(void)
 	const struct memwatch_slot *slot;
 	uint8_t status = MEMWATCH_STATUS_OK;
 
-	start(32, 0);
-	assign(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "x");
-	rdt(20 * MS, 0, 1000, 1003);
-	rdt(20 * MS + 1, 1, 500, 0);
-	rdt(20 * MS + 2, 0, 800, 1003);
-	rdt(30 * MS, 0, 700, 2003);
+	slots_restart(32, 0);
+	feed_rmid(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "x");
+	feed_rdt(20 * MS, 0, 1000, 1003);
+	feed_rdt(20 * MS + 1, 1, 500, 0);
+	feed_rdt(20 * MS + 2, 0, 800, 1003);
+	feed_rdt(30 * MS, 0, 700, 2003);
 	memwatch_slots_finish(slots);
 	while (memwatch_slots_next(slots, &slot) == 1) {
 		const struct memwatch_value *value = slot->entries[0].rdt;
@@ -186,13 +201,14 @@ static void test_rdt(void)
 		if (value[MEMWATCH_RDT_MBM_LOCAL].parts)
 			status = value[MEMWATCH_RDT_MBM_LOCAL].status;
 	}
-	tap_ok(total == 2003 && parts == 20, "traffic since the alloc is split over its slots");
-	tap_ok(level == 1300, "occupancy is the last reading of each domain");
-	tap_ok(later == 1200, "also of one that was not read in that slot");
-	tap_ok(status == MEMWATCH_STATUS_UNAVAILABLE, "what is not measured is not 0");
+	tap_eq(total, 2003, "bandwidth since the allocation adds up to the last reading");
+	tap_eq(parts, 20, "bandwidth is split over all slots since the allocation");
+	tap_eq(level, 1300, "occupancy is the sum of the last readings of all domains");
+	tap_eq(later, 1200, "occupancy includes a domain that was not read in the slot");
+	tap_eq(status, MEMWATCH_STATUS_UNAVAILABLE, "an event that is not measured is unavailable");
 }
 
-/* What the RMID's earlier owners have left in the cache is told once, and is not its own. */
+/* Residual occupancy is reported once, and is not a part of the occupancy. */
 static void test_residue(void)
 {
 	struct memwatch_record_rdt r = {
@@ -207,16 +223,16 @@ static void test_residue(void)
 
 	memset(r.status, MEMWATCH_STATUS_FIRST, sizeof(r.status));
 	for (int i = 0; i < 3; i++) {
-		start(32, 0);
+		slots_restart(32, 0);
 		if (i < 2)
-			assign(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "x");
+			feed_rmid(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "x");
 		if (!i) {
 			memwatch_slots_feed(slots, &r.h);
 			r.domain = 1;
 			memwatch_slots_feed(slots, &r.h);
 		}
-		rdt(20 * MS, 0, 1000, 1003);
-		rdt(21 * MS, 0, 2000, 1003);
+		feed_rdt(20 * MS, 0, 1000, 1003);
+		feed_rdt(21 * MS, 0, 2000, 1003);
 		memwatch_slots_finish(slots);
 		while (memwatch_slots_next(slots, &slot) == 1) {
 			memwatch_value_merge(&residue[i], &slot->entries[0].residue);
@@ -224,14 +240,15 @@ static void test_residue(void)
 				level = slot->entries[0].rdt[MEMWATCH_RDT_OCCUPANCY];
 		}
 	}
-	tap_ok(residue[0].value == 8192 && residue[0].status == MEMWATCH_STATUS_OK,
-	       "residue of each domain, whatever its age");
-	tap_ok(level.value == 1000, "is no part of the occupancy");
-	tap_ok(residue[1].parts == 1 && !residue[1].value, "a clean RMID has 0, once");
-	tap_ok(!residue[2].parts, "one whose beginning was not seen has none");
+	tap_eq(residue[0].value, 8192, "residual occupancy is the sum over the domains");
+	tap_eq(residue[0].status, MEMWATCH_STATUS_OK, "residual occupancy of any age is exact");
+	tap_eq(level.value, 1000, "residual occupancy is no part of the occupancy");
+	tap_eq(residue[1].parts, 1, "residual occupancy is reported once for each allocation");
+	tap_eq(residue[1].value, 0, "a clean RMID has a residual occupancy of 0");
+	tap_eq(residue[2].parts, 0, "without a known allocation there is no residual occupancy");
 }
 
-/* What could not be read in time is repeated with its age. */
+/* A reading that did not fit into the budget of the tick is repeated with its age. */
 static void test_stale(void)
 {
 	struct memwatch_record_rdt r = {
@@ -245,11 +262,11 @@ static void test_stale(void)
 	struct memwatch_value total = { 0 }, level = { 0 };
 	const struct memwatch_slot *slot;
 
-	start(32, 0);
-	assign(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "x");
-	rdt(20 * MS, 0, 1000, 1003);
+	slots_restart(32, 0);
+	feed_rmid(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "x");
+	feed_rdt(20 * MS, 0, 1000, 1003);
 	memwatch_slots_feed(slots, &r.h);
-	rdt(24 * MS, 0, 1000, 2003);
+	feed_rdt(24 * MS, 0, 1000, 2003);
 	memwatch_slots_finish(slots);
 	while (memwatch_slots_next(slots, &slot) == 1) {
 		const struct memwatch_value *value = slot->entries[0].rdt;
@@ -258,10 +275,10 @@ static void test_stale(void)
 		if (slot->begin_ns == 20 * MS)
 			level = value[MEMWATCH_RDT_OCCUPANCY];
 	}
-	tap_ok(total.value == 2003 && total.status == MEMWATCH_STATUS_OK,
-	       "an old reading, repeated, takes nothing from the traffic");
-	tap_ok(level.value == 1000 && level.status == MEMWATCH_STATUS_STALE,
-	       "and is told of the occupancy");
+	tap_eq(total.value, 2003, "a repeated reading does not change the bandwidth");
+	tap_eq(total.status, MEMWATCH_STATUS_OK, "bandwidth with a repeated reading is exact");
+	tap_eq(level.value, 1000, "a repeated reading is the occupancy");
+	tap_eq(level.status, MEMWATCH_STATUS_STALE, "a repeated occupancy is stale");
 }
 
 static void test_estimate(void)
@@ -281,16 +298,16 @@ static void test_estimate(void)
 	for (int i = 0; i < 3; i++) {
 		s.status[MEMWATCH_COUNTER_LLC_MISSES] = i < 2 ? MEMWATCH_STATUS_OK
 							      : MEMWATCH_STATUS_UNAVAILABLE;
-		start(32, i ? MEMWATCH_SLOTS_ESTIMATE : 0);
+		slots_restart(32, i ? MEMWATCH_SLOTS_ESTIMATE : 0);
 		memwatch_slots_feed(slots, &s.h);
 		memwatch_slots_finish(slots);
 		memwatch_slots_next(slots, &slot);
 		value[i] = slot->entries[0].rdt[MEMWATCH_RDT_MBM_TOTAL];
 	}
-	tap_ok(!value[0].parts && !value[2].parts,
-	       "bandwidth is not estimated unasked or from nothing");
-	tap_ok(value[1].value == 6400 && value[1].status == MEMWATCH_STATUS_ESTIMATED,
-	       "from LLC misses it is, and says so");
+	tap_eq(value[0].parts, 0, "bandwidth is not estimated unless the caller asks for it");
+	tap_eq(value[2].parts, 0, "bandwidth is not estimated without LLC misses");
+	tap_eq(value[1].value, 6400, "bandwidth is estimated from LLC misses");
+	tap_eq(value[1].status, MEMWATCH_STATUS_ESTIMATED, "estimated bandwidth says so");
 }
 
 static void test_hostile(void)
@@ -299,24 +316,26 @@ static void test_hostile(void)
 	uint64_t run = 0;
 	int more = 0;
 
-	start(8, 0);
-	tap_ok(sample(20, 10, 1, 1, 1) == -EINVAL && stats().invalid == 1,
-	       "a sample that ends before it begins");
-	sample(0, ~0ULL - 1, 1, ~0ULL, ~0ULL);
+	slots_restart(8, 0);
+	tap_eq(feed_sample(20, 10, 1, 1, 1), -EINVAL,
+	       "a sample that ends before it begins is refused");
+	tap_eq(stats().invalid, 1, "an invalid sample is counted");
+	feed_sample(0, ~0ULL - 1, 1, ~0ULL, ~0ULL);
 	memwatch_slots_finish(slots);
 	while (memwatch_slots_next(slots, &slot) == 1) {
 		run += slot->entries[0].run_ns;
 		more++;
 	}
-	tap_ok(run == ~0ULL && more <= 10, "a sample over all of time is split, and adds up");
-	start(1, 0);
+	tap_eq(run, ~0ULL, "the parts of a sample over all of time add up");
+	tap_ok(more <= 10, "a sample over all of time has no more parts than open slots");
+	slots_restart(1, 0);
 	more = 0;
 	for (uint64_t i = 0; i < 3000 && more >= 0; i++)
-		more = sample(i * MS, i * MS + 1, 1, 1, 1);
-	tap_ok(more == -ENOBUFS, "closed slots that nobody takes are bounded");
+		more = feed_sample(i * MS, i * MS + 1, 1, 1, 1);
+	tap_eq(more, -ENOBUFS, "the number of closed slots that wait is bounded");
 }
 
-/* Any samples, in any order, whatever the window: the sums are the same. */
+/* The sums do not depend on the samples, their order, or the window. */
 static void test_conservation(void)
 {
 	struct prng random = { 99 };
@@ -326,11 +345,11 @@ static void test_conservation(void)
 		uint64_t fed[5] = { 0 }, got[5] = { 0 }, now = 1000 * MS;
 		const struct memwatch_slot *slot;
 
-		start(1 + (uint32_t)(prng_next(&random) % 20),
-		      round % 2 ? MEMWATCH_SLOTS_PER_CPU : 0);
+		slots_restart(1 + (uint32_t)(prng_below(&random, 20)),
+			      round % 2 ? MEMWATCH_SLOTS_PER_CPU : 0);
 		for (int i = 0; i < 400; i++) {
-			uint64_t begin = now - prng_next(&random) % (30 * MS);
-			uint64_t length = prng_next(&random) % (7 * MS);
+			uint64_t begin = now - prng_below(&random, (30 * MS));
+			uint64_t length = prng_below(&random, (7 * MS));
 			struct memwatch_record_sample s = {
 				.h = { .time_ns = begin + length,
 				       .type = MEMWATCH_RECORD_SAMPLE,
@@ -338,7 +357,7 @@ static void test_conservation(void)
 				       .cpu = (__u16)(i % 3) },
 				.rmid = i % 4 ? 3 : 0,
 				.begin_ns = begin,
-				.run_ns = prng_next(&random) % 1000000007,
+				.run_ns = prng_below(&random, 1000000007),
 				.status = { 1, 1, 1, 1 },
 			};
 
@@ -349,7 +368,7 @@ static void test_conservation(void)
 				fed[c] += s.counter[c];
 			}
 			memwatch_slots_feed(slots, &s.h);
-			now += prng_next(&random) % (3 * MS);
+			now += prng_below(&random, (3 * MS));
 			while (i % 7 == 0 && memwatch_slots_next(slots, &slot) == 1) {
 				for (uint32_t e = 0; e < slot->nr_entries; e++) {
 					got[4] += slot->entries[e].run_ns;
@@ -368,7 +387,7 @@ static void test_conservation(void)
 		}
 		same &= !memcmp(fed, got, sizeof(fed));
 	}
-	tap_ok(same, "conservation: 24000 random samples, 60 windows, to the last unit");
+	tap_ok(same, "24000 random samples in 60 windows add up to the last unit");
 }
 
 static void fill_summary(struct memwatch_summary *summary, uint32_t flags)
@@ -379,7 +398,7 @@ static void fill_summary(struct memwatch_summary *summary, uint32_t flags)
 	const struct memwatch_slot *slot;
 	struct memwatch_stream *stream;
 
-	start(0, flags);
+	slots_restart(0, flags);
 	memwatch_stream_open_null(ctx, &opts, &stream);
 	while (memwatch_stream_next(stream, &record) == 1) {
 		memwatch_slots_feed(slots, record);
@@ -412,13 +431,16 @@ static void test_summary(uint32_t by, const char *name)
 		last = row->cpu_time_ns.value;
 	}
 	memwatch_summary_total(summary, &total);
-	tap_ok(time == 4 * 500 * MS && time == total->cpu_time_ns.value,
-	       "summary by %s: CPU time is wall time times CPUs", name);
-	tap_ok(cycles == total->counter[0].value && cycles > 0 &&
-		       (by == MEMWATCH_BY_CPU || traffic == total->mbm_total.value) &&
-		       total->slots == 500,
-	       "summary by %s: rows add up to the total", name);
-	tap_ok(sorted, "summary by %s: sorted", name);
+	tap_eq(time, 4 * 500 * MS, "summary by %s: CPU time is wall time times CPUs", name);
+	tap_eq(time, total->cpu_time_ns.value, "summary by %s: CPU time adds up to the total",
+	       name);
+	tap_eq(cycles, total->counter[0].value, "summary by %s: cycles add up to the total", name);
+	tap_ok(cycles > 0, "summary by %s: there are cycles", name);
+	if (by != MEMWATCH_BY_CPU)
+		tap_eq(traffic, total->mbm_total.value,
+		       "summary by %s: bandwidth adds up to the total", name);
+	tap_eq(total->slots, 500, "summary by %s: the total counts every slot once", name);
+	tap_ok(sorted, "summary by %s: rows are sorted by CPU time", name);
 	memwatch_summary_unref(summary);
 }
 
@@ -439,14 +461,15 @@ static void test_summary_rows(void)
 		other += !!(row->flags & MEMWATCH_ROW_OTHER);
 		rmids += row->nr_rmids;
 	}
-	tap_ok(time == 4 * 100 * MS, "a range is cut at slots, exactly");
-	tap_ok(position == 6 && unassigned == 1 && other == 1,
-	       "beyond rows_max there is one row more");
+	tap_eq(time, 4 * 100 * MS, "a summary of a range has the slots of this range");
+	tap_eq(position, 6, "beyond rows_max there is one row more");
+	tap_eq(unassigned, 1, "RMID 0 has a row of its own");
+	tap_eq(other, 1, "all rows beyond rows_max are in one row");
 	tap_ok(rmids >= 5, "rows list their RMIDs");
 	memwatch_summary_unref(summary);
 }
 
-/* By slot, the time is what the row is about, whether anything ran in it or was only read. */
+/* By slot, every row has the time of its slot, even if there are only RDT readings in it. */
 static void test_summary_rdt_only(void)
 {
 	MEMWATCH_OPTS(memwatch_summary_opts, opts, .by = MEMWATCH_BY_SLOT);
@@ -458,25 +481,26 @@ static void test_summary_rdt_only(void)
 	bool same = true;
 
 	memwatch_summary_new(ctx, &opts, &summary);
-	start(4, 0);
-	assign(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "one");
-	sample(10 * MS, 11 * MS, 1, MS, 5);
-	rdt(20 * MS, 0, 1000, 1000);
-	rdt(30 * MS, 0, 500, 3000);
+	slots_restart(4, 0);
+	feed_rmid(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "one");
+	feed_sample(10 * MS, 11 * MS, 1, MS, 5);
+	feed_rdt(20 * MS, 0, 1000, 1000);
+	feed_rdt(30 * MS, 0, 500, 3000);
 	memwatch_slots_finish(slots);
 	while (memwatch_slots_next(slots, &slot) == 1)
 		memwatch_summary_feed(summary, slot);
 	while (memwatch_summary_next(summary, &position, &row)) {
 		ran += row->samples > 0;
 		read += !row->samples && !row->slots;
-		/* what came too late for its slots is one row for all of them */
+		/* Late parts are in one row that spans their slots. */
 		same &= row->first_ns >= 10 * MS &&
 			(row->flags & MEMWATCH_ROW_LATE ? row->last_ns > row->first_ns
 							: row->last_ns == row->first_ns + MS);
 	}
-	tap_ok(ran == 1 && read >= 2 && same,
-	       "summary by slot: every row has its time (%llu only read)",
+	tap_eq(ran, 1, "summary by slot: one row has samples");
+	tap_ok(read >= 2, "summary by slot: %llu rows have only RDT readings",
 	       (unsigned long long)read);
+	tap_ok(same, "summary by slot: every row has the time of its slot");
 	memwatch_summary_unref(summary);
 }
 
@@ -493,15 +517,18 @@ static void test_status(void)
 					memwatch_status_worst(a, memwatch_status_worst(b, c));
 		}
 	}
-	tap_ok(same, "the worst status does not depend on order");
+	tap_ok(same, "the worst of several statuses does not depend on their order");
 	memwatch_value_add(&sum, 5, MEMWATCH_STATUS_UNAVAILABLE);
-	tap_ok(sum.value == 0 && sum.status == MEMWATCH_STATUS_UNAVAILABLE,
-	       "unavailable has no number");
+	tap_eq(sum.value, 0, "an unavailable part adds nothing to a sum");
+	tap_eq(sum.status, MEMWATCH_STATUS_UNAVAILABLE,
+	       "a sum of unavailable parts is unavailable");
 	memwatch_value_add(&sum, 5, MEMWATCH_STATUS_OK);
-	tap_ok(sum.value == 5 && sum.status == MEMWATCH_STATUS_ESTIMATED && sum.parts == 2,
-	       "with a part missing it is an estimate");
+	tap_eq(sum.value, 5, "a measured part is added to a sum with an unavailable one");
+	tap_eq(sum.status, MEMWATCH_STATUS_ESTIMATED,
+	       "a sum with an unavailable part is estimated");
+	tap_eq(sum.parts, 2, "a sum counts its parts, measured or not");
 	memwatch_value_add(&sum, ~0ULL, MEMWATCH_STATUS_OK);
-	tap_ok(sum.value == ~0ULL, "a sum does not wrap");
+	tap_eq(sum.value, ~0ULL, "a sum does not wrap");
 }
 
 int main(void)
