@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The way from records to rows, the same for live data and for recordings.
+ * From records to rows: the same code serves live data and recordings.
  */
 #include <errno.h>
 
@@ -37,7 +37,7 @@ void mw_feed_uninit(struct mw_feed *feed)
 	feed->stream = memwatch_stream_unref(feed->stream);
 }
 
-static int drain(struct mw_feed *feed)
+static int drain_slots(struct mw_feed *feed)
 {
 	const struct memwatch_slot *slot;
 	int rc;
@@ -59,16 +59,16 @@ int mw_feed_record(struct mw_feed *feed, const struct memwatch_record_header *re
 		feed->first_ns = record->time_ns;
 	if (record->time_ns > feed->last_ns)
 		feed->last_ns = record->time_ns;
-	if (rc == -EINVAL) /* counted by the library */
+	if (rc == -EINVAL) /* the library has counted the invalid record */
 		return 0;
-	return rc > 0 ? drain(feed) : rc;
+	return rc > 0 ? drain_slots(feed) : rc;
 }
 
 int mw_feed_finish(struct mw_feed *feed)
 {
 	int rc = memwatch_slots_finish(feed->slots);
 
-	return rc < 0 ? rc : drain(feed);
+	return rc < 0 ? rc : drain_slots(feed);
 }
 
 uint64_t mw_feed_origin(const struct memwatch_stream_info *info, uint64_t first_ns)
@@ -106,5 +106,6 @@ void mw_warn_truncated(const struct mw_cli *cli, struct memwatch_stream *stream,
 	MEMWATCH_OPTS(memwatch_stream_stats, stats);
 
 	if (!memwatch_stream_stats(stream, &stats) && stats.truncated)
-		mw_warn(cli, "%s: was cut off or is damaged; this is what could be read", path);
+		mw_warn(cli, "%s is incomplete or damaged; this is the part that could be read",
+			path);
 }

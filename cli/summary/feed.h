@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * From a stream to a summary: one record at a time through the slots.
+ * The way of a record: from the stream through the slots to the summary.
  */
 #ifndef MW_FEED_H
 #define MW_FEED_H
@@ -11,7 +11,7 @@
 
 #include "common/cmd.h"
 
-/* So much is still in open slots: a summary does not know it yet. */
+/* The newest records are in open slots, and the summary lacks them for this long. */
 #define MW_FEED_LAG_NS (MEMWATCH_SLOT_WINDOW_DEFAULT * MEMWATCH_SLOT_DEFAULT_NS)
 
 struct mw_feed {
@@ -19,31 +19,33 @@ struct mw_feed {
 	struct memwatch_stream *stream;
 	struct memwatch_slots *slots;
 	struct memwatch_summary *summary;
-	uint64_t first_ns, last_ns; /* of the records seen */
+	uint64_t first_ns, last_ns; /* smallest and largest time of the records so far */
 };
 
-/* Takes the stream over, also when it fails. Times 0: no limit. 0 or -errno. */
+/*
+ * Takes ownership of the stream, also on failure. A time of 0 is no limit. Returns 0 or a
+ * negative errno.
+ */
 int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch_stream *stream,
 		 unsigned int by, uint64_t from_ns, uint64_t to_ns);
 void mw_feed_uninit(struct mw_feed *feed);
 
-/* One record; closed slots go into the summary. 0 or -errno. */
+/* Feeds one record; slots that it closes are added to the summary. 0 or a negative errno. */
 int mw_feed_record(struct mw_feed *feed, const struct memwatch_record_header *record);
-/* After the last record. 0 or -errno. */
+/* Closes all slots after the last record. 0 or a negative errno. */
 int mw_feed_finish(struct mw_feed *feed);
 
 /*
- * When the recording starts: what the offsets of --from and --to, and all
- * relative times, count from.
+ * The start of a recording, from which --from, --to and all relative times count.
  */
 uint64_t mw_feed_origin(const struct memwatch_stream_info *info, uint64_t first_ns);
 
-/* Opens a recording; a message and an exit code on failure. */
+/* Opens a recording. On failure prints a message and returns an exit code. */
 int mw_open_recording(struct memwatch_ctx *ctx, const char *path, struct memwatch_stream **ret);
-/* First and last time in a recording: 0 or -errno. */
+/* Finds the first and the last time in a recording. Returns 0 or a negative errno. */
 int mw_recording_span(struct memwatch_ctx *ctx, const char *path, uint64_t *first_ns,
 		      uint64_t *last_ns);
-/* Whether the file was closed properly; says what is wrong if not. */
+/* Prints a warning if the file was not closed properly or is damaged. */
 void mw_warn_truncated(const struct mw_cli *cli, struct memwatch_stream *stream, const char *path);
 
 #endif

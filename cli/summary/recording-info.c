@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Head and foot of what is made from a stream.
+ * What is printed before and after the rows of a stream.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ void mw_losses_json(struct mw_json *json, const struct memwatch_stream_stats *st
 {
 	mw_json_object(json, "losses");
 	mw_json_uint(json, "records", stream->delivered);
-	/* A replay's own rings lose nothing; what the recording lost is in its records. */
+	/* Reading a file loses nothing. What was lost at recording is in its LOST records. */
 	mw_json_uint(json, "lost", slots->lost);
 	mw_json_uint(json, "late", stream->late);
 	mw_json_uint(json, "forced", stream->forced);
@@ -189,8 +189,8 @@ void mw_table_legend(const struct mw_table *table)
 		rough |= status != MEMWATCH_STATUS_ERROR && status != MEMWATCH_STATUS_OK;
 	}
 	if (rough)
-		printf("~ is not exact: scaled up from a shared counter, derived, old, or a part "
-		       "is missing.\n");
+		printf("~ is not exact: scaled up from a shared counter, estimated, old, or "
+		       "incomplete.\n");
 	if (error)
-		printf("! could not be read all the time; the value is what was read.\n");
+		printf("! could not always be read; the value is the sum of the readings.\n");
 }

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What a stream was made from, what it lacks and what it lost, for people and
- * for programs.
+ * The source of a stream, the metrics that it lacks and the records that it lost, for people
+ * and for programs.
  */
 #ifndef MW_RECORDING_INFO_H
 #define MW_RECORDING_INFO_H
@@ -13,21 +13,21 @@
 #include "output/json.h"
 #include "output/table.h"
 
-/* "recording": {…}, "unavailable": [{name, reason}]. */
+/* The members "recording", "unavailable" and "estimated". */
 void mw_recording_json(struct mw_json *json, const struct memwatch_stream_info *info,
 		       uint64_t first_ns, uint64_t last_ns);
 void mw_recording_print(const char *path, const struct memwatch_stream_info *info,
 			uint64_t first_ns, uint64_t last_ns);
 
-/* "losses": {…}. */
+/* The member "losses". */
 void mw_losses_json(struct mw_json *json, const struct memwatch_stream_stats *stream,
 		    const struct memwatch_slots_stats *slots);
 void mw_losses_print(const struct memwatch_stream_stats *stream,
 		     const struct memwatch_slots_stats *slots);
 
-/* One line for each reason, with all that is unavailable because of it. */
+/* Prints a line for each reason, with all metrics that are unavailable because of it. */
 void mw_unavailable_print(const struct memwatch_stream_info *info);
-/* What "~" and "!" mean, if a cell has them. */
+/* Explains "~" and "!" if a cell of the table has them. */
 void mw_table_legend(const struct mw_table *table);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * top, the data: one interval of the stream as a table, with the memory of
- * each process beside it.
+ * top, the data: makes a table of one interval of the stream, and adds the memory of each
+ * process or cgroup.
  */
 #include <errno.h>
 #include <inttypes.h>

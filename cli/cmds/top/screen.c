@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * top on a terminal: the full screen and its keys.
+ * top on a terminal: drawing the screen, and the keys.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,11 +22,11 @@ struct screen {
 	struct top *top;
 	enum mode mode;
 	bool paused;
-	bool ended; /* a recording has no more */
+	bool ended; /* the end of the recording was reached */
 	bool quit;
 	size_t scroll;
 	char filter[64];
-	uint64_t shown; /* intervals */
+	uint64_t shown; /* number of intervals shown so far */
 };
 
 #define NAME_WIDTH 16
@@ -140,7 +140,7 @@ static void draw_table(struct screen *s)
 	if (s->scroll && s->scroll >= matching)
 		s->scroll = matching ? matching - 1 : 0;
 	if (!top->table.nr_rows)
-		mvaddstr(5, 2, s->shown ? "nothing ran in this interval" : "measuring...");
+		mvaddstr(5, 2, s->shown ? "no process ran in this interval" : "measuring...");
 	attron(A_DIM);
 	if (s->mode == MODE_FILTER)
 		mvprintw(LINES - 1, 0, "show only names with: %s_", s->filter);
@@ -186,7 +186,7 @@ static void draw_help(void)
 	mvaddnstr(LINES - 1, 0, "Press any key to go back.", COLS);
 }
 
-static void draw(struct screen *s)
+static void draw_screen(struct screen *s)
 {
 	erase();
 	if (s->mode == MODE_HELP)
@@ -304,7 +304,7 @@ static int key_table(struct screen *s, int key)
 	return 0;
 }
 
-static int keys(struct screen *s)
+static int handle_keys(struct screen *s)
 {
 	bool any = false;
 	int key, err = 0;
@@ -319,21 +319,21 @@ static int keys(struct screen *s)
 			err = key_table(s, key);
 	}
 	if (any)
-		draw(s);
+		draw_screen(s);
 	return err;
 }
 
 /* ------------------------------------------------------------------ loop */
 
-/* A recording is shown at the speed at which it was made. */
-static uint64_t clock_of(const struct screen *s, uint64_t wall_begin, uint64_t record_begin)
+/* The time up to which records are shown: a recording is shown at its own speed. */
+static uint64_t replay_time(const struct screen *s, uint64_t wall_begin, uint64_t record_begin)
 {
 	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
 
 	return s->top->replay && record_begin ? now - wall_begin + record_begin : now;
 }
 
-static int step(struct screen *s, uint64_t now)
+static int run_step(struct screen *s, uint64_t now)
 {
 	struct top *top = s->top;
 	int more, err;
@@ -345,7 +345,7 @@ static int step(struct screen *s, uint64_t now)
 		return 0;
 	}
 	if (top->replay && top->begin_ns && top->feed.last_ns > now) {
-		napms(50); /* ahead of the clock */
+		napms(50); /* the next records are to be shown later */
 	} else {
 		more = mw_top_read(top, now + 50000000, 50);
 		if (more < 0)
@@ -356,7 +356,7 @@ static int step(struct screen *s, uint64_t now)
 	}
 	if (!s->ended && now < top->begin_ns + top->config.delay + MW_FEED_LAG_NS)
 		return 0;
-	/* While paused the intervals go on, unseen. */
+	/* While paused, intervals end as usual but are not shown. */
 	if (s->paused) {
 		memwatch_summary_reset(top->feed.summary);
 		top->begin_ns = now - MW_FEED_LAG_NS;
@@ -364,7 +364,7 @@ static int step(struct screen *s, uint64_t now)
 	}
 	err = mw_top_cut(top, s->ended ? top->feed.last_ns : now - MW_FEED_LAG_NS);
 	s->shown++;
-	draw(s);
+	draw_screen(s);
 	return err;
 }
 
@@ -385,12 +385,12 @@ int mw_top_screen(struct top *top)
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
 	set_escdelay(25);
-	draw(&s);
+	draw_screen(&s);
 	while (!err && !s.quit && !mw_interrupted() &&
 	       (!top->config.iterations || s.shown < top->config.iterations)) {
 		if (!origin && top->replay)
 			origin = top->begin_ns;
-		err = step(&s, clock_of(&s, wall, origin)) ?: keys(&s);
+		err = run_step(&s, replay_time(&s, wall, origin)) ?: handle_keys(&s);
 	}
 	endwin();
 	return err ? mw_error_errno(err, "top") : MW_EXIT_DONE;

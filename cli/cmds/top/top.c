@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * top: the command, its loop, and the output line by line.
+ * top: the command, the loop that reads records, and the output in batch mode.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,19 +23,19 @@ static const struct top_config top_defaults = { .delay = 1000000000 };
 static const char *const by_names[] = { "process", "cgroup", NULL };
 
 static const struct mw_option top_options[] = {
-	{ "by", 0, MW_OPTION_CHOICE, MEMBER(by), "WHAT", "one row for each", by_names },
+	{ "by", 0, MW_OPTION_CHOICE, MEMBER(by), "WHAT", "what makes a row", by_names },
 	{ "sort", 's', MW_OPTION_CHOICE, MEMBER(sort), "KEY", "order of the rows",
 	  mw_top_layout.sort_names },
 	{ "filter", 'f', MW_OPTION_STRING, MEMBER(filter), "TEXT",
-	  "only rows whose name has TEXT in it, or whose PID it is", NULL },
+	  "show only rows whose name contains TEXT or whose PID is TEXT", NULL },
 	{ "delay", 'd', MW_OPTION_DURATION, MEMBER(delay), "TIME", "length of an interval", NULL },
-	{ "iterations", 'n', MW_OPTION_UINT, MEMBER(iterations), "N", "end after N intervals",
+	{ "iterations", 'n', MW_OPTION_UINT, MEMBER(iterations), "N", "stop after N intervals",
 	  NULL },
 	{ "rows", 0, MW_OPTION_UINT, MEMBER(rows), "N", "at most N rows in an interval", NULL },
-	{ "batch", 'b', MW_OPTION_FLAG, MEMBER(batch), NULL, "line by line, also on a terminal",
-	  NULL },
+	{ "batch", 'b', MW_OPTION_FLAG, MEMBER(batch), NULL,
+	  "print tables one after the other, also on a terminal", NULL },
 	{ "growth", 0, MW_OPTION_FLAG, MEMBER(growth), NULL,
-	  "run a growth monitor too, and show what it thinks of each process", NULL },
+	  "also run a growth monitor and show its verdict on each process", NULL },
 	{ "replay", 0, MW_OPTION_FILE, MEMBER(replay), "FILE", "show a recording instead", NULL },
 	{ 0 },
 };
@@ -57,7 +57,7 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 		if (rc)
 			return rc;
 		if (top->replay) {
-			/* Of a recording, time is what the records say. */
+			/* In a recording, time is that of the records. */
 			if (!top->begin_ns) {
 				top->begin_ns = record->time_ns;
 				return 1;
@@ -65,7 +65,7 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 			if (record->time_ns >= until_ns)
 				return 1;
 		} else if (!(++n & 1023) && mw_clock_ns(CLOCK_MONOTONIC) >= until_ns) {
-			return 1; /* even if more comes than can be shown */
+			return 1; /* although more records wait */
 		}
 	}
 	if (rc != -EAGAIN)
@@ -181,7 +181,7 @@ static int batch_loop(struct top *top, struct mw_json *json)
 	return MW_EXIT_DONE;
 }
 
-static int batch(struct top *top)
+static int run_batch(struct top *top)
 {
 	const struct memwatch_stream_info *info = memwatch_stream_info(top->feed.stream);
 	bool json = top->cli->format == MW_FORMAT_JSON;
@@ -222,8 +222,8 @@ static const char *const top_usage[] = {
 	"    [--growth]",
 	"top --replay FILE [OPTIONS]",
 	"",
-	"Shows who runs, who holds the cache, who moves memory and who grows, interval",
-	"by interval. On a terminal it fills the screen; h explains the keys. Elsewhere,",
+	"Shows for each interval which processes run, occupy the cache, move memory and",
+	"grow. On a terminal it fills the screen; the key h explains the keys. Elsewhere,",
 	"and with --batch, it prints one table after the other. A process that neither ran",
 	"nor was measured in the interval is not listed.",
 	NULL,
@@ -258,7 +258,7 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 			top.begin_ns = mw_clock_ns(CLOCK_MONOTONIC);
 		rc = top.config.batch || cli->format != MW_FORMAT_TABLE || !isatty(STDOUT_FILENO) ||
 				     !isatty(STDIN_FILENO)
-			     ? batch(&top)
+			     ? run_batch(&top)
 			     : mw_top_screen(&top);
 	}
 	mw_top_uninit(&top);

@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * top: what is shared between the collection of an interval, the output line
- * by line, and the full screen.
+ * top: what its parts share: the table of an interval, batch output and the full screen.
  */
 #ifndef MW_TOP_H
 #define MW_TOP_H
@@ -82,21 +81,21 @@ extern struct top_layout mw_top_layout;
 /* The number of a sort key, -1 if there is no such key. */
 int mw_top_find_sort(const char *name);
 
-/* RSS of the last interval, for growth. */
+/* The memory of a process or cgroup in the last interval. */
 struct top_rss {
 	uint64_t id, start, bytes;
 };
 
 struct top {
 	const struct mw_cli *cli;
-	struct top_config config; /* keys change it */
+	struct top_config config; /* the keys change it */
 	bool reverse;
 	bool replay;
 	struct memwatch_ctx *ctx;
 	struct mw_feed feed;
 	struct mw_cgroups *cgroups;
 	struct mw_column columns[TOP_COLUMNS_MAX]; /* as the rows of now need them */
-	/* The interval that is shown. */
+	/* The interval that is shown: */
 	struct mw_table table;
 	struct mw_pool pool;
 	uint64_t interval_ns, end_ns;
@@ -104,7 +103,7 @@ struct top {
 	struct memwatch_stream_stats stats;
 	struct mw_background_monitor monitor; /* --growth */
 	struct mw_growth_latest recorded;     /* growth in a recording */
-	/* The interval that runs. */
+	/* The interval that is being measured: */
 	uint64_t begin_ns;
 	struct top_rss *rss;
 	size_t nr_rss;
