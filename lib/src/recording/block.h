@@ -21,16 +21,16 @@ typedef struct ZSTD_DCtx_s ZSTD_DCtx;
 /**
  * struct mw_packer - collects records and makes a block of them
  * @zstd: compressor
- * @columns: of what was collected
- * @records: what was collected
- * @plain: the same as columns
- * @block: the finished block, header included
- * @capacity: of @records
- * @plain_size: of @plain
- * @block_size: of @block
- * @packed: length of @block, 0 if there is none for what was collected
- * @first_ns: smallest time
- * @last_ns: largest time
+ * @columns: columns of the records
+ * @records: the collected records
+ * @plain: the records as encoded columns
+ * @block: the finished block with its header
+ * @capacity: size of @records
+ * @plain_size: size of @plain
+ * @block_size: size of @block
+ * @packed: length of the finished block; 0 if the records have not been packed
+ * @first_ns: smallest time of a record
+ * @last_ns: largest time of a record
  */
 struct mw_packer {
 	ZSTD_CCtx *zstd;
@@ -46,32 +46,31 @@ struct mw_packer {
 	uint64_t last_ns;
 };
 
-/* Everything that is ever needed is allocated here. 0, -ENOMEM or -EINVAL. */
+/* Allocates all memory that the packer will need. Returns 0, -ENOMEM or -EINVAL. */
 int mw_packer_init(struct mw_packer *packer, uint32_t capacity, int level);
 void mw_packer_uninit(struct mw_packer *packer);
 
-/* Forgets the records. */
+/* Removes all records. */
 void mw_packer_reset(struct mw_packer *packer);
 
-/* Takes a valid record. False, and nothing taken, if it has no room. */
+/* Adds a copy of a valid record. Returns false if there is no room for it. */
 bool mw_packer_take(struct mw_packer *packer, const struct memwatch_record_header *record);
 
-/* Makes @block, unless it is made already. There is something in it. */
+/* Makes the block, if that has not been done. There must be a record. */
 void mw_packer_pack(struct mw_packer *packer, uint64_t sequence);
 
 /**
- * struct mw_unpacker - makes records of a block
+ * struct mw_unpacker - decodes the records of a block
  * @zstd: decompressor
- * @columns: of the block
- * @stored: what follows the header in the file; the caller reads it in
- * @plain: decompressed
- * @records: decoded, 8-byte aligned
- * @stored_size: of @stored
- * @plain_size: of @plain
- * @records_size: of @records
+ * @columns: columns of the block
+ * @stored: payload of the block as in the file; the caller reads it
+ * @plain: decompressed payload
+ * @records: decoded records, 8-byte aligned
+ * @stored_size: size of @stored
+ * @plain_size: size of @plain
+ * @records_size: size of @records
  *
- * The buffers only grow, up to the limits of recording-format.h. All zero is a
- * valid beginning.
+ * The buffers grow up to the limits of format.h. A zeroed structure is valid.
  */
 struct mw_unpacker {
 	ZSTD_DCtx *zstd;
@@ -86,16 +85,16 @@ struct mw_unpacker {
 
 void mw_unpacker_uninit(struct mw_unpacker *unpacker);
 
-/* Room in @stored for @len bytes. 0 or -ENOMEM. */
+/* Makes room for @len bytes in @stored. Returns 0 or -ENOMEM. */
 int mw_unpacker_reserve(struct mw_unpacker *unpacker, size_t len);
 
 /*
- * Unpacks @stored, which belongs to the header @header of kind RECORDS, into
- * @records. 0, -EBADMSG or -ENOMEM.
+ * Decodes @stored, the payload of a block of records with this header, into @records. Returns
+ * 0, -EBADMSG or -ENOMEM.
  */
 int mw_unpacker_unpack(struct mw_unpacker *unpacker, const struct mw_block_header *header);
 
-/* Bytes of memory held. */
+/* The number of bytes that the unpacker has allocated. */
 size_t mw_unpacker_memory(const struct mw_unpacker *unpacker);
 
 #endif /* MW_BLOCK_H */

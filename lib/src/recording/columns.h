@@ -2,13 +2,12 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The records of a block as columns: every field is predicted from what comes
- * before it, and what is left is stored byte plane by byte plane, all lowest
- * bytes first. That is what a compressor likes. The block says itself how each
- * column was predicted, so that the reader needs to know no record type, and
- * types that nobody knows yet are kept as they are.
+ * The records of a block as columns. Each value is predicted from earlier values, and the
+ * differences are stored in planes: the lowest bytes of all values, then the second bytes, and
+ * so on. Such data compresses well. The block itself says how each column is predicted, so a
+ * reader does not need to know any record type, and records of unknown types are kept.
  *
- * Nothing here compresses, allocates for a record, or touches a file.
+ * Compression and files are the business of block.h.
  */
 #ifndef MW_COLUMNS_H
 #define MW_COLUMNS_H
@@ -25,17 +24,17 @@
 #define MW_CLASS_BYTES	       10 /* of a class in the class table: type, size, rows, columns */
 #define MW_COLUMN_BYTES	       6  /* of a column in it: predictor, a, b, 0, width */
 
-#define MW_CLASSES_MAX	       64   /* pairs of type and size in a block */
-#define MW_COLUMNS_MAX	       32   /* fields of a record, header excluded */
-#define MW_CONTEXTS	       1024 /* CPUs, or keys, told apart */
+#define MW_CLASSES_MAX	       64   /* classes of a block */
+#define MW_COLUMNS_MAX	       32   /* columns of a class, without the header */
+#define MW_CONTEXTS	       1024 /* CPUs and keys are taken modulo this number */
 
 /**
- * struct mw_column - a field of a class
+ * struct mw_column - a column of a class
  * @predictor: &enum mw_predictor
- * @a: another column, before this one
- * @b: another column, before this one
- * @width: bytes: 1, 2, 4 or 8; anything for RAW
- * @offset: in the record
+ * @a: number of a column before this one, see &enum mw_predictor
+ * @b: likewise
+ * @width: bytes of a value: 1, 2, 4 or 8; any number for RAW
+ * @offset: where the value is in the record
  */
 struct mw_column {
 	uint8_t predictor;
@@ -47,11 +46,11 @@ struct mw_column {
 
 /**
  * struct mw_class - records of the same type and size
- * @type: of the records
- * @size: of the records
- * @rows: how many there are
+ * @type: type of the records
+ * @size: size of the records
+ * @rows: number of records
  * @first: where they begin in mw_columns.order
- * @count: columns
+ * @count: length of @column
  * @column: the columns
  */
 struct mw_class {
@@ -64,23 +63,23 @@ struct mw_class {
 };
 
 /**
- * struct mw_columns - a block in work
- * @classes: how many of @class are used
- * @rows: records in the block
- * @rows_max: room in the arrays below
- * @bytes: of the records
- * @offset: by record: where it is
- * @class_of: by record
- * @prior: by record: last other time on its CPU
- * @order: records, sorted by class
- * @last_cpu: by row of a class: the row of the same CPU before it
- * @last_key: the same for column @key
- * @rest: by row of a class
- * @residual: by row of a class
- * @key: column that @last_key is valid for, or -1
- * @slot: last row, by CPU or key
- * @now: by CPU
- * @then: by CPU
+ * struct mw_columns - a block that is being encoded or decoded
+ * @classes: number of classes
+ * @rows: number of records
+ * @rows_max: length of the arrays by record and by row
+ * @bytes: size of all records
+ * @offset: by record: where it begins
+ * @class_of: by record: its class
+ * @prior: by record: the last other time on its CPU
+ * @order: numbers of the records, sorted by class
+ * @last_cpu: by row of a class: the last row of the same CPU
+ * @last_key: by row of a class: the last row with the same value in column @key
+ * @rest: by row of a class: prediction of REST
+ * @residual: by row of a class: what is stored of the current column
+ * @key: the column for which @last_key is valid, or -1
+ * @slot: scratch: by CPU or key: the last row
+ * @now: scratch: by CPU: time of the last record
+ * @then: scratch: by CPU: the last time before @now
  * @class: the classes
  */
 struct mw_columns {
@@ -103,32 +102,32 @@ struct mw_columns {
 	struct mw_class class[MW_CLASSES_MAX];
 };
 
-/* Room for @rows records; keeps nothing. Returns 0 or -ENOMEM. */
+/* Makes room for @rows records. The contents are lost. Returns 0 or -ENOMEM. */
 int mw_columns_reserve(struct mw_columns *columns, uint32_t rows);
 void mw_columns_uninit(struct mw_columns *columns);
 
-/* An empty block. */
+/* Begins an empty block. */
 void mw_columns_reset(struct mw_columns *columns);
 
-/* Can a record with this header be added to this block? */
+/* Whether a record with this header can be added. */
 bool mw_columns_fit(struct mw_columns *columns, const struct memwatch_record_header *header);
 
-/* Notes the next record, which fits; it lies directly behind the last one. */
+/* Adds a record, for which there must be room; it lies directly behind the last one. */
 void mw_columns_add(struct mw_columns *columns, const struct memwatch_record_header *header);
 
 /* Sorts the records by class into columns.order; within a class they keep their order. */
 void mw_columns_sort(struct mw_columns *columns);
 
-/* What mw_columns_encode() needs at most for @bytes of records. */
+/* An upper bound of the length that mw_columns_encode() writes for @bytes of records. */
 size_t mw_columns_bound(size_t bytes);
 
-/* Encodes all that was added and lies at @records. Returns bytes written to @to. */
+/* Encodes the added records, which lie at @records. Returns the number of bytes written. */
 size_t mw_columns_encode(struct mw_columns *columns, const uint8_t *records, uint8_t *to);
 
 /*
- * Decodes @len bytes at @from into exactly @rows records of exactly @bytes in
- * all, at @records, 8-byte aligned. There is room for @rows. Trusts nothing:
- * -EBADMSG if anything does not fit, or if a record is too short for its type.
+ * Decodes @len bytes at @from into @rows records of @bytes bytes in total, at @records, which
+ * is 8-byte aligned. mw_columns_reserve() has made room for @rows. The input may be hostile:
+ * returns -EBADMSG if anything does not fit or a record is too short for its type.
  */
 int mw_columns_decode(struct mw_columns *columns, const uint8_t *from, size_t len, uint32_t rows,
 		      uint8_t *records, uint32_t bytes);

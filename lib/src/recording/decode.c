@@ -18,7 +18,7 @@ struct input {
 	size_t left;
 };
 
-/* The next @len bytes, or NULL if there are not so many. */
+/* Consumes the next @len bytes, or returns NULL if there are fewer. */
 static const uint8_t *take_bytes(struct input *input, size_t len)
 {
 	const uint8_t *at = input->at;
@@ -30,7 +30,7 @@ static const uint8_t *take_bytes(struct input *input, size_t len)
 	return at;
 }
 
-/* Into columns.residual. */
+/* Reads planes into columns.residual. */
 static int get_planes(struct mw_columns *columns, uint32_t rows, unsigned int width,
 		      struct input *input)
 {
@@ -90,7 +90,7 @@ static int decode_header_field(struct mw_columns *columns, uint8_t *records, siz
 	return 0;
 }
 
-/* May column @number of @class be predicted in the way it says? */
+/* Whether the predictor of a column exists and refers only to columns before it. */
 static bool column_valid(const struct mw_class *class, unsigned int number)
 {
 	const struct mw_column *column = &class->column[number];
@@ -103,7 +103,6 @@ static bool column_valid(const struct mw_class *class, unsigned int number)
 	if (predictor != MW_PREDICT_RAW && column->width != 1 && column->width != 2 &&
 	    column->width != 4 && column->width != 8)
 		return false;
-	/* The first field is its own key: nothing is known of it yet. */
 	if (needs_a &&
 	    (column->a >= number || class->column[column->a].predictor == MW_PREDICT_RAW))
 		return false;
@@ -159,7 +158,7 @@ static int decode_class_table(struct mw_columns *columns, struct input *input)
 	return err;
 }
 
-/* Which class each record is of, hence where it lies; writes type and size. */
+/* Reads the class of each record, which determines where it lies; writes type and size. */
 static int decode_classes(struct mw_columns *columns, struct input *input, uint8_t *records,
 			  uint32_t bytes)
 {

@@ -13,13 +13,13 @@
 
 size_t mw_columns_bound(size_t bytes)
 {
-	/* a column is never longer than its field, plus a byte that says so */
+	/* A column needs at most the bytes of its values and one byte for the mask. */
 	return bytes + 1 +
 	       (size_t)MW_CLASSES_MAX * (MW_CLASS_BYTES + MW_COLUMNS_MAX * (MW_COLUMN_BYTES + 1)) +
 	       3;
 }
 
-/* Writes columns.residual, lowest bytes first, without planes that are zero. */
+/* Writes columns.residual as planes, without those that are all zero. */
 static uint8_t *put_planes(const struct mw_columns *columns, uint32_t rows, unsigned int width,
 			   uint8_t *to)
 {
@@ -53,7 +53,7 @@ static uint8_t *encode_column(const struct mw_class_view *view, const struct mw_
 	return put_planes(view->columns, rows, column->width, to);
 }
 
-/* A field of the header, of all records: difference to the record before. */
+/* Encodes a field of the headers of all records, predicted to be that of the last record. */
 static uint8_t *encode_header_field(struct mw_columns *columns, const uint8_t *records,
 				    size_t offset, unsigned int width, uint8_t *to)
 {

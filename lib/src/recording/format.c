@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Headers, trailer and description of a recording, to bytes and back. Nothing
- * here touches a file.
+ * Conversion of headers, trailer and description between numbers and bytes.
  */
 #include "recording/format.h"
 
@@ -18,7 +17,7 @@
 
 uint32_t mw_crc32c(const void *data, size_t len)
 {
-	/* half a byte at a time: fast enough for what a disk gets from us */
+	/* Half a byte at a time is fast enough for the rate of a recording. */
 	static const uint32_t table[16] = {
 		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
 		0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
@@ -53,7 +52,7 @@ void mw_block_header_pack(uint8_t *to, const struct mw_block_header *header)
 	mw_put32(to + 60, mw_crc32c(to, 60));
 }
 
-/* The limits, and what must be so whatever is stored. */
+/* Whether a header keeps the limits and does not contradict itself. */
 static bool header_plausible(const struct mw_block_header *header)
 {
 	if (header->stored_bytes > MW_STORED_BYTES_MAX || header->plain_bytes > MW_PLAIN_BYTES_MAX)
@@ -158,7 +157,7 @@ static void text_plain(struct text *text, const char *string)
 		text_byte(text, *string++);
 }
 
-/* One line is one key: newlines inside of a value are written as \n, a \ as \\. */
+/* A key has one line, so a newline in a value is written as \n, and a backslash as \\. */
 static void text_value(struct text *text, const char *string)
 {
 	for (; string && *string; string++) {
@@ -212,7 +211,7 @@ long mw_info_format(const struct memwatch_stream_info *info, char *to, size_t si
 	return text.full ? -EINVAL : (long)text.len;
 }
 
-/* Ends the line at @text, undoes its escapes in place, returns the next one. */
+/* Terminates the line at @text, removes its escapes in place and returns the next line. */
 static char *line_end(char *text, char *end)
 {
 	char *to = text;

@@ -2,9 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What a recording looks like in the file, apart from the columns inside of a
- * block (columns.h). The words for it are in docs/recording-format.md; both
- * change together.
+ * The format of the file, except the columns in a block (columns.h). It is described in
+ * docs/recording-format.md; both must change together.
  */
 #ifndef MW_RECORDING_FORMAT_H
 #define MW_RECORDING_FORMAT_H
@@ -24,9 +23,9 @@
 #define MW_BLOCK_HEADER_BYTES 64
 #define MW_TRAILER_BYTES      24
 
-/* Limits of what a reader has to expect; they bound its memory. */
-#define MW_RECORD_BYTES_MAX (16U << 20)			       /* records of a block, unpacked */
-#define MW_PLAIN_BYTES_MAX  (MW_RECORD_BYTES_MAX + (1U << 16)) /* the same as columns */
+/* Limits that bound the memory of a reader. */
+#define MW_RECORD_BYTES_MAX (16U << 20)			       /* records of a block */
+#define MW_PLAIN_BYTES_MAX  (MW_RECORD_BYTES_MAX + (1U << 16)) /* the same, as columns */
 #define MW_STORED_BYTES_MAX MW_PLAIN_BYTES_MAX
 #define MW_INFO_BYTES_MAX   (64U << 10)
 
@@ -42,18 +41,18 @@ enum mw_block_codec {
 };
 
 /**
- * struct mw_block_header - header of a block, unpacked
+ * struct mw_block_header - header of a block, as numbers
  * @version: MW_FORMAT_VERSION
  * @kind: &enum mw_block_kind
  * @codec: &enum mw_block_codec
- * @stored_bytes: in the file, behind the header
- * @plain_bytes: of these, unpacked by @codec
- * @records: in the block
- * @record_bytes: their sizes added up
+ * @stored_bytes: length of the payload in the file
+ * @plain_bytes: length of the payload, decoded by @codec
+ * @records: number of records
+ * @record_bytes: size of all records
  * @first_ns: smallest time of a record
- * @last_ns: largest time
- * @sequence: of the block in the file, from 0
- * @stored_crc: crc32c of what is stored
+ * @last_ns: largest time of a record
+ * @sequence: number of the block in the file, counted from 0
+ * @stored_crc: crc32c of the payload in the file
  */
 struct mw_block_header {
 	uint16_t version;
@@ -71,31 +70,31 @@ struct mw_block_header {
 
 enum mw_header_state {
 	MW_HEADER_OK,
-	MW_HEADER_INVALID, /* damaged, or no header at all */
-	MW_HEADER_NEWER,   /* whole, but of a later version */
+	MW_HEADER_INVALID, /* damaged, or not a header */
+	MW_HEADER_NEWER,   /* undamaged, but of a newer version */
 };
 
 void mw_block_header_pack(uint8_t *to, const struct mw_block_header *header);
 
-/* Checks everything that can be checked without the rest of the file. */
+/* Reads a header and checks all that can be checked without the rest of the file. */
 enum mw_header_state mw_block_header_unpack(struct mw_block_header *header, const uint8_t *from);
 
-/* The trailer says where the index block is. */
+/* The trailer has the offset of the index block. */
 void mw_trailer_pack(uint8_t *to, uint64_t index_offset);
 bool mw_trailer_unpack(uint64_t *index_offset, const uint8_t *from);
 
-/* Castagnoli's polynomial, as in iSCSI and ext4. */
+/* CRC with Castagnoli's polynomial, as in iSCSI and ext4. */
 uint32_t mw_crc32c(const void *data, size_t len);
 
 /*
- * &struct memwatch_stream_info as text. Returns its length, or -EINVAL if it
- * would be longer than @size.
+ * Writes &struct memwatch_stream_info as text. Returns the length, or -EINVAL if it exceeds
+ * @size.
  */
 long mw_info_format(const struct memwatch_stream_info *info, char *to, size_t size);
 
 /*
- * The reverse: changes @text, which ends with a NUL at @len, and lets the
- * strings of @info point into it. Keys not known are skipped.
+ * Reads this text, which must have a NUL at @len. The text is modified, and the strings of
+ * @info point into it. Unknown keys are skipped.
  */
 void mw_info_parse(struct memwatch_stream_info *info, char *text, size_t len);
 
