@@ -153,9 +153,11 @@ static bool close_fails(void)
 
 static void test_full(void)
 {
-	tap_ok(in_child(full_by_limit), "file size limit: cut back to whole blocks, retry works");
-	tap_ok(in_child(flush_fails), "after a flush that failed, nothing is lost");
-	tap_ok(in_child(close_fails), "close on a full disk says so, and so does the file");
+	tap_ok(in_child(full_by_limit),
+	       "a file that reaches its size limit keeps its whole blocks, and a retry works");
+	tap_ok(in_child(flush_fails), "a failed flush loses no records");
+	tap_ok(in_child(close_fails), "closing a recording on a full disk fails, and the file "
+				      "shows that it is incomplete");
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", directory, "tmpfs", 0, "size=40k")) {
 		tap_skip("full disk: cut back to whole blocks, retry works", "cannot mount tmpfs");
@@ -219,8 +221,8 @@ static void test_killed(void)
 				 (unsigned long long)found.count, (unsigned long long)*written,
 				 (unsigned long long)found.stats.damaged);
 	}
-	tap_ok(!wrong && useful > 20,
-	       "killed at any moment: all written blocks are read (%u times)", useful);
+	tap_eq(wrong, 0, "all whole blocks of a killed writer are read");
+	tap_ok(useful > 20, "the writer was killed between blocks often enough (%u times)", useful);
 	munmap(written, 4096);
 }
 
@@ -255,26 +257,38 @@ static void test_replay(void)
 	       (err = memwatch_stream_next(stream, &record)) == 1 && at < batch.len &&
 	       !memcmp(record, batch.bytes + at, record->size))
 		at += record->size;
-	tap_ok(!err && at == batch.len, "replay gives what was recorded, flags included");
+	tap_eq(err, 0, "a replay reaches the end");
+	tap_eq(at, batch.len, "a replay delivers the records with their flags");
 	memwatch_stream_stats(stream, &stats);
-	tap_ok(stats.delivered == 4 && stats.produced == 4 && stats.lost == 17 && stats.late == 1 &&
-		       stats.forced == 0 && stats.watermark_ns == 300 && stats.rings == 2 &&
-		       !stats.truncated && !stats.malformed && stats.memory_bytes,
-	       "replay counts");
-	tap_ok(memwatch_stream_cpu_stats(stream, 0, &cpu) == 1 && cpu.cpu == 5 && cpu.lost == 17 &&
-		       cpu.delivered == 3 && cpu.newest_ns == 300 &&
-		       memwatch_stream_cpu_stats(stream, 1, &cpu) == 1 && cpu.cpu == 65535 &&
-		       !memwatch_stream_cpu_stats(stream, 2, &cpu),
-	       "replay counts by CPU");
+	tap_eq(stats.delivered, 4, "a replay counts delivered records");
+	tap_eq(stats.produced, 4, "a replay counts produced records");
+	tap_eq(stats.lost, 17, "a replay counts lost records");
+	tap_eq(stats.late, 1, "a replay counts late records");
+	tap_eq(stats.forced, 0, "a replay counts forced records");
+	tap_eq(stats.watermark_ns, 300, "the watermark of a replay is the last time in order");
+	tap_eq(stats.rings, 2, "a replay counts the CPUs of the records");
+	tap_eq(stats.truncated, 0, "a replay of a whole file is not truncated");
+	tap_eq(stats.malformed, 0, "a replay of a whole file has no malformed records");
+	tap_ok(stats.memory_bytes, "a replay says how much memory it uses");
+	tap_eq(memwatch_stream_cpu_stats(stream, 0, &cpu), 1, "a replay has a first CPU");
+	tap_eq(cpu.cpu, 5, "the first CPU of a replay has its number");
+	tap_eq(cpu.lost, 17, "a replay counts lost records by CPU");
+	tap_eq(cpu.delivered, 3, "a replay counts delivered records by CPU");
+	tap_eq(cpu.newest_ns, 300, "a replay knows the newest record of a CPU");
+	tap_eq(memwatch_stream_cpu_stats(stream, 1, &cpu), 1, "a replay has a second CPU");
+	tap_eq(cpu.cpu, 65535, "the second CPU of a replay has its number");
+	tap_eq(memwatch_stream_cpu_stats(stream, 2, &cpu), 0, "a replay has no third CPU");
 	memwatch_stream_unref(stream);
 
 	if (stat(path, &st) || truncate(path, st.st_size - 5) ||
 	    memwatch_stream_open_file(ctx, path, &stream))
 		abort();
 	memwatch_stream_stats(stream, &stats);
-	tap_ok(stats.truncated && memwatch_stream_next(stream, &record) == 1 &&
-		       !memwatch_stream_stop(stream) && !memwatch_stream_next(stream, &record),
-	       "replay of a file cut off says so; it ends when stopped");
+	tap_ok(stats.truncated, "a replay of a file that was cut off says so");
+	tap_eq(memwatch_stream_next(stream, &record), 1,
+	       "a replay of a file that was cut off delivers records");
+	tap_eq(memwatch_stream_stop(stream), 0, "a replay can be stopped");
+	tap_eq(memwatch_stream_next(stream, &record), 0, "a replay that was stopped has ended");
 	memwatch_stream_unref(stream);
 	batch_free(&batch);
 }

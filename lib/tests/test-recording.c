@@ -43,7 +43,7 @@ static void test_round_trip(void)
 		good += write_batch(&batch, block_bytes[i % 4]) && same_as(&batch);
 		batch_free(&batch);
 	}
-	tap_ok(good == 60, "random records of all types come back byte for byte (%u of 60)", good);
+	tap_eq(good, 60, "random records of all types are read as they were written");
 }
 
 static void test_types(void)
@@ -52,18 +52,18 @@ static void test_types(void)
 
 	for (unsigned int i = 0; i < 3000; i++)
 		batch_add(&batch, 1000 + i % 300, 16 + 8 * (i % 11), i, i % 3);
-	tap_ok(write_batch(&batch, 0) && same_as(&batch),
-	       "more types and sizes than a block can hold");
+	tap_ok(write_batch(&batch, 0), "more types and sizes than a block can hold are written");
+	tap_ok(same_as(&batch), "more types and sizes than a block can hold are read");
 	batch_free(&batch);
 
 	for (unsigned int i = 0; i < 300; i++)
 		random_body(batch_add(&batch, 1000, 65528, i, 0), 0);
-	tap_ok(write_batch(&batch, 4096) && same_as(&batch),
-	       "records larger than a block, incompressible");
+	tap_ok(write_batch(&batch, 4096), "incompressible records larger than a block are written");
+	tap_ok(same_as(&batch), "incompressible records larger than a block are read");
 	batch_free(&batch);
 }
 
-/* As it really is: samples that share a slot, counters, lives, RDT. */
+/* The records of a generated machine: samples that share a slot, counters, processes, RDT. */
 static void test_machine(void)
 {
 	MEMWATCH_OPTS(memwatch_null_opts, opts, .cpus = 5, .processes = 12, .pmu = 1, .rdt = 1,
@@ -77,8 +77,9 @@ static void test_machine(void)
 	while (memwatch_stream_next(stream, &record) == 1)
 		memcpy(batch_add(&batch, record->type, record->size, 0, 0), record, record->size);
 	memwatch_stream_unref(stream);
-	tap_ok(batch.count > 10000 && write_batch(&batch, 0) && same_as(&batch),
-	       "the null stream comes back byte for byte (%u records)", batch.count);
+	tap_ok(batch.count > 10000, "the null stream has many records (%u)", batch.count);
+	tap_ok(write_batch(&batch, 0), "the records of the null stream are written");
+	tap_ok(same_as(&batch), "the records of the null stream are read as they were written");
 	batch_free(&batch);
 }
 
@@ -104,9 +105,10 @@ static void test_known_types_are_predicted(void)
 	memwatch_reader_open(ctx, path, &reader);
 	memwatch_reader_stats(reader, &stats);
 	memwatch_reader_close(reader);
-	/* All that is new is a time of 12 bits for two records, in two byte planes. */
-	tap_ok(same_as(&batch) && stats.file_bytes < batch.count * 2,
-	       "a CPU with one process costs less than 2 bytes a record (%llu for %u)",
+	/* Two records share a time with 12 random bits, which need two planes. */
+	tap_ok(same_as(&batch), "records of a CPU with one process are read as they were written");
+	tap_ok(stats.file_bytes < batch.count * 2,
+	       "a CPU with one process needs less than 2 bytes for a record (%llu for %u)",
 	       (unsigned long long)stats.file_bytes, batch.count);
 	batch_free(&batch);
 }
@@ -132,19 +134,28 @@ static void test_info(void)
 		return;
 	}
 	is = memwatch_reader_info(reader);
-	tap_ok(is->schema == 7 && is->nr_cpus == UINT32_MAX && is->nr_rmids == 3 && is->mode == 1 &&
-		       is->period_ns == UINT64_MAX && is->start_realtime_ns == 1 &&
-		       is->start_monotonic_ns == 2 && is->start_boottime_ns == 3,
-	       "description: numbers");
-	tap_ok(!strcmp(is->backend, "intel-rdt") &&
-		       !strcmp(is->backend_reason, info.backend_reason) &&
-		       !strcmp(is->hostname, "") && !strcmp(is->kernel, "6.1.0") &&
-		       !strcmp(is->version, "9.9"),
-	       "description: strings, with newlines and backslashes");
-	tap_ok(is->counter[3].status == MEMWATCH_STATUS_OK && !strcmp(is->counter[3].reason, "") &&
-		       !strcmp(is->counter[1].reason, info.counter[1].reason) &&
-		       is->rdt[2].status == MEMWATCH_STATUS_ESTIMATED && is->rdt[0].reason,
-	       "description: availability, and no string is NULL");
+	tap_eq(is->schema, 7, "the description keeps the schema");
+	tap_eq(is->nr_cpus, UINT32_MAX, "the description keeps the largest number of CPUs");
+	tap_eq(is->nr_rmids, 3, "the description keeps the number of RMIDs");
+	tap_eq(is->mode, 1, "the description keeps the mode");
+	tap_eq(is->period_ns, UINT64_MAX, "the description keeps the largest period");
+	tap_eq(is->start_realtime_ns, 1, "the description keeps the start in CLOCK_REALTIME");
+	tap_eq(is->start_monotonic_ns, 2, "the description keeps the start in CLOCK_MONOTONIC");
+	tap_eq(is->start_boottime_ns, 3, "the description keeps the start in CLOCK_BOOTTIME");
+	tap_str_eq(is->backend, "intel-rdt", "the description keeps the backend");
+	tap_str_eq(is->backend_reason, info.backend_reason,
+		   "the description keeps newlines and backslashes");
+	tap_str_eq(is->hostname, "", "the description keeps an empty string");
+	tap_str_eq(is->kernel, "6.1.0", "the description keeps the kernel");
+	tap_str_eq(is->version, "9.9", "the description keeps the version");
+	tap_eq(is->counter[3].status, MEMWATCH_STATUS_OK,
+	       "the description keeps the status of a counter");
+	tap_str_eq(is->counter[3].reason, "", "a counter without a reason has an empty one");
+	tap_str_eq(is->counter[1].reason, info.counter[1].reason,
+		   "the description keeps the reason of a counter");
+	tap_eq(is->rdt[2].status, MEMWATCH_STATUS_ESTIMATED,
+	       "the description keeps the status of an RDT event");
+	tap_ok(is->rdt[0].reason, "the reason of an RDT event is never NULL");
 	memwatch_reader_close(reader);
 }
 
@@ -164,7 +175,7 @@ static void test_truncated(void)
 		at += MW_BLOCK_HEADER_BYTES + header.stored_bytes;
 		ends[end++] = (unsigned int)at;
 	}
-	tap_ok(end == 6, "a file is description, blocks, index");
+	tap_eq(end, 6, "a file has a description, blocks and an index");
 	for (size_t cut = 0; cut <= len; cut++) {
 		struct found found;
 		unsigned int whole = 0;
@@ -189,7 +200,8 @@ static void test_truncated(void)
 				 found.open, (unsigned long long)found.count,
 				 (unsigned long long)found.stats.damaged);
 	}
-	tap_ok(!wrong, "cut off at any of %zu bytes, the whole blocks are read", len);
+	tap_ok(!wrong, "of a file that is cut off at any of %zu bytes, all whole blocks are read",
+	       len);
 	free(bytes);
 }
 
@@ -226,11 +238,11 @@ static void test_flipped(void)
 				 (unsigned long long)found.wrong,
 				 (unsigned long long)found.stats.damaged);
 	}
-	tap_ok(!wrong, "one of %zu bytes damaged costs at most one block, which is counted", len);
+	tap_ok(!wrong, "damage to one of %zu bytes costs at most one block, which is counted", len);
 	free(bytes);
 }
 
-/* Bytes that are missing, or too many, shift everything behind them. */
+/* Missing or additional bytes shift all that follows. */
 static void test_shifted(void)
 {
 	unsigned int wrong = 0;
@@ -263,12 +275,12 @@ static void test_shifted(void)
 				 found.open, (unsigned long long)found.count,
 				 (unsigned long long)found.stats.damaged);
 	}
-	tap_ok(!wrong, "after missing or additional bytes the next block is found");
+	tap_ok(!wrong, "behind missing or additional bytes the next block is found");
 	free(shifted);
 	free(bytes);
 }
 
-/* Right checksums, wrong contents. */
+/* Headers with right checksums and impossible contents. */
 static void test_hostile(void)
 {
 	static const struct mw_block_header bad[] = {
@@ -295,7 +307,7 @@ static void test_hostile(void)
 
 		header.stored_crc = mw_crc32c(payload, header.stored_bytes ? sizeof(payload) : 0);
 		mw_block_header_pack(raw, &header);
-		/* behind the block of records, in place of the index */
+		/* The block comes behind the block of records, in place of the index. */
 		file_store(bytes, len - MW_BLOCK_HEADER_BYTES - 40 - MW_TRAILER_BYTES);
 		fd = open(path, O_WRONLY | O_APPEND);
 		if (write(fd, raw, sizeof(raw)) < 0 || write(fd, payload, sizeof(payload)) < 0)
@@ -305,11 +317,11 @@ static void test_hostile(void)
 		if (found.open || found.end || found.wrong || found.count != 5)
 			wrong++;
 	}
-	tap_ok(!wrong, "blocks that lie about their size are refused");
+	tap_ok(!wrong, "blocks with impossible sizes in their headers are refused");
 	free(bytes);
 }
 
-/* Seeking believes the times of the header, so they have to be true. */
+/* Seeking relies on the times in the headers, so they must be right. */
 static void test_times(void)
 {
 	struct mw_block_header info, header;
@@ -326,8 +338,8 @@ static void test_times(void)
 	mw_block_header_pack(bytes + at, &header);
 	file_store(bytes, len);
 	found = read_numbered(5);
-	tap_ok(found.count == 5 && found.stats.damaged == 1,
-	       "a block that lies about its times is refused");
+	tap_eq(found.count, 5, "a block with wrong times in its header is skipped");
+	tap_eq(found.stats.damaged, 1, "a block with wrong times in its header is damaged");
 	free(bytes);
 }
 
@@ -347,11 +359,12 @@ static void test_seek(bool indexed)
 	struct memwatch_recording *recording;
 	struct memwatch_reader *reader;
 	MEMWATCH_OPTS(memwatch_reader_stats, stats);
+	const char *with = indexed ? "with" : "without";
 	const uint64_t records = 40000;
 	unsigned int good = 0;
 	struct stat st;
 
-	/* a block for every second record: more blocks than the index has room for */
+	/* Two records in a block make more blocks than the index has entries. */
 	recording = create_recording(REPLACE, 0, 20);
 	for (uint64_t i = 0; i < records; i++) {
 		numbered(&sample, i);
@@ -365,20 +378,23 @@ static void test_seek(bool indexed)
 		return;
 	}
 	memwatch_reader_stats(reader, &stats);
-	tap_ok(stats.blocks == records / 2 && stats.records == records && stats.first_ns == 1000 &&
-		       stats.last_ns == 1000 + (records - 1) * 10 && stats.indexed == indexed,
-	       "%s index: %llu blocks are known", indexed ? "with" : "without",
-	       (unsigned long long)stats.blocks);
+	tap_eq(stats.blocks, records / 2, "all blocks are known %s an index", with);
+	tap_eq(stats.records, records, "the number of records is known %s an index", with);
+	tap_eq(stats.first_ns, 1000, "the first time is known %s an index", with);
+	tap_eq(stats.last_ns, 1000 + (records - 1) * 10, "the last time is known %s an index",
+	       with);
+	tap_eq(stats.indexed, indexed, "a reader says whether the file is %s an index", with);
 	for (unsigned int i = 0; i < 2000; i++) {
 		uint64_t number = dice(records), off = dice(10);
 
 		good += seek_gives(reader, 1000 + number * 10 - off, 1000 + number * 10);
 	}
-	tap_ok(good == 2000, "seek to a time");
-	tap_ok(seek_gives(reader, 0, 1000) && seek_gives(reader, UINT64_MAX, 0) &&
-		       seek_gives(reader, stats.last_ns + 1, 0) &&
-		       seek_gives(reader, stats.last_ns, stats.last_ns),
-	       "seek before the start and behind the end");
+	tap_eq(good, 2000, "a seek finds the next record %s an index", with);
+	tap_ok(seek_gives(reader, 0, 1000), "a seek before the start finds the first record");
+	tap_ok(seek_gives(reader, UINT64_MAX, 0), "a seek to the largest time finds the end");
+	tap_ok(seek_gives(reader, stats.last_ns + 1, 0), "a seek behind the end finds the end");
+	tap_ok(seek_gives(reader, stats.last_ns, stats.last_ns),
+	       "a seek to the last time finds the last record");
 	memwatch_reader_close(reader);
 }
 
@@ -393,10 +409,13 @@ static void test_late(void)
 	batch_add(&batch, 2, 48, 600, 0);
 	write_batch(&batch, 0);
 	memwatch_reader_open(ctx, path, &reader);
-	tap_ok(!memwatch_reader_seek(reader, 300) && memwatch_reader_next(reader, &record) == 1 &&
-		       record->time_ns == 500 && memwatch_reader_next(reader, &record) == 1 &&
-		       record->time_ns == 600 && !memwatch_reader_next(reader, &record),
-	       "seek skips the earlier records of the block");
+	tap_eq(memwatch_reader_seek(reader, 300), 0,
+	       "a seek into a block with a late record works");
+	tap_eq(memwatch_reader_next(reader, &record) == 1 ? record->time_ns : 0, 500,
+	       "a seek finds a record before a late one");
+	tap_eq(memwatch_reader_next(reader, &record) == 1 ? record->time_ns : 0, 600,
+	       "a seek skips the late record of the block");
+	tap_eq(memwatch_reader_next(reader, &record), 0, "a seek with a late record finds the end");
 	memwatch_reader_close(reader);
 	batch_free(&batch);
 }
@@ -410,29 +429,33 @@ static void test_arguments(void)
 	struct stat st;
 
 	unlink(path);
-	tap_ok(memwatch_recording_create(ctx, path, &no_info, &opts, &recording) == -EINVAL &&
-		       access(path, F_OK),
-	       "options out of range are refused, and leave no file");
+	tap_eq(memwatch_recording_create(ctx, path, &no_info, &opts, &recording), -EINVAL,
+	       "options out of range are refused");
+	tap_ok(access(path, F_OK), "options out of range leave no file");
 	opts.block_bytes = 0;
 	memwatch_recording_close(create_recording(NO_SYNC, 0, 0));
-	tap_ok(memwatch_recording_create(ctx, path, &no_info, &opts, &recording) == -EEXIST &&
-		       !access(path, F_OK),
-	       "an existing file is kept");
-	tap_ok(!stat(path, &st) && (st.st_mode & 07777) == 0600, "nobody else may read it");
+	tap_eq(memwatch_recording_create(ctx, path, &no_info, &opts, &recording), -EEXIST,
+	       "an existing file is refused");
+	tap_ok(!access(path, F_OK), "an existing file is kept");
+	tap_eq(stat(path, &st) ? 0 : st.st_mode & 07777, 0600,
+	       "only the owner may read a recording");
 	chmod(path, 0644);
 	recording = create_recording(REPLACE, 0, 0);
-	tap_ok(!stat(path, &st) && (st.st_mode & 07777) == 0600,
-	       "also if it replaces one that everybody could read");
-	tap_ok(memwatch_recording_write(recording, &record) == -EINVAL,
-	       "a short record is refused");
+	tap_eq(stat(path, &st) ? 0 : st.st_mode & 07777, 0600,
+	       "only the owner may read a recording that replaces a public file");
+	tap_eq(memwatch_recording_write(recording, &record), -EINVAL,
+	       "a record that is too short is refused");
 	record.size = 84;
-	tap_ok(memwatch_recording_write(recording, &record) == -EINVAL, "an odd record is refused");
-	tap_ok(!memwatch_recording_close(recording) && !memwatch_recording_close(NULL), "close");
-	tap_ok(memwatch_reader_open(ctx, directory, &reader) == -EISDIR, "a directory is refused");
+	tap_eq(memwatch_recording_write(recording, &record), -EINVAL,
+	       "a record whose size is no multiple of 8 is refused");
+	tap_eq(memwatch_recording_close(recording), 0, "a recording without records can be closed");
+	tap_eq(memwatch_recording_close(NULL), 0, "closing no recording does nothing");
+	tap_eq(memwatch_reader_open(ctx, directory, &reader), -EISDIR, "a directory is refused");
 	file_store((const uint8_t *)"not a recording at all", 22);
-	tap_ok(memwatch_reader_open(ctx, path, &reader) == -ENOMSG && !reader,
-	       "another file is refused");
-	tap_ok(mw_crc32c("123456789", 9) == 0xe3069283, "checksum is crc32c");
+	tap_eq(memwatch_reader_open(ctx, path, &reader), -ENOMSG,
+	       "a file that is no recording is refused");
+	tap_ok(!reader, "a refused file leaves no reader");
+	tap_eq(mw_crc32c("123456789", 9), 0xe3069283, "the checksum is crc32c");
 }
 
 static void test_newer(void)
@@ -446,7 +469,8 @@ static void test_newer(void)
 	mw_put16(bytes + 8, MW_FORMAT_VERSION + 1);
 	mw_put32(bytes + 60, mw_crc32c(bytes, 60));
 	file_store(bytes, len);
-	tap_ok(memwatch_reader_open(ctx, path, &reader) == -EPROTO, "a newer format is named");
+	tap_eq(memwatch_reader_open(ctx, path, &reader), -EPROTO,
+	       "a newer format has an error of its own");
 	free(bytes);
 }
 
