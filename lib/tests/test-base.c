@@ -45,7 +45,7 @@ static uint32_t hash_of(uint32_t key, uint32_t bits)
 	return mw_index_hash(key, 0) & (uint32_t)((1ULL << bits) - 1);
 }
 
-static bool found(const struct mw_index *index, uint32_t hash, uint32_t number)
+static bool has_entry(const struct mw_index *index, uint32_t hash, uint32_t number)
 {
 	uint32_t at, candidate;
 
@@ -75,7 +75,7 @@ static void test_index(uint32_t bits, uint32_t keys, const char *what)
 		count += in[key] ? 1 : -1U;
 		if (step % 20000 == 19999)
 			for (uint32_t i = 0; i < keys; i++)
-				wrong += found(&index, hash_of(i, bits), i) != in[i];
+				wrong += has_entry(&index, hash_of(i, bits), i) != in[i];
 	}
 	tap_eq(wrong, 0, "the index finds exactly what was inserted: %s", what);
 	tap_eq(index.count, count, "the index counts its entries: %s", what);
@@ -93,12 +93,12 @@ static void test_renumber(void)
 	mw_index_insert(&index, 7, 1);
 	mw_index_insert(&index, 7, 2);
 	mw_index_renumber(&index, 7, 1, 9);
-	tap_ok(found(&index, 7, 9), "an entry that was renumbered is found by its new number");
-	tap_ok(!found(&index, 7, 1), "an entry that was renumbered has lost its old number");
-	tap_ok(found(&index, 7, 2), "an entry is found after another one was renumbered");
+	tap_ok(has_entry(&index, 7, 9), "an entry that was renumbered is found by its new number");
+	tap_ok(!has_entry(&index, 7, 1), "an entry that was renumbered has lost its old number");
+	tap_ok(has_entry(&index, 7, 2), "an entry is found after another one was renumbered");
 	mw_index_clear(&index);
 	tap_eq(index.count, 0, "a cleared index counts no entries");
-	tap_ok(!found(&index, 7, 9), "a cleared index finds nothing");
+	tap_ok(!has_entry(&index, 7, 9), "a cleared index finds nothing");
 	mw_index_free(&index);
 }
 

@@ -65,7 +65,7 @@ static uint32_t nr_written;
 static struct written expected[RECORDS_MAX];
 static uint32_t order[RECORDS_MAX], nr_order;
 
-static uint64_t pick(struct machine *machine, uint64_t n)
+static uint64_t random_below(struct machine *machine, uint64_t n)
 {
 	return prng_below(&machine->prng, n);
 }
@@ -73,7 +73,7 @@ static uint64_t pick(struct machine *machine, uint64_t n)
 /* True with a probability of 1 / @n. */
 static bool one_in(struct machine *machine, uint64_t n)
 {
-	return !pick(machine, n);
+	return !random_below(machine, n);
 }
 
 static void write_record(struct machine *machine, unsigned int cpu, uint64_t time_ns, uint16_t type,
@@ -84,8 +84,9 @@ static void write_record(struct machine *machine, unsigned int cpu, uint64_t tim
 
 	if (nr_written == RECORDS_MAX)
 		return;
-	record.h.size = type == MEMWATCH_RECORD_CPU_STATE ? sizeof(struct memwatch_record_cpu)
-							  : (uint16_t)(24 + 8 * pick(machine, 6));
+	record.h.size = type == MEMWATCH_RECORD_CPU_STATE
+				? sizeof(struct memwatch_record_cpu)
+				: (uint16_t)(24 + 8 * random_below(machine, 6));
 	if (type == MEMWATCH_RECORD_CPU_STATE)
 		record.number = (uint64_t)nr_written << 32 | state; /* in "reserved" */
 	else
@@ -103,7 +104,7 @@ static void write_record(struct machine *machine, unsigned int cpu, uint64_t tim
  */
 static void write_batch(struct machine *machine, unsigned int cpu, uint64_t time_ns)
 {
-	uint32_t count = 2 + (uint32_t)pick(machine, 6);
+	uint32_t count = 2 + (uint32_t)random_below(machine, 6);
 	struct record records[8];
 	uint8_t bytes[sizeof(records)];
 	uint16_t size = 0;
@@ -112,7 +113,7 @@ static void write_batch(struct machine *machine, unsigned int cpu, uint64_t time
 	if (nr_written + count > RECORDS_MAX)
 		return;
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t more = same_size ? 4 + (i == count - 1) : pick(machine, 6);
+		uint32_t more = same_size ? 4 + (i == count - 1) : random_below(machine, 6);
 
 		records[i] = (struct record){
 			.h = { .time_ns = time_ns,
@@ -147,7 +148,7 @@ static void set_state(struct machine *machine, unsigned int cpu, bool away)
 /* What one CPU does at one time. */
 static void play_cpu(struct machine *machine, unsigned int cpu)
 {
-	unsigned int count = (unsigned int)pick(machine, 4);
+	unsigned int count = (unsigned int)random_below(machine, 4);
 
 	if (machine->away[cpu]) {
 		if (one_in(machine, 50))
@@ -167,8 +168,8 @@ static void play_cpu(struct machine *machine, unsigned int cpu)
 		write_batch(machine, cpu, machine->now_ns);
 	while (count--)
 		write_record(machine, cpu,
-			     machine->now_ns - (one_in(machine, 3) ? 0 : pick(machine, 2)), 1000,
-			     0);
+			     machine->now_ns - (one_in(machine, 3) ? 0 : random_below(machine, 2)),
+			     1000, 0);
 	if (machine->disorder && !machine->held_ns[cpu] && one_in(machine, 5))
 		machine->held_ns[cpu] = machine->now_ns;
 	/* a CPU does not go away while it has a record to write */
@@ -233,7 +234,7 @@ static void check_record(struct machine *machine, const struct memwatch_record_h
 /* Time advances, and each CPU may write. */
 static void play_step(struct machine *machine)
 {
-	machine->now_ns += pick(machine, GRACE_NS / 4);
+	machine->now_ns += random_below(machine, GRACE_NS / 4);
 	for (unsigned int i = 0; i < machine->cpus; i++)
 		play_cpu(machine, i);
 }
@@ -334,11 +335,11 @@ static void open_machine(struct machine *machine, uint64_t seed)
 	nr_written = 0;
 	nr_order = 0;
 	machine->prng.state = seed;
-	machine->cpus = 1 + (unsigned int)pick(machine, CPUS_MAX);
+	machine->cpus = 1 + (unsigned int)random_below(machine, CPUS_MAX);
 	machine->now_ns = 1000000;
 	if (one_in(machine, 3))
-		opts.quantum = 1 + (uint32_t)pick(machine, 2000);
-	size = machine->overflow ? 512U << pick(machine, 4) : 1U << 22;
+		opts.quantum = 1 + (uint32_t)random_below(machine, 2000);
+	size = machine->overflow ? 512U << random_below(machine, 4) : 1U << 22;
 	mw_merge_new(&opts, &machine->merge);
 	/* add the rings in reverse order: equal times are sorted by CPU, not by ring */
 	for (unsigned int i = machine->cpus; i-- > 0;) {

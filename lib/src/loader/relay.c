@@ -72,7 +72,7 @@ _Static_assert((int)MW_RELAY_SLOT == (int)MEMWATCH_STREAM_SLOT &&
 	       "the modes of the relay equal those of the stream");
 
 /* The first @size - 1 bytes of a file as a string; "" if it cannot be read. */
-static void read_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
+static void read_short_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
 {
 	ssize_t got = -1;
 	char *path;
@@ -94,7 +94,7 @@ static bool is_locked_down(struct memwatch_ctx *ctx)
 {
 	char text[128];
 
-	read_text(ctx, "/sys/kernel/security/lockdown", text, sizeof(text));
+	read_short_text(ctx, "/sys/kernel/security/lockdown", text, sizeof(text));
 	return strstr(text, "[confidentiality]");
 }
 

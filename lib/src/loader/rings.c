@@ -201,7 +201,7 @@ static int ring_reopen(struct mw_bpf_rings *rings, unsigned int cpu)
 
 /* --------------------------------------------------------------------- CPUs */
 
-static int read_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
+static int read_sysfs_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
 {
 	ssize_t got;
 	char *path;
@@ -225,7 +225,7 @@ static int read_text(struct memwatch_ctx *ctx, const char *name, char *text, siz
 int mw_cpus_online(struct memwatch_ctx *ctx, uint8_t *online, unsigned int nr)
 {
 	char text[4096], *at = text;
-	int err = read_text(ctx, "/sys/devices/system/cpu/online", text, sizeof(text));
+	int err = read_sysfs_text(ctx, "/sys/devices/system/cpu/online", text, sizeof(text));
 
 	if (err)
 		return mw_fail(ctx, err, "cannot read which CPUs are online: %s", strerror(-err));

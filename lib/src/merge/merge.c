@@ -119,7 +119,7 @@ void mw_merge_finish(struct mw_merge *merge, uint64_t now_ns)
 
 /* --------------------------------------------------------------- rounds */
 
-/* Makes room for all pending entries, in both arrays. */
+/* Grows both arrays so that all pending entries fit. */
 static int merge_reserve_ready(struct mw_merge *merge)
 {
 	size_t ready = merge->ready_max, scratch = ready, want = 0;

@@ -42,7 +42,7 @@ static struct file_stream *file_stream(struct memwatch_stream *stream)
 	return (struct file_stream *)stream; /* its first member */
 }
 
-/* Makes room for the number @cpu in the index and for the statistics of one more CPU. */
+/* Grows the index up to the number @cpu, and the statistics by one CPU. */
 static int file_reserve_cpu(struct file_stream *file, uint32_t cpu)
 {
 	uint32_t before = file->index_size;
