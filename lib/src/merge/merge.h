@@ -170,7 +170,7 @@ void mw_merge_finish(struct mw_merge *merge, uint64_t now_ns);
 /* When a round may deliver more even if no ring changes; MW_TIME_MAX: never. */
 uint64_t mw_merge_deadline(const struct mw_merge *merge);
 
-/* Adds to @ret. @produced counts what the ticks that were delivered have announced. */
+/* Fills in @ret, which the caller has zeroed. @produced is what the delivered ticks say. */
 void mw_merge_stats(const struct mw_merge *merge, struct memwatch_stream_stats *ret);
 
 /* Returns 1, or 0 if @index is past the last ring. */
