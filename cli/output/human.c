@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Three significant digits and a unit.
+ * Formats numbers with three significant digits and a unit.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -28,12 +28,12 @@ static const struct scale scales[] = {
 	[MW_UNIT_NS] = { 1000, times },
 };
 
-static const char *scaled(double value, const struct scale *s, char *buf, size_t size)
+static const char *format_scaled(double value, const struct scale *s, char *buf, size_t size)
 {
 	double magnitude = fabs(value);
 	int i = 0;
 
-	/* 999.5 would be printed as 1000. */
+	/* From 999.5 on the number would be rounded to 1000. */
 	while (magnitude >= (s->base == 1024 ? 1023.5 : 999.5) && s->names[i + 1]) {
 		magnitude /= s->base;
 		value /= s->base;
@@ -69,7 +69,7 @@ const char *mw_human_double(double value, enum mw_unit unit, char *buf, size_t s
 		snprintf(buf, size, "%.6g", value);
 		return buf;
 	default:
-		return scaled(value, &scales[unit], buf, size);
+		return format_scaled(value, &scales[unit], buf, size);
 	}
 }
 

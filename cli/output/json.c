@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The JSON writer. A process may call itself anything, so strings are checked
- * byte by byte: what leaves here is valid UTF-8.
+ * The JSON writer. A process may have any bytes in its name, so every string is
+ * checked: the output is valid UTF-8.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -35,7 +35,7 @@ static void write_string(FILE *out, const char *s)
 	fputc('"', out);
 }
 
-static void indent(struct mw_json *json)
+static void write_indent(struct mw_json *json)
 {
 	if (json->flat[json->depth])
 		return;
@@ -44,12 +44,12 @@ static void indent(struct mw_json *json)
 		fputs("  ", json->out);
 }
 
-static void begin(struct mw_json *json, const char *key)
+static void begin_member(struct mw_json *json, const char *key)
 {
 	if (json->filled[json->depth])
 		fputs(json->flat[json->depth] ? ", " : ",", json->out);
 	json->filled[json->depth] = true;
-	indent(json);
+	write_indent(json);
 	if (!key)
 		return;
 	write_string(json->out, key);
@@ -59,7 +59,7 @@ static void begin(struct mw_json *json, const char *key)
 static void open_level(struct mw_json *json, const char *key, char bracket, bool flat)
 {
 	flat |= json->flat[json->depth];
-	begin(json, key);
+	begin_member(json, key);
 	fputc(bracket, json->out);
 	json->depth++;
 	json->filled[json->depth] = false;
@@ -73,7 +73,7 @@ static void close_level(struct mw_json *json, char bracket)
 
 	json->depth--;
 	if (filled && !flat)
-		indent(json);
+		write_indent(json);
 	fputc(bracket, json->out);
 }
 
@@ -118,19 +118,19 @@ void mw_json_array_end(struct mw_json *json)
 
 void mw_json_uint(struct mw_json *json, const char *key, uint64_t value)
 {
-	begin(json, key);
+	begin_member(json, key);
 	fprintf(json->out, "%" PRIu64, value);
 }
 
 void mw_json_int(struct mw_json *json, const char *key, int64_t value)
 {
-	begin(json, key);
+	begin_member(json, key);
 	fprintf(json->out, "%" PRId64, value);
 }
 
 void mw_json_double(struct mw_json *json, const char *key, double value)
 {
-	begin(json, key);
+	begin_member(json, key);
 	if (isfinite(value))
 		fprintf(json->out, "%.10g", value);
 	else
@@ -139,13 +139,13 @@ void mw_json_double(struct mw_json *json, const char *key, double value)
 
 void mw_json_bool(struct mw_json *json, const char *key, bool value)
 {
-	begin(json, key);
+	begin_member(json, key);
 	fputs(value ? "true" : "false", json->out);
 }
 
 void mw_json_null(struct mw_json *json, const char *key)
 {
-	begin(json, key);
+	begin_member(json, key);
 	fputs("null", json->out);
 }
 
@@ -155,6 +155,6 @@ void mw_json_string(struct mw_json *json, const char *key, const char *value)
 		mw_json_null(json, key);
 		return;
 	}
-	begin(json, key);
+	begin_member(json, key);
 	write_string(json->out, value);
 }

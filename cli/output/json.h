@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * A JSON writer that streams: nothing is held back, so an export of any length
- * costs no memory. The key is NULL inside an array.
+ * A JSON writer. It writes each value at once, so the memory it needs does not depend
+ * on the length of the output. The key of a member of an array is NULL.
  */
 #ifndef MW_JSON_H
 #define MW_JSON_H
@@ -15,17 +15,17 @@
 struct mw_json {
 	FILE *out;
 	int depth;
-	bool filled[16]; /* does this level hold something yet? */
-	bool flat[16];	 /* is this level written on one line? */
+	bool filled[16]; /* the level has a member */
+	bool flat[16];	 /* the level is written on one line */
 };
 
-/* Opens the object that is the whole answer, with "schema": 1. */
+/* Opens the outermost object and writes "schema": 1. */
 void mw_json_init(struct mw_json *json, FILE *out);
-/* Closes it. */
+/* Closes the outermost object. */
 void mw_json_finish(struct mw_json *json);
 
 void mw_json_object(struct mw_json *json, const char *key);
-/* The same, on one line: a row. */
+/* Opens an object that is written on one line. */
 void mw_json_row(struct mw_json *json, const char *key);
 void mw_json_object_end(struct mw_json *json);
 void mw_json_array(struct mw_json *json, const char *key);
@@ -36,7 +36,7 @@ void mw_json_int(struct mw_json *json, const char *key, int64_t value);
 void mw_json_double(struct mw_json *json, const char *key, double value);
 void mw_json_bool(struct mw_json *json, const char *key, bool value);
 void mw_json_null(struct mw_json *json, const char *key);
-/* NULL becomes null; bytes that are not UTF-8 become U+FFFD. */
+/* Writes null if @value is NULL. Bytes that are not valid UTF-8 become U+FFFD. */
 void mw_json_string(struct mw_json *json, const char *key, const char *value);
 
 #endif

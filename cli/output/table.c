@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * From rows to a table (libsmartcols), to JSON and to CSV.
+ * Writes rows as a table, with libsmartcols, as JSON and as CSV.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,11 +24,11 @@ bool mw_status_has_value(uint8_t status)
 	return status != MEMWATCH_STATUS_UNAVAILABLE && status != MEMWATCH_STATUS_FIRST;
 }
 
-static bool is_missing(const struct mw_column *column, const struct mw_cell *cell)
+static bool cell_is_missing(const struct mw_column *column, const struct mw_cell *cell)
 {
 	if (!(column->flags & MW_COLUMN_MEASURED))
 		return cell->missing;
-	/* A sum of nothing but errors is no 0. */
+	/* If every reading failed, the sum is unknown, not 0. */
 	if (cell->status == MEMWATCH_STATUS_ERROR && !cell->number)
 		return true;
 	return cell->missing || !mw_status_has_value(cell->status);
@@ -59,13 +59,13 @@ struct mw_cell *mw_table_row(struct mw_table *table)
 	return row;
 }
 
-static const char *list_text(const struct mw_list *list, char *buf, size_t size)
+static const char *format_list(const struct mw_list *list, char *buf, size_t size)
 {
 	size_t used = 0;
 
 	buf[0] = '\0';
 	for (size_t i = 0; i < list->count; i++) {
-		/* A long list is cut, visibly. */
+		/* A long list is cut and ends with an ellipsis. */
 		if (used + 16 > size || used > 18) {
 			snprintf(buf + used, size - used, ",\342\200\246");
 			break;
@@ -76,8 +76,8 @@ static const char *list_text(const struct mw_list *list, char *buf, size_t size)
 	return buf;
 }
 
-static const char *value_human(const struct mw_column *column, const struct mw_cell *cell,
-			       char *buf, size_t size)
+static const char *format_value(const struct mw_column *column, const struct mw_cell *cell,
+				char *buf, size_t size)
 {
 	switch (column->kind) {
 	case MW_KIND_TEXT:
@@ -89,7 +89,7 @@ static const char *value_human(const struct mw_column *column, const struct mw_c
 			return mw_human_change(cell->real, column->unit, buf, size);
 		return mw_human_double(cell->real, column->unit, buf, size);
 	case MW_KIND_LIST:
-		return list_text(&cell->list, buf, size);
+		return format_list(&cell->list, buf, size);
 	case MW_KIND_BOOL:
 		return cell->truth ? "yes" : "no";
 	}
@@ -99,19 +99,19 @@ static const char *value_human(const struct mw_column *column, const struct mw_c
 const char *mw_cell_human(const struct mw_column *column, const struct mw_cell *cell, char *buf,
 			  size_t size)
 {
-	if (is_missing(column, cell))
+	if (cell_is_missing(column, cell))
 		return column->flags & MW_COLUMN_MEASURED && cell->status == MEMWATCH_STATUS_ERROR
 			       ? "!"
 			       : "-";
 	if (!(column->flags & MW_COLUMN_MEASURED) || cell->status == MEMWATCH_STATUS_OK)
-		return value_human(column, cell, buf, size);
-	/* "~": scaled up, derived or old; "!": a part of it could not be read. */
+		return format_value(column, cell, buf, size);
+	/* "~": estimated, multiplexed or stale; "!": some readings failed. */
 	buf[0] = cell->status == MEMWATCH_STATUS_ERROR ? '!' : '~';
-	value_human(column, cell, buf + 1, size - 1);
+	format_value(column, cell, buf + 1, size - 1);
 	return buf;
 }
 
-static struct libscols_table *make_table(const struct mw_table *table)
+static struct libscols_table *create_scols_table(const struct mw_table *table)
 {
 	struct libscols_table *scols = scols_new_table();
 	struct winsize ws;
@@ -140,8 +140,8 @@ static struct libscols_table *make_table(const struct mw_table *table)
 	return scols;
 }
 
-static int fill_line(const struct mw_table *table, const struct mw_cell *row,
-		     struct libscols_line *line)
+static int fill_scols_line(const struct mw_table *table, const struct mw_cell *row,
+			   struct libscols_line *line)
 {
 	size_t shown = 0;
 	char buf[512];
@@ -159,13 +159,14 @@ static int fill_line(const struct mw_table *table, const struct mw_cell *row,
 
 int mw_table_print(const struct mw_table *table)
 {
-	struct libscols_table *scols = make_table(table);
+	struct libscols_table *scols = create_scols_table(table);
 	int err = scols ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < table->nr_rows && !err; i++) {
 		struct libscols_line *line = scols_table_new_line(scols, NULL);
 
-		err = line ? fill_line(table, table->cells + i * table->nr_columns, line) : -ENOMEM;
+		err = line ? fill_scols_line(table, table->cells + i * table->nr_columns, line)
+			   : -ENOMEM;
 	}
 	if (!err)
 		err = scols_print_table(scols);
@@ -185,10 +186,10 @@ void mw_row_print(const struct mw_column *columns, size_t nr, const struct mw_ce
 			       mw_cell_human(&columns[i], &cells[i], buf, sizeof(buf)));
 }
 
-static void value_json(const struct mw_column *c, const struct mw_cell *cell, const char *key,
-		       struct mw_json *json)
+static void write_value_json(const struct mw_column *c, const struct mw_cell *cell, const char *key,
+			     struct mw_json *json)
 {
-	if (is_missing(c, cell)) {
+	if (cell_is_missing(c, cell)) {
 		mw_json_null(json, key);
 		return;
 	}
@@ -223,11 +224,11 @@ void mw_members_json(const struct mw_column *columns, size_t nr, const struct mw
 		if (!c->key)
 			continue;
 		if (!(c->flags & MW_COLUMN_MEASURED)) {
-			value_json(c, &cells[i], c->key, json);
+			write_value_json(c, &cells[i], c->key, json);
 			continue;
 		}
 		mw_json_row(json, c->key);
-		value_json(c, &cells[i], "value", json);
+		write_value_json(c, &cells[i], "value", json);
 		mw_json_string(json, "status", memwatch_status_name(cells[i].status));
 		mw_json_object_end(json);
 	}
@@ -250,8 +251,8 @@ void mw_table_json(const struct mw_table *table, struct mw_json *json, const cha
 	mw_json_array_end(json);
 }
 
-/* Valid UTF-8, whatever a process calls itself. */
-static void text_csv(const char *text, FILE *out)
+/* Writes valid UTF-8: invalid bytes become U+FFFD. */
+static void write_text_csv(const char *text, FILE *out)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	bool quote = strpbrk(text, ",\"\r\n");
@@ -288,19 +289,19 @@ void mw_head_csv(const struct mw_column *columns, size_t nr, FILE *out)
 	fputc('\n', out);
 }
 
-static void list_csv(const struct mw_list *list, FILE *out)
+static void write_list_csv(const struct mw_list *list, FILE *out)
 {
 	for (size_t i = 0; i < list->count; i++)
 		fprintf(out, "%s%" PRIu32, i ? " " : "", list->value[i]);
 }
 
-static void value_csv(const struct mw_column *c, const struct mw_cell *cell, FILE *out)
+static void write_value_csv(const struct mw_column *c, const struct mw_cell *cell, FILE *out)
 {
-	if (is_missing(c, cell))
+	if (cell_is_missing(c, cell))
 		return;
 	switch (c->kind) {
 	case MW_KIND_TEXT:
-		text_csv(cell->text, out);
+		write_text_csv(cell->text, out);
 		break;
 	case MW_KIND_UINT:
 		fprintf(out, "%" PRIu64, cell->number);
@@ -312,14 +313,14 @@ static void value_csv(const struct mw_column *c, const struct mw_cell *cell, FIL
 		fputs(cell->truth ? "true" : "false", out);
 		break;
 	case MW_KIND_LIST:
-		list_csv(&cell->list, out);
+		write_list_csv(&cell->list, out);
 		break;
 	}
 }
 
 void mw_cell_csv(const struct mw_column *column, const struct mw_cell *cell, FILE *out)
 {
-	value_csv(column, cell, out);
+	write_value_csv(column, cell, out);
 	if (column->flags & MW_COLUMN_MEASURED)
 		fprintf(out, ",%s", memwatch_status_name(cell->status));
 }

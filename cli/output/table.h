@@ -2,12 +2,12 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Rows. A column is described once; the description gives the table for
- * people, the JSON array and the CSV file.
+ * Tables. One description of the columns is used for the table for people, for JSON
+ * and for CSV.
  *
- * A measured value carries its status. Where there is none the table shows
- * "-", JSON says {"value": null, "status": "unavailable"} and CSV leaves the
- * field empty: a missing value is never a 0.
+ * A measured value has a status. A missing value is "-" in the table,
+ * {"value": null, "status": "unavailable"} in JSON and an empty field in CSV; it is
+ * never written as 0.
  */
 #ifndef MW_TABLE_H
 #define MW_TABLE_H
@@ -24,15 +24,15 @@ enum mw_kind {
 	MW_KIND_BOOL,
 };
 
-#define MW_COLUMN_MEASURED (1U << 0) /* {value, status} */
-#define MW_COLUMN_HIDDEN   (1U << 1) /* not in the table for people */
-#define MW_COLUMN_LAST	   (1U << 2) /* may take the rest of the line */
-#define MW_COLUMN_CHANGE   (1U << 3) /* written with its sign */
-#define MW_COLUMN_LEFT	   (1U << 4) /* a number that is a name */
+#define MW_COLUMN_MEASURED (1U << 0) /* the values have a status */
+#define MW_COLUMN_HIDDEN   (1U << 1) /* only in JSON and CSV, not in the table */
+#define MW_COLUMN_LAST	   (1U << 2) /* truncated at the end of the line */
+#define MW_COLUMN_CHANGE   (1U << 3) /* a positive number gets a plus sign */
+#define MW_COLUMN_LEFT	   (1U << 4) /* a number that is aligned to the left */
 
 struct mw_column {
-	const char *key;   /* JSON and CSV */
-	const char *title; /* table */
+	const char *key;   /* in JSON and CSV; NULL: only in the table */
+	const char *title; /* in the table */
 	enum mw_kind kind;
 	enum mw_unit unit;
 	unsigned int flags;
@@ -43,9 +43,9 @@ struct mw_list {
 	size_t count;
 };
 
-/* One value. The text and the list belong to the caller until the table is printed. */
+/* One value. The text or list must stay valid until the table is printed. */
 struct mw_cell {
-	bool missing; /* null; implied by a status without a value */
+	bool missing; /* also implied by some statuses, see mw_status_has_value() */
 	uint8_t status;
 	union {
 		const char *text;
@@ -56,7 +56,7 @@ struct mw_cell {
 	};
 };
 
-/* Values: one row is nr_columns cells, rows follow one another. */
+/* The cells are stored row by row, @nr_columns for each. */
 struct mw_table {
 	const struct mw_column *columns;
 	size_t nr_columns;
@@ -67,33 +67,36 @@ struct mw_table {
 
 int mw_table_init(struct mw_table *table, const struct mw_column *columns, size_t nr_columns);
 void mw_table_uninit(struct mw_table *table);
-/* A new row of missing cells, valid until the next one; NULL: out of memory. */
+/*
+ * Appends a row of missing cells, which is valid until the next row is appended.
+ * Returns NULL if there is no memory.
+ */
 struct mw_cell *mw_table_row(struct mw_table *table);
 
-/* As a table for people, on stdout. */
+/* Prints the table for people to standard output. Returns an exit code. */
 int mw_table_print(const struct mw_table *table);
-/* As an array of objects below @key. */
+/* Writes the rows as an array of objects with the key @key. */
 void mw_table_json(const struct mw_table *table, struct mw_json *json, const char *key);
-/* As CSV after RFC 4180, with a head line. */
+/* Writes a header line and the rows as RFC 4180 defines CSV. */
 void mw_table_csv(const struct mw_table *table, FILE *out);
 
-/* The parts, for output that streams. */
+/* Single rows, for commands that print while they read. */
 void mw_row_json(const struct mw_column *columns, size_t nr, const struct mw_cell *cells,
 		 struct mw_json *json);
-/* The same inside an object that is open. */
+/* Writes the members into an object that is already open. */
 void mw_members_json(const struct mw_column *columns, size_t nr, const struct mw_cell *cells,
 		     struct mw_json *json);
 void mw_head_csv(const struct mw_column *columns, size_t nr, FILE *out);
 void mw_row_csv(const struct mw_column *columns, size_t nr, const struct mw_cell *cells, FILE *out);
-/* A field, and behind it the status of one that is measured. */
+/* Writes one field, followed by its status if the column is measured. */
 void mw_cell_csv(const struct mw_column *column, const struct mw_cell *cell, FILE *out);
-/* One row for people, a line for each column. */
+/* Prints one row to standard output, one line for each column. */
 void mw_row_print(const struct mw_column *columns, size_t nr, const struct mw_cell *cells);
-/* One cell as the table shows it. */
+/* Formats one cell as the table shows it. Returns @buf or a constant string. */
 const char *mw_cell_human(const struct mw_column *column, const struct mw_cell *cell, char *buf,
 			  size_t size);
 
-/* Does this status come with a value? */
+/* Returns whether a measurement with this status has a value. */
 bool mw_status_has_value(uint8_t status);
 
 #endif
