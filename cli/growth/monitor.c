@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The growth monitor behind the commands.
+ * The growth monitor of "growth watch" and "growth record".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,31 +12,37 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "growth/monitor.h"
+#include "common/interrupt.h"
 #include "common/library.h"
 #include "common/message.h"
+#include "growth/monitor.h"
+
+#define MAX_PROCESSES 1000000
 
 int mw_monitor_failed(struct memwatch_ctx *ctx, int err, const char *what)
 {
 	mw_error(mw_exit_of(err), what, "%s", memwatch_ctx_error(ctx));
 	if (err == -EPERM || err == -EACCES)
-		mw_hint("run as root, or with CAP_BPF and CAP_PERFMON");
+		mw_hint("run memwatchctl as root, or with CAP_BPF and CAP_PERFMON");
 	return mw_exit_of(err);
 }
 
-/* Others' processes are there too: a signal may be refused to them. */
+/* A process of another user exists too, although kill() is not permitted. */
 static bool process_exists(uint64_t pid)
 {
 	return pid <= INT_MAX && (!kill((pid_t)pid, 0) || errno != ESRCH);
 }
 
-static int find_cgroup(struct mw_monitor *monitor, const struct mw_cli *cli, const char *path)
+static int select_cgroup(struct mw_monitor *monitor, const char *path)
 {
 	const char *name;
-	int err = mw_cgroup_id(cli, path, &monitor->cgroup);
+	int err = mw_cgroup_id(monitor->cli, path, &monitor->cgroup);
 
-	if (err)
-		return mw_error(MW_EXIT_FAILED, path, "%s", strerror(-err));
+	if (err) {
+		mw_error(MW_EXIT_FAILED, path, "%s", strerror(-err));
+		mw_hint("--cgroup takes a path that begins with / and counts from /sys/fs/cgroup");
+		return MW_EXIT_FAILED;
+	}
 	name = mw_cgroups_path(monitor->cgroups, monitor->cgroup);
 	snprintf(monitor->prefix, sizeof(monitor->prefix), "%s",
 		 name && strcmp(name, "/") ? name : "");
@@ -44,62 +50,90 @@ static int find_cgroup(struct mw_monitor *monitor, const struct mw_cli *cli, con
 }
 
 /*
- * A monitor that waits behind those who eat up the machine is late when it is
- * needed. It may go first, because it keeps itself below one percent of a CPU;
- * what it starts may not.
+ * A process that exhausts the machine must not delay the monitor that reports it. The
+ * real-time priority is safe because the monitor limits itself to one percent of a CPU.
+ * The children of the monitor get the default priority.
  */
-static void go_first(const struct mw_cli *cli)
+static void raise_priority(const struct mw_cli *cli)
 {
 	struct sched_param param = { .sched_priority = sched_get_priority_min(SCHED_RR) };
 
 	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
-		mw_note(cli, "no real-time priority: alerts may be late on a busy machine");
+		mw_note(cli, "real-time priority is not permitted: alerts may be delayed on a busy "
+			     "machine");
 }
 
 int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
-		    const struct mw_monitor_config *config, const char *what)
+		    const struct mw_monitor_config *config, const char *command)
 {
 	MEMWATCH_OPTS(memwatch_watch_opts, opts, .period_ns = config->interval,
 		      .max_processes = (uint32_t)config->max,
 		      .flags = config->no_events ? MEMWATCH_WATCH_NO_EVENTS : 0);
 	int err, rc;
 
-	*monitor = (struct mw_monitor){ .pid = (uint32_t)config->pid };
-	if (config->max > 1000000)
-		return mw_error(MW_EXIT_USAGE, what, "at most a million processes");
+	*monitor = (struct mw_monitor){
+		.cli = cli,
+		.entry = { .cli = cli, .command = command },
+		.pid = (uint32_t)config->pid,
+	};
+	if (config->max > MAX_PROCESSES)
+		return mw_error(MW_EXIT_USAGE, command, "--max-processes: the maximum is %d",
+				MAX_PROCESSES);
 	if (config->pid && !process_exists(config->pid))
-		return mw_error(MW_EXIT_FAILED, what, "there is no process %" PRIu64, config->pid);
+		return mw_error(MW_EXIT_FAILED, command, "there is no process %" PRIu64,
+				config->pid);
 	rc = mw_library_new(cli, &monitor->ctx);
 	if (rc)
 		return rc;
 	mw_cgroups_new(cli, &monitor->cgroups);
 	if (config->cgroup)
-		rc = find_cgroup(monitor, cli, config->cgroup);
+		rc = select_cgroup(monitor, config->cgroup);
 	if (rc)
 		return rc;
 	err = memwatch_watch_open(monitor->ctx, &opts, &monitor->watch);
 	if (err)
-		return mw_monitor_failed(monitor->ctx, err, what);
-	go_first(cli);
+		return mw_monitor_failed(monitor->ctx, err, command);
+	raise_priority(cli);
+	monitor->start_ns = monitor->now_ns = mw_clock_ns(CLOCK_MONOTONIC);
+	monitor->end_ns = config->duration ? monitor->start_ns + config->duration : UINT64_MAX;
 	return 0;
 }
 
 void mw_monitor_uninit(struct mw_monitor *monitor)
 {
+	mw_registry_entry_remove(&monitor->entry);
 	memwatch_watch_unref(monitor->watch);
 	mw_cgroups_free(monitor->cgroups);
 	memwatch_ctx_unref(monitor->ctx);
 }
 
-bool mw_monitor_gone(const struct mw_monitor *monitor, const struct mw_cli *cli)
+bool mw_monitor_goes_on(struct mw_monitor *monitor)
 {
-	if (!monitor->pid || process_exists(monitor->pid))
+	if (monitor->process_ended || mw_interrupted() || monitor->now_ns >= monitor->end_ns)
 		return false;
-	mw_warn(cli, "process %" PRIu32 " has ended", monitor->pid);
+	if (monitor->pid && !process_exists(monitor->pid)) {
+		mw_warn(monitor->cli, "process %" PRIu32 " has ended", monitor->pid);
+		monitor->process_ended = true;
+	}
 	return true;
 }
 
-bool mw_monitor_wants(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgroup)
+int mw_monitor_wait(struct mw_monitor *monitor)
+{
+	uint64_t left_ns = monitor->end_ns - monitor->now_ns;
+	int timeout_ms = left_ns < 1000000000 ? (int)(left_ns / 1000000) + 1 : 1000;
+	int bits = memwatch_watch_poll(monitor->watch, timeout_ms);
+
+	if (bits == -EINTR)
+		bits = 0; /* Ctrl-C, or the end of a command of --exec */
+	if (bits < 0)
+		return bits;
+	monitor->now_ns = mw_clock_ns(CLOCK_MONOTONIC);
+	mw_registry_entry_update(&monitor->entry, monitor->watch, monitor->now_ns);
+	return bits;
+}
+
+bool mw_monitor_selects(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgroup)
 {
 	size_t len = strlen(monitor->prefix);
 	const char *path;
@@ -110,9 +144,4 @@ bool mw_monitor_wants(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgroup
 		return true;
 	path = mw_cgroups_path(monitor->cgroups, cgroup);
 	return path && !strncmp(path, monitor->prefix, len) && path[len] == '/';
-}
-
-uint64_t mw_monitor_end(const struct mw_monitor_config *config)
-{
-	return config->duration ? mw_clock_ns(CLOCK_MONOTONIC) + config->duration : UINT64_MAX;
 }

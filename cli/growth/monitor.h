@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What "growth watch" and "growth record" have in common: the monitor, its
- * options, and which processes are of interest.
+ * The growth monitor as "growth watch" and "growth record" use it: its options, the
+ * processes that it selects, and the loop that waits for the next round until the
+ * monitoring ends.
  */
 #ifndef MW_GROWTH_MONITOR_H
 #define MW_GROWTH_MONITOR_H
@@ -12,59 +13,77 @@
 
 #include "common/cgroup.h"
 #include "common/cmd.h"
+#include "growth/registry.h"
 
 struct mw_monitor_config {
-	uint64_t interval;  /* ns, 0: default */
-	uint64_t duration;  /* ns, 0: for ever */
-	uint64_t max;	    /* processes, 0: default */
-	uint64_t pid;	    /* 0: all */
-	const char *cgroup; /* NULL: all */
+	uint64_t interval;  /* ns; 0: default */
+	uint64_t duration;  /* ns; 0: no limit */
+	uint64_t max;	    /* number of processes; 0: default */
+	uint64_t pid;	    /* 0: all processes */
+	const char *cgroup; /* NULL: all cgroups */
 	bool no_events;
 };
 
 /*
- * Options of a command whose configuration is a @type with such a "monitor". The
- * formatter takes initializers in a macro for blocks.
+ * The options for a command whose configuration is a @type with a member "monitor" of
+ * struct mw_monitor_config. clang-format would indent the initialisers as blocks.
  */
 /* clang-format off */
-#define MW_MONITOR_OPTIONS(type, between)                                                          \
+#define MW_MONITOR_OPTIONS(type, what)                                                             \
 	{ "interval", 'i', MW_OPTION_DURATION, offsetof(type, monitor.interval), "TIME",           \
-	  "time between " between ", 5s if not given", NULL },                                     \
+	  "time between " what "; default: 5s", NULL },                                            \
 	{ "duration", 'd', MW_OPTION_DURATION, offsetof(type, monitor.duration), "TIME",           \
-	  "stop after TIME; else Ctrl-C does", NULL },                                             \
-	{ "pid", 'p', MW_OPTION_UINT, offsetof(type, monitor.pid), "PID", "only this process",     \
-	  NULL },                                                                                  \
+	  "stop after TIME; default: run until Ctrl-C", NULL },                                    \
+	{ "pid", 'p', MW_OPTION_UINT, offsetof(type, monitor.pid), "PID",                          \
+	  "monitor only this process, until it ends", NULL },                                      \
 	{ "cgroup", 'c', MW_OPTION_STRING, offsetof(type, monitor.cgroup), "PATH",                 \
-	  "only processes in this cgroup and below", NULL }
+	  "monitor only processes in this cgroup and below", NULL }
 /* clang-format on */
 
 struct mw_monitor {
+	const struct mw_cli *cli;
 	struct memwatch_ctx *ctx;
 	struct memwatch_watch *watch;
 	struct mw_cgroups *cgroups;
-	uint32_t pid;
-	uint64_t cgroup;
-	char prefix[256]; /* path of the cgroup, without the last slash */
+	struct mw_registry_entry entry;
+	uint32_t pid;	    /* of the selected process; 0: all */
+	uint64_t cgroup;    /* id of the selected cgroup; 0: all */
+	char prefix[256];   /* its path; "" for the root */
+	uint64_t start_ns;  /* times are on CLOCK_MONOTONIC */
+	uint64_t end_ns;    /* UINT64_MAX: no limit */
+	uint64_t now_ns;    /* when mw_monitor_wait() returned */
+	bool process_ended; /* the selected process */
 };
 
-/* 0 or an exit code, with a message. @what is the command. */
+/*
+ * Opens the monitor. @command is the name of the command, "growth watch". Returns 0, or
+ * an exit code after an error message; the monitor must be uninitialised in both cases.
+ */
 int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
-		    const struct mw_monitor_config *config, const char *what);
+		    const struct mw_monitor_config *config, const char *command);
 void mw_monitor_uninit(struct mw_monitor *monitor);
 
 /*
- * Is the one process that was asked for gone? One that ended after this was asked
- * may still have told something: ask before what is there is taken.
+ * Returns whether the monitoring goes on: it ends after a signal, when the time is over,
+ * and when the selected process has ended. To be called before each mw_monitor_wait():
+ * after the end of the process there is one more round, for what it did until then.
  */
-bool mw_monitor_gone(const struct mw_monitor *monitor, const struct mw_cli *cli);
+bool mw_monitor_goes_on(struct mw_monitor *monitor);
 
-/* Is a process, with the cgroup it is in, of interest? One below is in it. */
-bool mw_monitor_wants(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgroup);
+/*
+ * Waits, for a second at most, until a round is complete or there are records to read.
+ * Returns a set of MEMWATCH_WATCH_* bits, which is 0 after a signal or a second, or a
+ * negative errno.
+ */
+int mw_monitor_wait(struct mw_monitor *monitor);
 
-/* The library said no. */
+/* Returns whether a process, which is in @cgroup, is selected by the options. */
+bool mw_monitor_selects(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgroup);
+
+/*
+ * Prints the error message for a call of a monitor that returned @err. Returns the exit
+ * code.
+ */
 int mw_monitor_failed(struct memwatch_ctx *ctx, int err, const char *what);
-
-/* When @config says it is over, on CLOCK_MONOTONIC; UINT64_MAX: never. */
-uint64_t mw_monitor_end(const struct mw_monitor_config *config);
 
 #endif

@@ -2,11 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Growth monitors that run on this machine, as other processes see them: each
- * keeps a small file below /run/memwatch that says what it does and costs, and
- * "status" reads them. The files are text, a "key: number" a line; they are
- * replaced by renaming, so each is whole, and are of no use once their process
- * is gone.
+ * The registry of growth monitors: while a monitor runs, it keeps a small file with
+ * its settings and its cost in /run/memwatch, from which "status" lists the monitors
+ * of this machine. Each line is "key: number". A file is ignored once its process has
+ * ended.
  */
 #ifndef MW_REGISTRY_H
 #define MW_REGISTRY_H
@@ -16,26 +15,28 @@
 #include "common/cmd.h"
 #include "output/table.h"
 
-/* Once in so long, and when the event program comes or goes. */
+/* How often an entry is written while the state of the event program stays the same. */
 #define MW_REGISTRY_UPDATE_NS 10000000000ULL
 
-/* The writer's side. All zero: nothing was written yet. */
+/* The entry of this process. The caller sets @cli and @command, the rest is zero. */
 struct mw_registry_entry {
 	const struct mw_cli *cli;
-	const char *command;
-	uint64_t written_ns, cpu_ns; /* the last time */
-	uint32_t events_state;
-	bool failed; /* there is no place for it: not tried again */
+	const char *command;   /* as "status" shows it: "growth watch" */
+	uint64_t written_ns;   /* time of the last file; 0: none yet */
+	uint64_t cpu_ns;       /* CPU time of this process at that time */
+	uint32_t events_state; /* of the event program at that time */
+	bool failed;	       /* the file cannot be written: do not try again */
 };
 
-/* Called after each poll; writes if it is time to. */
+/* Writes the entry if it is due. To be called after each poll of the monitor. */
 void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_watch *watch,
 			      uint64_t now_ns);
+/* Removes the file, if there is one. */
 void mw_registry_entry_remove(struct mw_registry_entry *entry);
 
 /*
- * The reader's side: a row for each monitor that runs. 0 or -ENOMEM. The cells
- * point to strings that live as long as the program.
+ * Initialises @table with one row for each monitor that runs; the caller uninitialises
+ * it. Returns 0 or -ENOMEM. The texts in the cells are constants.
  */
 int mw_registry_read(const struct mw_cli *cli, struct mw_table *table);
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * growth: what the library thinks of processes, in the words of the command.
+ * Writes the verdicts of the library.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,16 +16,16 @@ const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS] = {
 	[PID] = { "pid", "PID", MW_KIND_UINT, 0, 0 },
 	[COMM] = { "comm", "COMMAND", MW_KIND_TEXT, 0, 0 },
 	[VERDICT] = { "verdict", "VERDICT", MW_KIND_TEXT, 0, 0 },
-	[CONFIDENCE] = { "confidence", "CONF", MW_KIND_UINT, 0, 0 },
-	[SIZE] = { "signal_bytes", "SIZE", MW_KIND_UINT, MW_UNIT_BYTES, 0 },
+	[CONFIDENCE] = { "confidence", "CONFIDENCE", MW_KIND_UINT, 0, 0 },
+	[SIZE] = { "signal_bytes", "MEMORY", MW_KIND_UINT, MW_UNIT_BYTES, 0 },
 	[SLOPE] = { "slope_bytes_per_second", "GROWTH", MW_KIND_UINT, MW_UNIT_RATE, 0 },
 	[R2] = { "r2_permille", "R2", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
-	[ALERT] = { "first_alert_s", "ALERT AT", MW_KIND_DOUBLE, 0, 0 },
-	[ETA] = { "eta_oom_seconds", "LIMIT IN", MW_KIND_UINT, 0, 0 },
+	[ALERT] = { "first_alert_s", "ALERT AT (S)", MW_KIND_DOUBLE, 0, 0 },
+	[ETA] = { "eta_oom_seconds", "LIMIT IN (S)", MW_KIND_UINT, 0, 0 },
 };
 
-/* What a state file brought is older than the watch. */
-static uint64_t from(uint64_t time_ns, uint64_t origin_ns)
+/* 0 for a time before the origin: a state file contains older times. */
+static uint64_t time_since(uint64_t time_ns, uint64_t origin_ns)
 {
 	return time_ns > origin_ns ? time_ns - origin_ns : 0;
 }
@@ -44,13 +44,13 @@ void mw_verdict_fill_cells(const struct memwatch_growth_row *row, uint64_t origi
 	cells[R2] = (struct mw_cell){ .number = row->r2_permille };
 	cells[ALERT] = (struct mw_cell){ .missing = !alerted };
 	if (alerted)
-		cells[ALERT].real = (double)from(row->first_alert_ns, origin_ns) / 1e9;
+		cells[ALERT].real = (double)time_since(row->first_alert_ns, origin_ns) / 1e9;
 	cells[ETA] = (struct mw_cell){ .missing = true };
 	if (alerted && row->alert_eta_ns != MEMWATCH_GROWTH_NONE)
 		cells[ETA] = (struct mw_cell){ .number = row->alert_eta_ns / 1000000000 };
 }
 
-static void seconds_or_null(struct mw_json *json, const char *key, uint64_t ns)
+static void write_seconds_or_null(struct mw_json *json, const char *key, uint64_t ns)
 {
 	if (ns == MEMWATCH_GROWTH_NONE)
 		mw_json_null(json, key);
@@ -58,14 +58,14 @@ static void seconds_or_null(struct mw_json *json, const char *key, uint64_t ns)
 		mw_json_double(json, key, (double)ns / 1e9);
 }
 
-static void score(struct mw_json *json, const char *key, unsigned int value)
+static void write_score(struct mw_json *json, const char *key, unsigned int value)
 {
 	mw_json_object(json, key);
 	mw_json_uint(json, "score", value);
 	mw_json_object_end(json);
 }
 
-static void bytes_or_null(struct mw_json *json, const char *key, uint64_t bytes)
+static void write_bytes_or_null(struct mw_json *json, const char *key, uint64_t bytes)
 {
 	if (bytes == MEMWATCH_GROWTH_NONE)
 		mw_json_null(json, key);
@@ -90,32 +90,34 @@ void mw_verdict_json_members(const struct memwatch_growth_row *row, uint64_t ori
 	mw_json_string(json, "comm", row->comm);
 	mw_json_string(json, "verdict", memwatch_growth_verdict_name(row->verdict));
 	mw_json_uint(json, "confidence", row->confidence);
-	seconds_or_null(json, "first_alert_s",
-			alerted ? from(row->first_alert_ns, origin_ns) : MEMWATCH_GROWTH_NONE);
+	write_seconds_or_null(json, "first_alert_s",
+			      alerted ? time_since(row->first_alert_ns, origin_ns)
+				      : MEMWATCH_GROWTH_NONE);
 	mw_json_uint(json, "slope_bytes_per_second", row->slope);
 	mw_json_uint(json, "r2_permille", row->r2_permille);
-	seconds_or_null(json, "eta_oom_seconds",
-			alerted ? row->alert_eta_ns : MEMWATCH_GROWTH_NONE);
+	write_seconds_or_null(json, "eta_oom_seconds",
+			      alerted ? row->alert_eta_ns : MEMWATCH_GROWTH_NONE);
 	mw_json_object(json, "detectors");
-	score(json, "regression", row->trend_score);
-	score(json, "ratio", row->composition_score);
-	score(json, "threshold", row->threshold_score);
+	write_score(json, "regression", row->trend_score);
+	write_score(json, "ratio", row->composition_score);
+	write_score(json, "threshold", row->threshold_score);
 	mw_json_object_end(json);
 	mw_json_string(json, "reason", memwatch_growth_reason_name(row->reason));
 	mw_json_bool(json, "reserved_growth", row->flags & MEMWATCH_GROWTH_F_RESERVED);
 	mw_json_uint(json, "alert_slope_bytes_per_second", row->alert_slope);
-	seconds_or_null(json, "eta_now_seconds", row->eta_ns);
-	seconds_or_null(json, "eta_low_seconds", row->eta_low_ns);
-	seconds_or_null(json, "eta_high_seconds", row->eta_high_ns);
+	write_seconds_or_null(json, "eta_now_seconds", row->eta_ns);
+	write_seconds_or_null(json, "eta_low_seconds", row->eta_low_ns);
+	write_seconds_or_null(json, "eta_high_seconds", row->eta_high_ns);
 	mw_json_uint(json, "growth_bytes", row->growth_bytes);
-	seconds_or_null(json, "since_s", from(row->since_ns, origin_ns));
+	write_seconds_or_null(json, "since_s", time_since(row->since_ns, origin_ns));
 	mw_json_uint(json, "signal_bytes", row->signal_bytes);
 	mw_json_uint(json, "file_bytes", row->file_bytes);
 	mw_json_uint(json, "vsz_bytes", row->vsz_bytes);
-	bytes_or_null(json, "room_bytes", row->room_bytes);
+	write_bytes_or_null(json, "room_bytes", row->room_bytes);
 }
 
-const char *mw_verdict_duration(uint64_t ns, char *buf, size_t size)
+/* "4 min" or "2.5 h": an estimate, so it has few digits. */
+static const char *format_estimate(uint64_t ns, char *buf, size_t size)
 {
 	double s = (double)ns / 1e9;
 
@@ -139,12 +141,12 @@ const char *mw_verdict_sentence(const struct memwatch_growth_row *row, const cha
 	mw_human_uint(row->growth_bytes, MW_UNIT_BYTES, grown, sizeof(grown));
 	mw_human_uint(row->slope, MW_UNIT_RATE, slope, sizeof(slope));
 	mw_human_uint(row->signal_bytes, MW_UNIT_BYTES, now, sizeof(now));
-	mw_verdict_duration(row->last_ns - row->since_ns, span, sizeof(span));
-	len = snprintf(buf, size, "%s (%u): memory grew by %s in the last %s, %s, to %s", row->comm,
-		       row->tgid, grown, span, slope, now);
+	format_estimate(row->last_ns - row->since_ns, span, sizeof(span));
+	len = snprintf(buf, size, "%s (%u): memory grew by %s in the last %s, at %s, to %s",
+		       row->comm, row->tgid, grown, span, slope, now);
 	if (len < 0 || (size_t)len >= size || row->eta_ns == MEMWATCH_GROWTH_NONE)
 		return buf;
-	snprintf(buf + len, size - (size_t)len, "; at this pace it reaches %s in %s",
-		 limit ? limit : "its limit", mw_verdict_duration(row->eta_ns, eta, sizeof(eta)));
+	snprintf(buf + len, size - (size_t)len, "; at this rate it reaches %s in %s",
+		 limit ? limit : "its limit", format_estimate(row->eta_ns, eta, sizeof(eta)));
 	return buf;
 }

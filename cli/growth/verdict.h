@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Verdicts on growth, as a table, as JSON, and in a sentence.
+ * The verdict on the growth of a process as a row of a table, as JSON, and as a
+ * sentence.
  */
 #ifndef MW_VERDICT_H
 #define MW_VERDICT_H
@@ -15,20 +16,23 @@
 #define MW_VERDICT_COLUMNS 9
 extern const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS];
 
-/* The cells of a row; times count from @origin_ns. The text belongs to @row. */
+/*
+ * Fills one cell for each column. Times are relative to @origin_ns. The texts belong to
+ * @row.
+ */
 void mw_verdict_fill_cells(const struct memwatch_growth_row *row, uint64_t origin_ns,
 			   struct mw_cell *cells);
-/* The same as an object of JSON, with all there is. */
+/* Writes all values of @row as a JSON object on one line. */
 void mw_verdict_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
 		     struct mw_json *json);
-/* The same, inside an object that is open. */
+/* Writes all values of @row as members of the object that is open. */
 void mw_verdict_json_members(const struct memwatch_growth_row *row, uint64_t origin_ns,
 			     struct mw_json *json);
-/* What a person should know: what grew, since when, how fast, when it hits which limit. */
+/*
+ * Writes a sentence: how much and how fast the memory grew, and when it reaches @limit,
+ * which may be NULL if the name of the limit is unknown. Returns @buf.
+ */
 const char *mw_verdict_sentence(const struct memwatch_growth_row *row, const char *limit, char *buf,
 				size_t size);
-
-/* "4 min", "2.5 h": as exact as such a thing is. */
-const char *mw_verdict_duration(uint64_t ns, char *buf, size_t size);
 
 #endif

@@ -56,13 +56,13 @@ grep -q "process $leak has ended" errors
 ok $? "growth watch says that the watched process has ended"
 head -1 alerts | grep -q "\"event\": \"alert\".*\"pid\": $leak, .*\"verdict\": \"leak\""
 ok $? "an alert is one line of JSON"
-head -1 alerts | grep -q "\"sentence\": \"[a-z]* ($leak): memory grew by .* at this pace it reaches RLIMIT_DATA in "
+head -1 alerts | grep -q "\"sentence\": \"[a-z]* ($leak): memory grew by .* at this rate it reaches RLIMIT_DATA in "
 ok $? "an alert says how much memory grew, how fast, and when it reaches which limit"
 grep -q "^alert $leak limit [a-z]* ($leak): memory grew" hook
 ok $? "the hook of --exec gets event, process, reason and sentence of the alert"
 [ "$(grep -c '"pid": ' alerts)" -eq "$(grep -c "\"pid\": $leak," alerts)" ]
 ok $? "--pid shows no other process"
-"$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: [1-9][0-9]* histories taken up again'
+"$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: loaded [1-9][0-9]* histories'
 ok $? "growth watch continues with the histories of the state file"
 wait $record
 ok $? "growth record ends when the recorded process has ended"

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * growth: the list of its subcommands.
+ * The command "growth": the list of its subcommands.
  */
 #include "cmds/growth/growth.h"
 
@@ -11,7 +11,8 @@ static const char *const growth_usage[] = {
 	"growth record -o FILE [OPTIONS]",
 	"growth replay TRACE",
 	"",
-	"Finds processes whose memory grows without end, before they are killed.",
+	"Finds processes that leak memory, before they reach a limit and are killed.",
+	"Needs no kernel module, but BPF, BTF and a kernel from 5.10 on.",
 	NULL,
 };
 
@@ -20,7 +21,7 @@ static const struct mw_cmd *const subs[] = { &mw_cmd_growth_watch, &mw_cmd_growt
 
 const struct mw_cmd mw_cmd_growth = {
 	.name = "growth",
-	.summary = "find processes that leak memory, before they are killed",
+	.summary = "find processes that leak memory before they reach a limit",
 	.usage = growth_usage,
 	.sub = subs,
 };

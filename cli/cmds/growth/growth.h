@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The subcommands of growth.
+ * The subcommands of "growth".
  */
 #ifndef MW_CMDS_GROWTH_H
 #define MW_CMDS_GROWTH_H

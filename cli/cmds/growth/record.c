@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * growth record: a trace of this machine, for "growth replay" and other eyes.
+ * "growth record": writes the memory use of all processes to a trace, which is CSV.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,31 +11,27 @@
 #include <unistd.h>
 
 #include "cmds/growth/growth.h"
-#include "common/clock.h"
 #include "growth/monitor.h"
-#include "growth/registry.h"
-#include "growth/verdict.h"
 #include "common/interrupt.h"
-#include "common/library.h"
 #include "common/message.h"
 
-struct record_config {
+struct growth_record_config {
 	struct mw_monitor_config monitor;
 	const char *output;
 	bool force;
 };
 
-#define MEMBER(member) offsetof(struct record_config, member)
+#define MEMBER(member) offsetof(struct growth_record_config, member)
 
-static const struct mw_option record_options[] = {
-	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the trace; must not exist",
-	  NULL },
+static const struct mw_option growth_record_options[] = {
+	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE",
+	  "the trace to write; must not exist yet", NULL },
 	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL },
-	MW_MONITOR_OPTIONS(struct record_config, "samples"),
+	MW_MONITOR_OPTIONS(struct growth_record_config, "samples"),
 	{ 0 },
 };
 
-static void write_comm(FILE *out, const char *comm)
+static void write_csv_name(FILE *out, const char *comm)
 {
 	if (!strpbrk(comm, ",\"\r\n")) {
 		fputs(comm, out);
@@ -45,7 +41,7 @@ static void write_comm(FILE *out, const char *comm)
 	for (; *comm; comm++) {
 		if (*comm == '"')
 			putc('"', out);
-		/* A line is a sample: a name cannot break it. */
+		/* One line is one sample, so a name must not contain a newline. */
 		putc(*comm == '\n' || *comm == '\r' ? '?' : *comm, out);
 	}
 	putc('"', out);
@@ -55,7 +51,7 @@ static void write_sample(FILE *out, uint64_t time_ns, const struct memwatch_grow
 {
 	fprintf(out, "%" PRIu64 ".%03" PRIu64 ",%u,", time_ns / 1000000000,
 		time_ns / 1000000 % 1000, s->tgid);
-	write_comm(out, s->comm);
+	write_csv_name(out, s->comm);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
 		(uint64_t)s->anon_bytes >> 10, (uint64_t)s->file_bytes >> 10,
 		(uint64_t)s->shmem_bytes >> 10, (uint64_t)s->swap_bytes >> 10,
@@ -65,7 +61,7 @@ static void write_sample(FILE *out, uint64_t time_ns, const struct memwatch_grow
 	putc('\n', out);
 }
 
-/* All samples of a round bear its time: no line is before the line before. */
+/* All samples of a round get the same time, so the times of a trace never decrease. */
 static int write_round(struct mw_monitor *monitor, FILE *out, uint64_t time_ns, uint64_t *samples)
 {
 	struct memwatch_growth_sample sample;
@@ -75,7 +71,7 @@ static int write_round(struct mw_monitor *monitor, FILE *out, uint64_t time_ns, 
 	if (n < 0)
 		return n;
 	for (unsigned int i = 0; memwatch_watch_sample(monitor->watch, i, &sample, &cgroup); i++) {
-		if (!mw_monitor_wants(monitor, sample.tgid, cgroup))
+		if (!mw_monitor_selects(monitor, sample.tgid, cgroup))
 			continue;
 		write_sample(out, time_ns, &sample);
 		++*samples;
@@ -83,104 +79,93 @@ static int write_round(struct mw_monitor *monitor, FILE *out, uint64_t time_ns, 
 	return fflush(out) ? -errno : 0;
 }
 
-static int run(const struct mw_cli *cli, struct mw_monitor *monitor, const struct record_config *c,
-	       FILE *out, uint64_t *samples)
+static int write_trace(struct mw_monitor *monitor, FILE *out, uint64_t *samples)
 {
-	struct mw_registry_entry entry = { .cli = cli, .command = "growth record" };
-	uint64_t start = mw_clock_ns(CLOCK_MONOTONIC), end = mw_monitor_end(&c->monitor),
-		 now = start;
 	const struct memwatch_record_header *record;
-	bool gone = false;
 	int bits, err = 0;
 
 	fputs("time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb\n", out);
-	while (!err && !gone && !mw_interrupted() && now < end) {
-		gone = mw_monitor_gone(monitor, cli);
-		bits = memwatch_watch_poll(monitor->watch,
-					   end - now < 1000000000 ? (int)((end - now) / 1000000) + 1
-								  : 1000);
-		if (bits == -EINTR)
-			break;
-		if (bits < 0) {
-			err = bits;
-			break;
-		}
-		now = mw_clock_ns(CLOCK_MONOTONIC);
-		mw_registry_entry_update(&entry, monitor->watch, now);
-		/* Alerts are not in a trace; replay finds them again. */
+	while (!err && mw_monitor_goes_on(monitor)) {
+		bits = mw_monitor_wait(monitor);
+		if (bits < 0)
+			return bits;
+		/* A trace contains no alerts; "growth replay" computes them again. */
 		while (bits & MEMWATCH_WATCH_EVENT &&
 		       memwatch_watch_next(monitor->watch, &record) == 1)
 			;
 		if (bits & MEMWATCH_WATCH_ROUND)
-			err = write_round(monitor, out, now - start, samples);
+			err = write_round(monitor, out, monitor->now_ns - monitor->start_ns,
+					  samples);
 	}
-	mw_registry_entry_remove(&entry);
 	return err;
 }
 
-static FILE *open_output(const struct record_config *c)
+/* Prints an error message if it returns NULL. */
+static FILE *open_trace(const struct growth_record_config *c, int *rc)
 {
-	int fd;
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (c->force ? O_TRUNC : O_EXCL), fd;
+	FILE *out;
+	int err;
 
-	if (!strcmp(c->output, "-"))
-		return fdopen(dup(1), "w");
-	fd = open(c->output, O_WRONLY | O_CREAT | O_CLOEXEC | (c->force ? O_TRUNC : O_EXCL), 0644);
-	return fd < 0 ? NULL : fdopen(fd, "w");
+	fd = strcmp(c->output, "-") ? open(c->output, flags, 0644) : dup(STDOUT_FILENO);
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (out)
+		return out;
+	err = errno;
+	*rc = mw_error_errno(-err, c->output);
+	if (err == EEXIST)
+		mw_hint("--force replaces the file");
+	return NULL;
 }
 
-static const char *const record_usage[] = {
+static const char *const growth_record_usage[] = {
 	"growth record -o FILE [--interval TIME] [--duration TIME] [--pid PID] [--cgroup PATH]",
 	"",
-	"Writes a trace of the memory of all processes: CSV, as \"growth replay\" reads it.",
-	"\"-\" is standard output. Exit status 4 if no process was of interest.",
+	"Writes the memory use of all processes to a trace, a CSV file that \"growth replay\"",
+	"reads. With \"-o -\" it is written to standard output. The exit status is 4 if no",
+	"process was selected.",
 	NULL,
 };
 
-static int record_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+static int growth_record_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
-	struct record_config *c = config;
+	struct growth_record_config *c = config;
 	struct mw_monitor monitor;
 	uint64_t samples = 0;
-	FILE *out;
+	FILE *out = NULL;
 	int err, rc;
 
 	(void)argc;
 	(void)argv;
-	if (!c->output)
-		return mw_error(MW_EXIT_USAGE, "growth record", "-o FILE is missing");
-	/* As many rounds as asked for: a trace with holes on purpose would be none. */
+	if (!c->output) {
+		mw_error(MW_EXIT_USAGE, "growth record", "--output is missing");
+		mw_hint("usage: memwatchctl growth record -o FILE");
+		return MW_EXIT_USAGE;
+	}
+	/* The rounds must come at even intervals, without those that events request. */
 	c->monitor.no_events = true;
 	rc = mw_monitor_init(&monitor, cli, &c->monitor, "growth record");
-	if (rc) {
-		mw_monitor_uninit(&monitor);
-		return rc;
+	if (!rc)
+		out = open_trace(c, &rc);
+	if (out) {
+		mw_interrupt_init();
+		err = write_trace(&monitor, out, &samples);
+		if (fclose(out) && !err)
+			err = -errno;
+		if (err)
+			rc = mw_error_errno(err, c->output);
+		else if (!samples)
+			rc = MW_EXIT_NOTHING;
 	}
-	out = open_output(c);
-	if (!out) {
-		err = errno;
-		rc = mw_error(mw_exit_of(-err), c->output, "%s", strerror(err));
-		if (err == EEXIST)
-			mw_hint("--force replaces it");
-		mw_monitor_uninit(&monitor);
-		return rc;
-	}
-	mw_interrupt_init();
-	err = run(cli, &monitor, c, out, &samples);
-	if (fclose(out) && !err)
-		err = -errno;
-	if (err)
-		rc = mw_error(mw_exit_of(err), c->output, "%s", strerror(-err));
-	else if (!samples)
-		rc = MW_EXIT_NOTHING;
 	mw_monitor_uninit(&monitor);
 	return rc;
 }
 
 const struct mw_cmd mw_cmd_growth_record = {
 	.name = "record",
-	.summary = "write a trace of all processes",
-	.usage = record_usage,
-	.options = record_options,
-	.run = record_run,
-	.config_size = sizeof(struct record_config),
+	.summary = "write the memory use of all processes to a trace",
+	.usage = growth_record_usage,
+	.options = growth_record_options,
+	.run = growth_record_run,
+	.config_size = sizeof(struct growth_record_config),
 };

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * growth replay: the detectors over a trace.
+ * "growth replay": runs the detectors over a trace.
  */
 #include <errno.h>
 
@@ -19,7 +19,7 @@ struct replay {
 	uint64_t samples, first_ns, last_ns;
 };
 
-static int feed(struct replay *r)
+static int replay_trace(struct replay *r)
 {
 	struct memwatch_growth_sample sample;
 	struct memwatch_trace *trace;
@@ -39,7 +39,7 @@ static int feed(struct replay *r)
 	return err < 0 ? err : 0;
 }
 
-static int print_json(const struct replay *r)
+static int print_replay_json(const struct replay *r)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
 	struct mw_json json;
@@ -55,8 +55,9 @@ static int print_json(const struct replay *r)
 	return MW_EXIT_DONE;
 }
 
-/* The name lives as long as the table. */
-static int fill(const struct memwatch_growth_row *row, struct mw_pool *pool, struct mw_cell *cells)
+/* The cells point to a copy of the row, which lives as long as @pool. */
+static int fill_replay_cells(const struct memwatch_growth_row *row, struct mw_pool *pool,
+			     struct mw_cell *cells)
 {
 	struct memwatch_growth_row *copy = mw_pool_alloc(pool, sizeof(*copy));
 
@@ -67,7 +68,7 @@ static int fill(const struct memwatch_growth_row *row, struct mw_pool *pool, str
 	return 0;
 }
 
-static void print_sentences(const struct replay *r)
+static void print_leak_sentences(const struct replay *r)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
 	char text[512];
@@ -77,7 +78,7 @@ static void print_sentences(const struct replay *r)
 			printf("%s\n", mw_verdict_sentence(&row, NULL, text, sizeof(text)));
 }
 
-static int print_table(const struct mw_cli *cli, const struct replay *r)
+static int print_replay_table(const struct mw_cli *cli, const struct replay *r)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
 	struct mw_pool pool = { 0 };
@@ -86,7 +87,7 @@ static int print_table(const struct mw_cli *cli, const struct replay *r)
 
 	mw_table_init(&table, mw_verdict_columns, MW_VERDICT_COLUMNS);
 	for (unsigned int i = 0; !rc && memwatch_growth_row(r->growth, i, &row) == 1; i++)
-		rc = fill(&row, &pool, mw_table_row(&table));
+		rc = fill_replay_cells(&row, &pool, mw_table_row(&table));
 	if (rc)
 		rc = mw_error_errno(rc, "growth replay");
 	else if (cli->format == MW_FORMAT_CSV)
@@ -94,7 +95,7 @@ static int print_table(const struct mw_cli *cli, const struct replay *r)
 	else
 		rc = mw_table_print(&table);
 	if (!rc && cli->format == MW_FORMAT_TABLE)
-		print_sentences(r);
+		print_leak_sentences(r);
 	mw_table_uninit(&table);
 	mw_pool_free(&pool);
 	return rc;
@@ -103,9 +104,9 @@ static int print_table(const struct mw_cli *cli, const struct replay *r)
 static const char *const replay_usage[] = {
 	"growth replay TRACE",
 	"",
-	"Runs the detectors of \"growth watch\" over a trace: CSV with the columns",
-	"time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb. \"-\" is standard",
-	"input. Exit status 4 if the trace has no sample.",
+	"Runs the detectors of \"growth watch\" over a trace, a CSV file with the columns",
+	"time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb. If TRACE is \"-\",",
+	"standard input is read. The exit status is 4 if the trace contains no samples.",
 	NULL,
 };
 
@@ -122,13 +123,14 @@ static int replay_run(const struct mw_cli *cli, void *config, int argc, char **a
 	r.ctx = ctx;
 	err = memwatch_growth_new(ctx, &r.growth);
 	if (!err)
-		err = feed(&r);
+		err = replay_trace(&r);
 	if (err)
 		rc = mw_error(mw_exit_of(err), r.path, "%s", memwatch_ctx_error(ctx));
 	else
-		rc = cli->format == MW_FORMAT_JSON ? print_json(&r) : print_table(cli, &r);
+		rc = cli->format == MW_FORMAT_JSON ? print_replay_json(&r)
+						   : print_replay_table(cli, &r);
 	if (!rc && !r.samples) {
-		mw_warn(cli, "%s: holds no sample", r.path);
+		mw_warn(cli, "%s: contains no samples", r.path);
 		rc = MW_EXIT_NOTHING;
 	}
 	memwatch_growth_unref(r.growth);
@@ -137,7 +139,7 @@ static int replay_run(const struct mw_cli *cli, void *config, int argc, char **a
 
 const struct mw_cmd mw_cmd_growth_replay = {
 	.name = "replay",
-	.summary = "the detectors over a recorded trace",
+	.summary = "run the detectors over a trace",
 	.usage = replay_usage,
 	.run = replay_run,
 	.flags = MW_CMD_JSON | MW_CMD_CSV,
