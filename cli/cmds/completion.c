@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Completion for the shells, written from the tables of commands and options,
- * and the list of both that scripts/check-docs compares with the manual.
+ * "completion": prints completion scripts for shells, and the list of commands and
+ * options that scripts/check-docs compares with the manual pages.
  */
 #include <string.h>
 
@@ -12,8 +12,8 @@
 static const char *const completion_usage[] = {
 	"completion [bash | zsh | fish | list]",
 	"",
-	"Prints the completion for a shell. \"list\" prints every command with its",
-	"options, one in a line, for scripts.",
+	"Prints the completion script for a shell. \"list\" prints all commands and options,",
+	"one on each line.",
 	NULL,
 };
 
@@ -23,10 +23,7 @@ struct visitor {
 	void (*command_end)(const struct mw_cmd *cmd);
 };
 
-/*
- * The options of a command; those of a group are those of its members, each
- * name once.
- */
+/* Calls @fn for each option. A group has the options of its subcommands, each name once. */
 static void visit_options(const struct mw_cmd *cmd,
 			  void (*fn)(const struct mw_cmd *cmd, const struct mw_option *option))
 {
@@ -46,7 +43,7 @@ static void visit_options(const struct mw_cmd *cmd,
 	}
 }
 
-static void visit(const struct visitor *v)
+static void visit_commands(const struct visitor *v)
 {
 	for (const struct mw_cmd *const *c = mw_cmd_main.sub; *c; c++) {
 		if ((*c)->flags & MW_CMD_HIDDEN)
@@ -60,12 +57,12 @@ static void visit(const struct visitor *v)
 	}
 }
 
-static void list_command(const struct mw_cmd *cmd)
+static void print_list_command(const struct mw_cmd *cmd)
 {
 	printf("%s\n", cmd->name);
 }
 
-static void list_option(const struct mw_cmd *cmd, const struct mw_option *o)
+static void print_list_option(const struct mw_cmd *cmd, const struct mw_option *o)
 {
 	printf("%s --%s", cmd->name, o->name);
 	if (o->letter)
@@ -73,33 +70,33 @@ static void list_option(const struct mw_cmd *cmd, const struct mw_option *o)
 	putchar('\n');
 }
 
-static void print_names(void)
+static void print_command_names(void)
 {
 	for (const struct mw_cmd *const *c = mw_cmd_main.sub; *c; c++)
 		if (!((*c)->flags & MW_CMD_HIDDEN))
 			printf("%s ", (*c)->name);
 }
 
-static void bash_command(const struct mw_cmd *cmd)
+static void print_bash_command(const struct mw_cmd *cmd)
 {
 	printf("\t%s) words=\"", cmd->name);
 	for (const struct mw_cmd *const *sub = cmd->sub; sub && *sub; sub++)
 		printf("%s ", (*sub)->name);
 }
 
-static void bash_option(const struct mw_cmd *cmd, const struct mw_option *o)
+static void print_bash_option(const struct mw_cmd *cmd, const struct mw_option *o)
 {
 	(void)cmd;
 	printf("--%s ", o->name);
 }
 
-static void bash_command_end(const struct mw_cmd *cmd)
+static void print_bash_command_end(const struct mw_cmd *cmd)
 {
 	(void)cmd;
 	printf("\" ;;\n");
 }
 
-static void bash_value(const char *command, const struct mw_option *o)
+static void print_bash_value(const char *command, const struct mw_option *o)
 {
 	if (o->kind == MW_OPTION_FLAG)
 		return;
@@ -120,14 +117,15 @@ static void bash_value(const char *command, const struct mw_option *o)
 	printf("; return ;;\n");
 }
 
-static void bash_value_of(const struct mw_cmd *cmd, const struct mw_option *o)
+static void print_bash_option_value(const struct mw_cmd *cmd, const struct mw_option *o)
 {
-	bash_value(cmd->name, o);
+	print_bash_value(cmd->name, o);
 }
 
-static void bash(void)
+static void print_bash_completion(void)
 {
-	static const struct visitor words = { bash_command, bash_option, bash_command_end };
+	static const struct visitor words = { print_bash_command, print_bash_option,
+					      print_bash_command_end };
 
 	printf("# bash completion of memwatchctl, made by \"memwatchctl completion bash\"\n"
 	       "_memwatchctl() {\n"
@@ -143,15 +141,15 @@ static void bash(void)
 	       "\tdone\n"
 	       "\tcase $command:$prev in\n");
 	for (const struct mw_cmd *const *c = mw_cmd_main.sub; *c; c++)
-		visit_options(*c, bash_value_of);
+		visit_options(*c, print_bash_option_value);
 	for (const struct mw_option *o = mw_global_options; o->name; o++)
-		bash_value("*", o);
+		print_bash_value("*", o);
 	printf("\tesac\n\tcase $command in\n\t'') words=\"");
-	print_names();
+	print_command_names();
 	for (const struct mw_option *o = mw_global_options; o->name; o++)
 		printf("--%s ", o->name);
 	printf("\" ;;\n");
-	visit(&words);
+	visit_commands(&words);
 	printf("\tesac\n"
 	       "\tif [[ $cur == -* || -z $command || $prev == growth ]]; then\n"
 	       "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
@@ -163,8 +161,8 @@ static void bash(void)
 	       "complete -F _memwatchctl memwatchctl\n");
 }
 
-/* Inside single quotes, with what _arguments and fish treat specially. */
-static void quoted(const char *text)
+/* Escapes the characters that are special in single quotes and to _arguments of zsh. */
+static void print_zsh_text(const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '\'')
@@ -176,7 +174,7 @@ static void quoted(const char *text)
 	}
 }
 
-static void zsh_command(const struct mw_cmd *cmd)
+static void print_zsh_command(const struct mw_cmd *cmd)
 {
 	printf("\t%s)\n\t\t_arguments", cmd->name);
 	if (!cmd->sub)
@@ -187,11 +185,11 @@ static void zsh_command(const struct mw_cmd *cmd)
 	printf(")'");
 }
 
-static void zsh_option(const struct mw_cmd *cmd, const struct mw_option *o)
+static void print_zsh_option(const struct mw_cmd *cmd, const struct mw_option *o)
 {
 	(void)cmd;
 	printf(" \\\n\t\t\t'--%s[", o->name);
-	quoted(o->help);
+	print_zsh_text(o->help);
 	putchar(']');
 	if (o->kind == MW_OPTION_CHOICE) {
 		printf(":%s:(", o->arg);
@@ -206,15 +204,16 @@ static void zsh_option(const struct mw_cmd *cmd, const struct mw_option *o)
 	putchar('\'');
 }
 
-static void zsh_command_end(const struct mw_cmd *cmd)
+static void print_zsh_command_end(const struct mw_cmd *cmd)
 {
 	(void)cmd;
 	printf(" \\\n\t\t\t'*:file:_files' ;;\n");
 }
 
-static void zsh(void)
+static void print_zsh_completion(void)
 {
-	static const struct visitor v = { zsh_command, zsh_option, zsh_command_end };
+	static const struct visitor v = { print_zsh_command, print_zsh_option,
+					  print_zsh_command_end };
 
 	printf("#compdef memwatchctl\n"
 	       "# zsh completion of memwatchctl, made by \"memwatchctl completion zsh\"\n"
@@ -225,7 +224,7 @@ static void zsh(void)
 		if ((*c)->flags & MW_CMD_HIDDEN)
 			continue;
 		printf("\t\t'%s:", (*c)->name);
-		quoted((*c)->summary);
+		print_zsh_text((*c)->summary);
 		printf("'\n");
 	}
 	printf("\t)\n"
@@ -237,11 +236,11 @@ static void zsh(void)
 	       "\tshift words\n"
 	       "\t((CURRENT--))\n"
 	       "\tcase $command in\n");
-	visit(&v);
+	visit_commands(&v);
 	printf("\tesac\n}\n_memwatchctl \"$@\"\n");
 }
 
-static void fish_text(const char *text)
+static void print_fish_text(const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '\'' || *text == '\\')
@@ -250,20 +249,20 @@ static void fish_text(const char *text)
 	}
 }
 
-static void fish_command(const struct mw_cmd *cmd)
+static void print_fish_command(const struct mw_cmd *cmd)
 {
 	printf("complete -c memwatchctl -n __fish_use_subcommand -f -a %s -d '", cmd->name);
-	fish_text(cmd->summary);
+	print_fish_text(cmd->summary);
 	printf("'\n");
 	for (const struct mw_cmd *const *sub = cmd->sub; sub && *sub; sub++) {
 		printf("complete -c memwatchctl -n '__fish_seen_subcommand_from %s' -f -a %s -d '",
 		       cmd->name, (*sub)->name);
-		fish_text((*sub)->summary);
+		print_fish_text((*sub)->summary);
 		printf("'\n");
 	}
 }
 
-static void fish_option(const struct mw_cmd *cmd, const struct mw_option *o)
+static void print_fish_option(const struct mw_cmd *cmd, const struct mw_option *o)
 {
 	printf("complete -c memwatchctl -n '__fish_seen_subcommand_from %s' -l %s", cmd->name,
 	       o->name);
@@ -280,23 +279,23 @@ static void fish_option(const struct mw_cmd *cmd, const struct mw_option *o)
 		printf(" -x");
 	}
 	printf(" -d '");
-	fish_text(o->help);
+	print_fish_text(o->help);
 	printf("'\n");
 }
 
-static void fish(void)
+static void print_fish_completion(void)
 {
-	static const struct visitor v = { fish_command, fish_option, NULL };
+	static const struct visitor v = { print_fish_command, print_fish_option, NULL };
 
 	printf("# fish completion of memwatchctl, made by \"memwatchctl completion fish\"\n");
-	visit(&v);
+	visit_commands(&v);
 }
 
-static void list(void)
+static void print_command_list(void)
 {
-	static const struct visitor v = { list_command, list_option, NULL };
+	static const struct visitor v = { print_list_command, print_list_option, NULL };
 
-	visit(&v);
+	visit_commands(&v);
 }
 
 static int completion_run(const struct mw_cli *cli, void *config, int argc, char **argv)
@@ -304,7 +303,12 @@ static int completion_run(const struct mw_cli *cli, void *config, int argc, char
 	static const struct {
 		const char *name;
 		void (*print)(void);
-	} shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish }, { "list", list } };
+	} shells[] = {
+		{ "bash", print_bash_completion },
+		{ "zsh", print_zsh_completion },
+		{ "fish", print_fish_completion },
+		{ "list", print_command_list },
+	};
 
 	(void)cli;
 	(void)config;
@@ -315,13 +319,14 @@ static int completion_run(const struct mw_cli *cli, void *config, int argc, char
 		shells[i].print();
 		return MW_EXIT_DONE;
 	}
-	return mw_error(MW_EXIT_USAGE, "completion", "'%s' is not bash, zsh, fish or list",
-			argv[0]);
+	mw_error(MW_EXIT_USAGE, "completion", "unknown shell '%s'", argv[0]);
+	mw_hint("usage: memwatchctl %s", completion_usage[0]);
+	return MW_EXIT_USAGE;
 }
 
 const struct mw_cmd mw_cmd_completion = {
 	.name = "completion",
-	.summary = "print the completion for a shell",
+	.summary = "print the completion script for a shell",
 	.usage = completion_usage,
 	.run = completion_run,
 	.flags = MW_CMD_HIDDEN,

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * config: show and change what the module does, through /dev/memwatch. What
- * is asked for is read and checked whole before anything is changed.
+ * "config": shows and changes the configuration of the module through /dev/memwatch.
+ * The whole command line is checked before anything is changed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,17 +20,17 @@
 
 #define MASK_BYTES 1024
 
-struct config_config {
+struct config_flags {
 	bool force;
 };
 
 static const struct mw_option config_options[] = {
-	{ "force", 'f', MW_OPTION_FLAG, offsetof(struct config_config, force), NULL,
-	  "change it although another session is measuring", NULL },
+	{ "force", 'f', MW_OPTION_FLAG, offsetof(struct config_flags, force), NULL,
+	  "also change sessions that are running", NULL },
 	{ 0 },
 };
 
-/* What the command line asks for. */
+/* The request of the command line. */
 struct request {
 	const struct mw_cli *cli;
 	struct memwatch_config config;
@@ -38,22 +38,22 @@ struct request {
 	struct memwatch_filter filters[MEMWATCH_FILTERS_MAX];
 	unsigned int nr_filters;
 	bool clear_filters;
-	unsigned int shown; /* bit for each key that was named without a value */
+	unsigned int shown; /* a bit for each key without a value: 1U << PERIOD */
 };
 
-static int refuse(const char *key, const char *value, const char *why)
+static int refuse_value(const char *key, const char *value, const char *why)
 {
 	return mw_error(MW_EXIT_USAGE, "config", "%s: '%s' %s", key, value, why);
 }
 
-static int parse_time(const char *key, const char *value, uint64_t low, uint64_t high,
-		      uint64_t *ret)
+static int parse_bounded_time(const char *key, const char *value, uint64_t low, uint64_t high,
+			      uint64_t *ret)
 {
 	char a[32], b[32];
 	int err = mw_parse_duration(value, ret);
 
 	if (err)
-		return refuse(key, value, mw_parse_duration_why(err));
+		return refuse_value(key, value, mw_parse_duration_why(err));
 	if (*ret < low || *ret > high)
 		return mw_error(MW_EXIT_USAGE, "config", "%s: '%s' is not between %s and %s", key,
 				value, mw_human_uint(low, MW_UNIT_NS, a, sizeof(a)),
@@ -61,39 +61,40 @@ static int parse_time(const char *key, const char *value, uint64_t low, uint64_t
 	return 0;
 }
 
-static int set_period(struct request *r, const char *value)
+static int parse_period(struct request *r, const char *value)
 {
 	uint64_t ns = 0;
-	int rc = parse_time("period", value, MEMWATCH_PERIOD_MIN_NS, MEMWATCH_PERIOD_MAX_NS, &ns);
+	int rc = parse_bounded_time("period", value, MEMWATCH_PERIOD_MIN_NS, MEMWATCH_PERIOD_MAX_NS,
+				    &ns);
 
 	r->config.period_ns = ns;
 	r->config.flags |= MEMWATCH_CONFIG_PERIOD;
 	return rc;
 }
 
-static int set_limbo(struct request *r, const char *value)
+static int parse_limbo(struct request *r, const char *value)
 {
 	uint64_t ns = 0;
-	int rc = parse_time("limbo", value, 0, MEMWATCH_LIMBO_MAX_NS, &ns);
+	int rc = parse_bounded_time("limbo", value, 0, MEMWATCH_LIMBO_MAX_NS, &ns);
 
 	r->config.limbo_ns = ns;
 	r->config.flags |= MEMWATCH_CONFIG_LIMBO;
 	return rc;
 }
 
-static int set_policy(struct request *r, const char *value)
+static int parse_policy(struct request *r, const char *value)
 {
 	if (!strcmp(value, "fifo"))
 		r->config.policy = MEMWATCH_POLICY_FIFO;
 	else if (!strcmp(value, "active"))
 		r->config.policy = MEMWATCH_POLICY_ACTIVE;
 	else
-		return refuse("policy", value, "is not fifo or active");
+		return refuse_value("policy", value, "is neither fifo nor active");
 	r->config.flags |= MEMWATCH_CONFIG_POLICY;
 	return 0;
 }
 
-static int set_idle_stop(struct request *r, const char *value)
+static int parse_idle_stop(struct request *r, const char *value)
 {
 	static const char *const words[] = { "0", "1", "off", "on", "no", "yes" };
 
@@ -104,10 +105,10 @@ static int set_idle_stop(struct request *r, const char *value)
 		r->config.flags |= MEMWATCH_CONFIG_IDLE_STOP;
 		return 0;
 	}
-	return refuse("idle-stop", value, "is not on or off");
+	return refuse_value("idle-stop", value, "is neither on nor off");
 }
 
-static int set_cpumask(struct request *r, const char *value)
+static int parse_cpumask(struct request *r, const char *value)
 {
 	static const char path[] = "/sys/devices/system/cpu/possible";
 	char possible[128];
@@ -122,14 +123,15 @@ static int set_cpumask(struct request *r, const char *value)
 	}
 	last = mw_parse_cpus(value, r->mask, sizeof(r->mask));
 	if (last < 0)
-		return refuse("cpumask", value, "is not a list of CPUs such as 0-3,8 or all");
+		return refuse_value("cpumask", value,
+				    "is neither a list of CPUs, such as 0-3,8, nor all");
 	r->config.cpumask = (uintptr_t)r->mask;
 	r->config.cpumask_bytes = (uint32_t)last / 8 + 1;
 	r->config.flags |= MEMWATCH_CONFIG_CPUMASK;
 	return 0;
 }
 
-static int filter_cgroup(struct request *r, const char *value, struct memwatch_filter *f)
+static int parse_cgroup_filter(struct request *r, const char *value, struct memwatch_filter *f)
 {
 	uint64_t id;
 	int err = 0;
@@ -138,9 +140,8 @@ static int filter_cgroup(struct request *r, const char *value, struct memwatch_f
 	if (mw_parse_uint(value, &id))
 		err = value[0] == '/' ? mw_cgroup_id(r->cli, value, &id) : -EINVAL;
 	if (err == -EINVAL)
-		return refuse("filter=cgroup", value,
-			      "is neither an id nor a path that starts "
-			      "with /");
+		return refuse_value("filter=cgroup", value,
+				    "is neither a cgroup id nor a path that begins with /");
 	if (err)
 		return mw_error(MW_EXIT_NOTHING, "config", "filter=cgroup: '%s': %s", value,
 				strerror(-err));
@@ -148,7 +149,7 @@ static int filter_cgroup(struct request *r, const char *value, struct memwatch_f
 	return 0;
 }
 
-static int set_filter(struct request *r, const char *value)
+static int parse_filter(struct request *r, const char *value)
 {
 	struct memwatch_filter *f = &r->filters[r->nr_filters];
 	uint64_t uid;
@@ -159,38 +160,43 @@ static int set_filter(struct request *r, const char *value)
 		return 0;
 	}
 	if (r->nr_filters == MEMWATCH_FILTERS_MAX)
-		return refuse("filter", value, "is one too many");
+		return mw_error(MW_EXIT_USAGE, "config",
+				"filter: '%s' exceeds the maximum of %d "
+				"filters",
+				value, MEMWATCH_FILTERS_MAX);
 	if (!strncmp(value, "comm:", 5)) {
 		f->kind = MEMWATCH_FILTER_COMM;
 		if (!value[5] || strlen(value + 5) >= sizeof(f->comm))
-			return refuse("filter", value, "needs a name of 1 to 15 bytes");
+			return refuse_value("filter", value, "must have a name of 1 to 15 bytes");
 		strcpy(f->comm, value + 5);
 	} else if (!strncmp(value, "uid:", 4)) {
 		f->kind = MEMWATCH_FILTER_UID;
 		if (mw_parse_uint(value + 4, &uid) || uid > UINT32_MAX)
-			return refuse("filter", value, "needs a numeric user id");
+			return refuse_value("filter", value, "must have a numeric user id");
 		f->value = uid;
 	} else if (!strncmp(value, "cgroup:", 7)) {
-		rc = filter_cgroup(r, value + 7, f);
+		rc = parse_cgroup_filter(r, value + 7, f);
 	} else {
-		return refuse("filter", value,
-			      "is not comm:NAME, uid:NUMBER, cgroup:/PATH, cgroup:ID or none");
+		return refuse_value(
+			"filter", value,
+			"is not comm:NAME, uid:NUMBER, cgroup:/PATH, cgroup:ID or none");
 	}
 	r->nr_filters++;
 	return rc;
 }
 
-static const struct {
-	const char *name;
-	int (*set)(struct request *r, const char *value);
-} keys[] = {
-	{ "period", set_period },	{ "limbo", set_limbo },	    { "policy", set_policy },
-	{ "idle-stop", set_idle_stop }, { "cpumask", set_cpumask }, { "filter", set_filter },
-};
-
 enum { PERIOD, LIMBO, POLICY, IDLE_STOP, CPUMASK, FILTER, NR_KEYS };
 
-static int unknown_key(const char *word)
+static const struct {
+	const char *name;
+	int (*parse)(struct request *r, const char *value);
+} keys[] = {
+	[PERIOD] = { "period", parse_period },	  [LIMBO] = { "limbo", parse_limbo },
+	[POLICY] = { "policy", parse_policy },	  [IDLE_STOP] = { "idle-stop", parse_idle_stop },
+	[CPUMASK] = { "cpumask", parse_cpumask }, [FILTER] = { "filter", parse_filter },
+};
+
+static int report_unknown_key(const char *word)
 {
 	const char *best = NULL;
 
@@ -200,7 +206,7 @@ static int unknown_key(const char *word)
 	if (best)
 		mw_hint("did you mean '%s'?", best);
 	else
-		mw_hint("the keys are period, limbo, policy, idle-stop, cpumask, filter");
+		mw_hint("the keys are period, limbo, policy, idle-stop, cpumask and filter");
 	return MW_EXIT_USAGE;
 }
 
@@ -214,22 +220,23 @@ static int parse_operand(struct request *r, char *word)
 		if (strcmp(word, keys[i].name))
 			continue;
 		if (value)
-			return keys[i].set(r, value);
+			return keys[i].parse(r, value);
 		r->shown |= 1U << i;
 		return 0;
 	}
-	return unknown_key(word);
+	return report_unknown_key(word);
 }
 
-static int apply(struct request *r, struct memwatch_ctx *ctx, struct memwatch_device *device)
+static int apply_request(struct request *r, struct memwatch_ctx *ctx,
+			 struct memwatch_device *device)
 {
 	int err = 0;
 
 	if (r->config.flags & ~MEMWATCH_CONFIG_FORCE)
 		err = memwatch_device_set_config(device, &r->config);
 	if (err == -EBUSY) {
-		mw_error(MW_EXIT_FAILED, "config", "another session is measuring");
-		mw_hint("it would be changed too; --force does so");
+		mw_error(MW_EXIT_FAILED, "config", "another session is running");
+		mw_hint("--force also changes the running session");
 		return MW_EXIT_FAILED;
 	}
 	if (!err && r->clear_filters)
@@ -237,18 +244,21 @@ static int apply(struct request *r, struct memwatch_ctx *ctx, struct memwatch_de
 	for (unsigned int i = 0; i < r->nr_filters && !err; i++) {
 		err = memwatch_device_add_filter(device, &r->filters[i]);
 		if (err == -EEXIST) {
-			mw_note(r->cli, "this filter exists already");
+			mw_note(r->cli, "the filter exists already");
 			err = 0;
 		} else if (err == -ENOSPC) {
-			return mw_error(MW_EXIT_FAILED, "config", "there are %d filters already",
-					MEMWATCH_FILTERS_MAX);
+			mw_error(MW_EXIT_FAILED, "config",
+				 "the module already has the maximum of %d filters",
+				 MEMWATCH_FILTERS_MAX);
+			mw_hint("'memwatchctl config filter=none' removes all filters");
+			return MW_EXIT_FAILED;
 		}
 	}
 	return err ? mw_module_failed(ctx, err, "config") : 0;
 }
 
-static const char *filter_text(const struct memwatch_filter *f, struct mw_cgroups *cgroups,
-			       char *buf, size_t size)
+static const char *format_filter(const struct memwatch_filter *f, struct mw_cgroups *cgroups,
+				 char *buf, size_t size)
 {
 	char comm[80];
 	const char *path;
@@ -270,6 +280,7 @@ static const char *filter_text(const struct memwatch_filter *f, struct mw_cgroup
 	return buf;
 }
 
+/* What is shown. */
 struct view {
 	const struct request *request;
 	const struct memwatch_config *config;
@@ -279,12 +290,12 @@ struct view {
 	struct mw_cgroups *cgroups;
 };
 
-static bool wants(const struct view *v, int key)
+static bool shows_key(const struct view *v, int key)
 {
 	return !v->request->shown || v->request->shown & 1U << key;
 }
 
-static void filter_json(const struct memwatch_filter *f, struct mw_json *json)
+static void write_filter_json(const struct memwatch_filter *f, struct mw_json *json)
 {
 	static const char *const kind[] = { "unknown", "cgroup", "uid", "comm" };
 
@@ -304,32 +315,32 @@ static const char *policy_name(uint32_t policy)
 						  : "unknown";
 }
 
-static void print_json(const struct view *v)
+static void print_config_json(const struct view *v)
 {
 	struct mw_json json;
 
 	mw_json_init(&json, stdout);
-	if (wants(v, PERIOD))
+	if (shows_key(v, PERIOD))
 		mw_json_uint(&json, "period_ns", v->config->period_ns);
-	if (wants(v, LIMBO))
+	if (shows_key(v, LIMBO))
 		mw_json_uint(&json, "limbo_ns", v->config->limbo_ns);
-	if (wants(v, POLICY))
+	if (shows_key(v, POLICY))
 		mw_json_string(&json, "policy", policy_name(v->config->policy));
-	if (wants(v, IDLE_STOP))
+	if (shows_key(v, IDLE_STOP))
 		mw_json_bool(&json, "idle_stop", v->config->idle_stop);
-	if (wants(v, CPUMASK))
+	if (shows_key(v, CPUMASK))
 		mw_json_string(&json, "cpumask", v->cpus);
-	if (wants(v, FILTER)) {
+	if (shows_key(v, FILTER)) {
 		mw_json_array(&json, "filters");
 		for (unsigned int i = 0; i < v->nr_filters; i++)
-			filter_json(&v->filters[i], &json);
+			write_filter_json(&v->filters[i], &json);
 		mw_json_array_end(&json);
 	}
 	mw_json_finish(&json);
 }
 
-/* What is printed can be given back as arguments. */
-static void print_duration(const char *key, uint64_t ns)
+/* Prints the duration so that it can be used as an argument. */
+static void print_config_duration(const char *key, uint64_t ns)
 {
 	static const struct {
 		uint64_t ns;
@@ -344,29 +355,30 @@ static void print_duration(const char *key, uint64_t ns)
 	}
 }
 
-static void print_table(const struct view *v)
+static void print_config_table(const struct view *v)
 {
 	char buf[1200];
 
-	if (wants(v, PERIOD))
-		print_duration("period", v->config->period_ns);
-	if (wants(v, LIMBO))
-		print_duration("limbo", v->config->limbo_ns);
-	if (wants(v, POLICY))
+	if (shows_key(v, PERIOD))
+		print_config_duration("period", v->config->period_ns);
+	if (shows_key(v, LIMBO))
+		print_config_duration("limbo", v->config->limbo_ns);
+	if (shows_key(v, POLICY))
 		printf("policy=%s\n", policy_name(v->config->policy));
-	if (wants(v, IDLE_STOP))
+	if (shows_key(v, IDLE_STOP))
 		printf("idle-stop=%s\n", v->config->idle_stop ? "on" : "off");
-	if (wants(v, CPUMASK))
+	if (shows_key(v, CPUMASK))
 		printf("cpumask=%s\n", v->cpus);
-	if (!wants(v, FILTER))
+	if (!shows_key(v, FILTER))
 		return;
 	if (!v->nr_filters)
 		printf("filter=none\n");
 	for (unsigned int i = 0; i < v->nr_filters; i++)
-		printf("filter=%s\n", filter_text(&v->filters[i], v->cgroups, buf, sizeof(buf)));
+		printf("filter=%s\n", format_filter(&v->filters[i], v->cgroups, buf, sizeof(buf)));
 }
 
-static int show(const struct request *r, struct memwatch_ctx *ctx, struct memwatch_device *device)
+static int show_config(const struct request *r, struct memwatch_ctx *ctx,
+		       struct memwatch_device *device)
 {
 	unsigned char mask[MASK_BYTES] = { 0 };
 	struct memwatch_config config = { .cpumask = (uintptr_t)mask, .cpumask_bytes = MASK_BYTES };
@@ -386,9 +398,9 @@ static int show(const struct request *r, struct memwatch_ctx *ctx, struct memwat
 	mw_format_cpus(mask, sizeof(mask), v.cpus, sizeof(v.cpus));
 	mw_cgroups_new(r->cli, &v.cgroups);
 	if (r->cli->format == MW_FORMAT_JSON)
-		print_json(&v);
+		print_config_json(&v);
 	else
-		print_table(&v);
+		print_config_table(&v);
 	mw_cgroups_free(v.cgroups);
 	return MW_EXIT_DONE;
 }
@@ -396,30 +408,33 @@ static int show(const struct request *r, struct memwatch_ctx *ctx, struct memwat
 static const char *const config_usage[] = {
 	"config [--force] [KEY | KEY=VALUE]...",
 	"",
-	"Shows or changes the configuration of the module. It takes effect at once and",
-	"outlives sessions. What is shown can be given back.",
+	"Shows or changes the configuration of the module. Without arguments, all keys are",
+	"shown, in a form that can be used as arguments. A change takes effect at once and",
+	"lasts until the module is unloaded.",
 	"",
 	"  period=DURATION     time between ticks, 100us to 1s",
-	"  limbo=DURATION      how long a freed RMID rests, 0 to 1s",
-	"  policy=fifo|active  who gets an RMID when there are not enough",
-	"  idle-stop=on|off    whether an idle CPU stops its tick",
-	"  cpumask=LIST|all    CPUs that tick, as 0-3,8",
-	"  filter=comm:NAME, filter=uid:NUMBER, filter=cgroup:/PATH or cgroup:ID",
-	"                      add a filter: of one kind any must match, of each kind one",
-	"  filter=none         remove all filters (before others that are added)",
+	"  limbo=DURATION      time before a freed RMID may be allocated again, 0 to 1s",
+	"  policy=fifo|active  which process gets an RMID when there are too few:",
+	"                      the one that has waited longest, or the one that runs",
+	"  idle-stop=on|off    whether the tick stops on an idle CPU",
+	"  cpumask=LIST|all    the CPUs that have a tick, such as 0-3,8",
+	"  filter=comm:NAME    measure only processes with this name,",
+	"  filter=uid:NUMBER   of this user,",
+	"  filter=cgroup:/PATH or in this cgroup, which can also be given by its id.",
+	"                      A process must match one filter of each kind that is used.",
+	"  filter=none         remove all filters; filters of the same command are then added",
 	NULL,
 };
 
 static int config_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
-	const struct config_config *c = config;
+	const struct config_flags *c = config;
 	struct memwatch_device *device = NULL;
-	struct request r;
+	struct request r = { .cli = cli };
 	bool changes;
 	int err, rc = 0;
 
-	r = (struct request){ .cli = cli };
 	for (int i = 0; i < argc && !rc; i++)
 		rc = parse_operand(&r, argv[i]);
 	if (!rc)
@@ -433,20 +448,20 @@ static int config_run(const struct mw_cli *cli, void *config, int argc, char **a
 	if (err)
 		return mw_module_failed(ctx, err, "config");
 	if (changes)
-		rc = apply(&r, ctx, device);
+		rc = apply_request(&r, ctx, device);
 	if (!rc && (!changes || r.shown))
-		rc = show(&r, ctx, device);
+		rc = show_config(&r, ctx, device);
 	memwatch_device_close(device);
 	return rc;
 }
 
 const struct mw_cmd mw_cmd_config = {
 	.name = "config",
-	.summary = "show or change period, limbo, policy, CPUs and filters",
+	.summary = "show or change the configuration of the module",
 	.usage = config_usage,
 	.options = config_options,
 	.run = config_run,
 	.flags = MW_CMD_JSON,
-	.config_size = sizeof(struct config_config),
+	.config_size = sizeof(struct config_flags),
 	.operands_max = -1,
 };

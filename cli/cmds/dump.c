@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * dump: which RMID belongs to which process now.
+ * "dump": lists the processes that have an RMID.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { RMID, GENERATION, TGID, PARENT, START, ALLOC, CGROUP_ID, CGROUP, UID, COMM, NR_COLUMNS };
 
-static const struct mw_column columns[NR_COLUMNS] = {
+static const struct mw_column dump_columns[NR_COLUMNS] = {
 	[RMID] = { "rmid", "RMID", MW_KIND_UINT, 0, 0 },
 	[GENERATION] = { "generation", "GEN", MW_KIND_UINT, 0, 0 },
 	[TGID] = { "tgid", "PID", MW_KIND_UINT, 0, 0 },
@@ -32,15 +32,15 @@ struct dump_config {
 	int key;
 };
 
-static const char *const keys[] = { "rmid", "tgid", "comm", NULL };
+static const char *const sort_keys[] = { "rmid", "tgid", "comm", NULL };
 
 static const struct mw_option dump_options[] = {
 	{ "sort", 's', MW_OPTION_CHOICE, offsetof(struct dump_config, key), "KEY",
-	  "order of the rows", keys },
+	  "sort the rows by this column", sort_keys },
 	{ 0 },
 };
 
-static int compare(const void *a, const void *b, void *arg)
+static int compare_processes(const void *a, const void *b, void *arg)
 {
 	const struct memwatch_process *p = a, *q = b;
 	int key = *(int *)arg, order = 0;
@@ -52,7 +52,8 @@ static int compare(const void *a, const void *b, void *arg)
 	return order ?: (p->rmid > q->rmid) - (p->rmid < q->rmid);
 }
 
-static void fill(const struct memwatch_process *p, struct mw_cgroups *cgroups, struct mw_cell *row)
+static void fill_dump_cells(const struct memwatch_process *p, struct mw_cgroups *cgroups,
+			    struct mw_cell *row)
 {
 	const char *path = mw_cgroups_path(cgroups, p->cgroup_id);
 
@@ -68,7 +69,7 @@ static void fill(const struct memwatch_process *p, struct mw_cgroups *cgroups, s
 	row[COMM] = (struct mw_cell){ .text = p->comm };
 }
 
-static int print(const struct mw_cli *cli, const struct mw_table *table)
+static int print_dump(const struct mw_cli *cli, const struct mw_table *table)
 {
 	struct mw_json json;
 
@@ -86,28 +87,28 @@ static int print(const struct mw_cli *cli, const struct mw_table *table)
 	}
 }
 
-static int show(const struct mw_cli *cli, const struct dump_config *c,
-		struct memwatch_proc_rmids *rmids)
+static int show_dump(const struct mw_cli *cli, const struct dump_config *c,
+		     struct memwatch_proc_rmids *rmids)
 {
 	struct mw_cgroups *cgroups = NULL;
 	struct mw_table table;
 	int rc = 0;
 
 	if (rmids->count)
-		qsort_r(rmids->processes, rmids->count, sizeof(*rmids->processes), compare,
-			(void *)&c->key);
+		qsort_r(rmids->processes, rmids->count, sizeof(*rmids->processes),
+			compare_processes, (void *)&c->key);
 	mw_cgroups_new(cli, &cgroups);
-	mw_table_init(&table, columns, NR_COLUMNS);
+	mw_table_init(&table, dump_columns, NR_COLUMNS);
 	for (size_t i = 0; i < rmids->count && !rc; i++) {
 		struct mw_cell *row = mw_table_row(&table);
 
 		if (row)
-			fill(&rmids->processes[i], cgroups, row);
+			fill_dump_cells(&rmids->processes[i], cgroups, row);
 		else
 			rc = mw_error_errno(-ENOMEM, "dump");
 	}
 	if (!rc)
-		rc = print(cli, &table);
+		rc = print_dump(cli, &table);
 	if (!rc && !rmids->count) {
 		mw_warn(cli, "no process has an RMID");
 		rc = MW_EXIT_NOTHING;
@@ -118,11 +119,11 @@ static int show(const struct mw_cli *cli, const struct dump_config *c,
 }
 
 /*
- * Without a started session the module assigns nothing. A session of our own
- * makes it do so; it ends with this command.
+ * The module allocates RMIDs only while a session is started. If there is none, this
+ * starts one, which ends when the caller closes *@device.
  */
-static int start_if_idle(const struct mw_cli *cli, struct memwatch_ctx *ctx,
-			 struct memwatch_device **device)
+static int start_session_if_idle(const struct mw_cli *cli, struct memwatch_ctx *ctx,
+				 struct memwatch_device **device)
 {
 	struct memwatch_proc_status *status;
 	int err = memwatch_proc_status_read(ctx, &status);
@@ -134,7 +135,7 @@ static int start_if_idle(const struct mw_cli *cli, struct memwatch_ctx *ctx,
 	memwatch_proc_status_free(status);
 	if (!idle)
 		return 0;
-	mw_note(cli, "no session is started: starting one for this dump");
+	mw_note(cli, "no session is running: starting one for this dump");
 	err = memwatch_device_open(ctx, device);
 	if (!err)
 		err = memwatch_device_start(*device);
@@ -144,9 +145,9 @@ static int start_if_idle(const struct mw_cli *cli, struct memwatch_ctx *ctx,
 static const char *const dump_usage[] = {
 	"dump [--sort KEY]",
 	"",
-	"Lists the processes that have an RMID now. If nothing measures at the moment, a",
-	"session is started for it and stopped again (--verbose says so).",
-	"Exit status 4 if no process has an RMID.",
+	"Lists the processes that have an RMID now. If no session is running, one is started",
+	"for the time of the dump, because RMIDs are allocated only during a session.",
+	"The exit status is 4 if no process has an RMID.",
 	NULL,
 };
 
@@ -160,10 +161,10 @@ static int dump_run(const struct mw_cli *cli, void *config, int argc, char **arg
 	(void)argc;
 	(void)argv;
 	if (!rc)
-		rc = start_if_idle(cli, ctx, &device);
+		rc = start_session_if_idle(cli, ctx, &device);
 	if (!rc) {
 		err = memwatch_proc_rmids_read(ctx, &rmids);
-		rc = err ? mw_module_failed(ctx, err, "dump") : show(cli, config, rmids);
+		rc = err ? mw_module_failed(ctx, err, "dump") : show_dump(cli, config, rmids);
 	}
 	memwatch_proc_rmids_free(rmids);
 	memwatch_device_close(device);
@@ -172,7 +173,7 @@ static int dump_run(const struct mw_cli *cli, void *config, int argc, char **arg
 
 const struct mw_cmd mw_cmd_dump = {
 	.name = "dump",
-	.summary = "list which RMID belongs to which process",
+	.summary = "list the processes that have an RMID",
 	.usage = dump_usage,
 	.options = dump_options,
 	.run = dump_run,

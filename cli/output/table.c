@@ -182,7 +182,7 @@ void mw_row_print(const struct mw_column *columns, size_t nr, const struct mw_ce
 
 	for (size_t i = 0; i < nr; i++)
 		if (!(columns[i].flags & MW_COLUMN_HIDDEN))
-			printf("%-20s %s\n", columns[i].title,
+			printf("%-26s %s\n", columns[i].title,
 			       mw_cell_human(&columns[i], &cells[i], buf, sizeof(buf)));
 }
 
