@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * record: the live stream into a file.
+ * "record": writes the live stream of records to a file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,16 +37,16 @@ struct record_config {
 static const char *const modes[] = { "slot", "switch", NULL };
 
 static const struct mw_option record_options[] = {
-	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE", "the recording; must not exist",
-	  NULL },
+	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE",
+	  "the recording to write; must not exist yet", NULL },
 	{ "duration", 'd', MW_OPTION_DURATION, MEMBER(duration), "TIME",
-	  "end after this time, as 10 or 500ms", NULL },
+	  "stop after TIME, such as 10s or 500ms", NULL },
 	{ "mode", 'm', MW_OPTION_CHOICE, MEMBER(mode), "MODE",
-	  "one sample per tick and process, or one per context switch", modes },
+	  "take a sample for each tick and process, or for each context switch", modes },
 	{ "period", 'p', MW_OPTION_DURATION, MEMBER(period), "TIME",
 	  "time between ticks, 100us to 1s", NULL },
 	{ "growth", 'g', MW_OPTION_FLAG, MEMBER(growth), NULL,
-	  "run a growth monitor too, and record what it says", NULL },
+	  "also run a growth monitor, and record its alerts and verdicts", NULL },
 	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL },
 	{ 0 },
 };
@@ -58,13 +58,17 @@ struct session {
 	struct memwatch_stream *stream;
 	struct memwatch_recording *recording;
 	struct mw_child child;
-	struct mw_background_monitor monitor;  /* --growth */
-	struct memwatch_record_growth *growth; /* not yet written: the stream is not so far */
+	struct mw_background_monitor monitor; /* for --growth */
+	/* Growth records that are newer than the last record of the stream. */
+	struct memwatch_record_growth *growth;
 	size_t nr_growth, growth_capacity;
-	uint64_t begin_ns, end_ns, shown_ns, written_ns;
-	uint64_t counted; /* LOST counts */
-	bool stopping;
-	bool progress;
+	/* Times are on CLOCK_MONOTONIC. */
+	uint64_t begin_ns, end_ns;
+	uint64_t shown_ns;   /* when the progress was shown */
+	uint64_t written_ns; /* of the last record, or of the last flush */
+	uint64_t lost;	     /* number of records */
+	bool stopping;	     /* the stream was stopped and is read to its end */
+	bool progress;	     /* show it */
 };
 
 static void show_progress(struct session *s)
@@ -93,23 +97,23 @@ static void clear_progress(const struct session *s)
 		fputs("\r\033[K", stderr);
 }
 
-/* Is it time to end? */
-static bool is_over(struct session *s)
+/* Returns whether the recording must end: signal, end of the command, or time over. */
+static bool session_is_over(struct session *s)
 {
 	return mw_interrupted() || mw_child_poll(&s->child) ||
 	       (s->config->duration &&
 		mw_clock_ns(CLOCK_MONOTONIC) - s->begin_ns >= s->config->duration);
 }
 
-static int stop(struct session *s)
+static int stop_session(struct session *s)
 {
 	s->stopping = true;
 	s->end_ns = mw_clock_ns(CLOCK_MONOTONIC);
 	return memwatch_stream_stop(s->stream);
 }
 
-/* What the monitor said before @time_ns. */
-static int store_growth(struct session *s, uint64_t time_ns)
+/* Writes the growth records that are older than @time_ns. */
+static int write_growth_records(struct session *s, uint64_t time_ns)
 {
 	size_t i = 0;
 	int err = 0;
@@ -121,7 +125,7 @@ static int store_growth(struct session *s, uint64_t time_ns)
 	return err;
 }
 
-static int take_growth(void *data, const struct memwatch_record_growth *record)
+static int queue_growth_record(void *data, const struct memwatch_record_growth *record)
 {
 	struct session *s = data;
 
@@ -131,20 +135,21 @@ static int take_growth(void *data, const struct memwatch_record_growth *record)
 	return 0;
 }
 
-static int store(struct session *s, const struct memwatch_record_header *record)
+static int write_record(struct session *s, const struct memwatch_record_header *record)
 {
 	const struct memwatch_record_lost *lost = (const void *)record;
-	int err = s->nr_growth ? store_growth(s, record->time_ns) : 0;
+	int err = s->nr_growth ? write_growth_records(s, record->time_ns) : 0;
 
 	if (err)
 		return err;
 	if (record->type == MEMWATCH_RECORD_LOST)
-		s->counted += lost->count;
+		s->lost += lost->count;
 	s->written_ns = record->time_ns;
 	return memwatch_recording_write(s->recording, record);
 }
 
-static int wait_ms(const struct session *s)
+/* How long to wait for records: at most until the time is over. */
+static int poll_timeout_ms(const struct session *s)
 {
 	uint64_t left, passed = mw_clock_ns(CLOCK_MONOTONIC) - s->begin_ns;
 
@@ -154,8 +159,8 @@ static int wait_ms(const struct session *s)
 	return left < 100 ? (int)left : 100;
 }
 
-/* A machine that falls silent must not hold back what it has said. */
-static int flush_if_silent(struct session *s)
+/* Writes the pending records to the file if no record has arrived for a second. */
+static int flush_if_idle(struct session *s)
 {
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
@@ -167,20 +172,23 @@ static int flush_if_silent(struct session *s)
 	return stats.pending ? memwatch_recording_flush(s->recording, 0) : 0;
 }
 
-/* Between records: is it time to end, or for the monitor? */
-static int look_around(struct session *s)
+/* Runs the background monitor, and stops the stream if the recording must end. */
+static int run_periodic_work(struct session *s)
 {
 	int err = 0;
 
 	if (s->monitor.watch)
-		err = mw_background_monitor_poll(&s->monitor, take_growth, s);
-	if (!err && is_over(s))
-		err = stop(s);
+		err = mw_background_monitor_poll(&s->monitor, queue_growth_record, s);
+	if (!err && session_is_over(s))
+		err = stop_session(s);
 	return err;
 }
 
-/* Until the end of the stream. The file may fail: then *file_err says how. */
-static int pump(struct session *s, int *file_err)
+/*
+ * Reads the stream to its end. Returns 0 or a negative errno of the stream; an error of the
+ * file is returned in *@file_err and ends the loop too.
+ */
+static int copy_stream(struct session *s, int *file_err)
 {
 	const struct memwatch_record_header *record;
 	unsigned int n = 0;
@@ -188,19 +196,19 @@ static int pump(struct session *s, int *file_err)
 
 	*file_err = 0;
 	for (;;) {
-		if ((n++ & 1023) == 0 && !s->stopping && (rc = look_around(s)))
+		if ((n++ & 1023) == 0 && !s->stopping && (rc = run_periodic_work(s)))
 			return rc;
 		rc = memwatch_stream_next(s->stream, &record);
 		if (rc == 1) {
-			*file_err = store(s, record);
+			*file_err = write_record(s, record);
 			if (*file_err)
 				return 0;
 		} else if (rc == -EAGAIN) {
 			show_progress(s);
-			*file_err = flush_if_silent(s);
+			*file_err = flush_if_idle(s);
 			if (*file_err)
 				return 0;
-			rc = memwatch_stream_poll(s->stream, wait_ms(s));
+			rc = memwatch_stream_poll(s->stream, poll_timeout_ms(s));
 			if (rc < 0 && rc != -EINTR)
 				return rc;
 			n = 0;
@@ -210,8 +218,8 @@ static int pump(struct session *s, int *file_err)
 	}
 }
 
-static void fill_summary(struct session *s, struct memwatch_recording_stats *written,
-			 struct memwatch_stream_stats *stats)
+static void read_statistics(struct session *s, struct memwatch_recording_stats *written,
+			    struct memwatch_stream_stats *stats)
 {
 	written->sz = sizeof(*written);
 	stats->sz = sizeof(*stats);
@@ -220,8 +228,9 @@ static void fill_summary(struct session *s, struct memwatch_recording_stats *wri
 	memwatch_stream_stats(s->stream, stats);
 }
 
-static void print_json(const struct session *s, const struct memwatch_recording_stats *written,
-		       const struct memwatch_stream_stats *stats)
+static void print_summary_json(const struct session *s,
+			       const struct memwatch_recording_stats *written,
+			       const struct memwatch_stream_stats *stats)
 {
 	struct mw_json json;
 
@@ -232,7 +241,7 @@ static void print_json(const struct session *s, const struct memwatch_recording_
 			  written->last_ns);
 	mw_json_uint(&json, "records", written->records);
 	mw_json_uint(&json, "file_bytes", written->file_bytes);
-	mw_json_uint(&json, "lost", s->counted);
+	mw_json_uint(&json, "lost", s->lost);
 	mw_json_uint(&json, "late", stats->late);
 	mw_json_uint(&json, "forced", stats->forced);
 	mw_json_uint(&json, "malformed", stats->malformed);
@@ -251,7 +260,7 @@ static void print_summary(const struct session *s, const struct memwatch_recordi
 	char time[32], bytes[32];
 
 	if (s->cli->format == MW_FORMAT_JSON)
-		print_json(s, written, stats);
+		print_summary_json(s, written, stats);
 	if (s->cli->quiet)
 		return;
 	fprintf(stderr, "%s: %s, %" PRIu64 " records, %s", s->config->output,
@@ -259,13 +268,12 @@ static void print_summary(const struct session *s, const struct memwatch_recordi
 		(uint64_t)written->records,
 		mw_human_uint(written->file_bytes, MW_UNIT_BYTES, bytes, sizeof(bytes)));
 	if (written->records)
-		fprintf(stderr, " (%.1f bytes a record)",
+		fprintf(stderr, " (%.1f bytes per record)",
 			(double)written->file_bytes / (double)written->records);
-	fprintf(stderr, ", %" PRIu64 " lost, %" PRIu64 " late\n", s->counted,
-		(uint64_t)stats->late);
+	fprintf(stderr, ", %" PRIu64 " lost, %" PRIu64 " late\n", s->lost, (uint64_t)stats->late);
 }
 
-static void print_command(const struct session *s, char **argv)
+static void print_child_status(const struct session *s, char **argv)
 {
 	char words[96];
 
@@ -276,33 +284,33 @@ static void print_command(const struct session *s, char **argv)
 			mw_child_status_text(&s->child, words, sizeof(words)));
 }
 
-static int file_full(const struct session *s, int err,
-		     const struct memwatch_recording_stats *written)
+static int report_file_error(const struct session *s, int err,
+			     const struct memwatch_recording_stats *written)
 {
 	mw_error(MW_EXIT_FAILED, s->config->output, "%s", strerror(-err));
-	mw_hint("what was written until then can be read: %" PRIu64 " records",
+	mw_hint("the file contains the %" PRIu64 " records that were written before the error",
 		(uint64_t)(written->records - written->pending));
 	return MW_EXIT_FAILED;
 }
 
-static int record(struct session *s)
+static int run_session(struct session *s)
 {
 	struct memwatch_recording_stats written;
 	struct memwatch_stream_stats stats;
 	int err, file_err, close_err;
 
 	s->begin_ns = mw_clock_ns(CLOCK_MONOTONIC);
-	err = pump(s, &file_err);
+	err = copy_stream(s, &file_err);
 	if (!s->stopping)
-		stop(s);
+		stop_session(s);
 	clear_progress(s);
 	if (!file_err)
-		file_err = store_growth(s, UINT64_MAX);
-	fill_summary(s, &written, &stats);
+		file_err = write_growth_records(s, UINT64_MAX);
+	read_statistics(s, &written, &stats);
 	close_err = memwatch_recording_close(s->recording);
 	s->recording = NULL;
 	if (file_err || close_err)
-		return file_full(s, file_err ?: close_err, &written);
+		return report_file_error(s, file_err ?: close_err, &written);
 	if (err)
 		return mw_module_failed(s->ctx, err, "record");
 	if (s->child.pid && !mw_child_poll(&s->child)) {
@@ -313,30 +321,34 @@ static int record(struct session *s)
 	return MW_EXIT_DONE;
 }
 
-/* An empty file, as mktemp(1) makes it, has nothing to lose. */
-static bool may_replace(const struct record_config *c)
+/* An empty file, such as mktemp(1) makes, may be replaced without --force. */
+static bool may_replace_file(const struct record_config *c)
 {
 	struct stat st;
 
 	return c->force || (!stat(c->output, &st) && S_ISREG(st.st_mode) && !st.st_size);
 }
 
-static int create(struct session *s)
+static int report_existing_file(const char *path)
+{
+	mw_error(MW_EXIT_FAILED, path, "the file exists");
+	mw_hint("--force replaces the file");
+	return MW_EXIT_FAILED;
+}
+
+static int create_recording(struct session *s)
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts,
-		      .flags = may_replace(s->config) ? MEMWATCH_RECORDING_OVERWRITE : 0);
+		      .flags = may_replace_file(s->config) ? MEMWATCH_RECORDING_OVERWRITE : 0);
 	int err = memwatch_recording_create(s->ctx, s->config->output,
 					    memwatch_stream_info(s->stream), &opts, &s->recording);
 
-	if (err == -EEXIST) {
-		mw_error(MW_EXIT_FAILED, s->config->output, "exists");
-		mw_hint("--force replaces it");
-		return MW_EXIT_FAILED;
-	}
+	if (err == -EEXIST)
+		return report_existing_file(s->config->output);
 	return err ? mw_file_failed(s->ctx, err, s->config->output) : 0;
 }
 
-static int open_stream(struct session *s)
+static int open_live_stream(struct session *s)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .mode = (uint32_t)s->config->mode,
 		      .period_ns = s->config->period);
@@ -345,13 +357,13 @@ static int open_stream(struct session *s)
 	return err ? mw_module_failed(s->ctx, err, "record") : 0;
 }
 
-static int open_monitor(struct session *s)
+static int open_background_monitor(struct session *s)
 {
 	return s->config->growth ? mw_background_monitor_open(&s->monitor, s->cli, s->ctx, "record")
 				 : 0;
 }
 
-static int start_command(struct session *s, char **argv)
+static int start_child(struct session *s, char **argv)
 {
 	int err;
 
@@ -360,32 +372,33 @@ static int start_command(struct session *s, char **argv)
 	err = mw_child_start(&s->child);
 	if (!err)
 		return 0;
-	/* Nothing was recorded that anybody asked for. */
+	/* The command did not run, so the recording is of no use. */
 	memwatch_recording_close(s->recording);
 	s->recording = NULL;
 	unlink(s->config->output);
 	return mw_error(MW_EXIT_FAILED, argv[0], "%s", strerror(-err));
 }
 
-static int check(const struct record_config *c)
+static int check_config(const struct record_config *c)
 {
 	struct stat st;
 
 	if (!c->output) {
 		mw_error(MW_EXIT_USAGE, "record", "--output is missing");
-		mw_hint("memwatchctl record -o FILE");
+		mw_hint("usage: memwatchctl record -o FILE");
 		return MW_EXIT_USAGE;
 	}
 	if (!strcmp(c->output, "-"))
 		return mw_error(MW_EXIT_USAGE, "record",
-				"a recording needs a file: it gets an index at the end");
+				"--output must be a file: a recording cannot be written to a pipe");
 	if (c->period && (c->period < MEMWATCH_PERIOD_MIN_NS || c->period > MEMWATCH_PERIOD_MAX_NS))
 		return mw_error(MW_EXIT_USAGE, "record", "--period is not between 100us and 1s");
-	/* Before anything is started. */
-	if (!stat(c->output, &st) && !may_replace(c)) {
-		mw_error(MW_EXIT_FAILED, c->output, "exists");
-		mw_hint("--force replaces it");
-		return MW_EXIT_FAILED;
+	/* Check before anything is started. create_recording() checks again. */
+	if (!stat(c->output, &st)) {
+		if (S_ISDIR(st.st_mode))
+			return mw_error_errno(-EISDIR, c->output);
+		if (!may_replace_file(c))
+			return report_existing_file(c->output);
 	}
 	return 0;
 }
@@ -395,11 +408,11 @@ static const char *const record_usage[] = {
 	"[--force]",
 	"    [-- COMMAND...]",
 	"",
-	"Records the stream of this machine into a file, until the time is over, COMMAND",
-	"has ended, or Ctrl-C. The whole machine is recorded, not only COMMAND; COMMAND",
-	"starts when the recording runs and keeps all its privileges. If the recorder is",
-	"killed or the disk is full, the file is good up to its last block.",
-	"Exit status 0 if it was recorded, whatever the status of COMMAND, which is shown.",
+	"Records all processes of this machine to FILE, until TIME is over, COMMAND has ended,",
+	"or Ctrl-C is pressed. COMMAND is started once the recording runs. Processes other than",
+	"COMMAND are recorded too. If the program is killed or the disk is full, FILE can be",
+	"read up to its last complete block. The exit status is 0 if the recording is complete,",
+	"whatever the exit status of COMMAND, which is printed.",
 	NULL,
 };
 
@@ -407,30 +420,30 @@ static int record_run(const struct mw_cli *cli, void *config, int argc, char **a
 {
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
 	struct session s = { .cli = cli, .config = config };
-	int rc = check(config) ?: mw_library_new(cli, &ctx);
+	int rc = check_config(config) ?: mw_library_new(cli, &ctx);
 
 	if (rc)
 		return rc;
 	s.ctx = ctx;
 	s.progress = !cli->quiet && isatty(STDERR_FILENO);
-	/* Forked first: a child must not inherit rings and sessions. */
+	/* Fork before the rings and the session are open, so that the child has none of them. */
 	if (argc && (rc = mw_child_fork(&s.child, argv)))
 		return mw_error_errno(rc, argv[0]);
 	mw_interrupt_init();
-	rc = open_stream(&s) ?: open_monitor(&s) ?: create(&s) ?: start_command(&s, argv) ?: record(&s);
+	rc = open_live_stream(&s) ?: open_background_monitor(&s) ?: create_recording(&s) ?: start_child(&s, argv) ?: run_session(&s);
 	if (s.recording)
 		memwatch_recording_close(s.recording);
 	mw_background_monitor_close(&s.monitor);
 	free(s.growth);
 	memwatch_stream_unref(s.stream);
 	mw_child_uninit(&s.child);
-	print_command(&s, argv);
+	print_child_status(&s, argv);
 	return rc;
 }
 
 const struct mw_cmd mw_cmd_record = {
 	.name = "record",
-	.summary = "record everything into a file, for a time or while a command runs",
+	.summary = "record all processes to a file, for a time or while a command runs",
 	.usage = record_usage,
 	.options = record_options,
 	.run = record_run,
