@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * doctor: every prerequisite, found or not, and what it costs.
+ * "doctor": runs all checks and prints what was found.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -19,61 +19,56 @@ static const char *const result_name[] = { "ok", "warn", "missing" };
 
 enum { NAME, RESULT, REQUIRED, FOUND, COST, REMEDY, NR_COLUMNS };
 
-static const struct mw_column columns[NR_COLUMNS] = {
+static const struct mw_column doctor_columns[NR_COLUMNS] = {
 	[NAME] = { "name", "CHECK", MW_KIND_TEXT, 0, 0 },
 	[RESULT] = { "result", "RESULT", MW_KIND_TEXT, 0, 0 },
 	[REQUIRED] = { "required", "REQUIRED", MW_KIND_BOOL, 0, 0 },
 	[FOUND] = { "found", "FOUND", MW_KIND_TEXT, 0, 0 },
-	[COST] = { "cost", "COST", MW_KIND_TEXT, 0, 0 },
+	[COST] = { "cost", "EFFECT", MW_KIND_TEXT, 0, 0 },
 	[REMEDY] = { "remedy", "REMEDY", MW_KIND_TEXT, 0, 0 },
 };
 
-struct counts {
-	unsigned int by_result[3];
-	unsigned int blocking;
-	const char *first_blocking;
+struct result_counts {
+	unsigned int by_result[3];  /* index: enum mw_result */
+	unsigned int blocking;	    /* required, but missing */
+	const char *first_blocking; /* title of the check */
 };
 
-static void fill(char *buf, size_t size, const char *format, va_list args)
-{
-	vsnprintf(buf, size, format, args);
-}
-
-#define DEFINE_SAY(name, member, action)                                                           \
+#define DEFINE_FINDING(name, member, action)                                                       \
 	void name(struct mw_finding *f, const char *format, ...)                                   \
 	{                                                                                          \
 		va_list args;                                                                      \
                                                                                                    \
 		action;                                                                            \
 		va_start(args, format);                                                            \
-		fill(f->member, sizeof(f->member), format, args);                                  \
+		vsnprintf(f->member, sizeof(f->member), format, args);                             \
 		va_end(args);                                                                      \
 	}
 
-DEFINE_SAY(mw_found, found, (void)0)
-DEFINE_SAY(mw_warned, found, f->result = MW_RESULT_WARN)
-DEFINE_SAY(mw_missed, found, f->result = MW_RESULT_MISSING)
-DEFINE_SAY(mw_cost, cost, (void)0)
-DEFINE_SAY(mw_remedy, remedy, (void)0)
+DEFINE_FINDING(mw_found, found, (void)0)
+DEFINE_FINDING(mw_warned, found, f->result = MW_RESULT_WARN)
+DEFINE_FINDING(mw_missed, found, f->result = MW_RESULT_MISSING)
+DEFINE_FINDING(mw_cost, cost, (void)0)
+DEFINE_FINDING(mw_remedy, remedy, (void)0)
 
-static void show_line(const struct mw_check *check, const struct mw_finding *f)
+static void print_finding_line(const struct mw_check *check, const struct mw_finding *f)
 {
 	static const enum mw_colour colour[] = { MW_GREEN, MW_YELLOW, MW_RED };
 	enum mw_colour c = colour[f->result];
 
-	/* What one can do without is not an alarm. */
+	/* A missing check that is not required is only a warning. */
 	if (f->result == MW_RESULT_MISSING && !check->required)
 		c = MW_YELLOW;
 	printf("%s%-8s%s %-20s %s\n", mw_colour(stdout, c), result_name[f->result],
 	       mw_colour(stdout, MW_PLAIN), check->title, f->found);
 	if (f->cost[0])
-		printf("%-29s costs: %s\n", "", f->cost);
+		printf("%-29s effect: %s\n", "", f->cost);
 	if (f->remedy[0])
 		printf("%-29s remedy: %s\n", "", f->remedy);
 }
 
-static void show(const struct mw_cli *cli, const struct mw_check *check, const struct mw_finding *f,
-		 struct mw_json *json)
+static void print_finding(const struct mw_cli *cli, const struct mw_check *check,
+			  const struct mw_finding *f, struct mw_json *json)
 {
 	struct mw_cell row[NR_COLUMNS] = {
 		[NAME] = { .text = check->name },
@@ -85,15 +80,15 @@ static void show(const struct mw_cli *cli, const struct mw_check *check, const s
 	};
 
 	if (cli->format == MW_FORMAT_JSON)
-		mw_row_json(columns, NR_COLUMNS, row, json);
+		mw_row_json(doctor_columns, NR_COLUMNS, row, json);
 	else if (cli->format == MW_FORMAT_CSV)
-		mw_row_csv(columns, NR_COLUMNS, row, stdout);
+		mw_row_csv(doctor_columns, NR_COLUMNS, row, stdout);
 	else if (!cli->quiet || f->result != MW_RESULT_OK)
-		show_line(check, f);
+		print_finding_line(check, f);
 }
 
-static void examine(const struct mw_cli *cli, const struct mw_check *check, struct counts *counts,
-		    struct mw_json *json)
+static void run_check(const struct mw_cli *cli, const struct mw_check *check,
+		      struct result_counts *counts, struct mw_json *json)
 {
 	struct mw_finding finding = { .check = check, .result = MW_RESULT_OK };
 
@@ -101,35 +96,37 @@ static void examine(const struct mw_cli *cli, const struct mw_check *check, stru
 	counts->by_result[finding.result]++;
 	if (check->required && finding.result == MW_RESULT_MISSING && !counts->blocking++)
 		counts->first_blocking = check->title;
-	show(cli, check, &finding, json);
+	print_finding(cli, check, &finding, json);
 }
 
-static void verdict(const struct counts *c)
+static void print_conclusion(const struct result_counts *c)
 {
-	printf("\n%u ok, %u with a warning, %u missing. ", c->by_result[MW_RESULT_OK],
+	printf("\n%u ok, %u with a warning, %u missing.\n", c->by_result[MW_RESULT_OK],
 	       c->by_result[MW_RESULT_WARN], c->by_result[MW_RESULT_MISSING]);
 	if (!c->blocking)
-		printf("memwatch can do its main job here.\n");
+		printf("Live measurement is possible on this machine.\n");
 	else if (c->blocking == 1)
-		printf("memwatch cannot do its main job here: %s.\n", c->first_blocking);
+		printf("Live measurement is not possible on this machine. Missing: %s.\n",
+		       c->first_blocking);
 	else
-		printf("memwatch cannot do its main job here: %s and %u more.\n", c->first_blocking,
-		       c->blocking - 1);
+		printf("Live measurement is not possible on this machine. Missing: %s and %u "
+		       "more.\n",
+		       c->first_blocking, c->blocking - 1);
 }
 
 static const char *const doctor_usage[] = {
 	"doctor",
 	"",
-	"Looks at everything memwatch needs or can use on this machine, says what was",
-	"found, what it costs to do without, and how to get it. Counters, BPF and CPUID",
-	"are tried for real; nothing is changed. With --quiet only what is not ok.",
-	"Exit status 0 if the main job is possible, 3 if not.",
+	"Checks everything that memwatch needs or can use on this machine: what is available,",
+	"what does not work without it, and what to do about it. Counters, BPF and CPUID are",
+	"tried out, and nothing is changed. With --quiet, only checks that are not ok are shown.",
+	"The exit status is 0 if live measurement is possible, 3 if it is not.",
 	NULL,
 };
 
 static int doctor_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
-	struct counts counts = { 0 };
+	struct result_counts counts = { 0 };
 	struct mw_json json;
 
 	(void)config;
@@ -139,11 +136,11 @@ static int doctor_run(const struct mw_cli *cli, void *config, int argc, char **a
 		mw_json_init(&json, stdout);
 		mw_json_array(&json, "checks");
 	} else if (cli->format == MW_FORMAT_CSV) {
-		mw_head_csv(columns, NR_COLUMNS, stdout);
+		mw_head_csv(doctor_columns, NR_COLUMNS, stdout);
 	}
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		for (const struct mw_check *check = groups[i]; check->name; check++)
-			examine(cli, check, &counts, &json);
+			run_check(cli, check, &counts, &json);
 	if (cli->format == MW_FORMAT_JSON) {
 		mw_json_array_end(&json);
 		mw_json_uint(&json, "ok", counts.by_result[MW_RESULT_OK]);
@@ -152,14 +149,14 @@ static int doctor_run(const struct mw_cli *cli, void *config, int argc, char **a
 		mw_json_bool(&json, "ready", !counts.blocking);
 		mw_json_finish(&json);
 	} else if (cli->format == MW_FORMAT_TABLE) {
-		verdict(&counts);
+		print_conclusion(&counts);
 	}
 	return counts.blocking ? MW_EXIT_UNSUPPORTED : MW_EXIT_DONE;
 }
 
 const struct mw_cmd mw_cmd_doctor = {
 	.name = "doctor",
-	.summary = "check every prerequisite and say what is lost without it",
+	.summary = "check what memwatch needs on this machine",
 	.usage = doctor_usage,
 	.run = doctor_run,
 	.flags = MW_CMD_JSON | MW_CMD_CSV,
