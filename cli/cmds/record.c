@@ -379,7 +379,7 @@ static int start_child(struct session *s, char **argv)
 	return mw_error(MW_EXIT_FAILED, argv[0], "%s", strerror(-err));
 }
 
-static int check_config(const struct record_config *c)
+static int check_record_config(const struct record_config *c)
 {
 	struct stat st;
 
@@ -420,7 +420,7 @@ static int record_run(const struct mw_cli *cli, void *config, int argc, char **a
 {
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
 	struct session s = { .cli = cli, .config = config };
-	int rc = check_config(config) ?: mw_library_new(cli, &ctx);
+	int rc = check_record_config(config) ?: mw_library_new(cli, &ctx);
 
 	if (rc)
 		return rc;

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/cmd.h"
 #include "common/message.h"
@@ -162,6 +163,15 @@ static int check_operands(const struct mw_cmd *cmd, const char *name, int argc, 
 	return MW_EXIT_USAGE;
 }
 
+static int check_root(const struct mw_cli *cli, const char *name)
+{
+	struct stat st;
+
+	if (!cli->root || (!stat(cli->root, &st) && S_ISDIR(st.st_mode)))
+		return 0;
+	return mw_error(MW_EXIT_USAGE, name, "--root: '%s' is not a directory", cli->root);
+}
+
 static int print_version(void)
 {
 	puts("memwatchctl " MW_VERSION);
@@ -186,7 +196,7 @@ static int run_command(struct mw_cli *cli, const struct mw_cmd *cmd, const char 
 	else if (!rc && cli->version)
 		rc = print_version();
 	else if (!rc)
-		rc = check_format(cli, cmd, name) ?: check_operands(cmd, name, argc, argv)
+		rc = check_root(cli, name) ?: check_format(cli, cmd, name) ?: check_operands(cmd, name, argc, argv)
 			?: cmd->run(cli, config, argc, argv);
 	free(config);
 	return mw_finish_stdout(rc);
@@ -197,7 +207,7 @@ static const struct mw_cmd *find_command(const struct mw_cmd *cmd, const char *w
 	bool main = cmd == &mw_cmd_main;
 	const char *best = NULL;
 
-	if (*word == '-') {
+	if (*word == '-' && !main) {
 		mw_error(MW_EXIT_USAGE, cmd->name, "a subcommand must come before '%s'", word);
 		mw_hint("'memwatchctl %s --help' lists the subcommands", cmd->name);
 		return NULL;

@@ -94,7 +94,7 @@ static void list_missing_options(const struct needed_option *needed, size_t nr, 
 	}
 }
 
-static void check_config(const struct mw_cli *cli, struct mw_finding *f)
+static void check_kernel_config(const struct mw_cli *cli, struct mw_finding *f)
 {
 	struct needed_option needed[] = {
 		{ "CONFIG_MODULES", true, false },	   { "CONFIG_TRACEPOINTS", true, false },
@@ -340,7 +340,7 @@ static void check_memlock(const struct mw_cli *cli, struct mw_finding *f)
 
 const struct mw_check mw_doctor_kernel[] = {
 	{ "kernel", "kernel", true, check_kernel },
-	{ "kernel_config", "kernel config", true, check_config },
+	{ "kernel_config", "kernel config", true, check_kernel_config },
 	{ "privileges", "privileges", true, check_privileges },
 	{ "bpf", "BPF", true, check_bpf },
 	{ "btf", "BTF", false, check_btf },

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmds/growth/growth.h"
@@ -104,6 +105,7 @@ static int write_trace(struct mw_monitor *monitor, FILE *out, uint64_t *samples)
 static FILE *open_trace(const struct growth_record_config *c, int *rc)
 {
 	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (c->force ? O_TRUNC : O_EXCL), fd;
+	struct stat st;
 	FILE *out;
 	int err;
 
@@ -112,6 +114,8 @@ static FILE *open_trace(const struct growth_record_config *c, int *rc)
 	if (out)
 		return out;
 	err = errno;
+	if (err == EEXIST && !stat(c->output, &st) && S_ISDIR(st.st_mode))
+		err = EISDIR;
 	*rc = mw_error_errno(-err, c->output);
 	if (err == EEXIST)
 		mw_hint("--force replaces the file");
