@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Functions for the "cmd" files. Each prints the command and its exit status.
+# Functions for the "cmd" files. They print the exit status of each call.
 
-# ctl ARGUMENT...: runs memwatchctl and prints both outputs in order
+# Run memwatchctl: print both outputs in order, and the exit status unless it is 0.
 ctl() {
 	local rc
 	echo "\$ memwatchctl $*"
@@ -13,8 +13,7 @@ ctl() {
 	return 0
 }
 
-# json SCHEMA ARGUMENT...: the same with JSON, which must parse and have the keys of the
-# schema
+# json SCHEMA ARGUMENT...: run memwatchctl, and check its JSON with schema.py.
 json() {
 	local schema=$1
 	shift
@@ -24,7 +23,7 @@ json() {
 	python3 "$TESTS/schema.py" "$schema" answer.json
 }
 
-# ask EXPRESSION: a Python expression over the answer of the last json(), named d
+# Evaluate a Python expression in which d is the JSON of the last json().
 ask() {
 	python3 -c 'import json, sys; d = json.load(open("answer.json")); print(eval(sys.argv[1]))' "$1" 2>&1 |
 		tail -1

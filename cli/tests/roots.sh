@@ -1,11 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Fake machines: folders for --root. Each function makes one below $DATA.
+# Directories for --root, which replace the files of the kernel. Each function makes one
+# below $DATA.
 
 put() { mkdir -p "$(dirname "$root/$1")"; cat >"$root/$1"; }
 
-# A Debian 12 server with RDT and the module, measuring.
+# A Debian 12 server with RDT, on which the module is loaded and a session runs.
 make_root_ready() {
 	root=$DATA/ready
 	echo 6.1.0-56-amd64 | put proc/sys/kernel/osrelease
@@ -85,8 +86,8 @@ make_root_ready() {
 	END
 }
 
-# A virtual machine without anything. Its CPUID answers leaf 0xf with the last
-# leaf it has, which looks like 2696 RMIDs.
+# A virtual machine without RDT, counters and privileges. CPUID returns the data of its
+# highest leaf for leaf 0xf, which looks like 2696 RMIDs.
 make_root_bare() {
 	root=$DATA/bare
 	echo 5.4.0-1-amd64 | put proc/sys/kernel/osrelease
@@ -109,7 +110,8 @@ make_root_bare() {
 	END
 }
 
-# A server where others are at work, and the module was forced in.
+# A server on which other programs use RDT and counters, and the module was loaded with
+# --force.
 make_root_contended() {
 	make_root_ready
 	mv "$DATA/ready" "$DATA/contended"
@@ -136,7 +138,7 @@ make_root_contended() {
 	make_root_ready
 }
 
-# RDT, no module yet, and pqos has been there.
+# A server with RDT on which the module is not loaded, and pqos has set an RMID.
 make_root_foreign() {
 	make_root_ready
 	mv "$DATA/ready" "$DATA/foreign"
@@ -148,9 +150,9 @@ make_root_foreign() {
 	make_root_ready
 }
 
-# Growth monitors on a machine without the module: one that runs, one whose event program
-# is off, and files that say nothing of a process that is there: its id was used again, it
-# ended, the file is half, it is being written.
+# A machine without the module on which two growth monitors run; the event program of the
+# second one is detached. Four more files must be ignored: the process id is used again,
+# the process has ended, the file is incomplete, or it is being written.
 make_root_growing() {
 	root=$DATA/growing
 	monitor() { # PID START COMMAND EVENTS_STATE
