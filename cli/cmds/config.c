@@ -418,11 +418,12 @@ static const char *const config_usage[] = {
 	"                      the one that has waited longest, or the one that runs",
 	"  idle-stop=on|off    whether the tick stops on an idle CPU",
 	"  cpumask=LIST|all    the CPUs that have a tick, such as 0-3,8",
-	"  filter=comm:NAME    measure only processes with this name,",
-	"  filter=uid:NUMBER   of this user,",
-	"  filter=cgroup:/PATH or in this cgroup, which can also be given by its id.",
-	"                      A process must match one filter of each kind that is used.",
-	"  filter=none         remove all filters; filters of the same command are then added",
+	"  filter=comm:NAME    measure only processes with this name",
+	"  filter=uid:NUMBER   measure only processes of this user",
+	"  filter=cgroup:/PATH measure only processes in this cgroup (also cgroup:ID)",
+	"  filter=none         remove all filters, before others of this command are added",
+	"",
+	"If there are filters of several kinds, a process must match one of each kind.",
 	NULL,
 };
 

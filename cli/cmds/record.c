@@ -404,9 +404,8 @@ static int check_record_config(const struct record_config *c)
 }
 
 static const char *const record_usage[] = {
-	"record -o FILE [--duration TIME] [--mode slot|switch] [--period TIME] [--growth] "
-	"[--force]",
-	"    [-- COMMAND...]",
+	"record -o FILE [--duration TIME] [OPTIONS]",
+	"record -o FILE [OPTIONS] [--] COMMAND...",
 	"",
 	"Records all processes of this machine to FILE, until TIME is over, COMMAND has ended,",
 	"or Ctrl-C is pressed. COMMAND is started once the recording runs. Processes other than",
