@@ -103,10 +103,10 @@ growth_monitor() {
 plan 31
 check "without the module status exits with 3" \
 	ends 3 'module memwatch is not loaded' memwatchctl status
-check "without the module doctor says that the main job is impossible" \
+check "without the module doctor says that live measurement is not possible" \
 	ends 3 'measurement is not possible' memwatchctl doctor
 check "the module loads" insmod /lab/memwatch.ko
-check "with the module loaded doctor says that the main job is possible" \
+check "with the module loaded doctor says that live measurement is possible" \
 	ends 0 'measurement is possible' memwatchctl doctor
 check "status prints the backend" ends 0 'backend +emulated' memwatchctl status
 check "dump without a session starts one of its own" ends 0 'starting one' memwatchctl -v dump
