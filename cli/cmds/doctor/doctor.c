@@ -45,11 +45,11 @@ struct result_counts {
 		va_end(args);                                                                      \
 	}
 
-DEFINE_FINDING(mw_found, found, (void)0)
-DEFINE_FINDING(mw_warned, found, f->result = MW_RESULT_WARN)
-DEFINE_FINDING(mw_missed, found, f->result = MW_RESULT_MISSING)
-DEFINE_FINDING(mw_cost, cost, (void)0)
-DEFINE_FINDING(mw_remedy, remedy, (void)0)
+DEFINE_FINDING(mw_finding_ok, found, (void)0)
+DEFINE_FINDING(mw_finding_warn, found, f->result = MW_RESULT_WARN)
+DEFINE_FINDING(mw_finding_missing, found, f->result = MW_RESULT_MISSING)
+DEFINE_FINDING(mw_finding_cost, cost, (void)0)
+DEFINE_FINDING(mw_finding_remedy, remedy, (void)0)
 
 static void print_finding_line(const struct mw_check *check, const struct mw_finding *f)
 {

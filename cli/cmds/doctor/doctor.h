@@ -37,13 +37,18 @@ extern const struct mw_check mw_doctor_module[];
 extern struct mw_check mw_doctor_hardware[];
 
 /* Sets the text and leaves the result, which is MW_RESULT_OK at first. */
-void mw_found(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mw_finding_ok(struct mw_finding *f, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Sets the text, and MW_RESULT_WARN or MW_RESULT_MISSING as the result. */
-void mw_warned(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void mw_missed(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mw_finding_warn(struct mw_finding *f, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void mw_finding_missing(struct mw_finding *f, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Sets what does not work, and what to do about it. */
-void mw_cost(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void mw_remedy(struct mw_finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mw_finding_cost(struct mw_finding *f, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void mw_finding_remedy(struct mw_finding *f, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Questions that several groups ask. */
 bool mw_module_is_loaded(const struct mw_cli *cli);

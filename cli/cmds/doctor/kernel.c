@@ -24,19 +24,19 @@ static void check_kernel(const struct mw_cli *cli, struct mw_finding *f)
 	struct utsname u;
 
 	if (mw_root_line(cli, "/proc/sys/kernel/osrelease", release, sizeof(release)) <= 0) {
-		mw_warned(f, "unknown, because /proc/sys/kernel/osrelease cannot be read");
+		mw_finding_warn(f, "unknown, because /proc/sys/kernel/osrelease cannot be read");
 		return;
 	}
 	uname(&u);
-	mw_found(f, "%s, %s", release, u.machine);
+	mw_finding_ok(f, "%s, %s", release, u.machine);
 	if (strcmp(u.machine, "x86_64")) {
-		mw_missed(f, "%s, %s; memwatch supports x86_64 only", release, u.machine);
+		mw_finding_missing(f, "%s, %s; memwatch supports x86_64 only", release, u.machine);
 		return;
 	}
 	sscanf(release, "%u.%u", &major, &minor);
 	if (major < 5 || (major == 5 && minor < 10)) {
-		mw_warned(f, "%s, %s", release, u.machine);
-		mw_cost(f, "memwatch is not tested on kernels before 5.10");
+		mw_finding_warn(f, "%s, %s", release, u.machine);
+		mw_finding_cost(f, "memwatch is not tested on kernels before 5.10");
 	}
 }
 
@@ -110,39 +110,40 @@ static void check_kernel_config(const struct mw_cli *cli, struct mw_finding *f)
 	mw_root_line(cli, "/proc/sys/kernel/osrelease", release, sizeof(release));
 	file = open_kernel_config(cli, release, name, sizeof(name));
 	if (!file) {
-		mw_warned(f, "not found in /proc/config.gz, /boot or /lib/modules");
-		mw_cost(f, "nothing, if the checks below succeed");
+		mw_finding_warn(f, "not found in /proc/config.gz, /boot or /lib/modules");
+		mw_finding_cost(f, "none, if the checks below succeed");
 		return;
 	}
 	read_kernel_config(file, needed, nr);
 	gzclose(file);
 	list_missing_options(needed, nr, true, absent, sizeof(absent));
 	if (absent[0]) {
-		mw_missed(f, "%s lacks %s", name, absent);
-		mw_cost(f, "the module or the BPF programs cannot work");
-		mw_remedy(f,
-			  "use a kernel with these options, such as the kernel of a distribution");
+		mw_finding_missing(f, "%s lacks %s", name, absent);
+		mw_finding_cost(f, "the module or the BPF programs cannot work");
+		mw_finding_remedy(
+			f, "use a kernel with these options, such as the kernel of a distribution");
 		return;
 	}
 	list_missing_options(needed, nr, false, absent, sizeof(absent));
 	if (absent[0]) {
-		mw_warned(f, "%s lacks %s", name, absent);
-		mw_cost(f, "without BTF: no growth detection; without cgroups: no rows by cgroup; "
+		mw_finding_warn(f, "%s lacks %s", name, absent);
+		mw_finding_cost(
+			f, "without BTF: no growth detection; without cgroups: no rows by cgroup; "
 			   "without the JIT: higher overhead");
 		return;
 	}
-	mw_found(f, "%s has all options that memwatch needs", name);
+	mw_finding_ok(f, "%s has all options that memwatch needs", name);
 }
 
 static void check_btf(const struct mw_cli *cli, struct mw_finding *f)
 {
 	if (!mw_root_access(cli, "/sys/kernel/btf/vmlinux", R_OK)) {
-		mw_found(f, "/sys/kernel/btf/vmlinux");
+		mw_finding_ok(f, "/sys/kernel/btf/vmlinux");
 		return;
 	}
-	mw_missed(f, "there is no /sys/kernel/btf/vmlinux");
-	mw_cost(f, "no growth detection: its BPF programs need the types of this kernel");
-	mw_remedy(f, "use a kernel built with CONFIG_DEBUG_INFO_BTF");
+	mw_finding_missing(f, "there is no /sys/kernel/btf/vmlinux");
+	mw_finding_cost(f, "no growth detection: its BPF programs need the types of this kernel");
+	mw_finding_remedy(f, "use a kernel built with CONFIG_DEBUG_INFO_BTF");
 }
 
 static void report_bpf_error(const struct mw_cli *cli, struct mw_finding *f, const char *what,
@@ -150,19 +151,19 @@ static void report_bpf_error(const struct mw_cli *cli, struct mw_finding *f, con
 {
 	char setting[16];
 
-	mw_missed(f, "%s: %s", what, strerror(-err));
-	mw_cost(f, "no records can be read from the module");
+	mw_finding_missing(f, "%s: %s", what, strerror(-err));
+	mw_finding_cost(f, "no records can be read from the module");
 	if (err == -ENOSYS) {
-		mw_remedy(f, "use a kernel built with CONFIG_BPF_SYSCALL");
+		mw_finding_remedy(f, "use a kernel built with CONFIG_BPF_SYSCALL");
 	} else if (err == -EINVAL || err == -ENOENT) {
-		mw_remedy(f, "use a kernel built with CONFIG_BPF_EVENTS");
+		mw_finding_remedy(f, "use a kernel built with CONFIG_BPF_EVENTS");
 	} else if (err == -EPERM || err == -EACCES) {
 		mw_root_line(cli, "/proc/sys/kernel/unprivileged_bpf_disabled", setting,
 			     sizeof(setting));
-		mw_remedy(f,
-			  "run memwatchctl as root, or with CAP_BPF and CAP_PERFMON "
-			  "(unprivileged_bpf_disabled is %s)",
-			  setting[0] ? setting : "unknown");
+		mw_finding_remedy(f,
+				  "run memwatchctl as root, or with CAP_BPF and CAP_PERFMON "
+				  "(unprivileged_bpf_disabled is %s)",
+				  setting[0] ? setting : "unknown");
 	}
 }
 
@@ -180,7 +181,7 @@ static void check_bpf(const struct mw_cli *cli, struct mw_finding *f)
 				 err);
 		return;
 	}
-	mw_found(f, "a BPF program can be loaded and attached to a raw tracepoint");
+	mw_finding_ok(f, "a BPF program can be loaded and attached to a raw tracepoint");
 }
 
 static void check_tracefs(const struct mw_cli *cli, struct mw_finding *f)
@@ -193,20 +194,20 @@ static void check_tracefs(const struct mw_cli *cli, struct mw_finding *f)
 		int err = mw_root_access(cli, places[i], R_OK | X_OK);
 
 		if (!err) {
-			mw_found(f, "%.*s", (int)(strlen(places[i]) - strlen("/events")),
-				 places[i]);
+			mw_finding_ok(f, "%.*s", (int)(strlen(places[i]) - strlen("/events")),
+				      places[i]);
 			return;
 		}
 		hidden |= err == -EACCES;
 	}
 	if (hidden) {
-		mw_warned(f, "tracefs is not readable by this user");
-		mw_remedy(f, "run memwatchctl as root");
+		mw_finding_warn(f, "tracefs is not readable by this user");
+		mw_finding_remedy(f, "run memwatchctl as root");
 	} else {
-		mw_warned(f, "tracefs is not mounted");
-		mw_remedy(f, "mount -t tracefs tracefs /sys/kernel/tracing");
+		mw_finding_warn(f, "tracefs is not mounted");
+		mw_finding_remedy(f, "mount -t tracefs tracefs /sys/kernel/tracing");
 	}
-	mw_cost(f, "doctor cannot check the tracepoints of the module");
+	mw_finding_cost(f, "doctor cannot check the tracepoints of the module");
 }
 
 static void check_lockdown(const struct mw_cli *cli, struct mw_finding *f)
@@ -214,19 +215,21 @@ static void check_lockdown(const struct mw_cli *cli, struct mw_finding *f)
 	char line[128];
 
 	if (mw_root_line(cli, "/sys/kernel/security/lockdown", line, sizeof(line)) <= 0) {
-		mw_found(f, "off: this kernel has no lockdown, or securityfs is not mounted");
+		mw_finding_ok(f, "off: this kernel has no lockdown, or securityfs is not mounted");
 	} else if (strstr(line, "[confidentiality]")) {
-		mw_warned(f, "the mode is confidentiality");
-		mw_cost(f,
+		mw_finding_warn(f, "the mode is confidentiality");
+		mw_finding_cost(
+			f,
 			"unsigned modules are refused, and BPF programs cannot read kernel memory");
-		mw_remedy(f,
-			  "sign memwatch.ko with an enrolled key and boot with lockdown=integrity");
+		mw_finding_remedy(
+			f,
+			"sign memwatch.ko with an enrolled key and boot with lockdown=integrity");
 	} else if (strstr(line, "[integrity]")) {
-		mw_warned(f, "the mode is integrity");
-		mw_cost(f, "unsigned modules and writes to /dev/cpu/N/msr are refused");
-		mw_remedy(f, "sign memwatch.ko with an enrolled key (MOK)");
+		mw_finding_warn(f, "the mode is integrity");
+		mw_finding_cost(f, "unsigned modules and writes to /dev/cpu/N/msr are refused");
+		mw_finding_remedy(f, "sign memwatch.ko with an enrolled key (MOK)");
 	} else {
-		mw_found(f, "off");
+		mw_finding_ok(f, "off");
 	}
 }
 
@@ -251,19 +254,20 @@ static void check_signing(const struct mw_cli *cli, struct mw_finding *f)
 
 	mw_root_line(cli, "/sys/module/module/parameters/sig_enforce", enforce, sizeof(enforce));
 	if (enforce[0] == 'Y') {
-		mw_warned(f, "Secure Boot is %s; the kernel loads only signed modules",
-			  on ? "on" : "off");
-		mw_cost(f, "memwatch.ko cannot be loaded unless it is signed");
-		mw_remedy(
+		mw_finding_warn(f, "Secure Boot is %s; the kernel loads only signed modules",
+				on ? "on" : "off");
+		mw_finding_cost(f, "memwatch.ko cannot be loaded unless it is signed");
+		mw_finding_remedy(
 			f,
 			"sign memwatch.ko with an enrolled key: mokutil --import, then sign-file");
 	} else if (on) {
-		mw_warned(f, "Secure Boot is on");
-		mw_cost(f, "the kernels of many distributions then refuse unsigned modules");
-		mw_remedy(f, "sign memwatch.ko with an enrolled key (MOK)");
+		mw_finding_warn(f, "Secure Boot is on");
+		mw_finding_cost(f,
+				"the kernels of many distributions then refuse unsigned modules");
+		mw_finding_remedy(f, "sign memwatch.ko with an enrolled key (MOK)");
 	} else {
-		mw_found(f, "Secure Boot is %s; the kernel loads unsigned modules",
-			 known ? "off" : "not available");
+		mw_finding_ok(f, "Secure Boot is %s; the kernel loads unsigned modules",
+			      known ? "off" : "not available");
 	}
 }
 
@@ -273,24 +277,24 @@ static void check_nohz_full(const struct mw_cli *cli, struct mw_finding *f)
 	int len = mw_root_line(cli, "/sys/devices/system/cpu/nohz_full", list, sizeof(list));
 
 	if (len <= 0 || strstr(list, "null")) {
-		mw_found(f, "no CPU is isolated with nohz_full");
+		mw_finding_ok(f, "no CPU is isolated with nohz_full");
 		return;
 	}
-	mw_warned(f, "nohz_full=%s", list);
-	mw_cost(f, "the tick of memwatch interrupts these CPUs");
-	mw_remedy(f, "exclude these CPUs: memwatchctl config cpumask=LIST");
+	mw_finding_warn(f, "nohz_full=%s", list);
+	mw_finding_cost(f, "the tick of memwatch interrupts these CPUs");
+	mw_finding_remedy(f, "exclude these CPUs: memwatchctl config cpumask=LIST");
 }
 
 static void check_cgroup(const struct mw_cli *cli, struct mw_finding *f)
 {
 	if (!mw_root_access(cli, "/sys/fs/cgroup/cgroup.controllers", F_OK)) {
-		mw_found(f, "cgroup v2 is mounted at /sys/fs/cgroup");
+		mw_finding_ok(f, "cgroup v2 is mounted at /sys/fs/cgroup");
 		return;
 	}
-	mw_missed(f, "cgroup v2 is not mounted at /sys/fs/cgroup");
-	mw_cost(f, "cgroups are shown by their id instead of their name");
-	mw_remedy(f, "boot with systemd.unified_cgroup_hierarchy=1, or run "
-		     "mount -t cgroup2 none /sys/fs/cgroup");
+	mw_finding_missing(f, "cgroup v2 is not mounted at /sys/fs/cgroup");
+	mw_finding_cost(f, "cgroups are shown by their id instead of their name");
+	mw_finding_remedy(f, "boot with systemd.unified_cgroup_hierarchy=1, or run "
+			     "mount -t cgroup2 none /sys/fs/cgroup");
 }
 
 bool mw_has_capability(const struct mw_cli *cli, int capability)
@@ -313,13 +317,14 @@ static void check_privileges(const struct mw_cli *cli, struct mw_finding *f)
 	bool bpf = mw_has_capability(cli, CAP_BPF), perf = mw_has_capability(cli, CAP_PERFMON);
 
 	if (admin || (bpf && perf)) {
-		mw_found(f, "this user has %s",
-			 admin ? "CAP_SYS_ADMIN" : "CAP_BPF and CAP_PERFMON");
+		mw_finding_ok(f, "this user has %s",
+			      admin ? "CAP_SYS_ADMIN" : "CAP_BPF and CAP_PERFMON");
 		return;
 	}
-	mw_missed(f, "this user has neither CAP_SYS_ADMIN nor both CAP_BPF and CAP_PERFMON");
-	mw_cost(f, "no live measurement; recordings can still be reported and exported");
-	mw_remedy(f, "run memwatchctl as root: sudo memwatchctl doctor");
+	mw_finding_missing(f,
+			   "this user has neither CAP_SYS_ADMIN nor both CAP_BPF and CAP_PERFMON");
+	mw_finding_cost(f, "no live measurement; recordings can still be reported and exported");
+	mw_finding_remedy(f, "run memwatchctl as root: sudo memwatchctl doctor");
 }
 
 static void check_memlock(const struct mw_cli *cli, struct mw_finding *f)
@@ -327,14 +332,14 @@ static void check_memlock(const struct mw_cli *cli, struct mw_finding *f)
 	uint64_t limit = mw_probe_memlock(cli);
 
 	if (limit == UINT64_MAX) {
-		mw_found(f, "RLIMIT_MEMLOCK is unlimited");
+		mw_finding_ok(f, "RLIMIT_MEMLOCK is unlimited");
 	} else if (mw_has_capability(cli, CAP_IPC_LOCK)) {
-		mw_found(f, "RLIMIT_MEMLOCK is %llu KiB, but CAP_IPC_LOCK overrides it",
-			 (unsigned long long)limit / 1024);
+		mw_finding_ok(f, "RLIMIT_MEMLOCK is %llu KiB, but CAP_IPC_LOCK overrides it",
+			      (unsigned long long)limit / 1024);
 	} else {
-		mw_warned(f, "RLIMIT_MEMLOCK is %llu KiB", (unsigned long long)limit / 1024);
-		mw_cost(f, "the perf ring buffers of many CPUs may exceed the limit");
-		mw_remedy(f, "run ulimit -l unlimited, or use CAP_IPC_LOCK");
+		mw_finding_warn(f, "RLIMIT_MEMLOCK is %llu KiB", (unsigned long long)limit / 1024);
+		mw_finding_cost(f, "the perf ring buffers of many CPUs may exceed the limit");
+		mw_finding_remedy(f, "run ulimit -l unlimited, or use CAP_IPC_LOCK");
 	}
 }
 

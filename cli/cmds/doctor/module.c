@@ -45,21 +45,22 @@ static void explain_not_loaded(const struct mw_cli *cli, struct mw_finding *f)
 {
 	char release[128], path[256];
 
-	mw_cost(f, "no live measurement");
+	mw_finding_cost(f, "no live measurement");
 	mw_root_line(cli, "/proc/sys/kernel/osrelease", release, sizeof(release));
 	find_installed_module(cli, release, path, sizeof(path));
 	if (path[0]) {
-		mw_missed(f, "the module is not loaded; it is installed as %s", path);
-		mw_remedy(f, "load it: modprobe memwatch");
+		mw_finding_missing(f, "the module is not loaded; it is installed as %s", path);
+		mw_finding_remedy(f, "load it: modprobe memwatch");
 	} else if (mw_root_access(cli, "/proc/modules", F_OK)) {
-		mw_missed(f, "the module is not loaded, and this kernel cannot load modules");
-		mw_remedy(f, "use a kernel built with CONFIG_MODULES");
+		mw_finding_missing(f,
+				   "the module is not loaded, and this kernel cannot load modules");
+		mw_finding_remedy(f, "use a kernel built with CONFIG_MODULES");
 	} else {
-		mw_missed(f, "the module is neither loaded nor installed for %s", release);
-		mw_remedy(f,
-			  "build it: dkms install memwatch/" MW_VERSION
-			  " (this needs linux-headers-%s)",
-			  release);
+		mw_finding_missing(f, "the module is neither loaded nor installed for %s", release);
+		mw_finding_remedy(f,
+				  "build it: dkms install memwatch/" MW_VERSION
+				  " (this needs linux-headers-%s)",
+				  release);
 	}
 }
 
@@ -72,13 +73,13 @@ static void check_module(const struct mw_cli *cli, struct mw_finding *f)
 		return;
 	}
 	if (mw_root_line(cli, "/sys/module/memwatch/version", version, sizeof(version)) <= 0) {
-		mw_found(f, "the module is loaded");
+		mw_finding_ok(f, "the module is loaded");
 	} else if (strcmp(version, MW_VERSION)) {
-		mw_warned(f, "the module has version %s, memwatchctl has version " MW_VERSION,
-			  version);
-		mw_cost(f, "nothing while their ABI is the same, which every command checks");
+		mw_finding_warn(f, "the module has version %s, memwatchctl has version " MW_VERSION,
+				version);
+		mw_finding_cost(f, "none while their ABI is the same, which every command checks");
 	} else {
-		mw_found(f, "version %s is loaded", version);
+		mw_finding_ok(f, "version %s is loaded", version);
 	}
 }
 
@@ -87,21 +88,24 @@ static void check_tracepoints(const struct mw_cli *cli, struct mw_finding *f)
 	char tainted[32];
 
 	if (!mw_module_is_loaded(cli)) {
-		mw_missed(f, "the module, which defines them, is not loaded");
+		mw_finding_missing(f, "the module, which defines them, is not loaded");
 	} else if (!mw_root_access(cli, "/sys/kernel/tracing/events/memwatch", F_OK) ||
 		   !mw_root_access(cli, "/sys/kernel/debug/tracing/events/memwatch", F_OK)) {
-		mw_found(f, "tracefs has events/memwatch");
+		mw_finding_ok(f, "tracefs has events/memwatch");
 	} else if (mw_root_access(cli, "/sys/kernel/tracing/events", X_OK) &&
 		   mw_root_access(cli, "/sys/kernel/debug/tracing/events", X_OK)) {
-		mw_warned(f, "cannot be checked, because tracefs is not readable");
+		mw_finding_warn(f, "cannot be checked, because tracefs is not readable");
 	} else {
 		mw_root_line(cli, "/proc/sys/kernel/tainted", tainted, sizeof(tainted));
-		mw_missed(f, "the module is loaded but has no tracepoints (kernel taint: %s)",
-			  tainted[0] ? tainted : "unknown");
-		mw_cost(f, "no records: the kernel ignores the tracepoints of a module that was "
+		mw_finding_missing(f,
+				   "the module is loaded but has no tracepoints (kernel taint: %s)",
+				   tainted[0] ? tainted : "unknown");
+		mw_finding_cost(
+			f, "no records: the kernel ignores the tracepoints of a module that was "
 			   "loaded with --force or is proprietary");
-		mw_remedy(f, "run rmmod memwatch, and load a module built for this kernel without "
-			     "--force");
+		mw_finding_remedy(
+			f, "run rmmod memwatch, and load a module built for this kernel without "
+			   "--force");
 	}
 }
 
@@ -110,18 +114,19 @@ static void check_device(const struct mw_cli *cli, struct mw_finding *f)
 	int err = mw_root_access(cli, "/dev/memwatch", R_OK | W_OK);
 
 	if (!err) {
-		mw_found(f, "/dev/memwatch can be opened");
+		mw_finding_ok(f, "/dev/memwatch can be opened");
 		return;
 	}
-	mw_cost(f, "no live measurement");
+	mw_finding_cost(f, "no live measurement");
 	if (err == -EACCES || err == -EPERM) {
-		mw_missed(f, "/dev/memwatch cannot be opened by this user");
-		mw_remedy(f, "run memwatchctl as root, or as a member of the group memwatch");
+		mw_finding_missing(f, "/dev/memwatch cannot be opened by this user");
+		mw_finding_remedy(f,
+				  "run memwatchctl as root, or as a member of the group memwatch");
 	} else if (mw_module_is_loaded(cli)) {
-		mw_missed(f, "the module is loaded, but there is no /dev/memwatch");
-		mw_remedy(f, "mount devtmpfs on /dev, or start udev");
+		mw_finding_missing(f, "the module is loaded, but there is no /dev/memwatch");
+		mw_finding_remedy(f, "mount devtmpfs on /dev, or start udev");
 	} else {
-		mw_missed(f, "the module, which creates it, is not loaded");
+		mw_finding_missing(f, "the module, which creates it, is not loaded");
 		f->cost[0] = '\0';
 	}
 }

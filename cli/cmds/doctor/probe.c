@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Trying things: CPUID, BPF, performance counters, MSRs. Nothing here stays
- * behind: what is opened is closed before the answer is given.
+ * The probes. They close everything that they open.
  */
 #include <cpuid.h>
 #include <errno.h>
@@ -25,8 +24,9 @@
 #include "cmds/doctor/probe.h"
 #include "common/root.h"
 
-/* The answer that a test has written down. */
-static bool scripted(const struct mw_cli *cli, const char *name, char *rest, size_t size)
+/* Finds the line of a probe in the file "probes" below --root. */
+static bool find_scripted_result(const struct mw_cli *cli, const char *name, char *rest,
+				 size_t size)
 {
 	size_t len = strlen(name);
 	bool found = false;
@@ -47,12 +47,12 @@ static bool scripted(const struct mw_cli *cli, const char *name, char *rest, siz
 	return found;
 }
 
-/* A scripted result; what the script does not mention is not there. */
-static int scripted_int(const struct mw_cli *cli, const char *name, int otherwise)
+/* Returns the first number of that line, or @otherwise if there is no line. */
+static int scripted_result(const struct mw_cli *cli, const char *name, int otherwise)
 {
 	char rest[256];
 
-	return scripted(cli, name, rest, sizeof(rest)) ? atoi(rest) : otherwise;
+	return find_scripted_result(cli, name, rest, sizeof(rest)) ? atoi(rest) : otherwise;
 }
 
 void mw_probe_cpuid(const struct mw_cli *cli, uint32_t leaf, uint32_t subleaf, struct mw_cpuid *ret)
@@ -65,12 +65,12 @@ void mw_probe_cpuid(const struct mw_cli *cli, uint32_t leaf, uint32_t subleaf, s
 		return;
 	}
 	snprintf(name, sizeof(name), "cpuid.%x.%x", leaf, subleaf);
-	if (scripted(cli, name, rest, sizeof(rest)))
+	if (find_scripted_result(cli, name, rest, sizeof(rest)))
 		sscanf(rest, "%" SCNx32 " %" SCNx32 " %" SCNx32 " %" SCNx32, &ret->eax, &ret->ebx,
 		       &ret->ecx, &ret->edx);
 }
 
-static int load_program(void)
+static int load_empty_program(void)
 {
 	/* r0 = 0; exit */
 	struct bpf_insn program[] = {
@@ -94,8 +94,8 @@ int mw_probe_bpf_load(const struct mw_cli *cli)
 	int fd;
 
 	if (cli->root)
-		return scripted_int(cli, "bpf_load", 0);
-	fd = load_program();
+		return scripted_result(cli, "bpf_load", 0);
+	fd = load_empty_program();
 	if (fd < 0)
 		return fd;
 	close(fd);
@@ -109,8 +109,8 @@ int mw_probe_bpf_attach(const struct mw_cli *cli)
 	long fd;
 
 	if (cli->root)
-		return scripted_int(cli, "bpf_attach", 0);
-	program = load_program();
+		return scripted_result(cli, "bpf_attach", 0);
+	program = load_empty_program();
 	if (program < 0)
 		return program;
 	memset(&attr, 0, sizeof(attr));
@@ -148,7 +148,7 @@ int mw_probe_counter(const struct mw_cli *cli, unsigned int counter, int *cpus)
 	*cpus = 0;
 	if (cli->root) {
 		snprintf(name, sizeof(name), "counter.%s", memwatch_counter_name(counter));
-		err = scripted_int(cli, name, 0);
+		err = scripted_result(cli, name, 0);
 		*cpus = err ? 0 : online;
 		return err;
 	}
@@ -182,12 +182,12 @@ int mw_probe_counter_share(const struct mw_cli *cli)
 	int fds[MEMWATCH_COUNTER_MAX], share = 100, opened = 0, cpu = sched_getcpu();
 
 	if (cli->root)
-		return scripted_int(cli, "counter_share", 100);
+		return scripted_result(cli, "counter_share", 100);
 	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
 		fds[i] = open_counter(i, cpu);
 		opened += fds[i] >= 0;
 	}
-	/* Counters take turns at the timer tick: wait for several. */
+	/* Multiplexed counters are switched at the timer tick, so wait for several ticks. */
 	spin_for(20000000);
 	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
 		uint64_t value[3];
@@ -209,7 +209,7 @@ int mw_probe_pqr(const struct mw_cli *cli, int cpu, uint64_t *ret)
 
 	if (cli->root) {
 		snprintf(name, sizeof(name), "pqr.%d", cpu);
-		if (!scripted(cli, name, rest, sizeof(rest)))
+		if (!find_scripted_result(cli, name, rest, sizeof(rest)))
 			return -ENOENT;
 		*ret = strtoull(rest, NULL, 0);
 		return 0;
@@ -230,8 +230,9 @@ uint64_t mw_probe_memlock(const struct mw_cli *cli)
 	char rest[256];
 
 	if (cli->root)
-		return scripted(cli, "memlock", rest, sizeof(rest)) ? strtoull(rest, NULL, 0)
-								    : UINT64_MAX;
+		return find_scripted_result(cli, "memlock", rest, sizeof(rest))
+			       ? strtoull(rest, NULL, 0)
+			       : UINT64_MAX;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
 	return limit.rlim_cur;
@@ -240,6 +241,6 @@ uint64_t mw_probe_memlock(const struct mw_cli *cli)
 int mw_probe_cpus(const struct mw_cli *cli)
 {
 	if (cli->root)
-		return scripted_int(cli, "cpus", 1);
+		return scripted_result(cli, "cpus", 1);
 	return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }

@@ -2,9 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Questions that only the machine itself can answer: they are asked for real,
- * by trying. Below --root the answers come from the file "probes" there, lines
- * of "NAME NUMBER…", so that a test can play any machine.
+ * Probes: they execute CPUID, load a BPF program, open a counter and so on, to find out
+ * what this machine supports. With --root, the results come from the file "probes" in
+ * that directory instead, which has lines "NAME NUMBER...", so that a test can simulate
+ * any machine.
  */
 #ifndef MW_PROBE_H
 #define MW_PROBE_H
@@ -16,13 +17,16 @@ struct mw_cpuid {
 };
 
 /*
- * CPUID. Does not look at the highest leaf: beyond it the CPU answers with
- * somebody else's data, which is for the caller to know.
+ * Executes CPUID. The caller must check the highest leaf first: for a higher one, Intel
+ * CPUs return the data of their highest leaf.
  */
 void mw_probe_cpuid(const struct mw_cli *cli, uint32_t leaf, uint32_t subleaf,
 		    struct mw_cpuid *ret);
 
-/* Loads a BPF program of two instructions and attaches it to a tracepoint. 0 or -errno. */
+/*
+ * The first loads a BPF program of two instructions, the second also attaches it to a raw
+ * tracepoint; both undo it at once. They return 0 or a negative errno.
+ */
 int mw_probe_bpf_load(const struct mw_cli *cli);
 int mw_probe_bpf_attach(const struct mw_cli *cli);
 
@@ -34,17 +38,17 @@ int mw_probe_counter(const struct mw_cli *cli, unsigned int counter, int *cpus);
 
 /*
  * Runs all counters together for a few milliseconds. Returns the smallest share of
- * the time for which one was on the hardware, in percent, or -errno.
+ * the time for which one was counting, in percent, or a negative errno.
  */
 int mw_probe_counter_share(const struct mw_cli *cli);
 
-/* IA32_PQR_ASSOC of a CPU through /dev/cpu/N/msr: 0 or -errno. */
+/* Reads IA32_PQR_ASSOC of a CPU from /dev/cpu/N/msr. Returns 0 or a negative errno. */
 int mw_probe_pqr(const struct mw_cli *cli, int cpu, uint64_t *ret);
 
-/* Soft limit of locked memory in bytes; UINT64_MAX: none. */
+/* The soft limit of locked memory in bytes; UINT64_MAX: no limit. */
 uint64_t mw_probe_memlock(const struct mw_cli *cli);
 
-/* Online CPUs. */
+/* The number of online CPUs. */
 int mw_probe_cpus(const struct mw_cli *cli);
 
 #endif
