@@ -221,7 +221,7 @@ static void print_monitor_cost(struct watcher *w)
 }
 
 /* Collects the selected processes, the most urgent first. The caller frees *rows. */
-static int collect_rows(struct watcher *w, struct memwatch_growth_row **rows, size_t *nr)
+static int collect_growth_rows(struct watcher *w, struct memwatch_growth_row **rows, size_t *nr)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
 	struct memwatch_growth_sample sample;
@@ -248,7 +248,7 @@ static int print_watch_table(struct watcher *w)
 	size_t nr, max = w->config->rows ? w->config->rows : 10;
 	struct memwatch_growth_row *rows;
 	struct mw_table table;
-	int rc = collect_rows(w, &rows, &nr);
+	int rc = collect_growth_rows(w, &rows, &nr);
 
 	if (rc)
 		return rc;
