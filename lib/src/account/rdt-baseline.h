@@ -19,16 +19,16 @@ int mw_rdt_baseline_new(struct mw_rdt_baseline **ret);
 void mw_rdt_baseline_free(struct mw_rdt_baseline *baseline);
 
 /*
- * An RMID was allocated, or has ended. If the allocation is known, the first reading counts
- * from 0 at that time; if not, it is only the baseline of the next one.
+ * The RMID was allocated (born) or freed (died). If the allocation was reported, the first
+ * reading is compared with 0 at that time; if not, it is only the baseline of the next reading.
  */
 int mw_rdt_baseline_born(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation,
 			 uint64_t time_ns);
 void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation);
 
 /**
- * struct mw_rdt_delta - what a reading says, compared with the one before
- * @begin_ns: by event: time of the reading before
+ * struct mw_rdt_delta - the difference between a reading and the previous one
+ * @begin_ns: by event: time of the previous reading
  * @end_ns: time of this reading
  * @value: by event: bytes moved; of OCCUPANCY: bytes occupied in all domains together
  * @status: by event: &enum memwatch_status of @value
@@ -45,16 +45,16 @@ struct mw_rdt_delta {
 };
 
 /*
- * Looks for the residual occupancy of one domain at the allocation. Returns 1, and @bytes is
- * this occupancy; 0, the reading does not say it; -ENOMEM. Readings of status FIRST say
+ * Gets the residual occupancy of one domain at the allocation. Returns 1 and sets @bytes if the
+ * reading contains it, 0 if it does not, or -ENOMEM. A reading with the status FIRST contains
  * nothing else and must not be given to mw_rdt_baseline_update().
  */
 int mw_rdt_baseline_residue(struct mw_rdt_baseline *baseline,
 			    const struct memwatch_record_rdt *reading, uint64_t *bytes);
 
 /*
- * Compares a reading with the one before and remembers it. @slot is the number of its slot.
- * Returns 0; -ENOMEM; -EINVAL, the domain is impossible.
+ * Compares a reading with the previous one and stores it. @slot is the number of its slot.
+ * Returns 0, -ENOMEM, or -EINVAL if the domain is impossible.
  */
 int mw_rdt_baseline_update(struct mw_rdt_baseline *baseline,
 			   const struct memwatch_record_rdt *reading, uint64_t slot,

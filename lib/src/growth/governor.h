@@ -38,8 +38,8 @@
  * @width_min: initial width, which is the smallest one
  * @overruns: measurements over the budget in a row
  * @attached: decision: whether the event program should be attached
- * @debt_ns: the time in which the budget allows for what was used since the first
- *	measurement over it
+ * @debt_ns: how long the program must be detached to pay for the CPU time that it used
+ *	since the first of @overruns
  * @detach_left_ns: time until the event program is attached again
  * @detach_min_ns: minimum detach time after the next overrun
  * @detaches: how often the event program was detached
