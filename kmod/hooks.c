@@ -39,7 +39,7 @@ static void hooks_on_rename(void *data, struct task_struct *task, const char *co
  * @probe: function to be called
  * @step: step of fault injection that makes the registration fail
  * @tracepoint: the tracepoint, NULL until it is found
- * @registered: whether it must be unregistered; the kernel warns about a second time
+ * @registered: whether it is registered; the kernel warns if it is unregistered twice
  */
 struct hook {
 	const char *name;

@@ -60,8 +60,7 @@ static u32 read_ops_per_rmid(void)
 /**
  * mw_rdt_read_configure - the configuration of the ticks has changed
  * @period_ns: their period
- * @all_tick: whether all CPUs tick; the others are asked every
- * 	MW_RDT_READ_EXCLUDED_NS
+ * @all_tick: whether all CPUs tick; the others read every MW_RDT_READ_EXCLUDED_NS
  */
 void mw_rdt_read_configure(u64 period_ns, bool all_tick)
 {

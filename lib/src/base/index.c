@@ -12,7 +12,7 @@
 
 #define SIZE_MIN 32U
 
-/* Puts an entry into the first empty place. There is one. */
+/* Puts an entry into the first empty place. Callers grow the table before it is full. */
 static void index_place(struct mw_index *index, struct mw_index_place entry)
 {
 	uint32_t at = entry.hash & (index->size - 1);
