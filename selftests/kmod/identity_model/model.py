@@ -57,7 +57,7 @@ class Model(Verdicts, PqrRules, TaskEvents, RecordRules, PolicyRules):
         self.free = {rmid: -FOREVER for rmid in range(1, rmids + 1)}	# RMID: since
         self.last_use = {}			# RMID: the last time that it was in PQR
         self.last_start = {}			# tgid: start time of its newest process
-        self.waiters = {}			# Process: (since, certainly since), see add_waiter()
+        self.waiters = {}			# Process: see add_waiter()
         self.unanswered = {}			# pid: what it did, see await_module()
         self.dispatch = {
             SWITCH: self.on_switch, NEWTASK: self.on_newtask, FORK: self.on_fork,

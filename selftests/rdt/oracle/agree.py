@@ -17,7 +17,8 @@ def command_agree(tap, run):
         want = sum(snap.of_process(k, "total") for k in snap.process if k[0] == int(pid))
         got = int(got) if reader == "resctrl" else (reported.get(int(pid), {}).get("value") or 0)
         seen += 1
-        tap.note("%-9s %-8s %14d %14d %8.2f%%" % (reader, name, want, got, 100 * (got - want) / max(want, 1)))
+        tap.note("%-9s %-8s %14d %14d %8.2f%%" %
+                 (reader, name, want, got, 100 * (got - want) / max(want, 1)))
         if abs(got - want) > want * (0.01 if reader == "memwatch" else 0.05):
             bad.append(line)
     tap.ok(seen >= 6, "at least 6 values of resctrl and memwatch are compared: %d" % seen)
@@ -39,8 +40,9 @@ def check_pqos(tap, run, labels):
     got = sum(float(r[i]) for r in rows if len(r) == len(head) and r != head for i in columns)
     a, b = labels["pqos-begin"], labels["pqos-end"]
     want = sum(b.domain[d]["total"] - a.domain[d]["total"] for d in b.domain) / MIB
-    tap.note("%-9s %-8s %9.1f MiB %9.1f MiB %8.2f%%" % ("pqos", "+".join(head[i].split("[")[0] for i in columns),
-                                                    want, got, 100 * (got - want) / max(want, 1)))
+    names = "+".join(head[i].split("[")[0] for i in columns)
+    tap.note("%-9s %-8s %9.1f MiB %9.1f MiB %8.2f%%" %
+             ("pqos", names, want, got, 100 * (got - want) / max(want, 1)))
     tap.ok(want > 1, "the machine moved more than a MiB while pqos ran")
     tap.ok(abs(got - want) < want / 4, "pqos reads what the machine moved, within 25 %",
            "got %.1f MiB, expected %.1f MiB" % (got, want))

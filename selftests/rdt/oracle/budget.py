@@ -40,9 +40,11 @@ def find_longest_wait(run, log):
             continue
         first, last = max(a.alloc, begin["begin"]), min(a.free or a.seen, begin["end"])
         for d in log.domains:
-            times = [first] + [r.time for r in log.reads[d, a.rmid] if first < r.time < last] + [last]
-            for t0, t1 in zip(times, times[1:]):
-                lost = sum(max(0, min(t1, y) - max(t0, x)) for x, y in stalls[d]) if t1 - t0 > 0.5e9 else 0
+            times = [r.time for r in log.reads[d, a.rmid] if first < r.time < last]
+            for t0, t1 in zip([first] + times, times + [last]):
+                lost = 0
+                if t1 - t0 > LONGEST_WAIT_NS / 2:
+                    lost = sum(max(0, min(t1, y) - max(t0, x)) for x, y in stalls[d])
                 most = max(most, (t1 - t0 - lost, (d, a.rmid, t1 - t0)))
             seen += last - first > 1e9
     return seen, *most
@@ -62,7 +64,8 @@ def check_machine_counts(tap, run):
         if not ticks:
             idle.append(cpu)
     tap.ok(not idle, "every CPU has ticks", idle)
-    tap.ok(not over, "no CPU does more operations than its ticks allow, as the machine counts", over)
+    tap.ok(not over, "no CPU does more operations than its ticks allow, as the machine counts",
+           over)
 
 
 def operations_per_tick(run):
@@ -84,21 +87,24 @@ def operations_per_tick(run):
 
 
 def command_budget(tap, run):
-    tap.eq(int(run.status()["rdt_budget"]), STATED_BUDGET, "status names the budget that the manual states")
+    tap.eq(int(run.status()["rdt_budget"]), STATED_BUDGET,
+           "status names the budget that the manual states")
     most, ticks = operations_per_tick(run)
     tap.note("most operations in a tick, per CPU: %s; ticks: %s" % (most, ticks))
     tap.ok(most, "at least one CPU has more than 100 ticks")
-    tap.ok(all(m <= STATED_BUDGET for m in most.values()), "no tick exceeds its budget of register operations",
-           most)
-    tap.ok(any(m == STATED_BUDGET for m in most.values()), "the load is such that some ticks use up their budget",
-           most)
+    tap.ok(all(m <= STATED_BUDGET for m in most.values()),
+           "no tick exceeds its budget of register operations", most)
+    tap.ok(any(m == STATED_BUDGET for m in most.values()),
+           "the load is such that some ticks use up their budget", most)
     check_machine_counts(tap, run)
     seen, wait, where = find_longest_wait(run, run.register_log())
-    tap.note("%d RMIDs in use for longer than a second (per domain); longest wait %.0f ms; domain, RMID, with "
-             "stalls: %s" % (seen, wait / 1e6, where))
+    tap.note("%d RMIDs in use for longer than a second (per domain); longest wait %.0f ms; "
+             "domain, RMID, with stalls: %s" % (seen, wait / 1e6, where))
     tap.ok(seen >= 10, "at least 10 RMIDs are in use for longer than a second: %d" % seen)
-    tap.ok(wait <= LONGEST_WAIT_NS, "every RMID in use is read once a second in each domain", where)
+    tap.ok(wait <= LONGEST_WAIT_NS, "every RMID in use is read once a second in each domain",
+           where)
     waits = sum(int(n) for n in re.findall(r"rdt_waits=(\d+)", run.read_text("overhead")))
-    stale = sum(n for a in run.accounts.values() for (_, status), n in a.status.items() if status == "stale")
+    stale = sum(n for a in run.accounts.values()
+                for (_, status), n in a.status.items() if status == "stale")
     tap.ok(waits > 0, "some readings do not fit into the budget: %d" % waits)
     tap.ok(stale > 0, "values that were not read in time are marked stale: %d" % stale)

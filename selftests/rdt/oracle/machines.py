@@ -31,7 +31,8 @@ def command_faults(tap, run):
     tap.ok(not backwards, "the bytes of no process decrease", backwards)
     for word in run.read_text("expected").split():
         event, status = word.split(":")
-        tap.ok(seen[event, status] > 0, "the injected fault is seen: %s has status %s" % (event, status))
+        tap.ok(seen[event, status] > 0,
+               "the injected fault is seen: %s has status %s" % (event, status))
 
 
 def command_clusters(tap, run):
@@ -47,7 +48,8 @@ def command_clusters(tap, run):
         if not a.is_load():
             continue
         want = end.of_process((a.tgid, a.start), "total")
-        tap.note("%-12s pid %-5d truth %11d report %11d" % (a.comm, a.tgid, want, reported[a.tgid]))
+        tap.note("%-12s pid %-5d truth %11d report %11d" %
+                 (a.comm, a.tgid, want, reported[a.tgid]))
         if abs(reported[a.tgid] - want) > want / 100:
             bad_processes.append((a.comm, a.tgid, want, reported[a.tgid]))
         for n, v in a.final("total").items():
@@ -74,12 +76,14 @@ def command_errata(tap, run):
         want = end.of_process((a.tgid, a.start), "total") * factor
         got = sum(a.final("total").values())
         seen[factor] += want > MIB
-        tap.note("%-12s RMID %2d factor %.5f: expected %11.0f got %11d" % (a.comm, a.rmid, factor, want, got))
+        tap.note("%-12s RMID %2d factor %.5f: expected %11.0f got %11d" %
+                 (a.comm, a.rmid, factor, want, got))
         if abs(got - want) > max(want, MIB) / 100:
             bad.append((a.comm, a.rmid, want, got))
     tap.ok(seen[CORRECTION] > 0, "a load of more than a MiB has an RMID above the threshold")
     tap.ok(seen[1] > 0, "a load of more than a MiB has an RMID up to the threshold")
-    tap.ok(not bad, "bandwidth of RMIDs above the threshold is corrected, that of others is not", bad)
+    tap.ok(not bad, "bandwidth of RMIDs above the threshold is corrected, that of others is not",
+           bad)
 
 
 def command_estimate(tap, run):
@@ -93,7 +97,8 @@ def command_estimate(tap, run):
             continue
         total, misses = p["mbm_total_bytes"], p["llc_misses"]
         key = (p["tgid"], p["start_time_ns"])
-        fills, moved = 64 * run.snaps[-1].of_process(key, "fills"), run.snaps[-1].of_process(key, "total")
+        fills = 64 * run.snaps[-1].of_process(key, "fills")
+        moved = run.snaps[-1].of_process(key, "total")
         seen += fills > 8 * MIB
         tap.note("%-12s truth: read %d, moved %d; estimate %s" % (p["comm"], fills, moved, total))
         if total["status"] != "estimated" or total["value"] != 64 * misses["value"] or \

@@ -11,7 +11,8 @@ import re
 from .registers import RegisterLog
 from .truth import read_snapshots
 
-NAMES = {"occupancy": "llc_occupancy_bytes", "total": "mbm_total_bytes", "local": "mbm_local_bytes"}
+NAMES = {"occupancy": "llc_occupancy_bytes", "total": "mbm_total_bytes",
+         "local": "mbm_local_bytes"}
 LIFE_RECORDS = ("rmid_alloc", "rmid_existing", "rmid_exec", "rmid_free")
 
 
@@ -73,11 +74,12 @@ class Account:
     def add_reading(self, r):
         if "llc_residue_bytes" in r:
             self.residue.append((r["time_ns"], r["domain"], r["llc_residue_bytes"]))
-        good = {e: r[name] for e, name in NAMES.items() if r[name]["status"] in ("ok", "estimated")}
+        good = {e: r[name] for e, name in NAMES.items()
+                if r[name]["status"] in ("ok", "estimated")}
         if good:
             estimated = {e for e, v in good.items() if v["status"] == "estimated"}
-            self.readings[r["domain"]].append((r["time_ns"], {e: v["value"] for e, v in good.items()},
-                                               estimated))
+            values = {e: v["value"] for e, v in good.items()}
+            self.readings[r["domain"]].append((r["time_ns"], values, estimated))
         for event, name in NAMES.items():
             v = r[name]
             self.status[event, v["status"]] += 1

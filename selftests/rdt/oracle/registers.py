@@ -113,7 +113,7 @@ class RegisterLog:
         They are excused only if a CPU of the domain did not tick in all that time, because
         the emulator did not run it.
         """
-        moved = self.truth_at(domain, account, r1, "total") - self.truth_at(domain, account, r0, "total")
+        moved = self.truth_between(domain, account, r0, r1, "total")
         stopped = any(bisect.bisect(t, r1.time - 1e6) <= bisect.bisect(t, r0.time + 1e6)
                       for t in self.ticks[domain].values())
         return moved // self.wrap * self.wrap if stopped else 0
@@ -123,6 +123,11 @@ class RegisterLog:
         reads = self.reads[domain, rmid]
         i = reads.index(read)
         return (read.moved[event] - (reads[i - 1].moved[event] if i else 0)) * self.scale
+
+    def truth_between(self, domain, account, r0, r1, event):
+        """What the process moved between two reads."""
+        return self.truth_at(domain, account, r1, event) - \
+            self.truth_at(domain, account, r0, event)
 
     def truth_at(self, domain, account, read, event):
         """The truth about the process when the read was made; with None, at the log's end."""

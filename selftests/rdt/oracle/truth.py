@@ -11,7 +11,8 @@ MIB = 1 << 20
 
 def parse_values(line):
     """key=value words; a value that is a number becomes one."""
-    return {k: int(v) if re.fullmatch(r"-?\d+", v) else v for k, v in re.findall(r"(\w+)=(\S*)", line)}
+    return {k: int(v) if re.fullmatch(r"-?\d+", v) else v
+            for k, v in re.findall(r"(\w+)=(\S*)", line)}
 
 
 class Snapshot:

@@ -23,8 +23,13 @@ def lifetime_bytes(parts, log, event):
 
 def missed_bytes(parts, log):
     """Bytes of whole rounds that no read could see, in the life of a process."""
-    return sum(log.missed_wraps(d, a, r0[3], r1[3]) for a in parts for d, readings in a.readings.items()
-               for rows in [log.match_readings(d, a.rmid, readings)] for r0, r1 in zip(rows, rows[1:]))
+    return sum(missed_between(log, d, a, log.match_readings(d, a.rmid, readings))
+               for a in parts for d, readings in a.readings.items())
+
+
+def missed_between(log, domain, account, rows):
+    """The same between the first and the last of some matched readings."""
+    return sum(log.missed_wraps(domain, account, r0[3], r1[3]) for r0, r1 in zip(rows, rows[1:]))
 
 
 def check_lifetime(tap, run, log):
@@ -41,7 +46,8 @@ def check_lifetime(tap, run, log):
             continue
         missed = missed_bytes(parts, log)
         if missed:
-            tap.note("%s pid %d: a counter wrapped unseen: %d bytes" % (parts[0].comm, key[0], missed))
+            tap.note("%s pid %d: a counter wrapped unseen: %d bytes" %
+                     (parts[0].comm, key[0], missed))
         switches = sum(log.programmed[a.rmid] for a in parts)
         for event in BANDWIDTH:
             want = lifetime_bytes(parts, log, event) - missed
@@ -95,9 +101,11 @@ def check_readings(tap, run, log):
             late = max(late, row[0] - row[3].time)
             if not log.fits(before, row[1], row[3]):
                 wrong.append((a.comm, a.tgid, d, round(row[0] / 1e6, 3), row[1], row[3].value))
-    tap.note("%d readings of loads; the longest time from register to record: %.3f ms" % (seen, late / 1e6))
+    tap.note("%d readings of loads; the longest time from register to record: %.3f ms" %
+             (seen, late / 1e6))
     tap.ok(seen >= 1000, "at least 1000 readings are compared with the registers: %d" % seen)
-    tap.ok(not wrong, "each reading is exactly what the registers said at its time", summary(wrong))
+    tap.ok(not wrong, "each reading is exactly what the registers said at its time",
+           summary(wrong))
 
 
 def check_slices(tap, run, log):
@@ -109,15 +117,15 @@ def check_slices(tap, run, log):
         for row in rows:
             if row[0] - first[0] < 100e6:
                 continue
-            want = log.truth_at(d, a, row[3], "total") - log.truth_at(d, a, first[3], "total")
-            between = rows[rows.index(first):rows.index(row) + 1]
-            want -= sum(log.missed_wraps(d, a, r0[3], r1[3]) for r0, r1 in zip(between, between[1:]))
+            want = log.truth_between(d, a, first[3], row[3], "total")
+            want -= missed_between(log, d, a, rows[rows.index(first):rows.index(row) + 1])
             got = row[1]["total"] - first[1]["total"]
             if want >= MIB // 4 and row[0] - first[0] < 200e6:
                 seen += 1
                 worst = max(worst, abs(got - want) / want)
                 if abs(got - want) > want / 20:
-                    bad.append((a.comm, a.tgid, d, round(first[0] / 1e6, 1), round(row[0] / 1e6, 1), want, got))
+                    bad.append((a.comm, a.tgid, d, round(first[0] / 1e6, 1),
+                                round(row[0] / 1e6, 1), want, got))
             first = row
     tap.note("slices: %d of 100 ms, off by %.2f %% at worst" % (seen, worst * 100))
     tap.ok(seen >= 50, "at least 50 slices of 100 ms are compared: %d" % seen)
@@ -158,7 +166,8 @@ def check_residue(tap, run, log):
             wrong_sums.append((p["comm"], p["tgid"], got, [a.residue for a in parts]))
     tap.note("%d RMIDs had residue when they were given to a process" % seen)
     tap.ok(not wrong, "the residue of an RMID is what its registers said before", summary(wrong))
-    tap.ok(not wrong_sums, "the report has the sum of the residue of each process", summary(wrong_sums))
+    tap.ok(not wrong_sums, "the report has the sum of the residue of each process",
+           summary(wrong_sums))
 
 
 def sum_accounts(run, log):
