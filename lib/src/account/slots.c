@@ -17,6 +17,7 @@
 #include "base/record.h"
 #include "account/slot-table.h"
 #include "base/timemath.h"
+#include "base/value.h"
 
 #define WINDOW_MAX  4096
 #define SLOT_MIN_NS 1000ULL
@@ -541,12 +542,6 @@ static void name_entries(struct memwatch_slots *slots, struct slot *slot)
 	}
 }
 
-static bool has_number(__u8 status)
-{
-	return status == MEMWATCH_STATUS_OK || status == MEMWATCH_STATUS_MULTIPLEXED ||
-	       status == MEMWATCH_STATUS_ESTIMATED || status == MEMWATCH_STATUS_STALE;
-}
-
 static void estimate_traffic(struct slot *slot)
 {
 	for (uint32_t i = 0; i < slot->table.count; i++) {
@@ -554,7 +549,7 @@ static void estimate_traffic(struct slot *slot)
 		const struct memwatch_value *misses = &entry->counter[MEMWATCH_COUNTER_LLC_MISSES];
 		struct memwatch_value *total = &entry->rdt[MEMWATCH_RDT_MBM_TOTAL];
 
-		if (!total->parts && misses->parts && has_number(misses->status))
+		if (!total->parts && misses->parts && mw_status_has_number(misses->status))
 			memwatch_value_add(total, mw_mul_sat(misses->value, MEMWATCH_LINE_BYTES),
 					   MEMWATCH_STATUS_ESTIMATED);
 	}

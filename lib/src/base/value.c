@@ -4,7 +4,7 @@
  *
  * Values with a status: how they are added up.
  */
-#include <memwatch/value.h>
+#include "base/value.h"
 
 #include "base/timemath.h"
 
@@ -41,7 +41,7 @@ __u8 memwatch_status_worst(__u8 a, __u8 b)
 	return badness(a) == 4 ? MEMWATCH_STATUS_ERROR : a;
 }
 
-static int has_number(__u8 status)
+bool mw_status_has_number(__u8 status)
 {
 	return status == MEMWATCH_STATUS_OK || status == MEMWATCH_STATUS_STALE ||
 	       status == MEMWATCH_STATUS_ESTIMATED || status == MEMWATCH_STATUS_MULTIPLEXED;
@@ -51,7 +51,7 @@ void memwatch_value_add(struct memwatch_value *sum, __u64 value, __u8 status)
 {
 	struct memwatch_value part = { .parts = 1, .status = status };
 
-	if (has_number(status))
+	if (mw_status_has_number(status))
 		part.value = value;
 	else if (status > MEMWATCH_STATUS_MULTIPLEXED)
 		part.status = MEMWATCH_STATUS_ERROR;
