@@ -411,7 +411,7 @@ static void test_identity(void)
 	feed_sample(growth, 110, 1, "renamed", 3);
 	memwatch_growth_row(growth, 0, &row);
 	tap_eq(row.first_ns, 105000000000ULL, "another name with more memory is the same program");
-	tap_str_eq(row.comm, "renamed", "the same program can change its name");
+	tap_str_eq(row.comm, "renamed", "a program that changes its name stays the same program");
 	tap_eq(feed_sample(growth, 109, 1, "renamed", 3), -EINVAL,
 	       "a sample older than the last one is refused");
 	for (uint32_t i = 2; i < 3000; i++)

@@ -228,37 +228,41 @@ static void test_killed(void)
 
 /* ------------------------------------------------------------------ replay */
 
-static void test_replay(void)
+/* Two CPUs, a loss, and a type that the library does not know. */
+static void write_replay_file(struct batch *batch)
+{
+	struct memwatch_record_lost *lost;
+
+	batch_add(batch, MEMWATCH_RECORD_TICK, 48, 100, 5);
+	batch_add(batch, MEMWATCH_RECORD_TICK, 48, 200, 65535);
+	lost = batch_add(batch, MEMWATCH_RECORD_LOST, 32, 250, 5);
+	lost->count = 17;
+	lost->h.flags = MEMWATCH_RECORD_F_FORCED;
+	batch_add(batch, 999, 24, 300, 5);
+	((struct memwatch_record_header *)batch_add(batch, 999, 24, 260, 5))->flags =
+		MEMWATCH_RECORD_F_LATE;
+	write_batch(batch, 0);
+}
+
+static void test_replay(const struct batch *batch)
 {
 	MEMWATCH_OPTS(memwatch_stream_stats, stats);
 	MEMWATCH_OPTS(memwatch_stream_cpu_stats, cpu);
 	const struct memwatch_record_header *record;
-	struct memwatch_record_lost *lost;
 	struct memwatch_stream *stream;
-	struct batch batch = { 0 };
-	struct stat st;
 	size_t at = 0;
 	int err;
 
-	batch_add(&batch, MEMWATCH_RECORD_TICK, 48, 100, 5);
-	batch_add(&batch, MEMWATCH_RECORD_TICK, 48, 200, 65535);
-	lost = batch_add(&batch, MEMWATCH_RECORD_LOST, 32, 250, 5);
-	lost->count = 17;
-	lost->h.flags = MEMWATCH_RECORD_F_FORCED;
-	batch_add(&batch, 999, 24, 300, 5);
-	((struct memwatch_record_header *)batch_add(&batch, 999, 24, 260, 5))->flags =
-		MEMWATCH_RECORD_F_LATE;
-	write_batch(&batch, 0);
 	if (memwatch_stream_open_file(ctx, path, &stream)) {
 		tap_ok(false, "replay: %s", memwatch_ctx_error(ctx));
 		return;
 	}
 	while (memwatch_stream_poll(stream, -1) == 1 &&
-	       (err = memwatch_stream_next(stream, &record)) == 1 && at < batch.len &&
-	       !memcmp(record, batch.bytes + at, record->size))
+	       (err = memwatch_stream_next(stream, &record)) == 1 && at < batch->len &&
+	       !memcmp(record, batch->bytes + at, record->size))
 		at += record->size;
 	tap_eq(err, 0, "a replay reaches the end");
-	tap_eq(at, batch.len, "a replay delivers the records with their flags");
+	tap_eq(at, batch->len, "a replay delivers the records with their flags");
 	memwatch_stream_stats(stream, &stats);
 	tap_eq(stats.delivered, 4, "a replay counts delivered records");
 	tap_eq(stats.produced, 4, "a replay counts produced records");
@@ -279,6 +283,14 @@ static void test_replay(void)
 	tap_eq(cpu.cpu, 65535, "the second CPU of a replay has its number");
 	tap_eq(memwatch_stream_cpu_stats(stream, 2, &cpu), 0, "a replay has no third CPU");
 	memwatch_stream_unref(stream);
+}
+
+static void test_replay_cut_off(void)
+{
+	MEMWATCH_OPTS(memwatch_stream_stats, stats);
+	const struct memwatch_record_header *record;
+	struct memwatch_stream *stream;
+	struct stat st;
 
 	if (stat(path, &st) || truncate(path, st.st_size - 5) ||
 	    memwatch_stream_open_file(ctx, path, &stream))
@@ -290,16 +302,20 @@ static void test_replay(void)
 	tap_eq(memwatch_stream_stop(stream), 0, "a replay can be stopped");
 	tap_eq(memwatch_stream_next(stream, &record), 0, "a replay that was stopped has ended");
 	memwatch_stream_unref(stream);
-	batch_free(&batch);
 }
 
 int main(void)
 {
+	struct batch batch = { 0 };
+
 	tap_start();
 	if (!kit_open())
 		return EXIT_FAILURE;
 	test_killed();
-	test_replay();
+	write_replay_file(&batch);
+	test_replay(&batch);
+	test_replay_cut_off();
+	batch_free(&batch);
 	test_full();
 	kit_close();
 	return tap_done();

@@ -355,7 +355,7 @@ static void test_plan_queue(void)
 	tap_eq(list[413], rmid, "an RMID that was read and added again is read last");
 	mw_rdt_plan_add(&plan, 3);
 	mw_rdt_plan_add(&plan, 300);
-	n = mw_rdt_plan_take_stale(&plan, &rmid) + mw_rdt_plan_take_late(&plan, &rmid) +
+	n = mw_rdt_plan_take_stale(&plan, &rmid) + mw_rdt_plan_take_stale(&plan, &rmid) +
 	    mw_rdt_plan_take_stale(&plan, &rmid);
 	tap_eq(n, 2, "an RMID that has to wait is reported once in a slot");
 }
