@@ -61,14 +61,14 @@ is "a skip that the caller expects passes" \
 	"$(log 'ok 1 - a # SKIP as agreed' | verdict --expect-skip 'as*')" \
 	"0 passed, 0 failed, 1 skipped"
 is "a skip on the host is allowed for the suite that is listed" \
-	"$(log 'ok 1 - swapped out # SKIP no swap' | verdict --suite growth-native)" \
+	"$(log 'ok 1 - pages in swap # SKIP no swap' | verdict --suite growth-native)" \
 	"0 passed, 0 failed, 1 skipped"
 is "a skip on the host is not allowed for another suite" \
-	"$(log 'ok 1 - swapped out # SKIP no swap' | verdict --suite relay-native)" \
-	"0 passed, 1 failed, 1 skipped;unexpected skip: swapped out (no swap)"
+	"$(log 'ok 1 - pages in swap # SKIP no swap' | verdict --suite relay-native)" \
+	"0 passed, 1 failed, 1 skipped;unexpected skip: pages in swap (no swap)"
 is "a skip on the host is not allowed in a guest" \
-	"$(log 'ok 1 - swapped out # SKIP no swap' | verdict --suite growth-native --kernel "$complete")" \
-	"0 passed, 1 failed, 1 skipped;unexpected skip: swapped out (no swap)"
+	"$(log 'ok 1 - pages in swap # SKIP no swap' | verdict --suite growth-native --kernel "$complete")" \
+	"0 passed, 1 failed, 1 skipped;unexpected skip: pages in swap (no swap)"
 is "a test may be skipped on a kernel that lacks the feature" \
 	"$(log 'ok 1 - a # SKIP cgroup v1' | verdict --suite "growth-machine-$lacking")" \
 	"0 passed, 0 failed, 1 skipped"
