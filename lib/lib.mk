@@ -5,8 +5,7 @@
 
 LIBDIR	?= $(PREFIX)/lib
 
-# live-none.c replaces live.c where the relay cannot be built; it is not built here.
-LIB_SRC	:= $(filter-out lib/src/stream/live-none.c,$(wildcard lib/src/*/*.c))
+LIB_SRC	:= $(wildcard lib/src/*/*.c)
 LIB_OBJ	:= $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/%.o)
 LIB_SO	:= $(BUILD)/lib/libmemwatch.so.0
 LIB_LIBS := -lbpf -lzstd -lz -lm

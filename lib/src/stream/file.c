@@ -76,8 +76,8 @@ static void count_lost(struct file_stream *file, struct memwatch_stream_cpu_stat
 	cpu->lost = mw_add_sat(cpu->lost, record->count);
 }
 
-static void count_record(struct file_stream *file, struct memwatch_stream_cpu_stats *cpu,
-			 const struct memwatch_record_header *record)
+static void count_replayed(struct file_stream *file, struct memwatch_stream_cpu_stats *cpu,
+			   const struct memwatch_record_header *record)
 {
 	bool late = record->flags & MEMWATCH_RECORD_F_LATE;
 
@@ -114,7 +114,7 @@ static int file_next(struct memwatch_stream *stream, const struct memwatch_recor
 	if (record->type == MEMWATCH_RECORD_LOST)
 		count_lost(file, cpu, (const struct memwatch_record_lost *)(const void *)record);
 	else
-		count_record(file, cpu, record);
+		count_replayed(file, cpu, record);
 	*ret = record;
 	return 1;
 }
