@@ -261,8 +261,9 @@ static void put_rdt_owner(const struct schema *schema, struct row *row,
 		put_number(row, schema->residue, rdt->value[MEMWATCH_RDT_OCCUPANCY]);
 }
 
-static void fill_row(const struct schema *schema, struct row *row,
-		     const struct memwatch_record_header *h, struct memwatch_tracker *tracker)
+static void fill_export_row(const struct schema *schema, struct row *row,
+			    const struct memwatch_record_header *h,
+			    struct memwatch_tracker *tracker)
 {
 	const struct type_fields *fields = find_type(schema, h->type);
 
@@ -347,7 +348,7 @@ static int write_all(struct exporter *e)
 			return rc;
 		if (h->time_ns < e->from || h->time_ns >= e->until)
 			continue;
-		fill_row(&e->schema, &row, h, e->tracker);
+		fill_export_row(&e->schema, &row, h, e->tracker);
 		if (e->config->to == TO_JSON)
 			write_json(&e->schema, &row, &e->json);
 		else

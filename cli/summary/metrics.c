@@ -66,7 +66,7 @@ static struct {
 
 const char *mw_sort_names[MW_SORTS_MAX + 1];
 
-static void add_sort(const char *name, unsigned int key, bool descending)
+static void add_metric_sort(const char *name, unsigned int key, bool descending)
 {
 	static size_t nr_sorts;
 
@@ -84,12 +84,12 @@ __attribute__((constructor)) static void list_sorts(void)
 
 	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
 		if (metric->sort_name)
-			add_sort(metric->sort_name, metric->sort, true);
-	add_sort("slots", MEMWATCH_SORT_SLOTS, true);
-	add_sort("first", MEMWATCH_SORT_FIRST, false);
-	add_sort("pid", MEMWATCH_SORT_TGID, false);
-	add_sort("comm", MEMWATCH_SORT_COMM, false);
-	add_sort("cpu", MEMWATCH_SORT_CPU, false);
+			add_metric_sort(metric->sort_name, metric->sort, true);
+	add_metric_sort("slots", MEMWATCH_SORT_SLOTS, true);
+	add_metric_sort("first", MEMWATCH_SORT_FIRST, false);
+	add_metric_sort("pid", MEMWATCH_SORT_TGID, false);
+	add_metric_sort("comm", MEMWATCH_SORT_COMM, false);
+	add_metric_sort("cpu", MEMWATCH_SORT_CPU, false);
 }
 
 unsigned int mw_sort_key(int name, bool *descending)

@@ -219,7 +219,7 @@ static struct mw_cell metric_cell(const struct top *top, const struct memwatch_s
 	return (struct mw_cell){ .real = per_second(top, value), .status = value->status };
 }
 
-static int fill_row(struct top *top, const struct memwatch_summary_row *row, struct mw_cell *c)
+static int fill_top_row(struct top *top, const struct memwatch_summary_row *row, struct mw_cell *c)
 {
 	const struct mw_growth_latest *growth = top->monitor.watch ? &top->monitor.latest
 								   : &top->recorded;
@@ -270,7 +270,7 @@ static int make_rows(struct top *top)
 			room = 2 * room + 64;
 		}
 		cells = mw_table_row(&top->table);
-		err = cells ? fill_row(top, row, cells) : -ENOMEM;
+		err = cells ? fill_top_row(top, row, cells) : -ENOMEM;
 		if (!err)
 			fill_memory(top, row, &rss[nr++], cells);
 	}

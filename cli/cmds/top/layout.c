@@ -40,7 +40,7 @@ struct top_layout mw_top_layout;
 /* Keys and headings of columns that show a metric for each second. */
 static char rate_keys[TOP_COLUMNS_MAX][64], rate_headings[TOP_COLUMNS_MAX][24];
 
-static void add_sort(struct top_layout *layout, const char *name, size_t column)
+static void add_layout_sort(struct top_layout *layout, const char *name, size_t column)
 {
 	if (!name)
 		return;
@@ -93,7 +93,7 @@ static void add_metric(struct top_layout *layout, const struct memwatch_metric_i
 	layout->rate[at] = is_rate(metric);
 	layout->width[at] = metric_width(&column);
 	layout->nr_columns++;
-	add_sort(layout, metric->sort_name, at);
+	add_layout_sort(layout, metric->sort_name, at);
 }
 
 /* CPU time is shown as a percentage instead; details are for programs that read reports. */
@@ -110,7 +110,7 @@ __attribute__((constructor)) static void make_layout(void)
 	for (size_t i = 0; i < TOP_FIRST_METRIC; i++) {
 		layout->columns[i] = own_columns[i].column;
 		layout->width[i] = own_columns[i].width;
-		add_sort(layout, own_columns[i].sort_name, i);
+		add_layout_sort(layout, own_columns[i].sort_name, i);
 	}
 	for (int i = 0; i < MW_GROWTH_LATEST_COLUMNS; i++)
 		layout->columns[TOP_VERDICT + i] = mw_growth_latest_columns[i];
@@ -125,8 +125,8 @@ __attribute__((constructor)) static void make_layout(void)
 	layout->name = layout->nr_columns++;
 	layout->columns[layout->name] = (struct mw_column){ "comm", "COMMAND", MW_KIND_TEXT, 0,
 							    MW_COLUMN_LAST };
-	add_sort(layout, "pid", TOP_TGID);
-	add_sort(layout, "comm", layout->name);
+	add_layout_sort(layout, "pid", TOP_TGID);
+	add_layout_sort(layout, "comm", layout->name);
 }
 
 int mw_top_find_sort(const char *name)

@@ -9,7 +9,7 @@
 #include "base/timemath.h"
 
 /* From good to bad, for those that are on the scale; see the header for the others. */
-static int badness(__u8 status)
+static int rank_status(__u8 status)
 {
 	switch (status) {
 	case MEMWATCH_STATUS_OK:
@@ -36,9 +36,9 @@ __u8 memwatch_status_worst(__u8 a, __u8 b)
 		a = MEMWATCH_STATUS_ESTIMATED;
 	if (b == MEMWATCH_STATUS_UNAVAILABLE)
 		b = MEMWATCH_STATUS_ESTIMATED;
-	if (badness(a) < badness(b))
+	if (rank_status(a) < rank_status(b))
 		a = b;
-	return badness(a) == 4 ? MEMWATCH_STATUS_ERROR : a;
+	return rank_status(a) == 4 ? MEMWATCH_STATUS_ERROR : a;
 }
 
 bool mw_status_has_number(__u8 status)

@@ -73,7 +73,7 @@ static int read_line(struct memwatch_trace *trace)
 }
 
 /* Unquotes the field at @at in place. Returns the character after it, or NULL. */
-static char *unquote(char *at, struct mw_text *field)
+static char *unquote_field(char *at, struct mw_text *field)
 {
 	char *to = at, *from = at + 1;
 
@@ -97,7 +97,7 @@ static int split_line(struct memwatch_trace *trace, struct mw_text *fields)
 		char *end;
 
 		if (*at == '"') {
-			end = unquote(at, &fields[i]);
+			end = unquote_field(at, &fields[i]);
 			if (!end)
 				return refuse_line(trace, "a quote that does not end",
 						   field_names[i]);

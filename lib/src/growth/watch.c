@@ -388,7 +388,7 @@ const char *memwatch_watch_limit_name(unsigned int limit)
 }
 
 /* Checks the options and fills in the defaults. */
-static int complete_opts(struct memwatch_ctx *ctx, struct memwatch_watch_opts *opts)
+static int complete_watch_opts(struct memwatch_ctx *ctx, struct memwatch_watch_opts *opts)
 {
 	if (opts->flags & ~MEMWATCH_WATCH_NO_EVENTS)
 		return mw_fail(ctx, -EINVAL, "a growth monitor has no flags %#x",
@@ -420,7 +420,7 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 
 	err = mw_opts_copy(ctx, &opts, sizeof(opts), user_opts);
 	if (!err)
-		err = complete_opts(ctx, &opts);
+		err = complete_watch_opts(ctx, &opts);
 	if (err)
 		return err;
 	watch = calloc(1, sizeof(*watch));

@@ -37,7 +37,7 @@ struct mw_bpf_growth {
 	uint64_t *counts;     /* scratch space: a value for each CPU */
 };
 
-static int fail_load(struct memwatch_ctx *ctx, int err)
+static int fail_growth_load(struct memwatch_ctx *ctx, int err)
 {
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		return mw_fail(ctx, -EOPNOTSUPP,
@@ -63,7 +63,7 @@ static int attach_programs(struct mw_bpf_growth *growth)
 	return 0;
 }
 
-static int load_programs(struct mw_bpf_growth *growth, uint32_t max_processes)
+static int load_growth_programs(struct mw_bpf_growth *growth, uint32_t max_processes)
 {
 	libbpf_print_fn_t before = mw_bpf_log_begin(growth->ctx);
 	int err = 0;
@@ -80,7 +80,7 @@ static int load_programs(struct mw_bpf_growth *growth, uint32_t max_processes)
 	if (!err)
 		err = growth_bpf__load(growth->skel);
 	if (err)
-		fail_load(growth->ctx, err);
+		fail_growth_load(growth->ctx, err);
 	else
 		err = attach_programs(growth);
 	mw_bpf_log_end(before);
@@ -88,7 +88,7 @@ static int load_programs(struct mw_bpf_growth *growth, uint32_t max_processes)
 }
 
 /* Each record wakes the library up, so that a requested round runs at once. */
-static int open_rings(struct mw_bpf_growth *growth)
+static int open_growth_rings(struct mw_bpf_growth *growth)
 {
 	struct mw_bpf_rings_opts opts = {
 		.map = bpf_map__fd(growth->skel->maps.records),
@@ -117,9 +117,9 @@ int mw_bpf_growth_open(struct memwatch_ctx *ctx, uint32_t max_processes, struct 
 		mw_fail_memory(ctx, "growth programs");
 		goto err_close;
 	}
-	err = load_programs(growth, max_processes);
+	err = load_growth_programs(growth, max_processes);
 	if (!err)
-		err = open_rings(growth);
+		err = open_growth_rings(growth);
 	if (err)
 		goto err_close;
 	growth->skel->bss->control.page_shift = (uint32_t)__builtin_ctzl(page_size) -

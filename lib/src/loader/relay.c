@@ -98,7 +98,7 @@ static bool is_locked_down(struct memwatch_ctx *ctx)
 	return strstr(text, "[confidentiality]");
 }
 
-static int fail_load(struct memwatch_ctx *ctx, int err)
+static int fail_relay_load(struct memwatch_ctx *ctx, int err)
 {
 	struct rlimit limit = { 0, 0 };
 
@@ -273,7 +273,7 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 
 /* --------------------------------------------------------------- lifetime */
 
-static int load_programs(struct mw_bpf_relay *relay)
+static int load_relay_programs(struct mw_bpf_relay *relay)
 {
 	libbpf_print_fn_t before = mw_bpf_log_begin(relay->ctx);
 	int err;
@@ -290,7 +290,7 @@ static int load_programs(struct mw_bpf_relay *relay)
 		err = relay_bpf__load(relay->skel);
 out:
 	mw_bpf_log_end(before);
-	return err ? fail_load(relay->ctx, err) : 0;
+	return err ? fail_relay_load(relay->ctx, err) : 0;
 }
 
 static int open_cpus(struct mw_bpf_relay *relay)
@@ -335,7 +335,7 @@ int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *
 	}
 	err = mw_cpus_online(ctx, relay->online, relay->nr_cpus);
 	if (!err)
-		err = load_programs(relay);
+		err = load_relay_programs(relay);
 	if (!err)
 		err = open_cpus(relay);
 	if (err)

@@ -166,8 +166,8 @@ static int append_index(struct memwatch_recording *recording)
 
 /* ------------------------------------------------------------ beginning */
 
-static int complete_opts(struct memwatch_ctx *ctx, struct memwatch_recording_opts *opts,
-			 const struct memwatch_recording_opts *user_opts)
+static int complete_recording_opts(struct memwatch_ctx *ctx, struct memwatch_recording_opts *opts,
+				   const struct memwatch_recording_opts *user_opts)
 {
 	int err = mw_opts_copy(ctx, opts, sizeof(*opts), user_opts);
 
@@ -211,7 +211,7 @@ static int replace_file(struct memwatch_recording *recording)
 	return 0;
 }
 
-static int open_file(struct memwatch_recording *recording)
+static int create_file(struct memwatch_recording *recording)
 {
 	bool overwrite = recording->opts.flags & MEMWATCH_RECORDING_OVERWRITE;
 
@@ -235,7 +235,7 @@ static int recording_start(struct memwatch_recording *recording,
 	err = mw_packer_init(&recording->packer, capacity, recording->opts.level);
 	if (err)
 		return recording_fail(recording, err, "compressor");
-	err = open_file(recording);
+	err = create_file(recording);
 	if (err)
 		return err;
 	err = append_info(recording, info);
@@ -269,7 +269,7 @@ int memwatch_recording_create(struct memwatch_ctx *ctx, const char *path,
 		return mw_fail(ctx, -EINVAL, "recording: no path or no description");
 	err = mw_opts_copy(ctx, &info, sizeof(info), user_info);
 	if (!err)
-		err = complete_opts(ctx, &opts, user_opts);
+		err = complete_recording_opts(ctx, &opts, user_opts);
 	if (err)
 		return err;
 
@@ -332,8 +332,8 @@ static bool block_complete(const struct memwatch_recording *recording,
 		last - first >= recording->opts.block_ns);
 }
 
-static void count_record(struct memwatch_recording_stats *taken,
-			 const struct memwatch_record_header *record)
+static void count_accepted(struct memwatch_recording_stats *taken,
+			   const struct memwatch_record_header *record)
 {
 	if (!taken->records || record->time_ns < taken->first_ns)
 		taken->first_ns = record->time_ns;
@@ -364,7 +364,7 @@ int memwatch_recording_write(struct memwatch_recording *recording,
 			return err;
 		mw_packer_take(&recording->packer, record);
 	}
-	count_record(&recording->taken, record);
+	count_accepted(&recording->taken, record);
 	return 0;
 }
 
