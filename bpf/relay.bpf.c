@@ -158,7 +158,7 @@ static __always_inline void read_counter(struct mw_relay_cpu *cpu, void *map, __
 	err = bpf_perf_event_read_value(map, BPF_F_CURRENT_CPU, &value, sizeof(value));
 	if (err) {
 		cpu->have[i] = 0;
-		count_failure(MW_RELAY_FAIL_READ_CYCLES + i);
+		count_failure(MW_RELAY_FAIL_READ + i);
 		cpu->piece.status[i] = err == -ENOENT ? MEMWATCH_STATUS_UNAVAILABLE
 						      : MEMWATCH_STATUS_ERROR;
 		return;

@@ -46,18 +46,15 @@ enum mw_relay_failure {
 	MW_RELAY_FAIL_OUTPUT_FULL = 0,	  /* the ring was full */
 	MW_RELAY_FAIL_OUTPUT_NO_RING = 1, /* this CPU has no ring */
 	MW_RELAY_FAIL_OUTPUT = 2,	  /* any other error of bpf_perf_event_output() */
-	MW_RELAY_FAIL_READ_CYCLES = 3,	  /* in the order of enum memwatch_counter */
-	MW_RELAY_FAIL_READ_INSTRUCTIONS = 4,
-	MW_RELAY_FAIL_READ_LLC_REFS = 5,
-	MW_RELAY_FAIL_READ_LLC_MISSES = 6,
-	MW_RELAY_FAIL_RECORD_READ = 7,	  /* a record of the module is not readable */
-	MW_RELAY_FAIL_RECORD_INVALID = 8, /* a record of the module has a wrong type or size */
-	MW_RELAY_FAIL_OWNER = 9,	  /* the owner changed but no switch was seen */
-	MW_RELAY_FAIL_RMID_RANGE = 10,	  /* RMID out of range: sent without accumulation */
-	MW_RELAY_FAIL_CLOCK = 11,	  /* a time is before the previous one */
-	MW_RELAY_FAIL_COUNTER_BACK = 12,  /* a counter went backwards */
-	MW_RELAY_FAIL_EARLY = 13,	  /* not a failure: samples were sent before the tick */
-	MW_RELAY_FAIL_MAX = 14,
+	MW_RELAY_FAIL_RECORD_READ = 3,	  /* a record of the module is not readable */
+	MW_RELAY_FAIL_RECORD_INVALID = 4, /* a record of the module has a wrong type or size */
+	MW_RELAY_FAIL_OWNER = 5,	  /* the owner changed but no switch was seen */
+	MW_RELAY_FAIL_RMID_RANGE = 6,	  /* RMID out of range: sent without accumulation */
+	MW_RELAY_FAIL_CLOCK = 7,	  /* a time is before the previous one */
+	MW_RELAY_FAIL_COUNTER_BACK = 8,	  /* a counter went backwards */
+	MW_RELAY_FAIL_EARLY = 9,	  /* not a failure: samples were sent before the tick */
+	MW_RELAY_FAIL_READ = 10,	  /* + enum memwatch_counter: it was not readable */
+	MW_RELAY_FAIL_MAX = MW_RELAY_FAIL_READ + MEMWATCH_COUNTER_MAX,
 };
 
 /* A reading of a counter, or the difference of two, as struct bpf_perf_event_value. */

@@ -123,9 +123,9 @@ static void test_counter_owners(uint64_t a, uint64_t b)
 	       t.counter[0]);
 	tap_ok(t.counter[0] <= before, "the counts of the next slot start at 0: limit (%llu)",
 	       (unsigned long long)before);
-	tap_ok(rig_failures(&rig, MW_RELAY_FAIL_READ_LLC_REFS) >= 5,
+	tap_ok(rig_failures(&rig, MW_RELAY_FAIL_READ + MEMWATCH_COUNTER_LLC_REFERENCES) >= 5,
 	       "each attempt to read a counter without an event is counted");
-	tap_eq(rig_failures(&rig, MW_RELAY_FAIL_READ_LLC_MISSES), 0,
+	tap_eq(rig_failures(&rig, MW_RELAY_FAIL_READ + MEMWATCH_COUNTER_LLC_MISSES), 0,
 	       "a counter that is known to be missing is not read");
 }
 

@@ -481,7 +481,7 @@ uint64_t mw_bpf_relay_settle(struct mw_bpf_relay *relay)
 	return sum;
 }
 
-static const char *const failure_names[MW_RELAY_FAIL_MAX] = {
+static const char *const failure_names[MW_RELAY_FAIL_READ] = {
 	[MW_RELAY_FAIL_OUTPUT_FULL] = "output_ring_full",
 	[MW_RELAY_FAIL_OUTPUT_NO_RING] = "output_no_ring",
 	[MW_RELAY_FAIL_OUTPUT] = "output_error",
@@ -513,9 +513,9 @@ static uint64_t count_skipped_runs(struct mw_bpf_relay *relay)
 /* Failures to read a counter are named after it: "read_cycles". */
 static const char *failure_name(struct mw_bpf_relay *relay, unsigned int index)
 {
-	unsigned int counter = index - MW_RELAY_FAIL_READ_CYCLES;
+	unsigned int counter = index - MW_RELAY_FAIL_READ;
 
-	if (counter >= MEMWATCH_COUNTER_MAX)
+	if (index < MW_RELAY_FAIL_READ)
 		return failure_names[index];
 	snprintf(relay->read_failures[counter], sizeof(relay->read_failures[counter]), "read_%s",
 		 memwatch_counter_name(counter));
