@@ -55,7 +55,7 @@ killed() {
 	memwatchctl report kill.mwr >kill.txt 2>kill.err
 	rc=$?
 	cat kill.txt kill.err
-	[ $rc -eq 0 ] && has 'cut off' kill.err
+	[ $rc -eq 0 ] && has 'is incomplete' kill.err
 }
 
 full_disk() {
