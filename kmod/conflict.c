@@ -98,6 +98,6 @@ void mw_conflict_arm(void)
 void mw_conflict_disarm(void)
 {
 	cancel_delayed_work_sync(&watch_work);
-	/* If such a CPU is still online, the next session finds it when the CPU joins. */
+	/* A CPU with too few RMIDs that is still online sets this again in the next session. */
 	WRITE_ONCE(mw_rdt_small_cpu, false);
 }

@@ -49,13 +49,22 @@ static int main_read_parameters(void)
 	mw_config.tick.idle_stop = idle_stop;
 	cpumask_copy(&mw_config.tick.cpus, cpu_possible_mask);
 	mw_config.limbo_ns = limbo_ns;
-	if (!strcmp(policy, "active"))
+	if (!strcmp(policy, "active")) {
 		mw_config.policy = MEMWATCH_POLICY_ACTIVE;
-	else if (strcmp(policy, "fifo"))
+	} else if (strcmp(policy, "fifo")) {
+		pr_err("policy is \"%s\", but must be \"fifo\" or \"active\"\n", policy);
 		return -EINVAL;
-	if (period_ns < MEMWATCH_PERIOD_MIN_NS || period_ns > MEMWATCH_PERIOD_MAX_NS ||
-	    limbo_ns > MEMWATCH_LIMBO_MAX_NS)
+	}
+	if (period_ns < MEMWATCH_PERIOD_MIN_NS || period_ns > MEMWATCH_PERIOD_MAX_NS) {
+		pr_err("period_ns is %llu, but must be %llu to %llu\n", (u64)period_ns,
+		       MEMWATCH_PERIOD_MIN_NS, MEMWATCH_PERIOD_MAX_NS);
 		return -EINVAL;
+	}
+	if (limbo_ns > MEMWATCH_LIMBO_MAX_NS) {
+		pr_err("limbo_ns is %llu, but must be at most %llu\n", (u64)limbo_ns,
+		       MEMWATCH_LIMBO_MAX_NS);
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -73,10 +82,8 @@ static int __init memwatch_init(void)
 	int err;
 
 	err = main_read_parameters();
-	if (err) {
-		pr_err("a module parameter is out of range, see \"modinfo memwatch\"\n");
+	if (err)
 		return err;
-	}
 	main_check_taints();
 	err = mw_rdt_session_init(rmids);
 	if (err) {

@@ -13,7 +13,7 @@
 #include "record.h"
 #include "rmid.h"
 
-/* Promotions in one go: each of them sends a record under mw_lock. */
+/* The most promotions under one hold of mw_lock; each of them sends a record. */
 #define MW_PROMOTE_MOST 16
 
 /**

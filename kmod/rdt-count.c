@@ -176,7 +176,10 @@ static bool count_read_traffic(struct mw_rdt_count *count, const struct mw_rdt_f
 	delta = count_moved_since(count, format, i, data, &all);
 	if (!all || (delta && !exact))
 		*status = MEMWATCH_STATUS_ESTIMATED;
-	/* Add the difference if it is at least a lower bound for this owner. */
+	/*
+	 * Add the difference only if all of it belongs to this owner, and if it is not more
+	 * than what was really moved.
+	 */
 	if (count->known & bit && (exact || !delta) && (all || format->restarts))
 		count->sum[i] += delta;
 	count->prev[i] = data;

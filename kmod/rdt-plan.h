@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Which RMIDs of an L3 domain are read when. A tick does not read all of them.
- * The CPUs of the domain share the RMIDs that ran since they were last read,
- * with a limit for each tick and CPU. In addition, all RMIDs in use are read
- * slowly, one after the other. This file uses no MSR, no lock and no clock. It
- * is also built in user space, where it is tested.
+ * Decides when each RMID of an L3 domain is read. A tick does not read all of
+ * them. The CPUs of the domain divide the RMIDs that ran since they were last
+ * read among themselves, with a limit for each tick and CPU. In addition, all
+ * RMIDs in use are read slowly, one after the other. This file uses no MSR, no lock and no clock.
+ * It is also built in user space, where it is tested.
  *
  * All ticks of one period are due at the same time and form a slot. The first
  * CPU that ticks in a new slot begins it. Each CPU reports which RMIDs ran on
@@ -29,7 +29,10 @@ typedef uint32_t u32;
 #define MW_RDT_RMIDS 1024
 #define MW_RDT_WORDS (MW_RDT_RMIDS / 64)
 
-/* A rotation queues each RMID within this time. The rest of a second is for reading. */
+/*
+ * Each RMID in use is queued within this time, so that it is read within a second even
+ * if reading is delayed.
+ */
 #define MW_RDT_ROTATION_NS 800000000ULL
 
 /**

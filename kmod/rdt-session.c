@@ -141,7 +141,7 @@ int mw_rdt_session_arm(void)
 	return 0;
 }
 
-/* No CPU is live any more. */
+/* Called when the session has ended on every CPU. */
 void mw_rdt_session_disarm(void)
 {
 	static_branch_disable(&mw_pqr_key);

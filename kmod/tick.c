@@ -23,7 +23,10 @@
 #include "tick.h"
 #include "trace.h"
 
-/* With a longer period, a running process that gets an RMID is programmed by an IPI. */
+/*
+ * With a longer period the next tick would come too late to program the RMID of a process
+ * that is promoted while it runs. Then an IPI programs it; see mw_tick_is_rare().
+ */
 #define RARE_NS 10000000ULL
 
 /* Written under mw_control_lock with CPU hotplug held off. */

@@ -332,10 +332,11 @@ static void test_plan_slot(void)
 	tap_eq(plan_take_all(list), 0, "an RMID is not read twice in a slot");
 	tap_ok(!mw_rdt_plan_done(&plan), "an RMID that ran after its reading is left for later");
 	mw_rdt_plan_slot(&plan, 1 * MS);
-	tap_eq(plan_take_all(list), 0, "another CPU of the same slot does not end the slot");
+	tap_eq(plan_take_all(list), 0,
+	       "a second CPU that ticks in the same slot does not begin a new slot");
 	mw_rdt_plan_slot(&plan, 2 * MS);
-	tap_eq(plan_take_all(list), 1, "an RMID that was left is read in the next slot");
-	tap_eq(list[0], 7, "the RMID that was left is the one that is read");
+	tap_eq(plan_take_all(list), 1, "an RMID that was left for later is read in the next slot");
+	tap_eq(list[0], 7, "the RMID that is read is the one that was left for later");
 	tap_ok(mw_rdt_plan_done(&plan), "nothing is left after the next slot");
 }
 
@@ -351,7 +352,7 @@ static void test_plan_queue(void)
 	mw_rdt_plan_add(&plan, rmid - 50);
 	tap_eq(plan_take_all(list), 414,
 	       "a queue that is longer than a tick's share is read to its end");
-	tap_eq(list[411], 7, "a long queue goes on where the tick before has stopped");
+	tap_eq(list[411], 7, "a long queue is continued where the previous tick has stopped");
 	tap_eq(list[413], rmid, "an RMID that was read and added again is read last");
 	mw_rdt_plan_add(&plan, 3);
 	mw_rdt_plan_add(&plan, 300);
