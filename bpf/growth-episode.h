@@ -84,9 +84,14 @@ MW_INLINE int mw_growth_episode_pace(const struct mw_growth *g, __u32 from, __u6
 
 /*
  * Finds the first point from which the episode has not slowed down. A process that
- * leaks from its start on grows faster while it starts; from its origin on the leak is
- * steady. This does not make a leak of growth that settles: no part of an exponential
- * approach keeps its pace while it covers MW_GROWTH_CONSUMED percent of what is left.
+ * leaks right from its start also grows by its start-up, which is faster; the origin is
+ * the point where the start-up is over. Growth that settles is not taken for a leak because
+ * an origin is found in it: no part of an exponential approach to a final size keeps its
+ * pace while it covers MW_GROWTH_CONSUMED percent of what is left.
+ *
+ * If no point qualifies, the origin is point MW_GROWTH_POINTS - 4, or point 0 while there
+ * are fewer points. mw_growth_episode_slope() checks the pace again, so the slope is 0 if
+ * that point does not qualify either.
  */
 MW_INLINE void mw_growth_episode_find_origin(struct mw_growth *g)
 {
@@ -101,8 +106,12 @@ MW_INLINE void mw_growth_episode_find_origin(struct mw_growth *g)
 }
 
 /*
- * Updates the episode with one sample. A new episode begins when an eighth of the growth
- * is given back, or when there was no new maximum for a quarter of the episode.
+ * Updates the episode with one sample. A new episode begins
+ * - when the signal has fallen by more than 1 MiB and by more than an eighth of the growth;
+ * - when there was no new maximum for longer than a quarter of the growing time, and for
+ *   longer than MW_GROWTH_STALL_NS;
+ * - after MW_GROWTH_EPISODE_STEP_NS, as long as the episode has grown by fewer than
+ *   MW_GROWTH_EPISODE_MIN pages.
  */
 MW_INLINE void mw_growth_episode_update(struct mw_growth *g, __u32 signal, __u64 now)
 {
@@ -142,7 +151,7 @@ MW_INLINE void mw_growth_episode_update(struct mw_growth *g, __u32 signal, __u64
 	mw_growth_episode_find_origin(g);
 }
 
-/* The origin of the episode: where it began to grow at its present pace. */
+/* The origin of the episode: the point since which it has not slowed down. */
 MW_INLINE const struct mw_growth_point *mw_growth_episode_origin(const struct mw_growth *g)
 {
 	return &g->point[g->origin & (MW_GROWTH_POINTS - 1)];

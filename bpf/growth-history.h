@@ -151,7 +151,10 @@ MW_INLINE int mw_growth_level_add(struct mw_growth_level *level, __u32 bin, __u3
 		return 0;
 	}
 	gap = bin - level->bin;
-	/* A history begins while the process grows, so the minimum of bin 0 is too low. */
+	/*
+	 * Bin 0 counts as missing: a history begins while the process grows, so the minimum
+	 * of bin 0 is lower than those of later bins and would make the trend too steep.
+	 */
 	level->ring[level->bin & (MW_GROWTH_BINS - 1)] = level->bin ? level->low
 								    : MW_GROWTH_MISSING;
 	for (i = 1; i < MW_GROWTH_BINS; i++) {

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The integer arithmetic of the growth detectors: 128-bit products and their ratio,
- * saturating sums, percentages. All of it is exact, so that the BPF programs and the
- * library compute the same bits from the same samples.
+ * saturating sums, percentages. Everything is computed with integers, so that the BPF
+ * programs and the library compute the same bits from the same samples.
  */
 #ifndef _MW_GROWTH_MATH_H
 #define _MW_GROWTH_MATH_H

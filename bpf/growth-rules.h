@@ -56,7 +56,10 @@
 #define MW_GROWTH_SLOW_R2    700U
 #define MW_GROWTH_SLOW_PAIRS 6U
 
-/* Rules for a window: least percentage of the signal in what the window gained. */
+/*
+ * For the rules about a window: the part of the growth that must be signal and not mapped
+ * files, in percent.
+ */
 #define MW_GROWTH_SHARE_MIN 50U
 
 /*

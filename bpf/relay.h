@@ -284,9 +284,12 @@ MW_GLOBAL __u64 mw_relay_share(__u64 a, __u64 b, __u64 c)
 
 /*
  * Scales a counter that was on the hardware for a part of the time: counter * enabled /
- * running, rounded down. Returns its status, ERROR if the value does not fit into 64 bits.
- * @ppm is set to running / enabled; it is not changed if the counter was on the hardware
- * all the time.
+ * running, rounded down. Returns the status of the value:
+ *
+ * OK: the counter was on the hardware all the time; @ppm is not changed.
+ * MULTIPLEXED: the value is scaled; @ppm is set to running * 1000000 / enabled.
+ * UNAVAILABLE: the counter was never on the hardware; @ppm is set to 0.
+ * ERROR: the scaled value does not fit into 64 bits; @ppm is set to 0.
  */
 MW_INLINE __u8 mw_relay_scale(const struct mw_relay_reading *raw, __u64 run_ns, __u64 *value,
 			      __u32 *ppm)
