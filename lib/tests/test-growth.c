@@ -240,18 +240,20 @@ static void test_time_to_limit(void)
 	       "the peaks of a sawtooth reach the limit first: in %.0f s, true are 1491 s",
 	       seconds_of(r.row.eta_ns));
 	tap_ok(seconds_of(r.row.eta_low_ns) < 1491,
-	       "its interval begins before the true time: %.0f s", seconds_of(r.row.eta_low_ns));
+	       "the interval of the sawtooth begins before the true time: %.0f s",
+	       seconds_of(r.row.eta_low_ns));
 	tap_ok(seconds_of(r.row.eta_high_ns) > 1491,
-	       "its interval ends after the true time: %.0f s", seconds_of(r.row.eta_high_ns));
+	       "the interval of the sawtooth ends after the true time: %.0f s",
+	       seconds_of(r.row.eta_high_ns));
 	tap_ok(seconds_of(r.row.eta_high_ns) < 1.3 * seconds_of(r.row.eta_low_ns),
-	       "its interval is narrower than 30 %%");
+	       "the interval of the sawtooth is less than 30 %% wide");
 	/* 500 MiB at 5 MiB/s, after two hours of slow growth that fill the windows. */
 	r = run_shape(leak_bursts_out, 7230, 1, (uint64_t)leak_bursts_out(7300));
 	tap_ok(is_near(seconds_of(r.row.eta_ns), 70, 0.02),
 	       "new fast growth is extrapolated, not the older trend: %.0f s, true are 70 s",
 	       seconds_of(r.row.eta_ns));
-	tap_ok(r.row.since_ns >= 7195000000000ULL, "new fast growth begins when it does: %.0f s",
-	       seconds_of(r.row.since_ns));
+	tap_ok(r.row.since_ns >= 7195000000000ULL,
+	       "the new fast growth begins after 7195 s: %.0f s", seconds_of(r.row.since_ns));
 	/* 256 MiB are gained after 3840 s. */
 	r = run_shape(leak_curve, 1920, 5, 100 * MIB + 256 * MIB);
 	tap_ok(seconds_of(r.row.eta_low_ns) < 1920,
@@ -261,7 +263,7 @@ static void test_time_to_limit(void)
 	       "the interval of accelerating growth ends after the true time: %.0f s",
 	       seconds_of(r.row.eta_high_ns));
 	tap_ok(!is_near(seconds_of(r.row.eta_ns), 1920, 0.2),
-	       "the line through accelerating growth is wrong, as this test assumes: %.0f s",
+	       "a line through accelerating growth misses the true time by over 20 %%: %.0f s",
 	       seconds_of(r.row.eta_ns));
 }
 

@@ -470,7 +470,7 @@ static void test_newer(void)
 	mw_put32(bytes + 60, mw_crc32c(bytes, 60));
 	file_store(bytes, len);
 	tap_eq(memwatch_reader_open(ctx, path, &reader), -EPROTO,
-	       "a newer format has an error of its own");
+	       "a recording of a newer format is refused with EPROTO");
 	free(bytes);
 }
 

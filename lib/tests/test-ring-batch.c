@@ -124,9 +124,11 @@ static void test_batch_too_short(void)
 		same &= next_is_tick(100 + t, 300);
 	same &= writer.head == 1024 && next_record(300) && next_record(300) && next_record(300) &&
 		!next_record(300);
-	tap_ok(same, "a batch with too few records ends with the last one");
-	tap_eq(get_stats().delivered, 15, "the records of a batch with too few are delivered");
-	tap_eq(get_stats().malformed, 1, "the missing records of a batch are malformed");
+	tap_ok(same, "if a batch holds fewer records than it states, nothing follows the last one");
+	tap_eq(get_stats().delivered, 15,
+	       "if a batch holds fewer records than it states, those it holds are delivered");
+	tap_eq(get_stats().malformed, 1,
+	       "a batch that holds fewer records than it states counts as malformed");
 	close_ring();
 }
 

@@ -307,7 +307,8 @@ static void test_estimate(void)
 	tap_eq(value[0].parts, 0, "bandwidth is not estimated unless the caller asks for it");
 	tap_eq(value[2].parts, 0, "bandwidth is not estimated without LLC misses");
 	tap_eq(value[1].value, 6400, "bandwidth is estimated from LLC misses");
-	tap_eq(value[1].status, MEMWATCH_STATUS_ESTIMATED, "estimated bandwidth says so");
+	tap_eq(value[1].status, MEMWATCH_STATUS_ESTIMATED,
+	       "estimated bandwidth has the status ESTIMATED");
 }
 
 static void test_hostile(void)

@@ -57,7 +57,7 @@ static void test_bad_traces(void)
 	} bad[] = {
 		{ "", "line 1" },
 		{ "a,b\n", "line 1" },
-		{ HEADER "1,2,x,1,2,3,4,5\n", "line 2: limit_kb: is missing" },
+		{ HEADER "1,2,x,1,2,3,4,5\n", "line 2: limit_kb is missing" },
 		{ HEADER "1,2,x,1,2,3,4,5,\n0,2,x,1,2,3,4,5,\n", "line 3: time_s" },
 		{ HEADER "-1,2,x,1,2,3,4,5,\n", "line 2: time_s" },
 		{ HEADER "1e9,2,x,1,2,3,4,5,\n", "line 2: time_s" },
@@ -66,8 +66,8 @@ static void test_bad_traces(void)
 		{ HEADER "1,4294967296,x,1,2,3,4,5,\n", "line 2: pid" },
 		{ HEADER "1,2,x,99999999999999999999,2,3,4,5,\n", "line 2: anon_kb" },
 		{ HEADER "1,2,x,1,2,3,4,5,x\n", "line 2: limit_kb" },
-		{ HEADER "1,2,\"x,1,2,3,4,5,\n", "line 2: comm: a quote" },
-		{ HEADER "1,2,\"x\"y,1,2,3,4,5,\n", "line 2: comm: text" },
+		{ HEADER "1,2,\"x,1,2,3,4,5,\n", "line 2: comm has a quote" },
+		{ HEADER "1,2,\"x\"y,1,2,3,4,5,\n", "line 2: comm has text" },
 	};
 	struct memwatch_growth_sample s;
 

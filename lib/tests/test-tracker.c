@@ -145,18 +145,19 @@ static void test_any_order(void)
 	alloc_rmid(5, 2, 2, 300);
 	alloc_rmid(5, 1, 1, 100);
 	memwatch_tracker_advance(tracker, 1000);
-	expect_owner(5, 150, 1, "an allocation queued after its free takes effect");
-	expect_owner(5, 250, 0, "a free queued before its allocation takes effect");
-	expect_owner(5, 300, 2, "the second allocation takes effect in any order");
+	expect_owner(5, 150, 1, "an allocation that is queued later than its free is applied");
+	expect_owner(5, 250, 0, "a free that is queued earlier than its allocation is applied");
+	expect_owner(5, 300, 2,
+		     "a later allocation that is queued before an earlier one is applied");
 	tracker_restart(0, 0);
 	alloc_rmid(5, 1, 1, 100);
 	memwatch_tracker_free(tracker, 5, 1, 100);
 	memwatch_tracker_exec(tracker, 5, 1, 100, "x");
 	memwatch_tracker_advance(tracker, 100);
 	tap_str_eq(found(5, 1) ? p->comm : NULL, "x",
-		   "at the same time an exec comes before the free");
+		   "an exec at the time of the free is applied before the free");
 	tap_ok(p && p->flags & MEMWATCH_PROCESS_FREED,
-	       "at the same time a free comes after the allocation");
+	       "a free at the time of the allocation is applied after the allocation");
 }
 
 static void test_existing(void)
@@ -164,9 +165,9 @@ static void test_existing(void)
 	tracker_restart(0, 0);
 	feed_record(MEMWATCH_RECORD_RMID_EXISTING, 9, 4, 5000, 1000, "old");
 	memwatch_tracker_advance(tracker, 1000);
-	tap_ok(found(9, 4), "an EXISTING record holds since its allocation");
+	tap_ok(found(9, 4), "an assignment from an EXISTING record begins at its allocation time");
 	tap_ok(p->flags & MEMWATCH_PROCESS_EXISTED,
-	       "an assignment from a dump says that its allocation was not seen");
+	       "an assignment whose allocation was not seen has the flag EXISTED");
 	feed_record(MEMWATCH_RECORD_RMID_EXEC, 9, 4, 6000, 1000, "new");
 	memwatch_tracker_advance(tracker, 6000);
 	feed_record(MEMWATCH_RECORD_RMID_EXISTING, 9, 4, 7000, 1000, "new");
@@ -178,8 +179,8 @@ static void test_existing(void)
 	memwatch_tracker_advance(tracker, 8000);
 	feed_record(MEMWATCH_RECORD_RMID_EXISTING, 9, 4, 8001, 1000, "new");
 	memwatch_tracker_advance(tracker, 9000);
-	tap_eq(stats().live, 0, "an EXISTING record after the free revives nothing");
-	expect_owner(9, 8500, 0, "after an EXISTING record after the free there is no owner");
+	tap_eq(stats().live, 0, "an EXISTING record after the free does not revive the assignment");
+	expect_owner(9, 8500, 0, "an EXISTING record after the free gives the RMID no owner");
 	memwatch_tracker_retire(tracker, 9000);
 	feed_record(MEMWATCH_RECORD_RMID_EXISTING, 9, 4, 9001, 1000, "new");
 	memwatch_tracker_advance(tracker, 9500);

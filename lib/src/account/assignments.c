@@ -83,7 +83,10 @@ void mw_assignments_note_end(struct mw_assignments *table, uint32_t rmid, uint32
 {
 	struct mw_rmid_history *history;
 
-	/* Without memory for the note, a late record may revive the assignment: no harm. */
+	/*
+	 * If there is no memory for the note, a record of the allocation that arrives later
+	 * adds the assignment again; it ends when the RMID is next assigned.
+	 */
 	if (!obtain_rmid(table, rmid, &history))
 		note_end(history, generation);
 }

@@ -141,10 +141,11 @@ int memwatch_slots_new(struct memwatch_ctx *ctx, struct memwatch_tracker *tracke
 		full.window = MEMWATCH_SLOT_WINDOW_DEFAULT;
 	if (!full.slot_ns)
 		full.slot_ns = MEMWATCH_SLOT_DEFAULT_NS;
-	if (full.window > WINDOW_MAX || full.slot_ns < SLOT_MIN_NS ||
-	    full.flags & ~(MEMWATCH_SLOTS_PER_CPU | MEMWATCH_SLOTS_ESTIMATE))
-		return mw_fail(ctx, -EINVAL, "slots: an option is out of range");
-
+	if (full.window > WINDOW_MAX || full.slot_ns < SLOT_MIN_NS)
+		return mw_fail(ctx, -EINVAL, "slots: window is at most %u, slot_ns at least %llu",
+			       WINDOW_MAX, SLOT_MIN_NS);
+	if (full.flags & ~(MEMWATCH_SLOTS_PER_CPU | MEMWATCH_SLOTS_ESTIMATE))
+		return mw_fail(ctx, -EINVAL, "slots: unknown flags: %#x", (unsigned int)full.flags);
 	slots = calloc(1, sizeof(*slots));
 	if (!slots)
 		return mw_fail_memory(ctx, "slots");
@@ -493,21 +494,21 @@ static int feed_record(struct memwatch_slots *slots, const struct memwatch_recor
 int memwatch_slots_feed(struct memwatch_slots *slots, const struct memwatch_record_header *record)
 {
 	const struct memwatch_record_sample *sample = (const struct memwatch_record_sample *)record;
+	bool valid = mw_record_valid(record, record->size);
 	int err;
 
 	recycle_slot(slots, slots->given);
 	slots->given = NULL;
 	if (slots->nr_closed >= WAITING_MAX)
-		return mw_fail(
-			slots->ctx, -ENOBUFS,
-			"slots: %u closed slots have not been taken; call memwatch_slots_next()",
-			slots->nr_closed);
-	if (!mw_record_valid(record, record->size) ||
+		return mw_fail(slots->ctx, -ENOBUFS,
+			       "slots: %u closed slots wait; call memwatch_slots_next()",
+			       slots->nr_closed);
+	if (!valid ||
 	    (record->type == MEMWATCH_RECORD_SAMPLE && sample->begin_ns > record->time_ns)) {
 		slots->stats.invalid++;
-		return mw_fail(slots->ctx, -EINVAL,
-			       "slots: a %s record has an impossible size or time",
-			       memwatch_record_name(record->type));
+		return mw_fail(slots->ctx, -EINVAL, "slots: a %s record %s",
+			       memwatch_record_name(record->type),
+			       valid ? "ends before it begins" : "has an invalid size");
 	}
 	reach_time(slots, record->time_ns);
 	err = feed_record(slots, record);

@@ -105,8 +105,12 @@ int memwatch_summary_new(struct memwatch_ctx *ctx, const struct memwatch_summary
 		full.rows_max = ROWS_DEFAULT;
 	if (!full.to_ns)
 		full.to_ns = MW_TIME_MAX;
-	if (full.by > MEMWATCH_BY_SLOT || full.rows_max > INT32_MAX)
-		return mw_fail(ctx, -EINVAL, "summary: an option is out of range");
+	if (full.by > MEMWATCH_BY_SLOT)
+		return mw_fail(ctx, -EINVAL, "summary: unknown grouping %u; the highest is %u",
+			       (unsigned int)full.by, (unsigned int)MEMWATCH_BY_SLOT);
+	if (full.rows_max > INT32_MAX)
+		return mw_fail(ctx, -EINVAL, "summary: rows_max is %u; at most %d are allowed",
+			       (unsigned int)full.rows_max, INT32_MAX);
 	summary = calloc(1, sizeof(*summary));
 	if (!summary)
 		return mw_fail_memory(ctx, "summary");

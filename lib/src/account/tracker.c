@@ -165,7 +165,7 @@ static int apply_free(struct memwatch_tracker *tracker, const struct mw_change *
 
 	if (at == MW_NO_ASSIGNMENT && process->tgid &&
 	    !mw_assignments_has_ended(&tracker->assignments, process->rmid, process->generation)) {
-		/* The record of its allocation was lost; that of its end says as much. */
+		/* The record of its allocation was lost. That of the free holds the same fields. */
 		struct memwatch_process known = *process;
 
 		known.flags = MEMWATCH_PROCESS_EXISTED;
@@ -237,7 +237,7 @@ static int queue_change(struct memwatch_tracker *tracker, struct mw_change *chan
 	if (change->process.rmid == MEMWATCH_RMID_UNASSIGNED || !change->process.generation) {
 		tracker->stats.invalid++;
 		return mw_fail(tracker->ctx, -EINVAL,
-			       "tracker: RMID %u of generation %u does not exist",
+			       "tracker: RMID %u, generation %u cannot have an owner",
 			       change->process.rmid, change->process.generation);
 	}
 	if (tracker->changes.count >= tracker->pending_max) {

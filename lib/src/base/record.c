@@ -130,7 +130,10 @@ static const struct mw_field lost_fields[] = {
 	UINT(lost, count, LAST, 0, 0),
 };
 
-/* Keys with "growth_" are those of a report, which shows the last of these records. */
+/*
+ * A report shows the last of these records of each process in columns of its own. Fields that
+ * have such a column have its key, which begins with "growth_".
+ */
 static const struct mw_field growth_fields[] = {
 	UINT(growth, start_time_ns, RAW, 0, 0),
 	UINT(growth, tgid, RAW, 0, 0),

@@ -41,11 +41,11 @@ struct memwatch_trace {
 	char line[LINE_MAX_BYTES];
 };
 
-/* Fails with the number of the line and the name of the field (@what, or NULL). */
+/* Fails with a message about the field @what of the line, or about the line if it is NULL. */
 static int refuse_line(struct memwatch_trace *trace, const char *why, const char *what)
 {
-	return mw_fail(trace->ctx, -EBADMSG, "line %" PRIu64 ": %s%s%s", trace->number,
-		       what ? what : "", what ? ": " : "", why);
+	return mw_fail(trace->ctx, -EBADMSG, "line %" PRIu64 ": %s %s", trace->number,
+		       what ? what : "the line", why);
 }
 
 /* Reads the next line, without its end. Returns 1, 0 at the end of the file, or an error. */
@@ -57,7 +57,7 @@ static int read_line(struct memwatch_trace *trace)
 	trace->number++;
 	while ((c = getc(trace->file)) != EOF && c != '\n') {
 		if (!c)
-			return refuse_line(trace, "holds a NUL byte", NULL);
+			return refuse_line(trace, "contains a NUL byte", NULL);
 		if (len == sizeof(trace->line) - 1)
 			return refuse_line(trace, "is longer than 4095 bytes", NULL);
 		trace->line[len++] = (char)c;
@@ -99,14 +99,14 @@ static int split_line(struct memwatch_trace *trace, struct mw_text *fields)
 		if (*at == '"') {
 			end = unquote_field(at, &fields[i]);
 			if (!end)
-				return refuse_line(trace, "a quote that does not end",
+				return refuse_line(trace, "has a quote that does not end",
 						   field_names[i]);
 		} else {
 			end = at + strcspn(at, ",");
 			fields[i] = (struct mw_text){ at, (size_t)(end - at) };
 		}
 		if (*end && *end != ',')
-			return refuse_line(trace, "text after a quote", field_names[i]);
+			return refuse_line(trace, "has text after a quote", field_names[i]);
 		if (!*end && i < NR_FIELDS - 1)
 			return refuse_line(trace, "is missing", field_names[i + 1]);
 		at = end + !!*end;
@@ -153,7 +153,7 @@ static int parse_sample(struct memwatch_trace *trace, struct mw_text *fields,
 	if (!parse_time(fields[0], &time_ns))
 		return refuse_line(trace, "is not a time in seconds", field_names[0]);
 	if (time_ns < trace->last_ns)
-		return refuse_line(trace, "is before that of the previous line", field_names[0]);
+		return refuse_line(trace, "is less than in the previous line", field_names[0]);
 	trace->last_ns = ret->time_ns = time_ns;
 	if (!mw_text_number(fields[1], UINT32_MAX, &pid))
 		return refuse_line(trace, "is not a process id", field_names[1]);
@@ -190,7 +190,7 @@ static int read_header(struct memwatch_trace *trace)
 			err = -EBADMSG;
 	if (err == -EBADMSG)
 		mw_fail(trace->ctx, err,
-			"line 1: is not the header of a trace: time_s,pid,comm,anon_kb,file_kb,"
+			"line 1: the header of a trace is needed: time_s,pid,comm,anon_kb,file_kb,"
 			"shmem_kb,swap_kb,vsz_kb,limit_kb");
 	return err;
 }

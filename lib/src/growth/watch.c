@@ -391,7 +391,7 @@ const char *memwatch_watch_limit_name(unsigned int limit)
 static int complete_watch_opts(struct memwatch_ctx *ctx, struct memwatch_watch_opts *opts)
 {
 	if (opts->flags & ~MEMWATCH_WATCH_NO_EVENTS)
-		return mw_fail(ctx, -EINVAL, "a growth monitor has no flags %#x",
+		return mw_fail(ctx, -EINVAL, "growth monitor: unknown flags %#x",
 			       opts->flags & ~MEMWATCH_WATCH_NO_EVENTS);
 	if (!opts->max_processes)
 		opts->max_processes = PROCESSES_DEFAULT;

@@ -250,8 +250,10 @@ static void cpu_set_online(struct mw_bpf_rings *rings, unsigned int cpu)
 
 	if (err) {
 		if (err != -ENODEV)
-			mw_log(rings->ctx, MEMWATCH_LOG_WARNING, "CPU %u: no ring: %s", cpu,
-			       strerror(-err));
+			mw_log(rings->ctx, MEMWATCH_LOG_WARNING,
+			       "CPU %u came online, but its ring cannot be opened: %s; "
+			       "its records are lost",
+			       cpu, strerror(-err));
 		return;
 	}
 	mw_log(rings->ctx, MEMWATCH_LOG_INFO, "CPU %u came online", cpu);

@@ -65,7 +65,10 @@ static uint32_t count_valid_records(const struct frame_view *view)
 	return n;
 }
 
-/* The distance from @frame to one that is delivered later, or 0. */
+/*
+ * For prefetching: bytes from @frame to the frame MW_FRAMES_AHEAD places later; 0 if there is
+ * none.
+ */
 static inline ptrdiff_t find_prefetch(const struct mw_merge *merge, const uint8_t *frame)
 {
 	size_t at = merge->ready_at + MW_FRAMES_AHEAD;

@@ -134,7 +134,7 @@ int memwatch_proc_overhead_parse(struct memwatch_ctx *ctx, const char *text, siz
 		memwatch_proc_overhead_free(parser.overhead);
 		if (err == -ENOMEM)
 			return mw_fail_memory(ctx, "overhead");
-		return mw_fail(ctx, err, "overhead: line %u is not valid", number);
+		return mw_fail(ctx, err, "/proc/memwatch/overhead: line %u is not valid", number);
 	}
 	*ret = parser.overhead;
 	return 0;

@@ -139,18 +139,21 @@ static int parse_rmids(struct memwatch_ctx *ctx, struct mw_text rest,
 	int err;
 
 	if (!mw_text_take(&rest, '\n', &line) || !parse_names(line, &parser.layout))
-		return mw_fail(ctx, -EBADMSG, "rmids: the first line does not name the columns");
+		return mw_fail(ctx, -EBADMSG,
+			       "/proc/memwatch/rmids: the first line does not name the columns");
 	while (rest.len && mw_text_take(&rest, '\n', &line)) {
 		number++;
 		err = parse_rmids_line(&parser, line);
 		if (err == -ENOMEM)
 			return mw_fail_memory(ctx, "rmids");
 		if (err < 0 || (err && rest.len))
-			return mw_fail(ctx, -EBADMSG, "rmids: line %u is not valid", number);
+			return mw_fail(ctx, -EBADMSG, "/proc/memwatch/rmids: line %u is not valid",
+				       number);
 		if (err)
 			return 0;
 	}
-	return mw_fail(ctx, -EBADMSG, "rmids: the last line is missing: the dump is incomplete");
+	return mw_fail(ctx, -EBADMSG,
+		       "/proc/memwatch/rmids: the last line is missing: the list is incomplete");
 }
 
 int memwatch_proc_rmids_parse(struct memwatch_ctx *ctx, const char *text, size_t len,

@@ -142,6 +142,19 @@ static bool parse_status_line(struct memwatch_proc_status *status, struct mw_tex
 	return set_key(status, name, line);
 }
 
+/* A line with a colon is refused for its value, so its key is a known one. */
+static int refuse_status_line(struct memwatch_ctx *ctx, unsigned int number, struct mw_text line)
+{
+	struct mw_text name;
+
+	if (!mw_text_take(&line, ':', &name) || !line.at)
+		return mw_fail(ctx, -EBADMSG, "/proc/memwatch/status: line %u has no colon",
+			       number);
+	return mw_fail(ctx, -EBADMSG,
+		       "/proc/memwatch/status: line %u: the value of %.*s is not valid", number,
+		       (int)name.len, name.at);
+}
+
 int memwatch_proc_status_parse(struct memwatch_ctx *ctx, const char *text, size_t len,
 			       struct memwatch_proc_status **ret)
 {
@@ -156,7 +169,7 @@ int memwatch_proc_status_parse(struct memwatch_ctx *ctx, const char *text, size_
 		number++;
 		if (!parse_status_line(status, line)) {
 			free(status);
-			return mw_fail(ctx, -EBADMSG, "status: line %u is not valid", number);
+			return refuse_status_line(ctx, number, line);
 		}
 	}
 	*ret = status;

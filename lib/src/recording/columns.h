@@ -21,8 +21,8 @@
 #include "base/record.h"
 
 #define MW_RECORD_HEADER_BYTES sizeof(struct memwatch_record_header)
-#define MW_CLASS_BYTES	       10 /* of a class in the class table: type, size, rows, columns */
-#define MW_COLUMN_BYTES	       6  /* of a column in it: predictor, a, b, 0, width */
+#define MW_CLASS_BYTES	       10 /* size of a class in the class table: type, size, rows, columns */
+#define MW_COLUMN_BYTES	       6  /* size of a column of a class there: predictor, a, b, 0, width */
 
 #define MW_CLASSES_MAX	       64   /* classes of a block */
 #define MW_COLUMNS_MAX	       32   /* columns of a class, without the header */

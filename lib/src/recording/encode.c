@@ -3,8 +3,9 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The encoder of a block: class table, classes of the records, headers, columns. A column
- * of numbers is stored as planes: the lowest bytes of all residuals, then the second
- * bytes, and so on; planes that are all zero are left out. Compressors like that.
+ * of numbers is stored as planes. The first plane holds the lowest byte of each residual,
+ * the second plane the second byte of each, and so on. A mask says which planes follow; those
+ * that are all zero are left out. Data in this order compresses better.
  */
 #include "recording/columns.h"
 
@@ -19,7 +20,7 @@ size_t mw_columns_bound(size_t bytes)
 	       3;
 }
 
-/* Writes columns.residual as planes, without those that are all zero. */
+/* Writes a mask and columns.residual as planes, without the planes that are all zero. */
 static uint8_t *put_planes(const struct mw_columns *columns, uint32_t rows, unsigned int width,
 			   uint8_t *to)
 {

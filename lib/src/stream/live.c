@@ -229,9 +229,16 @@ static const struct mw_backend_ops live_ops = {
 /* Checks the options and fills in the defaults. */
 static int complete_live_opts(struct memwatch_ctx *ctx, struct memwatch_live_opts *opts)
 {
-	if (opts->flags & ~(MEMWATCH_LIVE_NO_DUMP | MEMWATCH_LIVE_NO_START) || opts->reserved ||
-	    opts->mode > MEMWATCH_STREAM_SWITCH)
-		return mw_fail(ctx, -EINVAL, "invalid options of a live stream");
+	unsigned int unknown = opts->flags &
+			       ~(__u32)(MEMWATCH_LIVE_NO_DUMP | MEMWATCH_LIVE_NO_START);
+
+	if (unknown)
+		return mw_fail(ctx, -EINVAL, "live stream: unknown flags %#x", unknown);
+	if (opts->mode > MEMWATCH_STREAM_SWITCH)
+		return mw_fail(ctx, -EINVAL, "live stream: unknown mode %u",
+			       (unsigned int)opts->mode);
+	if (opts->reserved)
+		return mw_fail(ctx, -EINVAL, "live stream: the reserved member is not 0");
 	if (!opts->ring_pages)
 		opts->ring_pages = RING_PAGES_DEFAULT;
 	if (opts->ring_pages > RING_PAGES_MAX || opts->ring_pages & (opts->ring_pages - 1))

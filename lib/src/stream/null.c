@@ -9,6 +9,7 @@
 #include "stream/backend.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -389,6 +390,28 @@ static void null_describe(struct null_stream *null)
 	}
 }
 
+static int check_null_opts(struct memwatch_ctx *ctx, const struct memwatch_null_opts *opts)
+{
+	if (opts->cpus > CPUS_MAX)
+		return mw_fail(ctx, -EINVAL, "null stream: invalid number of CPUs: %u; at most %d",
+			       (unsigned int)opts->cpus, CPUS_MAX);
+	if (opts->processes > PROCESSES_MAX)
+		return mw_fail(ctx, -EINVAL,
+			       "null stream: invalid number of processes: %u; at most %d",
+			       (unsigned int)opts->processes, PROCESSES_MAX);
+	if (opts->period_ns < MEMWATCH_PERIOD_MIN_NS || opts->period_ns > MEMWATCH_PERIOD_MAX_NS)
+		return mw_fail(ctx, -EINVAL,
+			       "null stream: invalid period: %" PRIu64 " ns; %llu to %llu ns",
+			       (uint64_t)opts->period_ns, MEMWATCH_PERIOD_MIN_NS,
+			       MEMWATCH_PERIOD_MAX_NS);
+	if (opts->duration_ns > UINT64_MAX / 4)
+		return mw_fail(ctx, -EINVAL,
+			       "null stream: invalid duration: %" PRIu64 " ns; at most %" PRIu64
+			       " ns",
+			       (uint64_t)opts->duration_ns, (uint64_t)(UINT64_MAX / 4));
+	return 0;
+}
+
 int memwatch_stream_open_null(struct memwatch_ctx *ctx, const struct memwatch_null_opts *opts,
 			      struct memwatch_stream **ret)
 {
@@ -400,10 +423,9 @@ int memwatch_stream_open_null(struct memwatch_ctx *ctx, const struct memwatch_nu
 	if (err)
 		return err;
 	set_null_defaults(&full);
-	if (full.cpus > CPUS_MAX || full.processes > PROCESSES_MAX ||
-	    full.period_ns < MEMWATCH_PERIOD_MIN_NS || full.period_ns > MEMWATCH_PERIOD_MAX_NS ||
-	    full.duration_ns > UINT64_MAX / 4)
-		return mw_fail(ctx, -EINVAL, "null stream: an option is out of range");
+	err = check_null_opts(ctx, &full);
+	if (err)
+		return err;
 
 	null = calloc(1, sizeof(*null));
 	if (!null)
