@@ -68,7 +68,7 @@ int mw_child_start(struct mw_child *child)
 
 	if (write(child->release, "g", 1) != 1)
 		return -errno;
-	/* Reads end of file when exec succeeds. */
+	/* exec closes the child's end of the pipe, so end of file means that it succeeded. */
 	do {
 		n = read(child->failure, &err, sizeof(err));
 	} while (n < 0 && errno == EINTR);

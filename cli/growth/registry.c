@@ -176,7 +176,7 @@ static void collect_values(const struct mw_registry_entry *entry,
 			   const struct memwatch_watch_stats *s, uint64_t now_ns, uint64_t cpu_ns,
 			   struct registry_values *v)
 {
-	/* This process is real even if --root names another machine. */
+	/* The start time of this process is in the real /proc, also if --root names another. */
 	struct mw_cli here = { 0 };
 
 	*v = (struct registry_values){
@@ -202,8 +202,9 @@ static void collect_values(const struct mw_registry_entry *entry,
 	};
 	v->start_ticks = mw_root_start_ticks(&here, v->pid);
 	/*
-	 * The CPU time of the whole process, its output included. The first file has none:
-	 * starting the program takes more than its share.
+	 * The CPU time of the whole process, its output included, since the last update. The
+	 * first file has no CPU time, because it would be that of the start of the program,
+	 * which takes more than the budget.
 	 */
 	if (entry->written_ns)
 		v->cpu_ppm = (cpu_ns - entry->cpu_ns) * 1000000 / (now_ns - entry->written_ns);

@@ -37,8 +37,10 @@ static uint32_t counter_width(uint32_t vendor, uint32_t offset)
 	return 24 + (amd && !offset ? 20 : offset);
 }
 
-/* Errata SKZ4, SKZ14 and SKZ15: family 6, model 0x55, stepping 0 to 4. The module does not use
- * them. */
+/*
+ * Errata SKZ4, SKZ14 and SKZ15: family 6, model 0x55, stepping 0 to 4. RDT counts wrongly on
+ * these CPUs, so the module does not use it there.
+ */
 static bool has_rdt_erratum(uint32_t vendor, uint32_t signature)
 {
 	return vendor == 0x756e6547 /* Genu */ && (signature & 0x0fff0ff0) == 0x00050650 &&

@@ -215,7 +215,9 @@ static void check_lockdown(const struct mw_cli *cli, struct mw_finding *f)
 	char line[128];
 
 	if (mw_root_line(cli, "/sys/kernel/security/lockdown", line, sizeof(line)) <= 0) {
-		mw_finding_ok(f, "off: this kernel has no lockdown, or securityfs is not mounted");
+		mw_finding_ok(
+			f,
+			"not reported: this kernel has no lockdown, or securityfs is not mounted");
 	} else if (strstr(line, "[confidentiality]")) {
 		mw_finding_warn(f, "the mode is confidentiality");
 		mw_finding_cost(

@@ -16,7 +16,10 @@
 
 #define H MW_COLUMN_HIDDEN
 
-/* By cgroup: some columns have no meaning, others mean the cgroup. */
+/*
+ * For rows that are cgroups: hides the columns that only describe a process, and renames those
+ * that now describe the cgroup.
+ */
 static void set_cgroup_columns(struct mw_column *columns)
 {
 	columns[TOP_TGID].key = NULL;

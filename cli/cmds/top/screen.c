@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <ncurses.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -377,8 +378,12 @@ int mw_top_screen(struct top *top)
 	if (top->config.filter)
 		snprintf(s.filter, sizeof(s.filter), "%s", top->config.filter);
 	mw_interrupt_init();
-	if (!initscr())
-		return mw_error(MW_EXIT_FAILED, "top", "the terminal cannot be used");
+	if (!initscr()) {
+		const char *term = getenv("TERM");
+
+		return mw_error(MW_EXIT_FAILED, "top", "cannot set up the terminal (TERM=%s)",
+				term ? term : "");
+	}
 	cbreak();
 	noecho();
 	curs_set(0);

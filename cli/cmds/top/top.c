@@ -242,7 +242,8 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 		return mw_error(MW_EXIT_USAGE, "top", "--delay is shorter than 50ms");
 	if (top.config.growth && top.config.replay)
 		return mw_error(MW_EXIT_USAGE, "top",
-				"--growth watches this machine, --replay shows another time");
+				"--growth cannot be used with --replay: it watches the running "
+				"machine, not the recording");
 	rc = mw_library_new(cli, &ctx) ?: open_stream(cli, &top.config, ctx, &stream);
 	if (rc)
 		return rc;
