@@ -3,7 +3,7 @@
 #
 # Functions for the shell tests in the lab's guests: the module's status, waiting
 # with a limit, sessions in the background. Sourced; it sources tap.sh beside it.
-# Files of all tests are together in /lab.
+# In the guest, the files of all tests are in /lab.
 # shellcheck shell=sh disable=SC2034
 
 # shellcheck source=SCRIPTDIR/tap.sh

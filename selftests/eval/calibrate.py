@@ -45,7 +45,11 @@ def looks(truth, program, table):
 
 
 def isotonic(counts):
-    """[(leaks, all)] by evidence: pools neighbours until the shares increase."""
+    """
+    Isotonic regression. counts: [(leaks, all)] by evidence. Neighbours are merged until the
+    share of leaks increases from each merged entry to the next. Returns a list of the same
+    length, in which merged entries have the same, summed counts.
+    """
     blocks = []
     for leaks, n in counts:
         blocks.append([leaks, n, 1])

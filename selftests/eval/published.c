@@ -267,7 +267,7 @@ static void feed_event(struct process *p, enum member member, uint64_t bytes, do
 	}
 }
 
-/* Makes up the events between the last sample and this one. */
+/* Feeds interpolated values, one per second, for the time since the last sample. */
 static void feed_sample(struct process *p, double time, const uint64_t bytes[MEMBERS], uint64_t vsz)
 {
 	uint64_t from[MEMBERS];

@@ -215,9 +215,11 @@ def headroom_used(truth):
     return worst
 
 
-# Times of the first alert, in seconds, of another implementation of the same description,
-# with 100 MiB of anonymous and 20 MiB of file memory and one sample per second.
-EARLIER = [
+# What another implementation of the published detectors, written from the same description, has
+# found: the growth, its duration in seconds, the grown KiB after t seconds, and the time of the
+# first alert in seconds by detector, None if there is none. The process starts with 100 MiB of
+# anonymous and 20 MiB of file memory and is sampled every second.
+OTHER_IMPLEMENTATION = [
     ("5 MiB an hour", 8 * 3600, lambda t: t * 5120 / 3600,
      {"linear": 30, "linear-units": 6480, "ratio": 3}),
     ("10 KiB/s", 3600, lambda t: 10 * t,
@@ -234,7 +236,7 @@ EARLIER = [
 
 
 def test_published(program):
-    for what, duration, grown, expected in EARLIER:
+    for what, duration, grown, expected in OTHER_IMPLEMENTATION:
         with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
             f.write(corpus.HEADER + "\n")
             for t in range(duration):
@@ -247,7 +249,7 @@ def test_published(program):
             good = found is None if alert is None else found is not None and abs(found - alert) <= 4
             check(good,
                   f"the published detector {name} alerts for {what} at {found} s, "
-                  f"the earlier one at {alert} s")
+                  f"the other implementation at {alert} s")
 
 
 def main():

@@ -127,7 +127,7 @@ def test_faults(tap):
     machine = Machine(2, 6)
     model = judge_log(machine, machine.play(STEPS), "active")
     tap.ok(model.violations["R13"] > 0,
-           "a module with policy fifo is found if policy active is demanded")
+           "rule R13 finds a module that follows policy fifo where policy active is expected")
     tap.eq(sorted(set(RULES) - found), [], "every rule has found a fault")
 
 

@@ -335,7 +335,7 @@ class Machine:
         choice = self.random.random()
         if self.fault == "never told" and self.planted and \
            self.owner(pid) & 0xffffffff != self.pqr[cpu] & 0xffffffff:
-            # Only a process that keeps running shows that its CPU is not told.
+            # The process keeps running: the model finds the wrong PQR only after some ticks.
             self.now += MS // 2
             return
         population = len(self.processes)

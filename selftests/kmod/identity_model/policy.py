@@ -89,8 +89,8 @@ class PolicyRules:
             # Processes that were born at the same moment on two CPUs have no order.
             if other is not process and other.alive and certain < mine - GRACE and \
                certain < event[2] - GRACE:
-                self.violation("R13", event, f"{process!r} overtakes {other!r}, which waits since "
-                                             f"{since} and was born {other.born}")
+                self.violation("R13", event, f"{process!r} overtakes {other!r}, which has waited "
+                                             f"since {since} and was born {other.born}")
                 break
 
     def check_active_promotion(self, process, event):
@@ -123,16 +123,19 @@ class PolicyRules:
         self.await_module(event, "revoked", (process, self.idle_since(process), event))
 
     def idle_since(self, process):
-        """No earlier than the session's start: the module knows nothing of the time before."""
-        last_run = process.last_run if process.chosen is None else process.chosen
+        """
+        Time since which the process is idle for the module. Not earlier than the start of the
+        session, because the module does not know what ran before it.
+        """
+        last_run = process.last_run if process.last_run_chosen is None else process.last_run_chosen
         return max(last_run, self.started or 0)
 
     def judge_revoked(self, batch):
         """A process that lost its RMID was idle for longer than each that keeps its own."""
         running = self.running_processes()
         left = [(self.idle_since(other), other) for other in self.owner.values()
-                if other not in running and other.undone and
-                # Without those that got their RMID after the policy had chosen.
+                if other not in running and other.unfinished and
+                # An RMID that was allocated later could not be chosen by the policy.
                 other.alloc_ns < self.now - IDLE_SLACK]
         if not left:
             return

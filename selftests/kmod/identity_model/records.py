@@ -48,7 +48,7 @@ class RecordRules:
             return
         if event[R_PARENT] == parent.tgid:
             return
-        if not parent.alive or parent.undone <= 0:
+        if not parent.alive or parent.unfinished <= 0:
             # An ancestor that takes orphans has become the parent.
             while parent is not None:
                 if parent.tgid == event[R_PARENT]:
@@ -90,7 +90,7 @@ class RecordRules:
             self.violation("R10", event, f"an RMID is given for reason {reason}")
         if process.gone:
             self.violation("R7", event, f"{process!r} is gone and gets an RMID")
-        elif not process.undone:
+        elif not process.unfinished:
             # Its last switch is logged, the module's hook in that switch has still to run.
             process.off_cpu.await_free.append((process, generation, event))
         self.check_order(process, event)
@@ -154,7 +154,7 @@ class RecordRules:
         process.generation = event[R_GEN]
         process.alloc_ns = event[R_ALLOC]
         process.freed = False
-        process.chosen = None
+        process.last_run_chosen = None
         if process in self.running_processes():
             process.last_run = ts
 
@@ -192,7 +192,7 @@ class RecordRules:
         self.free[rmid] = ts
         process.rmid = 0
         process.generation = 0
-        if reason == REASON_REVOKED and process.undone:
+        if reason == REASON_REVOKED and process.unfinished:
             self.add_waiter(process, ts)
 
     def check_exit_free(self, process, event):
@@ -201,9 +201,9 @@ class RecordRules:
             self.violation("R7", event, f"{process!r} still has {process.alive} live threads")
             if process.exec_by_thread is not None:
                 self.violation("R9", event, f"{process!r} lost its RMID when a thread executed")
-        elif process.undone:
-            self.violation("R7", event, f"{process.undone} threads of {process!r} have not left "
-                                        "the CPU yet")
+        elif process.unfinished:
+            self.violation("R7", event, f"{process.unfinished} threads of {process!r} have not "
+                                        "left the CPU yet")
         elif event[R_TIME] < process.off_ns:
             self.violation("R7", event, f"limbo of {process!r} counts from {event[R_TIME]}, before "
                                         f"its last thread was switched out at {process.off_ns}")
@@ -222,14 +222,14 @@ class RecordRules:
             process, generation, gone = item
             if process.generation != generation or not process.rmid:
                 continue
-            if process.undone:
+            if process.unfinished:
                 continue
             # Ticks of every CPU, because another thread's last switch may be the late one.
             if self.ticks_since(gone[0]) >= TICKS:
                 self.checks["R7"] += 1
                 self.doubts.append(Doubt("R7", event[0], event, process, process.rmid,
-                                         f"{process!r} is gone since {gone[0]} and still has RMID "
-                                         f"{process.rmid}", cpu.events.copy()))
+                                         f"{process!r} has been gone since {gone[0]} and "
+                                         f"still has RMID {process.rmid}", cpu.events.copy()))
             else:
                 rest.append(item)
         cpu.await_free = rest

@@ -57,17 +57,19 @@ class Change:
 
 class Process:
     """
-    alive: threads without an exit event. undone: threads that may run again. parent: a
-    Process, or the pid of one until Model.link_parents(). known: its birth is in the log.
-    last_run: last switch to or from it. chosen: its last_run when the policy chose to take
-    its RMID, if it has run since. exec_by_thread: its generation when a thread other than
-    the leader executed. off_ns, off_cpu: where its last thread was switched out. gone: the
-    switch away from its last thread is complete.
+    alive: number of threads without an exit event. unfinished: number of threads that may
+    run again. parent: a Process, or the pid of one until Model.link_parents(). known: its
+    birth is in the log. last_run: time of the last switch to or from it. last_run_chosen:
+    the value of last_run when the policy chose to take its RMID, if the process has run
+    since then; otherwise None. exec_by_thread: its generation when a thread other than the
+    leader executed. off_ns, off_cpu: when and on which CPU its last thread was switched
+    out. gone: the switch away from its last thread is complete.
     """
     __slots__ = ("tgid", "kernel", "comm", "old_comm", "parent", "born", "start_ns",
-                 "start_ticks", "threads", "alive", "undone", "rmid", "generation", "alloc_ns",
+                 "start_ticks", "threads", "alive", "unfinished", "rmid", "generation", "alloc_ns",
                  "changes", "renamed_end", "exec_pending", "comm_pending", "freed", "last_run",
-                 "known", "exec_by_thread", "off_ns", "off_cpu", "gone", "chosen")
+                 "known", "exec_by_thread", "off_ns", "off_cpu", "gone",
+                 "last_run_chosen")
 
     def __init__(self, tgid, parent, kernel, comm, born):
         self.tgid = tgid
@@ -80,7 +82,7 @@ class Process:
         self.start_ticks = None
         self.threads = {}
         self.alive = 0
-        self.undone = 0
+        self.unfinished = 0
         self.rmid = 0
         self.generation = 0
         self.alloc_ns = 0
@@ -90,7 +92,7 @@ class Process:
         self.comm_pending = None
         self.freed = False
         self.last_run = born
-        self.chosen = None
+        self.last_run_chosen = None
         self.known = True
         self.exec_by_thread = None
         self.off_ns = 0

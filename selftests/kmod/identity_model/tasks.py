@@ -33,7 +33,7 @@ class TaskEvents:
         thread = Thread(pid, process)
         process.threads[pid] = thread
         process.alive += 1
-        process.undone += 1
+        process.unfinished += 1
         self.threads[pid] = thread
         return thread
 
@@ -67,9 +67,9 @@ class TaskEvents:
                 prev = leader
         if dead and prev.exited and not prev.done and prev.member:
             prev.done = True
-            process.undone -= 1
+            process.unfinished -= 1
             process.off_ns = ts
-            if not process.undone:
+            if not process.unfinished:
                 self.note_gone(cpu, process, event)
         thread = self.threads.get(next_pid) or self.thread_of(next_pid)
         if thread.done and thread.exited and thread.member:
@@ -87,10 +87,10 @@ class TaskEvents:
     def note_run(self, cpu, process, ts):
         """The process ran until now."""
         if not process.rmid or cpu.rmid():
-            process.chosen = None
-        elif process.chosen is None:
-            # An owner with RMID 0: it was chosen as idle before it was switched in.
-            process.chosen = process.last_run
+            process.last_run_chosen = None
+        elif process.last_run_chosen is None:
+            # It has an RMID, but runs with 0: the policy chose it as idle before this run.
+            process.last_run_chosen = process.last_run
         process.last_run = ts
         if process.rmid and self.last_use.get(process.rmid, 0) < ts:
             self.last_use[process.rmid] = ts
@@ -111,7 +111,7 @@ class TaskEvents:
         """
         thread.done = False
         thread.ran_dead = True
-        thread.process.undone += 1
+        thread.process.unfinished += 1
         thread.process.gone = False
         self.stats["dead threads that ran again"] += 1
         self.doubts = [d for d in self.doubts
@@ -154,12 +154,15 @@ class TaskEvents:
         self.await_module(event, "birth", (process, ripe, event))
 
     def judge_birth(self, event, process, ripe, born):
-        """The module's hook has returned: has the process an RMID if some were free?"""
+        """
+        Called when the module's fork hook has returned. The process must have an RMID if some
+        could have been allocated; ripe is the set of these, or None if others wait too.
+        """
         if ripe is not None:
             self.checks["R6"] += 1
         if process.rmid or process.freed or self.started is None:
             return
-        if process.undone:
+        if process.unfinished:
             self.add_waiter(process, born[0], event[0])
         if ripe:
             # Another CPU may have given them away before, and report that later.
@@ -189,7 +192,7 @@ class TaskEvents:
             process.threads = {pid: thread}
             process.exec_by_thread = None
         process.alive = 1
-        process.undone = 1 + sum(not other.done for other in others)
+        process.unfinished = 1 + sum(not other.done for other in others)
         process.gone = False
         self.stats["execs"] += 1
         process.comm_pending = None
@@ -254,6 +257,7 @@ class TaskEvents:
         process.comm = comm
         process.renamed_end = FOREVER
         self.await_module(event, "rename", process)
-        if process.rmid and self.started is not None and not self.is_stopping() and process.undone:
+        if process.rmid and process.unfinished and self.started is not None and \
+           not self.is_stopping():
             process.comm_pending = (comm, cpu.number, cpu.ticks, event)
             self.stats["leader renames"] += 1

@@ -15,7 +15,7 @@ from .trace import FIELDS
 RULES = {
     "R1": "PQR holds the RMID of the process that runs",
     "R2": "the CLOSID never changes",
-    "R3": "PQR is not written with the value that it has",
+    "R3": "PQR is not written again with the value that it already holds",
     "R4": "an RMID has one owner at a time, and its generations count up by one",
     "R5": "an RMID rests for the limbo time between its last use and its next owner",
     "R6": "a new process gets a free RMID at once, a waiting process gets it soon",

@@ -109,9 +109,9 @@ class RegisterLog:
 
     def missed_wraps(self, domain, account, r0, r1):
         """
-        Bytes of the whole rounds of a counter between two reads, which no reader can see.
-        They are excused only if a CPU of the domain did not tick in all that time, because
-        the emulator did not run it.
+        Bytes of the complete wraps of a counter between two reads, which no reader can see.
+        They are excused only if some CPU of the domain did not tick during all that time,
+        because the emulator did not run it; otherwise the result is 0.
         """
         moved = self.truth_between(domain, account, r0, r1, "total")
         stopped = any(bisect.bisect(t, r1.time - 1e6) <= bisect.bisect(t, r0.time + 1e6)
@@ -130,7 +130,10 @@ class RegisterLog:
             self.truth_at(domain, account, r0, event)
 
     def truth_at(self, domain, account, read, event):
-        """The truth about the process when the read was made; with None, at the log's end."""
+        """
+        What the process had moved, or the cache it held, according to the machine, when the
+        read was made. If read is None: at the end of the log.
+        """
         points = self.truth[domain, account.tgid, account.start]
         i = bisect.bisect_right(points, read.place, key=lambda p: p[0]) if read else len(points)
         return points[i - 1][1][event] if i else 0

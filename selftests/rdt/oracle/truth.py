@@ -63,10 +63,10 @@ def make_guest_clock(snaps):
     """
     Returns a function from the host_ns of the machine's log to the guest's clock.
 
-    For a snapshot the guest reads its clock, then the machine reads the host's. The host
-    may delay both in between, so that the guest's time is too early, never too late. Both
-    clocks run evenly. The function is therefore a line: the edge of the convex hull above
-    all pairs of times, in the middle of the run.
+    For a snapshot the guest reads its clock, then the machine reads the host's. The host may
+    stop the guest between the two readings. The guest's time is then too early for that host
+    time, but never too late. Both clocks run evenly. The function is therefore a line: the
+    edge of the convex hull above all pairs of times, in the middle of the run.
     """
     points = sorted({(s.head["host_ns"], s.head["monotonic_ns"]) for s in snaps})
     hull = []

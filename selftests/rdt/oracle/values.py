@@ -22,13 +22,13 @@ def lifetime_bytes(parts, log, event):
 
 
 def missed_bytes(parts, log):
-    """Bytes of whole rounds that no read could see, in the life of a process."""
+    """Bytes of complete wraps of a counter between two reads, in the life of a process."""
     return sum(missed_between(log, d, a, log.match_readings(d, a.rmid, readings))
                for a in parts for d, readings in a.readings.items())
 
 
 def missed_between(log, domain, account, rows):
-    """The same between the first and the last of some matched readings."""
+    """Bytes of complete wraps between the first and the last of some matched readings."""
     return sum(log.missed_wraps(domain, account, r0[3], r1[3]) for r0, r1 in zip(rows, rows[1:]))
 
 

@@ -46,7 +46,7 @@ bool fuzz_memory_map(void)
 	m->read_only = map_pages(m->page, PROT_READ);
 	if (!m->guard || !m->mask || !m->read_only)
 		return false;
-	/* Only now, so that no later mapping takes the place of these pages. */
+	/* Unmap these pages last, so that none of the mappings above can take their addresses. */
 	if (munmap(m->guard + m->page, m->page) || munmap(m->mask + m->page, m->page))
 		return false;
 	m->mask += m->page - FUZZ_MASK_BYTES;
