@@ -10,7 +10,6 @@ PREFIX	?= /usr/local
 DESTDIR	?=
 VERSION	:= $(shell cat VERSION)
 
-CC	?= gcc
 CLANG	?= clang
 CFLAGS	?= -O2 -g
 

@@ -8,7 +8,7 @@
  * beyond the current slot.
  *
  * Contexts: on_switch, on_tick and on_cpu_state run with interrupts off on the CPU that they
- * are about (under the runqueue lock, in the hard timer, in the hotplug callback). None of
+ * are about (under the runqueue lock, in the hrtimer, in the hotplug callback). None of
  * them can interrupt another one, so the state of the CPU needs no lock. The other programs
  * may run in any context and may be interrupted by these three; of the state they change only
  * "produced" and "dropped", with atomic instructions.

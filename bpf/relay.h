@@ -298,7 +298,7 @@ MW_INLINE __u8 mw_relay_scale(const struct mw_relay_reading *raw, __u64 run_ns, 
 
 	*value = raw->counter;
 	if (running >= enabled) {
-		/* an event whose clock stands still does not count: the CPU was offline */
+		/* The enabled time did not advance, because the CPU was offline. */
 		if (!enabled && !raw->counter && run_ns > MW_RELAY_CLOCK_SLACK_NS) {
 			*ppm = 0;
 			return MEMWATCH_STATUS_UNAVAILABLE;

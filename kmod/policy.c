@@ -5,8 +5,8 @@
  * The policy: RMIDs are scarce, a few dozen for hundreds of processes. This file
  * decides when they change hands, and does the work that hooks ask for with a
  * kick:
- *  - a hard timer promotes waiting processes when the first free RMID has rested
- *    long enough;
+ *  - an hrtimer in hard interrupt context promotes waiting processes when the first
+ *    free RMID has rested long enough;
  *  - workers refill the object caches, match processes against the filters, and
  *    with the policy "active" take RMIDs from idle processes for those that run.
  *

@@ -129,7 +129,7 @@ static const struct {
 	  MEMWATCH_STATUS_UNAVAILABLE,
 	  0,
 	  0 },
-	{ "an event whose clock stands still is unavailable",
+	{ "an event whose enabled time did not advance is unavailable",
 	  { 0, 0, 0 },
 	  1000000,
 	  MEMWATCH_STATUS_UNAVAILABLE,

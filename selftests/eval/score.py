@@ -159,7 +159,7 @@ def number_text(value):
 
 def print_table(title, results):
     print(f"\n### {title}\n")
-    print("| detector | recall, fast | recall, slow | precision | benign runs alarmed "
+    print("| detector | recall, fast | recall, slow | precision | benign runs with an alert "
           "| false alarms per host-day | median delay | median leaked | median lead (p10) |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, f in results.items():
@@ -186,7 +186,7 @@ def print_detail(title, f):
         print(f"  from {row['from_bytes_per_second'] // 1024:6d} KiB/s: "
               f"{row['found']} of {row['n']}, delay {seconds(row['delay_s_median'])}, "
               f"leaked {mebibytes(row['leaked_bytes_median'])}")
-    print(f"  alarmed without a mark: {f['confusable'][0]} of {f['confusable'][1]} confusable runs "
+    print(f"  alerts in runs without a mark: {f['confusable'][0]} of {f['confusable'][1]} confusable runs "
           f"and {f['reserved'][0]} of {f['reserved'][1]} runs that only reserve addresses")
     c = f["calibration"]
     print(f"  confidence at one time of each trace: n={c['n']}, Brier score {c['brier']}, "
