@@ -44,7 +44,7 @@ static void session_simulate_rdt(void)
 		.backend = MEMWATCH_BACKEND_SIMULATED,
 		.nr_rmids = min_t(u32, assume_rdt, MW_PQR_RMID),
 		.nodes = 1,
-		.reason = "simulated, as requested by the test parameter assume_rdt",
+		.reason = "requested by the test parameter assume_rdt",
 	};
 	pr_notice("assume_rdt: PQR_ASSOC will be written on a machine that may have no RDT\n");
 }
