@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/root.h"
 #include "cmds/top/top.h"
 
@@ -262,16 +263,9 @@ static int make_rows(struct top *top)
 			top->unassigned_percent += cpu_percent(top, row);
 			continue;
 		}
-		if (nr == room) {
-			struct top_rss *more = reallocarray(rss, 2 * room + 64, sizeof(*rss));
-
-			if (!more) {
-				err = -ENOMEM;
-				break;
-			}
-			rss = more;
-			room = 2 * room + 64;
-		}
+		err = mw_array_reserve(rss, room, nr + 1);
+		if (err)
+			break;
 		cells = mw_table_row(&top->table);
 		err = cells ? fill_top_row(top, row, cells) : -ENOMEM;
 		if (!err)
