@@ -352,8 +352,8 @@ MW_INLINE void mw_relay_sample(struct memwatch_record_sample *rec, const struct 
 			if (status == MEMWATCH_STATUS_OK || scaled == MEMWATCH_STATUS_ERROR)
 				status = scaled;
 		}
-		rec->counter[i] = value;
-		rec->status[i] = status;
+		MEMWATCH_SAMPLE_COUNTER(rec, i) = value;
+		MEMWATCH_SAMPLE_STATUS(rec, i) = status;
 	}
 	rec->running_ppm = least;
 }

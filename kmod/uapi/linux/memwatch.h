@@ -186,6 +186,13 @@ struct memwatch_record_sample {
 	__u32 running_ppm;
 };
 
+/*
+ * The value and the status of counter @i of a sample. A counter that is added later lies at
+ * the end of the record, outside the arrays, so all code accesses counters through these two.
+ */
+#define MEMWATCH_SAMPLE_COUNTER(sample, i) ((sample)->counter[i])
+#define MEMWATCH_SAMPLE_STATUS(sample, i)  ((sample)->status[i])
+
 /**
  * struct memwatch_record_tick - end of a slot on one CPU
  * @h: @h.time_ns is the time at which the handler ran. The relay sends the samples of

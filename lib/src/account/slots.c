@@ -337,10 +337,10 @@ static int feed_sample(struct memwatch_slots *slots, const struct memwatch_recor
 		entry->samples++;
 		entry->run_ns = mw_add_sat(entry->run_ns, run_ns);
 		for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
-			memwatch_value_add(
-				&entry->counter[i],
-				value_share(sample->counter[i], &split, from, part.end_offset),
-				sample->status[i]);
+			memwatch_value_add(&entry->counter[i],
+					   value_share(MEMWATCH_SAMPLE_COUNTER(sample, i), &split,
+						       from, part.end_offset),
+					   MEMWATCH_SAMPLE_STATUS(sample, i));
 		if (part.late)
 			slots->stats.late_run_ns = mw_add_sat(slots->stats.late_run_ns, run_ns);
 		late |= part.late;
