@@ -13,6 +13,25 @@ VERSION	:= $(shell cat VERSION)
 CLANG	?= clang
 CFLAGS	?= -O2 -g
 
+# Hardening of what is installed. These options come before CPPFLAGS, CFLAGS and LDFLAGS,
+# so that the options of a distribution win; each is used only if the compiler accepts it.
+accepts = $(shell $(CC) -Werror $(1) -include features.h -x c -c -o /dev/null /dev/null \
+	2>/dev/null && echo '$(1)')
+HARDEN_CFLAGS := $(foreach option,-fstack-protector-strong -fstack-clash-protection \
+	-fcf-protection,$(call accepts,$(option)))
+# The checks of the C library need an optimizing compiler. Some distributions and compilers
+# define the macro themselves, and the sanitizers have checks of their own.
+OPTIMIZED := $(filter-out -O0,$(lastword $(filter -O%,$(CPPFLAGS) $(CFLAGS))))
+OWN_CHECKS := $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS))
+OWN_CHECKS += $(findstring -fsanitize,$(CPPFLAGS) $(CFLAGS))
+ifneq ($(OPTIMIZED),)
+ifeq ($(strip $(OWN_CHECKS)),)
+fortify = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(1)
+HARDEN_CFLAGS += $(or $(filter-out -O2,$(call accepts,-O2 $(call fortify,3))),$(call fortify,2))
+endif
+endif
+HARDEN_LDFLAGS := -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
+
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 

@@ -19,16 +19,31 @@ CLI_COMPLETION := $(addprefix $(BUILD)/completion/,memwatchctl.bash _memwatchctl
 
 cli: $(CLI_BIN) $(CLI_COMPLETION)
 
-$(BUILD)/cli/%.o: cli/%.c VERSION
+$(BUILD)/cli/%.o: cli/%.c VERSION Makefile
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CLI_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(CLI_CFLAGS) -fPIE $(HARDEN_CFLAGS) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# The program finds the library in ../lib: in build/ and below PREFIX alike.
-$(CLI_BIN): $(CLI_OBJ) | $(LIB_SO)
+# $(call cli_link,SEARCH) links the program; SEARCH says where it looks for libmemwatch.
+cli_link = $(CC) -pie $(CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) \
+	-L$(BUILD)/lib -lmemwatch $(CLI_LIBS) $(1) -Wl,--as-needed
+
+# In build/ the program finds the library in ../lib.
+$(CLI_BIN): $(CLI_OBJ) Makefile | $(LIB_SO)
 	$(call msg,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) -L$(BUILD)/lib -lmemwatch $(CLI_LIBS) \
-		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,--as-needed
+	$(Q)$(call cli_link,-Wl$(comma)-rpath$(comma)'$$ORIGIN/../lib')
+
+# What is installed does not look next to itself, because whoever can write there could then
+# give root a library. It looks in LIBDIR, and that is named only if the system does not search
+# it anyway. Always linked again, since LIBDIR may be another one than the last time.
+CLI_INSTALL := $(BUILD)/cli/install/memwatchctl
+comma := ,
+
+.PHONY: $(CLI_INSTALL)
+$(CLI_INSTALL): $(CLI_OBJ) | $(LIB_SO)
+	$(call msg,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(call cli_link,$(if $(filter /usr/lib% /lib%,$(LIBDIR)),,-Wl$(comma)-rpath$(comma)$(LIBDIR)))
 
 $(BUILD)/completion/memwatchctl.bash: dialect = bash
 $(BUILD)/completion/_memwatchctl: dialect = zsh
@@ -63,8 +78,8 @@ cli-tests: $(BUILD)/cli/asan/memwatchctl $(BUILD)/cli/asan/generate
 check-cli: cli-tests ## Run the tests of memwatchctl on recordings and fake roots.
 	@BUILD=$(BUILD) cli/tests/run
 
-install-cli: cli
-	$(call install,755,$(CLI_BIN),$(PREFIX)/sbin/memwatchctl)
+install-cli: cli $(CLI_INSTALL)
+	$(call install,755,$(CLI_INSTALL),$(PREFIX)/sbin/memwatchctl)
 	$(call install,644,$(BUILD)/completion/memwatchctl.bash,\
 		$(PREFIX)/share/bash-completion/completions/memwatchctl)
 	$(call install,644,$(BUILD)/completion/_memwatchctl,\

@@ -30,7 +30,7 @@ lib: $(LIB_SO) $(BUILD)/lib/libmemwatch.a $(BUILD)/lib/libmemwatch.pc
 # variant. All symbols of a static library are visible, because the version script
 # hides them only in the shared one; the tests use internal functions.
 define lib_variant
-$(1)/%.o: lib/src/%.c VERSION | $$(BPF_SKELS)
+$(1)/%.o: lib/src/%.c VERSION Makefile | $$(BPF_SKELS)
 	$$(call msg,CC,$$@)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(LIB_CFLAGS) $(2) -c -o $$@ $$<
@@ -42,13 +42,13 @@ $(1)/libmemwatch.a: $$(LIB_SRC:lib/src/%.c=$(1)/%.o)
 endef
 
 # The plain variant is what is installed, and what programs in the lab's guests link.
-$(eval $(call lib_variant,$(BUILD)/lib,$$(CPPFLAGS) $$(CFLAGS) -fPIC))
+$(eval $(call lib_variant,$(BUILD)/lib,$$(HARDEN_CFLAGS) $$(CPPFLAGS) $$(CFLAGS) -fPIC))
 $(eval $(call lib_variant,$(BUILD)/lib/asan,$$(LIB_SANITIZE)))
 $(eval $(call lib_variant,$(BUILD)/lib/ubsan,$$(LIB_UBSAN)))
 
-$(LIB_SO): $(LIB_OBJ) lib/libmemwatch.map
+$(LIB_SO): $(LIB_OBJ) lib/libmemwatch.map Makefile
 	$(call msg,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libmemwatch.so.0 \
+	$(Q)$(CC) $(CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -shared -Wl,-soname,libmemwatch.so.0 \
 		-Wl,--version-script,lib/libmemwatch.map -Wl,-z,defs \
 		-o $@ $(LIB_OBJ) $(LIB_LIBS)
 	$(Q)ln -sf libmemwatch.so.0 $(BUILD)/lib/libmemwatch.so
