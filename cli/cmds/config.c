@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "common/cgroup.h"
@@ -16,7 +17,7 @@
 #include "common/parse.h"
 #include "common/root.h"
 #include "output/human.h"
-#include "output/utf8.h"
+#include "text/escape.h"
 
 #define MASK_BYTES 1024
 
@@ -260,12 +261,11 @@ static int apply_request(struct request *r, struct memwatch_ctx *ctx,
 static const char *format_filter(const struct memwatch_filter *f, struct mw_cgroups *cgroups,
 				 char *buf, size_t size)
 {
-	char comm[80];
 	const char *path;
 
 	switch (f->kind) {
 	case MEMWATCH_FILTER_COMM:
-		snprintf(buf, size, "comm:%s", mw_utf8_printable(f->comm, comm, sizeof(comm)));
+		snprintf(buf, size, "comm:%s", f->comm);
 		break;
 	case MEMWATCH_FILTER_UID:
 		snprintf(buf, size, "uid:%" PRIu64, (uint64_t)f->value);
@@ -357,7 +357,7 @@ static void print_config_duration(const char *key, uint64_t ns)
 
 static void print_config_table(const struct view *v)
 {
-	char buf[1200];
+	char buf[PATH_MAX];
 
 	if (shows_key(v, PERIOD))
 		print_config_duration("period", v->config->period_ns);
@@ -374,7 +374,8 @@ static void print_config_table(const struct view *v)
 	if (!v->nr_filters)
 		printf("filter=none\n");
 	for (unsigned int i = 0; i < v->nr_filters; i++)
-		printf("filter=%s\n", format_filter(&v->filters[i], v->cgroups, buf, sizeof(buf)));
+		mw_escape_line(stdout, "filter=%s",
+			       format_filter(&v->filters[i], v->cgroups, buf, sizeof(buf)));
 }
 
 static int show_config(const struct request *r, struct memwatch_ctx *ctx,

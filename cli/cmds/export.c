@@ -467,7 +467,7 @@ static int export_run(const struct mw_cli *cli, void *config, int argc, char **a
 	(void)argc;
 	if (e.config->to < 0) {
 		mw_error(MW_EXIT_USAGE, "export", "--to is missing");
-		mw_hint("memwatchctl export %s --to csv", argv[0]);
+		mw_hint("usage: memwatchctl %s", export_usage[0]);
 		return MW_EXIT_USAGE;
 	}
 	if (e.config->from >= e.config->until)

@@ -22,6 +22,7 @@
 #include "common/library.h"
 #include "common/message.h"
 #include "summary/recording-info.h"
+#include "text/escape.h"
 
 struct record_config {
 	const char *output;
@@ -263,7 +264,8 @@ static void print_summary(const struct session *s, const struct memwatch_recordi
 		print_summary_json(s, written, stats);
 	if (s->cli->quiet)
 		return;
-	fprintf(stderr, "%s: %s, %" PRIu64 " records, %s", s->config->output,
+	mw_escape_write(stderr, s->config->output, MW_ESCAPE_TERMINAL);
+	fprintf(stderr, ": %s, %" PRIu64 " records, %s",
 		mw_human_uint(s->end_ns - s->begin_ns, MW_UNIT_NS, time, sizeof(time)),
 		(uint64_t)written->records,
 		mw_human_uint(written->file_bytes, MW_UNIT_BYTES, bytes, sizeof(bytes)));
@@ -280,8 +282,8 @@ static void print_child_status(const struct session *s, char **argv)
 	if (!s->child.started || !s->child.ended || s->cli->quiet)
 		return;
 	if (s->child.status || s->cli->verbose)
-		fprintf(stderr, "%s %s\n", argv[0],
-			mw_child_status_text(&s->child, words, sizeof(words)));
+		mw_escape_line(stderr, "%s %s", argv[0],
+			       mw_child_status_text(&s->child, words, sizeof(words)));
 }
 
 static int report_file_error(const struct session *s, int err,

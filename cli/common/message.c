@@ -11,16 +11,19 @@
 #include <unistd.h>
 
 #include "common/message.h"
+#include "text/escape.h"
 
 int mw_error(int code, const char *what, const char *why, ...)
 {
 	va_list args;
 
 	fflush(stdout);
-	fprintf(stderr, "%smemwatchctl%s: %s: ", mw_colour(stderr, MW_RED),
-		mw_colour(stderr, MW_PLAIN), what);
+	fprintf(stderr, "%smemwatchctl%s: ", mw_colour(stderr, MW_RED),
+		mw_colour(stderr, MW_PLAIN));
+	mw_escape_write(stderr, what, MW_ESCAPE_TERMINAL);
+	fputs(": ", stderr);
 	va_start(args, why);
-	vfprintf(stderr, why, args);
+	mw_escape_vprintf(stderr, why, args);
 	va_end(args);
 	fputc('\n', stderr);
 	return code;
@@ -53,7 +56,7 @@ void mw_hint(const char *format, ...)
 
 	fputs("hint: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	mw_escape_vprintf(stderr, format, args);
 	va_end(args);
 	fputc('\n', stderr);
 }
@@ -62,7 +65,7 @@ static void print_message(const char *prefix, const char *format, va_list args)
 {
 	fflush(stdout);
 	fprintf(stderr, "memwatchctl: %s", prefix);
-	vfprintf(stderr, format, args);
+	mw_escape_vprintf(stderr, format, args);
 	fputc('\n', stderr);
 }
 

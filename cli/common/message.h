@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Messages for people, on standard error. Results go to standard output.
+ * Messages for people, on standard error. Results go to standard output. A message is one
+ * line: its text is escaped as a whole, see text/escape.h, so arguments are passed as they are.
  */
 #ifndef MW_MESSAGE_H
 #define MW_MESSAGE_H

@@ -142,7 +142,7 @@ const char *mw_verdict_sentence(const struct memwatch_growth_row *row, const cha
 	mw_human_uint(row->slope, MW_UNIT_RATE, slope, sizeof(slope));
 	mw_human_uint(row->signal_bytes, MW_UNIT_BYTES, now, sizeof(now));
 	format_estimate(row->last_ns - row->since_ns, span, sizeof(span));
-	len = snprintf(buf, size, "%s (%u): memory grew by %s in the last %s, at %s, to %s",
+	len = snprintf(buf, size, "process %s (%u): memory grew by %s in the last %s, at %s, to %s",
 		       row->comm, row->tgid, grown, span, slope, now);
 	if (len < 0 || (size_t)len >= size || row->eta_ns == MEMWATCH_GROWTH_NONE)
 		return buf;

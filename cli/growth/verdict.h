@@ -30,7 +30,8 @@ void mw_verdict_json_members(const struct memwatch_growth_row *row, uint64_t ori
 			     struct mw_json *json);
 /*
  * Writes a sentence: how much and how fast the memory grew, and when it reaches @limit,
- * which may be NULL if the name of the limit is unknown. Returns @buf.
+ * which may be NULL if the name of the limit is unknown. The sentence contains the name of
+ * the process as it is, but never begins with it. Returns @buf.
  */
 const char *mw_verdict_sentence(const struct memwatch_growth_row *row, const char *limit, char *buf,
 				size_t size);

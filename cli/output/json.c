@@ -2,36 +2,18 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The JSON writer. A process may have any bytes in its name, so every string is
- * checked: the output is valid UTF-8.
+ * The JSON writer.
  */
 #include <inttypes.h>
 #include <math.h>
 
 #include "output/json.h"
-#include "output/utf8.h"
+#include "text/escape.h"
 
 static void write_string(FILE *out, const char *s)
 {
-	const unsigned char *p = (const unsigned char *)s;
-
 	fputc('"', out);
-	while (*p) {
-		int len = mw_utf8_length(p);
-
-		if (!len) {
-			fputs("\\ufffd", out);
-			p++;
-			continue;
-		}
-		if (*p == '"' || *p == '\\')
-			fprintf(out, "\\%c", *p);
-		else if (*p < 0x20 || *p == 0x7f)
-			fprintf(out, "\\u%04x", *p);
-		else
-			fwrite(p, 1, (size_t)len, out);
-		p += len;
-	}
+	mw_escape_write(out, s, MW_ESCAPE_JSON);
 	fputc('"', out);
 }
 

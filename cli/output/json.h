@@ -36,7 +36,10 @@ void mw_json_int(struct mw_json *json, const char *key, int64_t value);
 void mw_json_double(struct mw_json *json, const char *key, double value);
 void mw_json_bool(struct mw_json *json, const char *key, bool value);
 void mw_json_null(struct mw_json *json, const char *key);
-/* Writes null if @value is NULL. Bytes that are not valid UTF-8 become U+FFFD. */
+/*
+ * Writes null if @value is NULL. The string is valid UTF-8 and has no hidden character, see
+ * text/escape.h. It decodes to @value, with U+FFFD for each byte that is not valid UTF-8.
+ */
 void mw_json_string(struct mw_json *json, const char *key, const char *value);
 
 #endif

@@ -17,7 +17,7 @@
 #include "common/array.h"
 #include "common/message.h"
 #include "output/table.h"
-#include "output/utf8.h"
+#include "text/escape.h"
 
 bool mw_status_has_value(uint8_t status)
 {
@@ -81,7 +81,7 @@ static const char *format_value(const struct mw_column *column, const struct mw_
 {
 	switch (column->kind) {
 	case MW_KIND_TEXT:
-		return mw_utf8_printable(cell->text, buf, size);
+		return mw_escape(cell->text, buf, size);
 	case MW_KIND_UINT:
 		return mw_human_uint(cell->number, column->unit, buf, size);
 	case MW_KIND_DOUBLE:
@@ -144,7 +144,7 @@ static int fill_scols_line(const struct mw_table *table, const struct mw_cell *r
 			   struct libscols_line *line)
 {
 	size_t shown = 0;
-	char buf[512];
+	char buf[4096];
 	int err = 0;
 
 	for (size_t i = 0; i < table->nr_columns && !err; i++) {
@@ -178,7 +178,7 @@ int mw_table_print(const struct mw_table *table)
 
 void mw_row_print(const struct mw_column *columns, size_t nr, const struct mw_cell *cells)
 {
-	char buf[1100];
+	char buf[4096];
 
 	for (size_t i = 0; i < nr; i++)
 		if (!(columns[i].flags & MW_COLUMN_HIDDEN))
@@ -251,25 +251,32 @@ void mw_table_json(const struct mw_table *table, struct mw_json *json, const cha
 	mw_json_array_end(json);
 }
 
-/* Writes valid UTF-8: invalid bytes become U+FFFD. */
-static void write_text_csv(const char *text, FILE *out)
+/*
+ * Whether a spreadsheet would take the text for a formula: after spaces, it begins with one
+ * of these characters, or with their full-width forms (U+FF0B, FF0D, FF1D, FF20). A text
+ * that begins with an apostrophe gets another one, so that the first can always be removed.
+ */
+static bool looks_like_formula(const char *text)
 {
-	const unsigned char *p = (const unsigned char *)text;
-	bool quote = strpbrk(text, ",\"\r\n");
+	static const char *const wide[] = { "\357\274\213", "\357\274\215", "\357\274\235",
+					    "\357\274\240" };
+
+	text += strspn(text, " ");
+	for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
+		if (!strncmp(text, wide[i], strlen(wide[i])))
+			return true;
+	return *text && strchr("=+-@'", *text);
+}
+
+void mw_text_csv(const char *text, FILE *out)
+{
+	bool quote = strpbrk(text, ",\"");
 
 	if (quote)
 		fputc('"', out);
-	while (*p) {
-		int len = mw_utf8_length(p);
-
-		if (*p == '"')
-			fputc('"', out);
-		if (len)
-			fwrite(p, 1, (size_t)len, out);
-		else
-			fputs("\357\277\275", out);
-		p += len + !len;
-	}
+	if (looks_like_formula(text))
+		fputc('\'', out);
+	mw_escape_write(out, text, MW_ESCAPE_CSV);
 	if (quote)
 		fputc('"', out);
 }
@@ -301,7 +308,7 @@ static void write_value_csv(const struct mw_column *c, const struct mw_cell *cel
 		return;
 	switch (c->kind) {
 	case MW_KIND_TEXT:
-		write_text_csv(cell->text, out);
+		mw_text_csv(cell->text, out);
 		break;
 	case MW_KIND_UINT:
 		fprintf(out, "%" PRIu64, cell->number);

@@ -88,11 +88,16 @@ void mw_members_json(const struct mw_column *columns, size_t nr, const struct mw
 		     struct mw_json *json);
 void mw_head_csv(const struct mw_column *columns, size_t nr, FILE *out);
 void mw_row_csv(const struct mw_column *columns, size_t nr, const struct mw_cell *cells, FILE *out);
+/*
+ * Writes one text as a field without hidden characters, which memwatchctl-export(8)
+ * describes. A spreadsheet takes it for text, also if it begins like a formula.
+ */
+void mw_text_csv(const char *text, FILE *out);
 /* Writes one field, followed by its status if the column is measured. */
 void mw_cell_csv(const struct mw_column *column, const struct mw_cell *cell, FILE *out);
 /* Prints one row to standard output, one line for each column. */
 void mw_row_print(const struct mw_column *columns, size_t nr, const struct mw_cell *cells);
-/* Formats one cell as the table shows it. Returns @buf or a constant string. */
+/* Formats one cell as the table shows it, escaped. Returns @buf or a constant string. */
 const char *mw_cell_human(const struct mw_column *column, const struct mw_cell *cell, char *buf,
 			  size_t size);
 

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "summary/recording-info.h"
+#include "text/escape.h"
 
 /* Whether the hardware can measure a metric; NULL for one that is computed. */
 static const struct memwatch_availability *
@@ -78,15 +79,15 @@ void mw_recording_print(const char *path, const struct memwatch_stream_info *inf
 
 	if (start && localtime_r(&start, &tm))
 		strftime(date, sizeof(date), ", %Y-%m-%d %H:%M:%S", &tm);
-	printf("%s: %s%s\n", path,
-	       mw_human_uint(last_ns - first_ns, MW_UNIT_NS, span, sizeof(span)), date);
-	printf("%s, Linux %s, %u CPU%s, a tick every %s, %s samples\n",
-	       *info->hostname ? info->hostname : "unknown machine", info->kernel, info->nr_cpus,
-	       info->nr_cpus == 1 ? "" : "s",
-	       mw_human_uint(info->period_ns, MW_UNIT_NS, period, sizeof(period)),
-	       info->mode == MEMWATCH_STREAM_SWITCH ? "switch" : "slot");
-	printf("%u RMIDs, %s%s%s\n", info->nr_rmids, info->backend,
-	       *info->backend_reason ? ": " : "", info->backend_reason);
+	mw_escape_line(stdout, "%s: %s%s", path,
+		       mw_human_uint(last_ns - first_ns, MW_UNIT_NS, span, sizeof(span)), date);
+	mw_escape_line(stdout, "%s, Linux %s, %u CPU%s, a tick every %s, %s samples",
+		       *info->hostname ? info->hostname : "unknown machine", info->kernel,
+		       info->nr_cpus, info->nr_cpus == 1 ? "" : "s",
+		       mw_human_uint(info->period_ns, MW_UNIT_NS, period, sizeof(period)),
+		       info->mode == MEMWATCH_STREAM_SWITCH ? "switch" : "slot");
+	mw_escape_line(stdout, "%u RMIDs, %s%s%s", info->nr_rmids, info->backend,
+		       *info->backend_reason ? ": " : "", info->backend_reason);
 }
 
 void mw_losses_json(struct mw_json *json, const struct memwatch_stream_stats *stream,
@@ -141,7 +142,7 @@ static void print_missing(const struct memwatch_stream_info *info, unsigned int 
 		printf("%s%s", separator, metric->title);
 		separator = ", ";
 	}
-	printf(": %s\n", *reason ? reason : "no reason is known");
+	mw_escape_line(stdout, ": %s", *reason ? reason : "no reason is known");
 }
 
 static bool is_first_with_reason(const struct memwatch_stream_info *info, unsigned int position,
@@ -170,7 +171,7 @@ void mw_unavailable_print(const struct memwatch_stream_info *info)
 		const struct memwatch_availability *a = metric_availability(info, metric);
 
 		if (a && a->status == MEMWATCH_STATUS_ESTIMATED)
-			printf("Estimated: %s: %s\n", metric->title, a->reason);
+			mw_escape_line(stdout, "Estimated: %s: %s", metric->title, a->reason);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "output/json.h"
 #include "common/message.h"
 #include "output/table.h"
+#include "text/escape.h"
 
 static const struct mw_check *const groups[] = { mw_doctor_kernel, mw_doctor_module,
 						 mw_doctor_hardware };
@@ -59,12 +60,13 @@ static void print_finding_line(const struct mw_check *check, const struct mw_fin
 	/* A missing check that is not required is only a warning. */
 	if (f->result == MW_RESULT_MISSING && !check->required)
 		c = MW_YELLOW;
-	printf("%s%-8s%s %-20s %s\n", mw_colour(stdout, c), result_name[f->result],
-	       mw_colour(stdout, MW_PLAIN), check->title, f->found);
+	printf("%s%-8s%s ", mw_colour(stdout, c), result_name[f->result],
+	       mw_colour(stdout, MW_PLAIN));
+	mw_escape_line(stdout, "%-20s %s", check->title, f->found);
 	if (f->cost[0])
-		printf("%-29s effect: %s\n", "", f->cost);
+		mw_escape_line(stdout, "%-29s effect: %s", "", f->cost);
 	if (f->remedy[0])
-		printf("%-29s remedy: %s\n", "", f->remedy);
+		mw_escape_line(stdout, "%-29s remedy: %s", "", f->remedy);
 }
 
 static void print_finding(const struct mw_cli *cli, const struct mw_check *check,

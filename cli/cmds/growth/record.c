@@ -15,6 +15,7 @@
 #include "growth/monitor.h"
 #include "common/interrupt.h"
 #include "common/message.h"
+#include "output/table.h"
 
 struct growth_record_config {
 	struct mw_monitor_config monitor;
@@ -32,27 +33,11 @@ static const struct mw_option growth_record_options[] = {
 	{ 0 },
 };
 
-static void write_csv_name(FILE *out, const char *comm)
-{
-	if (!strpbrk(comm, ",\"\r\n")) {
-		fputs(comm, out);
-		return;
-	}
-	putc('"', out);
-	for (; *comm; comm++) {
-		if (*comm == '"')
-			putc('"', out);
-		/* One line is one sample, so a name must not contain a newline. */
-		putc(*comm == '\n' || *comm == '\r' ? '?' : *comm, out);
-	}
-	putc('"', out);
-}
-
 static void write_sample(FILE *out, uint64_t time_ns, const struct memwatch_growth_sample *s)
 {
 	fprintf(out, "%" PRIu64 ".%03" PRIu64 ",%u,", time_ns / 1000000000,
 		time_ns / 1000000 % 1000, s->tgid);
-	write_csv_name(out, s->comm);
+	mw_text_csv(s->comm, out);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
 		(uint64_t)s->anon_bytes >> 10, (uint64_t)s->file_bytes >> 10,
 		(uint64_t)s->shmem_bytes >> 10, (uint64_t)s->swap_bytes >> 10,

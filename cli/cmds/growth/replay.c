@@ -11,6 +11,7 @@
 #include "common/library.h"
 #include "common/message.h"
 #include "summary/rows.h"
+#include "text/escape.h"
 
 struct replay {
 	struct memwatch_ctx *ctx;
@@ -75,7 +76,8 @@ static void print_leak_sentences(const struct replay *r)
 
 	for (unsigned int i = 0; memwatch_growth_row(r->growth, i, &row) == 1; i++)
 		if (row.verdict == MEMWATCH_GROWTH_LEAK)
-			printf("%s\n", mw_verdict_sentence(&row, NULL, text, sizeof(text)));
+			mw_escape_line(stdout, "%s",
+				       mw_verdict_sentence(&row, NULL, text, sizeof(text)));
 }
 
 static int print_replay_table(const struct mw_cli *cli, const struct replay *r)

@@ -20,6 +20,7 @@
 #include "output/human.h"
 #include "common/interrupt.h"
 #include "common/message.h"
+#include "text/escape.h"
 
 /* How often the state file is written. */
 #define SAVE_NS 60000000000ULL
@@ -157,8 +158,9 @@ static void print_notice_json(const struct watcher *w, const struct notice *n)
 
 static void print_notice_line(const struct notice *n, bool alert)
 {
-	printf("%s%s%s %s\n", mw_colour(stdout, alert ? MW_RED : MW_GREEN),
-	       alert ? "ALERT" : "clear", mw_colour(stdout, MW_PLAIN), n->sentence);
+	printf("%s%s%s ", mw_colour(stdout, alert ? MW_RED : MW_GREEN), alert ? "ALERT" : "clear",
+	       mw_colour(stdout, MW_PLAIN));
+	mw_escape_line(stdout, "%s", n->sentence);
 	fflush(stdout);
 }
 
@@ -180,8 +182,8 @@ static void report_growth(struct watcher *w, const struct memwatch_record_growth
 		mw_verdict_sentence(&n.row, memwatch_watch_limit_name(record->limit), n.sentence,
 				    sizeof(n.sentence));
 	else
-		snprintf(n.sentence, sizeof(n.sentence), "%s (%u): memory has stopped growing",
-			 record->comm, record->tgid);
+		snprintf(n.sentence, sizeof(n.sentence),
+			 "process %s (%u): memory has stopped growing", record->comm, record->tgid);
 	if (w->cli->format == MW_FORMAT_JSON)
 		print_notice_json(w, &n);
 	else

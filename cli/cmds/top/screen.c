@@ -15,7 +15,7 @@
 #include "common/interrupt.h"
 #include "common/message.h"
 #include "cmds/top/top.h"
-#include "output/utf8.h"
+#include "text/escape.h"
 
 enum mode { MODE_TABLE, MODE_HELP, MODE_FILTER };
 
@@ -94,7 +94,7 @@ static void draw_summary(const struct screen *s)
 {
 	const struct memwatch_stream_info *info = memwatch_stream_info(s->top->feed.stream);
 	const struct top *top = s->top;
-	char interval[32], state[96] = "", clock[16];
+	char interval[32], state[96] = "", clock[16], text[512];
 	time_t now = time(NULL);
 	struct tm tm;
 
@@ -104,7 +104,7 @@ static void draw_summary(const struct screen *s)
 			 (double)(top->end_ns - top->feed.first_ns) / 1e9, s->ended ? ", end" : "");
 	mvprintw(0, 0, "memwatch top  %s  every %s  %u CPUs  %s%s", clock,
 		 mw_human_uint(top->config.delay, MW_UNIT_NS, interval, sizeof(interval)),
-		 info->nr_cpus, info->backend, state);
+		 info->nr_cpus, mw_escape(info->backend, text, sizeof(text)), state);
 	if (s->paused) {
 		attron(A_BOLD);
 		addstr("  PAUSED");
@@ -114,13 +114,14 @@ static void draw_summary(const struct screen *s)
 		 top->unassigned_percent, (uint64_t)top->stats.delivered, (uint64_t)top->stats.lost,
 		 (uint64_t)top->stats.late);
 	if (*s->filter)
-		printw("  filter \"%s\"", s->filter);
+		printw("  filter \"%s\"", mw_escape(s->filter, text, sizeof(text)));
 }
 
 static void draw_table(struct screen *s)
 {
 	struct top *top = s->top;
 	size_t skipped = 0, matching = 0;
+	char text[512];
 	int y = 4;
 
 	draw_summary(s);
@@ -144,7 +145,8 @@ static void draw_table(struct screen *s)
 		mvaddstr(5, 2, s->shown ? "no process ran in this interval" : "measuring...");
 	attron(A_DIM);
 	if (s->mode == MODE_FILTER)
-		mvprintw(LINES - 1, 0, "show only names with: %s_", s->filter);
+		mvprintw(LINES - 1, 0, "show only names with: %s_",
+			 mw_escape(s->filter, text, sizeof(text)));
 	else
 		mvaddnstr(LINES - 1, 0,
 			  "q quit  h help  < > sort  r reverse  / filter  g group  p pause  + - "

@@ -15,6 +15,7 @@
 #include "common/message.h"
 #include "summary/recording-info.h"
 #include "cmds/top/top.h"
+#include "text/escape.h"
 
 #define MEMBER(name) offsetof(struct top_config, name)
 
@@ -127,11 +128,12 @@ static int print_interval_table(const struct top *top, bool first)
 
 	if (!first)
 		putchar('\n');
-	printf("%s, %u CPUs, %s; unassigned %.1f %%; %" PRIu64 " lost, %" PRIu64 " late\n",
-	       mw_human_uint(top->interval_ns, MW_UNIT_NS, interval, sizeof(interval)),
-	       memwatch_stream_info(top->feed.stream)->nr_cpus,
-	       memwatch_stream_info(top->feed.stream)->backend, top->unassigned_percent,
-	       (uint64_t)top->stats.lost, (uint64_t)top->stats.late);
+	mw_escape_line(stdout,
+		       "%s, %u CPUs, %s; unassigned %.1f %%; %" PRIu64 " lost, %" PRIu64 " late",
+		       mw_human_uint(top->interval_ns, MW_UNIT_NS, interval, sizeof(interval)),
+		       memwatch_stream_info(top->feed.stream)->nr_cpus,
+		       memwatch_stream_info(top->feed.stream)->backend, top->unassigned_percent,
+		       (uint64_t)top->stats.lost, (uint64_t)top->stats.late);
 	if (top->table.nr_rows)
 		rc = mw_table_print(&top->table);
 	fflush(stdout);
