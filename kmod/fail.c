@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Fault injection, see fail.h. The parameters are static here, because no other
- * code may depend on them.
+ * The parameters for tests, see fail.h. This file is part of a build for tests only.
  */
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
@@ -17,6 +16,15 @@ MODULE_PARM_DESC(fail_step, "for tests: the step that fails, 1 to fail_steps; 0 
 static uint fail_steps = MW_FAIL_STEPS;
 module_param(fail_steps, uint, 0400);
 MODULE_PARM_DESC(fail_steps, "for tests: the number of steps");
+
+static uint assume_rdt;
+module_param(assume_rdt, uint, 0400);
+MODULE_PARM_DESC(assume_rdt, "for tests: simulate RDT with this many RMIDs");
+
+u32 mw_fail_assumed_rmids(void)
+{
+	return assume_rdt;
+}
 
 bool mw_fail(enum mw_fail_step step)
 {

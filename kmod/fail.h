@@ -2,8 +2,11 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Fault injection: each step of loading and of starting a session can be made
- * to fail, so that a test can prove that the steps before it are undone.
+ * What only tests need. Each step of loading and of starting a session can be made
+ * to fail, so that a test can prove that the steps before it are undone; and RDT can
+ * be assumed on a machine that has none. Only a build with MEMWATCH_TEST=1 has this:
+ * whoever may load a module must not be able to make it write registers of hardware
+ * that is not there.
  */
 #ifndef _MW_FAIL_H
 #define _MW_FAIL_H
@@ -35,6 +38,20 @@ enum mw_fail_step {
 	MW_FAIL_STEPS = MW_FAIL_STARTED,
 };
 
+#ifdef MW_TEST
 bool mw_fail(enum mw_fail_step step);
+/* The RMIDs of the RDT to be simulated; 0, look at the hardware. */
+u32 mw_fail_assumed_rmids(void);
+#else
+static inline bool mw_fail(enum mw_fail_step step)
+{
+	return false;
+}
+
+static inline u32 mw_fail_assumed_rmids(void)
+{
+	return 0;
+}
+#endif
 
 #endif /* _MW_FAIL_H */

@@ -20,10 +20,6 @@
 
 #define RMIDS_EMULATED 512
 
-static uint assume_rdt;
-module_param(assume_rdt, uint, 0400);
-MODULE_PARM_DESC(assume_rdt, "for tests: simulate RDT with this many RMIDs");
-
 static bool force;
 module_param(force, bool, 0400);
 MODULE_PARM_DESC(
@@ -42,7 +38,7 @@ static void session_simulate_rdt(void)
 {
 	hardware = (struct mw_rdt){
 		.backend = MEMWATCH_BACKEND_SIMULATED,
-		.nr_rmids = min_t(u32, assume_rdt, MW_PQR_RMID),
+		.nr_rmids = min_t(u32, mw_fail_assumed_rmids(), MW_PQR_RMID),
 		.nodes = 1,
 		.reason = "requested by the test parameter assume_rdt",
 	};
@@ -82,7 +78,7 @@ int mw_rdt_session_init(u32 rmids)
 {
 	const char *why;
 
-	if (assume_rdt) {
+	if (mw_fail_assumed_rmids()) {
 		session_simulate_rdt();
 	} else {
 		why = mw_rdt_probe(&hardware);
