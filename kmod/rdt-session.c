@@ -92,20 +92,35 @@ int mw_rdt_session_init(u32 rmids)
 }
 
 /*
+ * The file system resctrl, or NULL. A kernel has it from the start or never: it is
+ * not a module. It is looked up once, because for a name that it does not know the
+ * kernel calls modprobe. Caller holds mw_control_lock, or is the worker that looks
+ * for conflicts, which runs after mw_rdt_session_arm() only.
+ */
+static const struct file_system_type *session_find_resctrl(void)
+{
+	static struct file_system_type *resctrl;
+	static bool looked;
+
+	if (!looked) {
+		resctrl = get_fs_type("resctrl");
+		if (resctrl)
+			module_put(resctrl->owner);
+		looked = true;
+	}
+	return resctrl;
+}
+
+/*
  * Is resctrl mounted, in any mount name space? resctrl would overwrite our RMID
  * when it next writes PQR_ASSOC. It also skips writes of a value that it has
  * cached, and our writes make its cache wrong.
  */
 bool mw_rdt_session_sees_resctrl(void)
 {
-	struct file_system_type *type = get_fs_type("resctrl");
-	bool mounted;
+	const struct file_system_type *resctrl = session_find_resctrl();
 
-	if (!type)
-		return false;
-	mounted = !hlist_empty(&type->fs_supers);
-	module_put(type->owner);
-	return mounted;
+	return resctrl && !hlist_empty(&resctrl->fs_supers);
 }
 
 /* Decide whether this session may write PQR_ASSOC. */
