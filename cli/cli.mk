@@ -71,7 +71,13 @@ $(BUILD)/cli/asan/generate: cli/tests/generate.c $(BUILD)/lib/asan/libmemwatch.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CLI_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $^ $(LIB_LIBS)
 
-cli-tests: $(BUILD)/cli/asan/memwatchctl $(BUILD)/cli/asan/generate
+$(BUILD)/cli/asan/hooks: cli/tests/hooks.c $(addprefix $(BUILD)/cli/asan/,growth/hooks.o \
+		common/message.o text/escape.o) $(BUILD)/lib/asan/libmemwatch.a
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CLI_CFLAGS) $(LIB_SANITIZE) -o $@ $^ $(LIB_LIBS)
+
+cli-tests: $(addprefix $(BUILD)/cli/asan/,memwatchctl generate hooks)
 
 ##@ Test
 

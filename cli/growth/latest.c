@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/hash.h"
 #include "growth/latest.h"
 
 const struct mw_column mw_growth_latest_columns[MW_GROWTH_LATEST_COLUMNS] = {
@@ -34,7 +35,7 @@ void mw_growth_latest_fill_cells(const struct memwatch_record_growth *record, st
 static uint32_t *latest_slot(const struct mw_growth_latest *latest, uint32_t tgid,
 			     uint64_t start_ns)
 {
-	size_t at = (tgid * 0x9e3779b97f4a7c15ULL ^ start_ns) * 0x9e3779b97f4a7c15ULL >> 32;
+	size_t at = mw_hash_pair(start_ns, tgid);
 
 	for (;; at++) {
 		uint32_t *slot = &latest->slots[at & (latest->nr_slots - 1)];

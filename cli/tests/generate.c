@@ -185,9 +185,50 @@ static void write_growing(void)
 		     120);
 }
 
-enum content { EMPTY, SMALL, GROWING };
+/* Processes 2000, 2001 and so on, which have these names and run for 10 us each. */
+static void write_named(int nr, char **names)
+{
+	for (int i = 0; i < nr; i++) {
+		__u32 rmid = 10 + (__u32)i, tgid = 2000 + (__u32)i;
+		struct memwatch_record_growth growth = {
+			.start_time_ns = tgid * 1000,
+			.tgid = tgid,
+			.what = MEMWATCH_GROWTH_ALERTED,
+			.verdict = MEMWATCH_GROWTH_LEAK,
+			.eta_s = 60,
+		};
 
-static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum content content)
+		write_owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, rmid, 1, tgid, names[i]);
+		write_sample(BASE + MS, 0, rmid, 1, MS / 100, 5, MEMWATCH_STATUS_OK);
+		strncpy(growth.comm, names[i], sizeof(growth.comm) - 1);
+		record_write(&growth, MEMWATCH_RECORD_GROWTH, sizeof(growth), BASE + MS, 0);
+	}
+	write_tick(BASE + MS, 0);
+}
+
+/*
+ * Records of 20000 processes whose start times follow from their ids. @key is multiplied by
+ * the id: with the right one, a hash of the form (id * key ^ start) is the same for all.
+ */
+static void write_many(__u64 key)
+{
+	for (__u32 tgid = 1; tgid <= 20000; tgid++) {
+		struct memwatch_record_growth r = {
+			.start_time_ns = tgid * key,
+			.tgid = tgid,
+			.what = MEMWATCH_GROWTH_STATE,
+			.verdict = MEMWATCH_GROWTH_GROWING,
+		};
+
+		record_write(&r, MEMWATCH_RECORD_GROWTH, sizeof(r), BASE, 0);
+	}
+}
+
+enum content { EMPTY, SMALL, GROWING, MANY, COLLIDING };
+
+/* With names, the machine of the recording has the first one, and its processes have all. */
+static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum content content,
+			     int nr_names, char **names)
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts,
 		      .flags = MEMWATCH_RECORDING_NO_SYNC | MEMWATCH_RECORDING_OVERWRITE);
@@ -206,11 +247,14 @@ static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum co
 	};
 	int rc;
 
+	if (nr_names)
+		info.backend = info.backend_reason = info.hostname = info.kernel = info.version =
+			names[0];
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		info.counter[i] = (struct memwatch_availability){ .status = MEMWATCH_STATUS_OK,
 								  .reason = "" };
 	info.counter[MEMWATCH_COUNTER_LLC_REFERENCES] = (struct memwatch_availability){
-		.reason = "no such counter"
+		.reason = nr_names ? names[0] : "no such counter"
 	};
 	for (int i = 0; i < MEMWATCH_RDT_MAX; i++)
 		info.rdt[i] = (struct memwatch_availability){ .reason = "no RDT" };
@@ -219,7 +263,11 @@ static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum co
 		return print_failure(ctx, path, rc);
 	if (content == GROWING)
 		write_growing();
-	if (content != EMPTY)
+	if (content == MANY || content == COLLIDING)
+		write_many(content == MANY ? 1 : 0x9e3779b97f4a7c15ULL);
+	if (nr_names)
+		write_named(nr_names, names);
+	else if (content != EMPTY)
 		write_small();
 	rc = memwatch_recording_close(out);
 	return rc || write_failed ? print_failure(ctx, path, rc) : 0;
@@ -230,16 +278,22 @@ int main(int argc, char **argv)
 	struct memwatch_ctx *ctx;
 	int rc = 2;
 
-	if (argc != 3 || memwatch_ctx_new(NULL, &ctx)) {
-		fprintf(stderr, "usage: generate machine|plain|small|empty|growing FILE\n");
+	if (argc < 3 || memwatch_ctx_new(NULL, &ctx)) {
+		fprintf(stderr,
+			"usage: generate machine|plain|small|empty|growing|many|colliding FILE\n"
+			"       generate named FILE NAME...\n");
 		return 2;
 	}
 	if (!strcmp(argv[1], "machine") || !strcmp(argv[1], "plain"))
 		rc = recording_of_machine(ctx, argv[2], argv[1][0] == 'm');
 	else if (!strcmp(argv[1], "small") || !strcmp(argv[1], "empty"))
-		rc = recording_by_hand(ctx, argv[2], argv[1][0] == 'e' ? EMPTY : SMALL);
+		rc = recording_by_hand(ctx, argv[2], argv[1][0] == 'e' ? EMPTY : SMALL, 0, NULL);
 	else if (!strcmp(argv[1], "growing"))
-		rc = recording_by_hand(ctx, argv[2], GROWING);
+		rc = recording_by_hand(ctx, argv[2], GROWING, 0, NULL);
+	else if (!strcmp(argv[1], "many") || !strcmp(argv[1], "colliding"))
+		rc = recording_by_hand(ctx, argv[2], argv[1][0] == 'm' ? MANY : COLLIDING, 0, NULL);
+	else if (!strcmp(argv[1], "named"))
+		rc = recording_by_hand(ctx, argv[2], EMPTY, argc - 3, argv + 3);
 	memwatch_ctx_unref(ctx);
 	return rc;
 }

@@ -7,14 +7,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmds/growth/growth.h"
 #include "common/clock.h"
+#include "growth/hooks.h"
 #include "growth/monitor.h"
 #include "growth/verdict.h"
 #include "output/human.h"
@@ -42,7 +41,7 @@ static const struct mw_option watch_options[] = {
 	{ "rows", 'n', MW_OPTION_UINT, MEMBER(rows), "N",
 	  "number of rows of the table; default: 10", NULL },
 	{ "exec", 'x', MW_OPTION_STRING, MEMBER(exec), "COMMAND",
-	  "run COMMAND in a shell for each alert, with MEMWATCH_* variables", NULL },
+	  "run COMMAND in a shell for alerts, with MEMWATCH_* variables", NULL },
 	{ "state", 's', MW_OPTION_FILE, MEMBER(state), "FILE",
 	  "save the histories to FILE, and load them from it at the start", NULL },
 	{ "max-processes", 0, MW_OPTION_UINT, MEMBER(monitor.max), "N",
@@ -56,52 +55,17 @@ struct watcher {
 	const struct mw_cli *cli;
 	const struct watch_config *config;
 	struct mw_monitor monitor;
+	struct mw_hooks hooks;
 	uint64_t saved_ns; /* when the state file was written */
 };
 
 /* An alert or the end of one, as it is reported. */
 struct notice {
-	const struct memwatch_record_growth *record;
+	struct mw_hook_event event;
 	struct memwatch_growth_row row;
-	const char *event; /* "alert" or "clear" */
-	char sentence[512];
+	const char *name; /* "alert" or "clear" */
+	const char *hook; /* what happens to the command of --exec; NULL: there is none */
 };
-
-static void set_env_uint(const char *name, uint64_t value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	setenv(name, text, 1);
-}
-
-/* Starts the command of --exec. It is not waited for: it may take any time. */
-static void run_exec_command(const struct watcher *w, const struct notice *n)
-{
-	const struct memwatch_record_growth *record = n->record;
-	pid_t pid = fork();
-
-	if (pid < 0)
-		mw_warn(w->cli, "%s: %s", w->config->exec, strerror(errno));
-	if (pid)
-		return;
-	setenv("MEMWATCH_EVENT", n->event, 1);
-	set_env_uint("MEMWATCH_PID", record->tgid);
-	setenv("MEMWATCH_COMM", record->comm, 1);
-	setenv("MEMWATCH_REASON", memwatch_growth_reason_name(record->reason), 1);
-	set_env_uint("MEMWATCH_CONFIDENCE", record->confidence);
-	set_env_uint("MEMWATCH_SLOPE_BYTES_PER_SECOND", record->slope);
-	set_env_uint("MEMWATCH_SIGNAL_BYTES", record->signal_bytes);
-	if (record->eta_s != UINT32_MAX)
-		set_env_uint("MEMWATCH_ETA_SECONDS", record->eta_s);
-	setenv("MEMWATCH_SENTENCE", n->sentence, 1);
-	/* The command must not inherit the signal handling of this program. */
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGHUP, SIG_DFL);
-	execl("/bin/sh", "sh", "-c", w->config->exec, (char *)NULL);
-	_exit(127);
-}
 
 /* Finds the row of a process in a new snapshot. Returns whether the process still exists. */
 static bool find_growth_row(struct watcher *w, const struct memwatch_record_growth *record,
@@ -140,16 +104,19 @@ static void record_to_row(const struct memwatch_record_growth *record, uint64_t 
 static void print_notice_json(const struct watcher *w, const struct notice *n)
 {
 	struct mw_json json = { .out = stdout, .flat = { true } };
+	const struct memwatch_record_growth *record = &n->event.record;
 	uint64_t start_ns = w->monitor.start_ns;
 
 	mw_json_row(&json, NULL);
 	mw_json_uint(&json, "schema", 1);
-	mw_json_string(&json, "event", n->event);
-	mw_json_double(&json, "time_s", (double)(n->record->h.time_ns - start_ns) / 1e9);
-	mw_json_uint(&json, "time_ns", n->record->h.time_ns);
-	mw_json_uint(&json, "start_time_ns", n->record->start_time_ns);
-	mw_json_string(&json, "limit", memwatch_watch_limit_name(n->record->limit));
-	mw_json_string(&json, "sentence", n->sentence);
+	mw_json_string(&json, "event", n->name);
+	mw_json_double(&json, "time_s", (double)(record->h.time_ns - start_ns) / 1e9);
+	mw_json_uint(&json, "time_ns", record->h.time_ns);
+	mw_json_uint(&json, "start_time_ns", record->start_time_ns);
+	mw_json_string(&json, "limit", memwatch_watch_limit_name(record->limit));
+	mw_json_string(&json, "sentence", n->event.sentence);
+	if (n->hook)
+		mw_json_string(&json, "hook", n->hook);
 	mw_verdict_json_members(&n->row, start_ns, &json);
 	mw_json_object_end(&json);
 	putchar('\n');
@@ -160,7 +127,7 @@ static void print_notice_line(const struct notice *n, bool alert)
 {
 	printf("%s%s%s ", mw_colour(stdout, alert ? MW_RED : MW_GREEN), alert ? "ALERT" : "clear",
 	       mw_colour(stdout, MW_PLAIN));
-	mw_escape_line(stdout, "%s", n->sentence);
+	mw_escape_line(stdout, "%s", n->event.sentence);
 	fflush(stdout);
 }
 
@@ -168,9 +135,9 @@ static void report_growth(struct watcher *w, const struct memwatch_record_growth
 {
 	bool alert = record->what == MEMWATCH_GROWTH_ALERTED;
 	struct notice n = {
-		.record = record,
+		.event = { .record = *record },
 		.row = { .sz = sizeof(n.row) },
-		.event = alert ? "alert" : "clear",
+		.name = alert ? "alert" : "clear",
 	};
 	__u64 cgroup = 0;
 
@@ -179,17 +146,17 @@ static void report_growth(struct watcher *w, const struct memwatch_record_growth
 	if (!mw_monitor_selects(&w->monitor, record->tgid, cgroup))
 		return;
 	if (alert)
-		mw_verdict_sentence(&n.row, memwatch_watch_limit_name(record->limit), n.sentence,
-				    sizeof(n.sentence));
+		mw_verdict_sentence(&n.row, memwatch_watch_limit_name(record->limit),
+				    n.event.sentence, sizeof(n.event.sentence));
 	else
-		snprintf(n.sentence, sizeof(n.sentence),
+		snprintf(n.event.sentence, sizeof(n.event.sentence),
 			 "process %s (%u): memory has stopped growing", record->comm, record->tgid);
+	if (w->config->exec)
+		n.hook = mw_hook_state_name(mw_hooks_add(&w->hooks, &n.event));
 	if (w->cli->format == MW_FORMAT_JSON)
 		print_notice_json(w, &n);
 	else
 		print_notice_line(&n, alert);
-	if (w->config->exec)
-		run_exec_command(w, &n);
 }
 
 static int compare_urgency(const void *a, const void *b)
@@ -333,9 +300,7 @@ static int watch_processes(struct watcher *w)
 			err = report_records(w);
 		if (w->monitor.now_ns - w->saved_ns > SAVE_NS)
 			save_state(w, w->monitor.now_ns);
-		/* Reap the commands of --exec that have ended. */
-		while (w->config->exec && waitpid(-1, NULL, WNOHANG) > 0)
-			;
+		mw_hooks_poll(&w->hooks);
 	}
 	return err;
 }
@@ -356,6 +321,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 
 	(void)argc;
 	(void)argv;
+	w.hooks = (struct mw_hooks){ .cli = cli, .command = w.config->exec };
 	rc = mw_monitor_init(&w.monitor, cli, &w.config->monitor, "growth watch");
 	if (!rc) {
 		w.saved_ns = w.monitor.start_ns;
@@ -365,6 +331,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 		if (err)
 			rc = mw_monitor_failed(w.monitor.ctx, err, "growth watch");
 		save_state(&w, mw_clock_ns(CLOCK_MONOTONIC));
+		mw_hooks_finish(&w.hooks);
 		if (cli->verbose)
 			print_monitor_cost(&w);
 	}
