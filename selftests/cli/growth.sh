@@ -56,9 +56,9 @@ grep -q "process $leak has ended" errors
 ok $? "growth watch says that the watched process has ended"
 head -1 alerts | grep -q "\"event\": \"alert\".*\"pid\": $leak, .*\"verdict\": \"leak\""
 ok $? "an alert is one line of JSON"
-head -1 alerts | grep -q "\"sentence\": \"[a-z]* ($leak): memory grew by .* at this rate it reaches RLIMIT_DATA in "
+head -1 alerts | grep -q "\"sentence\": \"process [a-z]* ($leak): memory grew by .* at this rate it reaches RLIMIT_DATA in "
 ok $? "an alert says how much memory grew, how fast, and when it reaches which limit"
-grep -q "^alert $leak limit [a-z]* ($leak): memory grew" hook
+grep -q "^alert $leak limit process [a-z]* ($leak): memory grew" hook
 ok $? "the hook of --exec gets event, process, reason and sentence of the alert"
 [ "$(grep -c '"pid": ' alerts)" -eq "$(grep -c "\"pid\": $leak," alerts)" ]
 ok $? "--pid shows no other process"
