@@ -61,6 +61,7 @@ endef
 include bpf/bpf.mk
 include lib/lib.mk
 include cli/cli.mk
+include lib/fuzz/fuzz.mk
 include selftests/selftests.mk
 include selftests/bpf/bpf-tests.mk
 include selftests/eval/eval.mk

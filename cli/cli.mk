@@ -5,7 +5,7 @@
 
 MANDIR	?= $(PREFIX)/share/man
 
-CLI_SRC	:= cli/main.c $(filter-out cli/tests/%,$(wildcard cli/*/*.c cli/*/*/*.c))
+CLI_SRC	:= cli/main.c $(filter-out cli/tests/% cli/fuzz/%,$(wildcard cli/*/*.c cli/*/*/*.c))
 CLI_OBJ	:= $(CLI_SRC:cli/%.c=$(BUILD)/cli/%.o)
 CLI_BIN	:= $(BUILD)/cli/memwatchctl
 

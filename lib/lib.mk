@@ -20,20 +20,19 @@ LIB_UBSAN := -g -O1 -fsanitize=undefined -fno-sanitize-recover=all
 LIB_TESTS := $(patsubst lib/tests/%.c,$(BUILD)/lib/tests/%,$(wildcard lib/tests/test-*.c))
 LIB_FUZZ_SRC := $(wildcard lib/fuzz/fuzz-*.c)
 LIB_FUZZ  := $(LIB_FUZZ_SRC:lib/fuzz/%.c=$(BUILD)/lib/fuzz/%)
-LIB_FUZZERS := $(LIB_FUZZ_SRC:lib/fuzz/%.c=$(BUILD)/lib/fuzzer/%)
 
-.PHONY: lib lib-tests check-lib fuzz-lib install-lib bench-programs
+.PHONY: lib lib-tests check-lib install-lib bench-programs
 
 lib: $(LIB_SO) $(BUILD)/lib/libmemwatch.a $(BUILD)/lib/libmemwatch.pc
 
-# lib_variant DIR FLAGS: rules for the objects and the static library of one
+# lib_variant DIR FLAGS COMPILER: rules for the objects and the static library of one
 # variant. All symbols of a static library are visible, because the version script
 # hides them only in the shared one; the tests use internal functions.
 define lib_variant
 $(1)/%.o: lib/src/%.c VERSION Makefile | $$(BPF_SKELS)
 	$$(call msg,CC,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LIB_CFLAGS) $(2) -c -o $$@ $$<
+	$$(Q)$(or $(3),$$(CC)) $$(LIB_CFLAGS) $(2) -c -o $$@ $$<
 
 $(1)/libmemwatch.a: $$(LIB_SRC:lib/src/%.c=$(1)/%.o)
 	$$(call msg,AR,$$@)
@@ -67,19 +66,12 @@ $(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
 	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $(wildcard $(filter %.c,$^)) \
 		$(BUILD)/lib/asan/libmemwatch.a $(LIB_LIBS)
 
-# These programs run each file of the corpus once; "make fuzz-lib" searches for new inputs.
+# These programs run each file of the corpus once; "make fuzz" searches for new inputs.
 $(BUILD)/lib/fuzz/%: lib/fuzz/%.c $(BUILD)/lib/asan/libmemwatch.a
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_CFLAGS) -DMW_FUZZ_MAIN $(LIB_SANITIZE) -o $@ $< \
 		$(BUILD)/lib/asan/libmemwatch.a $(LIB_LIBS)
-
-# libFuzzer instruments the library too, so its sources are compiled by clang here.
-$(BUILD)/lib/fuzzer/%: lib/fuzz/%.c lib/fuzz/fuzz.h $(LIB_SRC) $(BPF_SKELS)
-	$(call msg,FUZZ,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) $(filter-out -MMD -MP,$(LIB_CFLAGS)) -g -O1 \
-		-fsanitize=fuzzer,address,undefined -o $@ $< $(LIB_SRC) $(LIB_LIBS)
 
 # The benchmarks of the library link the plain variant.
 bench-programs: $(addprefix $(BUILD)/lib/bench/,merge-bench recorder growth-bench growth-cost)
@@ -95,16 +87,6 @@ lib-tests: $(LIB_TESTS) $(LIB_FUZZ)
 
 check-lib: lib-tests ## Run the unit tests and the fuzz corpus of the library under sanitizers.
 	@lib/tests/run
-
-FUZZ_SECONDS ?= 60
-
-fuzz-lib: $(LIB_FUZZERS) ## Fuzz every parser of the library for FUZZ_SECONDS (60).
-	@for f in $^; do \
-		name=$${f##*/fuzz-}; \
-		mkdir -p $(BUILD)/lib/corpus/$$name; \
-		$$f -max_total_time=$(FUZZ_SECONDS) $(BUILD)/lib/corpus/$$name \
-			lib/fuzz/corpus/$$name || exit 1; \
-	done
 
 install-lib: lib
 	$(call install,755,$(LIB_SO),$(LIBDIR)/libmemwatch.so.0)
