@@ -28,19 +28,12 @@ int mw_sort_default(unsigned int by)
 int mw_rmid_list(const struct memwatch_summary_row *row, struct mw_pool *pool, struct mw_list *ret)
 {
 	uint32_t *list = mw_pool_alloc(pool, (row->nr_rmids + !row->nr_rmids) * sizeof(*list));
-	size_t nr = 0;
 
 	if (!list)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < row->nr_rmids; i++) {
-		size_t j = 0;
-
-		while (j < nr && list[j] != row->rmids[i].rmid)
-			j++;
-		if (j == nr)
-			list[nr++] = row->rmids[i].rmid;
-	}
-	*ret = (struct mw_list){ list, nr };
+	for (uint32_t i = 0; i < row->nr_rmids; i++)
+		list[i] = row->rmids[i].rmid;
+	*ret = (struct mw_list){ list, row->nr_rmids };
 	return 0;
 }
 

@@ -40,9 +40,9 @@ static void test_array(void)
 #define KEYS 4096
 
 /* Keys whose hashes collide in the low bits when @bits is small. */
-static uint32_t hash_of(uint32_t key, uint32_t bits)
+static uint32_t hash_of(const struct mw_index *index, uint32_t key, uint32_t bits)
 {
-	return mw_index_hash(key, 0) & (uint32_t)((1ULL << bits) - 1);
+	return mw_index_hash(index, key, 0) & (uint32_t)((1ULL << bits) - 1);
 }
 
 static bool has_entry(const struct mw_index *index, uint32_t hash, uint32_t number)
@@ -58,24 +58,25 @@ static bool has_entry(const struct mw_index *index, uint32_t hash, uint32_t numb
 static void test_index(uint32_t bits, uint32_t keys, const char *what)
 {
 	static bool in[KEYS];
-	struct mw_index index = { 0 };
+	struct mw_index index;
 	struct prng prng = { 1 };
 	uint32_t wrong = 0, count = 0;
 
+	mw_index_init(&index);
 	for (uint32_t i = 0; i < keys; i++)
 		in[i] = false;
 	for (uint32_t step = 0; step < 200000; step++) {
 		uint32_t key = prng_below(&prng, keys);
 
 		if (in[key])
-			mw_index_remove(&index, hash_of(key, bits), key);
-		else if (mw_index_insert(&index, hash_of(key, bits), key))
+			mw_index_remove(&index, hash_of(&index, key, bits), key);
+		else if (mw_index_insert(&index, hash_of(&index, key, bits), key))
 			break;
 		in[key] = !in[key];
 		count += in[key] ? 1 : -1U;
 		if (step % 20000 == 19999)
 			for (uint32_t i = 0; i < keys; i++)
-				wrong += has_entry(&index, hash_of(i, bits), i) != in[i];
+				wrong += has_entry(&index, hash_of(&index, i, bits), i) != in[i];
 	}
 	tap_eq(wrong, 0, "the index finds exactly what was inserted: %s", what);
 	tap_eq(index.count, count, "the index counts its entries: %s", what);
@@ -102,10 +103,46 @@ static void test_renumber(void)
 	mw_index_free(&index);
 }
 
+/* Keys that somebody chooses collide in one index only. */
+static void test_seed(void)
+{
+	struct mw_index first, second;
+	uint32_t same = 0;
+
+	mw_index_init(&first);
+	mw_index_init(&second);
+	for (uint32_t key = 0; key < KEYS; key++)
+		same += mw_index_hash(&first, key, 7) == mw_index_hash(&second, key, 7);
+	tap_ok(same < 10, "two indexes have different hashes of the same keys (%u equal)", same);
+	tap_ok(mw_index_hash(&first, 1, 2) != mw_index_hash(&first, 2, 1),
+	       "the order of the words of a key counts");
+}
+
+/* An index that was large once must not cost as much each time that it is emptied. */
+static void test_clear(void)
+{
+	struct mw_index index;
+
+	mw_index_init(&index);
+	for (uint32_t i = 0; i < 100000; i++)
+		mw_index_insert(&index, mw_index_hash(&index, i, 0), i);
+	mw_index_clear(&index);
+	mw_index_insert(&index, mw_index_hash(&index, 5, 0), 5);
+	mw_index_clear(&index);
+	tap_ok(index.size <= 1024, "an index that is hardly used any more gets small (%u)",
+	       index.size);
+	mw_index_insert(&index, mw_index_hash(&index, 5, 0), 5);
+	tap_ok(has_entry(&index, mw_index_hash(&index, 5, 0), 5),
+	       "an index that got small can be used again");
+	mw_index_free(&index);
+}
+
 int main(void)
 {
 	tap_start();
 	test_array();
+	test_seed();
+	test_clear();
 	test_index(32, KEYS, "many keys");
 	test_index(3, 64, "hashes that collide");
 	test_renumber();

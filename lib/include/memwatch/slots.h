@@ -13,6 +13,9 @@
  * A slot is closed when the stream has moved @window slots beyond its end. A measurement that
  * comes for a closed slot is delivered in a slot with the flag MEMWATCH_SLOT_LATE. So the sum
  * over all slots of memwatch_slots_next() equals the sum over the records that were fed.
+ *
+ * A record costs at most @window + 2 entries, whatever its times are. Memory is bounded by
+ * @entries_max.
  */
 #ifndef MEMWATCH_SLOTS_H
 #define MEMWATCH_SLOTS_H
@@ -39,6 +42,12 @@ struct memwatch_slots;
 #define MEMWATCH_SLOT_DEFAULT_NS     1000000ULL
 #define MEMWATCH_SLOT_WINDOW_DEFAULT 32
 
+/*
+ * memwatch_slot_entry.rmid of the entry, with generation 0, for all measurements that found no
+ * place of their own because there were entries_max
+ */
+#define MEMWATCH_RMID_OTHER 0xffffffffU
+
 /* memwatch_slot_entry.cpu of an entry for all CPUs */
 #define MEMWATCH_CPU_ANY 0xffffffffU
 
@@ -50,12 +59,18 @@ struct memwatch_slots;
  *	two RDT readings ten ticks apart still finds its slots open; at most 4096
  * @slot_ns: length of a slot, default 1 ms, at least 1 us. Slots start at
  *	multiples of it.
+ * @entries_max: how many entries all slots that are open or wait for memwatch_slots_next()
+ *	may have together; measurements that would need more are added to an entry of
+ *	MEMWATCH_RMID_OTHER, one in each slot. An entry needs some 200 bytes. Default 262144.
+ * @reserved: 0
  */
 struct memwatch_slots_opts {
 	size_t sz;
 	__u32 flags;
 	__u32 window;
 	__u64 slot_ns;
+	__u32 entries_max;
+	__u32 reserved;
 };
 
 /**
@@ -121,7 +136,7 @@ int memwatch_slots_finish(struct memwatch_slots *slots);
 
 /**
  * struct memwatch_slot_entry - what one RMID did in one slot
- * @rmid: RMID; 0 is everything unassigned
+ * @rmid: RMID; 0 is everything unassigned, MEMWATCH_RMID_OTHER what found no place
  * @generation: its generation
  * @cpu: CPU, or MEMWATCH_CPU_ANY; RDT values are never for one CPU
  * @samples: how many samples, or parts of samples, were added
@@ -193,6 +208,7 @@ int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot
  * @unknown: entries of an RMID other than 0 without a known assignment
  * @invalid: invalid records
  * @lost: sum of the counts of all LOST records
+ * @other: how many parts of measurements were added to an entry of MEMWATCH_RMID_OTHER
  */
 struct memwatch_slots_stats {
 	size_t sz;
@@ -204,6 +220,7 @@ struct memwatch_slots_stats {
 	__u64 unknown;
 	__u64 invalid;
 	__u64 lost;
+	__u64 other;
 };
 
 /**

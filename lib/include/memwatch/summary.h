@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * Summaries: slots added up by process, cgroup, RMID, CPU or slot, for live tables and for
- * reports of recordings alike.
+ * reports of recordings alike. Memory grows with the number of rows and of RMIDs in them, not
+ * with the number of processes that share a row.
  */
 #ifndef MEMWATCH_SUMMARY_H
 #define MEMWATCH_SUMMARY_H
@@ -49,6 +50,10 @@ enum memwatch_summary_by {
  *	the flag MEMWATCH_ROW_OTHER, so that totals stay right. Default 1048576.
  * @from_ns: only slots that begin at or after it; default 0
  * @to_ns: only slots that begin before it; default: no end
+ * @rmids_max: how many RMIDs the lists of all rows may have together; further ones are added
+ *	up in their rows but not listed, and by cgroup their processes are not counted. Default
+ *	2097152.
+ * @reserved: 0
  */
 struct memwatch_summary_opts {
 	size_t sz;
@@ -56,6 +61,8 @@ struct memwatch_summary_opts {
 	__u32 rows_max;
 	__u64 from_ns;
 	__u64 to_ns;
+	__u32 rmids_max;
+	__u32 reserved;
 };
 
 /**
@@ -97,7 +104,7 @@ void memwatch_summary_reset(struct memwatch_summary *summary);
  */
 int memwatch_summary_feed(struct memwatch_summary *summary, const struct memwatch_slot *slot);
 
-/* One assignment in a row's list. */
+/* One RMID in a row's list. */
 struct memwatch_summary_rmid {
 	__u32 rmid;
 	__u32 generation;
@@ -105,7 +112,7 @@ struct memwatch_summary_rmid {
 
 #define MEMWATCH_ROW_UNASSIGNED (1U << 0) /* RMID 0 */
 #define MEMWATCH_ROW_UNKNOWN	(1U << 1) /* an RMID whose assignment was not seen */
-#define MEMWATCH_ROW_OTHER	(1U << 2) /* all that does not fit into rows_max rows */
+#define MEMWATCH_ROW_OTHER	(1U << 2) /* all that does not fit: rows_max, MEMWATCH_RMID_OTHER */
 #define MEMWATCH_ROW_LATE	(1U << 3) /* by slot: a late slot, MEMWATCH_SLOT_LATE */
 
 /**
@@ -117,7 +124,8 @@ struct memwatch_summary_rmid {
  * @cpu: by CPU; otherwise MEMWATCH_CPU_ANY
  * @cgroup_id: by process, RMID and cgroup
  * @comm: latest name of the process; by cgroup: of the process that was seen last
- * @rmids: the assignments in this row, in order of appearance; none by CPU and by slot
+ * @rmids: the RMIDs in this row, each once and with its newest generation, in order of
+ *	appearance; none by CPU and by slot
  * @nr_rmids: length of @rmids
  * @processes: by cgroup: number of assignments with a known process; otherwise 1 or 0
  * @slots: number of slots in which it ran

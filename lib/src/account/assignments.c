@@ -23,6 +23,8 @@ void mw_assignments_init(struct mw_assignments *table, uint32_t max)
 		.first_freed = NONE,
 		.last_freed = NONE,
 	};
+	mw_index_init(&table->index);
+	mw_index_init(&table->rmid_index);
 }
 
 void mw_assignments_uninit(struct mw_assignments *table)
@@ -36,11 +38,16 @@ void mw_assignments_uninit(struct mw_assignments *table)
 
 /* ------------------------------------------------------------------ RMIDs */
 
+static uint32_t rmid_hash(const struct mw_assignments *table, uint32_t rmid)
+{
+	return mw_index_hash(&table->rmid_index, rmid, 0);
+}
+
 static struct mw_rmid_history *find_rmid(const struct mw_assignments *table, uint32_t rmid)
 {
 	uint32_t at, number;
 
-	mw_index_for_each (&table->rmid_index, mw_index_hash(rmid, 0), &at, number)
+	mw_index_for_each (&table->rmid_index, rmid_hash(table, rmid), &at, number)
 		if (table->rmids[number].rmid == rmid)
 			return &table->rmids[number];
 	return NULL;
@@ -56,7 +63,7 @@ static int obtain_rmid(struct mw_assignments *table, uint32_t rmid, struct mw_rm
 		if (table->nr_rmids >= table->max)
 			return -ENOSPC;
 		if (mw_array_reserve(table->rmids, table->rmid_capacity, table->nr_rmids + 1) ||
-		    mw_index_insert(&table->rmid_index, mw_index_hash(rmid, 0), table->nr_rmids))
+		    mw_index_insert(&table->rmid_index, rmid_hash(table, rmid), table->nr_rmids))
 			return -ENOMEM;
 		found = &table->rmids[table->nr_rmids++];
 		*found = (struct mw_rmid_history){ .rmid = rmid, .newest = NONE };
@@ -100,16 +107,17 @@ uint32_t mw_assignments_newest(const struct mw_assignments *table, uint32_t rmid
 
 /* ------------------------------------------------------------ assignments */
 
-static uint32_t assignment_hash(uint32_t rmid, uint32_t generation)
+static uint32_t assignment_hash(const struct mw_assignments *table, uint32_t rmid,
+				uint32_t generation)
 {
-	return mw_index_hash((uint64_t)rmid << 32 | generation, 0);
+	return mw_index_hash(&table->index, (uint64_t)rmid << 32 | generation, 0);
 }
 
 uint32_t mw_assignments_find(const struct mw_assignments *table, uint32_t rmid, uint32_t generation)
 {
 	uint32_t at, number;
 
-	mw_index_for_each (&table->index, assignment_hash(rmid, generation), &at, number)
+	mw_index_for_each (&table->index, assignment_hash(table, rmid, generation), &at, number)
 		if (table->entries[number].process.rmid == rmid &&
 		    table->entries[number].process.generation == generation)
 			return number;
@@ -196,8 +204,8 @@ int mw_assignments_add(struct mw_assignments *table, const struct memwatch_proce
 		.used = true,
 		.next = NONE,
 	};
-	err = mw_index_insert(&table->index, assignment_hash(process->rmid, process->generation),
-			      number);
+	err = mw_index_insert(&table->index,
+			      assignment_hash(table, process->rmid, process->generation), number);
 	if (err) {
 		release_place(table, number);
 		return err;
@@ -235,7 +243,8 @@ void mw_assignments_forget(struct mw_assignments *table)
 	if (table->first_freed == NONE)
 		table->last_freed = NONE;
 	mw_index_remove(&table->index,
-			assignment_hash(entry->process.rmid, entry->process.generation), number);
+			assignment_hash(table, entry->process.rmid, entry->process.generation),
+			number);
 	unlink_assignment(table, number);
 	release_place(table, number);
 	table->freed--;

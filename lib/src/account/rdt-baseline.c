@@ -19,6 +19,7 @@
 #define BASELINES_MAX 262144	 /* more than any machine has domains and RMIDs */
 #define ANY_DOMAIN    UINT32_MAX /* the sum over all domains */
 #define NO_SLOT	      UINT64_MAX
+#define DOMAINS_MAX   64U /* the entries of higher ones go when the table starts again */
 
 /**
  * struct baseline - what is known of an RMID in one L3 domain, or in all of them
@@ -48,11 +49,19 @@ struct baseline {
 	uint64_t level_slot;
 };
 
-/* The baselines, and an index by (RMID, generation, domain). */
+/**
+ * struct mw_rdt_baseline - the baselines
+ * @entries: the baselines
+ * @count: how many there are
+ * @capacity: how many fit
+ * @domains: domains below this number, which is at most DOMAINS_MAX, have been seen
+ * @index: from (RMID, generation, domain) to @entries
+ */
 struct mw_rdt_baseline {
 	struct baseline *entries;
 	uint32_t count;
 	uint32_t capacity;
+	uint32_t domains;
 	struct mw_index index;
 };
 
@@ -62,6 +71,7 @@ int mw_rdt_baseline_new(struct mw_rdt_baseline **ret)
 
 	if (!baseline)
 		return -ENOMEM;
+	mw_index_init(&baseline->index);
 	*ret = baseline;
 	return 0;
 }
@@ -75,17 +85,18 @@ void mw_rdt_baseline_free(struct mw_rdt_baseline *baseline)
 	free(baseline);
 }
 
-static uint32_t baseline_hash(uint32_t rmid, uint32_t generation, uint32_t domain)
+static uint32_t baseline_hash(const struct mw_rdt_baseline *table, uint32_t rmid,
+			      uint32_t generation, uint32_t domain)
 {
-	return mw_index_hash((uint64_t)rmid << 32 | generation, domain);
+	return mw_index_hash(&table->index, (uint64_t)rmid << 32 | generation, domain);
 }
 
 static struct baseline *find_baseline(const struct mw_rdt_baseline *table, uint32_t rmid,
 				      uint32_t generation, uint32_t domain)
 {
-	uint32_t at, number;
+	uint32_t hash = baseline_hash(table, rmid, generation, domain), at, number;
 
-	mw_index_for_each (&table->index, baseline_hash(rmid, generation, domain), &at, number) {
+	mw_index_for_each (&table->index, hash, &at, number) {
 		struct baseline *entry = &table->entries[number];
 
 		if (entry->rmid == rmid && entry->generation == generation &&
@@ -109,9 +120,9 @@ static int sweep_dead(struct mw_rdt_baseline *table)
 	for (uint32_t i = 0; i < table->count; i++) {
 		const struct baseline *entry = &table->entries[i];
 
-		if (mw_index_insert(&table->index,
-				    baseline_hash(entry->rmid, entry->generation, entry->domain),
-				    i))
+		if (mw_index_insert(
+			    &table->index,
+			    baseline_hash(table, entry->rmid, entry->generation, entry->domain), i))
 			return -ENOMEM;
 	}
 	return 0;
@@ -135,8 +146,11 @@ static struct baseline *obtain_baseline(struct mw_rdt_baseline *table, uint32_t 
 	if (entry)
 		return entry;
 	if (reserve_baseline(table) ||
-	    mw_index_insert(&table->index, baseline_hash(rmid, generation, domain), table->count))
+	    mw_index_insert(&table->index, baseline_hash(table, rmid, generation, domain),
+			    table->count))
 		return NULL;
+	if (domain < DOMAINS_MAX && table->domains <= domain)
+		table->domains = domain + 1;
 	entry = &table->entries[table->count++];
 	*entry = (struct baseline){
 		.rmid = rmid,
@@ -164,15 +178,16 @@ void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint3
 {
 	struct baseline *state = find_baseline(baseline, rmid, generation, ANY_DOMAIN);
 
-	/* Domains are numbered from 0. Entries of higher ones go when the table starts again. */
-	for (uint32_t domain = 0; domain < 64; domain++) {
+	/* Without an entry for all domains there is none for one of them. */
+	if (!state)
+		return;
+	for (uint32_t domain = 0; domain < baseline->domains; domain++) {
 		struct baseline *reading = find_baseline(baseline, rmid, generation, domain);
 
 		if (reading)
 			reading->dead = true;
 	}
-	if (state)
-		state->dead = true;
+	state->dead = true;
 }
 
 /*

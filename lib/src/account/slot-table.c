@@ -13,16 +13,18 @@
 
 #include "base/array.h"
 
-static uint32_t entry_hash(uint32_t rmid, uint32_t generation, uint32_t cpu)
+void mw_slot_table_init(struct mw_slot_table *table)
 {
-	return mw_index_hash((uint64_t)rmid << 32 | generation, cpu);
+	*table = (struct mw_slot_table){ 0 };
+	mw_index_init(&table->index);
 }
 
 int mw_slot_table_obtain(struct mw_slot_table *table, uint32_t rmid, uint32_t generation,
-			 uint32_t cpu, struct memwatch_slot_entry **ret)
+			 uint32_t cpu, bool add, struct memwatch_slot_entry **ret)
 {
-	uint32_t hash = entry_hash(rmid, generation, cpu), at, number;
+	uint32_t hash = mw_index_hash(&table->index, (uint64_t)rmid << 32 | generation, cpu);
 	struct memwatch_slot_entry *entry;
+	uint32_t at, number;
 
 	mw_index_for_each (&table->index, hash, &at, number) {
 		entry = &table->entries[number];
@@ -31,6 +33,8 @@ int mw_slot_table_obtain(struct mw_slot_table *table, uint32_t rmid, uint32_t ge
 			return 0;
 		}
 	}
+	if (!add)
+		return -ENOSPC;
 	if (mw_array_reserve(table->entries, table->capacity, table->count + 1) ||
 	    mw_index_insert(&table->index, hash, table->count))
 		return -ENOMEM;
@@ -41,6 +45,14 @@ int mw_slot_table_obtain(struct mw_slot_table *table, uint32_t rmid, uint32_t ge
 	entry->cpu = cpu;
 	*ret = entry;
 	return 0;
+}
+
+int mw_slot_table_obtain_other(struct mw_slot_table *table, struct memwatch_slot_entry **ret)
+{
+	int err = mw_slot_table_obtain(table, MEMWATCH_RMID_OTHER, 0, MEMWATCH_CPU_ANY, true, ret);
+
+	table->has_other |= !err;
+	return err;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -63,6 +75,7 @@ void mw_slot_table_sort(struct mw_slot_table *table)
 void mw_slot_table_clear(struct mw_slot_table *table)
 {
 	table->count = 0;
+	table->has_other = false;
 	mw_index_clear(&table->index);
 }
 
@@ -70,5 +83,7 @@ void mw_slot_table_free(struct mw_slot_table *table)
 {
 	free(table->entries);
 	mw_index_free(&table->index);
-	*table = (struct mw_slot_table){ 0 };
+	table->entries = NULL;
+	table->count = table->capacity = 0;
+	table->has_other = false;
 }

@@ -7,6 +7,7 @@
 #ifndef MW_SLOT_TABLE_H
 #define MW_SLOT_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,31 +16,46 @@
 #include "base/index.h"
 
 /**
- * struct mw_slot_table - the table; zero is an empty one
+ * struct mw_slot_table - the table
  * @entries: in the order in which they were added, until they are sorted
  * @count: how many there are
  * @capacity: how many fit
+ * @has_other: one of the entries is that of MEMWATCH_RMID_OTHER
  * @index: from (RMID, generation, CPU) to @entries
  */
 struct mw_slot_table {
 	struct memwatch_slot_entry *entries;
 	uint32_t count;
 	uint32_t capacity;
+	bool has_other;
 	struct mw_index index;
 };
 
+/* Whether an entry holds what found no place of its own. */
+static inline bool mw_slot_entry_is_other(const struct memwatch_slot_entry *entry)
+{
+	return entry->rmid == MEMWATCH_RMID_OTHER && !entry->generation;
+}
+
+void mw_slot_table_init(struct mw_slot_table *table);
+
 /*
- * Finds the entry, or adds one that is zero. Returns 0 or -ENOMEM; the entry is valid until
- * the next call.
+ * Finds the entry, or adds one that is zero. Returns 0; -ENOSPC if one would have to be added
+ * and @add is not set; or -ENOMEM. The entry is valid until the next call.
  */
 int mw_slot_table_obtain(struct mw_slot_table *table, uint32_t rmid, uint32_t generation,
-			 uint32_t cpu, struct memwatch_slot_entry **ret);
+			 uint32_t cpu, bool add, struct memwatch_slot_entry **ret);
+
+/* The same for the entry of MEMWATCH_RMID_OTHER. */
+int mw_slot_table_obtain_other(struct mw_slot_table *table, struct memwatch_slot_entry **ret);
 
 /* Sorts by RMID, generation and CPU. Until the table is cleared, nothing can be found. */
 void mw_slot_table_sort(struct mw_slot_table *table);
 
 /* Removes all entries and keeps the memory. */
 void mw_slot_table_clear(struct mw_slot_table *table);
+
+/* Removes all entries and frees the memory. */
 void mw_slot_table_free(struct mw_slot_table *table);
 
 #endif /* MW_SLOT_TABLE_H */

@@ -11,13 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/row-members.h"
 #include "base/array.h"
 #include "base/context.h"
 #include "base/index.h"
 #include "base/timemath.h"
 
-#define ROWS_DEFAULT 1048576
-#define NONE	     UINT32_MAX
+#define ROWS_DEFAULT  1048576
+#define RMIDS_DEFAULT 2097152
+#define NONE	      UINT32_MAX
 
 /* What makes a row; see make_key(). */
 struct key {
@@ -31,7 +33,8 @@ struct key {
  * @row: what the caller sees
  * @key: what makes it
  * @max_rmids: how many fit into @rmids
- * @rmids: the assignments of the row
+ * @rmids: the RMIDs of the row, if there are several
+ * @rmid: the first one
  * @visited: number of the last slot in which it ran
  * @level_visited: number of the last slot with an occupancy for it
  * @level: occupancy in that slot; added to the sum when the next slot comes
@@ -43,17 +46,12 @@ struct row {
 	struct key key;
 	uint32_t max_rmids;
 	struct memwatch_summary_rmid *rmids;
+	struct memwatch_summary_rmid rmid;
 	uint64_t visited;
 	uint64_t level_visited;
 	struct memwatch_value level;
 	struct memwatch_value level_sum;
 	uint64_t level_slots;
-};
-
-/* An assignment that is in the list of a row. */
-struct member {
-	uint32_t row;
-	struct memwatch_summary_rmid rmid;
 };
 
 /**
@@ -67,10 +65,7 @@ struct member {
  * @other: the row for all that is beyond opts.rows_max, or NONE
  * @total: everything, added up on its own
  * @visit: number of the slot that was fed last
- * @members: which assignments are in which row's list
- * @nr_members: length of @members
- * @max_members: how many fit
- * @member_index: from (row, RMID, generation) to @members
+ * @members: which RMIDs are in which row's list
  * @order: numbers of the rows, sorted
  * @nr_order: length of @order; 0: the order is that of appearance
  * @max_order: how many fit
@@ -84,9 +79,7 @@ struct memwatch_summary {
 	uint32_t other;
 	struct row total;
 	uint64_t visit;
-	struct member *members;
-	uint32_t nr_members, max_members;
-	struct mw_index member_index;
+	struct mw_row_members members;
 	uint32_t *order;
 	uint32_t nr_order, max_order;
 };
@@ -103,19 +96,26 @@ int memwatch_summary_new(struct memwatch_ctx *ctx, const struct memwatch_summary
 		return err;
 	if (!full.rows_max)
 		full.rows_max = ROWS_DEFAULT;
-	if (!full.to_ns)
-		full.to_ns = MW_TIME_MAX;
+	if (!full.rmids_max)
+		full.rmids_max = RMIDS_DEFAULT;
 	if (full.by > MEMWATCH_BY_SLOT)
 		return mw_fail(ctx, -EINVAL, "summary: unknown grouping %u; the highest is %u",
 			       (unsigned int)full.by, (unsigned int)MEMWATCH_BY_SLOT);
-	if (full.rows_max > INT32_MAX)
-		return mw_fail(ctx, -EINVAL, "summary: rows_max is %u; at most %d are allowed",
-			       (unsigned int)full.rows_max, INT32_MAX);
+	if (full.rows_max > INT32_MAX || full.rmids_max > INT32_MAX)
+		return mw_fail(
+			ctx, -EINVAL,
+			"summary: rows_max is %u and rmids_max is %u; at most %d are allowed",
+			(unsigned int)full.rows_max, (unsigned int)full.rmids_max, INT32_MAX);
+	if (full.reserved)
+		return mw_fail(ctx, -EINVAL,
+			       "summary: the reserved member of the options is not 0");
 	summary = calloc(1, sizeof(*summary));
 	if (!summary)
 		return mw_fail_memory(ctx, "summary");
 	summary->ctx = memwatch_ctx_ref(ctx);
 	summary->opts = full;
+	mw_index_init(&summary->row_index);
+	mw_row_members_init(&summary->members, full.rmids_max);
 	memwatch_summary_reset(summary);
 	*ret = summary;
 	return 0;
@@ -127,10 +127,9 @@ void memwatch_summary_reset(struct memwatch_summary *summary)
 		free(summary->rows[i].rmids);
 	summary->nr_rows = 0;
 	summary->other = NONE;
-	summary->nr_members = 0;
+	mw_row_members_clear(&summary->members);
 	summary->nr_order = 0;
 	mw_index_clear(&summary->row_index);
-	mw_index_clear(&summary->member_index);
 	memset(&summary->total, 0, sizeof(summary->total));
 	summary->total.row.cpu = MEMWATCH_CPU_ANY;
 }
@@ -143,8 +142,7 @@ struct memwatch_summary *memwatch_summary_unref(struct memwatch_summary *summary
 	memwatch_ctx_unref(summary->ctx);
 	free(summary->rows);
 	mw_index_free(&summary->row_index);
-	mw_index_free(&summary->member_index);
-	free(summary->members);
+	mw_row_members_uninit(&summary->members);
 	free(summary->order);
 	free(summary);
 	return NULL;
@@ -152,16 +150,16 @@ struct memwatch_summary *memwatch_summary_unref(struct memwatch_summary *summary
 
 /* ------------------------------------------------------------------ rows */
 
-static uint32_t key_hash(const struct key *key)
+static uint32_t key_hash(const struct memwatch_summary *summary, const struct key *key)
 {
-	return mw_index_hash(key->a, key->b + key->flags);
+	return mw_index_hash(&summary->row_index, key->a, key->b + key->flags);
 }
 
 static uint32_t find_row(const struct memwatch_summary *summary, const struct key *key)
 {
 	uint32_t at, number;
 
-	mw_index_for_each (&summary->row_index, key_hash(key), &at, number) {
+	mw_index_for_each (&summary->row_index, key_hash(summary, key), &at, number) {
 		const struct key *other = &summary->rows[number].key;
 
 		if (other->a == key->a && other->b == key->b && other->flags == key->flags)
@@ -175,7 +173,7 @@ static int add_row(struct memwatch_summary *summary, const struct key *key, uint
 	struct row *row;
 
 	if (mw_array_reserve(summary->rows, summary->max_rows, summary->nr_rows + 1) ||
-	    mw_index_insert(&summary->row_index, key_hash(key), summary->nr_rows))
+	    mw_index_insert(&summary->row_index, key_hash(summary, key), summary->nr_rows))
 		return -ENOMEM;
 	row = &summary->rows[summary->nr_rows];
 	memset(row, 0, sizeof(*row));
@@ -192,7 +190,8 @@ static int obtain_row(struct memwatch_summary *summary, const struct key *key, u
 	uint32_t at = find_row(summary, key);
 	int err = 0;
 
-	if (at == NONE && summary->nr_rows < summary->opts.rows_max) {
+	if (at == NONE && !(key->flags & MEMWATCH_ROW_OTHER) &&
+	    summary->nr_rows < summary->opts.rows_max) {
 		err = add_row(summary, key, &at);
 	} else if (at == NONE) {
 		if (summary->other == NONE)
@@ -204,6 +203,12 @@ static int obtain_row(struct memwatch_summary *summary, const struct key *key, u
 	return err;
 }
 
+/* Whether an entry holds what found no place of its own in its slot. */
+static bool entry_is_other(const struct memwatch_slot_entry *entry)
+{
+	return entry->rmid == MEMWATCH_RMID_OTHER && !entry->generation;
+}
+
 static void make_key(const struct memwatch_summary *summary, const struct memwatch_slot *slot,
 		     const struct memwatch_slot_entry *entry, struct key *key)
 {
@@ -211,6 +216,10 @@ static void make_key(const struct memwatch_summary *summary, const struct memwat
 	uint64_t assignment = (uint64_t)entry->rmid << 32 | entry->generation;
 
 	*key = (struct key){ 0 };
+	if (entry_is_other(entry) && summary->opts.by != MEMWATCH_BY_SLOT) {
+		key->flags = MEMWATCH_ROW_OTHER;
+		return;
+	}
 	switch (summary->opts.by) {
 	case MEMWATCH_BY_CPU:
 		key->a = entry->cpu;
@@ -238,46 +247,51 @@ static void make_key(const struct memwatch_summary *summary, const struct memwat
 	key->b = process->start_time_ns;
 }
 
-/* Returns 1 if the assignment was not in the list of the row, 0 if it was, or -ENOMEM. */
-static int add_member(struct memwatch_summary *summary, uint32_t row,
-		      const struct memwatch_slot_entry *entry)
-{
-	uint32_t hash = mw_index_hash((uint64_t)entry->rmid << 32 | entry->generation, row);
-	uint32_t at, number;
-
-	mw_index_for_each (&summary->member_index, hash, &at, number) {
-		const struct member *member = &summary->members[number];
-
-		if (member->row == row && member->rmid.rmid == entry->rmid &&
-		    member->rmid.generation == entry->generation)
-			return 0;
-	}
-	if (mw_array_reserve(summary->members, summary->max_members, summary->nr_members + 1) ||
-	    mw_index_insert(&summary->member_index, hash, summary->nr_members))
-		return -ENOMEM;
-	summary->members[summary->nr_members++] = (struct member){
-		.row = row,
-		.rmid = { entry->rmid, entry->generation },
-	};
-	return 1;
-}
-
+/* Adds an RMID to the list of a row. Returns 0, -ENOSPC or -ENOMEM. */
 static int list_rmid(struct memwatch_summary *summary, uint32_t at,
 		     const struct memwatch_slot_entry *entry)
 {
 	struct row *row = &summary->rows[at];
-	int err = add_member(summary, at, entry);
+	struct memwatch_summary_rmid rmid = { entry->rmid, entry->generation };
+	uint32_t nr = row->row.nr_rmids;
+	int err;
 
-	if (err <= 0)
-		return err;
-	if (mw_array_reserve(row->rmids, row->max_rmids, row->row.nr_rmids + 1))
+	/* Most rows have one RMID, which needs no array. */
+	if (nr && mw_array_reserve(row->rmids, row->max_rmids, nr + 1))
 		return -ENOMEM;
-	row->rmids[row->row.nr_rmids++] = (struct memwatch_summary_rmid){
-		entry->rmid,
-		entry->generation,
-	};
-	row->row.rmids = row->rmids;
-	row->row.processes += entry->process && summary->opts.by == MEMWATCH_BY_CGROUP;
+	err = mw_row_members_add(&summary->members, at, entry->rmid, entry->generation, nr);
+	if (err)
+		return err;
+	if (!nr)
+		row->rmid = rmid;
+	if (nr == 1)
+		row->rmids[0] = row->rmid;
+	if (nr)
+		row->rmids[nr] = rmid;
+	row->row.nr_rmids++;
+	return 0;
+}
+
+static int note_assignment(struct memwatch_summary *summary, uint32_t at,
+			   const struct memwatch_slot_entry *entry)
+{
+	struct mw_row_member *member = mw_row_members_find(&summary->members, at, entry->rmid);
+	struct row *row = &summary->rows[at];
+	bool appeared = true;
+
+	if (member) {
+		appeared = mw_row_member_note(member, entry->generation);
+		if (row->row.nr_rmids > 1)
+			row->rmids[member->at].generation = member->newest;
+		else
+			row->rmid.generation = member->newest;
+	} else {
+		int err = list_rmid(summary, at, entry);
+
+		if (err)
+			return err == -ENOSPC ? 0 : err;
+	}
+	row->row.processes += appeared && entry->process && summary->opts.by == MEMWATCH_BY_CGROUP;
 	return 0;
 }
 
@@ -375,7 +389,8 @@ static int feed_entry(struct memwatch_summary *summary, const struct memwatch_sl
 
 	add_entry(summary, &summary->total, slot, entry);
 	/* RDT measures a cache, which no single CPU owns. */
-	if (summary->opts.by == MEMWATCH_BY_CPU && entry->cpu == MEMWATCH_CPU_ANY)
+	if (summary->opts.by == MEMWATCH_BY_CPU && entry->cpu == MEMWATCH_CPU_ANY &&
+	    !entry_is_other(entry))
 		return 0;
 	make_key(summary, slot, entry, &key);
 	err = obtain_row(summary, &key, &at);
@@ -384,13 +399,14 @@ static int feed_entry(struct memwatch_summary *summary, const struct memwatch_sl
 	describe_row(summary, &summary->rows[at], slot, entry);
 	add_entry(summary, &summary->rows[at], slot, entry);
 	if (listed && !(summary->rows[at].key.flags & MEMWATCH_ROW_OTHER))
-		return list_rmid(summary, at, entry);
+		return note_assignment(summary, at, entry);
 	return 0;
 }
 
 int memwatch_summary_feed(struct memwatch_summary *summary, const struct memwatch_slot *slot)
 {
-	if (slot->begin_ns < summary->opts.from_ns || slot->begin_ns >= summary->opts.to_ns)
+	if (slot->begin_ns < summary->opts.from_ns ||
+	    (summary->opts.to_ns && slot->begin_ns >= summary->opts.to_ns))
 		return 0;
 	summary->visit++;
 	summary->nr_order = 0;
@@ -534,14 +550,16 @@ int memwatch_summary_sort(struct memwatch_summary *summary, unsigned int key, bo
 int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
 			  const struct memwatch_summary_row **ret)
 {
-	uint32_t at;
+	struct row *row;
 
 	if (*position >= summary->nr_rows)
 		return 0;
-	at = summary->nr_order ? summary->order[*position] : (uint32_t)*position;
+	row = &summary->rows[summary->nr_order ? summary->order[*position] : (uint32_t)*position];
 	(*position)++;
-	fold_level(&summary->rows[at]);
-	*ret = &summary->rows[at].row;
+	fold_level(row);
+	if (row->row.nr_rmids)
+		row->row.rmids = row->row.nr_rmids > 1 ? row->rmids : &row->rmid;
+	*ret = &row->row;
 	return 1;
 }
 

@@ -58,6 +58,7 @@ int memwatch_tracker_new(struct memwatch_ctx *ctx, const struct memwatch_tracker
 	tracker->pending_max = full.pending_max ? full.pending_max : PENDING_DEFAULT;
 	mw_assignments_init(&tracker->assignments,
 			    full.processes_max ? full.processes_max : PROCESSES_DEFAULT);
+	mw_changes_init(&tracker->changes);
 	tracker->ctx = memwatch_ctx_ref(ctx);
 	tracker->refs = 1;
 	*ret = tracker;
@@ -97,6 +98,20 @@ static void end_older(struct memwatch_tracker *tracker, uint32_t number)
 				   entries[number].process.alloc_time_ns, 0);
 }
 
+/*
+ * The same if the new generation was known first. So of each RMID only the newest assignment
+ * is live, and a stream in which generations descend does not make a long list of them.
+ */
+static void end_if_older(struct memwatch_tracker *tracker, uint32_t number)
+{
+	const struct mw_assignment *entries = tracker->assignments.entries;
+	uint32_t newer = entries[number].newer;
+
+	if (newer != MW_NO_ASSIGNMENT)
+		mw_assignments_end(&tracker->assignments, number,
+				   entries[newer].process.alloc_time_ns, 0);
+}
+
 static int apply_alloc(struct memwatch_tracker *tracker, const struct mw_change *change)
 {
 	const struct memwatch_process *process = &change->process;
@@ -115,6 +130,7 @@ static int apply_alloc(struct memwatch_tracker *tracker, const struct mw_change 
 		if (err)
 			return err == -ENOSPC ? 0 : err;
 		end_older(tracker, at);
+		end_if_older(tracker, at);
 		return 0;
 	}
 
@@ -207,7 +223,7 @@ int memwatch_tracker_advance(struct memwatch_tracker *tracker, __u64 time_ns)
 {
 	int count = 0;
 
-	while (tracker->changes.count && tracker->changes.heap[0].time_ns <= time_ns) {
+	while (tracker->changes.count && mw_changes_first_ns(&tracker->changes) <= time_ns) {
 		if (apply_first(tracker))
 			return mw_fail_memory(tracker->ctx, "tracker");
 		if (count < INT_MAX)
@@ -340,8 +356,7 @@ int memwatch_tracker_free(struct memwatch_tracker *tracker, __u32 rmid, __u32 ge
 
 /*
  * An assignment that is still to take effect is found too: a sample is split over all
- * slots of its interval, also over those before the allocation in it. That is rare, so
- * the queue has no index.
+ * slots of its interval, also over those before the allocation in it.
  */
 int memwatch_tracker_lookup(const struct memwatch_tracker *tracker, __u32 rmid, __u32 generation,
 			    const struct memwatch_process **ret)

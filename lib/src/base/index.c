@@ -9,8 +9,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
-#define SIZE_MIN 32U
+#define SIZE_MIN  32U
+#define SIZE_KEEP 1024U /* an index of this size is emptied in place */
+
+void mw_index_init(struct mw_index *index)
+{
+	struct timespec now;
+
+	*index = (struct mw_index){ 0 };
+	if (getrandom(index->seed, sizeof(index->seed), GRND_NONBLOCK) == sizeof(index->seed))
+		return;
+	/* Early at boot there is no randomness yet, and hardly an attacker either. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	index->seed[0] = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec;
+	index->seed[1] = (uint64_t)(uintptr_t)index;
+}
 
 /* Puts an entry into the first empty place. Callers grow the table before it is full. */
 static void index_place(struct mw_index *index, struct mw_index_place entry)
@@ -24,14 +40,17 @@ static void index_place(struct mw_index *index, struct mw_index_place entry)
 
 int mw_index_grow(struct mw_index *index)
 {
-	struct mw_index grown = { .size = index->size ? index->size * 2 : SIZE_MIN };
+	struct mw_index grown = {
+		.size = index->size ? index->size * 2 : SIZE_MIN,
+		.seed = { index->seed[0], index->seed[1] },
+	};
 
 	if (!grown.size)
 		return -ENOMEM;
 	grown.places = reallocarray(NULL, grown.size, sizeof(*grown.places));
 	if (!grown.places)
 		return -ENOMEM;
-	mw_index_clear(&grown);
+	memset(grown.places, 0xff, grown.size * sizeof(*grown.places));
 	for (uint32_t i = 0; i < index->size; i++)
 		if (index->places[i].number != MW_INDEX_NONE)
 			index_place(&grown, index->places[i]);
@@ -79,6 +98,8 @@ void mw_index_renumber(struct mw_index *index, uint32_t hash, uint32_t number, u
 
 void mw_index_clear(struct mw_index *index)
 {
+	if (index->size > SIZE_KEEP && index->count < index->size / 16)
+		mw_index_free(index);
 	/* MW_INDEX_NONE has all bits set. */
 	if (index->size)
 		memset(index->places, 0xff, index->size * sizeof(*index->places));
@@ -88,5 +109,6 @@ void mw_index_clear(struct mw_index *index)
 void mw_index_free(struct mw_index *index)
 {
 	free(index->places);
-	*index = (struct mw_index){ 0 };
+	index->places = NULL;
+	index->size = index->count = 0;
 }

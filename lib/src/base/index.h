@@ -8,9 +8,12 @@
  * ends soon. Each place keeps the full hash: the index grows without the keys, and
  * entries of other hashes are passed over without a look at the array.
  *
- *	mw_index_for_each(&index, hash, &at, number)
+ *	mw_index_for_each(&index, mw_index_hash(&index, key, 0), &at, number)
  *		if (entries[number].key == key)
  *			return &entries[number];
+ *
+ * Keys come from files of strangers. Each index has a random seed, so nobody can choose keys
+ * whose hashes collide. Nothing may depend on the order of the places.
  */
 #ifndef MW_INDEX_H
 #define MW_INDEX_H
@@ -27,24 +30,61 @@ struct mw_index_place {
 };
 
 /**
- * struct mw_index - the index; zero is an empty one
+ * struct mw_index - the index; zero is an empty one without a seed
  * @places: owned; NULL before the first insertion
  * @size: how many places, a power of two
  * @count: how many are in use
+ * @seed: set by mw_index_init()
  */
 struct mw_index {
 	struct mw_index_place *places;
 	uint32_t size;
 	uint32_t count;
+	uint64_t seed[2];
 };
 
-/* Two or three words as one hash whose low bits depend on all of them. */
-static inline uint32_t mw_index_hash(uint64_t a, uint64_t b)
-{
-	uint64_t hash = (a * 0x9e3779b97f4a7c15ULL ^ (b + 0x632be59bd9b4e019ULL)) *
-			0xff51afd7ed558ccdULL;
+/* Makes an empty index with a seed of its own. */
+void mw_index_init(struct mw_index *index);
 
-	return (uint32_t)(hash >> 32);
+static inline uint64_t mw_rotate(uint64_t word, unsigned int bits)
+{
+	return word << bits | word >> (64 - bits);
+}
+
+static inline void mw_sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[2] += v[3];
+	v[1] = mw_rotate(v[1], 13) ^ v[0];
+	v[3] = mw_rotate(v[3], 16) ^ v[2];
+	v[0] = mw_rotate(v[0], 32) + v[3];
+	v[2] += v[1];
+	v[1] = mw_rotate(v[1], 17) ^ v[2];
+	v[3] = mw_rotate(v[3], 21) ^ v[0];
+	v[2] = mw_rotate(v[2], 32);
+}
+
+/* A key of two words as a hash: SipHash-1-3, without the length, which is always the same. */
+static inline uint32_t mw_index_hash(const struct mw_index *index, uint64_t a, uint64_t b)
+{
+	uint64_t v[4] = {
+		index->seed[0] ^ 0x736f6d6570736575ULL,
+		index->seed[1] ^ 0x646f72616e646f6dULL,
+		index->seed[0] ^ 0x6c7967656e657261ULL,
+		index->seed[1] ^ 0x7465646279746573ULL,
+	};
+
+	v[3] ^= a;
+	mw_sip_round(v);
+	v[0] ^= a;
+	v[3] ^= b;
+	mw_sip_round(v);
+	v[0] ^= b;
+	v[2] ^= 0xff;
+	mw_sip_round(v);
+	mw_sip_round(v);
+	mw_sip_round(v);
+	return (uint32_t)(v[0] ^ v[1] ^ v[2] ^ v[3]);
 }
 
 /* Doubles the number of places. Returns 0 or -ENOMEM. For mw_index_insert(). */
@@ -56,9 +96,13 @@ void mw_index_remove(struct mw_index *index, uint32_t hash, uint32_t number);
 /* The entry with this hash and number is now number @to: for arrays that are compacted. */
 void mw_index_renumber(struct mw_index *index, uint32_t hash, uint32_t number, uint32_t to);
 
-/* Empties the index and keeps its memory. */
+/*
+ * Empties the index. It keeps its memory unless little of it was in use: otherwise every use
+ * of an index that was large once would cost as much as that one.
+ */
 void mw_index_clear(struct mw_index *index);
 
+/* Frees the memory and keeps the seed: the index is empty, and may be used again. */
 void mw_index_free(struct mw_index *index);
 
 /*

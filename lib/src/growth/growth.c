@@ -60,6 +60,7 @@ int memwatch_growth_new(struct memwatch_ctx *ctx, struct memwatch_growth **ret)
 	if (!growth)
 		return mw_fail_memory(ctx, "growth detectors");
 	growth->ctx = memwatch_ctx_ref(ctx);
+	mw_index_init(&growth->by_tgid);
 	*ret = growth;
 	return 0;
 }
@@ -77,12 +78,17 @@ struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth)
 	return NULL;
 }
 
+static uint32_t tgid_hash(const struct memwatch_growth *growth, __u32 tgid)
+{
+	return mw_index_hash(&growth->by_tgid, tgid, 0);
+}
+
 /* The newest process with this id, or NULL. */
 static struct process *process_find(struct memwatch_growth *growth, __u32 tgid)
 {
 	uint32_t at, number;
 
-	mw_index_for_each (&growth->by_tgid, mw_index_hash(tgid, 0), &at, number)
+	mw_index_for_each (&growth->by_tgid, tgid_hash(growth, tgid), &at, number)
 		if (growth->processes[number].tgid == tgid)
 			return &growth->processes[number];
 	return NULL;
@@ -122,7 +128,7 @@ static bool is_same_program(const struct process *p, const struct memwatch_growt
 static struct process *process_add(struct memwatch_growth *growth, const struct process *older,
 				   const struct memwatch_growth_sample *sample, __u32 signal)
 {
-	uint32_t hash = mw_index_hash(sample->tgid, 0), number = growth->count;
+	uint32_t hash = tgid_hash(growth, sample->tgid), number = growth->count;
 	uint32_t replaced = older ? (uint32_t)(older - growth->processes) : MW_INDEX_NONE;
 	struct process *p;
 
