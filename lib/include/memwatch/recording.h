@@ -9,6 +9,10 @@
  * &struct memwatch_stream_info as text. The last block is an index, for seeking. A file without
  * an index, because the writer was killed or the disk was full, is read up to its last whole
  * block.
+ *
+ * A recording may come from a stranger. The work and the memory of a reader are proportional to
+ * the size of the file, with factors that docs/recording-format.md states under "Cost of
+ * reading": of a file of N bytes, at most 4 MiB + 256 N bytes of records are delivered.
  */
 #ifndef MEMWATCH_RECORDING_H
 #define MEMWATCH_RECORDING_H
@@ -177,10 +181,12 @@ const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_re
 /**
  * memwatch_reader_next - the next record
  * @reader: reader
- * @ret: the record as it was written; valid until the next call with this
- *	reader
+ * @ret: the record; valid until the next call with this reader
  *
- * Damaged blocks are counted and skipped.
+ * Damaged blocks are counted and skipped, so the end of a damaged file is an end like any other:
+ * memwatch_reader_stats() says then whether something is missing. A record of an older schema
+ * is delivered with the size of this one, and zeros in the members that it lacks. A text in a
+ * record need not end with a NUL if the file is hostile.
  *
  * Returns: 1; 0 at the end; a negative errno of read(); -ENOMEM.
  * Since: 0.1

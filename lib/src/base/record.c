@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The table of record types. A record that is longer than its type comes from a newer
- * schema and is valid; the fields that are not in the table are ignored.
+ * schema and is valid; the fields that are not in the table are ignored. One that is shorter
+ * comes from an older schema; recordings deliver it with zeros at its end.
  *
  * How a field is predicted decides how well recordings compress, not whether they can be
  * read: each block says how its columns are predicted. Fields are named by their number
@@ -148,32 +149,41 @@ static const struct mw_field growth_fields[] = {
 	TEXT(growth, comm),
 };
 
-#define FIELDS(list) .fields = (list), .nr_fields = sizeof(list) / sizeof(*(list))
-#define TYPE(type_name, type)                                                                      \
-	{                                                                                          \
-		.name = (type_name), .size = sizeof(struct memwatch_record_##type),                \
-		FIELDS(type##_fields), .predicted = true                                           \
-	}
-#define TYPE_AS_WORDS(type_name, type)                                                             \
-	{                                                                                          \
-		.name = (type_name), .size = sizeof(struct memwatch_record_##type),                \
-		FIELDS(type##_fields)                                                              \
-	}
+#define FIELDS(list)	   .fields = (list), .nr_fields = sizeof(list) / sizeof(*(list))
+#define SIZES(type, first) .size = sizeof(struct memwatch_record_##type), .size_first = (first)
+#define TEXT_END(type)                                                                             \
+	.text_end = offsetof(struct memwatch_record_##type, comm) +                                \
+		    sizeof(((struct memwatch_record_##type *)0)->comm) - 1
 
+/*
+ * The numbers are the sizes of schema 1. They are frozen: recordings have such records for
+ * ever. A type that is added later has the size of its first schema here.
+ */
 static const struct mw_record_type types[] = {
-	[MEMWATCH_RECORD_SAMPLE] = TYPE("sample", sample),
-	[MEMWATCH_RECORD_TICK] = TYPE("tick", tick),
-	[MEMWATCH_RECORD_RMID_ALLOC] = TYPE("rmid_alloc", rmid),
-	[MEMWATCH_RECORD_RMID_EXISTING] = TYPE("rmid_existing", rmid),
-	[MEMWATCH_RECORD_RMID_EXEC] = TYPE("rmid_exec", rmid),
-	[MEMWATCH_RECORD_RMID_FREE] = TYPE("rmid_free", rmid),
-	[MEMWATCH_RECORD_DUMP_BEGIN] = TYPE("dump_begin", dump),
-	[MEMWATCH_RECORD_DUMP_END] = TYPE("dump_end", dump),
-	[MEMWATCH_RECORD_CPU_STATE] = TYPE("cpu_state", cpu),
-	[MEMWATCH_RECORD_RDT] = TYPE("rdt", rdt),
-	[MEMWATCH_RECORD_NOTICE] = TYPE_AS_WORDS("notice", notice),
-	[MEMWATCH_RECORD_LOST] = TYPE("lost", lost),
-	[MEMWATCH_RECORD_GROWTH] = TYPE_AS_WORDS("growth", growth),
+	[MEMWATCH_RECORD_SAMPLE] = { "sample", SIZES(sample, 80), FIELDS(sample_fields),
+				     .predicted = true },
+	[MEMWATCH_RECORD_TICK] = { "tick", SIZES(tick, 48), FIELDS(tick_fields),
+				   .predicted = true },
+	[MEMWATCH_RECORD_RMID_ALLOC] = { "rmid_alloc", SIZES(rmid, 80), FIELDS(rmid_fields),
+					 TEXT_END(rmid), .predicted = true },
+	[MEMWATCH_RECORD_RMID_EXISTING] = { "rmid_existing", SIZES(rmid, 80), FIELDS(rmid_fields),
+					    TEXT_END(rmid), .predicted = true },
+	[MEMWATCH_RECORD_RMID_EXEC] = { "rmid_exec", SIZES(rmid, 80), FIELDS(rmid_fields),
+					TEXT_END(rmid), .predicted = true },
+	[MEMWATCH_RECORD_RMID_FREE] = { "rmid_free", SIZES(rmid, 80), FIELDS(rmid_fields),
+					TEXT_END(rmid), .predicted = true },
+	[MEMWATCH_RECORD_DUMP_BEGIN] = { "dump_begin", SIZES(dump, 32), FIELDS(dump_fields),
+					 .predicted = true },
+	[MEMWATCH_RECORD_DUMP_END] = { "dump_end", SIZES(dump, 32), FIELDS(dump_fields),
+				       .predicted = true },
+	[MEMWATCH_RECORD_CPU_STATE] = { "cpu_state", SIZES(cpu, 32), FIELDS(cpu_fields),
+					.predicted = true },
+	[MEMWATCH_RECORD_RDT] = { "rdt", SIZES(rdt, 64), FIELDS(rdt_fields), .predicted = true },
+	[MEMWATCH_RECORD_NOTICE] = { "notice", SIZES(notice, 40), FIELDS(notice_fields) },
+	[MEMWATCH_RECORD_LOST] = { "lost", SIZES(lost, 32), FIELDS(lost_fields),
+				   .predicted = true },
+	[MEMWATCH_RECORD_GROWTH] = { "growth", SIZES(growth, 72), FIELDS(growth_fields),
+				     TEXT_END(growth) },
 };
 
 const struct mw_record_type *mw_record_type(unsigned int type)
@@ -188,6 +198,14 @@ unsigned int mw_record_size_min(unsigned int type)
 	const struct mw_record_type *known = mw_record_type(type);
 
 	return known ? known->size : sizeof(struct memwatch_record_header);
+}
+
+bool mw_record_readable(unsigned int type, unsigned int size)
+{
+	const struct mw_record_type *known = mw_record_type(type);
+
+	return size % 8 == 0 &&
+	       size >= (known ? known->size_first : sizeof(struct memwatch_record_header));
 }
 
 bool mw_record_valid(const struct memwatch_record_header *header, size_t available)

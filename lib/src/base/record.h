@@ -77,7 +77,10 @@ struct mw_field {
 /**
  * struct mw_record_type - a record type
  * @name: name in JSON and CSV
- * @size: the smallest valid size: that of the structure in this schema
+ * @size: that of the structure in this schema
+ * @size_first: that of the structure when the type appeared, which never changes: recordings
+ *	have records of this size and more
+ * @text_end: the last byte of the text in the record; 0 if there is none
  * @predicted: recordings predict field by field; if not, they store 64-bit words, as
  *	they do with types that are not known
  * @nr_fields: length of @fields
@@ -86,6 +89,8 @@ struct mw_field {
 struct mw_record_type {
 	const char *name;
 	uint16_t size;
+	uint16_t size_first;
+	uint16_t text_end;
 	bool predicted;
 	uint8_t nr_fields;
 	const struct mw_field *fields;
@@ -94,8 +99,14 @@ struct mw_record_type {
 /* The description of a type, or NULL if this library does not know it. */
 const struct mw_record_type *mw_record_type(unsigned int type);
 
-/* The smallest valid size of a record of @type; the size of a header if @type is not known. */
+/*
+ * The size of the structure of this schema, of which all members may be read; the size of a
+ * header if @type is not known.
+ */
 unsigned int mw_record_size_min(unsigned int type);
+
+/* Whether a record of this size is valid in a recording, which may have an older schema. */
+bool mw_record_readable(unsigned int type, unsigned int size);
 
 /* Whether the record is as long as its type demands and fits into @available bytes. */
 bool mw_record_valid(const struct memwatch_record_header *header, size_t available);

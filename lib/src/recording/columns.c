@@ -81,7 +81,10 @@ static void class_init(struct mw_class *class, const struct memwatch_record_head
 	class->size = header->size;
 	class->rows = 0;
 	class->count = 0;
-	for (unsigned int i = 0; type && type->predicted && i < type->nr_fields; i++)
+	/* A record of an older schema lacks the last fields. */
+	for (unsigned int i = 0; type && type->predicted && i < type->nr_fields &&
+				 offset + type->fields[i].width <= class->size;
+	     i++)
 		class_column(class, &type->fields[i], type->fields[i].width, &offset);
 	while (offset < class->size && class->count < MW_COLUMNS_MAX - 1)
 		class_column(class, &word, 8, &offset);

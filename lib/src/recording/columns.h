@@ -77,7 +77,7 @@ struct mw_class {
  * @rest: by row of a class: prediction of REST
  * @residual: by row of a class: what is stored of the current column
  * @key: the column for which @last_key is valid, or -1
- * @slot: scratch: by CPU or key: the last row
+ * @slot: scratch: by CPU or key: the last row; none outside of the functions that use it
  * @now: scratch: by CPU: time of the last record
  * @then: scratch: by CPU: the last time before @now
  * @class: the classes

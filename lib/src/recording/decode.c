@@ -142,16 +142,15 @@ static int decode_class_table(struct mw_columns *columns, struct input *input)
 	columns->classes = *from;
 	for (unsigned int i = 0; i < columns->classes && !err; i++) {
 		struct mw_class *class = &columns->class[i];
-		struct memwatch_record_header header = { 0 };
 
 		from = take_bytes(input, MW_CLASS_BYTES);
 		if (!from)
 			return -EBADMSG;
-		header.type = class->type = mw_get16(from);
-		header.size = class->size = mw_get16(from + 2);
+		class->type = mw_get16(from);
+		class->size = mw_get16(from + 2);
 		class->rows = mw_get32(from + 4);
 		class->count = mw_get16(from + 8);
-		if (!mw_record_valid(&header, header.size) || class->count > MW_COLUMNS_MAX)
+		if (!mw_record_readable(class->type, class->size) || class->count > MW_COLUMNS_MAX)
 			return -EBADMSG;
 		err = decode_class_columns(class, input);
 	}

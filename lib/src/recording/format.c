@@ -64,6 +64,8 @@ static bool header_plausible(const struct mw_block_header *header)
 	if (header->kind != MW_BLOCK_RECORDS)
 		return true;
 	return header->records && header->record_bytes <= MW_RECORD_BYTES_MAX &&
+	       header->plain_bytes >= header->records &&
+	       header->plain_bytes <= header->record_bytes + MW_PLAIN_OVERHEAD &&
 	       header->records <= header->record_bytes / sizeof(struct memwatch_record_header) &&
 	       header->first_ns <= header->last_ns;
 }

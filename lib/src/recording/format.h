@@ -29,10 +29,23 @@
 #define MW_STORED_BYTES_MAX MW_PLAIN_BYTES_MAX
 #define MW_INFO_BYTES_MAX   (64U << 10)
 
+/* Columns have at most this more bytes than their records: class table and masks. */
+#define MW_PLAIN_OVERHEAD (16U << 10)
+
+/*
+ * A file must not be much smaller than what it decodes to: the records up to the end of a
+ * block have at most MW_EXPANSION_BASE + MW_EXPANSION * (offset of this end) bytes. Records of
+ * a real machine take no more than 1/50 of this. The writer adds blocks of padding if the
+ * records are so regular that they would compress even better.
+ */
+#define MW_EXPANSION	  256ULL
+#define MW_EXPANSION_BASE (4ULL << 20)
+
 enum mw_block_kind {
 	MW_BLOCK_INFO = 1,
 	MW_BLOCK_RECORDS = 2,
 	MW_BLOCK_INDEX = 3,
+	MW_BLOCK_PADDING = 4,
 };
 
 enum mw_block_codec {
@@ -78,6 +91,14 @@ void mw_block_header_pack(uint8_t *to, const struct mw_block_header *header);
 
 /* Reads a header and checks all that can be checked without the rest of the file. */
 enum mw_header_state mw_block_header_unpack(struct mw_block_header *header, const uint8_t *from);
+
+/* The offset that the end of a block must reach so that its file may hold @record_bytes. */
+static inline uint64_t mw_expansion_offset(uint64_t record_bytes)
+{
+	if (record_bytes <= MW_EXPANSION_BASE)
+		return 0;
+	return (record_bytes - MW_EXPANSION_BASE + MW_EXPANSION - 1) / MW_EXPANSION;
+}
 
 /* The trailer has the offset of the index block. */
 void mw_trailer_pack(uint8_t *to, uint64_t index_offset);

@@ -24,13 +24,15 @@ void mw_predict_class(const struct mw_class_view *view)
 {
 	struct mw_columns *columns = view->columns;
 
-	memset(columns->slot, 0xff, sizeof(columns->slot));
 	for (uint32_t row = 0; row < view->class->rows; row++) {
 		uint32_t *slot = &columns->slot[header_at(view, row)->cpu % MW_CONTEXTS];
 
 		columns->last_cpu[row] = *slot;
 		*slot = row;
 	}
+	/* A block may have many classes with few rows: only what was used is emptied. */
+	for (uint32_t row = 0; row < view->class->rows; row++)
+		columns->slot[header_at(view, row)->cpu % MW_CONTEXTS] = NONE;
 	columns->key = -1;
 }
 
@@ -41,19 +43,21 @@ static void find_last_key(const struct mw_class_view *view, unsigned int key)
 
 	if (columns->key == (int)key)
 		return;
-	memset(columns->slot, 0xff, sizeof(columns->slot));
 	for (uint32_t row = 0; row < view->class->rows; row++) {
 		uint32_t *slot = &columns->slot[value_at(view, column, row) % MW_CONTEXTS];
 
 		columns->last_key[row] = *slot;
 		*slot = row;
 	}
+	for (uint32_t row = 0; row < view->class->rows; row++)
+		columns->slot[value_at(view, column, row) % MW_CONTEXTS] = NONE;
 	columns->key = (int)key;
 }
 
 /* The last time on the CPU of each record that is not its own: where it began. */
 void mw_predict_block(struct mw_columns *columns, const uint8_t *base)
 {
+	memset(columns->slot, 0xff, sizeof(columns->slot));
 	memset(columns->now, 0, sizeof(columns->now));
 	memset(columns->then, 0, sizeof(columns->then));
 	for (uint32_t i = 0; i < columns->rows; i++) {

@@ -20,8 +20,16 @@
 #include "base/context.h"
 #include "recording/format.h"
 #include "recording/block-index.h"
+#include "recording/delivery.h"
+#include "base/timemath.h"
 
 #define SEARCH_BYTES 65536 /* read at once when looking for the next block */
+
+/*
+ * Searching a damaged block for others reads its bytes again. All of this together is at most
+ * this many times the size of the file; after that, damaged blocks are passed over whole.
+ */
+#define SEARCH_TIMES 4
 
 /**
  * struct memwatch_reader - a file being read
@@ -40,7 +48,10 @@
  * @unpacker: the current block
  * @bytes: size of the records in the current block
  * @at: offset of the next record in the current block
+ * @decoded: since opening or the last seek: size of the records in the blocks so far
+ * @searched: since then: bytes of damaged blocks that were searched
  * @skip_ns: after a seek: records before this time are skipped
+ * @delivery: room for a record of an older schema
  */
 struct memwatch_reader {
 	struct memwatch_ctx *ctx;
@@ -58,7 +69,10 @@ struct memwatch_reader {
 	struct mw_unpacker unpacker;
 	uint32_t bytes;
 	uint32_t at;
+	uint64_t decoded;
+	uint64_t searched;
 	uint64_t skip_ns;
+	struct mw_delivery delivery;
 };
 
 static int reader_fail(struct memwatch_reader *reader, int err, const char *what)
@@ -114,38 +128,49 @@ static uint64_t block_end(uint64_t offset, const struct mw_block_header *header)
 	return offset + MW_BLOCK_HEADER_BYTES + header->stored_bytes;
 }
 
+/*
+ * Finds a good block that begins in the first @len bytes at @bytes, which are those at
+ * @offset of the file. Returns its position, or that from which on the search must go on.
+ */
+static size_t search_bytes(const struct memwatch_reader *reader, const uint8_t *bytes, size_t len,
+			   uint64_t offset, bool *found)
+{
+	struct mw_block_header header;
+	const uint8_t *magic;
+	size_t at = 0;
+
+	*found = false;
+	while ((magic = memmem(bytes + at, len - at, MW_BLOCK_MAGIC, MW_MAGIC_BYTES))) {
+		at = (size_t)(magic - bytes);
+		if (len - at < MW_BLOCK_HEADER_BYTES)
+			return at;
+		*found = mw_block_header_unpack(&header, magic) == MW_HEADER_OK &&
+			 block_end(offset + at, &header) <= reader->size;
+		if (*found)
+			return at;
+		at++;
+	}
+	return len - (MW_MAGIC_BYTES - 1);
+}
+
 /* Finds the next good block from @offset on; *@ret is the end of the file if there is none. */
 static int search_block(struct memwatch_reader *reader, uint64_t offset, uint64_t *ret)
 {
-	struct mw_block_header header;
 	uint8_t *bytes = malloc(SEARCH_BYTES);
-	uint8_t *found;
-	ssize_t n;
-	int err = 0;
+	bool found = false;
+	ssize_t n = 0;
 
 	if (!bytes)
 		return mw_fail_memory(reader->ctx, reader->path);
-	*ret = reader->size;
-	while (!err && reader->size - offset >= MW_BLOCK_HEADER_BYTES) {
+	while (!found && reader->size >= offset && reader->size - offset >= MW_BLOCK_HEADER_BYTES) {
 		n = read_at(reader, bytes, SEARCH_BYTES, offset);
-		if (n < MW_MAGIC_BYTES) {
-			err = n < 0 ? (int)n : 0;
+		if (n < MW_BLOCK_HEADER_BYTES)
 			break;
-		}
-		found = memmem(bytes, (size_t)n, MW_BLOCK_MAGIC, MW_MAGIC_BYTES);
-		if (!found) {
-			offset += (uint64_t)n - (MW_MAGIC_BYTES - 1);
-			continue;
-		}
-		offset += (uint64_t)(found - bytes);
-		err = header_at(reader, offset, &header);
-		if (err > 0)
-			*ret = offset;
-		else
-			offset++;
+		offset += search_bytes(reader, bytes, (size_t)n, offset, &found);
 	}
 	free(bytes);
-	return err < 0 ? err : 0;
+	*ret = found ? offset : reader->size;
+	return n < 0 ? (int)n : 0;
 }
 
 /* Counts a damaged block, but only when the reader comes to it for the first time. */
@@ -387,14 +412,18 @@ const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_re
 
 /* ---------------------------------------------------------------- reading */
 
-/*
- * Unpacks the block at reader->offset and moves behind it. Returns 1; 0 if it is damaged; or a
- * negative errno.
- */
-static int unpack_block(struct memwatch_reader *reader, const struct mw_block_header *header)
+/* Whether the file may be so small for what it decodes to; see MW_EXPANSION. */
+static bool expansion_plausible(struct memwatch_reader *reader,
+				const struct mw_block_header *header)
 {
-	struct mw_block_header next;
-	uint64_t end = block_end(reader->offset, header);
+	/* This includes damaged blocks, because they cost the same. */
+	reader->decoded = mw_add_sat(reader->decoded, header->record_bytes);
+	return mw_expansion_offset(reader->decoded) <= block_end(reader->offset, header);
+}
+
+/* Reads and unpacks the block at reader->offset. Returns 0, -EBADMSG, or another errno. */
+static int read_block(struct memwatch_reader *reader, const struct mw_block_header *header)
+{
 	ssize_t n;
 	int err;
 
@@ -406,20 +435,45 @@ static int unpack_block(struct memwatch_reader *reader, const struct mw_block_he
 		return (int)n;
 	err = n < (ssize_t)header->stored_bytes ? -EBADMSG
 						: mw_unpacker_unpack(&reader->unpacker, header);
-	if (!err) {
-		reader->offset = end;
-		return 1;
-	}
-	if (err != -EBADMSG)
-		return mw_fail_memory(reader->ctx, reader->path);
+	return err && err != -EBADMSG ? mw_fail_memory(reader->ctx, reader->path) : err;
+}
+
+/* Moves from a damaged block to the next good one. */
+static int pass_damage(struct memwatch_reader *reader, const struct mw_block_header *header)
+{
+	uint64_t end = block_end(reader->offset, header);
+	struct mw_block_header next;
+	int err;
+
 	count_damage(reader, reader->offset);
 	/* If the block lacks bytes, the next one begins before its end. */
 	err = header_at(reader, end, &next);
-	if (err > 0 || (!err && end == reader->size))
-		reader->offset = end;
-	else if (!err)
-		err = search_block(reader, reader->offset + MW_BLOCK_HEADER_BYTES, &reader->offset);
-	return err < 0 ? err : 0;
+	if (err < 0)
+		return err;
+	if (!err && end < reader->size &&
+	    reader->searched + header->stored_bytes <= mw_mul_sat(reader->size, SEARCH_TIMES)) {
+		reader->searched += header->stored_bytes;
+		return search_block(reader, reader->offset + MW_BLOCK_HEADER_BYTES,
+				    &reader->offset);
+	}
+	reader->offset = end;
+	return 0;
+}
+
+/*
+ * Unpacks the block at reader->offset and moves behind it. Returns 1; 0 if it is damaged; or a
+ * negative errno.
+ */
+static int unpack_block(struct memwatch_reader *reader, const struct mw_block_header *header)
+{
+	int err = expansion_plausible(reader, header) ? read_block(reader, header) : -EBADMSG;
+
+	if (err == -EBADMSG)
+		return pass_damage(reader, header);
+	if (err)
+		return err;
+	reader->offset = block_end(reader->offset, header);
+	return 1;
 }
 
 static int load_block(struct memwatch_reader *reader)
@@ -439,18 +493,18 @@ static int load_block(struct memwatch_reader *reader)
 	return err;
 }
 
-int memwatch_reader_next(struct memwatch_reader *reader, const struct memwatch_record_header **ret)
+int mw_reader_next(struct memwatch_reader *reader, struct memwatch_record_header **ret)
 {
-	const struct memwatch_record_header *record;
+	struct memwatch_record_header *record;
 	int err;
 
 	for (;;) {
 		while (reader->at < reader->bytes) {
-			record = (const void *)(reader->unpacker.records + reader->at);
+			record = (void *)(reader->unpacker.records + reader->at);
 			reader->at += record->size;
 			if (record->time_ns < reader->skip_ns)
 				continue;
-			*ret = record;
+			*ret = mw_delivery_complete(&reader->delivery, record);
 			return 1;
 		}
 		/* The block to which memwatch_reader_seek() went has been read. */
@@ -462,6 +516,16 @@ int memwatch_reader_next(struct memwatch_reader *reader, const struct memwatch_r
 	}
 }
 
+int memwatch_reader_next(struct memwatch_reader *reader, const struct memwatch_record_header **ret)
+{
+	struct memwatch_record_header *record;
+	int found = mw_reader_next(reader, &record);
+
+	if (found > 0)
+		*ret = record;
+	return found;
+}
+
 int memwatch_reader_seek(struct memwatch_reader *reader, __u64 time_ns)
 {
 	const struct mw_block_index_entry *entry = mw_block_index_find(&reader->index, time_ns);
@@ -469,6 +533,7 @@ int memwatch_reader_seek(struct memwatch_reader *reader, __u64 time_ns)
 	int found;
 
 	reader->at = reader->bytes = 0;
+	reader->decoded = reader->searched = 0;
 	reader->skip_ns = time_ns;
 	reader->offset = entry ? entry->offset : reader->size;
 	while ((found = next_block(reader, &header, false)) > 0 && header.last_ns < time_ns)

@@ -11,6 +11,9 @@
 
 #include <memwatch/recording.h>
 
+/* As memwatch_reader_next(); the caller may change the record. */
+int mw_reader_next(struct memwatch_reader *reader, struct memwatch_record_header **ret);
+
 /* Bytes of memory held. */
 size_t mw_reader_memory(const struct memwatch_reader *reader);
 

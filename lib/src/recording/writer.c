@@ -40,6 +40,7 @@
  * @offset: end of the last whole block
  * @synced: @offset at the last fdatasync
  * @sequence: number of the next block
+ * @record_bytes: size of the records in the blocks that are written
  * @taken: statistics of the records taken
  */
 struct memwatch_recording {
@@ -52,6 +53,7 @@ struct memwatch_recording {
 	uint64_t offset;
 	uint64_t synced;
 	uint64_t sequence;
+	uint64_t record_bytes;
 	struct memwatch_recording_stats taken;
 };
 
@@ -291,12 +293,34 @@ int memwatch_recording_create(struct memwatch_ctx *ctx, const char *path,
 
 /* -------------------------------------------------------------- writing */
 
+/*
+ * Appends padding if the next block, of @packed bytes with records of @bytes, would decode to
+ * more than a file of this size may have; see MW_EXPANSION.
+ */
+static int append_padding(struct memwatch_recording *recording, size_t packed, uint32_t bytes)
+{
+	uint64_t needed = mw_expansion_offset(recording->record_bytes + bytes);
+	size_t payload;
+	uint8_t *block;
+	int err;
+
+	if (needed <= recording->offset + packed)
+		return 0;
+	payload = (size_t)(needed - recording->offset - packed);
+	block = calloc(1, MW_BLOCK_HEADER_BYTES + payload);
+	if (!block)
+		return mw_fail_memory(recording->ctx, recording->path);
+	err = append_other(recording, MW_BLOCK_PADDING, block, payload, 0);
+	free(block);
+	return err;
+}
+
 /* Writes the collected records as a block. On failure they stay collected. */
 static int write_block(struct memwatch_recording *recording)
 {
 	struct mw_packer *packer = &recording->packer;
 	struct mw_block_header header;
-	uint64_t offset = recording->offset;
+	uint64_t offset;
 	int err;
 
 	if (!packer->columns.rows)
@@ -304,12 +328,17 @@ static int write_block(struct memwatch_recording *recording)
 	if (mw_block_index_reserve(&recording->index))
 		return mw_fail_memory(recording->ctx, recording->path);
 	mw_packer_pack(packer, recording->sequence);
+	err = append_padding(recording, packer->packed, packer->columns.bytes);
+	if (err)
+		return err;
+	offset = recording->offset;
 	err = append_bytes(recording, packer->block, packer->packed);
 	if (err)
 		return err;
 	mw_block_header_unpack(&header, packer->block);
 	mw_block_index_add(&recording->index, offset, &header);
 	recording->sequence++;
+	recording->record_bytes += header.record_bytes;
 	recording->taken.blocks++;
 	mw_packer_reset(packer);
 	if (recording->offset - recording->synced >= recording->opts.sync_bytes)

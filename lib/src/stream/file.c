@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The file backend: replays a recording. It delivers the records unchanged and counts
- * them.
+ * The file backend: replays a recording. It delivers the records unchanged, except that a
+ * text without an end gets one, and counts them.
  */
 #include <memwatch/stream.h>
 
@@ -14,6 +14,7 @@
 #include "stream/backend.h"
 #include "base/array.h"
 #include "base/context.h"
+#include "recording/delivery.h"
 #include "recording/reader.h"
 #include "base/timemath.h"
 
@@ -99,18 +100,19 @@ static void count_replayed(struct file_stream *file, struct memwatch_stream_cpu_
 static int file_next(struct memwatch_stream *stream, const struct memwatch_record_header **ret)
 {
 	struct file_stream *file = file_stream(stream);
-	const struct memwatch_record_header *record;
+	struct memwatch_record_header *record;
 	struct memwatch_stream_cpu_stats *cpu;
 	int found;
 
 	if (stream->stopped)
 		return 0;
-	found = memwatch_reader_next(file->reader, &record);
+	found = mw_reader_next(file->reader, &record);
 	if (found <= 0)
 		return found;
 	cpu = file_find_cpu(file, record->cpu);
 	if (!cpu)
 		return mw_fail_memory(stream->ctx, "replay");
+	mw_delivery_end_text(record);
 	if (record->type == MEMWATCH_RECORD_LOST)
 		count_lost(file, cpu, (const struct memwatch_record_lost *)(const void *)record);
 	else
