@@ -375,9 +375,8 @@ static int start_child(struct session *s, char **argv)
 	if (!err)
 		return 0;
 	/* The command did not run, so the recording is of no use. */
-	memwatch_recording_close(s->recording);
+	memwatch_recording_discard(s->recording);
 	s->recording = NULL;
-	unlink(s->config->output);
 	return mw_error(MW_EXIT_FAILED, argv[0], "%s", strerror(-err));
 }
 

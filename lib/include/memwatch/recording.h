@@ -32,7 +32,8 @@ extern "C" {
 struct memwatch_recording;
 
 #define MEMWATCH_RECORDING_NO_SYNC   (1U << 0) /* never call fdatasync */
-#define MEMWATCH_RECORDING_OVERWRITE (1U << 1) /* replace a file that exists */
+#define MEMWATCH_RECORDING_OVERWRITE (1U << 1) /* give the name of an existing file to a new one   \
+						*/
 
 /**
  * struct memwatch_recording_opts - options of memwatch_recording_create()
@@ -45,7 +46,8 @@ struct memwatch_recording;
  * @block_ns: a block is also written when its records span this time; default 1 s
  * @sync_bytes: fdatasync is called when this many bytes have been written, and at the end;
  *	default 4 MiB. They are lost if the machine crashes.
- * @mode: permission bits of the file; default 0600, because it shows who ran which program
+ * @mode: permission bits of the file, to which the umask does not apply; default 0600, because
+ *	it shows who ran which program
  */
 struct memwatch_recording_opts {
 	size_t sz;
@@ -66,6 +68,11 @@ struct memwatch_recording_opts {
  * @info: description of the source, usually that of memwatch_stream_info(); copied
  * @opts: options or NULL
  * @ret: the recording; caller frees with memwatch_recording_close()
+ *
+ * The folder may be one that other users can write to. The file is always a new one, no
+ * symbolic link is followed at its name, and it appears under its name with its description in
+ * it. From then on it can be read while it grows. With OVERWRITE, only a regular file or a
+ * symbolic link is replaced, and what was open or linked elsewhere stays as it was.
  *
  * Returns: 0; -EEXIST; any errno of open() and write(); -EINVAL; -ENOMEM.
  * Since: 0.1
@@ -143,6 +150,16 @@ int memwatch_recording_stats(const struct memwatch_recording *recording,
  * Since: 0.1
  */
 int memwatch_recording_close(struct memwatch_recording *recording);
+
+/**
+ * memwatch_recording_discard - remove the file and free
+ * @recording: recording or NULL; freed
+ *
+ * The file is not removed if its name belongs to another file by now.
+ *
+ * Since: 0.1
+ */
+void memwatch_recording_discard(struct memwatch_recording *recording);
 
 /* ------------------------------------------------------------- reading */
 

@@ -20,6 +20,7 @@
 #include "recording/format.h"
 #include "recording/block-index.h"
 #include "base/record.h"
+#include "base/safe-file.h"
 #include "base/timemath.h"
 
 #define BLOCK_BYTES_MIN	    (4U << 10)
@@ -33,7 +34,8 @@
  * struct memwatch_recording - a file being written
  * @ctx: a reference
  * @path: path of the file, for messages
- * @fd: the file
+ * @file: the file, its name and its folder
+ * @fd: the descriptor of @file
  * @opts: options, with defaults filled in
  * @packer: records that are not written yet
  * @index: the blocks that are written
@@ -46,6 +48,7 @@
 struct memwatch_recording {
 	struct memwatch_ctx *ctx;
 	char *path;
+	struct mw_safe_file *file;
 	int fd;
 	struct memwatch_recording_opts opts;
 	struct mw_packer packer;
@@ -196,33 +199,47 @@ static int complete_recording_opts(struct memwatch_ctx *ctx, struct memwatch_rec
 	return 0;
 }
 
-/* Prepares an existing file: it gets no more permissions than asked for, and is emptied. */
-static int replace_file(struct memwatch_recording *recording)
+/*
+ * --force must not replace a device, a FIFO or a folder, which renaming would do. A symbolic
+ * link is replaced, not followed.
+ */
+static int check_replaced(struct memwatch_recording *recording)
 {
 	struct stat st;
 
-	if (fstat(recording->fd, &st))
-		return recording_fail(recording, -errno, "stat");
-	if (!S_ISREG(st.st_mode))
-		return recording_fail(recording, -EINVAL, "not a regular file");
-	if (st.st_mode & 07777 & ~recording->opts.mode &&
-	    fchmod(recording->fd, st.st_mode & recording->opts.mode))
-		return recording_fail(recording, -errno, "chmod");
-	if (ftruncate(recording->fd, 0))
-		return recording_fail(recording, -errno, "truncate");
+	if (fstatat(recording->file->dir, recording->file->name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : recording_fail(recording, -errno, "stat");
+	if (S_ISDIR(st.st_mode))
+		return recording_fail(recording, -EISDIR, "create");
+	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		return recording_fail(recording, -EINVAL, "it is not a regular file");
 	return 0;
 }
 
-static int create_file(struct memwatch_recording *recording)
+/*
+ * The file gets its name when it has its description, so that a reader never finds less. It
+ * is a new file in any case: what another user has prepared under this name, and may have
+ * open, is not written to.
+ */
+static int create_file(struct memwatch_recording *recording,
+		       const struct memwatch_stream_info *info)
 {
 	bool overwrite = recording->opts.flags & MEMWATCH_RECORDING_OVERWRITE;
+	int err;
 
-	recording->fd = open(recording->path,
-			     O_WRONLY | O_CLOEXEC | O_CREAT | (overwrite ? 0 : O_EXCL),
-			     (mode_t)recording->opts.mode);
-	if (recording->fd < 0)
-		return recording_fail(recording, -errno, "create");
-	return overwrite ? replace_file(recording) : 0;
+	mw_safe_remove_stale(recording->path);
+	err = mw_safe_create(recording->ctx, recording->path, &recording->file);
+	if (err)
+		return err;
+	recording->fd = recording->file->fd;
+	if (recording->opts.mode != MODE_DEFAULT &&
+	    fchmod(recording->fd, (mode_t)recording->opts.mode))
+		return recording_fail(recording, -errno, "chmod");
+	if (overwrite)
+		err = check_replaced(recording);
+	if (!err)
+		err = append_info(recording, info);
+	return err ? err : mw_safe_commit(recording->file, overwrite ? MW_SAFE_REPLACE : 0);
 }
 
 static int recording_start(struct memwatch_recording *recording,
@@ -237,19 +254,12 @@ static int recording_start(struct memwatch_recording *recording,
 	err = mw_packer_init(&recording->packer, capacity, recording->opts.level);
 	if (err)
 		return recording_fail(recording, err, "compressor");
-	err = create_file(recording);
-	if (err)
-		return err;
-	err = append_info(recording, info);
-	if (err && !(recording->opts.flags & MEMWATCH_RECORDING_OVERWRITE))
-		unlink(recording->path);
-	return err;
+	return create_file(recording, info);
 }
 
 static void release_recording(struct memwatch_recording *recording)
 {
-	if (recording->fd >= 0)
-		close(recording->fd);
+	mw_safe_close(recording->file);
 	mw_packer_uninit(&recording->packer);
 	mw_block_index_uninit(&recording->index);
 	memwatch_ctx_unref(recording->ctx);
@@ -428,9 +438,21 @@ int memwatch_recording_close(struct memwatch_recording *recording)
 		err = append_index(recording);
 	if (!err)
 		err = sync_file(recording);
-	if (close(recording->fd) && !err)
-		err = recording_fail(recording, -errno, "close");
-	recording->fd = -1;
 	release_recording(recording);
 	return err;
+}
+
+void memwatch_recording_discard(struct memwatch_recording *recording)
+{
+	const struct mw_safe_file *file;
+	struct stat is, named;
+
+	if (!recording)
+		return;
+	/* Somebody may have given the name to another file. */
+	file = recording->file;
+	if (!fstat(file->fd, &is) && !fstatat(file->dir, file->name, &named, AT_SYMLINK_NOFOLLOW) &&
+	    is.st_dev == named.st_dev && is.st_ino == named.st_ino)
+		unlinkat(file->dir, file->name, 0);
+	release_recording(recording);
 }
