@@ -133,10 +133,12 @@ class PolicyRules:
     def judge_revoked(self, batch):
         """A process that lost its RMID was idle for longer than each that keeps its own."""
         running = self.running_processes()
+        # The batch is judged at a later event, which is much later if the CPU was stalled.
+        chosen = min(event[0] for _, _, event in batch)
         left = [(self.idle_since(other), other) for other in self.owner.values()
                 if other not in running and other.unfinished and
                 # An RMID that was allocated later could not be chosen by the policy.
-                other.alloc_ns < self.now - IDLE_SLACK]
+                other.alloc_ns < chosen - IDLE_SLACK]
         if not left:
             return
         oldest, other = min(left, key=lambda item: item[0])
