@@ -5,12 +5,21 @@
  * /dev/memwatch. An open file is a session. One table describes all ioctls. The
  * rules of the UAPI header for their arguments are enforced in one place,
  * before a handler runs.
+ *
+ * Memory of the caller may take for ever to appear: its pages may be in a file
+ * system that another user provides. Hence it is copied before mw_control_lock is
+ * taken and after it was released, so that such a caller makes nobody else wait.
  */
+#include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
+#include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/memwatch.h>
 
@@ -18,8 +27,6 @@
 #include "dev.h"
 #include "fail.h"
 #include "filter.h"
-#include "owner.h"
-#include "policy.h"
 #include "rdt.h"
 
 union argument {
@@ -36,28 +43,40 @@ union argument {
 	struct memwatch_dump dump;
 };
 
+/**
+ * struct call - an ioctl that is being executed
+ * @arg: the argument
+ * @cpus: the mask that the argument points to, @arg.config.cpumask_bytes long; or NULL
+ */
+struct call {
+	union argument arg;
+	u8 *cpus;
+};
+
 /* ------------------------------------------------------------- handlers */
 
-/* All handlers are called under mw_control_lock. */
+/* All handlers are called under mw_control_lock, and touch no memory of the caller. */
 
-static int dev_get_info(struct mw_session *session, union argument *arg)
+static int dev_get_info(struct mw_session *session, struct call *call)
 {
-	arg->get_info.abi = MEMWATCH_ABI;
-	arg->get_info.schema = MEMWATCH_SCHEMA;
-	arg->get_info.backend = mw_rdt.backend;
-	arg->get_info.nr_rmids = mw_rdt.nr_rmids;
+	struct memwatch_get_info *info = &call->arg.get_info;
+
+	info->abi = MEMWATCH_ABI;
+	info->schema = MEMWATCH_SCHEMA;
+	info->backend = mw_rdt.backend;
+	info->nr_rmids = mw_rdt.nr_rmids;
 	/* The feature bits have the order of the events. */
-	arg->get_info.features = mw_rdt.format.events;
-	arg->get_info.errata = 0;
+	info->features = mw_rdt.format.events;
+	info->errata = 0;
 	return 0;
 }
 
-static int dev_start(struct mw_session *session, union argument *arg)
+static int dev_start(struct mw_session *session, struct call *call)
 {
 	return mw_control_start(session);
 }
 
-static int dev_stop(struct mw_session *session, union argument *arg)
+static int dev_stop(struct mw_session *session, struct call *call)
 {
 	return mw_control_stop(session);
 }
@@ -66,19 +85,13 @@ static int dev_stop(struct mw_session *session, union argument *arg)
  * The mask of the caller may have another size than ours. CPUs beyond its end
  * are not in it.
  */
-static int dev_copy_cpus_in(cpumask_t *cpus, struct memwatch_config *c)
+static int dev_parse_cpus(cpumask_t *cpus, const struct call *call)
 {
-	const u8 __user *from = u64_to_user_ptr(c->cpumask);
-	unsigned int i;
-	u8 byte;
+	u32 bits = call->arg.config.cpumask_bytes * 8, i;
 
 	cpumask_clear(cpus);
-	if (!c->cpumask_bytes || c->cpumask_bytes > PAGE_SIZE)
-		return -EINVAL;
-	for (i = 0; i < c->cpumask_bytes * 8; i++) {
-		if (!(i % 8) && get_user(byte, from + i / 8))
-			return -EFAULT;
-		if (!(byte & 1 << i % 8))
+	for (i = 0; i < bits; i++) {
+		if (!(call->cpus[i / 8] & 1 << i % 8))
 			continue;
 		if (i >= nr_cpu_ids || !cpu_possible(i))
 			return -EINVAL;
@@ -87,40 +100,35 @@ static int dev_copy_cpus_in(cpumask_t *cpus, struct memwatch_config *c)
 	return 0;
 }
 
-static int dev_copy_cpus_out(const cpumask_t *cpus, struct memwatch_config *c)
+static int dev_format_cpus(const cpumask_t *cpus, struct call *call)
 {
-	u8 __user *to = u64_to_user_ptr(c->cpumask);
-	unsigned int i, bit;
+	unsigned int id;
 
-	if (c->cpumask_bytes < DIV_ROUND_UP(nr_cpu_ids, 8))
+	if (call->arg.config.cpumask_bytes < DIV_ROUND_UP(nr_cpu_ids, 8))
 		return -ENOSPC;
-	for (i = 0; i < DIV_ROUND_UP(nr_cpu_ids, 8); i++) {
-		u8 byte = 0;
-
-		for (bit = 0; bit < 8 && i * 8 + bit < nr_cpu_ids; bit++)
-			byte |= cpumask_test_cpu(i * 8 + bit, cpus) << bit;
-		if (put_user(byte, to + i))
-			return -EFAULT;
-	}
-	return clear_user(to + i, c->cpumask_bytes - i) ? -EFAULT : 0;
+	for_each_cpu(id, cpus) call->cpus[id / 8] |= 1 << id % 8;
+	return 0;
 }
 
-static int dev_get_config(struct mw_session *session, union argument *arg)
+static int dev_get_config(struct mw_session *session, struct call *call)
 {
-	struct memwatch_config *c = &arg->config;
+	struct memwatch_config *c = &call->arg.config;
+	const struct mw_config *from = &mw_control_settings(session, c->flags)->config;
 
-	if (c->reserved)
-		return -EINVAL;
-	c->period_ns = mw_config.tick.period_ns;
-	c->limbo_ns = mw_config.limbo_ns;
-	c->policy = mw_config.policy;
-	c->idle_stop = mw_config.tick.idle_stop;
-	return c->cpumask_bytes ? dev_copy_cpus_out(&mw_config.tick.cpus, c) : 0;
+	c->period_ns = from->tick.period_ns;
+	c->limbo_ns = from->limbo_ns;
+	c->policy = from->policy;
+	c->idle_stop = from->tick.idle_stop;
+	return call->cpus ? dev_format_cpus(&from->tick.cpus, call) : 0;
 }
 
 /* Members that the flags do not select are ignored. */
-static int dev_merge_config(struct mw_config *to, struct memwatch_config *c)
+static int dev_merge_config(struct mw_settings *settings, const void *arg)
 {
+	struct mw_config *to = &settings->config;
+	const struct call *call = arg;
+	const struct memwatch_config *c = &call->arg.config;
+
 	if (c->flags & MEMWATCH_CONFIG_PERIOD) {
 		if (c->period_ns < MEMWATCH_PERIOD_MIN_NS || c->period_ns > MEMWATCH_PERIOD_MAX_NS)
 			return -EINVAL;
@@ -141,28 +149,12 @@ static int dev_merge_config(struct mw_config *to, struct memwatch_config *c)
 			return -EINVAL;
 		to->tick.idle_stop = c->idle_stop;
 	}
-	if (c->flags & MEMWATCH_CONFIG_CPUMASK)
-		return dev_copy_cpus_in(&to->tick.cpus, c);
-	return 0;
+	return call->cpus ? dev_parse_cpus(&to->tick.cpus, call) : 0;
 }
 
-static int dev_set_config(struct mw_session *session, union argument *arg)
+static int dev_set_config(struct mw_session *session, struct call *call)
 {
-	/* Too large for the stack, because it contains a cpumask. mw_control_lock guards it. */
-	static struct mw_config new;
-	int err;
-
-	if (arg->config.reserved)
-		return -EINVAL;
-	new = mw_config;
-	err = dev_merge_config(&new, &arg->config);
-	if (err)
-		return err;
-	if (mw_sessions_started > session->started && !(arg->flags & MEMWATCH_CONFIG_FORCE))
-		return -EBUSY;
-	mw_config = new;
-	mw_control_apply();
-	return 0;
+	return mw_control_edit(session, call->arg.flags, dev_merge_config, call);
 }
 
 static bool dev_filter_is_valid(const struct memwatch_filter *f)
@@ -181,37 +173,45 @@ static bool dev_filter_is_valid(const struct memwatch_filter *f)
 	}
 }
 
-static int dev_add_filter(struct mw_session *session, union argument *arg)
+static int dev_append_filter(struct mw_settings *settings, const void *filter)
 {
-	int err;
+	return mw_filter_add(&settings->filters, filter);
+}
 
-	if (arg->filter.index || !dev_filter_is_valid(&arg->filter))
+static int dev_add_filter(struct mw_session *session, struct call *call)
+{
+	if (call->arg.filter.index || !dev_filter_is_valid(&call->arg.filter))
 		return -EINVAL;
-	err = mw_filter_add(&arg->filter);
-	if (!err)
-		mw_policy_filters_changed();
-	return err;
+	return mw_control_edit(session, call->arg.flags, dev_append_filter, &call->arg.filter);
 }
 
-static int dev_get_filter(struct mw_session *session, union argument *arg)
+static int dev_get_filter(struct mw_session *session, struct call *call)
 {
-	return mw_filter_get(arg->filter.index, &arg->filter);
-}
+	struct memwatch_filter *to = &call->arg.filter;
+	const struct mw_filters *filters = &mw_control_settings(session, to->flags)->filters;
 
-static int dev_clear_filters(struct mw_session *session, union argument *arg)
-{
-	mw_filter_clear();
-	mw_policy_filters_changed();
+	if (to->index >= filters->nr)
+		return -ENOENT;
+	to->kind = filters->filter[to->index].kind;
+	to->value = filters->filter[to->index].value;
+	memcpy(to->comm, filters->filter[to->index].comm, MEMWATCH_COMM_LEN);
 	return 0;
 }
 
-static int dev_dump(struct mw_session *session, union argument *arg)
+static int dev_empty_filters(struct mw_settings *settings, const void *unused)
 {
-	if (!session->started)
-		return -ENOTCONN;
-	mw_policy_review();
-	mw_owner_dump(&arg->dump);
+	memset(&settings->filters, 0, sizeof(settings->filters));
 	return 0;
+}
+
+static int dev_clear_filters(struct mw_session *session, struct call *call)
+{
+	return mw_control_edit(session, call->arg.flags, dev_empty_filters, NULL);
+}
+
+static int dev_dump(struct mw_session *session, struct call *call)
+{
+	return mw_control_dump(session, &call->arg.dump);
 }
 
 /* ---------------------------------------------------------------- table */
@@ -219,14 +219,15 @@ static int dev_dump(struct mw_session *session, union argument *arg)
 /**
  * struct command - an ioctl
  * @number: its number
- * @handler: called with the argument copied in, its size and flags checked
+ * @handler: called with the argument copied in, its size and flags checked. It is
+ * 	called again if it fails with -EAGAIN.
  * @first: size of the first version of the argument
  * @size: size of the current version of the argument
  * @flags: the flags that the ioctl accepts
  */
 struct command {
 	unsigned int number;
-	int (*handler)(struct mw_session *session, union argument *arg);
+	int (*handler)(struct mw_session *session, struct call *call);
 	u32 first;
 	u32 size;
 	u32 flags;
@@ -243,15 +244,17 @@ struct command {
 		.flags = (known),                                                                  \
 	}
 
+#define FOR_OTHERS (MEMWATCH_CONFIG_DEFAULT | MEMWATCH_CONFIG_FORCE)
+
 static const struct command commands[] = {
 	COMMAND(GET_INFO, dev_get_info, get_info, errata, 0),
 	COMMAND(START, dev_start, start, flags, 0),
 	COMMAND(STOP, dev_stop, stop, flags, 0),
-	COMMAND(GET_CONFIG, dev_get_config, config, reserved, 0),
+	COMMAND(GET_CONFIG, dev_get_config, config, reserved, MEMWATCH_CONFIG_DEFAULT),
 	COMMAND(SET_CONFIG, dev_set_config, config, reserved, MEMWATCH_CONFIG_ALL),
-	COMMAND(ADD_FILTER, dev_add_filter, filter, comm, 0),
-	COMMAND(GET_FILTER, dev_get_filter, filter, comm, 0),
-	COMMAND(CLEAR_FILTERS, dev_clear_filters, clear_filters, flags, 0),
+	COMMAND(ADD_FILTER, dev_add_filter, filter, comm, FOR_OTHERS),
+	COMMAND(GET_FILTER, dev_get_filter, filter, comm, MEMWATCH_CONFIG_DEFAULT),
+	COMMAND(CLEAR_FILTERS, dev_clear_filters, clear_filters, flags, FOR_OTHERS),
 	COMMAND(DUMP, dev_dump, dump, unmeasured, 0),
 };
 
@@ -259,11 +262,52 @@ static const struct command *dev_find_command(unsigned int number)
 {
 	unsigned int i = _IOC_NR(number) - MEMWATCH_IOC_BASE;
 
-	return i < ARRAY_SIZE(commands) && commands[i].number == number ? &commands[i] : NULL;
+	if (i >= ARRAY_SIZE(commands))
+		return NULL;
+	i = array_index_nospec(i, ARRAY_SIZE(commands));
+	return commands[i].number == number ? &commands[i] : NULL;
 }
 
-static int dev_copy_in(const struct command *cmd, union argument *arg, void __user *user)
+/* -------------------------------------------------- memory of the caller */
+
+static bool dev_sets_cpus(const struct command *cmd, const struct memwatch_config *c)
 {
+	return cmd->handler == dev_set_config && c->flags & MEMWATCH_CONFIG_CPUMASK;
+}
+
+static bool dev_gets_cpus(const struct command *cmd, const struct memwatch_config *c)
+{
+	return cmd->handler == dev_get_config && c->cpumask_bytes;
+}
+
+/* The second piece of memory that an argument may have. */
+static int dev_copy_cpus_in(const struct command *cmd, struct call *call)
+{
+	const struct memwatch_config *c = &call->arg.config;
+	bool get = dev_gets_cpus(cmd, c), set = dev_sets_cpus(cmd, c);
+
+	if ((cmd->handler == dev_set_config || cmd->handler == dev_get_config) && c->reserved)
+		return -EINVAL;
+	if (!get && !set)
+		return 0;
+	if (!c->cpumask_bytes || c->cpumask_bytes > MEMWATCH_CPUMASK_BYTES_MAX)
+		return -EINVAL;
+	call->cpus = set ? memdup_user(u64_to_user_ptr(c->cpumask), c->cpumask_bytes)
+			 : kzalloc(c->cpumask_bytes, GFP_KERNEL);
+	if (!call->cpus)
+		return -ENOMEM;
+	if (IS_ERR(call->cpus)) {
+		int err = PTR_ERR(call->cpus);
+
+		call->cpus = NULL;
+		return err;
+	}
+	return 0;
+}
+
+static int dev_copy_in(const struct command *cmd, struct call *call, void __user *user)
+{
+	union argument *arg = &call->arg;
 	u32 size;
 	int err;
 
@@ -273,49 +317,91 @@ static int dev_copy_in(const struct command *cmd, union argument *arg, void __us
 		return -EINVAL;
 	if (size > PAGE_SIZE)
 		return -E2BIG;
-	memset(arg, 0, sizeof(*arg));
+	memset(call, 0, sizeof(*call));
 	err = copy_struct_from_user(arg, cmd->size, user, size);
 	if (err)
 		return err;
 	/* The caller may have changed the size since it was read. */
 	arg->size = size;
-	return arg->flags & ~cmd->flags ? -EOPNOTSUPP : 0;
+	if (arg->flags & ~cmd->flags)
+		return -EOPNOTSUPP;
+	return dev_copy_cpus_in(cmd, call);
 }
 
-static int dev_copy_out(const struct command *cmd, const union argument *arg, void __user *user)
+static int dev_copy_out(const struct command *cmd, const struct call *call, void __user *user)
 {
-	return copy_to_user(user, arg, min(arg->size, cmd->size)) ? -EFAULT : 0;
+	const struct memwatch_config *c = &call->arg.config;
+
+	if (dev_gets_cpus(cmd, c) &&
+	    copy_to_user(u64_to_user_ptr(c->cpumask), call->cpus, c->cpumask_bytes))
+		return -EFAULT;
+	return copy_to_user(user, &call->arg, min(call->arg.size, cmd->size)) ? -EFAULT : 0;
+}
+
+/* -------------------------------------------------------------- execution */
+
+/* A caller whose rate limit is reached waits here and keeps nobody else waiting. */
+static int dev_wait(u64 ns)
+{
+	schedule_timeout_interruptible(nsecs_to_jiffies(ns) + 1);
+	return signal_pending(current) ? -ERESTARTSYS : 0;
+}
+
+static int dev_execute(const struct command *cmd, struct mw_session *session, struct call *call)
+{
+	u64 delay_ns;
+	int err;
+
+	do {
+		if (mutex_lock_killable(&mw_control_lock))
+			return -EINTR;
+		err = cmd->handler(session, call);
+		delay_ns = session->delay_ns;
+		mutex_unlock(&mw_control_lock);
+	} while (err == -EAGAIN && !(err = dev_wait(delay_ns)));
+	return err;
 }
 
 static long dev_ioctl(struct file *file, unsigned int number, unsigned long address)
 {
 	const struct command *cmd = dev_find_command(number);
 	void __user *user = (void __user *)address;
-	union argument arg;
+	struct call call;
 	int err;
 
 	if (!cmd)
 		return -ENOTTY;
-	err = dev_copy_in(cmd, &arg, user);
-	if (err)
-		return err;
-	mutex_lock(&mw_control_lock);
-	err = cmd->handler(file->private_data, &arg);
-	mutex_unlock(&mw_control_lock);
-	return err ?: dev_copy_out(cmd, &arg, user);
+	call.cpus = NULL;
+	err = dev_copy_in(cmd, &call, user);
+	if (!err)
+		err = dev_execute(cmd, file->private_data, &call);
+	if (!err)
+		err = dev_copy_out(cmd, &call, user);
+	kfree(call.cpus);
+	return err;
 }
 
 /* ----------------------------------------------------------------- files */
 
+/*
+ * The mode of the node says who may try. Measuring the processes of other users also
+ * needs a capability, and that in the initial user namespace.
+ */
 static int dev_open(struct inode *inode, struct file *file)
 {
-	struct mw_session *session = kzalloc(sizeof(*session), GFP_KERNEL);
+	struct mw_session *session;
 
+	if (!perfmon_capable())
+		return -EPERM;
+	session = kzalloc(sizeof(*session), GFP_KERNEL);
 	if (!session)
 		return -ENOMEM;
 	session->tgid = current->tgid;
 	get_task_comm(session->comm, current->group_leader);
-	mutex_lock(&mw_control_lock);
+	if (mutex_lock_killable(&mw_control_lock)) {
+		kfree(session);
+		return -EINTR;
+	}
 	list_add_tail(&session->link, &mw_session_list);
 	mw_sessions++;
 	mutex_unlock(&mw_control_lock);
@@ -333,6 +419,7 @@ static int dev_release(struct inode *inode, struct file *file)
 	list_del(&session->link);
 	mw_sessions--;
 	mutex_unlock(&mw_control_lock);
+	kvfree(session->own);
 	kfree(session);
 	return 0;
 }
@@ -348,7 +435,7 @@ static const struct file_operations dev_fops = {
 static struct miscdevice memwatch_dev = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "memwatch",
-	.mode = 0660,
+	.mode = 0600,
 	.fops = &dev_fops,
 };
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Which processes are measured. The filters are a short array under mw_lock;
+ * Which processes are measured. The list in force is a short array under mw_lock;
  * policy.c applies a change to the processes that exist.
  */
 #include <linux/string.h>
@@ -10,8 +10,7 @@
 #include "filter.h"
 #include "lock.h"
 
-static struct memwatch_filter filters[MEMWATCH_FILTERS_MAX];
-static u32 nr_filters;
+static struct mw_filters in_force;
 
 static bool filter_matches_one(const struct memwatch_filter *f, u64 cgroup_id, u32 uid,
 			       const char *comm)
@@ -35,17 +34,19 @@ bool mw_filter_match(u64 cgroup_id, u32 uid, const char *comm)
 	u32 asked = 0, met = 0, i;
 
 	lockdep_assert_held(&mw_lock);
-	for (i = 0; i < nr_filters; i++) {
-		asked |= 1U << filters[i].kind;
-		if (filter_matches_one(&filters[i], cgroup_id, uid, comm))
-			met |= 1U << filters[i].kind;
+	for (i = 0; i < in_force.nr; i++) {
+		const struct memwatch_filter *f = &in_force.filter[i];
+
+		asked |= 1U << f->kind;
+		if (filter_matches_one(f, cgroup_id, uid, comm))
+			met |= 1U << f->kind;
 	}
 	return asked == met;
 }
 
 u32 mw_filter_count(void)
 {
-	return READ_ONCE(nr_filters);
+	return READ_ONCE(in_force.nr);
 }
 
 static bool filter_is_same(const struct memwatch_filter *a, const struct memwatch_filter *b)
@@ -54,47 +55,27 @@ static bool filter_is_same(const struct memwatch_filter *a, const struct memwatc
 	       !strncmp(a->comm, b->comm, MEMWATCH_COMM_LEN);
 }
 
-int mw_filter_add(const struct memwatch_filter *filter)
+/* Returns 0; -EEXIST, the list has this filter; -ENOSPC, the list is full. */
+int mw_filter_add(struct mw_filters *to, const struct memwatch_filter *filter)
 {
-	unsigned long flags;
-	int err = 0;
 	u32 i;
 
-	raw_spin_lock_irqsave(&mw_lock, flags);
-	for (i = 0; i < nr_filters && !err; i++)
-		if (filter_is_same(&filters[i], filter))
-			err = -EEXIST;
-	if (!err && nr_filters == MEMWATCH_FILTERS_MAX)
-		err = -ENOSPC;
-	if (!err) {
-		filters[nr_filters] = *filter;
-		WRITE_ONCE(nr_filters, nr_filters + 1);
-	}
-	raw_spin_unlock_irqrestore(&mw_lock, flags);
-	return err;
+	for (i = 0; i < to->nr; i++)
+		if (filter_is_same(&to->filter[i], filter))
+			return -EEXIST;
+	if (to->nr == MEMWATCH_FILTERS_MAX)
+		return -ENOSPC;
+	to->filter[to->nr++] = *filter;
+	return 0;
 }
 
-int mw_filter_get(u32 index, struct memwatch_filter *filter)
-{
-	unsigned long flags;
-	int err = -ENOENT;
-
-	raw_spin_lock_irqsave(&mw_lock, flags);
-	if (index < nr_filters) {
-		filter->kind = filters[index].kind;
-		filter->value = filters[index].value;
-		memcpy(filter->comm, filters[index].comm, MEMWATCH_COMM_LEN);
-		err = 0;
-	}
-	raw_spin_unlock_irqrestore(&mw_lock, flags);
-	return err;
-}
-
-void mw_filter_clear(void)
+/* Put @list in force for processes that are matched from now on. */
+void mw_filter_apply(const struct mw_filters *list)
 {
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	WRITE_ONCE(nr_filters, 0);
+	memcpy(in_force.filter, list->filter, list->nr * sizeof(list->filter[0]));
+	WRITE_ONCE(in_force.nr, list->nr);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 }

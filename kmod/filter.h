@@ -10,11 +10,21 @@
 #include <linux/memwatch.h>
 #include <linux/types.h>
 
+/**
+ * struct mw_filters - a list of filters
+ * @nr: number of entries in @filter
+ * @filter: in the order in which they were added
+ */
+struct mw_filters {
+	u32 nr;
+	struct memwatch_filter filter[MEMWATCH_FILTERS_MAX];
+};
+
+int mw_filter_add(struct mw_filters *to, const struct memwatch_filter *filter);
+
+/* The list that is in force. */
+void mw_filter_apply(const struct mw_filters *list);
 bool mw_filter_match(u64 cgroup_id, u32 uid, const char *comm);
 u32 mw_filter_count(void);
-
-int mw_filter_add(const struct memwatch_filter *filter);
-int mw_filter_get(u32 index, struct memwatch_filter *filter);
-void mw_filter_clear(void);
 
 #endif /* _MW_FILTER_H */

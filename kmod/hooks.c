@@ -7,6 +7,7 @@
  * headers.
  */
 #include <linux/binfmts.h>
+#include <linux/ratelimit.h>
 #include <linux/tracepoint.h>
 #include <trace/events/sched.h>
 #include <trace/events/task.h>
@@ -85,7 +86,7 @@ static int hooks_find_tracepoints(void)
 		return -ENODEV;
 	for (i = 0; i < ARRAY_SIZE(hooks); i++)
 		if (!hooks[i].tracepoint) {
-			pr_err("this kernel has no tracepoint %s\n", hooks[i].name);
+			pr_err_ratelimited("this kernel has no tracepoint %s\n", hooks[i].name);
 			return -ENODEV;
 		}
 	return 0;

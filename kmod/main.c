@@ -38,19 +38,21 @@ static uint rmids;
 module_param(rmids, uint, 0400);
 MODULE_PARM_DESC(rmids, "use at most this many RMIDs; without RDT: their number (default 512)");
 
-static uint gid;
+static uint gid = U32_MAX;
 module_param(gid, uint, 0400);
-MODULE_PARM_DESC(gid, "group that may read /proc/memwatch");
+MODULE_PARM_DESC(gid, "group that may read /proc/memwatch (default: none)");
 
 /* A parameter that is out of range is refused; none is adjusted silently. */
 static int main_read_parameters(void)
 {
-	mw_config.tick.period_ns = period_ns;
-	mw_config.tick.idle_stop = idle_stop;
-	cpumask_copy(&mw_config.tick.cpus, cpu_possible_mask);
-	mw_config.limbo_ns = limbo_ns;
+	struct mw_config *c = &mw_settings_default.config;
+
+	c->tick.period_ns = period_ns;
+	c->tick.idle_stop = idle_stop;
+	cpumask_copy(&c->tick.cpus, cpu_possible_mask);
+	c->limbo_ns = limbo_ns;
 	if (!strcmp(policy, "active")) {
-		mw_config.policy = MEMWATCH_POLICY_ACTIVE;
+		c->policy = MEMWATCH_POLICY_ACTIVE;
 	} else if (strcmp(policy, "fifo")) {
 		pr_err("policy is \"%s\", but must be \"fifo\" or \"active\"\n", policy);
 		return -EINVAL;
@@ -90,14 +92,14 @@ static int __init memwatch_init(void)
 		pr_err("rdt_budget must not be 0\n");
 		return err;
 	}
-	err = mw_owner_init(mw_rdt.nr_rmids, mw_rdt.first_rmid, mw_config.limbo_ns);
+	err = mw_owner_init(mw_rdt.nr_rmids, mw_rdt.first_rmid, limbo_ns);
 	if (err)
 		return err;
 	err = mw_policy_init();
 	if (err)
 		goto err_owner;
 	mutex_lock(&mw_control_lock);
-	mw_control_apply();
+	mw_control_init();
 	mutex_unlock(&mw_control_lock);
 	err = mw_proc_init(gid);
 	if (err)

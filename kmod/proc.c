@@ -5,18 +5,25 @@
  * /proc/memwatch. Data is copied under mw_lock, in pieces where there may be
  * much of it, and formatted afterwards, so that reading a file never delays a
  * context switch.
+ *
+ * The files name every process of the host. The mode of a file does not keep a
+ * container out, whose root may have user id 0 of the host; so they are opened in
+ * the initial namespaces only.
  */
+#include <linux/capability.h>
 #include <linux/cpumask.h>
+#include <linux/cred.h>
 #include <linux/mm.h>
+#include <linux/pid_namespace.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 
 #include "clock.h"
 #include "control.h"
 #include "fail.h"
-#include "filter.h"
 #include "owner.h"
 #include "policy.h"
 #include "proc.h"
@@ -122,6 +129,13 @@ static void proc_show_sessions(struct seq_file *m)
 	}
 }
 
+/* Who made these settings: the answer to why a session measures what it does. */
+static void proc_show_setter(struct seq_file *m, const char *key, const struct mw_settings *s)
+{
+	seq_printf(m, "%s: %u ", key, s->tgid);
+	proc_show_comm(m, s->tgid ? s->comm : "-");
+}
+
 /* Caller holds mw_control_lock, so no session starts or ends. */
 static void proc_show_rdt(struct seq_file *m)
 {
@@ -133,22 +147,26 @@ static void proc_show_rdt(struct seq_file *m)
 		   f->events ? f->width : 0);
 }
 
-static void proc_show_config(struct seq_file *m)
+static int proc_show_config(struct seq_file *m)
 {
-	mutex_lock(&mw_control_lock);
+	const struct mw_config *c = &mw_settings_in_force.config;
+
+	if (mutex_lock_killable(&mw_control_lock))
+		return -EINTR;
 	seq_printf(m, "backend: %s\nbackend_reason: %s\n", mw_rdt_backend_name(mw_rdt.backend),
 		   mw_rdt.reason);
 	proc_show_rdt(m);
 	seq_printf(m, "sessions: %u\nsessions_started: %u\n", mw_sessions, mw_sessions_started);
 	proc_show_sessions(m);
-	seq_printf(m, "period_ns: %llu\nlimbo_ns: %llu\n", mw_config.tick.period_ns,
-		   mw_config.limbo_ns);
+	seq_printf(m, "period_ns: %llu\nlimbo_ns: %llu\n", c->tick.period_ns, c->limbo_ns);
 	seq_printf(m, "policy: %s\nidle_stop: %d\n",
-		   mw_config.policy == MEMWATCH_POLICY_ACTIVE ? "active" : "fifo",
-		   mw_config.tick.idle_stop);
-	seq_printf(m, "cpumask: %*pbl\n", cpumask_pr_args(&mw_config.tick.cpus));
+		   c->policy == MEMWATCH_POLICY_ACTIVE ? "active" : "fifo", c->tick.idle_stop);
+	seq_printf(m, "cpumask: %*pbl\n", cpumask_pr_args(&c->tick.cpus));
+	seq_printf(m, "filters: %u\n", mw_settings_in_force.filters.nr);
+	proc_show_setter(m, "settings_by", &mw_settings_in_force);
+	proc_show_setter(m, "defaults_by", &mw_settings_default);
 	mutex_unlock(&mw_control_lock);
-	seq_printf(m, "filters: %u\n", mw_filter_count());
+	return 0;
 }
 
 static void proc_show_counts(struct seq_file *m, const struct status *s)
@@ -176,20 +194,21 @@ static int proc_show_status(struct seq_file *m, void *v)
 {
 	struct status *s = kzalloc(sizeof(*s), GFP_KERNEL);
 	u32 i;
+	int err;
 
 	if (!s)
 		return -ENOMEM;
 	proc_copy_status(s);
 	seq_printf(m, "version: %s\nabi: %u\nschema: %u\n", MW_VERSION, MEMWATCH_ABI,
 		   MEMWATCH_SCHEMA);
-	proc_show_config(m);
+	err = proc_show_config(m);
 	proc_show_counts(m, s);
 	for (i = 0; i < s->nr_waiting; i++) {
 		seq_printf(m, "waiting: %u ", s->waiting[i].tgid);
 		proc_show_comm(m, s->waiting[i].comm);
 	}
 	kfree(s);
-	return 0;
+	return err;
 }
 
 /* ---------------------------------------------------------------- rmids */
@@ -283,7 +302,8 @@ static int proc_show_overhead(struct seq_file *m, void *v)
 	for (class = 0; class < MW_JITTER_CLASSES; class ++)
 		seq_printf(m, "jitter_ns %llu-%llu: %llu\n", class ? 1ULL << class : 0,
 			   (2ULL << class) - 1, proc_sum_jitter(class));
-	mutex_lock(&mw_control_lock);
+	if (mutex_lock_killable(&mw_control_lock))
+		return -EINTR;
 	seq_printf(m, "memory_bytes: %zu\n",
 		   mw_owner_memory() + mw_track_memory() + mw_policy_memory() +
 			   mw_rdt_domain_memory() + num_possible_cpus() * sizeof(struct mw_cpu));
@@ -293,23 +313,72 @@ static int proc_show_overhead(struct seq_file *m, void *v)
 
 /* ----------------------------------------------------------------- files */
 
-static struct proc_dir_entry *proc_make_file(struct proc_dir_entry *dir, const char *name,
-					     int (*show)(struct seq_file *, void *), u32 gid)
-{
-	struct proc_dir_entry *entry = proc_create_single(name, 0440, dir, show);
+static kgid_t readers = INVALID_GID;
 
-	if (entry)
-		proc_set_user(entry, GLOBAL_ROOT_UID, KGIDT_INIT(gid));
-	return entry;
+static bool proc_may_read(void)
+{
+	if (current_user_ns() != &init_user_ns || task_active_pid_ns(current) != &init_pid_ns)
+		return false;
+	return perfmon_capable() || (gid_valid(readers) && in_group_p(readers));
 }
 
+static int proc_open(struct file *file, int (*show)(struct seq_file *, void *))
+{
+	return proc_may_read() ? single_open(file, show, NULL) : -EPERM;
+}
+
+#define DEFINE_PROC_FILE(name)                                                                     \
+	static int proc_open_##name(struct inode *inode, struct file *file)                        \
+	{                                                                                          \
+		return proc_open(file, proc_show_##name);                                          \
+	}                                                                                          \
+                                                                                                   \
+	static const struct proc_ops proc_ops_##name = {                                           \
+		.proc_open = proc_open_##name,                                                     \
+		.proc_read_iter = seq_read_iter,                                                   \
+		.proc_lseek = seq_lseek,                                                           \
+		.proc_release = single_release,                                                    \
+	}
+
+DEFINE_PROC_FILE(status);
+DEFINE_PROC_FILE(rmids);
+DEFINE_PROC_FILE(overhead);
+
+static const struct {
+	const char *name;
+	const struct proc_ops *ops;
+} proc_files[] = {
+	{ "status", &proc_ops_status },
+	{ "rmids", &proc_ops_rmids },
+	{ "overhead", &proc_ops_overhead },
+};
+
+static bool proc_make_files(struct proc_dir_entry *dir)
+{
+	bool group = gid_valid(readers);
+	struct proc_dir_entry *entry;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(proc_files); i++) {
+		entry = proc_create(proc_files[i].name, group ? 0440 : 0400, dir,
+				    proc_files[i].ops);
+		if (!entry)
+			return false;
+		proc_set_user(entry, GLOBAL_ROOT_UID, group ? readers : GLOBAL_ROOT_GID);
+	}
+	return true;
+}
+
+/**
+ * mw_proc_init - create the files
+ * @gid: the group that may read them, in the initial user namespace; U32_MAX: none
+ */
 int mw_proc_init(u32 gid)
 {
 	struct proc_dir_entry *dir = mw_fail(MW_FAIL_PROC) ? NULL : proc_mkdir("memwatch", NULL);
 
-	if (dir && proc_make_file(dir, "status", proc_show_status, gid) &&
-	    proc_make_file(dir, "rmids", proc_show_rmids, gid) &&
-	    proc_make_file(dir, "overhead", proc_show_overhead, gid))
+	readers = make_kgid(&init_user_ns, gid);
+	if (dir && proc_make_files(dir))
 		return 0;
 	mw_proc_uninit();
 	return -ENOMEM;

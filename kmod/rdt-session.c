@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/ratelimit.h>
 #include <linux/smp.h>
 
 #include "fail.h"
@@ -141,8 +142,8 @@ int mw_rdt_session_arm(void)
 			session_emulate_rdt(&mw_rdt, "another program has set RMIDs");
 	}
 	if (mw_rdt.backend == MEMWATCH_BACKEND_EMULATED) {
-		pr_warn("RMIDs are emulated: %s; the parameter force overrides this\n",
-			mw_rdt.reason);
+		pr_warn_ratelimited("RMIDs are emulated: %s; the parameter force overrides this\n",
+				    mw_rdt.reason);
 		return 0;
 	}
 	if (force)
@@ -184,7 +185,7 @@ static void session_release_cpu(void *unused)
  */
 void mw_rdt_session_give_up(const char *reason)
 {
-	pr_warn("RMIDs are emulated from now on: %s\n", reason);
+	pr_warn_ratelimited("RMIDs are emulated from now on: %s\n", reason);
 	mw_rdt_read_end();
 	on_each_cpu(session_release_cpu, NULL, 1);
 	static_branch_disable(&mw_pqr_key);

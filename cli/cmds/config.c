@@ -27,7 +27,7 @@ struct config_flags {
 
 static const struct mw_option config_options[] = {
 	{ "force", 'f', MW_OPTION_FLAG, offsetof(struct config_flags, force), NULL,
-	  "also change sessions that are running", NULL },
+	  "also change what is in force for sessions that are running", NULL },
 	{ 0 },
 };
 
@@ -228,18 +228,14 @@ static int parse_operand(struct request *r, char *word)
 	return report_unknown_key(word);
 }
 
+/* @target: the defaults, or what is in force */
 static int apply_request(struct request *r, struct memwatch_ctx *ctx,
-			 struct memwatch_device *device)
+			 struct memwatch_device *device, uint32_t target)
 {
-	int err = 0;
+	int err = memwatch_device_target(device, target);
 
-	if (r->config.flags & ~MEMWATCH_CONFIG_FORCE)
+	if (!err && r->config.flags)
 		err = memwatch_device_set_config(device, &r->config);
-	if (err == -EBUSY) {
-		mw_error(MW_EXIT_FAILED, "config", "another session is running");
-		mw_hint("--force also changes the running session");
-		return MW_EXIT_FAILED;
-	}
 	if (!err && r->clear_filters)
 		err = memwatch_device_clear_filters(device);
 	for (unsigned int i = 0; i < r->nr_filters && !err; i++) {
@@ -384,7 +380,8 @@ static int show_config(const struct request *r, struct memwatch_ctx *ctx,
 	unsigned char mask[MASK_BYTES] = { 0 };
 	struct memwatch_config config = { .cpumask = (uintptr_t)mask, .cpumask_bytes = MASK_BYTES };
 	struct view v = { .request = r, .config = &config };
-	int err = memwatch_device_config(device, &config);
+	int err = memwatch_device_target(device, MEMWATCH_CONFIG_DEFAULT)
+			  ?: memwatch_device_config(device, &config);
 
 	for (; !err && v.nr_filters < MEMWATCH_FILTERS_MAX; v.nr_filters++) {
 		int rc = memwatch_device_filter(device, v.nr_filters, &v.filters[v.nr_filters]);
@@ -409,9 +406,9 @@ static int show_config(const struct request *r, struct memwatch_ctx *ctx,
 static const char *const config_usage[] = {
 	"config [--force] [KEY | KEY=VALUE]...",
 	"",
-	"Shows or changes the configuration of the module. Without arguments, all keys are",
-	"shown, in a form that can be used as arguments. A change takes effect at once and",
-	"lasts until the module is unloaded.",
+	"Shows or changes the defaults, with which every session starts. Without arguments,",
+	"all keys are shown, in a form that can be used as arguments. A change lasts until",
+	"the module is unloaded. Sessions that run are not affected without --force.",
 	"",
 	"  period=DURATION     time between ticks, 100us to 1s",
 	"  limbo=DURATION      time before a freed RMID may be allocated again, 0 to 1s",
@@ -444,13 +441,13 @@ static int config_run(const struct mw_cli *cli, void *config, int argc, char **a
 	if (rc)
 		return rc;
 	changes = r.config.flags || r.nr_filters || r.clear_filters;
-	if (c->force)
-		r.config.flags |= MEMWATCH_CONFIG_FORCE;
 	err = memwatch_device_open(ctx, &device);
 	if (err)
 		return mw_module_failed(ctx, err, "config");
 	if (changes)
-		rc = apply_request(&r, ctx, device);
+		rc = apply_request(&r, ctx, device, MEMWATCH_CONFIG_DEFAULT);
+	if (changes && c->force && !rc)
+		rc = apply_request(&r, ctx, device, MEMWATCH_CONFIG_FORCE);
 	if (!rc && (!changes || r.shown))
 		rc = show_config(&r, ctx, device);
 	memwatch_device_close(device);

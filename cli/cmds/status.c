@@ -18,19 +18,26 @@
 struct status_key {
 	struct mw_column column;
 	size_t offset, size; /* of the member of struct memwatch_proc_status */
-	bool zero_is_missing;
+	enum {
+		PLAIN,
+		ZERO_IS_MISSING,
+		SETTER, /* the member is a struct memwatch_proc_setter */
+	} special;
 };
+
+/* "COMM (PID)" */
+#define SETTER_TEXT 48
 
 /* clang-format off */
 #define STATUS_MEMBER(member)                                                                      \
 	offsetof(struct memwatch_proc_status, member),                                             \
 	sizeof(((struct memwatch_proc_status *)0)->member)
 #define STATUS_TEXT(member, title)                                                                 \
-	{ { #member, title, MW_KIND_TEXT, 0, 0 }, STATUS_MEMBER(member), false }
+	{ { #member, title, MW_KIND_TEXT, 0, 0 }, STATUS_MEMBER(member), PLAIN }
 #define STATUS_UINT(member, title)                                                                 \
-	{ { #member, title, MW_KIND_UINT, 0, 0 }, STATUS_MEMBER(member), false }
+	{ { #member, title, MW_KIND_UINT, 0, 0 }, STATUS_MEMBER(member), PLAIN }
 #define STATUS_TIME(member, title)                                                                 \
-	{ { #member, title, MW_KIND_UINT, MW_UNIT_NS, 0 }, STATUS_MEMBER(member), false }
+	{ { #member, title, MW_KIND_UINT, MW_UNIT_NS, 0 }, STATUS_MEMBER(member), PLAIN }
 /* clang-format on */
 
 static const struct status_key status_keys[] = {
@@ -44,9 +51,16 @@ static const struct status_key status_keys[] = {
 	STATUS_TEXT(policy, "RMID policy"),
 	{ { "idle_stop", "tick stops when idle", MW_KIND_BOOL, 0, 0 },
 	  STATUS_MEMBER(idle_stop),
-	  false },
+	  PLAIN },
 	STATUS_TEXT(cpumask, "CPUs with a tick"),
 	STATUS_UINT(filters, "filters"),
+	/* Composed: the process that made them. */
+	{ { "settings_by", "settings made by", MW_KIND_TEXT, 0, 0 },
+	  STATUS_MEMBER(settings_by),
+	  SETTER },
+	{ { "defaults_by", "defaults made by", MW_KIND_TEXT, 0, 0 },
+	  STATUS_MEMBER(defaults_by),
+	  SETTER },
 	STATUS_UINT(rmids_total, "RMIDs"),
 	STATUS_UINT(rmids_used, "  in use"),
 	STATUS_UINT(rmids_limbo, "  in limbo"),
@@ -54,7 +68,7 @@ static const struct status_key status_keys[] = {
 	STATUS_UINT(processes, "processes"),
 	STATUS_UINT(processes_measured, "  measured"),
 	/* Computed: processes - processes_measured. */
-	{ { "processes_unmeasured", "  not measured", MW_KIND_UINT, 0, 0 }, 0, 0, false },
+	{ { "processes_unmeasured", "  not measured", MW_KIND_UINT, 0, 0 }, 0, 0, PLAIN },
 	STATUS_UINT(processes_waiting, "    waiting for an RMID"),
 	STATUS_UINT(processes_filtered, "    filtered out"),
 	STATUS_UINT(allocs, "RMIDs allocated"),
@@ -68,14 +82,14 @@ static const struct status_key status_keys[] = {
 	STATUS_UINT(rdt_domains, "L3 domains read"),
 	{ { "rdt_scale_bytes", "RDT counter unit", MW_KIND_UINT, MW_UNIT_BYTES, 0 },
 	  STATUS_MEMBER(rdt_scale_bytes),
-	  true },
+	  ZERO_IS_MISSING },
 	{ { "rdt_width_bits", "RDT counter bits", MW_KIND_UINT, 0, 0 },
 	  STATUS_MEMBER(rdt_width_bits),
-	  true },
-	{ { "abi", "ABI", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN }, STATUS_MEMBER(abi), false },
+	  ZERO_IS_MISSING },
+	{ { "abi", "ABI", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN }, STATUS_MEMBER(abi), PLAIN },
 	{ { "record_schema", "records", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
 	  STATUS_MEMBER(schema),
-	  false },
+	  PLAIN },
 };
 
 #define NR_STATUS (sizeof(status_keys) / sizeof(status_keys[0]))
@@ -150,19 +164,36 @@ static uint64_t status_number(const struct memwatch_proc_status *s, const struct
 	return number;
 }
 
-static void fill_status_cells(const struct memwatch_proc_status *s, struct mw_cell *cells)
+/* The name is "" if this module does not say it. */
+static struct mw_cell setter_cell(const struct memwatch_proc_setter *setter, char *buf)
+{
+	if (!setter->comm[0])
+		return (struct mw_cell){ .missing = true };
+	if (!setter->tgid)
+		return (struct mw_cell){ .text = "the parameters of the module" };
+	snprintf(buf, SETTER_TEXT, "%.15s (%u)", setter->comm, setter->tgid);
+	return (struct mw_cell){ .text = buf };
+}
+
+/* @text: one buffer for each key */
+static void fill_status_cells(const struct memwatch_proc_status *s, struct mw_cell *cells,
+			      char (*text)[SETTER_TEXT])
 {
 	for (size_t i = 0; i < NR_STATUS; i++) {
 		const struct status_key *key = &status_keys[i];
 		struct mw_cell *cell = &cells[i];
 
 		*cell = (struct mw_cell){ 0 };
+		if (key->special == SETTER) {
+			*cell = setter_cell((const void *)((const char *)s + key->offset), text[i]);
+			continue;
+		}
 		if (key->column.kind == MW_KIND_TEXT) {
 			cell->text = (const char *)s + key->offset;
 			continue;
 		}
 		cell->number = status_number(s, key);
-		cell->missing = key->zero_is_missing && !cell->number;
+		cell->missing = key->special == ZERO_IS_MISSING && !cell->number;
 		if (key->column.kind == MW_KIND_BOOL)
 			cell->truth = cell->number;
 	}
@@ -250,6 +281,7 @@ struct answer {
 	bool module; /* is loaded; if not, only the growth monitors are shown */
 	struct mw_column columns[NR_STATUS];
 	struct mw_cell status[NR_STATUS];
+	char setters[NR_STATUS][SETTER_TEXT];
 	struct mw_table sessions, waiting, cpus, jitter, growth;
 	uint64_t memory_bytes; /* of the module; 0: unknown */
 	uint64_t foreign;      /* writes to PQR_ASSOC by other programs */
@@ -359,7 +391,7 @@ static int read_module_status(struct memwatch_ctx *ctx, struct answer *a,
 	if (err)
 		return err;
 	a->module = true;
-	fill_status_cells(*status, a->status);
+	fill_status_cells(*status, a->status, a->setters);
 	a->memory_bytes = (*overhead)->memory_bytes;
 	a->foreign = (*status)->foreign_writes;
 	return fill_session_table(*status, &a->sessions) ?: fill_waiting_table(*status, &a->waiting)

@@ -47,6 +47,8 @@ make_root_ready() {
 		idle_stop: 0
 		cpumask: 0-1
 		filters: 0
+		settings_by: 812 memwatchctl
+		defaults_by: 0 -
 		rmids_total: 255
 		rmids_used: 3
 		rmids_limbo: 1

@@ -30,6 +30,7 @@ static void test_status(void)
 				   "backend_reason: CPUID leaf 0xF: absent\nperiod_ns: 1000000\n"
 				   "policy: fifo\ncpumask: 0-1\nrmids_total: 512\nrmids_used: 7\n"
 				   "newer_key: anything: at all\n"
+				   "settings_by: 12 a\\134b\ndefaults_by: 0 -\n"
 				   "session: 12 started memwatchctl\nsession: 13 open a\\134b\n"
 				   "waiting: 99 two words\nwaiting: 100 x\\012y\n";
 	struct memwatch_proc_status *s = NULL;
@@ -50,6 +51,9 @@ static void test_status(void)
 	tap_eq(s->session[0].started, 1, "status: a session that is started");
 	tap_eq(s->session[1].started, 0, "status: a session that is open only");
 	tap_str_eq(s->session[1].comm, "a\\b", "status: escapes in a session are resolved");
+	tap_eq(s->settings_by.tgid, 12, "status: tgid of who made the settings");
+	tap_str_eq(s->settings_by.comm, "a\\b", "status: escapes in who made the settings");
+	tap_eq(s->defaults_by.tgid, 0, "status: the defaults are the parameters of the module");
 	memwatch_proc_status_free(s);
 }
 
@@ -63,6 +67,8 @@ static void test_status_refuses(void)
 		"abi: 4294967296\n",
 		"allocs: 18446744073709551616\n",
 		"waiting: 1\n",
+		"settings_by: 1\n",
+		"defaults_by: x y\n",
 		"waiting: x y\n",
 		"waiting: 1 a\\9\n",
 		"waiting: 1 a\\000\n",

@@ -10,8 +10,10 @@
  *	start, stop		start or stop the session
  *	dump			dump; print sequence, count, unmeasured
  *	config			print the configuration
- *	period=NS limbo=NS policy=fifo|active idle_stop=0|1 cpus=LIST force
+ *	period=NS limbo=NS policy=fifo|active idle_stop=0|1 cpus=LIST
  *				collect settings for "set"
+ *	force, default		the next command that sets or shows something is about what
+ *				is in force, or about the defaults
  *	set			set the configuration to what was collected
  *	cgroup=ID uid=ID comm=NAME	add a filter
  *	filters, clear		print the filters; remove them all
@@ -39,6 +41,17 @@ static int dev = -1;
 /* The collected settings, and the CPU mask that they point to. */
 static struct memwatch_config pending = { .size = sizeof(pending) };
 static unsigned char pending_cpus[128];
+
+/* MEMWATCH_CONFIG_FORCE or MEMWATCH_CONFIG_DEFAULT, for the next command. */
+static unsigned int pending_flag;
+
+static unsigned int take_pending_flag(void)
+{
+	unsigned int flag = pending_flag;
+
+	pending_flag = 0;
+	return flag;
+}
 
 static int command_info(void)
 {
@@ -80,6 +93,7 @@ static int command_config(void)
 	unsigned char mask[sizeof(pending_cpus)] = { 0 };
 	struct memwatch_config c = {
 		.size = sizeof(c),
+		.flags = take_pending_flag(),
 		.cpumask = (unsigned long)mask,
 		.cpumask_bytes = sizeof(mask),
 	};
@@ -98,9 +112,11 @@ static int command_config(void)
 
 static int command_set(void)
 {
-	int ret = ioctl(dev, MEMWATCH_IOC_SET_CONFIG, &pending);
-	int saved = errno;
+	int ret, saved;
 
+	pending.flags |= take_pending_flag();
+	ret = ioctl(dev, MEMWATCH_IOC_SET_CONFIG, &pending);
+	saved = errno;
 	pending = (struct memwatch_config){ .size = sizeof(pending) };
 	errno = saved;
 	return ret;
@@ -108,17 +124,23 @@ static int command_set(void)
 
 static int command_force(void)
 {
-	pending.flags |= MEMWATCH_CONFIG_FORCE;
+	pending_flag = MEMWATCH_CONFIG_FORCE;
+	return 0;
+}
+
+static int command_default(void)
+{
+	pending_flag = MEMWATCH_CONFIG_DEFAULT;
 	return 0;
 }
 
 static int command_filters(void)
 {
+	unsigned int flag = take_pending_flag(), i;
 	struct memwatch_filter f;
-	unsigned int i;
 
 	for (i = 0;; i++) {
-		f = (struct memwatch_filter){ .size = sizeof(f), .index = i };
+		f = (struct memwatch_filter){ .size = sizeof(f), .flags = flag, .index = i };
 		if (ioctl(dev, MEMWATCH_IOC_GET_FILTER, &f))
 			return errno == ENOENT ? 0 : -1;
 		printf("filter %u kind %u value %llu comm %s\n", i, f.kind, f.value, f.comm);
@@ -127,7 +149,7 @@ static int command_filters(void)
 
 static int command_clear(void)
 {
-	struct memwatch_clear_filters arg = { .size = sizeof(arg) };
+	struct memwatch_clear_filters arg = { .size = sizeof(arg), .flags = take_pending_flag() };
 
 	return ioctl(dev, MEMWATCH_IOC_CLEAR_FILTERS, &arg);
 }
@@ -149,12 +171,14 @@ static const struct {
 	{ "info", command_info },   { "start", command_start },	    { "stop", command_stop },
 	{ "dump", command_dump },   { "config", command_config },   { "set", command_set },
 	{ "force", command_force }, { "filters", command_filters }, { "clear", command_clear },
-	{ "hold", command_hold },
+	{ "hold", command_hold },   { "default", command_default },
 };
 
 static int add_filter(unsigned int kind, const char *value)
 {
-	struct memwatch_filter f = { .size = sizeof(f), .kind = kind };
+	struct memwatch_filter f = { .size = sizeof(f),
+				     .flags = take_pending_flag(),
+				     .kind = kind };
 
 	if (kind == MEMWATCH_FILTER_COMM)
 		strncpy(f.comm, value, sizeof(f.comm) - 1);

@@ -274,7 +274,7 @@ test_filters() {
 	chosen=$pid
 	shape sleep
 	trace_start rmid_free
-	mwctl comm=chosen '!comm=chosen' filters > "$TMP/out"
+	mwctl force comm=chosen force '!comm=chosen' filters > "$TMP/out"
 	is "adding a filter twice fails with EEXIST" "$(head -1 "$TMP/out")" "comm: EEXIST"
 	within 3 status_is processes_measured 1
 	ok $? "with a filter by name one process is measured"
@@ -289,20 +289,20 @@ test_filters() {
 	has_rmid $pid
 	ok $? "a process that takes the name is measured"
 	end_processes $pid
-	mwctl clear
+	mwctl force clear
 	within 3 status_is processes_filtered 0
 	ok $? "without filters every process is measured again"
 	end_processes $chosen
 
-	mwctl uid=4242
+	mwctl force uid=4242
 	shape uid 4242
 	within 3 has_rmid $pid
 	ok $? "with a filter by user a process that becomes the user is measured"
 	end_processes $pid
-	mwctl clear
+	mwctl force clear
 	if mkdir -p /sys/fs/cgroup/mwtest 2> /dev/null && [ -e /sys/fs/cgroup/cgroup.procs ]; then
 		id=$(stat -c %i /sys/fs/cgroup/mwtest)
-		mwctl cgroup="$id"
+		mwctl force cgroup="$id"
 		shape sleep
 		echo $pid > /sys/fs/cgroup/mwtest/cgroup.procs
 		within 3 has_rmid $pid
@@ -310,7 +310,7 @@ test_filters() {
 		is "the list of RMIDs has the id of the cgroup" \
 			"$(awk -v p=$pid '$3 == p { print $7 }' /proc/memwatch/rmids)" "$id"
 		end_processes $pid
-		mwctl clear
+		mwctl force clear
 		rmdir /sys/fs/cgroup/mwtest
 	else
 		skip "with a filter by cgroup a process that enters it is measured" "no unified cgroup hierarchy"

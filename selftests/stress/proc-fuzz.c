@@ -333,7 +333,7 @@ static void test_permissions(void)
 	for (i = 0; i < NR_FILES; i++) {
 		memset(&st, 0xff, sizeof(st));
 		tap_eq(stat(files[i], &st), 0, "%s exists", files[i]);
-		tap_eq(st.st_mode & 07777, 0440, "%s has mode 0440", files[i]);
+		tap_eq(st.st_mode & 07777, 0400, "%s has mode 0400", files[i]);
 		tap_eq(st.st_uid, 0, "%s belongs to root", files[i]);
 		tap_ok(read_file(files[i], FILE_SIZE) >= 0, "root reads %s without a session",
 		       files[i]);

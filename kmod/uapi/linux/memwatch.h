@@ -15,8 +15,13 @@
  *  - IOCTLS on /dev/memwatch. An open file is a session. While at least one
  *    session is started, the module tracks processes and ticks. When the last
  *    one is stopped or closed, even by kill -9, no probe, no timer and no RMID
- *    remains in use.
+ *    remains in use, and nothing that it has set remains in force.
  *  - TEXT in /proc/memwatch. See "proc files" at the end.
+ *
+ * Who may. Opening the device needs CAP_PERFMON or CAP_SYS_ADMIN in the initial
+ * user namespace, beside the permissions of the file; without it the error is
+ * EPERM. Changing the defaults, or sessions of others, needs CAP_SYS_ADMIN.
+ * Reading the text files is described with them.
  *
  * Two numbers describe compatibility. MEMWATCH_ABI counts changes of the
  * ioctls, and MEMWATCH_SCHEMA counts changes of the records. Records grow at
@@ -499,7 +504,13 @@ struct memwatch_record_growth {
  *   E2BIG       bytes beyond what this kernel knows are not zero
  *   EOPNOTSUPP  a flag that this kernel does not know
  *   EFAULT      bad pointer
+ *   EINTR       a signal arrived while the command waited for its rate limit
  * The description of each command lists its other errors.
+ *
+ * Rate limits. All sessions together may start while none is started 4 times a
+ * second, and 32 times in a row; change what is in force 100 times a second, 100 times
+ * in a row; and dump 4000 records a second, 1000 in a row. A command that comes too
+ * early waits.
  */
 #define MEMWATCH_IOC_TYPE 0xEB
 #define MEMWATCH_IOC_BASE 0x40
@@ -553,8 +564,10 @@ struct memwatch_get_info {
  * @flags: must be 0
  *
  * Starts this session. The first session that starts registers the probes, assigns
- * RMIDs to the existing processes and starts the ticks. Errors: EALREADY, the session
- * is started; ENOMEM; ENODEV, the kernel lacks a tracepoint that the module needs.
+ * RMIDs to the existing processes and starts the ticks. Its settings are in force from
+ * then on. Errors: EALREADY, the session is started; EBUSY, this session has settings
+ * of its own, and those of another one are in force; ENOMEM; ENODEV, the kernel lacks
+ * a tracepoint that the module needs.
  */
 struct memwatch_start {
 	__u32 size;
@@ -567,7 +580,8 @@ struct memwatch_start {
  * @flags: must be 0
  *
  * Stops this session, as close() does. The last session that stops undoes what the
- * first start did. Errors: EALREADY, the session is not started.
+ * first start did, and the defaults are in force again. Errors: EALREADY, the session
+ * is not started.
  */
 struct memwatch_stop {
 	__u32 size;
@@ -586,37 +600,57 @@ enum memwatch_policy {
 	MEMWATCH_POLICY_ACTIVE = 1,
 };
 
+/*
+ * Settings are the configuration and the filters. A session starts with the
+ * defaults. What it sets is its own: it comes into force when the session starts,
+ * or at once if it is started, and is gone when the session ends. While sessions run
+ * together, the settings of the first one are in force for all, until the last one
+ * stops; whoever wants others gets EBUSY. Two flags are for the administrator. They
+ * need CAP_SYS_ADMIN, otherwise the error is EPERM; both at once are EINVAL:
+ *
+ * FORCE: change what is in force, although it is of other sessions.
+ *
+ * DEFAULT: change, or get, the defaults. They are first set by the parameters of the
+ * module and last until it is unloaded. Sessions that run are not affected. Getting
+ * them needs no further capability.
+ */
+#define MEMWATCH_CONFIG_DEFAULT (1U << 30)
+#define MEMWATCH_CONFIG_FORCE	(1U << 31)
+
 /* The members of &struct memwatch_config that MEMWATCH_IOC_SET_CONFIG applies. */
 #define MEMWATCH_CONFIG_PERIOD	   (1U << 0)
 #define MEMWATCH_CONFIG_LIMBO	   (1U << 1)
 #define MEMWATCH_CONFIG_POLICY	   (1U << 2)
 #define MEMWATCH_CONFIG_IDLE_STOP  (1U << 3)
 #define MEMWATCH_CONFIG_CPUMASK	   (1U << 4)
-#define MEMWATCH_CONFIG_FORCE	   (1U << 31) /* even if another session is started */
-#define MEMWATCH_CONFIG_ALL	   0x8000001FU
+#define MEMWATCH_CONFIG_ALL	   0xC000001FU
 
 #define MEMWATCH_PERIOD_MIN_NS	   100000ULL
 #define MEMWATCH_PERIOD_MAX_NS	   1000000000ULL
 #define MEMWATCH_PERIOD_DEFAULT_NS 1000000ULL
 #define MEMWATCH_LIMBO_MAX_NS	   1000000000ULL
 #define MEMWATCH_LIMBO_DEFAULT_NS  2000000ULL
+#define MEMWATCH_CPUMASK_BYTES_MAX 1024 /* 8192 CPUs */
 
 /**
  * struct memwatch_config - MEMWATCH_IOC_GET_CONFIG, MEMWATCH_IOC_SET_CONFIG
  * @size: sizeof(struct memwatch_config)
- * @flags: set: MEMWATCH_CONFIG_*, the members to apply; get: must be 0
+ * @flags: set: MEMWATCH_CONFIG_*, the members to apply, DEFAULT or FORCE; get: DEFAULT
+ * 	or 0
  * @period_ns: tick period, 100 us to 1 s; ticks are due at multiples of it
  * @limbo_ns: how long a freed RMID rests before its next owner, at most 1 s
  * @policy: &enum memwatch_policy
  * @idle_stop: 1: an idle CPU stops its tick; 0: it continues
  * @cpumask: pointer to a bit mask of the CPUs that tick; bit N%8 of byte N/8 is CPU N.
  * 	RMIDs are assigned and programmed on all CPUs nevertheless.
- * @cpumask_bytes: size of that mask; get: 0 to leave the mask alone, else at least the
- * 	number of possible CPUs / 8, rounded up, or the error is ENOSPC
+ * @cpumask_bytes: size of that mask, at most MEMWATCH_CPUMASK_BYTES_MAX; get: 0 to leave
+ * 	the mask alone, else at least the number of possible CPUs / 8, rounded up, or
+ * 	the error is ENOSPC
  * @reserved: must be 0
  *
- * The configuration belongs to the module, not to a session, and takes effect at once.
- * Errors of set: EBUSY, another session is started and FORCE is not given.
+ * Get returns what is in force while a session is started, and otherwise what this
+ * session will start with. Errors of set: EINVAL, the mask has a CPU that cannot exist;
+ * EBUSY, another session is started; EPERM, see DEFAULT and FORCE; ENOMEM.
  */
 struct memwatch_config {
 	__u32 size;
@@ -647,7 +681,8 @@ enum memwatch_filter_kind {
 /**
  * struct memwatch_filter - MEMWATCH_IOC_ADD_FILTER, MEMWATCH_IOC_GET_FILTER
  * @size: sizeof(struct memwatch_filter)
- * @flags: must be 0
+ * @flags: add: MEMWATCH_CONFIG_DEFAULT, MEMWATCH_CONFIG_FORCE or 0; get:
+ * 	MEMWATCH_CONFIG_DEFAULT or 0
  * @kind: &enum memwatch_filter_kind
  * @index: get: number of the filter, counted from 0; add: must be 0
  * @value: cgroup id or user id; 0 for COMM
@@ -655,9 +690,10 @@ enum memwatch_filter_kind {
  *
  * Without a filter every process is measured. Filters of one kind are alternatives;
  * each kind that has a filter must match. Processes are matched at fork, exec and
- * rename, and once a second in case their user or cgroup has changed. Filters belong
- * to the module, not to a session. Errors: EEXIST, there is such a filter already;
- * ENOSPC, there are MEMWATCH_FILTERS_MAX filters; get: ENOENT, @index is too high.
+ * rename, and once a second in case their user or cgroup has changed. Filters are
+ * settings, as the configuration is. Errors of add: EEXIST, there is such a filter
+ * already; ENOSPC, there are MEMWATCH_FILTERS_MAX filters; EBUSY, EPERM and ENOMEM as in
+ * SET_CONFIG. Errors of get: ENOENT, @index is too high.
  */
 struct memwatch_filter {
 	__u32 size;
@@ -671,7 +707,9 @@ struct memwatch_filter {
 /**
  * struct memwatch_clear_filters - MEMWATCH_IOC_CLEAR_FILTERS
  * @size: sizeof(struct memwatch_clear_filters)
- * @flags: must be 0
+ * @flags: MEMWATCH_CONFIG_DEFAULT, MEMWATCH_CONFIG_FORCE or 0
+ *
+ * Errors: EBUSY, EPERM and ENOMEM as in SET_CONFIG.
  */
 struct memwatch_clear_filters {
 	__u32 size;
@@ -711,9 +749,12 @@ struct memwatch_dump {
 /* ---------------------------------------------------------- proc files */
 
 /*
- * All files have mode 0440, owner root and the group of the module parameter
- * "gid". Lines are "key: value". Keys may be added; a reader skips keys that it
- * does not know. Values are decimal unless the description differs.
+ * All files belong to root and have mode 0400; with the module parameter "gid" they
+ * have this group and mode 0440. They can be opened in the initial user and pid
+ * namespaces only, and need CAP_PERFMON, CAP_SYS_ADMIN or membership of the group;
+ * otherwise the error is EPERM. So no container can read them, even as root.
+ * Lines are "key: value". Keys may be added; a reader skips keys that it does not
+ * know. Values are decimal unless the description differs.
  *
  * /proc/memwatch/status
  *	version:            version of the module, text
@@ -723,9 +764,14 @@ struct memwatch_dump {
  *	backend_reason:     why this backend was chosen, text
  *	sessions:           number of open sessions
  *	sessions_started:   number of started sessions
- *	period_ns: limbo_ns: policy: idle_stop:  the configuration
+ *	period_ns: limbo_ns: policy: idle_stop:  the configuration in force
  *	cpumask:            CPUs that tick, as a list (0-3,8)
- *	filters:            number of filters
+ *	filters:            number of filters in force
+ *	settings_by: TGID COMM
+ *			    the process that made the settings in force, escaped as
+ *			    in rmids; "0 -" if they are the parameters of the module
+ *	defaults_by: TGID COMM
+ *			    the same for the defaults
  *	rmids_total:        RMIDs that can be allocated
  *	rmids_used:         RMIDs that are owned now
  *	rmids_limbo:        freed RMIDs that are in limbo

@@ -30,8 +30,9 @@ struct memwatch_device;
  *
  * Checks that the module has the ABI version MEMWATCH_ABI.
  *
- * Returns: 0; -ENOENT: the module is not loaded; -EACCES or -EPERM: not permitted; -EPROTO:
- * the module has another ABI version; -ENOMEM.
+ * Returns: 0; -ENOENT: the module is not loaded; -EACCES or -EPERM: not permitted;
+ * -EREMOTE: not permitted, because this process is in a container; -EPROTO: the module has
+ * another ABI version; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_device_open(struct memwatch_ctx *ctx, struct memwatch_device **ret);
@@ -71,6 +72,18 @@ int memwatch_device_start(struct memwatch_device *device);
 int memwatch_device_stop(struct memwatch_device *device);
 
 /**
+ * memwatch_device_target - choose whose settings the following calls get and set
+ * @device: device
+ * @target: 0: those of this session, as after open; MEMWATCH_CONFIG_DEFAULT: the defaults;
+ * 	MEMWATCH_CONFIG_FORCE: what is in force, although it is of other sessions
+ *
+ * Settings are the configuration and the filters. Those of a session are gone when it ends.
+ *
+ * Returns: 0; -EINVAL. Since: 0.1
+ */
+int memwatch_device_target(struct memwatch_device *device, __u32 target);
+
+/**
  * memwatch_device_config - MEMWATCH_IOC_GET_CONFIG
  * @device: device
  * @ret: filled in; set @cpumask and @cpumask_bytes to a buffer, or to 0, before the call
@@ -85,7 +98,8 @@ int memwatch_device_config(struct memwatch_device *device, struct memwatch_confi
  * @device: device
  * @config: the new configuration; @flags selects the members that apply
  *
- * Returns: 0; -EBUSY: another session is running; another negative errno. Since: 0.1
+ * Returns: 0; -EBUSY: another session is running; -EPERM: the target is not this session,
+ * and CAP_SYS_ADMIN is missing; another negative errno. Since: 0.1
  */
 int memwatch_device_set_config(struct memwatch_device *device,
 			       const struct memwatch_config *config);
@@ -96,7 +110,7 @@ int memwatch_device_set_config(struct memwatch_device *device,
  * @filter: @kind and @value or @comm
  *
  * Returns: 0; -EEXIST: this filter already exists; -ENOSPC: there are too many filters;
- * another negative errno. Since: 0.1
+ * -EBUSY and -EPERM as memwatch_device_set_config(); another negative errno. Since: 0.1
  */
 int memwatch_device_add_filter(struct memwatch_device *device,
 			       const struct memwatch_filter *filter);
@@ -116,7 +130,8 @@ int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
  * memwatch_device_clear_filters - MEMWATCH_IOC_CLEAR_FILTERS
  * @device: device
  *
- * Returns: 0 or a negative errno. Since: 0.1
+ * Returns: 0; -EBUSY and -EPERM as memwatch_device_set_config(); another negative errno.
+ * Since: 0.1
  */
 int memwatch_device_clear_filters(struct memwatch_device *device);
 

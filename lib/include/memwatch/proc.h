@@ -36,6 +36,12 @@ struct memwatch_proc_session {
 	char comm[MEMWATCH_COMM_LEN];
 };
 
+/* The process that made settings. @tgid is 0 if they are the parameters of the module. */
+struct memwatch_proc_setter {
+	__u32 tgid;
+	char comm[MEMWATCH_COMM_LEN];
+};
+
 /**
  * struct memwatch_proc_status - /proc/memwatch/status
  *
@@ -44,6 +50,8 @@ struct memwatch_proc_session {
  * @nr_session: number of elements of @session
  * @waiting: processes without an RMID, oldest first, at most 64
  * @session: open sessions, at most 64
+ * @settings_by: who made the settings in force; comm is "" if the file does not say it
+ * @defaults_by: the same for the defaults
  *
  * The other members have the names of the keys. If the file does not contain a key, its
  * string is "" or its number 0.
@@ -87,6 +95,8 @@ struct memwatch_proc_status {
 	__u32 reserved;
 	struct memwatch_proc_waiting waiting[64];
 	struct memwatch_proc_session session[64];
+	struct memwatch_proc_setter settings_by;
+	struct memwatch_proc_setter defaults_by;
 };
 
 /**
@@ -94,8 +104,10 @@ struct memwatch_proc_status {
  * @ctx: context
  * @ret: the result; caller frees with memwatch_proc_status_free()
  *
- * Returns: 0; -ENOENT: the module is not loaded; -EACCES; -EBADMSG: a line is not valid,
- * memwatch_ctx_error() contains its number; -E2BIG: the file is larger than 16 MiB; -ENOMEM.
+ * Returns: 0; -ENOENT: the module is not loaded; -EACCES or -EPERM: not permitted;
+ * -EREMOTE: not permitted, because this process is in a container; -EBADMSG: a line is not
+ * valid, memwatch_ctx_error() contains its number; -E2BIG: the file is larger than 16 MiB;
+ * -ENOMEM.
  * Since: 0.1
  */
 int memwatch_proc_status_read(struct memwatch_ctx *ctx, struct memwatch_proc_status **ret);

@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "base/context.h"
+#include "base/namespace.h"
 
 struct memwatch_device {
 	struct memwatch_ctx *ctx;
 	int fd;
+	__u32 target; /* of the calls that get and set settings */
 };
 
 /* What the errno of an ioctl means; the errors are documented in linux/memwatch.h. */
@@ -26,6 +28,8 @@ static const char *explain_ioctl_error(int err)
 	switch (err) {
 	case EBUSY:
 		return "another session is running";
+	case EPERM:
+		return "changing the defaults, or what runs for others, needs CAP_SYS_ADMIN";
 	case EALREADY:
 		return "the session is already in this state";
 	case ENOTCONN:
@@ -47,7 +51,13 @@ static const char *explain_ioctl_error(int err)
 static int device_ioctl(struct memwatch_device *device, unsigned long number, const char *name,
 			void *arg)
 {
-	if (!ioctl(device->fd, number, arg))
+	int rc;
+
+	/* A signal ends the wait for a rate limit, not the call. */
+	do
+		rc = ioctl(device->fd, number, arg);
+	while (rc && errno == EINTR);
+	if (!rc)
 		return 0;
 	return mw_fail(device->ctx, -errno, "/dev/memwatch: %s: %s", name,
 		       explain_ioctl_error(errno));
@@ -61,8 +71,12 @@ static const char *explain_device_error(int err)
 	case ENODEV:
 		return "not found: is the module loaded?";
 	case EACCES:
+		return "not permitted: root may open it, and members of the group memwatch with "
+		       "CAP_PERFMON";
 	case EPERM:
-		return "not permitted: root and members of the group memwatch may open it";
+		return "not permitted: opening it needs CAP_PERFMON or CAP_SYS_ADMIN";
+	case EREMOTE:
+		return "it can only be opened on the host, not in a container";
 	default:
 		return strerror(err);
 	}
@@ -99,10 +113,12 @@ int memwatch_device_open(struct memwatch_ctx *ctx, struct memwatch_device **ret)
 	}
 	device->ctx = memwatch_ctx_ref(ctx);
 	device->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (device->fd < 0)
-		err = mw_fail(ctx, -errno, "%s: %s", path, explain_device_error(errno));
-	else
+	if (device->fd < 0) {
+		err = mw_namespace_refine(ctx, -errno);
+		mw_fail(ctx, err, "%s: %s", path, explain_device_error(-err));
+	} else {
 		err = check_abi(device);
+	}
 	free(path);
 	if (err) {
 		memwatch_device_close(device);
@@ -144,10 +160,19 @@ int memwatch_device_stop(struct memwatch_device *device)
 	return device_ioctl(device, MEMWATCH_IOC_STOP, "stop", &arg);
 }
 
+int memwatch_device_target(struct memwatch_device *device, __u32 target)
+{
+	if (target && target != MEMWATCH_CONFIG_DEFAULT && target != MEMWATCH_CONFIG_FORCE)
+		return mw_fail(device->ctx, -EINVAL, "/dev/memwatch: unknown target %#x", target);
+	device->target = target;
+	return 0;
+}
+
 int memwatch_device_config(struct memwatch_device *device, struct memwatch_config *ret)
 {
 	struct memwatch_config arg = {
 		.size = sizeof(arg),
+		.flags = device->target & MEMWATCH_CONFIG_DEFAULT,
 		.cpumask = ret->cpumask,
 		.cpumask_bytes = ret->cpumask_bytes,
 	};
@@ -163,6 +188,7 @@ int memwatch_device_set_config(struct memwatch_device *device, const struct memw
 	struct memwatch_config arg = *config;
 
 	arg.size = sizeof(arg);
+	arg.flags |= device->target;
 	return device_ioctl(device, MEMWATCH_IOC_SET_CONFIG, "configure", &arg);
 }
 
@@ -171,7 +197,7 @@ int memwatch_device_add_filter(struct memwatch_device *device, const struct memw
 	struct memwatch_filter arg = *filter;
 
 	arg.size = sizeof(arg);
-	arg.flags = 0;
+	arg.flags = device->target;
 	arg.index = 0;
 	return device_ioctl(device, MEMWATCH_IOC_ADD_FILTER, "add filter", &arg);
 }
@@ -181,6 +207,7 @@ int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->size = sizeof(*ret);
+	ret->flags = device->target & MEMWATCH_CONFIG_DEFAULT;
 	ret->index = index;
 	if (!ioctl(device->fd, MEMWATCH_IOC_GET_FILTER, ret))
 		return 1;
@@ -192,7 +219,7 @@ int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
 
 int memwatch_device_clear_filters(struct memwatch_device *device)
 {
-	struct memwatch_clear_filters arg = { .size = sizeof(arg) };
+	struct memwatch_clear_filters arg = { .size = sizeof(arg), .flags = device->target };
 
 	return device_ioctl(device, MEMWATCH_IOC_CLEAR_FILTERS, "clear filters", &arg);
 }

@@ -76,20 +76,33 @@ static bool set_number(void *member, size_t size, struct mw_text value)
 }
 
 /* "TGID COMM" */
-static bool set_waiting(struct memwatch_proc_status *status, struct mw_text value)
+static bool parse_task(struct mw_text value, __u32 *ret_tgid, char *comm)
 {
-	struct memwatch_proc_waiting *waiting = &status->waiting[status->nr_waiting];
 	struct mw_text tgid;
 	uint64_t number;
 
+	if (!mw_text_take(&value, ' ', &tgid) || !mw_text_number(tgid, UINT32_MAX, &number) ||
+	    !value.at || !mw_text_unescape(value, comm, MEMWATCH_COMM_LEN))
+		return false;
+	*ret_tgid = (uint32_t)number;
+	return true;
+}
+
+static bool set_waiting(struct memwatch_proc_status *status, struct mw_text value)
+{
+	struct memwatch_proc_waiting *waiting = &status->waiting[status->nr_waiting];
+
 	if (status->nr_waiting == sizeof(status->waiting) / sizeof(status->waiting[0]))
 		return true;
-	if (!mw_text_take(&value, ' ', &tgid) || !mw_text_number(tgid, UINT32_MAX, &number) ||
-	    !value.at || !mw_text_unescape(value, waiting->comm, sizeof(waiting->comm)))
+	if (!parse_task(value, &waiting->tgid, waiting->comm))
 		return false;
-	waiting->tgid = (uint32_t)number;
 	status->nr_waiting++;
 	return true;
+}
+
+static bool set_setter(struct memwatch_proc_setter *setter, struct mw_text value)
+{
+	return parse_task(value, &setter->tgid, setter->comm);
 }
 
 /* "TGID started|open COMM" */
@@ -119,6 +132,10 @@ static bool set_key(struct memwatch_proc_status *status, struct mw_text name, st
 		return set_waiting(status, value);
 	if (mw_text_is(name, "session"))
 		return set_session(status, value);
+	if (mw_text_is(name, "settings_by"))
+		return set_setter(&status->settings_by, value);
+	if (mw_text_is(name, "defaults_by"))
+		return set_setter(&status->defaults_by, value);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		void *member = (char *)status + keys[i].offset;
 

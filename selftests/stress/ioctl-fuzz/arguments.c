@@ -106,9 +106,16 @@ bool fuzz_any_byte(const unsigned char *bytes, size_t begin, size_t end)
 	return false;
 }
 
+static unsigned int make_target(void)
+{
+	return fuzz_one_in(3)	? MEMWATCH_CONFIG_FORCE
+	       : fuzz_one_in(3) ? MEMWATCH_CONFIG_DEFAULT
+				: 0;
+}
+
 static void make_set_config(struct memwatch_config *c)
 {
-	c->flags = fuzz_random() & (fuzz_one_in(2) ? MEMWATCH_CONFIG_FORCE | 0xf : 0xf);
+	c->flags = (fuzz_random() & 0xf) | make_target();
 	c->period_ns = fuzz_one_in(4) ? fuzz_random_edge() : 100000 + fuzz_random_below(5000000);
 	c->limbo_ns = fuzz_one_in(4) ? fuzz_random_edge() : fuzz_random_below(5000000);
 	c->policy = fuzz_one_in(4) ? fuzz_random_edge() : fuzz_random_below(2);
@@ -123,6 +130,7 @@ static void make_set_config(struct memwatch_config *c)
 
 static void make_get_config(struct memwatch_config *c)
 {
+	c->flags = make_target() & MEMWATCH_CONFIG_DEFAULT;
 	if (!fuzz_one_in(2))
 		return;
 	c->cpumask = fuzz_one_in(4) ? random_bad_address() : (uintptr_t)fuzz_memory.mask;
@@ -131,6 +139,7 @@ static void make_get_config(struct memwatch_config *c)
 
 static void make_filter(struct memwatch_filter *f)
 {
+	f->flags = make_target();
 	f->kind = fuzz_one_in(8) ? fuzz_random_edge() : 1 + fuzz_random_below(3);
 	if (f->kind == MEMWATCH_FILTER_COMM)
 		snprintf(f->comm, sizeof(f->comm), "name-%u", fuzz_random_below(100));
@@ -184,8 +193,12 @@ void fuzz_argument_make(const struct fuzz_command *command, unsigned int nr_filt
 		make_filter(&arg->filter);
 		break;
 	case MEMWATCH_IOC_GET_FILTER:
+		arg->filter.flags = make_target() & MEMWATCH_CONFIG_DEFAULT;
 		arg->filter.index = fuzz_one_in(8) ? fuzz_random_edge()
 						   : fuzz_random_below(nr_filters + 1);
+		break;
+	case MEMWATCH_IOC_CLEAR_FILTERS:
+		arg->head.flags = make_target();
 		break;
 	default:
 		break;

@@ -76,17 +76,25 @@ struct fuzz_verdict {
 
 void fuzz_allow(struct fuzz_verdict *verdict, int error);
 
+struct fuzz_settings {
+	struct memwatch_config config;
+	struct memwatch_filter filters[MEMWATCH_FILTERS_MAX];
+	unsigned int nr_filters;
+};
+
 struct fuzz_session {
 	int fd;
 	bool started;
+	bool has_own; /* it has set something, which is in @own */
+	struct fuzz_settings own;
 };
 
 /* The state of the device, from the calls that succeeded. */
 struct fuzz_model {
 	struct fuzz_session sessions[2];
-	struct memwatch_config config;
-	struct memwatch_filter filters[MEMWATCH_FILTERS_MAX];
-	unsigned int nr_filters;
+	struct fuzz_settings defaults;
+	struct fuzz_settings in_force;
+	bool administrator; /* the caller has CAP_SYS_ADMIN */
 	unsigned int nr_cpus;
 	unsigned int nr_rmids;
 	unsigned long calls, succeeded, failed;

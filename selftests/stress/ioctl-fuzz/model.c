@@ -43,7 +43,36 @@ static bool mask_is_mapped(const struct memwatch_config *c)
 	return c->cpumask == (uintptr_t)fuzz_memory.mask && c->cpumask_bytes <= FUZZ_MASK_BYTES;
 }
 
+static bool any_session_started(void)
+{
+	return fuzz_model.sessions[0].started || fuzz_model.sessions[1].started;
+}
+
+/* The settings that a call gets or changes. */
+static const struct fuzz_settings *settings_of(const struct fuzz_session *session,
+					       unsigned int flags)
+{
+	if (flags & MEMWATCH_CONFIG_DEFAULT)
+		return &fuzz_model.defaults;
+	if (any_session_started())
+		return &fuzz_model.in_force;
+	return session->has_own ? &session->own : &fuzz_model.defaults;
+}
+
 /* ---- The rules of each command ---- */
+
+static void predict_change(const struct fuzz_session *session, unsigned int flags,
+			   struct fuzz_verdict *verdict)
+{
+	unsigned int for_others = flags & (MEMWATCH_CONFIG_DEFAULT | MEMWATCH_CONFIG_FORCE);
+
+	if (for_others == (MEMWATCH_CONFIG_DEFAULT | MEMWATCH_CONFIG_FORCE))
+		fuzz_allow(verdict, EINVAL);
+	if (for_others && !fuzz_model.administrator)
+		fuzz_allow(verdict, EPERM);
+	if (!for_others && other_session_started(session))
+		fuzz_allow(verdict, EBUSY);
+}
 
 static void predict_get_config(const struct memwatch_config *c, struct fuzz_verdict *verdict)
 {
@@ -79,8 +108,7 @@ static void predict_set_config(const struct fuzz_session *session, const struct 
 		if (!mask_is_mapped(c))
 			fuzz_allow(verdict, EFAULT);
 	}
-	if (other_session_started(session) && !(c->flags & MEMWATCH_CONFIG_FORCE))
-		fuzz_allow(verdict, EBUSY);
+	predict_change(session, c->flags, verdict);
 }
 
 static bool same_filter(const struct memwatch_filter *a, const struct memwatch_filter *b)
@@ -89,8 +117,10 @@ static bool same_filter(const struct memwatch_filter *a, const struct memwatch_f
 	       !strncmp(a->comm, b->comm, sizeof(a->comm));
 }
 
-static void predict_add_filter(const struct memwatch_filter *f, struct fuzz_verdict *verdict)
+static void predict_add_filter(const struct fuzz_session *session, const struct memwatch_filter *f,
+			       struct fuzz_verdict *verdict)
 {
+	const struct fuzz_settings *settings = settings_of(session, f->flags);
 	const unsigned char *comm = (const unsigned char *)f->comm;
 	unsigned int i;
 
@@ -112,11 +142,12 @@ static void predict_add_filter(const struct memwatch_filter *f, struct fuzz_verd
 		verdict->unclear = true;
 	if (f->kind == MEMWATCH_FILTER_CGROUP && !f->value)
 		verdict->unclear = true;
-	for (i = 0; i < fuzz_model.nr_filters; i++)
-		if (same_filter(&fuzz_model.filters[i], f))
+	for (i = 0; i < settings->nr_filters; i++)
+		if (same_filter(&settings->filters[i], f))
 			fuzz_allow(verdict, EEXIST);
-	if (fuzz_model.nr_filters == MEMWATCH_FILTERS_MAX)
+	if (settings->nr_filters == MEMWATCH_FILTERS_MAX)
 		fuzz_allow(verdict, ENOSPC);
+	predict_change(session, f->flags, verdict);
 }
 
 static void predict_command(const struct fuzz_session *session, const struct fuzz_command *command,
@@ -126,6 +157,8 @@ static void predict_command(const struct fuzz_session *session, const struct fuz
 	case MEMWATCH_IOC_START:
 		if (session->started)
 			fuzz_allow(verdict, EALREADY);
+		else if (session->has_own && other_session_started(session))
+			fuzz_allow(verdict, EBUSY);
 		break;
 	case MEMWATCH_IOC_STOP:
 		if (!session->started)
@@ -138,11 +171,14 @@ static void predict_command(const struct fuzz_session *session, const struct fuz
 		predict_set_config(session, &arg->config, verdict);
 		break;
 	case MEMWATCH_IOC_ADD_FILTER:
-		predict_add_filter(&arg->filter, verdict);
+		predict_add_filter(session, &arg->filter, verdict);
 		break;
 	case MEMWATCH_IOC_GET_FILTER:
-		if (arg->filter.index >= fuzz_model.nr_filters)
+		if (arg->filter.index >= settings_of(session, arg->filter.flags)->nr_filters)
 			fuzz_allow(verdict, ENOENT);
+		break;
+	case MEMWATCH_IOC_CLEAR_FILTERS:
+		predict_change(session, arg->head.flags, verdict);
 		break;
 	case MEMWATCH_IOC_DUMP:
 		if (!session->started)
@@ -153,10 +189,26 @@ static void predict_command(const struct fuzz_session *session, const struct fuz
 	}
 }
 
+static unsigned int known_flags(unsigned int number)
+{
+	switch (number) {
+	case MEMWATCH_IOC_SET_CONFIG:
+		return MEMWATCH_CONFIG_ALL;
+	case MEMWATCH_IOC_ADD_FILTER:
+	case MEMWATCH_IOC_CLEAR_FILTERS:
+		return MEMWATCH_CONFIG_DEFAULT | MEMWATCH_CONFIG_FORCE;
+	case MEMWATCH_IOC_GET_CONFIG:
+	case MEMWATCH_IOC_GET_FILTER:
+		return MEMWATCH_CONFIG_DEFAULT;
+	default:
+		return 0;
+	}
+}
+
 void fuzz_model_predict(const struct fuzz_session *session, const struct fuzz_command *command,
 			const union fuzz_argument *arg, struct fuzz_verdict *verdict)
 {
-	unsigned int known = command->number == MEMWATCH_IOC_SET_CONFIG ? MEMWATCH_CONFIG_ALL : 0;
+	unsigned int known = known_flags(command->number);
 	unsigned int size = arg->head.size;
 
 	if (size < command->size) {
@@ -216,20 +268,27 @@ void fuzz_model_judge(const char *name, int error, const struct fuzz_verdict *ve
 		report_mismatch(name, "errno is %d, expected success", error);
 }
 
-#define compare_setting(name, got, member)                                                         \
+#define compare_setting(name, got, wanted, member)                                                 \
 	do {                                                                                       \
-		if ((got)->member != fuzz_model.config.member)                                     \
+		if ((got)->member != (wanted)->member)                                             \
 			report_mismatch("GET_CONFIG", name " is %llu, was set to %llu",            \
 					(unsigned long long)(got)->member,                         \
-					(unsigned long long)fuzz_model.config.member);             \
+					(unsigned long long)(wanted)->member);                     \
 	} while (0)
 
-static void compare_config(const struct memwatch_config *c)
+static void compare_config(const struct memwatch_config *c, const struct memwatch_config *wanted)
 {
-	compare_setting("period_ns", c, period_ns);
-	compare_setting("limbo_ns", c, limbo_ns);
-	compare_setting("policy", c, policy);
-	compare_setting("idle_stop", c, idle_stop);
+	compare_setting("period_ns", c, wanted, period_ns);
+	compare_setting("limbo_ns", c, wanted, limbo_ns);
+	compare_setting("policy", c, wanted, policy);
+	compare_setting("idle_stop", c, wanted, idle_stop);
+}
+
+static void compare_filter(const struct memwatch_filter *f, const struct fuzz_settings *settings)
+{
+	if (f->index < settings->nr_filters && !same_filter(f, &settings->filters[f->index]))
+		report_mismatch("GET_FILTER", "filter %u is of kind %u, added was kind %u",
+				f->index, f->kind, settings->filters[f->index].kind);
 }
 
 static void compare_info(const struct memwatch_get_info *info)
@@ -244,51 +303,74 @@ static void compare_info(const struct memwatch_get_info *info)
 				fuzz_model.nr_rmids);
 }
 
-static void update_config(const struct memwatch_config *c)
+static void merge_config(struct memwatch_config *to, const struct memwatch_config *c)
 {
 	if (c->flags & MEMWATCH_CONFIG_PERIOD)
-		fuzz_model.config.period_ns = c->period_ns;
+		to->period_ns = c->period_ns;
 	if (c->flags & MEMWATCH_CONFIG_LIMBO)
-		fuzz_model.config.limbo_ns = c->limbo_ns;
+		to->limbo_ns = c->limbo_ns;
 	if (c->flags & MEMWATCH_CONFIG_POLICY)
-		fuzz_model.config.policy = c->policy;
+		to->policy = c->policy;
 	if (c->flags & MEMWATCH_CONFIG_IDLE_STOP)
-		fuzz_model.config.idle_stop = c->idle_stop;
+		to->idle_stop = c->idle_stop;
+}
+
+/* A call has changed settings. */
+static void update_settings(struct fuzz_session *session, unsigned int number,
+			    const union fuzz_argument *arg)
+{
+	struct fuzz_settings new = *settings_of(session, arg->head.flags);
+
+	if (number == MEMWATCH_IOC_SET_CONFIG)
+		merge_config(&new.config, &arg->config);
+	else if (number == MEMWATCH_IOC_CLEAR_FILTERS)
+		new.nr_filters = 0;
+	else if (new.nr_filters < MEMWATCH_FILTERS_MAX)
+		new.filters[new.nr_filters++] = arg->filter;
+
+	if (arg->head.flags & MEMWATCH_CONFIG_DEFAULT) {
+		fuzz_model.defaults = new;
+		return;
+	}
+	fuzz_model.in_force = new;
+	if (!other_session_started(session)) {
+		session->own = new;
+		session->has_own = true;
+	}
+}
+
+static void update_start(struct fuzz_session *session)
+{
+	if (!any_session_started())
+		fuzz_model.in_force = session->has_own ? session->own : fuzz_model.defaults;
+	session->started = true;
 }
 
 void fuzz_model_update(struct fuzz_session *session, const struct fuzz_command *command,
 		       const union fuzz_argument *before, const union fuzz_argument *arg)
 {
+	const struct fuzz_settings *settings = settings_of(session, before->head.flags);
+
 	switch (command->number) {
 	case MEMWATCH_IOC_GET_INFO:
 		compare_info(&arg->info);
 		break;
 	case MEMWATCH_IOC_START:
-		session->started = true;
+		update_start(session);
 		break;
 	case MEMWATCH_IOC_STOP:
 		session->started = false;
 		break;
 	case MEMWATCH_IOC_GET_CONFIG:
-		compare_config(&arg->config);
+		compare_config(&arg->config, &settings->config);
 		break;
 	case MEMWATCH_IOC_SET_CONFIG:
-		update_config(&before->config);
-		break;
 	case MEMWATCH_IOC_ADD_FILTER:
-		if (fuzz_model.nr_filters < MEMWATCH_FILTERS_MAX)
-			fuzz_model.filters[fuzz_model.nr_filters++] = before->filter;
+	case MEMWATCH_IOC_CLEAR_FILTERS:
+		update_settings(session, command->number, before);
 		break;
 	case MEMWATCH_IOC_GET_FILTER:
-		if (before->filter.index >= fuzz_model.nr_filters)
-			break;
-		if (!same_filter(&arg->filter, &fuzz_model.filters[before->filter.index]))
-			report_mismatch("GET_FILTER", "filter %u is of kind %u, added was kind %u",
-					before->filter.index, arg->filter.kind,
-					fuzz_model.filters[before->filter.index].kind);
-		break;
-	case MEMWATCH_IOC_CLEAR_FILTERS:
-		fuzz_model.nr_filters = 0;
+		compare_filter(&arg->filter, settings);
 		break;
 	default:
 		break;

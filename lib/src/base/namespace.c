@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Recognises the initial namespaces by their inode numbers, see namespace.h.
+ */
+#include "base/namespace.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/context.h"
+
+/* PROC_USER_INIT_INO and PROC_PID_INIT_INO of the kernel, which never change. */
+static const struct {
+	const char *path;
+	const char *initial;
+} namespaces[] = {
+	{ "/proc/self/ns/user", "user:[4026531837]" },
+	{ "/proc/self/ns/pid", "pid:[4026531836]" },
+};
+
+/* A kernel without namespaces has only the initial one. */
+static bool is_initial(struct memwatch_ctx *ctx, const char *path, const char *initial)
+{
+	char *full, name[64];
+	ssize_t len;
+
+	if (mw_ctx_path(ctx, path, &full))
+		return true;
+	len = readlink(full, name, sizeof(name));
+	free(full);
+	return len < 0 || ((size_t)len == strlen(initial) && !memcmp(name, initial, (size_t)len));
+}
+
+int mw_namespace_refine(struct memwatch_ctx *ctx, int err)
+{
+	if (err != -EACCES && err != -EPERM)
+		return err;
+	for (size_t i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++)
+		if (!is_initial(ctx, namespaces[i].path, namespaces[i].initial))
+			return -EREMOTE;
+	return err;
+}

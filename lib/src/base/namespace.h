@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Whether this process is in a container, where the module refuses everything. The error
+ * that the kernel returns there depends on the kind of container, so it explains nothing.
+ */
+#ifndef MW_BASE_NAMESPACE_H
+#define MW_BASE_NAMESPACE_H
+
+#include <memwatch/ctx.h>
+
+/* Returns -EREMOTE if @err means "not permitted" and this is a container; otherwise @err. */
+int mw_namespace_refine(struct memwatch_ctx *ctx, int err);
+
+#endif /* MW_BASE_NAMESPACE_H */
