@@ -4,6 +4,7 @@
 # the system. Included by the Makefile of the root.
 
 UDEVDIR	?= /usr/lib/udev/rules.d
+SYSUSERSDIR ?= /usr/lib/sysusers.d
 DKMSDIR	?= /usr/src/memwatch-$(VERSION)
 
 # The sources of the module only: no tests, nothing of user space.
@@ -20,5 +21,8 @@ install-dkms: ## Copy the module's source to where dkms finds it (DKMSDIR).
 	done
 	@echo "Next: dkms add memwatch/$(VERSION) && dkms install memwatch/$(VERSION)"
 
-install-system: ## Install the udev rule that gives the group memwatch the device.
+# The rule names the group, so what makes the group comes with it.
+install-system: ## Install what makes the group memwatch, and the udev rule for the device.
+	$(call install,0644,packaging/sysusers.d/memwatch.conf,$(SYSUSERSDIR)/memwatch.conf)
 	$(call install,0644,packaging/udev/60-memwatch.rules,$(UDEVDIR)/60-memwatch.rules)
+	@echo "Next: systemd-sysusers; memwatch(4) says how the group may read /proc/memwatch"
