@@ -271,11 +271,13 @@ static bool start_session(void)
 	       !ioctl(device, MEMWATCH_IOC_DUMP, &dump);
 }
 
+/* For the sessions to come. */
 static bool set_idle_stop(uint32_t on)
 {
 	struct memwatch_config config = { .size = sizeof(config),
 					  .idle_stop = on,
-					  .flags = MEMWATCH_CONFIG_IDLE_STOP };
+					  .flags = MEMWATCH_CONFIG_IDLE_STOP |
+						   MEMWATCH_CONFIG_DEFAULT };
 	int fd = open("/dev/memwatch", O_RDWR), err;
 
 	err = ioctl(fd, MEMWATCH_IOC_SET_CONFIG, &config);
