@@ -18,6 +18,7 @@ import csv
 import io
 import json
 import os
+import pty
 import re
 import socket
 import subprocess
@@ -219,6 +220,36 @@ def check_recording():
                 run("top", "--replay", "none.mwr", "-q")[0], None)
     csv_cells("top --replay", run(*top, "csv")[0], pids)
     json_cells("top --replay", run(*top, "json")[0], pids, lambda d: d["intervals"][0]["processes"])
+
+
+def screen(*args):
+    """What a command writes to a large terminal, without the sequences of the screen library."""
+    env = dict(os.environ, TERM="xterm", LINES="100", COLUMNS="250")
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execve(CTL, [CTL, *args], env)
+    out = b""
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        out += part
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    plain = re.sub(rb"\x1b(\[[0-9;?]*[a-zA-Z]|[()][A-Z0-9]|[=>78])|[\r\x08\x0f]", b"", out)
+    return out, plain
+
+
+def check_screen():
+    pids = [comm(n) for n in NAMES]
+    generate("screen.mwr", *reversed(NAMES))
+    out, plain = screen("top", "--replay", "screen.mwr", "-n", "1", "--delay", "50ms")
+    for name in pids:
+        cell("top, full screen", "text", name, is_clean(plain) and shown(name).encode() in plain
+             and (is_clean(name) or name not in out))
 
 
 def write_trace(path, names):
@@ -464,8 +495,8 @@ def check_unicode():
 
 
 def main():
-    parts = [check_recording, check_trace, check_dump, check_status, check_doctor, check_machine,
-             check_messages, check_hooks, check_unicode]
+    parts = [check_recording, check_screen, check_trace, check_dump, check_status, check_doctor,
+             check_machine, check_messages, check_hooks, check_unicode]
     for part in parts:
         if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
             part()

@@ -100,7 +100,34 @@ growth_monitor() {
 		has 'VERDICT +RATE' g.txt
 }
 
-plan 31
+dump_shows() { memwatchctl dump >h.dump 2>&1 && grep -qF -- "$1" h.dump; }
+
+# Every command that meets a name that attacks the terminal shows it escaped.
+hostile_name() {
+	escape=$(printf '\033') name=$(printf '\033]0;x\007') shown='\x1b]0;x\x07'
+	printf '#!/bin/sh\nsleep 5\nexit 3\n' >"./$name" && chmod +x "./$name" || return 1
+	mkdir -p "/sys/fs/cgroup/$name" || return 1
+	memwatchctl record -o "$name.mwr" -- "./$name" 2>h.record &
+	pid=$!
+	within 30 dump_shows "$shown" || { cat h.dump; return 1; }
+	memwatchctl top -b -n 1 -d 1 >h.top
+	wait $pid
+	memwatchctl report "$name.mwr" >h.report
+	memwatchctl record -o "$name.mwr" -d 1 2>h.exists
+	memwatchctl config filter=none "filter=cgroup:/$name" && memwatchctl config filter >h.cgroup
+	memwatchctl config filter=none "filter=comm:$name" && memwatchctl config filter >h.comm
+	memwatchctl config filter=none
+	rmdir "/sys/fs/cgroup/$name"
+	rc=0
+	for answer in h.dump h.record h.top h.report h.exists h.cgroup h.comm; do
+		grep -qF -- "$shown" $answer && ! grep -q "$escape" $answer ||
+			{ echo "$answer:"; cat -v $answer; rc=1; }
+	done
+	grep -qF "$shown.mwr: " h.record && grep -qF "$shown exited with status 3" h.record || rc=1
+	return $rc
+}
+
+plan 32
 check "without the module status exits with 3" \
 	ends 3 'module memwatch is not loaded' memwatchctl status
 check "without the module doctor says that live measurement is not possible" \
@@ -142,4 +169,5 @@ check "after kill -9 the written blocks can be read" killed
 check "a full disk is reported as one error" full_disk
 check "top shows the growth of a process" growth
 check "top and record run with a growth monitor" growth_monitor
+check "a name that attacks the terminal is shown escaped" hostile_name
 check "the module unloads" rmmod memwatch
