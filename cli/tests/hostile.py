@@ -103,9 +103,13 @@ def width(text):
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def run(*args, locale="C.UTF-8", stdin=None):
+def run(*args, locale="C.UTF-8"):
     env = dict(os.environ, LC_ALL=locale)
-    r = subprocess.run([CTL, *args], capture_output=True, env=env, input=stdin, timeout=300)
+    try:
+        r = subprocess.run([CTL, *args], capture_output=True, env=env, timeout=60)
+    except subprocess.TimeoutExpired:
+        bad.append(f"{args}: has not ended after a minute")
+        return b"", b""
     if r.returncode not in (0, 1, 2, 3, 4):
         bad.append(f"{args}: exit {r.returncode}: {r.stderr[:300]}")
     return r.stdout, r.stderr

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cmds/growth/growth.h"
@@ -170,6 +171,16 @@ static int compare_urgency(const void *a, const void *b)
 	return (p->slope < q->slope) - (p->slope > q->slope);
 }
 
+/* CPU time of the commands of --exec that have ended. */
+static double command_cpu_ns(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
+}
+
 static void print_monitor_cost(struct watcher *w)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, stats);
@@ -183,6 +194,8 @@ static void print_monitor_cost(struct watcher *w)
 	       (uint64_t)stats.rounds, (uint64_t)stats.pokes,
 	       (double)stats.cpu_ns * 100 / (double)elapsed, stats.event_ppm / 1e4,
 	       stats.events_attached ? "" : " (not attached)");
+	if (w->config->exec)
+		printf(", commands of --exec %.3f %%", command_cpu_ns() * 100 / (double)elapsed);
 	if (stats.full)
 		printf("; %" PRIu64 " samples were dropped: increase --max-processes",
 		       (uint64_t)stats.full);
