@@ -123,13 +123,28 @@ const char *mw_escape(const char *text, char *buf, size_t size)
 	return buf;
 }
 
+/* The length of the characters at the start that are the same in every style. */
+static size_t count_plain(const char *text)
+{
+	size_t len = 0;
+
+	while (text[len] >= ' ' && text[len] < 0x7f && text[len] != '\\' && text[len] != '"')
+		len++;
+	return len;
+}
+
 void mw_escape_write(FILE *out, const char *text, enum mw_escape_style style)
 {
 	char next[MW_ESCAPE_MAX];
 	size_t len;
 
-	while ((len = mw_escape_next(&text, style, next)))
+	do {
+		len = count_plain(text);
+		fwrite(text, 1, len, out);
+		text += len;
+		len = mw_escape_next(&text, style, next);
 		fwrite(next, 1, len, out);
+	} while (len);
 }
 
 void mw_escape_vprintf(FILE *out, const char *format, va_list args)
