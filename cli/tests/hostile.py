@@ -13,7 +13,6 @@ line for each command and format.
 
 CTL and GENERATE name the two programs; the working directory is filled with files.
 """
-import concurrent.futures
 import csv
 import io
 import json
@@ -135,6 +134,25 @@ def text_cell(command, name, data, lines, where=shown):
     """A name somewhere in a text whose number of lines is known."""
     cell(command, "text", name, is_clean(data) and where(name) in data.decode()
          and data.count(b"\n") == lines)
+
+
+def groups(limit):
+    """All names but the empty one, several in one text of at most @limit bytes."""
+    group = []
+    for name in filter(None, NAMES):
+        if group and len(b"|".join(group + [name])) > limit:
+            yield group
+            group = []
+        group.append(name)
+    yield group
+
+
+def group_cells(command, form, group, good, data, show=shown):
+    """A text of several names, all of which must be in the output in this order."""
+    text = data.decode("utf-8", "replace")
+    good = good and is_clean(data) and show(b"|".join(group)) in text
+    for name in group:
+        cell(command, form, name, good)
 
 
 def column_of(line, word):
@@ -314,79 +332,94 @@ def check_dump():
              [r["cgroup"] for r in answer if r["tgid"] == pid] == [decoded(group)])
 
 
+def one_line(text):
+    """Lines of the kernel have no newline in a value."""
+    return text.replace(b"\n", b"\x1b")
+
+
 def check_status():
-    plain = None
-    for i, name in enumerate(NAMES):
+    pids = {3000 + i: comm(n) for i, n in enumerate(NAMES)}
+    waiting = b"".join(b"waiting: %d %s\n" % (pid, octal(n)) for pid, n in pids.items())
+    for i, group in enumerate(groups(200)):
         root = f"status{i}"
+        line = one_line(b"|".join(group))
         copy_root(root)
         with open(f"{root}/proc/memwatch/status", "rb") as file:
             text = file.read()
-        line = name[:31].replace(b"\n", b"\x1b")
-        text = re.sub(rb"^(backend|backend_reason|policy): .*$", lambda m: m[1] + b": " + line, text,
+        text = re.sub(rb"^backend_reason: .*$", lambda m: b"backend_reason: " + line, text, flags=re.M)
+        text = re.sub(rb"^(backend|policy|version): .*$", lambda m: m[1] + b": " + line[:31], text,
                       flags=re.M)
-        text = re.sub(rb"^(waiting: \d+|session: \d+ \w+) .*$",
-                      lambda m: m[1] + b" " + octal(comm(name)), text, flags=re.M)
+        text = re.sub(rb"^waiting: .*\n", b"", text, flags=re.M) + waiting
         put(f"{root}/proc/memwatch/status", text)
         status = ("--root", root, "--format")
-        out, err = run(*status, "table", "status")
-        plain = plain if plain is not None else out
-        cell("status", "table", name, is_clean(out) and out.count(b"\n") == plain.count(b"\n") and
-             out.decode().count(shown(line)) >= 3 and shown(comm(name)) in out.decode())
+        out = run(*status, "table", "status")[0]
+        group_cells("status", "table", group, out.decode("utf-8", "replace").count(
+            shown(line[:31])) >= 3, out, lambda _: shown(line))
+        for pid, name in pids.items() if not i else ():
+            cell("status, waiting", "table", name, re.search(
+                rf"(?m)^ *{pid} {re.escape(shown(name))} *$", out.decode("utf-8", "replace")))
         out = run(*status, "csv", "status")[0]
         rows = list(csv.DictReader(io.StringIO(out.decode("utf-8", "replace"), newline="")))
-        cell("status", "csv", name, is_clean(out) and len(rows) == 1 and
-             original(rows[0]["backend_reason"]) == line and not is_formula(rows[0]["backend"]))
+        group_cells("status", "csv", group, len(rows) == 1 and original(
+            rows[0]["backend_reason"]) == line and not is_formula(rows[0]["backend"]), out, lambda _: "")
         out = run(*status, "json", "status")[0]
-        answer = json.loads(out.decode("utf-8", "replace")) if out else {}
-        cell("status", "json", name, is_clean(out) and answer.get("backend") == decoded(line) and
-             {w["comm"] for w in answer["waiting"] + answer["open_sessions"]} == {decoded(comm(name))})
+        answer = json.loads(out.decode("utf-8", "replace"))
+        group_cells("status", "json", group, answer["backend_reason"] == decoded(line), out,
+                    lambda _: "")
+        for pid, name in pids.items() if not i else ():
+            cell("status, waiting", "json", name, [decoded(name)] == [
+                w["comm"] for w in answer["waiting"] if w["tgid"] == pid])
 
 
 def check_doctor():
-    plain = None
-    for i, name in enumerate(filter(None, NAMES)):
-        line = name.replace(b"\n", b"\x1b")
+    for i, group in enumerate(groups(50)):
         root = f"doctor{i}"
+        line = one_line(b"|".join(group))
         copy_root(root)
         put(f"{root}/proc/sys/kernel/osrelease", b"6.1.0-" + line + b"\n")
         put(f"{root}/sys/module/memwatch/version", line + b"\n")
         doctor = ("--root", root, "--format")
         out = run(*doctor, "table", "doctor")[0]
-        plain = plain if plain is not None else out
-        text_cell("doctor", line, out, plain.count(b"\n"))
-        for form in ("csv", "json"):
-            out = run(*doctor, form, "doctor")[0]
-            text = out.decode("utf-8", "replace")
-            texts = [r["found"] for r in (csv.DictReader(io.StringIO(text, newline="")) if form == "csv"
-                                          else json.loads(text)["checks"])]
-            found = any(line in original(t) for t in texts) if form == "csv" else any(
-                decoded(line) in t for t in texts)
-            cell("doctor", form, name, is_clean(out) and found)
+        lines = out.count(b"\n") if not i else lines
+        group_cells("doctor", "table", group, out.count(b"\n") == lines and out.decode(
+            "utf-8", "replace").count(shown(line)) >= 2, out, lambda _: shown(line))
+        out = run(*doctor, "csv", "doctor")[0]
+        rows = list(csv.DictReader(io.StringIO(out.decode("utf-8", "replace"), newline="")))
+        group_cells("doctor", "csv", group, any(line in original(r["found"]) for r in rows), out,
+                    lambda _: "")
+        out = run(*doctor, "json", "doctor")[0]
+        checks = json.loads(out.decode("utf-8", "replace"))["checks"]
+        group_cells("doctor", "json", group, any(decoded(line) in c["found"] for c in checks), out,
+                    lambda _: "")
 
 
 # ------------------------------------------------------------------ machines and files
 
 def check_machine():
-    """The head of a recording: host name, kernel, backend and reasons."""
+    """The head of a recording: host name, kernel, backend and reasons; and its file name."""
     lines = {}
-    for i, name in enumerate(NAMES):
-        path = b"./machine%d/" % i + (name or b"x")
+    for i, group in enumerate(groups(50)):
+        name = b"|".join(group)
+        path = b"./machine%d/" % i + name
         os.makedirs(os.path.dirname(path))
         generate(path, name)
         for command in (("report",), ("top", "--replay")):
-            out, err = run(*command, path)
+            title = "%s, machine" % command[0]
+            out = run(*command, path)[0]
             known = lines.setdefault(command, out.count(b"\n"))
-            text_cell("%s, machine" % command[0], name, out, known)
+            group_cells(title, "text", group, out.count(b"\n") == known, out)
             if command == ("report",):
-                text_cell("report, file name", path, out, known)
-            answer = json.loads(run("--format", "json", *command, path)[0].decode("utf-8", "replace"))
+                group_cells("report, file name", "text", group, True, out, lambda _: shown(path))
+            out = run("--format", "json", *command, path)[0]
+            answer = json.loads(out.decode("utf-8", "replace"))
             heads = {answer["recording"][key]
                      for key in ("hostname", "kernel", "backend", "backend_reason")}
-            cell("%s, machine" % command[0], "json", name, heads == {decoded(name)} and
-                 decoded(name) in [a["reason"] for a in answer["unavailable"]])
+            group_cells(title, "json", group, heads == {decoded(name)} and decoded(name) in [
+                a["reason"] for a in answer["unavailable"]], out, lambda _: "")
         with open(path, "r+b") as file:
             file.truncate(os.path.getsize(path) - 30)
-        text_cell("report, damaged file", path, run("report", path)[1], 1)
+        error = run("report", path)[1]
+        group_cells("report, damaged file", "text", group, error.count(b"\n") == 1, error)
 
 
 # ------------------------------------------------------------------ arguments in messages
@@ -418,15 +451,14 @@ MESSAGES = {
 
 
 def check_messages():
-    for name in NAMES:
-        put(b"./damaged/" + (name or b"empty"), b"text\n")
-    for command, arguments in MESSAGES.items():
-        names = list(filter(None, NAMES))
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            errors = list(pool.map(lambda name: run(*arguments(name))[1], names))
-        for name, error in zip(names, errors):
-            part = name.replace(b"=", b"") if command == "config KEY" else name
-            text_cell(command, part, error, errors[0].count(b"\n"))
+    for group in groups(200):
+        name = b"|".join(group)
+        put(b"./damaged/" + name, b"text\n")
+        for command, arguments in MESSAGES.items():
+            known = run(*arguments(b"plain"))[1].count(b"\n")
+            error = run(*arguments(name))[1]
+            show = shown if command != "config KEY" else lambda n: shown(n.replace(b"=", b""))
+            group_cells(command, "text", group, error.count(b"\n") == known, error, show)
 
 
 # ------------------------------------------------------------------ hooks of growth watch
@@ -479,8 +511,8 @@ def check_hooks():
 def check_unicode():
     """Each character, in a message. Unassigned ones may be shown or escaped."""
     codes = [n for n in range(1, 0x110000) if not 0xD800 <= n <= 0xDFFF]
-    for begin in range(0, len(codes), 20000):
-        part = "".join(map(chr, codes[begin:begin + 20000]))
+    for begin in range(0, len(codes), 30000):
+        part = "".join(map(chr, codes[begin:begin + 30000]))
         for locale in ("C.UTF-8", "C"):
             text = run("completion", "x" + part, locale=locale)[1]
             first = text.split(b"\n")[0]
