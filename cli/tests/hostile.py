@@ -175,7 +175,8 @@ def table_cells(command, data, pids, harmless, after):
     for pid, name in pids.items():
         rows = [line for line in lines if str(pid) in line.split()[:3]]
         good = same and len(rows) == 1 and is_clean(rows[0].encode())
-        good = good and (at_column(rows[0], column_of(head, "COMMAND")) or "").startswith(shown(name))
+        cell_text = good and at_column(rows[0], column_of(head, "COMMAND"))
+        good = good and (cell_text or "").startswith(shown(name))
         if good and after:
             rest = at_column(rows[0], column_of(head, after))
             good = rest is not None and rest[:1] not in ("", " ") and (
@@ -183,8 +184,12 @@ def table_cells(command, data, pids, harmless, after):
         cell(command, "table", name, good)
 
 
+def csv_rows(data):
+    return list(csv.DictReader(io.StringIO(data.decode("utf-8", "replace"), newline="")))
+
+
 def csv_cells(command, data, pids, key="tgid"):
-    rows = list(csv.DictReader(io.StringIO(data.decode("utf-8", "replace"), newline="")))
+    rows = csv_rows(data)
     whole = is_clean(data) and all(None not in r and None not in r.values() for r in rows)
     for pid, name in pids.items():
         texts = [r["comm"] for r in rows if r.get(key) == str(pid)]
@@ -229,7 +234,8 @@ def check_recording():
     generate("all.mwr", *NAMES)
     generate("none.mwr", *[b"p%d" % i for i in range(len(NAMES))])
     report = ("report", "all.mwr", "-q", "--format")
-    table_cells("report", run(*report, "table")[0], pids, run("report", "none.mwr", "-q")[0], "RMID")
+    table_cells("report", run(*report, "table")[0], pids, run("report", "none.mwr", "-q")[0],
+                "RMID")
     csv_cells("report", run(*report, "csv")[0], pids)
     json_cells("report", run(*report, "json")[0], pids, lambda d: d["processes"])
     by = ("report", "all.mwr", "--by", "rmid", "--format")
@@ -241,7 +247,8 @@ def check_recording():
     table_cells("top --replay", run(*top, "table")[0], pids,
                 run("top", "--replay", "none.mwr", "-q")[0], None)
     csv_cells("top --replay", run(*top, "csv")[0], pids)
-    json_cells("top --replay", run(*top, "json")[0], pids, lambda d: d["intervals"][0]["processes"])
+    json_cells("top --replay", run(*top, "json")[0], pids,
+               lambda d: d["intervals"][0]["processes"])
 
 
 def screen(*args):
@@ -294,7 +301,8 @@ def check_trace():
     for pid, name in pids.items():
         text_cell("growth replay, sentence", name, out, harmless.count(b"\n"),
                   lambda n: f"\nprocess {shown(n)} ({pid}): memory grew")
-    csv_cells("growth replay", run("--format", "csv", "growth", "replay", "all.csv")[0], pids, "pid")
+    csv_cells("growth replay", run("--format", "csv", "growth", "replay", "all.csv")[0], pids,
+              "pid")
     json_cells("growth replay", run("--format", "json", "growth", "replay", "all.csv")[0], pids,
                lambda d: d["processes"], "pid")
 
@@ -322,7 +330,7 @@ def check_dump():
     table_cells("dump", table, pids, b"\n" * (len(pids) + 1), None)
     csv_cells("dump", run(*dump, "csv")[0], pids)
     json_cells("dump", run(*dump, "json")[0], pids, lambda d: d["rmids"])
-    rows = list(csv.DictReader(io.StringIO(run(*dump, "csv")[0].decode("utf-8", "replace"), newline="")))
+    rows = csv_rows(run(*dump, "csv")[0])
     answer = json.loads(run(*dump, "json")[0].decode("utf-8", "replace"))["rmids"]
     for pid, group in groups.items():
         cell("dump, cgroup", "table", group, is_clean(table) and shown(group) in table.decode())
@@ -346,7 +354,7 @@ def check_status():
         copy_root(root)
         with open(f"{root}/proc/memwatch/status", "rb") as file:
             text = file.read()
-        text = re.sub(rb"^backend_reason: .*$", lambda m: b"backend_reason: " + line, text, flags=re.M)
+        text = re.sub(rb"^(backend_reason): .*$", lambda m: m[1] + b": " + line, text, flags=re.M)
         text = re.sub(rb"^(backend|policy|version): .*$", lambda m: m[1] + b": " + line[:31], text,
                       flags=re.M)
         text = re.sub(rb"^waiting: .*\n", b"", text, flags=re.M) + waiting
@@ -359,9 +367,10 @@ def check_status():
             cell("status, waiting", "table", name, re.search(
                 rf"(?m)^ *{pid} {re.escape(shown(name))} *$", out.decode("utf-8", "replace")))
         out = run(*status, "csv", "status")[0]
-        rows = list(csv.DictReader(io.StringIO(out.decode("utf-8", "replace"), newline="")))
+        rows = csv_rows(out)
         group_cells("status", "csv", group, len(rows) == 1 and original(
-            rows[0]["backend_reason"]) == line and not is_formula(rows[0]["backend"]), out, lambda _: "")
+            rows[0]["backend_reason"]) == line and not is_formula(rows[0]["backend"]), out,
+                    lambda _: "")
         out = run(*status, "json", "status")[0]
         answer = json.loads(out.decode("utf-8", "replace"))
         group_cells("status", "json", group, answer["backend_reason"] == decoded(line), out,
@@ -384,7 +393,7 @@ def check_doctor():
         group_cells("doctor", "table", group, out.count(b"\n") == lines and out.decode(
             "utf-8", "replace").count(shown(line)) >= 2, out, lambda _: shown(line))
         out = run(*doctor, "csv", "doctor")[0]
-        rows = list(csv.DictReader(io.StringIO(out.decode("utf-8", "replace"), newline="")))
+        rows = csv_rows(out)
         group_cells("doctor", "csv", group, any(line in original(r["found"]) for r in rows), out,
                     lambda _: "")
         out = run(*doctor, "json", "doctor")[0]
