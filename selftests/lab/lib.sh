@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=sh
 #
-# Functions for the lab's scripts: messages, the cache, the matrix, and apt with a
-# configuration of its own, separate from the host's. Sourced with LAB set to the
-# lab's directory; sets TOP, CACHE and WORK (a folder that is removed on exit).
+# Functions for the lab's scripts: messages, the cache, the matrix, builds by a user
+# without rights, and apt with a configuration of its own, separate from the host's.
+# Sourced with LAB set to the lab's directory; sets TOP, CACHE and WORK (a folder that is
+# removed on exit).
 
 # Part of every cache key. Raise it when entries are made in a different way.
 LAB_VERSION=1
@@ -11,6 +12,11 @@ LAB_VERSION=1
 # shellcheck disable=SC2034 # for those who source this
 TOP=$(cd "$LAB/../.." && pwd)
 CACHE=${MEMWATCH_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/memwatch}
+# Builds the sources of others when root runs the lab. The number belongs to nobody else:
+# user and group nobody may own files and processes of other services.
+BUILDER=65533
+# Others may read what the lab makes, so that the builder can, and nobody may write to it.
+umask 022
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 say() { echo "lab: $*" >&2; }
@@ -103,10 +109,72 @@ use_apt() {
 	) 9> "$apt/lock" || die "apt cannot read the package lists of suite $1 from $site"
 }
 
+# check_cache: stops if another user could have written into the cache. Wherever the folder
+# is, other users cannot make one that belongs to us. The recordings in eval/ are only read.
+check_cache() {
+	[ -e "$CACHE" ] || mkdir -p -m 700 "$CACHE" || exit 1
+	cc_bad=$(find "$CACHE/" -maxdepth 2 -path "$CACHE/eval" -prune -o \
+		\( ! -uid "$(id -u)" -o ! -type l -perm /022 \) -print -quit)
+	[ -z "$cc_bad" ] || die "the cache is not used, because ${cc_bad%/} belongs to another user" \
+		"or others may write into it; correct that with chown and chmod, or set MEMWATCH_CACHE"
+}
+
+# entry_find FOLDER TYPES ACTION...: finds the files of an entry that can be used later.
+# Builds see empty folders in place of those that are left out.
+entry_find() (
+	cd "$1" || exit 1
+	types=$2
+	shift 2
+	find . \( -path ./tmp -o -path ./var/tmp -o -path ./run -o -path ./proc \) -prune -o \
+		-type "$types" "$@"
+)
+
+# Prints the mode, and the checksum or the target, of each file of an entry.
+entry_sums() {
+	entry_find "$1" f,l -printf '%y %m %p -> %l\n' | LC_ALL=C sort &&
+	entry_find "$1" f -print0 | LC_ALL=C sort -z | (cd "$1" && xargs -0r sha256sum)
+}
+
+# Prints a word that changes when a file of an entry is written, replaced or added, even if it
+# then gets its old size and time again.
+entry_state() {
+	entry_find "$1" f,l -printf '%p %i %s %C@ %m %U\n' | LC_ALL=C sort | sha256sum
+}
+
+# entry_record FOLDER SUMS: writes the checksums of an entry to a file
+entry_record() {
+	entry_sums "$1" > "$2.$$" && mv "$2.$$" "$2"
+}
+
+# entry_valid FOLDER: whether the entry has the files that it was made with. Their content is
+# read when a file has changed its state, and once a week; an entry of an older lab without
+# checksums gets them now. An entry that is not valid is removed.
+entry_valid() {
+	ev_sums=${1%/*}/.${1##*/}.sums
+	ev_seen=${1%/*}/.${1##*/}.seen
+	ev_state=$(entry_state "$1")
+	if [ ! -f "$ev_sums" ]; then
+		say "recording the checksums of ${1#"$CACHE/"} (once)"
+		entry_record "$1" "$ev_sums" || return 1
+	elif [ "$ev_state" != "$(cat "$ev_seen" 2>/dev/null)" ] ||
+	     [ -z "$(find "$ev_seen" -mtime -7)" ]; then
+		make_work
+		entry_sums "$1" > "$WORK/sums"
+		cmp -s "$WORK/sums" "$ev_sums" || {
+			say "${1#"$CACHE/"} is not what was stored, and is made again; the difference:"
+			diff "$ev_sums" "$WORK/sums" | grep '^[<>]' | head -n 4 >&2
+			mv "$1" "${1%/*}/.invalid.$$" && rm -rf "${1%/*}/.invalid.$$" "$ev_sums" "$ev_seen"
+			return 1
+		}
+	fi
+	[ "$ev_state" = "$(cat "$ev_seen" 2>/dev/null)" ] && [ -n "$(find "$ev_seen" -mtime -7)" ] ||
+		{ echo "$ev_state" > "$ev_seen.$$" && mv "$ev_seen.$$" "$ev_seen"; }
+}
+
 # cache_entry KIND NAME KEY MAKER [ARGS]: prints the folder of a cache entry. If it does
-# not exist yet, "MAKER DIR ARGS" fills an empty folder, which gets its name only when
-# it is complete. "set -e" has no effect in a maker, so it must check each step itself.
-# KIND/NAME is a link to the newest entry.
+# not exist yet, or is not valid, "MAKER DIR ARGS" fills an empty folder, which gets its name
+# only when it is complete. "set -e" has no effect in a maker, so it must check each step
+# itself. KIND/NAME is a link to the newest entry.
 cache_entry() {
 	ce_dir=$CACHE/$1/$2-$3
 	ce_link=$CACHE/$1/$2
@@ -114,8 +182,9 @@ cache_entry() {
 	ce_name=$2
 	ce_base=$2-$3
 	shift 3
+	check_cache
 	mkdir -p "$CACHE/$ce_kind"
-	if [ ! -d "$ce_dir" ]; then
+	if [ ! -d "$ce_dir" ] || ! entry_valid "$ce_dir"; then
 		(
 			flock 8
 			[ -d "$ce_dir" ] && exit 0
@@ -125,6 +194,7 @@ cache_entry() {
 			maker=$1
 			shift
 			"$maker" "$ce_tmp" "$@" >&2 || exit 1
+			entry_record "$ce_tmp" "$CACHE/$ce_kind/.$ce_base.sums" || exit 1
 			mv "$ce_tmp" "$ce_dir"
 		) 8> "$CACHE/$ce_kind/.$ce_name.lock" ||
 			die "the cache entry $ce_kind/$ce_name could not be made; see above"
@@ -133,6 +203,36 @@ cache_entry() {
 		ln -sfn "$ce_base" "$ce_link"
 	fi
 	echo "$ce_dir"
+}
+
+# build_in FOLDER COMMAND...: runs a command of somebody else's sources. It starts in the
+# folder, which it may write to. If root runs the lab, the command runs as BUILDER, without
+# network, and sees the folder as /tmp; otherwise it runs as the developer.
+build_in() {
+	bi_dir=$1
+	shift
+	if [ "$(id -u)" -ne 0 ]; then
+		(cd "$bi_dir" && "$@")
+		return
+	fi
+	chown -R "$BUILDER:$BUILDER" "$bi_dir" || return 1
+	# shellcheck disable=SC2016 # for the inner shell to expand
+	unshare --mount --propagation private --net --ipc --pid --fork --kill-child --mount-proc \
+		sh -eu -c '
+		mount --bind "$1" /tmp
+		cd /tmp
+		builder=$2
+		shift 2
+		exec env -i HOME=/tmp LC_ALL=C.UTF-8 PATH=/usr/bin:/bin \
+			setpriv --reuid="$builder" --regid="$builder" --clear-groups \
+			--inh-caps=-all --bounding-set=-all --no-new-privs "$@"
+	' build_in "$bi_dir" "$BUILDER" "$@"
+}
+
+# take_file FROM TO: copies what a build has made. A link could name any file of root's.
+take_file() {
+	[ -f "$1" ] && [ ! -L "$1" ] || { say "the build has not made ${1##*/}"; return 1; }
+	cp --no-dereference --no-preserve=ownership "$1" "$2"
 }
 
 # chroot_entry SUITE PACKAGE...: prints a folder with a Debian system and these packages,
@@ -175,12 +275,20 @@ make_chroot() {
 	rm -f "$mc_log"
 }
 
-# in_chroot [-b FROM:TO]... DIR COMMAND...: runs the command in a mount namespace of its
-# own, so that nothing stays mounted however the command ends
+# in_chroot [-u] [-b FROM:TO]... DIR COMMAND...: runs the command in a mount namespace of its
+# own, so that nothing stays mounted however the command ends. With -u it runs as BUILDER,
+# without network, and its /tmp is empty.
 in_chroot() {
 	need_root "entering the folder with the build tools"
-	# shellcheck disable=SC2016 # for the inner shell to expand
-	unshare --mount --propagation private sh -eu -c '
+	ic_alone=
+	if [ "$1" = -u ]; then
+		ic_alone="--net --ipc --pid --fork --kill-child"
+		shift
+	fi
+	# shellcheck disable=SC2016,SC2086 # for the inner shell to expand; a list of options
+	unshare --mount --propagation private $ic_alone sh -eu -c '
+		builder=$1
+		shift
 		binds=
 		while [ "$1" = -b ]; do binds="$binds $2"; shift 2; done
 		root=$1
@@ -190,8 +298,12 @@ in_chroot() {
 			mkdir -p "$root${b#*:}"
 			mount --bind "${b%%:*}" "$root${b#*:}"
 		done
-		exec chroot "$root" env -i HOME=/ LC_ALL=C.UTF-8 \
-			DEBIAN_FRONTEND=noninteractive \
+		set -- env -i HOME=/ LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 			PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
-	' in_chroot "$@"
+		[ -n "$builder" ] || exec chroot "$root" "$@"
+		mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+		mount --bind "$root/tmp" "$root/var/tmp"
+		exec chroot "$root" setpriv --reuid="$builder" --regid="$builder" --clear-groups \
+			--inh-caps=-all --bounding-set=-all --no-new-privs "$@"
+	' in_chroot "${ic_alone:+$BUILDER}" "$@"
 }
