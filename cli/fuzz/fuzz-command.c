@@ -7,8 +7,8 @@
  * file: with 'F' as it is, with 'N' as a recording of a simulated machine, patched, for
  * checksums are not found by guessing.
  *
- * Beside the sanitizers, what the command prints is judged: it must be in proportion to the
- * input.
+ * Beside the sanitizers, what the command prints is judged: names come from other users, and
+ * must reach a terminal escaped and in an amount that is in proportion to the input.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -168,12 +168,49 @@ static void write_patched_recording(const uint8_t *data, size_t size)
 
 /* ---- The output ---- */
 
+/* The code point at @p, whose bytes it counts; 0xffffffff if it is not valid UTF-8. */
+static uint32_t code_point(const uint8_t *p, const uint8_t *end, size_t *bytes)
+{
+	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+	size_t more = *p < 0x80 ? 0 : *p < 0xc0 ? 9 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : 3;
+	uint32_t code = more ? *p & (0x3f >> more) : *p;
+
+	*bytes = more + 1;
+	if (more == 9 || *p > 0xf7 || (size_t)(end - p) <= more)
+		return ~0U;
+	for (size_t i = 1; i <= more; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return ~0U;
+		code = code << 6 | (p[i] & 0x3f);
+	}
+	return code < least[more] ? ~0U : code;
+}
+
+/* Whether a terminal, a log or a reader could take the character for something else. */
+static int is_hostile(uint32_t code)
+{
+	return (code < 0x20 && code != '\n') || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
+	       (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2060 && code <= 0x2069) || code == 0xfeff || code > 0x10ffff;
+}
+
 static void check_output(size_t size)
 {
 	off_t length = lseek(output_fd, 0, SEEK_END);
+	uint8_t *text, *p;
+	size_t bytes;
 
-	if (length < 0 || (size_t)length > (1 << 20) + 1000 * size)
+	if (length <= 0)
+		return;
+	if ((size_t)length > (1 << 20) + 1000 * size)
 		abort();
+	text = malloc((size_t)length);
+	if (!text || pread(output_fd, text, (size_t)length, 0) != length)
+		abort();
+	for (p = text; p < text + length; p += bytes)
+		if (is_hostile(code_point(p, text + length, &bytes)))
+			abort();
+	free(text);
 	if (ftruncate(output_fd, 0) || lseek(output_fd, 0, SEEK_SET))
 		abort();
 }
