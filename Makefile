@@ -70,7 +70,7 @@ include packaging/packaging.mk
 
 # The compilers write down from which files each target was made. A source that has
 # been moved since is still named there, so it gets an empty rule.
-DEPENDENCIES := $(shell find $(addprefix $(BUILD)/,bpf lib cli selftests) -name '*.d' 2>/dev/null)
+DEPENDENCIES := $(shell find $(addprefix $(BUILD)/,bpf lib cli fuzz selftests) -name '*.d' 2>/dev/null)
 -include $(DEPENDENCIES)
 MOVED := $(shell cat /dev/null $(DEPENDENCIES) | grep -oE '[^ ]+\.c\b' | sort -u | \
 	while read -r f; do [ -e "$$f" ] || echo "$$f"; done)
