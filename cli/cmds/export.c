@@ -13,6 +13,7 @@
 #include "summary/feed.h"
 #include "common/library.h"
 #include "common/message.h"
+#include "common/out-file.h"
 #include "summary/recording-info.h"
 #include "output/table.h"
 
@@ -21,6 +22,7 @@ enum { TO_CSV, TO_JSON };
 struct export_config {
 	int to;
 	const char *output;
+	bool force;
 	uint64_t from;
 	uint64_t until;
 };
@@ -33,8 +35,9 @@ static const char *const formats[] = { "csv", "json", NULL };
 
 static const struct mw_option export_options[] = {
 	{ "to", 't', MW_OPTION_CHOICE, MEMBER(to), "FORMAT", "format of the output", formats },
-	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE",
-	  "output file, replaced if it exists; default: standard output", NULL },
+	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "OUT",
+	  "output file; default: standard output", NULL },
+	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace OUT if it exists", NULL },
 	{ "from", 0, MW_OPTION_DURATION, MEMBER(from), "TIME",
 	  "skip records before TIME, counted from the start", NULL },
 	{ "until", 0, MW_OPTION_DURATION, MEMBER(until), "TIME",
@@ -313,7 +316,8 @@ struct exporter {
 	struct memwatch_stream *stream;
 	struct memwatch_tracker *tracker;
 	uint64_t from, until;
-	FILE *out;
+	struct mw_out_file file;
+	FILE *out; /* its stream */
 	struct mw_json json;
 	struct schema schema;
 	uint64_t written;
@@ -393,27 +397,9 @@ static int open_output(struct exporter *e, const char *input)
 {
 	const char *name = e->config->output;
 
-	e->out = stdout;
-	if (!name || !strcmp(name, "-"))
-		return 0;
-	if (is_same_file(name, input))
+	if (name && is_same_file(name, input))
 		return mw_error(MW_EXIT_USAGE, "export", "%s is the recording itself", name);
-	e->out = fopen(name, "we");
-	return e->out ? 0 : mw_error(mw_exit_of(-errno), name, "%s", strerror(errno));
-}
-
-static int close_output(struct exporter *e)
-{
-	const char *name = e->config->output;
-	bool failed = ferror(e->out);
-
-	if (e->out == stdout)
-		return MW_EXIT_DONE; /* checked at the end of the command */
-	errno = 0;
-	if (fclose(e->out) || failed)
-		return mw_error(MW_EXIT_FAILED, name, "%s",
-				errno ? strerror(errno) : "could not be written");
-	return MW_EXIT_DONE;
+	return mw_out_file_open(&e->file, name, e->config->force);
 }
 
 static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char *path)
@@ -433,8 +419,9 @@ static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char 
 	rc = open_output(e, path);
 	if (rc)
 		return rc;
+	e->out = e->file.stream;
 	err = write_export(e, first, last);
-	rc = close_output(e);
+	rc = mw_out_file_close(&e->file);
 	if (!rc && err && !(e->out == stdout && err == -EIO))
 		rc = mw_file_failed(ctx, err, path);
 	if (rc)
@@ -449,7 +436,7 @@ static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char 
 }
 
 static const char *const export_usage[] = {
-	"export FILE --to csv|json [-o OUT] [--from TIME] [--until TIME]",
+	"export FILE --to csv|json [-o OUT] [--force] [--from TIME] [--until TIME]",
 	"",
 	"Writes every record of a recording as one row, in the order of time.",
 	"memwatchctl-export(8) describes the columns. Memory use does not depend on the",

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "output/json.h"
 #include "common/library.h"
 #include "common/message.h"
+#include "common/out-file.h"
 #include "summary/recording-info.h"
 #include "text/escape.h"
 
@@ -323,30 +323,17 @@ static int run_session(struct session *s)
 	return MW_EXIT_DONE;
 }
 
-/* An empty file, such as mktemp(1) makes, may be replaced without --force. */
-static bool may_replace_file(const struct record_config *c)
-{
-	struct stat st;
-
-	return c->force || (!stat(c->output, &st) && S_ISREG(st.st_mode) && !st.st_size);
-}
-
-static int report_existing_file(const char *path)
-{
-	mw_error(MW_EXIT_FAILED, path, "the file exists");
-	mw_hint("--force replaces the file");
-	return MW_EXIT_FAILED;
-}
-
 static int create_recording(struct session *s)
 {
-	MEMWATCH_OPTS(memwatch_recording_opts, opts,
-		      .flags = may_replace_file(s->config) ? MEMWATCH_RECORDING_OVERWRITE : 0);
-	int err = memwatch_recording_create(s->ctx, s->config->output,
-					    memwatch_stream_info(s->stream), &opts, &s->recording);
+	MEMWATCH_OPTS(memwatch_recording_opts, opts);
+	bool replace;
+	int err, rc = mw_out_file_check(s->config->output, s->config->force, &replace);
 
-	if (err == -EEXIST)
-		return report_existing_file(s->config->output);
+	if (rc)
+		return rc;
+	opts.flags = replace ? MEMWATCH_RECORDING_OVERWRITE : 0;
+	err = memwatch_recording_create(s->ctx, s->config->output, memwatch_stream_info(s->stream),
+					&opts, &s->recording);
 	return err ? mw_file_failed(s->ctx, err, s->config->output) : 0;
 }
 
@@ -382,7 +369,7 @@ static int start_child(struct session *s, char **argv)
 
 static int check_record_config(const struct record_config *c)
 {
-	struct stat st;
+	bool replace;
 
 	if (!c->output) {
 		mw_error(MW_EXIT_USAGE, "record", "--output is missing");
@@ -395,13 +382,7 @@ static int check_record_config(const struct record_config *c)
 	if (c->period && (c->period < MEMWATCH_PERIOD_MIN_NS || c->period > MEMWATCH_PERIOD_MAX_NS))
 		return mw_error(MW_EXIT_USAGE, "record", "--period is not between 100us and 1s");
 	/* Check before anything is started. create_recording() checks again. */
-	if (!stat(c->output, &st)) {
-		if (S_ISDIR(st.st_mode))
-			return mw_error_errno(-EISDIR, c->output);
-		if (!may_replace_file(c))
-			return report_existing_file(c->output);
-	}
-	return 0;
+	return mw_out_file_check(c->output, c->force, &replace);
 }
 
 static const char *const record_usage[] = {

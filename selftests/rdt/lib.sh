@@ -34,4 +34,4 @@ end_record() {
 }
 
 # export_csv NAME: /out/NAME.mwr as CSV in $TMP/NAME.csv
-export_csv() { memwatchctl export "/out/$1.mwr" --to csv -o "$TMP/$1.csv" --quiet; }
+export_csv() { memwatchctl export "/out/$1.mwr" --to csv -o "$TMP/$1.csv" --force --quiet; }

@@ -5,16 +5,14 @@
  * "growth record": writes the memory use of all processes to a trace, which is CSV.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cmds/growth/growth.h"
 #include "growth/monitor.h"
 #include "common/interrupt.h"
 #include "common/message.h"
+#include "common/out-file.h"
 #include "output/table.h"
 
 struct growth_record_config {
@@ -86,27 +84,6 @@ static int write_trace(struct mw_monitor *monitor, FILE *out, uint64_t *samples)
 	return err;
 }
 
-/* Prints an error message if it returns NULL. */
-static FILE *open_trace(const struct growth_record_config *c, int *rc)
-{
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (c->force ? O_TRUNC : O_EXCL), fd;
-	struct stat st;
-	FILE *out;
-	int err;
-
-	fd = strcmp(c->output, "-") ? open(c->output, flags, 0644) : dup(STDOUT_FILENO);
-	out = fd < 0 ? NULL : fdopen(fd, "w");
-	if (out)
-		return out;
-	err = errno;
-	if (err == EEXIST && !stat(c->output, &st) && S_ISDIR(st.st_mode))
-		err = EISDIR;
-	*rc = mw_error_errno(-err, c->output);
-	if (err == EEXIST)
-		mw_hint("--force replaces the file");
-	return NULL;
-}
-
 static const char *const growth_record_usage[] = {
 	"growth record -o FILE [--interval TIME] [--duration TIME] [--pid PID] [--cgroup PATH]",
 	"",
@@ -121,7 +98,7 @@ static int growth_record_run(const struct mw_cli *cli, void *config, int argc, c
 	struct growth_record_config *c = config;
 	struct mw_monitor monitor;
 	uint64_t samples = 0;
-	FILE *out = NULL;
+	struct mw_out_file out;
 	int err, rc;
 
 	(void)argc;
@@ -135,15 +112,14 @@ static int growth_record_run(const struct mw_cli *cli, void *config, int argc, c
 	c->monitor.no_events = true;
 	rc = mw_monitor_init(&monitor, cli, &c->monitor, "growth record");
 	if (!rc)
-		out = open_trace(c, &rc);
-	if (out) {
+		rc = mw_out_file_open(&out, c->output, c->force);
+	if (!rc) {
 		mw_interrupt_init();
-		err = write_trace(&monitor, out, &samples);
-		if (fclose(out) && !err)
-			err = -errno;
+		err = write_trace(&monitor, out.stream, &samples);
 		if (err)
 			rc = mw_error_errno(err, c->output);
-		else if (!samples)
+		rc = mw_out_file_close(&out) ?: rc;
+		if (!rc && !samples)
 			rc = MW_EXIT_NOTHING;
 	}
 	mw_monitor_uninit(&monitor);

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Opens output files. The library creates recordings in the same way, see
+ * lib/src/base/safe-file.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/message.h"
+#include "common/out-file.h"
+
+/* What has the name of the output file. */
+enum existing {
+	NOTHING,
+	REPLACEABLE, /* an empty file of this user */
+	FILE_EXISTS, /* a file or a symbolic link */
+	FOLDER,
+	STREAM,	 /* a pipe or a character device */
+	FOREIGN, /* a pipe of another user, who would read everything */
+	UNUSABLE,
+};
+
+static enum existing look_up(int dir, const char *name, int *err)
+{
+	struct stat st;
+
+	*err = 0;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW)) {
+		*err = errno == ENOENT ? 0 : -errno;
+		return NOTHING;
+	}
+	switch (st.st_mode & S_IFMT) {
+	case S_IFREG:
+		return !st.st_size && st.st_uid == geteuid() && st.st_nlink == 1 ? REPLACEABLE
+										 : FILE_EXISTS;
+	case S_IFLNK:
+		return FILE_EXISTS;
+	case S_IFDIR:
+		return FOLDER;
+	case S_IFIFO:
+		return st.st_uid == geteuid() || !st.st_uid ? STREAM : FOREIGN;
+	case S_IFCHR:
+		return STREAM;
+	default:
+		return UNUSABLE;
+	}
+}
+
+static int report_existing_file(const char *path)
+{
+	mw_error(MW_EXIT_FAILED, path, "the file exists");
+	mw_hint("--force replaces the file");
+	return MW_EXIT_FAILED;
+}
+
+static int report_unusable(enum existing existing, const char *path)
+{
+	switch (existing) {
+	case FOLDER:
+		return mw_error_errno(-EISDIR, path);
+	case FOREIGN:
+		return mw_error(MW_EXIT_FAILED, path, "is a pipe of another user");
+	default:
+		return mw_error(MW_EXIT_FAILED, path,
+				"is neither a file nor a pipe nor a character device");
+	}
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Opens the folder of @path. Returns a descriptor or a negative errno. */
+static int open_folder(const char *path)
+{
+	size_t len = (size_t)(last_component(path) - path);
+	char *folder = len ? strndup(path, len) : strdup(".");
+	int fd;
+
+	if (!folder)
+		return -ENOMEM;
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = fd < 0 ? -errno : fd;
+	free(folder);
+	return fd;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* "-" and the names of open descriptors: these are not looked up in a folder. */
+static int named_descriptor(const char *path)
+{
+	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+	char *end;
+	long fd;
+
+	if (!strcmp(path, "/dev/stdout"))
+		return STDOUT_FILENO;
+	if (!strcmp(path, "/dev/stderr"))
+		return STDERR_FILENO;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		size_t len = strlen(folders[i]);
+
+		if (strncmp(path, folders[i], len) || !path[len])
+			continue;
+		fd = strtol(path + len, &end, 10);
+		return *end || fd < 0 || fd > INT32_MAX ? -1 : (int)fd;
+	}
+	return -1;
+}
+
+/* Opens a pipe or a character device, which may be another one by now. */
+static int open_stream(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
+static int create_new(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Gives the name of an existing file to a new one. Who has the old one open keeps that. */
+static int create_in_place(int dir, const char *name)
+{
+	char *temporary;
+	uint64_t number;
+	int fd, err;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -EIO;
+	if (asprintf(&temporary, ".%s.%016" PRIx64 ".tmp", name, number) < 0)
+		return -ENOMEM;
+	fd = create_new(dir, temporary);
+	if (fd >= 0 && renameat(dir, temporary, dir, name)) {
+		err = -errno;
+		unlinkat(dir, temporary, 0);
+		close(fd);
+		fd = err;
+	}
+	free(temporary);
+	return fd;
+}
+
+/* Returns a descriptor, or -1 after an error message, with the exit code in *@rc. */
+static int open_in_folder(struct mw_out_file *out, int dir, bool force, int *rc)
+{
+	const char *name = last_component(out->path);
+	enum existing existing;
+	int fd, err;
+
+	existing = look_up(dir, name, &err);
+	if (existing == FILE_EXISTS && !force) {
+		*rc = report_existing_file(out->path);
+		return -1;
+	}
+	if (existing == FOLDER || existing == FOREIGN || existing == UNUSABLE) {
+		*rc = report_unusable(existing, out->path);
+		return -1;
+	}
+	out->sync = existing != STREAM;
+	if (err)
+		fd = err;
+	else if (existing == STREAM)
+		fd = open_stream(dir, name);
+	else if (existing == NOTHING)
+		fd = create_new(dir, name);
+	else
+		fd = create_in_place(dir, name);
+	if (fd < 0)
+		*rc = fd == -EEXIST ? report_existing_file(out->path)
+				    : mw_error_errno(fd, out->path);
+	return fd < 0 ? -1 : fd;
+}
+
+int mw_out_file_open(struct mw_out_file *out, const char *path, bool force)
+{
+	int rc = 0, fd, dir;
+
+	*out = (struct mw_out_file){ .stream = stdout, .path = path };
+	if (!path || !strcmp(path, "-"))
+		return 0;
+	out->stream = NULL;
+	fd = named_descriptor(path);
+	if (fd >= 0) {
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			return mw_error_errno(-errno, path);
+	} else {
+		dir = open_folder(path);
+		if (dir < 0)
+			return mw_error_errno(dir, path);
+		fd = open_in_folder(out, dir, force, &rc);
+		close(dir);
+		if (fd < 0)
+			return rc;
+	}
+	out->stream = fdopen(fd, "w");
+	if (out->stream)
+		return 0;
+	rc = mw_error_errno(-errno, path);
+	close(fd);
+	return rc;
+}
+
+int mw_out_file_close(struct mw_out_file *out)
+{
+	FILE *stream = out->stream;
+	bool failed;
+
+	out->stream = NULL;
+	if (!stream || stream == stdout)
+		return 0; /* standard output is checked at the end of the command */
+	failed = ferror(stream);
+	errno = 0;
+	failed |= fflush(stream) || (out->sync && fsync(fileno(stream)));
+	if (fclose(stream) || failed)
+		return mw_error(MW_EXIT_FAILED, out->path, "%s",
+				errno ? strerror(errno) : "could not be written");
+	return 0;
+}
+
+int mw_out_file_check(const char *path, bool force, bool *replace)
+{
+	int err, dir = open_folder(path);
+	enum existing existing;
+
+	if (dir < 0)
+		return mw_error_errno(dir, path);
+	existing = look_up(dir, last_component(path), &err);
+	close(dir);
+	*replace = existing == REPLACEABLE || existing == FILE_EXISTS;
+	if (err)
+		return mw_error_errno(err, path);
+	if (existing == FILE_EXISTS && !force)
+		return report_existing_file(path);
+	if (existing == STREAM)
+		return mw_error(MW_EXIT_FAILED, path, "is not a regular file");
+	return existing == FOLDER || existing == FOREIGN || existing == UNUSABLE
+		       ? report_unusable(existing, path)
+		       : 0;
+}

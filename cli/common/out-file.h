@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Output files, in folders that other users may write to as well: no symbolic link is
+ * followed at the name of the file, nothing that exists is written to, and only the owner can
+ * read what is written. Pipes, character devices and open descriptors are used as they are.
+ */
+#ifndef MW_OUT_FILE_H
+#define MW_OUT_FILE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/**
+ * struct mw_out_file - an output file
+ * @stream: where to write; standard output itself for "-"
+ * @path: as given by the user, for messages
+ * @sync: it is a file of its own, which must be on the disk when it is closed
+ */
+struct mw_out_file {
+	FILE *stream;
+	const char *path;
+	bool sync;
+};
+
+/*
+ * Opens @path, or standard output if it is NULL or "-". An existing file is replaced by a new
+ * one if @force is set, or if it is empty and belongs to this user, as mktemp(1) makes it.
+ * Returns 0, or an exit code after an error message.
+ */
+int mw_out_file_open(struct mw_out_file *out, const char *path, bool force);
+
+/*
+ * Closes the file, unless it is standard output. Returns 0, or an exit code after an error
+ * message if something could not be written.
+ */
+int mw_out_file_close(struct mw_out_file *out);
+
+/*
+ * Checks whether a regular file can be created at @path, before anything is started. *@replace
+ * says whether it would replace one. Returns 0, or an exit code after an error message.
+ */
+int mw_out_file_check(const char *path, bool force, bool *replace);
+
+#endif
