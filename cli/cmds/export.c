@@ -25,6 +25,7 @@ struct export_config {
 	bool force;
 	uint64_t from;
 	uint64_t until;
+	uint64_t max_memory;
 };
 
 static const struct export_config export_defaults = { .to = -1, .until = UINT64_MAX };
@@ -42,6 +43,7 @@ static const struct mw_option export_options[] = {
 	  "skip records before TIME, counted from the start", NULL },
 	{ "until", 0, MW_OPTION_DURATION, MEMBER(until), "TIME",
 	  "skip records from TIME on, counted from the start", NULL },
+	MW_LIMITS_OPTION(struct export_config, max_memory),
 	{ 0 },
 };
 
@@ -313,6 +315,7 @@ static void write_csv(const struct schema *schema, const struct row *row, FILE *
 struct exporter {
 	const struct export_config *config;
 	const struct mw_cli *cli;
+	struct mw_limits limits;
 	struct memwatch_stream *stream;
 	struct memwatch_tracker *tracker;
 	uint64_t from, until;
@@ -413,7 +416,7 @@ static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char 
 	e->from = e->config->from ? origin + e->config->from : 0;
 	if (__builtin_add_overflow(origin, e->config->until, &e->until))
 		e->until = UINT64_MAX;
-	err = memwatch_tracker_new(ctx, NULL, &e->tracker);
+	err = mw_feed_tracker_new(ctx, &e->limits, &e->tracker);
 	if (err)
 		return mw_error_errno(err, "export");
 	rc = open_output(e, path);
@@ -426,13 +429,13 @@ static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char 
 		rc = mw_file_failed(ctx, err, path);
 	if (rc)
 		return rc;
-	mw_warn_truncated(e->cli, e->stream, path);
+	rc = mw_check_damage(e->cli, e->stream, path);
 	mw_note(e->cli, "%" PRIu64 " records", e->written);
 	if (!e->written) {
 		mw_warn(e->cli, "%s: there is no record in this time range", path);
-		return MW_EXIT_NOTHING;
+		return rc ?: MW_EXIT_NOTHING;
 	}
-	return MW_EXIT_DONE;
+	return rc;
 }
 
 static const char *const export_usage[] = {
@@ -459,7 +462,7 @@ static int export_run(const struct mw_cli *cli, void *config, int argc, char **a
 	}
 	if (e.config->from >= e.config->until)
 		return mw_error(MW_EXIT_USAGE, "export", "--from is not before --until");
-	rc = mw_library_new(cli, &ctx) ?: mw_open_recording(ctx, argv[0], &e.stream);
+	rc = mw_limits_init(&e.limits, e.config->max_memory, "export") ?: mw_library_new(cli, &ctx) ?: mw_open_recording(ctx, argv[0], &e.stream);
 	if (!rc)
 		rc = export_file(&e, ctx, argv[0]);
 	memwatch_tracker_unref(e.tracker);

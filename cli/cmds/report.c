@@ -21,6 +21,7 @@ struct report_config {
 	uint64_t top;
 	uint64_t from;
 	uint64_t to;
+	uint64_t max_memory;
 };
 
 static const struct report_config report_defaults = { .sort = -1, .to = UINT64_MAX };
@@ -35,6 +36,7 @@ static const struct mw_option report_options[] = {
 	  "skip slots from TIME on, counted from the start", NULL },
 	{ "sort", 's', MW_OPTION_CHOICE, MEMBER(sort), "KEY", "order of the rows", mw_sort_names },
 	{ "top", 'n', MW_OPTION_UINT, MEMBER(top), "N", "only the first N rows", NULL },
+	MW_LIMITS_OPTION(struct report_config, max_memory),
 	{ 0 },
 };
 
@@ -42,6 +44,7 @@ struct report {
 	const struct mw_cli *cli;
 	const struct report_config *config;
 	const char *path;
+	struct mw_limits limits;
 	struct mw_feed feed;
 	uint64_t from_ns, to_ns;
 	struct mw_rows rows;
@@ -227,12 +230,13 @@ static int prepare_report(struct report *r, struct memwatch_ctx *ctx)
 	}
 	origin = mw_feed_origin(memwatch_stream_info(stream), first);
 	mw_rows_init(&r->rows, (unsigned int)c->by, origin);
+	r->rows.growth.max = r->limits.rows;
 	if (__builtin_add_overflow(origin, c->to, &to))
 		to = 0;
 	r->from_ns = c->from ? origin + c->from : 0;
 	r->to_ns = to ? to : UINT64_MAX;
 	/* Without --from, the interval that ends with the first record counts too. */
-	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by, r->from_ns, to);
+	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by, r->from_ns, to, &r->limits);
 	if (err)
 		return mw_error_errno(err, "report");
 	mw_table_init(&r->table, r->rows.columns, r->rows.nr_columns);
@@ -261,7 +265,7 @@ static int report_run(const struct mw_cli *cli, void *config, int argc, char **a
 	(void)argc;
 	if (r.config->from >= r.config->to)
 		return mw_error(MW_EXIT_USAGE, "report", "--from is not before --to");
-	rc = mw_library_new(cli, &ctx) ?: prepare_report(&r, ctx);
+	rc = mw_limits_init(&r.limits, r.config->max_memory, "report") ?: mw_library_new(cli, &ctx) ?: prepare_report(&r, ctx);
 	if (rc)
 		return rc;
 	r.stream.sz = sizeof(r.stream);
@@ -271,8 +275,11 @@ static int report_run(const struct mw_cli *cli, void *config, int argc, char **a
 	if (err) {
 		rc = mw_file_failed(ctx, err, r.path);
 	} else {
-		mw_warn_truncated(cli, r.feed.stream, r.path);
+		int damage = mw_check_damage(cli, r.feed.stream, r.path);
+
 		rc = print_report(&r);
+		if (damage && (!rc || rc == MW_EXIT_NOTHING))
+			rc = damage;
 	}
 	mw_table_uninit(&r.table);
 	mw_table_uninit(&r.unassigned);

@@ -21,6 +21,7 @@ enum mw_exit {
 	MW_EXIT_USAGE = 2,	 /* wrong command line */
 	MW_EXIT_UNSUPPORTED = 3, /* not supported or not permitted on this machine */
 	MW_EXIT_NOTHING = 4,	 /* no data found */
+	MW_EXIT_DAMAGED = 5,	 /* a file is damaged; the output has what could be read */
 };
 
 enum mw_format {
@@ -45,6 +46,7 @@ enum mw_option_kind {
 	MW_OPTION_FILE,	    /* const char *; the completion offers file names */
 	MW_OPTION_UINT,	    /* uint64_t */
 	MW_OPTION_DURATION, /* uint64_t, nanoseconds */
+	MW_OPTION_BYTES,    /* uint64_t */
 	MW_OPTION_CHOICE,   /* int, an index of @choices */
 };
 

@@ -109,6 +109,14 @@ static int store_value(const struct match *m, const char *value, const char *whe
 			return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
 					mw_parse_duration_why(err));
 		return 0;
+	case MW_OPTION_BYTES:
+		err = mw_parse_bytes(value, member);
+		if (err)
+			return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
+					err == -ERANGE ? "is too large"
+						       : "is not a size: write a number of bytes, "
+							 "or one with the unit K, M, G or T");
+		return 0;
 	case MW_OPTION_CHOICE:
 		return parse_choice(o, value, member, where);
 	}

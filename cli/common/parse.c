@@ -38,6 +38,26 @@ int mw_parse_uint(const char *text, uint64_t *ret)
 	return 0;
 }
 
+int mw_parse_bytes(const char *text, uint64_t *ret)
+{
+	static const char units[] = "KMGT";
+	const char *unit;
+	uint64_t value;
+	int n = parse_digits(text, &value);
+
+	if (n < 0)
+		return n;
+	if (!n)
+		return -EINVAL;
+	unit = text[n] ? strchr(units, text[n]) : NULL;
+	if (text[n] && (!unit || (text[n + 1] && strcmp(text + n + 1, "iB"))))
+		return -EINVAL;
+	if (unit && __builtin_mul_overflow(value, 1024ULL << 10 * (unit - units), &value))
+		return -ERANGE;
+	*ret = value;
+	return 0;
+}
+
 static int parse_unit(const char *unit, uint64_t *ret)
 {
 	static const struct {

@@ -15,6 +15,12 @@
 int mw_parse_uint(const char *text, uint64_t *ret);
 
 /*
+ * Parses a number of bytes, or one with the unit K, M, G or T (or KiB and so on), which are
+ * powers of 1024. Returns 0, -EINVAL, or -ERANGE if it is too large.
+ */
+int mw_parse_bytes(const char *text, uint64_t *ret);
+
+/*
  * Parses "250ms", "1.5s", "2m" or "100us"; a number without a unit is in seconds.
  * Returns 0, -EINVAL, or -ERANGE if the duration is too long.
  */

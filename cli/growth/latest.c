@@ -77,6 +77,8 @@ int mw_growth_latest_update(struct mw_growth_latest *latest,
 	if (latest_grow(latest))
 		return -ENOMEM;
 	slot = latest_slot(latest, record->tgid, record->start_time_ns);
+	if (!*slot && latest->max && latest->nr >= latest->max)
+		return 0;
 	if (!*slot)
 		*slot = (uint32_t)++latest->nr;
 	latest->records[*slot - 1] = *record;

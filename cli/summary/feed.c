@@ -5,26 +5,49 @@
  * From records to rows: the same code serves live data and recordings.
  */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "summary/feed.h"
 #include "common/library.h"
 #include "common/message.h"
 
+int mw_feed_tracker_new(struct memwatch_ctx *ctx, const struct mw_limits *limits,
+			struct memwatch_tracker **ret)
+{
+	MEMWATCH_OPTS(memwatch_tracker_opts, opts, .pending_max = limits->pending,
+		      .processes_max = limits->processes);
+
+	return memwatch_tracker_new(ctx, &opts, ret);
+}
+
+int mw_feed_summary_new(struct memwatch_ctx *ctx, unsigned int by, uint64_t from_ns, uint64_t to_ns,
+			const struct mw_limits *limits, struct memwatch_summary **ret)
+{
+	MEMWATCH_OPTS(memwatch_summary_opts, opts, .by = by, .from_ns = from_ns, .to_ns = to_ns,
+		      .rows_max = limits->rows, .rmids_max = limits->rmids);
+
+	return memwatch_summary_new(ctx, &opts, ret);
+}
+
 int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch_stream *stream,
-		 unsigned int by, uint64_t from_ns, uint64_t to_ns)
+		 unsigned int by, uint64_t from_ns, uint64_t to_ns, const struct mw_limits *limits)
 {
 	const struct memwatch_stream_info *info = memwatch_stream_info(stream);
 	MEMWATCH_OPTS(memwatch_slots_opts, slots,
-		      .flags = by == MEMWATCH_BY_CPU ? MEMWATCH_SLOTS_PER_CPU : 0);
-	MEMWATCH_OPTS(memwatch_summary_opts, summary, .by = by, .from_ns = from_ns, .to_ns = to_ns);
+		      .flags = by == MEMWATCH_BY_CPU ? MEMWATCH_SLOTS_PER_CPU : 0,
+		      .entries_max = limits->entries);
+	struct memwatch_tracker *tracker = NULL;
 	int err;
 
 	if (info->rdt[MEMWATCH_RDT_MBM_TOTAL].status == MEMWATCH_STATUS_ESTIMATED)
 		slots.flags |= MEMWATCH_SLOTS_ESTIMATE;
 	*feed = (struct mw_feed){ .ctx = ctx, .stream = stream };
-	err = memwatch_slots_new(ctx, NULL, &slots, &feed->slots);
+	err = mw_feed_tracker_new(ctx, limits, &tracker);
 	if (!err)
-		err = memwatch_summary_new(ctx, &summary, &feed->summary);
+		err = memwatch_slots_new(ctx, tracker, &slots, &feed->slots);
+	if (!err)
+		err = mw_feed_summary_new(ctx, by, from_ns, to_ns, limits, &feed->summary);
+	memwatch_tracker_unref(tracker);
 	if (err)
 		mw_feed_uninit(feed);
 	return err;
@@ -101,11 +124,17 @@ int mw_recording_span(struct memwatch_ctx *ctx, const char *path, uint64_t *firs
 	return err;
 }
 
-void mw_warn_truncated(const struct mw_cli *cli, struct memwatch_stream *stream, const char *path)
+int mw_check_damage(const struct mw_cli *cli, struct memwatch_stream *stream, const char *path)
 {
 	MEMWATCH_OPTS(memwatch_stream_stats, stats);
 
-	if (!memwatch_stream_stats(stream, &stats) && stats.truncated)
-		mw_warn(cli, "%s is incomplete or damaged; this is the part that could be read",
-			path);
+	if (memwatch_stream_stats(stream, &stats) || !stats.truncated)
+		return 0;
+	if (stats.malformed)
+		return mw_error(MW_EXIT_DAMAGED, path, "%" PRIu64 " %s; %s missing in the output",
+				(uint64_t)stats.malformed,
+				stats.malformed == 1 ? "block is damaged" : "blocks are damaged",
+				stats.malformed == 1 ? "its records are" : "their records are");
+	mw_warn(cli, "%s is incomplete or damaged; this is the part that could be read", path);
+	return 0;
 }

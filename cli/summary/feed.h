@@ -10,6 +10,7 @@
 #include <memwatch/memwatch.h>
 
 #include "common/cmd.h"
+#include "summary/limits.h"
 
 /* The newest records are in open slots, and the summary lacks them for this long. */
 #define MW_FEED_LAG_NS (MEMWATCH_SLOT_WINDOW_DEFAULT * MEMWATCH_SLOT_DEFAULT_NS)
@@ -27,7 +28,7 @@ struct mw_feed {
  * negative errno.
  */
 int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch_stream *stream,
-		 unsigned int by, uint64_t from_ns, uint64_t to_ns);
+		 unsigned int by, uint64_t from_ns, uint64_t to_ns, const struct mw_limits *limits);
 void mw_feed_uninit(struct mw_feed *feed);
 
 /* Feeds one record; slots that it closes are added to the summary. 0 or a negative errno. */
@@ -40,12 +41,22 @@ int mw_feed_finish(struct mw_feed *feed);
  */
 uint64_t mw_feed_origin(const struct memwatch_stream_info *info, uint64_t first_ns);
 
+/* Creates a tracker. Returns 0 or a negative errno. */
+int mw_feed_tracker_new(struct memwatch_ctx *ctx, const struct mw_limits *limits,
+			struct memwatch_tracker **ret);
+/* Creates a summary. A time of 0 is no limit. Returns 0 or a negative errno. */
+int mw_feed_summary_new(struct memwatch_ctx *ctx, unsigned int by, uint64_t from_ns, uint64_t to_ns,
+			const struct mw_limits *limits, struct memwatch_summary **ret);
+
 /* Opens a recording. On failure prints a message and returns an exit code. */
 int mw_open_recording(struct memwatch_ctx *ctx, const char *path, struct memwatch_stream **ret);
 /* Finds the first and the last time in a recording. Returns 0 or a negative errno. */
 int mw_recording_span(struct memwatch_ctx *ctx, const char *path, uint64_t *first_ns,
 		      uint64_t *last_ns);
-/* Prints a warning if the file was not closed properly or is damaged. */
-void mw_warn_truncated(const struct mw_cli *cli, struct memwatch_stream *stream, const char *path);
+/*
+ * To be called when the stream has been read to its end. Prints a warning if the file was not
+ * closed properly, or an error message if blocks in it are damaged. Returns 0 or an exit code.
+ */
+int mw_check_damage(const struct mw_cli *cli, struct memwatch_stream *stream, const char *path);
 
 #endif

@@ -5,6 +5,7 @@
  * Writes the recordings that the tests of memwatchctl read, so that the tree need not hold
  * any: of a simulated machine, or of a few records whose sums can be checked by hand.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +55,36 @@ static int recording_of_machine(struct memwatch_ctx *ctx, const char *path, int 
 	rc = recording_copy(ctx, stream, path);
 	memwatch_stream_unref(stream);
 	return rc;
+}
+
+/*
+ * What a stranger may send: some kilobytes that decode to 52000 samples, each of another RMID
+ * and over all slots of the window.
+ */
+static int recording_of_stranger(struct memwatch_ctx *ctx, const char *path)
+{
+	MEMWATCH_OPTS(memwatch_recording_opts, opts, .flags = MEMWATCH_RECORDING_OVERWRITE,
+		      .block_bytes = 2 << 20, .level = 19, .block_ns = UINT64_MAX);
+	MEMWATCH_OPTS(memwatch_stream_info, info, .hostname = "h", .kernel = "k", .backend = "b");
+	struct memwatch_record_sample s = {
+		.h = { .type = MEMWATCH_RECORD_SAMPLE, .size = sizeof(s) },
+		.generation = 1,
+		.run_ns = 1000,
+		.running_ppm = 1000000,
+	};
+	struct memwatch_recording *recording;
+	int rc = memwatch_recording_create(ctx, path, &info, &opts, &recording);
+
+	if (rc)
+		return print_failure(ctx, path, rc);
+	for (__u32 i = 1; i <= 52000 && !rc; i++) {
+		s.rmid = i;
+		s.begin_ns = BASE;
+		s.h.time_ns = BASE + 40 * MS;
+		rc = memwatch_recording_write(recording, &s.h);
+	}
+	rc = memwatch_recording_close(recording) ? -1 : rc;
+	return rc ? print_failure(ctx, path, rc) : 0;
 }
 
 /* ---- Records whose sums can be checked by hand ---- */
@@ -280,7 +311,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3 || memwatch_ctx_new(NULL, &ctx)) {
 		fprintf(stderr,
-			"usage: generate machine|plain|small|empty|growing|many|colliding FILE\n"
+			"usage: generate machine|plain|small|empty|growing|many|colliding|stranger FILE\n"
 			"       generate named FILE NAME...\n");
 		return 2;
 	}
@@ -294,6 +325,8 @@ int main(int argc, char **argv)
 		rc = recording_by_hand(ctx, argv[2], argv[1][0] == 'm' ? MANY : COLLIDING, 0, NULL);
 	else if (!strcmp(argv[1], "named"))
 		rc = recording_by_hand(ctx, argv[2], EMPTY, argc - 3, argv + 3);
+	else if (!strcmp(argv[1], "stranger"))
+		rc = recording_of_stranger(ctx, argv[2]);
 	memwatch_ctx_unref(ctx);
 	return rc;
 }

@@ -60,8 +60,10 @@ int mw_top_init(struct top *top, struct memwatch_stream *stream)
 	int err;
 
 	set_columns(top);
+	top->recorded.max = top->limits.rows;
 	mw_table_init(&top->table, top->columns, mw_top_layout.nr_columns);
-	err = mw_feed_init(&top->feed, top->ctx, stream, (unsigned int)top->config.by, 0, 0);
+	err = mw_feed_init(&top->feed, top->ctx, stream, (unsigned int)top->config.by, 0, 0,
+			   &top->limits);
 	return err ?: mw_cgroups_new(top->cli, &top->cgroups);
 }
 
@@ -86,9 +88,9 @@ int mw_top_growth(struct top *top, const struct memwatch_record_growth *record)
 
 int mw_top_regroup(struct top *top)
 {
-	MEMWATCH_OPTS(memwatch_summary_opts, opts, .by = (uint32_t)top->config.by);
 	struct memwatch_summary *summary;
-	int err = memwatch_summary_new(top->ctx, &opts, &summary);
+	int err = mw_feed_summary_new(top->ctx, (unsigned int)top->config.by, 0, 0, &top->limits,
+				      &summary);
 
 	if (err)
 		return err;

@@ -38,6 +38,7 @@ static const struct mw_option top_options[] = {
 	{ "growth", 0, MW_OPTION_FLAG, MEMBER(growth), NULL,
 	  "also run a growth monitor and show its verdict on each process", NULL },
 	{ "replay", 0, MW_OPTION_FILE, MEMBER(replay), "FILE", "show a recording instead", NULL },
+	MW_LIMITS_OPTION(struct top_config, max_memory),
 	{ 0 },
 };
 
@@ -204,6 +205,8 @@ static int run_batch(struct top *top)
 		putchar('\n');
 		mw_unavailable_print(info);
 	}
+	if (!rc && top->replay)
+		rc = mw_check_damage(top->cli, top->feed.stream, top->config.replay);
 	return rc;
 }
 
@@ -246,7 +249,7 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 		return mw_error(MW_EXIT_USAGE, "top",
 				"--growth cannot be used with --replay: it watches the running "
 				"machine, not the recording");
-	rc = mw_library_new(cli, &ctx) ?: open_stream(cli, &top.config, ctx, &stream);
+	rc = mw_limits_init(&top.limits, top.config.max_memory, "top") ?: mw_library_new(cli, &ctx) ?: open_stream(cli, &top.config, ctx, &stream);
 	if (rc)
 		return rc;
 	top.ctx = ctx;

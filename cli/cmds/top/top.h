@@ -25,6 +25,7 @@ struct top_config {
 	bool growth;
 	const char *replay;
 	const char *filter;
+	uint64_t max_memory;
 };
 
 /*
@@ -92,6 +93,7 @@ struct top {
 	bool reverse;
 	bool replay;
 	struct memwatch_ctx *ctx;
+	struct mw_limits limits;
 	struct mw_feed feed;
 	struct mw_cgroups *cgroups;
 	struct mw_column columns[TOP_COLUMNS_MAX]; /* as the rows of now need them */
