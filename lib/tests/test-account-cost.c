@@ -2,57 +2,26 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What a hostile stream costs in the tracker, the slots and the summary. Time is CPU time of
- * this process, so it hardly depends on what else the machine does. Each test compares the
- * time for N records with that for 4 N records: it is 4 times as long if it is proportional,
- * and 16 times if it is quadratic.
+ * What a hostile stream costs in the tracker, the slots and the summary.
  */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include <memwatch/slots.h>
 #include <memwatch/summary.h>
 #include <memwatch/tracker.h>
 
-#include "../../selftests/tap.h"
+#include "cost-kit.h"
 
-#define MS	   1000000ULL
-#define FACTOR	   4
-#define FACTOR_MAX 10.0
-#define MIB	   (1ULL << 20)
+#define MS  1000000ULL
+#define MIB (1ULL << 20)
 
 /* Of the sanitizer that the tests are built with; not every compiler has its header. */
 size_t __sanitizer_get_current_allocated_bytes(void);
 
 static struct memwatch_ctx *ctx;
-
-static double cpu_seconds(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
-/* Runs @work with @n and with FACTOR times @n records. */
-static void expect_proportional(void (*work)(uint32_t), uint32_t n, const char *what)
-{
-	double times[2];
-
-	for (int i = 0; i < 2; i++) {
-		double begin = cpu_seconds();
-
-		work(i ? n * FACTOR : n);
-		times[i] = cpu_seconds() - begin;
-	}
-	/* The resolution of CPU time is a few milliseconds. */
-	tap_ok(times[1] < FACTOR_MAX * (times[0] + 0.02), "%s: %.0f ms, %d times as many %.0f ms",
-	       what, times[0] * 1e3, FACTOR, times[1] * 1e3);
-}
 
 static struct memwatch_tracker *new_tracker(void)
 {
@@ -114,19 +83,11 @@ static void repeat_alloc(uint32_t n)
 	memwatch_tracker_unref(tracker);
 }
 
-static uint64_t inverse(uint64_t odd)
-{
-	uint64_t x = odd;
-
-	for (int i = 0; i < 6; i++)
-		x *= 2 - odd * x;
-	return x;
-}
-
 /* Keys with one and the same hash, for a hash without a seed: that of earlier versions. */
 static void choose_keys(uint32_t n)
 {
-	uint64_t first = inverse(0x9e3779b97f4a7c15ULL), second = inverse(0xff51afd7ed558ccdULL);
+	uint64_t first = cost_inverse(0x9e3779b97f4a7c15ULL),
+		 second = cost_inverse(0xff51afd7ed558ccdULL);
 	struct memwatch_tracker *tracker = new_tracker();
 
 	for (uint32_t i = 0; i < n; i++) {

@@ -10,7 +10,7 @@
 
 #include "growth/trace.h"
 
-#include "../../selftests/tap.h"
+#include "cost-kit.h"
 
 #define HEADER "time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb\n"
 
@@ -82,6 +82,59 @@ static void test_bad_traces(void)
 	}
 }
 
+/* Process ids whose hashes began with the same bits in earlier versions. */
+static uint32_t chosen_ids[32000];
+
+static void choose_ids(void)
+{
+	const uint64_t first = 0x9e3779b97f4a7c15ULL, second = 0xff51afd7ed558ccdULL;
+	uint32_t tgid = 0;
+
+	for (size_t i = 0; i < sizeof(chosen_ids) / sizeof(chosen_ids[0]); tgid++) {
+		uint64_t hash = (tgid * first ^ 0x632be59bd9b4e019ULL) * second;
+
+		if (!(hash >> 32 & 0xffff))
+			chosen_ids[i++] = tgid;
+	}
+}
+
+/* One sample of each. */
+static void read_chosen_ids(uint32_t n)
+{
+	struct memwatch_growth_sample sample = { .comm = "x" };
+	struct memwatch_growth *growth;
+
+	if (memwatch_growth_new(ctx, &growth))
+		abort();
+	for (uint32_t i = 0; i < n; i++) {
+		sample.tgid = chosen_ids[i];
+		if (memwatch_growth_feed(growth, &sample) < 0)
+			abort();
+	}
+	memwatch_growth_unref(growth);
+}
+
+/* A line without an end, fields without an end, and quotes in quotes. */
+static void read_long_lines(uint32_t n)
+{
+	static const char *const lines[] = { "1,2,x,1,2,3,4,5,6,", "1,2,\"", "1" };
+	struct memwatch_growth_sample sample;
+
+	for (unsigned int i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		size_t head = strlen(HEADER), len = strlen(lines[i]);
+		char *text = malloc(head + len + n + 1);
+
+		if (!text)
+			abort();
+		memcpy(text, HEADER, head);
+		memcpy(text + head, lines[i], len);
+		memset(text + head + len, i == 1 ? '"' : ',', n);
+		text[head + len + n] = '\0';
+		read_trace(text, &sample);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	tap_start();
@@ -89,6 +142,9 @@ int main(void)
 		return EXIT_FAILURE;
 	test_good_traces();
 	test_bad_traces();
+	choose_ids();
+	expect_proportional(read_chosen_ids, 8000, "process ids that collided");
+	expect_proportional(read_long_lines, 1000000, "lines without an end");
 	memwatch_ctx_unref(ctx);
 	return tap_done();
 }
