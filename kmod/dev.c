@@ -140,7 +140,7 @@ static int dev_merge_config(struct mw_settings *settings, const void *arg)
 		to->limbo_ns = c->limbo_ns;
 	}
 	if (c->flags & MEMWATCH_CONFIG_POLICY) {
-		if (c->policy > MEMWATCH_POLICY_ACTIVE)
+		if (c->policy > MEMWATCH_POLICY_FAIR)
 			return -EINVAL;
 		to->policy = c->policy;
 	}

@@ -26,9 +26,10 @@ module_param(limbo_ns, ulong, 0400);
 MODULE_PARM_DESC(limbo_ns,
 		 "initial limbo of a freed RMID in ns, up to 1000000000 (default 2000000)");
 
-static char *policy = "fifo";
+static char *policy = "fair";
 module_param(policy, charp, 0400);
-MODULE_PARM_DESC(policy, "initial policy when there are too few RMIDs: fifo (default) or active");
+MODULE_PARM_DESC(policy,
+		 "initial policy when there are too few RMIDs: fair (default), fifo or active");
 
 static bool idle_stop;
 module_param(idle_stop, bool, 0400);
@@ -51,12 +52,11 @@ static int main_read_parameters(void)
 	c->tick.idle_stop = idle_stop;
 	cpumask_copy(&c->tick.cpus, cpu_possible_mask);
 	c->limbo_ns = limbo_ns;
-	if (!strcmp(policy, "active")) {
-		c->policy = MEMWATCH_POLICY_ACTIVE;
-	} else if (strcmp(policy, "fifo")) {
-		pr_err("policy is \"%s\", but must be \"fifo\" or \"active\"\n", policy);
+	if (mw_policy_parse(policy) < 0) {
+		pr_err("policy is \"%s\", but must be \"fair\", \"fifo\" or \"active\"\n", policy);
 		return -EINVAL;
 	}
+	c->policy = mw_policy_parse(policy);
 	if (period_ns < MEMWATCH_PERIOD_MIN_NS || period_ns > MEMWATCH_PERIOD_MAX_NS) {
 		pr_err("period_ns is %llu, but must be %llu to %llu\n", (u64)period_ns,
 		       MEMWATCH_PERIOD_MIN_NS, MEMWATCH_PERIOD_MAX_NS);

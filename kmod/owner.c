@@ -14,9 +14,11 @@
 #include "kick.h"
 #include "lock.h"
 #include "owner.h"
+#include "user.h"
 
 struct mw_rmid_pool mw_pool;
 struct mw_owner_stats mw_owner_stats;
+u32 mw_owner_policy;
 LIST_HEAD(mw_waiters);
 
 static ulong limbo_occupancy;
@@ -104,9 +106,23 @@ static bool owner_is_wanted(struct task_struct *leader, const char *comm)
 
 static void owner_set_state(struct mw_process *p, enum mw_process_state state)
 {
+	if (p->state == MW_PROCESS_MEASURED)
+		mw_user_hold(p, false);
+	if (state == MW_PROCESS_MEASURED)
+		mw_user_hold(p, true);
 	mw_owner_stats.state[p->state]--;
 	mw_owner_stats.state[state]++;
 	p->state = state;
+}
+
+/*
+ * Is there a waiting process that the policy may give an RMID to? With the policy
+ * "fair" a process that sleeps is left alone until it runs.
+ */
+bool mw_owner_has_waiters(void)
+{
+	lockdep_assert_held(&mw_lock);
+	return mw_owner_policy == MEMWATCH_POLICY_FAIR ? mw_users_queued : !list_empty(&mw_waiters);
 }
 
 /*
@@ -117,7 +133,7 @@ void mw_owner_kick_policy(void)
 {
 	u64 ripe;
 
-	if (list_empty(&mw_waiters))
+	if (!mw_owner_has_waiters())
 		return;
 	if (mw_rmid_ripe_ns(&mw_pool, &ripe))
 		mw_kick_raise_once(MW_KICK_PROMOTE);
@@ -128,12 +144,36 @@ static void owner_start_waiting(struct mw_process *p)
 {
 	owner_set_state(p, MW_PROCESS_WAITING);
 	list_add_tail(&p->waiters, &mw_waiters);
+	if (jiffies - p->last_run <= MW_RUNNING_JIFFIES)
+		mw_user_queue(p);
 	mw_owner_kick_policy();
 }
 
 static void owner_stop_waiting(struct mw_process *p)
 {
+	mw_user_unqueue(p);
 	list_del_init(&p->waiters);
+}
+
+/**
+ * mw_owner_note_run - a thread of a process begins to run, or runs
+ * @p: the process
+ *
+ * Called by the switch hook and the tick, at most once per jiffy and process or
+ * little more, without mw_lock and with interrupts off. The lock is taken only
+ * when a waiting process begins to run after a pause.
+ */
+void mw_owner_note_run(struct mw_process *p)
+{
+	WRITE_ONCE(p->last_run, jiffies);
+	if (likely(READ_ONCE(p->state) != MW_PROCESS_WAITING) || !list_empty_careful(&p->queue))
+		return;
+	raw_spin_lock(&mw_lock);
+	if (p->state == MW_PROCESS_WAITING && !list_empty(&p->waiters) && !mw_user_is_queued(p)) {
+		mw_user_queue(p);
+		mw_owner_kick_policy();
+	}
+	raw_spin_unlock(&mw_lock);
 }
 
 /* Give the next RMID to @p. Returns 0 or an error of mw_rmid_alloc(). */
@@ -149,6 +189,7 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	if (err)
 		return err;
 
+	mw_user_update(p, leader);
 	o = &mw_owners[rmid];
 	o->process = p;
 	o->generation = generation;
@@ -156,7 +197,7 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	o->parent_tgid = rcu_dereference_raw(leader->real_parent)->tgid;
 	o->start_time_ns = leader->start_boottime;
 	o->alloc_time_ns = now;
-	o->last_run = p->last_run;
+	o->given = reason == MEMWATCH_REASON_SCAN ? jiffies - MW_ASLEEP_JIFFIES : jiffies;
 	mw_record_set_ids(o, leader);
 	mw_record_set_name(o, leader, comm ?: mw_record_kept_name(p));
 	mw_record_keep_name(p, NULL);
@@ -168,38 +209,85 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	return 0;
 }
 
-/* Number of waiting processes that are compared to choose the next one. */
+/* Number of waiting processes that the policy "active" compares to choose the next one. */
 #define CHOICE 64
 
-/*
- * The process to be promoted next: the one that has waited longest or, with the
- * policy "active", the one that ran last, because an RMID is wasted on a process
- * that does not run.
- */
-static struct mw_process *owner_next_waiter(void)
+/* One RMID in so many is left to users who hold less than their share. */
+#define RESERVE 8
+
+/* The one that ran last, because an RMID is wasted on a process that does not run. */
+static struct mw_process *owner_latest_waiter(void)
 {
-	struct mw_process *best = list_first_entry(&mw_waiters, struct mw_process, waiters);
-	struct mw_process *p;
+	struct mw_process *p, *best = NULL;
 	u32 seen = 0;
 
-	if (!static_branch_unlikely(&mw_last_run_key))
-		return best;
 	list_for_each_entry (p, &mw_waiters, waiters) {
 		if (seen++ == CHOICE)
 			break;
-		if ((s32)(p->last_run - best->last_run) > 0)
+		if (!best || (long)(p->last_run - best->last_run) > 0)
 			best = p;
 	}
 	return best;
 }
 
+/**
+ * mw_owner_fair_limit - how many RMIDs one user may hold, with the policy "fair"
+ * @free: number of RMIDs that are free
+ *
+ * A user who holds as many RMIDs as its share, or more, leaves one in 8 free. So a
+ * new process of another user has an RMID from its start, and need not wait until
+ * one is taken from a process of the former.
+ *
+ * Return: a user that holds this many RMIDs or more gets none now
+ */
+u32 mw_owner_fair_limit(u32 free)
+{
+	u32 total = mw_rmid_total(&mw_pool);
+
+	if (mw_users_active <= 1 || free > total / RESERVE)
+		return total;
+	return max(total / mw_users_active, 1U);
+}
+
+/* RMIDs without an owner, whether in limbo or not. */
+u32 mw_owner_free(void)
+{
+	return mw_rmid_total(&mw_pool) - mw_pool.used;
+}
+
+/* The process to be promoted next, NULL if there is none. */
+static struct mw_process *owner_next_waiter(void)
+{
+	switch (mw_owner_policy) {
+	case MEMWATCH_POLICY_FAIR:
+		return mw_user_choose(mw_owner_fair_limit(mw_owner_free()));
+	case MEMWATCH_POLICY_ACTIVE:
+		return owner_latest_waiter();
+	default:
+		return list_first_entry_or_null(&mw_waiters, struct mw_process, waiters);
+	}
+}
+
+/* Would mw_owner_promote() do something if enough RMIDs were free? */
+bool mw_owner_can_promote(void)
+{
+	return owner_next_waiter();
+}
+
 /* Does a waiting process take precedence over one that is about to run? */
 static bool owner_has_earlier_waiter(void)
 {
-	if (list_empty(&mw_waiters))
-		return false;
-	return !static_branch_unlikely(&mw_last_run_key) ||
-	       !mw_process_is_idle(owner_next_waiter(), jiffies);
+	struct mw_process *p = owner_next_waiter();
+
+	return p && !(mw_owner_policy == MEMWATCH_POLICY_ACTIVE && mw_process_is_idle(p, jiffies));
+}
+
+/* May a process that is new or no longer filtered have an RMID at once? */
+static bool owner_may_take(const struct mw_process *p)
+{
+	return !owner_has_earlier_waiter() &&
+	       (mw_owner_policy != MEMWATCH_POLICY_FAIR ||
+		p->user->held < mw_owner_fair_limit(mw_owner_free()));
 }
 
 /* Serve the waiting processes, then @p. If no RMID is left for @p, it waits. */
@@ -210,7 +298,7 @@ static int owner_give_or_wait(struct mw_process *p, struct task_struct *leader, 
 
 	if (owner_has_earlier_waiter())
 		mw_owner_promote(MW_PROMOTE_MOST);
-	if (!owner_has_earlier_waiter())
+	if (owner_may_take(p))
 		err = owner_give_rmid(p, leader, comm, reason);
 	if (err)
 		owner_start_waiting(p);
@@ -246,9 +334,11 @@ void mw_owner_birth(struct mw_process *p, struct task_struct *leader, u32 reason
 	INIT_LIST_HEAD(&p->waiters);
 	p->owner = 0;
 	p->retiring = 0;
-	p->last_run = jiffies;
+	/* What the scan finds sleeps until the hook or a tick sees it run. */
+	p->last_run = reason == MEMWATCH_REASON_SCAN ? jiffies - MW_ASLEEP_JIFFIES : jiffies;
 	p->state = MW_PROCESS_FILTERED;
 	mw_owner_stats.state[MW_PROCESS_FILTERED]++;
+	mw_user_join(p, leader);
 
 	if (owner_is_wanted(leader, NULL) && owner_give_or_wait(p, leader, NULL, reason))
 		mw_owner_stats.exhausted += reason == MEMWATCH_REASON_FORK;
@@ -263,6 +353,7 @@ void mw_owner_death(struct mw_process *p)
 	switch (p->state) {
 	case MW_PROCESS_MEASURED:
 		WRITE_ONCE(p->owner, 0);
+		mw_user_hold(p, false);
 		WARN_ON_ONCE(!owner_free_rmid(owner, MEMWATCH_REASON_EXIT));
 		break;
 	case MW_PROCESS_WAITING:
@@ -275,6 +366,9 @@ void mw_owner_death(struct mw_process *p)
 		break;
 	}
 	mw_owner_stats.state[p->state]--;
+	/* A CPU that still has @p at hand must not take it for a waiting process. */
+	WRITE_ONCE(p->state, MW_PROCESS_FILTERED);
+	mw_user_leave(p);
 	mw_record_keep_name(p, NULL);
 }
 
@@ -304,6 +398,7 @@ bool mw_owner_renew(struct mw_process *p, struct task_struct *leader, const char
 	bool want = owner_is_wanted(leader, comm);
 
 	lockdep_assert_held(&mw_lock);
+	mw_user_update(p, leader);
 	if (reason)
 		mw_record_keep_name(p, comm);
 	switch (p->state) {
@@ -344,8 +439,7 @@ u32 mw_owner_promote(u32 most)
 	u32 count = 0;
 
 	lockdep_assert_held(&mw_lock);
-	while (count < most && !list_empty(&mw_waiters)) {
-		p = owner_next_waiter();
+	while (count < most && (p = owner_next_waiter())) {
 		leader = mw_process_leader(p);
 		if (leader && owner_give_rmid(p, leader, NULL, MEMWATCH_REASON_PROMOTED))
 			break;

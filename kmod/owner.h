@@ -13,6 +13,9 @@
 #include "record.h"
 #include "rmid.h"
 
+/* A process that has not run for this long sleeps; policy "fair" lets any user take its RMID. */
+#define MW_ASLEEP_JIFFIES (10 * HZ)
+
 /* The most promotions under one hold of mw_lock; each of them sends a record. */
 #define MW_PROMOTE_MOST 16
 
@@ -48,6 +51,7 @@ struct mw_retire {
 extern struct mw_rmid_pool mw_pool;
 extern struct mw_owner_stats mw_owner_stats;
 extern struct list_head mw_waiters;
+extern u32 mw_owner_policy; /* &enum memwatch_policy */
 
 static inline u32 mw_owner_rmid(u64 owner)
 {
@@ -73,7 +77,14 @@ void mw_owner_birth(struct mw_process *p, struct task_struct *leader, u32 reason
 void mw_owner_death(struct mw_process *p);
 bool mw_owner_renew(struct mw_process *p, struct task_struct *leader, const char *comm, u32 reason);
 
+/* From the switch hook and the tick, without mw_lock. */
+void mw_owner_note_run(struct mw_process *p);
+
 /* For the policy. Caller holds mw_lock. */
+bool mw_owner_has_waiters(void);
+bool mw_owner_can_promote(void);
+u32 mw_owner_free(void);
+u32 mw_owner_fair_limit(u32 free);
 void mw_owner_kick_policy(void);
 u32 mw_owner_promote(u32 most);
 void mw_owner_retire(struct mw_process *p, struct mw_retire *batch);

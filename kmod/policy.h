@@ -15,7 +15,8 @@ void mw_policy_uninit(void);
 int mw_policy_arm(void);
 void mw_policy_disarm(void);
 void mw_policy_configure(u32 policy, u64 limbo_ns);
-size_t mw_policy_memory(void);
+const char *mw_policy_name(u32 policy);
+int mw_policy_parse(const char *name);
 
 void mw_policy_filters_changed(void);
 void mw_policy_review(void);

@@ -30,6 +30,7 @@
 #include "rdt-domain.h"
 #include "rdt-read.h"
 #include "rdt.h"
+#include "revoke.h"
 #include "track.h"
 
 #define SHOW_WAITING  64
@@ -159,8 +160,7 @@ static int proc_show_config(struct seq_file *m)
 	seq_printf(m, "sessions: %u\nsessions_started: %u\n", mw_sessions, mw_sessions_started);
 	proc_show_sessions(m);
 	seq_printf(m, "period_ns: %llu\nlimbo_ns: %llu\n", c->tick.period_ns, c->limbo_ns);
-	seq_printf(m, "policy: %s\nidle_stop: %d\n",
-		   c->policy == MEMWATCH_POLICY_ACTIVE ? "active" : "fifo", c->tick.idle_stop);
+	seq_printf(m, "policy: %s\nidle_stop: %d\n", mw_policy_name(c->policy), c->tick.idle_stop);
 	seq_printf(m, "cpumask: %*pbl\n", cpumask_pr_args(&c->tick.cpus));
 	seq_printf(m, "filters: %u\n", mw_settings_in_force.filters.nr);
 	proc_show_setter(m, "settings_by", &mw_settings_in_force);
@@ -305,7 +305,7 @@ static int proc_show_overhead(struct seq_file *m, void *v)
 	if (mutex_lock_killable(&mw_control_lock))
 		return -EINTR;
 	seq_printf(m, "memory_bytes: %zu\n",
-		   mw_owner_memory() + mw_track_memory() + mw_policy_memory() +
+		   mw_owner_memory() + mw_track_memory() + mw_revoke_memory() +
 			   mw_rdt_domain_memory() + num_possible_cpus() * sizeof(struct mw_cpu));
 	mutex_unlock(&mw_control_lock);
 	return 0;

@@ -4,6 +4,7 @@
  *
  * The table of processes, see process.h.
  */
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -14,24 +15,43 @@
 
 DEFINE_STATIC_KEY_FALSE(mw_last_run_key);
 
-struct mw_process **mw_processes;
+struct mw_process_table mw_processes;
+
+/* Bits of the number of a bucket. */
+#define BITS_MIN 12
+#define BITS_MAX 20
+
+/*
+ * The size of the tables of processes and threads. The kernel lets thread stacks
+ * fill an eighth of the memory; with as many threads as that, a bucket holds four.
+ * Memory does not grow while a session runs, but the number of threads does.
+ */
+u32 mw_process_table_bits(void)
+{
+	u64 threads = (u64)totalram_pages() * PAGE_SIZE / (8 * THREAD_SIZE);
+
+	return clamp_t(u32, ilog2(threads / 4 | 1) + 1, BITS_MIN, BITS_MAX);
+}
 
 int mw_process_create_table(void)
 {
-	mw_processes = kvcalloc(1 << MW_PROCESS_BITS, sizeof(*mw_processes), GFP_KERNEL);
-	return mw_processes ? 0 : -ENOMEM;
+	u32 bits = mw_process_table_bits();
+
+	mw_processes.shift = 64 - bits;
+	mw_processes.bucket = kvcalloc(1UL << bits, sizeof(*mw_processes.bucket), GFP_KERNEL);
+	return mw_processes.bucket ? 0 : -ENOMEM;
 }
 
 void mw_process_free_table(void)
 {
-	kvfree(mw_processes);
-	mw_processes = NULL;
+	kvfree(mw_processes.bucket);
+	mw_processes.bucket = NULL;
 }
 
 /* smp_store_release() pairs with READ_ONCE() of dependent loads in readers. */
 void mw_process_insert(struct mw_process *p)
 {
-	struct mw_process **bucket = &mw_processes[mw_process_hash(p->signal)];
+	struct mw_process **bucket = &mw_processes.bucket[mw_process_hash(p->signal)];
 
 	lockdep_assert_held(&mw_lock);
 	p->next = *bucket;
@@ -40,7 +60,7 @@ void mw_process_insert(struct mw_process *p)
 
 void mw_process_remove(struct mw_process *p)
 {
-	struct mw_process **link = &mw_processes[mw_process_hash(p->signal)];
+	struct mw_process **link = &mw_processes.bucket[mw_process_hash(p->signal)];
 
 	lockdep_assert_held(&mw_lock);
 	while (*link != p)

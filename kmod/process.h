@@ -38,47 +38,62 @@ enum mw_process_state {
  *	keeps it for life: neither exit nor execve() by a thread that is not the
  *	leader changes it, and it is not reused before the last of them is gone.
  * @owner: generation << 32 | RMID, 0 without an RMID. Read without a lock.
+ * @last_run: jiffies when one of its threads was last switched to, or found
+ *	running by a tick; maintained only while mw_last_run_key is on
  * @waiters: entry in the list of waiting processes; links free objects in the
  *	object cache
+ * @queue: entry in the queue of its user, see user.h
+ * @user: the user for whom it counts
  * @nr_threads: known threads that have not made their last switch
  * @tgid: thread group id in the initial pid namespace
- * @last_run: jiffies when one of its threads was last switched to, or found
- *	running; maintained only while mw_last_run_key is on
  * @retiring: in the state MW_PROCESS_RETIRING the RMID that was taken, else 0
  * @state: &enum mw_process_state
  *
- * mw_lock guards all writes. Readers of @next, @signal and @owner run with
- * preemption off; a process is reused only after a grace period.
+ * mw_lock guards all writes but that of @last_run. Readers of @next, @signal and
+ * @owner run with preemption off; a process is reused only after a grace period.
  */
 struct mw_process {
 	struct mw_process *next;
 	const void *signal;
 	u64 owner;
+	unsigned long last_run;
 	struct list_head waiters;
+	struct list_head queue;
+	struct mw_user *user;
 	u32 nr_threads;
 	u32 tgid;
-	u32 last_run;
 	u16 retiring;
 	u8 state;
 };
 
-#define MW_PROCESS_BITS 13
-
-/* A process that has not run for this long is idle: policy "active" may take its RMID. */
+/* A process that has not run for this long is idle: the policy may take its RMID. */
 #define MW_PROCESS_IDLE_JIFFIES msecs_to_jiffies(100)
 
-/* On while the policy "active" needs mw_process.last_run and mw_owner.last_run. */
+/* On while the policy needs mw_process.last_run. */
 DECLARE_STATIC_KEY_FALSE(mw_last_run_key);
 
-/*
- * The table: 1 << MW_PROCESS_BITS buckets, NULL while no session runs. Only
- * probes, and code that keeps the module from being disarmed, may use it.
+/**
+ * struct mw_process_table - the table of processes
+ * @bucket: the buckets, NULL while no session runs
+ * @shift: selects the bits of a hash that are the number of the bucket
+ *
+ * Only probes, and code that keeps the module from being disarmed, may use it.
  */
-extern struct mw_process **mw_processes;
+struct mw_process_table {
+	struct mw_process **bucket;
+	u32 shift;
+};
+
+extern struct mw_process_table mw_processes;
 
 static __always_inline u32 mw_process_hash(const void *signal)
 {
-	return ((unsigned long)signal * GOLDEN_RATIO_64) >> (64 - MW_PROCESS_BITS);
+	return ((unsigned long)signal * GOLDEN_RATIO_64) >> mw_processes.shift;
+}
+
+static inline u32 mw_process_buckets(void)
+{
+	return 1U << (64 - mw_processes.shift);
 }
 
 /*
@@ -89,7 +104,7 @@ static __always_inline u32 mw_process_hash(const void *signal)
 static __always_inline struct mw_process *mw_process_find(const struct task_struct *task)
 {
 	const void *signal = task->signal;
-	struct mw_process *p = READ_ONCE(mw_processes[mw_process_hash(signal)]);
+	struct mw_process *p = READ_ONCE(mw_processes.bucket[mw_process_hash(signal)]);
 
 	while (p && p->signal != signal)
 		p = READ_ONCE(p->next);
@@ -97,11 +112,12 @@ static __always_inline struct mw_process *mw_process_find(const struct task_stru
 }
 
 /* Is @p idle at @now, in jiffies? Meaningful only while mw_last_run_key is on. */
-static inline bool mw_process_is_idle(const struct mw_process *p, u32 now)
+static inline bool mw_process_is_idle(const struct mw_process *p, unsigned long now)
 {
-	return (s32)(now - p->last_run) >= (s32)MW_PROCESS_IDLE_JIFFIES;
+	return (long)(now - p->last_run) >= (long)MW_PROCESS_IDLE_JIFFIES;
 }
 
+u32 mw_process_table_bits(void);
 int mw_process_create_table(void);
 void mw_process_free_table(void);
 

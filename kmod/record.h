@@ -19,8 +19,7 @@
  * @tgid: thread group id in the initial pid namespace
  * @parent_tgid: thread group id of the parent when the RMID was given
  * @uid: real user id in the initial user namespace
- * @last_run: jiffies when a CPU was last charged to it, written by the switch
- *	hook without a lock; maintained only while mw_last_run_key is on
+ * @given: jiffies when the RMID was given; long ago if the scan gave it
  * @start_time_ns: CLOCK_BOOTTIME start of the process
  * @alloc_time_ns: when the RMID was given
  * @cgroup_id: id of its cgroup in the default hierarchy
@@ -36,7 +35,7 @@ struct mw_owner {
 	u32 tgid;
 	u32 parent_tgid;
 	u32 uid;
-	u32 last_run;
+	unsigned long given;
 	u64 start_time_ns;
 	u64 alloc_time_ns;
 	u64 cgroup_id;

@@ -36,8 +36,8 @@ static __always_inline u64 switch_find_owner(struct task_struct *task)
 	p = mw_process_find(task);
 	if (unlikely(!p))
 		return 0;
-	if (static_branch_unlikely(&mw_last_run_key) && p->last_run != (u32)jiffies)
-		WRITE_ONCE(p->last_run, (u32)jiffies);
+	if (static_branch_unlikely(&mw_last_run_key) && unlikely(p->last_run != jiffies))
+		mw_owner_note_run(p);
 	return READ_ONCE(p->owner);
 }
 
@@ -70,8 +70,6 @@ static __always_inline void switch_owner(struct mw_cpu *cpu, struct task_struct 
 	if (static_branch_unlikely(&mw_idle_stop_key) && cpu->state == MW_TICK_IDLE &&
 	    !is_idle_task(next))
 		mw_cpu_resume_tick(cpu);
-	if (static_branch_unlikely(&mw_last_run_key))
-		WRITE_ONCE(mw_owners[mw_owner_rmid(before)].last_run, (u32)jiffies);
 	if (owner != before)
 		switch_charge_cpu(cpu, owner);
 	if (trace_memwatch_switch_enabled())

@@ -26,6 +26,7 @@
 #include "owner.h"
 #include "process.h"
 #include "track.h"
+#include "user.h"
 
 /**
  * struct mw_thread - a thread that has not made its last switch
@@ -39,12 +40,12 @@ struct mw_thread {
 	struct mw_process *process;
 };
 
-#define THREAD_BITS 12
-
 /* Free objects to keep: enough for a fork storm until the worker runs. */
 #define CACHE_LOW (128 + 32 * num_possible_cpus())
 
+/* As many buckets as the table of processes has. */
 static struct mw_thread **threads;
+static u32 thread_shift;
 
 /* Guarded by mw_lock. */
 static struct mw_objcache process_cache;
@@ -55,7 +56,7 @@ static u64 untracked;
 
 static u32 track_hash_task(const void *task)
 {
-	return ((unsigned long)task * GOLDEN_RATIO_64) >> (64 - THREAD_BITS);
+	return ((unsigned long)task * GOLDEN_RATIO_64) >> thread_shift;
 }
 
 static struct mw_thread *track_find_thread(const void *task)
@@ -94,6 +95,13 @@ static void *track_note_missed(void)
 	missed = true;
 	mw_kick_raise(MW_KICK_REFILL);
 	return NULL;
+}
+
+static void track_kick_refill(void)
+{
+	if (mw_objcache_wants_refill(&process_cache) || mw_objcache_wants_refill(&thread_cache) ||
+	    mw_user_wants_refill())
+		mw_kick_raise(MW_KICK_REFILL);
 }
 
 static struct mw_process *track_add_process(struct task_struct *task, u32 reason)
@@ -145,8 +153,7 @@ static struct mw_process *track_task(struct task_struct *task, u32 reason)
 	if (!tracking || mw_task_is_dead(task) || track_find_thread(task))
 		return NULL;
 	p = track_add_thread(task, reason);
-	if (mw_objcache_wants_refill(&process_cache) || mw_objcache_wants_refill(&thread_cache))
-		mw_kick_raise(MW_KICK_REFILL);
+	track_kick_refill();
 	return p;
 }
 
@@ -242,27 +249,73 @@ void mw_track_exit(const struct task_struct *task)
 			mw_owner_death(p);
 			mw_objcache_free_later(&process_cache, p);
 		}
-		if (mw_objcache_wants_refill(&process_cache) ||
-		    mw_objcache_wants_refill(&thread_cache))
-			mw_kick_raise(MW_KICK_REFILL);
+		track_kick_refill();
 	}
 	raw_spin_unlock(&mw_lock);
 }
 
 /* ----------------------------------------------------------------- scan */
 
-/* Call @visit for all threads but kernel threads. Returns how often it was true. */
-static unsigned int track_visit_threads(bool (*visit)(struct task_struct *task))
+/* Threads that the first walk visits in one RCU read-side section. */
+#define SCAN_STRIDE 512
+
+/* Leave the RCU read-side section for a moment. False if one of the two has ended meanwhile. */
+static bool track_pause_walk(struct task_struct *leader, struct task_struct *task)
+{
+	bool alive;
+
+	get_task_struct(leader);
+	get_task_struct(task);
+	rcu_read_unlock();
+	cond_resched();
+	rcu_read_lock();
+	alive = pid_alive(leader) && pid_alive(task);
+	put_task_struct(task);
+	put_task_struct(leader);
+	return alive;
+}
+
+/*
+ * Call @visit for all threads but kernel threads, and set @count to how often it
+ * was true. Returns false if the walk could not go on after a pause.
+ */
+static bool track_walk_threads(bool (*visit)(struct task_struct *task), unsigned int stride,
+			       unsigned int *count)
 {
 	struct task_struct *leader, *task;
-	unsigned int count = 0;
+	unsigned int seen = 0;
+	bool done = true;
 
+	*count = 0;
 	rcu_read_lock();
-	for_each_process_thread (leader, task)
+	for_each_process_thread (leader, task) {
 		if (!(task->flags & PF_KTHREAD))
-			count += visit(task);
+			*count += visit(task);
+		if (++seen % stride == 0 && !track_pause_walk(leader, task)) {
+			done = false;
+			goto out;
+		}
+	}
+out:
 	rcu_read_unlock();
-	return count;
+	return done;
+}
+
+/*
+ * Visit all threads, however fast threads come and go: a walk that could not go on
+ * starts again and pauses half as often. Returns the largest count of all walks.
+ */
+static unsigned int track_visit_threads(bool (*visit)(struct task_struct *task))
+{
+	unsigned int stride = SCAN_STRIDE, most = 0, count;
+	bool done;
+
+	do {
+		done = track_walk_threads(visit, stride, &count);
+		most = max(most, count);
+		stride *= 2;
+	} while (!done);
+	return most;
 }
 
 static bool track_count_thread(struct task_struct *task)
@@ -337,11 +390,11 @@ bool mw_track_review(u32 bucket, struct mw_retire *batch)
 	unsigned long flags;
 	bool done = true;
 
-	if (!READ_ONCE(mw_processes[bucket]))
+	if (!READ_ONCE(mw_processes.bucket[bucket]))
 		return true;
 	rcu_read_lock();
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	for (p = tracking ? mw_processes[bucket] : NULL; p && done; p = p->next) {
+	for (p = tracking ? mw_processes.bucket[bucket] : NULL; p && done; p = p->next) {
 		leader = mw_process_leader(p);
 		if (!leader || !mw_owner_renew(p, leader, NULL, 0))
 			continue;
@@ -361,6 +414,7 @@ void mw_track_refill(void)
 
 	mw_objcache_refill(&process_cache, 2 * process_cache.low);
 	mw_objcache_refill(&thread_cache, 2 * thread_cache.low);
+	mw_user_refill();
 	if (READ_ONCE(missed))
 		mw_track_scan();
 
@@ -391,7 +445,16 @@ static int track_init_caches(void)
 		      : mw_objcache_init(&thread_cache, "memwatch_thread", sizeof(struct mw_thread),
 					 offsetof(struct mw_thread, process), CACHE_LOW);
 	if (err)
-		mw_objcache_uninit(&process_cache);
+		goto err_process;
+	err = mw_user_arm();
+	if (err)
+		goto err_thread;
+	return 0;
+
+err_thread:
+	mw_objcache_uninit(&thread_cache);
+err_process:
+	mw_objcache_uninit(&process_cache);
 	return err;
 }
 
@@ -400,7 +463,8 @@ int mw_track_arm(void)
 	int err;
 
 	err = mw_process_create_table();
-	threads = kvcalloc(1 << THREAD_BITS, sizeof(*threads), GFP_KERNEL);
+	thread_shift = mw_processes.shift;
+	threads = kvcalloc(mw_process_buckets(), sizeof(*threads), GFP_KERNEL);
 	if (!err)
 		err = !threads || mw_fail(MW_FAIL_TABLES) ? -ENOMEM : track_init_caches();
 	if (err) {
@@ -439,8 +503,8 @@ static void track_forget_processes(u32 bucket)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	while ((p = mw_processes[bucket])) {
-		mw_processes[bucket] = p->next;
+	while ((p = mw_processes.bucket[bucket])) {
+		mw_processes.bucket[bucket] = p->next;
 		mw_owner_death(p);
 		mw_objcache_put(&process_cache, p);
 	}
@@ -452,10 +516,11 @@ void mw_track_disarm(void)
 {
 	u32 i;
 
-	for (i = 0; i < 1 << THREAD_BITS; i++)
+	for (i = 0; i < mw_process_buckets(); i++) {
 		track_forget_threads(i);
-	for (i = 0; i < 1 << MW_PROCESS_BITS; i++)
 		track_forget_processes(i);
+	}
+	mw_user_disarm();
 	mw_objcache_uninit(&thread_cache);
 	mw_objcache_uninit(&process_cache);
 	kvfree(threads);
@@ -469,8 +534,8 @@ size_t mw_track_memory(void)
 	size_t bytes = 0;
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	if (mw_processes)
-		bytes = (sizeof(void *) << MW_PROCESS_BITS) + (sizeof(void *) << THREAD_BITS) +
+	if (mw_processes.bucket)
+		bytes = 2 * sizeof(void *) * mw_process_buckets() + mw_user_memory() +
 			process_cache.nr * sizeof(struct mw_process) +
 			thread_cache.nr * sizeof(struct mw_thread);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);

@@ -13,7 +13,7 @@ SELFTESTS_SANITIZE := -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -Iselftests \
 .PHONY: identity-programs stress-programs bench-programs
 .PHONY: check-model check-identity check-identity-full check-mutants check-uapi check-stress
 
-identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc attack memload \
+identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc attack herd memload \
 	rmid-test rdt-test)
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)

@@ -85,12 +85,14 @@ static int parse_limbo(struct request *r, const char *value)
 
 static int parse_policy(struct request *r, const char *value)
 {
-	if (!strcmp(value, "fifo"))
+	if (!strcmp(value, "fair"))
+		r->config.policy = MEMWATCH_POLICY_FAIR;
+	else if (!strcmp(value, "fifo"))
 		r->config.policy = MEMWATCH_POLICY_FIFO;
 	else if (!strcmp(value, "active"))
 		r->config.policy = MEMWATCH_POLICY_ACTIVE;
 	else
-		return refuse_value("policy", value, "is neither fifo nor active");
+		return refuse_value("policy", value, "is none of fair, fifo and active");
 	r->config.flags |= MEMWATCH_CONFIG_POLICY;
 	return 0;
 }
@@ -306,9 +308,16 @@ static void write_filter_json(const struct memwatch_filter *f, struct mw_json *j
 
 static const char *policy_name(uint32_t policy)
 {
-	return policy == MEMWATCH_POLICY_FIFO	  ? "fifo"
-	       : policy == MEMWATCH_POLICY_ACTIVE ? "active"
-						  : "unknown";
+	switch (policy) {
+	case MEMWATCH_POLICY_FAIR:
+		return "fair";
+	case MEMWATCH_POLICY_FIFO:
+		return "fifo";
+	case MEMWATCH_POLICY_ACTIVE:
+		return "active";
+	default:
+		return "unknown";
+	}
 }
 
 static void print_config_json(const struct view *v)
@@ -412,8 +421,9 @@ static const char *const config_usage[] = {
 	"",
 	"  period=DURATION     time between ticks, 100us to 1s",
 	"  limbo=DURATION      time before a freed RMID may be allocated again, 0 to 1s",
-	"  policy=fifo|active  which process gets an RMID when there are too few:",
-	"                      the one that has waited longest, or the one that runs",
+	"  policy=fair|fifo|active  which process gets an RMID when there are too few:",
+	"                      users share them and those that run take turns, or the",
+	"                      one that has waited longest, or the one that ran last",
 	"  idle-stop=on|off    whether the tick stops on an idle CPU",
 	"  cpumask=LIST|all    the CPUs that have a tick, such as 0-3,8",
 	"  filter=comm:NAME    measure only processes with this name",

@@ -43,7 +43,7 @@ make_root_ready() {
 		session: 812 started memwatchctl
 		period_ns: 1000000
 		limbo_ns: 2000000
-		policy: fifo
+		policy: fair
 		idle_stop: 0
 		cpumask: 0-1
 		filters: 0

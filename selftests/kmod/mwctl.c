@@ -10,7 +10,7 @@
  *	start, stop		start or stop the session
  *	dump			dump; print sequence, count, unmeasured
  *	config			print the configuration
- *	period=NS limbo=NS policy=fifo|active idle_stop=0|1 cpus=LIST
+ *	period=NS limbo=NS policy=fair|fifo|active idle_stop=0|1 cpus=LIST
  *				collect settings for "set"
  *	force, default		the next command that sets or shows something is about what
  *				is in force, or about the defaults
@@ -216,7 +216,9 @@ static int run_assignment(const char *name, const char *value)
 		pending.limbo_ns = strtoull(value, NULL, 0);
 		pending.flags |= MEMWATCH_CONFIG_LIMBO;
 	} else if (!strcmp(name, "policy")) {
-		pending.policy = !strcmp(value, "active");
+		pending.policy = !strcmp(value, "fair")	    ? MEMWATCH_POLICY_FAIR
+				 : !strcmp(value, "active") ? MEMWATCH_POLICY_ACTIVE
+							    : MEMWATCH_POLICY_FIFO;
 		pending.flags |= MEMWATCH_CONFIG_POLICY;
 	} else if (!strcmp(name, "idle_stop")) {
 		pending.idle_stop = strtoul(value, NULL, 0);

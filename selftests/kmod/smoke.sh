@@ -220,7 +220,7 @@ test_hotplug() {
 
 test_scarcity() {
 	rmmod memwatch
-	load rmids=8
+	load rmids=8 policy=fifo
 	hold_session
 	pids=
 	for _ in $(seq 20); do

@@ -225,7 +225,7 @@ struct memwatch_record_tick {
  * @MEMWATCH_REASON_SCAN: ALLOC: the process existed before the session
  * @MEMWATCH_REASON_PROMOTED: ALLOC: the process had waited for an RMID
  * @MEMWATCH_REASON_EXIT: FREE: the last thread has ended
- * @MEMWATCH_REASON_REVOKED: FREE: the policy took the RMID from an idle process
+ * @MEMWATCH_REASON_REVOKED: FREE: the policy took the RMID for another process
  * @MEMWATCH_REASON_FILTERED: FREE: a filter now excludes the process
  * @MEMWATCH_REASON_EXEC: EXEC: the process executed a new program
  * @MEMWATCH_REASON_COMM: EXEC: the process renamed itself (PR_SET_NAME)
@@ -594,10 +594,13 @@ struct memwatch_stop {
  * 	ends, and the process that has waited longest is next
  * @MEMWATCH_POLICY_ACTIVE: a process that runs takes the RMID of the process that has
  * 	been idle longest
+ * @MEMWATCH_POLICY_FAIR: each user has an equal share of the RMIDs, and processes of one
+ * 	user that run take turns; those that do not run lose theirs first
  */
 enum memwatch_policy {
 	MEMWATCH_POLICY_FIFO = 0,
 	MEMWATCH_POLICY_ACTIVE = 1,
+	MEMWATCH_POLICY_FAIR = 2,
 };
 
 /*

@@ -118,7 +118,7 @@ static void make_set_config(struct memwatch_config *c)
 	c->flags = (fuzz_random() & 0xf) | make_target();
 	c->period_ns = fuzz_one_in(4) ? fuzz_random_edge() : 100000 + fuzz_random_below(5000000);
 	c->limbo_ns = fuzz_one_in(4) ? fuzz_random_edge() : fuzz_random_below(5000000);
-	c->policy = fuzz_one_in(4) ? fuzz_random_edge() : fuzz_random_below(2);
+	c->policy = fuzz_one_in(4) ? fuzz_random_edge() : fuzz_random_below(3);
 	c->idle_stop = fuzz_one_in(4) ? fuzz_random_edge() : fuzz_random_below(2);
 	if (!fuzz_one_in(8))
 		return;

@@ -98,7 +98,7 @@ static void predict_set_config(const struct fuzz_session *session, const struct 
 		fuzz_allow(verdict, EINVAL);
 	if (c->flags & MEMWATCH_CONFIG_LIMBO && c->limbo_ns > MEMWATCH_LIMBO_MAX_NS)
 		fuzz_allow(verdict, EINVAL);
-	if (c->flags & MEMWATCH_CONFIG_POLICY && c->policy > MEMWATCH_POLICY_ACTIVE)
+	if (c->flags & MEMWATCH_CONFIG_POLICY && c->policy > MEMWATCH_POLICY_FAIR)
 		fuzz_allow(verdict, EINVAL);
 	if (c->flags & MEMWATCH_CONFIG_IDLE_STOP && c->idle_stop > 1)
 		fuzz_allow(verdict, EINVAL);

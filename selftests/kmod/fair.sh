@@ -1,0 +1,172 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The memwatch authors
+#
+# Who is measured when there are fewer RMIDs than processes: with the default policy,
+# no user and no crowd of processes keeps others from being measured. The share of a
+# process is the part of its own CPU time in which its CPU was charged to an RMID of its
+# own; it is computed from the trace of all context switches. Runs in the lab beside
+# memwatch.ko, mwctl and herd. POLICY names another policy, with which the test must
+# fail. Speaks TAP. Arguments select tests.
+set -u
+# shellcheck source=SCRIPTDIR/../guest.sh
+. /lab/guest.sh
+KO=${KO:-/lab/memwatch.ko}
+RMIDS=24
+ATTACKER=1001
+VICTIM=1002
+
+# start_herd UID N KIND [MS]: its pid in $herd, the pids of its processes in the file $TMP/$herd
+start_herd() {
+	: >"$TMP/herd"
+	herd "$@" >"$TMP/herd" 9>&- &
+	herd=$!
+	within 20 grep -q ready "$TMP/herd" || echo "# herd $* did not get ready"
+	grep -v ready "$TMP/herd" >"$TMP/$herd"
+	herds="$herds $herd"
+}
+
+# trace_shares SECONDS: per process its CPU time in ms and its share in percent. A switch
+# says what runs from now on; a tick, what runs.
+trace_shares() {
+	trace_start switch tick
+	sleep "$1"
+	echo 0 >$TRACING/tracing_on
+	sed -n -e 's/.*\[\([0-9]*\)\].* memwatch_switch: now=\([0-9]*\) .*next_rmid=\([0-9]*\) .*next_pid=\([0-9]*\).*/\1 \2 \3 \4/p' \
+		-e 's/.*-\([0-9]*\) *\[\([0-9]*\)\].* memwatch_tick: now=\([0-9]*\) .*rmid=\([0-9]*\) .*/\2 \3 \4 \1/p' \
+		$TRACING/trace |
+		awk '{
+			if ($1 in since) {
+				spent = ($2 - since[$1]) / 1e6
+				total[pid[$1]] += spent
+				if (rmid[$1]) measured[pid[$1]] += spent
+			}
+			since[$1] = $2; rmid[$1] = $3; pid[$1] = $4
+		}
+		END { for (p in total) print p, int(total[p]), int(100 * measured[p] / total[p]) }' \
+			>"$TMP/shares"
+}
+
+share_of() {
+	awk -v p="$1" '$1 == p { s = $3; found = 1 } END { print found ? s : 0 }' "$TMP/shares"
+}
+
+# least_share HERD: of its processes that ran
+least_share() {
+	awk 'NR == FNR { member[$1] = 1; next }
+		$1 in member && $2 > 0 && (least == "" || $3 < least) { least = $3 }
+		END { print least == "" ? 0 : least }' "$TMP/$1" "$TMP/shares"
+}
+
+at_least() {
+	[ "$2" -ge "$3" ]
+	ok $? "$1"
+	echo "# $2 percent, at least $3 wanted"
+}
+
+end_herds() {
+	# shellcheck disable=SC2086
+	end_processes $herds
+	herds=
+}
+
+begin() {
+	insmod "$KO" rmids=$RMIDS ${POLICY:+policy=$POLICY}
+	mount_tracing
+	echo 30000 >$TRACING/buffer_size_kb
+	herds=
+}
+
+finish() {
+	release_session
+	end_herds
+	rmmod memwatch
+}
+
+# attack TITLE BOUND VICTIM_UID ARGUMENT_OF_HERD...: the share of one process that runs
+attack() {
+	title=$1 bound=$2 uid=$3
+	shift 3
+	begin
+	start_herd "$@"
+	start_herd "$uid" 1 spin
+	victim=$(head -1 "$TMP/$herd")
+	hold_session
+	sleep 2
+	trace_shares 4
+	at_least "$title" "$(share_of "$victim")" "$bound"
+	finish
+}
+
+test_sleepers() {
+	attack "60 processes that sleep do not keep one that runs from being measured" \
+		90 $ATTACKER $ATTACKER 60 sleep
+}
+
+test_wakers() {
+	attack "60 processes that wake every 50 ms do not keep one of another user from being measured" \
+		90 $VICTIM $ATTACKER 60 wake 50
+	attack "60 processes that wake every 50 ms leave one of the same user its share" \
+		39 $ATTACKER $ATTACKER 60 wake 50
+	attack "60 processes that wake every 900 ms leave one of the same user its share" \
+		39 $ATTACKER $ATTACKER 60 wake 900
+}
+
+test_spinners() {
+	attack "60 processes that run do not keep one of another user from being measured" \
+		90 $VICTIM $ATTACKER 60 spin
+	attack "600 processes that run do not keep one of another user from being measured" \
+		80 $VICTIM $ATTACKER 600 spin
+}
+
+test_namespace() {
+	[ -e /proc/self/ns/user ] || {
+		skip "the users of a user namespace count as one" "no user namespaces"
+		return
+	}
+	attack "the users of a user namespace do not keep another user from being measured" \
+		90 $VICTIM $ATTACKER 60 strangers
+}
+
+test_storm() {
+	attack "a fork storm does not keep a process of another user from being measured" \
+		90 $VICTIM $ATTACKER 40 storm 5
+}
+
+test_turns() {
+	begin
+	start_herd $ATTACKER 60 spin
+	hold_session
+	sleep 1
+	trace_shares 12
+	at_least "of 60 processes of one user that run, each is measured for a part of its time" \
+		"$(least_share "$herd")" 15
+	finish
+}
+
+test_jobs() {
+	begin
+	start_herd $ATTACKER 60 spin
+	crowd=$herd
+	hold_session
+	sleep 1
+	start_herd $VICTIM 2 jobs 20
+	trace_start rmid_alloc
+	sleep 4
+	echo 0 >$TRACING/tracing_on
+	forked=$(grep -c "reason=1 .*comm=herd" $TRACING/trace)
+	late=$(grep "reason=3 .*comm=herd" $TRACING/trace |
+		sed 's/.* tgid=\([0-9]*\) .*/\1/' | sort -u |
+		grep -cvxF -f "$TMP/$crowd" -f "$TMP/$herd")
+	echo "# $forked at fork, $late later"
+	[ "$forked" -gt 20 ] && [ "$late" -le $((forked / 4)) ]
+	ok $? "new processes of a user below its share have an RMID from their start"
+	finish
+}
+
+plan
+for test in ${*:-sleepers wakers spinners namespace storm turns jobs}; do
+	test_"$test"
+done
+rm -rf "$TMP"
+tap_end

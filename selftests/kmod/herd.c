@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * herd UID N KIND [MS]: N processes of user UID, to see who gets RMIDs when there are too
+ * few. Prints the pids of those that live on, then "ready"; ends when it is killed, and all
+ * its processes with it. The kinds are
+ *
+ *	sleep		does nothing
+ *	wake		runs for a moment every MS milliseconds
+ *	spin		uses the CPU
+ *	strangers	uses the CPU, in a user namespace of UID in which each of the processes
+ *			has a user id of its own
+ *	storm		creates children that run for MS milliseconds, one after the other
+ *	jobs		like storm, but rests for MS milliseconds after each child
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static long milliseconds;
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void rest(void)
+{
+	nanosleep(&(struct timespec){ milliseconds / 1000, milliseconds % 1000 * 1000000 }, NULL);
+}
+
+static long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void run_job(void)
+{
+	long end = now_ms() + milliseconds;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		fail("herd: fork");
+	if (pid) {
+		waitpid(pid, NULL, 0);
+		return;
+	}
+	while (now_ms() < end)
+		;
+	_exit(0);
+}
+
+static void live(const char *kind)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		if (!strcmp(kind, "sleep"))
+			pause();
+		else if (!strcmp(kind, "wake"))
+			rest();
+		else if (!strcmp(kind, "storm") || !strcmp(kind, "jobs"))
+			run_job();
+		if (!strcmp(kind, "jobs"))
+			rest();
+	}
+}
+
+static void write_map(pid_t pid, const char *name)
+{
+	static const char map[] = "0 100000 65536";
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, map, sizeof(map) - 1) < 0)
+		fail(path);
+	close(fd);
+}
+
+/* Be user 0 in a new user namespace of user @uid, as newuidmap makes one. */
+static void enter_namespace(uid_t uid)
+{
+	int made[2], mapped[2];
+	pid_t parent = getpid(), mapper;
+	char c;
+
+	if (pipe(made) || pipe(mapped))
+		fail("herd: pipe");
+	mapper = fork();
+	if (!mapper) {
+		if (read(made[0], &c, 1) != 1)
+			_exit(1);
+		write_map(parent, "uid_map");
+		write_map(parent, "gid_map");
+		_exit(write(mapped[1], "", 1) != 1);
+	}
+	if (setresuid(uid, uid, uid) || prctl(PR_SET_DUMPABLE, 1) || unshare(CLONE_NEWUSER))
+		fail("herd: cannot make a user namespace");
+	if (write(made[1], "", 1) != 1 || read(mapped[0], &c, 1) != 1)
+		fail("herd: the user namespace has no map");
+	waitpid(mapper, NULL, 0);
+	if (setresuid(0, 0, 0))
+		fail("herd: setresuid in the user namespace");
+}
+
+int main(int argc, char **argv)
+{
+	int strangers;
+	uid_t uid;
+	long i, n;
+
+	if (argc < 4) {
+		fprintf(stderr, "usage: herd UID N KIND [MS]\n");
+		return 2;
+	}
+	uid = atol(argv[1]);
+	n = atol(argv[2]);
+	milliseconds = argc > 4 ? atol(argv[4]) : 0;
+	strangers = !strcmp(argv[3], "strangers");
+	if (strangers)
+		enter_namespace(uid);
+	else if (setresuid(uid, uid, uid))
+		fail("herd: setresuid");
+	for (i = 1; i <= n; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			fail("herd: fork");
+		if (!pid) {
+			if (strangers && setresuid(i, i, i))
+				fail("herd: setresuid in the user namespace");
+			live(argv[3]);
+		}
+		printf("%d\n", pid);
+	}
+	printf("ready\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
