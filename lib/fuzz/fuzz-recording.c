@@ -6,6 +6,7 @@
  * where the rest comes in, for checksums are not found by guessing:
  *
  *	'F'	a file
+ *	'B'	blocks behind a description, whose checksums are made right
  *	'C'	the columns of a block, behind 4 bytes each: its number of records,
  *		and their bytes
  *	'I'	an index
@@ -20,6 +21,7 @@
 
 #include "recording/columns.h"
 #include "recording/block-index.h"
+#include "recording/format.h"
 #include "fuzz.h"
 
 /* What the reader gives must be what it promises; a record more is a crash here. */
@@ -35,33 +37,108 @@ static void check_record(const struct memwatch_record_header *record)
 		sum = (uint8_t)(sum + ((const uint8_t *)record)[i]);
 }
 
-static void read_all(struct memwatch_reader *reader)
+/* The records of a file of @size bytes must not be too many for it. */
+static void read_all(struct memwatch_reader *reader, size_t size)
 {
 	const struct memwatch_record_header *record;
+	uint64_t bytes = 0;
 
-	for (int i = 0; i < 100000 && memwatch_reader_next(reader, &record) == 1; i++)
+	while (memwatch_reader_next(reader, &record) == 1) {
 		check_record(record);
+		bytes += record->size;
+		if (bytes > MW_EXPANSION_BASE + MW_EXPANSION * size)
+			abort();
+	}
 }
 
-static void fuzz_file(const uint8_t *data, size_t size)
+/* Reads a file of memory, from its start and after a seek. */
+static void read_memory_file(int fd, size_t size)
 {
 	MEMWATCH_OPTS(memwatch_reader_stats, stats);
 	struct memwatch_reader *reader;
 	struct memwatch_ctx *ctx;
 	char path[64];
-	int fd = memfd_create("recording", MFD_CLOEXEC);
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size || memwatch_ctx_new(NULL, &ctx))
+	if (memwatch_ctx_new(NULL, &ctx))
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!memwatch_reader_open(ctx, path, &reader)) {
-		read_all(reader);
+		read_all(reader, size);
 		memwatch_reader_stats(reader, &stats);
 		memwatch_reader_seek(reader, stats.first_ns / 2 + stats.last_ns / 2);
-		read_all(reader);
+		read_all(reader, size);
 		memwatch_reader_close(reader);
 	}
 	memwatch_ctx_unref(ctx);
+}
+
+static void fuzz_file(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("recording", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	read_memory_file(fd, size);
+	close(fd);
+}
+
+#define SHORT_HEADER 16 /* of a block in the input of fuzz_blocks() */
+
+/*
+ * Makes a block of 16 bytes for its header and the payload behind them. The first byte says
+ * what is wrong: its payload, its header, or that it claims more bytes than it has.
+ */
+static size_t put_block(uint8_t *to, const uint8_t *data, size_t size, uint64_t sequence)
+{
+	size_t payload = mw_get16(data + 2);
+	struct mw_block_header header = {
+		.version = MW_FORMAT_VERSION,
+		.kind = data[1] & 7,
+		.codec = data[1] >> 3 & 1,
+		.records = mw_get16(data + 4),
+		.record_bytes = mw_get32(data + 6) & 0x1ffffff,
+		.plain_bytes = mw_get32(data + 10) & 0x1ffffff,
+		.first_ns = data[14],
+		.last_ns = data[15],
+		.sequence = sequence,
+	};
+
+	data += SHORT_HEADER;
+	size -= SHORT_HEADER;
+	if (payload > size)
+		payload = size;
+	header.stored_bytes = (uint32_t)payload + (data[-16] & 4 ? 100 : 0);
+	if (header.codec == MW_CODEC_STORED)
+		header.plain_bytes = header.stored_bytes;
+	header.stored_crc = mw_crc32c(data, payload) + (data[-16] & 1);
+	mw_block_header_pack(to, &header);
+	to[60] ^= data[-16] & 2;
+	memcpy(to + MW_BLOCK_HEADER_BYTES, data, payload);
+	return payload;
+}
+
+static void fuzz_blocks(const uint8_t *data, size_t size)
+{
+	/* Each block is longer than what it is made of. */
+	uint8_t *file = calloc(1, MW_BLOCK_HEADER_BYTES + size * 5);
+	struct mw_block_header info = { .version = MW_FORMAT_VERSION, .kind = MW_BLOCK_INFO };
+	size_t len = MW_BLOCK_HEADER_BYTES, payload;
+	int fd = memfd_create("recording", MFD_CLOEXEC);
+	uint64_t sequence = 1;
+
+	if (fd < 0 || !file)
+		abort();
+	mw_block_header_pack(file, &info);
+	while (size >= SHORT_HEADER) {
+		payload = put_block(file + len, data, size, sequence++);
+		len += MW_BLOCK_HEADER_BYTES + payload;
+		data += SHORT_HEADER + payload;
+		size -= SHORT_HEADER + payload;
+	}
+	if (write(fd, file, len) != (ssize_t)len)
+		abort();
+	free(file);
+	read_memory_file(fd, len);
 	close(fd);
 }
 
@@ -136,6 +213,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (data[0] == 'F')
 		fuzz_file(data + 1, size - 1);
+	else if (data[0] == 'B')
+		fuzz_blocks(data + 1, size - 1);
 	else if (data[0] == 'C')
 		fuzz_columns(data + 1, size - 1);
 	else if (data[0] == 'I')
