@@ -462,7 +462,9 @@ static int export_run(const struct mw_cli *cli, void *config, int argc, char **a
 	}
 	if (e.config->from >= e.config->until)
 		return mw_error(MW_EXIT_USAGE, "export", "--from is not before --until");
-	rc = mw_limits_init(&e.limits, e.config->max_memory, "export") ?: mw_library_new(cli, &ctx) ?: mw_open_recording(ctx, argv[0], &e.stream);
+	rc = mw_limits_init(&e.limits, e.config->max_memory, "export");
+	if (!rc)
+		rc = mw_library_new(cli, &ctx) ?: mw_open_recording(ctx, argv[0], &e.stream);
 	if (!rc)
 		rc = export_file(&e, ctx, argv[0]);
 	memwatch_tracker_unref(e.tracker);

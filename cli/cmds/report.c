@@ -265,7 +265,9 @@ static int report_run(const struct mw_cli *cli, void *config, int argc, char **a
 	(void)argc;
 	if (r.config->from >= r.config->to)
 		return mw_error(MW_EXIT_USAGE, "report", "--from is not before --to");
-	rc = mw_limits_init(&r.limits, r.config->max_memory, "report") ?: mw_library_new(cli, &ctx) ?: prepare_report(&r, ctx);
+	rc = mw_limits_init(&r.limits, r.config->max_memory, "report");
+	if (!rc)
+		rc = mw_library_new(cli, &ctx) ?: prepare_report(&r, ctx);
 	if (rc)
 		return rc;
 	r.stream.sz = sizeof(r.stream);

@@ -249,7 +249,9 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 		return mw_error(MW_EXIT_USAGE, "top",
 				"--growth cannot be used with --replay: it watches the running "
 				"machine, not the recording");
-	rc = mw_limits_init(&top.limits, top.config.max_memory, "top") ?: mw_library_new(cli, &ctx) ?: open_stream(cli, &top.config, ctx, &stream);
+	rc = mw_limits_init(&top.limits, top.config.max_memory, "top");
+	if (!rc)
+		rc = mw_library_new(cli, &ctx) ?: open_stream(cli, &top.config, ctx, &stream);
 	if (rc)
 		return rc;
 	top.ctx = ctx;

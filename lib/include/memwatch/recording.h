@@ -32,8 +32,7 @@ extern "C" {
 struct memwatch_recording;
 
 #define MEMWATCH_RECORDING_NO_SYNC   (1U << 0) /* never call fdatasync */
-#define MEMWATCH_RECORDING_OVERWRITE (1U << 1) /* give the name of an existing file to a new one   \
-						*/
+#define MEMWATCH_RECORDING_OVERWRITE (1U << 1) /* replace an existing file by a new one */
 
 /**
  * struct memwatch_recording_opts - options of memwatch_recording_create()
