@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What holds for each state that the detectors compute. Values that they only compare or
+ * add with saturation may be anything; those that are indices, shifts or divisors, or
+ * whose difference is taken, are checked.
+ */
+#include "growth/state-check.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* The most bytes per second that the detectors compute: 2^32 pages in a millisecond. */
+#define SLOPE_MAX (1ULL << 54)
+
+#define FLAGS_ALL (MW_GROWTH_F_ALERT | MW_GROWTH_F_HISTORY | MW_GROWTH_F_RESERVED)
+
+static bool are_zero(const uint8_t *bytes, size_t n)
+{
+	while (n--)
+		if (bytes[n])
+			return false;
+	return true;
+}
+
+static bool are_times_ordered(const struct mw_growth *g, uint64_t now_ns)
+{
+	return g->first_ns <= g->onset_ns && g->onset_ns <= g->top_ns && g->top_ns <= g->last_ns &&
+	       g->last_ns <= now_ns;
+}
+
+static bool are_points_valid(const struct mw_growth *g)
+{
+	uint64_t age_ms = (g->last_ns - g->onset_ns) / 1000000;
+
+	if (g->points < 1 || g->points > MW_GROWTH_POINTS || g->origin >= g->points ||
+	    g->point[0].ms)
+		return false;
+	for (unsigned int i = 1; i < g->points; i++)
+		if (g->point[i].ms < g->point[i - 1].ms ||
+		    g->point[i].pages < g->point[i - 1].pages)
+			return false;
+	return g->point[g->points - 1].ms <= age_ms && g->point[g->points - 1].pages <= g->top;
+}
+
+static bool is_alert_valid(const struct mw_growth *g)
+{
+	bool raised = g->flags & MW_GROWTH_F_ALERT;
+
+	if (g->reason > MW_GROWTH_SLOW || raised != (g->reason != MW_GROWTH_NONE))
+		return false;
+	if (!g->alert_ns)
+		return !raised && !g->progress_ns;
+	return g->first_ns <= g->alert_ns && g->alert_ns <= g->progress_ns &&
+	       g->progress_ns <= g->last_ns;
+}
+
+static const char *check_growth(const struct mw_growth *g, uint64_t now_ns)
+{
+	if (!are_times_ordered(g, now_ns))
+		return "a time is not in order";
+	if (g->floor > g->signal)
+		return "a minimum is too high";
+	if (!are_points_valid(g))
+		return "an episode is not valid";
+	if (g->flags & ~FLAGS_ALL || !is_alert_valid(g))
+		return "an alert is not valid";
+	if (g->verdict > MW_GROWTH_LEAK || g->confidence > 100 || g->slope_bps > SLOPE_MAX)
+		return "a verdict is not valid";
+	for (unsigned int i = 0; i < MW_GROWTH_DETECTORS; i++)
+		if (g->score[i] > 100)
+			return "a score is above 100";
+	return are_zero(g->reserved, sizeof(g->reserved)) ? NULL : "a reserved byte is not zero";
+}
+
+static bool is_window_valid(uint32_t window)
+{
+	for (uint32_t k = 0; k < 4; k++)
+		if (window == mw_growth_window_bins(k))
+			return true;
+	return !window;
+}
+
+static bool is_trend_valid(const struct mw_growth_trend *trend)
+{
+	return is_window_valid(trend->window) && trend->level < MW_GROWTH_LEVELS &&
+	       trend->score <= 100 && trend->r2_permille <= 1000 && trend->slowing <= 1 &&
+	       trend->share <= 100 && trend->slope_bps <= SLOPE_MAX &&
+	       are_zero(trend->reserved, sizeof(trend->reserved));
+}
+
+static const char *check_history(const struct mw_growth_history *history, const struct mw_growth *g)
+{
+	uint64_t bin;
+
+	if (history->start_ns < g->first_ns || history->start_ns > g->last_ns)
+		return "a history begins at a wrong time";
+	bin = (g->last_ns - history->start_ns) / MW_GROWTH_BIN_NS;
+	for (unsigned int i = 0; i < MW_GROWTH_LEVELS; i++) {
+		const struct mw_growth_level *level = &history->level[i];
+
+		if (level->bin != bin >> MW_GROWTH_SHIFT(i) || level->low > level->high)
+			return "a level of a history is not valid";
+		if (!is_trend_valid(&history->trend[i]) ||
+		    (history->trend[i].window && history->trend[i].level != i))
+			return "a trend is not valid";
+	}
+	if (!is_trend_valid(&history->best) || !is_trend_valid(&history->attempt) ||
+	    !is_trend_valid(&history->fired))
+		return "a trend is not valid";
+	return NULL;
+}
+
+const char *mw_state_check(const struct mw_growth_key *key, const struct mw_growth_process *process,
+			   const struct mw_growth_history *history, uint64_t now_ns)
+{
+	const char *wrong;
+
+	if (!key->tgid || key->tgid > INT32_MAX || key->reserved)
+		return "a process id is not valid";
+	if (process->limit > MEMWATCH_LIMIT_AS)
+		return "a limit is not known";
+	if (strnlen(process->comm, sizeof(process->comm)) == sizeof(process->comm))
+		return "a name has no end";
+	wrong = check_growth(&process->growth, now_ns);
+	if (!wrong && history && !(process->growth.flags & MW_GROWTH_F_HISTORY))
+		wrong = "a history belongs to no growth";
+	if (!wrong && history)
+		wrong = check_history(history, &process->growth);
+	return wrong;
+}
