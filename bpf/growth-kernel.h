@@ -35,12 +35,39 @@ struct kernfs_node {
 	__u64 id;
 } KERNEL;
 
+struct cgroup_root;
+
 struct cgroup {
 	struct kernfs_node *kn;
+	struct cgroup_root *root;
 } KERNEL;
 
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+} KERNEL;
+
+enum cgroup_subsys_id {
+	memory_cgrp_id = 4,
+};
+
 struct css_set {
+	struct cgroup_subsys_state *subsys[16];
 	struct cgroup *dfl_cgrp;
+} KERNEL;
+
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct user_namespace {
+	struct user_namespace *parent;
+	int level;
+	kuid_t owner;
+} KERNEL;
+
+struct cred {
+	kuid_t uid;
+	struct user_namespace *user_ns;
 } KERNEL;
 
 struct rlimit {
@@ -64,6 +91,7 @@ struct task_struct {
 	__u64 self_exec_id;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
+	const struct cred *real_cred;
 	char comm[16];
 } KERNEL;
 
@@ -85,6 +113,46 @@ struct mm_struct___old {
 /* The counters from 6.2 on: f1a7941243c1 ("mm: convert mm's rss stats into percpu_counter"). */
 struct mm_struct___new {
 	struct percpu_counter rss_stat[NR_MEMBERS];
+} KERNEL;
+
+/* All in pages. */
+struct page_counter {
+	atomic_long_t usage;
+	unsigned long high;
+	unsigned long max;
+	struct page_counter *parent;
+} KERNEL;
+
+enum node_stat_item {
+	NR_INACTIVE_FILE = 2,
+	NR_ACTIVE_FILE = 3,
+	NR_SLAB_RECLAIMABLE_B = 5, /* in bytes */
+};
+
+/*
+ * Sums over the cgroup and all below it. From 6.11 on (ff48c71c26aa, "memcg: reduce memory
+ * for the lruvec and memcg stats") an index is the position of the item in a list, which
+ * begins with the items above in the order of their numbers.
+ */
+struct memcg_vmstats {
+	long state[16];
+} KERNEL;
+
+struct mem_cgroup {
+	struct cgroup_subsys_state css;
+	struct page_counter memory;
+	struct page_counter swap; /* cgroup v1: memsw, which is memory and swap together */
+	struct memcg_vmstats *vmstats;
+} KERNEL;
+
+/* Up to 6.0: 410f8e82689e ("memcg: extract memcg_vmstats from struct mem_cgroup"). */
+struct mem_cgroup___embedded {
+	struct memcg_vmstats vmstats;
+} KERNEL;
+
+/* Up to 5.12: 2d146aa3aa84 ("mm: memcontrol: switch to rstat"). */
+struct mem_cgroup___array {
+	atomic_long_t vmstats[16];
 } KERNEL;
 
 struct seq_file;

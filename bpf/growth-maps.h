@@ -35,7 +35,7 @@ struct mw_growth_key {
  * @anon: anonymous pages at the last sample
  * @swap: pages in swap at the last sample
  * @shmem: pages of shared memory at the last sample
- * @reserved: zero
+ * @owner: user that the process counts for, see &struct mw_growth_owner
  * @comm: name at the first sample, at the last exec or at the last event
  */
 struct mw_growth_process {
@@ -47,19 +47,42 @@ struct mw_growth_process {
 	__u32 anon;
 	__u32 swap;
 	__u32 shmem;
-	__u32 reserved;
+	__u32 owner;
 	char comm[16];
 };
 
+/* The key of the map "owners" for all users that have no entry of their own. */
+#define MW_GROWTH_OWNER_OTHERS (~0U)
+#define MW_GROWTH_OWNERS       4096U
+
 /**
- * struct mw_growth_limit - value of the map "limits", whose key is a cgroup id
- * @headroom: pages that may be added before the nearest limit of the cgroup or of an
- *	ancestor
- * @limit: &enum memwatch_limit
+ * struct mw_growth_owner - value of the map "owners", whose key is a user id
+ * @round: the round that the numbers are of
+ * @states: processes with a state
+ * @refused: processes without a state, because there was no room for one
+ * @before: processes with a state in the round before, less those that the library removed
+ * @admitted: processes that got a state in this round
+ * @cursor: while processes wait for a state, only those with a larger process id get one,
+ *	so that each of them has its turn
+ * @above: those of @refused whose process id is above @cursor
+ * @exits: processes with a state that have exited; only the exit program counts it
+ * @exited: value of @exits when the round before began
+ * @exits_now: value of @exits when this round began
+ *
+ * The processes of a user namespace count for the user who made the outermost one, because
+ * a user can have thousands of user ids in namespaces.
  */
-struct mw_growth_limit {
-	__u32 headroom;
-	__u32 limit;
+struct mw_growth_owner {
+	__u32 round;
+	__u32 states;
+	__u32 refused;
+	__u32 before;
+	__u32 admitted;
+	__u32 cursor;
+	__u32 above;
+	__u32 exits;
+	__u32 exited;
+	__u32 exits_now;
 };
 
 /**
@@ -72,6 +95,8 @@ struct mw_growth_limit {
  *	up to 6.1 after this many events, each of which stands for up to 64 pages
  * @request_pages: growth since the last round for which a round is requested
  * @page_shift: page shift of the machine, minus MW_GROWTH_PAGE_SHIFT
+ * @host_swap: free swap, in pages of the machine
+ * @quota: number of states that each owner may have while there is no room for all
  * @reserved: zero
  */
 struct mw_growth_control {
@@ -82,6 +107,8 @@ struct mw_growth_control {
 	__u32 width;
 	__u32 request_pages;
 	__u32 page_shift;
+	__u32 host_swap;
+	__u32 quota;
 	__u32 reserved;
 };
 
@@ -96,7 +123,8 @@ enum mw_growth_count {
 	MW_GROWTH_COUNT_REQUESTS = 5, /* rounds requested by the event program */
 	MW_GROWTH_COUNT_EXECS = 6,    /* states begun anew because of an exec */
 	MW_GROWTH_COUNT_EXITS = 7,    /* states deleted with the last thread */
-	MW_GROWTH_COUNT_MAX = 8,
+	MW_GROWTH_COUNT_DEEP = 8,     /* cgroups of which not all ancestors were read */
+	MW_GROWTH_COUNT_MAX = 9,
 };
 
 /**
@@ -119,19 +147,19 @@ struct mw_growth_test {
 	__u32 reserved;
 };
 
-/* Number of filters, a power of two: one for each CPU. With more CPUs, some share one. */
-#define MW_GROWTH_FILTERS 256U
-
 /**
- * struct mw_growth_filter - what the event program saw last on one CPU
+ * struct mw_growth_filter - value of the map "filters": what the event program saw last on
+ *	one CPU, whose number is the key
  * @mm: address of the mm
  * @seen: up to 6.1: events of this mm; later: its anonymous and shared pages
+ * @runs: how often the event program has run
  * @reserved: pads the filter to a cache line
  */
 struct mw_growth_filter {
 	__u64 mm;
 	__s64 seen;
-	__u64 reserved[6];
+	__u64 runs;
+	__u64 reserved[5];
 };
 
 #endif /* _MW_GROWTH_MAPS_H */

@@ -41,8 +41,11 @@ int growth_fit_level(__u64 i);
 int growth_update_level(__u64 i);
 int growth_judge(__u64 history);
 
+#include "growth-counters.h"
 #include "growth-kernel.h"
 #include "growth-maps.h"
+#include "growth-memcg.h"
+#include "growth-owner.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -69,13 +72,26 @@ struct {
 	__type(value, struct mw_growth_history);
 } histories SEC(".maps");
 
+/* But for the exits only on_task uses it: user space may change it between two rounds. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
-	__type(value, struct mw_growth_limit);
-} limits SEC(".maps");
+	__uint(max_entries, MW_GROWTH_OWNERS);
+	__type(key, __u32);
+	__type(value, struct mw_growth_owner);
+} owners SEC(".maps");
+
+/*
+ * The library sets max_entries to the number of possible CPUs. Such a map begins at a
+ * page, so no two CPUs share a cache line.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mw_growth_filter);
+} filters SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -93,6 +109,8 @@ struct scratch {
 	struct mw_growth_process process;
 	struct mw_growth_history history;
 	struct mw_growth_sample sample;
+	struct mw_growth_bound bound;
+	__u32 owner; /* of the task that the iterator is at */
 };
 
 struct {
@@ -110,87 +128,88 @@ struct {
 	__type(value, struct mw_growth_test);
 } test SEC(".maps");
 
-struct mw_growth_control control = {};
-struct mw_growth_filter filters[MW_GROWTH_FILTERS] = {};
-
-static __always_inline void count_event(__u32 what)
+static __noinline int count_event(__u32 what)
 {
 	__u64 *value = bpf_map_lookup_elem(&counts, &what);
 
 	if (value)
 		__sync_fetch_and_add(value, 1);
+	return 0;
 }
 
-/* From pages of the machine to pages of 4 KiB. */
-static __always_inline __u32 convert_pages(__s64 pages)
+static __always_inline struct scratch *get_scratch(void)
 {
-	/* The shared part of a percpu_counter may be negative for a moment. */
-	if (pages < 0)
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scratches, &zero);
+}
+
+/* Reads the limits of the cgroup that the scratch names. */
+__noinline int growth_read_bound(void)
+{
+	struct scratch *s = get_scratch();
+
+	if (s)
+		mw_growth_memcg_walk(&s->bound, MW_GROWTH_PAGE_SHIFT + (control.page_shift & 15));
+	return 0;
+}
+
+/*
+ * Sets the bound in the scratch to the nearest limit of the cgroup of @task. It often is
+ * that of the process before.
+ */
+static __noinline int find_bound(struct task_struct *task, struct scratch *s)
+{
+	__u64 memcg = mw_growth_memcg_of(task);
+
+	if (s->bound.memcg == memcg && s->bound.round == control.round)
 		return 0;
-	pages <<= control.page_shift & 15;
-	return pages >= MW_GROWTH_NO_LIMIT ? MW_GROWTH_NO_LIMIT - 1 : (__u32)pages;
+	s->bound.memcg = memcg;
+	s->bound.round = control.round;
+	s->bound.swap = control.host_swap;
+	s->bound.legacy = memcg ? mw_growth_memcg_is_legacy(task, memcg) : 0;
+	growth_read_bound();
+	if (s->bound.deep)
+		count_event(MW_GROWTH_COUNT_DEEP);
+	return 0;
 }
 
-static __always_inline void sample_read_counters(struct mm_struct *mm, struct mw_growth_sample *s)
+/*
+ * Sets the headroom of the sample in the scratch to that of the nearest limit, and copies
+ * what the state of the process there keeps of the sample.
+ */
+static __noinline int sample_read_headroom(struct task_struct *task, struct mm_struct *mm,
+					   struct scratch *s)
 {
-	if (bpf_core_type_exists(struct mm_rss_stat)) {
-		struct mm_struct___old *old = (void *)mm;
-		atomic_long_t count[NR_MEMBERS] = {};
-
-		/* The verifiers of these kernels cannot follow an array of a typedef. */
-		bpf_core_read(count, sizeof(count), &old->rss_stat.count);
-		s->file = convert_pages(count[0].counter);
-		s->anon = convert_pages(count[1].counter);
-		s->swap = convert_pages(count[2].counter);
-		s->shmem = convert_pages(count[3].counter);
-	} else {
-		struct mm_struct___new *new = (void *)mm;
-
-		s->file = convert_pages(new->rss_stat[0].count);
-		s->anon = convert_pages(new->rss_stat[1].count);
-		s->swap = convert_pages(new->rss_stat[2].count);
-		s->shmem = convert_pages(new->rss_stat[3].count);
-	}
-}
-
-/* Pages until @limit, which is in bytes, if @used pages of the machine are in use. */
-static __always_inline __u32 headroom_below(__u64 limit, __u64 used)
-{
-	/* RLIM_INFINITY, and limits of 64 PiB and more, are no limit. */
-	if (limit >> 56)
-		return MW_GROWTH_NO_LIMIT;
-	limit >>= MW_GROWTH_PAGE_SHIFT;
-	used <<= control.page_shift & 15;
-	return limit > used ? (limit - used >= MW_GROWTH_NO_LIMIT ? MW_GROWTH_NO_LIMIT - 1
-								  : limit - used)
-			    : 0;
-}
-
-/* Sets the headroom of the sample to that of the nearest limit, and @limit to its kind. */
-static __always_inline void sample_read_headroom(struct task_struct *task, struct mm_struct *mm,
-						 __u64 cgroup, struct mw_growth_sample *s,
-						 __u32 *limit)
-{
-	struct mw_growth_limit *bound = bpf_map_lookup_elem(&limits, &cgroup);
 	struct signal_struct *signal = task->signal;
 	__u32 data = headroom_below(signal->rlim[RLIM_DATA].rlim_cur, mm->data_vm);
 	__u32 as = headroom_below(signal->rlim[RLIM_AS].rlim_cur, mm->total_vm);
+	__u32 limit = MEMWATCH_LIMIT_HOST, headroom = control.host_headroom, bound;
 
-	s->headroom = control.host_headroom;
-	*limit = MEMWATCH_LIMIT_HOST;
-	if (bound && bound->headroom < s->headroom) {
-		s->headroom = bound->headroom;
-		*limit = bound->limit;
+	find_bound(task, s);
+	bound = convert_headroom(s->bound.headroom);
+	if (bound < headroom) {
+		headroom = bound;
+		limit = s->bound.limit;
 	}
-	if (data < s->headroom) {
-		s->headroom = data;
-		*limit = MEMWATCH_LIMIT_DATA;
+	if (data < headroom) {
+		headroom = data;
+		limit = MEMWATCH_LIMIT_DATA;
 	}
-	if (as < s->headroom) {
-		s->headroom = as;
-		*limit = MEMWATCH_LIMIT_AS;
+	if (as < headroom) {
+		headroom = as;
+		limit = MEMWATCH_LIMIT_AS;
 	}
-	s->address_headroom = data < as ? data : as;
+	s->sample.headroom = headroom;
+	s->sample.address_headroom = data < as ? data : as;
+	s->process.limit = limit;
+	s->process.cgroup = task->cgroups->dfl_cgrp->kn->id;
+	s->process.round = control.round;
+	s->process.owner = s->owner;
+	s->process.anon = s->sample.anon;
+	s->process.swap = s->sample.swap;
+	s->process.shmem = s->sample.shmem;
+	return 0;
 }
 
 /* Sends a record about @p, or about a process without state (NULL). */
@@ -229,13 +248,6 @@ static __noinline int send_record(void *ctx, const struct mw_growth_process *p,
 		count_event(err == -ENOENT || err == -EOPNOTSUPP ? MW_GROWTH_COUNT_NO_RING
 								 : MW_GROWTH_COUNT_OUTPUT);
 	return 0;
-}
-
-static __always_inline struct scratch *get_scratch(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&scratches, &zero);
 }
 
 __noinline int growth_fit_window(__u64 i, __u64 window)
@@ -336,6 +348,9 @@ static __noinline int sample_process(void *ctx, struct task_struct *task, struct
 		mw_growth_history_init(&s->history, &s->process.growth);
 		if (bpf_map_update_elem(&histories, key, &s->history, BPF_NOEXIST))
 			count_event(MW_GROWTH_COUNT_HISTORY_FULL);
+		/* Pairs with the order in on_exit: no history stays without its process. */
+		else if (!bpf_map_lookup_elem(&processes, key))
+			bpf_map_delete_elem(&histories, key);
 	}
 	if (event) {
 		bpf_probe_read_kernel(s->process.comm, sizeof(s->process.comm), task->comm);
@@ -346,10 +361,74 @@ static __noinline int sample_process(void *ctx, struct task_struct *task, struct
 	return 0;
 }
 
+/* Reads all of a sample but the headroom. */
+static __noinline int read_counters(struct mm_struct *mm, struct scratch *s)
+{
+	sample_read_counters(mm, &s->sample);
+	s->sample.vsz = convert_pages(mm->total_vm);
+	s->sample.time_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Sets s->owner to the user that @task counts for. */
+static __noinline int find_owner_of(struct task_struct *task, struct scratch *s)
+{
+	__u32 uid = mw_growth_owner_of(task);
+
+	if (!bpf_map_lookup_elem(&owners, &uid) &&
+	    bpf_map_update_elem(&owners, &uid, &new_owner, BPF_NOEXIST))
+		uid = MW_GROWTH_OWNER_OTHERS;
+	s->owner = uid;
+	return 0;
+}
+
+/* Copies the state @p of a process to the scratch, or begins a state there. */
+static __noinline int load_process(struct task_struct *task, struct scratch *s,
+				   struct mw_growth_key *key, struct mw_growth_process *p)
+{
+	if (!p)
+		return begin_process(task, s);
+	__builtin_memcpy(&s->process, p, sizeof(s->process));
+	if (p->exec != task->self_exec_id) {
+		bpf_map_delete_elem(&histories, key);
+		begin_process(task, s);
+		count_event(MW_GROWTH_COUNT_EXECS);
+	} else if (!p->round) {
+		/* From a file, which may say anything. */
+		bpf_probe_read_kernel(s->process.comm, sizeof(s->process.comm), task->comm);
+	}
+	return 0;
+}
+
+/* Writes the state in the scratch to the map, in which it is new if @p is NULL. */
+static __noinline int store_process(struct scratch *s, struct mw_growth_key *key,
+				    struct mw_growth_process *p, struct mw_growth_owner *owner)
+{
+	if (p) {
+		__builtin_memcpy(p, &s->process, sizeof(*p));
+	} else if (bpf_map_update_elem(&processes, key, &s->process, BPF_NOEXIST)) {
+		count_event(MW_GROWTH_COUNT_FULL);
+		owner->refused++;
+		owner->above++;
+		return 0;
+	} else {
+		owner->admitted++;
+		if (control.quota != MW_GROWTH_NO_LIMIT)
+			owner->cursor = key->tgid;
+	}
+	owner->states++;
+	return 0;
+}
+
+/*
+ * What does not call the detectors is not inlined here, because the detectors need nearly
+ * all of the stack.
+ */
 SEC("iter/task")
 int on_task(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct mw_growth_owner *owner;
 	struct mw_growth_key key = {};
 	struct mw_growth_process *p;
 	struct scratch *s = get_scratch();
@@ -365,35 +444,25 @@ int on_task(struct bpf_iter__task *ctx)
 	p = bpf_map_lookup_elem(&processes, &key);
 	if (p && p->round == control.round)
 		return 0;
-
-	sample_read_counters(mm, &s->sample);
-	s->sample.vsz = convert_pages(mm->total_vm);
-	s->sample.time_ns = bpf_ktime_get_ns();
-	if (p) {
-		__builtin_memcpy(&s->process, p, sizeof(s->process));
-		if (p->exec != task->self_exec_id) {
-			bpf_map_delete_elem(&histories, &key);
-			begin_process(task, s);
-			count_event(MW_GROWTH_COUNT_EXECS);
-		}
-	} else {
-		begin_process(task, s);
+	find_owner_of(task, s);
+	owner = bpf_map_lookup_elem(&owners, &s->owner);
+	if (!owner)
+		return 0;
+	mw_growth_owner_begin(owner, control.round);
+	if (!p && !mw_growth_owner_admit(owner, control.quota, key.tgid)) {
+		count_event(MW_GROWTH_COUNT_FULL);
+		return 0;
 	}
-	s->process.cgroup = task->cgroups->dfl_cgrp->kn->id;
-	sample_read_headroom(task, mm, s->process.cgroup, &s->sample, &s->process.limit);
+
+	read_counters(mm, s);
+	load_process(task, s, &key, p);
+	sample_read_headroom(task, mm, s);
 	/* The process has exited meanwhile: its counters may be those of a freed mm. */
 	if (task->mm != mm)
 		return 0;
-	s->process.round = control.round;
-	s->process.anon = s->sample.anon;
-	s->process.swap = s->sample.swap;
-	s->process.shmem = s->sample.shmem;
 	count_event(MW_GROWTH_COUNT_SAMPLES);
 	sample_process(ctx, task, s, &key);
-	if (p)
-		__builtin_memcpy(p, &s->process, sizeof(*p));
-	else if (bpf_map_update_elem(&processes, &key, &s->process, BPF_NOEXIST))
-		count_event(MW_GROWTH_COUNT_FULL);
+	store_process(s, &key, p, owner);
 	return 0;
 }
 
@@ -445,12 +514,14 @@ static __noinline int request_round(void *ctx, struct mm_struct *mm)
 SEC("tp_btf/rss_stat")
 int BPF_PROG(on_rss_stat, struct mm_struct *mm)
 {
-	struct mw_growth_filter *filter =
-		&filters[bpf_get_smp_processor_id() & (MW_GROWTH_FILTERS - 1)];
-
 	struct mm_struct___new *new = (void *)mm;
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct mw_growth_filter *filter = bpf_map_lookup_elem(&filters, &cpu);
 	__s64 seen;
 
+	if (!filter)
+		return 0;
+	filter->runs++;
 	/*
 	 * Up to 6.1 an event stands for up to 64 pages. Later there is one for each page
 	 * or huge page, so pages are counted instead.
@@ -481,16 +552,23 @@ int BPF_PROG(on_rss_stat, struct mm_struct *mm)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
+	struct mw_growth_owner *owner = NULL;
 	struct mw_growth_key key = {};
+	struct mw_growth_process *p;
 
 	(void)ctx;
 	if (task->signal->live.counter)
 		return 0;
 	key.tgid = task->tgid;
 	key.start_ns = task->group_leader->start_boottime;
-	bpf_map_delete_elem(&histories, &key);
+	p = bpf_map_lookup_elem(&processes, &key);
+	if (p)
+		owner = bpf_map_lookup_elem(&owners, &p->owner);
+	if (owner)
+		__sync_fetch_and_add(&owner->exits, 1);
 	if (!bpf_map_delete_elem(&processes, &key))
 		count_event(MW_GROWTH_COUNT_EXITS);
+	bpf_map_delete_elem(&histories, &key);
 	return 0;
 }
 

@@ -36,6 +36,11 @@ static void test_rounds(void)
 	mw_governor_round(&gov, 20000000);
 	tap_eq(gov.period_ns, 20 * SECOND, "rounds of 20 ms run every 20 s");
 	tap_eq(gov.gap_ns, 2 * SECOND, "requested rounds of 20 ms are at least 2 s apart");
+	tap_eq(gov.fast_ns / 1000000, 7996,
+	       "rounds of 20 ms that replace the event program take a quarter of its budget");
+	init_governor(&gov);
+	mw_governor_round(&gov, 100000);
+	tap_eq(gov.fast_ns, SECOND / 4, "rounds that replace the event program are 250 ms apart");
 }
 
 static void test_detach(void)

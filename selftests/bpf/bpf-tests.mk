@@ -17,16 +17,20 @@ bpf_test = $(CC) $(BPF_TEST_FLAGS) $(1) -o $@ $(wildcard $(filter %.c,$^)) $(fil
 .PHONY: bpf-tests check-bpf-math check-bpf-native check-bpf-lab
 
 bpf-tests: $(addprefix $(BPF_TEST_BIN)/,test_relay_math test_relay_native test_relay_rings \
-	test_growth plain/test_relay_native plain/test_relay_module plain/test_live \
-	plain/test_growth plain/test_growth_machine)
+	test_growth test_growth_hostile test_growth_cgroups plain/test_relay_native plain/test_relay_module plain/test_live \
+	plain/test_growth plain/test_growth_hostile plain/test_growth_cgroups \
+	plain/test_growth_machine)
 
 $(BPF_TEST_BIN)/test_relay_rings: $(BUILD)/lib/asan/libmemwatch.a
 
 # Not under ASan: the test measures the memory of its children.
-$(BPF_TEST_BIN)/test_growth: $(BUILD)/lib/ubsan/libmemwatch.a
-$(BPF_TEST_BIN)/test_growth: BPF_SANITIZE := $(LIB_UBSAN)
+BPF_GROWTH_TESTS := $(addprefix $(BPF_TEST_BIN)/,test_growth test_growth_hostile \
+	test_growth_cgroups)
+$(BPF_GROWTH_TESTS): $(BUILD)/lib/ubsan/libmemwatch.a
+$(BPF_GROWTH_TESTS): BPF_SANITIZE := $(LIB_UBSAN)
 
-$(addprefix $(BPF_TEST_BIN)/plain/,test_live test_growth test_growth_machine): \
+$(addprefix $(BPF_TEST_BIN)/plain/,test_live test_growth test_growth_hostile \
+	test_growth_cgroups test_growth_machine): \
 	$(BUILD)/lib/libmemwatch.a
 
 $(BPF_TEST_BIN)/%: BPF_SANITIZE ?= $(LIB_SANITIZE)
@@ -47,7 +51,8 @@ check-bpf-math: $(BPF_TEST_BIN)/test_relay_math ## Test the arithmetic of the re
 	@$<
 
 # A kernel with BPF is enough; the module is not needed.
-BPF_NATIVE_TESTS := $(addprefix $(BPF_TEST_BIN)/,test_relay_native test_relay_rings test_growth)
+BPF_NATIVE_TESTS := $(addprefix $(BPF_TEST_BIN)/,test_relay_native test_relay_rings test_growth \
+	test_growth_hostile test_growth_cgroups)
 
 check-bpf-native: $(BPF_NATIVE_TESTS) ## Test the BPF programs on this machine's kernel (root).
 	@set -e; for test in $^; do $$test; done

@@ -437,7 +437,7 @@ static void test_cgroup1(void)
 	listen_to(c.pid, 18, &heard);
 	known = find_process(c.pid, &row, NULL);
 	tap_eq(known, 1, "a process in a group of cgroup v1 is watched");
-	tap_eq(row.limit, MEMWATCH_LIMIT_HOST, "limits of cgroup v1 are not read");
+	tap_eq(row.limit, MEMWATCH_LIMIT_CGROUP_MAX, "limits of cgroup v1 are read");
 	tap_ok(row.slope > MIB, "a leak in a group of cgroup v1 has its slope: %llu kB/s",
 	       (unsigned long long)row.slope / 1000);
 	stop_child(&c);

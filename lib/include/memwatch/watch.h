@@ -12,11 +12,22 @@
  *
  * BUDGET. The monitor measures its own CPU time. It lengthens the period, and the minimum
  * time between requested rounds, so that it stays within @rest_ppm and @storm_ppm of one
- * CPU. If the event program itself costs too much, it is detached for a while, and fast
- * growth is found at the next round only. memwatch_watch_stats() says so.
+ * CPU. If the event program itself costs too much, it is detached for a while, and rounds
+ * run more often instead. memwatch_watch_stats() says so. What the caller does with the
+ * results counts too: with MEMWATCH_WATCH_OWN_THREAD all CPU time of the thread that calls
+ * memwatch_watch_poll(), else what the caller reports to memwatch_watch_charge().
  *
- * LIMITS. memory.max and memory.high of the cgroup (version 2) and its ancestors, with the
- * swap that they may use; RLIMIT_DATA and RLIMIT_AS; the memory of the machine.
+ * ROOM. When more than @max_processes run, each user gets an equal share of the states, and
+ * the processes of a user who has more take turns: those that do not grow give their states
+ * to those that wait. The library logs a warning once, and @unwatched in the statistics
+ * has the number of processes that wait.
+ *
+ * LIMITS. memory.max and memory.high of the cgroup and its ancestors, with the swap that
+ * they may use (version 1: memory.limit_in_bytes and memory.memsw.limit_in_bytes);
+ * RLIMIT_DATA and RLIMIT_AS; the memory of the machine.
+ *
+ * CAPABILITIES. Without CAP_SYS_ADMIN the run time of the event program cannot be measured.
+ * The budget is then kept by an estimate for each event, and @event_cost says so.
  */
 #ifndef MEMWATCH_WATCH_H
 #define MEMWATCH_WATCH_H
@@ -37,14 +48,14 @@ extern "C" {
 struct memwatch_watch;
 
 /* Flags of &struct memwatch_watch_opts. */
-#define MEMWATCH_WATCH_NO_EVENTS (1U << 0) /* rounds only, no event program */
+#define MEMWATCH_WATCH_NO_EVENTS  (1U << 0) /* rounds only, no event program */
+#define MEMWATCH_WATCH_OWN_THREAD (1U << 1) /* all CPU time of the calling thread counts */
 
 /**
  * struct memwatch_watch_opts - options of memwatch_watch_open(); 0 is the default of each
  * @sz: sizeof(struct memwatch_watch_opts)
  * @flags: MEMWATCH_WATCH_*
- * @max_processes: how many processes can have a state; default 10000. Others are counted,
- *	but not watched
+ * @max_processes: how many processes can have a state; default 10000. See ROOM
  * @period_ns: time from one round to the next; default 5 s
  * @rest_ppm: budget of regular rounds, in millionths of one CPU; default 1000
  * @storm_ppm: budget while processes grow fast; default 10000
@@ -74,12 +85,24 @@ enum memwatch_watch_events {
 };
 
 /**
+ * enum memwatch_watch_event_cost - what is known about the cost of the event program
+ * @MEMWATCH_EVENT_COST_UNKNOWN: nothing yet, or the program is not used
+ * @MEMWATCH_EVENT_COST_MEASURED: its run time was measured
+ * @MEMWATCH_EVENT_COST_ESTIMATED: its runs were counted; measuring needs CAP_SYS_ADMIN
+ */
+enum memwatch_watch_event_cost {
+	MEMWATCH_EVENT_COST_UNKNOWN = 0,
+	MEMWATCH_EVENT_COST_MEASURED = 1,
+	MEMWATCH_EVENT_COST_ESTIMATED = 2,
+};
+
+/**
  * struct memwatch_watch_stats - what the monitor does and costs
  * @sz: sizeof(struct memwatch_watch_stats)
  * @rounds: rounds since the monitor was opened
  * @pokes: rounds requested by the event program
  * @samples: samples of processes
- * @full: samples lost because @max_processes other processes have a state
+ * @full: samples lost because processes had no state, see ROOM
  * @deep_full: samples of growing processes without a history, for the same reason
  * @execs: states begun anew because of an exec
  * @exits: states deleted with the last thread of a process
@@ -88,11 +111,13 @@ enum memwatch_watch_events {
  * @growing: those of them that have grown, when last counted
  * @state_bytes: size of the state of one process
  * @history_bytes: additional size of the history of one that has grown
- * @period_ns: current period, which may be longer than the requested one
+ * @period_ns: current period, which may be longer than the requested one, or shorter
+ *	while the event program is detached
  * @gap_ns: current minimum time between requested rounds
- * @cpu_ns: CPU time that the calling thread used in the monitor, rounds included
+ * @cpu_ns: CPU time that was used for the monitor, see BUDGET
  * @event_ns: CPU time of the event program, extrapolated from the measured part
- * @event_ppm: share of one CPU of the event program, when last measured
+ * @event_ppm: share of one CPU of the event program, when last measured or estimated. It
+ *	has no meaning if @event_cost is MEMWATCH_EVENT_COST_UNKNOWN
  * @events_attached: 1 if the event program is attached, else 0
  * @over_budget: how often the event program was detached
  * @reaction_ns: time from the last request for a round to the end of that round
@@ -105,6 +130,12 @@ enum memwatch_watch_events {
  * @reserved: zero
  * @events_retry_ns: when the event program will be attached again, on CLOCK_MONOTONIC; 0
  *	if it is not detached
+ * @replaced: states that were removed so that other processes could have one
+ * @unwatched: processes without a state in the last round
+ * @quota: states that each user could have in the last round; 0: there was room for all
+ * @event_cost: &enum memwatch_watch_event_cost
+ * @deep_cgroups: times that limits were read of a cgroup with more than 32 ancestors, of
+ *	which the further ones were left out
  */
 struct memwatch_watch_stats {
 	size_t sz;
@@ -135,6 +166,11 @@ struct memwatch_watch_stats {
 	__u32 storm_ppm;
 	__u32 reserved;
 	__u64 events_retry_ns;
+	__u64 replaced;
+	__u32 unwatched;
+	__u32 quota;
+	__u32 event_cost;
+	__u32 deep_cgroups;
 };
 
 /**
@@ -185,6 +221,32 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms);
 int memwatch_watch_next(struct memwatch_watch *watch, const struct memwatch_record_header **ret);
 
 /**
+ * memwatch_watch_charge - report CPU time that the caller used for the monitor
+ * @watch: monitor
+ * @cpu_ns: for example to print what it found; not what was used in a call of this library
+ *
+ * Without MEMWATCH_WATCH_OWN_THREAD, what is not reported is not part of the budget.
+ * Since: 0.1
+ */
+void memwatch_watch_charge(struct memwatch_watch *watch, __u64 cpu_ns);
+
+/**
+ * memwatch_watch_find - get the present verdict on one process
+ * @watch: monitor
+ * @tgid: process id
+ * @start_time_ns: start time of the process, as in the records
+ * @ret: filled in; @sz is set by the caller
+ * @cgroup: gets the id of its cgroup, or NULL
+ *
+ * Reads this process only, and needs no snapshot.
+ *
+ * Returns: 1; 0 if there is no such process or it has no state; -EINVAL.
+ * Since: 0.1
+ */
+int memwatch_watch_find(struct memwatch_watch *watch, __u32 tgid, __u64 start_time_ns,
+			struct memwatch_growth_row *ret, __u64 *cgroup);
+
+/**
  * memwatch_watch_snapshot - copy the states of all processes
  * @watch: monitor
  *
@@ -232,7 +294,8 @@ const char *memwatch_watch_limit_name(unsigned int limit);
 /**
  * memwatch_watch_save - write all states and histories to a file
  * @watch: monitor
- * @path: replaced by renaming, so the file is never incomplete
+ * @path: replaced by renaming, so the file is never incomplete. Nothing is written
+ *	through a symbolic link, and only this user can read the file
  *
  * Returns: 0 or a negative errno.
  * Since: 0.1
@@ -245,10 +308,12 @@ int memwatch_watch_save(struct memwatch_watch *watch, const char *path);
  * @path: written by memwatch_watch_save()
  *
  * Processes that still run continue where they stood; the time in between counts as time
- * without samples. A file of another boot or another version is refused.
+ * without samples. What the file says about other processes is dropped at the first round.
+ * A file is refused as a whole if it is of another boot or another version, if any part of
+ * it is not valid, or if another user could have written it.
  *
  * Returns: the number of processes; -ENOENT; -ESTALE if the file is of another boot or
- * version; -EBADMSG if it is damaged.
+ * version; -EBADMSG if it is damaged; -EPERM if another user could have written it.
  * Since: 0.1
  */
 int memwatch_watch_load(struct memwatch_watch *watch, const char *path);

@@ -29,6 +29,7 @@ void mw_governor_init(struct mw_governor *gov, uint64_t period_ns, uint32_t rest
 		.storm_ppm = storm_ppm,
 		.period_ns = period_ns,
 		.gap_ns = MW_GOVERNOR_GAP_MIN_NS,
+		.fast_ns = period_ns,
 		.width = width,
 		.width_min = width,
 		.attached = true,
@@ -51,6 +52,9 @@ void mw_governor_round(struct mw_governor *gov, uint64_t cpu_ns)
 	left = gov->storm_ppm - (uint32_t)mw_min_u64(gov->event_ppm, event_budget(gov));
 	gov->gap_ns = mw_max_u64(MW_GOVERNOR_GAP_MIN_NS, period_for_cost(gov->round_ns, left));
 	gov->gap_ns = mw_min_u64(gov->gap_ns, gov->period_ns);
+	gov->fast_ns = mw_max_u64(MW_GOVERNOR_FAST_MIN_NS,
+				  period_for_cost(gov->round_ns, gov->storm_ppm / 4 + 1));
+	gov->fast_ns = mw_min_u64(gov->fast_ns, gov->period_ns);
 }
 
 void mw_governor_events(struct mw_governor *gov, uint32_t ppm, uint64_t time_ns)

@@ -21,6 +21,11 @@
 /* Bounds of the minimum detach time, which doubles with each detach: 1 and 16 minutes. */
 #define MW_GOVERNOR_DETACH_MIN_NS 60000000000ULL
 #define MW_GOVERNOR_DETACH_MAX_NS 960000000000ULL
+/*
+ * While the event program is detached, rounds come at least this far apart. They may use
+ * the quarter of the budget for fast growth that the event program does not use.
+ */
+#define MW_GOVERNOR_FAST_MIN_NS 250000000ULL
 /* Largest width: 32 MiB in pages. */
 #define MW_GOVERNOR_WIDTH_MAX 8192
 
@@ -34,6 +39,8 @@
  * @round_ns: average cost of a round
  * @period_ns: decision: time from one regular round to the next
  * @gap_ns: decision: minimum time between requested rounds
+ * @fast_ns: decision: time from one round to the next while the event program is detached
+ *	for its cost, so that fast growth is still found soon
  * @width: decision: see &struct mw_growth_control.width
  * @width_min: initial width, which is the smallest one
  * @overruns: measurements over the budget in a row
@@ -52,6 +59,7 @@ struct mw_governor {
 	uint64_t round_ns;
 	uint64_t period_ns;
 	uint64_t gap_ns;
+	uint64_t fast_ns;
 	uint32_t width;
 	uint32_t width_min;
 	uint32_t overruns;

@@ -14,34 +14,41 @@
 #include "growth/pages.h"
 #include "growth/row.h"
 
+static int snapshot_add(void *userdata, const void *key, const void *value)
+{
+	const struct mw_growth_process *process = value;
+	struct mw_snapshot *snapshot = userdata;
+
+	/* Not yet sampled since it was loaded from a file: it may not exist. */
+	if (!process->round)
+		return 0;
+	if (mw_array_reserve(snapshot->items, snapshot->capacity, snapshot->count + 1))
+		return -ENOMEM;
+	memcpy(&snapshot->items[snapshot->count].key, key, sizeof(struct mw_growth_key));
+	snapshot->items[snapshot->count++].process = *process;
+	return 0;
+}
+
 int mw_snapshot_take(struct memwatch_ctx *ctx, struct mw_snapshot *snapshot,
 		     struct mw_bpf_growth *bpf)
 {
-	struct mw_growth_key *last = NULL;
-	struct mw_snapshot_item item;
+	int err;
 
 	snapshot->count = 0;
-	memset(&item, 0, sizeof(item));
-	while (mw_bpf_growth_next(bpf, last, &item.key, &item.process)) {
-		if (mw_array_reserve(snapshot->items, snapshot->capacity, snapshot->count + 1))
-			return mw_fail_memory(ctx, "snapshot of all processes");
-		snapshot->items[snapshot->count] = item;
-		last = &snapshot->items[snapshot->count++].key;
-	}
+	err = mw_bpf_growth_each(bpf, snapshot_add, snapshot);
+	if (err)
+		return err == -ENOMEM ? mw_fail_memory(ctx, "snapshot of all processes") : err;
 	return (int)snapshot->count;
 }
 
-int mw_snapshot_row(const struct mw_snapshot *snapshot, struct mw_bpf_growth *bpf,
-		    unsigned int index, struct memwatch_growth_row *ret)
+/* Converts one process to a row. Returns 1 or a negative errno. */
+static int item_to_row(const struct mw_snapshot_item *item, struct mw_bpf_growth *bpf,
+		       struct memwatch_growth_row *ret)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
-	const struct mw_snapshot_item *item;
 	struct mw_growth_history history;
 	int err;
 
-	if (index >= snapshot->count)
-		return 0;
-	item = &snapshot->items[index];
 	row.tgid = item->key.tgid;
 	row.start_time_ns = item->key.start_ns;
 	memcpy(row.comm, item->process.comm, sizeof(item->process.comm));
@@ -50,6 +57,24 @@ int mw_snapshot_row(const struct mw_snapshot *snapshot, struct mw_bpf_growth *bp
 			   mw_bpf_growth_history(bpf, &item->key, &history) ? &history : NULL);
 	err = mw_opts_export(ret, &row, sizeof(row));
 	return err ? err : 1;
+}
+
+int mw_snapshot_row(const struct mw_snapshot *snapshot, struct mw_bpf_growth *bpf,
+		    unsigned int index, struct memwatch_growth_row *ret)
+{
+	return index < snapshot->count ? item_to_row(&snapshot->items[index], bpf, ret) : 0;
+}
+
+int mw_snapshot_find(struct mw_bpf_growth *bpf, const struct mw_growth_key *key,
+		     struct memwatch_growth_row *ret, __u64 *cgroup)
+{
+	struct mw_snapshot_item item = { .key = *key };
+
+	if (!mw_bpf_growth_get(bpf, key, &item.process) || !item.process.round)
+		return 0;
+	if (cgroup)
+		*cgroup = item.process.cgroup;
+	return item_to_row(&item, bpf, ret);
 }
 
 int mw_snapshot_sample(const struct mw_snapshot *snapshot, unsigned int index,

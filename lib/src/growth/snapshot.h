@@ -35,6 +35,10 @@ int mw_snapshot_take(struct memwatch_ctx *ctx, struct mw_snapshot *snapshot,
 int mw_snapshot_row(const struct mw_snapshot *snapshot, struct mw_bpf_growth *bpf,
 		    unsigned int index, struct memwatch_growth_row *ret);
 
+/* As memwatch_watch_find(): reads one process without a snapshot. */
+int mw_snapshot_find(struct mw_bpf_growth *bpf, const struct mw_growth_key *key,
+		     struct memwatch_growth_row *ret, __u64 *cgroup);
+
 /* As memwatch_watch_sample(). */
 int mw_snapshot_sample(const struct mw_snapshot *snapshot, unsigned int index,
 		       struct memwatch_growth_sample *ret, __u64 *cgroup);

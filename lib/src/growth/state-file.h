@@ -8,12 +8,50 @@
 #ifndef MW_STATE_FILE_H
 #define MW_STATE_FILE_H
 
+#include <stdio.h>
+
 #include "loader/growth.h"
 
-/* Replaces the file by renaming, so it is complete or absent. Returns 0 or an error. */
+/*
+ * Replaces the file by renaming, so it is complete or absent, and removes what earlier
+ * attempts have left behind. Returns 0 or an error.
+ */
 int mw_state_file_save(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path);
 
-/* Returns the number of processes, -ESTALE for another boot or version, or an error. */
+/*
+ * Returns the number of processes, -ESTALE for another boot or version, -EPERM for a file
+ * that another user could have written, -EBADMSG if any part is not valid, or another
+ * error. After an error nothing was loaded.
+ */
 int mw_state_file_load(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path);
+
+/* Receives one process; @history may be NULL. A value other than 0 ends the reading. */
+typedef int (*mw_state_fn)(void *userdata, const struct mw_growth_key *key,
+			   const struct mw_growth_process *process,
+			   const struct mw_growth_history *history);
+
+/* As mw_state_file_load(), from a stream that can be rewound, for tests and the fuzzer. */
+int mw_state_file_read(struct memwatch_ctx *ctx, FILE *file, const char *name, mw_state_fn fn,
+		       void *userdata);
+
+/**
+ * struct mw_state_writer - a state file that is being written to a stream
+ * @file: the stream, which can be rewound
+ * @count: number of processes
+ * @sum: checksum of what follows the header
+ */
+struct mw_state_writer {
+	FILE *file;
+	uint64_t count;
+	uint64_t sum;
+};
+
+/* Write a state file to a stream: begin, put each process, end. */
+void mw_state_writer_begin(struct mw_state_writer *writer, FILE *file);
+void mw_state_writer_put(struct mw_state_writer *writer, const struct mw_growth_key *key,
+			 const struct mw_growth_process *process,
+			 const struct mw_growth_history *history);
+/* Returns 0 or a negative errno. */
+int mw_state_writer_end(struct memwatch_ctx *ctx, struct mw_state_writer *writer);
 
 #endif /* MW_STATE_FILE_H */

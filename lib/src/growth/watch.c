@@ -12,17 +12,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-
 #include "base/context.h"
 #include "base/timemath.h"
 #include "growth/governor.h"
 #include "growth/limits.h"
+#include "growth/measure.h"
 #include "growth/pages.h"
+#include "growth/quota.h"
 #include "growth/snapshot.h"
 #include "growth/state-file.h"
 #include "loader/growth.h"
 
+#define FLAGS_ALL	  (MEMWATCH_WATCH_NO_EVENTS | MEMWATCH_WATCH_OWN_THREAD)
 #define PROCESSES_DEFAULT 10000
 #define PERIOD_DEFAULT_NS 5000000000ULL
 #define PERIOD_MIN_NS	  50000000ULL
@@ -39,18 +40,6 @@
 /* Growth since the last round for which a round is requested, in pages: 8 MiB. */
 #define REQUEST_PAGES (8 * MW_GROWTH_MIB)
 
-/*
- * The run time of the event program is measured for MEASURE_NS every MEASURE_EVERY_NS,
- * because counting costs as much as the program itself. While the program is over its
- * budget it is measured every MEASURE_AGAIN_NS, so that it is detached soon.
- */
-#define MEASURE_EVERY_NS 10000000000ULL
-#define MEASURE_AGAIN_NS 1000000000ULL
-#define MEASURE_NS	 200000000ULL
-
-/* Cgroups are walked once a second at most: a walk opens several files for each of them. */
-#define LIMITS_EVERY_NS 1000000000ULL
-
 /* Every so many rounds, states of processes that have exited are looked for. */
 #define SWEEP_ROUNDS 12
 
@@ -64,18 +53,16 @@
  * @events: the event program is wanted and can be attached
  * @next_ns: when the next regular round is due
  * @last_ns: when the last round began
- * @limits_ns: when the limits of cgroups were read last
- * @measure_ns: when the next measurement of the event program begins or ends
- * @measured_from_ns: when the current measurement began
- * @measured_to_ns: when the last measurement ended
- * @measured_ns: run time of the event program when the current measurement began
+ * @measure: measurements of the event program
  * @requested_ns: when a round was requested; 0: none was since the last round
- * @poll_cpu_ns: CPU time of this thread when memwatch_watch_poll() was entered
+ * @own_thread: all CPU time of the calling thread is charged
+ * @call_cpu_ns: CPU time of this thread when the library was entered; with @own_thread,
+ *	when the monitor was opened
  * @charged_ns: CPU time that the governor knows of
- * @stats_fd: keeps run time statistics enabled during a measurement; else -1
  * @round: number of the last round
  * @peeked: next record for memwatch_watch_next(), or NULL
  * @snapshot: see memwatch_watch_snapshot()
+ * @quota: which processes have a state when there is not room for all
  */
 struct memwatch_watch {
 	struct memwatch_ctx *ctx;
@@ -86,93 +73,135 @@ struct memwatch_watch {
 	bool events;
 	uint64_t next_ns;
 	uint64_t last_ns;
-	uint64_t limits_ns;
-	uint64_t measure_ns;
-	uint64_t measured_from_ns;
-	uint64_t measured_to_ns;
-	uint64_t measured_ns;
+	struct mw_measure measure;
 	uint64_t requested_ns;
-	uint64_t poll_cpu_ns;
+	bool own_thread;
+	uint64_t call_cpu_ns;
 	uint64_t charged_ns;
-	int stats_fd;
 	uint32_t round;
 	const struct memwatch_record_header *peeked;
 	struct mw_snapshot snapshot;
+	struct mw_quota quota;
 };
 
-static int store_limit(void *userdata, uint64_t cgroup, const struct mw_limit *limit)
+/* CPU time of the monitor since it was opened, in a call that began with begin_call(). */
+static uint64_t cpu_used(const struct memwatch_watch *watch)
 {
-	struct memwatch_watch *watch = userdata;
-	struct mw_growth_limit bound = {
-		.headroom = mw_pages_from_bytes(limit->headroom_bytes),
-		.limit = limit->limit,
-	};
+	return watch->stats.cpu_ns + mw_clock(CLOCK_THREAD_CPUTIME_ID) - watch->call_cpu_ns;
+}
 
-	/* If the map is full, processes of this cgroup have only the limit of the machine. */
-	mw_bpf_growth_set_limit(watch->bpf, cgroup, &bound);
+static void begin_call(struct memwatch_watch *watch)
+{
+	if (!watch->own_thread)
+		watch->call_cpu_ns = mw_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void end_call(struct memwatch_watch *watch)
+{
+	uint64_t now = mw_clock(CLOCK_THREAD_CPUTIME_ID);
+
+	watch->stats.cpu_ns += now - watch->call_cpu_ns;
+	watch->call_cpu_ns = now;
+}
+
+static void refresh_limits(struct memwatch_watch *watch)
+{
+	volatile struct mw_growth_control *control = mw_bpf_growth_control(watch->bpf);
+	struct mw_limits_host host;
+
+	if (mw_limits_read_host(watch->ctx, &host))
+		return;
+	control->host_headroom = mw_pages_from_bytes(host.headroom_bytes);
+	control->host_swap = mw_pages_from_bytes(host.swap_bytes) >> control->page_shift;
+}
+
+struct sweep {
+	struct memwatch_watch *watch;
+	uint32_t processes, growing;
+};
+
+static int sweep_process(void *userdata, const void *key, const void *value)
+{
+	const struct mw_growth_process *process = value;
+	struct sweep *sweep = userdata;
+
+	/* After a load, what the first round did not find does not exist. */
+	if (!process->round || sweep->watch->round - process->round > 2) {
+		mw_bpf_growth_delete(sweep->watch->bpf, key);
+		return 0;
+	}
+	sweep->processes++;
+	sweep->growing += !!(process->growth.flags & MW_GROWTH_F_HISTORY);
 	return 0;
 }
 
-/* The headroom of the machine is read each time, those of cgroups once a second. */
-static void refresh_limits(struct memwatch_watch *watch, uint64_t now)
+static int sweep_owner(void *userdata, const void *key, const void *value)
 {
-	volatile struct mw_growth_control *control = mw_bpf_growth_control(watch->bpf);
-	uint64_t bytes;
+	const struct mw_growth_owner *owner = value;
+	const uint32_t uid = *(const uint32_t *)key;
+	struct sweep *sweep = userdata;
 
-	if (!mw_limits_host_headroom(watch->ctx, &bytes))
-		control->host_headroom = mw_pages_from_bytes(bytes);
-	if (watch->limits_ns && now < watch->limits_ns + LIMITS_EVERY_NS)
-		return;
-	watch->limits_ns = now;
-	mw_bpf_growth_forget_limits(watch->bpf);
-	mw_limits_walk_cgroups(watch->ctx, store_limit, watch);
+	if (sweep->watch->round - owner->round > 2 && uid != MW_GROWTH_OWNER_OTHERS)
+		mw_bpf_growth_delete_owner(sweep->watch->bpf, uid);
+	return 0;
 }
 
 /*
  * Deletes the states of processes that exited while the iterator made them: the exit
  * program came too early for these. Also counts the processes.
  */
-static void sweep_exited(struct memwatch_watch *watch)
+static int sweep_exited(struct memwatch_watch *watch)
 {
-	struct mw_growth_key *last = NULL;
-	struct mw_growth_key key, previous;
-	struct mw_growth_process process;
-	uint32_t count = 0, growing = 0;
+	struct sweep sweep = { .watch = watch };
+	int err = mw_bpf_growth_each(watch->bpf, sweep_process, &sweep);
 
-	while (mw_bpf_growth_next(watch->bpf, last, &key, &process)) {
-		if (watch->round - process.round > 2) {
-			mw_bpf_growth_delete(watch->bpf, &key);
-			/* The key after a deleted one is not known: begin again. */
-			last = NULL;
-			count = growing = 0;
-			continue;
-		}
-		count++;
-		growing += !!(process.growth.flags & MW_GROWTH_F_HISTORY);
-		previous = key;
-		last = &previous;
-	}
-	watch->stats.processes = count;
-	watch->stats.growing = growing;
+	if (!err)
+		err = mw_bpf_growth_each_owner(watch->bpf, sweep_owner, &sweep);
+	watch->stats.processes = sweep.processes;
+	watch->stats.growing = sweep.growing;
+	return err;
 }
 
-static int run_round(struct memwatch_watch *watch)
+/* Is the event program detached for its cost, so that rounds have to replace it? */
+static bool rounds_are_fast(const struct memwatch_watch *watch)
+{
+	return watch->events && !watch->governor.attached;
+}
+
+static uint64_t current_period(const struct memwatch_watch *watch)
+{
+	return rounds_are_fast(watch) ? watch->governor.fast_ns : watch->governor.period_ns;
+}
+
+/* Samples all processes. */
+static int sample_all(struct memwatch_watch *watch, uint64_t now)
 {
 	volatile struct mw_growth_control *control = mw_bpf_growth_control(watch->bpf);
-	uint64_t now = mw_clock(CLOCK_MONOTONIC), spent;
-	int err;
+	int err = mw_quota_make_room(&watch->quota, watch->ctx, watch->bpf, now);
 
-	refresh_limits(watch, now);
+	if (err)
+		return err;
+	refresh_limits(watch);
 	mw_bpf_growth_refresh(watch->bpf);
 	if (!++watch->round)
 		watch->round = 1;
 	control->round = watch->round;
 	control->request_ns = now;
 	err = mw_bpf_growth_round(watch->bpf);
+	if (!err)
+		err = mw_quota_update(&watch->quota, watch->ctx, watch->bpf, watch->round);
+	if (!err && watch->round % SWEEP_ROUNDS == 1)
+		err = sweep_exited(watch);
+	return err;
+}
+
+static int run_round(struct memwatch_watch *watch)
+{
+	uint64_t now = mw_clock(CLOCK_MONOTONIC), spent;
+	int err = sample_all(watch, now);
+
 	if (err)
 		return err;
-	if (watch->round % SWEEP_ROUNDS == 1)
-		sweep_exited(watch);
 	watch->stats.rounds++;
 	if (watch->requested_ns)
 		watch->stats.reaction_ns = mw_sub_sat(mw_clock(CLOCK_MONOTONIC),
@@ -180,11 +209,11 @@ static int run_round(struct memwatch_watch *watch)
 	watch->requested_ns = 0;
 	watch->last_ns = now;
 	/* All CPU time since the last round is charged to this one, wake-ups included. */
-	spent = watch->stats.cpu_ns + mw_clock(CLOCK_THREAD_CPUTIME_ID) - watch->poll_cpu_ns;
+	spent = cpu_used(watch);
 	mw_governor_round(&watch->governor, mw_sub_sat(spent, watch->charged_ns));
 	watch->charged_ns = spent;
-	control->request_gap_ns = watch->governor.gap_ns;
-	watch->next_ns = now + watch->governor.period_ns;
+	mw_bpf_growth_control(watch->bpf)->request_gap_ns = watch->governor.gap_ns;
+	watch->next_ns = now + current_period(watch);
 	return 0;
 }
 
@@ -202,8 +231,9 @@ static void apply_decision(struct memwatch_watch *watch)
 		watch->stats.events_state = MEMWATCH_EVENTS_OVER_BUDGET;
 		mw_log(watch->ctx, MEMWATCH_LOG_WARNING,
 		       "the event program took %u ppm of a CPU, more than its budget of %u: it is "
-		       "detached for a while, and fast growth is found at the next round only",
-		       watch->stats.event_ppm, watch->governor.storm_ppm);
+		       "detached for a while, and rounds run every %u ms instead",
+		       watch->stats.event_ppm, watch->governor.storm_ppm,
+		       (unsigned int)(watch->governor.fast_ns / 1000000));
 		return;
 	}
 	err = mw_bpf_growth_attach_events(watch->bpf);
@@ -219,41 +249,22 @@ static void apply_decision(struct memwatch_watch *watch)
 	}
 }
 
-static void begin_measurement(struct memwatch_watch *watch, uint64_t now)
-{
-	watch->measure_ns = now + MEASURE_NS;
-	watch->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	watch->measured_from_ns = now;
-	watch->measured_ns = mw_bpf_growth_event_ns(watch->bpf);
-}
-
-static void end_measurement(struct memwatch_watch *watch, uint64_t now)
-{
-	uint64_t ran = mw_sub_sat(mw_bpf_growth_event_ns(watch->bpf), watch->measured_ns);
-	uint64_t time = mw_max_u64(now - watch->measured_from_ns, 1);
-	uint64_t passed = now - watch->measured_to_ns;
-
-	close(watch->stats_fd);
-	watch->stats_fd = -1;
-	watch->measured_to_ns = now;
-	watch->stats.event_ppm = (uint32_t)mw_min_u64(ran * 1000000 / time, UINT32_MAX);
-	watch->stats.event_ns += mw_mul_sat(ran, passed) / time;
-	mw_governor_events(&watch->governor, watch->stats.event_ppm, passed);
-	watch->measure_ns = now - MEASURE_NS +
-			    (watch->governor.attached && watch->governor.overruns
-				     ? MEASURE_AGAIN_NS
-				     : MEASURE_EVERY_NS);
-	apply_decision(watch);
-}
-
 static void measure_events(struct memwatch_watch *watch, uint64_t now)
 {
-	if (!watch->events || now < watch->measure_ns)
+	struct mw_governor *governor = &watch->governor;
+	struct mw_measured measured;
+
+	if (!watch->events ||
+	    !mw_measure_run(&watch->measure, watch->ctx, watch->bpf, now, &measured))
 		return;
-	if (watch->stats_fd < 0)
-		begin_measurement(watch, now);
-	else
-		end_measurement(watch, now);
+	watch->stats.event_ppm = measured.ppm;
+	watch->stats.event_ns += measured.cpu_ns;
+	watch->stats.event_cost = watch->measure.estimated ? MEMWATCH_EVENT_COST_ESTIMATED
+							   : MEMWATCH_EVENT_COST_MEASURED;
+	mw_governor_events(governor, measured.ppm, measured.passed_ns);
+	mw_measure_schedule(&watch->measure, governor->attached && governor->overruns);
+	apply_decision(watch);
+	watch->next_ns = mw_min_u64(watch->next_ns, now + current_period(watch));
 }
 
 /* The next record for the caller: 1, 0 if there is none, or a negative errno. */
@@ -296,7 +307,7 @@ static int wait_ms(const struct memwatch_watch *watch, uint64_t now, uint64_t en
 
 	until = mw_min_u64(until, mw_merge_deadline(watch->merge));
 	if (watch->events)
-		until = mw_min_u64(until, watch->measure_ns);
+		until = mw_min_u64(until, watch->measure.next_ns);
 	return (int)mw_min_u64((mw_sub_sat(until, now) + 999999) / 1000000, 60000);
 }
 
@@ -334,7 +345,7 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 				      : mw_add_sat(now, (uint64_t)timeout_ms * 1000000);
 	int bits, err = 0;
 
-	watch->poll_cpu_ns = mw_clock(CLOCK_THREAD_CPUTIME_ID);
+	begin_call(watch);
 	for (;;) {
 		bits = poll_once(watch, now);
 		if (bits)
@@ -348,8 +359,23 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 			break;
 		now = mw_clock(CLOCK_MONOTONIC);
 	}
-	watch->stats.cpu_ns += mw_clock(CLOCK_THREAD_CPUTIME_ID) - watch->poll_cpu_ns;
+	end_call(watch);
 	return err < 0 ? err : bits;
+}
+
+void memwatch_watch_charge(struct memwatch_watch *watch, __u64 cpu_ns)
+{
+	/* With a thread of its own this time is charged anyway. */
+	if (!watch->own_thread)
+		watch->stats.cpu_ns += cpu_ns;
+}
+
+int memwatch_watch_find(struct memwatch_watch *watch, __u32 tgid, __u64 start_time_ns,
+			struct memwatch_growth_row *ret, __u64 *cgroup)
+{
+	struct mw_growth_key key = { .start_ns = start_time_ns, .tgid = tgid };
+
+	return mw_snapshot_find(watch->bpf, &key, ret, cgroup);
 }
 
 int memwatch_watch_snapshot(struct memwatch_watch *watch)
@@ -390,9 +416,9 @@ const char *memwatch_watch_limit_name(unsigned int limit)
 /* Checks the options and fills in the defaults. */
 static int complete_watch_opts(struct memwatch_ctx *ctx, struct memwatch_watch_opts *opts)
 {
-	if (opts->flags & ~MEMWATCH_WATCH_NO_EVENTS)
+	if (opts->flags & ~FLAGS_ALL)
 		return mw_fail(ctx, -EINVAL, "growth monitor: unknown flags %#x",
-			       opts->flags & ~MEMWATCH_WATCH_NO_EVENTS);
+			       opts->flags & ~FLAGS_ALL);
 	if (!opts->max_processes)
 		opts->max_processes = PROCESSES_DEFAULT;
 	if (!opts->period_ns)
@@ -427,10 +453,10 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	if (!watch)
 		return mw_fail_memory(ctx, "growth monitor");
 	watch->ctx = memwatch_ctx_ref(ctx);
-	watch->stats_fd = -1;
 	watch->stats.sz = sizeof(watch->stats);
 	watch->stats.state_bytes = sizeof(struct mw_growth_process);
 	watch->stats.history_bytes = sizeof(struct mw_growth_history);
+	mw_quota_init(&watch->quota, opts.max_processes);
 	err = mw_merge_new(&merge_opts, &watch->merge);
 	if (!err)
 		err = mw_bpf_growth_open(ctx, opts.max_processes, watch->merge, &watch->bpf);
@@ -443,10 +469,11 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	mw_bpf_growth_control(watch->bpf)->request_pages = REQUEST_PAGES;
 	mw_bpf_growth_control(watch->bpf)->request_gap_ns = watch->governor.gap_ns;
 	watch->events = !(opts.flags & MEMWATCH_WATCH_NO_EVENTS);
-	watch->measured_to_ns = mw_clock(CLOCK_MONOTONIC);
-	watch->measure_ns = watch->measured_to_ns + MEASURE_AGAIN_NS;
+	mw_measure_init(&watch->measure, mw_clock(CLOCK_MONOTONIC));
 	if (watch->events)
 		apply_decision(watch);
+	watch->own_thread = opts.flags & MEMWATCH_WATCH_OWN_THREAD;
+	watch->call_cpu_ns = mw_clock(CLOCK_THREAD_CPUTIME_ID);
 	*ret = watch;
 	return 0;
 }
@@ -455,11 +482,11 @@ struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch)
 {
 	if (!watch)
 		return NULL;
-	if (watch->stats_fd >= 0)
-		close(watch->stats_fd);
+	mw_measure_uninit(&watch->measure);
 	mw_bpf_growth_close(watch->bpf);
 	mw_merge_free(watch->merge);
 	free(watch->snapshot.items);
+	mw_quota_uninit(&watch->quota);
 	memwatch_ctx_unref(watch->ctx);
 	free(watch);
 	return NULL;
@@ -467,15 +494,25 @@ struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch)
 
 int memwatch_watch_save(struct memwatch_watch *watch, const char *path)
 {
-	return mw_state_file_save(watch->ctx, watch->bpf, path);
+	int err;
+
+	begin_call(watch);
+	err = mw_state_file_save(watch->ctx, watch->bpf, path);
+	end_call(watch);
+	return err;
 }
 
 int memwatch_watch_load(struct memwatch_watch *watch, const char *path)
 {
+	int n;
+
 	if (watch->round)
 		return mw_fail(watch->ctx, -EINVAL,
 			       "histories must be loaded before the first round");
-	return mw_state_file_load(watch->ctx, watch->bpf, path);
+	begin_call(watch);
+	n = mw_state_file_load(watch->ctx, watch->bpf, path);
+	end_call(watch);
+	return n;
 }
 
 int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_stats *ret)
@@ -489,14 +526,20 @@ int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_sta
 	s->exits = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_EXITS);
 	s->lost = mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_OUTPUT) +
 		  mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_NO_RING);
-	s->period_ns = watch->governor.period_ns;
+	s->deep_cgroups = (uint32_t)mw_bpf_growth_count(watch->bpf, MW_GROWTH_COUNT_DEEP);
+	s->replaced = watch->quota.replaced;
+	s->unwatched = watch->quota.waiting;
+	s->quota = watch->quota.share == MW_GROWTH_NO_LIMIT ? 0 : watch->quota.share;
+	s->period_ns = current_period(watch);
 	s->gap_ns = watch->governor.gap_ns;
 	s->over_budget = watch->governor.detaches;
 	s->width = watch->governor.width;
 	s->rest_ppm = watch->governor.rest_ppm;
 	s->storm_ppm = watch->governor.storm_ppm;
+	if (watch->own_thread)
+		end_call(watch);
 	s->events_retry_ns = 0;
 	if (s->events_state == MEMWATCH_EVENTS_OVER_BUDGET)
-		s->events_retry_ns = watch->measured_to_ns + watch->governor.detach_left_ns;
+		s->events_retry_ns = watch->measure.to_ns + watch->governor.detach_left_ns;
 	return mw_opts_export(ret, s, sizeof(*s));
 }

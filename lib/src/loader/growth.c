@@ -17,6 +17,7 @@
 #include <bpf/libbpf.h>
 
 #include "loader/log.h"
+#include "loader/map-walk.h"
 #include "loader/rings.h"
 #include "base/context.h"
 
@@ -37,9 +38,11 @@ struct mw_bpf_growth {
 	uint64_t *counts;     /* scratch space: a value for each CPU */
 };
 
+#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
+
 static int fail_growth_load(struct memwatch_ctx *ctx, int err)
 {
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
+	if (access(KERNEL_BTF, R_OK))
 		return mw_fail(ctx, -EOPNOTSUPP,
 			       "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which the growth "
 			       "monitor needs");
@@ -65,10 +68,15 @@ static int attach_programs(struct mw_bpf_growth *growth)
 
 static int load_growth_programs(struct mw_bpf_growth *growth, uint32_t max_processes)
 {
+	/*
+	 * Without a path libbpf also looks for types in the BTF of modules, which needs
+	 * CAP_SYS_ADMIN. All types are those of the kernel itself.
+	 */
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = KERNEL_BTF);
 	libbpf_print_fn_t before = mw_bpf_log_begin(growth->ctx);
 	int err = 0;
 
-	growth->skel = growth_bpf__open();
+	growth->skel = growth_bpf__open_opts(&opts);
 	if (!growth->skel)
 		err = -errno;
 	if (!err)
@@ -77,6 +85,8 @@ static int load_growth_programs(struct mw_bpf_growth *growth, uint32_t max_proce
 		err = bpf_map__set_max_entries(growth->skel->maps.processes, max_processes);
 	if (!err)
 		err = bpf_map__set_max_entries(growth->skel->maps.histories, max_processes);
+	if (!err)
+		err = bpf_map__set_max_entries(growth->skel->maps.filters, growth->nr_cpus);
 	if (!err)
 		err = growth_bpf__load(growth->skel);
 	if (err)
@@ -124,6 +134,13 @@ int mw_bpf_growth_open(struct memwatch_ctx *ctx, uint32_t max_processes, struct 
 		goto err_close;
 	growth->skel->bss->control.page_shift = (uint32_t)__builtin_ctzl(page_size) -
 						MW_GROWTH_PAGE_SHIFT;
+	growth->skel->bss->control.quota = MW_GROWTH_NO_LIMIT;
+	err = mw_bpf_growth_put_owner(growth, MW_GROWTH_OWNER_OTHERS,
+				      &(struct mw_growth_owner){ 0 });
+	if (err) {
+		mw_fail(ctx, err, "cannot write to a BPF map: %s", strerror(-err));
+		goto err_close;
+	}
 	*ret = growth;
 	return 0;
 
@@ -220,6 +237,18 @@ uint64_t mw_bpf_growth_event_ns(struct mw_bpf_growth *growth)
 	return info.run_time_ns;
 }
 
+uint64_t mw_bpf_growth_event_runs(struct mw_bpf_growth *growth)
+{
+	int fd = bpf_map__fd(growth->skel->maps.filters);
+	struct mw_growth_filter filter;
+	uint64_t runs = 0;
+
+	for (uint32_t cpu = 0; cpu < growth->nr_cpus; cpu++)
+		if (!bpf_map_lookup_elem(fd, &cpu, &filter))
+			runs += filter.runs;
+	return runs;
+}
+
 uint64_t mw_bpf_growth_count(struct mw_bpf_growth *growth, enum mw_growth_count what)
 {
 	uint32_t key = what;
@@ -232,36 +261,36 @@ uint64_t mw_bpf_growth_count(struct mw_bpf_growth *growth, enum mw_growth_count 
 	return sum;
 }
 
-int mw_bpf_growth_set_limit(struct mw_bpf_growth *growth, uint64_t cgroup,
-			    const struct mw_growth_limit *bound)
+int mw_bpf_growth_each(struct mw_bpf_growth *growth, mw_bpf_walk_fn fn, void *userdata)
 {
-	int fd = bpf_map__fd(growth->skel->maps.limits);
-
-	return bpf_map_update_elem(fd, &cgroup, bound, BPF_ANY) ? -errno : 0;
+	return mw_bpf_map_walk(growth->ctx, bpf_map__fd(growth->skel->maps.processes),
+			       sizeof(struct mw_growth_key), sizeof(struct mw_growth_process), fn,
+			       userdata);
 }
 
-void mw_bpf_growth_forget_limits(struct mw_bpf_growth *growth)
+int mw_bpf_growth_each_owner(struct mw_bpf_growth *growth, mw_bpf_walk_fn fn, void *userdata)
 {
-	int fd = bpf_map__fd(growth->skel->maps.limits);
-	uint64_t key;
-
-	while (!bpf_map_get_next_key(fd, NULL, &key))
-		bpf_map_delete_elem(fd, &key);
+	return mw_bpf_map_walk(growth->ctx, bpf_map__fd(growth->skel->maps.owners),
+			       sizeof(uint32_t), sizeof(struct mw_growth_owner), fn, userdata);
 }
 
-int mw_bpf_growth_next(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
-		       struct mw_growth_key *next, struct mw_growth_process *process)
+int mw_bpf_growth_put_owner(struct mw_bpf_growth *growth, uint32_t uid,
+			    const struct mw_growth_owner *owner)
 {
-	int fd = bpf_map__fd(growth->skel->maps.processes);
-	struct mw_growth_key at;
+	int fd = bpf_map__fd(growth->skel->maps.owners);
 
-	while (!bpf_map_get_next_key(fd, key, &at)) {
-		*next = at;
-		if (!bpf_map_lookup_elem(fd, next, process))
-			return 1;
-		key = next; /* the process has exited meanwhile */
-	}
-	return 0;
+	return bpf_map_update_elem(fd, &uid, owner, BPF_ANY) ? -errno : 0;
+}
+
+void mw_bpf_growth_delete_owner(struct mw_bpf_growth *growth, uint32_t uid)
+{
+	bpf_map_delete_elem(bpf_map__fd(growth->skel->maps.owners), &uid);
+}
+
+int mw_bpf_growth_get(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+		      struct mw_growth_process *process)
+{
+	return !bpf_map_lookup_elem(bpf_map__fd(growth->skel->maps.processes), key, process);
 }
 
 int mw_bpf_growth_history(struct mw_bpf_growth *growth, const struct mw_growth_key *key,

@@ -14,6 +14,7 @@
 
 #include <memwatch/ctx.h>
 
+#include "loader/map-walk.h"
 #include "merge/merge.h"
 
 #include "bpf/growth-maps.h"
@@ -44,17 +45,27 @@ uint32_t mw_bpf_growth_width(struct mw_bpf_growth *growth);
 /* Total run time of the event program. Counts only while statistics are enabled. */
 uint64_t mw_bpf_growth_event_ns(struct mw_bpf_growth *growth);
 
+/* How often the event program has run. */
+uint64_t mw_bpf_growth_event_runs(struct mw_bpf_growth *growth);
+
 /* The value of a counter, summed over all CPUs. */
 uint64_t mw_bpf_growth_count(struct mw_bpf_growth *growth, enum mw_growth_count what);
 
-int mw_bpf_growth_set_limit(struct mw_bpf_growth *growth, uint64_t cgroup,
-			    const struct mw_growth_limit *bound);
-/* Deletes the limits of all cgroups. */
-void mw_bpf_growth_forget_limits(struct mw_bpf_growth *growth);
+/*
+ * Pass each process (&struct mw_growth_process) or each user with states (&struct
+ * mw_growth_owner) to @fn, as mw_bpf_map_walk() does.
+ */
+int mw_bpf_growth_each(struct mw_bpf_growth *growth, mw_bpf_walk_fn fn, void *userdata);
+int mw_bpf_growth_each_owner(struct mw_bpf_growth *growth, mw_bpf_walk_fn fn, void *userdata);
 
-/* Reads the process after @key, or the first one (NULL). Returns 1, or 0 at the end. */
-int mw_bpf_growth_next(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
-		       struct mw_growth_key *next, struct mw_growth_process *process);
+/* Write and delete the numbers of a user, between two rounds. */
+int mw_bpf_growth_put_owner(struct mw_bpf_growth *growth, uint32_t uid,
+			    const struct mw_growth_owner *owner);
+void mw_bpf_growth_delete_owner(struct mw_bpf_growth *growth, uint32_t uid);
+
+/* Reads the state of a process. Returns 1, or 0 if it has none. */
+int mw_bpf_growth_get(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+		      struct mw_growth_process *process);
 
 /* Reads the history of a process. Returns 1, or 0 if it has none. */
 int mw_bpf_growth_history(struct mw_bpf_growth *growth, const struct mw_growth_key *key,

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The growth monitor and the limits of cgroups, of the version whose memory controller is
+ * mounted: the headroom is what cgroupfs says, and thousands of cgroups cost nothing. Needs
+ * root and BTF, not the module.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "growth-children.h"
+
+#define SECOND 1000000000ULL
+
+static struct memwatch_watch_stats read_stats(void)
+{
+	MEMWATCH_OPTS(memwatch_watch_stats, stats);
+
+	memwatch_watch_stats(watch, &stats);
+	return stats;
+}
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		tap_note("%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* cgroup.procs of the next child's cgroup. */
+static const char *planned_procs;
+
+/* The memory hierarchy, of either version, and the names of its files. */
+static const char *cgroups, *limit_file, *used_file, *files_keys[2];
+
+static bool find_cgroups(void)
+{
+	if (!access("/sys/fs/cgroup/memory/memory.limit_in_bytes", F_OK)) {
+		cgroups = "/sys/fs/cgroup/memory";
+		limit_file = "memory.limit_in_bytes";
+		used_file = "memory.usage_in_bytes";
+		files_keys[0] = "total_inactive_file ";
+		files_keys[1] = "total_active_file ";
+		return true;
+	}
+	cgroups = "/sys/fs/cgroup";
+	limit_file = "memory.max";
+	used_file = "memory.current";
+	files_keys[0] = "inactive_file ";
+	files_keys[1] = "active_file ";
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK))
+		return false;
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	return true;
+}
+
+static const char *cgroup_path(const char *group, const char *file)
+{
+	static char path[4][256];
+	static int at;
+
+	at = (at + 1) % 4;
+	snprintf(path[at], sizeof(path[at]), "%s/%s/%s", cgroups, group, file);
+	return path[at];
+}
+
+static uint64_t read_cgroup(const char *group, const char *name, const char *key)
+{
+	FILE *file = fopen(cgroup_path(group, name), "r");
+	uint64_t value = 0;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, key, strlen(key)))
+			value = strtoull(line + strlen(key), NULL, 10);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* Holds 64 MiB, and 48 MiB of a file in the page cache, in the planned cgroup. */
+static void hold_in_cgroup(struct child *c)
+{
+	static char block[1 << 20];
+	int fd = open("growth-cached.tmp", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	write_file(planned_procs, "0");
+	map_touched(64 * MIB, MAP_PRIVATE);
+	for (int i = 0; i < 48; i++)
+		if (write(fd, block, sizeof(block)) < 0)
+			break;
+	fsync(fd);
+	unlink("growth-cached.tmp");
+	send_byte(c->done[1]);
+	await_byte(c->go[0]);
+}
+
+static void test_cgroup_limit(void)
+{
+	struct memwatch_growth_row row = { 0 };
+	struct memwatch_watch_stats before;
+	uint64_t want, files;
+	struct child c;
+
+	if (!find_cgroups()) {
+		tap_skip("the limit of a cgroup is read", "no memory controller is mounted");
+		return;
+	}
+	mkdir(cgroup_path("memwatch-limit", ""), 0755);
+	if (!strcmp(limit_file, "memory.max"))
+		write_file(cgroup_path("memwatch-limit", "cgroup.subtree_control"), "+memory");
+	mkdir(cgroup_path("memwatch-limit", "below"), 0755);
+	write_file(cgroup_path("memwatch-limit", limit_file), "400M");
+	planned_procs = cgroup_path("memwatch-limit/below", "cgroup.procs");
+	c = start_child(hold_in_cgroup);
+	await_byte(c.done[0]);
+	watch = open_watch(0, SECOND / 2);
+	/* The kernel adds up what can be reclaimed every two seconds. */
+	run_rounds(8);
+	before = read_stats();
+	find_process(c.pid, &row, NULL);
+	files = read_cgroup("memwatch-limit", "memory.stat", files_keys[0]) +
+		read_cgroup("memwatch-limit", "memory.stat", files_keys[1]);
+	want = 400 * MIB - read_cgroup("memwatch-limit", used_file, "") + files;
+	tap_eq(row.limit, MEMWATCH_LIMIT_CGROUP_MAX,
+	       "the limit of the cgroup above is the nearest");
+	tap_ok(files > 30 * MIB, "the cgroup has a file in its page cache: %llu MiB",
+	       (unsigned long long)files >> 20);
+	tap_ok(row.room_bytes + 8 * MIB > want && row.room_bytes < want + 8 * MIB + (1ULL << 40),
+	       "the headroom does not count the page cache as used: %llu MiB, cgroupfs says %llu",
+	       (unsigned long long)row.room_bytes >> 20, (unsigned long long)want >> 20);
+	if (!has_swap())
+		tap_ok(row.room_bytes < want + 8 * MIB, "the headroom is that of cgroupfs");
+	else
+		tap_skip("the headroom is that of cgroupfs", "there is swap, which adds to it");
+	tap_eq(before.deep_cgroups, 0, "all ancestors of every cgroup were read");
+	stop_child(&c);
+	memwatch_watch_unref(watch);
+	rmdir(cgroup_path("memwatch-limit", "below"));
+	rmdir(cgroup_path("memwatch-limit", ""));
+}
+
+/* Makes (or removes) cgroups with a limit. Returns how many there are. */
+static int make_cgroups(int n, bool make)
+{
+	char name[64];
+	int made = 0;
+
+	for (int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "memwatch-many-%d", i);
+		if (!make) {
+			rmdir(cgroup_path(name, ""));
+			continue;
+		}
+		if (mkdir(cgroup_path(name, ""), 0755))
+			break;
+		write_file(cgroup_path(name, limit_file), "1G");
+		made++;
+	}
+	return made;
+}
+
+/* CPU time of a round, the least of some. */
+static uint64_t cost_of_round(void)
+{
+	uint64_t least = UINT64_MAX, before;
+
+	watch = open_watch(0, SECOND);
+	run_rounds(1);
+	for (int i = 0; i < 5; i++) {
+		before = read_stats().cpu_ns;
+		run_rounds(0);
+		before = read_stats().cpu_ns - before;
+		least = before < least ? before : least;
+	}
+	memwatch_watch_unref(watch);
+	return least;
+}
+
+static void test_many_cgroups(void)
+{
+	uint64_t few, many;
+	int n = 2000, made;
+
+	if (!find_cgroups()) {
+		tap_skip("limits of many cgroups cost nothing", "no memory controller is mounted");
+		return;
+	}
+	few = cost_of_round();
+	made = make_cgroups(n, true);
+	many = cost_of_round();
+	make_cgroups(made, false);
+	tap_eq(made, n, "%d cgroups with a limit are made", n);
+	tap_ok(many < few * 2 + 1000000,
+	       "limits of many cgroups cost nothing: a round takes %llu us, %llu without them",
+	       (unsigned long long)many / 1000, (unsigned long long)few / 1000);
+}
+
+int main(void)
+{
+	start_rig();
+	test_cgroup_limit();
+	test_many_cgroups();
+	memwatch_ctx_unref(ctx);
+	return tap_done();
+}
