@@ -94,11 +94,12 @@ int mw_background_monitor_poll(struct mw_background_monitor *monitor,
 			       void *data)
 {
 	const struct memwatch_record_header *record;
-	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC);
+	uint64_t now = mw_clock_ns(CLOCK_MONOTONIC), cpu_ns;
 	int bits = memwatch_watch_poll(monitor->watch, 0), err = 0;
 
 	if (bits < 0)
 		return bits == -EINTR ? 0 : bits;
+	cpu_ns = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	mw_registry_entry_update(&monitor->entry, monitor->watch, now);
 	while (!err && bits & MEMWATCH_WATCH_EVENT &&
 	       memwatch_watch_next(monitor->watch, &record) == 1)
@@ -106,5 +107,6 @@ int mw_background_monitor_poll(struct mw_background_monitor *monitor,
 			err = take(data, (const struct memwatch_record_growth *)record);
 	if (!err && bits & MEMWATCH_WATCH_ROUND)
 		err = refresh_latest(monitor, mw_clock_ns(CLOCK_MONOTONIC), take, data);
+	memwatch_watch_charge(monitor->watch, mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
 	return err;
 }

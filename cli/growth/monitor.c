@@ -68,7 +68,8 @@ int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
 {
 	MEMWATCH_OPTS(memwatch_watch_opts, opts, .period_ns = config->interval,
 		      .max_processes = (uint32_t)config->max,
-		      .flags = config->no_events ? MEMWATCH_WATCH_NO_EVENTS : 0);
+		      .flags = MEMWATCH_WATCH_OWN_THREAD |
+			       (config->no_events ? MEMWATCH_WATCH_NO_EVENTS : 0));
 	int err, rc;
 
 	*monitor = (struct mw_monitor){

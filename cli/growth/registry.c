@@ -21,6 +21,9 @@
 #define REGISTRY_DIRECTORY "/run/memwatch"
 #define REGISTRY_PREFIX	   "growth."
 
+/* The event_ppm of a monitor that could not measure it. */
+#define NOT_MEASURED UINT64_MAX
+
 /* The files contain the index of the command, so the order must not change. */
 static const char *const commands[] = { "growth watch", "growth record", "top", "record" };
 
@@ -193,7 +196,8 @@ static void collect_values(const struct mw_registry_entry *entry,
 		.gap_ns = s->gap_ns,
 		.rest_ppm = s->rest_ppm,
 		.storm_ppm = s->storm_ppm,
-		.event_ppm = s->event_ppm,
+		.event_ppm = s->event_cost == MEMWATCH_EVENT_COST_MEASURED ? s->event_ppm
+									   : NOT_MEASURED,
 		.width = s->width,
 		.events_state = s->events_state,
 		.events_error = s->events_error,
@@ -292,7 +296,8 @@ static void fill_registry_cells(struct registry_values *v, uint64_t now_ns, stru
 		if (fields[i].column != NO_COLUMN)
 			c[fields[i].column].number = *field_value(v, i);
 	c[COMMAND].text = commands[v->command];
-	c[EVENT_CPU].missing = v->events_state == MEMWATCH_EVENTS_UNWANTED ||
+	c[EVENT_CPU].missing = v->event_ppm == NOT_MEASURED ||
+			       v->events_state == MEMWATCH_EVENTS_UNWANTED ||
 			       v->events_state == MEMWATCH_EVENTS_IMPOSSIBLE;
 	c[EVENT_PROGRAM].text = attached ? "attached" : "detached";
 	c[REASON].text = detached_reason(v);

@@ -58,6 +58,7 @@ struct watcher {
 	struct mw_monitor monitor;
 	struct mw_hooks hooks;
 	uint64_t saved_ns; /* when the state file was written */
+	bool full;	   /* processes wait for room, and the output says so */
 };
 
 /* An alert or the end of one, as it is reported. */
@@ -67,21 +68,6 @@ struct notice {
 	const char *name; /* "alert" or "clear" */
 	const char *hook; /* what happens to the command of --exec; NULL: there is none */
 };
-
-/* Finds the row of a process in a new snapshot. Returns whether the process still exists. */
-static bool find_growth_row(struct watcher *w, const struct memwatch_record_growth *record,
-			    struct memwatch_growth_row *row, __u64 *cgroup)
-{
-	struct memwatch_growth_sample sample;
-
-	if (memwatch_watch_snapshot(w->monitor.watch) < 0)
-		return false;
-	for (unsigned int i = 0; memwatch_watch_sample(w->monitor.watch, i, &sample, cgroup); i++)
-		if (sample.tgid == record->tgid && sample.start_time_ns == record->start_time_ns)
-			return memwatch_watch_row(w->monitor.watch, i, row) == 1;
-	*cgroup = 0;
-	return false;
-}
 
 /* The row of a process that has ended already: only the values of the record are known. */
 static void record_to_row(const struct memwatch_record_growth *record, uint64_t start_ns,
@@ -142,7 +128,8 @@ static void report_growth(struct watcher *w, const struct memwatch_record_growth
 	};
 	__u64 cgroup = 0;
 
-	if (!find_growth_row(w, record, &n.row, &cgroup))
+	if (memwatch_watch_find(w->monitor.watch, record->tgid, record->start_time_ns, &n.row,
+				&cgroup) != 1)
 		record_to_row(record, w->monitor.start_ns, &n.row);
 	if (!mw_monitor_selects(&w->monitor, record->tgid, cgroup))
 		return;
@@ -189,11 +176,17 @@ static void print_monitor_cost(struct watcher *w)
 	/* The first round costs more than the others: a share would be misleading. */
 	if (memwatch_watch_stats(w->monitor.watch, &stats) || stats.rounds < 2)
 		return;
-	printf("%" PRIu64 " rounds, %" PRIu64 " of them requested by events; CPU %.3f %%, "
-	       "event program %.3f %%%s",
+	printf("%" PRIu64 " rounds, %" PRIu64 " of them requested by events; CPU %.3f %%, ",
 	       (uint64_t)stats.rounds, (uint64_t)stats.pokes,
-	       (double)stats.cpu_ns * 100 / (double)elapsed, stats.event_ppm / 1e4,
-	       stats.events_attached ? "" : " (not attached)");
+	       (double)stats.cpu_ns * 100 / (double)elapsed);
+	if (stats.event_cost == MEMWATCH_EVENT_COST_UNKNOWN)
+		printf("event program not measured");
+	else
+		printf("event program %s%.3f %%",
+		       stats.event_cost == MEMWATCH_EVENT_COST_ESTIMATED ? "about " : "",
+		       stats.event_ppm / 1e4);
+	if (!stats.events_attached)
+		printf(" (not attached)");
 	if (w->config->exec)
 		printf(", commands of --exec %.3f %%", command_cpu_ns() * 100 / (double)elapsed);
 	if (stats.full)
@@ -298,6 +291,26 @@ static int report_records(struct watcher *w)
 	return err;
 }
 
+/* Reports when processes begin to wait for room, and when none waits any more. */
+static void report_room(struct watcher *w)
+{
+	MEMWATCH_OPTS(memwatch_watch_stats, stats);
+	struct mw_json json = { .out = stdout, .flat = { true } };
+
+	if (w->cli->format != MW_FORMAT_JSON || memwatch_watch_stats(w->monitor.watch, &stats) ||
+	    !stats.unwatched == !w->full)
+		return;
+	w->full = stats.unwatched;
+	mw_json_row(&json, NULL);
+	mw_json_uint(&json, "schema", 1);
+	mw_json_string(&json, "event", w->full ? "full" : "room");
+	mw_json_uint(&json, "time_ns", w->monitor.now_ns);
+	mw_json_uint(&json, "processes_unwatched", stats.unwatched);
+	mw_json_object_end(&json);
+	putchar('\n');
+	fflush(stdout);
+}
+
 static int watch_processes(struct watcher *w)
 {
 	bool table = w->cli->format == MW_FORMAT_TABLE && !w->config->alerts;
@@ -307,6 +320,8 @@ static int watch_processes(struct watcher *w)
 		bits = mw_monitor_wait(&w->monitor);
 		if (bits < 0)
 			return bits;
+		if (bits & MEMWATCH_WATCH_ROUND)
+			report_room(w);
 		if (bits & MEMWATCH_WATCH_ROUND && table)
 			err = print_watch_table(w);
 		if (!err && bits & MEMWATCH_WATCH_EVENT)
