@@ -44,7 +44,8 @@ static int feed_sample(uint64_t begin, uint64_t end, uint32_t rmid, uint64_t run
 	return memwatch_slots_feed(slots, &s.h);
 }
 
-static int feed_rmid(uint16_t type, uint32_t rmid, uint64_t time_ns, const char *comm)
+static int feed_rmid_for(uint16_t type, uint32_t rmid, uint64_t time_ns, const char *comm,
+			 uint32_t reason)
 {
 	struct memwatch_record_rmid r = {
 		.h = { .time_ns = time_ns, .type = type, .size = sizeof(r) },
@@ -53,10 +54,16 @@ static int feed_rmid(uint16_t type, uint32_t rmid, uint64_t time_ns, const char 
 		.tgid = 500 + rmid,
 		.alloc_time_ns = time_ns,
 		.cgroup_id = 9,
+		.reason = reason,
 	};
 
 	strncpy(r.comm, comm, sizeof(r.comm) - 1);
 	return memwatch_slots_feed(slots, &r.h);
+}
+
+static int feed_rmid(uint16_t type, uint32_t rmid, uint64_t time_ns, const char *comm)
+{
+	return feed_rmid_for(type, rmid, time_ns, comm, MEMWATCH_REASON_FORK);
 }
 
 static int feed_rdt(uint64_t time_ns, uint32_t domain, uint64_t occupancy, uint64_t total)
@@ -505,6 +512,37 @@ static void test_summary_rdt_only(void)
 	memwatch_summary_unref(summary);
 }
 
+/* RMID 1 is given to a process that had waited for one, RMID 2 to a new one. */
+static void test_summary_partial(void)
+{
+	MEMWATCH_OPTS(memwatch_summary_opts, opts, .by = MEMWATCH_BY_PROCESS);
+	const struct memwatch_summary_row *row;
+	struct memwatch_summary *summary;
+	const struct memwatch_slot *slot;
+	size_t position = 0;
+
+	memwatch_summary_new(ctx, &opts, &summary);
+	slots_restart(4, 0);
+	feed_rmid_for(MEMWATCH_RECORD_RMID_ALLOC, 1, 10 * MS, "late", MEMWATCH_REASON_PROMOTED);
+	feed_rmid(MEMWATCH_RECORD_RMID_ALLOC, 2, 10 * MS, "new");
+	feed_sample(10 * MS, 11 * MS, 1, MS / 2, 5);
+	feed_sample(10 * MS, 11 * MS, 2, MS / 2, 5);
+	memwatch_slots_finish(slots);
+	while (memwatch_slots_next(slots, &slot) == 1)
+		memwatch_summary_feed(summary, slot);
+	while (memwatch_summary_next(summary, &position, &row)) {
+		bool late = !strcmp(row->comm, "late");
+
+		tap_eq(row->counter[0].status,
+		       late ? MEMWATCH_STATUS_ESTIMATED : MEMWATCH_STATUS_OK,
+		       "the cycles of a process %s",
+		       late ? "that had to wait are a lower bound"
+			    : "with an RMID from its start are ok");
+	}
+	tap_eq(position, 2, "a process that had to wait and a new one are two rows");
+	memwatch_summary_unref(summary);
+}
+
 static void test_status(void)
 {
 	struct memwatch_value sum = { 0 };
@@ -552,6 +590,7 @@ int main(void)
 	test_summary(MEMWATCH_BY_SLOT, "slot");
 	test_summary_rows();
 	test_summary_rdt_only();
+	test_summary_partial();
 	test_status();
 	memwatch_slots_unref(slots);
 	memwatch_ctx_unref(ctx);

@@ -222,6 +222,8 @@ void mw_assignments_end(struct mw_assignments *table, uint32_t number, uint64_t 
 	struct memwatch_process *process = &table->entries[number].process;
 
 	process->flags |= MEMWATCH_PROCESS_FREED;
+	if (reason == MEMWATCH_REASON_REVOKED)
+		process->flags |= MEMWATCH_PROCESS_PARTIAL;
 	process->free_time_ns = mw_max_u64(time_ns, process->alloc_time_ns);
 	process->reason = reason;
 	note_end(find_rmid(table, process->rmid), process->generation);

@@ -379,6 +379,25 @@ static void add_entry(struct memwatch_summary *summary, struct row *row,
 	memwatch_value_merge(&row->row.mbm_local, &entry->rdt[MEMWATCH_RDT_MBM_LOCAL]);
 }
 
+static void mark_lower_bound(struct memwatch_value *value)
+{
+	if (value->status == MEMWATCH_STATUS_OK || value->status == MEMWATCH_STATUS_MULTIPLEXED)
+		value->status = MEMWATCH_STATUS_ESTIMATED;
+}
+
+/*
+ * The process has been without an RMID for a time, and what it did then was charged to
+ * RMID 0: its sums are lower bounds.
+ */
+static void mark_partial(struct row *row)
+{
+	mark_lower_bound(&row->row.cpu_time_ns);
+	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		mark_lower_bound(&row->row.counter[i]);
+	mark_lower_bound(&row->row.mbm_total);
+	mark_lower_bound(&row->row.mbm_local);
+}
+
 static int feed_entry(struct memwatch_summary *summary, const struct memwatch_slot *slot,
 		      const struct memwatch_slot_entry *entry)
 {
@@ -398,6 +417,9 @@ static int feed_entry(struct memwatch_summary *summary, const struct memwatch_sl
 		return err;
 	describe_row(summary, &summary->rows[at], slot, entry);
 	add_entry(summary, &summary->rows[at], slot, entry);
+	if (summary->opts.by <= MEMWATCH_BY_CGROUP && entry->process &&
+	    entry->process->flags & MEMWATCH_PROCESS_PARTIAL)
+		mark_partial(&summary->rows[at]);
 	if (listed && !(summary->rows[at].key.flags & MEMWATCH_ROW_OTHER))
 		return note_assignment(summary, at, entry);
 	return 0;

@@ -144,6 +144,7 @@ static int apply_alloc(struct memwatch_tracker *tracker, const struct mw_change 
 		tracker->stats.ignored++;
 	} else if (known->flags & MEMWATCH_PROCESS_EXISTED) {
 		known->flags &= ~MEMWATCH_PROCESS_EXISTED;
+		known->flags |= process->flags;
 		known->parent_tgid = process->parent_tgid;
 		known->alloc_time_ns = process->alloc_time_ns;
 	} else {
@@ -310,6 +311,8 @@ int memwatch_tracker_feed(struct memwatch_tracker *tracker,
 		.reason = r->reason,
 		.flags = change.kind == MW_CHANGE_EXISTING ? MEMWATCH_PROCESS_EXISTED : 0,
 	};
+	if (change.kind == MW_CHANGE_ALLOC && r->reason == MEMWATCH_REASON_PROMOTED)
+		change.process.flags |= MEMWATCH_PROCESS_PARTIAL;
 	memcpy(change.process.comm, r->comm, sizeof(r->comm));
 	return queue_change(tracker, &change);
 }
