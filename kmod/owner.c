@@ -197,7 +197,10 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	o->parent_tgid = rcu_dereference_raw(leader->real_parent)->tgid;
 	o->start_time_ns = leader->start_boottime;
 	o->alloc_time_ns = now;
-	o->given = reason == MEMWATCH_REASON_SCAN ? jiffies - MW_ASLEEP_JIFFIES : jiffies;
+	/* A new process counts as having run, even if it runs in this jiffy only. */
+	o->given = jiffies - (reason == MEMWATCH_REASON_SCAN   ? MW_ASLEEP_JIFFIES
+			      : reason == MEMWATCH_REASON_FORK ? 1
+							       : 0);
 	mw_record_set_ids(o, leader);
 	mw_record_set_name(o, leader, comm ?: mw_record_kept_name(p));
 	mw_record_keep_name(p, NULL);

@@ -13,9 +13,13 @@
  *			has a user id of its own
  *	storm		creates children that run for MS milliseconds, one after the other
  *	jobs		like storm, but rests for MS milliseconds after each child
+ *	threads		one process with N threads that sleep
+ *	forks		creates N children that end at once, one after the other; prints the
+ *			median, the 99th percentile and the maximum of the times in ns, and ends
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -78,6 +82,57 @@ static void live(const char *kind)
 	}
 }
 
+static void *sleep_for_ever(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void make_threads(long n)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 16384);
+	pthread_attr_setguardsize(&attr, 0);
+	for (; n; n--)
+		if (pthread_create(&thread, &attr, sleep_for_ever, NULL))
+			fail("herd: pthread_create");
+}
+
+static int compare_longs(const void *a, const void *b)
+{
+	long x = *(const long *)a, y = *(const long *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void time_forks(long n)
+{
+	long *times = calloc(n, sizeof(*times));
+	struct timespec begin, end;
+
+	if (!times || !n)
+		fail("herd: forks");
+	for (long i = 0; i < n; i++) {
+		clock_gettime(CLOCK_MONOTONIC, &begin);
+		pid_t pid = vfork();
+
+		if (pid < 0)
+			fail("herd: vfork");
+		if (!pid)
+			_exit(0);
+		waitpid(pid, NULL, 0);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		times[i] = (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec;
+	}
+	qsort(times, n, sizeof(*times), compare_longs);
+	printf("%ld %ld %ld\n", times[n / 2], times[n * 99 / 100], times[n - 1]);
+	free(times);
+}
+
 static void write_map(pid_t pid, const char *name)
 {
 	static const char map[] = "0 100000 65536";
@@ -131,10 +186,18 @@ int main(int argc, char **argv)
 	n = atol(argv[2]);
 	milliseconds = argc > 4 ? atol(argv[4]) : 0;
 	strangers = !strcmp(argv[3], "strangers");
+	if (!strcmp(argv[3], "forks")) {
+		time_forks(n);
+		return 0;
+	}
 	if (strangers)
 		enter_namespace(uid);
 	else if (setresuid(uid, uid, uid))
 		fail("herd: setresuid");
+	if (!strcmp(argv[3], "threads")) {
+		make_threads(n);
+		n = 0;
+	}
 	for (i = 1; i <= n; i++) {
 		pid_t pid = fork();
 

@@ -2,8 +2,8 @@
 # Copyright (C) 2026 The memwatch authors
 """Who waits for an RMID, who gets one and who loses one: rules R6 and R13."""
 
-from .state import (ACTIVE_TICKS, GRACE, IDLE_SLACK, REASON_PROMOTED, REASON_SCAN, RECENT_TICKS,
-                    SETTLE, TICKS)
+from .state import (ACTIVE_TICKS, FAIR_IDLE, FAIR_PAUSE, FAIR_SLICE, FAIR_TICKS, GRACE, IDLE_SLACK,
+                    REASON_PROMOTED, REASON_SCAN, RECENT_TICKS, SETTLE, TICKS)
 from .trace import R_REASON
 
 
@@ -22,7 +22,7 @@ class PolicyRules:
         if not self.waiters or not self.free or event[0] - self.started < SETTLE:
             cpu.wait_ticks = 0
             return
-        if self.policy == "active":
+        if self.policy != "fifo":
             self.check_running_waiter(cpu, event)
             return
         if not any(process.alive for process in self.waiters):
@@ -43,7 +43,7 @@ class PolicyRules:
                                         f"{sorted(ripe)} are free")
 
     def check_running_waiter(self, cpu, event):
-        """Policy active: a waiting process that runs gets a free RMID when all CPUs have ticked."""
+        """Not fifo: a waiting process that runs gets a free RMID when all CPUs have ticked."""
         process = cpu.thread.process if cpu.thread is not None else None
         ripe = self.ripe_rmids(event)
         if process not in self.waiters or not process.alive or not ripe:
@@ -61,13 +61,13 @@ class PolicyRules:
                                         f"{self.waiters[process][0]} while {sorted(ripe)} are free")
 
     def check_starving(self, cpu, process, event):
-        """Policy active: a process that runs all the time has an RMID."""
-        if process.rmid or process.kernel or self.policy != "active" or \
+        """Not fifo: a process that runs all the time has an RMID, or soon gets its turn."""
+        if process.rmid or process.kernel or self.policy == "fifo" or \
            event[0] - self.started < SETTLE:
             cpu.run_ticks = 0
             return
         cpu.run_ticks += 1
-        if cpu.run_ticks % ACTIVE_TICKS == 0:
+        if cpu.run_ticks % (ACTIVE_TICKS if self.policy == "active" else FAIR_TICKS) == 0:
             self.checks["R13"] += 1
             self.violation("R13", event, f"{process!r} has run for {cpu.run_ticks} ticks without "
                                          "an RMID")
@@ -75,11 +75,11 @@ class PolicyRules:
     # ------------------------------------------------------------- who gets one
 
     def check_order(self, process, event):
-        """fifo: the process that has waited for longest. active: a process that runs."""
+        """fifo: the process that has waited for longest. Otherwise: a process that runs."""
         if event[R_REASON] == REASON_SCAN or event[0] - self.started < SETTLE:
             return
-        if self.policy == "active":
-            self.check_active_promotion(process, event)
+        if self.policy != "fifo":
+            self.check_running_promotion(process, event)
             return
         self.checks["R13"] += 1
         mine = self.waiters.get(process, (process.born,))[0]
@@ -93,7 +93,7 @@ class PolicyRules:
                                              f"since {since} and was born {other.born}")
                 break
 
-    def check_active_promotion(self, process, event):
+    def check_running_promotion(self, process, event):
         if event[R_REASON] != REASON_PROMOTED:
             return
         self.checks["R13"] += 1
@@ -113,8 +113,11 @@ class PolicyRules:
         if self.policy == "fifo":
             self.violation("R13", event, f"fifo took the RMID of {process!r}")
             return
+        if self.policy == "fair":
+            self.check_slice(process, event)
         for cpu in self.cpus.values():
-            if cpu.thread is not None and cpu.thread.process is process and \
+            if self.policy == "active" and \
+               cpu.thread is not None and cpu.thread.process is process and \
                cpu.switch_ts is None and cpu.number != event[1] and cpu.rmid():
                 self.violation("R13", event, f"{process!r} runs on CPU {cpu.number} and loses its "
                                              "RMID as idle")
@@ -128,11 +131,22 @@ class PolicyRules:
         session, because the module does not know what ran before it.
         """
         last_run = process.last_run if process.last_run_chosen is None else process.last_run_chosen
+        if self.policy == "fair":
+            last_run = max(last_run, process.alloc_ns)
         return max(last_run, self.started or 0)
+
+    def check_slice(self, process, event):
+        """Policy fair: nobody loses an RMID before its slice is over, but what the scan found."""
+        held = event[2] - process.alloc_ns
+        if process.alloc_ns - self.started > SETTLE and held < FAIR_SLICE:
+            self.violation("R13", event, f"{process!r} loses its RMID after {held} ns")
 
     def judge_revoked(self, batch):
         """A process that lost its RMID was idle for longer than each that keeps its own."""
         running = self.running_processes()
+        if self.policy == "fair":
+            self.judge_turns(batch, running)
+            return
         # The batch is judged at a later event, which is much later if the CPU was stalled.
         chosen = min(event[0] for _, _, event in batch)
         left = [(self.idle_since(other), other) for other in self.owner.values()
@@ -146,3 +160,17 @@ class PolicyRules:
             if oldest < idle - IDLE_SLACK:
                 self.violation("R13", event, f"{process!r}, idle since {idle}, loses its RMID "
                                              f"before {other!r}, idle since {oldest}")
+
+    def judge_turns(self, batch, running):
+        """Policy fair: a process that runs keeps its RMID while another owner is idle."""
+        for other in self.owner.values():
+            idle = self.idle_since(other)
+            # Who has not run since it got its RMID, may keep it for a while.
+            limit = FAIR_IDLE if other.last_run > other.alloc_ns else FAIR_PAUSE
+            if other in running or not other.unfinished or self.now - idle < limit + IDLE_SLACK:
+                continue
+            for process, since, event in batch:
+                if idle < since - IDLE_SLACK:
+                    self.violation("R13", event, f"{process!r}, idle since {since}, loses its RMID "
+                                                 f"before {other!r}, idle since {idle}")
+            return

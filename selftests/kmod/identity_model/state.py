@@ -22,8 +22,12 @@ TICKS = 3			# the third tick after an event proves that two periods passed
 START = 500 * MS		# in this time the start of a session reaches every CPU
 SETTLE = 100 * MS		# around the start and the stop of a session
 ACTIVE_TICKS = 40		# policy active: a process that runs this long has an RMID
-IDLE_SLACK = 20 * MS		# policy active: tolerance of "has been idle for longest"
-RECENT_TICKS = 20		# policy active: who ran within as many ticks counts as running
+IDLE_SLACK = 20 * MS		# tolerance of "has been idle for longest"
+RECENT_TICKS = 20		# not fifo: who ran within as many ticks counts as running
+FAIR_TICKS = 1500		# policy fair: a process that runs this long has had its turn
+FAIR_SLICE = 88 * MS		# policy fair: 100 ms, less what its jiffies may be short of
+FAIR_IDLE = 100 * MS		# policy fair: an owner is idle that has not run for so long
+FAIR_PAUSE = 1000 * MS		# the same for one that has not run since it got its RMID
 
 
 class Thread:

@@ -112,7 +112,7 @@ class Verdicts:
 
     def may_be_revoked(self, doubt):
         """An owner ran with RMID 0: the policy may have taken its RMID and report it later."""
-        return self.policy == "active" and doubt.actual == 0 and \
+        return self.policy != "fifo" and doubt.actual == 0 and \
             self.ticks_since(doubt.time) <= RECENT_TICKS
 
     def may_run_again(self, doubt):
