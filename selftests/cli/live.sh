@@ -105,7 +105,10 @@ dump_shows() { memwatchctl dump >h.dump 2>&1 && grep -qF -- "$1" h.dump; }
 # Every command that meets a name that attacks the terminal shows it escaped.
 hostile_name() {
 	escape=$(printf '\033') name=$(printf '\033]0;x\007') shown='\x1b]0;x\x07'
-	printf '#!/bin/sh\nsleep 5\nexit 3\n' >"./$name" && chmod +x "./$name" || return 1
+	# top lists a process only if it runs in the interval.
+	echo '#!/bin/sh' >"./$name"
+	echo 'i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done; exit 3' >>"./$name"
+	chmod +x "./$name" || return 1
 	mkdir -p "/sys/fs/cgroup/$name" || return 1
 	memwatchctl record -o "$name.mwr" -- "./$name" 2>h.record &
 	pid=$!
