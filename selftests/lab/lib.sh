@@ -223,9 +223,13 @@ build_in() {
 		cd /tmp
 		builder=$2
 		shift 2
-		exec env -i HOME=/tmp LC_ALL=C.UTF-8 PATH=/usr/bin:/bin \
+		# This shell stays: when it ends, also by Ctrl-C, so does all that it started.
+		trap "exit 130" INT TERM HUP
+		rc=0
+		env -i HOME=/tmp LC_ALL=C.UTF-8 PATH=/usr/bin:/bin \
 			setpriv --reuid="$builder" --regid="$builder" --clear-groups \
-			--inh-caps=-all --bounding-set=-all --no-new-privs "$@"
+			--inh-caps=-all --bounding-set=-all --no-new-privs "$@" || rc=$?
+		exit $rc
 	' build_in "$bi_dir" "$BUILDER" "$@"
 }
 
@@ -303,7 +307,10 @@ in_chroot() {
 		[ -n "$builder" ] || exec chroot "$root" "$@"
 		mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 		mount --bind "$root/tmp" "$root/var/tmp"
-		exec chroot "$root" setpriv --reuid="$builder" --regid="$builder" --clear-groups \
-			--inh-caps=-all --bounding-set=-all --no-new-privs "$@"
+		trap "exit 130" INT TERM HUP
+		rc=0
+		chroot "$root" setpriv --reuid="$builder" --regid="$builder" --clear-groups \
+			--inh-caps=-all --bounding-set=-all --no-new-privs "$@" || rc=$?
+		exit $rc
 	' in_chroot "${ic_alone:+$BUILDER}" "$@"
 }
