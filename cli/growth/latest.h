@@ -16,7 +16,7 @@
 struct mw_growth_latest {
 	struct memwatch_record_growth *records;
 	size_t nr, capacity;
-	size_t max; /* further processes are left out; 0: no limit */
+	size_t max;	 /* further processes are left out; 0: no limit */
 	uint32_t *slots; /* index into @records plus 1; 0: empty slot */
 	size_t nr_slots; /* a power of two */
 };

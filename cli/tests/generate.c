@@ -310,9 +310,9 @@ int main(int argc, char **argv)
 	int rc = 2;
 
 	if (argc < 3 || memwatch_ctx_new(NULL, &ctx)) {
-		fprintf(stderr,
-			"usage: generate machine|plain|small|empty|growing|many|colliding|stranger FILE\n"
-			"       generate named FILE NAME...\n");
+		fprintf(stderr, "usage: generate "
+				"machine|plain|small|empty|growing|many|colliding|stranger FILE\n"
+				"       generate named FILE NAME...\n");
 		return 2;
 	}
 	if (!strcmp(argv[1], "machine") || !strcmp(argv[1], "plain"))

@@ -6,7 +6,7 @@
 # no user and no crowd of processes keeps others from being measured. The share of a
 # process is the part of its own CPU time in which its CPU was charged to an RMID of its
 # own; it is computed from the trace of all context switches. Runs in the lab beside
-# memwatch.ko, mwctl and herd. POLICY names another policy, with which the test must
+# memwatch.ko, mwctl, herd and shares. POLICY names another policy, with which the test must
 # fail. Speaks TAP. Arguments select tests.
 set -u
 # shellcheck source=SCRIPTDIR/../guest.sh
@@ -26,25 +26,12 @@ start_herd() {
 	herds="$herds $herd"
 }
 
-# trace_shares SECONDS: per process its CPU time in ms and its share in percent. A switch
-# says what runs from now on; a tick, what runs.
+# trace_shares SECONDS: per process its CPU time in ms and its share in percent
 trace_shares() {
 	trace_start switch tick
 	sleep "$1"
 	echo 0 >$TRACING/tracing_on
-	sed -n -e 's/.*\[\([0-9]*\)\].* memwatch_switch: now=\([0-9]*\) .*next_rmid=\([0-9]*\) .*next_pid=\([0-9]*\).*/\1 \2 \3 \4/p' \
-		-e 's/.*-\([0-9]*\) *\[\([0-9]*\)\].* memwatch_tick: now=\([0-9]*\) .*rmid=\([0-9]*\) .*/\2 \3 \4 \1/p' \
-		$TRACING/trace |
-		awk '{
-			if ($1 in since) {
-				spent = ($2 - since[$1]) / 1e6
-				total[pid[$1]] += spent
-				if (rmid[$1]) measured[pid[$1]] += spent
-			}
-			since[$1] = $2; rmid[$1] = $3; pid[$1] = $4
-		}
-		END { for (p in total) print p, int(total[p]), int(100 * measured[p] / total[p]) }' \
-			>"$TMP/shares"
+	shares <$TRACING/trace >"$TMP/shares"
 }
 
 share_of() {
