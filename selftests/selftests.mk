@@ -13,13 +13,8 @@ SELFTESTS_SANITIZE := -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -Iselftests \
 .PHONY: identity-programs stress-programs bench-programs
 .PHONY: check-model check-identity check-identity-full check-mutants check-uapi check-stress
 
-<<<<<<< HEAD
-identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc attack herd memload \
-	rmid-test rdt-test)
-=======
-identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc herd shares \
-	memload rmid-test rdt-test)
->>>>>>> 2f0e26e (kmod: fair.sh: read the trace with a program, not with awk)
+identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc attack herd \
+	shares memload rmid-test rdt-test)
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
 
