@@ -299,6 +299,10 @@ static int owner_give_or_wait(struct mw_process *p, struct task_struct *leader, 
 {
 	int err = -EAGAIN;
 
+	if (!mw_owner_free()) {
+		owner_start_waiting(p);
+		return -ENOSPC;
+	}
 	if (owner_has_earlier_waiter())
 		mw_owner_promote(MW_PROMOTE_MOST);
 	if (owner_may_take(p))

@@ -202,30 +202,32 @@ void mw_user_unqueue(struct mw_process *p)
 /*
  * The process of @u that gets the next RMID: the first of those that run right now,
  * because the time of an RMID is wasted on a process that does not run; else the
- * first in the queue. Processes that no longer run leave the queue. Sets @eager to
- * the number of processes for which an RMID may be taken from a process that runs.
+ * first in the queue. Processes that no longer run leave the queue. Sets @eager,
+ * unless it is NULL, to the number of processes for which an RMID may be taken from
+ * a process that runs.
  */
 static struct mw_process *user_look(struct mw_user *u, u32 *eager)
 {
 	struct mw_process *p, *next, *first = NULL, *fresh = NULL;
-	u32 seen = 0;
+	u32 seen = 0, count = 0;
 
-	*eager = 0;
 	list_for_each_entry_safe (p, next, &u->queue, queue) {
 		unsigned long idle = jiffies - p->last_run;
 
-		if (seen++ == USER_CHOICE)
+		if (seen++ == USER_CHOICE || (fresh && !eager))
 			break;
 		if (idle > MW_RUNNING_JIFFIES) {
 			mw_user_unqueue(p);
 			continue;
 		}
-		*eager += idle <= MW_FRESH_JIFFIES;
+		count += idle <= MW_FRESH_JIFFIES;
 		if (!first)
 			first = p;
 		if (!fresh && idle <= 2 * MW_FRESH_JIFFIES)
 			fresh = p;
 	}
+	if (eager)
+		*eager = count;
 	return fresh ?: first;
 }
 
@@ -239,7 +241,7 @@ struct mw_process *mw_user_choose(u32 most)
 {
 	struct mw_user *u, *next, *best = NULL;
 	struct mw_process *p, *chosen = NULL;
-	u32 seen = 0, eager;
+	u32 seen = 0;
 
 	lockdep_assert_held(&mw_lock);
 	list_for_each_entry_safe (u, next, &queued_users, link) {
@@ -247,7 +249,7 @@ struct mw_process *mw_user_choose(u32 most)
 			break;
 		if (u->held >= most || (best && u->held >= best->held))
 			continue;
-		p = user_look(u, &eager);
+		p = user_look(u, NULL);
 		if (!p)
 			continue;
 		best = u;
