@@ -258,6 +258,7 @@ enum mw_heap_source {
  * One live sampled object. An allocation of s bytes is sampled with probability
  * p = 1 - exp(-max(s, 1) / rate). The sample stands for s / p bytes and 1 / p objects. Sums over
  * samples are unbiased, and their variances are the sums of s^2 (1 - p) / p^2 and (1 - p) / p^2.
+ * With a rate of 1 every allocation is sampled: p = 1.
  */
 struct mw_heap_sample {
 	uint64_t state; /* generation << 2 | MW_HEAP_SAMPLE_* */
@@ -270,7 +271,7 @@ struct mw_heap_sample {
 	uint32_t tid;		   /* thread that allocated */
 	uint16_t source;	   /* enum mw_heap_source */
 	uint16_t reserved16;
-	uint32_t reserved32;
+	uint32_t free_link; /* the writer's list of free slots; means nothing in a live sample */
 };
 
 /* Bits of stack.flags. */
