@@ -62,6 +62,7 @@ include bpf/bpf.mk
 include lib/lib.mk
 include cli/cli.mk
 include lib/fuzz/fuzz.mk
+include heap/heap.mk
 include selftests/selftests.mk
 include selftests/bpf/bpf-tests.mk
 include selftests/eval/eval.mk
@@ -70,7 +71,7 @@ include packaging/packaging.mk
 
 # The compilers write down from which files each target was made. A source that has
 # been moved since is still named there, so it gets an empty rule.
-DEPENDENCIES := $(shell find $(addprefix $(BUILD)/,bpf lib cli fuzz selftests) -name '*.d' 2>/dev/null)
+DEPENDENCIES := $(shell find $(addprefix $(BUILD)/,bpf lib cli fuzz heap selftests) -name '*.d' 2>/dev/null)
 -include $(DEPENDENCIES)
 MOVED := $(shell cat /dev/null $(DEPENDENCIES) | grep -oE '[^ ]+\.c\b' | sort -u | \
 	while read -r f; do [ -e "$$f" ] || echo "$$f"; done)
@@ -109,7 +110,7 @@ deps: ## Install the packages that a fresh Debian 12 machine lacks (root).
 
 ##@ Build
 
-all: lib cli ## Build the library and memwatchctl into build/.
+all: lib cli heap ## Build the libraries and memwatchctl into build/.
 
 tests: lib-tests cli-tests bpf-tests ## Build every test program.
 tests: identity-programs stress-programs bench-programs eval-programs

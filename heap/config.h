@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The configuration, which comes from environment variables; docs/heap.md describes them.
+ */
+#ifndef _MW_HEAP_CONFIG_H
+#define _MW_HEAP_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile-format.h"
+
+#define MW_CONFIG_RATE_DEFAULT	    (UINT64_C(512) << 10)
+#define MW_CONFIG_MAX_BYTES_DEFAULT (UINT64_C(60) << 20)
+#define MW_CONFIG_MAX_BYTES_LEAST   (UINT64_C(4) << 20)
+#define MW_CONFIG_DEPTH_DEFAULT	    128
+
+/* Memory of the library that is not in the file: filter, index, caches. */
+#define MW_CONFIG_PRIVATE_BYTES (UINT64_C(8) << 20)
+
+struct mw_config {
+	char directory[MW_HEAP_PATH_MAX]; /* absolute */
+	uint64_t rate;			  /* MEMWATCH_HEAP_RATE */
+	uint64_t max_bytes;		  /* MEMWATCH_HEAP_MAX */
+	uint64_t seed;			  /* MEMWATCH_HEAP_SEED; 0: random */
+	uint32_t depth;			  /* MEMWATCH_HEAP_DEPTH */
+	bool dormant;			  /* MEMWATCH_HEAP_DORMANT=1 */
+	bool fork_stops;		  /* MEMWATCH_HEAP_FORK=stop */
+	bool log;			  /* MEMWATCH_HEAP_LOG=1 */
+};
+
+extern struct mw_config mw_config __attribute__((visibility("hidden")));
+
+/* Reads the environment. Returns 0, or a negative errno if the directory is unusable. */
+int mw_config_read(void);
+
+/* Writes one line to standard error if the user asked for it: "memwatch-heap: WHAT: WHY". */
+void mw_config_log(const char *what, int error);
+
+#endif

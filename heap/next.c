@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The next definitions of the functions that this library interposes. Each pointer begins as
+ * a function that looks everything up and then calls what it found.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bootstrap.h"
+#include "next.h"
+#include "thread.h"
+
+/* glibc of before 2.35 has no such function; the symbol is then NULL. */
+#pragma weak _dl_find_object
+
+/* True while this thread looks symbols up; what it allocates then comes from the bootstrap heap. */
+static __thread bool resolving __attribute__((tls_model("initial-exec")));
+
+static void *first_malloc(size_t size)
+{
+	if (resolving)
+		return mw_bootstrap_allocate(0, size);
+	mw_next_resolve();
+	return mw_next.malloc(size);
+}
+
+static void first_free(void *address)
+{
+	if (resolving || !address)
+		return;
+	mw_next_resolve();
+	mw_next.free(address);
+}
+
+static void *first_calloc(size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (!resolving) {
+		mw_next_resolve();
+		return mw_next.calloc(count, size);
+	}
+	if (__builtin_mul_overflow(count, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return mw_bootstrap_allocate(0, bytes);
+}
+
+static void *first_realloc(void *address, size_t size)
+{
+	void *moved;
+
+	if (!resolving) {
+		mw_next_resolve();
+		return mw_next.realloc(address, size);
+	}
+	moved = mw_bootstrap_allocate(0, size);
+	if (moved && address) {
+		size_t old = mw_bootstrap_size(address);
+
+		memcpy(moved, address, old < size ? old : size);
+	}
+	return moved;
+}
+
+static void *first_reallocarray(void *address, size_t count, size_t size)
+{
+	size_t bytes;
+
+	mw_next_resolve();
+	if (mw_next.reallocarray)
+		return mw_next.reallocarray(address, count, size);
+	if (__builtin_mul_overflow(count, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return mw_next.realloc(address, bytes);
+}
+
+static int first_posix_memalign(void **ret, size_t alignment, size_t size)
+{
+	void *memory;
+
+	if (!resolving) {
+		mw_next_resolve();
+		return mw_next.posix_memalign(ret, alignment, size);
+	}
+	memory = mw_bootstrap_allocate(alignment, size);
+	if (!memory)
+		return ENOMEM;
+	*ret = memory;
+	return 0;
+}
+
+static void *first_aligned_alloc(size_t alignment, size_t size)
+{
+	if (resolving)
+		return mw_bootstrap_allocate(alignment, size);
+	mw_next_resolve();
+	return mw_next.aligned_alloc(alignment, size);
+}
+
+static void *first_memalign(size_t alignment, size_t size)
+{
+	if (resolving)
+		return mw_bootstrap_allocate(alignment, size);
+	mw_next_resolve();
+	return mw_next.memalign(alignment, size);
+}
+
+static void *first_valloc(size_t size)
+{
+	mw_next_resolve();
+	return mw_next.valloc(size);
+}
+
+static void *first_pvalloc(size_t size)
+{
+	mw_next_resolve();
+	return mw_next.pvalloc(size);
+}
+
+static int first_dlclose(void *handle)
+{
+	mw_next_resolve();
+	return mw_next.dlclose(handle);
+}
+
+struct mw_next mw_next MW_HIDDEN = {
+	.malloc = first_malloc,
+	.free = first_free,
+	.calloc = first_calloc,
+	.realloc = first_realloc,
+	.reallocarray = first_reallocarray,
+	.posix_memalign = first_posix_memalign,
+	.aligned_alloc = first_aligned_alloc,
+	.memalign = first_memalign,
+	.valloc = first_valloc,
+	.pvalloc = first_pvalloc,
+	.dlclose = first_dlclose,
+};
+
+/* POSIX gives data and functions the same pointers; ISO C has no cast for it. */
+static void symbol_find(void *ret, const char *name)
+{
+	void *found = dlsym(RTLD_NEXT, name);
+
+	if (found)
+		memcpy(ret, &found, sizeof(found));
+}
+
+static bool same_object(const void *a, const void *b)
+{
+	struct dl_find_object object_a, object_b;
+
+	return a && b && _dl_find_object && !_dl_find_object((void *)a, &object_a) &&
+	       !_dl_find_object((void *)b, &object_b) &&
+	       object_a.dlfo_link_map == object_b.dlfo_link_map;
+}
+
+/* Whose malloc is below, by what only that allocator defines next to it. */
+static enum mw_heap_allocator allocator_detect(void *next_malloc)
+{
+	static const struct {
+		const char *symbol;
+		enum mw_heap_allocator allocator;
+	} marks[] = {
+		{ "mallinfo2", MW_HEAP_ALLOCATOR_GLIBC },
+		{ "mi_malloc", MW_HEAP_ALLOCATOR_MIMALLOC },
+		{ "mallctl", MW_HEAP_ALLOCATOR_JEMALLOC },
+		{ "tc_malloc", MW_HEAP_ALLOCATOR_TCMALLOC },
+	};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (same_object(next_malloc, dlsym(RTLD_NEXT, marks[i].symbol)))
+			return marks[i].allocator;
+	return MW_HEAP_ALLOCATOR_UNKNOWN;
+}
+
+static void allocator_find(struct mw_next *next)
+{
+	void *next_malloc;
+
+	memcpy(&next_malloc, &next->malloc, sizeof(next_malloc));
+	next->allocator = allocator_detect(next_malloc);
+	if (next->allocator == MW_HEAP_ALLOCATOR_GLIBC)
+		symbol_find(&next->mallinfo2, "mallinfo2");
+}
+
+void mw_next_resolve(void)
+{
+	static const char failure[] = "memwatch-heap: no malloc behind this library\n";
+	static uint32_t done;
+	struct mw_next next = mw_next;
+
+	if (__atomic_load_n(&done, __ATOMIC_ACQUIRE) || resolving)
+		return;
+	resolving = true;
+	symbol_find(&next.malloc, "malloc");
+	symbol_find(&next.free, "free");
+	symbol_find(&next.calloc, "calloc");
+	symbol_find(&next.realloc, "realloc");
+	next.reallocarray = NULL;
+	symbol_find(&next.reallocarray, "reallocarray");
+	symbol_find(&next.posix_memalign, "posix_memalign");
+	symbol_find(&next.aligned_alloc, "aligned_alloc");
+	symbol_find(&next.memalign, "memalign");
+	symbol_find(&next.valloc, "valloc");
+	symbol_find(&next.pvalloc, "pvalloc");
+	symbol_find(&next.free_sized, "free_sized");
+	symbol_find(&next.free_aligned_sized, "free_aligned_sized");
+	symbol_find(&next.dlclose, "dlclose");
+	allocator_find(&next);
+	resolving = false;
+	if (next.malloc == first_malloc || next.free == first_free || next.calloc == first_calloc ||
+	    next.realloc == first_realloc) {
+		if (write(STDERR_FILENO, failure, sizeof(failure) - 1) < 0)
+			_exit(126);
+		_exit(127);
+	}
+	mw_next = next;
+	__atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+}

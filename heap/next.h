@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The next definitions of the functions that this library interposes: those of the C library, or
+ * of an allocator that is loaded behind it. They are looked up at the first call, because other
+ * libraries allocate before this one is initialised.
+ */
+#ifndef _MW_HEAP_NEXT_H
+#define _MW_HEAP_NEXT_H
+
+#include <malloc.h>
+#include <stddef.h>
+
+#include "profile-format.h"
+
+struct mw_next {
+	void *(*malloc)(size_t size);
+	void (*free)(void *address);
+	void *(*calloc)(size_t count, size_t size);
+	void *(*realloc)(void *address, size_t size);
+	void *(*reallocarray)(void *address, size_t count, size_t size); /* may be NULL */
+	int (*posix_memalign)(void **ret, size_t alignment, size_t size);
+	void *(*aligned_alloc)(size_t alignment, size_t size);
+	void *(*memalign)(size_t alignment, size_t size);
+	void *(*valloc)(size_t size);
+	void *(*pvalloc)(size_t size);
+	void (*free_sized)(void *address, size_t size);				  /* may be NULL */
+	void (*free_aligned_sized)(void *address, size_t alignment, size_t size); /* may be NULL */
+	int (*dlclose)(void *handle);
+	struct mallinfo2 (*mallinfo2)(void); /* NULL if malloc is not the C library's */
+	enum mw_heap_allocator allocator;
+};
+
+extern struct mw_next mw_next __attribute__((visibility("hidden")));
+
+/* Looks everything up; returns at once when called again. Ends the program if it has no malloc. */
+void mw_next_resolve(void);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * operator new and operator delete of C++, in all their forms, by their mangled names.
+ *
+ * libstdc++ implements them with malloc() and free(), which come through this library. jemalloc,
+ * tcmalloc and mimalloc define them themselves, and these do not. Each form is tried out once to
+ * find out: if its call comes through here, it is forwarded by a jump and counted there; if not,
+ * it is counted here.
+ *
+ * operator new throws std::bad_alloc through these functions. That needs no code: they hold
+ * nothing while they call the next definition, and they have unwind tables.
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "entry.h"
+#include "next.h"
+#include "operators.h"
+
+typedef const void *nothrow; /* std::nothrow_t const & */
+
+/* clang-format off */
+/*
+ * All forms: NEW(NUMBER, MANGLED, PARAMETERS, ARGUMENTS) and DELETE(...). The size is the first
+ * parameter of new, the address the first one of delete. std::align_val_t is passed as a size.
+ */
+#define FORMS(NEW, DELETE)                                                                        \
+	NEW(0, _Znwm, (size_t size), (size))                                                      \
+	NEW(1, _Znam, (size_t size), (size))                                                      \
+	NEW(2, _ZnwmRKSt9nothrow_t, (size_t size, nothrow tag), (size, tag))                      \
+	NEW(3, _ZnamRKSt9nothrow_t, (size_t size, nothrow tag), (size, tag))                      \
+	NEW(4, _ZnwmSt11align_val_t, (size_t size, size_t align), (size, align))                  \
+	NEW(5, _ZnamSt11align_val_t, (size_t size, size_t align), (size, align))                  \
+	NEW(6, _ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, nothrow tag),      \
+	    (size, align, tag))                                                                   \
+	NEW(7, _ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, nothrow tag),      \
+	    (size, align, tag))                                                                   \
+	DELETE(8, _ZdlPv, (void *address), (address))                                             \
+	DELETE(9, _ZdaPv, (void *address), (address))                                             \
+	DELETE(10, _ZdlPvRKSt9nothrow_t, (void *address, nothrow tag), (address, tag))            \
+	DELETE(11, _ZdaPvRKSt9nothrow_t, (void *address, nothrow tag), (address, tag))            \
+	DELETE(12, _ZdlPvm, (void *address, size_t size), (address, size))                        \
+	DELETE(13, _ZdaPvm, (void *address, size_t size), (address, size))                        \
+	DELETE(14, _ZdlPvSt11align_val_t, (void *address, size_t align), (address, align))        \
+	DELETE(15, _ZdaPvSt11align_val_t, (void *address, size_t align), (address, align))        \
+	DELETE(16, _ZdlPvSt11align_val_tRKSt9nothrow_t,                                           \
+	       (void *address, size_t align, nothrow tag), (address, align, tag))                 \
+	DELETE(17, _ZdaPvSt11align_val_tRKSt9nothrow_t,                                           \
+	       (void *address, size_t align, nothrow tag), (address, align, tag))                 \
+	DELETE(18, _ZdlPvmSt11align_val_t, (void *address, size_t size, size_t align),            \
+	       (address, size, align))                                                            \
+	DELETE(19, _ZdaPvmSt11align_val_t, (void *address, size_t size, size_t align),            \
+	       (address, size, align))
+
+/*
+ * For each form: `next` is the next definition, and `go` is where the exported function jumps:
+ * first to a function that looks everything up, then to `next`, or to one that counts.
+ */
+#define DECLARE_NEW(number, name, parameters, arguments)                                          \
+	static void *name##_first parameters;                                                     \
+	static void *(*name##_next) parameters;                                                   \
+	static void *(*name##_go) parameters = name##_first;                                      \
+	MW_EXPORT void *name parameters;                                                          \
+	MW_EXPORT void *name parameters                                                           \
+	{                                                                                         \
+		return name##_go arguments;                                                       \
+	}                                                                                         \
+	MW_SLOW void *name##_slow parameters                                                      \
+	{                                                                                         \
+		bool due = mw_record_due(size);                                                   \
+		void *memory = name##_next arguments;                                             \
+                                                                                                  \
+		if (due && memory)                                                                \
+			mw_record_allocation(memory, size, MW_HEAP_SOURCE_NEW);                   \
+		return memory;                                                                    \
+	}                                                                                         \
+	static void *name##_counting parameters                                                   \
+	{                                                                                         \
+		if (mw_unlikely(mw_countdown_expires(size)))                                      \
+			return name##_slow arguments;                                             \
+		return name##_next arguments;                                                     \
+	}                                                                                         \
+	static void *name##_first parameters                                                      \
+	{                                                                                         \
+		operators_require();                                                              \
+		return name##_go arguments;                                                       \
+	}
+
+#define DECLARE_DELETE(number, name, parameters, arguments)                                       \
+	static void name##_first parameters;                                                      \
+	static void (*name##_next) parameters;                                                    \
+	static void (*name##_go) parameters = name##_first;                                       \
+	MW_EXPORT void name parameters;                                                           \
+	MW_EXPORT void name parameters                                                            \
+	{                                                                                         \
+		name##_go arguments;                                                              \
+	}                                                                                         \
+	MW_SLOW void name##_slow parameters                                                       \
+	{                                                                                         \
+		if (mw_record_free(address))                                                      \
+			name##_next arguments;                                                    \
+	}                                                                                         \
+	static void name##_counting parameters                                                    \
+	{                                                                                         \
+		if (mw_unlikely(mw_filter_may_have(address)))                                     \
+			name##_slow arguments;                                                    \
+		else                                                                              \
+			name##_next arguments;                                                    \
+	}                                                                                         \
+	static void name##_first parameters                                                       \
+	{                                                                                         \
+		operators_require();                                                              \
+		name##_go arguments;                                                              \
+	}
+
+static void operators_require(void);
+
+FORMS(DECLARE_NEW, DECLARE_DELETE)
+
+#define FORM_ENTRY(number, name, parameters, arguments)                                           \
+	[number] = { #name, (void *)&name##_next, (void *)&name##_go, (void *)name##_counting },
+
+static const struct {
+	const char *name;
+	void **next;
+	void **go;
+	void *counting;
+} forms[] = { FORMS(FORM_ENTRY, FORM_ENTRY) };
+/* clang-format on */
+
+enum {
+	FORM_NEW = 0,
+	FORM_NEW_ALIGNED = 4,
+	FORM_NEW_ALIGNED_NOTHROW = 6,
+	FORM_DELETE = 8,
+	FORMS_COUNT = sizeof(forms) / sizeof(forms[0]),
+};
+
+#define TRY_SIZE  64
+#define TRY_ALIGN 64
+
+/*
+ * Calls the next definition of one form with arguments that fit all forms of its kind: on the
+ * machines that this library supports, arguments beyond the parameters are ignored. Returns
+ * whether a call of this library was made underneath.
+ */
+static bool form_comes_back(size_t form)
+{
+	static const char tag;
+	struct mw_thread *thread = &mw_thread;
+	uint64_t countdown = thread->countdown;
+	void *memory;
+
+	thread->probe_hit = false;
+	if (form < FORM_DELETE) {
+		bool aligned = form >= FORM_NEW_ALIGNED;
+		void *(*next)(size_t, const void *, const void *);
+
+		memcpy(&next, forms[form].next, sizeof(next));
+		/* The next malloc() goes into its slow path and reports there. */
+		thread->countdown = 0;
+		thread->probe = (void *)&tag;
+		memory = next(TRY_SIZE, aligned ? (const void *)TRY_ALIGN : &tag, &tag);
+		thread->probe = NULL;
+		thread->countdown = countdown;
+		mw_next.free(memory);
+	} else {
+		bool aligned = form >= 14;
+		bool sized = form == 12 || form == 13 || form >= 18;
+		void (*next)(void *, size_t, size_t);
+
+		memcpy(&next, forms[form].next, sizeof(next));
+		memory = mw_next.aligned_alloc(aligned ? TRY_ALIGN : 16, TRY_SIZE);
+		if (!memory)
+			return true;
+		mw_filter_add(memory);
+		thread->probe = memory;
+		next(memory, sized ? TRY_SIZE : TRY_ALIGN, TRY_ALIGN);
+		thread->probe = NULL;
+		mw_filter_remove(memory);
+	}
+	return thread->probe_hit;
+}
+
+/* A library that was loaded with RTLD_LOCAL is not in the scope of RTLD_NEXT. */
+static void *form_find(const char *name)
+{
+	static const char *const libraries[] = { "libstdc++.so.6", "libc++abi.so.1",
+						 "libc++.so.1" };
+	void *found = dlsym(RTLD_NEXT, name);
+
+	for (size_t i = 0; !found && i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+
+		/* The handle is kept: what was found must stay loaded. */
+		if (library)
+			found = dlsym(library, name);
+	}
+	return found;
+}
+
+static void forms_resolve(void)
+{
+	for (size_t i = 0; i < FORMS_COUNT; i++) {
+		void *next = form_find(forms[i].name);
+
+		if (!next)
+			continue;
+		*forms[i].next = next;
+		*forms[i].go = form_comes_back(i) ? next : forms[i].counting;
+	}
+}
+
+/*
+ * At the start of the program. One that defines operators itself is left alone until it calls
+ * one of the others: trying these out would run its code before its constructors.
+ */
+void mw_operators_resolve(void)
+{
+	if (dlsym(RTLD_DEFAULT, forms[0].name) == (void *)_Znwm && form_find(forms[0].name))
+		forms_resolve();
+}
+
+/* A form was called: it must exist now. Without any definition, it is malloc() or free(). */
+static void operators_require(void)
+{
+	forms_resolve();
+	for (size_t i = 0; i < FORMS_COUNT; i++) {
+		if (*forms[i].next)
+			continue;
+		if (i < FORM_DELETE)
+			memcpy(forms[i].next, &mw_next.malloc, sizeof(*forms[i].next));
+		else
+			memcpy(forms[i].next, &mw_next.free, sizeof(*forms[i].next));
+		*forms[i].go = forms[i].counting;
+	}
+}

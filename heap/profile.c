@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The profile file of this process.
+ *
+ * Disk blocks are allocated before a page is mapped, because a store to a mapped page that
+ * finds no block raises SIGBUS. So a full disk ends the growth of the profile, and the program
+ * does not notice it. The file is mapped with MADV_DONTFORK: a child of fork() cannot write
+ * into the profile of its parent, however it was created.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "identity.h"
+#include "lock.h"
+#include "profile.h"
+
+#define FD_HIGH	     1000 /* programs expect the low numbers for their own files */
+#define NAMES_TRIED  100
+#define FILE_MODE    0600
+#define FILE_SUFFIX  ".mwheap"
+#define WRITE_BLOCKS 4096
+
+/*
+ * Shares of the kinds in the largest file, in percent. A kind that has used up its share
+ * stops growing, so that the stacks of a program cannot crowd out its samples.
+ */
+static const uint8_t kind_share[MW_PROFILE_KINDS] = {
+	[MW_HEAP_CHUNK_SAMPLES] = 33, [MW_HEAP_CHUNK_STACKS] = 31, [MW_HEAP_CHUNK_FRAMES] = 30,
+	[MW_HEAP_CHUNK_MODULES] = 2,  [MW_HEAP_CHUNK_STRINGS] = 4, [MW_HEAP_CHUNK_CODE] = 0,
+};
+
+static struct mw_heap_header header_scratch;
+
+struct mw_profile mw_profile __attribute__((visibility("hidden"))) = { .header = &header_scratch };
+uint32_t mw_maintenance __attribute__((visibility("hidden")));
+
+static int profile_fd = -1;
+static char profile_path[MW_HEAP_PATH_MAX + 64];
+static dev_t profile_dev;
+static ino_t profile_ino;
+
+/*
+ * The descriptor, or another one of the same file if the program closed it, or used its number
+ * for something else. Returns a negative errno if the file cannot be reached any more.
+ */
+static int descriptor_use(void)
+{
+	struct stat st;
+	int fd;
+
+	if (profile_fd >= 0 && !fstat(profile_fd, &st) && st.st_dev == profile_dev &&
+	    st.st_ino == profile_ino)
+		return profile_fd;
+	profile_fd = -1;
+	fd = open(profile_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || st.st_dev != profile_dev || st.st_ino != profile_ino) {
+		close(fd);
+		return -ESTALE;
+	}
+	profile_fd = fd;
+	return fd;
+}
+
+/* Moves a descriptor out of the way of the program's own. */
+static int descriptor_move(int fd)
+{
+	struct rlimit limit;
+	int least = FD_HIGH, moved;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= FD_HIGH)
+		least = (int)(limit.rlim_cur / 2);
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, least);
+	if (moved < 0)
+		return fd;
+	close(fd);
+	return moved;
+}
+
+/* Allocates blocks; where the file system cannot, writes zeros, which does it too. */
+static int blocks_allocate(int fd, uint64_t offset, uint64_t bytes)
+{
+	static const char zeros[WRITE_BLOCKS];
+	int rc;
+
+	do {
+		rc = fallocate(fd, 0, (off_t)offset, (off_t)bytes);
+	} while (rc && errno == EINTR);
+	if (!rc)
+		return 0;
+	if (errno != EOPNOTSUPP && errno != ENOSYS)
+		return -errno;
+	for (uint64_t done = 0; done < bytes; done += WRITE_BLOCKS) {
+		ssize_t written = pwrite(fd, zeros, WRITE_BLOCKS, (off_t)(offset + done));
+
+		if (written != WRITE_BLOCKS)
+			return written < 0 ? -errno : -ENOSPC;
+	}
+	return 0;
+}
+
+/* Allocates and maps @bytes at @offset of the file. */
+static int file_extend(uint64_t offset, uint64_t bytes)
+{
+	struct rlimit limit;
+	int fd = descriptor_use(), rc;
+
+	if (fd < 0)
+		return fd;
+	/* Beyond this limit the kernel would send SIGXFSZ to the program. */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && offset + bytes > limit.rlim_cur)
+		return -EFBIG;
+	rc = blocks_allocate(fd, offset, bytes);
+	if (rc)
+		return rc;
+	if (mmap(mw_profile.base + offset, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 fd, (off_t)offset) == MAP_FAILED)
+		return -errno;
+	madvise(mw_profile.base + offset, bytes, MADV_DONTFORK);
+	return 0;
+}
+
+/* COMM.PID.mwheap; after an exec() the same pid may already have a profile. */
+static int file_create(const char *comm, uint32_t pid)
+{
+	int fd = -1;
+
+	for (int n = 0; n < NAMES_TRIED && fd < 0; n++) {
+		char number[16] = "";
+
+		if (n > 0)
+			snprintf(number, sizeof(number), ".%d", n);
+		snprintf(profile_path, sizeof(profile_path), "%s/%s.%u%s" FILE_SUFFIX,
+			 mw_config.directory, comm, pid, number);
+		fd = open(profile_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			  FILE_MODE);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static int addresses_reserve(void)
+{
+	uint64_t max = mw_config.max_bytes - MW_CONFIG_PRIVATE_BYTES / 2;
+	uint64_t most = MW_HEAP_CHUNKS_OFFSET + (uint64_t)MW_HEAP_CHUNKS_MAX * MW_HEAP_CHUNK_BYTES;
+	void *base;
+
+	if (mw_config.max_bytes > 2 * MW_CONFIG_PRIVATE_BYTES)
+		max = mw_config.max_bytes - MW_CONFIG_PRIVATE_BYTES;
+	if (max > most)
+		max = most;
+	base = mmap(NULL, max, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	madvise(base, max, MADV_DONTFORK);
+	mw_profile.base = base;
+	mw_profile.file_max = max;
+	return 0;
+}
+
+static void file_abandon(void)
+{
+	if (profile_fd >= 0) {
+		unlink(profile_path);
+		close(profile_fd);
+		profile_fd = -1;
+	}
+	if (mw_profile.base)
+		munmap(mw_profile.base, mw_profile.file_max);
+	mw_profile.base = NULL;
+}
+
+int mw_profile_create(uint32_t parent_pid)
+{
+	struct mw_heap_header identity;
+	struct stat st;
+	char comm[sizeof(identity.comm)];
+	int rc;
+
+	memset(&identity, 0, sizeof(identity));
+	mw_identity_fill(&identity);
+	identity.parent_pid = parent_pid;
+	mw_identity_file_name(comm, identity.comm);
+	rc = addresses_reserve();
+	if (rc)
+		return rc;
+	rc = file_create(comm, identity.pid);
+	if (rc < 0)
+		goto fail;
+	profile_fd = descriptor_move(rc);
+	if (fstat(profile_fd, &st)) {
+		rc = -errno;
+		goto fail;
+	}
+	profile_dev = st.st_dev;
+	profile_ino = st.st_ino;
+	rc = file_extend(0, MW_HEAP_CHUNKS_OFFSET);
+	if (rc)
+		goto fail;
+	mw_profile.file_end = MW_HEAP_CHUNKS_OFFSET;
+	memcpy(mw_profile.base, &identity, sizeof(identity));
+	mw_profile.header = (struct mw_heap_header *)mw_profile.base;
+	mw_profile.header->file_bytes_max = mw_profile.file_max;
+	return 0;
+fail:
+	mw_config_log(profile_path[0] ? profile_path : "cannot reserve addresses", -rc);
+	file_abandon();
+	return rc;
+}
+
+void mw_profile_publish(void)
+{
+	uint64_t magic;
+
+	memcpy(&magic, MW_HEAP_MAGIC, sizeof(magic));
+	__atomic_store_n((uint64_t *)(void *)mw_profile.header->magic, magic, __ATOMIC_RELEASE);
+}
+
+void mw_profile_forget(void)
+{
+	struct stat st;
+
+	/* The mappings were not inherited, and their addresses may be in use for something else. */
+	if (profile_fd >= 0 && !fstat(profile_fd, &st) && st.st_dev == profile_dev &&
+	    st.st_ino == profile_ino)
+		close(profile_fd);
+	profile_fd = -1;
+	memset(&header_scratch, 0, sizeof(header_scratch));
+	memset(&mw_profile, 0, sizeof(mw_profile));
+	mw_profile.header = &header_scratch;
+	mw_maintenance_end();
+}
+
+static struct mw_heap_chunk *directory_entry(uint32_t n)
+{
+	return (struct mw_heap_chunk *)(mw_profile.base + MW_HEAP_DIRECTORY_OFFSET) + n;
+}
+
+/* Every kind may have one chunk. */
+static bool share_is_used_up(enum mw_heap_chunk_kind kind)
+{
+	uint64_t most = (mw_profile.file_max - MW_HEAP_CHUNKS_OFFSET) / MW_HEAP_CHUNK_BYTES *
+			kind_share[kind] / 100;
+
+	return mw_profile.chunks[kind] >= (most ? most : 1);
+}
+
+int mw_profile_grow(enum mw_heap_chunk_kind kind)
+{
+	uint64_t offset = mw_profile.file_end;
+	uint32_t n = mw_profile.chunks[kind];
+	struct mw_heap_chunk *entry;
+	int rc;
+
+	if (!mw_profile.base)
+		return -EBADF;
+	if (share_is_used_up(kind) || mw_profile.chunk_count == MW_HEAP_CHUNKS_MAX ||
+	    offset + MW_HEAP_CHUNK_BYTES > mw_profile.file_max) {
+		mw_profile_limit(MW_HEAP_LIMIT_FILE_SIZE);
+		return -EFBIG;
+	}
+	rc = file_extend(offset, MW_HEAP_CHUNK_BYTES);
+	if (rc) {
+		mw_profile_limit(MW_HEAP_LIMIT_NO_SPACE);
+		return rc;
+	}
+	mw_profile.file_end = offset + MW_HEAP_CHUNK_BYTES;
+	entry = directory_entry(mw_profile.chunk_count++);
+	entry->offset = offset;
+	entry->bytes = MW_HEAP_CHUNK_BYTES;
+	__atomic_store_n(&entry->kind, kind, __ATOMIC_RELEASE);
+	mw_profile.chunk[kind][n] = mw_profile.base + offset;
+	__atomic_store_n(&mw_profile.chunks[kind], n + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int mw_profile_reserve(enum mw_heap_chunk_kind kind, uint64_t *used, uint64_t count, size_t size,
+		       uint64_t *ret_first)
+{
+	const uint64_t in_chunk = MW_HEAP_CHUNK_BYTES / size;
+	uint64_t old = __atomic_load_n(used, __ATOMIC_RELAXED), first;
+	int rc = 0;
+
+	do {
+		first = old;
+		if (first % in_chunk + count > in_chunk)
+			first += in_chunk - first % in_chunk;
+		if ((first + count) * size > mw_profile_bytes(kind)) {
+			if (!mw_maintenance_try())
+				return -EAGAIN;
+			if ((first + count) * size > mw_profile_bytes(kind))
+				rc = mw_profile_grow(kind);
+			mw_maintenance_end();
+			if (rc)
+				return rc;
+		}
+	} while (!__atomic_compare_exchange_n(used, &old, first + count, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	*ret_first = first;
+	return 0;
+}
+
+void mw_count_double(double *sum, double by)
+{
+	double old, new;
+
+	__atomic_load(sum, &old, __ATOMIC_RELAXED);
+	do {
+		new = old + by;
+	} while (!__atomic_compare_exchange(sum, &old, &new, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+}
+
+void mw_profile_limit(uint32_t bits)
+{
+	__atomic_fetch_or(&mw_profile.header->limits, bits, __ATOMIC_RELAXED);
+}

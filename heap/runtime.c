@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What the library does in this process.
+ *
+ * A forked child is recognised by a page that the kernel clears in it (MADV_WIPEONFORK), when
+ * it comes into a slow path for the first time. So it does not matter how it was forked, a
+ * child that only calls exec() costs nothing, and no lock has to be taken around fork(). A
+ * child of vfork() or clone(CLONE_VM) has the memory of its parent, sees the page unchanged, and
+ * its allocations are its parent's, which is what they are.
+ */
+#include <errno.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bootstrap.h"
+#include "figures.h"
+#include "filter.h"
+#include "index.h"
+#include "modules.h"
+#include "next.h"
+#include "operators.h"
+#include "profile.h"
+#include "runtime.h"
+#include "samples.h"
+#include "stacks.h"
+#include "thread.h"
+#include "unwind.h"
+
+/* A countdown that does not end. */
+#define COUNTDOWN_NEVER (UINT64_C(1) << 62)
+
+/* What the page says. In a child it reads as COOKIE_FORKED. */
+enum cookie {
+	COOKIE_FORKED = 0,
+	COOKIE_VALID = 1,
+	COOKIE_BUSY = 2, /* a thread is setting the child up */
+};
+
+struct mw_runtime mw_runtime MW_HIDDEN = { .instance = 1 };
+
+static uint32_t *cookie_page;
+static pid_t cookie_pid; /* only used if the kernel cannot clear the page */
+static uint32_t begin_once;
+static uint32_t control_seen;
+static uint64_t control_rate_seen;
+
+uint64_t mw_runtime_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t mw_runtime_thread_number(void)
+{
+	return __atomic_add_fetch(&mw_runtime.threads, 1, __ATOMIC_RELAXED);
+}
+
+static int cookie_make(void)
+{
+	void *page = mmap(NULL, MW_HEAP_PAGE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	cookie_pid = madvise(page, MW_HEAP_PAGE_BYTES, MADV_WIPEONFORK) ? getpid() : 0;
+	cookie_page = page;
+	*cookie_page = COOKIE_VALID;
+	return 0;
+}
+
+static uint32_t cookie_read(void)
+{
+	if (mw_unlikely(cookie_pid) && cookie_pid != getpid()) {
+		cookie_pid = getpid();
+		*cookie_page = COOKIE_FORKED;
+	}
+	return __atomic_load_n(cookie_page, __ATOMIC_ACQUIRE);
+}
+
+bool mw_runtime_owns_samples(void)
+{
+	return mw_runtime.mode == MW_RUNTIME_ON && cookie_read() == COOKIE_VALID;
+}
+
+static void state_set(enum mw_heap_state state)
+{
+	struct mw_heap_header *header = mw_profile.header;
+
+	header->state_ns = mw_runtime_now();
+	__atomic_store_n(&header->state, state, __ATOMIC_RELEASE);
+}
+
+/* @rate 0: stop. */
+static void sampling_set(uint64_t rate, enum mw_heap_began began)
+{
+	struct mw_heap_header *header = mw_profile.header;
+
+	if (rate && header->began == MW_HEAP_BEGAN_NOT) {
+		header->began_ns = mw_runtime_now();
+		header->began = began;
+	}
+	if (rate)
+		header->configured_rate = header->rate_bytes = rate;
+	__atomic_store_n(&mw_runtime.rate, rate, __ATOMIC_RELAXED);
+	state_set(rate				       ? MW_HEAP_STATE_ACTIVE
+		  : header->began == MW_HEAP_BEGAN_NOT ? MW_HEAP_STATE_DORMANT
+						       : MW_HEAP_STATE_STOPPED);
+}
+
+static int profile_begin(uint64_t rate, uint32_t parent_pid, enum mw_heap_began began)
+{
+	int rc = mw_profile_create(parent_pid);
+
+	if (!rc)
+		rc = mw_index_grow();
+	if (rc)
+		return rc;
+	mw_figures_clear();
+	mw_profile.header->allocator = mw_next.allocator;
+	mw_profile.header->depth_max = mw_config.depth;
+	mw_profile.header->configured_rate = mw_config.rate;
+	control_seen = MW_HEAP_CONTROL_NONE;
+	control_rate_seen = 0;
+	sampling_set(rate, began);
+	mw_profile_publish();
+	return 0;
+}
+
+/* Sets the library up. Before the C library has its environment, it is too early. */
+static void runtime_begin(void)
+{
+	if (!environ || __atomic_exchange_n(&begin_once, 1, __ATOMIC_RELAXED))
+		return;
+	mw_next_resolve();
+	/* A privileged program must not write files where its caller says. */
+	if (getauxval(AT_SECURE) || mw_config_read() || cookie_make() ||
+	    profile_begin(mw_config.dormant ? 0 : mw_config.rate, 0, MW_HEAP_BEGAN_PROCESS_START))
+		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_OFF, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_ON, __ATOMIC_RELEASE);
+}
+
+/* In a forked child: the samples so far are the parent's. */
+static void runtime_continue(void)
+{
+	uint32_t expected = COOKIE_FORKED;
+
+	if (!__atomic_compare_exchange_n(cookie_page, &expected, COOKIE_BUSY, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	mw_runtime.instance++;
+	mw_profile_forget();
+	mw_filter_clear();
+	mw_index_clear();
+	mw_samples_clear();
+	mw_stacks_clear();
+	mw_modules_clear();
+	if (mw_config.fork_stops ||
+	    profile_begin(mw_runtime.rate, (uint32_t)getppid(), MW_HEAP_BEGAN_FORK))
+		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_OFF, __ATOMIC_RELEASE);
+	__atomic_store_n(cookie_page, COOKIE_VALID, __ATOMIC_RELEASE);
+}
+
+/* What other processes ask for. */
+static void control_follow(void)
+{
+	struct mw_heap_header *header = mw_profile.header;
+	uint32_t control = __atomic_load_n(&header->control, __ATOMIC_ACQUIRE);
+	uint64_t rate = __atomic_load_n(&header->control_rate, __ATOMIC_RELAXED);
+
+	if (mw_likely(control == control_seen && rate == control_rate_seen))
+		return;
+	control_seen = control;
+	control_rate_seen = rate;
+	if (control == MW_HEAP_CONTROL_START)
+		sampling_set(rate ? rate : mw_config.rate, MW_HEAP_BEGAN_LATER);
+	else if (control == MW_HEAP_CONTROL_STOP)
+		sampling_set(0, MW_HEAP_BEGAN_NOT);
+	__atomic_store_n(&header->control_seen, control, __ATOMIC_RELEASE);
+}
+
+void mw_runtime_draw(struct mw_thread *thread)
+{
+	thread->rate = __atomic_load_n(&mw_runtime.rate, __ATOMIC_RELAXED);
+	thread->countdown = thread->rate ? mw_interval_draw(&thread->random, thread->rate)
+					 : MW_HEAP_CONTROL_BYTES;
+}
+
+void mw_runtime_raise(uint64_t rate)
+{
+	uint64_t raised = rate * 2;
+
+	if (__atomic_compare_exchange_n(&mw_runtime.rate, &rate, raised, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
+		__atomic_store_n(&mw_profile.header->rate_bytes, raised, __ATOMIC_RELAXED);
+}
+
+bool mw_runtime_follow(struct mw_thread *thread)
+{
+	if (mw_unlikely(mw_runtime.mode == MW_RUNTIME_NEW))
+		runtime_begin();
+	if (mw_runtime.mode == MW_RUNTIME_ON && mw_unlikely(cookie_read() == COOKIE_FORKED))
+		runtime_continue();
+	if (mw_runtime.mode != MW_RUNTIME_ON || cookie_read() != COOKIE_VALID) {
+		thread->rate = 0;
+		thread->countdown = mw_runtime.mode == MW_RUNTIME_OFF ? COUNTDOWN_NEVER
+								      : MW_HEAP_CONTROL_BYTES;
+		return false;
+	}
+	control_follow();
+	if (thread->instance != mw_runtime.instance) {
+		mw_thread_prepare(thread);
+		thread->rate = 0;
+	}
+	/* A countdown that was drawn with an earlier rate is still good: its sample has that rate.
+	 */
+	if (!thread->rate || !mw_runtime.rate)
+		mw_runtime_draw(thread);
+	return thread->rate != 0;
+}
+
+__attribute__((constructor)) static void runtime_constructor(void)
+{
+	struct mw_thread *thread = &mw_thread;
+
+	mw_next_resolve();
+	mw_operators_resolve();
+	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+		return;
+	mw_runtime_follow(thread);
+	mw_thread_leave(thread);
+}
+
+/* Not in a child of vfork() that calls exit() by mistake. */
+__attribute__((destructor)) static void runtime_destructor(void)
+{
+	if (mw_runtime_owns_samples() && mw_profile.header->pid == (uint32_t)getpid())
+		state_set(MW_HEAP_STATE_ENDED);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The live samples in the profile, and the sums that go with them.
+ */
+#ifndef _MW_HEAP_SAMPLES_H
+#define _MW_HEAP_SAMPLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile-format.h"
+
+/* What is known about an allocation when it is sampled. */
+struct mw_sample_birth {
+	uint64_t address;
+	uint64_t size;
+	uint64_t rate;
+	uint64_t time_ns;
+	uint32_t stack;
+	uint32_t tid;
+	enum mw_heap_source source;
+};
+
+/*
+ * Records a live sample. If the table is full, it is thinned out first. A sample for which
+ * there is no room is counted as lost.
+ */
+void mw_sample_add(const struct mw_sample_birth *birth);
+
+/* The object at @address is being freed. True if it was a sample. */
+bool mw_sample_free(const void *address);
+
+/*
+ * The same for realloc(), which may fail: takes the sample out of the map and returns its
+ * slot, to be freed or restored when the result is known. False if @address is no sample.
+ */
+bool mw_sample_detach(const void *address, uint32_t *ret_slot);
+void mw_sample_detached_free(uint32_t slot);
+void mw_sample_detached_restore(uint32_t slot);
+
+/* After a fork. */
+void mw_samples_clear(void);
+
+#endif

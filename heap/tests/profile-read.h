@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * A reader of profiles for the tests of the writer, independent of the library's reader. It
+ * trusts the file.
+ */
+#ifndef _MW_HEAP_TESTS_PROFILE_READ_H
+#define _MW_HEAP_TESTS_PROFILE_READ_H
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "heap/profile-format.h"
+
+struct profile {
+	uint8_t *base;
+	size_t bytes;
+	const struct mw_heap_header *header;
+	const uint8_t *chunk[8][MW_HEAP_CHUNKS_MAX];
+	uint32_t chunks[8];
+};
+
+/* False if there is no complete header. The mapping is shared: a living profile is seen live. */
+static inline bool profile_open(struct profile *profile, const char *path)
+{
+	const struct mw_heap_chunk *entry;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	memset(profile, 0, sizeof(*profile));
+	if (fd < 0 || fstat(fd, &st) || st.st_size < (off_t)MW_HEAP_CHUNKS_OFFSET) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	profile->bytes = (size_t)st.st_size;
+	profile->base = mmap(NULL, profile->bytes, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (profile->base == MAP_FAILED)
+		return false;
+	profile->header = (const struct mw_heap_header *)profile->base;
+	if (memcmp(profile->header->magic, MW_HEAP_MAGIC, 8)) {
+		munmap(profile->base, profile->bytes);
+		return false;
+	}
+	entry = (const struct mw_heap_chunk *)(profile->base + MW_HEAP_DIRECTORY_OFFSET);
+	for (uint32_t n = 0; n < MW_HEAP_CHUNKS_MAX; n++) {
+		uint32_t kind = __atomic_load_n(&entry[n].kind, __ATOMIC_ACQUIRE);
+
+		if (!kind || kind >= 8 || entry[n].offset + entry[n].bytes > profile->bytes)
+			break;
+		profile->chunk[kind][profile->chunks[kind]++] = profile->base + entry[n].offset;
+	}
+	return true;
+}
+
+static inline void profile_close(struct profile *profile)
+{
+	munmap(profile->base, profile->bytes);
+}
+
+static inline uint64_t profile_count(const struct profile *profile, uint32_t kind, size_t size)
+{
+	return (uint64_t)profile->chunks[kind] * MW_HEAP_CHUNK_BYTES / size;
+}
+
+static inline const void *profile_at(const struct profile *profile, uint32_t kind, uint64_t index,
+				     size_t size)
+{
+	uint64_t offset = index * size;
+
+	return profile->chunk[kind][offset / MW_HEAP_CHUNK_BYTES] + offset % MW_HEAP_CHUNK_BYTES;
+}
+
+static inline const struct mw_heap_stack *profile_stack(const struct profile *profile,
+							uint64_t index)
+{
+	if (index >= profile_count(profile, MW_HEAP_CHUNK_STACKS, sizeof(struct mw_heap_stack)))
+		return NULL;
+	return profile_at(profile, MW_HEAP_CHUNK_STACKS, index, sizeof(struct mw_heap_stack));
+}
+
+static inline const uint64_t *profile_frames(const struct profile *profile,
+					     const struct mw_heap_stack *stack)
+{
+	return profile_at(profile, MW_HEAP_CHUNK_FRAMES, stack->frames, sizeof(uint64_t));
+}
+
+static inline const struct mw_heap_module *profile_module(const struct profile *profile,
+							  uint32_t number)
+{
+	return profile_at(profile, MW_HEAP_CHUNK_MODULES, number - 1,
+			  sizeof(struct mw_heap_module));
+}
+
+/* Copies a live sample; false if the slot has none, or it changed while it was copied. */
+static inline bool profile_sample(const struct profile *profile, uint64_t slot,
+				  struct mw_heap_sample *ret)
+{
+	const struct mw_heap_sample *sample = profile_at(profile, MW_HEAP_CHUNK_SAMPLES, slot,
+							 sizeof(*sample));
+	uint64_t state = __atomic_load_n(&sample->state, __ATOMIC_ACQUIRE);
+
+	if ((state & MW_HEAP_SAMPLE_MASK) != MW_HEAP_SAMPLE_LIVE)
+		return false;
+	memcpy(ret, sample, sizeof(*ret));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&sample->state, __ATOMIC_RELAXED) == state;
+}
+
+static inline uint64_t profile_slots(const struct profile *profile)
+{
+	return profile_count(profile, MW_HEAP_CHUNK_SAMPLES, sizeof(struct mw_heap_sample));
+}
+
+static inline double profile_probability(uint64_t size, uint64_t rate)
+{
+	return rate <= 1 ? 1 : -expm1(-(double)(size ? size : 1) / (double)rate);
+}
+
+/* What is live, estimated from the samples. */
+struct profile_live {
+	uint64_t samples;
+	double bytes, objects;
+	double bytes_variance;
+};
+
+static inline struct profile_live profile_live(const struct profile *profile)
+{
+	struct profile_live live = { 0 };
+	struct mw_heap_sample sample;
+
+	for (uint64_t slot = 0; slot < profile_slots(profile); slot++) {
+		double p;
+
+		if (!profile_sample(profile, slot, &sample))
+			continue;
+		p = profile_probability(sample.size, sample.rate);
+		live.samples++;
+		live.bytes += (double)sample.size / p;
+		live.objects += 1 / p;
+		live.bytes_variance += (double)sample.size * (double)sample.size * (1 - p) / p / p;
+	}
+	return live;
+}
+
+#endif

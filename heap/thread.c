@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What each thread has, and the guard against recursion.
+ */
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime.h"
+#include "thread.h"
+
+__thread struct mw_thread mw_thread MW_HIDDEN;
+
+/*
+ * The kernel keeps at least 128 MiB below the top of the main stack free of mappings that it
+ * places itself, so a stack pointer in that range is on the main stack.
+ */
+#define MAIN_STACK_GAP (UINT64_C(128) << 20)
+
+/* The end of the main thread's stack, set by the dynamic linker. */
+extern void *__libc_stack_end;
+
+static void stack_bounds_main(struct mw_thread *thread)
+{
+	struct rlimit limit;
+	uintptr_t size = MAIN_STACK_GAP;
+
+	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur < size)
+		size = limit.rlim_cur;
+	thread->stack_high = (uintptr_t)__libc_stack_end;
+	thread->stack_low = thread->stack_high - size;
+}
+
+static void stack_bounds_find(struct mw_thread *thread)
+{
+	pthread_attr_t attributes;
+	void *low;
+	size_t size;
+
+	thread->stack_low = thread->stack_high = 0;
+	if (thread->tid == thread->pid) {
+		stack_bounds_main(thread);
+		return;
+	}
+	if (pthread_getattr_np(pthread_self(), &attributes))
+		return;
+	if (!pthread_attr_getstack(&attributes, &low, &size)) {
+		thread->stack_low = (uintptr_t)low;
+		thread->stack_high = (uintptr_t)low + size;
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+/* Different in each thread, in each process, and after each fork. */
+static uint64_t seed_make(const struct mw_thread *thread)
+{
+	struct timespec now;
+	uint64_t seed;
+	const uint64_t *entropy = (const uint64_t *)getauxval(AT_RANDOM);
+
+	if (mw_config.seed)
+		return mw_config.seed + mw_runtime_thread_number();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	seed = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	seed ^= (uint64_t)thread->tid << 40 ^ (uint64_t)(uintptr_t)thread;
+	if (entropy)
+		seed ^= entropy[0] + entropy[1];
+	return seed;
+}
+
+void mw_thread_prepare(struct mw_thread *thread)
+{
+	if (mw_likely(thread->instance == mw_runtime.instance))
+		return;
+	thread->tid = (uint32_t)syscall(SYS_gettid);
+	thread->pid = (uint32_t)getpid();
+	mw_random_seed(&thread->random, seed_make(thread));
+	stack_bounds_find(thread);
+	thread->instance = mw_runtime.instance;
+}
+
+bool mw_thread_enter(struct mw_thread *thread, uintptr_t frame)
+{
+	bool same_stack = frame >= thread->stack_low && frame < thread->stack_high &&
+			  thread->busy >= thread->stack_low && thread->busy < thread->stack_high;
+
+	if (thread->busy && !(same_stack && frame > thread->busy))
+		return false;
+	thread->busy = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The stack of the calling thread, as frames of the profile.
+ */
+#ifndef _MW_HEAP_UNWIND_H
+#define _MW_HEAP_UNWIND_H
+
+#include <stdint.h>
+
+struct mw_thread;
+
+/*
+ * Writes up to @max frames, innermost first, without those of this library. Returns how many
+ * there are; *ret_flags gets MW_HEAP_STACK_*. Counts the health of the walk in the profile.
+ * The thread has been prepared, and is marked as busy.
+ */
+uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t max,
+		   uint32_t *ret_flags);
+
+#endif
