@@ -14,7 +14,7 @@
 
 #define MW_CONFIG_RATE_DEFAULT	    (UINT64_C(512) << 10)
 #define MW_CONFIG_MAX_BYTES_DEFAULT (UINT64_C(60) << 20)
-#define MW_CONFIG_MAX_BYTES_LEAST   (UINT64_C(4) << 20)
+#define MW_CONFIG_MAX_BYTES_LEAST   (UINT64_C(8) << 20)
 #define MW_CONFIG_DEPTH_DEFAULT	    128
 
 /* Memory of the library that is not in the file: filter, index, caches. */

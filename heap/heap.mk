@@ -29,3 +29,26 @@ $(HEAP_SO): $(HEAP_OBJ) heap/libmemwatch-heap.map
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libmemwatch-heap.so \
 		-Wl,--version-script,heap/libmemwatch-heap.map -Wl,-z,defs -Wl,-z,now \
 		-Wl,-Bsymbolic-functions -o $@ $(HEAP_OBJ)
+
+# The tests are programs that run other programs under the profiler.
+HEAP_TESTS_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -D_GNU_SOURCE -I. -MMD -MP
+HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
+
+heap-tests: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work plugin.so heap-dump)
+
+# Those of single parts are linked with the objects of the library.
+$(HEAP_TESTS) $(BUILD)/heap/tests/heap-dump: $(BUILD)/%: %.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -o $@ $< $(HEAP_TEST_OBJ) -lm -lpthread
+
+# The allocations must happen: the compiler must not remove pairs of them.
+$(BUILD)/heap/tests/work: heap/tests/work.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fno-builtin -fomit-frame-pointer -o $@ $< -lpthread
+
+$(BUILD)/heap/tests/%.so: heap/tests/%.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fPIC -shared -fno-builtin -o $@ $<

@@ -2,16 +2,19 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The maintenance lock: it serialises what is rare (adding memory, thinning samples, meeting a
- * new module). It is only ever tried. Whoever does not get it goes on without, so no thread
- * waits for another one inside malloc, and a holder that was killed by longjmp() only ends
- * the growth of the profile.
+ * The maintenance lock: it serialises what is rare, adding memory and thinning samples. It is
+ * only ever tried. Whoever does not get it tries again for a while, because the holder may have
+ * been interrupted, and then goes on without: no thread waits for another one for ever, and a
+ * holder that longjmp() took away only ends the growth of the profile.
  */
 #ifndef _MW_HEAP_LOCK_H
 #define _MW_HEAP_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* How often it is tried, with sched_yield() in between. */
+#define MW_MAINTENANCE_WAITS 100
 
 extern uint32_t mw_maintenance __attribute__((visibility("hidden")));
 

@@ -193,14 +193,16 @@ static void allocator_find(struct mw_next *next)
 		symbol_find(&next->mallinfo2, "mallinfo2");
 }
 
-void mw_next_resolve(void)
+bool mw_next_resolve(void)
 {
 	static const char failure[] = "memwatch-heap: no malloc behind this library\n";
 	static uint32_t done;
 	struct mw_next next = mw_next;
 
-	if (__atomic_load_n(&done, __ATOMIC_ACQUIRE) || resolving)
-		return;
+	if (__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+		return true;
+	if (resolving)
+		return false;
 	resolving = true;
 	symbol_find(&next.malloc, "malloc");
 	symbol_find(&next.free, "free");
@@ -226,4 +228,5 @@ void mw_next_resolve(void)
 	}
 	mw_next = next;
 	__atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+	return true;
 }

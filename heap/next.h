@@ -10,6 +10,7 @@
 #define _MW_HEAP_NEXT_H
 
 #include <malloc.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "profile-format.h"
@@ -34,7 +35,10 @@ struct mw_next {
 
 extern struct mw_next mw_next __attribute__((visibility("hidden")));
 
-/* Looks everything up; returns at once when called again. Ends the program if it has no malloc. */
-void mw_next_resolve(void);
+/*
+ * Looks everything up; returns at once when called again. False if this thread is looking things
+ * up at this moment. Ends the program if it has no malloc.
+ */
+bool mw_next_resolve(void);
 
 #endif

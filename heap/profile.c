@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -152,7 +153,7 @@ static int file_create(const char *comm, uint32_t pid)
 
 static int addresses_reserve(void)
 {
-	uint64_t max = mw_config.max_bytes - MW_CONFIG_PRIVATE_BYTES / 2;
+	uint64_t max = mw_config.max_bytes / 2;
 	uint64_t most = MW_HEAP_CHUNKS_OFFSET + (uint64_t)MW_HEAP_CHUNKS_MAX * MW_HEAP_CHUNK_BYTES;
 	void *base;
 
@@ -285,26 +286,42 @@ int mw_profile_grow(enum mw_heap_chunk_kind kind)
 	return 0;
 }
 
+/* Makes the array long enough. Waits for a while if another thread is adding memory. */
+static int array_grow(enum mw_heap_chunk_kind kind, uint64_t bytes)
+{
+	int rc = 0;
+
+	for (int wait = 0; bytes > mw_profile_bytes(kind); wait++) {
+		if (wait == MW_MAINTENANCE_WAITS)
+			return -EAGAIN;
+		if (!mw_maintenance_try()) {
+			sched_yield();
+			continue;
+		}
+		if (bytes > mw_profile_bytes(kind))
+			rc = mw_profile_grow(kind);
+		mw_maintenance_end();
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
 int mw_profile_reserve(enum mw_heap_chunk_kind kind, uint64_t *used, uint64_t count, size_t size,
 		       uint64_t *ret_first)
 {
 	const uint64_t in_chunk = MW_HEAP_CHUNK_BYTES / size;
 	uint64_t old = __atomic_load_n(used, __ATOMIC_RELAXED), first;
-	int rc = 0;
 
 	do {
+		int rc;
+
 		first = old;
 		if (first % in_chunk + count > in_chunk)
 			first += in_chunk - first % in_chunk;
-		if ((first + count) * size > mw_profile_bytes(kind)) {
-			if (!mw_maintenance_try())
-				return -EAGAIN;
-			if ((first + count) * size > mw_profile_bytes(kind))
-				rc = mw_profile_grow(kind);
-			mw_maintenance_end();
-			if (rc)
-				return rc;
-		}
+		rc = array_grow(kind, (first + count) * size);
+		if (rc)
+			return rc;
 	} while (!__atomic_compare_exchange_n(used, &old, first + count, true, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
 	*ret_first = first;

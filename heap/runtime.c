@@ -135,9 +135,8 @@ static int profile_begin(uint64_t rate, uint32_t parent_pid, enum mw_heap_began 
 /* Sets the library up. Before the C library has its environment, it is too early. */
 static void runtime_begin(void)
 {
-	if (!environ || __atomic_exchange_n(&begin_once, 1, __ATOMIC_RELAXED))
+	if (!environ || !mw_next_resolve() || __atomic_exchange_n(&begin_once, 1, __ATOMIC_RELAXED))
 		return;
-	mw_next_resolve();
 	/* A privileged program must not write files where its caller says. */
 	if (getauxval(AT_SECURE) || mw_config_read() || cookie_make() ||
 	    profile_begin(mw_config.dormant ? 0 : mw_config.rate, 0, MW_HEAP_BEGAN_PROCESS_START))

@@ -10,6 +10,7 @@
  * is for readers in other processes.
  */
 #include <errno.h>
+#include <sched.h>
 
 #include "filter.h"
 #include "index.h"
@@ -67,7 +68,7 @@ static void slot_push(uint32_t slot)
 
 static int slot_allocate(uint32_t *ret)
 {
-	uint64_t slot;
+	uint64_t slot = 0;
 	int rc;
 
 	if (slot_pop(ret))
@@ -192,13 +193,27 @@ static void slot_free(uint32_t slot)
 /* Takes a place in the index; adds a table to it if its buckets are full. */
 static int index_claim(uint64_t address, struct mw_index_place *ret)
 {
-	int rc = mw_index_claim(address, ret);
+	for (int wait = 0; wait < MW_MAINTENANCE_WAITS; wait++) {
+		int rc = mw_index_claim(address, ret);
 
-	if (!rc || !mw_maintenance_try())
-		return rc;
-	rc = mw_index_grow();
-	mw_maintenance_end();
-	return rc ? rc : mw_index_claim(address, ret);
+		if (!rc)
+			return 0;
+		if (!mw_maintenance_try()) {
+			sched_yield();
+			continue;
+		}
+		/* Another thread may have added a table since. */
+		rc = mw_index_claim(address, ret);
+		if (!rc) {
+			mw_maintenance_end();
+			return 0;
+		}
+		rc = mw_index_grow();
+		mw_maintenance_end();
+		if (rc)
+			return rc;
+	}
+	return -EAGAIN;
 }
 
 static void birth_lose(uint64_t bytes, int error)

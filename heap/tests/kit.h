@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Runs programs with the profiler preloaded, and finds their profiles.
+ */
+#ifndef _MW_HEAP_TESTS_KIT_H
+#define _MW_HEAP_TESTS_KIT_H
+
+#include <dirent.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "heap/tests/profile-read.h"
+#include "selftests/tap.h"
+
+#define KIT_OUTPUT_MAX (16u << 20)
+
+struct kit {
+	char build[PATH_MAX];	  /* where the test programs are */
+	char library[PATH_MAX];	  /* libmemwatch-heap.so */
+	char work[PATH_MAX];	  /* the workload program */
+	char directory[PATH_MAX]; /* of the profiles */
+};
+
+static struct kit kit;
+
+struct kit_run {
+	pid_t pid;
+	int output; /* standard output of the program */
+	int status; /* of wait() */
+	char *text; /* what it printed */
+};
+
+static inline void kit_empty(void)
+{
+	DIR *directory = opendir(kit.directory);
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory)))
+		if (entry->d_name[0] != '.')
+			unlinkat(dirfd(directory), entry->d_name, 0);
+	if (directory)
+		closedir(directory);
+}
+
+static inline void kit_remove(void)
+{
+	kit_empty();
+	rmdir(kit.directory);
+}
+
+static inline void kit_init(const char *argv0)
+{
+	char own[PATH_MAX];
+
+	if (!realpath(argv0, own))
+		exit(1);
+	snprintf(kit.build, sizeof(kit.build), "%s", dirname(own));
+	snprintf(kit.library, sizeof(kit.library), "%.4000s/../libmemwatch-heap.so", kit.build);
+	snprintf(kit.work, sizeof(kit.work), "%.4000s/work", kit.build);
+	snprintf(kit.directory, sizeof(kit.directory), "%s/memwatch-heap-XXXXXX",
+		 getenv("TMPDIR") ?: P_tmpdir);
+	if (!mkdtemp(kit.directory))
+		exit(1);
+	atexit(kit_remove);
+}
+
+/* In the child: environment and command. @settings are "NAME=VALUE", separated by blanks. */
+static inline void kit_exec(const char *behind, const char *settings, const char *const *argv)
+{
+	char preload[2 * PATH_MAX + 2], words[1024], *word, *rest = words;
+
+	snprintf(preload, sizeof(preload), "%s %s", kit.library, behind ?: "");
+	snprintf(words, sizeof(words), "%s", settings ?: "");
+	setenv("MEMWATCH_HEAP_DIR", kit.directory, 1);
+	while ((word = strsep(&rest, " ")))
+		if (*word)
+			putenv(strdup(word));
+	setenv("LD_PRELOAD", preload, 1);
+	execvp(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
+/* @behind: libraries that are preloaded behind the profiler, or NULL. */
+static inline void kit_start(struct kit_run *run, const char *behind, const char *settings,
+			     const char *const *argv)
+{
+	int ends[2];
+
+	memset(run, 0, sizeof(*run));
+	if (pipe(ends))
+		exit(1);
+	run->pid = fork();
+	if (!run->pid) {
+		dup2(ends[1], STDOUT_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		kit_exec(behind, settings, argv);
+	}
+	close(ends[1]);
+	run->output = ends[0];
+}
+
+/* Reads the rest of the output, and waits. */
+static inline void kit_finish(struct kit_run *run)
+{
+	size_t used = 0;
+	ssize_t got;
+
+	run->text = malloc(KIT_OUTPUT_MAX);
+	while ((got = read(run->output, run->text + used, KIT_OUTPUT_MAX - 1 - used)) > 0)
+		used += (size_t)got;
+	run->text[used] = 0;
+	close(run->output);
+	waitpid(run->pid, &run->status, 0);
+}
+
+static inline void kit_run(struct kit_run *run, const char *behind, const char *settings,
+			   const char *const *argv)
+{
+	kit_start(run, behind, settings, argv);
+	kit_finish(run);
+}
+
+static inline void kit_free(struct kit_run *run)
+{
+	free(run->text);
+	run->text = NULL;
+}
+
+/* How many profiles there are. */
+static inline unsigned int kit_profiles(void)
+{
+	DIR *directory = opendir(kit.directory);
+	unsigned int count = 0;
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory)))
+		count += strstr(entry->d_name, ".mwheap") != NULL;
+	if (directory)
+		closedir(directory);
+	return count;
+}
+
+/* Opens the profile of process @pid, or any profile if that is 0. */
+static inline bool kit_open(struct profile *profile, pid_t pid)
+{
+	DIR *directory = opendir(kit.directory);
+	char path[PATH_MAX + 300], mark[32] = ".mwheap";
+	struct dirent *entry;
+	bool found = false;
+
+	if (pid)
+		snprintf(mark, sizeof(mark), ".%d.mwheap", (int)pid);
+	while (directory && !found && (entry = readdir(directory))) {
+		if (!strstr(entry->d_name, mark))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", kit.directory, entry->d_name);
+		found = profile_open(profile, path);
+	}
+	if (directory)
+		closedir(directory);
+	return found;
+}
+
+static inline bool kit_exited(const struct kit_run *run)
+{
+	return WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0;
+}
+
+#define KIT_ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+#endif

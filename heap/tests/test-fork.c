@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Children: each has a profile of its own or none, and none changes the one of its parent.
+ */
+#include "heap/tests/kit.h"
+
+#define BYTES "1000000"
+
+/* Objects of 1000 bytes; the C library has a few more of its own. */
+static void check_bytes(const struct profile *profile, double expected, const char *what)
+{
+	struct profile_live live = profile_live(profile);
+
+	tap_ok(live.bytes >= expected && live.bytes < expected * 1.2 + 50000,
+	       "%s (%.0f bytes, expected %.0f)", what, live.bytes, expected);
+}
+
+static void check_own_profile(const char *how)
+{
+	struct profile parent, child;
+	struct kit_run run;
+	pid_t pid;
+
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(kit.work, "fork", how, BYTES));
+	pid = atoi(run.text);
+	if (!tap_ok(kit_exited(&run) && kit_open(&parent, run.pid) && kit_open(&child, pid),
+		    "%s: parent and child have a profile", how))
+		return;
+	check_bytes(&parent, 2000000, "the parent's profile has what the parent allocated");
+	check_bytes(&child, 1000000, "the child's profile has what the child allocated");
+	tap_eq(child.header->began, MW_HEAP_BEGAN_FORK, "%s: the child's profile began at the fork",
+	       how);
+	tap_eq(child.header->parent_pid, run.pid, "%s: the child's profile names its parent", how);
+	tap_eq(parent.header->pid, run.pid, "%s: the parent's profile is still its own", how);
+	profile_close(&parent);
+	profile_close(&child);
+	kit_free(&run);
+}
+
+/* The memory of such a child is its parent's, and so are its allocations. */
+static void check_shared_memory(const char *how)
+{
+	struct profile parent;
+	struct kit_run run;
+
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(kit.work, "fork", how, BYTES));
+	if (!tap_ok(kit_exited(&run) && kit_open(&parent, run.pid), "%s: the parent has a profile",
+		    how))
+		return;
+	tap_eq(kit_profiles(), 1, "%s: the child has no profile of its own", how);
+	check_bytes(&parent, 3000000, "the parent's profile has the objects of both");
+	tap_ok(parent.header->state == MW_HEAP_STATE_ACTIVE ||
+		       parent.header->state == MW_HEAP_STATE_ENDED,
+	       "%s: the child has not stopped the parent's profile", how);
+	profile_close(&parent);
+	kit_free(&run);
+}
+
+static void check_stop(void)
+{
+	struct profile parent;
+	struct kit_run run;
+
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1 MEMWATCH_HEAP_FORK=stop",
+		KIT_ARGV(kit.work, "fork", "fork", BYTES));
+	if (!tap_ok(kit_exited(&run) && kit_open(&parent, run.pid),
+		    "a program whose children stop has a profile"))
+		return;
+	tap_eq(kit_profiles(), 1, "a child that stops has no profile");
+	check_bytes(&parent, 2000000, "the parent of a child that stops goes on");
+	profile_close(&parent);
+	kit_free(&run);
+}
+
+static void check_storm(void)
+{
+	struct profile parent;
+	struct kit_run run;
+
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1000", KIT_ARGV(kit.work, "storm", "50"));
+	tap_ok(kit_exited(&run) && !strcmp(run.text, "done\n"),
+	       "200 children of four threads come and go");
+	/* A child that exits without having allocated has none. */
+	tap_eq(kit_profiles(), 101, "the parent and the children that allocated have profiles");
+	if (tap_ok(kit_open(&parent, run.pid), "the parent of the storm has a profile")) {
+		double bytes = profile_live(&parent).bytes;
+
+		/* Four times the standard deviation of 10 000 samples. */
+		tap_ok(fabs(bytes / (200 * 50000) - 1) < 0.04,
+		       "all allocations of the parent are in its profile (%.0f bytes)", bytes);
+		profile_close(&parent);
+	}
+	kit_free(&run);
+}
+
+/* A new program in the same process: both have a profile. */
+static void check_exec(void)
+{
+	struct kit_run run;
+
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1000",
+		KIT_ARGV("sh", "-c", "exec sh -c 'exec \"$0\" fill 1000000' \"$0\"", kit.work));
+	tap_ok(kit_exited(&run) && kit_profiles() == 3,
+	       "each program of a process that calls exec() leaves a profile (%u of 3)",
+	       kit_profiles());
+	kit_free(&run);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	kit_init(argv[0]);
+	tap_start();
+	check_own_profile("fork");
+	check_own_profile("raw");
+	check_shared_memory("vfork");
+	check_shared_memory("vm");
+	check_stop();
+	check_storm();
+	check_exec();
+	return tap_done();
+}

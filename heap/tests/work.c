@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The programs that the tests profile: work NAME ARGUMENT... Each one knows what it allocated,
+ * and prints it or keeps it where a killed program leaves it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "heap/tests/work.h"
+#include "selftests/prng.h"
+
+static uint64_t number(char **argv, int n, uint64_t otherwise)
+{
+	for (int i = 0; i <= n; i++)
+		if (!argv[i])
+			return otherwise;
+	return strtoull(argv[n], NULL, 10);
+}
+
+/*
+ * mix: objects of 8 B to 100 MB, about the same bytes of each size; every second one is kept.
+ * Prints live bytes and objects, and allocated bytes and objects.
+ */
+static int work_mix(char **argv)
+{
+	static const struct {
+		size_t size;
+		size_t count;
+	} classes[] = {
+		{ 8, 1000000 }, { 100, 80000 }, { 1000, 8000 },	 { 10000, 800 },
+		{ 100000, 80 }, { 1000000, 8 }, { 10000000, 2 }, { 100000000, 2 },
+	};
+	size_t only = number(argv, 0, 0);
+	uint64_t live_bytes = 0, live = 0, bytes = 0, objects = 0;
+
+	for (size_t c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
+		if (only && classes[c].size != only)
+			continue;
+		for (size_t i = 0; i < classes[c].count; i++) {
+			void *volatile memory = malloc(classes[c].size);
+
+			bytes += classes[c].size;
+			objects++;
+			if (i % 2) {
+				free(memory);
+				continue;
+			}
+			live_bytes += classes[c].size;
+			live++;
+		}
+	}
+	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", live_bytes, live, bytes,
+	       objects);
+	fflush(stdout);
+	_exit(0);
+}
+
+#define EXACT_SLOTS 2000
+
+/* One random allocation, by any of the functions. */
+static void *exact_allocate(struct prng *prng, size_t size)
+{
+	void *memory = NULL;
+
+	switch (prng_below(prng, 8)) {
+	case 0:
+		return calloc(1, size);
+	case 1:
+		return calloc(size, 1);
+	case 2:
+		return aligned_alloc(64, size);
+	case 3:
+		return posix_memalign(&memory, 256, size) ? NULL : memory;
+	case 4:
+		return memalign(128, size);
+	case 5:
+		return reallocarray(NULL, size, 1);
+	case 6:
+		return realloc(NULL, size);
+	default:
+		return malloc(size);
+	}
+}
+
+/*
+ * exact: random operations; prints the objects that are live at the end, "ADDRESS SIZE" each.
+ * The program's own tables are static, and stdio gets its buffer from the test.
+ */
+static int work_exact(char **argv)
+{
+	static struct {
+		void *memory;
+		size_t size;
+	} slots[EXACT_SLOTS];
+	static char buffer[1 << 16];
+	struct prng prng = { number(argv, 0, 1) };
+	uint64_t operations = number(argv, 1, 20000);
+
+	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+	for (uint64_t i = 0; i < operations; i++) {
+		size_t n = prng_below(&prng, EXACT_SLOTS), size = prng_below(&prng, 3000);
+
+		if (!slots[n].memory) {
+			slots[n].memory = exact_allocate(&prng, size);
+			slots[n].size = size;
+		} else if (prng_below(&prng, 4) == 0) {
+			void *moved = realloc(slots[n].memory, size + 1);
+
+			slots[n].memory = moved;
+			slots[n].size = size + 1;
+		} else if (prng_below(&prng, 100) == 0) {
+			/* A reallocation that fails changes nothing. */
+			if (realloc(slots[n].memory, PTRDIFF_MAX - 4096ul))
+				abort();
+		} else {
+			free(slots[n].memory);
+			slots[n].memory = NULL;
+		}
+	}
+	for (size_t n = 0; n < EXACT_SLOTS; n++)
+		if (slots[n].memory)
+			printf("%" PRIxPTR " %zu\n", (uintptr_t)slots[n].memory, slots[n].size);
+	fflush(stdout);
+	_exit(0);
+}
+
+__attribute__((noipa)) static void *leak_top(size_t size)
+{
+	void *volatile memory = malloc(size);
+
+	return memory;
+}
+
+__attribute__((noipa)) static void *leak_other(size_t size)
+{
+	void *volatile memory = malloc(size);
+
+	return memory;
+}
+
+struct leak_arguments {
+	struct work_truth *truth;
+	uint64_t bytes_per_second; /* 0: as fast as it goes */
+	uint64_t seed;
+};
+
+/* Most bytes are kept by leak_top(), fewer by leak_other(), and many objects are freed. */
+static void *leak_thread(void *argument)
+{
+	struct leak_arguments *arguments = argument;
+	struct work_truth *truth = arguments->truth;
+	struct prng prng = { arguments->seed };
+
+	for (uint64_t i = 0;; i++) {
+		size_t size = 16 + prng_below(&prng, 4000);
+
+		if (leak_top(size))
+			__atomic_fetch_add(&truth->top_bytes, size, __ATOMIC_RELAXED);
+		if (i % 4 == 0 && leak_other(size))
+			__atomic_fetch_add(&truth->other_bytes, size, __ATOMIC_RELAXED);
+		free(leak_other(size));
+		if (__atomic_load_n(&truth->top_bytes, __ATOMIC_RELAXED) > truth->stop_bytes)
+			pause();
+		if (arguments->bytes_per_second)
+			usleep((useconds_t)(size * 1000000 / arguments->bytes_per_second));
+	}
+	return NULL;
+}
+
+/* leak TRUTH-FILE THREADS BYTES-PER-SECOND STOP-BYTES SEED: leaks until it is killed. */
+static int work_leak(char **argv)
+{
+	int fd = open(argv[0], O_RDWR);
+	static struct leak_arguments arguments[256];
+	uint64_t threads = number(argv, 1, 1);
+	struct work_truth *truth;
+
+	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (truth == MAP_FAILED)
+		return 1;
+	truth->stop_bytes = number(argv, 3, UINT64_C(1) << 30);
+	truth->top_site = (uintptr_t)leak_top;
+	for (uint64_t n = 0; n < threads && n < 256; n++) {
+		pthread_t thread;
+
+		arguments[n] = (struct leak_arguments){ truth, number(argv, 2, 0),
+							number(argv, 4, 1) * 1000 + n };
+		if (n + 1 == threads)
+			leak_thread(&arguments[n]);
+		if (pthread_create(&thread, NULL, leak_thread, &arguments[n]))
+			return 1;
+	}
+	return 0;
+}
+
+static void *churn_thread(void *argument)
+{
+	struct prng prng = { (uintptr_t)argument };
+	void *slots[64] = { NULL };
+
+	for (int i = 0; i < 20000; i++) {
+		size_t n = prng_below(&prng, 64);
+
+		free(slots[n]);
+		slots[n] = malloc(prng_below(&prng, 5000));
+	}
+	for (size_t n = 0; n < 64; n++)
+		free(slots[n]);
+	return NULL;
+}
+
+/* threads COUNT ROUNDS: threads that come and go, and free all they allocate. */
+static int work_threads(char **argv)
+{
+	uint64_t count = number(argv, 0, 64), rounds = number(argv, 1, 4);
+	static pthread_t threads[256];
+
+	for (uint64_t round = 0; round < rounds; round++) {
+		for (uint64_t n = 0; n < count; n++)
+			pthread_create(&threads[n], NULL, churn_thread, (void *)(n + 1));
+		for (uint64_t n = 0; n < count; n++)
+			pthread_join(threads[n], NULL);
+	}
+	printf("%" PRIu64 "\n", count * rounds);
+	return 0;
+}
+
+/* Objects that one thread allocates and another one frees. */
+static void *shared_slots[512];
+
+static void *swap_thread(void *argument)
+{
+	struct prng prng = { (uintptr_t)argument };
+
+	for (int i = 0; i < 100000; i++) {
+		void **slot = &shared_slots[prng_below(&prng, 512)];
+		void *fresh = malloc(prng_below(&prng, 3000));
+
+		free(__atomic_exchange_n(slot, fresh, __ATOMIC_ACQ_REL));
+	}
+	return NULL;
+}
+
+/* swap THREADS: prints the live objects at the end, as exact does. */
+static int work_swap(char **argv)
+{
+	uint64_t count = number(argv, 0, 8);
+	static pthread_t threads[64];
+
+	for (uint64_t n = 0; n < count; n++)
+		pthread_create(&threads[n], NULL, swap_thread, (void *)(n + 1));
+	for (uint64_t n = 0; n < count; n++)
+		pthread_join(threads[n], NULL);
+	for (size_t n = 0; n < 512; n++)
+		if (shared_slots[n])
+			printf("%" PRIxPTR " 0\n", (uintptr_t)shared_slots[n]);
+	fflush(stdout);
+	_exit(0);
+}
+
+static void allocate_some(size_t bytes)
+{
+	for (size_t done = 0; done < bytes; done += 1000) {
+		void *volatile memory = malloc(1000);
+
+		(void)memory;
+	}
+}
+
+/* fork HOW BYTES: a child that allocates; prints "CHILD-PID". How: fork, vfork, raw, vm. */
+static int child_main(void *argument)
+{
+	allocate_some((size_t)(uintptr_t)argument);
+	_exit(0);
+}
+
+static int work_fork(char **argv)
+{
+	uint64_t bytes = number(argv, 1, 1000000);
+	static char stack[1 << 18];
+	pid_t child = -1;
+
+	allocate_some(bytes);
+	if (!strcmp(argv[0], "fork"))
+		child = fork();
+	else if (!strcmp(argv[0], "vfork"))
+		child = vfork();
+	else if (!strcmp(argv[0], "raw"))
+		child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	else if (!strcmp(argv[0], "vm"))
+		child = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
+			      (void *)(uintptr_t)bytes);
+	if (!child)
+		child_main((void *)(uintptr_t)bytes);
+	waitpid(child, NULL, 0);
+	allocate_some(bytes);
+	printf("%d\n", (int)child);
+	fflush(stdout);
+	_exit(child < 0);
+}
+
+/* storm COUNT: children that exec() at once, children that allocate, from several threads. */
+static void *storm_thread(void *argument)
+{
+	for (uintptr_t i = 0; i < (uintptr_t)argument; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			allocate_some(i % 2 ? 100000 : 0);
+			_exit(7);
+		}
+		allocate_some(50000);
+		waitpid(child, NULL, 0);
+	}
+	return NULL;
+}
+
+static int work_storm(char **argv)
+{
+	pthread_t threads[4];
+
+	for (int n = 0; n < 4; n++)
+		pthread_create(&threads[n], NULL, storm_thread,
+			       (void *)(uintptr_t)number(argv, 0, 50));
+	for (int n = 0; n < 4; n++)
+		pthread_join(threads[n], NULL);
+	puts("done");
+	return 0;
+}
+
+static volatile uint64_t signal_count;
+
+/* Not allowed by POSIX, and done by real programs. The allocator below is not entered twice. */
+static void signal_handler(int number)
+{
+	(void)number;
+	signal_count++;
+}
+
+/* signals: interrupts a program that allocates, ten thousand times a second. */
+static int work_signals(char **argv)
+{
+	struct timespec interval = { 0, 100000 };
+	struct itimerspec timing = { interval, interval };
+	struct sigaction action = { .sa_handler = signal_handler, .sa_flags = SA_RESTART };
+	timer_t timer;
+
+	sigaction(SIGALRM, &action, NULL);
+	if (timer_create(CLOCK_MONOTONIC, NULL, &timer) || timer_settime(timer, 0, &timing, NULL))
+		return 1;
+	for (uint64_t i = 0; i < number(argv, 0, 20); i++)
+		churn_thread((void *)(uintptr_t)(i + 1));
+	printf("%" PRIu64 "\n", signal_count);
+	return 0;
+}
+
+/* dlopen LIBRARY COUNT: a library that allocates is loaded and unloaded again and again. */
+static int work_dlopen(char **argv)
+{
+	for (uint64_t i = 0; i < number(argv, 1, 100); i++) {
+		void *library = dlopen(argv[0], RTLD_NOW);
+		void *(*keep)(size_t) = library ? (void *(*)(size_t))dlsym(library, "plugin_keep")
+						: NULL;
+
+		if (!keep || !keep(1000))
+			return 1;
+		dlclose(library);
+	}
+	puts("done");
+	fflush(stdout);
+	_exit(0);
+}
+
+/* fill BYTES: keeps objects of 100 bytes; for profiles that are full. Prints bytes and objects. */
+static int work_fill(char **argv)
+{
+	uint64_t bytes = number(argv, 0, 1000000), objects = 0;
+
+	for (uint64_t done = 0; done < bytes; done += 100, objects++)
+		leak_top(100);
+	printf("%" PRIu64 " %" PRIu64 "\n", objects * 100, objects);
+	fflush(stdout);
+	_exit(0);
+}
+
+/* steps: waits for a line before each step, and allocates; for starting and stopping. */
+static int work_steps(char **argv)
+{
+	char line[16];
+
+	while (read(STDIN_FILENO, line, sizeof(line)) > 0) {
+		allocate_some(number(argv, 0, 1000000));
+		if (write(STDOUT_FILENO, "x", 1) != 1)
+			return 1;
+	}
+	_exit(0);
+}
+
+/* fds: closes all descriptors, as daemons do, and goes on allocating. */
+static int work_fds(char **argv)
+{
+	for (int fd = 3; fd < 4096; fd++)
+		close(fd);
+	for (int n = 0; n < 100; n++)
+		if (open("/dev/null", O_RDONLY) < 0)
+			return 1;
+	return work_fill(argv);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(char **argv);
+} works[] = {
+	{ "mix", work_mix },	     { "exact", work_exact },	  { "leak", work_leak },
+	{ "threads", work_threads }, { "swap", work_swap },	  { "fork", work_fork },
+	{ "storm", work_storm },     { "signals", work_signals }, { "dlopen", work_dlopen },
+	{ "fill", work_fill },	     { "steps", work_steps },	  { "fds", work_fds },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(works) / sizeof(works[0]); i++)
+		if (!strcmp(argv[1], works[i].name))
+			return works[i].run(argv + 2);
+	return 2;
+}
