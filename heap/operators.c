@@ -222,7 +222,7 @@ static void forms_resolve(void)
  */
 void mw_operators_resolve(void)
 {
-	if (dlsym(RTLD_DEFAULT, forms[0].name) == (void *)_Znwm && form_find(forms[0].name))
+	if (dlsym(RTLD_DEFAULT, forms[0].name) == (void *)_Znwm && dlsym(RTLD_NEXT, forms[0].name))
 		forms_resolve();
 }
 

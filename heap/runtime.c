@@ -229,9 +229,10 @@ __attribute__((constructor)) static void runtime_constructor(void)
 	struct mw_thread *thread = &mw_thread;
 
 	mw_next_resolve();
-	mw_operators_resolve();
+	/* What this library allocates itself is not sampled. */
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return;
+	mw_operators_resolve();
 	mw_runtime_follow(thread);
 	mw_thread_leave(thread);
 }
