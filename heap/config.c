@@ -57,13 +57,14 @@ static int directory_read(void)
 	char *directory = mw_config.directory;
 	size_t used = 0;
 
-	if (!text || !*text)
-		text = ".";
+	if (!text)
+		text = "";
 	if (*text != '/') {
 		if (!getcwd(directory, sizeof(mw_config.directory)))
 			return -errno;
 		used = strlen(directory);
-		directory[used++] = '/';
+		if (*text)
+			directory[used++] = '/';
 	}
 	if (used + strlen(text) >= sizeof(mw_config.directory))
 		return -ENAMETOOLONG;

@@ -52,3 +52,16 @@ $(BUILD)/heap/tests/%.so: heap/tests/%.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fPIC -shared -fno-builtin -o $@ $<
+
+# The benchmarks compare the library with the least that a preloaded library can do.
+bench-programs: $(BUILD)/selftests/forwarder.so $(BUILD)/selftests/heap-pairs
+
+$(BUILD)/selftests/forwarder.so: selftests/bench/forwarder.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fPIC -shared -o $@ $<
+
+$(BUILD)/selftests/heap-pairs: selftests/bench/heap-pairs.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fno-builtin -o $@ $< -lpthread

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The program whose instructions heap.bench counts, with and without the heap profiler.
+ *
+ *	heap-pairs pairs N             N times malloc(64) and free()
+ *	heap-pairs samples N THREADS   the same below 30 frames, in threads; prints the CPU time of
+ *	                               a pair in nanoseconds
+ *	heap-pairs start               nothing; prints its resident set in KiB
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DEPTH 30
+
+static uint64_t pairs;
+
+__attribute__((noipa)) static void pairs_run(uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		void *volatile memory = malloc(64);
+
+		free(memory);
+	}
+}
+
+__attribute__((noipa)) static int frames_below(int depth)
+{
+	volatile int frames = 0; /* keeps the compiler from making a loop of it */
+
+	if (depth)
+		frames = frames_below(depth - 1);
+	else
+		pairs_run(pairs);
+	return frames + 1;
+}
+
+static void *samples_thread(void *argument)
+{
+	return (void *)(uintptr_t)(frames_below(DEPTH) + (argument != NULL));
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void samples_run(int threads)
+{
+	pthread_t thread[64];
+	double begin = cpu_seconds();
+
+	for (int n = 0; n < threads && n < 64; n++)
+		pthread_create(&thread[n], NULL, samples_thread, NULL);
+	for (int n = 0; n < threads && n < 64; n++)
+		pthread_join(thread[n], NULL);
+	printf("%.1f\n", (cpu_seconds() - begin) * 1e9 / (double)pairs / threads);
+}
+
+static void resident_print(void)
+{
+	unsigned long size, resident;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file && fscanf(file, "%lu %lu", &size, &resident) == 2)
+		printf("%lu\n", resident * 4);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return 2;
+	if (!strcmp(argv[1], "start")) {
+		resident_print();
+		return 0;
+	}
+	pairs = argc > 2 ? strtoull(argv[2], NULL, 10) : 100000;
+	if (!strcmp(argv[1], "pairs"))
+		pairs_run(pairs);
+	else
+		samples_run(argc > 3 ? atoi(argv[3]) : 1);
+	return 0;
+}
