@@ -112,7 +112,7 @@ deps: ## Install the packages that a fresh Debian 12 machine lacks (root).
 
 all: lib cli heap ## Build the libraries and memwatchctl into build/.
 
-tests: lib-tests cli-tests bpf-tests ## Build every test program.
+tests: lib-tests cli-tests bpf-tests heap-tests ## Build every test program.
 tests: identity-programs stress-programs bench-programs eval-programs
 
 clean: ## Remove build/; the cache of kernels is elsewhere and stays.
@@ -148,4 +148,4 @@ eval: deps ## Score the leak detectors on the labelled corpus (root; 10 minutes 
 ##@ Install
 
 install: all ## Install library, headers, memwatchctl, manual pages, completion and DKMS source.
-	@$(MAKE) install-lib install-cli install-dkms
+	@$(MAKE) install-lib install-cli install-heap install-dkms

@@ -30,13 +30,21 @@ $(HEAP_SO): $(HEAP_OBJ) heap/libmemwatch-heap.map
 		-Wl,--version-script,heap/libmemwatch-heap.map -Wl,-z,defs -Wl,-z,now \
 		-Wl,-Bsymbolic-functions -o $@ $(HEAP_OBJ)
 
+install-heap: heap
+	$(call install,755,$(HEAP_SO),$(LIBDIR)/memwatch/libmemwatch-heap.so)
+	$(call install,644,heap/heap-self.h,$(PREFIX)/include/memwatch/heap-self.h)
+
 # The tests are programs that run other programs under the profiler.
 HEAP_TESTS_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -D_GNU_SOURCE -I. -MMD -MP
 HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 
-heap-tests: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work plugin.so oracle.so heap-dump)
+heap-tests: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-cxx plugin.so oracle.so heap-dump)
 
-# Those of single parts are linked with the objects of the library.
+# One of them is linked with the parts that it tests.
+$(BUILD)/heap/tests/test-parts: HEAP_TEST_OBJ := \
+	$(addprefix $(BUILD)/heap/,filter.o index.o interval.o)
+$(BUILD)/heap/tests/test-parts: $(addprefix $(BUILD)/heap/,filter.o index.o interval.o)
+
 $(HEAP_TESTS) $(BUILD)/heap/tests/heap-dump: $(BUILD)/%: %.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
@@ -47,6 +55,11 @@ $(BUILD)/heap/tests/work: heap/tests/work.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fno-builtin -fomit-frame-pointer -o $@ $< -lpthread
+
+$(BUILD)/heap/tests/work-cxx: heap/tests/work-cxx.cc
+	$(call msg,CXXLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -std=gnu++17 -O2 -g -Wall -Wextra -I. -MMD -MP -o $@ $<
 
 $(BUILD)/heap/tests/%.so: heap/tests/%.c
 	$(call msg,CCLD,$@)

@@ -90,7 +90,7 @@ static bool bucket_claim(const struct index_table *table, size_t first, uint64_t
 	return false;
 }
 
-/* The emptier of two buckets: this is what lets the table be filled to 80 % and more. */
+/* The emptier of two buckets: this lets a table be filled to three quarters and more. */
 int mw_index_claim(uint64_t address, struct mw_index_place *ret)
 {
 	for (uint32_t t = table_count(); t-- > 0;) {

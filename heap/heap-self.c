@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What the program itself can ask of its profile.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "heap-self.h"
+#include "profile.h"
+#include "runtime.h"
+#include "thread.h"
+
+/* The same request that another process makes through the file, followed at once. */
+MW_EXPORT int memwatch_heap_self_control(int start, uint64_t rate)
+{
+	struct mw_thread *thread = &mw_thread;
+	struct mw_heap_header *header;
+
+	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+		return -EBUSY;
+	/* A forked child gets its own profile first. */
+	mw_runtime_follow(thread);
+	if (!mw_runtime_owns_samples()) {
+		mw_thread_leave(thread);
+		return -ENODEV;
+	}
+	header = mw_profile.header;
+	__atomic_store_n(&header->control_rate, rate, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->control, start ? MW_HEAP_CONTROL_START : MW_HEAP_CONTROL_STOP,
+			 __ATOMIC_RELEASE);
+	mw_runtime_follow(thread);
+	mw_thread_leave(thread);
+	return 0;
+}
+
+MW_EXPORT int memwatch_heap_self_read(struct memwatch_heap_self_stats *stats)
+{
+	const struct mw_heap_header *header = mw_profile.header;
+	struct memwatch_heap_self_stats now = {
+		.size = stats->size,
+		.rate = mw_runtime.rate,
+		.samples = header->counters.samples,
+		.live_samples = header->live_samples,
+		.live_bytes = header->live_bytes,
+		.allocated_bytes = header->counters.allocated_bytes,
+		.freed_bytes = header->counters.freed_bytes,
+		.lost_samples = header->counters.lost_samples,
+	};
+
+	if (!mw_runtime_owns_samples())
+		return -ENODEV;
+	memcpy(stats, &now, stats->size < sizeof(now) ? stats->size : sizeof(now));
+	return 0;
+}

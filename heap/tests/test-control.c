@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * A profiler that is preloaded and dormant is started and stopped by another process, through
+ * the control word in the profile, and by the program itself.
+ */
+#include <spawn.h>
+
+#include "heap/heap-self.h"
+#include "heap/tests/kit.h"
+
+/* A program that allocates 1 MB for each line that it gets. */
+struct steps {
+	struct kit_run run;
+	int input;
+	struct profile profile;
+	struct mw_heap_header *control; /* the same file, writable */
+};
+
+static bool steps_start(struct steps *steps, const char *settings)
+{
+	char path[PATH_MAX];
+	int ends[2], fd;
+
+	kit_empty();
+	if (pipe2(ends, O_CLOEXEC))
+		return false;
+	dup2(ends[0], STDIN_FILENO);
+	close(ends[0]);
+	steps->input = ends[1];
+	kit_start(&steps->run, NULL, settings, KIT_ARGV(kit.work, "steps"));
+	for (int n = 0; n < 10000 && !kit_open(&steps->profile, steps->run.pid); n++)
+		usleep(1000);
+	if (!steps->profile.base)
+		return false;
+	snprintf(path, sizeof(path), "%.3000s/work.%d.mwheap", kit.directory, (int)steps->run.pid);
+	fd = open(path, O_RDWR);
+	steps->control = mmap(NULL, MW_HEAP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return steps->control != MAP_FAILED;
+}
+
+static bool steps_go(struct steps *steps)
+{
+	char answer;
+
+	return write(steps->input, "\n", 1) == 1 && read(steps->run.output, &answer, 1) == 1;
+}
+
+static void steps_ask(struct steps *steps, enum mw_heap_control control, uint64_t rate)
+{
+	steps->control->control_rate = rate;
+	__atomic_store_n(&steps->control->control, control, __ATOMIC_RELEASE);
+}
+
+static void steps_end(struct steps *steps)
+{
+	close(steps->input);
+	kit_finish(&steps->run);
+	kit_free(&steps->run);
+	munmap(steps->control, MW_HEAP_PAGE_BYTES);
+	profile_close(&steps->profile);
+}
+
+static uint64_t samples_of(const struct steps *steps)
+{
+	return steps->control->counters.samples;
+}
+
+static void check_control_word(void)
+{
+	struct steps steps = { 0 };
+	uint64_t before;
+
+	if (!tap_ok(steps_start(&steps, "MEMWATCH_HEAP_DORMANT=1"),
+		    "a dormant program has a profile"))
+		return;
+	steps_go(&steps);
+	tap_eq(steps.control->state, MW_HEAP_STATE_DORMANT, "it is dormant");
+	tap_eq(samples_of(&steps), 0, "a dormant program takes no samples");
+	tap_ok(steps.profile.bytes <= MW_HEAP_CHUNKS_OFFSET,
+	       "a dormant profile has no more than its header");
+	steps_ask(&steps, MW_HEAP_CONTROL_START, 10000);
+	steps_go(&steps);
+	tap_eq(steps.control->state, MW_HEAP_STATE_ACTIVE, "it starts when it is asked to");
+	tap_eq(steps.control->control_seen, MW_HEAP_CONTROL_START, "it says that it has seen this");
+	tap_eq(steps.control->began, MW_HEAP_BEGAN_LATER,
+	       "it says that it did not begin at the start");
+	tap_eq(steps.control->rate_bytes, 10000, "it uses the rate that was asked for");
+	tap_ok(samples_of(&steps) > 50, "it takes samples (%lu)",
+	       (unsigned long)samples_of(&steps));
+	steps_ask(&steps, MW_HEAP_CONTROL_STOP, 0);
+	steps_go(&steps);
+	before = samples_of(&steps);
+	steps_go(&steps);
+	tap_eq(steps.control->state, MW_HEAP_STATE_STOPPED, "it stops when it is asked to");
+	tap_eq(samples_of(&steps), before, "a stopped program takes no samples");
+	steps_ask(&steps, MW_HEAP_CONTROL_START, 1000);
+	steps_go(&steps);
+	tap_ok(samples_of(&steps) > before + 500,
+	       "it starts again, with another rate (%lu samples)",
+	       (unsigned long)(samples_of(&steps) - before));
+	steps_end(&steps);
+}
+
+/* This program itself, preloaded: frees are tracked after a stop. */
+static int self_main(void)
+{
+	struct memwatch_heap_self_stats stats = { .size = sizeof(stats) };
+	void *volatile kept[1000];
+	uint64_t live;
+
+	if (memwatch_heap_self_stop() || memwatch_heap_self_start(1))
+		return 10;
+	for (int i = 0; i < 1000; i++)
+		kept[i] = malloc(1000);
+	if (memwatch_heap_self_stats(&stats) || stats.live_bytes < 1000000)
+		return 11;
+	live = stats.live_bytes;
+	memwatch_heap_self_stop();
+	for (int i = 0; i < 1000; i++)
+		free(kept[i]);
+	if (memwatch_heap_self_stats(&stats) || stats.live_bytes != live - 1000000 || stats.rate)
+		return 12;
+	for (int i = 0; i < 1000; i++)
+		kept[i] = malloc(1000);
+	memwatch_heap_self_stats(&stats);
+	return stats.live_bytes == live - 1000000 ? 0 : 13;
+}
+
+static void check_self(const char *self)
+{
+	struct memwatch_heap_self_stats stats = { .size = sizeof(stats) };
+	struct kit_run run;
+
+	tap_eq(memwatch_heap_self_start(0), -ENOSYS, "without the profiler the functions say so");
+	tap_eq(memwatch_heap_self_stats(&stats), -ENOSYS,
+	       "without the profiler there are no figures");
+	kit_empty();
+	kit_run(&run, NULL, "", KIT_ARGV(self, "self"));
+	tap_eq(WIFEXITED(run.status) ? WEXITSTATUS(run.status) : -1, 0,
+	       "a program starts and stops its own profile; frees are tracked after the stop");
+	kit_free(&run);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return self_main();
+	kit_init(argv[0]);
+	tap_start();
+	check_control_word();
+	check_self(argv[0]);
+	return tap_done();
+}
