@@ -67,7 +67,7 @@ $(BUILD)/heap/tests/%.so: heap/tests/%.c
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fPIC -shared -fno-builtin -o $@ $<
 
 # The benchmarks compare the library with the least that a preloaded library can do.
-bench-programs: $(BUILD)/selftests/forwarder.so $(BUILD)/selftests/heap-pairs
+bench-programs: $(addprefix $(BUILD)/selftests/,forwarder.so heap-pairs free-filter)
 
 $(BUILD)/selftests/forwarder.so: selftests/bench/forwarder.c
 	$(call msg,CCLD,$@)
@@ -78,3 +78,8 @@ $(BUILD)/selftests/heap-pairs: selftests/bench/heap-pairs.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fno-builtin -o $@ $< -lpthread
+
+$(BUILD)/selftests/free-filter: selftests/bench/free-filter.c $(addprefix $(BUILD)/heap/,filter.o interval.o)
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -o $@ $< $(addprefix $(BUILD)/heap/,filter.o interval.o)
