@@ -104,6 +104,34 @@ static void check_control_word(void)
 	steps_end(&steps);
 }
 
+static void check_figures(void)
+{
+	const struct mw_heap_figures *figures;
+	struct steps steps = { 0 };
+
+	if (!tap_ok(steps_start(&steps, "MEMWATCH_HEAP_RATE=1000"),
+		    "a program with figures starts"))
+		return;
+	for (int n = 0; n < 1000 && !steps.control->figures_valid; n++) {
+		steps_go(&steps);
+		usleep(10000);
+	}
+	figures = &steps.control->figures[steps.control->figures_valid & 1];
+	tap_eq(steps.control->figures_valid, 1,
+	       "the figures of the allocator are taken once at first");
+	tap_ok(figures->uordblks >= 1000000 && figures->uordblks <= figures->arena,
+	       "%lu bytes are in use, of %lu", (unsigned long)figures->uordblks,
+	       (unsigned long)figures->arena);
+	tap_ok(figures->rss_bytes >= figures->uordblks && figures->time_ns,
+	       "the resident set is known with them (%lu bytes)",
+	       (unsigned long)figures->rss_bytes);
+	/* Four standard deviations of a thousand samples and more. */
+	tap_ok(fabs((double)figures->live_bytes / (double)figures->uordblks - 1) < 0.13,
+	       "the estimate of live bytes agrees with the allocator's figure (%lu bytes)",
+	       (unsigned long)figures->live_bytes);
+	steps_end(&steps);
+}
+
 /* This program itself, preloaded: frees are tracked after a stop. */
 static int self_main(void)
 {
@@ -151,6 +179,7 @@ int main(int argc, char **argv)
 	kit_init(argv[0]);
 	tap_start();
 	check_control_word();
+	check_figures();
 	check_self(argv[0]);
 	return tap_done();
 }

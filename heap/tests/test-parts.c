@@ -93,7 +93,8 @@ static void check_filter(void)
 	mw_filter_add(mw_bootstrap_heap + 160);
 	mw_filter_clear();
 	tap_ok(!mw_filter_may_have(address_of(1)), "clearing forgets everything");
-	tap_ok(mw_filter_may_have(mw_bootstrap_heap + 160), "clearing keeps the blocks of the bootstrap heap");
+	tap_ok(mw_filter_may_have(mw_bootstrap_heap + 160),
+	       "clearing keeps the blocks of the bootstrap heap");
 }
 
 static void check_index(void)
