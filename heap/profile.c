@@ -24,7 +24,6 @@
 #include "lock.h"
 #include "profile.h"
 
-#define FD_HIGH	     1000 /* programs expect the low numbers for their own files */
 #define NAMES_TRIED  100
 #define FILE_MODE    0600
 #define FILE_SUFFIX  ".mwheap"
@@ -44,48 +43,27 @@ static struct mw_heap_header header_scratch;
 struct mw_profile mw_profile __attribute__((visibility("hidden"))) = { .header = &header_scratch };
 uint32_t mw_maintenance __attribute__((visibility("hidden")));
 
-static int profile_fd = -1;
 static char profile_path[MW_HEAP_PATH_MAX + 64];
 static dev_t profile_dev;
 static ino_t profile_ino;
 
 /*
- * The descriptor, or another one of the same file if the program closed it, or used its number
- * for something else. Returns a negative errno if the file cannot be reached any more.
+ * The file is opened whenever it grows, and closed again: programs notice descriptors that are
+ * not theirs, close them, or use their numbers. Returns a negative errno if the file cannot be
+ * reached any more.
  */
-static int descriptor_use(void)
+static int file_reopen(void)
 {
 	struct stat st;
-	int fd;
+	int fd = open(profile_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
-	if (profile_fd >= 0 && !fstat(profile_fd, &st) && st.st_dev == profile_dev &&
-	    st.st_ino == profile_ino)
-		return profile_fd;
-	profile_fd = -1;
-	fd = open(profile_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) || st.st_dev != profile_dev || st.st_ino != profile_ino) {
 		close(fd);
 		return -ESTALE;
 	}
-	profile_fd = fd;
 	return fd;
-}
-
-/* Moves a descriptor out of the way of the program's own. */
-static int descriptor_move(int fd)
-{
-	struct rlimit limit;
-	int least = FD_HIGH, moved;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= FD_HIGH)
-		least = (int)(limit.rlim_cur / 2);
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, least);
-	if (moved < 0)
-		return fd;
-	close(fd);
-	return moved;
 }
 
 /* Allocates blocks; where the file system cannot, writes zeros, which does it too. */
@@ -111,13 +89,11 @@ static int blocks_allocate(int fd, uint64_t offset, uint64_t bytes)
 }
 
 /* Allocates and maps @bytes at @offset of the file. */
-static int file_extend(uint64_t offset, uint64_t bytes)
+static int file_map(int fd, uint64_t offset, uint64_t bytes)
 {
 	struct rlimit limit;
-	int fd = descriptor_use(), rc;
+	int rc;
 
-	if (fd < 0)
-		return fd;
 	/* Beyond this limit the kernel would send SIGXFSZ to the program. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && offset + bytes > limit.rlim_cur)
 		return -EFBIG;
@@ -129,6 +105,17 @@ static int file_extend(uint64_t offset, uint64_t bytes)
 		return -errno;
 	madvise(mw_profile.base + offset, bytes, MADV_DONTFORK);
 	return 0;
+}
+
+static int file_extend(uint64_t offset, uint64_t bytes)
+{
+	int fd = file_reopen(), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = file_map(fd, offset, bytes);
+	close(fd);
+	return rc;
 }
 
 /* COMM.PID.mwheap; after an exec() the same pid may already have a profile. */
@@ -170,54 +157,66 @@ static int addresses_reserve(void)
 	return 0;
 }
 
-static void file_abandon(void)
+/* Creates the file and maps its header. */
+static int file_begin(const struct mw_heap_header *identity)
 {
-	if (profile_fd >= 0) {
+	struct stat st;
+	char comm[sizeof(identity->comm)];
+	int fd, rc;
+
+	mw_identity_file_name(comm, identity->comm);
+	fd = file_create(comm, identity->pid);
+	if (fd < 0)
+		return fd;
+	rc = fstat(fd, &st) ? -errno : file_map(fd, 0, MW_HEAP_CHUNKS_OFFSET);
+	if (rc)
 		unlink(profile_path);
-		close(profile_fd);
-		profile_fd = -1;
-	}
-	if (mw_profile.base)
-		munmap(mw_profile.base, mw_profile.file_max);
-	mw_profile.base = NULL;
+	close(fd);
+	profile_dev = st.st_dev;
+	profile_ino = st.st_ino;
+	return rc;
 }
 
 int mw_profile_create(uint32_t parent_pid)
 {
 	struct mw_heap_header identity;
-	struct stat st;
-	char comm[sizeof(identity.comm)];
 	int rc;
 
 	memset(&identity, 0, sizeof(identity));
 	mw_identity_fill(&identity);
 	identity.parent_pid = parent_pid;
-	mw_identity_file_name(comm, identity.comm);
 	rc = addresses_reserve();
-	if (rc)
+	if (!rc)
+		rc = file_begin(&identity);
+	if (rc) {
+		mw_config_log(profile_path[0] ? profile_path : "cannot reserve addresses", -rc);
+		if (mw_profile.base)
+			munmap(mw_profile.base, mw_profile.file_max);
+		mw_profile.base = NULL;
 		return rc;
-	rc = file_create(comm, identity.pid);
-	if (rc < 0)
-		goto fail;
-	profile_fd = descriptor_move(rc);
-	if (fstat(profile_fd, &st)) {
-		rc = -errno;
-		goto fail;
 	}
-	profile_dev = st.st_dev;
-	profile_ino = st.st_ino;
-	rc = file_extend(0, MW_HEAP_CHUNKS_OFFSET);
-	if (rc)
-		goto fail;
 	mw_profile.file_end = MW_HEAP_CHUNKS_OFFSET;
 	memcpy(mw_profile.base, &identity, sizeof(identity));
 	mw_profile.header = (struct mw_heap_header *)mw_profile.base;
 	mw_profile.header->file_bytes_max = mw_profile.file_max;
 	return 0;
-fail:
-	mw_config_log(profile_path[0] ? profile_path : "cannot reserve addresses", -rc);
-	file_abandon();
-	return rc;
+}
+
+/* A few MB of file, no memory: room for thousands of samples and stacks. */
+void mw_profile_provide(void)
+{
+	static const uint8_t wanted[MW_PROFILE_KINDS] = {
+		[MW_HEAP_CHUNK_SAMPLES] = 2, [MW_HEAP_CHUNK_STACKS] = 4,
+		[MW_HEAP_CHUNK_FRAMES] = 4,  [MW_HEAP_CHUNK_MODULES] = 1,
+		[MW_HEAP_CHUNK_STRINGS] = 1,
+	};
+
+	if (!mw_profile.base || !mw_maintenance_try())
+		return;
+	for (int kind = 0; kind < MW_PROFILE_KINDS; kind++)
+		while (mw_profile.chunks[kind] < wanted[kind] && !mw_profile_grow(kind))
+			;
+	mw_maintenance_end();
 }
 
 void mw_profile_publish(void)
@@ -230,13 +229,7 @@ void mw_profile_publish(void)
 
 void mw_profile_forget(void)
 {
-	struct stat st;
-
 	/* The mappings were not inherited, and their addresses may be in use for something else. */
-	if (profile_fd >= 0 && !fstat(profile_fd, &st) && st.st_dev == profile_dev &&
-	    st.st_ino == profile_ino)
-		close(profile_fd);
-	profile_fd = -1;
 	memset(&header_scratch, 0, sizeof(header_scratch));
 	memset(&mw_profile, 0, sizeof(mw_profile));
 	mw_profile.header = &header_scratch;

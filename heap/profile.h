@@ -38,6 +38,12 @@ int mw_profile_create(uint32_t parent_pid);
 /* Stores the magic: readers accept the file from now on. */
 void mw_profile_publish(void);
 
+/*
+ * Adds the chunks that a program of usual size needs, because the file will perhaps be out of
+ * reach from now on.
+ */
+void mw_profile_provide(void);
+
 /* After a fork: the file belongs to the parent; forget it. */
 void mw_profile_forget(void);
 

@@ -72,6 +72,26 @@ static void check_closed_files(void)
 	kit_free(&run);
 }
 
+static void check_privileges(void)
+{
+	const char *what = "a daemon that gives up its privileges";
+	struct profile profile;
+	struct kit_run run;
+
+	if (geteuid()) {
+		tap_skip(what, "needs root, to have privileges");
+		return;
+	}
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1000", KIT_ARGV(kit.work, "daemon", "3000000"));
+	if (!tap_ok(kit_exited(&run) && kit_open(&profile, run.pid), "%s leaves a profile", what))
+		return;
+	tap_ok(fabs(profile_live(&profile).bytes / 3000000 - 1) < 0.08,
+	       "%s is profiled afterwards (%.0f bytes)", what, profile_live(&profile).bytes);
+	profile_close(&profile);
+	kit_free(&run);
+}
+
 /* More samples than there is room for: the rate goes up, and the estimate stays right. */
 static void check_thinning(void)
 {
@@ -217,6 +237,7 @@ int main(int argc, char **argv)
 	check_signals();
 	check_dlopen();
 	check_closed_files();
+	check_privileges();
 	check_thinning();
 	check_no_directory();
 	check_file_size();
