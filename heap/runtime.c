@@ -11,6 +11,7 @@
  * its allocations are its parent's, which is what they are.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -224,6 +225,17 @@ bool mw_runtime_follow(struct mw_thread *thread)
 	return thread->rate != 0;
 }
 
+/*
+ * A signal handler that interrupted this library has called fork(), and the child may return
+ * into it: the file is not mapped there any more, so that it gets memory that nobody reads.
+ */
+static void fork_inside(void)
+{
+	if (mw_thread.busy && mw_profile.base)
+		mmap(mw_profile.base, mw_profile.file_max, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
 __attribute__((constructor)) static void runtime_constructor(void)
 {
 	struct mw_thread *thread = &mw_thread;
@@ -233,6 +245,7 @@ __attribute__((constructor)) static void runtime_constructor(void)
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return;
 	mw_operators_resolve();
+	pthread_atfork(NULL, NULL, fork_inside);
 	mw_runtime_follow(thread);
 	mw_thread_leave(thread);
 }

@@ -99,6 +99,19 @@ static void check_storm(void)
 	kit_free(&run);
 }
 
+static void check_signal(void)
+{
+	unsigned long forks = 0, failures = 1;
+	struct kit_run run;
+
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(kit.work, "sigfork", "100"));
+	sscanf(run.text, "%lu %lu", &forks, &failures);
+	tap_ok(kit_exited(&run) && forks >= 100, "a signal handler forks while samples are taken");
+	tap_eq(failures, 0, "its children return into the profiler and end well");
+	kit_free(&run);
+}
+
 /* A new program in the same process: both have a profile. */
 static void check_exec(void)
 {
@@ -124,6 +137,7 @@ int main(int argc, char **argv)
 	check_shared_memory("vm");
 	check_stop();
 	check_storm();
+	check_signal();
 	check_exec();
 	return tap_done();
 }

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -370,6 +371,49 @@ static int work_signals(char **argv)
 	return 0;
 }
 
+static volatile uint64_t fork_count, fork_failures;
+static volatile bool fork_is_child;
+
+/* Every child returns from the handler, into whatever was interrupted, and goes on for a while. */
+static void forking_handler(int number)
+{
+	int status;
+	pid_t child;
+
+	(void)number;
+	child = fork();
+	if (!child) {
+		fork_is_child = true;
+		return;
+	}
+	fork_count++;
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		fork_failures++;
+}
+
+/* sigfork COUNT: forks in a signal handler while it allocates; prints forks and failures. */
+static int work_sigfork(char **argv)
+{
+	struct itimerspec timing = { { 0, 2000000 }, { 0, 2000000 } };
+	struct sigaction action = { .sa_handler = forking_handler, .sa_flags = SA_RESTART };
+	void *volatile slots[64] = { NULL };
+	timer_t timer;
+
+	sigaction(SIGALRM, &action, NULL);
+	if (timer_create(CLOCK_MONOTONIC, NULL, &timer) || timer_settime(timer, 0, &timing, NULL))
+		return 1;
+	for (uint64_t i = 0, left = 1000; fork_count < number(argv, 0, 100); i++) {
+		free(slots[i % 64]);
+		slots[i % 64] = malloc(i % 3000);
+		if (fork_is_child && !left--)
+			_exit(0);
+	}
+	timing = (struct itimerspec){ 0 };
+	timer_settime(timer, 0, &timing, NULL);
+	printf("%" PRIu64 " %" PRIu64 "\n", fork_count, fork_failures);
+	return 0;
+}
+
 /* dlopen LIBRARY COUNT: a library that allocates is loaded and unloaded again and again. */
 static int work_dlopen(char **argv)
 {
@@ -449,7 +493,7 @@ static const struct {
 	{ "threads", work_threads }, { "swap", work_swap },	  { "fork", work_fork },
 	{ "storm", work_storm },     { "signals", work_signals }, { "dlopen", work_dlopen },
 	{ "fill", work_fill },	     { "steps", work_steps },	  { "fds", work_fds },
-	{ "daemon", work_daemon },
+	{ "daemon", work_daemon },   { "sigfork", work_sigfork },
 };
 
 int main(int argc, char **argv)
