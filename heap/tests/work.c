@@ -35,7 +35,7 @@ static uint64_t number(char **argv, int n, uint64_t otherwise)
 }
 
 /*
- * mix: objects of 8 B to 100 MB, about the same bytes of each size; every second one is kept.
+ * mix: objects of 8 B to 100 MB; every second one is kept.
  * Prints live bytes and objects, and allocated bytes and objects.
  */
 static int work_mix(char **argv)
@@ -44,8 +44,8 @@ static int work_mix(char **argv)
 		size_t size;
 		size_t count;
 	} classes[] = {
-		{ 8, 1000000 }, { 100, 80000 }, { 1000, 8000 },	 { 10000, 800 },
-		{ 100000, 80 }, { 1000000, 8 }, { 10000000, 2 }, { 100000000, 2 },
+		{ 8, 1000000 }, { 100, 80000 },	  { 1000, 8000 },  { 10000, 800 },
+		{ 100000, 80 }, { 1000000, 200 }, { 10000000, 8 }, { 100000000, 2 },
 	};
 	size_t only = number(argv, 0, 0);
 	uint64_t live_bytes = 0, live = 0, bytes = 0, objects = 0;
@@ -197,6 +197,7 @@ static int work_leak(char **argv)
 		return 1;
 	truth->stop_bytes = number(argv, 3, UINT64_C(1) << 30);
 	truth->top_site = (uintptr_t)leak_top;
+	truth->other_site = (uintptr_t)leak_other;
 	for (uint64_t n = 0; n < threads && n < 256; n++) {
 		pthread_t thread;
 

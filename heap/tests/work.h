@@ -13,7 +13,8 @@ struct work_truth {
 	uint64_t top_bytes;   /* live bytes of the site that leaks most */
 	uint64_t other_bytes; /* and of the other one */
 	uint64_t stop_bytes;  /* it stops leaking there */
-	uint64_t top_site;    /* address of the function of the first site */
+	uint64_t top_site;    /* addresses of the functions of the two sites */
+	uint64_t other_site;
 };
 
 #endif
