@@ -13,8 +13,8 @@
  *   summary.h   add slots up by process, cgroup, RMID, CPU or slot
  *
  * Independent of this path are proc.h (the text files of /proc/memwatch), device.h
- * (/dev/memwatch), and growth.h with watch.h (leak detection, which does not need the
- * module).
+ * (/dev/memwatch), growth.h with watch.h (leak detection, which does not need the module),
+ * and heap.h (heap profiles).
  *
  * THREADS. There is no global state. A context, and every object made from it, may be used
  * by one thread at a time. Two contexts are independent of each other.
@@ -59,5 +59,6 @@
 #include <memwatch/device.h>
 #include <memwatch/growth.h>
 #include <memwatch/watch.h>
+#include <memwatch/heap.h>
 
 #endif /* MEMWATCH_MEMWATCH_H */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The profiles of a heap in memory, whatever file they came from. A sample has a stack of
+ * locations, innermost first. A location is an address in a mapping, and has lines once its
+ * symbols are known: one for the function that contains the address, preceded by one for
+ * each function that was inlined there.
+ *
+ * Readers add mappings, locations, stacks and samples and refer to them by number. Each
+ * number is checked where it is read from a file, and is valid from there on.
+ */
+#ifndef MW_HEAP_MODEL_H
+#define MW_HEAP_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <memwatch/heap.h>
+
+#include "heap/strings.h"
+
+#define MW_PROF_NONE UINT32_MAX
+
+/* A part of the address space of a process that shows a part of a file. */
+struct mw_prof_mapping {
+	uint64_t start, end;
+	uint64_t offset;   /* of @start in the file */
+	uint64_t bias;	   /* if @has_bias: address in memory - address in the ELF file's headers */
+	uint32_t path;	   /* string */
+	uint32_t build_id; /* string of hexadecimal digits */
+	bool has_bias;
+};
+
+/* A line of a source file; all are strings but @number. */
+struct mw_prof_line {
+	uint32_t function, file, number;
+};
+
+struct mw_prof_location {
+	uint64_t address; /* in memory, of the call rather than of the next instruction */
+	uint32_t mapping; /* MW_PROF_NONE: none */
+	uint32_t first_line, lines;
+};
+
+/* A sum and the variance of its estimate. */
+struct mw_prof_sum {
+	double value, variance;
+};
+
+#define MW_PROF_BIRTH_UNKNOWN INT64_MIN
+
+/* One sample, or the sum of samples of one stack. Metrics that do not exist are 0. */
+struct mw_prof_sample {
+	struct mw_prof_sum sum[MEMWATCH_HEAP_METRICS];
+	uint64_t identity; /* the same for the same allocation in another snapshot; 0: none */
+	int64_t birth_ns;  /* CLOCK_REALTIME; or MW_PROF_BIRTH_UNKNOWN */
+	uint32_t stack;
+	uint32_t count; /* samples that this counts as */
+};
+
+/**
+ * struct mw_prof_profile - one file
+ * @info: its description; its strings and @samples are set when it is exported
+ * @name, @comm, @objects: strings of @info
+ * @first_mapping, @mappings: its mappings
+ * @samples, @nr_samples, @capacity: its samples, owned
+ * @lifetimes, @nr_lifetimes, @lifetime_capacity: what is known about freed samples, owned
+ */
+struct mw_prof_profile {
+	struct memwatch_heap_info info;
+	uint32_t name, comm, objects;
+	uint32_t first_mapping, mappings;
+	struct mw_prof_sample *samples;
+	uint32_t nr_samples, capacity;
+	struct mw_prof_lifetime {
+		uint32_t stack;
+		uint32_t samples;
+		double seconds;
+	} * lifetimes;
+	uint32_t nr_lifetimes, lifetime_capacity;
+};
+
+/**
+ * struct memwatch_heap - a set of profiles
+ * @ctx: reference
+ * @max_bytes: limit of the content of a file
+ * @damaged: an addition failed
+ * @strings: names and paths
+ * @stacks: interned arrays of uint32_t, numbers of locations
+ * @profiles: the profiles
+ */
+struct memwatch_heap {
+	struct memwatch_ctx *ctx;
+	uint64_t max_bytes;
+	bool damaged;
+	struct mw_strings strings;
+	struct mw_strings stacks;
+	struct mw_prof_mapping *mappings;
+	uint32_t nr_mappings, mapping_capacity;
+	struct mw_prof_line *lines;
+	uint32_t nr_lines, line_capacity;
+	struct mw_prof_location *locations;
+	uint32_t nr_locations, location_capacity;
+	struct mw_prof_profile *profiles;
+	uint32_t nr_profiles, profile_capacity;
+};
+
+/* All of these return 0 or -ENOMEM. */
+int mw_heap_add_profile(struct memwatch_heap *heap, const char *name);
+int mw_heap_add_mapping(struct memwatch_heap *heap, const struct mw_prof_mapping *mapping,
+			uint32_t *ret);
+int mw_heap_add_line(struct memwatch_heap *heap, const struct mw_prof_line *line);
+int mw_heap_add_location(struct memwatch_heap *heap, const struct mw_prof_location *location,
+			 uint32_t *ret);
+int mw_heap_add_stack(struct memwatch_heap *heap, const uint32_t *locations, size_t nr,
+		      uint32_t *ret);
+int mw_heap_add_sample(struct memwatch_heap *heap, const struct mw_prof_sample *sample);
+
+/* The profile that is being read. */
+static inline struct mw_prof_profile *mw_heap_last(const struct memwatch_heap *heap)
+{
+	return &heap->profiles[heap->nr_profiles - 1];
+}
+
+/*
+ * The mapping of the profile being read that contains @address, or MW_PROF_NONE. The
+ * mappings must be sorted by address with mw_heap_sort_mappings() before.
+ */
+uint32_t mw_heap_find_mapping(const struct memwatch_heap *heap, uint64_t address);
+void mw_heap_sort_mappings(struct memwatch_heap *heap);
+
+/* The locations of a stack. */
+const uint32_t *mw_heap_stack(const struct memwatch_heap *heap, uint32_t stack, uint32_t *nr);
+
+/*
+ * Adds @count sampled allocations of together @bytes, sampled at one in @rate bytes on
+ * average, to the sums of objects and bytes. A rate of 0 or 1 means that every allocation
+ * was recorded.
+ */
+void mw_heap_unsample(double count, double bytes, double rate, struct mw_prof_sum *objects,
+		      struct mw_prof_sum *space);
+
+/* The variance of sums that were unsampled already, from the same rate; 0 if it is unknown. */
+void mw_heap_estimate_variance(double rate, struct mw_prof_sum *objects, struct mw_prof_sum *space);
+
+#endif /* MW_HEAP_MODEL_H */
