@@ -91,6 +91,7 @@ extern const struct mw_cmd mw_cmd_report;
 extern const struct mw_cmd mw_cmd_export;
 extern const struct mw_cmd mw_cmd_config;
 extern const struct mw_cmd mw_cmd_growth;
+extern const struct mw_cmd mw_cmd_heap;
 extern const struct mw_cmd mw_cmd_completion;
 
 /* The options that every command accepts. */

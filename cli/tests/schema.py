@@ -45,6 +45,19 @@ MONITORS = [{"pid": int, "command": str, "processes": int, "rounds": int, "perio
              "event_program_reason": (str,) + OPTIONAL, "event_program_retry_ns": (int,) + OPTIONAL,
              "event_program_detached": int, "age_ns": int}]
 
+ESTIMATE = {"value": (int, float), "low": (int, float) + OPTIONAL,
+            "high": (int, float) + OPTIONAL}
+QUANTILES = {"median": (int, float) + OPTIONAL, "p90": (int, float) + OPTIONAL}
+FRAME = {"function": (str,) + OPTIONAL, "file": (str,) + OPTIONAL, "line": (int,) + OPTIONAL,
+         "module": (str,) + OPTIONAL, "address": (int,) + OPTIONAL, "inlined": bool}
+SITE = {"stack": [FRAME], "live_bytes": ESTIMATE, "live_objects": ESTIMATE, "samples": int,
+        "age_seconds": QUANTILES, "lifetime_seconds": QUANTILES}
+HEAP = {"schema": int,
+        "profile": {"file": str, "format": str, "pid": (int,) + OPTIONAL,
+                    "comm": (str,) + OPTIONAL, "from_start": (bool,) + OPTIONAL,
+                    "rate_bytes": (int,) + OPTIONAL, "samples": int, "objects": str,
+                    "stacks": {"frame_pointer": int, "unwound": int, "truncated": int}}}
+
 SCHEMAS = {
     "doctor": {"schema": int, "ready": bool, "ok": int, "warn": int, "missing": int,
                "checks": [{"name": str, "result": str, "required": bool, "found": str,
@@ -75,6 +88,11 @@ SCHEMAS = {
                                                    "threshold": {"score": int}},
                                      "reason": str, "reserved_growth": bool,
                                      "eta_now_seconds": (int, float) + OPTIONAL}]},
+    "heap-report": {**HEAP, "sites": [SITE],
+                    "rows": [{**FRAME, "flat": {"live_bytes": ESTIMATE},
+                              "cum": {"live_bytes": ESTIMATE}}]},
+    "heap-sites": {**HEAP, "sites": [SITE]},
+    "heap-leaks": {**HEAP, "sites": [{**SITE, "growth_bytes_per_hour": ESTIMATE, "leak": bool}]},
     "dump": {"schema": int,
              "rmids": [{"rmid": int, "generation": int, "tgid": int, "parent_tgid": int,
                         "start_time_ns": int, "alloc_time_ns": int,

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The profiles that a command reads, and the names of what is in them.
+ */
+#ifndef MW_CMDS_HEAP_PROFILES_H
+#define MW_CMDS_HEAP_PROFILES_H
+
+#include "common/library.h"
+
+/* Options that choose the value, shared by the commands. */
+struct heap_choice {
+	bool objects;
+	bool allocated;
+	const char *diff; /* the base */
+};
+
+struct heap_profiles {
+	const struct mw_cli *cli;
+	struct memwatch_ctx *ctx;
+	struct memwatch_heap *heap;
+	unsigned int count;
+	int base; /* number of the base, or -1 */
+};
+
+/*
+ * Reads @count files and the base of @choice. Returns 0, or an exit code after an error
+ * message. The caller calls heap_profiles_close() in both cases.
+ */
+int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
+		       const struct heap_choice *choice, int count, char **files);
+void heap_profiles_close(struct heap_profiles *profiles);
+
+/*
+ * Finds the value to show: the chosen one, or, if the profile lacks it, the nearest one that
+ * it has. Returns 0, or an exit code after an error message.
+ */
+int heap_metric(const struct heap_profiles *profiles, const struct heap_choice *choice,
+		const char *path, uint32_t *ret);
+static inline bool heap_metric_is_bytes(uint32_t metric)
+{
+	return metric == MEMWATCH_HEAP_LIVE_BYTES || metric == MEMWATCH_HEAP_ALLOCATED_BYTES;
+}
+
+/* Prints the error message for a view that failed. Returns the exit code. */
+int heap_view_failed(const struct heap_profiles *profiles, int err, const char *path);
+
+/*
+ * The name of a frame: its function, else its module and address. The bytes are those of the
+ * file, so the result must be escaped for where it goes. Returns @buf or a string of the frame.
+ */
+const char *heap_frame_name(const struct memwatch_heap_frame *frame, char *buf, size_t size);
+
+/* Escapes text of a file for a terminal. Returns @buf. */
+const char *heap_text(const char *text, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * "heap report": shows which function allocated.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cmds/heap/heap.h"
+#include "cmds/heap/rows.h"
+#include "common/message.h"
+#include "output/human.h"
+
+#define DEFAULT_TOP 20
+
+static const char *const sort_names[] = { "flat", "cum", NULL };
+
+struct report_config {
+	struct heap_choice choice;
+	bool leaks, tree, lines, sites, modules;
+	int sort;
+	uint64_t top;
+};
+
+static const struct report_config report_defaults = { .top = UINT64_MAX };
+
+#define MEMBER(name) offsetof(struct report_config, name)
+
+static const struct mw_option report_options[] = {
+	{ "diff", 0, MW_OPTION_FILE, MEMBER(choice.diff), "BASE", "subtract the profile BASE",
+	  NULL },
+	{ "leaks", 0, MW_OPTION_FLAG, MEMBER(leaks), NULL,
+	  "show what grows from FILE to FILE, snapshots of one process", NULL },
+	{ "objects", 0, MW_OPTION_FLAG, MEMBER(choice.objects), NULL,
+	  "show numbers of objects, not bytes", NULL },
+	{ "allocated", 0, MW_OPTION_FLAG, MEMBER(choice.allocated), NULL,
+	  "show all that was allocated, also what was freed", NULL },
+	{ "sort", 's', MW_OPTION_CHOICE, MEMBER(sort), "KEY", "order of the rows", sort_names },
+	{ "lines", 0, MW_OPTION_FLAG, MEMBER(lines), NULL, "one row for each line", NULL },
+	{ "modules", 0, MW_OPTION_FLAG, MEMBER(modules), NULL,
+	  "one row for each program or library", NULL },
+	{ "sites", 0, MW_OPTION_FLAG, MEMBER(sites), NULL, "one block for each call stack", NULL },
+	{ "tree", 0, MW_OPTION_FLAG, MEMBER(tree), NULL, "the calls as a tree", NULL },
+	{ "top", 'n', MW_OPTION_UINT, MEMBER(top), "N", "only the first N rows; 0: all", NULL },
+	{ 0 },
+};
+
+struct report {
+	const struct mw_cli *cli;
+	const struct report_config *config;
+	const char *path;
+	struct heap_profiles profiles;
+	struct heap_rows rows;
+	struct memwatch_heap_info info;
+};
+
+static const char *const format_names[] = {
+	[MEMWATCH_HEAP_MEMWATCH] = "memwatch",
+	[MEMWATCH_HEAP_PPROF] = "pprof",
+	[MEMWATCH_HEAP_JEMALLOC] = "jemalloc",
+	[MEMWATCH_HEAP_GPERFTOOLS] = "gperftools",
+};
+
+static uint32_t chosen_rows(const struct report_config *config)
+{
+	if (config->leaks || config->sites)
+		return MEMWATCH_HEAP_BY_SITE;
+	if (config->tree)
+		return MEMWATCH_HEAP_BY_TREE;
+	if (config->lines)
+		return MEMWATCH_HEAP_BY_LINE;
+	return config->modules ? MEMWATCH_HEAP_BY_MODULE : MEMWATCH_HEAP_BY_FUNCTION;
+}
+
+/* Opens a view; @r->rows describes it. Returns 0 or an exit code after an error message. */
+static int open_view(struct report *r, uint32_t by)
+{
+	bool diff = r->profiles.base >= 0;
+	MEMWATCH_OPTS(memwatch_heap_view_opts, opts, .by = by, .metric = r->rows.metric,
+		      .flags = (r->config->sort ? MEMWATCH_HEAP_CUM : 0) |
+			       (diff ? MEMWATCH_HEAP_BASE : 0) |
+			       (r->config->leaks ? MEMWATCH_HEAP_GROWTH : 0),
+		      .base = diff ? (uint32_t)r->profiles.base : 0);
+	int err;
+
+	memwatch_heap_view_unref(r->rows.view);
+	r->rows.view = NULL;
+	err = memwatch_heap_view_new(r->profiles.heap, &opts, &r->rows.view);
+	if (err)
+		return heap_view_failed(&r->profiles, err, r->path);
+	r->rows.by = by;
+	r->rows.is_diff = diff;
+	r->rows.is_growth = r->config->leaks;
+	return 0;
+}
+
+static void print_sampling(const struct memwatch_heap_info *info)
+{
+	char buf[32];
+
+	if (info->rate_bytes == 1)
+		printf(", every allocation recorded");
+	else if (info->rate_bytes)
+		printf(", one sample in %s",
+		       mw_human_uint(info->rate_bytes, MW_UNIT_BYTES, buf, sizeof(buf)));
+	if (info->from_start == 0)
+		printf(", began after the start of the process");
+}
+
+static void print_total_value(const struct report *r, const struct memwatch_heap_row *total,
+			      uint32_t bytes, const char *what)
+{
+	const struct memwatch_heap_estimate *e = &total->flat[bytes];
+	char value[32], low[32], high[32];
+
+	if (!(r->info.metrics & 1U << bytes))
+		return;
+	printf("%s: %s", what, mw_human_double(e->value, MW_UNIT_BYTES, value, sizeof(value)));
+	if (!isnan(e->low) && e->low < e->high)
+		printf(" (%s to %s with a probability of 95 %%)",
+		       mw_human_double(e->low, MW_UNIT_BYTES, low, sizeof(low)),
+		       mw_human_double(e->high, MW_UNIT_BYTES, high, sizeof(high)));
+	if (r->info.metrics & 2U << bytes)
+		printf(" in %s %s",
+		       mw_human_double(total->flat[bytes + 1].value, MW_UNIT_COUNT, value,
+				       sizeof(value)),
+		       r->rows.objects);
+	putchar('\n');
+}
+
+static void print_head(const struct report *r)
+{
+	MEMWATCH_OPTS(memwatch_heap_row, total);
+	char name[256], comm[64];
+
+	printf("%s: heap profile of %s", heap_text(r->path, name, sizeof(name)),
+	       format_names[r->info.format]);
+	if (r->info.pid)
+		printf(", process %u (%s)", r->info.pid,
+		       heap_text(r->info.comm, comm, sizeof(comm)));
+	print_sampling(&r->info);
+	putchar('\n');
+	memwatch_heap_view_total(r->rows.view, &total);
+	if (r->rows.is_diff) {
+		printf("Values are differences from %s.\n",
+		       heap_text(r->config->choice.diff, name, sizeof(name)));
+	} else {
+		print_total_value(r, &total, MEMWATCH_HEAP_LIVE_BYTES, "Live");
+		print_total_value(r, &total, MEMWATCH_HEAP_ALLOCATED_BYTES, "Allocated");
+	}
+	putchar('\n');
+}
+
+static void profile_json(const struct report *r, struct mw_json *json)
+{
+	const struct memwatch_heap_info *info = &r->info;
+
+	mw_json_object(json, "profile");
+	mw_json_string(json, "file", r->path);
+	mw_json_string(json, "format", format_names[info->format]);
+	if (info->pid)
+		mw_json_uint(json, "pid", info->pid);
+	else
+		mw_json_null(json, "pid");
+	mw_json_string(json, "comm", *info->comm ? info->comm : NULL);
+	if (info->from_start < 0)
+		mw_json_null(json, "from_start");
+	else
+		mw_json_bool(json, "from_start", info->from_start);
+	if (info->rate_bytes)
+		mw_json_uint(json, "rate_bytes", info->rate_bytes);
+	else
+		mw_json_null(json, "rate_bytes");
+	mw_json_uint(json, "samples", info->samples);
+	mw_json_string(json, "objects", info->objects);
+	mw_json_row(json, "stacks");
+	mw_json_uint(json, "frame_pointer", info->frame_pointer);
+	mw_json_uint(json, "unwound", info->unwound);
+	mw_json_uint(json, "truncated", info->truncated);
+	mw_json_object_end(json);
+	mw_json_object_end(json);
+}
+
+static int print_json(struct report *r)
+{
+	uint32_t by = chosen_rows(r->config);
+	struct mw_json json;
+	int rc = open_view(r, MEMWATCH_HEAP_BY_SITE);
+
+	if (rc)
+		return rc;
+	mw_json_init(&json, stdout);
+	profile_json(r, &json);
+	if (r->rows.is_diff)
+		mw_json_string(&json, "base", r->config->choice.diff);
+	heap_sites_json(&r->rows, &json, "sites");
+	if (by != MEMWATCH_HEAP_BY_SITE) {
+		rc = open_view(r, by);
+		if (!rc)
+			heap_rows_json(&r->rows, &json, "rows");
+	}
+	mw_json_finish(&json);
+	return rc;
+}
+
+static int print_text(struct report *r)
+{
+	MEMWATCH_OPTS(memwatch_heap_row, row);
+	uint32_t by = chosen_rows(r->config);
+	int rc = open_view(r, by);
+
+	if (rc)
+		return rc;
+	if (r->cli->format == MW_FORMAT_CSV)
+		return heap_rows_print(&r->rows);
+	print_head(r);
+	if (by != MEMWATCH_HEAP_BY_SITE)
+		return heap_rows_print(&r->rows);
+	heap_sites_print(&r->rows);
+	if (r->config->leaks && (memwatch_heap_view_row(r->rows.view, 0, &row) != 1 || !row.leak)) {
+		printf("No call stack grows steadily.\n");
+		return MW_EXIT_NOTHING;
+	}
+	return MW_EXIT_DONE;
+}
+
+static const char *const report_usage[] = {
+	"heap report FILE [--diff BASE] [--lines | --modules | --sites | --tree]",
+	"            [--objects] [--allocated] [--sort KEY] [--top N]",
+	"heap report --leaks FILE FILE... [--top N]",
+	"",
+	"Shows which functions allocated the memory that is still in use. FLAT is what a",
+	"function allocated itself, CUM includes the functions that it called, ERROR is half",
+	"of the interval that contains the true value with a probability of 95 %.",
+	"--leaks shows the call stacks whose live bytes grow steadily from file to file, the",
+	"fastest first; the files are snapshots of one process, oldest first. The exit",
+	"status is 4 if nothing was found.",
+	NULL,
+};
+
+static int check_config(const struct report_config *c, int argc)
+{
+	if (c->leaks + c->tree + c->lines + c->sites + c->modules > 1)
+		return mw_error(MW_EXIT_USAGE, "heap report",
+				"--leaks, --lines, --modules, --sites and --tree exclude each "
+				"other");
+	if (c->leaks && (c->choice.diff || c->choice.objects || c->choice.allocated))
+		return mw_error(MW_EXIT_USAGE, "heap report",
+				"--leaks is about live bytes and has no base");
+	if (c->leaks && argc < 2)
+		return mw_error(MW_EXIT_USAGE, "heap report",
+				"--leaks needs two or more snapshots of one process");
+	if (!c->leaks && argc > 1)
+		return mw_error(MW_EXIT_USAGE, "heap report",
+				"only --leaks reads more than one FILE; use --diff BASE to compare "
+				"two");
+	return 0;
+}
+
+static int report_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	struct report_config *c = config;
+	struct report r = { .cli = cli, .config = c, .path = argv[argc - 1] };
+	int rc = check_config(c, argc);
+
+	if (rc)
+		return rc;
+	rc = heap_profiles_open(&r.profiles, cli, &c->choice, argc, argv);
+	if (!rc)
+		rc = heap_metric(&r.profiles, &c->choice, r.path, &r.rows.metric);
+	if (!rc) {
+		r.info.sz = sizeof(r.info);
+		memwatch_heap_info(r.profiles.heap, (unsigned int)argc - 1, &r.info);
+		r.rows.cli = cli;
+		r.rows.metrics = r.info.metrics;
+		r.rows.objects = r.info.objects;
+		r.rows.top = c->top != UINT64_MAX	      ? c->top
+			     : cli->format == MW_FORMAT_TABLE ? DEFAULT_TOP
+							      : 0;
+		rc = cli->format == MW_FORMAT_JSON ? print_json(&r) : print_text(&r);
+	}
+	memwatch_heap_view_unref(r.rows.view);
+	heap_profiles_close(&r.profiles);
+	return rc;
+}
+
+const struct mw_cmd mw_cmd_heap_report = {
+	.name = "report",
+	.summary = "show which function allocated",
+	.usage = report_usage,
+	.options = report_options,
+	.run = report_run,
+	.flags = MW_CMD_JSON | MW_CMD_CSV,
+	.defaults = &report_defaults,
+	.config_size = sizeof(struct report_config),
+	.operands_min = 1,
+	.operands_max = -1,
+};

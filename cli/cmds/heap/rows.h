@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The rows of a view as a table for people, as CSV and as JSON.
+ */
+#ifndef MW_CMDS_HEAP_ROWS_H
+#define MW_CMDS_HEAP_ROWS_H
+
+#include "cmds/heap/profiles.h"
+#include "output/json.h"
+
+/* What is shown of a view. */
+struct heap_rows {
+	const struct mw_cli *cli;
+	struct memwatch_heap_view *view;
+	uint32_t by;
+	uint32_t metric;
+	uint64_t top;	/* 0: all rows */
+	bool is_diff;	/* values are differences */
+	bool is_growth; /* rows have a growth */
+	uint32_t metrics;
+	const char *objects; /* what is counted as an object */
+};
+
+/* Prints the table, or CSV if that was asked for. Returns an exit code. */
+int heap_rows_print(const struct heap_rows *rows);
+
+/* Prints each row with its whole call stack. */
+void heap_sites_print(const struct heap_rows *rows);
+
+/* Write the rows as an array with the key @key: with call stacks, or with flat and cum. */
+void heap_sites_json(const struct heap_rows *rows, struct mw_json *json, const char *key);
+void heap_rows_json(const struct heap_rows *rows, struct mw_json *json, const char *key);
+
+#endif

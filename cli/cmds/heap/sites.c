@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The rows of a view as blocks of text with their call stacks, and as JSON.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cmds/heap/rows.h"
+#include "output/human.h"
+
+static const char *const metric_keys[MEMWATCH_HEAP_METRICS] = {
+	[MEMWATCH_HEAP_LIVE_BYTES] = "live_bytes",
+	[MEMWATCH_HEAP_LIVE_OBJECTS] = "live_objects",
+	[MEMWATCH_HEAP_ALLOCATED_BYTES] = "allocated_bytes",
+	[MEMWATCH_HEAP_ALLOCATED_OBJECTS] = "allocated_objects",
+};
+
+static const char *human_value(const struct heap_rows *rows, uint32_t metric, double value,
+			       char *buf, size_t size)
+{
+	enum mw_unit unit = heap_metric_is_bytes(metric) ? MW_UNIT_BYTES : MW_UNIT_COUNT;
+
+	return rows->is_diff ? mw_human_change(value, unit, buf, size)
+			     : mw_human_double(value, unit, buf, size);
+}
+
+/* "12.0 MiB (11.2 MiB to 12.9 MiB)" */
+static void print_estimate(const struct heap_rows *rows, uint32_t metric,
+			   const struct memwatch_heap_estimate *e)
+{
+	char value[32], low[32], high[32];
+
+	printf("%s", human_value(rows, metric, e->value, value, sizeof(value)));
+	if (!isnan(e->low) && e->low != e->high)
+		printf(" (%s to %s)", human_value(rows, metric, e->low, low, sizeof(low)),
+		       human_value(rows, metric, e->high, high, sizeof(high)));
+}
+
+static void print_growth(const struct memwatch_heap_row *row)
+{
+	char value[32], low[32], high[32];
+
+	printf("%s an hour (%s to %s)%s, ",
+	       mw_human_change(row->growth.value, MW_UNIT_BYTES, value, sizeof(value)),
+	       mw_human_change(row->growth.low, MW_UNIT_BYTES, low, sizeof(low)),
+	       mw_human_change(row->growth.high, MW_UNIT_BYTES, high, sizeof(high)),
+	       row->leak ? ": leak" : "");
+}
+
+static void print_frame(const struct memwatch_heap_frame *frame)
+{
+	char buf[64], name[512], file[512];
+
+	printf("        %s",
+	       heap_text(heap_frame_name(frame, buf, sizeof(buf)), name, sizeof(name)));
+	if (*frame->file && frame->line)
+		printf("  %s:%u", heap_text(frame->file, file, sizeof(file)), frame->line);
+	else if (*frame->file || *frame->module)
+		printf("  %s",
+		       heap_text(*frame->file ? frame->file : frame->module, file, sizeof(file)));
+	printf("%s\n", frame->inlined ? " (inlined)" : "");
+}
+
+static void print_site(const struct heap_rows *rows, uint64_t number, uint64_t index,
+		       const struct memwatch_heap_row *row)
+{
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+	uint32_t other = rows->metric ^ 1;
+	char buf[32];
+
+	printf("%3llu. ", (unsigned long long)number);
+	if (rows->is_growth)
+		print_growth(row);
+	print_estimate(rows, rows->metric, &row->flat[rows->metric]);
+	if (rows->metrics & 1U << other)
+		printf(", %s %s",
+		       human_value(rows, other, row->flat[other].value, buf, sizeof(buf)),
+		       heap_metric_is_bytes(other) ? "" : rows->objects);
+	if (!isnan(row->age_seconds[0]))
+		printf(", age %s",
+		       mw_human_double(row->age_seconds[0] * 1e9, MW_UNIT_NS, buf, sizeof(buf)));
+	putchar('\n');
+	for (uint32_t i = 0; memwatch_heap_view_frame(rows->view, index, i, &frame) == 1; i++)
+		print_frame(&frame);
+}
+
+static bool is_shown(const struct heap_rows *rows, const struct memwatch_heap_row *row)
+{
+	if (rows->is_growth)
+		return row->leak;
+	return row->flat[rows->metric].value != 0;
+}
+
+void heap_sites_print(const struct heap_rows *rows)
+{
+	MEMWATCH_OPTS(memwatch_heap_row, row);
+	uint64_t shown = 0;
+
+	for (uint64_t i = 0; memwatch_heap_view_row(rows->view, i, &row) == 1; i++) {
+		if (!is_shown(rows, &row))
+			continue;
+		if (rows->top && shown == rows->top)
+			break;
+		print_site(rows, ++shown, i, &row);
+	}
+}
+
+static void estimate_json(struct mw_json *json, const char *key,
+			  const struct memwatch_heap_estimate *e)
+{
+	mw_json_row(json, key);
+	/* A number that is not finite is written as null. */
+	mw_json_double(json, "value", e->value);
+	mw_json_double(json, "low", e->low);
+	mw_json_double(json, "high", e->high);
+	mw_json_object_end(json);
+}
+
+static void metrics_json(const struct heap_rows *rows, struct mw_json *json, const char *key,
+			 const struct memwatch_heap_estimate *values)
+{
+	if (key)
+		mw_json_object(json, key);
+	for (int m = 0; m < MEMWATCH_HEAP_METRICS; m++) {
+		if (rows->metrics & 1U << m)
+			estimate_json(json, metric_keys[m], &values[m]);
+		else
+			mw_json_null(json, metric_keys[m]);
+	}
+	if (key)
+		mw_json_object_end(json);
+}
+
+static void times_json(struct mw_json *json, const char *key, const double *seconds)
+{
+	mw_json_row(json, key);
+	mw_json_double(json, "median", seconds[0]);
+	mw_json_double(json, "p90", seconds[1]);
+	mw_json_object_end(json);
+}
+
+static void text_json(struct mw_json *json, const char *key, const char *text)
+{
+	mw_json_string(json, key, *text ? text : NULL);
+}
+
+static void frame_members_json(struct mw_json *json, const struct memwatch_heap_frame *frame)
+{
+	text_json(json, "function", frame->function);
+	text_json(json, "file", frame->file);
+	if (frame->line)
+		mw_json_uint(json, "line", frame->line);
+	else
+		mw_json_null(json, "line");
+	text_json(json, "module", frame->module);
+	if (frame->address)
+		mw_json_uint(json, "address", frame->address);
+	else
+		mw_json_null(json, "address");
+	mw_json_bool(json, "inlined", frame->inlined);
+}
+
+static void site_json(const struct heap_rows *rows, struct mw_json *json, uint64_t index,
+		      const struct memwatch_heap_row *row)
+{
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+
+	mw_json_object(json, NULL);
+	mw_json_array(json, "stack");
+	for (uint32_t i = 0; memwatch_heap_view_frame(rows->view, index, i, &frame) == 1; i++) {
+		mw_json_row(json, NULL);
+		frame_members_json(json, &frame);
+		mw_json_object_end(json);
+	}
+	mw_json_array_end(json);
+	metrics_json(rows, json, NULL, row->flat);
+	mw_json_uint(json, "samples", row->samples);
+	times_json(json, "age_seconds", row->age_seconds);
+	times_json(json, "lifetime_seconds", row->lifetime_seconds);
+	if (rows->is_growth) {
+		estimate_json(json, "growth_bytes_per_hour", &row->growth);
+		mw_json_bool(json, "leak", row->leak);
+	}
+	mw_json_object_end(json);
+}
+
+void heap_sites_json(const struct heap_rows *rows, struct mw_json *json, const char *key)
+{
+	MEMWATCH_OPTS(memwatch_heap_row, row);
+
+	mw_json_array(json, key);
+	for (uint64_t i = 0;
+	     (!rows->top || i < rows->top) && memwatch_heap_view_row(rows->view, i, &row) == 1; i++)
+		site_json(rows, json, i, &row);
+	mw_json_array_end(json);
+}
+
+void heap_rows_json(const struct heap_rows *rows, struct mw_json *json, const char *key)
+{
+	MEMWATCH_OPTS(memwatch_heap_row, row);
+
+	mw_json_array(json, key);
+	for (uint64_t i = 0;
+	     (!rows->top || i < rows->top) && memwatch_heap_view_row(rows->view, i, &row) == 1;
+	     i++) {
+		mw_json_object(json, NULL);
+		frame_members_json(json, &row.frame);
+		if (rows->by == MEMWATCH_HEAP_BY_TREE)
+			mw_json_uint(json, "depth", row.depth);
+		metrics_json(rows, json, "flat", row.flat);
+		metrics_json(rows, json, "cum", row.cum);
+		mw_json_object_end(json);
+	}
+	mw_json_array_end(json);
+}
