@@ -8,7 +8,7 @@ LIBDIR	?= $(PREFIX)/lib
 LIB_SRC	:= $(wildcard lib/src/*/*.c)
 LIB_OBJ	:= $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/%.o)
 LIB_SO	:= $(BUILD)/lib/libmemwatch.so.0
-LIB_LIBS := -lbpf -lzstd -lz -lm
+LIB_LIBS := -lbpf -lzstd -lz -lm -ldw -lelf -liberty
 
 LIB_CFLAGS := -std=gnu11 -Wall -Wextra -Wshadow -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 	-DMEMWATCH_VERSION_STRING='"$(VERSION)"' -Ilib/include -Ilib/src \
@@ -58,7 +58,7 @@ $(BUILD)/lib/libmemwatch.pc: VERSION
 	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' \
 		'Name: libmemwatch' 'Description: Monitoring of memory traffic and cache by process' \
 		"Version: $(VERSION)" 'Libs: -L$${libdir} -lmemwatch' \
-		'Requires.private: libbpf libzstd zlib' 'Cflags: -I$${includedir}' >$@
+		'Requires.private: libbpf libzstd zlib libdw' 'Cflags: -I$${includedir}' >$@
 
 $(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
 	$(call msg,CCLD,$@)

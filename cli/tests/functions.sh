@@ -43,9 +43,9 @@ heap_v2/1000
   t0: 3: 300 [0: 0]
 
 MAPPED_LIBRARIES:
-00400000-00401000 r--p 00000000 08:01 1 /usr/bin/prog
-00401000-00402000 r-xp 00001000 08:01 1 /usr/bin/prog
-7f0000001000-7f0000002000 r-xp 00001000 08:01 2 /usr/lib/libc.so.6
+00400000-00401000 r--p 00000000 08:01 1 /nowhere/prog
+00401000-00402000 r-xp 00001000 08:01 1 /nowhere/prog
+7f0000001000-7f0000002000 r-xp 00001000 08:01 2 /nowhere/libc.so.6
 END
 	cat >gp.heap <<'END'
 heap profile:      3:     3000 [     9:     9000] @ heapprofile
@@ -53,8 +53,8 @@ heap profile:      3:     3000 [     9:     9000] @ heapprofile
      2:     1000 [     7:     5000] @ 0x00401020 0x00401110 0x7f0000001010
 
 MAPPED_LIBRARIES:
-00400000-00401000 r--p 00000000 08:01 1 /usr/bin/prog
-00401000-00402000 r-xp 00001000 08:01 1 /usr/bin/prog
-7f0000001000-7f0000002000 r-xp 00001000 08:01 2 /usr/lib/libc.so.6
+00400000-00401000 r--p 00000000 08:01 1 /nowhere/prog
+00401000-00402000 r-xp 00001000 08:01 1 /nowhere/prog
+7f0000001000-7f0000002000 r-xp 00001000 08:01 2 /nowhere/libc.so.6
 END
 }

@@ -39,6 +39,10 @@ static const struct mw_option export_options[] = {
 	  "numbers of objects, not bytes", NULL },
 	{ "allocated", 0, MW_OPTION_FLAG, MEMBER(choice.allocated), NULL,
 	  "all that was allocated, also what was freed", NULL },
+	{ "sysroot", 0, MW_OPTION_FILE, MEMBER(choice.sysroot), "DIR",
+	  "look for programs and libraries below DIR", NULL },
+	{ "no-symbols", 0, MW_OPTION_FLAG, MEMBER(choice.no_symbols), NULL,
+	  "do not look for symbols of addresses", NULL },
 	{ 0 },
 };
 

@@ -45,6 +45,17 @@ static int add_file(struct heap_profiles *profiles, const char *path)
 	}
 }
 
+/* A profile without symbols is still useful. */
+static void find_symbols(struct heap_profiles *profiles, const struct heap_choice *choice)
+{
+	MEMWATCH_OPTS(memwatch_heap_symbol_opts, opts, .sysroot = choice->sysroot);
+	char why[768];
+
+	if (memwatch_heap_symbolize(profiles->heap, &opts))
+		mw_warn(profiles->cli, "%s",
+			heap_text(memwatch_ctx_error(profiles->ctx), why, sizeof(why)));
+}
+
 int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 		       const struct heap_choice *choice, int count, char **files)
 {
@@ -63,10 +74,13 @@ int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 			return -rc;
 		profiles->count++;
 	}
-	if (!choice->diff)
-		return 0;
-	profiles->base = add_file(profiles, choice->diff);
-	return profiles->base < 0 ? -profiles->base : 0;
+	if (choice->diff)
+		profiles->base = add_file(profiles, choice->diff);
+	if (choice->diff && profiles->base < 0)
+		return -profiles->base;
+	if (!choice->no_symbols)
+		find_symbols(profiles, choice);
+	return 0;
 }
 
 void heap_profiles_close(struct heap_profiles *profiles)

@@ -13,7 +13,9 @@
 struct heap_choice {
 	bool objects;
 	bool allocated;
-	const char *diff; /* the base */
+	const char *diff;    /* the base */
+	const char *sysroot; /* directory with the files of the modules, or NULL */
+	bool no_symbols;
 };
 
 struct heap_profiles {
@@ -25,8 +27,8 @@ struct heap_profiles {
 };
 
 /*
- * Reads @count files and the base of @choice. Returns 0, or an exit code after an error
- * message. The caller calls heap_profiles_close() in both cases.
+ * Reads @count files and the base of @choice, and finds symbols. Returns 0, or an exit code after
+ * an error message. The caller calls heap_profiles_close() in both cases.
  */
 int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 		       const struct heap_choice *choice, int count, char **files);

@@ -45,6 +45,10 @@ static const struct mw_option report_options[] = {
 	{ "sites", 0, MW_OPTION_FLAG, MEMBER(sites), NULL, "one block for each call stack", NULL },
 	{ "tree", 0, MW_OPTION_FLAG, MEMBER(tree), NULL, "the calls as a tree", NULL },
 	{ "top", 'n', MW_OPTION_UINT, MEMBER(top), "N", "only the first N rows; 0: all", NULL },
+	{ "sysroot", 0, MW_OPTION_FILE, MEMBER(choice.sysroot), "DIR",
+	  "look for programs and libraries below DIR", NULL },
+	{ "no-symbols", 0, MW_OPTION_FLAG, MEMBER(choice.no_symbols), NULL,
+	  "do not look for symbols of addresses", NULL },
 	{ 0 },
 };
 

@@ -218,6 +218,38 @@ struct memwatch_heap_info {
 int memwatch_heap_info(const struct memwatch_heap *heap, unsigned int profile,
 		       struct memwatch_heap_info *ret);
 
+/**
+ * struct memwatch_heap_symbol_opts - options of memwatch_heap_symbolize()
+ * @sz: sizeof(struct memwatch_heap_symbol_opts)
+ * @sysroot: directory that is prepended to the paths of modules, for example /proc/PID/root for
+ *	a process in a container; NULL: none
+ * @timeout_ns: how long it may take; default 60 s
+ */
+struct memwatch_heap_symbol_opts {
+	size_t sz;
+	const char *sysroot;
+	__u64 timeout_ns;
+};
+
+/**
+ * memwatch_heap_symbolize - find the functions and lines of addresses
+ * @heap: heap, which must have no view
+ * @opts: options or NULL
+ *
+ * Reads the ELF files that the profiles name, their debug files (by build id, debuglink, and
+ * debuginfod if DEBUGINFOD_URLS is set), and /tmp/perf-PID.map. A child process does this,
+ * which cannot write files or send data, and which runs as nobody if the caller is root; then it
+ * does not use debuginfod either. It is a fork of the caller without exec, so the caller should
+ * have one thread. A file whose build id is not that of the profile is not used. Addresses whose
+ * symbols are not found stay what they are.
+ *
+ * Returns: 0; -ETIMEDOUT or -EBADMSG, some symbols are missing, and the heap can be used; any
+ * errno of fork(); -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_heap_symbolize(struct memwatch_heap *heap,
+			    const struct memwatch_heap_symbol_opts *opts);
+
 /* --------------------------------------------------------------- views */
 
 struct memwatch_heap_view;

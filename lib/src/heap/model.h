@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <memwatch/heap.h>
 
@@ -63,6 +64,7 @@ struct mw_prof_sample {
  * struct mw_prof_profile - one file
  * @info: its description; its strings and @samples are set when it is exported
  * @name, @comm, @objects: strings of @info
+ * @owner: user who owns the file
  * @first_mapping, @mappings: its mappings
  * @samples, @nr_samples, @capacity: its samples, owned
  * @lifetimes, @nr_lifetimes, @lifetime_capacity: what is known about freed samples, owned
@@ -70,6 +72,7 @@ struct mw_prof_sample {
 struct mw_prof_profile {
 	struct memwatch_heap_info info;
 	uint32_t name, comm, objects;
+	uid_t owner;
 	uint32_t first_mapping, mappings;
 	struct mw_prof_sample *samples;
 	uint32_t nr_samples, capacity;

@@ -60,8 +60,11 @@ int memwatch_heap_add_fd(struct memwatch_heap *heap, int fd, const char *name)
 		heap->damaged = true;
 		return err;
 	}
+	if (fstat(fd, &st))
+		return (int)(heap->nr_profiles - 1);
+	mw_heap_last(heap)->owner = st.st_uid;
 	/* A format without a time was written at the time of the file. */
-	if (!mw_heap_last(heap)->info.end_ns && !fstat(fd, &st) && S_ISREG(st.st_mode))
+	if (!mw_heap_last(heap)->info.end_ns && S_ISREG(st.st_mode))
 		mw_heap_last(heap)->info.end_ns = (uint64_t)st.st_mtim.tv_sec * MW_NSEC_PER_SEC +
 						  (uint64_t)st.st_mtim.tv_nsec;
 	return (int)(heap->nr_profiles - 1);

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * A confined child process. What it gives up, it gives up before it looks at any input:
+ * its user and groups if that is root, new privileges by exec, files, memory and processor
+ * time without bound, and by a filter all system calls but those that read files, manage
+ * memory and write to files that are open already.
+ */
+#include "heap/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/context.h"
+
+#define NOBODY 65534
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_SANITIZER 1
+#endif
+#endif
+
+#if defined(__x86_64__)
+#define THIS_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define THIS_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+/* What a parser of files needs. openat() is here for reading only. */
+static const int allowed_calls[] = {
+	__NR_read,	     __NR_pread64,	   __NR_readv,	      __NR_write,
+	__NR_writev,	     __NR_close,	   __NR_fstat,	      __NR_newfstatat,
+	__NR_statx,	     __NR_lseek,	   __NR_mmap,	      __NR_munmap,
+	__NR_mprotect,	     __NR_mremap,	   __NR_madvise,      __NR_brk,
+	__NR_faccessat,	     __NR_faccessat2,	   __NR_readlinkat,   __NR_getcwd,
+	__NR_getdents64,     __NR_fcntl,	   __NR_dup,	      __NR_futex,
+	__NR_getrandom,	     __NR_clock_gettime,   __NR_getpid,	      __NR_gettid,
+	__NR_getuid,	     __NR_geteuid,	   __NR_getgid,	      __NR_getegid,
+	__NR_uname,	     __NR_sysinfo,	   __NR_sched_yield,  __NR_rt_sigaction,
+	__NR_rt_sigprocmask, __NR_sigaltstack,	   __NR_rt_sigreturn, __NR_exit,
+	__NR_exit_group,     __NR_restart_syscall,
+#ifdef __NR_stat
+	__NR_stat,	     __NR_lstat,	   __NR_access,	      __NR_readlink,
+#endif
+};
+
+#define NR_ALLOWED (sizeof(allowed_calls) / sizeof(allowed_calls[0]))
+/* 3 for the architecture, 6 for openat(), 1 for the rest, and 2 for each call */
+#define FILTER_LENGTH (10 + 2 * NR_ALLOWED)
+
+#define LOAD(member)                                                                               \
+	(struct sock_filter)                                                                       \
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
+#define SKIP_UNLESS(value, skip)                                                                   \
+	(struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skip))
+#define ANSWER(value) (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, (value))
+
+/* Other system calls fail with EPERM, so that a parser that tries one can go on. */
+static int install_filter(void)
+{
+#ifdef THIS_ARCH
+	struct sock_filter filter[FILTER_LENGTH];
+	struct sock_fprog program = { .filter = filter };
+	unsigned short n = 0;
+
+	filter[n++] = LOAD(arch);
+	filter[n++] = SKIP_UNLESS(THIS_ARCH, 1);
+	filter[n++] = LOAD(nr);
+	/* The jump of a foreign architecture ends here, with its number as system call. */
+	for (size_t i = 0; i < NR_ALLOWED; i++) {
+		filter[n++] = SKIP_UNLESS((unsigned int)allowed_calls[i], 1);
+		filter[n++] = ANSWER(SECCOMP_RET_ALLOW);
+	}
+	filter[n++] = SKIP_UNLESS(__NR_openat, 4);
+	filter[n++] = LOAD(args[2]);
+	filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,
+						   O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 1, 0);
+	filter[n++] = ANSWER(SECCOMP_RET_ALLOW);
+	filter[n++] = ANSWER(SECCOMP_RET_ERRNO | EPERM);
+	filter[n++] = ANSWER(SECCOMP_RET_ERRNO | EPERM);
+	program.len = n;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
+#else
+	return 0;
+#endif
+}
+
+static int limit_resource(__rlimit_resource_t resource, rlim_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit))
+		return -errno;
+	if (limit.rlim_max > most)
+		limit.rlim_max = most;
+	if (limit.rlim_cur > limit.rlim_max)
+		limit.rlim_cur = limit.rlim_max;
+	return setrlimit(resource, &limit) ? -errno : 0;
+}
+
+static int limit_resources(bool network)
+{
+	int err = limit_resource(RLIMIT_CORE, 0);
+
+	if (!err)
+		err = limit_resource(RLIMIT_CPU, 300);
+	if (!err)
+		err = limit_resource(RLIMIT_NOFILE, 256);
+#ifndef HAS_SANITIZER
+	/* The address sanitizer reserves terabytes of addresses. */
+	if (!err)
+		err = limit_resource(RLIMIT_AS, 8ULL << 30);
+#endif
+	if (!err && !network)
+		err = limit_resource(RLIMIT_FSIZE, 0);
+	return err;
+}
+
+static int drop_root(void)
+{
+	if (geteuid() && getuid())
+		return 0;
+	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+	    setresuid(NOBODY, NOBODY, NOBODY))
+		return -errno;
+	return 0;
+}
+
+/* The child may not write to the terminal or the output of the program. */
+static int close_standard_files(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return -errno;
+	for (int fd = 0; fd < 3; fd++) {
+#ifdef HAS_SANITIZER
+		if (fd == 2)
+			continue;
+#endif
+		if (dup2(null, fd) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Gives everything up. Returns 0 or a negative errno; the child must then end. */
+static int confine_self(bool network, int answer)
+{
+	int err;
+
+	/* The answer gets a fixed number, so that all others can be closed. */
+	if (answer != 3 && dup3(answer, 3, O_CLOEXEC) != 3)
+		return -errno;
+	err = close_standard_files();
+	if (err)
+		return err;
+	if (syscall(SYS_close_range, 4, ~0U, 0) && errno != ENOSYS)
+		return -errno;
+	err = drop_root();
+	if (err)
+		return err;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+		return -errno;
+	err = limit_resources(network);
+	if (!err && !network)
+		err = install_filter();
+	return err;
+}
+
+int mw_confined_start(struct memwatch_ctx *ctx, void (*run)(void *data, int answer), void *data,
+		      bool network, struct mw_confined *ret)
+{
+	int ends[2];
+	pid_t pid;
+
+	network = network && geteuid() && getuid();
+	if (pipe2(ends, O_CLOEXEC))
+		return mw_fail(ctx, -errno, "symbols: no pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0) {
+		int err = -errno;
+
+		close(ends[0]);
+		close(ends[1]);
+		return mw_fail(ctx, err, "symbols: no child process: %s", strerror(-err));
+	}
+	if (!pid) {
+		int err = confine_self(network, ends[1]);
+
+		if (!err)
+			run(data, 3);
+		/* Without the handlers of the program that uses the library. */
+		syscall(SYS_exit_group, err ? 1 : 0);
+	}
+	close(ends[1]);
+	*ret = (struct mw_confined){ .pid = pid, .answer = ends[0] };
+	return 0;
+}
+
+void mw_confined_stop(struct mw_confined *child)
+{
+	close(child->answer);
+	kill(child->pid, SIGKILL);
+	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Symbols of code that was compiled at run time: /tmp/perf-PID.map, which runtimes write for
+ * perf. It only runs in a confined child.
+ */
+#ifndef MW_HEAP_PERF_MAP_H
+#define MW_HEAP_PERF_MAP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct mw_perf_map;
+
+/*
+ * Reads the map at @path, which must belong to @owner or root. Returns NULL if there is none.
+ * Free with mw_perf_map_close().
+ */
+struct mw_perf_map *mw_perf_map_open(const char *path, uid_t owner);
+void mw_perf_map_close(struct mw_perf_map *map);
+
+/* The name of the function at @address, or NULL. */
+const char *mw_perf_map_find(const struct mw_perf_map *map, uint64_t address);
+
+#endif /* MW_HEAP_PERF_MAP_H */

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Symbols of the locations of a heap. A confined child finds them and writes its answer to a
+ * pipe: for each location that it knows, a head and its lines, and at the end a head with the
+ * location MW_PROF_NONE. The parent does not trust the answer either: each number is checked,
+ * and the text is that of any file.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "heap/confine.h"
+#include "heap/model.h"
+#include "heap/perf-map.h"
+#include "heap/resolve.h"
+#include "base/array.h"
+#include "base/context.h"
+#include "base/timemath.h"
+
+#define DEFAULT_TIMEOUT_NS (60 * MW_NSEC_PER_SEC)
+/* The child cuts longer texts off, and the parent refuses them. */
+#define TEXT_MAX 8192
+
+struct answer_head {
+	uint32_t location;
+	uint32_t lines;
+};
+
+struct answer_line {
+	uint32_t number;
+	uint32_t function_len;
+	uint32_t file_len;
+};
+
+/* What the child works on: the locations without lines, those of one mapping together. */
+struct work {
+	struct memwatch_heap *heap;
+	struct memwatch_heap_symbol_opts opts;
+	uint32_t *locations;
+	uint32_t count;
+	FILE *out;
+};
+
+/* ------------------------------------------------------------- in the child */
+
+static uint32_t text_length(const char *text)
+{
+	return (uint32_t)strnlen(text, TEXT_MAX);
+}
+
+static void answer_location(struct work *work, uint32_t location, const struct mw_resolved *lines,
+			    uint32_t nr)
+{
+	struct answer_head head = { location, nr };
+
+	fwrite(&head, sizeof(head), 1, work->out);
+	for (uint32_t i = 0; i < nr; i++) {
+		struct answer_line line = { lines[i].line, text_length(lines[i].function),
+					    text_length(lines[i].file) };
+
+		fwrite(&line, sizeof(line), 1, work->out);
+		fwrite(lines[i].function, 1, line.function_len, work->out);
+		fwrite(lines[i].file, 1, line.file_len, work->out);
+	}
+}
+
+static struct mw_resolver *open_mapping(const struct work *work,
+					const struct mw_prof_mapping *mapping)
+{
+	const char *path = mw_strings_text(&work->heap->strings, mapping->path);
+	const char *build_id = mw_strings_text(&work->heap->strings, mapping->build_id);
+	struct mw_resolver *resolver;
+	char *full;
+
+	if (!work->opts.sysroot || *path != '/')
+		return mw_resolver_open(path, build_id);
+	if (asprintf(&full, "%s%s", work->opts.sysroot, path) < 0)
+		return NULL;
+	resolver = mw_resolver_open(full, build_id);
+	free(full);
+	return resolver;
+}
+
+static void resolve_location(struct work *work, struct mw_resolver *resolver, uint32_t number)
+{
+	const struct mw_prof_location *location = &work->heap->locations[number];
+	const struct mw_prof_mapping *mapping = &work->heap->mappings[location->mapping];
+	struct mw_resolved lines[MW_RESOLVE_LINES];
+	uint64_t address;
+	uint32_t nr;
+
+	if (mapping->has_bias)
+		address = location->address - mapping->bias;
+	else if (!mw_resolver_address(
+			 resolver, location->address - mapping->start + mapping->offset, &address))
+		return;
+	nr = mw_resolver_lines(resolver, address, lines);
+	if (nr)
+		answer_location(work, number, lines, nr);
+}
+
+/* Code that was compiled at run time is in no mapping of a file. */
+static void resolve_compiled(struct work *work, const uint32_t *numbers, uint32_t count)
+{
+	const struct mw_prof_profile *profile = &work->heap->profiles[0];
+	struct mw_perf_map *map;
+	char path[64];
+
+	if (!profile->info.pid)
+		return;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", profile->info.pid);
+	map = mw_perf_map_open(path, profile->owner);
+	for (uint32_t i = 0; map && i < count; i++) {
+		struct mw_resolved line = { .file = "" };
+
+		line.function = mw_perf_map_find(map, work->heap->locations[numbers[i]].address);
+		if (line.function)
+			answer_location(work, numbers[i], &line, 1);
+	}
+	mw_perf_map_close(map);
+}
+
+static void resolve_all(void *data, int answer)
+{
+	struct answer_head end = { .location = MW_PROF_NONE };
+	struct work *work = data;
+
+	work->out = fdopen(answer, "w");
+	for (uint32_t i = 0, next; work->out && i < work->count; i = next) {
+		uint32_t mapping = work->heap->locations[work->locations[i]].mapping;
+		struct mw_resolver *resolver = NULL;
+
+		for (next = i; next < work->count &&
+			       work->heap->locations[work->locations[next]].mapping == mapping;
+		     next++)
+			;
+		if (mapping == MW_PROF_NONE) {
+			resolve_compiled(work, work->locations + i, next - i);
+			continue;
+		}
+		resolver = open_mapping(work, &work->heap->mappings[mapping]);
+		for (uint32_t k = i; resolver && k < next; k++)
+			resolve_location(work, resolver, work->locations[k]);
+		mw_resolver_close(resolver);
+	}
+	if (work->out) {
+		fwrite(&end, sizeof(end), 1, work->out);
+		fflush(work->out);
+	}
+}
+
+/* ------------------------------------------------------------- in the parent */
+
+/**
+ * struct answer - the pipe
+ * @deadline_ns: CLOCK_MONOTONIC
+ */
+struct answer {
+	int fd;
+	uint64_t deadline_ns;
+	char buffer[1 << 16];
+	size_t at, len;
+};
+
+/* Reads @len bytes. Returns 0, or -EBADMSG if the child ended early, or -ETIMEDOUT. */
+static int answer_read(struct answer *answer, void *to, size_t len)
+{
+	while (len) {
+		size_t part = answer->len - answer->at;
+
+		if (!part) {
+			struct pollfd fd = { .fd = answer->fd, .events = POLLIN };
+			uint64_t left = mw_sub_sat(answer->deadline_ns, mw_clock(CLOCK_MONOTONIC));
+			ssize_t n;
+
+			if (!left)
+				return -ETIMEDOUT;
+			if (poll(&fd, 1, (int)mw_min_u64(left / 1000000 + 1, 60000)) <= 0)
+				continue;
+			n = read(answer->fd, answer->buffer, sizeof(answer->buffer));
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n <= 0)
+				return -EBADMSG;
+			answer->at = 0;
+			answer->len = (size_t)n;
+			continue;
+		}
+		if (part > len)
+			part = len;
+		memcpy(to, answer->buffer + answer->at, part);
+		answer->at += part;
+		to = (char *)to + part;
+		len -= part;
+	}
+	return 0;
+}
+
+static int read_text(struct memwatch_heap *heap, struct answer *answer, uint32_t len, uint32_t *ret)
+{
+	char text[TEXT_MAX];
+	int err;
+
+	if (len > TEXT_MAX)
+		return -EBADMSG;
+	err = answer_read(answer, text, len);
+	return err ?: mw_strings_add_text(&heap->strings, text, len, ret);
+}
+
+static int read_line(struct memwatch_heap *heap, struct answer *answer)
+{
+	struct mw_prof_line line = { 0 };
+	struct answer_line from;
+	int err = answer_read(answer, &from, sizeof(from));
+
+	if (!err)
+		err = read_text(heap, answer, from.function_len, &line.function);
+	if (!err)
+		err = read_text(heap, answer, from.file_len, &line.file);
+	line.number = from.number;
+	return err ?: mw_heap_add_line(heap, &line);
+}
+
+static int read_answer(struct memwatch_heap *heap, struct answer *answer)
+{
+	struct answer_head head;
+	int err;
+
+	while (!(err = answer_read(answer, &head, sizeof(head)))) {
+		struct mw_prof_location *location;
+		uint32_t first = heap->nr_lines;
+
+		if (head.location == MW_PROF_NONE)
+			return 0;
+		if (head.location >= heap->nr_locations || head.lines > MW_RESOLVE_LINES ||
+		    heap->locations[head.location].lines)
+			return -EBADMSG;
+		for (uint32_t i = 0; i < head.lines && !err; i++)
+			err = read_line(heap, answer);
+		if (err)
+			return err;
+		location = &heap->locations[head.location];
+		location->first_line = first;
+		location->lines = head.lines;
+	}
+	return err;
+}
+
+static int compare_locations(const void *a, const void *b, void *data)
+{
+	const struct memwatch_heap *heap = data;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint32_t p = heap->locations[x].mapping, q = heap->locations[y].mapping;
+
+	if (p != q)
+		return p < q ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static int collect_work(struct work *work)
+{
+	struct memwatch_heap *heap = work->heap;
+
+	work->locations = reallocarray(NULL, heap->nr_locations + 1UL, sizeof(*work->locations));
+	if (!work->locations)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < heap->nr_locations; i++)
+		if (!heap->locations[i].lines)
+			work->locations[work->count++] = i;
+	qsort_r(work->locations, work->count, sizeof(*work->locations), compare_locations, heap);
+	return 0;
+}
+
+int memwatch_heap_symbolize(struct memwatch_heap *heap,
+			    const struct memwatch_heap_symbol_opts *user_opts)
+{
+	struct work work = { .heap = heap };
+	struct mw_confined child;
+	struct answer answer;
+	int err = mw_opts_copy(heap->ctx, &work.opts, sizeof(work.opts), user_opts);
+
+	if (err)
+		return err;
+	if (collect_work(&work))
+		return mw_fail_memory(heap->ctx, "symbols");
+	if (!work.count) {
+		free(work.locations);
+		return 0;
+	}
+	err = mw_confined_start(heap->ctx, resolve_all, &work,
+				secure_getenv("DEBUGINFOD_URLS") != NULL, &child);
+	free(work.locations);
+	if (err)
+		return err;
+	answer.fd = child.answer;
+	answer.at = answer.len = 0;
+	answer.deadline_ns = mw_add_sat(mw_clock(CLOCK_MONOTONIC),
+					work.opts.timeout_ns ?: DEFAULT_TIMEOUT_NS);
+	err = read_answer(heap, &answer);
+	mw_confined_stop(&child);
+	if (err == -ETIMEDOUT)
+		return mw_fail(heap->ctx, err, "symbols: some were not found in time");
+	if (err == -EBADMSG)
+		return mw_fail(heap->ctx, err, "symbols: the process that reads them has failed");
+	return err ? mw_fail_memory(heap->ctx, "symbols") : 0;
+}
