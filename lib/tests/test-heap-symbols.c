@@ -104,7 +104,7 @@ static void test_this_program(void)
 
 static void test_other_files(void)
 {
-	char name[] = "/tmp/memwatch-test-XXXXXX";
+	char name[] = "/tmp/XXXXXX";
 	int fd = mkstemp(name);
 	struct mw_resolver *resolver;
 
@@ -125,7 +125,7 @@ static void test_other_files(void)
 static void test_perf_map(void)
 {
 	static const char text[] = "1000 10 first\n2000 20 second part\nno line\n2000 8 third\n";
-	char name[] = "/tmp/memwatch-test-XXXXXX";
+	char name[] = "/tmp/XXXXXX";
 	int fd = mkstemp(name);
 	struct mw_perf_map *map;
 
@@ -161,7 +161,7 @@ static void attempt(void *data, int answer)
 
 	a.open_read = open("/etc/passwd", O_RDONLY) < 0 ? errno : 0;
 	a.open_write = open(path, O_WRONLY) < 0 ? errno : 0;
-	a.create = open("/tmp/memwatch-must-not-exist", O_RDONLY | O_CREAT, 0600) < 0 ? errno : 0;
+	a.create = open("/tmp/MUST-NOT-EXIST", O_RDONLY | O_CREAT, 0600) < 0 ? errno : 0;
 	a.socket_call = socket(AF_INET, SOCK_STREAM, 0) < 0 ? errno : 0;
 	a.fork_call = fork() < 0 ? errno : 0;
 	a.signal_call = kill(parent, 0) ? errno : 0;
@@ -171,7 +171,7 @@ static void attempt(void *data, int answer)
 
 static void test_confinement(void)
 {
-	char name[] = "/tmp/memwatch-test-XXXXXX";
+	char name[] = "/tmp/XXXXXX";
 	int fd = mkstemp(name);
 	struct mw_confined child;
 	struct attempts a = { 0 };

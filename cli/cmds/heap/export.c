@@ -48,8 +48,10 @@ static const struct mw_option export_options[] = {
 
 struct export
 {
+	const struct mw_cli *cli;
 	const struct export_config *config;
 	const char *path;
+	char **files;
 	struct heap_profiles profiles;
 	uint32_t metric;
 	FILE *out;
@@ -74,12 +76,14 @@ static int open_output(struct export *e)
 	return MW_EXIT_FAILED;
 }
 
+/* A file that is not complete is removed. */
 static int close_output(struct export *e, int rc)
 {
-	if (!e->out || e->out == stdout)
+	if (e->out == stdout)
 		return rc;
-	if ((ferror(e->out) | fclose(e->out)) && !rc)
-		rc = mw_error(MW_EXIT_FAILED, e->config->output, "could not be written");
+	fclose(e->out);
+	if (rc)
+		unlink(e->config->output);
 	return rc;
 }
 
@@ -133,23 +137,32 @@ static int check_config(const struct export_config *c)
 	return 0;
 }
 
+static int export_profile(void *data)
+{
+	struct export *e = data;
+	const struct export_config *c = e->config;
+	int rc = heap_profiles_open(&e->profiles, e->cli, &c->choice, 1, e->files);
+
+	if (!rc)
+		rc = heap_metric(&e->profiles, &c->choice, e->path, &e->metric);
+	if (!rc)
+		rc = c->to == EXPORT_PPROF ? write_pprof(e) : write_calls(e);
+	if (!rc && (fflush(e->out) || ferror(e->out)))
+		rc = mw_error(MW_EXIT_FAILED, c->output ? c->output : "standard output",
+			      "could not be written");
+	heap_profiles_close(&e->profiles);
+	return rc;
+}
+
 static int export_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
-	struct export e = { .config = config, .path = argv[0] };
+	struct export e = { .cli = cli, .config = config, .path = argv[0], .files = argv };
 	int rc = check_config(e.config);
 
-	if (rc)
-		return rc;
-	rc = heap_profiles_open(&e.profiles, cli, &e.config->choice, argc, argv);
-	if (!rc)
-		rc = heap_metric(&e.profiles, &e.config->choice, e.path, &e.metric);
+	(void)argc;
 	if (!rc)
 		rc = open_output(&e);
-	if (!rc)
-		rc = close_output(&e,
-				  e.config->to == EXPORT_PPROF ? write_pprof(&e) : write_calls(&e));
-	heap_profiles_close(&e.profiles);
-	return rc;
+	return rc ? rc : close_output(&e, heap_profiles_run(export_profile, &e));
 }
 
 const struct mw_cmd mw_cmd_heap_export = {

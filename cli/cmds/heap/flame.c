@@ -175,10 +175,10 @@ static void write_head(const struct flame *flame, const char *name, unsigned int
 		"<text id=\"name\" x=\"10\" y=\"22\">",
 		height, height, heap_flame_script);
 	write_xml(flame->out, name);
-	fprintf(flame->out, ": %s %s", human(calls, calls->total, value, sizeof(value)),
-		calls->metric == MEMWATCH_HEAP_LIVE_BYTES	 ? "live"
-		: calls->metric == MEMWATCH_HEAP_ALLOCATED_BYTES ? "allocated"
-								 : calls->objects);
+	fprintf(flame->out, ": %s ", human(calls, calls->total, value, sizeof(value)));
+	write_xml(flame->out, calls->metric == MEMWATCH_HEAP_LIVE_BYTES	       ? "live"
+			      : calls->metric == MEMWATCH_HEAP_ALLOCATED_BYTES ? "allocated"
+									       : calls->objects);
 	if (calls->has_base)
 		fprintf(flame->out, "; red grew, blue shrank; base: %s",
 			human(calls, calls->base_total, value, sizeof(value)));

@@ -7,6 +7,12 @@
 #include "cmds/heap/heap.h"
 
 static const char *const heap_usage[] = {
+	"heap run -o DIR [OPTIONS] -- COMMAND...",
+	"heap list [DIR]",
+	"heap start PID [--rate BYTES]",
+	"heap stop PID",
+	"heap stats PID|FILE",
+	"heap snapshot PID|FILE -o FILE",
 	"heap report FILE... [OPTIONS]",
 	"heap export FILE --to FORMAT [OPTIONS]",
 	"",
@@ -15,7 +21,11 @@ static const char *const heap_usage[] = {
 	NULL,
 };
 
-static const struct mw_cmd *const subs[] = { &mw_cmd_heap_report, &mw_cmd_heap_export, NULL };
+static const struct mw_cmd *const subs[] = {
+	&mw_cmd_heap_run,    &mw_cmd_heap_list,	  &mw_cmd_heap_start,
+	&mw_cmd_heap_stop,   &mw_cmd_heap_stats,  &mw_cmd_heap_snapshot,
+	&mw_cmd_heap_report, &mw_cmd_heap_export, NULL,
+};
 
 const struct mw_cmd mw_cmd_heap = {
 	.name = "heap",

@@ -9,6 +9,12 @@
 
 #include "common/cmd.h"
 
+extern const struct mw_cmd mw_cmd_heap_run;
+extern const struct mw_cmd mw_cmd_heap_list;
+extern const struct mw_cmd mw_cmd_heap_start;
+extern const struct mw_cmd mw_cmd_heap_stop;
+extern const struct mw_cmd mw_cmd_heap_stats;
+extern const struct mw_cmd mw_cmd_heap_snapshot;
 extern const struct mw_cmd mw_cmd_heap_report;
 extern const struct mw_cmd mw_cmd_heap_export;
 

@@ -5,21 +5,79 @@
  * The profiles that a command reads, and the names of what is in them.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cmds/heap/profiles.h"
 #include "common/message.h"
 #include "text/escape.h"
+
+#define NOBODY 65534
 
 const char *heap_text(const char *text, char *buf, size_t size)
 {
 	return mw_escape(text, buf, size);
 }
 
-static int add_file(struct heap_profiles *profiles, const char *path)
+/* Opens a file, before the program gives up the permission to do so. */
+static int open_file(const char *path, int *fd)
 {
-	int number = memwatch_heap_add(profiles->heap, path);
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return *fd < 0 ? mw_error_errno(-errno, path) : 0;
+}
+
+static bool is_root(void)
+{
+	return !geteuid() || !getuid();
+}
+
+int heap_profiles_run(int (*work)(void *data), void *data)
+{
+	int status, rc;
+	pid_t pid;
+
+	if (!is_root())
+		return work(data);
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return mw_error_errno(-errno, "heap");
+	if (!pid) {
+		rc = mw_finish_stdout(work(data));
+		fflush(NULL);
+		_exit(rc);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return mw_error_errno(-errno, "heap");
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	return mw_error(MW_EXIT_FAILED, "heap",
+			"the process that reads the profile was killed by %s",
+			strsignal(WTERMSIG(status)));
+}
+
+/* Does nothing unless the program runs as root. Returns 0 or a negative errno. */
+static int become_nobody(void)
+{
+	if (!is_root())
+		return 0;
+	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+	    setresuid(NOBODY, NOBODY, NOBODY) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	/* The profile of another user must not make root ask a server. */
+	return unsetenv("DEBUGINFOD_URLS") ? -errno : 0;
+}
+
+static int add_file(struct heap_profiles *profiles, int fd, const char *path)
+{
+	int number = memwatch_heap_add_fd(profiles->heap, fd, path);
 	const char *why = memwatch_ctx_error(profiles->ctx);
 
 	if (number >= 0)
@@ -49,38 +107,49 @@ static int add_file(struct heap_profiles *profiles, const char *path)
 static void find_symbols(struct heap_profiles *profiles, const struct heap_choice *choice)
 {
 	MEMWATCH_OPTS(memwatch_heap_symbol_opts, opts, .sysroot = choice->sysroot);
-	char why[768];
 
 	if (memwatch_heap_symbolize(profiles->heap, &opts))
-		mw_warn(profiles->cli, "%s",
-			heap_text(memwatch_ctx_error(profiles->ctx), why, sizeof(why)));
+		mw_warn(profiles->cli, "%s", memwatch_ctx_error(profiles->ctx));
+}
+
+/* Reads the files that are open, the base last. Returns 0 or an exit code. */
+static int read_files(struct heap_profiles *profiles, const int *fds, int count, char **files,
+		      const char *base)
+{
+	for (int i = 0; i < count; i++) {
+		int number = add_file(profiles, fds[i], files[i]);
+
+		if (number < 0)
+			return -number;
+		profiles->count++;
+	}
+	if (base)
+		profiles->base = add_file(profiles, fds[count], base);
+	return base && profiles->base < 0 ? -profiles->base : 0;
 }
 
 int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 		       const struct heap_choice *choice, int count, char **files)
 {
-	int err, rc;
+	int *fds = calloc((size_t)count + 1, sizeof(*fds)), open_files = 0, err, rc;
 
 	*profiles = (struct heap_profiles){ .cli = cli, .base = -1 };
-	rc = mw_library_new(cli, &profiles->ctx);
-	if (rc)
-		return rc;
-	err = memwatch_heap_new(profiles->ctx, NULL, &profiles->heap);
-	if (err)
-		return mw_error_errno(err, "heap");
-	for (int i = 0; i < count; i++) {
-		rc = add_file(profiles, files[i]);
-		if (rc < 0)
-			return -rc;
-		profiles->count++;
+	rc = fds ? mw_library_new(cli, &profiles->ctx) : mw_error_errno(-ENOMEM, "heap");
+	for (; !rc && open_files < count + !!choice->diff; open_files++)
+		rc = open_file(open_files < count ? files[open_files] : choice->diff,
+			       &fds[open_files]);
+	if (!rc) {
+		err = become_nobody() ?: memwatch_heap_new(profiles->ctx, NULL, &profiles->heap);
+		rc = err ? mw_error_errno(err, "heap")
+			 : read_files(profiles, fds, count, files, choice->diff);
 	}
-	if (choice->diff)
-		profiles->base = add_file(profiles, choice->diff);
-	if (choice->diff && profiles->base < 0)
-		return -profiles->base;
-	if (!choice->no_symbols)
+	while (open_files-- > 0)
+		if (fds[open_files] >= 0)
+			close(fds[open_files]);
+	free(fds);
+	if (!rc && !choice->no_symbols)
 		find_symbols(profiles, choice);
-	return 0;
+	return rc;
 }
 
 void heap_profiles_close(struct heap_profiles *profiles)

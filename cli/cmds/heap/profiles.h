@@ -27,7 +27,15 @@ struct heap_profiles {
 };
 
 /*
- * Reads @count files and the base of @choice, and finds symbols. Returns 0, or an exit code after
+ * Runs @work, which begins with heap_profiles_open(), and returns the exit code that it
+ * returns. If the program runs as root, @work runs in a child.
+ */
+int heap_profiles_run(int (*work)(void *data), void *data);
+
+/*
+ * Reads @count files and the base of @choice, and finds symbols. The files may belong to
+ * anybody: if the program runs as root, it opens them and becomes the user nobody before it
+ * reads them. Returns 0, or an exit code after
  * an error message. The caller calls heap_profiles_close() in both cases.
  */
 int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,

@@ -55,7 +55,9 @@ static const struct mw_option report_options[] = {
 struct report {
 	const struct mw_cli *cli;
 	const struct report_config *config;
-	const char *path;
+	char **files;
+	int count;
+	const char *path; /* the last one, which is shown */
 	struct heap_profiles profiles;
 	struct heap_rows rows;
 	struct memwatch_heap_info info;
@@ -118,7 +120,7 @@ static void print_total_value(const struct report *r, const struct memwatch_heap
 			      uint32_t bytes, const char *what)
 {
 	const struct memwatch_heap_estimate *e = &total->flat[bytes];
-	char value[32], low[32], high[32];
+	char value[32], low[32], high[32], objects[64];
 
 	if (!(r->info.metrics & 1U << bytes))
 		return;
@@ -131,7 +133,7 @@ static void print_total_value(const struct report *r, const struct memwatch_heap
 		printf(" in %s %s",
 		       mw_human_double(total->flat[bytes + 1].value, MW_UNIT_COUNT, value,
 				       sizeof(value)),
-		       r->rows.objects);
+		       heap_text(r->rows.objects, objects, sizeof(objects)));
 	putchar('\n');
 }
 
@@ -264,31 +266,42 @@ static int check_config(const struct report_config *c, int argc)
 	return 0;
 }
 
+static uint64_t rows_wanted(const struct report *r)
+{
+	if (r->config->top != UINT64_MAX)
+		return r->config->top;
+	return r->cli->format == MW_FORMAT_TABLE ? DEFAULT_TOP : 0;
+}
+
+static int report_profiles(void *data)
+{
+	struct report *r = data;
+	const struct heap_choice *choice = &r->config->choice;
+	int rc = heap_profiles_open(&r->profiles, r->cli, choice, r->count, r->files);
+
+	if (!rc)
+		rc = heap_metric(&r->profiles, choice, r->path, &r->rows.metric);
+	if (!rc) {
+		r->info.sz = sizeof(r->info);
+		memwatch_heap_info(r->profiles.heap, (unsigned int)r->count - 1, &r->info);
+		r->rows.cli = r->cli;
+		r->rows.metrics = r->info.metrics;
+		r->rows.objects = r->info.objects;
+		r->rows.top = rows_wanted(r);
+		rc = r->cli->format == MW_FORMAT_JSON ? print_json(r) : print_text(r);
+	}
+	memwatch_heap_view_unref(r->rows.view);
+	heap_profiles_close(&r->profiles);
+	return rc;
+}
+
 static int report_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
-	struct report_config *c = config;
-	struct report r = { .cli = cli, .config = c, .path = argv[argc - 1] };
-	int rc = check_config(c, argc);
+	struct report r = { .cli = cli, .config = config, .files = argv, .count = argc };
+	int rc = check_config(r.config, argc);
 
-	if (rc)
-		return rc;
-	rc = heap_profiles_open(&r.profiles, cli, &c->choice, argc, argv);
-	if (!rc)
-		rc = heap_metric(&r.profiles, &c->choice, r.path, &r.rows.metric);
-	if (!rc) {
-		r.info.sz = sizeof(r.info);
-		memwatch_heap_info(r.profiles.heap, (unsigned int)argc - 1, &r.info);
-		r.rows.cli = cli;
-		r.rows.metrics = r.info.metrics;
-		r.rows.objects = r.info.objects;
-		r.rows.top = c->top != UINT64_MAX	      ? c->top
-			     : cli->format == MW_FORMAT_TABLE ? DEFAULT_TOP
-							      : 0;
-		rc = cli->format == MW_FORMAT_JSON ? print_json(&r) : print_text(&r);
-	}
-	memwatch_heap_view_unref(r.rows.view);
-	heap_profiles_close(&r.profiles);
-	return rc;
+	r.path = argv[argc - 1];
+	return rc ? rc : heap_profiles_run(report_profiles, &r);
 }
 
 const struct mw_cmd mw_cmd_heap_report = {

@@ -68,16 +68,20 @@ static void print_site(const struct heap_rows *rows, uint64_t number, uint64_t i
 {
 	MEMWATCH_OPTS(memwatch_heap_frame, frame);
 	uint32_t other = rows->metric ^ 1;
-	char buf[32];
+	char buf[32], objects[64];
 
 	printf("%3llu. ", (unsigned long long)number);
 	if (rows->is_growth)
 		print_growth(row);
 	print_estimate(rows, rows->metric, &row->flat[rows->metric]);
+	if (!heap_metric_is_bytes(rows->metric))
+		printf(" %s", heap_text(rows->objects, objects, sizeof(objects)));
 	if (rows->metrics & 1U << other)
 		printf(", %s %s",
 		       human_value(rows, other, row->flat[other].value, buf, sizeof(buf)),
-		       heap_metric_is_bytes(other) ? "" : rows->objects);
+		       heap_metric_is_bytes(other)
+			       ? ""
+			       : heap_text(rows->objects, objects, sizeof(objects)));
 	if (!isnan(row->age_seconds[0]))
 		printf(", age %s",
 		       mw_human_double(row->age_seconds[0] * 1e9, MW_UNIT_NS, buf, sizeof(buf)));

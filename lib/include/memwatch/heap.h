@@ -64,14 +64,20 @@ enum memwatch_heap_format {
 	MEMWATCH_HEAP_GPERFTOOLS = 3,
 };
 
+#define MEMWATCH_HEAP_HEADER (1U << 0) /* only memwatch_heap_info(), of memwatch's profiles */
+
 /**
  * struct memwatch_heap_opts - options of memwatch_heap_new()
  * @sz: sizeof(struct memwatch_heap_opts)
+ * @flags: MEMWATCH_HEAP_HEADER
+ * @reserved: 0
  * @max_bytes: largest file that is read, and largest content of a compressed file; default
  *	256 MiB
  */
 struct memwatch_heap_opts {
 	size_t sz;
+	__u32 flags;
+	__u32 reserved;
 	__u64 max_bytes;
 };
 
@@ -176,6 +182,7 @@ enum memwatch_heap_state {
  * @peak_live_ns: when that was, nanoseconds of CLOCK_REALTIME
  * @sample_ns: time that the process spent in taking samples
  * @file_bytes: size of the profile
+ * @live_bytes: estimate of the live bytes, as the process keeps it
  */
 struct memwatch_heap_info {
 	size_t sz;
@@ -204,6 +211,7 @@ struct memwatch_heap_info {
 	__u64 peak_live_ns;
 	__u64 sample_ns;
 	__u64 file_bytes;
+	__u64 live_bytes;
 };
 
 /**
@@ -217,6 +225,68 @@ struct memwatch_heap_info {
  */
 int memwatch_heap_info(const struct memwatch_heap *heap, unsigned int profile,
 		       struct memwatch_heap_info *ret);
+
+/* ----------------------------------------------------------- processes */
+
+/**
+ * memwatch_heap_find - open the profile of a process
+ * @ctx: context
+ * @pid: process id
+ * @writable: not 0: for memwatch_heap_control()
+ * @ret: a descriptor; caller closes it
+ *
+ * The profile is the file that the process has mapped, which also works if the process is in a
+ * container or the file was deleted; only root can open it so. For other users it is the file
+ * at the path of the mapping.
+ *
+ * Returns: 0; -ENOENT, there is no such process; -ENODATA, it has no profile; -EACCES or -EPERM;
+ * any errno of open(); -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_heap_find(struct memwatch_ctx *ctx, __u32 pid, int writable, int *ret);
+
+/**
+ * enum memwatch_heap_control - what a profiler is asked for
+ * @MEMWATCH_HEAP_START: take samples
+ * @MEMWATCH_HEAP_STOP: take no further samples, but follow the frees of those there are
+ */
+enum memwatch_heap_control {
+	MEMWATCH_HEAP_START = 1,
+	MEMWATCH_HEAP_STOP = 2,
+};
+
+/**
+ * memwatch_heap_control - ask the profiler in a process to start or to stop
+ * @ctx: context
+ * @fd: descriptor of memwatch_heap_find(), writable
+ * @control: enum memwatch_heap_control
+ * @rate_bytes: mean number of bytes between two samples from now on; 0: as it is
+ * @timeout_ns: how long to wait until the process has followed; 0: do not wait
+ *
+ * The process looks for requests when it allocates.
+ *
+ * Returns: 0; -ETIMEDOUT, the process has not followed yet, and will when it allocates; -ENOMSG
+ * or -EBADMSG, the file is no profile; -EINVAL; any errno of read() and write().
+ * Since: 0.1
+ */
+int memwatch_heap_control(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_control control,
+			  __u64 rate_bytes, __u64 timeout_ns);
+
+/**
+ * memwatch_heap_snapshot - copy a profile that is being written
+ * @ctx: context
+ * @fd: descriptor of the profile
+ * @to: writable descriptor of the copy
+ *
+ * The process is not stopped. Samples that changed while they were copied are left out.
+ *
+ * Returns: 0; -ENOMSG, -EPROTO or -EBADMSG, the file is no profile of memwatch; -EFBIG; any
+ * errno of read() and write(); -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_heap_snapshot(struct memwatch_ctx *ctx, int fd, int to);
+
+/* ------------------------------------------------------------- symbols */
 
 /**
  * struct memwatch_heap_symbol_opts - options of memwatch_heap_symbolize()
@@ -237,7 +307,7 @@ struct memwatch_heap_symbol_opts {
  * @opts: options or NULL
  *
  * Reads the ELF files that the profiles name, their debug files (by build id, debuglink, and
- * debuginfod if DEBUGINFOD_URLS is set), and /tmp/perf-PID.map. A child process does this,
+ * debuginfod if DEBUGINFOD_URLS is set), and perf-PID.map in /tmp. A child process does this,
  * which cannot write files or send data, and which runs as nobody if the caller is root; then it
  * does not use debuginfod either. It is a fork of the caller without exec, so the caller should
  * have one thread. A file whose build id is not that of the profile is not used. Addresses whose

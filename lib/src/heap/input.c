@@ -109,6 +109,29 @@ int mw_input_read(struct memwatch_ctx *ctx, int fd, const char *name, uint64_t m
 	return 0;
 }
 
+int mw_input_read_head(struct memwatch_ctx *ctx, int fd, const char *name, size_t len,
+		       struct mw_input *ret)
+{
+	struct mw_input input = { .bytes = calloc(1, len + 1) };
+	ssize_t n;
+
+	if (!input.bytes)
+		return mw_fail_memory(ctx, name);
+	do {
+		n = pread(fd, input.bytes + input.len, len - input.len, (off_t)input.len);
+		if (n > 0)
+			input.len += (size_t)n;
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (n < 0) {
+		int err = -errno;
+
+		mw_input_uninit(&input);
+		return mw_fail(ctx, err, "%s: %s", name, strerror(-err));
+	}
+	*ret = input;
+	return 0;
+}
+
 void mw_input_uninit(struct mw_input *input)
 {
 	free(input->bytes);

@@ -25,6 +25,10 @@ struct mw_input {
  */
 int mw_input_read(struct memwatch_ctx *ctx, int fd, const char *name, uint64_t max,
 		  struct mw_input *ret);
+
+/* Reads the first @len bytes of the regular file @fd, or as many as there are. */
+int mw_input_read_head(struct memwatch_ctx *ctx, int fd, const char *name, size_t len,
+		       struct mw_input *ret);
 void mw_input_uninit(struct mw_input *input);
 
 #endif /* MW_HEAP_INPUT_H */

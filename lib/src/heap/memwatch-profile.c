@@ -454,6 +454,9 @@ static int read_info(struct own_profile *p)
 	info->peak_live_ns = to_realtime(h, h->counters.peak_live_ns);
 	info->sample_ns = h->counters.sample_ns;
 	info->file_bytes = p->input->len;
+	info->live_bytes = h->live_bytes;
+	/* Otherwise the samples are counted as they are read. */
+	info->samples = p->heap->header_only ? h->live_samples : 0;
 	p->end_ns = mw_max_u64(h->state_ns, h->counters.peak_live_ns);
 	for (int i = 0; i < 2; i++)
 		p->end_ns = mw_max_u64(p->end_ns, h->figures[i].time_ns);
@@ -472,8 +475,9 @@ int mw_memwatch_profile_read(struct memwatch_heap *heap, const struct mw_input *
 	p->heap = heap;
 	p->input = input;
 	p->fd = fd;
-	err = read_header(p) ?: read_directory(p) ?: read_info(p) ?: read_modules(p) ?:
-	      read_stacks(p);
+	err = read_header(p) ?: read_info(p);
+	if (!err && !heap->header_only)
+		err = read_directory(p) ?: read_modules(p) ?: read_stacks(p);
 	for (uint32_t i = 0; !err && i < p->arrays[MW_HEAP_CHUNK_SAMPLES].nr_parts; i++)
 		err = read_samples(p, &p->arrays[MW_HEAP_CHUNK_SAMPLES].parts[i]);
 	if (!err)

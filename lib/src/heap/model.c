@@ -24,11 +24,14 @@ int memwatch_heap_new(struct memwatch_ctx *ctx, const struct memwatch_heap_opts 
 
 	if (err)
 		return err;
+	if (opts.flags & ~MEMWATCH_HEAP_HEADER || opts.reserved)
+		return mw_fail(ctx, -EINVAL, "heap profile: an option has an unknown value");
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)
 		return mw_fail_memory(ctx, "heap profile");
 	heap->ctx = memwatch_ctx_ref(ctx);
 	heap->max_bytes = opts.max_bytes ?: DEFAULT_MAX_BYTES;
+	heap->header_only = opts.flags & MEMWATCH_HEAP_HEADER;
 	if (mw_strings_init(&heap->strings) || mw_strings_init(&heap->stacks)) {
 		memwatch_heap_unref(heap);
 		return mw_fail_memory(ctx, "heap profile");
@@ -69,7 +72,6 @@ int memwatch_heap_info(const struct memwatch_heap *heap, unsigned int profile,
 	info.comm = mw_strings_text(&heap->strings, p->comm);
 	info.objects = p->objects ? mw_strings_text(&heap->strings, p->objects) : "objects";
 	info.name = mw_strings_text(&heap->strings, p->name);
-	info.samples = 0;
 	for (uint32_t i = 0; i < p->nr_samples; i++)
 		info.samples += p->samples[i].count;
 	return mw_opts_export(ret, &info, sizeof(info));

@@ -89,6 +89,7 @@ struct mw_prof_profile {
  * @ctx: reference
  * @max_bytes: limit of the content of a file
  * @damaged: an addition failed
+ * @header_only: samples are not read
  * @strings: names and paths
  * @stacks: interned arrays of uint32_t, numbers of locations
  * @profiles: the profiles
@@ -97,6 +98,7 @@ struct memwatch_heap {
 	struct memwatch_ctx *ctx;
 	uint64_t max_bytes;
 	bool damaged;
+	bool header_only;
 	struct mw_strings strings;
 	struct mw_strings stacks;
 	struct mw_prof_mapping *mappings;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "heap/memwatch-profile.h"
+#include "heap/profile-format.h"
 #include "heap/pprof.h"
 #include "heap/text-profile.h"
 #include "base/context.h"
@@ -25,6 +26,8 @@ static int read_profile(struct memwatch_heap *heap, const char *name, const stru
 		info->format = MEMWATCH_HEAP_MEMWATCH;
 		return mw_memwatch_profile_read(heap, input, fd);
 	}
+	if (heap->header_only)
+		return mw_fail(heap->ctx, -ENOMSG, "%s: is not a heap profile of memwatch", name);
 	if (mw_text_profile_is(input, &info->format))
 		return mw_text_profile_read(heap, input);
 	if (mw_pprof_is(input)) {
@@ -45,7 +48,9 @@ int memwatch_heap_add_fd(struct memwatch_heap *heap, int fd, const char *name)
 
 	if (heap->damaged)
 		return mw_fail(heap->ctx, -EBADMSG, "%s: an earlier profile was not read", name);
-	err = mw_input_read(heap->ctx, fd, name, heap->max_bytes, &input);
+	err = heap->header_only
+		      ? mw_input_read_head(heap->ctx, fd, name, MW_HEAP_CHUNKS_OFFSET, &input)
+		      : mw_input_read(heap->ctx, fd, name, heap->max_bytes, &input);
 	if (err)
 		return err;
 	/* A file that was uncompressed cannot be read again at the same place. */
@@ -63,6 +68,8 @@ int memwatch_heap_add_fd(struct memwatch_heap *heap, int fd, const char *name)
 	if (fstat(fd, &st))
 		return (int)(heap->nr_profiles - 1);
 	mw_heap_last(heap)->owner = st.st_uid;
+	if (heap->header_only)
+		mw_heap_last(heap)->info.file_bytes = (uint64_t)st.st_size;
 	/* A format without a time was written at the time of the file. */
 	if (!mw_heap_last(heap)->info.end_ns && S_ISREG(st.st_mode))
 		mw_heap_last(heap)->info.end_ns = (uint64_t)st.st_mtim.tv_sec * MW_NSEC_PER_SEC +

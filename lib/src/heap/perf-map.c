@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Reads /tmp/perf-PID.map: lines "START SIZE NAME" with hexadecimal numbers. A runtime appends
+ * Reads perf-PID.map: lines "START SIZE NAME" with hexadecimal numbers. A runtime appends
  * to the file, so a later line replaces an earlier one at the same place.
  */
 #include "heap/perf-map.h"

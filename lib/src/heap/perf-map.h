@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Symbols of code that was compiled at run time: /tmp/perf-PID.map, which runtimes write for
+ * Symbols of code that was compiled at run time: perf-PID.map in /tmp, which runtimes write for
  * perf. It only runs in a confined child.
  */
 #ifndef MW_HEAP_PERF_MAP_H

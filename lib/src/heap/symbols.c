@@ -113,7 +113,7 @@ static void resolve_compiled(struct work *work, const uint32_t *numbers, uint32_
 
 	if (!profile->info.pid)
 		return;
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", profile->info.pid);
+	snprintf(path, sizeof(path), P_tmpdir "/perf-%u.map", profile->info.pid);
 	map = mw_perf_map_open(path, profile->owner);
 	for (uint32_t i = 0; map && i < count; i++) {
 		struct mw_resolved line = { .file = "" };

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * "heap start", "heap stop", "heap stats" and "heap snapshot".
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cmds/heap/heap.h"
+#include "cmds/heap/processes.h"
+#include "common/message.h"
+#include "common/parse.h"
+#include "output/human.h"
+#include "output/json.h"
+
+/* How long a process may take to follow; it looks when it allocates. */
+#define FOLLOW_NS 1000000000ULL
+
+struct start_config {
+	uint64_t rate;
+};
+
+static const struct mw_option start_options[] = {
+	{ "rate", 'r', MW_OPTION_UINT, offsetof(struct start_config, rate), "BYTES",
+	  "mean number of bytes between two samples", NULL },
+	{ 0 },
+};
+
+static int send_request(const struct mw_cli *cli, const char *name,
+			enum memwatch_heap_control control, uint64_t rate)
+{
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	uint64_t pid;
+	int fd, err, rc = mw_library_new(cli, &ctx);
+
+	if (rc)
+		return rc;
+	if (mw_parse_uint(name, &pid) || pid > INT32_MAX)
+		return mw_error(MW_EXIT_USAGE, "heap", "PID must be the number of a process");
+	err = memwatch_heap_find(ctx, (uint32_t)pid, 1, &fd);
+	if (err)
+		return heap_process_failed(ctx, err, name);
+	err = memwatch_heap_control(ctx, fd, control, rate, FOLLOW_NS);
+	close(fd);
+	if (err == -ETIMEDOUT) {
+		mw_warn(cli, "process %" PRIu64 " will follow when it allocates", pid);
+		return MW_EXIT_DONE;
+	}
+	return err ? heap_process_failed(ctx, err, name) : MW_EXIT_DONE;
+}
+
+static const char *const start_usage[] = {
+	"heap start PID [--rate BYTES]",
+	"",
+	"Makes the profiler in a process take samples. The process was started with",
+	"\"heap run\", for example with --dormant.",
+	NULL,
+};
+
+static int start_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	const struct start_config *c = config;
+
+	(void)argc;
+	return send_request(cli, argv[0], MEMWATCH_HEAP_START, c->rate);
+}
+
+static const char *const stop_usage[] = {
+	"heap stop PID",
+	"",
+	"Makes the profiler in a process take no further samples. It still follows the frees",
+	"of those it has taken, so that what remains is what was not freed.",
+	NULL,
+};
+
+static int stop_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	(void)config;
+	(void)argc;
+	return send_request(cli, argv[0], MEMWATCH_HEAP_STOP, 0);
+}
+
+static const struct {
+	uint32_t bit;
+	const char *key, *text;
+} limits[] = {
+	{ MEMWATCH_HEAP_LIMIT_NO_SPACE, "no_space", "the file system was full" },
+	{ MEMWATCH_HEAP_LIMIT_FILE_SIZE, "file_size", "the file has its largest size" },
+	{ MEMWATCH_HEAP_LIMIT_SAMPLES_FULL, "samples_full", "the rate was raised to save room" },
+	{ MEMWATCH_HEAP_LIMIT_STACKS_FULL, "stacks_full", "some samples have no stack" },
+	{ MEMWATCH_HEAP_LIMIT_MODULES_FULL, "modules_full", "some frames have no module" },
+	{ MEMWATCH_HEAP_LIMIT_FORKED_AWAY, "forked_away", "a child process has no profile" },
+};
+
+#define NR_LIMITS (sizeof(limits) / sizeof(limits[0]))
+
+static void print_stats_json(const struct memwatch_heap_info *info)
+{
+	struct mw_json json;
+
+	mw_json_init(&json, stdout);
+	mw_json_string(&json, "file", info->name);
+	mw_json_uint(&json, "pid", info->pid);
+	mw_json_string(&json, "comm", info->comm);
+	mw_json_string(&json, "state", heap_state_name(info->state));
+	mw_json_bool(&json, "from_start", info->from_start > 0);
+	mw_json_uint(&json, "start_realtime_ns", info->start_ns);
+	mw_json_uint(&json, "rate_bytes", info->rate_bytes);
+	mw_json_uint(&json, "configured_rate_bytes", info->configured_rate_bytes);
+	mw_json_uint(&json, "live_bytes", info->live_bytes);
+	mw_json_uint(&json, "live_samples", info->samples);
+	mw_json_uint(&json, "sampled", info->sampled);
+	mw_json_uint(&json, "freed", info->freed);
+	mw_json_uint(&json, "lost", info->lost);
+	mw_json_uint(&json, "lost_bytes", info->lost_bytes);
+	mw_json_uint(&json, "peak_live_bytes", info->peak_live_bytes);
+	mw_json_uint(&json, "sample_ns", info->sample_ns);
+	mw_json_uint(&json, "file_bytes", info->file_bytes);
+	mw_json_row(&json, "stacks");
+	mw_json_uint(&json, "frame_pointer", info->frame_pointer);
+	mw_json_uint(&json, "unwound", info->unwound);
+	mw_json_uint(&json, "truncated", info->truncated);
+	mw_json_object_end(&json);
+	mw_json_row(&json, "limits");
+	for (size_t i = 0; i < NR_LIMITS; i++)
+		mw_json_bool(&json, limits[i].key, info->limits & limits[i].bit);
+	mw_json_object_end(&json);
+	mw_json_finish(&json);
+}
+
+static void print_value(const char *title, uint64_t value, enum mw_unit unit)
+{
+	char buf[32];
+
+	printf("%-26s %s\n", title, mw_human_uint(value, unit, buf, sizeof(buf)));
+}
+
+static void print_stats(const struct memwatch_heap_info *info)
+{
+	char comm[64], name[256];
+
+	printf("%-26s %u (%s)\n", "Process", info->pid, heap_text(info->comm, comm, sizeof(comm)));
+	printf("%-26s %s\n", "File", heap_text(info->name, name, sizeof(name)));
+	print_value("Size of the file", info->file_bytes, MW_UNIT_BYTES);
+	printf("%-26s %s%s\n", "State", heap_state_name(info->state),
+	       info->from_start ? "" : ", began after the start of the process");
+	print_value("Bytes between samples", info->rate_bytes, MW_UNIT_BYTES);
+	if (info->configured_rate_bytes && info->configured_rate_bytes != info->rate_bytes)
+		print_value("  asked for", info->configured_rate_bytes, MW_UNIT_BYTES);
+	print_value("Live bytes (estimate)", info->live_bytes, MW_UNIT_BYTES);
+	print_value("  highest", info->peak_live_bytes, MW_UNIT_BYTES);
+	print_value("Live samples", info->samples, MW_UNIT_NONE);
+	print_value("Samples since the start", info->sampled, MW_UNIT_NONE);
+	print_value("  freed", info->freed, MW_UNIT_NONE);
+	print_value("  lost", info->lost, MW_UNIT_NONE);
+	print_value("Time for samples", info->sample_ns, MW_UNIT_NS);
+	print_value("Stacks by unwind tables", info->unwound, MW_UNIT_NONE);
+	print_value("Stacks by frame pointers", info->frame_pointer, MW_UNIT_NONE);
+	print_value("Stacks that were cut off", info->truncated, MW_UNIT_NONE);
+	for (size_t i = 0; i < NR_LIMITS; i++)
+		if (info->limits & limits[i].bit)
+			printf("Limit: %s.\n", limits[i].text);
+}
+
+static const char *const stats_usage[] = {
+	"heap stats PID|FILE",
+	"",
+	"Shows what the profiler in a process does and what it has cost.",
+	NULL,
+};
+
+static int stats_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	MEMWATCH_OPTS(memwatch_heap_info, info);
+	struct memwatch_heap *heap;
+	char path[4096];
+	int fd, err, rc = mw_library_new(cli, &ctx);
+
+	(void)config;
+	(void)argc;
+	if (rc)
+		return rc;
+	err = heap_process_open(ctx, argv[0], &fd);
+	if (err)
+		return heap_process_failed(ctx, err, argv[0]);
+	err = heap_header_read(ctx, fd, heap_fd_path(fd, path, sizeof(path)), &heap, &info);
+	close(fd);
+	if (err)
+		return heap_process_failed(ctx, err, argv[0]);
+	if (cli->format == MW_FORMAT_JSON)
+		print_stats_json(&info);
+	else
+		print_stats(&info);
+	memwatch_heap_unref(heap);
+	return MW_EXIT_DONE;
+}
+
+struct snapshot_config {
+	const char *output;
+};
+
+static const struct mw_option snapshot_options[] = {
+	{ "output", 'o', MW_OPTION_FILE, offsetof(struct snapshot_config, output), "FILE",
+	  "write the copy to FILE, which must not exist", NULL },
+	{ 0 },
+};
+
+static const char *const snapshot_usage[] = {
+	"heap snapshot PID|FILE -o FILE",
+	"",
+	"Copies the profile of a process, without stopping it.",
+	NULL,
+};
+
+static int snapshot_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	const struct snapshot_config *c = config;
+	int fd, err, rc;
+
+	(void)argc;
+	if (!c->output)
+		return mw_error(MW_EXIT_USAGE, "heap snapshot", "-o FILE is missing");
+	rc = mw_library_new(cli, &ctx);
+	if (rc)
+		return rc;
+	err = heap_process_open(ctx, argv[0], &fd);
+	if (err)
+		return heap_process_failed(ctx, err, argv[0]);
+	rc = heap_snapshot_write(ctx, fd, argv[0], c->output);
+	close(fd);
+	return rc;
+}
+
+const struct mw_cmd mw_cmd_heap_start = {
+	.name = "start",
+	.summary = "start sampling in a process",
+	.usage = start_usage,
+	.options = start_options,
+	.run = start_run,
+	.config_size = sizeof(struct start_config),
+	.operands_min = 1,
+	.operands_max = 1,
+};
+
+const struct mw_cmd mw_cmd_heap_stop = {
+	.name = "stop",
+	.summary = "stop sampling in a process",
+	.usage = stop_usage,
+	.run = stop_run,
+	.operands_min = 1,
+	.operands_max = 1,
+};
+
+const struct mw_cmd mw_cmd_heap_stats = {
+	.name = "stats",
+	.summary = "show what the profiler in a process does",
+	.usage = stats_usage,
+	.run = stats_run,
+	.flags = MW_CMD_JSON,
+	.operands_min = 1,
+	.operands_max = 1,
+};
+
+const struct mw_cmd mw_cmd_heap_snapshot = {
+	.name = "snapshot",
+	.summary = "copy the profile of a process",
+	.usage = snapshot_usage,
+	.options = snapshot_options,
+	.run = snapshot_run,
+	.config_size = sizeof(struct snapshot_config),
+	.operands_min = 1,
+	.operands_max = 1,
+};

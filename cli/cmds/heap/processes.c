@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Profiles that are named by a process or by a file, and their headers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmds/heap/processes.h"
+#include "common/message.h"
+#include "common/parse.h"
+
+static const char *const state_names[] = {
+	[MEMWATCH_HEAP_STATE_UNKNOWN] = "starting", [MEMWATCH_HEAP_STATE_DORMANT] = "dormant",
+	[MEMWATCH_HEAP_STATE_ACTIVE] = "active",    [MEMWATCH_HEAP_STATE_STOPPED] = "stopped",
+	[MEMWATCH_HEAP_STATE_ENDED] = "ended",
+};
+
+const char *heap_state_name(uint32_t state)
+{
+	return state < sizeof(state_names) / sizeof(state_names[0]) ? state_names[state]
+								    : "unknown";
+}
+
+int heap_process_open(struct memwatch_ctx *ctx, const char *name, int *ret)
+{
+	uint64_t pid;
+	int fd;
+
+	if (!mw_parse_uint(name, &pid) && pid <= INT32_MAX)
+		return memwatch_heap_find(ctx, (uint32_t)pid, 0, ret);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	*ret = fd;
+	return 0;
+}
+
+const char *heap_fd_path(int fd, char *buf, size_t size)
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, buf, size - 1);
+	buf[n > 0 ? n : 0] = '\0';
+	return buf;
+}
+
+int heap_process_failed(struct memwatch_ctx *ctx, int err, const char *name)
+{
+	const char *text = memwatch_ctx_error(ctx);
+	const char *why = *text ? text : strerror(-err);
+
+	if (err == -ENODATA) {
+		mw_error(MW_EXIT_NOTHING, name, "%s", why);
+		mw_hint("start the program with 'memwatchctl heap run -o DIR -- COMMAND'");
+		return MW_EXIT_NOTHING;
+	}
+	if (err == -ENOMSG)
+		return mw_error(MW_EXIT_FAILED, name, "is not a heap profile of memwatch");
+	return mw_error(mw_exit_of(err), name, "%s", why);
+}
+
+int heap_header_read(struct memwatch_ctx *ctx, int fd, const char *name,
+		     struct memwatch_heap **heap, struct memwatch_heap_info *info)
+{
+	MEMWATCH_OPTS(memwatch_heap_opts, opts, .flags = MEMWATCH_HEAP_HEADER);
+	struct memwatch_heap *h = NULL;
+	int err = memwatch_heap_new(ctx, &opts, &h);
+
+	if (!err)
+		err = memwatch_heap_add_fd(h, fd, name);
+	if (err >= 0)
+		err = memwatch_heap_info(h, 0, info);
+	if (err) {
+		memwatch_heap_unref(h);
+		return err;
+	}
+	*heap = h;
+	return 0;
+}
+
+int heap_snapshot_write(struct memwatch_ctx *ctx, int fd, const char *name, const char *path)
+{
+	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), err;
+
+	if (to < 0)
+		return mw_error_errno(-errno, path);
+	err = memwatch_heap_snapshot(ctx, fd, to);
+	close(to);
+	if (!err)
+		return 0;
+	unlink(path);
+	return heap_process_failed(ctx, err, name);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Profiles that are named by a process or by a file, and their headers.
+ */
+#ifndef MW_CMDS_HEAP_PROCESSES_H
+#define MW_CMDS_HEAP_PROCESSES_H
+
+#include "cmds/heap/profiles.h"
+
+/* Opens the profile of the process, or the file, that @name is: a number is a process. */
+int heap_process_open(struct memwatch_ctx *ctx, const char *name, int *ret);
+
+/* The path of an open file. Returns @buf. */
+const char *heap_fd_path(int fd, char *buf, size_t size);
+
+/* Prints the error message for a call about @name that failed. Returns the exit code. */
+int heap_process_failed(struct memwatch_ctx *ctx, int err, const char *name);
+
+/*
+ * Reads the header of the profile @fd. Returns 0 or a negative errno. Strings of @info belong
+ * to @heap, which the caller frees with memwatch_heap_unref().
+ */
+int heap_header_read(struct memwatch_ctx *ctx, int fd, const char *name,
+		     struct memwatch_heap **heap, struct memwatch_heap_info *info);
+
+/*
+ * Copies the profile @fd to the new file @path. Returns 0, or an exit code after an error
+ * message; then there is no file.
+ */
+int heap_snapshot_write(struct memwatch_ctx *ctx, int fd, const char *name, const char *path);
+
+const char *heap_state_name(uint32_t state);
+
+#endif

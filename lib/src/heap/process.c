@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The profile of a running process: finding it, asking its profiler to start or stop, and
+ * copying it.
+ *
+ * A process decides itself which files it maps and what they are called. Root opens the
+ * mapping, not the path, because the path may lead to another file by now; and a request is
+ * written only to a file that the process has mapped shared and writable, and could change
+ * itself.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <memwatch/heap.h>
+
+#include "heap/input.h"
+#include "heap/memwatch-profile.h"
+#include "heap/profile-format.h"
+#include "base/context.h"
+#include "base/text.h"
+#include "base/timemath.h"
+
+#define PROFILE_SUFFIX	".mwheap"
+#define DELETED_SUFFIX	" (deleted)"
+#define LARGEST_PROFILE (1ULL << 30)
+#define WAIT_STEP_NS	10000000
+
+/* A mapping of a profile, from a line of /proc/PID/maps. */
+struct profile_mapping {
+	char range[64];
+	char path[4096];
+};
+
+/* "START-END rw-s OFFSET DEV INODE PATH" */
+static bool parse_mapping(struct mw_text line, struct profile_mapping *ret)
+{
+	struct mw_text range, field, path;
+	size_t len;
+
+	if (!mw_text_take(&line, ' ', &range) || !mw_text_take(&line, ' ', &field) ||
+	    !mw_text_is(field, "rw-s") || !mw_text_copy(range, ret->range, sizeof(ret->range)))
+		return false;
+	for (int i = 0; i < 3; i++)
+		if (!mw_text_take(&line, ' ', &field))
+			return false;
+	path = line;
+	while (path.len && *path.at == ' ') {
+		path.at++;
+		path.len--;
+	}
+	if (!mw_text_copy(path, ret->path, sizeof(ret->path)))
+		return false;
+	len = strlen(ret->path);
+	if (len > strlen(DELETED_SUFFIX) &&
+	    !strcmp(ret->path + len - strlen(DELETED_SUFFIX), DELETED_SUFFIX))
+		len -= strlen(DELETED_SUFFIX);
+	return len > strlen(PROFILE_SUFFIX) && !strncmp(ret->path + len - strlen(PROFILE_SUFFIX),
+							PROFILE_SUFFIX, strlen(PROFILE_SUFFIX));
+}
+
+static int find_mapping(struct memwatch_ctx *ctx, __u32 pid, struct profile_mapping *ret)
+{
+	struct mw_text rest, line;
+	bool found = false;
+	char path[64], *text;
+	size_t len;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	err = mw_text_read_file(ctx, path, &text, &len);
+	if (err == -ENOENT)
+		return mw_fail(ctx, err, "there is no process %u", pid);
+	if (err)
+		return err;
+	rest = (struct mw_text){ text, len };
+	while (!found && mw_text_take(&rest, '\n', &line))
+		found = parse_mapping(line, ret);
+	free(text);
+	return found ? 0 : mw_fail(ctx, -ENODATA, "process %u has no heap profile", pid);
+}
+
+static int open_mapping(struct memwatch_ctx *ctx, __u32 pid, const struct profile_mapping *mapping,
+			int flags)
+{
+	char *path = NULL, name[4200];
+	int err, fd;
+
+	if (geteuid())
+		snprintf(name, sizeof(name), "/proc/%u/root%s", pid, mapping->path);
+	else
+		snprintf(name, sizeof(name), "/proc/%u/map_files/%s", pid, mapping->range);
+	err = mw_ctx_path(ctx, name, &path);
+	if (err)
+		return err;
+	fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | (geteuid() ? O_NOFOLLOW : 0));
+	err = fd < 0 ? -errno : fd;
+	free(path);
+	return err;
+}
+
+int memwatch_heap_find(struct memwatch_ctx *ctx, __u32 pid, int writable, int *ret)
+{
+	struct profile_mapping mapping;
+	struct stat st;
+	int fd, err = find_mapping(ctx, pid, &mapping);
+
+	if (err)
+		return err;
+	fd = open_mapping(ctx, pid, &mapping, writable ? O_RDWR : O_RDONLY);
+	if (fd < 0)
+		return mw_fail(ctx, fd, "the heap profile of process %u: %s", pid, strerror(-fd));
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return mw_fail(ctx, -ENODATA, "the heap profile of process %u is no file", pid);
+	}
+	*ret = fd;
+	return 0;
+}
+
+static int read_header(struct memwatch_ctx *ctx, int fd, struct mw_heap_header *header)
+{
+	ssize_t n = pread(fd, header, sizeof(*header), 0);
+
+	if (n < 0)
+		return mw_fail(ctx, -errno, "heap profile: %s", strerror(errno));
+	if (n != sizeof(*header) || memcmp(header->magic, MW_HEAP_MAGIC, 8) ||
+	    header->version != MW_HEAP_VERSION || header->header_bytes < sizeof(*header))
+		return mw_fail(ctx, -ENOMSG, "it is not a heap profile of this version");
+	return 0;
+}
+
+static int write_at(struct memwatch_ctx *ctx, int fd, const void *value, size_t size, size_t at)
+{
+	ssize_t n = pwrite(fd, value, size, (off_t)at);
+
+	if (n == (ssize_t)size)
+		return 0;
+	return mw_fail(ctx, n < 0 ? -errno : -EIO, "heap profile: %s",
+		       strerror(n < 0 ? errno : EIO));
+}
+
+static bool has_followed(const struct mw_heap_header *header, uint32_t control)
+{
+	if (header->control_seen != control)
+		return false;
+	return control == MW_HEAP_CONTROL_START ? header->state == MW_HEAP_STATE_ACTIVE
+						: header->state != MW_HEAP_STATE_ACTIVE;
+}
+
+int memwatch_heap_control(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_control control,
+			  __u64 rate_bytes, __u64 timeout_ns)
+{
+	uint64_t deadline = mw_add_sat(mw_clock(CLOCK_MONOTONIC), timeout_ns);
+	const struct timespec step = { .tv_nsec = WAIT_STEP_NS };
+	uint32_t word = control == MEMWATCH_HEAP_START ? MW_HEAP_CONTROL_START
+						       : MW_HEAP_CONTROL_STOP;
+	struct mw_heap_header header;
+	int err;
+
+	if (control != MEMWATCH_HEAP_START && control != MEMWATCH_HEAP_STOP)
+		return mw_fail(ctx, -EINVAL, "heap profile: unknown request %d", (int)control);
+	err = read_header(ctx, fd, &header);
+	/* The rate first: the process may look as soon as the request is there. */
+	if (!err && rate_bytes)
+		err = write_at(ctx, fd, &rate_bytes, sizeof(rate_bytes),
+			       offsetof(struct mw_heap_header, control_rate));
+	if (!err)
+		err = write_at(ctx, fd, &word, sizeof(word),
+			       offsetof(struct mw_heap_header, control));
+	while (!err && timeout_ns) {
+		err = read_header(ctx, fd, &header);
+		if (err || has_followed(&header, word))
+			break;
+		if (mw_clock(CLOCK_MONOTONIC) >= deadline)
+			return mw_fail(ctx, -ETIMEDOUT, "the process has not allocated since");
+		nanosleep(&step, NULL);
+	}
+	return err;
+}
+
+/* Clears the samples whose state is not the same any more. */
+static void drop_changed(const struct mw_input *copy, const struct mw_input *now)
+{
+	struct mw_heap_header header;
+
+	memcpy(&header, copy->bytes, sizeof(header));
+	for (uint32_t i = 0; i < MW_HEAP_CHUNKS_MAX; i++) {
+		struct mw_heap_chunk chunk;
+		uint32_t distance = header.sample_bytes;
+
+		memcpy(&chunk, copy->bytes + MW_HEAP_DIRECTORY_OFFSET + i * sizeof(chunk),
+		       sizeof(chunk));
+		if (chunk.kind == MW_HEAP_CHUNK_NONE)
+			break;
+		if (chunk.kind != MW_HEAP_CHUNK_SAMPLES || chunk.offset > copy->len ||
+		    distance < sizeof(struct mw_heap_sample))
+			continue;
+		for (uint64_t k = 0; k < chunk.bytes / distance; k++) {
+			uint64_t at = chunk.offset + k * distance;
+
+			if (at > copy->len - 8 || at > now->len - 8)
+				break;
+			if (memcmp(copy->bytes + at, now->bytes + at, 8))
+				memset(copy->bytes + at, 0, 8);
+		}
+	}
+}
+
+static int write_copy(struct memwatch_ctx *ctx, int fd, const struct mw_input *copy)
+{
+	size_t done = 0;
+
+	while (done < copy->len) {
+		ssize_t n = write(fd, copy->bytes + done, copy->len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return mw_fail(ctx, n ? -errno : -EIO, "the copy: %s",
+				       strerror(n ? errno : EIO));
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+int memwatch_heap_snapshot(struct memwatch_ctx *ctx, int fd, int to)
+{
+	struct mw_input copy = { 0 }, now = { 0 };
+	struct mw_heap_header header;
+	int err = read_header(ctx, fd, &header);
+
+	if (!err && lseek(fd, 0, SEEK_SET))
+		err = mw_fail(ctx, -errno, "heap profile: %s", strerror(errno));
+	if (!err)
+		err = mw_input_read(ctx, fd, "heap profile", LARGEST_PROFILE, &copy);
+	if (!err && copy.len < MW_HEAP_CHUNKS_OFFSET)
+		err = mw_fail(ctx, -EBADMSG, "the heap profile is cut off");
+	if (!err)
+		err = mw_input_read_head(ctx, fd, "heap profile", copy.len, &now);
+	if (!err) {
+		drop_changed(&copy, &now);
+		err = write_copy(ctx, to, &copy);
+	}
+	mw_input_uninit(&copy);
+	mw_input_uninit(&now);
+	return err;
+}
