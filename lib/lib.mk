@@ -58,7 +58,7 @@ $(BUILD)/lib/libmemwatch.pc: VERSION
 	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' \
 		'Name: libmemwatch' 'Description: Monitoring of memory traffic and cache by process' \
 		"Version: $(VERSION)" 'Libs: -L$${libdir} -lmemwatch' \
-		'Requires.private: libbpf libzstd zlib libdw' 'Cflags: -I$${includedir}' >$@
+		'Requires.private: libbpf libzstd zlib libdw' 'Libs.private: -liberty -lm' 'Cflags: -I$${includedir}' >$@
 
 $(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
 	$(call msg,CCLD,$@)

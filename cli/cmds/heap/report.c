@@ -137,6 +137,30 @@ static void print_total_value(const struct report *r, const struct memwatch_heap
 	putchar('\n');
 }
 
+/* What makes the values less exact than the rate says. */
+static void warn_incomplete(const struct report *r)
+{
+	static const struct {
+		uint32_t bit;
+		const char *text;
+	} limits[] = {
+		{ MEMWATCH_HEAP_LIMIT_NO_SPACE, "the file system was full" },
+		{ MEMWATCH_HEAP_LIMIT_SAMPLES_FULL, "the rate was raised to save room" },
+		{ MEMWATCH_HEAP_LIMIT_STACKS_FULL, "some samples have no stack" },
+		{ MEMWATCH_HEAP_LIMIT_MODULES_FULL, "some frames have no module" },
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (r->info.limits & limits[i].bit)
+			mw_warn(r->cli, "%s: %s", r->path, limits[i].text);
+	if (r->info.lost)
+		mw_warn(r->cli,
+			"%s: %" PRIu64 " samples were lost, which stand for %" PRIu64 " bytes",
+			r->path, (uint64_t)r->info.lost, (uint64_t)r->info.lost_bytes);
+	if (r->info.state == MEMWATCH_HEAP_STATE_DORMANT)
+		mw_warn(r->cli, "%s: sampling was never started", r->path);
+}
+
 static void print_head(const struct report *r)
 {
 	MEMWATCH_OPTS(memwatch_heap_row, total);
@@ -288,6 +312,7 @@ static int report_profiles(void *data)
 		r->rows.metrics = r->info.metrics;
 		r->rows.objects = r->info.objects;
 		r->rows.top = rows_wanted(r);
+		warn_incomplete(r);
 		rc = r->cli->format == MW_FORMAT_JSON ? print_json(r) : print_text(r);
 	}
 	memwatch_heap_view_unref(r->rows.view);

@@ -100,9 +100,15 @@ static bool is_allocator(const struct mw_frames *frames, const struct memwatch_h
 				mw_strings_text(&heap->strings, frame->module));
 }
 
+/* What a location has become. */
+struct location_spot {
+	uint32_t spot;
+	bool allocator;
+};
+
 /* Converts a stack without the innermost frames that belong to the allocator. */
 static int add_stack(struct mw_frames *frames, const struct memwatch_heap *heap, uint32_t stack,
-		     const uint32_t *spot_of, uint32_t **buffer, size_t *room)
+		     const struct location_spot *spots, uint32_t **buffer, size_t *room)
 {
 	uint32_t nr, skip = 0;
 	const uint32_t *locations = mw_heap_stack(heap, stack, &nr);
@@ -110,8 +116,8 @@ static int add_stack(struct mw_frames *frames, const struct memwatch_heap *heap,
 	if (mw_array_reserve(*buffer, *room, (size_t)nr + 1))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
-		(*buffer)[i] = spot_of[locations[i]];
-		if (i < ALLOCATOR_FRAMES && is_allocator(frames, heap, (*buffer)[i]))
+		(*buffer)[i] = spots[locations[i]].spot;
+		if (i < ALLOCATOR_FRAMES && spots[locations[i]].allocator)
 			skip = i + 1;
 	}
 	/* A stack that is nothing else keeps its outermost frame. */
@@ -123,21 +129,24 @@ static int add_stack(struct mw_frames *frames, const struct memwatch_heap *heap,
 
 int mw_frames_init(struct mw_frames *frames, const struct memwatch_heap *heap)
 {
-	uint32_t *spot_of = reallocarray(NULL, heap->nr_locations + 1UL, sizeof(*spot_of));
+	struct location_spot *spots = reallocarray(NULL, heap->nr_locations + 1UL, sizeof(*spots));
 	uint32_t *buffer = NULL;
 	size_t room = 0;
 	int err = 0;
 
 	*frames = (struct mw_frames){ 0 };
 	frames->stack_of = reallocarray(NULL, heap->stacks.count, sizeof(*frames->stack_of));
-	if (!spot_of || !frames->stack_of || mw_strings_init(&frames->frames) ||
+	if (!spots || !frames->stack_of || mw_strings_init(&frames->frames) ||
 	    mw_strings_init(&frames->spots) || mw_strings_init(&frames->stacks))
 		err = -ENOMEM;
-	for (uint32_t i = 0; !err && i < heap->nr_locations; i++)
-		err = add_spot(frames, heap, &heap->locations[i], &spot_of[i]);
+	for (uint32_t i = 0; !err && i < heap->nr_locations; i++) {
+		err = add_spot(frames, heap, &heap->locations[i], &spots[i].spot);
+		if (!err)
+			spots[i].allocator = is_allocator(frames, heap, spots[i].spot);
+	}
 	for (uint32_t i = 0; !err && i < heap->stacks.count; i++)
-		err = add_stack(frames, heap, i, spot_of, &buffer, &room);
-	free(spot_of);
+		err = add_stack(frames, heap, i, spots, &buffer, &room);
+	free(spots);
 	free(buffer);
 	return err;
 }
