@@ -175,7 +175,7 @@ static void enter_namespace(uid_t uid)
 
 int main(int argc, char **argv)
 {
-	int strangers;
+	int strangers, start[2];
 	uid_t uid;
 	long i, n;
 
@@ -202,18 +202,27 @@ int main(int argc, char **argv)
 		make_threads(n);
 		n = 0;
 	}
+	/* All start together, so that the first ones do not keep the CPU from their parent. */
+	if (pipe(start))
+		fail("herd: pipe");
 	for (i = 1; i <= n; i++) {
 		pid_t pid = fork();
 
 		if (pid < 0)
 			fail("herd: fork");
 		if (!pid) {
+			char c;
+
+			close(start[1]);
+			if (read(start[0], &c, 1))
+				_exit(1);
 			if (strangers && setresuid(i, i, i))
 				fail("herd: setresuid in the user namespace");
 			live(argv[3]);
 		}
 		printf("%d\n", pid);
 	}
+	close(start[1]);
 	printf("ready\n");
 	fflush(stdout);
 	for (;;)

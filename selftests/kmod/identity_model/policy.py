@@ -2,8 +2,8 @@
 # Copyright (C) 2026 The memwatch authors
 """Who waits for an RMID, who gets one and who loses one: rules R6 and R13."""
 
-from .state import (ACTIVE_TICKS, FAIR_IDLE, FAIR_PAUSE, FAIR_SLICE, FAIR_TICKS, GRACE, IDLE_SLACK,
-                    REASON_PROMOTED, REASON_SCAN, RECENT_TICKS, SETTLE, TICKS)
+from .state import (ACTIVE_TICKS, FAIR_IDLE, FAIR_JIFFY, FAIR_PAUSE, FAIR_SLICE, FAIR_TICKS, GRACE,
+                    IDLE_SLACK, REASON_PROMOTED, REASON_SCAN, RECENT_TICKS, SETTLE, TICKS)
 from .trace import R_REASON
 
 
@@ -98,6 +98,10 @@ class PolicyRules:
             return
         self.checks["R13"] += 1
         running = self.running_processes()
+        if self.policy == "fair":
+            # A CPU that has stopped tells the module at its next ticks what it runs.
+            running = {cpu.thread.process for cpu in self.cpus.values()
+                       if cpu.thread is not None and cpu.run_ticks >= 2}
         if process in running or self.ticks_since(process.last_run) <= RECENT_TICKS:
             return
         for other in running:
@@ -166,7 +170,7 @@ class PolicyRules:
         for other in self.owner.values():
             idle = self.idle_since(other)
             # Who has not run since it got its RMID, may keep it for a while.
-            limit = FAIR_IDLE if other.last_run > other.alloc_ns else FAIR_PAUSE
+            limit = FAIR_IDLE if other.last_run > other.alloc_ns + FAIR_JIFFY else FAIR_PAUSE
             if other in running or not other.unfinished or self.now - idle < limit + IDLE_SLACK:
                 continue
             for process, since, event in batch:
