@@ -128,16 +128,19 @@ static void check_exec(void)
 
 int main(int argc, char **argv)
 {
-	(void)argc;
 	kit_init(argv[0]);
 	tap_start();
+	/* On its own, in the matrix: it shows a defect described in docs/heap.md. */
+	if (argc > 1 && !strcmp(argv[1], "signal")) {
+		check_signal();
+		return tap_done();
+	}
 	check_own_profile("fork");
 	check_own_profile("raw");
 	check_shared_memory("vfork");
 	check_shared_memory("vm");
 	check_stop();
 	check_storm();
-	check_signal();
 	check_exec();
 	return tap_done();
 }
