@@ -56,7 +56,11 @@ static inline int64_t mw_bytes_fixed_signed(struct mw_bytes *bytes, uint32_t siz
 	return (int64_t)(mw_bytes_fixed(bytes, size) << shift) >> shift;
 }
 
-static inline uint64_t mw_bytes_uleb(struct mw_bytes *bytes)
+/*
+ * The bits of a LEB128 number. @sign gets the bits above them, which are set if the last byte
+ * says that a signed number is negative.
+ */
+static inline uint64_t mw_bytes_leb(struct mw_bytes *bytes, uint64_t *sign)
 {
 	uint64_t value = 0;
 	uint32_t shift = 0;
@@ -68,27 +72,27 @@ static inline uint64_t mw_bytes_uleb(struct mw_bytes *bytes)
 			value |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
 	} while (byte & 0x80);
+	*sign = shift < 64 && (byte & 0x40) ? ~UINT64_C(0) << shift : 0;
 	return value;
+}
+
+static inline uint64_t mw_bytes_uleb(struct mw_bytes *bytes)
+{
+	uint64_t sign;
+
+	return mw_bytes_leb(bytes, &sign);
 }
 
 static inline int64_t mw_bytes_sleb(struct mw_bytes *bytes)
 {
-	uint64_t value = 0;
-	uint32_t shift = 0;
-	uint8_t byte;
+	uint64_t sign, value = mw_bytes_leb(bytes, &sign);
 
-	do {
-		byte = (uint8_t)mw_bytes_fixed(bytes, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (shift < 64 && (byte & 0x40))
-		value |= ~UINT64_C(0) << shift;
-	return (int64_t)value;
+	return (int64_t)(value | sign);
 }
 
-/* A pointer in @encoding; @data is the base of data-relative ones. Indirect ones are not followed.
+/*
+ * A pointer in @encoding. @data is the base of data-relative ones. Indirect ones are not
+ * followed.
  */
 static inline uintptr_t mw_bytes_pointer(struct mw_bytes *bytes, uint8_t encoding, uintptr_t data)
 {
