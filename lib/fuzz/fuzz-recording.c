@@ -19,6 +19,7 @@
 
 #include <memwatch/memwatch.h>
 
+#include "base/record.h"
 #include "recording/columns.h"
 #include "recording/block-index.h"
 #include "recording/format.h"
@@ -29,23 +30,29 @@ static void check_record(const struct memwatch_record_header *record)
 {
 	volatile uint8_t sum = 0;
 
-	if (record->size % 8 || record->size < sizeof(*record) || (uintptr_t)record % 8 ||
-	    (record->type == MEMWATCH_RECORD_SAMPLE &&
-	     record->size < sizeof(struct memwatch_record_sample)))
+	if (!mw_record_readable(record->type, record->size) || (uintptr_t)record % 8)
 		abort();
 	for (size_t i = 0; i < record->size; i++)
 		sum = (uint8_t)(sum + ((const uint8_t *)record)[i]);
 }
 
-/* The records of a file of @size bytes must not be too many for it. */
+/*
+ * The records of a file of @size bytes must not be too many for it. Records of an older schema
+ * become longer when they are read, so each counts with the size that it has in a file.
+ */
 static void read_all(struct memwatch_reader *reader, size_t size)
 {
 	const struct memwatch_record_header *record;
 	uint64_t bytes = 0;
 
 	while (memwatch_reader_next(reader, &record) == 1) {
+		unsigned int now = mw_record_size_min(record->type);
+		const struct mw_record_type *known = mw_record_type(record->type);
+
 		check_record(record);
-		bytes += record->size;
+		if (record->size < now)
+			abort();
+		bytes += record->size - (known ? now - known->size_first : 0);
 		if (bytes > MW_EXPANSION_BASE + MW_EXPANSION * size)
 			abort();
 	}

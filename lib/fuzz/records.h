@@ -61,8 +61,8 @@ static inline void take_sample(struct input *input, struct memwatch_record_sampl
 	sample->begin_ns = back > sample->h.time_ns ? 0 : sample->h.time_ns - back;
 	sample->run_ns = take_number(input);
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
-		sample->counter[i] = i < 2 ? take_number(input) : 0;
-		sample->status[i] = take_byte(input);
+		MEMWATCH_SAMPLE_COUNTER(sample, i) = i < 2 ? take_number(input) : 0;
+		MEMWATCH_SAMPLE_STATUS(sample, i) = take_byte(input);
 	}
 }
 

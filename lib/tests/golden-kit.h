@@ -36,9 +36,8 @@ static inline void golden_records(struct batch *batch)
 	}
 }
 
-/* The records of a file that are as in @batch, whose type @grown is longer by zeros now. */
-static inline unsigned int golden_compare(const struct batch *batch, uint16_t grown,
-					  uint16_t grown_size)
+/* The records of a file that are as in @batch, with zeros where a type has become longer. */
+static inline unsigned int golden_compare(const struct batch *batch)
 {
 	const struct memwatch_record_header *record;
 	struct memwatch_reader *reader;
@@ -51,7 +50,7 @@ static inline unsigned int golden_compare(const struct batch *batch, uint16_t gr
 	}
 	while (at < batch->len && memwatch_reader_next(reader, &record) == 1) {
 		const struct memwatch_record_header *is = record_at(batch, at);
-		uint16_t size = is->type == grown ? grown_size : is->size;
+		uint16_t size = (uint16_t)mw_record_size_min(is->type);
 		const uint8_t *bytes = (const uint8_t *)record;
 		bool zeros = true;
 

@@ -91,6 +91,8 @@ static void test_fields(void)
 static void test_measured_fields(void)
 {
 	struct memwatch_field_info field = { .sz = sizeof(field) };
+	const struct memwatch_record_sample sample = { 0 };
+	const char *base = (const char *)&sample;
 	unsigned int counters = 0, wrong = 0;
 
 	for (unsigned int i = 0; memwatch_record_field(MEMWATCH_RECORD_SAMPLE, i, &field) == 1;
@@ -98,10 +100,10 @@ static void test_measured_fields(void)
 		if (field.kind != MEMWATCH_FIELD_MEASURED)
 			continue;
 		wrong += strcmp(field.key, memwatch_counter_name(counters)) != 0;
-		wrong += field.offset !=
-			 offsetof(struct memwatch_record_sample, counter) + 8 * counters;
-		wrong += field.status_offset !=
-			 offsetof(struct memwatch_record_sample, status) + counters;
+		wrong += base + field.offset !=
+			 (const char *)&MEMWATCH_SAMPLE_COUNTER(&sample, counters);
+		wrong += base + field.status_offset !=
+			 (const char *)&MEMWATCH_SAMPLE_STATUS(&sample, counters);
 		counters++;
 	}
 	tap_eq(counters, MEMWATCH_COUNTER_MAX, "a sample record has a field for each counter");

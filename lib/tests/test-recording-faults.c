@@ -128,7 +128,7 @@ static bool full_by_mount(void)
 /* There is room for the index, but not for the records before it. */
 static bool close_fails(void)
 {
-	struct memwatch_recording *recording = create_recording(REPLACE, 0, UINT64_MAX);
+	struct memwatch_recording *recording = create_recording(REPLACE, 1 << 20, UINT64_MAX);
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	struct memwatch_record_sample sample;
 	struct rlimit limit;

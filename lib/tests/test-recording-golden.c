@@ -43,8 +43,8 @@ int main(int argc, char **argv)
 	tap_start();
 	if (!kit_open())
 		return EXIT_FAILURE;
-	tap_eq(golden_compare(&batch, 0, 0), batch.count,
-	       "the recording of schema 1 is read as it was written");
+	tap_eq(golden_compare(&batch), batch.count,
+	       "the recording of schema 1 is read with zeros where a type has grown");
 	test_too_short();
 	batch_free(&batch);
 	kit_close();

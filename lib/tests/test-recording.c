@@ -88,18 +88,20 @@ static void test_known_types_are_predicted(void)
 	MEMWATCH_OPTS(memwatch_reader_stats, stats);
 	struct memwatch_reader *reader;
 	struct batch batch = { 0 };
+	uint64_t last = 0;
 
 	for (uint64_t i = 1; i <= 10000; i++) {
 		uint64_t now = i * 1000000 + dice(3000);
 		struct memwatch_record_sample *s = batch_add(&batch, 1, sizeof(*s), now, 0);
 		struct memwatch_record_tick *t;
 
-		s->begin_ns = i == 1 ? 0 : record_at(&batch, batch.len - 80 - 48)->time_ns;
+		s->begin_ns = last;
 		s->run_ns = now - s->begin_ns;
 		t = batch_add(&batch, 2, sizeof(*t), now, 0);
 		t->expected_ns = i * 1000000;
 		t->period_ns = 1000000;
 		t->produced = i * 2;
+		last = now;
 	}
 	write_batch(&batch, 0);
 	memwatch_reader_open(ctx, path, &reader);

@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The layout of the UAPI as it was released: sizes, offsets and values, one in a line.
- * Lines are added when the UAPI header grows; existing lines never change. The file that
+ * When the UAPI header grows, lines are added, and of the existing ones only the SIZE of a
+ * structure that grows at its end and the last value of an enum (_MAX) change. The file that
  * includes this one defines SIZE, AT and IS.
  */
 SIZE(struct memwatch_record_header, 16);
