@@ -396,13 +396,13 @@ static bool is_same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static int open_output(struct exporter *e, const char *input)
+static int open_output(struct exporter *e, struct memwatch_ctx *ctx, const char *input)
 {
 	const char *name = e->config->output;
 
 	if (name && is_same_file(name, input))
 		return mw_error(MW_EXIT_USAGE, "export", "%s is the recording itself", name);
-	return mw_out_file_open(&e->file, name, e->config->force);
+	return mw_out_file_open(&e->file, ctx, name, e->config->force);
 }
 
 static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char *path)
@@ -419,7 +419,7 @@ static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char 
 	err = mw_feed_tracker_new(ctx, &e->limits, &e->tracker);
 	if (err)
 		return mw_error_errno(err, "export");
-	rc = open_output(e, path);
+	rc = open_output(e, ctx, path);
 	if (rc)
 		return rc;
 	e->out = e->file.stream;

@@ -2,16 +2,13 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Opens output files. The library creates recordings in the same way, see
- * lib/src/base/safe-file.h.
+ * Opens output files.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,12 +26,12 @@ enum existing {
 	UNUSABLE,
 };
 
-static enum existing look_up(int dir, const char *name, int *err)
+static enum existing look_up(const char *path, int *err)
 {
 	struct stat st;
 
 	*err = 0;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW)) {
+	if (lstat(path, &st)) {
 		*err = errno == ENOENT ? 0 : -errno;
 		return NOTHING;
 	}
@@ -75,28 +72,6 @@ static int report_unusable(enum existing existing, const char *path)
 	}
 }
 
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* Opens the folder of @path. Returns a descriptor or a negative errno. */
-static int open_folder(const char *path)
-{
-	size_t len = (size_t)(last_component(path) - path);
-	char *folder = len ? strndup(path, len) : strdup(".");
-	int fd;
-
-	if (!folder)
-		return -ENOMEM;
-	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = fd < 0 ? -errno : fd;
-	free(folder);
-	return fd;
-}
-
 /* ------------------------------------------------------------------ opening */
 
 /* "-" and the names of open descriptors: these are not looked up in a folder. */
@@ -122,9 +97,9 @@ static int named_descriptor(const char *path)
 }
 
 /* Opens a pipe or a character device, which may be another one by now. */
-static int open_stream(int dir, const char *name)
+static int open_stream(const char *path)
 {
-	int fd = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+	int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
 
 	if (fd < 0)
@@ -135,69 +110,54 @@ static int open_stream(int dir, const char *name)
 	return -EINVAL;
 }
 
-static int create_new(int dir, const char *name)
+/* A file that is replaced keeps its content for who has it open. */
+static int create_file(struct memwatch_ctx *ctx, const char *path, bool replace)
 {
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct memwatch_file *file;
+	int fd, err = memwatch_file_create(ctx, path, &file);
 
-	return fd < 0 ? -errno : fd;
-}
-
-/* Gives the name of an existing file to a new one. Who has the old one open keeps that. */
-static int create_in_place(int dir, const char *name)
-{
-	char *temporary;
-	uint64_t number;
-	int fd, err;
-
-	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-		return -EIO;
-	if (asprintf(&temporary, ".%s.%016" PRIx64 ".tmp", name, number) < 0)
-		return -ENOMEM;
-	fd = create_new(dir, temporary);
-	if (fd >= 0 && renameat(dir, temporary, dir, name)) {
-		err = -errno;
-		unlinkat(dir, temporary, 0);
-		close(fd);
-		fd = err;
-	}
-	free(temporary);
+	if (err)
+		return err;
+	err = memwatch_file_commit(file, replace ? MEMWATCH_FILE_REPLACE : 0);
+	fd = err ? err : fcntl(memwatch_file_fd(file), F_DUPFD_CLOEXEC, 0);
+	if (fd < 0 && !err)
+		fd = -errno;
+	memwatch_file_close(file);
 	return fd;
 }
 
 /* Returns a descriptor, or -1 after an error message, with the exit code in *@rc. */
-static int open_in_folder(struct mw_out_file *out, int dir, bool force, int *rc)
+static int open_path(struct mw_out_file *out, struct memwatch_ctx *ctx, bool force, int *rc)
 {
-	const char *name = last_component(out->path);
+	const char *path = out->path;
 	enum existing existing;
 	int fd, err;
 
-	existing = look_up(dir, name, &err);
+	existing = look_up(path, &err);
 	if (existing == FILE_EXISTS && !force) {
-		*rc = report_existing_file(out->path);
+		*rc = report_existing_file(path);
 		return -1;
 	}
 	if (existing == FOLDER || existing == FOREIGN || existing == UNUSABLE) {
-		*rc = report_unusable(existing, out->path);
+		*rc = report_unusable(existing, path);
 		return -1;
 	}
 	out->sync = existing != STREAM;
 	if (err)
 		fd = err;
 	else if (existing == STREAM)
-		fd = open_stream(dir, name);
-	else if (existing == NOTHING)
-		fd = create_new(dir, name);
+		fd = open_stream(path);
 	else
-		fd = create_in_place(dir, name);
+		fd = create_file(ctx, path, existing != NOTHING);
 	if (fd < 0)
-		*rc = fd == -EEXIST ? report_existing_file(out->path)
-				    : mw_error_errno(fd, out->path);
+		*rc = fd == -EEXIST ? report_existing_file(path) : mw_error_errno(fd, path);
 	return fd < 0 ? -1 : fd;
 }
 
-int mw_out_file_open(struct mw_out_file *out, const char *path, bool force)
+int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const char *path,
+		     bool force)
 {
-	int rc = 0, fd, dir;
+	int rc = 0, fd;
 
 	*out = (struct mw_out_file){ .stream = stdout, .path = path };
 	if (!path || !strcmp(path, "-"))
@@ -209,11 +169,7 @@ int mw_out_file_open(struct mw_out_file *out, const char *path, bool force)
 		if (fd < 0)
 			return mw_error_errno(-errno, path);
 	} else {
-		dir = open_folder(path);
-		if (dir < 0)
-			return mw_error_errno(dir, path);
-		fd = open_in_folder(out, dir, force, &rc);
-		close(dir);
+		fd = open_path(out, ctx, force, &rc);
 		if (fd < 0)
 			return rc;
 	}
@@ -244,13 +200,9 @@ int mw_out_file_close(struct mw_out_file *out)
 
 int mw_out_file_check(const char *path, bool force, bool *replace)
 {
-	int err, dir = open_folder(path);
-	enum existing existing;
+	int err;
+	enum existing existing = look_up(path, &err);
 
-	if (dir < 0)
-		return mw_error_errno(dir, path);
-	existing = look_up(dir, last_component(path), &err);
-	close(dir);
 	*replace = existing == REPLACEABLE || existing == FILE_EXISTS;
 	if (err)
 		return mw_error_errno(err, path);

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <memwatch/memwatch.h>
+
 /**
  * struct mw_out_file - an output file
  * @stream: where to write; standard output itself for "-"
@@ -29,7 +31,8 @@ struct mw_out_file {
  * one if @force is set, or if it is empty and belongs to this user, as mktemp(1) makes it.
  * Returns 0, or an exit code after an error message.
  */
-int mw_out_file_open(struct mw_out_file *out, const char *path, bool force);
+int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const char *path,
+		     bool force);
 
 /*
  * Closes the file, unless it is standard output. Returns 0, or an exit code after an error

@@ -100,7 +100,7 @@ int mw_background_monitor_poll(struct mw_background_monitor *monitor,
 	if (bits < 0)
 		return bits == -EINTR ? 0 : bits;
 	cpu_ns = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	mw_registry_entry_update(&monitor->entry, monitor->watch, now);
+	mw_registry_entry_update(&monitor->entry, monitor->ctx, monitor->watch, now);
 	while (!err && bits & MEMWATCH_WATCH_EVENT &&
 	       memwatch_watch_next(monitor->watch, &record) == 1)
 		if (take && record->type == MEMWATCH_RECORD_GROWTH)

@@ -2,13 +2,13 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The latest growth record of each process: a hash table with open addressing.
+ * The latest growth record of each process, in a balanced tree: nobody can choose processes
+ * that make it slow.
  */
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 
-#include "common/array.h"
-#include "common/hash.h"
 #include "growth/latest.h"
 
 const struct mw_column mw_growth_latest_columns[MW_GROWTH_LATEST_COLUMNS] = {
@@ -31,71 +31,53 @@ void mw_growth_latest_fill_cells(const struct memwatch_record_growth *record, st
 		cells[MW_GROWTH_LATEST_ETA] = (struct mw_cell){ .number = record->eta_s };
 }
 
-/* The slot of this process, or the empty slot where it belongs. */
-static uint32_t *latest_slot(const struct mw_growth_latest *latest, uint32_t tgid,
-			     uint64_t start_ns)
+/* Orders records by process. */
+static int compare_processes(const void *left, const void *right)
 {
-	size_t at = mw_hash_pair(start_ns, tgid);
+	const struct memwatch_record_growth *a = left, *b = right;
 
-	for (;; at++) {
-		uint32_t *slot = &latest->slots[at & (latest->nr_slots - 1)];
-		const struct memwatch_record_growth *r = latest->records + *slot - 1;
-
-		if (!*slot || (r->tgid == tgid && r->start_time_ns == start_ns))
-			return slot;
-	}
-}
-
-/* Makes room for one more record. At most half of the slots are in use. */
-static int latest_grow(struct mw_growth_latest *latest)
-{
-	const struct memwatch_record_growth *r;
-	uint32_t *slots;
-
-	if (mw_array_reserve(latest->records, latest->capacity, latest->nr + 1))
-		return -ENOMEM;
-	if (latest->nr_slots == latest->capacity * 2)
-		return 0;
-	slots = calloc(latest->capacity * 2, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	free(latest->slots);
-	latest->slots = slots;
-	latest->nr_slots = latest->capacity * 2;
-	for (uint32_t i = 0; i < latest->nr; i++) {
-		r = &latest->records[i];
-		*latest_slot(latest, r->tgid, r->start_time_ns) = i + 1;
-	}
+	if (a->tgid != b->tgid)
+		return a->tgid < b->tgid ? -1 : 1;
+	if (a->start_time_ns != b->start_time_ns)
+		return a->start_time_ns < b->start_time_ns ? -1 : 1;
 	return 0;
 }
 
 int mw_growth_latest_update(struct mw_growth_latest *latest,
 			    const struct memwatch_record_growth *record)
 {
-	uint32_t *slot;
+	void *node = tfind(record, &latest->tree, compare_processes);
+	struct memwatch_record_growth *copy;
 
-	if (latest_grow(latest))
-		return -ENOMEM;
-	slot = latest_slot(latest, record->tgid, record->start_time_ns);
-	if (!*slot && latest->max && latest->nr >= latest->max)
+	if (node) {
+		**(struct memwatch_record_growth **)node = *record;
 		return 0;
-	if (!*slot)
-		*slot = (uint32_t)++latest->nr;
-	latest->records[*slot - 1] = *record;
+	}
+	if (latest->max && latest->nr >= latest->max)
+		return 0;
+	copy = malloc(sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	*copy = *record;
+	if (!tsearch(copy, &latest->tree, compare_processes)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	latest->nr++;
 	return 0;
 }
 
 const struct memwatch_record_growth *mw_growth_latest_find(const struct mw_growth_latest *latest,
 							   uint32_t tgid, uint64_t start_ns)
 {
-	uint32_t slot = latest->nr_slots ? *latest_slot(latest, tgid, start_ns) : 0;
+	struct memwatch_record_growth key = { .tgid = tgid, .start_time_ns = start_ns };
+	void *node = tfind(&key, &latest->tree, compare_processes);
 
-	return slot ? &latest->records[slot - 1] : NULL;
+	return node ? *(struct memwatch_record_growth **)node : NULL;
 }
 
 void mw_growth_latest_uninit(struct mw_growth_latest *latest)
 {
-	free(latest->records);
-	free(latest->slots);
+	tdestroy(latest->tree, free);
 	*latest = (struct mw_growth_latest){ 0 };
 }

@@ -12,13 +12,11 @@
 
 #include "output/table.h"
 
-/* A hash table by process. A zeroed structure is an empty table. */
+/* A tree by process, of tsearch(3). A zeroed structure is an empty one. */
 struct mw_growth_latest {
-	struct memwatch_record_growth *records;
-	size_t nr, capacity;
-	size_t max;	 /* further processes are left out; 0: no limit */
-	uint32_t *slots; /* index into @records plus 1; 0: empty slot */
-	size_t nr_slots; /* a power of two */
+	void *tree;
+	size_t nr;
+	size_t max; /* further processes are left out; 0: no limit */
 };
 
 /* Copies @record in place of the earlier one of its process. Returns 0 or -ENOMEM. */

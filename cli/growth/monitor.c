@@ -130,7 +130,7 @@ int mw_monitor_wait(struct mw_monitor *monitor)
 	if (bits < 0)
 		return bits;
 	monitor->now_ns = mw_clock_ns(CLOCK_MONOTONIC);
-	mw_registry_entry_update(&monitor->entry, monitor->watch, monitor->now_ns);
+	mw_registry_entry_update(&monitor->entry, monitor->ctx, monitor->watch, monitor->now_ns);
 	return bits;
 }
 

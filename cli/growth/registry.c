@@ -135,27 +135,30 @@ static const char *own_path(const struct mw_registry_entry *entry, char *buf, si
 	return mw_root_path(entry->cli, name, buf, size);
 }
 
-/* Writes a new file and renames it, so that a reader never sees half of it. */
-static int write_values(const struct mw_registry_entry *entry, struct registry_values *v)
+/* A reader never sees half of a file, because it gets its name when it is complete. */
+static int write_values(const struct mw_registry_entry *entry, struct memwatch_ctx *ctx,
+			struct registry_values *v)
 {
-	char path[PATH_MAX], directory[PATH_MAX], temporary[PATH_MAX + 8];
-	FILE *file;
-	int err = 0;
+	char path[PATH_MAX], directory[PATH_MAX];
+	struct memwatch_file *file;
+	int err;
 
 	mw_root_path(entry->cli, REGISTRY_DIRECTORY, directory, sizeof(directory));
 	if (mkdir(directory, 0755) && errno != EEXIST)
 		return -errno;
-	own_path(entry, path, sizeof(path));
-	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	file = fopen(temporary, "we");
-	if (!file)
-		return -errno;
-	for (size_t i = 0; i < NR_FIELDS; i++)
-		fprintf(file, "%s: %" PRIu64 "\n", fields[i].key, *field_value(v, i));
-	if (fclose(file) || rename(temporary, path))
-		err = -errno;
+	err = memwatch_file_create(ctx, own_path(entry, path, sizeof(path)), &file);
 	if (err)
-		unlink(temporary);
+		return err;
+	for (size_t i = 0; i < NR_FIELDS && !err; i++)
+		if (dprintf(memwatch_file_fd(file), "%s: %" PRIu64 "\n", fields[i].key,
+			    *field_value(v, i)) < 0)
+			err = -errno;
+	/* Users who may not watch may see how much the monitors of this machine cost. */
+	if (!err && fchmod(memwatch_file_fd(file), 0644))
+		err = -errno;
+	if (!err)
+		err = memwatch_file_commit(file, MEMWATCH_FILE_REPLACE);
+	memwatch_file_close(file);
 	return err;
 }
 
@@ -214,8 +217,8 @@ static void collect_values(const struct mw_registry_entry *entry,
 		v->cpu_ppm = (cpu_ns - entry->cpu_ns) * 1000000 / (now_ns - entry->written_ns);
 }
 
-void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_watch *watch,
-			      uint64_t now_ns)
+void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_ctx *ctx,
+			      struct memwatch_watch *watch, uint64_t now_ns)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, s);
 	struct registry_values v;
@@ -227,7 +230,7 @@ void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_w
 		return;
 	cpu_ns = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	collect_values(entry, &s, now_ns, cpu_ns, &v);
-	err = write_values(entry, &v);
+	err = write_values(entry, ctx, &v);
 	if (err)
 		mw_note(entry->cli, REGISTRY_DIRECTORY ": %s: 'status' will not show this monitor",
 			strerror(-err));
@@ -307,11 +310,13 @@ static void fill_registry_cells(struct registry_values *v, uint64_t now_ns, stru
 	c[AGE].number = now_ns > v->told_ns ? now_ns - v->told_ns : 0;
 }
 
-/* Skips files that are being written: their names end in ".new". */
+/* Files that are being written have other names. */
 static int is_registry_file(const struct dirent *file)
 {
+	const char *pid = file->d_name + strlen(REGISTRY_PREFIX);
+
 	return !strncmp(file->d_name, REGISTRY_PREFIX, strlen(REGISTRY_PREFIX)) &&
-	       !strchr(file->d_name + strlen(REGISTRY_PREFIX), '.');
+	       !pid[strspn(pid, "0123456789")];
 }
 
 int mw_registry_read(const struct mw_cli *cli, struct mw_table *table)

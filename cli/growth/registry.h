@@ -29,8 +29,8 @@ struct mw_registry_entry {
 };
 
 /* Writes the entry if it is due. To be called after each poll of the monitor. */
-void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_watch *watch,
-			      uint64_t now_ns);
+void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_ctx *ctx,
+			      struct memwatch_watch *watch, uint64_t now_ns);
 /* Removes the file, if there is one. */
 void mw_registry_entry_remove(struct mw_registry_entry *entry);
 

@@ -168,7 +168,7 @@ make_root_growing() {
 	monitor 43 7900 0 1 | put run/memwatch/growth.43
 	monitor 44 8000 0 1 | put run/memwatch/growth.44
 	monitor 45 8100 0 1 | head -9 | put run/memwatch/growth.45
-	monitor 41 7700 0 1 | put run/memwatch/growth.41.new
+	monitor 41 7700 0 1 | put run/memwatch/.growth.41.0123456789abcdef.tmp
 	for stat in 41:7700 42:7800 43:7901 45:8100; do
 		echo "${stat%:*} (a) b (c) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 ${stat#*:} 9 9" |
 			put "proc/${stat%:*}/stat"

@@ -59,22 +59,22 @@ static int count_files(void)
 
 static int create_file(const char *path, const char *text, unsigned int flags)
 {
-	struct mw_safe_file *file;
-	int err = mw_safe_create(ctx, path, &file);
+	struct memwatch_file *file;
+	int err = memwatch_file_create(ctx, path, &file);
 
 	if (err)
 		return err;
 	if (write(file->fd, text, strlen(text)) < 0)
 		err = -errno;
 	if (!err)
-		err = mw_safe_commit(file, flags);
-	mw_safe_close(file);
+		err = memwatch_file_commit(file, flags);
+	memwatch_file_close(file);
 	return err;
 }
 
 static void test_create(void)
 {
-	struct mw_safe_file *file;
+	struct memwatch_file *file;
 	struct stat st = { 0 };
 
 	umask(0);
@@ -84,14 +84,16 @@ static void test_create(void)
 	tap_eq(st.st_mode & 07777, 0600, "a new file has the mode 0600, whatever the umask");
 	tap_eq(create_file("a", "two", 0), -EEXIST, "a file that exists is not replaced");
 	tap_str_eq(read_text("a"), "one", "a file that is not replaced keeps its contents");
-	tap_eq(create_file("a", "two", MW_SAFE_REPLACE), 0, "a file is replaced on request");
+	tap_eq(create_file("a", "two", MEMWATCH_FILE_REPLACE), 0, "a file is replaced on request");
 	tap_str_eq(read_text("a"), "two", "a file that is replaced has the new contents");
 	tap_eq(count_files(), 1, "no temporary file stays behind");
-	tap_eq(mw_safe_create(ctx, "./b", &file), 0, "a file is created by a path with a folder");
-	mw_safe_close(file);
+	tap_eq(memwatch_file_create(ctx, "./b", &file), 0,
+	       "a file is created by a path with a folder");
+	memwatch_file_close(file);
 	tap_eq(count_files(), 1, "a file that is not committed is removed");
-	tap_eq(mw_safe_create(ctx, "absent/b", &file), -ENOENT, "a folder that is absent fails");
-	tap_eq(mw_safe_create(ctx, "./", &file), -EISDIR, "a folder is no name of a file");
+	tap_eq(memwatch_file_create(ctx, "absent/b", &file), -ENOENT,
+	       "a folder that is absent fails");
+	tap_eq(memwatch_file_create(ctx, "./", &file), -EISDIR, "a folder is no name of a file");
 	unlink("a");
 }
 
@@ -103,10 +105,10 @@ static void test_links(void)
 	if (symlink("victim", "link") || link("victim", "hard"))
 		tap_note("%s", strerror(errno));
 	tap_eq(create_file("link", "new", 0), -EEXIST, "a symbolic link is not followed");
-	tap_eq(create_file("link", "new", MW_SAFE_REPLACE), 0, "a symbolic link is replaced");
+	tap_eq(create_file("link", "new", MEMWATCH_FILE_REPLACE), 0, "a symbolic link is replaced");
 	lstat("link", &st);
 	tap_ok(S_ISREG(st.st_mode), "a file that replaced a symbolic link is a regular file");
-	tap_eq(create_file("hard", "new", MW_SAFE_REPLACE), 0, "a second name is replaced");
+	tap_eq(create_file("hard", "new", MEMWATCH_FILE_REPLACE), 0, "a second name is replaced");
 	tap_str_eq(read_text("victim"), "precious", "what a link pointed to is unchanged");
 	unlink("victim");
 	unlink("link");
@@ -116,16 +118,16 @@ static void test_links(void)
 static void test_stale(void)
 {
 	static const char stale[] = ".a.0123456789abcdef.tmp", other[] = ".a.0123456789abcdeg.tmp";
-	struct mw_safe_file *file;
+	struct memwatch_file *file;
 
 	write_text(stale, "");
 	write_text(other, "");
-	tap_eq(mw_safe_create(ctx, "a", &file), 0, "a file is created beside a stale one");
+	tap_eq(memwatch_file_create(ctx, "a", &file), 0, "a file is created beside a stale one");
 	mw_safe_remove_stale("a");
 	tap_ok(access(stale, F_OK), "a temporary file that no process writes is removed");
 	tap_ok(!access(other, F_OK), "a file whose name is not that of a temporary file stays");
 	tap_ok(!access(file->temporary, F_OK), "a temporary file that is being written stays");
-	mw_safe_close(file);
+	memwatch_file_close(file);
 	unlink(other);
 	if (mkfifo(stale, 0600))
 		tap_note("%s", strerror(errno));

@@ -112,7 +112,7 @@ static int growth_record_run(const struct mw_cli *cli, void *config, int argc, c
 	c->monitor.no_events = true;
 	rc = mw_monitor_init(&monitor, cli, &c->monitor, "growth record");
 	if (!rc)
-		rc = mw_out_file_open(&out, c->output, c->force);
+		rc = mw_out_file_open(&out, monitor.ctx, c->output, c->force);
 	if (!rc) {
 		mw_interrupt_init();
 		err = write_trace(&monitor, out.stream, &samples);

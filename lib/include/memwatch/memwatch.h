@@ -60,5 +60,6 @@
 #include <memwatch/growth.h>
 #include <memwatch/watch.h>
 #include <memwatch/heap.h>
+#include <memwatch/file.h>
 
 #endif /* MEMWATCH_MEMWATCH_H */

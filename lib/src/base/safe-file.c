@@ -52,7 +52,7 @@ static int open_folder(const char *path)
 	return fd;
 }
 
-static int choose_temporary(struct mw_safe_file *file)
+static int choose_temporary(struct memwatch_file *file)
 {
 	uint64_t number;
 
@@ -69,7 +69,7 @@ static int choose_temporary(struct mw_safe_file *file)
 }
 
 /* Returns 0, -EAGAIN if another name has to be tried, or another negative errno. */
-static int create_temporary(struct mw_safe_file *file)
+static int create_temporary(struct memwatch_file *file)
 {
 	struct stat st;
 	int err = choose_temporary(file);
@@ -90,9 +90,9 @@ static int create_temporary(struct mw_safe_file *file)
 	return -EAGAIN;
 }
 
-int mw_safe_create(struct memwatch_ctx *ctx, const char *path, struct mw_safe_file **ret)
+int memwatch_file_create(struct memwatch_ctx *ctx, const char *path, struct memwatch_file **ret)
 {
-	struct mw_safe_file *file = calloc(1, sizeof(*file));
+	struct memwatch_file *file = calloc(1, sizeof(*file));
 	int err = -EAGAIN;
 
 	if (!file)
@@ -101,7 +101,7 @@ int mw_safe_create(struct memwatch_ctx *ctx, const char *path, struct mw_safe_fi
 	file->fd = file->dir = -1;
 	file->path = strdup(path);
 	if (!file->path) {
-		mw_safe_close(file);
+		memwatch_file_close(file);
 		return mw_fail_memory(ctx, path);
 	}
 	file->name = last_component(file->path);
@@ -115,11 +115,16 @@ int mw_safe_create(struct memwatch_ctx *ctx, const char *path, struct mw_safe_fi
 		err = create_temporary(file);
 	if (err) {
 		mw_fail(ctx, err, "%s: cannot be created: %s", path, strerror(-err));
-		mw_safe_close(file);
+		memwatch_file_close(file);
 		return err;
 	}
 	*ret = file;
 	return 0;
+}
+
+int memwatch_file_fd(const struct memwatch_file *file)
+{
+	return file->fd;
 }
 
 /* As renameat(), but fails with EEXIST if @name is in use. */
@@ -136,11 +141,11 @@ static int rename_to_new(int dir, const char *temporary, const char *name)
 	return 0;
 }
 
-int mw_safe_commit(struct mw_safe_file *file, unsigned int flags)
+int memwatch_file_commit(struct memwatch_file *file, unsigned int flags)
 {
 	int err = fsync(file->fd) ? -errno : 0;
 
-	if (!err && flags & MW_SAFE_REPLACE)
+	if (!err && flags & MEMWATCH_FILE_REPLACE)
 		err = renameat(file->dir, file->temporary, file->dir, file->name) ? -errno : 0;
 	else if (!err)
 		err = rename_to_new(file->dir, file->temporary, file->name);
@@ -153,7 +158,7 @@ int mw_safe_commit(struct mw_safe_file *file, unsigned int flags)
 	return 0;
 }
 
-void mw_safe_close(struct mw_safe_file *file)
+void memwatch_file_close(struct memwatch_file *file)
 {
 	if (!file)
 		return;

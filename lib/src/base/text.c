@@ -14,28 +14,10 @@
 
 #include "base/array.h"
 #include "base/context.h"
-#include "base/namespace.h"
 
 /* The module writes about 100 KiB at most: 512 lines of 200 bytes. */
 #define FILE_MAX  ((size_t)16 << 20)
 #define READ_SIZE 16384
-
-static const char *explain_open_error(int err)
-{
-	switch (err) {
-	case ENOENT:
-		return "not found: is the module loaded?";
-	case EACCES:
-		return "not permitted: root and members of the group memwatch may read it";
-	case EPERM:
-		return "not permitted: reading it needs CAP_PERFMON, CAP_SYS_ADMIN or membership "
-		       "of the group memwatch";
-	case EREMOTE:
-		return "it can only be read on the host, not in a container";
-	default:
-		return strerror(err);
-	}
-}
 
 /* Files below /proc do not tell their size, so this reads until the end. */
 static int read_whole_file(int fd, char **ret, size_t *len)
@@ -81,8 +63,7 @@ int mw_text_read_file(struct memwatch_ctx *ctx, const char *path, char **ret, si
 		return err;
 	fd = open(full, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		err = mw_namespace_refine(ctx, -errno);
-		mw_fail(ctx, err, "%s: %s", full, explain_open_error(-err));
+		err = mw_fail(ctx, -errno, "%s: %s", full, strerror(errno));
 	} else {
 		err = read_whole_file(fd, ret, len);
 		if (err)

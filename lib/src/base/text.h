@@ -20,7 +20,10 @@ struct mw_text {
 	size_t len;
 };
 
-/* Reads the file at @path below the context's root; caller frees with free(). */
+/*
+ * Reads the file at @path below the context's root; caller frees with free(). Returns 0 or a
+ * negative errno, which is that of open(2) if the file could not be opened.
+ */
 int mw_text_read_file(struct memwatch_ctx *ctx, const char *path, char **ret, size_t *len);
 
 /*

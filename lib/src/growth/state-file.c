@@ -170,15 +170,15 @@ static int save_to_stream(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth
 
 int mw_state_file_save(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth, const char *path)
 {
-	struct mw_safe_file *file;
-	int err = mw_safe_create(ctx, path, &file);
+	struct memwatch_file *file;
+	int err = memwatch_file_create(ctx, path, &file);
 
 	if (err)
 		return err;
 	err = save_to_stream(ctx, growth, file->fd, path);
 	if (!err)
-		err = mw_safe_commit(file, MW_SAFE_REPLACE);
-	mw_safe_close(file);
+		err = memwatch_file_commit(file, MEMWATCH_FILE_REPLACE);
+	memwatch_file_close(file);
 	return err;
 }
 

@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/context.h"
 #include "base/text.h"
+#include "module/proc-file.h"
 
 /* The result, and the capacity of its arrays. */
 struct overhead_parser {
@@ -146,7 +147,7 @@ int memwatch_proc_overhead_read(struct memwatch_ctx *ctx, struct memwatch_proc_o
 	size_t len;
 	int err;
 
-	err = mw_text_read_file(ctx, "/proc/memwatch/overhead", &text, &len);
+	err = mw_proc_file_read(ctx, "overhead", &text, &len);
 	if (err)
 		return err;
 	err = memwatch_proc_overhead_parse(ctx, text, len, ret);

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/context.h"
 #include "base/text.h"
+#include "module/proc-file.h"
 
 #define COLUMN(name)                                                                               \
 	{                                                                                          \
@@ -179,7 +180,7 @@ int memwatch_proc_rmids_read(struct memwatch_ctx *ctx, struct memwatch_proc_rmid
 	size_t len;
 	int err;
 
-	err = mw_text_read_file(ctx, "/proc/memwatch/rmids", &text, &len);
+	err = mw_proc_file_read(ctx, "rmids", &text, &len);
 	if (err)
 		return err;
 	err = memwatch_proc_rmids_parse(ctx, text, len, ret);

@@ -11,6 +11,7 @@
 
 #include "base/context.h"
 #include "base/text.h"
+#include "module/proc-file.h"
 
 #define MEMBER(name) offsetof(struct memwatch_proc_status, name)
 #define STRING(name)                                                                               \
@@ -199,7 +200,7 @@ int memwatch_proc_status_read(struct memwatch_ctx *ctx, struct memwatch_proc_sta
 	size_t len;
 	int err;
 
-	err = mw_text_read_file(ctx, "/proc/memwatch/status", &text, &len);
+	err = mw_proc_file_read(ctx, "status", &text, &len);
 	if (err)
 		return err;
 	err = memwatch_proc_status_parse(ctx, text, len, ret);

@@ -48,7 +48,7 @@
 struct memwatch_recording {
 	struct memwatch_ctx *ctx;
 	char *path;
-	struct mw_safe_file *file;
+	struct memwatch_file *file;
 	int fd;
 	struct memwatch_recording_opts opts;
 	struct mw_packer packer;
@@ -228,7 +228,7 @@ static int create_file(struct memwatch_recording *recording,
 	int err;
 
 	mw_safe_remove_stale(recording->path);
-	err = mw_safe_create(recording->ctx, recording->path, &recording->file);
+	err = memwatch_file_create(recording->ctx, recording->path, &recording->file);
 	if (err)
 		return err;
 	recording->fd = recording->file->fd;
@@ -239,7 +239,8 @@ static int create_file(struct memwatch_recording *recording,
 		err = check_replaced(recording);
 	if (!err)
 		err = append_info(recording, info);
-	return err ? err : mw_safe_commit(recording->file, overwrite ? MW_SAFE_REPLACE : 0);
+	return err ? err
+		   : memwatch_file_commit(recording->file, overwrite ? MEMWATCH_FILE_REPLACE : 0);
 }
 
 static int recording_start(struct memwatch_recording *recording,
@@ -259,7 +260,7 @@ static int recording_start(struct memwatch_recording *recording,
 
 static void release_recording(struct memwatch_recording *recording)
 {
-	mw_safe_close(recording->file);
+	memwatch_file_close(recording->file);
 	mw_packer_uninit(&recording->packer);
 	mw_block_index_uninit(&recording->index);
 	memwatch_ctx_unref(recording->ctx);
@@ -444,7 +445,7 @@ int memwatch_recording_close(struct memwatch_recording *recording)
 
 void memwatch_recording_discard(struct memwatch_recording *recording)
 {
-	const struct mw_safe_file *file;
+	const struct memwatch_file *file;
 	struct stat is, named;
 
 	if (!recording)
