@@ -9,6 +9,7 @@
  *   on_rss_stat   sees each change of a memory counter. When a process has grown much
  *		   since the last round, it requests a round.
  *   on_exit	   deletes the state of a process when its last thread exits.
+ *   on_free	   deletes it when the process is freed, if on_exit was skipped.
  *   on_test	   feeds one sample to one state, for BPF_PROG_TEST_RUN.
  *
  * RACES. Only on_task writes the state of a process, and the library runs one iterator
@@ -348,7 +349,8 @@ static __noinline int sample_process(void *ctx, struct task_struct *task, struct
 		mw_growth_history_init(&s->history, &s->process.growth);
 		if (bpf_map_update_elem(&histories, key, &s->history, BPF_NOEXIST))
 			count_event(MW_GROWTH_COUNT_HISTORY_FULL);
-		/* Pairs with the order in on_exit: no history stays without its process. */
+		/* Pairs with the order in delete_process(): no history stays without its process.
+		 */
 		else if (!bpf_map_lookup_elem(&processes, key))
 			bpf_map_delete_elem(&histories, key);
 	}
@@ -549,18 +551,14 @@ int BPF_PROG(on_rss_stat, struct mm_struct *mm)
 	return request_round(ctx, mm);
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *task)
+static __always_inline void delete_process(struct task_struct *leader)
 {
 	struct mw_growth_owner *owner = NULL;
 	struct mw_growth_key key = {};
 	struct mw_growth_process *p;
 
-	(void)ctx;
-	if (task->signal->live.counter)
-		return 0;
-	key.tgid = task->tgid;
-	key.start_ns = task->group_leader->start_boottime;
+	key.tgid = leader->tgid;
+	key.start_ns = leader->start_boottime;
 	p = bpf_map_lookup_elem(&processes, &key);
 	if (p)
 		owner = bpf_map_lookup_elem(&owners, &p->owner);
@@ -569,6 +567,29 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!bpf_map_delete_elem(&processes, &key))
 		count_event(MW_GROWTH_COUNT_EXITS);
 	bpf_map_delete_elem(&histories, &key);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	(void)ctx;
+	if (!task->signal->live.counter)
+		delete_process(task->group_leader);
+	return 0;
+}
+
+/*
+ * From 7.0 on (a46023d5616e, "tracing: Guard __DECLARE_TRACE() use of __DO_TRACE_CALL() with
+ * SRCU-fast") on_exit can be preempted, and the kernel skips it for all other tasks of the CPU
+ * until it goes on: in a storm of exits that was a third of them. A task is freed in a softirq,
+ * which is not preempted. A leader that an exec in another thread has replaced is none any more.
+ */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *task)
+{
+	(void)ctx;
+	if (task->group_leader == task)
+		delete_process(task);
 	return 0;
 }
 

@@ -32,6 +32,7 @@ struct mw_bpf_growth {
 	struct growth_bpf *skel;
 	struct bpf_link *task;
 	struct bpf_link *exit;
+	struct bpf_link *free;
 	struct bpf_link *events;
 	struct mw_bpf_rings *rings;
 	unsigned int nr_cpus; /* possible CPUs */
@@ -53,17 +54,27 @@ static int fail_growth_load(struct memwatch_ctx *ctx, int err)
 	return mw_fail(ctx, err, "cannot load the growth programs: %s", strerror(-err));
 }
 
+static int attach_program(struct mw_bpf_growth *growth, const struct bpf_program *program,
+			  const char *to, struct bpf_link **ret)
+{
+	*ret = bpf_program__attach(program);
+	return *ret ? 0
+		    : mw_fail(growth->ctx, -errno, "cannot attach to %s: %s", to, strerror(errno));
+}
+
 static int attach_programs(struct mw_bpf_growth *growth)
 {
-	growth->exit = bpf_program__attach(growth->skel->progs.on_exit);
-	if (!growth->exit)
-		return mw_fail(growth->ctx, -errno, "cannot attach to sched_process_exit: %s",
-			       strerror(errno));
-	growth->task = bpf_program__attach(growth->skel->progs.on_task);
-	if (!growth->task)
-		return mw_fail(growth->ctx, -errno, "cannot attach the task iterator: %s",
-			       strerror(errno));
-	return 0;
+	int err;
+
+	err = attach_program(growth, growth->skel->progs.on_exit, "sched_process_exit",
+			     &growth->exit);
+	if (!err)
+		err = attach_program(growth, growth->skel->progs.on_free, "sched_process_free",
+				     &growth->free);
+	if (!err)
+		err = attach_program(growth, growth->skel->progs.on_task, "the task iterator",
+				     &growth->task);
+	return err;
 }
 
 static int load_growth_programs(struct mw_bpf_growth *growth, uint32_t max_processes)
@@ -156,6 +167,7 @@ void mw_bpf_growth_close(struct mw_bpf_growth *growth)
 	bpf_link__destroy(growth->events);
 	bpf_link__destroy(growth->task);
 	bpf_link__destroy(growth->exit);
+	bpf_link__destroy(growth->free);
 	mw_bpf_rings_close(growth->rings);
 	growth_bpf__destroy(growth->skel);
 	free(growth->counts);
