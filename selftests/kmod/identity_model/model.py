@@ -58,6 +58,7 @@ class Model(Verdicts, PqrRules, TaskEvents, RecordRules, PolicyRules):
         self.last_use = {}			# RMID: the last time that it was in PQR
         self.last_start = {}			# tgid: start time of its newest process
         self.waiters = {}			# Process: see add_waiter()
+        self.late_ticks = collections.deque(maxlen=1024)	# time and delay, see jiffies_lag()
         self.unanswered = {}			# pid: what it did, see await_module()
         self.dispatch = {
             SWITCH: self.on_switch, NEWTASK: self.on_newtask, FORK: self.on_fork,

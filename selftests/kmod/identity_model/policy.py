@@ -112,6 +112,13 @@ class PolicyRules:
 
     # ------------------------------------------------------------ who loses one
 
+    def jiffies_lag(self, since):
+        """
+        How far jiffies, in which the policy measures, may have been behind since then: as far as
+        the ticks were late, because nothing advances them while the CPUs of the guest stand still.
+        """
+        return max((late for time, late in self.late_ticks if time >= since), default=0)
+
     def check_revoked(self, process, event):
         self.checks["R13"] += 1
         if self.policy == "fifo":
@@ -142,7 +149,8 @@ class PolicyRules:
     def check_slice(self, process, event):
         """Policy fair: nobody loses an RMID before its slice is over, but what the scan found."""
         held = event[2] - process.alloc_ns
-        if process.alloc_ns - self.started > SETTLE and held < FAIR_SLICE:
+        slice_ns = FAIR_SLICE - self.jiffies_lag(process.alloc_ns - FAIR_SLICE)
+        if process.alloc_ns - self.started > SETTLE and held < slice_ns:
             self.violation("R13", event, f"{process!r} loses its RMID after {held} ns")
 
     def judge_revoked(self, batch):
@@ -174,7 +182,8 @@ class PolicyRules:
             if other in running or not other.unfinished or self.now - idle < limit + IDLE_SLACK:
                 continue
             for process, since, event in batch:
-                if idle < since - IDLE_SLACK:
+                over = min(since - idle, self.now - idle - limit) - IDLE_SLACK
+                if over > 0 and over > self.jiffies_lag(idle):
                     self.violation("R13", event, f"{process!r}, idle since {since}, loses its RMID "
                                                  f"before {other!r}, idle since {idle}")
             return

@@ -2,7 +2,7 @@
 # Copyright (C) 2026 The memwatch authors
 """What PQR_ASSOC held, from the MSR events: rules R1, R2, R3, R11 and R12."""
 
-from .state import CPU_STOPPED, GRACE, MS, REASON_EXIT, START, TICKS, Change
+from .state import CPU_STOPPED, GRACE, JIFFY, MS, REASON_EXIT, START, TICKS, Change
 from .trace import R_REASON
 from .verdicts import PqrDoubt
 
@@ -105,6 +105,8 @@ class PqrRules:
     def on_tick(self, cpu, event):
         cpu.ticks += 1
         cpu.tick_times.append(event[0])
+        if event[5] - event[6] > JIFFY:
+            self.late_ticks.append((event[0], event[5] - event[6]))
         if self.is_stopping() or self.started is None:
             return
         cpu.armed = True

@@ -24,6 +24,7 @@ SETTLE = 100 * MS		# around the start and the stop of a session
 ACTIVE_TICKS = 40		# policy active: a process that runs this long has an RMID
 IDLE_SLACK = 20 * MS		# tolerance of "has been idle for longest"
 RECENT_TICKS = 20		# not fifo: who ran within as many ticks counts as running
+JIFFY = 4 * MS			# of the kernel with the lowest HZ in the matrix
 FAIR_TICKS = 1500		# policy fair: a process that runs this long has had its turn
 FAIR_SLICE = 88 * MS		# policy fair: 100 ms, less what its jiffies may be short of
 FAIR_IDLE = 100 * MS		# policy fair: an owner is idle that has not run for so long
