@@ -84,17 +84,17 @@ static void *bootstrap_move(const void *address, size_t size)
  */
 MW_SLOW void *realloc_slow(void *address, size_t size, bool expired)
 {
-	uint32_t slot = MW_RECORD_NO_SLOT;
+	uint64_t moving = MW_RECORD_NOT_MOVING;
 	bool due = expired && mw_record_due(size);
 	void *memory;
 
 	if (mw_bootstrap_owns(address))
 		return bootstrap_move(address, size);
 	if (address && mw_filter_may_have(address))
-		slot = mw_record_moving(address);
+		moving = mw_record_moving(address);
 	memory = mw_next.realloc(address, size);
 	/* Without a result the object is still there, unless its new size was 0. */
-	mw_record_moved(slot, memory || !size);
+	mw_record_moved(moving, memory || !size);
 	if (due && memory)
 		mw_record_allocation(memory, size, MW_HEAP_SOURCE_REALLOC);
 	return memory;

@@ -52,10 +52,11 @@ $(HEAP_TESTS) $(BUILD)/heap/tests/heap-dump: $(BUILD)/%: %.c
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -o $@ $< $(HEAP_TEST_OBJ) -lm -lpthread
 
 # The allocations must happen: the compiler must not remove pairs of them.
-$(BUILD)/heap/tests/work: heap/tests/work.c
+$(BUILD)/heap/tests/work: heap/tests/work.c heap/tests/work-fork.c heap/tests/work.h
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fno-builtin -fomit-frame-pointer -o $@ $< -lpthread
+	$(Q)$(CC) $(filter-out -MMD -MP,$(HEAP_TESTS_CFLAGS)) -fno-builtin -fomit-frame-pointer \
+		-o $@ $(filter %.c,$^) -lpthread
 
 $(BUILD)/heap/tests/work-cxx: heap/tests/work-cxx.cc
 	$(call msg,CXXLD,$@)

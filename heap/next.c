@@ -218,6 +218,7 @@ bool mw_next_resolve(void)
 	symbol_find(&next.free_sized, "free_sized");
 	symbol_find(&next.free_aligned_sized, "free_aligned_sized");
 	symbol_find(&next.dlclose, "dlclose");
+	symbol_find(&next._Fork, "_Fork");
 	allocator_find(&next);
 	resolving = false;
 	if (next.malloc == first_malloc || next.free == first_free || next.calloc == first_calloc ||

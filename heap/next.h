@@ -12,6 +12,7 @@
 #include <malloc.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "profile-format.h"
 
@@ -29,6 +30,7 @@ struct mw_next {
 	void (*free_sized)(void *address, size_t size);				  /* may be NULL */
 	void (*free_aligned_sized)(void *address, size_t alignment, size_t size); /* may be NULL */
 	int (*dlclose)(void *handle);
+	pid_t (*_Fork)(void);		     /* may be NULL */
 	struct mallinfo2 (*mallinfo2)(void); /* NULL if malloc is not the C library's */
 	enum mw_heap_allocator allocator;
 };

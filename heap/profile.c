@@ -41,7 +41,6 @@ static const uint8_t kind_share[MW_PROFILE_KINDS] = {
 static struct mw_heap_header header_scratch;
 
 struct mw_profile mw_profile __attribute__((visibility("hidden"))) = { .header = &header_scratch };
-uint32_t mw_maintenance __attribute__((visibility("hidden")));
 
 static char profile_path[MW_HEAP_PATH_MAX + 64];
 static dev_t profile_dev;
@@ -227,13 +226,39 @@ void mw_profile_publish(void)
 	__atomic_store_n((uint64_t *)(void *)mw_profile.header->magic, magic, __ATOMIC_RELEASE);
 }
 
+/* Memory at addresses where there is none; it takes no room until it is written. */
+static bool memory_fill(uint64_t offset, uint64_t bytes)
+{
+	return mmap(mw_profile.base + offset, bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+		    0) != MAP_FAILED;
+}
+
+void mw_profile_detach(void)
+{
+	if (!mw_profile.base || mw_profile.detached)
+		return;
+	mw_profile.detached = true;
+	if (memory_fill(0, mw_profile.file_max))
+		return;
+	/*
+	 * Another thread was adding a chunk, and had not kept it out of children yet. Nobody
+	 * knows of that chunk, so what matters is what is around it.
+	 */
+	memory_fill(0, MW_HEAP_CHUNKS_OFFSET);
+	for (uint64_t at = MW_HEAP_CHUNKS_OFFSET; at < mw_profile.file_end;
+	     at += MW_HEAP_CHUNK_BYTES)
+		memory_fill(at, MW_HEAP_CHUNK_BYTES);
+}
+
 void mw_profile_forget(void)
 {
 	/* The mappings were not inherited, and their addresses may be in use for something else. */
+	if (mw_profile.detached)
+		munmap(mw_profile.base, mw_profile.file_max);
 	memset(&header_scratch, 0, sizeof(header_scratch));
 	memset(&mw_profile, 0, sizeof(mw_profile));
 	mw_profile.header = &header_scratch;
-	mw_maintenance_end();
 }
 
 static struct mw_heap_chunk *directory_entry(uint32_t n)
@@ -257,7 +282,7 @@ int mw_profile_grow(enum mw_heap_chunk_kind kind)
 	struct mw_heap_chunk *entry;
 	int rc;
 
-	if (!mw_profile.base)
+	if (!mw_profile.base || mw_profile.detached)
 		return -EBADF;
 	if (share_is_used_up(kind) || mw_profile.chunk_count == MW_HEAP_CHUNKS_MAX ||
 	    offset + MW_HEAP_CHUNK_BYTES > mw_profile.file_max) {

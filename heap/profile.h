@@ -8,6 +8,7 @@
 #ifndef _MW_HEAP_PROFILE_H
 #define _MW_HEAP_PROFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct mw_profile {
 	void *chunk[MW_PROFILE_KINDS][MW_HEAP_CHUNKS_MAX];
 	uint32_t chunks[MW_PROFILE_KINDS];
 	uint32_t chunk_count; /* entries of the directory */
+	bool detached;	      /* see mw_profile_detach() */
 };
 
 extern struct mw_profile mw_profile __attribute__((visibility("hidden")));
@@ -43,6 +45,12 @@ void mw_profile_publish(void);
  * reach from now on.
  */
 void mw_profile_provide(void);
+
+/*
+ * After a fork inside this library, which will return into what it was doing: it finds private
+ * memory in the place of the file, and ends there. The profile does not grow any more.
+ */
+void mw_profile_detach(void);
 
 /* After a fork: the file belongs to the parent; forget it. */
 void mw_profile_forget(void);

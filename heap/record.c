@@ -82,44 +82,72 @@ void mw_record_allocation(const void *address, size_t size, enum mw_heap_source 
 	errno = saved;
 }
 
+/*
+ * A free is tracked also if the thread is busy, because a signal handler may free a sample. If it
+ * is not, it is marked: a signal handler may fork here, too.
+ */
 bool mw_record_free(const void *address)
 {
+	struct mw_thread *thread = &mw_thread;
 	int saved = errno;
+	bool entered;
 
 	if (mw_bootstrap_owns(address))
 		return false;
-	if (mw_unlikely(mw_thread.probe == address)) {
-		mw_thread.probe_hit = true;
+	if (mw_unlikely(thread->probe == address)) {
+		thread->probe_hit = true;
 		return true;
 	}
-	/* Also when the thread is busy: a signal handler may free a sample. */
+	entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
 	if (mw_runtime_owns_samples() && !mw_sample_free(address))
 		mw_count(&mw_profile.header->counters.false_lookups, 1);
+	if (entered)
+		mw_thread_leave(thread);
 	errno = saved;
 	return true;
 }
 
-uint32_t mw_record_moving(const void *address)
+/* A slot, and the instance of the profile to which it belongs in the upper half. */
+static uint64_t slot_name(uint32_t slot)
 {
-	uint32_t slot;
-
-	if (!mw_runtime_owns_samples())
-		return MW_RECORD_NO_SLOT;
-	if (mw_sample_detach(address, &slot))
-		return slot;
-	mw_count(&mw_profile.header->counters.false_lookups, 1);
-	return MW_RECORD_NO_SLOT;
+	return (uint64_t)mw_runtime.instance << 32 | slot;
 }
 
-void mw_record_moved(uint32_t slot, bool freed)
+uint64_t mw_record_moving(const void *address)
 {
-	int saved = errno;
+	struct mw_thread *thread = &mw_thread;
+	bool entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
+	uint64_t moving = MW_RECORD_NOT_MOVING;
+	uint32_t slot;
 
-	if (slot == MW_RECORD_NO_SLOT || !mw_runtime_owns_samples())
+	if (mw_runtime_owns_samples()) {
+		if (mw_sample_detach(address, &slot))
+			moving = slot_name(slot);
+		else
+			mw_count(&mw_profile.header->counters.false_lookups, 1);
+	}
+	if (entered)
+		mw_thread_leave(thread);
+	return moving;
+}
+
+void mw_record_moved(uint64_t moving, bool freed)
+{
+	struct mw_thread *thread = &mw_thread;
+	int saved = errno;
+	bool entered;
+
+	if (moving == MW_RECORD_NOT_MOVING)
 		return;
-	if (freed)
-		mw_sample_detached_free(slot);
-	else
-		mw_sample_detached_restore(slot);
+	entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
+	/* A process that was forked in between has no such sample. */
+	if (mw_runtime_owns_samples() && moving == slot_name((uint32_t)moving)) {
+		if (freed)
+			mw_sample_detached_free((uint32_t)moving);
+		else
+			mw_sample_detached_restore((uint32_t)moving);
+	}
+	if (entered)
+		mw_thread_leave(thread);
 	errno = saved;
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "profile-format.h"
 
@@ -27,13 +28,14 @@ void mw_record_allocation(const void *address, size_t size, enum mw_heap_source 
 /* @address is about to be freed and passed the filter. False: do not free it (bootstrap heap). */
 bool mw_record_free(const void *address);
 
-#define MW_RECORD_NO_SLOT UINT32_MAX
+#define MW_RECORD_NOT_MOVING UINT64_MAX
 
 /*
  * @address is about to be reallocated and passed the filter: takes its sample aside, and returns
- * its slot or MW_RECORD_NO_SLOT. mw_record_moved() follows, when it is known what happened.
+ * what names it, or MW_RECORD_NOT_MOVING. mw_record_moved() follows, when it is known what
+ * happened.
  */
-uint32_t mw_record_moving(const void *address);
-void mw_record_moved(uint32_t slot, bool freed);
+uint64_t mw_record_moving(const void *address);
+void mw_record_moved(uint64_t moving, bool freed);
 
 #endif

@@ -3,24 +3,17 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * What the library does in this process.
- *
- * A forked child is recognised by a page that the kernel clears in it (MADV_WIPEONFORK), when
- * it comes into a slow path for the first time. So it does not matter how it was forked, a
- * child that only calls exec() costs nothing, and no lock has to be taken around fork(). A
- * child of vfork() or clone(CLONE_VM) has the memory of its parent, sees the page unchanged, and
- * its allocations are its parent's, which is what they are.
  */
-#include <errno.h>
-#include <pthread.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bootstrap.h"
 #include "figures.h"
 #include "filter.h"
+#include "fork.h"
 #include "index.h"
+#include "lock.h"
 #include "modules.h"
 #include "next.h"
 #include "operators.h"
@@ -34,18 +27,8 @@
 /* A countdown that does not end. */
 #define COUNTDOWN_NEVER (UINT64_C(1) << 62)
 
-/* What the page says. In a child it reads as COOKIE_FORKED. */
-enum cookie {
-	COOKIE_FORKED = 0,
-	COOKIE_VALID = 1,
-	COOKIE_BUSY = 2, /* a thread is setting the child up */
-};
-
 struct mw_runtime mw_runtime MW_HIDDEN = { .instance = 1 };
 
-static uint32_t *cookie_page;
-static pid_t cookie_pid; /* only used if the kernel cannot clear the page */
-static uint32_t begin_once;
 static uint32_t control_seen;
 static uint64_t control_rate_seen;
 
@@ -62,31 +45,9 @@ uint64_t mw_runtime_thread_number(void)
 	return __atomic_add_fetch(&mw_runtime.threads, 1, __ATOMIC_RELAXED);
 }
 
-static int cookie_make(void)
-{
-	void *page = mmap(NULL, MW_HEAP_PAGE_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (page == MAP_FAILED)
-		return -errno;
-	cookie_pid = madvise(page, MW_HEAP_PAGE_BYTES, MADV_WIPEONFORK) ? getpid() : 0;
-	cookie_page = page;
-	*cookie_page = COOKIE_VALID;
-	return 0;
-}
-
-static uint32_t cookie_read(void)
-{
-	if (mw_unlikely(cookie_pid) && cookie_pid != getpid()) {
-		cookie_pid = getpid();
-		*cookie_page = COOKIE_FORKED;
-	}
-	return __atomic_load_n(cookie_page, __ATOMIC_ACQUIRE);
-}
-
 bool mw_runtime_owns_samples(void)
 {
-	return mw_runtime.mode == MW_RUNTIME_ON && cookie_read() == COOKIE_VALID;
+	return mw_runtime.mode == MW_RUNTIME_ON && mw_fork_is_settled();
 }
 
 static void state_set(enum mw_heap_state state)
@@ -136,24 +97,27 @@ static int profile_begin(uint64_t rate, uint32_t parent_pid, enum mw_heap_began 
 /* Sets the library up. Before the C library has its environment, it is too early. */
 static void runtime_begin(void)
 {
-	if (!environ || !mw_next_resolve() || __atomic_exchange_n(&begin_once, 1, __ATOMIC_RELAXED))
+	if (!environ || !mw_next_resolve() || !mw_maintenance_try())
 		return;
+	if (mw_runtime.mode != MW_RUNTIME_NEW) {
+		mw_maintenance_end();
+		return;
+	}
 	/* A privileged program must not write files where its caller says. */
-	if (getauxval(AT_SECURE) || mw_config_read() || cookie_make() ||
+	if (getauxval(AT_SECURE) || mw_config_read() || mw_fork_begin() ||
 	    profile_begin(mw_config.dormant ? 0 : mw_config.rate, 0, MW_HEAP_BEGAN_PROCESS_START))
 		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_OFF, __ATOMIC_RELEASE);
 	else
 		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_ON, __ATOMIC_RELEASE);
+	mw_maintenance_end();
 }
 
 /* In a forked child: the samples so far are the parent's. */
 static void runtime_continue(void)
 {
-	uint32_t expected = COOKIE_FORKED;
-
-	if (!__atomic_compare_exchange_n(cookie_page, &expected, COOKIE_BUSY, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!mw_fork_claim())
 		return;
+	mw_maintenance_inherit();
 	mw_runtime.instance++;
 	mw_profile_forget();
 	mw_filter_clear();
@@ -164,7 +128,8 @@ static void runtime_continue(void)
 	if (mw_config.fork_stops ||
 	    profile_begin(mw_runtime.rate, (uint32_t)getppid(), MW_HEAP_BEGAN_FORK))
 		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_OFF, __ATOMIC_RELEASE);
-	__atomic_store_n(cookie_page, COOKIE_VALID, __ATOMIC_RELEASE);
+	mw_fork_settle();
+	mw_maintenance_end();
 }
 
 /* What other processes ask for. */
@@ -205,9 +170,9 @@ bool mw_runtime_follow(struct mw_thread *thread)
 {
 	if (mw_unlikely(mw_runtime.mode == MW_RUNTIME_NEW))
 		runtime_begin();
-	if (mw_runtime.mode == MW_RUNTIME_ON && mw_unlikely(cookie_read() == COOKIE_FORKED))
+	if (mw_runtime.mode == MW_RUNTIME_ON && mw_unlikely(!mw_fork_is_settled()))
 		runtime_continue();
-	if (mw_runtime.mode != MW_RUNTIME_ON || cookie_read() != COOKIE_VALID) {
+	if (!mw_runtime_owns_samples()) {
 		thread->rate = 0;
 		thread->countdown = mw_runtime.mode == MW_RUNTIME_OFF ? COUNTDOWN_NEVER
 								      : MW_HEAP_CONTROL_BYTES;
@@ -225,17 +190,6 @@ bool mw_runtime_follow(struct mw_thread *thread)
 	return thread->rate != 0;
 }
 
-/*
- * A signal handler that interrupted this library has called fork(), and the child may return
- * into it: the file is not mapped there any more, so that it gets memory that nobody reads.
- */
-static void fork_inside(void)
-{
-	if (mw_thread.busy && mw_profile.base)
-		mmap(mw_profile.base, mw_profile.file_max, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-}
-
 __attribute__((constructor)) static void runtime_constructor(void)
 {
 	struct mw_thread *thread = &mw_thread;
@@ -245,7 +199,6 @@ __attribute__((constructor)) static void runtime_constructor(void)
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return;
 	mw_operators_resolve();
-	pthread_atfork(NULL, NULL, fork_inside);
 	mw_runtime_follow(thread);
 	mw_thread_leave(thread);
 }

@@ -18,15 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "heap/tests/work.h"
 #include "selftests/prng.h"
 
-static uint64_t number(char **argv, int n, uint64_t otherwise)
+uint64_t work_number(char **argv, int n, uint64_t otherwise)
 {
 	for (int i = 0; i <= n; i++)
 		if (!argv[i])
@@ -47,7 +45,7 @@ static int work_mix(char **argv)
 		{ 8, 1000000 }, { 100, 80000 },	  { 1000, 8000 },  { 10000, 800 },
 		{ 100000, 80 }, { 1000000, 200 }, { 10000000, 8 }, { 100000000, 2 },
 	};
-	size_t only = number(argv, 0, 0);
+	size_t only = work_number(argv, 0, 0);
 	uint64_t live_bytes = 0, live = 0, bytes = 0, objects = 0;
 
 	for (size_t c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
@@ -110,8 +108,8 @@ static int work_exact(char **argv)
 		size_t size;
 	} slots[EXACT_SLOTS];
 	static char buffer[1 << 16];
-	struct prng prng = { number(argv, 0, 1) };
-	uint64_t operations = number(argv, 1, 20000);
+	struct prng prng = { work_number(argv, 0, 1) };
+	uint64_t operations = work_number(argv, 1, 20000);
 
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	for (uint64_t i = 0; i < operations; i++) {
@@ -189,20 +187,20 @@ static int work_leak(char **argv)
 {
 	int fd = open(argv[0], O_RDWR);
 	static struct leak_arguments arguments[256];
-	uint64_t threads = number(argv, 1, 1);
+	uint64_t threads = work_number(argv, 1, 1);
 	struct work_truth *truth;
 
 	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (truth == MAP_FAILED)
 		return 1;
-	truth->stop_bytes = number(argv, 3, UINT64_C(1) << 30);
+	truth->stop_bytes = work_number(argv, 3, UINT64_C(1) << 30);
 	truth->top_site = (uintptr_t)leak_top;
 	truth->other_site = (uintptr_t)leak_other;
 	for (uint64_t n = 0; n < threads && n < 256; n++) {
 		pthread_t thread;
 
-		arguments[n] = (struct leak_arguments){ truth, number(argv, 2, 0),
-							number(argv, 4, 1) * 1000 + n };
+		arguments[n] = (struct leak_arguments){ truth, work_number(argv, 2, 0),
+							work_number(argv, 4, 1) * 1000 + n };
 		if (n + 1 == threads)
 			leak_thread(&arguments[n]);
 		if (pthread_create(&thread, NULL, leak_thread, &arguments[n]))
@@ -230,7 +228,7 @@ static void *churn_thread(void *argument)
 /* threads COUNT ROUNDS: threads that come and go, and free all they allocate. */
 static int work_threads(char **argv)
 {
-	uint64_t count = number(argv, 0, 64), rounds = number(argv, 1, 4);
+	uint64_t count = work_number(argv, 0, 64), rounds = work_number(argv, 1, 4);
 	static pthread_t threads[256];
 
 	for (uint64_t round = 0; round < rounds; round++) {
@@ -262,7 +260,7 @@ static void *swap_thread(void *argument)
 /* swap THREADS: prints the live objects at the end, as exact does. */
 static int work_swap(char **argv)
 {
-	uint64_t count = number(argv, 0, 8);
+	uint64_t count = work_number(argv, 0, 8);
 	static pthread_t threads[64];
 
 	for (uint64_t n = 0; n < count; n++)
@@ -276,74 +274,13 @@ static int work_swap(char **argv)
 	_exit(0);
 }
 
-static void allocate_some(size_t bytes)
+void work_allocate(size_t bytes)
 {
 	for (size_t done = 0; done < bytes; done += 1000) {
 		void *volatile memory = malloc(1000);
 
 		(void)memory;
 	}
-}
-
-/* fork HOW BYTES: a child that allocates; prints "CHILD-PID". How: fork, vfork, raw, vm. */
-static int child_main(void *argument)
-{
-	allocate_some((size_t)(uintptr_t)argument);
-	_exit(0);
-}
-
-static int work_fork(char **argv)
-{
-	uint64_t bytes = number(argv, 1, 1000000);
-	static char stack[1 << 18];
-	pid_t child = -1;
-
-	allocate_some(bytes);
-	if (!strcmp(argv[0], "fork"))
-		child = fork();
-	else if (!strcmp(argv[0], "vfork"))
-		child = vfork();
-	else if (!strcmp(argv[0], "raw"))
-		child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-	else if (!strcmp(argv[0], "vm"))
-		child = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
-			      (void *)(uintptr_t)bytes);
-	if (!child)
-		child_main((void *)(uintptr_t)bytes);
-	waitpid(child, NULL, 0);
-	allocate_some(bytes);
-	printf("%d\n", (int)child);
-	fflush(stdout);
-	_exit(child < 0);
-}
-
-/* storm COUNT: children that exec() at once, children that allocate, from several threads. */
-static void *storm_thread(void *argument)
-{
-	for (uintptr_t i = 0; i < (uintptr_t)argument; i++) {
-		pid_t child = fork();
-
-		if (!child) {
-			allocate_some(i % 2 ? 100000 : 0);
-			_exit(7);
-		}
-		allocate_some(50000);
-		waitpid(child, NULL, 0);
-	}
-	return NULL;
-}
-
-static int work_storm(char **argv)
-{
-	pthread_t threads[4];
-
-	for (int n = 0; n < 4; n++)
-		pthread_create(&threads[n], NULL, storm_thread,
-			       (void *)(uintptr_t)number(argv, 0, 50));
-	for (int n = 0; n < 4; n++)
-		pthread_join(threads[n], NULL);
-	puts("done");
-	return 0;
 }
 
 static volatile uint64_t signal_count;
@@ -366,59 +303,16 @@ static int work_signals(char **argv)
 	sigaction(SIGALRM, &action, NULL);
 	if (timer_create(CLOCK_MONOTONIC, NULL, &timer) || timer_settime(timer, 0, &timing, NULL))
 		return 1;
-	for (uint64_t i = 0; i < number(argv, 0, 20); i++)
+	for (uint64_t i = 0; i < work_number(argv, 0, 20); i++)
 		churn_thread((void *)(uintptr_t)(i + 1));
 	printf("%" PRIu64 "\n", signal_count);
-	return 0;
-}
-
-static volatile uint64_t fork_count, fork_failures;
-static volatile bool fork_is_child;
-
-/* Every child returns from the handler, into whatever was interrupted, and goes on for a while. */
-static void forking_handler(int number)
-{
-	int status;
-	pid_t child;
-
-	(void)number;
-	child = fork();
-	if (!child) {
-		fork_is_child = true;
-		return;
-	}
-	fork_count++;
-	if (child < 0 || waitpid(child, &status, 0) != child || status)
-		fork_failures++;
-}
-
-/* sigfork COUNT: forks in a signal handler while it allocates; prints forks and failures. */
-static int work_sigfork(char **argv)
-{
-	struct itimerspec timing = { { 0, 2000000 }, { 0, 2000000 } };
-	struct sigaction action = { .sa_handler = forking_handler, .sa_flags = SA_RESTART };
-	void *volatile slots[64] = { NULL };
-	timer_t timer;
-
-	sigaction(SIGALRM, &action, NULL);
-	if (timer_create(CLOCK_MONOTONIC, NULL, &timer) || timer_settime(timer, 0, &timing, NULL))
-		return 1;
-	for (uint64_t i = 0, left = 1000; fork_count < number(argv, 0, 100); i++) {
-		free(slots[i % 64]);
-		slots[i % 64] = malloc(i % 3000);
-		if (fork_is_child && !left--)
-			_exit(0);
-	}
-	timing = (struct itimerspec){ 0 };
-	timer_settime(timer, 0, &timing, NULL);
-	printf("%" PRIu64 " %" PRIu64 "\n", fork_count, fork_failures);
 	return 0;
 }
 
 /* dlopen LIBRARY COUNT: a library that allocates is loaded and unloaded again and again. */
 static int work_dlopen(char **argv)
 {
-	for (uint64_t i = 0; i < number(argv, 1, 100); i++) {
+	for (uint64_t i = 0; i < work_number(argv, 1, 100); i++) {
 		void *library = dlopen(argv[0], RTLD_NOW);
 		void *(*keep)(size_t) = library ? (void *(*)(size_t))dlsym(library, "plugin_keep")
 						: NULL;
@@ -435,7 +329,7 @@ static int work_dlopen(char **argv)
 /* fill BYTES: keeps objects of 100 bytes; for profiles that are full. Prints bytes and objects. */
 static int work_fill(char **argv)
 {
-	uint64_t bytes = number(argv, 0, 1000000), objects = 0;
+	uint64_t bytes = work_number(argv, 0, 1000000), objects = 0;
 
 	for (uint64_t done = 0; done < bytes; done += 100, objects++)
 		leak_top(100);
@@ -450,7 +344,7 @@ static int work_steps(char **argv)
 	char line[16];
 
 	while (read(STDIN_FILENO, line, sizeof(line)) > 0) {
-		allocate_some(number(argv, 0, 1000000));
+		work_allocate(work_number(argv, 0, 1000000));
 		if (write(STDOUT_FILENO, "x", 1) != 1)
 			return 1;
 	}
@@ -494,7 +388,7 @@ static const struct {
 	{ "threads", work_threads }, { "swap", work_swap },	  { "fork", work_fork },
 	{ "storm", work_storm },     { "signals", work_signals }, { "dlopen", work_dlopen },
 	{ "fill", work_fill },	     { "steps", work_steps },	  { "fds", work_fds },
-	{ "daemon", work_daemon },   { "sigfork", work_sigfork },
+	{ "daemon", work_daemon },   { "sigfork", work_sigfork }, { "stepfork", work_stepfork },
 };
 
 int main(int argc, char **argv)

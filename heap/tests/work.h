@@ -2,13 +2,15 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * What a workload that will be killed leaves behind about itself, in a file that it maps.
+ * What the parts of the workload program share.
  */
 #ifndef _MW_HEAP_TESTS_WORK_H
 #define _MW_HEAP_TESTS_WORK_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+/* What a workload that will be killed leaves behind about itself, in a file that it maps. */
 struct work_truth {
 	uint64_t top_bytes;   /* live bytes of the site that leaks most */
 	uint64_t other_bytes; /* and of the other one */
@@ -16,5 +18,19 @@ struct work_truth {
 	uint64_t top_site;    /* addresses of the functions of the two sites */
 	uint64_t other_site;
 };
+
+/* Argument @n as a number; @otherwise if it is missing. */
+uint64_t work_number(char **argv, int n, uint64_t otherwise);
+
+/* Objects of 1000 bytes that stay. */
+void work_allocate(size_t bytes);
+
+#define WORK_UNSUPPORTED 77 /* exit status: this cannot be tried on this machine */
+
+/* work-fork.c */
+int work_fork(char **argv);
+int work_storm(char **argv);
+int work_sigfork(char **argv);
+int work_stepfork(char **argv);
 
 #endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * How a process finds out that it is a forked child.
+ *
+ * A child may also be forked in a signal handler that interrupted this library, and return into
+ * it. What was interrupted ends in the child with memory that nobody reads, see fork_inside().
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fork.h"
+#include "next.h"
+#include "profile.h"
+#include "thread.h"
+
+/* What the page says. In a child it reads as COOKIE_FORKED. */
+enum cookie {
+	COOKIE_FORKED = 0,
+	COOKIE_VALID = 1,
+	COOKIE_BUSY = 2, /* a thread is setting the child up */
+};
+
+static uint32_t *cookie_page;
+static pid_t cookie_pid; /* only used if the kernel cannot clear the page */
+
+int mw_fork_begin(void)
+{
+	void *page = mmap(NULL, MW_HEAP_PAGE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	cookie_pid = madvise(page, MW_HEAP_PAGE_BYTES, MADV_WIPEONFORK) ? getpid() : 0;
+	cookie_page = page;
+	*cookie_page = COOKIE_VALID;
+	return 0;
+}
+
+static uint32_t cookie_read(void)
+{
+	if (mw_unlikely(cookie_pid) && cookie_pid != getpid()) {
+		cookie_pid = getpid();
+		*cookie_page = COOKIE_FORKED;
+	}
+	return __atomic_load_n(cookie_page, __ATOMIC_ACQUIRE);
+}
+
+bool mw_fork_is_settled(void)
+{
+	return cookie_read() == COOKIE_VALID;
+}
+
+bool mw_fork_claim(void)
+{
+	uint32_t expected = COOKIE_FORKED;
+
+	return cookie_read() == COOKIE_FORKED &&
+	       __atomic_compare_exchange_n(cookie_page, &expected, COOKIE_BUSY, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void mw_fork_settle(void)
+{
+	__atomic_store_n(cookie_page, COOKIE_VALID, __ATOMIC_RELEASE);
+}
+
+/*
+ * The file is not mapped in a child. If the child may return into this library, it gets private
+ * memory at the same place.
+ */
+static void fork_inside(void)
+{
+	if (mw_thread.busy)
+		mw_profile_detach();
+}
+
+__attribute__((constructor)) static void fork_constructor(void)
+{
+	pthread_atfork(NULL, NULL, fork_inside);
+}
+
+/* The form of fork() that signal handlers may use: it calls no handlers of pthread_atfork(). */
+MW_EXPORT pid_t _Fork(void)
+{
+	pid_t child;
+
+	if (!mw_next_resolve() || !mw_next._Fork) {
+		errno = ENOSYS;
+		return -1;
+	}
+	child = mw_next._Fork();
+	if (!child)
+		fork_inside();
+	return child;
+}
