@@ -12,22 +12,24 @@
 
 #include "config.h"
 
+/* Copies at shorter distances would be most of what the program does. */
+#define SNAPSHOT_BYTES_LEAST (UINT64_C(1) << 20)
+
 struct mw_config mw_config __attribute__((visibility("hidden"))) = {
 	.rate = MW_CONFIG_RATE_DEFAULT,
 	.max_bytes = MW_CONFIG_MAX_BYTES_DEFAULT,
 	.depth = MW_CONFIG_DEPTH_DEFAULT,
 };
 
-/* A number of bytes with an optional K, M or G. */
-static uint64_t number_read(const char *name, uint64_t least, uint64_t most, uint64_t otherwise)
+/* A number with an optional K, M or G, in all of @text; otherwise -EINVAL. */
+static int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *ret)
 {
-	const char *text = getenv(name);
 	unsigned int shift = 0;
 	uint64_t value;
 	char *end;
 
-	if (!text || *text < '0' || *text > '9')
-		return otherwise;
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (*end == 'K' || *end == 'k')
@@ -36,12 +38,25 @@ static uint64_t number_read(const char *name, uint64_t least, uint64_t most, uin
 		shift = 20;
 	else if (*end == 'G' || *end == 'g')
 		shift = 30;
-	if (errno || end[shift != 0] || value > most >> shift) {
-		mw_config_log(name, EINVAL);
-		return otherwise;
-	}
+	if (errno || end[shift != 0] || value > most >> shift)
+		return -EINVAL;
 	value <<= shift;
-	return value < least ? least : value;
+	*ret = value < least ? least : value;
+	return 0;
+}
+
+/* A number in the environment. */
+static uint64_t number_read(const char *name, uint64_t least, uint64_t most, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+	uint64_t value;
+
+	if (!text || !*text)
+		return otherwise;
+	if (!number_parse(text, least, most, &value))
+		return value;
+	mw_config_log(name, EINVAL);
+	return otherwise;
 }
 
 static bool flag_read(const char *name)
@@ -72,6 +87,51 @@ static int directory_read(void)
 	return 0;
 }
 
+/* One word of the list: "peak", "exit", "bytes=N", "interval=SECONDS" or "max=N". */
+static int snapshot_word_read(const char *word, struct mw_config_snapshots *snapshots)
+{
+	uint64_t value;
+	int rc = 0;
+
+	if (!strcmp(word, "peak")) {
+		snapshots->peak = true;
+	} else if (!strcmp(word, "exit")) {
+		snapshots->exit = true;
+	} else if (!strncmp(word, "bytes=", 6)) {
+		rc = number_parse(word + 6, SNAPSHOT_BYTES_LEAST, UINT64_MAX / 2,
+				  &snapshots->bytes);
+	} else if (!strncmp(word, "interval=", 9)) {
+		rc = number_parse(word + 9, 1, UINT32_MAX, &value);
+		if (!rc)
+			snapshots->interval_ns = value * 1000000000;
+	} else if (!strncmp(word, "max=", 4)) {
+		rc = number_parse(word + 4, 0, UINT32_MAX, &value);
+		if (!rc)
+			snapshots->max = (uint32_t)value;
+	} else {
+		rc = -EINVAL;
+	}
+	return rc;
+}
+
+static void snapshots_read(const char *name, struct mw_config_snapshots *snapshots)
+{
+	const char *text = getenv(name);
+	char list[256], *rest = list, *word;
+
+	snapshots->max = MW_CONFIG_SNAPSHOTS_DEFAULT;
+	if (!text || !*text)
+		return;
+	if (strlen(text) >= sizeof(list)) {
+		mw_config_log(name, ENAMETOOLONG);
+		return;
+	}
+	strcpy(list, text);
+	while ((word = strsep(&rest, ",")))
+		if (snapshot_word_read(word, snapshots))
+			mw_config_log(name, EINVAL);
+}
+
 int mw_config_read(void)
 {
 	const char *fork_rule = getenv("MEMWATCH_HEAP_FORK");
@@ -85,6 +145,7 @@ int mw_config_read(void)
 					  UINT64_C(1) << 30, MW_CONFIG_MAX_BYTES_DEFAULT);
 	mw_config.depth = (uint32_t)number_read("MEMWATCH_HEAP_DEPTH", 1, MW_HEAP_DEPTH_MAX,
 						MW_CONFIG_DEPTH_DEFAULT);
+	snapshots_read("MEMWATCH_HEAP_SNAPSHOT", &mw_config.snapshots);
 	mw_config.seed = number_read("MEMWATCH_HEAP_SEED", 0, UINT64_MAX, 0);
 	return directory_read();
 }

@@ -16,9 +16,19 @@
 #define MW_CONFIG_MAX_BYTES_DEFAULT (UINT64_C(60) << 20)
 #define MW_CONFIG_MAX_BYTES_LEAST   (UINT64_C(8) << 20)
 #define MW_CONFIG_DEPTH_DEFAULT	    128
+#define MW_CONFIG_SNAPSHOTS_DEFAULT 100
 
 /* Memory of the library that is not in the file: filter, index, caches. */
 #define MW_CONFIG_PRIVATE_BYTES (UINT64_C(8) << 20)
+
+/* MEMWATCH_HEAP_SNAPSHOT: when the library copies its profile. */
+struct mw_config_snapshots {
+	uint64_t bytes;	      /* each time so many have been allocated; 0: never */
+	uint64_t interval_ns; /* 0: never */
+	bool peak;	      /* at new highest live sizes */
+	bool exit;	      /* when the program ends */
+	uint32_t max;	      /* not more than these */
+};
 
 struct mw_config {
 	char directory[MW_HEAP_PATH_MAX]; /* absolute */
@@ -26,9 +36,10 @@ struct mw_config {
 	uint64_t max_bytes;		  /* MEMWATCH_HEAP_MAX */
 	uint64_t seed;			  /* MEMWATCH_HEAP_SEED; 0: random */
 	uint32_t depth;			  /* MEMWATCH_HEAP_DEPTH */
-	bool dormant;			  /* MEMWATCH_HEAP_DORMANT=1 */
-	bool fork_stops;		  /* MEMWATCH_HEAP_FORK=stop */
-	bool log;			  /* MEMWATCH_HEAP_LOG=1 */
+	struct mw_config_snapshots snapshots;
+	bool dormant;	 /* MEMWATCH_HEAP_DORMANT=1 */
+	bool fork_stops; /* MEMWATCH_HEAP_FORK=stop */
+	bool log;	 /* MEMWATCH_HEAP_LOG=1 */
 };
 
 extern struct mw_config mw_config __attribute__((visibility("hidden")));

@@ -34,6 +34,7 @@ struct memwatch_heap_self_stats {
 };
 
 int memwatch_heap_self_control(int start, uint64_t rate) __attribute__((weak));
+int memwatch_heap_self_copy(void) __attribute__((weak));
 int memwatch_heap_self_read(struct memwatch_heap_self_stats *stats) __attribute__((weak));
 
 /*
@@ -49,6 +50,15 @@ static inline int memwatch_heap_self_start(uint64_t rate)
 static inline int memwatch_heap_self_stop(void)
 {
 	return memwatch_heap_self_control ? memwatch_heap_self_control(0, 0) : -ENOSYS;
+}
+
+/*
+ * Copies the profile to COMM.PID-NNNN.mwheap beside it, before it returns. Returns as above, or
+ * -EIO if the copy could not be written.
+ */
+static inline int memwatch_heap_self_snapshot(void)
+{
+	return memwatch_heap_self_copy ? memwatch_heap_self_copy() : -ENOSYS;
 }
 
 /* Fills in as many fields as @stats->size has room for. Returns as above. */

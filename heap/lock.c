@@ -2,15 +2,13 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The maintenance lock.
+ * Locks for what is rare.
  */
-#include <signal.h>
-#include <stdint.h>
+#include <stddef.h>
 
 #include "lock.h"
 
-static uint32_t maintenance;
-static sigset_t maintenance_signals; /* that its holder had blocked before */
+struct mw_lock mw_maintenance __attribute__((visibility("hidden")));
 
 static void signals_block(sigset_t *ret_old)
 {
@@ -24,34 +22,34 @@ static void signals_block(sigset_t *ret_old)
 	pthread_sigmask(SIG_BLOCK, &all, ret_old);
 }
 
-bool mw_maintenance_try(void)
+bool mw_lock_try(struct mw_lock *lock)
 {
 	sigset_t old;
 
-	if (__atomic_load_n(&maintenance, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&lock->taken, __ATOMIC_RELAXED))
 		return false;
 	signals_block(&old);
-	if (__atomic_exchange_n(&maintenance, 1, __ATOMIC_ACQUIRE)) {
+	if (__atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE)) {
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		return false;
 	}
-	maintenance_signals = old;
+	lock->signals = old;
 	return true;
 }
 
-void mw_maintenance_end(void)
+void mw_lock_end(struct mw_lock *lock)
 {
-	sigset_t old = maintenance_signals;
+	sigset_t old = lock->signals;
 
-	__atomic_store_n(&maintenance, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&lock->taken, 0, __ATOMIC_RELEASE);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-void mw_maintenance_inherit(void)
+void mw_lock_inherit(struct mw_lock *lock)
 {
 	sigset_t old;
 
 	signals_block(&old);
-	maintenance_signals = old;
-	__atomic_store_n(&maintenance, 1, __ATOMIC_RELEASE);
+	lock->signals = old;
+	__atomic_store_n(&lock->taken, 1, __ATOMIC_RELEASE);
 }

@@ -2,26 +2,38 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The maintenance lock: it serialises what is rare, setting the profile up, adding memory and
- * thinning samples. It is only ever tried. Whoever does not get it tries again for a while and then
- * goes on without: no thread waits for another one for ever.
+ * Locks for what is rare. They are only ever tried: no thread waits for another one for ever.
  *
- * Its holder has blocked the signals, so that no handler interrupts it: a handler may fork, and
- * the child would go on with the maintenance of a file that is its parent's; or call longjmp(),
- * and leave the lock behind.
+ * The holder has blocked the signals, so that no handler interrupts it: a handler may fork, and
+ * the child would go on with work on a file that is its parent's; or call longjmp(), and leave
+ * the lock behind.
  */
 #ifndef _MW_HEAP_LOCK_H
 #define _MW_HEAP_LOCK_H
 
+#include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+struct mw_lock {
+	uint32_t taken;
+	sigset_t signals; /* that its holder had blocked before */
+};
+
+bool mw_lock_try(struct mw_lock *lock);
+void mw_lock_end(struct mw_lock *lock);
+
+/* Takes the lock in a forked child, where the holder, if there is one, is a thread of its parent.
+ */
+void mw_lock_inherit(struct mw_lock *lock);
+
+/*
+ * The maintenance lock serialises setting the profile up, adding memory and thinning samples.
+ * Whoever does not get it tries again for a while, and then goes on without.
+ */
+extern struct mw_lock mw_maintenance __attribute__((visibility("hidden")));
 
 /* How often it is tried, with sched_yield() in between. */
 #define MW_MAINTENANCE_WAITS 100
-
-bool mw_maintenance_try(void);
-void mw_maintenance_end(void);
-
-/* The same in a forked child, where the holder, if there is one, is a thread of its parent. */
-void mw_maintenance_inherit(void);
 
 #endif

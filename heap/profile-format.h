@@ -96,6 +96,16 @@ enum mw_heap_control {
 };
 #define MW_HEAP_CONTROL_BYTES (64u << 10)
 
+/* Why the library made a copy of the profile; header.snapshot_reason of the copy. */
+enum mw_heap_snapshot_reason {
+	MW_HEAP_SNAPSHOT_NONE = 0,    /* not a copy, or one that a reader made */
+	MW_HEAP_SNAPSHOT_REQUEST = 1, /* snapshot_wanted */
+	MW_HEAP_SNAPSHOT_BYTES = 2,   /* so many bytes were allocated since the last one */
+	MW_HEAP_SNAPSHOT_INTERVAL = 3,
+	MW_HEAP_SNAPSHOT_PEAK = 4, /* the live size is higher than it ever was */
+	MW_HEAP_SNAPSHOT_EXIT = 5,
+};
+
 /* Bits of header.limits: why the profile is less complete than asked for. */
 #define MW_HEAP_LIMIT_NO_SPACE	   0x01u /* the file system is full or the quota is used up */
 #define MW_HEAP_LIMIT_FILE_SIZE	   0x02u /* the file reached the configured maximum */
@@ -103,6 +113,7 @@ enum mw_heap_control {
 #define MW_HEAP_LIMIT_STACKS_FULL  0x08u /* further stacks are counted in stack 0 */
 #define MW_HEAP_LIMIT_MODULES_FULL 0x10u /* frames of further modules are raw addresses */
 #define MW_HEAP_LIMIT_FORKED_AWAY  0x20u /* a forked child could not make its own profile */
+#define MW_HEAP_LIMIT_SNAPSHOTS	   0x40u /* one could not be written, or there are enough */
 
 /* Counters only grow. Bytes and objects are estimates of all allocations, not only sampled ones. */
 struct mw_heap_counters {
@@ -231,7 +242,20 @@ struct mw_heap_header {
 
 	uint64_t live_bytes; /* estimate: sum of the weights of the live samples */
 	uint64_t live_samples;
-	uint64_t reserved[16];
+
+	/*
+	 * Copies that the library makes. Other processes ask for one by adding 1 to
+	 * snapshot_wanted; the library looks at it when it looks at control, and stores what it
+	 * has seen in snapshot_seen.
+	 */
+	uint64_t snapshots; /* made so far */
+	uint32_t snapshot_wanted;
+	uint32_t snapshot_seen;
+	/* Only in a copy that the library made. */
+	uint64_t snapshot_ns;
+	uint32_t snapshot_reason; /* enum mw_heap_snapshot_reason */
+	uint32_t snapshot_number; /* 1, 2, 3, ... */
+	uint64_t reserved[12];
 
 	struct mw_heap_counters counters;
 	struct mw_heap_unwinder unwinder;

@@ -42,7 +42,7 @@ static struct mw_heap_header header_scratch;
 
 struct mw_profile mw_profile __attribute__((visibility("hidden"))) = { .header = &header_scratch };
 
-static char profile_path[MW_HEAP_PATH_MAX + 64];
+static char profile_path[MW_PROFILE_PATH_MAX];
 static dev_t profile_dev;
 static ino_t profile_ino;
 
@@ -201,6 +201,11 @@ int mw_profile_create(uint32_t parent_pid)
 	return 0;
 }
 
+const char *mw_profile_path(void)
+{
+	return profile_path;
+}
+
 /* A few MB of file, no memory: room for thousands of samples and stacks. */
 void mw_profile_provide(void)
 {
@@ -210,12 +215,12 @@ void mw_profile_provide(void)
 		[MW_HEAP_CHUNK_STRINGS] = 1,
 	};
 
-	if (!mw_profile.base || !mw_maintenance_try())
+	if (!mw_profile.base || !mw_lock_try(&mw_maintenance))
 		return;
 	for (int kind = 0; kind < MW_PROFILE_KINDS; kind++)
 		while (mw_profile.chunks[kind] < wanted[kind] && !mw_profile_grow(kind))
 			;
-	mw_maintenance_end();
+	mw_lock_end(&mw_maintenance);
 }
 
 void mw_profile_publish(void)
@@ -312,13 +317,13 @@ static int array_grow(enum mw_heap_chunk_kind kind, uint64_t bytes)
 	for (int wait = 0; bytes > mw_profile_bytes(kind); wait++) {
 		if (wait == MW_MAINTENANCE_WAITS)
 			return -EAGAIN;
-		if (!mw_maintenance_try()) {
+		if (!mw_lock_try(&mw_maintenance)) {
 			sched_yield();
 			continue;
 		}
 		if (bytes > mw_profile_bytes(kind))
 			rc = mw_profile_grow(kind);
-		mw_maintenance_end();
+		mw_lock_end(&mw_maintenance);
 		if (rc)
 			return rc;
 	}

@@ -14,7 +14,8 @@
 
 #include "profile-format.h"
 
-#define MW_PROFILE_KINDS 7 /* enum mw_heap_chunk_kind */
+#define MW_PROFILE_KINDS    7 /* enum mw_heap_chunk_kind */
+#define MW_PROFILE_PATH_MAX (MW_HEAP_PATH_MAX + 64)
 
 struct mw_profile {
 	/* Never NULL: without a file, a page of private memory that nobody reads. */
@@ -36,6 +37,9 @@ extern struct mw_profile mw_profile __attribute__((visibility("hidden")));
  * this one was forked. Returns 0 or a negative errno, and then there is no file.
  */
 int mw_profile_create(uint32_t parent_pid);
+
+/* Of the file. */
+const char *mw_profile_path(void);
 
 /* Stores the magic: readers accept the file from now on. */
 void mw_profile_publish(void);

@@ -20,6 +20,7 @@
 #include "profile.h"
 #include "runtime.h"
 #include "samples.h"
+#include "snapshot.h"
 #include "stacks.h"
 #include "thread.h"
 #include "unwind.h"
@@ -84,6 +85,7 @@ static int profile_begin(uint64_t rate, uint32_t parent_pid, enum mw_heap_began 
 	if (rc)
 		return rc;
 	mw_figures_clear();
+	mw_snapshot_clear();
 	mw_profile.header->allocator = mw_next.allocator;
 	mw_profile.header->depth_max = mw_config.depth;
 	mw_profile.header->configured_rate = mw_config.rate;
@@ -97,10 +99,10 @@ static int profile_begin(uint64_t rate, uint32_t parent_pid, enum mw_heap_began 
 /* Sets the library up. Before the C library has its environment, it is too early. */
 static void runtime_begin(void)
 {
-	if (!environ || !mw_next_resolve() || !mw_maintenance_try())
+	if (!environ || !mw_next_resolve() || !mw_lock_try(&mw_maintenance))
 		return;
 	if (mw_runtime.mode != MW_RUNTIME_NEW) {
-		mw_maintenance_end();
+		mw_lock_end(&mw_maintenance);
 		return;
 	}
 	/* A privileged program must not write files where its caller says. */
@@ -109,7 +111,7 @@ static void runtime_begin(void)
 		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_OFF, __ATOMIC_RELEASE);
 	else
 		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_ON, __ATOMIC_RELEASE);
-	mw_maintenance_end();
+	mw_lock_end(&mw_maintenance);
 }
 
 /* In a forked child: the samples so far are the parent's. */
@@ -117,7 +119,7 @@ static void runtime_continue(void)
 {
 	if (!mw_fork_claim())
 		return;
-	mw_maintenance_inherit();
+	mw_lock_inherit(&mw_maintenance);
 	mw_runtime.instance++;
 	mw_profile_forget();
 	mw_filter_clear();
@@ -129,7 +131,7 @@ static void runtime_continue(void)
 	    profile_begin(mw_runtime.rate, (uint32_t)getppid(), MW_HEAP_BEGAN_FORK))
 		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_OFF, __ATOMIC_RELEASE);
 	mw_fork_settle();
-	mw_maintenance_end();
+	mw_lock_end(&mw_maintenance);
 }
 
 /* What other processes ask for. */
@@ -179,6 +181,7 @@ bool mw_runtime_follow(struct mw_thread *thread)
 		return false;
 	}
 	control_follow();
+	mw_snapshot_follow();
 	if (thread->instance != mw_runtime.instance) {
 		mw_thread_prepare(thread);
 		thread->rate = 0;
@@ -206,6 +209,13 @@ __attribute__((constructor)) static void runtime_constructor(void)
 /* Not in a child of vfork() that calls exit() by mistake. */
 __attribute__((destructor)) static void runtime_destructor(void)
 {
-	if (mw_runtime_owns_samples() && mw_profile.header->pid == (uint32_t)getpid())
+	struct mw_thread *thread = &mw_thread;
+
+	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+		return;
+	if (mw_runtime_owns_samples() && mw_profile.header->pid == (uint32_t)getpid()) {
 		state_set(MW_HEAP_STATE_ENDED);
+		mw_snapshot_exit();
+	}
+	mw_thread_leave(thread);
 }

@@ -198,18 +198,18 @@ static int index_claim(uint64_t address, struct mw_index_place *ret)
 
 		if (!rc)
 			return 0;
-		if (!mw_maintenance_try()) {
+		if (!mw_lock_try(&mw_maintenance)) {
 			sched_yield();
 			continue;
 		}
 		/* Another thread may have added a table since. */
 		rc = mw_index_claim(address, ret);
 		if (!rc) {
-			mw_maintenance_end();
+			mw_lock_end(&mw_maintenance);
 			return 0;
 		}
 		rc = mw_index_grow();
-		mw_maintenance_end();
+		mw_lock_end(&mw_maintenance);
 		if (rc)
 			return rc;
 	}
@@ -295,14 +295,14 @@ static bool samples_thin(void)
 	uint64_t slots = mw_profile_bytes(MW_HEAP_CHUNK_SAMPLES) / sizeof(struct mw_heap_sample);
 
 	if (!rate || __atomic_load_n(&header->live_samples, __ATOMIC_RELAXED) < slots / 2 ||
-	    !slots || !mw_maintenance_try())
+	    !slots || !mw_lock_try(&mw_maintenance))
 		return false;
 	mw_runtime_raise(rate);
 	for (uint64_t slot = 0; slot < slots; slot++)
 		slot_thin((uint32_t)slot, rate * 2, &mw_thread.random);
 	mw_count(&header->counters.thinnings, 1);
 	mw_profile_limit(MW_HEAP_LIMIT_SAMPLES_FULL);
-	mw_maintenance_end();
+	mw_lock_end(&mw_maintenance);
 	return true;
 }
 

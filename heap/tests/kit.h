@@ -146,16 +146,14 @@ static inline unsigned int kit_profiles(void)
 	return count;
 }
 
-/* Opens the profile of process @pid, or any profile if that is 0. */
-static inline bool kit_open(struct profile *profile, pid_t pid)
+/* Opens a profile whose name contains @mark. */
+static inline bool kit_open_named(struct profile *profile, const char *mark)
 {
 	DIR *directory = opendir(kit.directory);
-	char path[PATH_MAX + 300], mark[32] = ".mwheap";
+	char path[PATH_MAX + 300];
 	struct dirent *entry;
 	bool found = false;
 
-	if (pid)
-		snprintf(mark, sizeof(mark), ".%d.mwheap", (int)pid);
 	while (directory && !found && (entry = readdir(directory))) {
 		if (!strstr(entry->d_name, mark))
 			continue;
@@ -165,6 +163,16 @@ static inline bool kit_open(struct profile *profile, pid_t pid)
 	if (directory)
 		closedir(directory);
 	return found;
+}
+
+/* Opens the profile of process @pid, or any profile if that is 0. */
+static inline bool kit_open(struct profile *profile, pid_t pid)
+{
+	char mark[32] = ".mwheap";
+
+	if (pid)
+		snprintf(mark, sizeof(mark), ".%d.mwheap", (int)pid);
+	return kit_open_named(profile, mark);
 }
 
 static inline bool kit_exited(const struct kit_run *run)

@@ -151,4 +151,27 @@ static inline struct profile_live profile_live(const struct profile *profile)
 	return live;
 }
 
+/* Every sample of the profile must point to complete stacks and modules. */
+static inline bool profile_is_complete(const struct profile *profile)
+{
+	struct mw_heap_sample sample;
+
+	for (uint64_t slot = 0; slot < profile_slots(profile); slot++) {
+		const struct mw_heap_stack *stack;
+
+		if (!profile_sample(profile, slot, &sample))
+			continue;
+		stack = profile_stack(profile, sample.stack);
+		if (!stack || !stack->ready || !stack->depth || !sample.address || !sample.rate)
+			return false;
+		for (uint32_t i = 0; i < stack->depth; i++) {
+			uint32_t module = mw_heap_frame_module(profile_frames(profile, stack)[i]);
+
+			if (module && !profile_module(profile, module)->ready)
+				return false;
+		}
+	}
+	return true;
+}
+
 #endif

@@ -5,63 +5,9 @@
  * A profiler that is preloaded and dormant is started and stopped by another process, through
  * the control word in the profile, and by the program itself.
  */
-#include <spawn.h>
-
 #include "heap/heap-self.h"
 #include "heap/tests/kit.h"
-
-/* A program that allocates 1 MB for each line that it gets. */
-struct steps {
-	struct kit_run run;
-	int input;
-	struct profile profile;
-	struct mw_heap_header *control; /* the same file, writable */
-};
-
-static bool steps_start(struct steps *steps, const char *settings)
-{
-	char path[PATH_MAX];
-	int ends[2], fd;
-
-	kit_empty();
-	if (pipe2(ends, O_CLOEXEC))
-		return false;
-	dup2(ends[0], STDIN_FILENO);
-	close(ends[0]);
-	steps->input = ends[1];
-	kit_start(&steps->run, NULL, settings, KIT_ARGV(kit.work, "steps"));
-	for (int n = 0; n < 10000 && !kit_open(&steps->profile, steps->run.pid); n++)
-		usleep(1000);
-	if (!steps->profile.base)
-		return false;
-	snprintf(path, sizeof(path), "%.3000s/work.%d.mwheap", kit.directory, (int)steps->run.pid);
-	fd = open(path, O_RDWR);
-	steps->control = mmap(NULL, MW_HEAP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return steps->control != MAP_FAILED;
-}
-
-static bool steps_go(struct steps *steps)
-{
-	char answer;
-
-	return write(steps->input, "\n", 1) == 1 && read(steps->run.output, &answer, 1) == 1;
-}
-
-static void steps_ask(struct steps *steps, enum mw_heap_control control, uint64_t rate)
-{
-	steps->control->control_rate = rate;
-	__atomic_store_n(&steps->control->control, control, __ATOMIC_RELEASE);
-}
-
-static void steps_end(struct steps *steps)
-{
-	close(steps->input);
-	kit_finish(&steps->run);
-	kit_free(&steps->run);
-	munmap(steps->control, MW_HEAP_PAGE_BYTES);
-	profile_close(&steps->profile);
-}
+#include "heap/tests/steps.h"
 
 static uint64_t samples_of(const struct steps *steps)
 {
@@ -154,7 +100,9 @@ static int self_main(void)
 	for (int i = 0; i < 1000; i++)
 		kept[i] = malloc(1000);
 	memwatch_heap_self_stats(&stats);
-	return stats.live_bytes == live - 1000000 ? 0 : 13;
+	if (stats.live_bytes != live - 1000000)
+		return 13;
+	return memwatch_heap_self_snapshot() ? 14 : 0;
 }
 
 static void check_self(const char *self)
@@ -169,6 +117,7 @@ static void check_self(const char *self)
 	kit_run(&run, NULL, "", KIT_ARGV(self, "self"));
 	tap_eq(WIFEXITED(run.status) ? WEXITSTATUS(run.status) : -1, 0,
 	       "a program starts and stops its own profile; frees are tracked after the stop");
+	tap_eq(kit_profiles(), 2, "a program copies its own profile");
 	kit_free(&run);
 }
 

@@ -458,6 +458,7 @@ static int read_info(struct own_profile *p)
 	/* Otherwise the samples are counted as they are read. */
 	info->samples = p->heap->header_only ? h->live_samples : 0;
 	p->end_ns = mw_max_u64(h->state_ns, h->counters.peak_live_ns);
+	p->end_ns = mw_max_u64(p->end_ns, h->snapshot_ns);
 	for (int i = 0; i < 2; i++)
 		p->end_ns = mw_max_u64(p->end_ns, h->figures[i].time_ns);
 	if (mw_strings_add_text(&p->heap->strings, h->comm, sizeof(h->comm), &profile->comm))
