@@ -138,6 +138,7 @@ int mw_config_read(void)
 
 	mw_config.log = flag_read("MEMWATCH_HEAP_LOG");
 	mw_config.dormant = flag_read("MEMWATCH_HEAP_DORMANT");
+	mw_config.mmap = flag_read("MEMWATCH_HEAP_MMAP");
 	mw_config.fork_stops = fork_rule && !strcmp(fork_rule, "stop");
 	mw_config.rate = number_read("MEMWATCH_HEAP_RATE", 1, UINT64_C(1) << 40,
 				     MW_CONFIG_RATE_DEFAULT);

@@ -39,6 +39,7 @@ struct mw_config {
 	struct mw_config_snapshots snapshots;
 	bool dormant;	 /* MEMWATCH_HEAP_DORMANT=1 */
 	bool fork_stops; /* MEMWATCH_HEAP_FORK=stop */
+	bool mmap;	 /* MEMWATCH_HEAP_MMAP=1 */
 	bool log;	 /* MEMWATCH_HEAP_LOG=1 */
 };
 

@@ -7,8 +7,10 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bootstrap.h"
@@ -132,6 +134,28 @@ static int first_dlclose(void *handle)
 	return mw_next.dlclose(handle);
 }
 
+/* The system calls, until it is known who else may define these functions. */
+static void *first_mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+}
+
+static int first_munmap(void *address, size_t size)
+{
+	return (int)syscall(SYS_munmap, address, size);
+}
+
+static void *first_mremap(void *address, size_t old_size, size_t size, int flags, ...)
+{
+	void *target;
+	va_list arguments;
+
+	va_start(arguments, flags);
+	target = va_arg(arguments, void *);
+	va_end(arguments);
+	return (void *)syscall(SYS_mremap, address, old_size, size, flags, target);
+}
+
 struct mw_next mw_next MW_HIDDEN = {
 	.malloc = first_malloc,
 	.free = first_free,
@@ -144,6 +168,9 @@ struct mw_next mw_next MW_HIDDEN = {
 	.valloc = first_valloc,
 	.pvalloc = first_pvalloc,
 	.dlclose = first_dlclose,
+	.mmap = first_mmap,
+	.munmap = first_munmap,
+	.mremap = first_mremap,
 };
 
 /* POSIX gives data and functions the same pointers; ISO C has no cast for it. */
@@ -155,17 +182,23 @@ static void symbol_find(void *ret, const char *name)
 		memcpy(ret, &found, sizeof(found));
 }
 
-static bool same_object(const void *a, const void *b)
+/* The link map of the object that has this address, or NULL. */
+static void *object_of(const void *address)
 {
-	struct dl_find_object object_a, object_b;
+	struct dl_find_object object;
 
-	return a && b && _dl_find_object && !_dl_find_object((void *)a, &object_a) &&
-	       !_dl_find_object((void *)b, &object_b) &&
-	       object_a.dlfo_link_map == object_b.dlfo_link_map;
+	if (!address || !_dl_find_object || _dl_find_object((void *)address, &object))
+		return NULL;
+	return object.dlfo_link_map;
+}
+
+bool mw_next_is_allocator(const void *pc)
+{
+	return mw_next.allocator_map && object_of(pc) == mw_next.allocator_map;
 }
 
 /* Whose malloc is below, by what only that allocator defines next to it. */
-static enum mw_heap_allocator allocator_detect(void *next_malloc)
+static enum mw_heap_allocator allocator_detect(const void *map)
 {
 	static const struct {
 		const char *symbol;
@@ -178,7 +211,7 @@ static enum mw_heap_allocator allocator_detect(void *next_malloc)
 	};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-		if (same_object(next_malloc, dlsym(RTLD_NEXT, marks[i].symbol)))
+		if (map && object_of(dlsym(RTLD_NEXT, marks[i].symbol)) == map)
 			return marks[i].allocator;
 	return MW_HEAP_ALLOCATOR_UNKNOWN;
 }
@@ -188,7 +221,8 @@ static void allocator_find(struct mw_next *next)
 	void *next_malloc;
 
 	memcpy(&next_malloc, &next->malloc, sizeof(next_malloc));
-	next->allocator = allocator_detect(next_malloc);
+	next->allocator_map = object_of(next_malloc);
+	next->allocator = allocator_detect(next->allocator_map);
 	if (next->allocator == MW_HEAP_ALLOCATOR_GLIBC)
 		symbol_find(&next->mallinfo2, "mallinfo2");
 }
@@ -219,6 +253,9 @@ bool mw_next_resolve(void)
 	symbol_find(&next.free_aligned_sized, "free_aligned_sized");
 	symbol_find(&next.dlclose, "dlclose");
 	symbol_find(&next._Fork, "_Fork");
+	symbol_find(&next.mmap, "mmap");
+	symbol_find(&next.munmap, "munmap");
+	symbol_find(&next.mremap, "mremap");
 	allocator_find(&next);
 	resolving = false;
 	if (next.malloc == first_malloc || next.free == first_free || next.calloc == first_calloc ||

@@ -30,9 +30,13 @@ struct mw_next {
 	void (*free_sized)(void *address, size_t size);				  /* may be NULL */
 	void (*free_aligned_sized)(void *address, size_t alignment, size_t size); /* may be NULL */
 	int (*dlclose)(void *handle);
-	pid_t (*_Fork)(void);		     /* may be NULL */
+	pid_t (*_Fork)(void); /* may be NULL */
+	void *(*mmap)(void *address, size_t size, int protection, int flags, int fd, off_t offset);
+	int (*munmap)(void *address, size_t size);
+	void *(*mremap)(void *address, size_t old_size, size_t size, int flags, ...);
 	struct mallinfo2 (*mallinfo2)(void); /* NULL if malloc is not the C library's */
 	enum mw_heap_allocator allocator;
+	void *allocator_map; /* link map of the object that has malloc; NULL: not known */
 };
 
 extern struct mw_next mw_next __attribute__((visibility("hidden")));
@@ -42,5 +46,8 @@ extern struct mw_next mw_next __attribute__((visibility("hidden")));
  * up at this moment. Ends the program if it has no malloc.
  */
 bool mw_next_resolve(void);
+
+/* Is @pc in the object that has the next malloc? */
+bool mw_next_is_allocator(const void *pc);
 
 #endif

@@ -275,7 +275,7 @@ enum mw_heap_source {
 	MW_HEAP_SOURCE_REALLOC = 2,
 	MW_HEAP_SOURCE_ALIGNED = 3,
 	MW_HEAP_SOURCE_NEW = 4,
-	MW_HEAP_SOURCE_MMAP = 5, /* (reserved) */
+	MW_HEAP_SOURCE_MMAP = 5, /* not an object of the heap: anonymous memory of mmap() */
 };
 
 /*
@@ -299,10 +299,11 @@ struct mw_heap_sample {
 };
 
 /* Bits of stack.flags. */
-#define MW_HEAP_STACK_TRUNCATED 0x1u /* does not reach the first frame of its thread */
-#define MW_HEAP_STACK_FP	0x2u /* at least one frame was found by a frame pointer */
-#define MW_HEAP_STACK_CODE	0x4u /* has frames of an interpreter */
-#define MW_HEAP_STACK_OVERFLOW	0x8u /* stands for all stacks that found no room: index 0 */
+#define MW_HEAP_STACK_TRUNCATED 0x1u  /* does not reach the first frame of its thread */
+#define MW_HEAP_STACK_FP	0x2u  /* at least one frame was found by a frame pointer */
+#define MW_HEAP_STACK_CODE	0x4u  /* has frames of an interpreter */
+#define MW_HEAP_STACK_MMAP	0x10u /* its samples are anonymous memory of mmap() */
+#define MW_HEAP_STACK_OVERFLOW	0x8u  /* stands for all stacks that found no room: index 0 */
 
 /*
  * A distinct stack and the sums over all its samples, dead ones included. Index 0 is reserved

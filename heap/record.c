@@ -45,7 +45,7 @@ static void time_count(uint64_t begin)
 		__atomic_store_n(&counters->sample_ns_max, took, __ATOMIC_RELAXED);
 }
 
-static void allocation_sample(struct mw_thread *thread, const void *address, size_t size,
+static bool allocation_sample(struct mw_thread *thread, const void *address, size_t size,
 			      enum mw_heap_source source)
 {
 	uint64_t frames[MW_HEAP_DEPTH_MAX];
@@ -58,28 +58,34 @@ static void allocation_sample(struct mw_thread *thread, const void *address, siz
 		.source = source,
 	};
 	uint32_t depth, flags;
+	bool stored;
 
 	depth = mw_unwind(thread, frames, mw_config.depth, &flags);
+	if (source == MW_HEAP_SOURCE_MMAP)
+		flags |= MW_HEAP_STACK_MMAP;
 	birth.stack = mw_stack_intern(frames, depth, flags, birth.time_ns);
-	mw_sample_add(&birth);
+	stored = mw_sample_add(&birth);
 	time_count(birth.time_ns);
 	mw_figures_follow(birth.time_ns);
+	return stored;
 }
 
-void mw_record_allocation(const void *address, size_t size, enum mw_heap_source source)
+bool mw_record_allocation(const void *address, size_t size, enum mw_heap_source source)
 {
 	struct mw_thread *thread = &mw_thread;
 	int saved = errno;
+	bool stored = false;
 
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
-		return;
+		return false;
 	/* The process may have forked in between, in a signal handler or in the allocator itself.
 	 */
 	if (mw_runtime_owns_samples() && thread->rate)
-		allocation_sample(thread, address, size, source);
+		stored = allocation_sample(thread, address, size, source);
 	mw_runtime_draw(thread);
 	mw_thread_leave(thread);
 	errno = saved;
+	return stored;
 }
 
 /*
@@ -150,4 +156,22 @@ void mw_record_moved(uint64_t moving, bool freed)
 	if (entered)
 		mw_thread_leave(thread);
 	errno = saved;
+}
+
+bool mw_record_shrunk(uint64_t moving, const void *address, size_t size)
+{
+	struct mw_thread *thread = &mw_thread;
+	bool entered, kept = false;
+	int saved = errno;
+
+	if (moving == MW_RECORD_NOT_MOVING)
+		return false;
+	entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
+	if (mw_runtime_owns_samples() && moving == slot_name((uint32_t)moving))
+		kept = mw_sample_detached_shrink((uint32_t)moving, (uintptr_t)address, size,
+						 &thread->random);
+	if (entered)
+		mw_thread_leave(thread);
+	errno = saved;
+	return kept;
 }

@@ -22,8 +22,11 @@
  */
 bool mw_record_due(size_t size);
 
-/* The sampled allocation succeeded. Leaves errno alone. */
-void mw_record_allocation(const void *address, size_t size, enum mw_heap_source source);
+/*
+ * The sampled allocation succeeded. Leaves errno alone. False if there is no sample of it, because
+ * there was no room, or the process was forked meanwhile.
+ */
+bool mw_record_allocation(const void *address, size_t size, enum mw_heap_source source);
 
 /* @address is about to be freed and passed the filter. False: do not free it (bootstrap heap). */
 bool mw_record_free(const void *address);
@@ -37,5 +40,11 @@ bool mw_record_free(const void *address);
  */
 uint64_t mw_record_moving(const void *address);
 void mw_record_moved(uint64_t moving, bool freed);
+
+/*
+ * The same for a mapping of which only @size bytes at @address are left. False if it has no sample
+ * any more.
+ */
+bool mw_record_shrunk(uint64_t moving, const void *address, size_t size);
 
 #endif

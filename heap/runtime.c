@@ -14,6 +14,7 @@
 #include "fork.h"
 #include "index.h"
 #include "lock.h"
+#include "mappings.h"
 #include "modules.h"
 #include "next.h"
 #include "operators.h"
@@ -127,6 +128,7 @@ static void runtime_continue(void)
 	mw_samples_clear();
 	mw_stacks_clear();
 	mw_modules_clear();
+	mw_mappings_clear();
 	if (mw_config.fork_stops ||
 	    profile_begin(mw_runtime.rate, (uint32_t)getppid(), MW_HEAP_BEGAN_FORK))
 		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_OFF, __ATOMIC_RELEASE);

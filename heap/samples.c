@@ -306,7 +306,7 @@ static bool samples_thin(void)
 	return true;
 }
 
-void mw_sample_add(const struct mw_sample_birth *birth)
+bool mw_sample_add(const struct mw_sample_birth *birth)
 {
 	struct mw_heap_header *header = mw_profile.header;
 	struct sample_weight weight = weight_of(birth->size, birth->rate);
@@ -322,13 +322,13 @@ void mw_sample_add(const struct mw_sample_birth *birth)
 		rc = slot_allocate(&slot);
 	if (rc) {
 		birth_lose(weight.bytes, rc);
-		return;
+		return false;
 	}
 	rc = index_claim(birth->address, &place);
 	if (rc) {
 		slot_push(slot);
 		birth_lose(weight.bytes, rc);
-		return;
+		return false;
 	}
 	sample = slot_at(slot);
 	state_change(sample, MW_HEAP_SAMPLE_WRITING);
@@ -347,6 +347,7 @@ void mw_sample_add(const struct mw_sample_birth *birth)
 	mw_probe_alloc(birth->address, birth->size, weight.bytes);
 	if (!mw_index_release(&place, birth->address, slot))
 		slot_free(slot);
+	return true;
 }
 
 bool mw_sample_free(const void *address)
@@ -375,23 +376,63 @@ void mw_sample_detached_free(uint32_t slot)
 	slot_free(slot);
 }
 
-void mw_sample_detached_restore(uint32_t slot)
+/* Puts a sample back into the map. False if its place was taken by others. */
+static bool detached_attach(uint32_t slot)
 {
 	uint64_t address = slot_at(slot)->address;
 	struct mw_index_place place;
-	struct sample_weight weight;
 
-	if (!index_claim(address, &place)) {
-		if (!mw_index_release(&place, address, slot))
-			slot_free(slot);
-		return;
-	}
-	/* The place was taken by others: the object lives on, and is not tracked any more. */
-	weight = weight_of(slot_at(slot)->size, slot_at(slot)->rate);
+	if (index_claim(address, &place))
+		return false;
+	if (!mw_index_release(&place, address, slot))
+		slot_free(slot);
+	return true;
+}
+
+/* The object lives on, and is not tracked any more. */
+static void detached_lose(uint32_t slot)
+{
+	struct sample_weight weight = weight_of(slot_at(slot)->size, slot_at(slot)->rate);
+
 	mw_count(&mw_profile.header->counters.lost_samples, 1);
 	mw_count(&mw_profile.header->counters.lost_bytes, weight.bytes);
 	live_uncount(&weight);
 	slot_retire(slot);
+}
+
+void mw_sample_detached_restore(uint32_t slot)
+{
+	if (!detached_attach(slot))
+		detached_lose(slot);
+}
+
+bool mw_sample_detached_shrink(uint32_t slot, uint64_t address, uint64_t size,
+			       struct mw_random *random)
+{
+	struct mw_heap_sample *sample = slot_at(slot);
+	struct sample_weight before = weight_of(sample->size, sample->rate);
+	struct sample_weight after = weight_of(size, sample->rate);
+	struct mw_heap_stack *stack = mw_stack_at(sample->stack);
+
+	if (mw_random_unit(random) > before.objects / after.objects) {
+		slot_free(slot);
+		return false;
+	}
+	/* What is freed here is, on average, what the program has unmapped. */
+	mw_count(&mw_profile.header->counters.freed_bytes, before.bytes - after.bytes);
+	mw_count(&mw_profile.header->live_bytes, after.bytes - before.bytes);
+	if (stack)
+		mw_count(&stack->free_bytes, before.bytes - after.bytes);
+	mw_filter_remove((const void *)(uintptr_t)sample->address);
+	state_change(sample, MW_HEAP_SAMPLE_WRITING);
+	sample->address = address;
+	sample->size = size;
+	state_change(sample, MW_HEAP_SAMPLE_LIVE);
+	mw_filter_add((const void *)(uintptr_t)address);
+	if (detached_attach(slot))
+		return true;
+	detached_lose(slot);
+	return false;
 }
 
 void mw_samples_clear(void)

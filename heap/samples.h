@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "interval.h"
 #include "profile-format.h"
 
 /* What is known about an allocation when it is sampled. */
@@ -24,10 +25,10 @@ struct mw_sample_birth {
 };
 
 /*
- * Records a live sample. If the table is full, it is thinned out first. A sample for which
- * there is no room is counted as lost.
+ * Records a live sample. If the table is full, it is thinned out first. False if there was no
+ * room; the sample is counted as lost.
  */
-void mw_sample_add(const struct mw_sample_birth *birth);
+bool mw_sample_add(const struct mw_sample_birth *birth);
 
 /* The object at @address is being freed. True if it was a sample. */
 bool mw_sample_free(const void *address);
@@ -39,6 +40,13 @@ bool mw_sample_free(const void *address);
 bool mw_sample_detach(const void *address, uint32_t *ret_slot);
 void mw_sample_detached_free(uint32_t slot);
 void mw_sample_detached_restore(uint32_t slot);
+
+/*
+ * The same for a mapping of which a part is left: keeps the sample with the odds that a mapping
+ * of that size has to be sampled. False if it is gone.
+ */
+bool mw_sample_detached_shrink(uint32_t slot, uint64_t address, uint64_t size,
+			       struct mw_random *random);
 
 /* After a fork. */
 void mw_samples_clear(void);

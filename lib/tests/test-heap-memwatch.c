@@ -186,6 +186,32 @@ static void test_good_file(void)
 	free(f);
 }
 
+/* Mapped memory is told apart from the heap; a copy says what time it shows. */
+static void test_mappings(void)
+{
+	struct file *f = build_file();
+	struct memwatch_heap_view *view;
+	struct memwatch_heap *heap;
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+	MEMWATCH_OPTS(memwatch_heap_info, info);
+	int error;
+
+	f->stacks[1].flags = MW_HEAP_STACK_MMAP;
+	f->header.snapshot_ns = f->header.created_ns + 60000000000;
+	heap = read_file(f, sizeof(*f), &error);
+	if (error || memwatch_heap_view_new(heap, NULL, &view))
+		exit(EXIT_FAILURE);
+	memwatch_heap_info(heap, 0, &info);
+	tap_eq(info.end_ns, START + 60000000000, "a copy ends when it was made");
+	tap_eq(memwatch_heap_view_frame(view, 0, 0, &frame), 1, "mapped memory has a frame");
+	tap_str_eq(frame.function, "[mmap]", "mapped memory has its own innermost frame");
+	tap_eq(memwatch_heap_view_frame(view, 0, 1, &frame), 1, "its caller is the next frame");
+	tap_eq(frame.address, 0x4321, "the caller's frame has its address");
+	memwatch_heap_view_unref(view);
+	memwatch_heap_unref(heap);
+	free(f);
+}
+
 static void test_damaged_files(void)
 {
 	struct file *f = build_file(), *bad = malloc(sizeof(*bad));
@@ -270,6 +296,7 @@ int main(void)
 	if (memwatch_ctx_new(NULL, &ctx))
 		return EXIT_FAILURE;
 	test_good_file();
+	test_mappings();
 	test_damaged_files();
 	test_random_damage();
 	memwatch_ctx_unref(ctx);

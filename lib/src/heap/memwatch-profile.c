@@ -264,6 +264,20 @@ static int add_location(struct own_profile *p, uint64_t frame, uint32_t *ret)
 	return mw_heap_add_location(p->heap, &location, ret) ? no_memory(p) : 0;
 }
 
+/* Memory that was mapped is told apart from objects of the heap by its innermost frame. */
+static int add_mmap_location(struct own_profile *p, uint32_t *ret)
+{
+	struct mw_prof_location location = { .mapping = MW_PROF_NONE,
+					     .first_line = p->heap->nr_lines,
+					     .lines = 1 };
+	struct mw_prof_line line = { 0 };
+
+	if (mw_strings_add_text(&p->heap->strings, "[mmap]", strlen("[mmap]"), &line.function) ||
+	    mw_heap_add_line(p->heap, &line) || mw_heap_add_location(p->heap, &location, ret))
+		return no_memory(p);
+	return 0;
+}
+
 static int find_location(struct own_profile *p, uint64_t frame, uint32_t *ret)
 {
 	uint32_t hash = mw_strings_hash(p->heap->strings.seed, &frame, sizeof(frame)), at, number;
@@ -328,7 +342,7 @@ static int add_lifetimes(struct own_profile *p, const struct mw_heap_stack *stac
 
 static int read_stack(struct own_profile *p, uint64_t number)
 {
-	uint32_t locations[MW_HEAP_DEPTH_MAX];
+	uint32_t locations[MW_HEAP_DEPTH_MAX + 1], depth = 0;
 	struct mw_heap_stack stack;
 	uint64_t frame;
 	int err = 0;
@@ -339,14 +353,16 @@ static int read_stack(struct own_profile *p, uint64_t number)
 		return 0;
 	if (stack.depth > MW_HEAP_DEPTH_MAX)
 		return damaged(p, "a stack is too deep");
+	if (stack.flags & MW_HEAP_STACK_MMAP)
+		err = add_mmap_location(p, &locations[depth++]);
 	for (uint32_t i = 0; i < stack.depth && !err; i++) {
 		if (!read_element(p, MW_HEAP_CHUNK_FRAMES, stack.frames + i, &frame, sizeof(frame)))
 			return damaged(p, "a stack has frames that do not exist");
-		err = find_location(p, frame, &locations[i]);
+		err = find_location(p, frame, &locations[depth++]);
 	}
 	if (err)
 		return err;
-	if (mw_heap_add_stack(p->heap, locations, stack.depth, &p->stack_of[number]))
+	if (mw_heap_add_stack(p->heap, locations, depth, &p->stack_of[number]))
 		return no_memory(p);
 	return add_allocated(p, &stack, p->stack_of[number])
 		       ?: add_lifetimes(p, &stack, p->stack_of[number]);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Anonymous memory that the program maps itself.
+ *
+ * A mapping can be unmapped in parts, and by a call that names another range. So the ranges of
+ * the sampled mappings are kept in a table, and munmap(), mremap() and mmap() over existing
+ * mappings look for what they overlap. They claim an entry for as long as they work on it.
+ */
+/* Both names of mmap() are defined here, so the header must not turn one into the other. */
+#undef _FILE_OFFSET_BITS
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "config.h"
+#include "entry.h"
+#include "mappings.h"
+#include "next.h"
+
+/* Sampled mappings that can be live at once; more are counted and their end is not seen. */
+#define MAPPINGS_MAX 4096
+
+/* How many of them one call can end. */
+#define ENDINGS_MAX 32
+
+/* `start` of an entry: 0: unused; otherwise an address, or this while somebody works on it. */
+#define MAPPING_CLAIMED 1u
+
+static struct mapping {
+	uintptr_t start;
+	uintptr_t end;
+} mappings[MAPPINGS_MAX];
+
+static uint32_t mappings_used; /* entries that have ever been in use */
+
+/* A sampled mapping that a call overlaps. */
+struct ending {
+	struct mapping *entry;
+	uintptr_t start;
+	uint64_t moving; /* see mw_record_moving() */
+};
+
+struct endings {
+	uintptr_t start; /* what is unmapped */
+	uintptr_t end;
+	uint32_t count;
+	struct ending of[ENDINGS_MAX];
+};
+
+static uint64_t page_round(size_t size)
+{
+	const size_t page = MW_HEAP_PAGE_BYTES;
+
+	return size > SIZE_MAX - page ? size : (size + page - 1) / page * page;
+}
+
+static void mapping_add(uintptr_t start, uint64_t size)
+{
+	for (uint32_t i = 0; i < MAPPINGS_MAX; i++) {
+		uintptr_t expected = 0;
+		uint32_t used = __atomic_load_n(&mappings_used, __ATOMIC_RELAXED);
+
+		if (!__atomic_compare_exchange_n(&mappings[i].start, &expected, MAPPING_CLAIMED,
+						 false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		while (used <= i &&
+		       !__atomic_compare_exchange_n(&mappings_used, &used, i + 1, true,
+						    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			;
+		mappings[i].end = start + size;
+		__atomic_store_n(&mappings[i].start, start, __ATOMIC_RELEASE);
+		return;
+	}
+}
+
+/*
+ * Takes the samples of a range aside. This comes before the system call, because afterwards the
+ * addresses may belong to another thread.
+ */
+static void endings_begin(struct endings *endings, const void *address, uint64_t size)
+{
+	uint32_t used = __atomic_load_n(&mappings_used, __ATOMIC_ACQUIRE);
+
+	endings->start = (uintptr_t)address;
+	endings->end = endings->start + size;
+	endings->count = 0;
+	for (uint32_t i = 0; i < used && endings->count < ENDINGS_MAX; i++) {
+		struct mapping *entry = &mappings[i];
+		uintptr_t start = __atomic_load_n(&entry->start, __ATOMIC_ACQUIRE);
+		struct ending *ending = &endings->of[endings->count];
+
+		if (start <= MAPPING_CLAIMED || start >= endings->end ||
+		    entry->end <= endings->start ||
+		    !__atomic_compare_exchange_n(&entry->start, &start, MAPPING_CLAIMED, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		*ending = (struct ending){ entry, start, mw_record_moving((void *)start) };
+		endings->count++;
+	}
+}
+
+/* What is left of a mapping; of two parts the larger one. */
+static void rest_find(const struct endings *endings, uintptr_t *start, uintptr_t *end)
+{
+	uintptr_t before = endings->start > *start ? endings->start - *start : 0;
+	uintptr_t behind = endings->end < *end ? *end - endings->end : 0;
+
+	if (before >= behind)
+		*end = *start + before;
+	else
+		*start = endings->end;
+}
+
+/* @done: the range is not mapped any more. */
+static void endings_end(const struct endings *endings, bool done)
+{
+	for (uint32_t i = 0; i < endings->count; i++) {
+		const struct ending *ending = &endings->of[i];
+		uintptr_t start = ending->start, end = ending->entry->end;
+
+		if (done)
+			rest_find(endings, &start, &end);
+		if (!done || start == end)
+			mw_record_moved(ending->moving, done);
+		else if (!mw_record_shrunk(ending->moving, (const void *)start, end - start))
+			end = start;
+		ending->entry->end = end;
+		__atomic_store_n(&ending->entry->start, start == end ? 0 : start, __ATOMIC_RELEASE);
+	}
+}
+
+/* New memory at @address, if it is due to be sampled. */
+static void mapping_record(bool due, void *address, uint64_t size)
+{
+	if (due && address != MAP_FAILED &&
+	    mw_record_allocation(address, size, MW_HEAP_SOURCE_MMAP))
+		mapping_add((uintptr_t)address, size);
+}
+
+static bool mapping_due(uint64_t size)
+{
+	return mw_countdown_expires(size) && mw_record_due(size);
+}
+
+MW_SLOW void *mmap_slow(void *address, size_t size, int protection, int flags, int fd, off_t offset,
+			const void *caller)
+{
+	/* Address space that is only reserved uses no memory. */
+	bool due = flags & MAP_ANONYMOUS && protection != PROT_NONE &&
+		   !mw_next_is_allocator(caller) && mapping_due(page_round(size));
+	struct endings endings = { .count = 0 };
+	void *memory;
+
+	if ((flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE && flags & MAP_FIXED)
+		endings_begin(&endings, address, page_round(size));
+	memory = mw_next.mmap(address, size, protection, flags, fd, offset);
+	endings_end(&endings, memory != MAP_FAILED);
+	mapping_record(due, memory, page_round(size));
+	return memory;
+}
+
+MW_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	if (mw_unlikely(mw_config.mmap))
+		return mmap_slow(address, size, protection, flags, fd, offset,
+				 __builtin_return_address(0));
+	return mw_next.mmap(address, size, protection, flags, fd, offset);
+}
+
+/* Offsets have 64 bits in both forms. */
+MW_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd,
+		       off64_t offset)
+{
+	if (mw_unlikely(mw_config.mmap))
+		return mmap_slow(address, size, protection, flags, fd, offset,
+				 __builtin_return_address(0));
+	return mw_next.mmap(address, size, protection, flags, fd, offset);
+}
+
+MW_SLOW int munmap_slow(void *address, size_t size)
+{
+	struct endings endings;
+	int rc;
+
+	endings_begin(&endings, address, page_round(size));
+	rc = mw_next.munmap(address, size);
+	endings_end(&endings, !rc);
+	return rc;
+}
+
+MW_EXPORT int munmap(void *address, size_t size)
+{
+	if (mw_unlikely(mw_config.mmap))
+		return munmap_slow(address, size);
+	return mw_next.munmap(address, size);
+}
+
+/* As with realloc(), one object ends and another one begins. */
+MW_SLOW void *mremap_slow(void *address, size_t old_size, size_t size, int flags, void *target,
+			  const void *caller)
+{
+	bool due = !mw_next_is_allocator(caller) && old_size && mapping_due(page_round(size));
+	struct endings endings, replaced = { .count = 0 };
+	void *memory;
+
+	endings_begin(&endings, address, page_round(old_size));
+	if (flags & MREMAP_FIXED)
+		endings_begin(&replaced, target, page_round(size));
+	memory = mw_next.mremap(address, old_size, size, flags, target);
+	endings_end(&endings, memory != MAP_FAILED);
+	endings_end(&replaced, memory != MAP_FAILED);
+	mapping_record(due, memory, page_round(size));
+	return memory;
+}
+
+MW_EXPORT void *mremap(void *address, size_t old_size, size_t size, int flags, ...)
+{
+	void *target = NULL;
+	va_list arguments;
+
+	va_start(arguments, flags);
+	if (flags & MREMAP_FIXED)
+		target = va_arg(arguments, void *);
+	va_end(arguments);
+	if (mw_unlikely(mw_config.mmap))
+		return mremap_slow(address, old_size, size, flags, target,
+				   __builtin_return_address(0));
+	return mw_next.mremap(address, old_size, size, flags, target);
+}
+
+void mw_mappings_clear(void)
+{
+	memset(mappings, 0, sizeof(mappings[0]) * mappings_used);
+	mappings_used = 0;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Anonymous memory that a program maps itself is profiled if that is asked for.
+ */
+#include "heap/tests/kit.h"
+
+#define JEMALLOC "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+
+/* What is live of mappings, and of everything else. */
+static void live_split(const struct profile *profile, struct profile_live *mapped,
+		       struct profile_live *others)
+{
+	struct mw_heap_sample sample;
+
+	memset(mapped, 0, sizeof(*mapped));
+	memset(others, 0, sizeof(*others));
+	for (uint64_t slot = 0; slot < profile_slots(profile); slot++) {
+		double p, size;
+
+		if (!profile_sample(profile, slot, &sample))
+			continue;
+		p = profile_probability(sample.size, sample.rate);
+		size = (double)sample.size;
+		if (sample.source == MW_HEAP_SOURCE_MMAP) {
+			mapped->samples++;
+			mapped->bytes += size / p;
+			mapped->bytes_variance += size * size * (1 - p) / p / p;
+		} else {
+			others->samples++;
+			others->bytes += size / p;
+		}
+	}
+}
+
+static bool run_and_open(struct kit_run *run, struct profile *profile, const char *behind,
+			 const char *settings, const char *const *argv)
+{
+	kit_empty();
+	kit_run(run, behind, settings, argv);
+	return kit_exited(run) && kit_open(profile, run->pid);
+}
+
+static void check_exact(void)
+{
+	struct profile_live mapped, others;
+	struct profile profile;
+	struct kit_run run;
+	unsigned int marked = 0;
+
+	if (!tap_ok(run_and_open(&run, &profile, NULL, "MEMWATCH_HEAP_RATE=1 MEMWATCH_HEAP_MMAP=1",
+				 KIT_ARGV(kit.work, "mmap", "500")),
+		    "a program that maps memory leaves a profile"))
+		return;
+	live_split(&profile, &mapped, &others);
+	tap_eq(mapped.bytes, strtoull(run.text, NULL, 10),
+	       "what is mapped is counted exactly: unmapped in parts, moved, replaced");
+	for (uint64_t n = 1; n < profile.header->stacks; n++)
+		marked += (profile_stack(&profile, n)->flags & MW_HEAP_STACK_MMAP) != 0;
+	tap_ok(marked > 0, "stacks of mappings are marked");
+	tap_eq(profile.header->live_bytes, mapped.bytes + others.bytes,
+	       "the sum in the header agrees with the samples");
+	profile_close(&profile);
+	kit_free(&run);
+}
+
+static void check_estimate(void)
+{
+	struct profile_live mapped, others;
+	struct profile profile;
+	struct kit_run run;
+	double truth;
+
+	if (!tap_ok(run_and_open(
+			    &run, &profile, NULL,
+			    "MEMWATCH_HEAP_RATE=200K MEMWATCH_HEAP_MMAP=1 MEMWATCH_HEAP_SEED=5",
+			    KIT_ARGV(kit.work, "mmap", "3000")),
+		    "a program whose mappings are sampled leaves a profile"))
+		return;
+	truth = strtod(run.text, NULL);
+	live_split(&profile, &mapped, &others);
+	tap_ok(fabs(mapped.bytes - truth) <= 4 * sqrt(mapped.bytes_variance),
+	       "the estimate holds: %.0f +- %.0f, truth %.0f", mapped.bytes,
+	       1.96 * sqrt(mapped.bytes_variance), truth);
+	tap_ok(fabs((double)profile.header->live_bytes / (mapped.bytes + others.bytes) - 1) < 0.001,
+	       "the sum in the header follows mappings that shrink");
+	profile_close(&profile);
+	kit_free(&run);
+}
+
+static void check_off(void)
+{
+	struct profile_live mapped, others;
+	struct profile profile;
+	struct kit_run run;
+
+	if (!tap_ok(run_and_open(&run, &profile, NULL, "MEMWATCH_HEAP_RATE=1",
+				 KIT_ARGV(kit.work, "mmap", "100")),
+		    "a program whose mappings are not profiled leaves a profile"))
+		return;
+	live_split(&profile, &mapped, &others);
+	tap_eq(mapped.samples, 0, "mappings are counted only if that is asked for");
+	profile_close(&profile);
+	kit_free(&run);
+}
+
+/* An allocator maps the memory of the objects that it hands out. */
+static void check_allocator(const char *library, const char *name)
+{
+	struct profile_live mapped, others;
+	struct profile profile;
+	struct kit_run run;
+
+	if (library && access(library, R_OK)) {
+		tap_skip(name, "the allocator is not installed");
+		return;
+	}
+	if (!tap_ok(run_and_open(&run, &profile, library,
+				 "MEMWATCH_HEAP_RATE=1 MEMWATCH_HEAP_MMAP=1",
+				 KIT_ARGV(kit.work, "fill", "3000000")),
+		    "%s: a program leaves a profile", name))
+		return;
+	live_split(&profile, &mapped, &others);
+	tap_ok(others.bytes >= 3000000 && mapped.bytes < 1000000,
+	       "%s: what the allocator maps is not counted twice (%.0f bytes of mappings)", name,
+	       mapped.bytes);
+	profile_close(&profile);
+	kit_free(&run);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	kit_init(argv[0]);
+	tap_start();
+	check_exact();
+	check_estimate();
+	check_off();
+	check_allocator(NULL, "glibc");
+	check_allocator(JEMALLOC, "jemalloc");
+	return tap_done();
+}
