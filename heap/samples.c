@@ -23,6 +23,15 @@
 #include "stacks.h"
 #include "thread.h"
 
+/* Samples that are looked at while the lock is held: this takes some tens of microseconds. */
+#define THIN_STEP   512
+#define THIN_STRIDE 1000003 /* a prime: samples are visited in this distance */
+
+/* How often all of them may be looked at for one new sample, with a rate that is doubled. */
+#define THIN_PASSES_MAX 4
+
+static uint32_t thin_next; /* slot where thinning goes on; 0: a pass begins */
+
 /* Head of the free slots: a tag against reuse in the upper half, slot + 1 in the lower. */
 static uint64_t free_head;
 
@@ -284,26 +293,68 @@ static void slot_thin(uint32_t slot, uint64_t rate, struct mw_random *random)
 		slot_free(slot);
 }
 
-/*
- * There is no room for another sample: doubles the rate, and drops about half of the samples.
- * Returns true if it did, and false if that would not help.
- */
-static bool samples_thin(void)
+/* Looks at the next few samples, which are spread over the table. */
+static void thin_step(uint32_t slots, uint64_t rate)
 {
-	struct mw_heap_header *header = mw_profile.header;
-	uint64_t rate = __atomic_load_n(&mw_runtime.rate, __ATOMIC_RELAXED);
-	uint64_t slots = mw_profile_bytes(MW_HEAP_CHUNK_SAMPLES) / sizeof(struct mw_heap_sample);
+	uint32_t end = slots - thin_next < THIN_STEP ? slots : thin_next + THIN_STEP;
 
-	if (!rate || __atomic_load_n(&header->live_samples, __ATOMIC_RELAXED) < slots / 2 ||
-	    !slots || !mw_lock_try(&mw_maintenance))
-		return false;
-	mw_runtime_raise(rate);
-	for (uint64_t slot = 0; slot < slots; slot++)
-		slot_thin((uint32_t)slot, rate * 2, &mw_thread.random);
-	mw_count(&header->counters.thinnings, 1);
-	mw_profile_limit(MW_HEAP_LIMIT_SAMPLES_FULL);
-	mw_lock_end(&mw_maintenance);
-	return true;
+	for (; thin_next < end; thin_next++)
+		slot_thin((uint32_t)((uint64_t)thin_next * THIN_STRIDE % slots), rate,
+			  &mw_thread.random);
+	if (thin_next == slots)
+		thin_next = 0;
+}
+
+/*
+ * Drops samples by the odds of their rate and the present one. A pass over all of them begins
+ * with doubling the rate. It is made in small steps, each of them only when there is no room, so
+ * that nobody waits for long. If the first step drops next to nothing, because the objects are
+ * much larger than the rate, the rate is doubled again at once. Caller holds the maintenance lock.
+ */
+static void samples_thin(uint32_t slots)
+{
+	struct mw_heap_counters *counters = &mw_profile.header->counters;
+	uint64_t before = __atomic_load_n(&counters->thinned_samples, __ATOMIC_RELAXED);
+	bool first = thin_next == 0;
+
+	if (first) {
+		mw_runtime_raise(__atomic_load_n(&mw_runtime.rate, __ATOMIC_RELAXED));
+		mw_count(&counters->thinnings, 1);
+		mw_profile_limit(MW_HEAP_LIMIT_SAMPLES_FULL);
+	}
+	thin_step(slots, __atomic_load_n(&mw_runtime.rate, __ATOMIC_RELAXED));
+	if (first && counters->thinned_samples - before < THIN_STEP / 16)
+		thin_next = 0;
+}
+
+/* Thinning makes room if the table is as large as it can be, and most of it is in use. */
+static bool thinning_helps(uint32_t slots)
+{
+	return __atomic_load_n(&mw_runtime.rate, __ATOMIC_RELAXED) && slots &&
+	       __atomic_load_n(&mw_profile.header->live_samples, __ATOMIC_RELAXED) >= slots / 2;
+}
+
+/* A slot for a new sample. If there is none, samples are thinned out until there is one. */
+static int slot_make(uint32_t *ret)
+{
+	uint32_t slots = (uint32_t)(mw_profile_bytes(MW_HEAP_CHUNK_SAMPLES) /
+				    sizeof(struct mw_heap_sample));
+	uint32_t steps = THIN_PASSES_MAX * (slots / THIN_STEP + 1), waits = 0;
+	int rc = slot_allocate(ret);
+
+	while (rc && rc != -EAGAIN && steps > 0 && thinning_helps(slots)) {
+		if (mw_lock_try(&mw_maintenance)) {
+			samples_thin(slots);
+			mw_lock_end(&mw_maintenance);
+			steps--;
+		} else if (waits++ < MW_MAINTENANCE_WAITS) {
+			sched_yield();
+		} else {
+			return -EAGAIN;
+		}
+		rc = slot_allocate(ret);
+	}
+	return rc;
 }
 
 bool mw_sample_add(const struct mw_sample_birth *birth)
@@ -317,9 +368,7 @@ bool mw_sample_add(const struct mw_sample_birth *birth)
 
 	stale_sample_end(birth->address);
 	mw_count(&header->counters.samples, 1);
-	rc = slot_allocate(&slot);
-	if (rc && rc != -EAGAIN && samples_thin())
-		rc = slot_allocate(&slot);
+	rc = slot_make(&slot);
 	if (rc) {
 		birth_lose(weight.bytes, rc);
 		return false;
@@ -438,4 +487,5 @@ bool mw_sample_detached_shrink(uint32_t slot, uint64_t address, uint64_t size,
 void mw_samples_clear(void)
 {
 	free_head = 0;
+	thin_next = 0;
 }
