@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -427,16 +428,25 @@ static int work_daemon(char **argv)
 	return work_fill(argv);
 }
 
+/* secure: prints whether the program has more privileges than its caller, and its user. */
+static int work_secure(char **argv)
+{
+	(void)argv;
+	work_allocate(3000000);
+	printf("%lu %u\n", getauxval(AT_SECURE), (unsigned int)geteuid());
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(char **argv);
 } works[] = {
-	{ "mix", work_mix },	       { "exact", work_exact },	    { "leak", work_leak },
-	{ "threads", work_threads },   { "swap", work_swap },	    { "fork", work_fork },
-	{ "storm", work_storm },       { "signals", work_signals }, { "dlopen", work_dlopen },
-	{ "fill", work_fill },	       { "mmap", work_mmap },	    { "steps", work_steps },
-	{ "fds", work_fds },	       { "daemon", work_daemon },   { "sigfork", work_sigfork },
-	{ "stepfork", work_stepfork },
+	{ "mix", work_mix },	     { "exact", work_exact },	    { "leak", work_leak },
+	{ "threads", work_threads }, { "swap", work_swap },	    { "fork", work_fork },
+	{ "storm", work_storm },     { "signals", work_signals },   { "dlopen", work_dlopen },
+	{ "fill", work_fill },	     { "mmap", work_mmap },	    { "secure", work_secure },
+	{ "steps", work_steps },     { "fds", work_fds },	    { "daemon", work_daemon },
+	{ "sigfork", work_sigfork }, { "stepfork", work_stepfork },
 };
 
 int main(int argc, char **argv)
