@@ -163,7 +163,7 @@ struct mw_heap_unwinder {
  */
 struct mw_heap_figures {
 	uint64_t time_ns;      /* CLOCK_MONOTONIC; 0: never taken */
-	uint64_t took_ns;      /* how long taking them lasted */
+	uint64_t took_ns;      /* CPU time that taking them cost */
 	uint64_t arena;	       /* bytes from brk() and in non-main arenas */
 	uint64_t hblkhd;       /* bytes in blocks of mmap() */
 	uint64_t uordblks;     /* bytes in use, hblkhd not included */

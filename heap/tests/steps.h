@@ -17,7 +17,8 @@ struct steps {
 	struct mw_heap_header *control; /* the same file, writable */
 };
 
-static inline bool steps_start(struct steps *steps, const char *settings)
+static inline bool steps_start_program(struct steps *steps, const char *settings,
+				       const char *const *argv)
 {
 	char path[PATH_MAX];
 	int ends[2], fd;
@@ -28,7 +29,7 @@ static inline bool steps_start(struct steps *steps, const char *settings)
 	dup2(ends[0], STDIN_FILENO);
 	close(ends[0]);
 	steps->input = ends[1];
-	kit_start(&steps->run, NULL, settings, KIT_ARGV(kit.work, "steps"));
+	kit_start(&steps->run, NULL, settings, argv);
 	for (int n = 0; n < 10000 && !kit_open(&steps->profile, steps->run.pid); n++)
 		usleep(1000);
 	if (!steps->profile.base)
@@ -38,6 +39,11 @@ static inline bool steps_start(struct steps *steps, const char *settings)
 	steps->control = mmap(NULL, MW_HEAP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	return steps->control != MAP_FAILED;
+}
+
+static inline bool steps_start(struct steps *steps, const char *settings)
+{
+	return steps_start_program(steps, settings, KIT_ARGV(kit.work, "steps"));
 }
 
 static inline bool steps_go(struct steps *steps)

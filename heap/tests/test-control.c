@@ -78,6 +78,53 @@ static void check_figures(void)
 	steps_end(&steps);
 }
 
+#define ARENAS	     64
+#define ARENA_CHUNKS 1000
+#define FIGURES_NS   UINT64_C(10000000000)
+#define HELD_MOST_NS 1000000
+
+/* mallinfo2() holds the lock of one arena after the other; it is called once in 10 s at most. */
+static void check_arenas(void)
+{
+	unsigned long chunks = 0, took = 0;
+	const struct mw_heap_figures *figures;
+	struct steps steps = { 0 };
+	char line[64] = "";
+
+	if (!tap_ok(steps_start_program(&steps, "MEMWATCH_HEAP_RATE=10000",
+					KIT_ARGV(kit.work, "arenas", "64", "1000", "100000")) &&
+			    read(steps.run.output, line, sizeof(line) - 1) > 0,
+		    "a program with %d arenas starts", ARENAS))
+		return;
+	sscanf(line, "%lu %lu", &chunks, &took);
+	tap_ok(chunks >= ARENAS * ARENA_CHUNKS / 2, "the arenas have many free chunks (%lu)",
+	       chunks);
+	tap_ok(took / ARENAS < HELD_MOST_NS,
+	       "mallinfo2() holds the lock of an arena for less than a millisecond (%lu ns each)",
+	       took / ARENAS);
+	for (int n = 0; n < 1000 && !steps.control->figures_valid; n++) {
+		steps_go(&steps);
+		usleep(10000);
+	}
+	for (int n = 0; n < 100; n++) {
+		steps_go(&steps);
+		usleep(10000);
+	}
+	figures = &steps.control->figures[steps.control->figures_valid & 1];
+	tap_ok(steps.control->figures_valid >= 1 &&
+		       figures->time_ns >= steps.control->began_ns +
+						   (steps.control->figures_valid - 1) * FIGURES_NS,
+	       "the figures are taken at most once in ten seconds (%u times)",
+	       steps.control->figures_valid);
+	tap_ok(figures->time_ns >= steps.control->began_ns && figures->took_ns,
+	       "they say when they were taken, and how long it took (%lu ns)",
+	       (unsigned long)figures->took_ns);
+	tap_ok(figures->ordblks > 0 && figures->fordblks > 0,
+	       "they have the free chunks (%lu with %lu bytes)", (unsigned long)figures->ordblks,
+	       (unsigned long)figures->fordblks);
+	steps_end(&steps);
+}
+
 /* This program itself, preloaded: frees are tracked after a stop. */
 static int self_main(void)
 {
@@ -129,6 +176,7 @@ int main(int argc, char **argv)
 	tap_start();
 	check_control_word();
 	check_figures();
+	check_arenas();
 	check_self(argv[0]);
 	return tap_done();
 }

@@ -428,6 +428,58 @@ static int work_daemon(char **argv)
 	return work_fill(argv);
 }
 
+/* Leaves free chunks of many sizes in the arena of this thread, each between two that are used. */
+static void *arena_thread(void *argument)
+{
+	uint64_t chunks = (uintptr_t)argument;
+	void **freed = malloc(chunks * sizeof(*freed));
+
+	for (uint64_t n = 0; n < chunks; n++) {
+		freed[n] = malloc(1100 + n * 16 % 4096);
+		work_allocate(1);
+	}
+	for (uint64_t n = 0; n < chunks; n++)
+		free(freed[n]);
+	free(freed);
+	return NULL;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * arenas COUNT CHUNKS: prints the number of free chunks, and the CPU time of mallinfo2(); then
+ * allocates until the input ends.
+ */
+static int work_arenas(char **argv)
+{
+	uint64_t count = work_number(argv, 0, 64), least = UINT64_MAX;
+	static pthread_t threads[256];
+	struct mallinfo2 info;
+
+	mallopt(M_ARENA_MAX, (int)count);
+	for (uint64_t n = 0; n < count; n++)
+		pthread_create(&threads[n], NULL, arena_thread,
+			       (void *)(uintptr_t)work_number(argv, 1, 1000));
+	for (uint64_t n = 0; n < count; n++)
+		pthread_join(threads[n], NULL);
+	for (int n = 0; n < 20; n++) {
+		uint64_t begin = cpu_ns(), took;
+
+		info = mallinfo2();
+		took = cpu_ns() - begin;
+		least = took < least ? took : least;
+	}
+	printf("%zu %" PRIu64 "\n", info.ordblks, least);
+	fflush(stdout);
+	return work_steps(argv + 2);
+}
+
 /* secure: prints whether the program has more privileges than its caller, and its user. */
 static int work_secure(char **argv)
 {
@@ -441,12 +493,12 @@ static const struct {
 	const char *name;
 	int (*run)(char **argv);
 } works[] = {
-	{ "mix", work_mix },	     { "exact", work_exact },	    { "leak", work_leak },
-	{ "threads", work_threads }, { "swap", work_swap },	    { "fork", work_fork },
-	{ "storm", work_storm },     { "signals", work_signals },   { "dlopen", work_dlopen },
-	{ "fill", work_fill },	     { "mmap", work_mmap },	    { "secure", work_secure },
-	{ "steps", work_steps },     { "fds", work_fds },	    { "daemon", work_daemon },
-	{ "sigfork", work_sigfork }, { "stepfork", work_stepfork },
+	{ "mix", work_mix },	     { "exact", work_exact },	  { "leak", work_leak },
+	{ "threads", work_threads }, { "swap", work_swap },	  { "fork", work_fork },
+	{ "storm", work_storm },     { "signals", work_signals }, { "dlopen", work_dlopen },
+	{ "fill", work_fill },	     { "mmap", work_mmap },	  { "arenas", work_arenas },
+	{ "secure", work_secure },   { "steps", work_steps },	  { "fds", work_fds },
+	{ "daemon", work_daemon },   { "sigfork", work_sigfork }, { "stepfork", work_stepfork },
 };
 
 int main(int argc, char **argv)
