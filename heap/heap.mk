@@ -15,7 +15,7 @@ HEAP_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -D_GNU_SOURCE -D_FILE_OF
 	-fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free -fno-semantic-interposition \
 	-fno-stack-protector -fcf-protection=none -fasynchronous-unwind-tables -MMD -MP
 
-.PHONY: heap heap-tests install-heap
+.PHONY: heap heap-tests heap-tests-c install-heap
 
 heap: $(HEAP_SO)
 
@@ -39,7 +39,10 @@ install-heap: heap
 HEAP_TESTS_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -D_GNU_SOURCE -I. -MMD -MP
 HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 
-heap-tests: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-cxx plugin.so oracle.so heap-dump)
+heap-tests: heap-tests-c $(BUILD)/heap/tests/work-cxx
+
+# Without what needs a C++ compiler: selftests/heap/check-aarch64 builds it with another compiler.
+heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work plugin.so oracle.so heap-dump)
 
 # One of them is linked with the parts that it tests.
 $(BUILD)/heap/tests/test-parts: HEAP_TEST_OBJ := \
@@ -52,7 +55,8 @@ $(HEAP_TESTS) $(BUILD)/heap/tests/heap-dump: $(BUILD)/%: %.c
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -o $@ $< $(HEAP_TEST_OBJ) -lm -lpthread
 
 # The allocations must happen: the compiler must not remove pairs of them.
-$(BUILD)/heap/tests/work: heap/tests/work.c heap/tests/work-fork.c heap/tests/work.h
+$(BUILD)/heap/tests/work: heap/tests/work.c heap/tests/work-fork.c heap/tests/work-stress.c \
+		heap/tests/work.h
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(HEAP_TESTS_CFLAGS)) -fno-builtin -fomit-frame-pointer \

@@ -493,12 +493,13 @@ static const struct {
 	const char *name;
 	int (*run)(char **argv);
 } works[] = {
-	{ "mix", work_mix },	     { "exact", work_exact },	  { "leak", work_leak },
-	{ "threads", work_threads }, { "swap", work_swap },	  { "fork", work_fork },
-	{ "storm", work_storm },     { "signals", work_signals }, { "dlopen", work_dlopen },
-	{ "fill", work_fill },	     { "mmap", work_mmap },	  { "arenas", work_arenas },
-	{ "secure", work_secure },   { "steps", work_steps },	  { "fds", work_fds },
-	{ "daemon", work_daemon },   { "sigfork", work_sigfork }, { "stepfork", work_stepfork },
+	{ "mix", work_mix },	       { "exact", work_exact },	    { "leak", work_leak },
+	{ "threads", work_threads },   { "swap", work_swap },	    { "fork", work_fork },
+	{ "storm", work_storm },       { "signals", work_signals }, { "dlopen", work_dlopen },
+	{ "fill", work_fill },	       { "mmap", work_mmap },	    { "arenas", work_arenas },
+	{ "secure", work_secure },     { "stress", work_stress },   { "steps", work_steps },
+	{ "fds", work_fds },	       { "daemon", work_daemon },   { "sigfork", work_sigfork },
+	{ "stepfork", work_stepfork },
 };
 
 int main(int argc, char **argv)

@@ -33,4 +33,7 @@ int work_storm(char **argv);
 int work_sigfork(char **argv);
 int work_stepfork(char **argv);
 
+/* work-stress.c */
+int work_stress(char **argv);
+
 #endif
