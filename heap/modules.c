@@ -21,9 +21,6 @@
 /* Modules of the profile that can be found again. More are written down more than once. */
 #define KNOWN_MAX 1024
 
-/* glibc of before 2.35 has no such function; the symbol is then NULL. */
-#pragma weak _dl_find_object
-
 static uint32_t known_count; /* records in the profile, in the order of their numbers */
 
 static struct mw_heap_module *record_at(uint32_t number)
@@ -207,7 +204,7 @@ bool mw_module_find(uintptr_t pc, struct mw_module *ret)
 	uint32_t epoch = __atomic_load_n(&mw_module_epoch, __ATOMIC_ACQUIRE);
 	struct dl_find_object found;
 
-	if (!_dl_find_object || _dl_find_object((void *)pc, &found))
+	if (_dl_find_object((void *)pc, &found))
 		return false;
 	ret->start = (uintptr_t)found.dlfo_map_start;
 	ret->end = (uintptr_t)found.dlfo_map_end;

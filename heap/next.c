@@ -17,9 +17,6 @@
 #include "next.h"
 #include "thread.h"
 
-/* glibc of before 2.35 has no such function; the symbol is then NULL. */
-#pragma weak _dl_find_object
-
 /* True while this thread looks symbols up; what it allocates then comes from the bootstrap heap. */
 static __thread bool resolving __attribute__((tls_model("initial-exec")));
 
@@ -187,7 +184,7 @@ static void *object_of(const void *address)
 {
 	struct dl_find_object object;
 
-	if (!address || !_dl_find_object || _dl_find_object((void *)address, &object))
+	if (!address || _dl_find_object((void *)address, &object))
 		return NULL;
 	return object.dlfo_link_map;
 }

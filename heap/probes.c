@@ -16,9 +16,6 @@
 #include "next.h"
 #include "probes.h"
 
-/* glibc of before 2.35 has no such function; the symbol is then NULL. */
-#pragma weak _dl_find_object
-
 #define PROVIDER     "otel_memory"
 #define NOTE_STAPSDT 3 /* type of the note; its owner is "stapsdt" */
 #define NOTE_WORDS   3 /* addresses at its beginning, before the provider's name */
@@ -104,7 +101,7 @@ bool mw_probes_are_ours(void)
 
 	if (owner == PROBES_UNKNOWN) {
 		memcpy(&next_malloc, &mw_next.malloc, sizeof(next_malloc));
-		owner = _dl_find_object && !_dl_find_object(next_malloc, &found) &&
+		owner = !_dl_find_object(next_malloc, &found) &&
 					file_has_provider(found.dlfo_link_map->l_name)
 				? PROBES_ALLOCATOR
 				: PROBES_OURS;

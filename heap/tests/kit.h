@@ -20,10 +20,11 @@
 #define KIT_OUTPUT_MAX (16u << 20)
 
 struct kit {
-	char build[PATH_MAX];	  /* where the test programs are */
-	char library[PATH_MAX];	  /* libmemwatch-heap.so */
-	char work[PATH_MAX];	  /* the workload program */
-	char directory[PATH_MAX]; /* of the profiles */
+	char build[PATH_MAX];	     /* where the test programs are */
+	char library[PATH_MAX];	     /* libmemwatch-heap.so */
+	char work[PATH_MAX];	     /* the workload program */
+	char directory[PATH_MAX];    /* of the profiles */
+	char opened[PATH_MAX + 300]; /* the profile that was opened last */
 };
 
 static struct kit kit;
@@ -69,6 +70,24 @@ static inline void kit_init(const char *argv0)
 	atexit(kit_remove);
 }
 
+/* HEAP_TEST_RUNNER is a command before each command, an emulator for example. */
+static inline void kit_exec_command(const char *const *argv)
+{
+	char words[1024], *word, *rest = words;
+	const char *command[64];
+	size_t n = 0;
+
+	snprintf(words, sizeof(words), "%s", getenv("HEAP_TEST_RUNNER") ?: "");
+	while (n < 16 && (word = strsep(&rest, " ")))
+		if (*word)
+			command[n++] = word;
+	while (n < 63 && *argv)
+		command[n++] = *argv++;
+	command[n] = NULL;
+	execvp(command[0], (char *const *)command);
+	_exit(127);
+}
+
 /* In the child: environment and command. @settings are "NAME=VALUE", separated by blanks. */
 static inline void kit_exec(const char *behind, const char *settings, const char *const *argv)
 {
@@ -81,8 +100,7 @@ static inline void kit_exec(const char *behind, const char *settings, const char
 		if (*word)
 			putenv(strdup(word));
 	setenv("LD_PRELOAD", preload, 1);
-	execvp(argv[0], (char *const *)argv);
-	_exit(127);
+	kit_exec_command(argv);
 }
 
 /* @behind: libraries that are preloaded behind the profiler, or NULL. */
@@ -150,15 +168,14 @@ static inline unsigned int kit_profiles(void)
 static inline bool kit_open_named(struct profile *profile, const char *mark)
 {
 	DIR *directory = opendir(kit.directory);
-	char path[PATH_MAX + 300];
 	struct dirent *entry;
 	bool found = false;
 
 	while (directory && !found && (entry = readdir(directory))) {
 		if (!strstr(entry->d_name, mark))
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", kit.directory, entry->d_name);
-		found = profile_open(profile, path);
+		snprintf(kit.opened, sizeof(kit.opened), "%s/%s", kit.directory, entry->d_name);
+		found = profile_open(profile, kit.opened);
 	}
 	if (directory)
 		closedir(directory);

@@ -20,7 +20,6 @@ struct steps {
 static inline bool steps_start_program(struct steps *steps, const char *settings,
 				       const char *const *argv)
 {
-	char path[PATH_MAX];
 	int ends[2], fd;
 
 	kit_empty();
@@ -34,8 +33,7 @@ static inline bool steps_start_program(struct steps *steps, const char *settings
 		usleep(1000);
 	if (!steps->profile.base)
 		return false;
-	snprintf(path, sizeof(path), "%.3000s/work.%d.mwheap", kit.directory, (int)steps->run.pid);
-	fd = open(path, O_RDWR);
+	fd = open(kit.opened, O_RDWR);
 	steps->control = mmap(NULL, MW_HEAP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	return steps->control != MAP_FAILED;
