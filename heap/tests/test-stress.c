@@ -106,6 +106,27 @@ static void check_directory(const char *options, unsigned int seconds, const cha
 	umount(kit.directory);
 }
 
+/* An independent opinion about what the profiler does with memory. */
+static void check_valgrind(void)
+{
+	const char *what = "under valgrind";
+	char plugin[PATH_MAX];
+	struct kit_run run;
+
+	if (system("command -v valgrind >/dev/null")) {
+		tap_skip(what, "valgrind is not installed");
+		return;
+	}
+	kit_empty();
+	snprintf(plugin, sizeof(plugin), "%.4000s/plugin.so", kit.build);
+	run_with_limit(&run, "MEMWATCH_HEAP_RATE=100 MEMWATCH_HEAP_MMAP=1",
+		       KIT_ARGV("valgrind", "-q", "--error-exitcode=9", kit.work, "stress", plugin,
+				"8", "2"),
+		       2);
+	tap_ok(kit_exited(&run), "%s: no error is found (status %#x)", what, run.status);
+	kit_free(&run);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : SECONDS_DEFAULT;
@@ -113,6 +134,7 @@ int main(int argc, char **argv)
 	kit_init(argv[0]);
 	tap_start();
 	check_plain(seconds / 3 + 1);
+	check_valgrind();
 	check_directory("size=4m", seconds / 3, "with a full disk");
 	check_directory("ro", seconds / 3, "with a read-only directory");
 	return tap_done();
