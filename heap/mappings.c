@@ -13,6 +13,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "config.h"
@@ -52,7 +53,7 @@ struct endings {
 
 static uint64_t page_round(size_t size)
 {
-	const size_t page = MW_HEAP_PAGE_BYTES;
+	const size_t page = getauxval(AT_PAGESZ);
 
 	return size > SIZE_MAX - page ? size : (size + page - 1) / page * page;
 }
