@@ -4,10 +4,11 @@
  *
  * What the allocator says about itself.
  *
- * mallinfo2() holds the lock of one arena after the other while it walks the free chunks there,
- * which takes 0.1 to 0.2 us for each of them. So it is called at most every 10 s, and after a
- * call that took longer than a millisecond only so rarely that it costs less than 0.01 % of the
- * time. How many free chunks there are is not known before, so a single call may take longer.
+ * malloc_info() and mallinfo2() hold the lock of one arena after the other while they walk the free
+ * chunks there, which takes 0.1 to 0.2 us for each of them. So they are called at most every 10 s,
+ * and after a call that took longer than a millisecond only so rarely that it costs less than
+ * 0.01 % of the time. How many free chunks there are is not known before, so a single call may take
+ * longer.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "figures.h"
+#include "malloc-info.h"
 #include "next.h"
 #include "profile.h"
 #include "runtime.h"
@@ -62,7 +64,7 @@ static void figures_take(struct mw_heap_figures *figures, uint64_t now)
 	uint64_t begin = cpu_time();
 
 	memset(figures, 0, sizeof(*figures));
-	if (mw_next.mallinfo2) {
+	if (!mw_malloc_info_read(&mw_thread, figures) && mw_next.mallinfo2) {
 		struct mallinfo2 info = mw_next.mallinfo2();
 
 		figures->arena = info.arena;

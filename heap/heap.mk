@@ -72,6 +72,14 @@ $(BUILD)/heap/tests/%.so: heap/tests/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fPIC -shared -fno-builtin -o $@ $<
 
+# A program of known answer for "heap report --rss", which judges the profiler from outside.
+heap-tests: $(BUILD)/selftests/rss-answers
+
+$(BUILD)/selftests/rss-answers: selftests/cli/rss-answers.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fno-builtin -o $@ $< -lpthread
+
 # The benchmarks compare the library with the least that a preloaded library can do.
 bench-programs: $(addprefix $(BUILD)/selftests/,forwarder.so heap-pairs free-filter)
 

@@ -175,7 +175,10 @@ struct mw_heap_figures {
 	uint64_t rss_bytes;    /* /proc/self/statm: resident */
 	uint64_t shared_bytes; /* /proc/self/statm: shared; resident file and shmem pages */
 	uint64_t live_bytes;   /* estimate of the live heap at that moment */
-	uint64_t reserved[3];
+	/* These are from malloc_info(), and 0 without it. */
+	uint64_t trim_bytes; /* whole pages in free chunks: malloc_trim() returns them */
+	uint64_t arenas;
+	uint64_t reserved;
 };
 
 enum mw_heap_allocator {

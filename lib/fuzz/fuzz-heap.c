@@ -46,6 +46,7 @@ static void read_view(struct memwatch_heap *heap, uint32_t by, uint32_t flags)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	MEMWATCH_OPTS(memwatch_heap_opts, opts, .max_bytes = 1 << 22);
+	MEMWATCH_OPTS(memwatch_heap_rss, rss);
 	int fd = memfd_create("profile", MFD_CLOEXEC), null;
 	struct memwatch_heap *heap;
 	struct memwatch_ctx *ctx;
@@ -64,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_view(heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_GROWTH);
 	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	memwatch_heap_write_pprof(heap, 0, null);
+	memwatch_heap_rss(heap, 0, NULL, &rss);
 	close(null);
 out:
 	memwatch_heap_unref(heap);

@@ -13,7 +13,7 @@ static const char *const heap_usage[] = {
 	"heap stop PID",
 	"heap stats PID|FILE",
 	"heap snapshot PID|FILE -o FILE",
-	"heap report FILE... [OPTIONS]",
+	"heap report FILE|PID... [OPTIONS]",
 	"heap export FILE --to FORMAT [OPTIONS]",
 	"",
 	"Shows which function allocated the memory that is still in use. FILE is a profile",

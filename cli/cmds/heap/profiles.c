@@ -14,8 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmds/heap/profiles.h"
+#include "cmds/heap/processes.h"
 #include "common/message.h"
+#include "common/parse.h"
 #include "text/escape.h"
 
 #define NOBODY 65534
@@ -25,11 +26,23 @@ const char *heap_text(const char *text, char *buf, size_t size)
 	return mw_escape(text, buf, size);
 }
 
-/* Opens a file, before the program gives up the permission to do so. */
-static int open_file(const char *path, int *fd)
+/* Opens a profile, before the program gives up the permission to do so. */
+static int open_profile(struct heap_profiles *profiles, const struct heap_choice *choice,
+			const char *name, int *fd)
 {
-	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return *fd < 0 ? mw_error_errno(-errno, path) : 0;
+	uint64_t pid;
+	int err;
+
+	*fd = -1;
+	if (mw_parse_uint(name, &pid) || pid > INT32_MAX) {
+		*fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		return *fd < 0 ? mw_error_errno(-errno, name) : 0;
+	}
+	err = memwatch_heap_find(profiles->ctx, (uint32_t)pid, 0, fd);
+	/* The memory first: the profile is quicker to read, so little changes in between. */
+	if (!err && choice->rss)
+		err = memwatch_heap_memory_new(profiles->ctx, (uint32_t)pid, &profiles->memory);
+	return err ? heap_process_failed(profiles->ctx, err, name) : 0;
 }
 
 static bool is_root(void)
@@ -136,8 +149,9 @@ int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 	*profiles = (struct heap_profiles){ .cli = cli, .base = -1 };
 	rc = fds ? mw_library_new(cli, &profiles->ctx) : mw_error_errno(-ENOMEM, "heap");
 	for (; !rc && open_files < count + !!choice->diff; open_files++)
-		rc = open_file(open_files < count ? files[open_files] : choice->diff,
-			       &fds[open_files]);
+		rc = open_profile(profiles, choice,
+				  open_files < count ? files[open_files] : choice->diff,
+				  &fds[open_files]);
 	if (!rc) {
 		err = become_nobody() ?: memwatch_heap_new(profiles->ctx, NULL, &profiles->heap);
 		rc = err ? mw_error_errno(err, "heap")
@@ -154,6 +168,7 @@ int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 
 void heap_profiles_close(struct heap_profiles *profiles)
 {
+	memwatch_heap_memory_unref(profiles->memory);
 	memwatch_heap_unref(profiles->heap);
 	memwatch_ctx_unref(profiles->ctx);
 }

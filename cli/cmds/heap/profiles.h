@@ -16,6 +16,7 @@ struct heap_choice {
 	const char *diff;    /* the base */
 	const char *sysroot; /* directory with the files of the modules, or NULL */
 	bool no_symbols;
+	bool rss; /* also look at the memory of the process, if the name is that of one */
 };
 
 struct heap_profiles {
@@ -23,7 +24,8 @@ struct heap_profiles {
 	struct memwatch_ctx *ctx;
 	struct memwatch_heap *heap;
 	unsigned int count;
-	int base; /* number of the base, or -1 */
+	int base;			     /* number of the base, or -1 */
+	struct memwatch_heap_memory *memory; /* NULL: it was not looked at */
 };
 
 /*
@@ -33,9 +35,9 @@ struct heap_profiles {
 int heap_profiles_run(int (*work)(void *data), void *data);
 
 /*
- * Reads @count files and the base of @choice, and finds symbols. The files may belong to
- * anybody: if the program runs as root, it opens them and becomes the user nobody before it
- * reads them. Returns 0, or an exit code after
+ * Reads @count profiles and the base of @choice, and finds symbols. A number is the profile of a
+ * process, see heap_process_open(). The files may belong to anybody: if the program runs as root,
+ * it opens them and becomes the user nobody before it reads them. Returns 0, or an exit code after
  * an error message. The caller calls heap_profiles_close() in both cases.
  */
 int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cmds/heap/heap.h"
-#include "cmds/heap/rows.h"
+#include "cmds/heap/rss.h"
 #include "common/message.h"
 #include "output/human.h"
 
@@ -34,6 +34,8 @@ static const struct mw_option report_options[] = {
 	  NULL },
 	{ "leaks", 0, MW_OPTION_FLAG, MEMBER(leaks), NULL,
 	  "show what grows from FILE to FILE, snapshots of one process", NULL },
+	{ "rss", 0, MW_OPTION_FLAG, MEMBER(choice.rss), NULL,
+	  "show what the resident set of the process consists of", NULL },
 	{ "objects", 0, MW_OPTION_FLAG, MEMBER(choice.objects), NULL,
 	  "show numbers of objects, not bytes", NULL },
 	{ "allocated", 0, MW_OPTION_FLAG, MEMBER(choice.allocated), NULL,
@@ -72,7 +74,7 @@ static const char *const format_names[] = {
 
 static uint32_t chosen_rows(const struct report_config *config)
 {
-	if (config->leaks || config->sites)
+	if (config->leaks || config->sites || config->choice.rss)
 		return MEMWATCH_HEAP_BY_SITE;
 	if (config->tree)
 		return MEMWATCH_HEAP_BY_TREE;
@@ -226,8 +228,10 @@ static int print_json(struct report *r)
 	profile_json(r, &json);
 	if (r->rows.is_diff)
 		mw_json_string(&json, "base", r->config->choice.diff);
+	if (r->config->choice.rss)
+		rc = heap_rss_json(&r->profiles, &r->rows, r->path, &json);
 	heap_sites_json(&r->rows, &json, "sites");
-	if (by != MEMWATCH_HEAP_BY_SITE) {
+	if (!rc && by != MEMWATCH_HEAP_BY_SITE) {
 		rc = open_view(r, by);
 		if (!rc)
 			heap_rows_json(&r->rows, &json, "rows");
@@ -244,6 +248,8 @@ static int print_text(struct report *r)
 
 	if (rc)
 		return rc;
+	if (r->config->choice.rss)
+		return heap_rss_print(&r->profiles, &r->rows, r->path);
 	if (r->cli->format == MW_FORMAT_CSV)
 		return heap_rows_print(&r->rows);
 	print_head(r);
@@ -261,22 +267,27 @@ static const char *const report_usage[] = {
 	"heap report FILE [--diff BASE] [--lines | --modules | --sites | --tree]",
 	"            [--objects] [--allocated] [--sort KEY] [--top N]",
 	"heap report --leaks FILE FILE... [--top N]",
+	"heap report --rss PID|FILE",
 	"",
 	"Shows which functions allocated the memory that is still in use. FLAT is what a",
 	"function allocated itself, CUM includes the functions that it called, ERROR is half",
 	"of the interval that contains the true value with a probability of 95 %.",
 	"--leaks shows the call stacks whose live bytes grow steadily from file to file, the",
 	"fastest first; the files are snapshots of one process, oldest first. The exit",
-	"status is 4 if nothing was found.",
+	"status is 4 if nothing was found. --rss shows what the memory of a process is used",
+	"for, and why there is more of it than live bytes. FILE may be the number of a process.",
 	NULL,
 };
 
 static int check_config(const struct report_config *c, int argc)
 {
-	if (c->leaks + c->tree + c->lines + c->sites + c->modules > 1)
+	if (c->leaks + c->tree + c->lines + c->sites + c->modules + c->choice.rss > 1)
 		return mw_error(MW_EXIT_USAGE, "heap report",
-				"--leaks, --lines, --modules, --sites and --tree exclude each "
-				"other");
+				"--leaks, --lines, --modules, --rss, --sites and --tree exclude "
+				"each other");
+	if (c->choice.rss && (c->choice.diff || c->choice.objects || c->choice.allocated))
+		return mw_error(MW_EXIT_USAGE, "heap report",
+				"--rss is about live bytes and has no base");
 	if (c->leaks && (c->choice.diff || c->choice.objects || c->choice.allocated))
 		return mw_error(MW_EXIT_USAGE, "heap report",
 				"--leaks is about live bytes and has no base");

@@ -33,4 +33,15 @@ void heap_sites_print(const struct heap_rows *rows);
 void heap_sites_json(const struct heap_rows *rows, struct mw_json *json, const char *key);
 void heap_rows_json(const struct heap_rows *rows, struct mw_json *json, const char *key);
 
+/*
+ * Describes row @index of a view by call stack: the function that allocated, where, and what
+ * called it; "" if nothing is known. The text is escaped for a terminal. Returns @buf.
+ */
+const char *heap_site_text(const struct memwatch_heap_view *view, uint64_t index, char *buf,
+			   size_t size);
+
+/* Writes a value and its interval; what is not known is null. */
+void heap_estimate_json(struct mw_json *json, const char *key,
+			const struct memwatch_heap_estimate *e);
+
 #endif

@@ -111,8 +111,8 @@ void heap_sites_print(const struct heap_rows *rows)
 	}
 }
 
-static void estimate_json(struct mw_json *json, const char *key,
-			  const struct memwatch_heap_estimate *e)
+void heap_estimate_json(struct mw_json *json, const char *key,
+			const struct memwatch_heap_estimate *e)
 {
 	mw_json_row(json, key);
 	/* A number that is not finite is written as null. */
@@ -129,7 +129,7 @@ static void metrics_json(const struct heap_rows *rows, struct mw_json *json, con
 		mw_json_object(json, key);
 	for (int m = 0; m < MEMWATCH_HEAP_METRICS; m++) {
 		if (rows->metrics & 1U << m)
-			estimate_json(json, metric_keys[m], &values[m]);
+			heap_estimate_json(json, metric_keys[m], &values[m]);
 		else
 			mw_json_null(json, metric_keys[m]);
 	}
@@ -184,10 +184,43 @@ static void site_json(const struct heap_rows *rows, struct mw_json *json, uint64
 	times_json(json, "age_seconds", row->age_seconds);
 	times_json(json, "lifetime_seconds", row->lifetime_seconds);
 	if (rows->is_growth) {
-		estimate_json(json, "growth_bytes_per_hour", &row->growth);
+		heap_estimate_json(json, "growth_bytes_per_hour", &row->growth);
 		mw_json_bool(json, "leak", row->leak);
 	}
 	mw_json_object_end(json);
+}
+
+/* "run (job.c:12)" */
+static void frame_text(const struct memwatch_heap_frame *frame, char *buf, size_t size)
+{
+	char name[64], function[256], file[256];
+	const char *slash = strrchr(frame->file, '/');
+
+	heap_text(heap_frame_name(frame, name, sizeof(name)), function, sizeof(function));
+	if (*frame->file && frame->line)
+		snprintf(buf, size, "%s (%s:%u)", function,
+			 heap_text(slash ? slash + 1 : frame->file, file, sizeof(file)),
+			 frame->line);
+	else
+		snprintf(buf, size, "%s", function);
+}
+
+const char *heap_site_text(const struct memwatch_heap_view *view, uint64_t index, char *buf,
+			   size_t size)
+{
+	static const char *const words[] = { "", ", called by ", " and " };
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+	char text[640];
+	size_t len = 0;
+
+	*buf = '\0';
+	for (uint32_t i = 0; i < 3 && len < size; i++) {
+		if (memwatch_heap_view_frame(view, index, i, &frame) != 1)
+			break;
+		frame_text(&frame, text, sizeof(text));
+		len += (size_t)snprintf(buf + len, size - len, "%s%s", words[i], text);
+	}
+	return buf;
 }
 
 void heap_sites_json(const struct heap_rows *rows, struct mw_json *json, const char *key)

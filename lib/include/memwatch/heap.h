@@ -489,6 +489,127 @@ int memwatch_heap_view_row(const struct memwatch_heap_view *view, __u64 index,
 int memwatch_heap_view_frame(const struct memwatch_heap_view *view, __u64 index, __u32 frame,
 			     struct memwatch_heap_frame *ret);
 
+/* ----------------------------------------------------- resident memory */
+
+struct memwatch_heap_memory;
+
+/**
+ * memwatch_heap_memory_new - look at the memory of a process
+ * @ctx: context
+ * @pid: process id
+ * @ret: the mappings of the process and what is resident of them, at this moment; caller frees
+ *	with memwatch_heap_memory_unref()
+ *
+ * Reads /proc/PID only, and nothing of the process.
+ *
+ * Returns: 0; -ENOENT or -ESRCH, there is no such process; -EACCES or -EPERM; -EBADMSG; -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_heap_memory_new(struct memwatch_ctx *ctx, __u32 pid,
+			     struct memwatch_heap_memory **ret);
+
+/**
+ * memwatch_heap_memory_unref - free
+ * @memory: memory of a process or NULL
+ *
+ * Returns: NULL.
+ * Since: 0.1
+ */
+struct memwatch_heap_memory *memwatch_heap_memory_unref(struct memwatch_heap_memory *memory);
+
+/**
+ * enum memwatch_heap_part - what resident memory is used for
+ * @MEMWATCH_HEAP_PART_LIVE: bytes that the program requested and did not free
+ * @MEMWATCH_HEAP_PART_OVERHEAD: what the allocator adds to these: headers and rounding
+ * @MEMWATCH_HEAP_PART_FREE: free inside the allocator
+ * @MEMWATCH_HEAP_PART_CACHES: free in the allocator's caches of the threads
+ * @MEMWATCH_HEAP_PART_STACKS: stacks
+ * @MEMWATCH_HEAP_PART_ANONYMOUS: other private memory without a file
+ * @MEMWATCH_HEAP_PART_FILES: files, programs and libraries, also pages of them that were changed
+ * @MEMWATCH_HEAP_PART_SHARED: shared memory: tmpfs, memfd, System V
+ * @MEMWATCH_HEAP_PART_UNEXPLAINED: the resident set less all of the above; below 0 if these are
+ *	estimated too high
+ * @MEMWATCH_HEAP_PARTS: number of parts
+ */
+enum memwatch_heap_part {
+	MEMWATCH_HEAP_PART_LIVE = 0,
+	MEMWATCH_HEAP_PART_OVERHEAD = 1,
+	MEMWATCH_HEAP_PART_FREE = 2,
+	MEMWATCH_HEAP_PART_CACHES = 3,
+	MEMWATCH_HEAP_PART_STACKS = 4,
+	MEMWATCH_HEAP_PART_ANONYMOUS = 5,
+	MEMWATCH_HEAP_PART_FILES = 6,
+	MEMWATCH_HEAP_PART_SHARED = 7,
+	MEMWATCH_HEAP_PART_UNEXPLAINED = 8,
+	MEMWATCH_HEAP_PARTS = 9,
+};
+
+/**
+ * enum memwatch_heap_verdict - why the resident set is as large as it is
+ * @MEMWATCH_HEAP_IN_USE: live memory, which does not grow
+ * @MEMWATCH_HEAP_LEAK: live memory, which has grown until now
+ * @MEMWATCH_HEAP_HOARDED: the allocator keeps memory that it could return
+ * @MEMWATCH_HEAP_FRAGMENTED: free memory between objects that are live, so that it cannot be
+ *	returned
+ * @MEMWATCH_HEAP_OTHER: not the heap
+ */
+enum memwatch_heap_verdict {
+	MEMWATCH_HEAP_IN_USE = 0,
+	MEMWATCH_HEAP_LEAK = 1,
+	MEMWATCH_HEAP_HOARDED = 2,
+	MEMWATCH_HEAP_FRAGMENTED = 3,
+	MEMWATCH_HEAP_OTHER = 4,
+};
+
+#define MEMWATCH_HEAP_RSS_NO_FIGURES (1U << 0) /* the allocator gives no figures, or none yet */
+#define MEMWATCH_HEAP_RSS_UNSEEN     (1U << 1) /* the allocator has more in use than the profile */
+#define MEMWATCH_HEAP_RSS_ENDED	     (1U << 2) /* the process is not looked at, only its profile */
+
+/**
+ * struct memwatch_heap_rss - the resident set of a process and its parts
+ * @sz: in: sizeof(struct memwatch_heap_rss)
+ * @verdict: enum memwatch_heap_verdict
+ * @largest: for OTHER: the part that is largest
+ * @flags: MEMWATCH_HEAP_RSS_*
+ * @arenas: number of arenas of the allocator, or 0 if it is not known
+ * @rss_bytes: resident set; with ENDED, when the figures were taken
+ * @part: bytes by part; NaN: not known. What is measured has no interval: its ends are equal.
+ * @trim: bytes that malloc_trim() would return; NaN: not known
+ * @cap_bytes: of the free bytes, those in arenas other than the first
+ * @swapped_bytes: swapped out, beside the resident set
+ * @page_table_bytes: memory of the kernel for the page tables
+ * @figures_age_ns: how old the figures of the allocator are, or ~0: there are none
+ */
+struct memwatch_heap_rss {
+	size_t sz;
+	__u32 verdict;
+	__u32 largest;
+	__u32 flags;
+	__u32 arenas;
+	__u64 rss_bytes;
+	struct memwatch_heap_estimate part[MEMWATCH_HEAP_PARTS];
+	struct memwatch_heap_estimate trim;
+	__u64 cap_bytes;
+	__u64 swapped_bytes;
+	__u64 page_table_bytes;
+	__u64 figures_age_ns;
+};
+
+/**
+ * memwatch_heap_rss - divide the resident set of a process into its parts
+ * @heap: heap
+ * @profile: number of the profile, which is one of memwatch
+ * @memory: memory of the process that the profile is of, looked at just before the profile was
+ *	read; NULL: the process has ended, and what the profile says about its memory is used
+ * @ret: filled in up to ret->sz
+ *
+ * Returns: 0; -ENOENT, there is no such profile; -ENODATA, the profile does not say anything
+ * about the resident set; -EINVAL.
+ * Since: 0.1
+ */
+int memwatch_heap_rss(const struct memwatch_heap *heap, unsigned int profile,
+		      const struct memwatch_heap_memory *memory, struct memwatch_heap_rss *ret);
+
 /**
  * memwatch_heap_write_pprof - write a profile as a gzip-compressed profile.proto of pprof
  * @heap: heap

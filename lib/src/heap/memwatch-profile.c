@@ -396,6 +396,8 @@ static int add_live(struct own_profile *p, const struct mw_heap_sample *from)
 	if (!from->size)
 		*bytes = (struct mw_prof_sum){ 0 };
 	sample.stack = p->stack_of[from->stack];
+	sample.address = from->address;
+	sample.size = from->size;
 	sample.identity = (from->address * 0x9e3779b97f4a7c15ULL ^ from->time_ns) | 1ULL << 63;
 	sample.birth_ns = (int64_t)(p->header.created_realtime_ns +
 				    (from->time_ns - p->header.created_ns));
@@ -445,6 +447,20 @@ static uint64_t to_realtime(const struct mw_heap_header *h, uint64_t monotonic_n
 	return monotonic_ns ? h->created_realtime_ns + (monotonic_ns - h->created_ns) : 0;
 }
 
+/* The writer fills in the copy that is not valid, and then makes it the valid one. */
+static void read_figures(const struct mw_heap_header *h, struct mw_prof_profile *profile)
+{
+	uint32_t valid = h->figures_valid & 1;
+
+	profile->allocator = h->allocator;
+	if (!h->figures_valid)
+		return;
+	profile->figures = h->figures[valid];
+	profile->figures_ns = to_realtime(h, profile->figures.time_ns);
+	if (h->figures_valid > 1)
+		profile->earlier = h->figures[!valid];
+}
+
 static int read_info(struct own_profile *p)
 {
 	const struct mw_heap_header *h = &p->header;
@@ -473,6 +489,7 @@ static int read_info(struct own_profile *p)
 	info->live_bytes = h->live_bytes;
 	/* Otherwise the samples are counted as they are read. */
 	info->samples = p->heap->header_only ? h->live_samples : 0;
+	read_figures(h, profile);
 	p->end_ns = mw_max_u64(h->state_ns, h->counters.peak_live_ns);
 	p->end_ns = mw_max_u64(p->end_ns, h->snapshot_ns);
 	for (int i = 0; i < 2; i++)

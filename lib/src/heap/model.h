@@ -19,6 +19,7 @@
 
 #include <memwatch/heap.h>
 
+#include "heap/profile-format.h"
 #include "heap/strings.h"
 
 #define MW_PROF_NONE UINT32_MAX
@@ -54,8 +55,9 @@ struct mw_prof_sum {
 /* One sample, or the sum of samples of one stack. Metrics that do not exist are 0. */
 struct mw_prof_sample {
 	struct mw_prof_sum sum[MEMWATCH_HEAP_METRICS];
-	uint64_t identity; /* the same for the same allocation in another snapshot; 0: none */
-	int64_t birth_ns;  /* CLOCK_REALTIME; or MW_PROF_BIRTH_UNKNOWN */
+	uint64_t address, size; /* of a live allocation; 0 if they are not known */
+	uint64_t identity;	/* the same for the same allocation in another snapshot; 0: none */
+	int64_t birth_ns;	/* CLOCK_REALTIME; or MW_PROF_BIRTH_UNKNOWN */
 	uint32_t stack;
 	uint32_t count; /* samples that this counts as */
 };
@@ -67,6 +69,10 @@ struct mw_prof_sample {
  * @owner: user who owns the file
  * @first_mapping, @mappings: its mappings
  * @samples, @nr_samples, @capacity: its samples, owned
+ * @allocator: enum mw_heap_allocator
+ * @figures: what the allocator said about itself last; all 0: nothing, or there is none
+ * @earlier: and before that
+ * @figures_ns: when that was, CLOCK_REALTIME
  * @lifetimes, @nr_lifetimes, @lifetime_capacity: what is known about freed samples, owned
  */
 struct mw_prof_profile {
@@ -76,6 +82,9 @@ struct mw_prof_profile {
 	uint32_t first_mapping, mappings;
 	struct mw_prof_sample *samples;
 	uint32_t nr_samples, capacity;
+	uint32_t allocator;
+	struct mw_heap_figures figures, earlier;
+	uint64_t figures_ns;
 	struct mw_prof_lifetime {
 		uint32_t stack;
 		uint32_t samples;
