@@ -24,7 +24,7 @@
 
 static void set_env_text(const char *name, const char *value)
 {
-	char text[2048];
+	char text[4096];
 
 	setenv(name, mw_escape(value, text, sizeof(text)), 1);
 }
@@ -41,7 +41,7 @@ static void set_environment(const struct mw_hook_event *event, uint64_t count)
 {
 	const struct memwatch_record_growth *record = &event->record;
 	bool alert = record->what == MEMWATCH_GROWTH_ALERTED;
-	char sentence[600];
+	char sentence[sizeof(event->sentence) + 64];
 
 	set_env_text("MEMWATCH_EVENT", alert ? "alert" : "clear");
 	set_env_uint("MEMWATCH_COUNT", count);

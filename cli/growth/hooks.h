@@ -33,7 +33,7 @@ enum mw_hook_state {
 /* An alert or the end of one. */
 struct mw_hook_event {
 	struct memwatch_record_growth record;
-	char sentence[512];
+	char sentence[2048];
 };
 
 struct mw_hooks_waiting {

@@ -108,16 +108,16 @@ static void test_other_files(void)
 	int fd = mkstemp(name);
 	struct mw_resolver *resolver;
 
-	tap_ok(!mw_resolver_open("/proc/self/exe", "00112233445566778899"),
+	tap_ok(!mw_resolver_open(-1, "/proc/self/exe", "00112233445566778899"),
 	       "a file with another build id is not used");
-	resolver = mw_resolver_open("/proc/self/exe", "");
+	resolver = mw_resolver_open(-1, "/proc/self/exe", "");
 	tap_ok(resolver != NULL, "without a build id a file is used");
 	mw_resolver_close(resolver);
-	tap_ok(!mw_resolver_open("/dev/zero", ""), "a device is not opened");
-	tap_ok(!mw_resolver_open("/proc/self", ""), "a directory is not opened");
+	tap_ok(!mw_resolver_open(-1, "/dev/zero", ""), "a device is not opened");
+	tap_ok(!mw_resolver_open(-1, "/proc/self", ""), "a directory is not opened");
 	if (write(fd, "\177ELF and then nothing", 21) != 21)
 		exit(EXIT_FAILURE);
-	tap_ok(!mw_resolver_open(name, ""), "a damaged file is not used");
+	tap_ok(!mw_resolver_open(-1, name, ""), "a damaged file is not used");
 	close(fd);
 	unlink(name);
 }
@@ -178,7 +178,8 @@ static void test_confinement(void)
 
 	fchmod(fd, 0666);
 	/* Root is refused the network that it asks for. */
-	if (mw_confined_start(ctx, attempt, name, !geteuid(), &child))
+	if (mw_confined_start(ctx, attempt, name, &(struct mw_confinement){ .network = !geteuid() },
+			      &child))
 		exit(EXIT_FAILURE);
 	tap_eq(read(child.answer, &a, sizeof(a)), sizeof(a), "a confined child can answer");
 	mw_confined_stop(&child);
@@ -186,7 +187,7 @@ static void test_confinement(void)
 		tap_eq(a.uid, geteuid(), "a child of a user remains this user");
 	else
 		tap_eq(a.uid, 65534, "a child of root is nobody");
-	if (mw_confined_start(ctx, attempt, name, false, &child))
+	if (mw_confined_start(ctx, attempt, name, &(struct mw_confinement){ 0 }, &child))
 		exit(EXIT_FAILURE);
 	tap_eq(read(child.answer, &a, sizeof(a)), sizeof(a), "a child without network can answer");
 	tap_eq(a.open_read, 0, "it can read files");

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -16,6 +17,7 @@
 #include "common/clock.h"
 #include "growth/hooks.h"
 #include "growth/monitor.h"
+#include "growth/suspects.h"
 #include "growth/verdict.h"
 #include "output/human.h"
 #include "common/interrupt.h"
@@ -30,6 +32,7 @@ struct watch_config {
 	uint64_t rows;
 	const char *exec;
 	const char *state;
+	const char *snapshots;
 	bool alerts;
 };
 
@@ -45,6 +48,8 @@ static const struct mw_option watch_options[] = {
 	  "run COMMAND in a shell for alerts, with MEMWATCH_* variables", NULL },
 	{ "state", 's', MW_OPTION_FILE, MEMBER(state), "FILE",
 	  "save the histories to FILE, and load them from it at the start", NULL },
+	{ "snapshots", 0, MW_OPTION_FILE, MEMBER(snapshots), "DIR",
+	  "copy the heap profile of a process to DIR when an alert is raised", NULL },
 	{ "max-processes", 0, MW_OPTION_UINT, MEMBER(monitor.max), "N",
 	  "number of processes to keep state for; default: 10000", NULL },
 	{ "no-events", 0, MW_OPTION_FLAG, MEMBER(monitor.no_events), NULL,
@@ -52,21 +57,24 @@ static const struct mw_option watch_options[] = {
 	{ 0 },
 };
 
+/* An alert or the end of one, as it is reported. */
+struct notice {
+	struct mw_hook_event event;
+	struct memwatch_growth_row row;
+	const char *name;	    /* "alert" or "clear" */
+	const char *hook;	    /* what happens to the command of --exec; NULL: there is none */
+	struct mw_suspect *suspect; /* the search in its heap profile; NULL: there is none */
+};
+
 struct watcher {
 	const struct mw_cli *cli;
 	const struct watch_config *config;
 	struct mw_monitor monitor;
 	struct mw_hooks hooks;
-	uint64_t saved_ns; /* when the state file was written */
-	bool full;	   /* processes wait for room, and the output says so */
-};
-
-/* An alert or the end of one, as it is reported. */
-struct notice {
-	struct mw_hook_event event;
-	struct memwatch_growth_row row;
-	const char *name; /* "alert" or "clear" */
-	const char *hook; /* what happens to the command of --exec; NULL: there is none */
+	struct mw_suspects suspects;
+	struct notice waiting[MW_SUSPECTS_MAX]; /* for @suspect; which is NULL: free */
+	uint64_t saved_ns;			/* when the state file was written */
+	bool full; /* processes wait for room, and the output says so */
 };
 
 /* The row of a process that has ended already: only the values of the record are known. */
@@ -104,6 +112,7 @@ static void print_notice_json(const struct watcher *w, const struct notice *n)
 	mw_json_string(&json, "sentence", n->event.sentence);
 	if (n->hook)
 		mw_json_string(&json, "hook", n->hook);
+	mw_suspect_json(n->suspect, &json, "heap");
 	mw_verdict_json_members(&n->row, start_ns, &json);
 	mw_json_object_end(&json);
 	putchar('\n');
@@ -116,6 +125,74 @@ static void print_notice_line(const struct notice *n, bool alert)
 	       mw_colour(stdout, MW_PLAIN));
 	mw_escape_line(stdout, "%s", n->event.sentence);
 	fflush(stdout);
+}
+
+static void print_notice(struct watcher *w, struct notice *n)
+{
+	if (w->config->exec)
+		n->hook = mw_hook_state_name(mw_hooks_add(&w->hooks, &n->event));
+	if (w->cli->format == MW_FORMAT_JSON)
+		print_notice_json(w, n);
+	else
+		print_notice_line(n, n->event.record.what == MEMWATCH_GROWTH_ALERTED);
+}
+
+/* Prints an alert that has waited for the search in the profile. */
+static void end_waiting(struct watcher *w, struct notice *n)
+{
+	if (n->suspect->found)
+		mw_suspect_append(n->suspect, n->event.sentence, sizeof(n->event.sentence));
+	print_notice(w, n);
+	mw_suspect_end(n->suspect);
+	n->suspect = NULL;
+}
+
+static void report_waiting(struct watcher *w, uint64_t now_ns)
+{
+	for (size_t i = 0; i < MW_SUSPECTS_MAX; i++)
+		if (w->waiting[i].suspect && mw_suspect_is_done(w->waiting[i].suspect, now_ns))
+			end_waiting(w, &w->waiting[i]);
+}
+
+static bool has_waiting(const struct watcher *w)
+{
+	for (size_t i = 0; i < MW_SUSPECTS_MAX; i++)
+		if (w->waiting[i].suspect)
+			return true;
+	return false;
+}
+
+/* Before the monitor ends, alerts get the time that they would have had. */
+static void finish_waiting(struct watcher *w)
+{
+	while (has_waiting(w)) {
+		report_waiting(w, mw_clock_ns(CLOCK_MONOTONIC));
+		poll(NULL, 0, 20);
+	}
+}
+
+/* Lets an alert wait if the process has a heap profile. Returns whether it does. */
+static bool let_wait(struct watcher *w, const struct notice *n)
+{
+	struct mw_suspect *suspect = mw_suspects_add(&w->suspects, n->event.record.tgid,
+						     n->row.since_ns);
+
+	for (size_t i = 0; suspect && i < MW_SUSPECTS_MAX; i++) {
+		if (w->waiting[i].suspect)
+			continue;
+		w->waiting[i] = *n;
+		w->waiting[i].suspect = suspect;
+		return true;
+	}
+	return false;
+}
+
+/* The end of an alert comes after the alert. */
+static void report_waiting_of(struct watcher *w, const struct memwatch_record_growth *record)
+{
+	for (size_t i = 0; i < MW_SUSPECTS_MAX; i++)
+		if (w->waiting[i].suspect && w->waiting[i].row.tgid == record->tgid)
+			end_waiting(w, &w->waiting[i]);
 }
 
 static void report_growth(struct watcher *w, const struct memwatch_record_growth *record)
@@ -133,18 +210,15 @@ static void report_growth(struct watcher *w, const struct memwatch_record_growth
 		record_to_row(record, w->monitor.start_ns, &n.row);
 	if (!mw_monitor_selects(&w->monitor, record->tgid, cgroup))
 		return;
+	report_waiting_of(w, record);
 	if (alert)
 		mw_verdict_sentence(&n.row, memwatch_watch_limit_name(record->limit),
 				    n.event.sentence, sizeof(n.event.sentence));
 	else
 		snprintf(n.event.sentence, sizeof(n.event.sentence),
 			 "process %s (%u): memory has stopped growing", record->comm, record->tgid);
-	if (w->config->exec)
-		n.hook = mw_hook_state_name(mw_hooks_add(&w->hooks, &n.event));
-	if (w->cli->format == MW_FORMAT_JSON)
-		print_notice_json(w, &n);
-	else
-		print_notice_line(&n, alert);
+	if (!alert || !let_wait(w, &n))
+		print_notice(w, &n);
 }
 
 static int compare_urgency(const void *a, const void *b)
@@ -328,17 +402,20 @@ static int watch_processes(struct watcher *w)
 			err = report_records(w);
 		if (w->monitor.now_ns - w->saved_ns > SAVE_NS)
 			save_state(w, w->monitor.now_ns);
+		report_waiting(w, w->monitor.now_ns);
 		mw_hooks_poll(&w->hooks);
 	}
 	return err;
 }
 
 static const char *const watch_usage[] = {
-	"growth watch [--alerts] [--exec COMMAND] [--state FILE] [--pid PID] [--cgroup PATH]",
+	"growth watch [--alerts] [--exec COMMAND] [--state FILE] [--snapshots DIR]",
+	"             [--pid PID] [--cgroup PATH]",
 	"",
 	"Monitors the memory of all processes and reports those that leak, before they reach",
 	"a limit and are killed. With --format json, it prints one object on a line for each",
-	"alert and for each end of an alert.",
+	"alert and for each end of an alert. If a process that leaks has a heap profile, see",
+	"memwatchctl-heap(8), the alert names the call stack that holds the growth.",
 	NULL,
 };
 
@@ -352,12 +429,16 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 	w.hooks = (struct mw_hooks){ .cli = cli, .command = w.config->exec };
 	rc = mw_monitor_init(&w.monitor, cli, &w.config->monitor, "growth watch");
 	if (!rc) {
+		w.suspects = (struct mw_suspects){ .cli = cli,
+						   .ctx = w.monitor.ctx,
+						   .directory = w.config->snapshots };
 		w.saved_ns = w.monitor.start_ns;
 		load_state(&w);
 		mw_interrupt_init();
 		err = watch_processes(&w);
 		if (err)
 			rc = mw_monitor_failed(w.monitor.ctx, err, "growth watch");
+		finish_waiting(&w);
 		save_state(&w, mw_clock_ns(CLOCK_MONOTONIC));
 		mw_hooks_finish(&w.hooks);
 		if (cli->verbose)

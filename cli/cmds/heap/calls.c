@@ -50,7 +50,7 @@ static int add_call(struct heap_calls *calls, const struct memwatch_heap_row *ro
 		return 0;
 	if (mw_array_reserve(calls->list, calls->capacity, calls->count + 1))
 		return -ENOMEM;
-	call.name = strdup(heap_frame_name(&row->frame, buf, sizeof(buf)));
+	call.name = strdup(mw_frame_name(&row->frame, buf, sizeof(buf)));
 	call.place = place_of(&row->frame);
 	if (!call.name || !call.place) {
 		free(call.name);

@@ -201,21 +201,3 @@ int heap_view_failed(const struct heap_profiles *profiles, int err, const char *
 	return mw_error(err == -ENODATA ? MW_EXIT_NOTHING : MW_EXIT_FAILED, path, "%s",
 			memwatch_ctx_error(profiles->ctx));
 }
-
-const char *heap_frame_name(const struct memwatch_heap_frame *frame, char *buf, size_t size)
-{
-	const char *slash = strrchr(frame->module, '/');
-	const char *module = slash ? slash + 1 : frame->module;
-
-	if (*frame->function)
-		return frame->function;
-	if (*module && !frame->address)
-		return module;
-	if (*module)
-		snprintf(buf, size, "%s+0x%" PRIx64, module, (uint64_t)frame->address);
-	else if (frame->address)
-		snprintf(buf, size, "0x%" PRIx64, (uint64_t)frame->address);
-	else
-		snprintf(buf, size, "(unknown)");
-	return buf;
-}

@@ -8,6 +8,7 @@
 #define MW_CMDS_HEAP_PROFILES_H
 
 #include "common/library.h"
+#include "output/frame.h"
 
 /* Options that choose the value, shared by the commands. */
 struct heap_choice {
@@ -57,12 +58,6 @@ static inline bool heap_metric_is_bytes(uint32_t metric)
 
 /* Prints the error message for a view that failed. Returns the exit code. */
 int heap_view_failed(const struct heap_profiles *profiles, int err, const char *path);
-
-/*
- * The name of a frame: its function, else its module and address. The bytes are those of the
- * file, so the result must be escaped for where it goes. Returns @buf or a string of the frame.
- */
-const char *heap_frame_name(const struct memwatch_heap_frame *frame, char *buf, size_t size);
 
 /* Escapes text of a file for a terminal. Returns @buf. */
 const char *heap_text(const char *text, char *buf, size_t size);

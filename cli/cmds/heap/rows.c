@@ -101,7 +101,7 @@ static char *row_label(const struct heap_rows *rows, const struct memwatch_heap_
 		       struct mw_pool *pool)
 {
 	char buf[64], *label;
-	const char *name = heap_frame_name(&row->frame, buf, sizeof(buf));
+	const char *name = mw_frame_name(&row->frame, buf, sizeof(buf));
 	unsigned int blanks = row->depth < 100 ? row->depth : 100;
 	size_t size = blanks + strlen(name) + strlen(row->frame.file) + 16;
 

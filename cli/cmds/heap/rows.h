@@ -40,8 +40,4 @@ void heap_rows_json(const struct heap_rows *rows, struct mw_json *json, const ch
 const char *heap_site_text(const struct memwatch_heap_view *view, uint64_t index, char *buf,
 			   size_t size);
 
-/* Writes a value and its interval; what is not known is null. */
-void heap_estimate_json(struct mw_json *json, const char *key,
-			const struct memwatch_heap_estimate *e);
-
 #endif

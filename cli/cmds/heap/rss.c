@@ -189,7 +189,7 @@ static void part_names_json(const struct memwatch_heap_rss *rss, struct mw_json 
 {
 	mw_json_object(json, "parts");
 	for (int i = 0; i < MEMWATCH_HEAP_PARTS; i++)
-		heap_estimate_json(json, parts[i].key, &rss->part[i]);
+		mw_estimate_json(json, parts[i].key, &rss->part[i]);
 	mw_json_object_end(json);
 }
 
@@ -211,7 +211,7 @@ int heap_rss_json(const struct heap_profiles *profiles, const struct heap_rows *
 	mw_json_string(json, "sentence", sentence(&rss, sites, text, sizeof(text)));
 	mw_json_string(json, "largest",
 		       rss.verdict == MEMWATCH_HEAP_OTHER ? parts[rss.largest].key : NULL);
-	heap_estimate_json(json, "trim_bytes", &rss.trim);
+	mw_estimate_json(json, "trim_bytes", &rss.trim);
 	mw_json_uint(json, "cap_bytes", rss.cap_bytes);
 	mw_json_uint(json, "arenas", rss.arenas);
 	mw_json_bool(json, "has_figures", !(rss.flags & MEMWATCH_HEAP_RSS_NO_FIGURES));

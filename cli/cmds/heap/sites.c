@@ -53,8 +53,7 @@ static void print_frame(const struct memwatch_heap_frame *frame)
 {
 	char buf[64], name[512], file[512];
 
-	printf("        %s",
-	       heap_text(heap_frame_name(frame, buf, sizeof(buf)), name, sizeof(name)));
+	printf("        %s", heap_text(mw_frame_name(frame, buf, sizeof(buf)), name, sizeof(name)));
 	if (*frame->file && frame->line)
 		printf("  %s:%u", heap_text(frame->file, file, sizeof(file)), frame->line);
 	else if (*frame->file || *frame->module)
@@ -111,17 +110,6 @@ void heap_sites_print(const struct heap_rows *rows)
 	}
 }
 
-void heap_estimate_json(struct mw_json *json, const char *key,
-			const struct memwatch_heap_estimate *e)
-{
-	mw_json_row(json, key);
-	/* A number that is not finite is written as null. */
-	mw_json_double(json, "value", e->value);
-	mw_json_double(json, "low", e->low);
-	mw_json_double(json, "high", e->high);
-	mw_json_object_end(json);
-}
-
 static void metrics_json(const struct heap_rows *rows, struct mw_json *json, const char *key,
 			 const struct memwatch_heap_estimate *values)
 {
@@ -129,7 +117,7 @@ static void metrics_json(const struct heap_rows *rows, struct mw_json *json, con
 		mw_json_object(json, key);
 	for (int m = 0; m < MEMWATCH_HEAP_METRICS; m++) {
 		if (rows->metrics & 1U << m)
-			heap_estimate_json(json, metric_keys[m], &values[m]);
+			mw_estimate_json(json, metric_keys[m], &values[m]);
 		else
 			mw_json_null(json, metric_keys[m]);
 	}
@@ -145,27 +133,6 @@ static void times_json(struct mw_json *json, const char *key, const double *seco
 	mw_json_object_end(json);
 }
 
-static void text_json(struct mw_json *json, const char *key, const char *text)
-{
-	mw_json_string(json, key, *text ? text : NULL);
-}
-
-static void frame_members_json(struct mw_json *json, const struct memwatch_heap_frame *frame)
-{
-	text_json(json, "function", frame->function);
-	text_json(json, "file", frame->file);
-	if (frame->line)
-		mw_json_uint(json, "line", frame->line);
-	else
-		mw_json_null(json, "line");
-	text_json(json, "module", frame->module);
-	if (frame->address)
-		mw_json_uint(json, "address", frame->address);
-	else
-		mw_json_null(json, "address");
-	mw_json_bool(json, "inlined", frame->inlined);
-}
-
 static void site_json(const struct heap_rows *rows, struct mw_json *json, uint64_t index,
 		      const struct memwatch_heap_row *row)
 {
@@ -175,7 +142,7 @@ static void site_json(const struct heap_rows *rows, struct mw_json *json, uint64
 	mw_json_array(json, "stack");
 	for (uint32_t i = 0; memwatch_heap_view_frame(rows->view, index, i, &frame) == 1; i++) {
 		mw_json_row(json, NULL);
-		frame_members_json(json, &frame);
+		mw_frame_json(json, &frame);
 		mw_json_object_end(json);
 	}
 	mw_json_array_end(json);
@@ -184,43 +151,25 @@ static void site_json(const struct heap_rows *rows, struct mw_json *json, uint64
 	times_json(json, "age_seconds", row->age_seconds);
 	times_json(json, "lifetime_seconds", row->lifetime_seconds);
 	if (rows->is_growth) {
-		heap_estimate_json(json, "growth_bytes_per_hour", &row->growth);
+		mw_estimate_json(json, "growth_bytes_per_hour", &row->growth);
 		mw_json_bool(json, "leak", row->leak);
 	}
 	mw_json_object_end(json);
 }
 
-/* "run (job.c:12)" */
-static void frame_text(const struct memwatch_heap_frame *frame, char *buf, size_t size)
-{
-	char name[64], function[256], file[256];
-	const char *slash = strrchr(frame->file, '/');
-
-	heap_text(heap_frame_name(frame, name, sizeof(name)), function, sizeof(function));
-	if (*frame->file && frame->line)
-		snprintf(buf, size, "%s (%s:%u)", function,
-			 heap_text(slash ? slash + 1 : frame->file, file, sizeof(file)),
-			 frame->line);
-	else
-		snprintf(buf, size, "%s", function);
-}
-
 const char *heap_site_text(const struct memwatch_heap_view *view, uint64_t index, char *buf,
 			   size_t size)
 {
-	static const char *const words[] = { "", ", called by ", " and " };
-	MEMWATCH_OPTS(memwatch_heap_frame, frame);
-	char text[640];
-	size_t len = 0;
+	struct memwatch_heap_frame frames[MW_STACK_TEXT_FRAMES];
+	char text[2048];
+	uint32_t nr = 0;
 
-	*buf = '\0';
-	for (uint32_t i = 0; i < 3 && len < size; i++) {
-		if (memwatch_heap_view_frame(view, index, i, &frame) != 1)
+	for (; nr < MW_STACK_TEXT_FRAMES; nr++) {
+		frames[nr].sz = sizeof(frames[nr]);
+		if (memwatch_heap_view_frame(view, index, nr, &frames[nr]) != 1)
 			break;
-		frame_text(&frame, text, sizeof(text));
-		len += (size_t)snprintf(buf + len, size - len, "%s%s", words[i], text);
 	}
-	return buf;
+	return heap_text(mw_stack_text(frames, nr, text, sizeof(text)), buf, size);
 }
 
 void heap_sites_json(const struct heap_rows *rows, struct mw_json *json, const char *key)
@@ -243,7 +192,7 @@ void heap_rows_json(const struct heap_rows *rows, struct mw_json *json, const ch
 	     (!rows->top || i < rows->top) && memwatch_heap_view_row(rows->view, i, &row) == 1;
 	     i++) {
 		mw_json_object(json, NULL);
-		frame_members_json(json, &row.frame);
+		mw_frame_json(json, &row.frame);
 		if (rows->by == MEMWATCH_HEAP_BY_TREE)
 			mw_json_uint(json, "depth", row.depth);
 		metrics_json(rows, json, "flat", row.flat);

@@ -610,6 +610,87 @@ struct memwatch_heap_rss {
 int memwatch_heap_rss(const struct memwatch_heap *heap, unsigned int profile,
 		      const struct memwatch_heap_memory *memory, struct memwatch_heap_rss *ret);
 
+/* --------------------------------------------------- the stack that grows */
+
+struct memwatch_heap_suspect;
+
+/**
+ * memwatch_heap_suspect_new - begin to look for the call stack that holds the growth of a process
+ * @ctx: context
+ * @pid: process id
+ * @since_ns: when the growth began, CLOCK_MONOTONIC
+ * @copy: descriptor of an empty file, readable and writable, which gets a copy of the profile; or
+ * -1
+ * @ret: the search; caller frees with memwatch_heap_suspect_unref()
+ *
+ * A child process reads the profile and finds symbols, with the files that the process has mapped,
+ * also if it is in a container. The child has no privileges, and its end raises SIGCHLD.
+ *
+ * Returns: 0; -ENOENT, there is no such process; -ENODATA, it has no profile; -EACCES or -EPERM;
+ * any errno of open() and fork(); -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_heap_suspect_new(struct memwatch_ctx *ctx, __u32 pid, __u64 since_ns, int copy,
+			      struct memwatch_heap_suspect **ret);
+
+/**
+ * memwatch_heap_suspect_unref - end the search and free
+ * @suspect: search or NULL
+ *
+ * Returns: NULL.
+ * Since: 0.1
+ */
+struct memwatch_heap_suspect *memwatch_heap_suspect_unref(struct memwatch_heap_suspect *suspect);
+
+/**
+ * struct memwatch_heap_suspect_info - the call stack that holds the growth
+ * @sz: in: sizeof(struct memwatch_heap_suspect_info)
+ * @frames: number of its frames
+ * @reserved: 0
+ * @growth: bytes that it has allocated since the growth began, and that stay
+ * @window_ns: time since the growth began, or since the profile began if that was later
+ */
+struct memwatch_heap_suspect_info {
+	size_t sz;
+	__u32 frames;
+	__u32 reserved;
+	struct memwatch_heap_estimate growth;
+	__u64 window_ns;
+};
+
+/**
+ * memwatch_heap_suspect_poll - ask for the answer, without waiting
+ * @suspect: search
+ * @ret: filled in up to ret->sz
+ *
+ * Returns: 1, the answer is there; 0, not yet; -ENODATA, nothing grows in the profile; -ENOMSG,
+ * -EPROTO, -EBADMSG or -EFBIG, the profile cannot be read; -ENOMEM; -EINVAL.
+ * Since: 0.1
+ */
+int memwatch_heap_suspect_poll(struct memwatch_heap_suspect *suspect,
+			       struct memwatch_heap_suspect_info *ret);
+
+/**
+ * memwatch_heap_suspect_fd - a descriptor to wait for
+ * @suspect: search
+ *
+ * Returns: a descriptor that becomes readable when there is more of the answer.
+ * Since: 0.1
+ */
+int memwatch_heap_suspect_fd(const struct memwatch_heap_suspect *suspect);
+
+/**
+ * memwatch_heap_suspect_frame - a frame of the call stack
+ * @suspect: search whose answer is there
+ * @frame: number of the frame; 0 is the innermost function, which allocated
+ * @ret: filled in up to ret->sz; strings belong to @suspect
+ *
+ * Returns: 1; 0 if there are not so many frames; or -EINVAL.
+ * Since: 0.1
+ */
+int memwatch_heap_suspect_frame(const struct memwatch_heap_suspect *suspect, __u32 frame,
+				struct memwatch_heap_frame *ret);
+
 /**
  * memwatch_heap_write_pprof - write a profile as a gzip-compressed profile.proto of pprof
  * @heap: heap

@@ -114,7 +114,7 @@ static int limit_resource(__rlimit_resource_t resource, rlim_t most)
 	return setrlimit(resource, &limit) ? -errno : 0;
 }
 
-static int limit_resources(bool network)
+static int limit_resources(const struct mw_confinement *may, bool network)
 {
 	int err = limit_resource(RLIMIT_CORE, 0);
 
@@ -128,7 +128,7 @@ static int limit_resources(bool network)
 		err = limit_resource(RLIMIT_AS, 8ULL << 30);
 #endif
 	if (!err && !network)
-		err = limit_resource(RLIMIT_FSIZE, 0);
+		err = limit_resource(RLIMIT_FSIZE, may->file_bytes);
 	return err;
 }
 
@@ -160,50 +160,71 @@ static int close_standard_files(void)
 	return 0;
 }
 
-/* Gives everything up. Returns 0 or a negative errno; the child must then end. */
-static int confine_self(bool network, int answer)
+/*
+ * Gives the descriptors that the child keeps fixed numbers, so that all others can be closed: 3 is
+ * the answer. They are moved out of the way first, because one may have the number of another.
+ */
+static int move_files(const struct mw_confinement *may, int answer)
 {
-	int err;
+	int first = 4 + (int)may->nr_keep;
 
-	/* The answer gets a fixed number, so that all others can be closed. */
-	if (answer != 3 && dup3(answer, 3, O_CLOEXEC) != 3)
+	answer = fcntl(answer, F_DUPFD_CLOEXEC, first);
+	if (answer < 0)
 		return -errno;
+	for (uint32_t i = 0; i < may->nr_keep; i++) {
+		if (*may->keep[i] >= 0)
+			*may->keep[i] = fcntl(*may->keep[i], F_DUPFD_CLOEXEC, first);
+	}
+	if (dup3(answer, 3, O_CLOEXEC) != 3)
+		return -errno;
+	for (uint32_t i = 0; i < may->nr_keep; i++) {
+		if (*may->keep[i] >= 0)
+			*may->keep[i] = dup3(*may->keep[i], 4 + (int)i, O_CLOEXEC);
+	}
+	return syscall(SYS_close_range, first, ~0U, 0) && errno != ENOSYS ? -errno : 0;
+}
+
+/* Gives everything up. Returns 0 or a negative errno; the child must then end. */
+static int confine_self(const struct mw_confinement *may, bool network, int answer)
+{
+	int err = move_files(may, answer);
+
+	if (err)
+		return err;
 	err = close_standard_files();
 	if (err)
 		return err;
-	if (syscall(SYS_close_range, 4, ~0U, 0) && errno != ENOSYS)
-		return -errno;
 	err = drop_root();
 	if (err)
 		return err;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		return -errno;
-	err = limit_resources(network);
+	err = limit_resources(may, network);
 	if (!err && !network)
 		err = install_filter();
 	return err;
 }
 
 int mw_confined_start(struct memwatch_ctx *ctx, void (*run)(void *data, int answer), void *data,
-		      bool network, struct mw_confined *ret)
+		      const struct mw_confinement *may, struct mw_confined *ret)
 {
+	bool network = may->network && geteuid() && getuid();
 	int ends[2];
 	pid_t pid;
 
-	network = network && geteuid() && getuid();
 	if (pipe2(ends, O_CLOEXEC))
-		return mw_fail(ctx, -errno, "symbols: no pipe: %s", strerror(errno));
+		return mw_fail(ctx, -errno, "heap: no pipe: %s", strerror(errno));
 	pid = fork();
 	if (pid < 0) {
 		int err = -errno;
 
 		close(ends[0]);
 		close(ends[1]);
-		return mw_fail(ctx, err, "symbols: no child process: %s", strerror(-err));
+		return mw_fail(ctx, err, "heap: no child process: %s", strerror(-err));
 	}
 	if (!pid) {
-		int err = confine_self(network, ends[1]);
+		int err = confine_self(may, network, ends[1]);
 
 		if (!err)
 			run(data, 3);

@@ -10,6 +10,7 @@
 #define MW_HEAP_CONFINE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <memwatch/ctx.h>
@@ -24,13 +25,25 @@ struct mw_confined {
 	int answer;
 };
 
+/**
+ * struct mw_confinement - what a child may do
+ * @network: open sockets and write files, for debuginfod; root does not get that
+ * @file_bytes: how large a file may become to which it writes
+ * @keep, @nr_keep: descriptors that it keeps; the numbers are changed in the child
+ */
+struct mw_confinement {
+	bool network;
+	uint64_t file_bytes;
+	int *const *keep;
+	uint32_t nr_keep;
+};
+
 /*
  * Starts a child that calls @run with @data and the writable end of the pipe, and ends. As
- * root it runs as nobody. With @network it may open sockets and write files, for debuginfod;
- * root does not get that. Returns 0 or a negative errno.
+ * root it runs as nobody. Returns 0 or a negative errno.
  */
 int mw_confined_start(struct memwatch_ctx *ctx, void (*run)(void *data, int answer), void *data,
-		      bool network, struct mw_confined *ret);
+		      const struct mw_confinement *may, struct mw_confined *ret);
 
 /* Kills the child, if it still runs, and closes the pipe. */
 void mw_confined_stop(struct mw_confined *child);

@@ -23,6 +23,7 @@
 
 #include "heap/input.h"
 #include "heap/memwatch-profile.h"
+#include "heap/process.h"
 #include "heap/profile-format.h"
 #include "base/context.h"
 #include "base/text.h"
@@ -33,40 +34,38 @@
 #define LARGEST_PROFILE (1ULL << 30)
 #define WAIT_STEP_NS	10000000
 
-/* A mapping of a profile, from a line of /proc/PID/maps. */
-struct profile_mapping {
-	char range[64];
-	char path[4096];
-};
-
 /* "START-END rw-s OFFSET DEV INODE PATH" */
-static bool parse_mapping(struct mw_text line, struct profile_mapping *ret)
+bool mw_process_mapping_parse(struct mw_text line, struct mw_process_mapping *ret)
 {
-	struct mw_text range, field, path;
-	size_t len;
+	struct mw_text range, permissions, field;
 
-	if (!mw_text_take(&line, ' ', &range) || !mw_text_take(&line, ' ', &field) ||
-	    !mw_text_is(field, "rw-s") || !mw_text_copy(range, ret->range, sizeof(ret->range)))
+	if (!mw_text_take(&line, ' ', &range) || !mw_text_take(&line, ' ', &permissions) ||
+	    !mw_text_copy(range, ret->range, sizeof(ret->range)) ||
+	    !mw_text_copy(permissions, ret->permissions, sizeof(ret->permissions)))
 		return false;
 	for (int i = 0; i < 3; i++)
 		if (!mw_text_take(&line, ' ', &field))
 			return false;
-	path = line;
-	while (path.len && *path.at == ' ') {
-		path.at++;
-		path.len--;
+	while (line.len && *line.at == ' ') {
+		line.at++;
+		line.len--;
 	}
-	if (!mw_text_copy(path, ret->path, sizeof(ret->path)))
-		return false;
-	len = strlen(ret->path);
-	if (len > strlen(DELETED_SUFFIX) &&
-	    !strcmp(ret->path + len - strlen(DELETED_SUFFIX), DELETED_SUFFIX))
-		len -= strlen(DELETED_SUFFIX);
-	return len > strlen(PROFILE_SUFFIX) && !strncmp(ret->path + len - strlen(PROFILE_SUFFIX),
-							PROFILE_SUFFIX, strlen(PROFILE_SUFFIX));
+	return mw_text_copy(line, ret->path, sizeof(ret->path));
 }
 
-static int find_mapping(struct memwatch_ctx *ctx, __u32 pid, struct profile_mapping *ret)
+static bool is_profile(const struct mw_process_mapping *mapping)
+{
+	size_t len = strlen(mapping->path);
+
+	if (len > strlen(DELETED_SUFFIX) &&
+	    !strcmp(mapping->path + len - strlen(DELETED_SUFFIX), DELETED_SUFFIX))
+		len -= strlen(DELETED_SUFFIX);
+	return !strcmp(mapping->permissions, "rw-s") && len > strlen(PROFILE_SUFFIX) &&
+	       !strncmp(mapping->path + len - strlen(PROFILE_SUFFIX), PROFILE_SUFFIX,
+			strlen(PROFILE_SUFFIX));
+}
+
+static int find_mapping(struct memwatch_ctx *ctx, __u32 pid, struct mw_process_mapping *ret)
 {
 	struct mw_text rest, line;
 	bool found = false;
@@ -82,13 +81,13 @@ static int find_mapping(struct memwatch_ctx *ctx, __u32 pid, struct profile_mapp
 		return err;
 	rest = (struct mw_text){ text, len };
 	while (!found && mw_text_take(&rest, '\n', &line))
-		found = parse_mapping(line, ret);
+		found = mw_process_mapping_parse(line, ret) && is_profile(ret);
 	free(text);
 	return found ? 0 : mw_fail(ctx, -ENODATA, "process %u has no heap profile", pid);
 }
 
-static int open_mapping(struct memwatch_ctx *ctx, __u32 pid, const struct profile_mapping *mapping,
-			int flags)
+int mw_process_mapping_open(struct memwatch_ctx *ctx, uint32_t pid,
+			    const struct mw_process_mapping *mapping, bool writable)
 {
 	char *path = NULL, name[4200];
 	int err, fd;
@@ -100,7 +99,8 @@ static int open_mapping(struct memwatch_ctx *ctx, __u32 pid, const struct profil
 	err = mw_ctx_path(ctx, name, &path);
 	if (err)
 		return err;
-	fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | (geteuid() ? O_NOFOLLOW : 0));
+	fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK |
+				(geteuid() ? O_NOFOLLOW : 0));
 	err = fd < 0 ? -errno : fd;
 	free(path);
 	return err;
@@ -108,13 +108,13 @@ static int open_mapping(struct memwatch_ctx *ctx, __u32 pid, const struct profil
 
 int memwatch_heap_find(struct memwatch_ctx *ctx, __u32 pid, int writable, int *ret)
 {
-	struct profile_mapping mapping;
+	struct mw_process_mapping mapping;
 	struct stat st;
 	int fd, err = find_mapping(ctx, pid, &mapping);
 
 	if (err)
 		return err;
-	fd = open_mapping(ctx, pid, &mapping, writable ? O_RDWR : O_RDONLY);
+	fd = mw_process_mapping_open(ctx, pid, &mapping, writable);
 	if (fd < 0)
 		return mw_fail(ctx, fd, "the heap profile of process %u: %s", pid, strerror(-fd));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {

@@ -101,10 +101,10 @@ static bool report_file(struct mw_resolver *resolver, int fd, const char *path,
 	return resolver->module && build_id_matches(resolver->module, build_id);
 }
 
-static struct mw_resolver *open_elf(const char *path, const char *build_id)
+/* Takes over @fd. */
+static struct mw_resolver *open_elf_file(int fd, const char *path, const char *build_id)
 {
 	struct mw_resolver *resolver;
-	int fd = open_regular(path);
 
 	if (fd < 0)
 		return NULL;
@@ -122,6 +122,11 @@ static struct mw_resolver *open_elf(const char *path, const char *build_id)
 	return NULL;
 }
 
+static struct mw_resolver *open_elf(const char *path, const char *build_id)
+{
+	return open_elf_file(open_regular(path), path, build_id);
+}
+
 /* A file that was replaced since still has its debug file, which is found by build id. */
 static struct mw_resolver *open_debug_file(const char *build_id)
 {
@@ -137,13 +142,17 @@ static struct mw_resolver *open_debug_file(const char *build_id)
 	return open_elf(path, build_id);
 }
 
-struct mw_resolver *mw_resolver_open(const char *path, const char *build_id)
+struct mw_resolver *mw_resolver_open(int fd, const char *path, const char *build_id)
 {
 	static const char deleted[] = " (deleted)";
 	struct mw_resolver *resolver = NULL;
 	size_t len = strlen(path), tail = sizeof(deleted) - 1;
 	char *real;
 
+	if (fd >= 0) {
+		resolver = open_elf_file(dup(fd), path, build_id);
+		return resolver ? resolver : open_debug_file(build_id);
+	}
 	/* What stands at the path of a deleted file now is another file, unless ids agree. */
 	if (len > tail && !strcmp(path + len - tail, deleted)) {
 		real = *build_id ? strndup(path, len - tail) : NULL;

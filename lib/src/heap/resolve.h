@@ -24,11 +24,12 @@ struct mw_resolved {
 struct mw_resolver;
 
 /*
- * Opens the ELF file at @path, or its debug file. If @build_id, in hexadecimal digits, is not
+ * Opens the ELF file @fd, or if it is -1 the file at @path, or its debug file. If @build_id, in
+ * hexadecimal digits, is not
  * "", the file must have it. Returns NULL if there is no such file. Free with
  * mw_resolver_close().
  */
-struct mw_resolver *mw_resolver_open(const char *path, const char *build_id);
+struct mw_resolver *mw_resolver_open(int fd, const char *path, const char *build_id);
 void mw_resolver_close(struct mw_resolver *resolver);
 
 /* From an offset in the file to an address as in the headers of the file. */

@@ -16,8 +16,7 @@
 
 #include "heap/confine.h"
 #include "heap/model.h"
-#include "heap/perf-map.h"
-#include "heap/resolve.h"
+#include "heap/symbol-find.h"
 #include "base/array.h"
 #include "base/context.h"
 #include "base/timemath.h"
@@ -37,7 +36,7 @@ struct answer_line {
 	uint32_t file_len;
 };
 
-/* What the child works on: the locations without lines, those of one mapping together. */
+/* What the child works on: the locations without lines. */
 struct work {
 	struct memwatch_heap *heap;
 	struct memwatch_heap_symbol_opts opts;
@@ -53,10 +52,11 @@ static uint32_t text_length(const char *text)
 	return (uint32_t)strnlen(text, TEXT_MAX);
 }
 
-static void answer_location(struct work *work, uint32_t location, const struct mw_resolved *lines,
+static void answer_location(void *data, uint32_t location, const struct mw_resolved *lines,
 			    uint32_t nr)
 {
 	struct answer_head head = { location, nr };
+	const struct work *work = data;
 
 	fwrite(&head, sizeof(head), 1, work->out);
 	for (uint32_t i = 0; i < nr; i++) {
@@ -69,89 +69,21 @@ static void answer_location(struct work *work, uint32_t location, const struct m
 	}
 }
 
-static struct mw_resolver *open_mapping(const struct work *work,
-					const struct mw_prof_mapping *mapping)
-{
-	const char *path = mw_strings_text(&work->heap->strings, mapping->path);
-	const char *build_id = mw_strings_text(&work->heap->strings, mapping->build_id);
-	struct mw_resolver *resolver;
-	char *full;
-
-	if (!work->opts.sysroot || *path != '/')
-		return mw_resolver_open(path, build_id);
-	if (asprintf(&full, "%s%s", work->opts.sysroot, path) < 0)
-		return NULL;
-	resolver = mw_resolver_open(full, build_id);
-	free(full);
-	return resolver;
-}
-
-static void resolve_location(struct work *work, struct mw_resolver *resolver, uint32_t number)
-{
-	const struct mw_prof_location *location = &work->heap->locations[number];
-	const struct mw_prof_mapping *mapping = &work->heap->mappings[location->mapping];
-	struct mw_resolved lines[MW_RESOLVE_LINES];
-	uint64_t address;
-	uint32_t nr;
-
-	if (mapping->has_bias)
-		address = location->address - mapping->bias;
-	else if (!mw_resolver_address(
-			 resolver, location->address - mapping->start + mapping->offset, &address))
-		return;
-	nr = mw_resolver_lines(resolver, address, lines);
-	if (nr)
-		answer_location(work, number, lines, nr);
-}
-
-/* Code that was compiled at run time is in no mapping of a file. */
-static void resolve_compiled(struct work *work, const uint32_t *numbers, uint32_t count)
-{
-	const struct mw_prof_profile *profile = &work->heap->profiles[0];
-	struct mw_perf_map *map;
-	char path[64];
-
-	if (!profile->info.pid)
-		return;
-	snprintf(path, sizeof(path), P_tmpdir "/perf-%u.map", profile->info.pid);
-	map = mw_perf_map_open(path, profile->owner);
-	for (uint32_t i = 0; map && i < count; i++) {
-		struct mw_resolved line = { .file = "" };
-
-		line.function = mw_perf_map_find(map, work->heap->locations[numbers[i]].address);
-		if (line.function)
-			answer_location(work, numbers[i], &line, 1);
-	}
-	mw_perf_map_close(map);
-}
-
 static void resolve_all(void *data, int answer)
 {
 	struct answer_head end = { .location = MW_PROF_NONE };
 	struct work *work = data;
+	const struct mw_symbol_finder finder = { .heap = work->heap,
+						 .sysroot = work->opts.sysroot,
+						 .found = answer_location,
+						 .data = work };
 
 	work->out = fdopen(answer, "w");
-	for (uint32_t i = 0, next; work->out && i < work->count; i = next) {
-		uint32_t mapping = work->heap->locations[work->locations[i]].mapping;
-		struct mw_resolver *resolver = NULL;
-
-		for (next = i; next < work->count &&
-			       work->heap->locations[work->locations[next]].mapping == mapping;
-		     next++)
-			;
-		if (mapping == MW_PROF_NONE) {
-			resolve_compiled(work, work->locations + i, next - i);
-			continue;
-		}
-		resolver = open_mapping(work, &work->heap->mappings[mapping]);
-		for (uint32_t k = i; resolver && k < next; k++)
-			resolve_location(work, resolver, work->locations[k]);
-		mw_resolver_close(resolver);
-	}
-	if (work->out) {
-		fwrite(&end, sizeof(end), 1, work->out);
-		fflush(work->out);
-	}
+	if (!work->out)
+		return;
+	mw_symbols_find(&finder, work->locations, work->count);
+	fwrite(&end, sizeof(end), 1, work->out);
+	fflush(work->out);
 }
 
 /* ------------------------------------------------------------- in the parent */
@@ -251,17 +183,6 @@ static int read_answer(struct memwatch_heap *heap, struct answer *answer)
 	return err;
 }
 
-static int compare_locations(const void *a, const void *b, void *data)
-{
-	const struct memwatch_heap *heap = data;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	uint32_t p = heap->locations[x].mapping, q = heap->locations[y].mapping;
-
-	if (p != q)
-		return p < q ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
-
 static int collect_work(struct work *work)
 {
 	struct memwatch_heap *heap = work->heap;
@@ -272,13 +193,13 @@ static int collect_work(struct work *work)
 	for (uint32_t i = 0; i < heap->nr_locations; i++)
 		if (!heap->locations[i].lines)
 			work->locations[work->count++] = i;
-	qsort_r(work->locations, work->count, sizeof(*work->locations), compare_locations, heap);
 	return 0;
 }
 
 int memwatch_heap_symbolize(struct memwatch_heap *heap,
 			    const struct memwatch_heap_symbol_opts *user_opts)
 {
+	const struct mw_confinement may = { .network = secure_getenv("DEBUGINFOD_URLS") };
 	struct work work = { .heap = heap };
 	struct mw_confined child;
 	struct answer answer;
@@ -292,8 +213,7 @@ int memwatch_heap_symbolize(struct memwatch_heap *heap,
 		free(work.locations);
 		return 0;
 	}
-	err = mw_confined_start(heap->ctx, resolve_all, &work,
-				secure_getenv("DEBUGINFOD_URLS") != NULL, &child);
+	err = mw_confined_start(heap->ctx, resolve_all, &work, &may, &child);
 	free(work.locations);
 	if (err)
 		return err;

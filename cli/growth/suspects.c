@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Searches in heap profiles for what grows. The library parses the profiles in child processes
+ * without privileges.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/message.h"
+#include "growth/suspects.h"
+#include "output/frame.h"
+#include "output/human.h"
+
+static struct mw_suspect *find_room(struct mw_suspects *suspects)
+{
+	for (size_t i = 0; i < MW_SUSPECTS_MAX; i++)
+		if (!suspects->list[i].search)
+			return &suspects->list[i];
+	return NULL;
+}
+
+/* Creates the file for the copy. Returns its descriptor, or -1 if there is to be none. */
+static int create_copy(struct mw_suspects *suspects, uint32_t pid, struct mw_suspect *suspect)
+{
+	int fd;
+
+	if (!suspects->directory || suspects->copies == MW_SUSPECTS_COPIES_MAX)
+		return -1;
+	snprintf(suspect->copy, sizeof(suspect->copy), "%s/%u-%lld.mwheap", suspects->directory,
+		 pid, (long long)time(NULL));
+	fd = open(suspect->copy, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		mw_warn(suspects->cli, "%s: %s", suspect->copy, strerror(errno));
+		*suspect->copy = '\0';
+		return -1;
+	}
+	suspects->copies++;
+	return fd;
+}
+
+struct mw_suspect *mw_suspects_add(struct mw_suspects *suspects, uint32_t pid, uint64_t since_ns)
+{
+	struct mw_suspect *suspect = find_room(suspects);
+	int err, profile, fd;
+
+	/* Most processes have no profile, and then no file is to be created. */
+	if (!suspect || memwatch_heap_find(suspects->ctx, pid, 0, &profile))
+		return NULL;
+	close(profile);
+	*suspect = (struct mw_suspect){
+		.end_ns = mw_clock_ns(CLOCK_MONOTONIC) + MW_SUSPECTS_WAIT_NS,
+		.info = { .sz = sizeof(suspect->info) },
+	};
+	fd = create_copy(suspects, pid, suspect);
+	err = memwatch_heap_suspect_new(suspects->ctx, pid, since_ns, fd, &suspect->search);
+	if (fd >= 0)
+		close(fd);
+	if (!err)
+		return suspect;
+	suspect->search = NULL;
+	mw_suspect_end(suspect);
+	return NULL;
+}
+
+bool mw_suspect_is_done(struct mw_suspect *suspect, uint64_t now_ns)
+{
+	int rc = memwatch_heap_suspect_poll(suspect->search, &suspect->info);
+
+	suspect->found = rc == 1;
+	return rc || now_ns >= suspect->end_ns;
+}
+
+void mw_suspect_append(const struct mw_suspect *suspect, char *sentence, size_t size)
+{
+	const struct memwatch_heap_estimate *growth = &suspect->info.growth;
+	struct memwatch_heap_frame frames[MW_STACK_TEXT_FRAMES];
+	char stack[1024], value[32], low[32], high[32], span[32], rate[32];
+	double seconds = (double)suspect->info.window_ns / 1e9;
+	size_t len = strlen(sentence);
+	uint32_t nr = 0;
+
+	for (; nr < MW_STACK_TEXT_FRAMES; nr++) {
+		frames[nr].sz = sizeof(frames[nr]);
+		if (memwatch_heap_suspect_frame(suspect->search, nr, &frames[nr]) != 1)
+			break;
+	}
+	snprintf(sentence + len, size - len,
+		 "; of this, %s (%s to %s) in the last %s, at %s, are from %s",
+		 mw_human_double(growth->value, MW_UNIT_BYTES, value, sizeof(value)),
+		 mw_human_double(growth->low, MW_UNIT_BYTES, low, sizeof(low)),
+		 mw_human_double(growth->high, MW_UNIT_BYTES, high, sizeof(high)),
+		 mw_human_uint(suspect->info.window_ns, MW_UNIT_NS, span, sizeof(span)),
+		 mw_human_double(seconds > 0 ? growth->value / seconds : 0, MW_UNIT_RATE, rate,
+				 sizeof(rate)),
+		 mw_stack_text(frames, nr, stack, sizeof(stack)));
+}
+
+void mw_suspect_json(const struct mw_suspect *suspect, struct mw_json *json, const char *key)
+{
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+
+	if (!suspect || !suspect->found) {
+		mw_json_null(json, key);
+		return;
+	}
+	mw_json_object(json, key);
+	mw_estimate_json(json, "growth_bytes", &suspect->info.growth);
+	mw_json_double(json, "seconds", (double)suspect->info.window_ns / 1e9);
+	mw_json_string(json, "copy", *suspect->copy ? suspect->copy : NULL);
+	mw_json_array(json, "stack");
+	for (uint32_t i = 0; memwatch_heap_suspect_frame(suspect->search, i, &frame) == 1; i++) {
+		mw_json_object(json, NULL);
+		mw_frame_json(json, &frame);
+		mw_json_object_end(json);
+	}
+	mw_json_array_end(json);
+	mw_json_object_end(json);
+}
+
+void mw_suspect_end(struct mw_suspect *suspect)
+{
+	/* Without an answer, the copy may be incomplete. */
+	if (*suspect->copy && !suspect->found)
+		unlink(suspect->copy);
+	suspect->search = memwatch_heap_suspect_unref(suspect->search);
+	*suspect->copy = '\0';
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Opens the files that a process has mapped and can execute. They are opened by their mappings,
+ * which also works if the process is in a container or a file was replaced.
+ */
+#include "heap/modules.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "heap/process.h"
+#include "base/text.h"
+
+#define DELETED_SUFFIX " (deleted)"
+
+/* Takes the mapping of a line of maps if it is one of a program or a library. */
+static bool take_mapping(struct mw_text line, struct mw_process_mapping *ret)
+{
+	size_t len, tail = strlen(DELETED_SUFFIX);
+
+	if (!mw_process_mapping_parse(line, ret) || !strchr(ret->permissions, 'x') ||
+	    *ret->path != '/')
+		return false;
+	len = strlen(ret->path);
+	if (len > tail && !strcmp(ret->path + len - tail, DELETED_SUFFIX))
+		ret->path[len - tail] = '\0';
+	return true;
+}
+
+static void add_module(struct memwatch_ctx *ctx, uint32_t pid, struct mw_modules *modules,
+		       const struct mw_process_mapping *mapping)
+{
+	struct stat st;
+	char *path;
+	int fd;
+
+	if (modules->nr == MW_MODULES_MAX || mw_modules_find(modules, mapping->path) >= 0)
+		return;
+	fd = mw_process_mapping_open(ctx, pid, mapping, false);
+	if (fd < 0)
+		return;
+	path = fstat(fd, &st) || !S_ISREG(st.st_mode) ? NULL : strdup(mapping->path);
+	if (!path) {
+		close(fd);
+		return;
+	}
+	modules->paths[modules->nr] = path;
+	modules->fds[modules->nr++] = fd;
+}
+
+void mw_modules_open(struct memwatch_ctx *ctx, uint32_t pid, struct mw_modules *ret)
+{
+	struct mw_process_mapping mapping;
+	struct mw_text rest, line;
+	char path[64], *text;
+	size_t len;
+
+	*ret = (struct mw_modules){ 0 };
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	if (mw_text_read_file(ctx, path, &text, &len))
+		return;
+	rest = (struct mw_text){ text, len };
+	while (mw_text_take(&rest, '\n', &line))
+		if (take_mapping(line, &mapping))
+			add_module(ctx, pid, ret, &mapping);
+	free(text);
+}
+
+void mw_modules_close(struct mw_modules *modules)
+{
+	while (modules->nr) {
+		close(modules->fds[--modules->nr]);
+		free(modules->paths[modules->nr]);
+	}
+}
+
+int mw_modules_find(const struct mw_modules *modules, const char *path)
+{
+	for (uint32_t i = 0; i < modules->nr; i++)
+		if (!strcmp(modules->paths[i], path))
+			return modules->fds[i];
+	return -1;
+}

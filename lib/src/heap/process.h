@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The mappings of a process, and the files behind them.
+ */
+#ifndef MW_HEAP_PROCESS_H
+#define MW_HEAP_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <memwatch/ctx.h>
+
+#include "base/text.h"
+
+/* A line of /proc/PID/maps. */
+struct mw_process_mapping {
+	char range[64];
+	char permissions[8];
+	char path[4096];
+};
+
+/* Returns false if the line is not understood. */
+bool mw_process_mapping_parse(struct mw_text line, struct mw_process_mapping *ret);
+
+/*
+ * Opens the file behind a mapping: as root the file itself, wherever its path leads now; otherwise
+ * the file at its path. Returns a descriptor or a negative errno.
+ */
+int mw_process_mapping_open(struct memwatch_ctx *ctx, uint32_t pid,
+			    const struct mw_process_mapping *mapping, bool writable);
+
+#endif /* MW_HEAP_PROCESS_H */

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The call stack that holds the growth of a process. Its profile is copied, parsed and given
+ * symbols by a confined child, so that neither the profile nor the program's files, which belong
+ * to the watched user, are parsed by the caller; and the caller does not wait for it.
+ *
+ * One profile says when each live object was allocated, but not what was live before. What leaks
+ * stays: it is as old as the growth, at any age. What is replaced all the time is young. So the
+ * growth of a stack is taken to be twice what is live from the first half of the time of growth.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "heap/confine.h"
+#include "heap/estimate.h"
+#include "heap/model.h"
+#include "heap/symbol-find.h"
+#include "base/array.h"
+#include "base/context.h"
+#include "base/timemath.h"
+
+#define COPY_MAX    (256ULL << 20)
+#define ANSWER_MAX  (256U << 10)
+#define TEXT_MAX    1024U
+#define FRAMES_MAX  64U
+#define PROFILE_FDS 2
+
+struct answer_head {
+	int32_t err; /* 0 or a negative errno */
+	uint32_t frames;
+	struct memwatch_heap_estimate growth;
+	uint64_t window_ns;
+};
+
+struct answer_frame {
+	uint64_t address;
+	uint32_t line, inlined;
+	uint32_t lengths[3]; /* of function, file and module */
+};
+
+/**
+ * struct memwatch_heap_suspect - a search for the stack that grows
+ * @answer, @len, @capacity: what the child has written so far, owned
+ * @texts: of the frames: function, file and module, owned
+ * @complete: the answer was read
+ */
+struct memwatch_heap_suspect {
+	struct memwatch_ctx *ctx;
+	struct mw_confined child;
+	char *answer;
+	size_t len, capacity;
+	struct answer_head head;
+	struct memwatch_heap_frame frames[FRAMES_MAX];
+	char *texts[FRAMES_MAX][3];
+	bool complete;
+};
+
+/* What the child works on. */
+struct search {
+	struct memwatch_ctx *ctx;
+	uint64_t since_ns;
+	int profile, copy;
+	struct mw_modules modules;
+	struct memwatch_heap *heap;
+	struct answer_head head;
+	uint32_t stack;
+};
+
+/* ------------------------------------------------------------- in the child */
+
+/* What of a stack is live from the time of growth, and from its first half. */
+struct live {
+	struct mw_prof_sum all, first;
+};
+
+static void keep_lines(void *data, uint32_t location, const struct mw_resolved *lines, uint32_t nr)
+{
+	struct memwatch_heap *heap = data;
+	uint32_t first = heap->nr_lines;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct mw_prof_line line = { .number = lines[i].line };
+
+		if (mw_strings_add_text(&heap->strings, lines[i].function,
+					strnlen(lines[i].function, TEXT_MAX), &line.function) ||
+		    mw_strings_add_text(&heap->strings, lines[i].file,
+					strnlen(lines[i].file, TEXT_MAX), &line.file) ||
+		    mw_heap_add_line(heap, &line))
+			return;
+	}
+	heap->locations[location].first_line = first;
+	heap->locations[location].lines = nr;
+}
+
+static void sum_add(struct mw_prof_sum *to, const struct mw_prof_sum *sum)
+{
+	to->value += sum->value;
+	to->variance += sum->variance;
+}
+
+/* Adds up what is live from the time of growth, by stack. */
+static void sum_live(const struct mw_prof_profile *profile, int64_t begin, int64_t middle,
+		     struct live *live)
+{
+	for (uint32_t i = 0; i < profile->nr_samples; i++) {
+		const struct mw_prof_sample *sample = &profile->samples[i];
+
+		if (!sample->count || sample->birth_ns < begin)
+			continue;
+		sum_add(&live[sample->stack].all, &sample->sum[MEMWATCH_HEAP_LIVE_BYTES]);
+		if (sample->birth_ns < middle)
+			sum_add(&live[sample->stack].first, &sample->sum[MEMWATCH_HEAP_LIVE_BYTES]);
+	}
+}
+
+static struct memwatch_heap_estimate estimate_growth(const struct live *live)
+{
+	struct mw_prof_sum twice = { 2 * live->first.value, 4 * live->first.variance };
+
+	/* Without anything from the first half, the growth has only just begun. */
+	return mw_estimate_sum(
+		live->first.value > 0 && twice.value < live->all.value ? twice : live->all, true);
+}
+
+static int find_stack(struct search *search)
+{
+	const struct mw_prof_profile *profile = mw_heap_last(search->heap);
+	uint64_t now = mw_clock(CLOCK_REALTIME), age;
+	struct live *live = calloc(search->heap->stacks.count + 1UL, sizeof(*live));
+	struct memwatch_heap_estimate growth;
+	uint64_t begin;
+
+	if (!live)
+		return -ENOMEM;
+	age = mw_sub_sat(mw_clock(CLOCK_MONOTONIC), search->since_ns);
+	begin = mw_max_u64(mw_sub_sat(now, age), profile->info.start_ns);
+	search->head.window_ns = mw_sub_sat(now, begin);
+	sum_live(profile, (int64_t)begin, (int64_t)(begin + search->head.window_ns / 2), live);
+	for (uint32_t i = 0; i < search->heap->stacks.count; i++) {
+		growth = estimate_growth(&live[i]);
+		if (!(growth.value > search->head.growth.value))
+			continue;
+		search->head.growth = growth;
+		search->stack = i;
+	}
+	free(live);
+	return search->head.growth.value > 0 ? 0 : -ENODATA;
+}
+
+/* Leaves only the samples of the stack that was found, and finds its symbols. */
+static void resolve_stack(struct search *search)
+{
+	struct mw_prof_profile *profile = mw_heap_last(search->heap);
+	const struct mw_symbol_finder finder = { .heap = search->heap,
+						 .modules = &search->modules,
+						 .found = keep_lines,
+						 .data = search->heap };
+	uint32_t nr, *locations, kept = 0;
+	const uint32_t *stack = mw_heap_stack(search->heap, search->stack, &nr);
+
+	for (uint32_t i = 0; i < profile->nr_samples; i++)
+		if (profile->samples[i].count && profile->samples[i].stack == search->stack)
+			profile->samples[kept++] = profile->samples[i];
+	profile->nr_samples = kept;
+	locations = reallocarray(NULL, nr + 1UL, sizeof(*locations));
+	if (!locations)
+		return;
+	memcpy(locations, stack, nr * sizeof(*locations));
+	mw_symbols_find(&finder, locations, nr);
+	free(locations);
+}
+
+static void write_frame(FILE *out, const struct memwatch_heap_frame *frame)
+{
+	const char *texts[3] = { frame->function, frame->file, frame->module };
+	struct answer_frame head = { .address = frame->address,
+				     .line = frame->line,
+				     .inlined = frame->inlined };
+
+	for (int i = 0; i < 3; i++)
+		head.lengths[i] = (uint32_t)strnlen(texts[i], TEXT_MAX);
+	fwrite(&head, sizeof(head), 1, out);
+	for (int i = 0; i < 3; i++)
+		fwrite(texts[i], 1, head.lengths[i], out);
+}
+
+static void write_answer(struct search *search, FILE *out)
+{
+	MEMWATCH_OPTS(memwatch_heap_view_opts, opts, .by = MEMWATCH_HEAP_BY_SITE);
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+	MEMWATCH_OPTS(memwatch_heap_row, row);
+	struct memwatch_heap_view *view;
+
+	if (!search->head.err)
+		search->head.err = memwatch_heap_view_new(search->heap, &opts, &view);
+	if (!search->head.err && memwatch_heap_view_row(view, 0, &row) == 1)
+		search->head.frames = row.frames < FRAMES_MAX ? row.frames : FRAMES_MAX;
+	fwrite(&search->head, sizeof(search->head), 1, out);
+	for (uint32_t i = 0; i < search->head.frames; i++)
+		if (memwatch_heap_view_frame(view, 0, i, &frame) == 1)
+			write_frame(out, &frame);
+	fflush(out);
+}
+
+static int read_profile(struct search *search)
+{
+	MEMWATCH_OPTS(memwatch_heap_opts, opts, .max_bytes = COPY_MAX);
+	int err = memwatch_heap_new(search->ctx, &opts, &search->heap), from = search->profile;
+
+	if (!err && search->copy >= 0) {
+		err = memwatch_heap_snapshot(search->ctx, search->profile, search->copy);
+		from = search->copy;
+	}
+	if (!err && lseek(from, 0, SEEK_SET))
+		err = -errno;
+	if (!err)
+		err = memwatch_heap_add_fd(search->heap, from, "profile");
+	return err < 0 ? err : 0;
+}
+
+static void run_search(void *data, int answer)
+{
+	struct search *search = data;
+	FILE *out = fdopen(answer, "w");
+
+	search->head.err = read_profile(search);
+	if (!search->head.err)
+		search->head.err = find_stack(search);
+	if (!search->head.err)
+		resolve_stack(search);
+	if (out)
+		write_answer(search, out);
+}
+
+/* ------------------------------------------------------------- in the parent */
+
+static int start_search(struct search *search, struct mw_confined *ret)
+{
+	int *keep[PROFILE_FDS + MW_MODULES_MAX] = { &search->profile, &search->copy };
+	struct mw_confinement may = { .keep = keep,
+				      .nr_keep = PROFILE_FDS + search->modules.nr,
+				      .file_bytes = search->copy < 0 ? 0 : COPY_MAX };
+	int err;
+
+	for (uint32_t i = 0; i < search->modules.nr; i++)
+		keep[PROFILE_FDS + i] = &search->modules.fds[i];
+	err = mw_confined_start(search->ctx, run_search, search, &may, ret);
+	if (err)
+		return err;
+	if (fcntl(ret->answer, F_SETFL, O_NONBLOCK)) {
+		mw_confined_stop(ret);
+		return mw_fail(search->ctx, -EIO, "heap: no pipe");
+	}
+	return 0;
+}
+
+int memwatch_heap_suspect_new(struct memwatch_ctx *ctx, __u32 pid, __u64 since_ns, int copy,
+			      struct memwatch_heap_suspect **ret)
+{
+	struct search search = { .ctx = ctx, .since_ns = since_ns, .copy = copy };
+	struct memwatch_heap_suspect *suspect;
+	int err = memwatch_heap_find(ctx, pid, 0, &search.profile);
+
+	if (err)
+		return err;
+	suspect = calloc(1, sizeof(*suspect));
+	if (!suspect) {
+		close(search.profile);
+		return mw_fail_memory(ctx, "heap profile");
+	}
+	mw_modules_open(ctx, pid, &search.modules);
+	err = start_search(&search, &suspect->child);
+	mw_modules_close(&search.modules);
+	close(search.profile);
+	if (err) {
+		free(suspect);
+		return err;
+	}
+	suspect->ctx = memwatch_ctx_ref(ctx);
+	*ret = suspect;
+	return 0;
+}
+
+struct memwatch_heap_suspect *memwatch_heap_suspect_unref(struct memwatch_heap_suspect *suspect)
+{
+	if (!suspect)
+		return NULL;
+	mw_confined_stop(&suspect->child);
+	for (uint32_t i = 0; i < FRAMES_MAX; i++)
+		for (int k = 0; k < 3; k++)
+			free(suspect->texts[i][k]);
+	free(suspect->answer);
+	memwatch_ctx_unref(suspect->ctx);
+	free(suspect);
+	return NULL;
+}
+
+/* Splits @bytes off the answer. */
+static bool answer_take(struct memwatch_heap_suspect *suspect, size_t *at, void *to, size_t bytes)
+{
+	if (suspect->len - *at < bytes)
+		return false;
+	memcpy(to, suspect->answer + *at, bytes);
+	*at += bytes;
+	return true;
+}
+
+static int parse_frame(struct memwatch_heap_suspect *suspect, size_t *at, uint32_t number)
+{
+	struct memwatch_heap_frame *frame = &suspect->frames[number];
+	struct answer_frame head;
+
+	if (!answer_take(suspect, at, &head, sizeof(head)))
+		return -EBADMSG;
+	for (int i = 0; i < 3; i++) {
+		if (head.lengths[i] > TEXT_MAX || head.lengths[i] > suspect->len - *at)
+			return -EBADMSG;
+		suspect->texts[number][i] = strndup(suspect->answer + *at, head.lengths[i]);
+		if (!suspect->texts[number][i])
+			return -ENOMEM;
+		*at += head.lengths[i];
+	}
+	*frame = (struct memwatch_heap_frame){ .sz = sizeof(*frame),
+					       .function = suspect->texts[number][0],
+					       .file = suspect->texts[number][1],
+					       .module = suspect->texts[number][2],
+					       .line = head.line,
+					       .inlined = head.inlined,
+					       .address = head.address };
+	return 0;
+}
+
+static int parse_answer(struct memwatch_heap_suspect *suspect)
+{
+	size_t at = 0;
+	int err = 0;
+
+	if (!answer_take(suspect, &at, &suspect->head, sizeof(suspect->head)) ||
+	    suspect->head.frames > FRAMES_MAX || suspect->head.err > 0)
+		return mw_fail(suspect->ctx, -EBADMSG, "the process that reads the profile failed");
+	if (suspect->head.err)
+		return mw_fail(suspect->ctx, suspect->head.err, "the profile: %s",
+			       suspect->head.err == -ENODATA ? "nothing grows in it"
+							     : strerror(-suspect->head.err));
+	for (uint32_t i = 0; i < suspect->head.frames && !err; i++)
+		err = parse_frame(suspect, &at, i);
+	if (err)
+		return mw_fail(suspect->ctx, err, "the answer about the profile is damaged");
+	suspect->complete = true;
+	return 0;
+}
+
+/* Returns 1 at the end of the answer, 0 if there is more to come, or a negative errno. */
+static int read_more(struct memwatch_heap_suspect *suspect)
+{
+	char part[4096];
+	ssize_t n;
+
+	while ((n = read(suspect->child.answer, part, sizeof(part))) > 0) {
+		if (suspect->len + (size_t)n > ANSWER_MAX)
+			return -EBADMSG;
+		if (mw_array_reserve(suspect->answer, suspect->capacity, suspect->len + (size_t)n))
+			return -ENOMEM;
+		memcpy(suspect->answer + suspect->len, part, (size_t)n);
+		suspect->len += (size_t)n;
+	}
+	if (n && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	return n ? -errno : 1;
+}
+
+int memwatch_heap_suspect_poll(struct memwatch_heap_suspect *suspect,
+			       struct memwatch_heap_suspect_info *ret)
+{
+	struct memwatch_heap_suspect_info info = { .sz = sizeof(info) };
+	int err;
+
+	if (!suspect->complete) {
+		err = read_more(suspect);
+		if (err < 0)
+			return mw_fail(suspect->ctx, err, "the answer about the profile: %s",
+				       strerror(-err));
+		if (!err)
+			return 0;
+		err = parse_answer(suspect);
+		if (err)
+			return err;
+	}
+	info.growth = suspect->head.growth;
+	info.window_ns = suspect->head.window_ns;
+	info.frames = suspect->head.frames;
+	return mw_opts_export(ret, &info, sizeof(info)) ?: 1;
+}
+
+int memwatch_heap_suspect_fd(const struct memwatch_heap_suspect *suspect)
+{
+	return suspect->child.answer;
+}
+
+int memwatch_heap_suspect_frame(const struct memwatch_heap_suspect *suspect, __u32 frame,
+				struct memwatch_heap_frame *ret)
+{
+	if (!suspect->complete || frame >= suspect->head.frames)
+		return 0;
+	return mw_opts_export(ret, &suspect->frames[frame], sizeof(*ret)) ?: 1;
+}
