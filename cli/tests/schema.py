@@ -103,6 +103,10 @@ SCHEMAS = {
                    "stacks": {"frame_pointer": int, "unwound": int, "truncated": int},
                    "limits": {"no_space": bool, "file_size": bool, "samples_full": bool,
                               "stacks_full": bool, "modules_full": bool, "forked_away": bool}},
+    "growth-alert": {"schema": int, "event": str, "time_s": (int, float), "pid": int, "comm": str,
+                     "sentence": str, "limit": (str,) + OPTIONAL,
+                     "heap": {"growth_bytes": ESTIMATE, "seconds": (int, float),
+                              "copy": (str,) + OPTIONAL, "stack": [FRAME]}},
     "heap-rss": {**HEAP, "sites": [SITE],
                  "rss": {"rss_bytes": int,
                          "parts": {name: ESTIMATE for name in (

@@ -155,6 +155,9 @@ static void add_sample(struct account *a, const struct mw_prof_sample *sample)
 
 	if (!sample->count || !find_place(a, sample, &place, &resident))
 		return;
+	/* Of a process that has ended, all is as it was when the figures were taken. */
+	if (!a->memory && a->has_figures && sample->birth_ns > (int64_t)a->profile->figures_ns)
+		return;
 	sums = &a->sums[place];
 	chunk = chunk_bytes(a, place, size);
 	sums->requested += size * number->value;
@@ -188,7 +191,7 @@ static void add_samples(struct account *a)
 		a->weight = fmax(a->weight,
 				 (a->sums[IN_ARENA].ss + a->sums[MAPPED].ss) / requested);
 	/* The writer's sum is of whole numbers. */
-	if (a->has_figures)
+	if (a->has_figures && a->memory)
 		a->freed = max0((double)a->profile->figures.live_bytes - a->old);
 	if (a->freed <= (double)a->profile->nr_samples + 1)
 		a->freed = 0;
@@ -242,7 +245,7 @@ static void estimate_in_use(struct account *a)
 			samples.value += a->caches.value;
 			samples.variance += a->caches.variance;
 		}
-		if (fabs(figures.value - samples.value) > error) {
+		if (a->memory && fabs(figures.value - samples.value) > error) {
 			a->ret->flags |= MEMWATCH_HEAP_RSS_UNSEEN;
 			a->in_use[place] = samples;
 			continue;

@@ -123,9 +123,21 @@ static struct memwatch_heap_estimate estimate_growth(const struct live *live)
 {
 	struct mw_prof_sum twice = { 2 * live->first.value, 4 * live->first.variance };
 
-	/* Without anything from the first half, the growth has only just begun. */
-	return mw_estimate_sum(
-		live->first.value > 0 && twice.value < live->all.value ? twice : live->all, true);
+	return mw_estimate_sum(twice.value < live->all.value ? twice : live->all, true);
+}
+
+/* Finds the stack that grows most; @young: also if it has nothing from the first half. */
+static void choose_stack(struct search *search, const struct live *live, bool young)
+{
+	for (uint32_t i = 0; i < search->heap->stacks.count; i++) {
+		struct memwatch_heap_estimate growth = young ? mw_estimate_sum(live[i].all, true)
+							     : estimate_growth(&live[i]);
+
+		if (!(growth.value > search->head.growth.value))
+			continue;
+		search->head.growth = growth;
+		search->stack = i;
+	}
 }
 
 static int find_stack(struct search *search)
@@ -133,7 +145,6 @@ static int find_stack(struct search *search)
 	const struct mw_prof_profile *profile = mw_heap_last(search->heap);
 	uint64_t now = mw_clock(CLOCK_REALTIME), age;
 	struct live *live = calloc(search->heap->stacks.count + 1UL, sizeof(*live));
-	struct memwatch_heap_estimate growth;
 	uint64_t begin;
 
 	if (!live)
@@ -142,13 +153,10 @@ static int find_stack(struct search *search)
 	begin = mw_max_u64(mw_sub_sat(now, age), profile->info.start_ns);
 	search->head.window_ns = mw_sub_sat(now, begin);
 	sum_live(profile, (int64_t)begin, (int64_t)(begin + search->head.window_ns / 2), live);
-	for (uint32_t i = 0; i < search->heap->stacks.count; i++) {
-		growth = estimate_growth(&live[i]);
-		if (!(growth.value > search->head.growth.value))
-			continue;
-		search->head.growth = growth;
-		search->stack = i;
-	}
+	choose_stack(search, live, false);
+	/* Without anything from the first half, the growth has only just begun. */
+	if (!(search->head.growth.value > 0))
+		choose_stack(search, live, true);
 	free(live);
 	return search->head.growth.value > 0 ? 0 : -ENODATA;
 }

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The call stack that holds the growth, in the profile of this process, which maps a file that is
+ * built here as the profiler does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <memwatch/heap.h>
+
+#include "heap/profile-format.h"
+#include "../../selftests/tap.h"
+
+#define CHUNK  65536
+#define CHUNKS 5
+#define BYTES  (MW_HEAP_CHUNKS_OFFSET + CHUNKS * CHUNK)
+#define SECOND 1000000000ULL
+#define MIB    (1UL << 20)
+
+static struct memwatch_ctx *ctx;
+static char directory[] = "/tmp/XXXXXX";
+static uint64_t bias;
+
+/* Where the samples come from, as far as their symbols say. */
+void leak_here(void);
+void __attribute__((noinline)) leak_here(void)
+{
+	__asm__ volatile("");
+}
+
+static uint64_t clock_now(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+}
+
+static int find_bias(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)size;
+	(void)data;
+	bias = info->dlpi_addr;
+	return 1; /* the first object is the program */
+}
+
+static void *chunk_at(void *file, uint32_t kind)
+{
+	return (char *)file + MW_HEAP_CHUNKS_OFFSET + (kind - 1) * CHUNK;
+}
+
+static void fill_header(struct mw_heap_header *h)
+{
+	struct mw_heap_chunk *directory_of = (void *)((char *)h + MW_HEAP_DIRECTORY_OFFSET);
+
+	h->version = MW_HEAP_VERSION;
+	h->header_bytes = sizeof(*h);
+	h->sample_bytes = sizeof(struct mw_heap_sample);
+	h->stack_bytes = sizeof(struct mw_heap_stack);
+	h->module_bytes = sizeof(struct mw_heap_module);
+	h->code_bytes = sizeof(struct mw_heap_code);
+	h->pid = (uint32_t)getpid();
+	h->created_ns = clock_now(CLOCK_MONOTONIC) - 100 * SECOND;
+	h->created_realtime_ns = clock_now(CLOCK_REALTIME) - 100 * SECOND;
+	h->began = MW_HEAP_BEGAN_PROCESS_START;
+	h->began_ns = h->created_ns;
+	h->state = MW_HEAP_STATE_ACTIVE;
+	h->rate_bytes = 1;
+	memcpy(h->magic, MW_HEAP_MAGIC, 8);
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		directory_of[i] = (struct mw_heap_chunk){
+			.offset = MW_HEAP_CHUNKS_OFFSET + i * CHUNK, .kind = i + 1, .bytes = CHUNK
+		};
+}
+
+/* Stack 1 leaks a block every 3 s; stack 2 has more, but only of the last 5 s. */
+static void fill_samples(void *file)
+{
+	struct mw_heap_sample *samples = chunk_at(file, MW_HEAP_CHUNK_SAMPLES);
+	uint64_t now = clock_now(CLOCK_MONOTONIC);
+
+	for (uint64_t i = 0; i < 60; i++)
+		samples[i] = (struct mw_heap_sample){
+			.state = 1 << 2 | MW_HEAP_SAMPLE_LIVE,
+			.address = 0x10000 * (i + 1),
+			.size = MIB,
+			.rate = 1,
+			.time_ns = now - (i < 20 ? 1 + 3 * i : 1 + i % 4) * SECOND,
+			.stack = i < 20 ? 1 : 2,
+		};
+}
+
+static void *map_profile(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	struct mw_heap_module *module;
+	struct mw_heap_stack *stacks;
+	uint64_t *frames;
+	char *strings;
+	void *file;
+	ssize_t len;
+
+	if (fd < 0 || ftruncate(fd, BYTES))
+		exit(EXIT_FAILURE);
+	file = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (file == MAP_FAILED)
+		exit(EXIT_FAILURE);
+	fill_header(file);
+	fill_samples(file);
+	stacks = chunk_at(file, MW_HEAP_CHUNK_STACKS);
+	for (uint32_t i = 0; i < 3; i++)
+		stacks[i] = (struct mw_heap_stack){ .ready = 1, .depth = i ? 1 : 0, .frames = i };
+	dl_iterate_phdr(find_bias, NULL);
+	frames = chunk_at(file, MW_HEAP_CHUNK_FRAMES);
+	frames[1] = 1ULL << 48 | ((uint64_t)(uintptr_t)leak_here - bias);
+	frames[2] = 1ULL << 48 | ((uint64_t)(uintptr_t)map_profile - bias);
+	strings = chunk_at(file, MW_HEAP_CHUNK_STRINGS);
+	len = readlink("/proc/self/exe", strings, 1000);
+	module = chunk_at(file, MW_HEAP_CHUNK_MODULES);
+	*module = (struct mw_heap_module){ .ready = 1,
+					   .bias = bias,
+					   .path_bytes = (uint32_t)(len > 0 ? len : 0) };
+	return file;
+}
+
+static int wait_answer(struct memwatch_heap_suspect *suspect,
+		       struct memwatch_heap_suspect_info *info)
+{
+	int rc = 0;
+
+	for (int i = 0; i < 600 && !rc; i++) {
+		struct pollfd fd = { .fd = memwatch_heap_suspect_fd(suspect), .events = POLLIN };
+
+		poll(&fd, 1, 100);
+		rc = memwatch_heap_suspect_poll(suspect, info);
+	}
+	return rc;
+}
+
+static void test_answer(void)
+{
+	uint64_t since = clock_now(CLOCK_MONOTONIC) - 60 * SECOND;
+	MEMWATCH_OPTS(memwatch_heap_suspect_info, info);
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+	int copy = memfd_create("copy", MFD_CLOEXEC);
+	struct memwatch_heap_suspect *suspect;
+	struct stat st;
+
+	if (!tap_eq(memwatch_heap_suspect_new(ctx, (uint32_t)getpid(), since, copy, &suspect), 0,
+		    "a search begins"))
+		return;
+	tap_eq(wait_answer(suspect, &info), 1, "there is an answer");
+	tap_ok(fabs(info.growth.value - 20 * MIB) <= 2 * MIB,
+	       "what is replaced all the time is no growth (%.0f bytes)", info.growth.value);
+	tap_ok(info.window_ns >= 59 * SECOND && info.window_ns <= 130 * SECOND,
+	       "the time of growth is that of the alert");
+	tap_eq(memwatch_heap_suspect_frame(suspect, 0, &frame), 1, "the stack has a frame");
+	tap_str_eq(frame.function, "leak_here", "it is the function that leaks");
+	tap_eq(memwatch_heap_suspect_frame(suspect, info.frames, &frame), 0,
+	       "the stack has an end");
+	tap_ok(!fstat(copy, &st) && st.st_size == BYTES, "the profile was copied");
+	memwatch_heap_suspect_unref(suspect);
+	close(copy);
+}
+
+/* What cannot be read is said, and who does not wait for the answer leaves nothing behind. */
+static void test_failures(struct mw_heap_header *header)
+{
+	MEMWATCH_OPTS(memwatch_heap_suspect_info, info);
+	struct memwatch_heap_suspect *suspect;
+	uint32_t own = (uint32_t)getpid();
+
+	if (memwatch_heap_suspect_new(ctx, own, clock_now(CLOCK_MONOTONIC), -1, &suspect))
+		return;
+	tap_eq(wait_answer(suspect, &info), -ENODATA, "what does not grow is said");
+	memwatch_heap_suspect_unref(suspect);
+	header->magic[0] = 'x';
+	if (memwatch_heap_suspect_new(ctx, own, 0, -1, &suspect))
+		return;
+	tap_eq(wait_answer(suspect, &info), -ENOMSG, "a file that is no profile is said");
+	memwatch_heap_suspect_unref(suspect);
+	if (memwatch_heap_suspect_new(ctx, own, 0, -1, &suspect))
+		return;
+	memwatch_heap_suspect_unref(suspect);
+	munmap(header, BYTES);
+	tap_eq(memwatch_heap_suspect_new(ctx, own, 0, -1, &suspect), -ENODATA,
+	       "a process without a profile is said");
+}
+
+int main(void)
+{
+	char path[128];
+	void *file;
+
+	tap_start();
+	if (memwatch_ctx_new(NULL, &ctx) || !mkdtemp(directory))
+		return EXIT_FAILURE;
+	snprintf(path, sizeof(path), "%s/test.1.mwheap", directory);
+	file = map_profile(path);
+	test_answer();
+	test_failures(file);
+	unlink(path);
+	rmdir(directory);
+	memwatch_ctx_unref(ctx);
+	return tap_done();
+}
