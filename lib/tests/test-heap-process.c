@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <memwatch/heap.h>
+#include <memwatch/heap-process.h>
 
 #include "heap/profile-format.h"
 #include "../../selftests/tap.h"

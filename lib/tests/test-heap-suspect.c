@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <memwatch/heap.h>
+#include <memwatch/heap-process.h>
 
 #include "heap/profile-format.h"
 #include "../../selftests/tap.h"

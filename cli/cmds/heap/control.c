@@ -172,31 +172,45 @@ static const char *const stats_usage[] = {
 	NULL,
 };
 
-static int stats_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+struct stats {
+	const struct mw_cli *cli;
+	const char *name;
+};
+
+static int show_stats(void *data)
 {
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
 	MEMWATCH_OPTS(memwatch_heap_info, info);
+	const struct stats *stats = data;
 	struct memwatch_heap *heap;
 	char path[4096];
-	int fd, err, rc = mw_library_new(cli, &ctx);
+	int fd, err, rc = mw_library_new(stats->cli, &ctx);
 
-	(void)config;
-	(void)argc;
 	if (rc)
 		return rc;
-	err = heap_process_open(ctx, argv[0], &fd);
+	err = heap_process_open(ctx, stats->name, &fd);
 	if (err)
-		return heap_process_failed(ctx, err, argv[0]);
-	err = heap_header_read(ctx, fd, heap_fd_path(fd, path, sizeof(path)), &heap, &info);
+		return heap_process_failed(ctx, err, stats->name);
+	heap_fd_path(fd, path, sizeof(path));
+	err = heap_become_nobody() ?: heap_header_read(ctx, fd, path, &heap, &info);
 	close(fd);
 	if (err)
-		return heap_process_failed(ctx, err, argv[0]);
-	if (cli->format == MW_FORMAT_JSON)
+		return heap_process_failed(ctx, err, stats->name);
+	if (stats->cli->format == MW_FORMAT_JSON)
 		print_stats_json(&info);
 	else
 		print_stats(&info);
 	memwatch_heap_unref(heap);
 	return MW_EXIT_DONE;
+}
+
+static int stats_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	struct stats stats = { .cli = cli, .name = argv[0] };
+
+	(void)config;
+	(void)argc;
+	return heap_profiles_run(show_stats, &stats);
 }
 
 struct snapshot_config {

@@ -10,10 +10,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cmds/heap/heap.h"
 #include "cmds/heap/processes.h"
+#include "common/array.h"
 #include "common/message.h"
 #include "common/parse.h"
 #include "output/table.h"
@@ -42,37 +44,60 @@ static const struct mw_column list_columns[COLUMNS] = {
 	[COLUMN_FILE] = { "file", "FILE", MW_KIND_TEXT, MW_UNIT_NONE, MW_COLUMN_LAST },
 };
 
+/* A profile that is open, but not read yet. */
+struct found {
+	int fd;
+	uint64_t pid; /* 0: that of the profile */
+	const char *name;
+};
+
 struct list {
+	const struct mw_cli *cli;
+	const char *dir; /* NULL: processes */
 	struct memwatch_ctx *ctx;
+	struct found *found;
+	size_t nr_found, capacity;
 	struct mw_pool pool;
 	struct mw_table table;
 	uint64_t denied; /* processes that could not be looked at */
 };
 
-/* Adds the profile @fd. What is no profile is left out. */
-static int add_profile(struct list *l, int fd, const char *name, uint64_t pid)
+/* Adds a row for a profile. What is no profile is left out. */
+static int read_profile(struct list *l, const struct found *found)
 {
 	MEMWATCH_OPTS(memwatch_heap_info, info);
 	struct memwatch_heap *heap;
 	struct mw_cell *cells;
-	char *comm, *file;
+	char *comm;
 
-	if (heap_header_read(l->ctx, fd, name, &heap, &info))
+	if (heap_header_read(l->ctx, found->fd, found->name, &heap, &info))
 		return 0;
 	comm = mw_pool_copy(&l->pool, info.comm);
-	file = mw_pool_copy(&l->pool, name);
-	cells = comm && file ? mw_table_row(&l->table) : NULL;
+	cells = comm ? mw_table_row(&l->table) : NULL;
 	memwatch_heap_unref(heap);
 	if (!cells)
 		return -ENOMEM;
-	cells[COLUMN_PID] = (struct mw_cell){ .number = pid ?: info.pid };
+	cells[COLUMN_PID] = (struct mw_cell){ .number = found->pid ?: info.pid };
 	cells[COLUMN_COMM] = (struct mw_cell){ .text = comm };
 	cells[COLUMN_STATE] = (struct mw_cell){ .text = heap_state_name(info.state) };
 	cells[COLUMN_RATE] = (struct mw_cell){ .number = info.rate_bytes };
 	cells[COLUMN_LIVE] = (struct mw_cell){ .number = info.live_bytes };
 	cells[COLUMN_SAMPLES] = (struct mw_cell){ .number = info.samples };
 	cells[COLUMN_SIZE] = (struct mw_cell){ .number = info.file_bytes };
-	cells[COLUMN_FILE] = (struct mw_cell){ .text = file };
+	cells[COLUMN_FILE] = (struct mw_cell){ .text = found->name };
+	return 0;
+}
+
+/* Takes @fd over. */
+static int add_found(struct list *l, int fd, const char *name, uint64_t pid)
+{
+	char *copy = mw_pool_copy(&l->pool, name);
+
+	if (!copy || mw_array_reserve(l->found, l->capacity, l->nr_found + 1)) {
+		close(fd);
+		return -ENOMEM;
+	}
+	l->found[l->nr_found++] = (struct found){ fd, pid, copy };
 	return 0;
 }
 
@@ -85,50 +110,69 @@ static int add_process(struct list *l, const char *name)
 	if (mw_parse_uint(name, &pid) || pid > INT32_MAX)
 		return 0;
 	err = memwatch_heap_find(l->ctx, (uint32_t)pid, 0, &fd);
-	if (err) {
-		l->denied += err == -EACCES || err == -EPERM;
-		return 0;
-	}
-	err = add_profile(l, fd, heap_fd_path(fd, path, sizeof(path)), pid);
-	close(fd);
-	return err;
+	if (!err)
+		return add_found(l, fd, heap_fd_path(fd, path, sizeof(path)), pid);
+	l->denied += err == -EACCES || err == -EPERM;
+	return 0;
 }
 
-static int add_file(struct list *l, const char *dir, const char *name)
+static int add_file(struct list *l, const char *name)
 {
 	const char *dot = strrchr(name, '.');
 	char path[4096];
-	int fd, err;
+	int fd;
 
 	if (!dot || strcmp(dot, ".mwheap"))
 		return 0;
-	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/%s", l->dir, name) >= (int)sizeof(path))
 		return 0;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	if (fd < 0)
-		return 0;
-	err = add_profile(l, fd, path, 0);
-	close(fd);
-	return err;
+	return fd < 0 ? 0 : add_found(l, fd, path, 0);
 }
 
-static int fill_list(struct list *l, const struct mw_cli *cli, const char *dir)
+/* All profiles are open at the same time, because they are opened as root and read as nobody. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int find_profiles(struct list *l)
 {
 	struct dirent **entries;
 	char proc[4096];
 	int count, err = 0;
 
-	snprintf(proc, sizeof(proc), "%s/proc", cli->root ? cli->root : "");
-	count = scandir(dir ? dir : proc, &entries, NULL, versionsort);
+	snprintf(proc, sizeof(proc), "%s/proc", l->cli->root ? l->cli->root : "");
+	count = scandir(l->dir ? l->dir : proc, &entries, NULL, versionsort);
 	if (count < 0)
 		return -errno;
 	for (int i = 0; i < count; i++) {
 		if (!err)
-			err = dir ? add_file(l, dir, entries[i]->d_name)
-				  : add_process(l, entries[i]->d_name);
+			err = l->dir ? add_file(l, entries[i]->d_name)
+				     : add_process(l, entries[i]->d_name);
 		free(entries[i]);
 	}
 	free(entries);
+	return err;
+}
+
+static int fill_list(struct list *l)
+{
+	int err;
+
+	raise_file_limit();
+	err = find_profiles(l) ?: heap_become_nobody();
+	for (size_t i = 0; i < l->nr_found; i++) {
+		if (!err)
+			err = read_profile(l, &l->found[i]);
+		close(l->found[i].fd);
+	}
+	free(l->found);
 	return err;
 }
 
@@ -157,33 +201,39 @@ static const char *const list_usage[] = {
 	NULL,
 };
 
-static int list_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+static int show_list(void *data)
 {
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
-	const char *dir = argc ? argv[0] : NULL;
-	struct list l = { 0 };
-	int err, rc = mw_library_new(cli, &ctx);
+	struct list *l = data;
+	int err, rc = mw_library_new(l->cli, &ctx);
 
-	(void)config;
 	if (rc)
 		return rc;
-	l.ctx = ctx;
-	mw_table_init(&l.table, list_columns, COLUMNS);
-	err = fill_list(&l, cli, dir);
+	l->ctx = ctx;
+	mw_table_init(&l->table, list_columns, COLUMNS);
+	err = fill_list(l);
 	if (err)
-		rc = mw_error_errno(err, dir ? dir : "/proc");
+		rc = mw_error_errno(err, l->dir ? l->dir : "/proc");
 	else
-		rc = print_list(cli, &l);
-	if (!rc && !l.table.nr_rows) {
-		mw_warn(cli, "there are no heap profiles");
+		rc = print_list(l->cli, l);
+	if (!rc && !l->table.nr_rows) {
+		mw_warn(l->cli, "there are no heap profiles");
 		rc = MW_EXIT_NOTHING;
 	}
-	if (l.denied && !dir)
-		mw_note(cli, "%" PRIu64 " processes belong to other users and were left out",
-			l.denied);
-	mw_table_uninit(&l.table);
-	mw_pool_free(&l.pool);
+	if (l->denied && !l->dir)
+		mw_note(l->cli, "%" PRIu64 " processes belong to other users and were left out",
+			l->denied);
+	mw_table_uninit(&l->table);
+	mw_pool_free(&l->pool);
 	return rc;
+}
+
+static int list_run(const struct mw_cli *cli, void *config, int argc, char **argv)
+{
+	struct list l = { .cli = cli, .dir = argc ? argv[0] : NULL };
+
+	(void)config;
+	return heap_profiles_run(show_list, &l);
 }
 
 const struct mw_cmd mw_cmd_heap_list = {

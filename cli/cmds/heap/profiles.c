@@ -76,8 +76,7 @@ int heap_profiles_run(int (*work)(void *data), void *data)
 			strsignal(WTERMSIG(status)));
 }
 
-/* Does nothing unless the program runs as root. Returns 0 or a negative errno. */
-static int become_nobody(void)
+int heap_become_nobody(void)
 {
 	if (!is_root())
 		return 0;
@@ -153,7 +152,8 @@ int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 				  open_files < count ? files[open_files] : choice->diff,
 				  &fds[open_files]);
 	if (!rc) {
-		err = become_nobody() ?: memwatch_heap_new(profiles->ctx, NULL, &profiles->heap);
+		err = heap_become_nobody()
+			      ?: memwatch_heap_new(profiles->ctx, NULL, &profiles->heap);
 		rc = err ? mw_error_errno(err, "heap")
 			 : read_files(profiles, fds, count, files, choice->diff);
 	}

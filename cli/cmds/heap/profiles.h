@@ -30,10 +30,16 @@ struct heap_profiles {
 };
 
 /*
- * Runs @work, which begins with heap_profiles_open(), and returns the exit code that it
- * returns. If the program runs as root, @work runs in a child.
+ * Runs @work, which reads profiles, and returns the exit code that it returns. If the program runs
+ * as root, @work runs in a child.
  */
 int heap_profiles_run(int (*work)(void *data), void *data);
+
+/*
+ * Becomes the user nobody if the program runs as root, in @work of heap_profiles_run() and before
+ * it reads a file of another user. Returns 0 or a negative errno.
+ */
+int heap_become_nobody(void);
 
 /*
  * Reads @count profiles and the base of @choice, and finds symbols. A number is the profile of a

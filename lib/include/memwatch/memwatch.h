@@ -14,7 +14,7 @@
  *
  * Independent of this path are proc.h (the text files of /proc/memwatch), device.h
  * (/dev/memwatch), growth.h with watch.h (leak detection, which does not need the module),
- * and heap.h (heap profiles).
+ * heap.h (heap profiles) and heap-process.h (those of processes).
  *
  * THREADS. There is no global state. A context, and every object made from it, may be used
  * by one thread at a time. Two contexts are independent of each other.
@@ -60,6 +60,7 @@
 #include <memwatch/growth.h>
 #include <memwatch/watch.h>
 #include <memwatch/heap.h>
+#include <memwatch/heap-process.h>
 #include <memwatch/file.h>
 
 #endif /* MEMWATCH_MEMWATCH_H */

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <memwatch/heap.h>
+#include <memwatch/heap-process.h>
 
 enum mw_memory_kind {
 	MW_MEMORY_ANONYMOUS, /* private, for any purpose */

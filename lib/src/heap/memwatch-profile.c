@@ -398,6 +398,7 @@ static int add_live(struct own_profile *p, const struct mw_heap_sample *from)
 	sample.stack = p->stack_of[from->stack];
 	sample.address = from->address;
 	sample.size = from->size;
+	sample.is_mapped = from->source == MW_HEAP_SOURCE_MMAP;
 	sample.identity = (from->address * 0x9e3779b97f4a7c15ULL ^ from->time_ns) | 1ULL << 63;
 	sample.birth_ns = (int64_t)(p->header.created_realtime_ns +
 				    (from->time_ns - p->header.created_ns));

@@ -60,6 +60,7 @@ struct mw_prof_sample {
 	int64_t birth_ns;	/* CLOCK_REALTIME; or MW_PROF_BIRTH_UNKNOWN */
 	uint32_t stack;
 	uint32_t count; /* samples that this counts as */
+	bool is_mapped; /* no object of the heap: memory that the program has mapped itself */
 };
 
 /**

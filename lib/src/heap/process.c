@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <memwatch/heap.h>
+#include <memwatch/heap-process.h>
 
 #include "heap/input.h"
 #include "heap/memwatch-profile.h"

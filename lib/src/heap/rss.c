@@ -153,7 +153,12 @@ static void add_sample(struct account *a, const struct mw_prof_sample *sample)
 	struct place_sums *sums;
 	enum place place;
 
-	if (!sample->count || !find_place(a, sample, &place, &resident))
+	if (!sample->count)
+		return;
+	/* The figures' sum of live bytes has such memory too, but it is none of the allocator's. */
+	if (sample->is_mapped && sample->birth_ns <= (int64_t)a->profile->figures_ns)
+		a->old += size * number->value;
+	if (sample->is_mapped || !find_place(a, sample, &place, &resident))
 		return;
 	/* Of a process that has ended, all is as it was when the figures were taken. */
 	if (!a->memory && a->has_figures && sample->birth_ns > (int64_t)a->profile->figures_ns)

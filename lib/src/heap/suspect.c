@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <memwatch/heap-process.h>
+
 #include "heap/confine.h"
 #include "heap/estimate.h"
 #include "heap/model.h"
