@@ -8,6 +8,10 @@
  * the one before: their errors are the same, and the points lie on a line that is wrong. The
  * slope is a weighted sum of the changes between snapshots, so its variance follows from
  * that of the changes, which only new and freed samples have.
+ *
+ * What a program allocates for its current work comes and goes, and can hide a leak that is as
+ * large. Where samples have identities, a snapshot therefore counts only those that were in the
+ * snapshot before: what lives for less than one interval is left out.
  */
 #include "heap/trend.h"
 
@@ -21,12 +25,16 @@
 
 /* A leak has at least this many samples in its growth. */
 #define LEAK_SAMPLES 5
+/* With fewer snapshots, those of samples that survive would be too few for a line. */
+#define SURVIVAL_SNAPSHOTS 4
 /* The probability that a row without a leak is called one, for all rows together. */
 #define LEAK_ERROR  0.01
 #define NS_PER_HOUR 3.6e12
 
 /**
  * struct series - one value of each row for each snapshot
+ * @profiles: the snapshots
+ * @survivors: those with the samples that were in the snapshot before only, owned; or NULL
  * @hours: times of the snapshots
  * @live: by snapshot, then by row
  * @change_variance: variance of the change from the snapshot before
@@ -34,6 +42,8 @@
  */
 struct series {
 	uint32_t snapshots, rows;
+	const struct mw_prof_profile *profiles;
+	struct mw_prof_profile *survivors;
 	double *hours;
 	struct mw_prof_sum *live;
 	double *change_variance;
@@ -56,7 +66,7 @@ static void add_live(struct series *s, uint32_t snapshot, uint32_t row,
 
 static int fill_snapshot(struct series *s, const struct mw_heap_rows *rows, uint32_t snapshot)
 {
-	const struct mw_prof_profile *now = &rows->heap->profiles[snapshot];
+	const struct mw_prof_profile *now = &s->profiles[snapshot];
 	const struct mw_prof_profile *before = snapshot ? now - 1 : NULL;
 	struct mw_identities old = { 0 }, new = { 0 };
 	int err = 0;
@@ -191,6 +201,41 @@ static int slope_weights(const struct series *s, double *weight)
 	return 0;
 }
 
+/* The samples of @now that are in the snapshot @before as well. */
+static int survivors_fill(const struct memwatch_heap *heap, const struct mw_prof_profile *before,
+			  const struct mw_prof_profile *now, struct mw_prof_profile *ret)
+{
+	struct mw_identities old = { 0 };
+	int err = mw_identities_init(&old, heap, before);
+
+	*ret = *now;
+	ret->nr_samples = 0;
+	ret->samples = calloc(now->nr_samples + 1UL, sizeof(*ret->samples));
+	if (!ret->samples)
+		err = -ENOMEM;
+	for (uint32_t i = 0; i < now->nr_samples && !err; i++)
+		if (mw_identities_have(&old, &now->samples[i]))
+			ret->samples[ret->nr_samples++] = now->samples[i];
+	mw_identities_uninit(&old);
+	return err;
+}
+
+/* Replaces the snapshots by their survivors; the first one has none. */
+static int series_keep_survivors(struct series *s, const struct memwatch_heap *heap)
+{
+	int err = 0;
+
+	s->survivors = calloc(s->snapshots, sizeof(*s->survivors));
+	if (!s->survivors)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < s->snapshots && !err; i++)
+		err = survivors_fill(heap, &s->profiles[i - 1], &s->profiles[i],
+				     &s->survivors[i - 1]);
+	s->profiles = s->survivors;
+	s->snapshots--;
+	return err;
+}
+
 static int series_init(struct series *s, const struct mw_heap_rows *rows)
 {
 	const struct memwatch_heap *heap = rows->heap;
@@ -198,27 +243,39 @@ static int series_init(struct series *s, const struct mw_heap_rows *rows)
 	int err = 0;
 
 	s->snapshots = heap->nr_profiles;
+	s->profiles = heap->profiles;
 	s->rows = rows->count;
 	s->identified = true;
+	for (uint32_t i = 0; i < s->snapshots; i++) {
+		if (!s->profiles[i].info.end_ns)
+			return -ENODATA;
+		s->identified &= mw_identities_same_process(&s->profiles[i], &s->profiles[0]);
+	}
+	if (s->identified && s->snapshots >= SURVIVAL_SNAPSHOTS)
+		err = series_keep_survivors(s, heap);
 	places = (size_t)s->snapshots * (s->rows + 1UL);
 	s->hours = calloc(s->snapshots, sizeof(*s->hours));
 	s->live = calloc(places, sizeof(*s->live));
 	s->change_variance = calloc(places, sizeof(*s->change_variance));
-	if (!s->hours || !s->live || !s->change_variance)
+	if (err || !s->hours || !s->live || !s->change_variance)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->snapshots; i++) {
-		const struct mw_prof_profile *profile = &heap->profiles[i];
-
-		if (!profile->info.end_ns)
-			return -ENODATA;
-		s->hours[i] = ((double)profile->info.end_ns -
-			       (double)heap->profiles[0].info.end_ns) /
+	for (uint32_t i = 0; i < s->snapshots && !err; i++) {
+		s->hours[i] = ((double)s->profiles[i].info.end_ns -
+			       (double)s->profiles[0].info.end_ns) /
 			      NS_PER_HOUR;
-		s->identified &= mw_identities_same_process(profile, &heap->profiles[0]);
-	}
-	for (uint32_t i = 0; i < s->snapshots && !err; i++)
 		err = fill_snapshot(s, rows, i);
+	}
 	return err;
+}
+
+static void series_uninit(struct series *s)
+{
+	for (uint32_t i = 0; s->survivors && i < s->snapshots; i++)
+		free(s->survivors[i].samples);
+	free(s->survivors);
+	free(s->hours);
+	free(s->live);
+	free(s->change_variance);
 }
 
 static void fill_trends(const struct series *s, struct mw_trend *trends, const double *weight)
@@ -249,8 +306,6 @@ int mw_trend_new(const struct mw_heap_rows *rows, struct mw_trend **ret)
 	}
 	free(trends);
 	free(weight);
-	free(s.hours);
-	free(s.live);
-	free(s.change_variance);
+	series_uninit(&s);
 	return err;
 }
