@@ -2,11 +2,15 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * A program is killed with SIGKILL, at any moment, and leaves a profile that can be read: it
- * names the site that leaks most, and its interval holds the bytes that were live.
+ * A program is killed with SIGKILL at any moment, or by the kernel when its memory cgroup is full,
+ * and leaves a profile that can be read: it names the site that leaks most, and its interval
+ * holds the bytes that were live.
  *
  *	test-kill [KILLS]
+ *
+ * KILLS is the number of kills of each of the two kinds.
  */
+#include <sys/stat.h>
 #include <time.h>
 
 #include "heap/tests/kit.h"
@@ -14,11 +18,43 @@
 #include "selftests/prng.h"
 
 #define KILLS_DEFAULT 6
+#define KILL_LIMIT_S  120
+#define OBJECT_BYTES  4016 /* the largest object of the programs */
+#define CGROUP_V1     "/sys/fs/cgroup/memory"
+#define CGROUP_V2     "/sys/fs/cgroup"
+#define CGROUP_MIB(n) ((n) << 20)
+
+/**
+ * struct kill_case - a program that is killed
+ * @program: NULL: "work leak"
+ * @bytes: it is killed when it has leaked so many bytes, or up to twice as many
+ * @limit: of its memory cgroup, if that is what kills it
+ */
+static const struct kill_case {
+	const char *title, *program, *threads, *speed;
+	uint64_t bytes, limit;
+} kill_cases[] = {
+	{ "one thread, 20 MB/s", NULL, "1", "20000000", 4000000, CGROUP_MIB(16ul) },
+	{ "one thread, as fast as it goes", NULL, "1", "0", 100000000, CGROUP_MIB(160ul) },
+	{ "64 threads", NULL, "64", "0", 50000000, CGROUP_MIB(120ul) },
+	{ "a forking server", "fork-server", "1", "0", 10000000, CGROUP_MIB(48ul) },
+};
+#define KILL_CASES (sizeof(kill_cases) / sizeof(kill_cases[0]))
 
 struct kill_result {
-	bool opened, complete, top_right, covered, sums_agree;
-	uint64_t samples, off_by;
+	bool killed, opened, complete, top_right, covered, sums_agree;
+	uint64_t off_by;
+	double off_bytes; /* of the top site, from the truth */
 };
+
+/* Over all cases of one kind. */
+struct kill_totals {
+	unsigned int kills, covered;
+};
+
+/* The memory cgroup in which the kernel kills; empty if there is none. */
+static char cgroup[PATH_MAX];
+static bool cgroup_is_v1;
 
 /* Live bytes of one stack of the program, with its variance. */
 struct site {
@@ -76,77 +112,219 @@ static struct work_truth *truth_map(char *path)
 	return truth;
 }
 
-static struct kill_result kill_once(const char *threads, const char *speed, unsigned int seed,
-				    uint64_t bytes)
+static bool cgroup_write(const char *file, uint64_t value)
+{
+	char path[PATH_MAX + 64], text[32];
+	int fd, length = snprintf(text, sizeof(text), "%lu", (unsigned long)value);
+	bool good;
+
+	snprintf(path, sizeof(path), "%s/%s", cgroup, file);
+	fd = open(path, O_WRONLY);
+	good = fd >= 0 && write(fd, text, (size_t)length) == length;
+	close(fd);
+	return good;
+}
+
+static void cgroup_remove(void)
+{
+	if (*cgroup)
+		rmdir(cgroup);
+}
+
+static bool cgroup_create(void)
+{
+	cgroup_is_v1 = !access(CGROUP_V1 "/memory.limit_in_bytes", F_OK);
+	snprintf(cgroup, sizeof(cgroup), "%s/memwatch-kill-%d",
+		 cgroup_is_v1 ? CGROUP_V1 : CGROUP_V2, (int)getpid());
+	if (!mkdir(cgroup, 0700) &&
+	    cgroup_write(cgroup_is_v1 ? "memory.limit_in_bytes" : "memory.max", CGROUP_MIB(64ul))) {
+		atexit(cgroup_remove);
+		return true;
+	}
+	cgroup_remove();
+	*cgroup = 0;
+	return false;
+}
+
+static bool cgroup_limit(uint64_t limit)
+{
+	if (!cgroup_is_v1) {
+		cgroup_write("memory.swap.max", 0);
+		return cgroup_write("memory.max", limit);
+	}
+	/* The limit with swap may not be lower than the other one; either may change first. */
+	cgroup_write("memory.memsw.limit_in_bytes", CGROUP_MIB(4096ul));
+	return cgroup_write("memory.limit_in_bytes", limit) &&
+	       (cgroup_write("memory.memsw.limit_in_bytes", limit) || true);
+}
+
+/* How many processes of the cgroup the kernel has killed. */
+static unsigned long cgroup_kills(void)
+{
+	char path[PATH_MAX + 64], line[128];
+	unsigned long kills = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", cgroup,
+		 cgroup_is_v1 ? "memory.oom_control" : "memory.events");
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "oom_kill %lu", &kills);
+	if (file)
+		fclose(file);
+	return kills;
+}
+
+/* Waits until the program has leaked @bytes and kills it, or until the kernel has. */
+static bool victim_kill(struct kit_run *run, const struct work_truth *truth, uint64_t bytes,
+			bool by_kernel)
+{
+	struct timespec pause = { 0, 1000000 };
+	unsigned long kills = by_kernel ? cgroup_kills() : 0;
+	time_t limit = time(NULL) + KILL_LIMIT_S;
+
+	if (by_kernel && !cgroup_write("cgroup.procs", (uint64_t)run->pid))
+		by_kernel = false;
+	while (__atomic_load_n(&truth->top_bytes, __ATOMIC_RELAXED) < bytes && time(NULL) < limit &&
+	       (!by_kernel || cgroup_kills() == kills))
+		nanosleep(&pause, NULL);
+	if (by_kernel && cgroup_kills() > kills)
+		kit_finish(run);
+	if (run->text)
+		return WIFSIGNALED(run->status) && WTERMSIG(run->status) == SIGKILL;
+	kill(run->pid, SIGKILL);
+	kit_finish(run);
+	return !by_kernel;
+}
+
+static void profile_judge(struct kill_result *result, pid_t pid, const struct work_truth *truth,
+			  const char *threads)
+{
+	struct site top = { 0 }, others = { 0 };
+	struct profile profile;
+	uint64_t samples;
+
+	result->opened = kit_open(&profile, pid);
+	if (!result->opened)
+		return;
+	result->complete = profile_is_complete(&profile);
+	sites_sum(&profile, truth, &top, &others);
+	result->top_right = top.bytes > others.bytes;
+	result->off_bytes = fabs(top.bytes - (double)truth->top_bytes);
+	result->covered = result->off_bytes <= 1.96 * sqrt(top.variance);
+	samples = profile_live(&profile).samples;
+	result->off_by = (uint64_t)llabs((long long)(profile.header->live_samples - samples));
+	result->sums_agree = result->off_by <= (uint64_t)atoi(threads);
+	profile_close(&profile);
+}
+
+static struct kill_result kill_once(const struct kill_case *test, const char *settings,
+				    unsigned int seed, uint64_t bytes, bool by_kernel)
 {
 	struct kill_result result = { 0 };
-	struct site top = { 0 }, others = { 0 };
-	struct timespec pause = { 0, 1000000 };
-	char path[PATH_MAX], seed_text[16];
+	char path[PATH_MAX], seed_text[16], program[PATH_MAX];
 	struct work_truth *truth;
-	struct profile profile;
 	struct kit_run run;
 
 	kit_empty();
 	truth = truth_map(path);
 	snprintf(seed_text, sizeof(seed_text), "%u", seed);
-	kit_start(&run, NULL, "MEMWATCH_HEAP_RATE=64K",
-		  KIT_ARGV(kit.work, "leak", path, threads, speed, "1000000000", seed_text));
-	while (__atomic_load_n(&truth->top_bytes, __ATOMIC_RELAXED) < bytes)
-		nanosleep(&pause, NULL);
-	kill(run.pid, SIGKILL);
-	kit_finish(&run);
-	result.opened = kit_open(&profile, run.pid);
-	if (result.opened) {
-		result.complete = profile_is_complete(&profile);
-		sites_sum(&profile, truth, &top, &others);
-		result.top_right = top.bytes > others.bytes;
-		result.covered = fabs(top.bytes - (double)truth->top_bytes) <=
-				 1.96 * sqrt(top.variance);
-		result.samples = profile_live(&profile).samples;
-		result.off_by = (uint64_t)llabs(
-			(long long)(profile.header->live_samples - result.samples));
-		result.sums_agree = result.off_by <= (uint64_t)atoi(threads);
-		profile_close(&profile);
-	}
+	snprintf(program, sizeof(program), "%.3000s/../../selftests/%s", kit.build,
+		 test->program ?: "");
+	kit_start(&run, NULL, settings,
+		  test->program ? KIT_ARGV(program, path, test->threads, test->speed, "1000000000",
+					   seed_text)
+				: KIT_ARGV(kit.work, "leak", path, test->threads, test->speed,
+					   "1000000000", seed_text));
+	result.killed = victim_kill(&run, truth, bytes, by_kernel);
+	profile_judge(&result, run.pid, truth, test->threads);
 	kit_free(&run);
 	munmap(truth, sizeof(*truth));
 	return result;
 }
 
-static void check_kills(const char *title, const char *threads, const char *speed,
-			unsigned int kills, uint64_t bytes)
+static void check_kills(const struct kill_case *test, unsigned int kills, bool by_kernel,
+			struct kill_totals *totals)
 {
-	unsigned int opened = 0, complete = 0, right = 0, covered = 0, agree = 0;
+	unsigned int killed = 0, opened = 0, complete = 0, right = 0, covered = 0, agree = 0;
+	const char *how = by_kernel ? "out of memory" : "SIGKILL";
 	struct prng prng = { 42 };
 
+	if (by_kernel && !cgroup_limit(test->limit))
+		kills = 0;
 	for (unsigned int n = 0; n < kills; n++) {
-		struct kill_result result = kill_once(threads, speed, n + 1,
-						      bytes + prng_below(&prng, bytes));
+		uint64_t bytes = test->bytes + prng_below(&prng, test->bytes);
+		struct kill_result result = kill_once(test, "MEMWATCH_HEAP_RATE=64K", n + 1,
+						      by_kernel ? UINT64_MAX : bytes, by_kernel);
 
+		killed += result.killed;
 		opened += result.opened;
 		complete += result.complete;
 		right += result.top_right;
 		covered += result.covered;
 		agree += result.sums_agree;
 	}
-	tap_eq(opened, kills, "%s: every profile opens", title);
-	tap_eq(complete, kills, "%s: every sample has its stack and its modules", title);
-	tap_eq(right, kills, "%s: the top site is the true one", title);
-	tap_eq(agree, kills, "%s: the sums differ by at most one sample per thread", title);
-	/* 95 % of intervals hold the truth; this fails by chance once in 10 000 times. */
-	tap_ok(covered + 4 * sqrt(0.95 * 0.05 * kills) >= 0.95 * kills,
-	       "%s: %u of %u intervals hold the live bytes", title, covered, kills);
+	tap_ok(kills && killed == kills, "%s, %s: %u of %u are killed", how, test->title, killed,
+	       kills);
+	tap_eq(opened, kills, "%s, %s: every profile opens", how, test->title);
+	tap_eq(complete, kills, "%s, %s: every sample has its stack and its modules", how,
+	       test->title);
+	tap_eq(right, kills, "%s, %s: the top site is the true one", how, test->title);
+	tap_eq(agree, kills, "%s, %s: the sums differ by at most one sample per thread", how,
+	       test->title);
+	printf("# %s, %s: %u of %u intervals hold the live bytes\n", how, test->title, covered,
+	       kills);
+	totals->kills += kills;
+	totals->covered += covered;
+}
+
+static void check_intervals(const char *how, const struct kill_totals *totals)
+{
+	double kills = totals->kills;
+	/* 95 % of intervals hold the truth; few kills have a bound of 4 standard errors. */
+	double bound = kills >= 100 ? 0.9 * kills : 0.95 * kills - 4 * sqrt(0.95 * 0.05 * kills);
+
+	tap_ok(totals->covered >= bound, "%s: %u of %u intervals hold the live bytes", how,
+	       totals->covered, totals->kills);
+}
+
+/* If every allocation is a sample, the profile has the truth, but for what was in work. */
+static void check_lost(const struct kill_case *test, unsigned int kills)
+{
+	unsigned int good = 0;
+	double worst = 0;
+
+	for (unsigned int n = 0; n < kills; n++) {
+		struct kill_result result = kill_once(test, "MEMWATCH_HEAP_RATE=1", n + 1, 2000000,
+						      false);
+
+		good += result.opened &&
+			result.off_bytes <= (double)OBJECT_BYTES * atoi(test->threads);
+		worst = fmax(worst, result.off_bytes);
+	}
+	tap_eq(good, kills, "%s: at most one sample per thread is lost (worst: %.0f bytes)",
+	       test->title, worst);
 }
 
 int main(int argc, char **argv)
 {
 	unsigned int kills = argc > 1 ? (unsigned int)atoi(argv[1]) : KILLS_DEFAULT;
+	struct kill_totals by_signal = { 0 }, by_kernel = { 0 };
+	unsigned int each = (kills + KILL_CASES - 1) / KILL_CASES;
 
 	kit_init(argv[0]);
 	tap_start();
-	check_kills("one thread, 20 MB/s", "1", "20000000", (kills + 2) / 3, 4000000);
-	check_kills("one thread, as fast as it goes", "1", "0", (kills + 2) / 3, 100000000);
-	check_kills("64 threads", "64", "0", (kills + 2) / 3, 50000000);
+	for (size_t i = 0; i < KILL_CASES; i++)
+		check_kills(&kill_cases[i], each, false, &by_signal);
+	check_intervals("SIGKILL", &by_signal);
+	for (size_t i = 0; i < KILL_CASES; i++)
+		check_lost(&kill_cases[i], (each + 1) / 2);
+	if (!cgroup_create()) {
+		tap_skip("out of memory", "there is no memory cgroup that this user may create");
+		return tap_done();
+	}
+	for (size_t i = 0; i < KILL_CASES; i++)
+		check_kills(&kill_cases[i], each, true, &by_kernel);
+	check_intervals("out of memory", &by_kernel);
 	return tap_done();
 }

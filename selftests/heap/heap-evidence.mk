@@ -9,7 +9,12 @@ HEAP_EVIDENCE_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -D_GNU_SOURCE -
 
 .PHONY: heap-evidence-programs
 
-heap-evidence-programs: $(addprefix $(SELFTESTS_BIN)/,leak-site.so)
+heap-evidence-programs: $(addprefix $(SELFTESTS_BIN)/,leak-site.so fork-server)
+
+$(SELFTESTS_BIN)/%: selftests/heap/%.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HEAP_EVIDENCE_CFLAGS) -o $@ $<
 
 $(SELFTESTS_BIN)/%.so: selftests/heap/%.c
 	$(call msg,CCLD,$@)
