@@ -9,12 +9,17 @@ HEAP_EVIDENCE_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -D_GNU_SOURCE -
 
 .PHONY: heap-evidence-programs
 
-heap-evidence-programs: $(addprefix $(SELFTESTS_BIN)/,leak-site.so fork-server)
+heap-evidence-programs: $(addprefix $(SELFTESTS_BIN)/,leak-site.so fork-server agree-work)
 
 $(SELFTESTS_BIN)/%: selftests/heap/%.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_EVIDENCE_CFLAGS) -o $@ $<
+
+$(SELFTESTS_BIN)/%: selftests/heap/%.cc
+	$(call msg,CXXLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -std=gnu++17 -O2 -g -Wall -Wextra -I. -MMD -MP -o $@ $<
 
 $(SELFTESTS_BIN)/%.so: selftests/heap/%.c
 	$(call msg,CCLD,$@)

@@ -172,14 +172,15 @@ def _redis(folder, _rng, scale):
     work = REDIS_WORK.replace("ROUNDS", str(int(25000 * scale)))
     cli = ["redis-cli", "-s", socket]
     return Program("redis", ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "",
-                             "--dir", folder, "--lua-time-limit", "0", "--activerehashing", "no"],
+                             "--dir", folder, "--lua-time-limit", "0", "--activerehashing", "no",
+                             "--hz", "1"],
                    client=[[*cli, "eval", work, "0"], [*cli, "shutdown", "nosave"]],
                    socket=socket)
 
 
 def _cc1(folder, rng, scale):
     functions = []
-    for n in range(max(1, int(45 * scale))):
+    for n in range(max(1, int(20 * scale))):
         lines = "\n".join(f"  for (int i = 0; i < x; i++) s += (t[i & 63] ^ {rng.randrange(999)})"
                           f" * (i > {rng.randrange(99)} ? s : x);\n"
                           f"  switch (s & 3) {{ case 0: s += x; break; case 1: s ^= {k}; break; }}"
