@@ -8,13 +8,18 @@
  *	heap-pairs samples N THREADS   the same below 30 frames, in threads; prints the CPU time of
  *	                               a pair in nanoseconds
  *	heap-pairs start               nothing; prints its resident set in KiB
+ *	heap-pairs live N              keeps N objects; says so and runs until its input ends;
+ *	                               prints for how many nanoseconds it was stopped meanwhile
  */
+#include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define DEPTH 30
 
@@ -74,12 +79,71 @@ static void resident_print(void)
 		printf("%lu\n", resident * 4);
 }
 
+static double clock_ns(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+/* For how long this thread has waited for a processor. */
+static unsigned long waited_ns(void)
+{
+	unsigned long wait = 0;
+	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+	bool good = file && fscanf(file, "%*u %lu", &wait) == 1;
+
+	if (file)
+		fclose(file);
+	if (!good)
+		exit(1);
+	return wait;
+}
+
+/* Time for which this thread neither ran nor waited for a processor. It never sleeps. */
+static double stopped_ns(void)
+{
+	unsigned long before, after = waited_ns();
+	double ns;
+
+	/* The clocks belong together if the thread ran all the time between them. */
+	do {
+		before = after;
+		ns = clock_ns(CLOCK_MONOTONIC) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		after = waited_ns();
+	} while (before != after);
+	return ns - (double)after;
+}
+
+static void live_run(uint64_t count)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	double begin;
+
+	for (uint64_t i = 0; i < count; i++) {
+		void *volatile memory = malloc(64);
+
+		(void)memory;
+	}
+	puts("ready");
+	fflush(stdout);
+	begin = stopped_ns();
+	while (poll(&input, 1, 0) == 0)
+		pairs_run(1000);
+	printf("%.0f\n", stopped_ns() - begin);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return 2;
 	if (!strcmp(argv[1], "start")) {
 		resident_print();
+		return 0;
+	}
+	if (!strcmp(argv[1], "live")) {
+		live_run(argc > 2 ? strtoull(argv[2], NULL, 10) : 100000);
 		return 0;
 	}
 	pairs = argc > 2 ? strtoull(argv[2], NULL, 10) : 100000;

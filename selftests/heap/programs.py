@@ -171,7 +171,10 @@ def _redis(folder, _rng, scale):
     socket = os.path.join(folder, "redis.sock")
     work = REDIS_WORK.replace("ROUNDS", str(int(25000 * scale)))
     cli = ["redis-cli", "-s", socket]
-    return Program("redis", ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "",
+    # The server is in the package of the tools too, under a name that turns it into a tool.
+    server = os.path.join(folder, "redis-server")
+    os.symlink(shutil.which("redis-check-rdb") or "redis-check-rdb", server)
+    return Program("redis", [server, "--port", "0", "--unixsocket", socket, "--save", "",
                              "--dir", folder, "--lua-time-limit", "0", "--activerehashing", "no",
                              "--hz", "1"],
                    client=[[*cli, "eval", work, "0"], [*cli, "shutdown", "nosave"]],
