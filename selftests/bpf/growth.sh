@@ -1,13 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# In a guest: runs test_growth, or the test given, with swap and with permission to set
-# the clock.
-modprobe zram 2>/dev/null
+# In a guest: runs test_growth, or the test given, with swap, with permission to set the
+# clock, and in a file system whose files have pages that can be reclaimed: those of the
+# guest's root cannot. Debian sets kernel.perf_event_paranoid to 3, which its kernels take
+# as "CAP_SYS_ADMIN only".
+tests=$PWD
+modprobe zram num_devices=2 2>/dev/null
+echo 2 >/proc/sys/kernel/perf_event_paranoid
 if [ -e /sys/block/zram0/disksize ] && echo 256M >/sys/block/zram0/disksize 2>/dev/null; then
 	if mkswap /dev/zram0 >/dev/null 2>&1; then
 		swapon /dev/zram0 2>/dev/null
 	fi
 fi
 cd /tmp || exit 1
-MEMWATCH_TEST_CLOCK=yes exec "$OLDPWD/${1:-test_growth}"
+if [ -e /sys/block/zram1/disksize ] && echo 128M >/sys/block/zram1/disksize; then
+	mke2fs -b 4096 /dev/zram1 >/dev/null 2>&1
+	mkdir disk
+	mount -t ext4 /dev/zram1 disk && cd disk || exit 1
+fi
+MEMWATCH_TEST_CLOCK=yes exec "$tests/${1:-test_growth}"

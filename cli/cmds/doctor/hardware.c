@@ -285,7 +285,15 @@ static void check_perf_event_paranoid(const struct mw_cli *cli, struct mw_findin
 	if (mw_root_line(cli, "/proc/sys/kernel/perf_event_paranoid", value, sizeof(value)) <= 0) {
 		mw_finding_missing(f, "this kernel has no perf events");
 		mw_finding_cost(f, "no counters, and no ring buffers for records");
-	} else if (mw_has_capability(cli, CAP_SYS_ADMIN) || mw_has_capability(cli, CAP_PERFMON)) {
+	} else if (mw_has_capability(cli, CAP_SYS_ADMIN)) {
+		mw_finding_ok(f, "it is %s, but CAP_SYS_ADMIN overrides it", value);
+	} else if (atoi(value) > 2) {
+		/* Debian's kernels have this value, which upstream kernels do not know. */
+		mw_finding_warn(f, "it is %s, which means root only", value);
+		mw_finding_cost(f, "this user may not use perf events at all");
+		mw_finding_remedy(f, "run memwatchctl as root, or sysctl "
+				     "kernel.perf_event_paranoid=2");
+	} else if (mw_has_capability(cli, CAP_PERFMON)) {
 		mw_finding_ok(f, "it is %s, but CAP_PERFMON overrides it", value);
 	} else if (atoi(value) <= 0) {
 		mw_finding_ok(f, "it is %s", value);

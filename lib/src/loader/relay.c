@@ -140,7 +140,8 @@ static const char *counter_reason(int err)
 		return "the processor, or the virtual machine, has no such hardware counter";
 	case -EACCES:
 	case -EPERM:
-		return "not permitted: needs root or CAP_PERFMON (kernel.perf_event_paranoid)";
+		return "not permitted: needs root, or CAP_PERFMON and "
+		       "kernel.perf_event_paranoid of at most 2";
 	case -EBUSY:
 		return "the counter is in use by somebody else";
 	case -ENOSYS:

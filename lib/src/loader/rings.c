@@ -68,8 +68,8 @@ static int fail_ring(struct mw_bpf_rings *rings, unsigned int cpu, int err)
 			       cpu);
 	if (err == -EACCES)
 		return mw_fail(ctx, err,
-			       "cannot open the ring of CPU %u: not permitted; it needs root or "
-			       "CAP_PERFMON (kernel.perf_event_paranoid)",
+			       "cannot open the ring of CPU %u: not permitted; it needs root, or "
+			       "CAP_PERFMON and kernel.perf_event_paranoid of at most 2",
 			       cpu);
 	if (err == -EPERM)
 		return mw_fail(ctx, err,
