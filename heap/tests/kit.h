@@ -19,6 +19,13 @@
 
 #define KIT_OUTPUT_MAX (16u << 20)
 
+/* Where Debian has the libraries of this machine. */
+#ifdef __aarch64__
+#define KIT_LIBRARIES "/usr/lib/aarch64-linux-gnu/"
+#else
+#define KIT_LIBRARIES "/usr/lib/x86_64-linux-gnu/"
+#endif
+
 struct kit {
 	char build[PATH_MAX];	     /* where the test programs are */
 	char library[PATH_MAX];	     /* libmemwatch-heap.so */

@@ -7,8 +7,6 @@
  */
 #include "heap/tests/kit.h"
 
-#define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
-
 static const struct allocator {
 	const char *name;
 	const char *library;
@@ -16,9 +14,9 @@ static const struct allocator {
 	enum mw_heap_allocator kind;
 } allocators[] = {
 	{ "glibc", NULL, NULL, MW_HEAP_ALLOCATOR_GLIBC },
-	{ "jemalloc", LIBRARIES "libjemalloc.so.2", NULL, MW_HEAP_ALLOCATOR_JEMALLOC },
-	{ "tcmalloc", LIBRARIES "libtcmalloc_minimal.so.4", NULL, MW_HEAP_ALLOCATOR_TCMALLOC },
-	{ "mimalloc", LIBRARIES "libmimalloc.so.2", "no-throw", MW_HEAP_ALLOCATOR_MIMALLOC },
+	{ "jemalloc", KIT_LIBRARIES "libjemalloc.so.2", NULL, MW_HEAP_ALLOCATOR_JEMALLOC },
+	{ "tcmalloc", KIT_LIBRARIES "libtcmalloc_minimal.so.4", NULL, MW_HEAP_ALLOCATOR_TCMALLOC },
+	{ "mimalloc", KIT_LIBRARIES "libmimalloc.so.2", "no-throw", MW_HEAP_ALLOCATOR_MIMALLOC },
 };
 
 /* Live bytes and objects of what the program itself allocated: its frames are in every stack. */

@@ -6,7 +6,7 @@
  */
 #include "heap/tests/kit.h"
 
-#define JEMALLOC "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+#define JEMALLOC KIT_LIBRARIES "libjemalloc.so.2"
 
 /* What is live of mappings, and of everything else. */
 static void live_split(const struct profile *profile, struct profile_live *mapped,
