@@ -48,12 +48,11 @@ static int create_copy(struct mw_suspects *suspects, uint32_t pid, struct mw_sus
 struct mw_suspect *mw_suspects_add(struct mw_suspects *suspects, uint32_t pid, uint64_t since_ns)
 {
 	struct mw_suspect *suspect = find_room(suspects);
-	int err, profile, fd;
+	int err, fd;
 
 	/* Most processes have no profile, and then no file is to be created. */
-	if (!suspect || memwatch_heap_find(suspects->ctx, pid, 0, &profile))
+	if (!suspect || memwatch_heap_is_profiled(suspects->ctx, pid) != 1)
 		return NULL;
-	close(profile);
 	*suspect = (struct mw_suspect){
 		.end_ns = mw_clock_ns(CLOCK_MONOTONIC) + MW_SUSPECTS_WAIT_NS,
 		.info = { .sz = sizeof(suspect->info) },

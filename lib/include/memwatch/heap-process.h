@@ -17,6 +17,18 @@ extern "C" {
 /* ----------------------------------------------------------- processes */
 
 /**
+ * memwatch_heap_is_profiled - whether a process has a profile
+ * @ctx: context
+ * @pid: process id
+ *
+ * Opens nothing but /proc/PID/maps, and so cannot be delayed by the file system of a user.
+ *
+ * Returns: 1 or 0; -ENOENT, there is no such process; -EACCES or -EPERM; -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_heap_is_profiled(struct memwatch_ctx *ctx, __u32 pid);
+
+/**
  * memwatch_heap_find - open the profile of a process
  * @ctx: context
  * @pid: process id
@@ -209,10 +221,11 @@ struct memwatch_heap_suspect;
  * @ret: the search; caller frees with memwatch_heap_suspect_unref()
  *
  * A child process reads the profile and finds symbols, with the files that the process has mapped,
- * also if it is in a container. The child has no privileges, and its end raises SIGCHLD.
+ * also if it is in a container. The child opens the files, and then gives up its privileges. Its
+ * end raises SIGCHLD.
  *
  * Returns: 0; -ENOENT, there is no such process; -ENODATA, it has no profile; -EACCES or -EPERM;
- * any errno of open() and fork(); -ENOMEM.
+ * any errno of fork(); -ENOMEM.
  * Since: 0.1
  */
 int memwatch_heap_suspect_new(struct memwatch_ctx *ctx, __u32 pid, __u64 since_ns, int copy,

@@ -22,11 +22,14 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/context.h"
 
 #define NOBODY 65534
+/* How often it is looked, every 5 ms, whether a child that was killed has ended. */
+#define STOP_STEPS 400
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_SANITIZER 1
@@ -224,8 +227,11 @@ int mw_confined_start(struct memwatch_ctx *ctx, void (*run)(void *data, int answ
 		return mw_fail(ctx, err, "heap: no child process: %s", strerror(-err));
 	}
 	if (!pid) {
-		int err = confine_self(may, network, ends[1]);
+		int err;
 
+		if (may->prepare)
+			may->prepare(data);
+		err = confine_self(may, network, ends[1]);
 		if (!err)
 			run(data, 3);
 		/* Without the handlers of the program that uses the library. */
@@ -236,10 +242,18 @@ int mw_confined_start(struct memwatch_ctx *ctx, void (*run)(void *data, int answ
 	return 0;
 }
 
+/* A child that waits for a file system of a user may not end even then; it is left alone. */
 void mw_confined_stop(struct mw_confined *child)
 {
+	const struct timespec step = { .tv_nsec = 5000000 };
+
 	close(child->answer);
 	kill(child->pid, SIGKILL);
-	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	for (int i = 0; i < STOP_STEPS; i++) {
+		pid_t pid = waitpid(child->pid, NULL, WNOHANG);
+
+		if (pid > 0 || (pid < 0 && errno != EINTR))
+			break;
+		nanosleep(&step, NULL);
+	}
 }

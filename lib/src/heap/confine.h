@@ -30,12 +30,15 @@ struct mw_confined {
  * @network: open sockets and write files, for debuginfod; root does not get that
  * @file_bytes: how large a file may become to which it writes
  * @keep, @nr_keep: descriptors that it keeps; the numbers are changed in the child
+ * @prepare: NULL, or called with @data in the child before it gives anything up: it opens files,
+ *	which a file system of a user may delay for ever, and may change @nr_keep
  */
 struct mw_confinement {
 	bool network;
 	uint64_t file_bytes;
 	int *const *keep;
 	uint32_t nr_keep;
+	void (*prepare)(void *data);
 };
 
 /*

@@ -106,6 +106,14 @@ int mw_process_mapping_open(struct memwatch_ctx *ctx, uint32_t pid,
 	return err;
 }
 
+int memwatch_heap_is_profiled(struct memwatch_ctx *ctx, __u32 pid)
+{
+	struct mw_process_mapping mapping;
+	int err = find_mapping(ctx, pid, &mapping);
+
+	return err == -ENODATA ? 0 : err ?: 1;
+}
+
 int memwatch_heap_find(struct memwatch_ctx *ctx, __u32 pid, int writable, int *ret)
 {
 	struct mw_process_mapping mapping;

@@ -66,9 +66,12 @@ struct memwatch_heap_suspect {
 /* What the child works on. */
 struct search {
 	struct memwatch_ctx *ctx;
+	uint32_t pid;
 	uint64_t since_ns;
 	int profile, copy;
 	struct mw_modules modules;
+	struct mw_confinement may;
+	int *keep[PROFILE_FDS + MW_MODULES_MAX];
 	struct memwatch_heap *heap;
 	struct answer_head head;
 	uint32_t stack;
@@ -234,12 +237,23 @@ static int read_profile(struct search *search)
 	return err < 0 ? err : 0;
 }
 
+/* Opens what the child can only open before it has given up its privileges. */
+static void open_files(void *data)
+{
+	struct search *search = data;
+
+	search->head.err = memwatch_heap_find(search->ctx, search->pid, 0, &search->profile);
+	mw_modules_open(search->ctx, search->pid, &search->modules);
+	search->may.nr_keep = PROFILE_FDS + search->modules.nr;
+}
+
 static void run_search(void *data, int answer)
 {
 	struct search *search = data;
 	FILE *out = fdopen(answer, "w");
 
-	search->head.err = read_profile(search);
+	if (!search->head.err)
+		search->head.err = read_profile(search);
 	if (!search->head.err)
 		search->head.err = find_stack(search);
 	if (!search->head.err)
@@ -252,15 +266,8 @@ static void run_search(void *data, int answer)
 
 static int start_search(struct search *search, struct mw_confined *ret)
 {
-	int *keep[PROFILE_FDS + MW_MODULES_MAX] = { &search->profile, &search->copy };
-	struct mw_confinement may = { .keep = keep,
-				      .nr_keep = PROFILE_FDS + search->modules.nr,
-				      .file_bytes = search->copy < 0 ? 0 : COPY_MAX };
-	int err;
+	int err = mw_confined_start(search->ctx, run_search, search, &search->may, ret);
 
-	for (uint32_t i = 0; i < search->modules.nr; i++)
-		keep[PROFILE_FDS + i] = &search->modules.fds[i];
-	err = mw_confined_start(search->ctx, run_search, search, &may, ret);
 	if (err)
 		return err;
 	if (fcntl(ret->answer, F_SETFL, O_NONBLOCK)) {
@@ -273,21 +280,30 @@ static int start_search(struct search *search, struct mw_confined *ret)
 int memwatch_heap_suspect_new(struct memwatch_ctx *ctx, __u32 pid, __u64 since_ns, int copy,
 			      struct memwatch_heap_suspect **ret)
 {
-	struct search search = { .ctx = ctx, .since_ns = since_ns, .copy = copy };
+	struct search search = { .ctx = ctx,
+				 .pid = pid,
+				 .since_ns = since_ns,
+				 .profile = -1,
+				 .copy = copy,
+				 .may = { .nr_keep = PROFILE_FDS,
+					  .file_bytes = copy < 0 ? 0 : COPY_MAX,
+					  .prepare = open_files } };
 	struct memwatch_heap_suspect *suspect;
-	int err = memwatch_heap_find(ctx, pid, 0, &search.profile);
+	int err = memwatch_heap_is_profiled(ctx, pid);
 
-	if (err)
+	if (err < 0)
 		return err;
+	if (!err)
+		return mw_fail(ctx, -ENODATA, "process %u has no heap profile", pid);
 	suspect = calloc(1, sizeof(*suspect));
-	if (!suspect) {
-		close(search.profile);
+	if (!suspect)
 		return mw_fail_memory(ctx, "heap profile");
-	}
-	mw_modules_open(ctx, pid, &search.modules);
+	search.may.keep = search.keep;
+	search.keep[0] = &search.profile;
+	search.keep[1] = &search.copy;
+	for (uint32_t i = 0; i < MW_MODULES_MAX; i++)
+		search.keep[PROFILE_FDS + i] = &search.modules.fds[i];
 	err = start_search(&search, &suspect->child);
-	mw_modules_close(&search.modules);
-	close(search.profile);
 	if (err) {
 		free(suspect);
 		return err;
