@@ -47,6 +47,7 @@ MONITORS = [{"pid": int, "command": str, "processes": int, "rounds": int, "perio
 
 ESTIMATE = {"value": (int, float), "low": (int, float) + OPTIONAL,
             "high": (int, float) + OPTIONAL}
+UNSURE = {**ESTIMATE, "value": (int, float) + OPTIONAL}
 QUANTILES = {"median": (int, float) + OPTIONAL, "p90": (int, float) + OPTIONAL}
 FRAME = {"function": (str,) + OPTIONAL, "file": (str,) + OPTIONAL, "line": (int,) + OPTIONAL,
          "module": (str,) + OPTIONAL, "address": (int,) + OPTIONAL, "inlined": bool}
@@ -109,11 +110,11 @@ SCHEMAS = {
                               "copy": (str,) + OPTIONAL, "stack": [FRAME]}},
     "heap-rss": {**HEAP, "sites": [SITE],
                  "rss": {"rss_bytes": int,
-                         "parts": {name: ESTIMATE for name in (
+                         "parts": {name: UNSURE for name in (
                              "live", "overhead", "free", "caches", "stacks", "anonymous", "files",
                              "shared", "unexplained")},
                          "swapped_bytes": int, "page_table_bytes": int, "verdict": str,
-                         "sentence": str, "largest": (str,) + OPTIONAL, "trim_bytes": ESTIMATE,
+                         "sentence": str, "largest": (str,) + OPTIONAL, "trim_bytes": UNSURE,
                          "cap_bytes": int, "arenas": int, "has_figures": bool, "has_unseen": bool,
                          "has_ended": bool, "figures_age_seconds": (int, float) + OPTIONAL}},
     "heap-sites": {**HEAP, "sites": [SITE]},

@@ -107,7 +107,8 @@ static int read_rss(const struct heap_profiles *profiles, const char *path,
 	return err == -ENODATA ? MW_EXIT_NOTHING : MW_EXIT_FAILED;
 }
 
-static int fill_table(const struct memwatch_heap_rss *rss, struct mw_table *table)
+/* Programs that read CSV get the names of JSON. */
+static int fill_table(const struct memwatch_heap_rss *rss, bool csv, struct mw_table *table)
 {
 	mw_table_init(table, columns, COLUMNS);
 	for (int i = 0; i < MEMWATCH_HEAP_PARTS; i++) {
@@ -117,7 +118,7 @@ static int fill_table(const struct memwatch_heap_rss *rss, struct mw_table *tabl
 
 		if (!cells)
 			return mw_error_errno(-ENOMEM, "heap report");
-		cells[PART] = (struct mw_cell){ .text = parts[i].title };
+		cells[PART] = (struct mw_cell){ .text = csv ? parts[i].key : parts[i].title };
 		cells[SIZE] = (struct mw_cell){ .real = part->value, .missing = !known };
 		cells[SHARE] = (struct mw_cell){
 			.real = 100 * part->value / (double)rss->rss_bytes,
@@ -161,14 +162,15 @@ int heap_rss_print(const struct heap_profiles *profiles, const struct heap_rows 
 {
 	MEMWATCH_OPTS(memwatch_heap_info, info);
 	MEMWATCH_OPTS(memwatch_heap_rss, rss);
+	bool csv = sites->cli->format == MW_FORMAT_CSV;
 	char text[2048], comm[64], name[256];
 	struct mw_table table;
 	int rc = read_rss(profiles, path, &rss);
 
 	if (rc)
 		return rc;
-	rc = fill_table(&rss, &table);
-	if (!rc && sites->cli->format == MW_FORMAT_CSV) {
+	rc = fill_table(&rss, csv, &table);
+	if (!rc && csv) {
 		mw_table_csv(&table, stdout);
 	} else if (!rc) {
 		memwatch_heap_info(profiles->heap, 0, &info);
