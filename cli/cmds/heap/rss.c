@@ -60,6 +60,9 @@ static const char *sentence(const struct memwatch_heap_rss *rss, const struct he
 {
 	const struct memwatch_heap_estimate *part = rss->part;
 	char a[32], b[32], site[1600];
+	const char *unknown = rss->flags & MEMWATCH_HEAP_RSS_NO_FIGURES
+				      ? ", and may be free inside the allocator"
+				      : "";
 	const char *by = *top_site(sites, site, sizeof(site)) ? "; most is from " : "";
 
 	mw_human_double(part[MEMWATCH_HEAP_PART_LIVE].value, MW_UNIT_BYTES, a, sizeof(a));
@@ -72,8 +75,13 @@ static const char *sentence(const struct memwatch_heap_rss *rss, const struct he
 		return buf;
 	case MEMWATCH_HEAP_OTHER:
 		mw_human_double(part[rss->largest].value, MW_UNIT_BYTES, b, sizeof(b));
-		snprintf(buf, size, "Other: it is not the heap: the largest part is %s of %s.", b,
-			 parts[rss->largest].title);
+		if (rss->largest == MEMWATCH_HEAP_PART_UNEXPLAINED)
+			snprintf(buf, size, "Other: the largest part is %s that are unexplained%s.",
+				 b, unknown);
+		else
+			snprintf(buf, size,
+				 "Other: it is not the heap: the largest part is %s of %s.", b,
+				 parts[rss->largest].title);
 		return buf;
 	default:
 		break;
@@ -138,7 +146,7 @@ static void print_beside(const struct memwatch_heap_rss *rss)
 		printf("Beside it: page tables %s, swapped out %s.\n",
 		       mw_human_uint(rss->page_table_bytes, MW_UNIT_BYTES, a, sizeof(a)),
 		       mw_human_uint(rss->swapped_bytes, MW_UNIT_BYTES, b, sizeof(b)));
-	if (rss->figures_age_ns != UINT64_MAX)
+	if (!(rss->flags & MEMWATCH_HEAP_RSS_NO_FIGURES))
 		printf("The figures of the allocator are %s old.\n",
 		       mw_human_uint(rss->figures_age_ns, MW_UNIT_NS, a, sizeof(a)));
 	if (rss->flags & MEMWATCH_HEAP_RSS_NO_FIGURES)

@@ -442,8 +442,12 @@ static void fill_trim(struct account *a)
 	double tops, first_top, pages, since, most = a->ret->part[MEMWATCH_HEAP_PART_FREE].value;
 
 	a->ret->trim = exact(NAN);
-	if (!a->has_figures || !f->arenas || !a->memory)
+	if (!a->has_figures || !f->arenas)
 		return;
+	if (!a->memory) {
+		a->ret->trim = exact(fmin((double)f->trim_bytes + (double)f->keepcost, most));
+		return;
+	}
 	tops = untouched_tops(a, &first_top);
 	pages = (double)f->trim_bytes;
 	since = a->free - (double)f->fordblks;
