@@ -209,6 +209,33 @@ static void test_growth(void)
 	memwatch_heap_unref(heap);
 }
 
+/* A site gains three samples an hour, and has up to 40 others that each snapshot has alone. */
+static void test_growth_hidden(void)
+{
+	static const uint64_t work[] = { 12, 0, 40, 3, 25, 38, 1, 17, 40, 8, 0, 29 };
+	struct memwatch_heap *heap = new_heap();
+	struct memwatch_heap_view *view;
+	MEMWATCH_OPTS(memwatch_heap_row, row);
+	double weight = 1000 / (1 - exp(-0.01));
+
+	for (uint64_t i = 0; i < 12; i++) {
+		add_snapshot(heap, i);
+		add_live(heap, 1, 0, 3 * i);
+		add_live(heap, 1, 1000 * (i + 1), 1000 * (i + 1) + work[i]);
+		add_live(heap, 2, 1000 * (i + 1), 1000 * (i + 1) + work[11 - i]);
+	}
+	view = view_of(heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_GROWTH);
+	memwatch_heap_view_row(view, 0, &row);
+	tap_eq(row.frame.address, 1, "a leak comes before memory of the current work");
+	tap_eq(row.leak, 1, "memory of the current work does not hide a leak");
+	tap_ok(fabs(row.growth.value - 3 * weight) < 1, "the growth of a hidden leak is its own");
+	tap_ok(fabs(row.flat[0].value - 62 * weight) < 1, "the live bytes have all samples");
+	memwatch_heap_view_row(view, 1, &row);
+	tap_eq(row.leak, 0, "memory of the current work is no leak");
+	memwatch_heap_view_unref(view);
+	memwatch_heap_unref(heap);
+}
+
 static void test_growth_needs(void)
 {
 	MEMWATCH_OPTS(memwatch_heap_view_opts, opts, .flags = MEMWATCH_HEAP_GROWTH);
@@ -293,6 +320,7 @@ int main(void)
 	test_tree();
 	test_change();
 	test_growth();
+	test_growth_hidden();
 	test_growth_needs();
 	test_intervals();
 	test_quantiles();

@@ -2,8 +2,8 @@
 # Copyright (C) 2026 The memwatch authors
 """Real programs with deterministic work, for the tests and benchmarks of the heap profiler.
 
-At scale 1 each one executes 1 G to 3 G instructions. All but cc1 do the same again and again, and free what they allocate, so that a leak that a test
-plants in them is the only growth.
+At scale 1 each one executes 1 G to 2 G instructions. All but cc1 do the same again and again, and
+free what they allocate, so that a leak that a test plants in them is the only growth.
 """
 import json
 import os

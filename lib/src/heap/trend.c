@@ -10,8 +10,9 @@
  * that of the changes, which only new and freed samples have.
  *
  * What a program allocates for its current work comes and goes, and can hide a leak that is as
- * large. Where samples have identities, a snapshot therefore counts only those that were in the
- * snapshot before: what lives for less than one interval is left out.
+ * large. Where samples have identities, a second series of each row therefore counts only those
+ * that were in the snapshot before: what lives for less than one interval is left out. A row
+ * whose second series is that of a leak has the growth of that series.
  */
 #include "heap/trend.h"
 
@@ -25,7 +26,7 @@
 
 /* A leak has at least this many samples in its growth. */
 #define LEAK_SAMPLES 5
-/* With fewer snapshots, those of samples that survive would be too few for a line. */
+/* With fewer snapshots, the second series would have too few points for a line. */
 #define SURVIVAL_SNAPSHOTS 4
 /* The probability that a row without a leak is called one, for all rows together. */
 #define LEAK_ERROR  0.01
@@ -236,30 +237,29 @@ static int series_keep_survivors(struct series *s, const struct memwatch_heap *h
 	return err;
 }
 
-static int series_init(struct series *s, const struct mw_heap_rows *rows)
+static void series_begin(struct series *s, const struct mw_heap_rows *rows)
 {
-	const struct memwatch_heap *heap = rows->heap;
-	size_t places;
-	int err = 0;
-
-	s->snapshots = heap->nr_profiles;
-	s->profiles = heap->profiles;
+	s->snapshots = rows->heap->nr_profiles;
+	s->profiles = rows->heap->profiles;
 	s->rows = rows->count;
 	s->identified = true;
-	for (uint32_t i = 0; i < s->snapshots; i++) {
-		if (!s->profiles[i].info.end_ns)
-			return -ENODATA;
+	for (uint32_t i = 0; i < s->snapshots; i++)
 		s->identified &= mw_identities_same_process(&s->profiles[i], &s->profiles[0]);
-	}
-	if (s->identified && s->snapshots >= SURVIVAL_SNAPSHOTS)
-		err = series_keep_survivors(s, heap);
-	places = (size_t)s->snapshots * (s->rows + 1UL);
+}
+
+static int series_fill(struct series *s, const struct mw_heap_rows *rows)
+{
+	size_t places = (size_t)s->snapshots * (s->rows + 1UL);
+	int err = 0;
+
 	s->hours = calloc(s->snapshots, sizeof(*s->hours));
 	s->live = calloc(places, sizeof(*s->live));
 	s->change_variance = calloc(places, sizeof(*s->change_variance));
-	if (err || !s->hours || !s->live || !s->change_variance)
+	if (!s->hours || !s->live || !s->change_variance)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->snapshots && !err; i++) {
+		if (!s->profiles[i].info.end_ns)
+			return -ENODATA;
 		s->hours[i] = ((double)s->profiles[i].info.end_ns -
 			       (double)s->profiles[0].info.end_ns) /
 			      NS_PER_HOUR;
@@ -278,34 +278,60 @@ static void series_uninit(struct series *s)
 	free(s->change_variance);
 }
 
-static void fill_trends(const struct series *s, struct mw_trend *trends, const double *weight)
+/* Sets the trends of all rows and of their total; with survivors, only those of leaks. */
+static int fill_trends(const struct series *s, struct mw_trend *trends, uint32_t all_series)
 {
-	uint32_t candidates = 0;
+	double *weight = reallocarray(NULL, s->snapshots + 1UL, sizeof(*weight));
+	int err = weight ? slope_weights(s, weight) : -ENOMEM;
+	uint32_t candidates = 0, total = s->survivors ? 0 : 1;
 
-	for (uint32_t i = 0; i < s->rows; i++)
+	for (uint32_t i = 0; i < s->rows && !err; i++)
 		candidates += growth_samples(s, i) >= LEAK_SAMPLES;
-	for (uint32_t i = 0; i <= s->rows; i++)
-		trends[i] = trend_of(s, i, weight, candidates);
+	for (uint32_t i = 0; i < s->rows + total && !err; i++) {
+		struct mw_trend trend = trend_of(s, i, weight, candidates * all_series);
+
+		if (!s->survivors || trend.leak)
+			trends[i] = trend;
+	}
+	free(weight);
+	return err;
+}
+
+static int trends_of_survivors(const struct mw_heap_rows *rows, struct mw_trend *trends)
+{
+	struct series s = { 0 };
+	int err;
+
+	series_begin(&s, rows);
+	err = series_keep_survivors(&s, rows->heap) ?: series_fill(&s, rows);
+	if (!err)
+		err = fill_trends(&s, trends, 2);
+	series_uninit(&s);
+	/* All snapshots but the first can have the same time. */
+	return err == -ENODATA ? 0 : err;
 }
 
 int mw_trend_new(const struct mw_heap_rows *rows, struct mw_trend **ret)
 {
 	struct series s = { 0 };
-	struct mw_trend *trends = reallocarray(NULL, rows->count + 1UL, sizeof(*trends));
-	double *weight = reallocarray(NULL, rows->heap->nr_profiles + 1UL, sizeof(*weight));
-	int err = trends && weight ? 0 : -ENOMEM;
+	struct mw_trend *trends;
+	bool survivors;
+	int err;
 
-	if (!err && rows->heap->nr_profiles < 2)
-		err = -ENODATA;
-	if (!err)
-		err = series_init(&s, rows) ?: slope_weights(&s, weight);
-	if (!err) {
-		fill_trends(&s, trends, weight);
-		*ret = trends;
-		trends = NULL;
-	}
-	free(trends);
-	free(weight);
+	if (rows->heap->nr_profiles < 2)
+		return -ENODATA;
+	trends = reallocarray(NULL, rows->count + 1UL, sizeof(*trends));
+	if (!trends)
+		return -ENOMEM;
+	series_begin(&s, rows);
+	survivors = s.identified && s.snapshots >= SURVIVAL_SNAPSHOTS;
+	err = series_fill(&s, rows) ?: fill_trends(&s, trends, survivors ? 2 : 1);
 	series_uninit(&s);
+	if (!err && survivors)
+		err = trends_of_survivors(rows, trends);
+	if (err)
+		free(trends);
+	else
+		*ret = trends;
 	return err;
 }
