@@ -181,17 +181,16 @@ static bool victim_kill(struct kit_run *run, const struct work_truth *truth, uin
 {
 	struct timespec pause = { 0, 1000000 };
 	unsigned long kills = by_kernel ? cgroup_kills() : 0;
+	bool entered = !by_kernel || cgroup_write("cgroup.procs", (uint64_t)run->pid);
 	time_t limit = time(NULL) + KILL_LIMIT_S;
 
-	if (by_kernel && !cgroup_write("cgroup.procs", (uint64_t)run->pid))
-		by_kernel = false;
-	while (__atomic_load_n(&truth->top_bytes, __ATOMIC_RELAXED) < bytes && time(NULL) < limit &&
-	       (!by_kernel || cgroup_kills() == kills))
+	while (entered && __atomic_load_n(&truth->top_bytes, __ATOMIC_RELAXED) < bytes &&
+	       time(NULL) < limit && (!by_kernel || cgroup_kills() == kills))
 		nanosleep(&pause, NULL);
-	if (by_kernel && cgroup_kills() > kills)
+	if (by_kernel && cgroup_kills() > kills) {
 		kit_finish(run);
-	if (run->text)
 		return WIFSIGNALED(run->status) && WTERMSIG(run->status) == SIGKILL;
+	}
 	kill(run->pid, SIGKILL);
 	kit_finish(run);
 	return !by_kernel;
