@@ -27,7 +27,7 @@ enum mw_growth_reason {
 	MW_GROWTH_NONE = 0,
 	MW_GROWTH_LIMIT = 1,  /* the growth is steady and the limit is near */
 	MW_GROWTH_STEADY = 2, /* steady growth for a long time */
-	MW_GROWTH_SLOW = 3,   /* slow growth for more than a day */
+	MW_GROWTH_SLOW = 3,   /* slow growth for almost two days */
 };
 
 /* What one call of mw_growth_feed() changed. */

@@ -16,7 +16,7 @@
 /* The verdict is "insufficient" before a process was watched for this long. */
 #define MW_GROWTH_SETTLE_NS (60 * MW_GROWTH_SECOND)
 
-/* An alert holds for this long after the last new maximum, unless the growth is freed. */
+/* An alert holds at least this long after the last maximum, unless the growth is freed. */
 #define MW_GROWTH_CLEAR_NS (300 * MW_GROWTH_SECOND)
 
 /* Least growth of the address space, in pages, that sets MW_GROWTH_F_RESERVED. */
@@ -101,8 +101,9 @@ MW_INLINE __u32 mw_growth_alert_raise(struct mw_growth *g, __u32 reason,
 }
 
 /*
- * Updates a raised alert. It is cleared when the growth is given back, or when there was
- * no new maximum for a quarter of the time that the growth went on since the alert.
+ * Updates a raised alert. It is cleared when the growth is given back, or when there was no
+ * new maximum for more than MW_GROWTH_CLEAR_NS and for more than a quarter of the time from
+ * the alert to the last maximum.
  */
 MW_INLINE __u32 mw_growth_alert_update(struct mw_growth *g)
 {

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The first session that starts arms the module, and the last one that stops
- * disarms it. While it is not armed, no probe and no timer is registered.
+ * disarms it. While it is not armed, no hook and no timer is registered.
  *
  * The first session also brings the settings. They stay in force until the last
  * session stops; then the defaults are in force again, even if the session was
@@ -52,7 +52,7 @@ static int control_check_limit(struct mw_session *session, const struct mw_limit
 /*
  * Undo control_arm() from mw_track_enable() on, as far as it came. Tracking
  * stops first, so that no RMID is given out any more; then the CPUs stop, so
- * that none runs with an RMID; then all RMIDs are freed. The probes are removed
+ * that none runs with an RMID; then all RMIDs are freed. The hooks are removed
  * last, because they keep the tables up to date until then.
  */
 static void control_disarm(void)

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Rate limits, see limit.h. A bucket is one time stamp: while it is not further
- * in the future than a full bucket lasts, there are tokens. Who takes more tokens
- * than there are makes the next one wait; so what is charged need not be known
- * before the work is done.
+ * Rate limits, see limit.h. A bucket is stored as one time stamp, @paid_until. A
+ * caller must wait while @paid_until is more than @burst intervals in the future.
+ * A charge may exceed the tokens that are left; the next caller then waits longer.
+ * So the cost of the work need not be known before it is done.
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -14,7 +14,7 @@
 #include "limit.h"
 #include "lock.h"
 
-/* How long the caller must wait, 0 if it need not. */
+/* Returns how long the caller must wait; 0 if it need not wait. */
 u64 mw_limit_delay(const struct mw_limit *limit)
 {
 	u64 allowed = ktime_get_ns() + limit->burst * limit->interval_ns;

@@ -14,7 +14,7 @@
  * struct mw_limit - a token bucket. Guarded by mw_control_lock.
  * @interval_ns: time in which one token is added
  * @burst: tokens that a full bucket has
- * @paid_until: the tokens that were taken are paid for until this time
+ * @paid_until: when all tokens that were taken will have been added again
  */
 struct mw_limit {
 	u64 interval_ns;

@@ -215,7 +215,7 @@ int mw_policy_arm(void)
 	return 0;
 }
 
-/* Afterwards no timer and no worker runs. Probes may still raise kicks, without effect. */
+/* Afterwards no timer and no worker runs. Hooks may still raise kicks, without effect. */
 void mw_policy_disarm(void)
 {
 	mw_kick_disarm();

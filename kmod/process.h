@@ -77,7 +77,7 @@ DECLARE_STATIC_KEY_FALSE(mw_last_run_key);
  * @bucket: the buckets, NULL while no session runs
  * @shift: selects the bits of a hash that are the number of the bucket
  *
- * Only probes, and code that keeps the module from being disarmed, may use it.
+ * Only hooks, and code that keeps the module from being disarmed, may use it.
  */
 struct mw_process_table {
 	struct mw_process **bucket;

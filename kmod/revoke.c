@@ -8,7 +8,8 @@
  * with it: retire it, so that no CPU starts to run with it; refresh all CPUs, so
  * that none runs with it any more; and only then return it to the pool.
  *
- * All but mw_revoke_finish() is called by one worker, so that its data need no lock.
+ * Only one worker calls mw_revoke_pass(), so the data of a pass need no lock. They
+ * are allocated before this worker is first queued, and freed after it has ended.
  */
 #include <linux/mm.h>
 #include <linux/sort.h>
@@ -23,7 +24,7 @@
 /* Policy "fair": a process that runs keeps its RMID at least for this long. */
 #define SLICE_JIFFIES msecs_to_jiffies(100)
 
-/* Policy "fair": how often RMIDs may be taken from processes that run. */
+/* Policy "fair": how often RMIDs may be taken from processes whose slice is over. */
 #define ROTATE_JIFFIES msecs_to_jiffies(50)
 
 /* Policy "active": a waiting process that ran within this time is a reason to take an RMID. */
@@ -31,8 +32,9 @@
 
 /**
  * enum revoke_class - who loses an RMID first
- * @REVOKE_ASLEEP: it has not run for seconds
- * @REVOKE_IDLE: it has not run for a moment
+ * @REVOKE_ASLEEP: it has neither run nor got the RMID for MW_ASLEEP_JIFFIES
+ * @REVOKE_IDLE: it has not run for MW_PROCESS_IDLE_JIFFIES; with the policy "fair", if it
+ *	has not run since it got the RMID, that was at least MW_RUNNING_JIFFIES ago
  * @REVOKE_PAUSED: its slice is over, and it does not run right now
  * @REVOKE_RUNNING: its slice is over, and it runs
  * @REVOKE_NEVER: it keeps its RMID
@@ -60,7 +62,7 @@ struct revoke_candidate {
 /* One entry for each RMID. */
 static struct revoke_candidate *candidates;
 
-/* Number of the pass, and jiffies when one last took an RMID from a process that runs. */
+/* Number of the last pass; jiffies when a pass last ended a slice (PAUSED or RUNNING). */
 static u32 pass;
 static unsigned long rotated;
 
@@ -106,9 +108,9 @@ static enum revoke_class revoke_classify_active(const struct mw_owner *o, unsign
 }
 
 /*
- * A process that has not run since it got its RMID keeps it for longer: it got it
- * because it runs now and then, and if it lost it before its next run it might
- * never be measured.
+ * If a process has not run since it got its RMID, it keeps the RMID for longer: it was
+ * given one because it runs now and then, and if the RMID were taken before the next
+ * run, the process might never be measured.
  */
 static enum revoke_class revoke_classify_fair(const struct mw_owner *o, unsigned long now,
 					      unsigned long *since)
@@ -182,7 +184,10 @@ static bool revoke_is_valid(const struct revoke_candidate *c, unsigned long now)
 
 /* --------------------------------------------------------- policy "fair" */
 
-/* Promise the free RMIDs to those who wait. False if nobody wants more than these. */
+/*
+ * Reserve the free RMIDs for queued processes. Returns whether a user wants more RMIDs
+ * than it gets of these: too few are free, or it already holds as many as it may.
+ */
 static bool revoke_begin_pass(void)
 {
 	struct mw_user *u;

@@ -6,8 +6,8 @@
  *
  * A thread counts from its fork, or from the scan that found it, to its last
  * context switch, which it makes in the state TASK_DEAD. So a zombie holds no
- * RMID, the exit of a leader changes nothing, and a thread that runs through
- * its exit keeps its RMID until it leaves the CPU. The table of threads makes
+ * RMID, the exit of a leader changes nothing, and a thread that executes its
+ * exit keeps its RMID until it leaves the CPU. The table of threads makes
  * the count exact: a thread is inserted once, however often it is seen, and
  * removed once.
  */
@@ -217,8 +217,8 @@ void mw_track_rename(struct task_struct *task, const char *comm)
 /*
  * Called by the switch hook when an I/O worker is about to run. It belongs to
  * the process that created it, but create_io_thread() fires no
- * sched_process_fork. If that process is not known, it is not added here: the
- * worker may have been released already, and its leader with it.
+ * sched_process_fork. If that process is not in the table, it is not added here:
+ * the worker, and task->group_leader with it, may have been reaped already.
  */
 void mw_track_adopt(struct task_struct *task)
 {
@@ -355,9 +355,9 @@ static int track_refill_cache(struct mw_objcache *cache, unsigned int nr)
 }
 
 /*
- * Find the threads that existed before the probes. Threads that are created
- * during the scan are reported by the probes, so a second pass finds only those
- * that the first one overlooked because the list changed while it was walked.
+ * Find the threads that existed before the hooks were attached. Threads that are
+ * created during the scan are reported by the hooks, so a second pass finds only
+ * those that the first one overlooked because the list changed while it was walked.
  */
 int mw_track_scan(void)
 {
@@ -511,7 +511,7 @@ static void track_forget_processes(u32 bucket)
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 }
 
-/* All probes are gone and a grace period has passed, so nobody else uses the tables. */
+/* All hooks are gone and a grace period has passed, so nobody else uses the tables. */
 void mw_track_disarm(void)
 {
 	u32 i;

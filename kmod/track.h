@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Tracking of processes and threads: what the probes on fork, execve, rename and
+ * Tracking of processes and threads: what the hooks on fork, execve, rename and
  * the last context switch do, and the scan for what existed before them.
  */
 #ifndef _MW_TRACK_H
@@ -21,7 +21,7 @@ void mw_track_refill(void);
 size_t mw_track_memory(void);
 u64 mw_track_missed(void);
 
-/* From probes. */
+/* Called by hooks. */
 void mw_track_fork(struct task_struct *child);
 void mw_track_exec(struct task_struct *task);
 void mw_track_rename(struct task_struct *task, const char *comm);

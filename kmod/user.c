@@ -49,7 +49,7 @@ int mw_user_arm(void)
 	return err;
 }
 
-/* No process is left. */
+/* Called after the last process was removed. */
 void mw_user_disarm(void)
 {
 	mw_objcache_uninit(&user_cache);
@@ -114,7 +114,7 @@ void mw_user_join(struct mw_process *p, struct task_struct *leader)
 	user_join_uid(p, user_read_uid(leader));
 }
 
-/* The process has no RMID and is not queued. */
+/* The caller has made sure that the process has no RMID and is not queued. */
 void mw_user_leave(struct mw_process *p)
 {
 	struct mw_user *u = p->user, **link;
@@ -130,7 +130,7 @@ void mw_user_leave(struct mw_process *p)
 	mw_objcache_put(&user_cache, u);
 }
 
-/* The process may have another user id than before. */
+/* Moves the process to another user if its user id has changed. */
 void mw_user_update(struct mw_process *p, struct task_struct *leader)
 {
 	bool holds = p->state == MW_PROCESS_MEASURED, queued = mw_user_is_queued(p);
@@ -165,7 +165,7 @@ void mw_user_hold(struct mw_process *p, bool on)
 	else
 		u->held--;
 	mw_users_active += user_is_active(u);
-	/* Of two users with as many RMIDs, the other one is served next. */
+	/* Of users that hold equally many RMIDs, this one is now served last. */
 	if (on && !list_empty(&u->link))
 		list_move_tail(&u->link, &queued_users);
 }
@@ -298,8 +298,9 @@ struct mw_user *mw_user_poorest(u32 pass)
  * @pass: number of the pass
  * @asleep: whether that process sleeps
  *
- * For a user that has fewer RMIDs than @from, or for another process of @from.
- * For anyone, if the process sleeps.
+ * An RMID may be taken for a user that has fewer RMIDs than @from, counting the
+ * promised ones, or for another process of @from. If the process sleeps, it may be
+ * taken for any user.
  *
  * Return: the user, NULL if nobody may take it
  */
@@ -316,8 +317,8 @@ struct mw_user *mw_user_taker(struct mw_user *from, u32 pass, bool asleep)
 }
 
 /*
- * An RMID was found for one of the processes of @u. Does nothing and returns false
- * if the user has @most RMIDs already.
+ * Counts one more RMID as promised to @u. Does nothing and returns false if @u has
+ * @most RMIDs already, counting the promised ones.
  */
 bool mw_user_promise(struct mw_user *u, u32 most)
 {

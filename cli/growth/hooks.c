@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * Runs the hooks. The values in their environment are escaped, because a shell script that
- * prints them is as exposed as this program.
+ * prints them could otherwise send control characters of a process name to a terminal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,7 @@ static bool is_same_process(const struct mw_hooks_running *running,
 	       running->start_time_ns == record->start_time_ns;
 }
 
-/* A free place for a command; NULL if there is none, or a command for the process runs. */
+/* Returns a free place; NULL if there is none, or if a command for this process still runs. */
 static struct mw_hooks_running *find_place(struct mw_hooks *hooks,
 					   const struct memwatch_record_growth *record)
 {
@@ -108,7 +108,7 @@ static struct mw_hooks_running *find_place(struct mw_hooks *hooks,
 	return free_place;
 }
 
-/* Returns whether the command was started, which counts all events that were merged. */
+/* Returns whether the command was started. Its count includes all merged events. */
 static bool start_command(struct mw_hooks *hooks, const struct mw_hook_event *event,
 			  uint64_t merged)
 {

@@ -40,7 +40,7 @@ static bool is_hidden(uint32_t code)
 	       code >= hidden_ranges[i].first;
 }
 
-/* Whether the locale has a glyph for a character that is not ASCII. */
+/* Whether the locale can print a character that is not ASCII. */
 static bool terminal_shows(uint32_t code)
 {
 	return !strcmp(nl_langinfo(CODESET), "UTF-8") && iswprint((wint_t)code);
@@ -73,7 +73,7 @@ static size_t write_visible_escape(uint32_t code, char *out)
 	return (size_t)snprintf(out, MW_ESCAPE_MAX, format, (unsigned int)code);
 }
 
-/* JSON has four digits: a larger code point is a pair of surrogates. */
+/* JSON escapes have four digits, so larger code points are written as surrogate pairs. */
 static size_t write_json_escape(uint32_t code, char *out)
 {
 	if (code < 0x10000)

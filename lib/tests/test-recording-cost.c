@@ -152,7 +152,7 @@ static void test_expansion(void)
 	free(bytes);
 }
 
-/* The writer never makes what the reader refuses. */
+/* Before a block that a reader would reject, because it expands too much, the writer pads. */
 static void test_padding(void)
 {
 	struct memwatch_recording *recording = create_recording(REPLACE, 16 << 20, UINT64_MAX);
@@ -173,7 +173,7 @@ static void test_padding(void)
 	       (unsigned long long)cost.file);
 }
 
-/* A payload that decodes to much more than the records of the block need. */
+/* Headers whose plain bytes do not fit the number or the size of their records. */
 static void test_payload_too_long(void)
 {
 	struct mw_block_header header = {

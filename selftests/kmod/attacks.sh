@@ -5,7 +5,7 @@
 # What users, members of the group memwatch, containers and holders of CAP_PERFMON
 # must not be able to do to the module, to its sessions, or to the host. Runs in the
 # lab beside memwatch.ko, release/memwatch.ko, mwctl, mwproc, attack and memwatchctl,
-# with the kernel's module fuse. Speaks TAP. Arguments select tests: group container
+# with the kernel's module fuse. Prints TAP. Arguments select tests: group container
 # memory settings rates release.
 set -u
 # shellcheck source=SCRIPTDIR/../guest.sh
@@ -13,8 +13,8 @@ set -u
 KO=${KO:-/lab/memwatch.ko}
 USER=1000 GROUP=990 # the group memwatch of the guest
 
-# attacker CAPABILITY COMMAND...: a user who is in the group memwatch; "keep" leaves
-# CAP_PERFMON, "-" nothing
+# attacker keep|- COMMAND...: runs COMMAND as a user of the group memwatch, with CAP_PERFMON
+# ("keep") or without any capability ("-")
 attacker() {
 	attacker_keep=
 	[ "$1" != keep ] || attacker_keep=keep
@@ -28,7 +28,7 @@ give_device() { chgrp $GROUP /dev/memwatch && chmod 0660 /dev/memwatch; }
 
 load() { insmod "$KO" "$@" && give_device; }
 
-# readable BY...: the answers of all three files to this attacker
+# readable COMMAND...: prints what opening each of the three files gives under COMMAND
 readable() { for file in status rmids overhead; do "$@" attack open /proc/memwatch/$file; done; }
 
 all_three() { printf '%s\n%s\n%s' "$1" "$1" "$1"; }
@@ -89,7 +89,7 @@ test_container() {
 
 # -------------------------------------------------------------- user memory
 
-# hangs WHAT: an attacker calls the module with memory whose page never comes
+# hangs WHAT: an attacker calls the module with memory whose page never arrives, see attack.c
 hangs() {
 	: > "$TMP/called"
 	: > "$TMP/hang"
@@ -127,7 +127,7 @@ test_memory() {
 
 # ----------------------------------------------------------------- settings
 
-# Of seven processes that sleep, those that are measured.
+# Prints how many of the seven processes that sleep are measured.
 measured() { awk -F '\t' '$9 == "mwproc"' $PROC/rmids | wc -l; }
 all_measured() { [ "$(measured)" = 7 ]; }
 
@@ -200,7 +200,7 @@ test_settings() {
 
 # -------------------------------------------------------------------- rates
 
-# A recorder beside a loop of dumps and beside a loop of sessions.
+# A recorder runs beside a loop of dumps; after it, sessions are started in a loop.
 test_rates() {
 	load
 	pids=

@@ -57,7 +57,7 @@ enum memwatch_growth_verdict {
  * @MEMWATCH_GROWTH_REASON_LIMIT: a limit is near and the growth is steady
  * @MEMWATCH_GROWTH_REASON_STEADY: steady growth for longer than caches take to fill;
  *	docs/growth.md, step 4, says how long
- * @MEMWATCH_GROWTH_REASON_SLOW: slow growth for more than a day
+ * @MEMWATCH_GROWTH_REASON_SLOW: slow growth for almost two days
  */
 enum memwatch_growth_reason {
 	MEMWATCH_GROWTH_REASON_NONE = 0,

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The last readings. RMIDs that have ended stay until the table would have to grow, because
- * readings may come after their end. An RMID whose end was lost ends when its next
+ * The last readings. Entries of RMIDs that have ended stay until the table is full, because
+ * readings may come after the end. An RMID whose end was lost ends when its next
  * generation begins.
  */
 #include "account/rdt-baseline.h"
@@ -16,24 +16,24 @@
 #include "base/index.h"
 #include "base/timemath.h"
 
-#define BASELINES_MAX 262144	 /* more than any machine has domains and RMIDs */
+#define BASELINES_MAX 262144	 /* more than the domains times the RMIDs of any machine */
 #define ANY_DOMAIN    UINT32_MAX /* the sum over all domains */
 #define NO_SLOT	      UINT64_MAX
-#define DOMAINS_MAX   64U /* the entries of higher ones go when the table starts again */
+#define DOMAINS_MAX   64U /* entries of higher domains stay until the whole table is emptied */
 
 /**
  * struct baseline - what is known of an RMID in one L3 domain, or in all of them
  * @rmid: RMID
  * @generation: its generation
  * @domain: L3 domain, or ANY_DOMAIN
- * @dead: the RMID has ended; the entry goes when the table has to grow
- * @born: ANY_DOMAIN: the allocation was seen, at @time_ns[0]
- * @residue: ANY_DOMAIN: the residual occupancy has been reported
- * @has: by event: @value and @time_ns are valid
- * @time_ns: by event: time of the last reading
- * @value: by event: the last reading
- * @level: the last occupancy; ANY_DOMAIN: the sum over the domains
- * @level_slot: ANY_DOMAIN: the slot to which @level was added, or NO_SLOT
+ * @dead: the RMID has ended; the entry is removed when the table is full
+ * @born: only for ANY_DOMAIN: the allocation was seen; its time is @time_ns[0]
+ * @residue: only for ANY_DOMAIN: the residual occupancy has been reported
+ * @has: for each event: @value and @time_ns are valid
+ * @time_ns: for each event: time of the last reading
+ * @value: for each event: the last reading
+ * @level: the last occupancy; for ANY_DOMAIN: the sum over the domains
+ * @level_slot: only for ANY_DOMAIN: the slot to which @level was added, or NO_SLOT
  */
 struct baseline {
 	uint32_t rmid;
@@ -114,7 +114,7 @@ static int sweep_dead(struct mw_rdt_baseline *table)
 	for (uint32_t i = 0; i < table->count; i++)
 		if (!table->entries[i].dead)
 			table->entries[kept++] = table->entries[i];
-	/* Beyond this it is no machine: start again instead of growing for ever. */
+	/* No machine has so many: the input is invalid. Drop all, so that the table stays small. */
 	table->count = kept > BASELINES_MAX ? 0 : kept;
 	mw_index_clear(&table->index);
 	for (uint32_t i = 0; i < table->count; i++) {
@@ -128,7 +128,7 @@ static int sweep_dead(struct mw_rdt_baseline *table)
 	return 0;
 }
 
-/* Makes room for one more. After a sweep at least half of the room is free. */
+/* Makes room for one more entry. After a sweep, at least half of the table is free. */
 static int reserve_baseline(struct mw_rdt_baseline *table)
 {
 	if (table->count < table->capacity)
@@ -178,7 +178,7 @@ void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint3
 {
 	struct baseline *state = find_baseline(baseline, rmid, generation, ANY_DOMAIN);
 
-	/* Without an entry for all domains there is none for one of them. */
+	/* The entry for ANY_DOMAIN is made first: without it, there is no other entry. */
 	if (!state)
 		return;
 	for (uint32_t domain = 0; domain < baseline->domains; domain++) {

@@ -80,7 +80,7 @@ static int create_temporary(struct memwatch_file *file)
 			  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file->fd < 0)
 		return errno == EEXIST ? -EAGAIN : -errno;
-	/* Some file systems have no locks: there nothing is ever taken for stale. */
+	/* Fails if the file system has no locks; then no file is ever considered stale. */
 	flock(file->fd, LOCK_EX | LOCK_NB);
 	/* Did mw_safe_remove_stale() of another process lock and remove it just before? */
 	if (!fstat(file->fd, &st) && st.st_nlink)
@@ -134,7 +134,7 @@ static int rename_to_new(int dir, const char *temporary, const char *name)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* A file system that cannot do this in one step, such as NFS. */
+	/* Some file systems, such as NFS, cannot do this in one step. */
 	if (linkat(dir, temporary, dir, name, 0))
 		return -errno;
 	unlinkat(dir, temporary, 0);
@@ -153,7 +153,7 @@ int memwatch_file_commit(struct memwatch_file *file, unsigned int flags)
 		return mw_fail(file->ctx, err, "%s: cannot be written: %s", file->path,
 			       strerror(-err));
 	file->committed = true;
-	/* The file is complete in any case; not every file system can do this. */
+	/* Errors are ignored: the file is complete, and some file systems cannot do this. */
 	fsync(file->dir);
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include "base/context.h"
 #include "base/timemath.h"
 
-/* A process that has grown by at least this much keeps its state at turns. */
+/* mw_quota_interest() of a process that grows: it keeps its state when others take turns. */
 #define INTEREST_GROWING 2
 
 /**
@@ -183,7 +183,7 @@ static int add_candidate(void *userdata, const void *key, const void *value)
 	const struct mw_quota_user *found = NULL;
 	uint32_t user = quota->nr_users;
 
-	/* Those who lose states have the largest demands, so they are the last ones. */
+	/* @users is sorted by demand; those who lose states have the largest: search backwards. */
 	while (user && !found && (quota->users[user - 1].surplus || quota->users[user - 1].turns)) {
 		user--;
 		if (quota->users[user].uid == process->owner)
@@ -203,7 +203,7 @@ static int add_candidate(void *userdata, const void *key, const void *value)
 	return 0;
 }
 
-/* Of each user, the least interesting first, and of those the oldest. */
+/* By user; of each user, those of least interest first; of these, the oldest first. */
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *p = a, *q = b;
