@@ -55,8 +55,8 @@ static void set_environment(const struct mw_hook_event *event, uint64_t count)
 	if (record->eta_s != UINT32_MAX)
 		set_env_uint("MEMWATCH_ETA_SECONDS", record->eta_s);
 	if (count > 1)
-		snprintf(sentence, sizeof(sentence), "%s (and %" PRIu64 " more events)",
-			 event->sentence, count - 1);
+		snprintf(sentence, sizeof(sentence), "%s (and %" PRIu64 " more event%s)",
+			 event->sentence, count - 1, count == 2 ? "" : "s");
 	else
 		snprintf(sentence, sizeof(sentence), "%s", event->sentence);
 	set_env_text("MEMWATCH_SENTENCE", sentence);
@@ -135,8 +135,8 @@ static void tell_about_merging(struct mw_hooks *hooks)
 {
 	if (!hooks->told)
 		mw_warn(hooks->cli,
-			"--exec: there are more events than commands: a command stands for "
-			"several events, see MEMWATCH_COUNT");
+			"--exec: too many events to run a command for each: one command may "
+			"report several events, see MEMWATCH_COUNT");
 	hooks->told = true;
 }
 
@@ -221,6 +221,6 @@ void mw_hooks_finish(struct mw_hooks *hooks)
 		left += 1 + hooks->waiting[i].merged;
 	if (left)
 		mw_warn(hooks->cli,
-			"--exec: the monitor ended before the command ran for %" PRIu64 " events",
-			left);
+			"--exec: the monitor ended before the command ran for %" PRIu64 " event%s",
+			left, left == 1 ? "" : "s");
 }

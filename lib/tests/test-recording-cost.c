@@ -145,7 +145,7 @@ static void test_expansion(void)
 	cost = read_file();
 	tap_ok(!cost.open && !cost.end &&
 		       cost.delivered <= MW_EXPANSION_BASE + MW_EXPANSION * cost.file,
-	       "a file of %llu bytes does not decode to 320 MiB (%llu bytes)",
+	       "a file of %llu bytes yields %llu bytes of records, not the 320 MiB that it claims",
 	       (unsigned long long)cost.file, (unsigned long long)cost.delivered);
 	tap_eq(cost.damaged, BLOCKS, "blocks that decode to too much are counted as damaged");
 	mw_packer_uninit(&packer);
@@ -189,13 +189,13 @@ static void test_payload_too_long(void)
 
 	mw_block_header_pack(bytes, &header);
 	tap_eq(mw_block_header_unpack(&header, bytes), MW_HEADER_INVALID,
-	       "a header with more bytes of columns than its records have is invalid");
+	       "a header whose plain bytes exceed its record bytes by too much is invalid");
 	header.plain_bytes = 20;
 	header.records = 30;
 	header.record_bytes = 480;
 	mw_block_header_pack(bytes, &header);
 	tap_eq(mw_block_header_unpack(&header, bytes), MW_HEADER_INVALID,
-	       "a header with fewer bytes of columns than records is invalid");
+	       "a header with fewer plain bytes than records is invalid");
 }
 
 int main(void)

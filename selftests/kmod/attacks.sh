@@ -82,7 +82,7 @@ test_container() {
 		"$(attack as new=user -- attack open /dev/memwatch)" EPERM
 	attack as new=user,pid,mnt -- memwatchctl status > "$TMP/out" 2>&1
 	grep -q "only be read on the host, not in a container" "$TMP/out"
-	ok $? "memwatchctl status says in a container that the host must be asked"
+	ok $? "memwatchctl status says in a container that only the host can read the files"
 	cat "$TMP/out" >&2
 	rmmod memwatch
 }
@@ -96,14 +96,14 @@ hangs() {
 	attacker keep attack page "$TMP/fuse/page" "$1" > "$TMP/called" 2>&1 &
 	victim=$!
 	within 10 grep -q read "$TMP/hang"
-	ok $? "the page of $1 is asked for and never comes"
+	ok $? "the module accesses memory for '$1' and blocks"
 	timeout 10 head -1 $PROC/status > "$TMP/out"
-	is "status answers while the page of $1 is missing" "$(cut -d: -f1 "$TMP/out")" version
+	is "status answers while '$1' is blocked" "$(cut -d: -f1 "$TMP/out")" version
 	timeout 20 mwctl start dump stop > "$TMP/out"
-	ok $? "a session runs while the page of $1 is missing"
+	ok $? "a session runs while '$1' is blocked"
 	kill -9 $victim
 	timeout 20 mwctl start stop > "$TMP/out"
-	ok $? "a session runs after the process that waits for $1 was killed"
+	ok $? "a session runs after the process that is blocked in '$1' was killed"
 }
 
 test_memory() {
@@ -121,7 +121,7 @@ test_memory() {
 		umount "$TMP/fuse"
 	done
 	within 10 status_is sessions 0
-	ok $? "no session is left when the pages have gone"
+	ok $? "no session is left after the FUSE servers were killed"
 	rmmod memwatch
 }
 
@@ -183,7 +183,7 @@ test_settings() {
 		"1000000 2000000 fair 0 0 $(status defaults_by)"
 	hold_session
 	within 10 all_measured
-	ok $? "the session after it measures every process"
+	ok $? "a session that starts after kill -9 measures every process"
 	release_session
 	mwctl comm=nobody-has-it period=9000000 set config filters sleep=600000 > "$TMP/out" &
 	holder=$!
@@ -215,7 +215,7 @@ test_rates() {
 	wait $recorder
 	echo "# $(cat "$TMP/out"); $(tail -1 "$TMP/record")"
 	grep -q ' 0 lost' "$TMP/record"
-	ok $? "a loop of dumps costs a recorder no record"
+	ok $? "a recorder loses no record during a loop of dumps"
 	records=$(sed -n 's/.* records=//p' "$TMP/out")
 	[ "${records:-0}" -gt 100 ] && [ "${records:-0}" -le 23000 ]
 	ok $? "a loop of dumps is limited to 4000 records a second"

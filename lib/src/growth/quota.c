@@ -113,8 +113,8 @@ static void tell_full(struct mw_quota *quota, struct memwatch_ctx *ctx)
 
 	quota->told = true;
 	mw_log(ctx, MEMWATCH_LOG_WARNING,
-	       "there is room for %u processes, and %u more run; user %u has the most, %u: they "
-	       "take turns, so leaks among them are found later",
+	       "at most %u processes can be monitored, and %u more run; user %u has the most, %u: "
+	       "its processes are monitored in turns, so their leaks are found later",
 	       quota->max, quota->waiting, most->uid, demand_of(most));
 }
 
