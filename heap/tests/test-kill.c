@@ -10,6 +10,7 @@
  *
  * KILLS is the number of kills of each of the two kinds.
  */
+#include <errno.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -125,10 +126,13 @@ static bool cgroup_write(const char *file, uint64_t value)
 	return good;
 }
 
+/* Children of a server that was killed may still be about to end. */
 static void cgroup_remove(void)
 {
-	if (*cgroup)
-		rmdir(cgroup);
+	struct timespec pause = { 0, 10000000 };
+
+	for (int tries = 0; *cgroup && tries < 500 && rmdir(cgroup) && errno == EBUSY; tries++)
+		nanosleep(&pause, NULL);
 }
 
 static bool cgroup_create(void)
