@@ -8,7 +8,6 @@
  * that of the samples, and that of the figures, corrected by what was sampled and freed since.
  * They are combined by their variances. No part is what is left over: that is "unexplained".
  */
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
