@@ -327,7 +327,7 @@ static int create_recording(struct session *s)
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts);
 	bool replace;
-	int err, rc = mw_out_file_check(s->config->output, s->config->force, &replace);
+	int err, rc = mw_out_file_check(s->ctx, s->config->output, s->config->force, &replace);
 
 	if (rc)
 		return rc;
@@ -369,8 +369,6 @@ static int start_child(struct session *s, char **argv)
 
 static int check_record_config(const struct record_config *c)
 {
-	bool replace;
-
 	if (!c->output) {
 		mw_error(MW_EXIT_USAGE, "record", "--output is missing");
 		mw_hint("usage: memwatchctl record -o FILE");
@@ -381,8 +379,7 @@ static int check_record_config(const struct record_config *c)
 				"--output must be a file: a recording cannot be written to a pipe");
 	if (c->period && (c->period < MEMWATCH_PERIOD_MIN_NS || c->period > MEMWATCH_PERIOD_MAX_NS))
 		return mw_error(MW_EXIT_USAGE, "record", "--period is not between 100us and 1s");
-	/* Check before anything is started. create_recording() checks again. */
-	return mw_out_file_check(c->output, c->force, &replace);
+	return 0;
 }
 
 static const char *const record_usage[] = {
@@ -402,7 +399,11 @@ static int record_run(const struct mw_cli *cli, void *config, int argc, char **a
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
 	struct session s = { .cli = cli, .config = config };
 	int rc = check_record_config(config) ?: mw_library_new(cli, &ctx);
+	bool replace;
 
+	/* Check before anything is started. create_recording() checks again. */
+	if (!rc)
+		rc = mw_out_file_check(ctx, s.config->output, s.config->force, &replace);
 	if (rc)
 		return rc;
 	s.ctx = ctx;

@@ -198,10 +198,11 @@ int mw_out_file_close(struct mw_out_file *out)
 	return 0;
 }
 
-int mw_out_file_check(const char *path, bool force, bool *replace)
+int mw_out_file_check(struct memwatch_ctx *ctx, const char *path, bool force, bool *replace)
 {
 	int err;
 	enum existing existing = look_up(path, &err);
+	struct memwatch_file *file;
 
 	*replace = existing == REPLACEABLE || existing == FILE_EXISTS;
 	if (err)
@@ -210,7 +211,12 @@ int mw_out_file_check(const char *path, bool force, bool *replace)
 		return report_existing_file(path);
 	if (existing == STREAM)
 		return mw_error(MW_EXIT_FAILED, path, "is not a regular file");
-	return existing == FOLDER || existing == FOREIGN || existing == UNUSABLE
-		       ? report_unusable(existing, path)
-		       : 0;
+	if (existing == FOLDER || existing == FOREIGN || existing == UNUSABLE)
+		return report_unusable(existing, path);
+	/* There may be no folder, or nothing can be created in it. */
+	err = memwatch_file_create(ctx, path, &file);
+	if (err)
+		return mw_error_errno(err, path);
+	memwatch_file_close(file);
+	return 0;
 }

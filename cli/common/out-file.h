@@ -44,6 +44,6 @@ int mw_out_file_close(struct mw_out_file *out);
  * Checks whether a regular file can be created at @path, before anything is started. *@replace
  * says whether it would replace one. Returns 0, or an exit code after an error message.
  */
-int mw_out_file_check(const char *path, bool force, bool *replace);
+int mw_out_file_check(struct memwatch_ctx *ctx, const char *path, bool force, bool *replace);
 
 #endif
