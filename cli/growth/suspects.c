@@ -31,7 +31,9 @@ static int create_copy(struct mw_suspects *suspects, uint32_t pid, struct mw_sus
 {
 	int fd;
 
-	if (!suspects->directory || suspects->copies == MW_SUSPECTS_COPIES_MAX)
+	/* Most processes have no profile, and then no file is to be created. */
+	if (!suspects->directory || suspects->copies == MW_SUSPECTS_COPIES_MAX ||
+	    memwatch_heap_is_profiled(suspects->ctx, pid) != 1)
 		return -1;
 	snprintf(suspect->copy, sizeof(suspect->copy), "%s/%u-%lld.mwheap", suspects->directory,
 		 pid, (long long)time(NULL));
@@ -50,8 +52,7 @@ struct mw_suspect *mw_suspects_add(struct mw_suspects *suspects, uint32_t pid, u
 	struct mw_suspect *suspect = find_room(suspects);
 	int err, fd;
 
-	/* Most processes have no profile, and then no file is to be created. */
-	if (!suspect || memwatch_heap_is_profiled(suspects->ctx, pid) != 1)
+	if (!suspect)
 		return NULL;
 	*suspect = (struct mw_suspect){
 		.end_ns = mw_clock_ns(CLOCK_MONOTONIC) + MW_SUSPECTS_WAIT_NS,

@@ -72,7 +72,7 @@ struct watcher {
 	struct mw_monitor monitor;
 	struct mw_hooks hooks;
 	struct mw_suspects suspects;
-	struct notice waiting[MW_SUSPECTS_MAX]; /* for @suspect; which is NULL: free */
+	struct notice waiting[MW_SUSPECTS_MAX]; /* by place in @suspects; @suspect is NULL: free */
 	uint64_t saved_ns;			/* when the state file was written */
 	bool full; /* processes wait for room, and the output says so */
 };
@@ -177,14 +177,14 @@ static bool let_wait(struct watcher *w, const struct notice *n)
 	struct mw_suspect *suspect = mw_suspects_add(&w->suspects, n->event.record.tgid,
 						     n->row.since_ns);
 
-	for (size_t i = 0; suspect && i < MW_SUSPECTS_MAX; i++) {
-		if (w->waiting[i].suspect)
-			continue;
-		w->waiting[i] = *n;
-		w->waiting[i].suspect = suspect;
-		return true;
-	}
-	return false;
+	struct notice *waiting;
+
+	if (!suspect)
+		return false;
+	waiting = &w->waiting[suspect - w->suspects.list];
+	*waiting = *n;
+	waiting->suspect = suspect;
+	return true;
 }
 
 /* The end of an alert comes after the alert. */

@@ -195,7 +195,7 @@ int heap_rss_print(const struct heap_profiles *profiles, const struct heap_rows 
 	return rc;
 }
 
-static void part_names_json(const struct memwatch_heap_rss *rss, struct mw_json *json)
+static void parts_json(const struct memwatch_heap_rss *rss, struct mw_json *json)
 {
 	mw_json_object(json, "parts");
 	for (int i = 0; i < MEMWATCH_HEAP_PARTS; i++)
@@ -214,7 +214,7 @@ int heap_rss_json(const struct heap_profiles *profiles, const struct heap_rows *
 		return rc;
 	mw_json_object(json, "rss");
 	mw_json_uint(json, "rss_bytes", rss.rss_bytes);
-	part_names_json(&rss, json);
+	parts_json(&rss, json);
 	mw_json_uint(json, "swapped_bytes", rss.swapped_bytes);
 	mw_json_uint(json, "page_table_bytes", rss.page_table_bytes);
 	mw_json_string(json, "verdict", verdict_names[rss.verdict]);
