@@ -119,6 +119,12 @@ static uint64_t slot_name(uint32_t slot)
 	return (uint64_t)mw_runtime.instance << 32 | slot;
 }
 
+/* A process that was forked in between has no such sample. */
+static bool moving_is_valid(uint64_t moving)
+{
+	return mw_runtime_owns_samples() && moving == slot_name((uint32_t)moving);
+}
+
 uint64_t mw_record_moving(const void *address)
 {
 	struct mw_thread *thread = &mw_thread;
@@ -146,8 +152,7 @@ void mw_record_moved(uint64_t moving, bool freed)
 	if (moving == MW_RECORD_NOT_MOVING)
 		return;
 	entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
-	/* A process that was forked in between has no such sample. */
-	if (mw_runtime_owns_samples() && moving == slot_name((uint32_t)moving)) {
+	if (moving_is_valid(moving)) {
 		if (freed)
 			mw_sample_detached_free((uint32_t)moving);
 		else
@@ -167,7 +172,7 @@ bool mw_record_shrunk(uint64_t moving, const void *address, size_t size)
 	if (moving == MW_RECORD_NOT_MOVING)
 		return false;
 	entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
-	if (mw_runtime_owns_samples() && moving == slot_name((uint32_t)moving))
+	if (moving_is_valid(moving))
 		kept = mw_sample_detached_shrink((uint32_t)moving, (uintptr_t)address, size,
 						 &thread->random);
 	if (entered)

@@ -278,22 +278,19 @@ struct memwatch_heap_memory *memwatch_heap_memory_unref(struct memwatch_heap_mem
 	return NULL;
 }
 
+static int compare_address(const void *key, const void *element)
+{
+	const struct mw_memory_mapping *mapping = element;
+	uint64_t address = *(const uint64_t *)key;
+
+	return address < mapping->start ? -1 : address >= mapping->end;
+}
+
 struct mw_memory_mapping *mw_memory_find(const struct memwatch_heap_memory *memory,
 					 uint64_t address)
 {
-	uint32_t low = 0, high = memory->nr_mappings;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (memory->mappings[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == memory->nr_mappings || memory->mappings[low].start > address)
-		return NULL;
-	return &memory->mappings[low];
+	return bsearch(&address, memory->mappings, memory->nr_mappings, sizeof(*memory->mappings),
+		       compare_address);
 }
 
 /* Reads the entries of @nr pages from the one that contains @address. */

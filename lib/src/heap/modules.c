@@ -17,19 +17,13 @@
 #include "heap/process.h"
 #include "base/text.h"
 
-#define DELETED_SUFFIX " (deleted)"
-
 /* Takes the mapping of a line of maps if it is one of a program or a library. */
 static bool take_mapping(struct mw_text line, struct mw_process_mapping *ret)
 {
-	size_t len, tail = strlen(DELETED_SUFFIX);
-
 	if (!mw_process_mapping_parse(line, ret) || !strchr(ret->permissions, 'x') ||
 	    *ret->path != '/')
 		return false;
-	len = strlen(ret->path);
-	if (len > tail && !strcmp(ret->path + len - tail, DELETED_SUFFIX))
-		ret->path[len - tail] = '\0';
+	ret->path[mw_process_mapping_path_len(ret)] = '\0';
 	return true;
 }
 

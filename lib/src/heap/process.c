@@ -53,13 +53,17 @@ bool mw_process_mapping_parse(struct mw_text line, struct mw_process_mapping *re
 	return mw_text_copy(line, ret->path, sizeof(ret->path));
 }
 
+size_t mw_process_mapping_path_len(const struct mw_process_mapping *mapping)
+{
+	size_t len = strlen(mapping->path), tail = strlen(DELETED_SUFFIX);
+
+	return len > tail && !strcmp(mapping->path + len - tail, DELETED_SUFFIX) ? len - tail : len;
+}
+
 static bool is_profile(const struct mw_process_mapping *mapping)
 {
-	size_t len = strlen(mapping->path);
+	size_t len = mw_process_mapping_path_len(mapping);
 
-	if (len > strlen(DELETED_SUFFIX) &&
-	    !strcmp(mapping->path + len - strlen(DELETED_SUFFIX), DELETED_SUFFIX))
-		len -= strlen(DELETED_SUFFIX);
 	return !strcmp(mapping->permissions, "rw-s") && len > strlen(PROFILE_SUFFIX) &&
 	       !strncmp(mapping->path + len - strlen(PROFILE_SUFFIX), PROFILE_SUFFIX,
 			strlen(PROFILE_SUFFIX));

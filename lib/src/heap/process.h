@@ -8,6 +8,7 @@
 #define MW_HEAP_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <memwatch/ctx.h>
@@ -23,6 +24,9 @@ struct mw_process_mapping {
 
 /* Returns false if the line is not understood. */
 bool mw_process_mapping_parse(struct mw_text line, struct mw_process_mapping *ret);
+
+/* The length of the path without " (deleted)", which the kernel appends if the name is gone. */
+size_t mw_process_mapping_path_len(const struct mw_process_mapping *mapping);
 
 /*
  * Opens the file behind a mapping: as root the file itself, wherever its path leads now; otherwise
