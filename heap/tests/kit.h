@@ -110,9 +110,8 @@ static inline void kit_exec(const char *behind, const char *settings, const char
 	kit_exec_command(argv);
 }
 
-/* @behind: libraries that are preloaded behind the profiler, or NULL. */
-static inline void kit_start(struct kit_run *run, const char *behind, const char *settings,
-			     const char *const *argv)
+/* Returns true in the child, whose standard output is that of the run. */
+static inline bool kit_fork(struct kit_run *run)
 {
 	int ends[2];
 
@@ -123,11 +122,18 @@ static inline void kit_start(struct kit_run *run, const char *behind, const char
 	if (!run->pid) {
 		dup2(ends[1], STDOUT_FILENO);
 		close(ends[0]);
-		close(ends[1]);
-		kit_exec(behind, settings, argv);
 	}
 	close(ends[1]);
 	run->output = ends[0];
+	return !run->pid;
+}
+
+/* @behind: libraries that are preloaded behind the profiler, or NULL. */
+static inline void kit_start(struct kit_run *run, const char *behind, const char *settings,
+			     const char *const *argv)
+{
+	if (kit_fork(run))
+		kit_exec(behind, settings, argv);
 }
 
 /* Reads the rest of the output, and waits. */

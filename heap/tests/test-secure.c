@@ -58,15 +58,8 @@ static bool stage_set(void)
 /* Runs a program as another user; its output, with that to standard error, is in @run. */
 static void run_as_nobody(struct kit_run *run, const char *preload, const char *program)
 {
-	int ends[2];
-
-	memset(run, 0, sizeof(*run));
-	if (pipe(ends))
-		exit(1);
-	run->pid = fork();
-	if (!run->pid) {
-		dup2(ends[1], STDOUT_FILENO);
-		dup2(ends[1], STDERR_FILENO);
+	if (kit_fork(run)) {
+		dup2(STDOUT_FILENO, STDERR_FILENO);
 		setenv("MEMWATCH_HEAP_DIR", kit.directory, 1);
 		setenv("MEMWATCH_HEAP_LOG", "1", 1);
 		setenv("LD_PRELOAD", preload, 1);
@@ -75,8 +68,6 @@ static void run_as_nobody(struct kit_run *run, const char *preload, const char *
 		execl(program, program, "secure", NULL);
 		_exit(127);
 	}
-	close(ends[1]);
-	run->output = ends[0];
 	kit_finish(run);
 }
 

@@ -14,9 +14,9 @@
 
 #include <memwatch/heap.h>
 
-#include "heap/profile-format.h"
 #include "../../selftests/prng.h"
 #include "../../selftests/tap.h"
+#include "heap-header.h"
 
 #define CHUNK 4096
 #define START 1700000000000000000ULL
@@ -40,13 +40,7 @@ static void fill_header(struct file *f)
 {
 	struct mw_heap_header *h = &f->header;
 
-	memcpy(h->magic, MW_HEAP_MAGIC, 8);
-	h->version = MW_HEAP_VERSION;
-	h->header_bytes = sizeof(*h);
-	h->sample_bytes = sizeof(struct mw_heap_sample);
-	h->stack_bytes = sizeof(struct mw_heap_stack);
-	h->module_bytes = sizeof(struct mw_heap_module);
-	h->code_bytes = sizeof(struct mw_heap_code);
+	heap_header_begin(h);
 	h->pid = 1234;
 	strcpy(h->comm, "worker");
 	h->created_ns = 1000000000;

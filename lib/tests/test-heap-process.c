@@ -15,8 +15,8 @@
 
 #include <memwatch/heap-process.h>
 
-#include "heap/profile-format.h"
 #include "../../selftests/tap.h"
+#include "heap-header.h"
 
 static struct memwatch_ctx *ctx;
 static char directory[] = "/tmp/XXXXXX";
@@ -37,15 +37,9 @@ static struct mw_heap_header *map_profile(void)
 	close(fd);
 	if (header == MAP_FAILED)
 		exit(EXIT_FAILURE);
-	header->version = MW_HEAP_VERSION;
-	header->header_bytes = sizeof(*header);
-	header->sample_bytes = sizeof(struct mw_heap_sample);
-	header->stack_bytes = sizeof(struct mw_heap_stack);
-	header->module_bytes = sizeof(struct mw_heap_module);
-	header->code_bytes = sizeof(struct mw_heap_code);
+	heap_header_begin(header);
 	header->state = MW_HEAP_STATE_DORMANT;
 	header->pid = (uint32_t)getpid();
-	memcpy(header->magic, MW_HEAP_MAGIC, 8);
 	chunk = (void *)((char *)header + MW_HEAP_DIRECTORY_OFFSET);
 	*chunk = (struct mw_heap_chunk){ MW_HEAP_CHUNKS_OFFSET, MW_HEAP_CHUNK_SAMPLES, 4096 };
 	sample = (void *)((char *)header + MW_HEAP_CHUNKS_OFFSET);

@@ -19,8 +19,8 @@
 
 #include <memwatch/heap-process.h>
 
-#include "heap/profile-format.h"
 #include "../../selftests/tap.h"
+#include "heap-header.h"
 
 #define CHUNK  65536
 #define CHUNKS 5
@@ -64,12 +64,7 @@ static void fill_header(struct mw_heap_header *h)
 {
 	struct mw_heap_chunk *directory_of = (void *)((char *)h + MW_HEAP_DIRECTORY_OFFSET);
 
-	h->version = MW_HEAP_VERSION;
-	h->header_bytes = sizeof(*h);
-	h->sample_bytes = sizeof(struct mw_heap_sample);
-	h->stack_bytes = sizeof(struct mw_heap_stack);
-	h->module_bytes = sizeof(struct mw_heap_module);
-	h->code_bytes = sizeof(struct mw_heap_code);
+	heap_header_begin(h);
 	h->pid = (uint32_t)getpid();
 	h->created_ns = clock_now(CLOCK_MONOTONIC) - 100 * SECOND;
 	h->created_realtime_ns = clock_now(CLOCK_REALTIME) - 100 * SECOND;
@@ -77,7 +72,6 @@ static void fill_header(struct mw_heap_header *h)
 	h->began_ns = h->created_ns;
 	h->state = MW_HEAP_STATE_ACTIVE;
 	h->rate_bytes = 1;
-	memcpy(h->magic, MW_HEAP_MAGIC, 8);
 	for (uint32_t i = 0; i < CHUNKS; i++)
 		directory_of[i] = (struct mw_heap_chunk){
 			.offset = MW_HEAP_CHUNKS_OFFSET + i * CHUNK, .kind = i + 1, .bytes = CHUNK
