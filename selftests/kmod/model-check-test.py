@@ -32,6 +32,7 @@ FAULTS = {
     "no limbo": ("R5", 6), "no birth rmid": ("R6", 40), "no promotion": ("R6", 6),
     "leader frees": ("R7", 40), "exit frees": ("R7", 12), "never freed": ("R7", 12),
     "exec silent": ("R8", 40), "exec name": ("R8", 40), "rename silent": ("R8", 40),
+    "rename silent, filtered": ("R8", 40),
     "exec loses": ("R9", 40), "wrong tgid": ("R10", 12), "wrong start": ("R10", 40),
     "wrong comm": ("R10", 12), "wrong parent": ("R10", 40), "rmid zero": ("R11", 12),
     "tick owner": ("R12", 40), "overtake": ("R13", 6), "revoke": ("R13", 12),

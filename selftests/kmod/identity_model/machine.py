@@ -12,7 +12,7 @@ from . import trace
 
 MS = 1000000
 LIMBO = 2 * MS
-RUNNING, SLEEPING, ZOMBIE = 0, 1, 0x20
+RUNNING, SLEEPING, ZOMBIE, PREEMPTED = 0, 1, 0x20, 0x100
 WARM_UP = 200 * MS		# a fault is planted no earlier in the session
 
 
@@ -300,6 +300,8 @@ class Machine:
         self.live.append(leader)
         self.emit(cpu, trace.RENAME, leader, comm)
         process.comm = comm
+        if process.rmid and self.module_on and self.random.random() < 0.2:
+            self.filter_preempted(cpu)
         self.emit(cpu, trace.EXEC, leader, pid)
         if process.rmid and self.module_on and not self.plant("exec silent"):
             changed = {"comm": b"other"} if self.plant("exec name") else {}
@@ -314,6 +316,17 @@ class Machine:
                 self.switch(cpu, leader)
                 process.rmid = rmid
 
+    def filter_preempted(self, cpu):
+        """The process loses its RMID some ticks later, while it is preempted."""
+        pid = self.current[cpu]
+        self.switch(cpu, 0, PREEMPTED)
+        for _ in range(5):
+            self.now += MS
+            for other in range(len(self.current)):
+                self.tick(other)
+        self.free(cpu, self.threads[pid], 6)
+        self.switch(cpu, pid)
+
     def rename(self, cpu):
         process = self.threads[self.current[cpu]]
         if self.current[cpu] != process.tgid:
@@ -321,7 +334,9 @@ class Machine:
         comm = b"name%d" % self.random.randrange(5)
         self.emit(cpu, trace.RENAME, process.tgid, comm)
         process.comm = comm
-        if process.rmid and self.module_on and not self.plant("rename silent"):
+        if self.plant("rename silent, filtered", bool(process.rmid)):
+            self.filter_preempted(cpu)
+        elif process.rmid and self.module_on and not self.plant("rename silent"):
             self.record(cpu, trace.REXEC, process, process.rmid, process.generation, 8)
 
     def step(self):

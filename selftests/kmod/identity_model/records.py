@@ -185,7 +185,7 @@ class RecordRules:
             self.stopping = ts
         elif reason != REASON_FILTERED:
             self.violation("R10", event, f"an RMID is freed for reason {reason}")
-        self.check_rename_reported(process, event)
+        self.check_rename_reported(process, event, freed=True)
         process.exec_pending = None
         self.note_change(cpu, process, rmid, 0, event)
         del self.owner[rmid]
@@ -265,15 +265,29 @@ class RecordRules:
             self.violation("R8", event, f"executed as {process.exec_pending[0]}, reported as "
                                         f"{event[R_COMM]}")
 
-    def check_rename_reported(self, process, event):
-        """Called late, because only a later exec event tells that a rename was part of it."""
+    def check_rename_reported(self, process, event, freed=False):
+        """
+        Called late, because only a later exec event tells that a rename was part of it. A
+        process that is freed in between reports neither.
+        """
+        self.settle_rename_doubt(process)
         pending, process.comm_pending = process.comm_pending, None
         if pending is None or pending[0] == process.old_comm or \
            self.cpus[pending[1]].ticks - pending[2] < TICKS and pending[1] != event[1]:
             return
         self.checks["R8"] += 1
-        self.violation("R8", event, f"{process!r} took the name {pending[0]} at "
-                                    f"{pending[3][0]}, which was not reported")
+        process.rename_doubt = Doubt("R8", event[0], event, process, process.rmid,
+                                     f"{process!r} took the name {pending[0]} at "
+                                     f"{pending[3][0]}, which was not reported",
+                                     self.cpus[event[1]].events.copy())
+        if not freed:
+            self.settle_rename_doubt(process)
+
+    def settle_rename_doubt(self, process):
+        """The rename was not part of an execve(), which would have ended before this."""
+        doubt, process.rename_doubt = process.rename_doubt, None
+        if doubt:
+            self.violation(doubt.rule, doubt.event, doubt.text, doubt.context)
 
     def doubt_exec_reported(self, process, event):
         """The task goes on and no record has reported its exec."""

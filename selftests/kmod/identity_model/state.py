@@ -68,13 +68,14 @@ class Process:
     birth is in the log. last_run: time of the last switch to or from it. last_run_chosen:
     the value of last_run when the policy chose to take its RMID, if the process has run
     since then; otherwise None. exec_by_thread: its generation when a thread other than the
-    leader executed. off_ns, off_cpu: when and on which CPU its last thread was switched
-    out. gone: the switch away from its last thread is complete.
+    leader executed. rename_doubt: it lost its RMID before it reported its new name. off_ns,
+    off_cpu: when and on which CPU its last thread was switched out. gone: the switch away
+    from its last thread is complete.
     """
     __slots__ = ("tgid", "kernel", "comm", "old_comm", "parent", "born", "start_ns",
                  "start_ticks", "threads", "alive", "unfinished", "rmid", "generation", "alloc_ns",
-                 "changes", "renamed_end", "exec_pending", "comm_pending", "freed", "last_run",
-                 "known", "exec_by_thread", "off_ns", "off_cpu", "gone",
+                 "changes", "renamed_end", "exec_pending", "comm_pending", "rename_doubt",
+                 "freed", "last_run", "known", "exec_by_thread", "off_ns", "off_cpu", "gone",
                  "last_run_chosen")
 
     def __init__(self, tgid, parent, kernel, comm, born):
@@ -96,6 +97,7 @@ class Process:
         self.renamed_end = -FOREVER
         self.exec_pending = None
         self.comm_pending = None
+        self.rename_doubt = None
         self.freed = False
         self.last_run = born
         self.last_run_chosen = None

@@ -196,6 +196,7 @@ class TaskEvents:
         process.gone = False
         self.stats["execs"] += 1
         process.comm_pending = None
+        process.rename_doubt = None
         if process.kernel:
             # The kernel started a helper: from now on it is a process of user space.
             process.kernel = False
@@ -244,6 +245,8 @@ class TaskEvents:
         thread.exited = True
         process = thread.process
         process.alive -= 1
+        if not process.alive:
+            self.settle_rename_doubt(process)
         if thread.pid == process.tgid and process.alive > 0:
             self.stats["leaders that left first"] += 1
 

@@ -106,6 +106,8 @@ class Verdicts:
                 self.birth_violation(doubt)
         for doubt in self.doubts:
             self.violation(doubt.rule, doubt.event, doubt.text, doubt.context)
+        for process in self.leaders.values():
+            self.settle_rename_doubt(process)
         self.doubts = []
         self.pqr_doubts = []
         self.birth_doubts = []
