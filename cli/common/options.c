@@ -188,6 +188,8 @@ int mw_options_parse(const struct mw_option_set *sets, size_t nr_sets, int *argc
 				argv[operands++] = argv[p.next++];
 		}
 	}
+	/* A command that is run takes its arguments up to this. */
+	argv[operands] = NULL;
 	*argc = operands;
 	return rc;
 }
