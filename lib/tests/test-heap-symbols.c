@@ -102,6 +102,53 @@ static void test_this_program(void)
 	memwatch_heap_unref(heap);
 }
 
+/* Opens this program wherever it is said to be. */
+static int open_this_program(void *data, uint32_t profile, const char *path)
+{
+	uint32_t *calls = data;
+
+	++*calls;
+	return profile == 0 && !strcmp(path, "/srv/hidden") ? open("/proc/self/exe", O_RDONLY) : -1;
+}
+
+/* A profile of this program at a path where no file is. */
+static struct memwatch_heap *profile_of_hidden(void)
+{
+	struct memwatch_heap *heap = profile_of(&here, 1);
+	struct mw_prof_mapping *mapping = &heap->mappings[heap->locations[0].mapping];
+
+	if (mw_strings_add_text(&heap->strings, "/srv/hidden", 11, &mapping->path))
+		exit(EXIT_FAILURE);
+	return heap;
+}
+
+static void test_opened_files(void)
+{
+	uint32_t calls = 0;
+	MEMWATCH_OPTS(memwatch_heap_symbol_opts, opts, .open_module = open_this_program,
+		      .data = &calls);
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+	struct memwatch_heap *heap = profile_of_hidden();
+	struct memwatch_heap_view *view;
+
+	tap_eq(memwatch_heap_symbolize(heap, NULL), 0, "a file that does not exist is no failure");
+	tap_str_eq(memwatch_heap_unread_module(heap, 0), "/srv/hidden",
+		   "a file that does not exist is named");
+	tap_ok(!memwatch_heap_unread_module(heap, 1), "a file that does not exist is named once");
+	memwatch_heap_unref(heap);
+
+	heap = profile_of_hidden();
+	tap_eq(memwatch_heap_symbolize(heap, &opts), 0, "symbols of an open file are found");
+	tap_eq(calls, 1, "the caller opens a file once");
+	tap_ok(!memwatch_heap_unread_module(heap, 0), "a file that the caller opens is read");
+	if (memwatch_heap_view_new(heap, NULL, &view) ||
+	    memwatch_heap_view_frame(view, 0, 0, &frame) != 1)
+		exit(EXIT_FAILURE);
+	tap_str_eq(frame.function, "inner_function", "a file that the caller opens has symbols");
+	memwatch_heap_view_unref(view);
+	memwatch_heap_unref(heap);
+}
+
 static void test_other_files(void)
 {
 	char name[] = "/tmp/XXXXXX";
@@ -207,6 +254,7 @@ int main(void)
 	if (memwatch_ctx_new(NULL, &ctx))
 		return EXIT_FAILURE;
 	test_this_program();
+	test_opened_files();
 	test_other_files();
 	test_perf_map();
 	test_confinement();

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmds/heap/opener.h"
 #include "cmds/heap/processes.h"
 #include "common/message.h"
 #include "common/parse.h"
@@ -26,22 +28,39 @@ const char *heap_text(const char *text, char *buf, size_t size)
 	return mw_escape(text, buf, size);
 }
 
+/* Profiles by their numbers. */
+struct open_files {
+	int *fds;
+	struct heap_owner *owners;
+	int nr;
+};
+
+static int open_file(const char *name, int *fd, struct heap_owner *owner)
+{
+	struct stat st;
+
+	*fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (*fd < 0 || fstat(*fd, &st))
+		return mw_error_errno(-errno, name);
+	*owner = (struct heap_owner){ .uid = st.st_uid, .gid = st.st_gid };
+	return 0;
+}
+
 /* Opens a profile, before the program gives up the permission to do so. */
 static int open_profile(struct heap_profiles *profiles, const struct heap_choice *choice,
-			const char *name, int *fd)
+			const char *name, int *fd, struct heap_owner *owner)
 {
 	uint64_t pid;
 	int err;
 
 	*fd = -1;
-	if (mw_parse_uint(name, &pid) || pid > INT32_MAX) {
-		*fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		return *fd < 0 ? mw_error_errno(-errno, name) : 0;
-	}
-	err = memwatch_heap_find(profiles->ctx, (uint32_t)pid, 0, fd);
+	if (mw_parse_uint(name, &pid) || pid > INT32_MAX)
+		return open_file(name, fd, owner);
+	*owner = (struct heap_owner){ .pid = (uint32_t)pid };
+	err = memwatch_heap_find(profiles->ctx, owner->pid, 0, fd);
 	/* The memory first: the profile is quicker to read, so little changes in between. */
 	if (!err && choice->rss)
-		err = memwatch_heap_memory_new(profiles->ctx, (uint32_t)pid, &profiles->memory);
+		err = memwatch_heap_memory_new(profiles->ctx, owner->pid, &profiles->memory);
 	return err ? heap_process_failed(profiles->ctx, err, name) : 0;
 }
 
@@ -115,13 +134,36 @@ static int add_file(struct heap_profiles *profiles, int fd, const char *path)
 	}
 }
 
-/* A profile without symbols is still useful. */
-static void find_symbols(struct heap_profiles *profiles, const struct heap_choice *choice)
+static void warn_unread(const struct heap_profiles *profiles)
 {
-	MEMWATCH_OPTS(memwatch_heap_symbol_opts, opts, .sysroot = choice->sysroot);
+	const char *first = memwatch_heap_unread_module(profiles->heap, 0);
+	unsigned int count = 0;
+	char name[256];
+
+	while (memwatch_heap_unread_module(profiles->heap, count))
+		count++;
+	if (count == 1)
+		mw_warn(profiles->cli,
+			"%s cannot be read, or was replaced: its functions have no names",
+			heap_text(first, name, sizeof(name)));
+	else if (count)
+		mw_warn(profiles->cli,
+			"%u programs and libraries cannot be read, or were replaced, such as %s: "
+			"their "
+			"functions have no names",
+			count, heap_text(first, name, sizeof(name)));
+}
+
+/* A profile without symbols is still useful. */
+static void find_symbols(struct heap_profiles *profiles, const struct heap_choice *choice,
+			 struct heap_opener *opener)
+{
+	MEMWATCH_OPTS(memwatch_heap_symbol_opts, opts, .sysroot = choice->sysroot,
+		      .open_module = opener->socket < 0 ? NULL : heap_opener_open, .data = opener);
 
 	if (memwatch_heap_symbolize(profiles->heap, &opts))
 		mw_warn(profiles->cli, "%s", memwatch_ctx_error(profiles->ctx));
+	warn_unread(profiles);
 }
 
 /* Reads the files that are open, the base last. Returns 0 or an exit code. */
@@ -140,29 +182,62 @@ static int read_files(struct heap_profiles *profiles, const int *fds, int count,
 	return base && profiles->base < 0 ? -profiles->base : 0;
 }
 
+/* Opens the profiles, the base last. Returns 0 or an exit code. */
+static int open_files(struct heap_profiles *profiles, const struct heap_choice *choice, int count,
+		      char **files, struct open_files *ret)
+{
+	int rc = 0;
+
+	for (; !rc && ret->nr < count + !!choice->diff; ret->nr++)
+		rc = open_profile(profiles, choice, ret->nr < count ? files[ret->nr] : choice->diff,
+				  &ret->fds[ret->nr], &ret->owners[ret->nr]);
+	return rc;
+}
+
+static void close_files(struct open_files *files)
+{
+	while (files->nr-- > 0)
+		if (files->fds[files->nr] >= 0)
+			close(files->fds[files->nr]);
+	free(files->fds);
+	free(files->owners);
+}
+
+/* Returns 0 or a negative errno. */
+static int drop_privileges(struct heap_profiles *profiles, const struct open_files *files,
+			   struct heap_opener *opener)
+{
+	int err = is_root() ? heap_opener_start(opener, profiles->ctx, files->owners,
+						(uint32_t)files->nr)
+			    : 0;
+
+	return err ?: heap_become_nobody();
+}
+
 int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 		       const struct heap_choice *choice, int count, char **files)
 {
-	int *fds = calloc((size_t)count + 1, sizeof(*fds)), open_files = 0, err, rc;
+	size_t nr = (size_t)count + 1;
+	struct open_files open = { calloc(nr, sizeof(*open.fds)), calloc(nr, sizeof(*open.owners)),
+				   0 };
+	struct heap_opener opener = { -1 };
+	int err, rc;
 
 	*profiles = (struct heap_profiles){ .cli = cli, .base = -1 };
-	rc = fds ? mw_library_new(cli, &profiles->ctx) : mw_error_errno(-ENOMEM, "heap");
-	for (; !rc && open_files < count + !!choice->diff; open_files++)
-		rc = open_profile(profiles, choice,
-				  open_files < count ? files[open_files] : choice->diff,
-				  &fds[open_files]);
+	rc = open.fds && open.owners ? mw_library_new(cli, &profiles->ctx)
+				     : mw_error_errno(-ENOMEM, "heap");
+	if (!rc)
+		rc = open_files(profiles, choice, count, files, &open);
 	if (!rc) {
-		err = heap_become_nobody()
+		err = drop_privileges(profiles, &open, &opener)
 			      ?: memwatch_heap_new(profiles->ctx, NULL, &profiles->heap);
 		rc = err ? mw_error_errno(err, "heap")
-			 : read_files(profiles, fds, count, files, choice->diff);
+			 : read_files(profiles, open.fds, count, files, choice->diff);
 	}
-	while (open_files-- > 0)
-		if (fds[open_files] >= 0)
-			close(fds[open_files]);
-	free(fds);
+	close_files(&open);
 	if (!rc && !choice->no_symbols)
-		find_symbols(profiles, choice);
+		find_symbols(profiles, choice, &opener);
+	heap_opener_stop(&opener);
 	return rc;
 }
 

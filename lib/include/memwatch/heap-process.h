@@ -46,6 +46,20 @@ int memwatch_heap_is_profiled(struct memwatch_ctx *ctx, __u32 pid);
 int memwatch_heap_find(struct memwatch_ctx *ctx, __u32 pid, int writable, int *ret);
 
 /**
+ * memwatch_heap_open_module - open a program or library of a process
+ * @ctx: context
+ * @pid: process id
+ * @path: the path by which the process knows it
+ *
+ * Opens the file that the process has mapped and can execute, as memwatch_heap_find() does.
+ *
+ * Returns: a descriptor, which the caller closes; -ENOENT, there is no such process, or it has not
+ * mapped this file; -EACCES or -EPERM; any errno of open(); -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_heap_open_module(struct memwatch_ctx *ctx, __u32 pid, const char *path);
+
+/**
  * enum memwatch_heap_control - what a profiler is asked for
  * @MEMWATCH_HEAP_START: take samples
  * @MEMWATCH_HEAP_STOP: take no further samples, but follow the frees of those there are

@@ -234,11 +234,19 @@ int memwatch_heap_info(const struct memwatch_heap *heap, unsigned int profile,
  * @sysroot: directory that is prepended to the paths of modules, for example /proc/PID/root for
  *	a process in a container; NULL: none
  * @timeout_ns: how long it may take; default 60 s
+ * @open_module: NULL, or called with @data for each program and library that is needed, before the
+ *	child is started, to open a file that the child may not open: with the number of a profile
+ *	and the path, after @sysroot. It returns a descriptor, which is closed after use, or a
+ *	negative value if the child shall try. The path comes from the profile: who opens it for
+ *	somebody else must check what it is, and whether the owner of the profile may read it.
+ * @data: for @open_module
  */
 struct memwatch_heap_symbol_opts {
 	size_t sz;
 	const char *sysroot;
 	__u64 timeout_ns;
+	int (*open_module)(void *data, __u32 profile, const char *path);
+	void *data;
 };
 
 /**
@@ -251,7 +259,7 @@ struct memwatch_heap_symbol_opts {
  * which cannot write files or send data, and which runs as nobody if the caller is root; then it
  * does not use debuginfod either. It is a fork of the caller without exec, so the caller should
  * have one thread. A file whose build id is not that of the profile is not used. Addresses whose
- * symbols are not found stay what they are.
+ * symbols are not found stay what they are; see memwatch_heap_unread_module().
  *
  * Returns: 0; -ETIMEDOUT or -EBADMSG, some symbols are missing, and the heap can be used; any
  * errno of fork(); -ENOMEM.
@@ -259,6 +267,17 @@ struct memwatch_heap_symbol_opts {
  */
 int memwatch_heap_symbolize(struct memwatch_heap *heap,
 			    const struct memwatch_heap_symbol_opts *opts);
+
+/**
+ * memwatch_heap_unread_module - a file that memwatch_heap_symbolize() needed and could not read
+ * @heap: heap
+ * @number: counted from 0
+ *
+ * Returns: the path of a program or library, which the caller may not read, or which does not exist
+ * any more, or is another file now; NULL: there are no more.
+ * Since: 0.1
+ */
+const char *memwatch_heap_unread_module(const struct memwatch_heap *heap, __u32 number);
 
 /* --------------------------------------------------------------- views */
 

@@ -127,6 +127,16 @@ int mw_heap_add_stack(struct memwatch_heap *heap, const uint32_t *locations, siz
 			      nr * sizeof(*locations), ret);
 }
 
+uint32_t mw_heap_mapping_profile(const struct memwatch_heap *heap, uint32_t mapping)
+{
+	uint32_t profile = 0;
+
+	while (profile + 1 < heap->nr_profiles &&
+	       heap->profiles[profile + 1].first_mapping <= mapping)
+		profile++;
+	return profile;
+}
+
 const uint32_t *mw_heap_stack(const struct memwatch_heap *heap, uint32_t stack, uint32_t *nr)
 {
 	*nr = (uint32_t)(mw_strings_length(&heap->stacks, stack) / sizeof(uint32_t));

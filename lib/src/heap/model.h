@@ -32,6 +32,7 @@ struct mw_prof_mapping {
 	uint32_t path;	   /* string */
 	uint32_t build_id; /* string of hexadecimal digits */
 	bool has_bias;
+	bool unread; /* its file was needed for symbols, and could not be read */
 };
 
 /* A line of a source file; all are strings but @number. */
@@ -144,6 +145,9 @@ static inline struct mw_prof_profile *mw_heap_last(const struct memwatch_heap *h
  */
 uint32_t mw_heap_find_mapping(const struct memwatch_heap *heap, uint64_t address);
 void mw_heap_sort_mappings(struct memwatch_heap *heap);
+
+/* The number of the profile that has a mapping. */
+uint32_t mw_heap_mapping_profile(const struct memwatch_heap *heap, uint32_t mapping);
 
 /* The locations of a stack. */
 const uint32_t *mw_heap_stack(const struct memwatch_heap *heap, uint32_t stack, uint32_t *nr);

@@ -14,7 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <memwatch/heap-process.h>
+
 #include "heap/process.h"
+#include "base/context.h"
 #include "base/text.h"
 
 /* Takes the mapping of a line of maps if it is one of a program or a library. */
@@ -27,11 +30,21 @@ static bool take_mapping(struct mw_text line, struct mw_process_mapping *ret)
 	return true;
 }
 
+bool mw_modules_add(struct mw_modules *modules, const char *path, int fd)
+{
+	char *copy = modules->nr == MW_MODULES_MAX ? NULL : strdup(path);
+
+	if (!copy)
+		return false;
+	modules->paths[modules->nr] = copy;
+	modules->fds[modules->nr++] = fd;
+	return true;
+}
+
 static void add_module(struct memwatch_ctx *ctx, uint32_t pid, struct mw_modules *modules,
 		       const struct mw_process_mapping *mapping)
 {
 	struct stat st;
-	char *path;
 	int fd;
 
 	if (modules->nr == MW_MODULES_MAX || mw_modules_find(modules, mapping->path) >= 0)
@@ -39,13 +52,8 @@ static void add_module(struct memwatch_ctx *ctx, uint32_t pid, struct mw_modules
 	fd = mw_process_mapping_open(ctx, pid, mapping, false);
 	if (fd < 0)
 		return;
-	path = fstat(fd, &st) || !S_ISREG(st.st_mode) ? NULL : strdup(mapping->path);
-	if (!path) {
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !mw_modules_add(modules, mapping->path, fd))
 		close(fd);
-		return;
-	}
-	modules->paths[modules->nr] = path;
-	modules->fds[modules->nr++] = fd;
 }
 
 void mw_modules_open(struct memwatch_ctx *ctx, uint32_t pid, struct mw_modules *ret)
@@ -80,4 +88,33 @@ int mw_modules_find(const struct mw_modules *modules, const char *path)
 		if (!strcmp(modules->paths[i], path))
 			return modules->fds[i];
 	return -1;
+}
+
+/* Whether the line is a mapping of a program or a library at @path. */
+static bool maps_module(struct mw_text line, const char *path, struct mw_process_mapping *ret)
+{
+	return take_mapping(line, ret) && !strcmp(ret->path, path);
+}
+
+int memwatch_heap_open_module(struct memwatch_ctx *ctx, __u32 pid, const char *path)
+{
+	struct mw_process_mapping mapping;
+	struct mw_text rest, line;
+	char maps[64], *text;
+	bool found = false;
+	size_t len;
+	int err;
+
+	snprintf(maps, sizeof(maps), "/proc/%u/maps", pid);
+	err = mw_text_read_file(ctx, maps, &text, &len);
+	if (err)
+		return err;
+	rest = (struct mw_text){ text, len };
+	while (!found && mw_text_take(&rest, '\n', &line))
+		found = maps_module(line, path, &mapping);
+	free(text);
+	if (!found)
+		return mw_fail(ctx, -ENOENT, "process %u has not mapped %s", pid, path);
+	err = mw_process_mapping_open(ctx, pid, &mapping, false);
+	return err < 0 ? mw_fail(ctx, err, "%s: %s", path, strerror(-err)) : err;
 }

@@ -7,6 +7,7 @@
 #ifndef MW_HEAP_MODULES_H
 #define MW_HEAP_MODULES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <memwatch/ctx.h>
@@ -26,6 +27,9 @@ struct mw_modules {
  */
 void mw_modules_open(struct memwatch_ctx *ctx, uint32_t pid, struct mw_modules *ret);
 void mw_modules_close(struct mw_modules *modules);
+
+/* Adds a file. Takes over @fd, unless it returns false. */
+bool mw_modules_add(struct mw_modules *modules, const char *path, int fd);
 
 /* The descriptor of the file at @path, or -1. */
 int mw_modules_find(const struct mw_modules *modules, const char *path);

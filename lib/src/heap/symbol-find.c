@@ -11,21 +11,28 @@
 
 #include "heap/perf-map.h"
 
-static struct mw_resolver *open_mapping(const struct mw_symbol_finder *finder,
-					const struct mw_prof_mapping *mapping)
+char *mw_symbols_path(const struct mw_symbol_finder *finder, uint32_t mapping)
 {
-	const char *path = mw_strings_text(&finder->heap->strings, mapping->path);
-	const char *build_id = mw_strings_text(&finder->heap->strings, mapping->build_id);
-	int fd = finder->modules ? mw_modules_find(finder->modules, path) : -1;
-	struct mw_resolver *resolver;
+	const char *path = mw_strings_text(&finder->heap->strings,
+					   finder->heap->mappings[mapping].path);
 	char *full;
 
-	if (!finder->sysroot || *path != '/')
-		return mw_resolver_open(fd, path, build_id);
-	if (asprintf(&full, "%s%s", finder->sysroot, path) < 0)
+	if (*path != '/' || asprintf(&full, "%s%s", finder->sysroot ?: "", path) < 0)
 		return NULL;
-	resolver = mw_resolver_open(-1, full, build_id);
-	free(full);
+	return full;
+}
+
+static struct mw_resolver *open_mapping(const struct mw_symbol_finder *finder, uint32_t mapping)
+{
+	const char *build_id = mw_strings_text(&finder->heap->strings,
+					       finder->heap->mappings[mapping].build_id);
+	char *path = mw_symbols_path(finder, mapping);
+	int fd = path && finder->modules ? mw_modules_find(finder->modules, path) : -1;
+	struct mw_resolver *resolver = mw_resolver_open(fd, path ?: "", build_id);
+
+	if (!resolver && path && finder->unread)
+		finder->unread(finder->data, mapping);
+	free(path);
 	return resolver;
 }
 
@@ -96,7 +103,7 @@ void mw_symbols_find(const struct mw_symbol_finder *finder, uint32_t *locations,
 			resolve_compiled(finder, locations + i, next - i);
 			continue;
 		}
-		resolver = open_mapping(finder, &finder->heap->mappings[mapping]);
+		resolver = open_mapping(finder, mapping);
 		for (uint32_t k = i; resolver && k < next; k++)
 			resolve_location(finder, resolver, locations[k]);
 		mw_resolver_close(resolver);

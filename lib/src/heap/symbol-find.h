@@ -15,16 +15,21 @@
 /**
  * struct mw_symbol_finder - where to look, and what to do with what is found
  * @sysroot: directory that is prepended to paths, or NULL
- * @modules: files that are open already, or NULL
+ * @modules: files that are open already, by these paths, or NULL
  * @found: called for each location that is known, with its lines
+ * @unread: NULL, or called for each mapping whose file cannot be read or is another one now
  */
 struct mw_symbol_finder {
 	const struct memwatch_heap *heap;
 	const char *sysroot;
 	const struct mw_modules *modules;
 	void (*found)(void *data, uint32_t location, const struct mw_resolved *lines, uint32_t nr);
+	void (*unread)(void *data, uint32_t mapping);
 	void *data;
 };
+
+/* The path of the file of a mapping; the caller frees it. NULL: there is no memory, or no file. */
+char *mw_symbols_path(const struct mw_symbol_finder *finder, uint32_t mapping);
 
 /* Sorts @locations, so that those of one file are found together. */
 void mw_symbols_find(const struct mw_symbol_finder *finder, uint32_t *locations, uint32_t count);

@@ -4,8 +4,9 @@
  *
  * Symbols of the locations of a heap. A confined child finds them and writes its answer to a
  * pipe: for each location that it knows, a head and its lines, and at the end a head with the
- * location MW_PROF_NONE. The parent does not trust the answer either: each number is checked,
- * and the text is that of any file.
+ * location MW_PROF_NONE. A file that cannot be read is the location MW_UNREAD, with the mapping in
+ * place of the number of lines. The parent does not trust the answer either: each number is
+ * checked, and the text is that of any file.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,7 +24,8 @@
 
 #define DEFAULT_TIMEOUT_NS (60 * MW_NSEC_PER_SEC)
 /* The child cuts longer texts off, and the parent refuses them. */
-#define TEXT_MAX 8192
+#define TEXT_MAX  8192
+#define MW_UNREAD (MW_PROF_NONE - 1)
 
 struct answer_head {
 	uint32_t location;
@@ -36,10 +38,13 @@ struct answer_line {
 	uint32_t file_len;
 };
 
-/* What the child works on: the locations without lines. */
+/* What the child works on: the locations without lines, and files that it may not open. */
 struct work {
 	struct memwatch_heap *heap;
 	struct memwatch_heap_symbol_opts opts;
+	struct mw_symbol_finder finder;
+	struct mw_modules modules;
+	int *keep[MW_MODULES_MAX];
 	uint32_t *locations;
 	uint32_t count;
 	FILE *out;
@@ -69,19 +74,23 @@ static void answer_location(void *data, uint32_t location, const struct mw_resol
 	}
 }
 
+static void answer_unread(void *data, uint32_t mapping)
+{
+	struct answer_head head = { MW_UNREAD, mapping };
+	const struct work *work = data;
+
+	fwrite(&head, sizeof(head), 1, work->out);
+}
+
 static void resolve_all(void *data, int answer)
 {
 	struct answer_head end = { .location = MW_PROF_NONE };
 	struct work *work = data;
-	const struct mw_symbol_finder finder = { .heap = work->heap,
-						 .sysroot = work->opts.sysroot,
-						 .found = answer_location,
-						 .data = work };
 
 	work->out = fdopen(answer, "w");
 	if (!work->out)
 		return;
-	mw_symbols_find(&finder, work->locations, work->count);
+	mw_symbols_find(&work->finder, work->locations, work->count);
 	fwrite(&end, sizeof(end), 1, work->out);
 	fflush(work->out);
 }
@@ -158,27 +167,44 @@ static int read_line(struct memwatch_heap *heap, struct answer *answer)
 	return err ?: mw_heap_add_line(heap, &line);
 }
 
+static int read_location(struct memwatch_heap *heap, struct answer *answer,
+			 const struct answer_head *head)
+{
+	uint32_t first = heap->nr_lines;
+	int err = 0;
+
+	if (head->location >= heap->nr_locations || head->lines > MW_RESOLVE_LINES ||
+	    heap->locations[head->location].lines)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < head->lines && !err; i++)
+		err = read_line(heap, answer);
+	if (err)
+		return err;
+	heap->locations[head->location].first_line = first;
+	heap->locations[head->location].lines = head->lines;
+	return 0;
+}
+
+static int read_unread(struct memwatch_heap *heap, uint32_t mapping)
+{
+	if (mapping >= heap->nr_mappings)
+		return -EBADMSG;
+	heap->mappings[mapping].unread = true;
+	return 0;
+}
+
 static int read_answer(struct memwatch_heap *heap, struct answer *answer)
 {
 	struct answer_head head;
 	int err;
 
 	while (!(err = answer_read(answer, &head, sizeof(head)))) {
-		struct mw_prof_location *location;
-		uint32_t first = heap->nr_lines;
-
 		if (head.location == MW_PROF_NONE)
 			return 0;
-		if (head.location >= heap->nr_locations || head.lines > MW_RESOLVE_LINES ||
-		    heap->locations[head.location].lines)
-			return -EBADMSG;
-		for (uint32_t i = 0; i < head.lines && !err; i++)
-			err = read_line(heap, answer);
+		err = head.location == MW_UNREAD ? read_unread(heap, head.lines)
+						 : read_location(heap, answer, &head);
 		if (err)
 			return err;
-		location = &heap->locations[head.location];
-		location->first_line = first;
-		location->lines = head.lines;
 	}
 	return err;
 }
@@ -196,10 +222,56 @@ static int collect_work(struct work *work)
 	return 0;
 }
 
+/* Opens the files that the child needs. What is not opened here, the child tries itself. */
+static void open_modules(struct work *work)
+{
+	const struct memwatch_heap *heap = work->heap;
+
+	for (uint32_t i = 0; work->opts.open_module && i < work->count; i++) {
+		uint32_t mapping = heap->locations[work->locations[i]].mapping;
+		char *path = mapping == MW_PROF_NONE ? NULL
+						     : mw_symbols_path(&work->finder, mapping);
+		int fd = -1;
+
+		if (path && mw_modules_find(&work->modules, path) < 0)
+			fd = work->opts.open_module(work->opts.data,
+						    mw_heap_mapping_profile(heap, mapping), path);
+		if (fd >= 0 && !mw_modules_add(&work->modules, path, fd))
+			close(fd);
+		free(path);
+	}
+}
+
+static int start_work(struct work *work, struct mw_confined *child)
+{
+	const struct mw_confinement may = { .network = secure_getenv("DEBUGINFOD_URLS"),
+					    .keep = work->keep,
+					    .nr_keep = work->modules.nr };
+
+	for (uint32_t i = 0; i < MW_MODULES_MAX; i++)
+		work->keep[i] = &work->modules.fds[i];
+	return mw_confined_start(work->heap->ctx, resolve_all, work, &may, child);
+}
+
+const char *memwatch_heap_unread_module(const struct memwatch_heap *heap, __u32 number)
+{
+	for (uint32_t i = 0; i < heap->nr_mappings; i++) {
+		uint32_t earlier = 0;
+
+		if (!heap->mappings[i].unread)
+			continue;
+		while (earlier < i && (!heap->mappings[earlier].unread ||
+				       heap->mappings[earlier].path != heap->mappings[i].path))
+			earlier++;
+		if (earlier == i && !number--)
+			return mw_strings_text(&heap->strings, heap->mappings[i].path);
+	}
+	return NULL;
+}
+
 int memwatch_heap_symbolize(struct memwatch_heap *heap,
 			    const struct memwatch_heap_symbol_opts *user_opts)
 {
-	const struct mw_confinement may = { .network = secure_getenv("DEBUGINFOD_URLS") };
 	struct work work = { .heap = heap };
 	struct mw_confined child;
 	struct answer answer;
@@ -213,7 +285,15 @@ int memwatch_heap_symbolize(struct memwatch_heap *heap,
 		free(work.locations);
 		return 0;
 	}
-	err = mw_confined_start(heap->ctx, resolve_all, &work, &may, &child);
+	work.finder = (struct mw_symbol_finder){ .heap = heap,
+						 .sysroot = work.opts.sysroot,
+						 .modules = &work.modules,
+						 .found = answer_location,
+						 .unread = answer_unread,
+						 .data = &work };
+	open_modules(&work);
+	err = start_work(&work, &child);
+	mw_modules_close(&work.modules);
 	free(work.locations);
 	if (err)
 		return err;
