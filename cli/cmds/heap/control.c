@@ -24,7 +24,7 @@ struct start_config {
 };
 
 static const struct mw_option start_options[] = {
-	{ "rate", 'r', MW_OPTION_UINT, offsetof(struct start_config, rate), "BYTES",
+	{ "rate", 'r', MW_OPTION_BYTES, offsetof(struct start_config, rate), "BYTES",
 	  "mean number of bytes between two samples", NULL },
 	{ 0 },
 };
@@ -83,20 +83,6 @@ static int stop_run(const struct mw_cli *cli, void *config, int argc, char **arg
 	return send_request(cli, argv[0], MEMWATCH_HEAP_STOP, 0);
 }
 
-static const struct {
-	uint32_t bit;
-	const char *key, *text;
-} limits[] = {
-	{ MEMWATCH_HEAP_LIMIT_NO_SPACE, "no_space", "the file system was full" },
-	{ MEMWATCH_HEAP_LIMIT_FILE_SIZE, "file_size", "the file has its largest size" },
-	{ MEMWATCH_HEAP_LIMIT_SAMPLES_FULL, "samples_full", "the rate was raised to save room" },
-	{ MEMWATCH_HEAP_LIMIT_STACKS_FULL, "stacks_full", "some samples have no stack" },
-	{ MEMWATCH_HEAP_LIMIT_MODULES_FULL, "modules_full", "some frames have no module" },
-	{ MEMWATCH_HEAP_LIMIT_FORKED_AWAY, "forked_away", "a child process has no profile" },
-};
-
-#define NR_LIMITS (sizeof(limits) / sizeof(limits[0]))
-
 static void print_stats_json(const struct memwatch_heap_info *info)
 {
 	struct mw_json json;
@@ -125,8 +111,8 @@ static void print_stats_json(const struct memwatch_heap_info *info)
 	mw_json_uint(&json, "truncated", info->truncated);
 	mw_json_object_end(&json);
 	mw_json_row(&json, "limits");
-	for (size_t i = 0; i < NR_LIMITS; i++)
-		mw_json_bool(&json, limits[i].key, info->limits & limits[i].bit);
+	for (size_t i = 0; i < HEAP_LIMITS; i++)
+		mw_json_bool(&json, heap_limits[i].key, info->limits & heap_limits[i].bit);
 	mw_json_object_end(&json);
 	mw_json_finish(&json);
 }
@@ -160,9 +146,9 @@ static void print_stats(const struct memwatch_heap_info *info)
 	print_value("Stacks by unwind tables", info->unwound, MW_UNIT_NONE);
 	print_value("Stacks by frame pointers", info->frame_pointer, MW_UNIT_NONE);
 	print_value("Stacks that were cut off", info->truncated, MW_UNIT_NONE);
-	for (size_t i = 0; i < NR_LIMITS; i++)
-		if (info->limits & limits[i].bit)
-			printf("Limit: %s.\n", limits[i].text);
+	for (size_t i = 0; i < HEAP_LIMITS; i++)
+		if (info->limits & heap_limits[i].bit)
+			printf("Limit: %s.\n", heap_limits[i].text);
 }
 
 static const char *const stats_usage[] = {

@@ -19,6 +19,18 @@ static const char *const state_names[] = {
 	[MEMWATCH_HEAP_STATE_ENDED] = "ended",
 };
 
+const struct heap_limit heap_limits[HEAP_LIMITS] = {
+	{ MEMWATCH_HEAP_LIMIT_NO_SPACE, true, "no_space", "the file system was full" },
+	{ MEMWATCH_HEAP_LIMIT_FILE_SIZE, false, "file_size", "the file has its largest size" },
+	{ MEMWATCH_HEAP_LIMIT_SAMPLES_FULL, true, "samples_full",
+	  "the rate was raised to save room" },
+	{ MEMWATCH_HEAP_LIMIT_STACKS_FULL, true, "stacks_full", "some samples have no stack" },
+	{ MEMWATCH_HEAP_LIMIT_MODULES_FULL, true, "modules_full", "some frames have no module" },
+	{ MEMWATCH_HEAP_LIMIT_FORKED_AWAY, false, "forked_away", "a child process has no profile" },
+	{ MEMWATCH_HEAP_LIMIT_SNAPSHOTS, false, "snapshots",
+	  "a copy could not be written, or there are as many as allowed" },
+};
+
 const char *heap_state_name(uint32_t state)
 {
 	return state < sizeof(state_names) / sizeof(state_names[0]) ? state_names[state]

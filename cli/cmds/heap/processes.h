@@ -33,4 +33,17 @@ int heap_snapshot_write(struct memwatch_ctx *ctx, int fd, const char *name, cons
 
 const char *heap_state_name(uint32_t state);
 
+/*
+ * What a profiler could not do. @bit: MEMWATCH_HEAP_LIMIT_*. @is_inexact: values are less exact
+ * than was asked for. @key: in JSON.
+ */
+struct heap_limit {
+	uint32_t bit;
+	bool is_inexact;
+	const char *key, *text;
+};
+
+#define HEAP_LIMITS 7
+extern const struct heap_limit heap_limits[HEAP_LIMITS];
+
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cmds/heap/heap.h"
+#include "cmds/heap/processes.h"
 #include "cmds/heap/rss.h"
 #include "common/message.h"
 #include "output/human.h"
@@ -142,19 +143,9 @@ static void print_total_value(const struct report *r, const struct memwatch_heap
 /* What makes the values less exact than the rate says. */
 static void warn_incomplete(const struct report *r)
 {
-	static const struct {
-		uint32_t bit;
-		const char *text;
-	} limits[] = {
-		{ MEMWATCH_HEAP_LIMIT_NO_SPACE, "the file system was full" },
-		{ MEMWATCH_HEAP_LIMIT_SAMPLES_FULL, "the rate was raised to save room" },
-		{ MEMWATCH_HEAP_LIMIT_STACKS_FULL, "some samples have no stack" },
-		{ MEMWATCH_HEAP_LIMIT_MODULES_FULL, "some frames have no module" },
-	};
-
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-		if (r->info.limits & limits[i].bit)
-			mw_warn(r->cli, "%s: %s", r->path, limits[i].text);
+	for (size_t i = 0; i < HEAP_LIMITS; i++)
+		if (heap_limits[i].is_inexact && r->info.limits & heap_limits[i].bit)
+			mw_warn(r->cli, "%s: %s", r->path, heap_limits[i].text);
 	if (r->info.lost)
 		mw_warn(r->cli,
 			"%s: %" PRIu64 " samples were lost, which stand for %" PRIu64 " bytes",

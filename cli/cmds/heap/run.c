@@ -21,10 +21,13 @@
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/message.h"
+#include "common/parse.h"
 
 #define LIBRARY "libmemwatch-heap.so"
 /* How often the command is looked at. */
 #define STEP_NS 50000000
+/* The profiler refuses less. */
+#define SNAPSHOT_BYTES_LEAST (1U << 20)
 
 struct run_config {
 	uint64_t rate;
@@ -32,7 +35,9 @@ struct run_config {
 	uint64_t interval;
 	const char *output;
 	const char *library;
+	const char *snapshot;
 	bool dormant;
+	bool mmap;
 	bool no_children;
 };
 
@@ -41,9 +46,14 @@ struct run_config {
 static const struct mw_option run_options[] = {
 	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "DIR",
 	  "directory for the profiles; it is created if it does not exist", NULL },
-	{ "rate", 'r', MW_OPTION_UINT, MEMBER(rate), "BYTES",
-	  "mean number of bytes between two samples (524288)", NULL },
-	{ "max-size", 0, MW_OPTION_UINT, MEMBER(max), "BYTES", "largest size of a profile", NULL },
+	{ "rate", 'r', MW_OPTION_BYTES, MEMBER(rate), "BYTES",
+	  "mean number of bytes between two samples (512K)", NULL },
+	{ "max-size", 0, MW_OPTION_BYTES, MEMBER(max), "BYTES", "largest size of a profile (60M)",
+	  NULL },
+	{ "mmap", 0, MW_OPTION_FLAG, MEMBER(mmap), NULL,
+	  "also profile anonymous memory that a program maps itself", NULL },
+	{ "snapshot", 's', MW_OPTION_STRING, MEMBER(snapshot), "WHEN",
+	  "have each process copy its profile: bytes=BYTES, peak, exit, max=N", NULL },
 	{ "interval", 'i', MW_OPTION_DURATION, MEMBER(interval), "TIME",
 	  "copy the profile of the command every TIME", NULL },
 	{ "dormant", 0, MW_OPTION_FLAG, MEMBER(dormant), NULL,
@@ -62,6 +72,7 @@ struct run {
 	struct mw_child child;
 	char directory[PATH_MAX];
 	char library[PATH_MAX];
+	char snapshot[128]; /* MEMWATCH_HEAP_SNAPSHOT, or "" */
 	uint64_t next_ns;
 	unsigned int snapshots;
 };
@@ -163,6 +174,43 @@ static int check_command(const char *name)
 	return 0;
 }
 
+/* Adds a word of --snapshot to what the profiler is told, which knows no units. */
+static bool add_snapshot_word(const char *word, char *list, size_t size)
+{
+	size_t len = strlen(list);
+	uint64_t value;
+
+	list += len;
+	size -= len;
+	if (!strncmp(word, "bytes=", 6) && !mw_parse_bytes(word + 6, &value) &&
+	    value >= SNAPSHOT_BYTES_LEAST)
+		return snprintf(list, size, "bytes=%" PRIu64 ",", value) < (int)size;
+	if (!strncmp(word, "max=", 4) && !mw_parse_uint(word + 4, &value) && value <= UINT32_MAX)
+		return snprintf(list, size, "max=%" PRIu64 ",", value) < (int)size;
+	if (!strcmp(word, "peak") || !strcmp(word, "exit"))
+		return snprintf(list, size, "%s,", word) < (int)size;
+	return false;
+}
+
+/* The profiler itself prints nothing about words that it does not know. */
+static int read_snapshot(struct run *r)
+{
+	char words[sizeof(r->snapshot)], *rest = words, *word;
+
+	if (!r->config->snapshot)
+		return 0;
+	if (snprintf(words, sizeof(words), "%s", r->config->snapshot) >= (int)sizeof(words))
+		return mw_error(MW_EXIT_USAGE, "heap run", "--snapshot: the list is too long");
+	while ((word = strsep(&rest, ",")))
+		if (!add_snapshot_word(word, r->snapshot, sizeof(r->snapshot)))
+			return mw_error(MW_EXIT_USAGE, "heap run",
+					"--snapshot: '%s' is not one of bytes=BYTES (1M or more), "
+					"peak, exit, max=N",
+					word);
+	r->snapshot[strlen(r->snapshot) - 1] = '\0';
+	return 0;
+}
+
 static int set_number(const char *name, uint64_t value)
 {
 	char text[32];
@@ -194,6 +242,10 @@ static int set_environment(const struct run *r)
 		err = set_number("MEMWATCH_HEAP_MAX", c->max);
 	if (!err)
 		err = set_number("MEMWATCH_HEAP_DORMANT", c->dormant);
+	if (!err)
+		err = set_number("MEMWATCH_HEAP_MMAP", c->mmap);
+	if (!err && *r->snapshot && setenv("MEMWATCH_HEAP_SNAPSHOT", r->snapshot, 1))
+		err = -errno;
 	if (!err && c->no_children && setenv("MEMWATCH_HEAP_FORK", "stop", 1))
 		err = -errno;
 	return err;
@@ -215,8 +267,11 @@ static void take_snapshot(struct run *r)
 		for (char *p = comm; *p; p++)
 			if (*p == '/' || *p < ' ')
 				*p = '_';
-		snprintf(path, sizeof(path), "%s/%s.%d-%04u.mwheap", r->directory, comm,
-			 (int)r->child.pid, ++r->snapshots);
+		/* With --snapshot the process makes copies, too. */
+		do
+			snprintf(path, sizeof(path), "%s/%s.%d-%04u.mwheap", r->directory, comm,
+				 (int)r->child.pid, ++r->snapshots);
+		while (!access(path, F_OK));
 		heap_snapshot_write(r->ctx, fd, "profile", path);
 	}
 	close(fd);
@@ -252,7 +307,7 @@ static int command_status(const struct run *r)
 }
 
 static const char *const run_usage[] = {
-	"heap run -o DIR [--rate BYTES] [--interval TIME] [--dormant] -- COMMAND...",
+	"heap run -o DIR [--rate BYTES] [--interval TIME] [--snapshot WHEN] -- COMMAND...",
 	"",
 	"Runs a command with the heap profiler. Each process has a profile in DIR,",
 	"COMM.PID.mwheap, which \"heap report\" can read at any time, also after the process was",
@@ -270,7 +325,7 @@ static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	(void)argc;
 	if (!r.config->output)
 		return mw_error(MW_EXIT_USAGE, "heap run", "-o DIR is missing");
-	rc = mw_library_new(cli, &ctx);
+	rc = read_snapshot(&r) ?: mw_library_new(cli, &ctx);
 	r.ctx = ctx;
 	if (!rc)
 		rc = check_command(argv[0]);

@@ -150,6 +150,7 @@ enum memwatch_heap_state {
 #define MEMWATCH_HEAP_LIMIT_STACKS_FULL	 (1U << 3) /* some samples have no stack */
 #define MEMWATCH_HEAP_LIMIT_MODULES_FULL (1U << 4) /* some frames have no module */
 #define MEMWATCH_HEAP_LIMIT_FORKED_AWAY	 (1U << 5) /* a child process has no profile */
+#define MEMWATCH_HEAP_LIMIT_SNAPSHOTS	 (1U << 6) /* a copy is missing */
 
 /**
  * struct memwatch_heap_info - description of a profile
