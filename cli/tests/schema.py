@@ -45,6 +45,19 @@ MONITORS = [{"pid": int, "command": str, "processes": int, "rounds": int, "perio
              "event_program_reason": (str,) + OPTIONAL, "event_program_retry_ns": (int,) + OPTIONAL,
              "event_program_detached": int, "age_ns": int}]
 
+VERDICT = {"pid": int, "comm": str, "verdict": str, "confidence": int,
+           "first_alert_s": (int, float) + OPTIONAL, "slope_bytes_per_second": int,
+           "r2_permille": int, "eta_oom_seconds": (int, float) + OPTIONAL,
+           "detectors": {"regression": {"score": int}, "ratio": {"score": int},
+                         "threshold": {"score": int}},
+           "reason": str, "reserved_growth": bool, "alert_slope_bytes_per_second": int,
+           "eta_now_seconds": (int, float) + OPTIONAL, "eta_low_seconds": (int, float) + OPTIONAL,
+           "eta_high_seconds": (int, float) + OPTIONAL, "growth_bytes": int,
+           "since_s": (int, float) + OPTIONAL, "signal_bytes": int, "file_bytes": int,
+           "vsz_bytes": int, "room_bytes": (int,) + OPTIONAL}
+ALERT = {"schema": int, "event": str, "time_s": (int, float), "time_ns": int,
+         "start_time_ns": int, "limit": (str,) + OPTIONAL, "sentence": str, **VERDICT}
+
 ESTIMATE = {"value": (int, float), "low": (int, float) + OPTIONAL,
             "high": (int, float) + OPTIONAL}
 UNSURE = {**ESTIMATE, "value": (int, float) + OPTIONAL}
@@ -80,15 +93,7 @@ SCHEMAS = {
                "growth_monitors": MONITORS},
     "growth-status": {"schema": int, "version": OPTIONAL, "growth_monitors": MONITORS},
     "growth-replay": {"schema": int, "samples": int, "duration_seconds": (int, float),
-                      "processes": [{"pid": int, "comm": str, "verdict": str, "confidence": int,
-                                     "first_alert_s": (int, float) + OPTIONAL,
-                                     "slope_bytes_per_second": int, "r2_permille": int,
-                                     "eta_oom_seconds": (int, float) + OPTIONAL,
-                                     "detectors": {"regression": {"score": int},
-                                                   "ratio": {"score": int},
-                                                   "threshold": {"score": int}},
-                                     "reason": str, "reserved_growth": bool,
-                                     "eta_now_seconds": (int, float) + OPTIONAL}]},
+                      "processes": [VERDICT]},
     "heap-report": {**HEAP, "sites": [SITE],
                     "rows": [{**FRAME, "flat": {"live_bytes": ESTIMATE},
                               "cum": {"live_bytes": ESTIMATE}}]},
@@ -105,10 +110,11 @@ SCHEMAS = {
                    "limits": {"no_space": bool, "file_size": bool, "samples_full": bool,
                               "stacks_full": bool, "modules_full": bool, "forked_away": bool,
                               "snapshots": bool}},
-    "growth-alert": {"schema": int, "event": str, "time_s": (int, float), "pid": int, "comm": str,
-                     "sentence": str, "limit": (str,) + OPTIONAL,
-                     "heap": {"growth_bytes": ESTIMATE, "seconds": (int, float),
-                              "copy": (str,) + OPTIONAL, "stack": [FRAME]}},
+    "growth-alert": ALERT,
+    "growth-alert-heap": {**ALERT,
+                          "heap": {"growth_bytes": ESTIMATE, "seconds": (int, float),
+                                   "copy": (str,) + OPTIONAL, "stack": [FRAME]}},
+    "growth-room": {"schema": int, "event": str, "time_ns": int, "processes_unwatched": int},
     "heap-rss": {**HEAP, "sites": [SITE],
                  "rss": {"rss_bytes": int,
                          "parts": {name: UNSURE for name in (

@@ -40,7 +40,7 @@ exec 5>input
 "$ctl" --format json growth watch --interval 1s --duration 90s --pid $leak --snapshots snapshots \
 	--exec 'echo "$MEMWATCH_SENTENCE" >>hook' >alerts 2>errors
 head -1 alerts >alert
-python3 "$here/../../cli/tests/schema.py" growth-alert alert >schema
+python3 "$here/../../cli/tests/schema.py" growth-alert-heap alert >schema
 ok $? "an alert has the documented members"
 ask() {
 	python3 -c 'import json, sys; d = json.load(open("alert")); h = d["heap"]

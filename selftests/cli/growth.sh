@@ -56,6 +56,9 @@ grep -q "process $leak has ended" errors
 ok $? "growth watch says that the watched process has ended"
 head -1 alerts | grep -q "\"event\": \"alert\".*\"pid\": $leak, .*\"verdict\": \"leak\""
 ok $? "an alert is one line of JSON"
+head -1 alerts >alert
+python3 "$here/../../cli/tests/schema.py" growth-alert alert >schema
+ok $? "an alert has the documented members"
 head -1 alerts | grep -q "\"sentence\": \"process [a-z]* ($leak): memory grew by .* at this rate it reaches RLIMIT_DATA in "
 ok $? "an alert says how much memory grew, how fast, and when it reaches which limit"
 grep -q "^alert $leak limit process [a-z]* ($leak): memory grew" hook
@@ -64,6 +67,10 @@ ok $? "the hook of --exec gets event, process, reason and sentence of the alert"
 ok $? "--pid shows no other process"
 "$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: loaded [1-9][0-9]* histories'
 ok $? "growth watch continues with the histories of the state file"
+"$ctl" --format json growth watch --duration 3s --max-processes 1 --alerts 2>/dev/null |
+	grep -m 1 '"event": "full"' >full
+python3 "$here/../../cli/tests/schema.py" growth-room full >schema
+ok $? "growth watch reports as documented that processes wait for room"
 wait $record
 ok $? "growth record ends when the recorded process has ended"
 grep -q "process $leak has ended" recorder
