@@ -33,11 +33,17 @@ rdtctl snapshot resctrl
 
 modprobe msr 2> /dev/null
 mkdir -p /run/lock /var/lock
+# A slow machine needs seconds to start pqos, so the load runs after its first row.
+pqos --iface=msr -m all:0-$(($(nproc) - 1)) -t 10 -i 10 -u csv > /out/pqos.csv 2> /out/pqos.err &
+pid=$!
+for _ in $(seq 300); do
+	grep -q '"1"' /out/pqos.csv && break
+	sleep 0.1
+done
 rdtctl snapshot pqos-begin
-memload read 6 8192 &
-pqos --iface=msr -m all:0-$(($(nproc) - 1)) -t 3 -i 10 -u csv > /out/pqos.csv 2> /out/pqos.err
+memload read 4 8192
+wait $pid
 rdtctl snapshot pqos-end
-wait
 [ "$(wc -l < /out/pqos.csv)" -gt 2 ]
 ok $? "pqos prints measurements"
 pqos --iface=msr -r -m all:0 -t 1 > /dev/null 2>&1

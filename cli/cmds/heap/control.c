@@ -178,7 +178,7 @@ static int show_stats(void *data)
 	if (err)
 		return heap_process_failed(ctx, err, stats->name);
 	heap_fd_path(fd, path, sizeof(path));
-	err = heap_become_nobody() ?: heap_header_read(ctx, fd, path, &heap, &info);
+	err = heap_give_up_root(ctx) ?: heap_header_read(ctx, fd, path, &heap, &info);
 	close(fd);
 	if (err)
 		return heap_process_failed(ctx, err, stats->name);

@@ -166,7 +166,7 @@ static int fill_list(struct list *l)
 	int err;
 
 	raise_file_limit();
-	err = find_profiles(l) ?: heap_become_nobody();
+	err = find_profiles(l) ?: heap_give_up_root(l->ctx);
 	for (size_t i = 0; i < l->nr_found; i++) {
 		if (!err)
 			err = read_profile(l, &l->found[i]);

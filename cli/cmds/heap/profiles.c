@@ -6,11 +6,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,8 +18,6 @@
 #include "common/message.h"
 #include "common/parse.h"
 #include "text/escape.h"
-
-#define NOBODY 65534
 
 const char *heap_text(const char *text, char *buf, size_t size)
 {
@@ -95,15 +91,11 @@ int heap_profiles_run(int (*work)(void *data), void *data)
 			strsignal(WTERMSIG(status)));
 }
 
-int heap_become_nobody(void)
+int heap_give_up_root(struct memwatch_ctx *ctx)
 {
-	if (!is_root())
-		return 0;
-	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-	    setresuid(NOBODY, NOBODY, NOBODY) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return -errno;
 	/* The profile of another user must not make root ask a server. */
-	return unsetenv("DEBUGINFOD_URLS") ? -errno : 0;
+	return is_root() ? memwatch_heap_confine(ctx) ?: (unsetenv("DEBUGINFOD_URLS") ? -errno : 0)
+			 : 0;
 }
 
 static int add_file(struct heap_profiles *profiles, int fd, const char *path)
@@ -211,7 +203,7 @@ static int drop_privileges(struct heap_profiles *profiles, const struct open_fil
 						(uint32_t)files->nr)
 			    : 0;
 
-	return err ?: heap_become_nobody();
+	return err ?: heap_give_up_root(profiles->ctx);
 }
 
 int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,

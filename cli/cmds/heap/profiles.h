@@ -36,10 +36,10 @@ struct heap_profiles {
 int heap_profiles_run(int (*work)(void *data), void *data);
 
 /*
- * Becomes the user nobody if the program runs as root, in @work of heap_profiles_run() and before
- * it reads a file of another user. Returns 0 or a negative errno.
+ * Becomes the user nobody and gives up most system calls if the program runs as root, in @work of
+ * heap_profiles_run() and before it reads a file of another user. Returns 0 or a negative errno.
  */
-int heap_become_nobody(void);
+int heap_give_up_root(struct memwatch_ctx *ctx);
 
 /*
  * Reads @count profiles and the base of @choice, and finds symbols. A number is the profile of a

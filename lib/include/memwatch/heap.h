@@ -270,6 +270,20 @@ int memwatch_heap_symbolize(struct memwatch_heap *heap,
 			    const struct memwatch_heap_symbol_opts *opts);
 
 /**
+ * memwatch_heap_confine - give up what reading profiles does not need
+ * @ctx: context
+ *
+ * For a program that reads profiles of other users and may do more than they. The process, which
+ * must have one thread, becomes the user nobody if it is root, and can then only read files, write
+ * to those that are open, and start the child of memwatch_heap_symbolize(), without debuginfod.
+ * Other system calls fail with EPERM. This cannot be undone.
+ *
+ * Returns: 0; or a negative errno, and the process must not read a profile.
+ * Since: 0.1
+ */
+int memwatch_heap_confine(struct memwatch_ctx *ctx);
+
+/**
  * memwatch_heap_unread_module - a file that memwatch_heap_symbolize() needed and could not read
  * @heap: heap
  * @number: counted from 0

@@ -5,7 +5,8 @@
  * A confined child process. What it gives up, it gives up before it looks at any input:
  * its user and groups if that is root, new privileges by exec, files, memory and processor
  * time without bound, and by a filter all system calls but those that read files, manage
- * memory and write to files that are open already.
+ * memory and write to files that are open already. Who reads profiles with privileges can give
+ * up nearly as much, and then start such children.
  */
 #include "heap/confine.h"
 
@@ -18,12 +19,15 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <memwatch/heap.h>
 
 #include "base/context.h"
 
@@ -63,9 +67,46 @@ static const int allowed_calls[] = {
 #endif
 };
 
+/* What the caller of mw_confined_start() needs too, and what its output needs. */
+static const int parent_calls[] = {
+	__NR_clone,
+	__NR_pipe2,
+	__NR_dup3,
+	__NR_close_range,
+	__NR_prctl,
+	__NR_seccomp,
+	__NR_prlimit64,
+	__NR_setgroups,
+	__NR_setresuid,
+	__NR_setresgid,
+	__NR_wait4,
+	__NR_kill,
+	__NR_ppoll,
+	__NR_sendto,
+	__NR_sendmsg,
+	__NR_recvmsg,
+	__NR_recvfrom,
+	__NR_nanosleep,
+	__NR_clock_nanosleep,
+	__NR_getppid,
+	__NR_set_robust_list,
+	__NR_set_tid_address,
+#ifdef __NR_rseq
+	__NR_rseq,
+#endif
+#ifdef __NR_fork
+	__NR_fork,
+	__NR_poll,
+	__NR_dup2,
+	__NR_getrlimit,
+	__NR_setrlimit,
+#endif
+};
+
 #define NR_ALLOWED (sizeof(allowed_calls) / sizeof(allowed_calls[0]))
-/* 3 for the architecture, 6 for openat(), 1 for the rest, and 2 for each call */
-#define FILTER_LENGTH (10 + 2 * NR_ALLOWED)
+#define NR_PARENT  (sizeof(parent_calls) / sizeof(parent_calls[0]))
+/* 3 for the architecture, 6 each for openat() and ioctl(), 1 for the rest, and 2 for each call */
+#define FILTER_LENGTH (16 + 2 * (NR_ALLOWED + NR_PARENT))
 
 #define LOAD(member)                                                                               \
 	(struct sock_filter)                                                                       \
@@ -74,8 +115,44 @@ static const int allowed_calls[] = {
 	(struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skip))
 #define ANSWER(value) (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, (value))
 
+#ifdef THIS_ARCH
+/* The parts of a filter; each returns how many instructions there are then. */
+static unsigned short allow_calls(struct sock_filter *filter, unsigned short n, const int *calls,
+				  size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		filter[n++] = SKIP_UNLESS((unsigned int)calls[i], 1);
+		filter[n++] = ANSWER(SECCOMP_RET_ALLOW);
+	}
+	return n;
+}
+
+static unsigned short allow_open_for_reading(struct sock_filter *filter, unsigned short n)
+{
+	filter[n++] = SKIP_UNLESS(__NR_openat, 4);
+	filter[n++] = LOAD(args[2]);
+	filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,
+						   O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 1, 0);
+	filter[n++] = ANSWER(SECCOMP_RET_ALLOW);
+	filter[n++] = ANSWER(SECCOMP_RET_ERRNO | EPERM);
+	return n;
+}
+
+/* Whether the output is a terminal, and how wide. Nothing can be typed into it: TIOCSTI. */
+static unsigned short allow_ask_terminal(struct sock_filter *filter, unsigned short n)
+{
+	filter[n++] = SKIP_UNLESS(__NR_ioctl, 5);
+	filter[n++] = LOAD(args[1]);
+	filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TCGETS, 1, 0);
+	filter[n++] = SKIP_UNLESS(TIOCGWINSZ, 1);
+	filter[n++] = ANSWER(SECCOMP_RET_ALLOW);
+	filter[n++] = ANSWER(SECCOMP_RET_ERRNO | EPERM);
+	return n;
+}
+#endif
+
 /* Other system calls fail with EPERM, so that a parser that tries one can go on. */
-static int install_filter(void)
+static int install_filter(bool parent)
 {
 #ifdef THIS_ARCH
 	struct sock_filter filter[FILTER_LENGTH];
@@ -86,20 +163,17 @@ static int install_filter(void)
 	filter[n++] = SKIP_UNLESS(THIS_ARCH, 1);
 	filter[n++] = LOAD(nr);
 	/* The jump of a foreign architecture ends here, with its number as system call. */
-	for (size_t i = 0; i < NR_ALLOWED; i++) {
-		filter[n++] = SKIP_UNLESS((unsigned int)allowed_calls[i], 1);
-		filter[n++] = ANSWER(SECCOMP_RET_ALLOW);
+	n = allow_calls(filter, n, allowed_calls, NR_ALLOWED);
+	if (parent) {
+		n = allow_calls(filter, n, parent_calls, NR_PARENT);
+		n = allow_ask_terminal(filter, n);
 	}
-	filter[n++] = SKIP_UNLESS(__NR_openat, 4);
-	filter[n++] = LOAD(args[2]);
-	filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,
-						   O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 1, 0);
-	filter[n++] = ANSWER(SECCOMP_RET_ALLOW);
-	filter[n++] = ANSWER(SECCOMP_RET_ERRNO | EPERM);
+	n = allow_open_for_reading(filter, n);
 	filter[n++] = ANSWER(SECCOMP_RET_ERRNO | EPERM);
 	program.len = n;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
 #else
+	(void)parent;
 	return 0;
 #endif
 }
@@ -145,10 +219,10 @@ static int drop_root(void)
 	return 0;
 }
 
-/* The child may not write to the terminal or the output of the program. */
+/* The child may not write to the terminal or the output of the program, but only to its answer. */
 static int close_standard_files(void)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	if (null < 0)
 		return -errno;
@@ -205,8 +279,19 @@ static int confine_self(const struct mw_confinement *may, bool network, int answ
 		return -errno;
 	err = limit_resources(may, network);
 	if (!err && !network)
-		err = install_filter();
+		err = install_filter(false);
 	return err;
+}
+
+int memwatch_heap_confine(struct memwatch_ctx *ctx)
+{
+	int err = drop_root();
+
+	if (!err && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)))
+		err = -errno;
+	if (!err)
+		err = install_filter(true);
+	return err ? mw_fail(ctx, err, "privileges cannot be given up: %s", strerror(-err)) : 0;
 }
 
 int mw_confined_start(struct memwatch_ctx *ctx, void (*run)(void *data, int answer), void *data,

@@ -92,7 +92,8 @@ class TaskEvents:
             # It has an RMID, but runs with 0: the policy chose it as idle before this run.
             process.last_run_chosen = process.last_run
         process.last_run = ts
-        if process.rmid and self.last_use.get(process.rmid, 0) < ts:
+        # A process that has lost its RMID already runs with 0, though no record says so yet.
+        if process.rmid and process.rmid == cpu.rmid() and self.last_use.get(process.rmid, 0) < ts:
             self.last_use[process.rmid] = ts
 
     def note_gone(self, cpu, process, event):

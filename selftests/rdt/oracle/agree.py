@@ -44,5 +44,5 @@ def check_pqos(tap, run, labels):
     tap.note("%-9s %-8s %9.1f MiB %9.1f MiB %8.2f%%" %
              ("pqos", names, want, got, 100 * (got - want) / max(want, 1)))
     tap.ok(want > 1, "the machine moved more than a MiB while pqos ran")
-    tap.ok(abs(got - want) < want / 4, "pqos reads what the machine moved, within 25 %",
+    tap.ok(abs(got - want) < want / 20, "pqos reads what the machine moved, within 5 %",
            "got %.1f MiB, expected %.1f MiB" % (got, want))
