@@ -42,7 +42,8 @@ HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 heap-tests: heap-tests-c $(BUILD)/heap/tests/work-cxx
 
 # Without what needs a C++ compiler: selftests/heap/check-aarch64 builds it with another compiler.
-heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work plugin.so oracle.so heap-dump)
+heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work plugin.so oracle.so \
+	slow-disk.so heap-dump)
 
 # One of them is linked with the parts that it tests.
 $(BUILD)/heap/tests/test-parts: HEAP_TEST_OBJ := \

@@ -4,9 +4,14 @@
  *
  * Locks for what is rare.
  */
+#include <sched.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "lock.h"
+
+#define WAITS_YIELDING 20
+#define WAITS_SLEEPING 150 /* 100 us, and as much again until the thread runs */
 
 struct mw_lock mw_maintenance __attribute__((visibility("hidden")));
 
@@ -43,6 +48,19 @@ void mw_lock_end(struct mw_lock *lock)
 
 	__atomic_store_n(&lock->taken, 0, __ATOMIC_RELEASE);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+bool mw_lock_wait(unsigned int *waits)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+
+	if (*waits == WAITS_YIELDING + WAITS_SLEEPING)
+		return false;
+	if (++*waits <= WAITS_YIELDING)
+		sched_yield();
+	else
+		nanosleep(&pause, NULL);
+	return true;
 }
 
 void mw_lock_inherit(struct mw_lock *lock)

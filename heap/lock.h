@@ -33,7 +33,11 @@ void mw_lock_inherit(struct mw_lock *lock);
  */
 extern struct mw_lock mw_maintenance __attribute__((visibility("hidden")));
 
-/* How often it is tried, with sched_yield() in between. */
-#define MW_MAINTENANCE_WAITS 100
+/*
+ * Lets the holder go on, and counts how often that was; from 0. Returns false if it has been long
+ * enough, some 20 ms: to allocate blocks takes a disk that long at most, unless it hangs. The
+ * holder may have a lower priority, so the thread soon sleeps.
+ */
+bool mw_lock_wait(unsigned int *waits);
 
 #endif

@@ -11,6 +11,7 @@
  */
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <string.h>
 
@@ -101,12 +102,17 @@ static uint32_t record_write(const struct mw_module *module, const char *path, b
 	uint64_t index, string = 0, now = mw_runtime_now();
 	size_t length = strlen(path);
 	struct mw_heap_module *record;
+	int rc;
 
-	if (mw_profile_reserve(MW_HEAP_CHUNK_STRINGS, &header->string_bytes, length, 1, &string) ||
-	    mw_profile_reserve(MW_HEAP_CHUNK_MODULES, &header->modules, 1, sizeof(*record),
-			       &index) ||
-	    index >= MW_HEAP_FRAME_MODULE_MAX) {
-		mw_profile_limit(MW_HEAP_LIMIT_MODULES_FULL);
+	rc = mw_profile_reserve(MW_HEAP_CHUNK_STRINGS, &header->string_bytes, length, 1, &string);
+	if (!rc)
+		rc = mw_profile_reserve(MW_HEAP_CHUNK_MODULES, &header->modules, 1, sizeof(*record),
+					&index);
+	if (!rc && index >= MW_HEAP_FRAME_MODULE_MAX)
+		rc = -ENOSPC;
+	if (rc) {
+		if (rc != -EAGAIN)
+			mw_profile_limit(MW_HEAP_LIMIT_MODULES_FULL);
 		return 0;
 	}
 	memcpy(mw_profile_at(MW_HEAP_CHUNK_STRINGS, string), path, length);

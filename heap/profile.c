@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -312,13 +311,13 @@ int mw_profile_grow(enum mw_heap_chunk_kind kind)
 /* Makes the array long enough. Waits for a while if another thread is adding memory. */
 static int array_grow(enum mw_heap_chunk_kind kind, uint64_t bytes)
 {
+	unsigned int waits = 0;
 	int rc = 0;
 
-	for (int wait = 0; bytes > mw_profile_bytes(kind); wait++) {
-		if (wait == MW_MAINTENANCE_WAITS)
-			return -EAGAIN;
+	while (bytes > mw_profile_bytes(kind)) {
 		if (!mw_lock_try(&mw_maintenance)) {
-			sched_yield();
+			if (!mw_lock_wait(&waits))
+				return -EAGAIN;
 			continue;
 		}
 		if (bytes > mw_profile_bytes(kind))

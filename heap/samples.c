@@ -10,7 +10,6 @@
  * is for readers in other processes.
  */
 #include <errno.h>
-#include <sched.h>
 
 #include "filter.h"
 #include "index.h"
@@ -202,15 +201,15 @@ static void slot_free(uint32_t slot)
 /* Takes a place in the index; adds a table to it if its buckets are full. */
 static int index_claim(uint64_t address, struct mw_index_place *ret)
 {
-	for (int wait = 0; wait < MW_MAINTENANCE_WAITS; wait++) {
+	unsigned int waits = 0;
+
+	do {
 		int rc = mw_index_claim(address, ret);
 
 		if (!rc)
 			return 0;
-		if (!mw_lock_try(&mw_maintenance)) {
-			sched_yield();
+		if (!mw_lock_try(&mw_maintenance))
 			continue;
-		}
 		/* Another thread may have added a table since. */
 		rc = mw_index_claim(address, ret);
 		if (!rc) {
@@ -221,7 +220,7 @@ static int index_claim(uint64_t address, struct mw_index_place *ret)
 		mw_lock_end(&mw_maintenance);
 		if (rc)
 			return rc;
-	}
+	} while (mw_lock_wait(&waits));
 	return -EAGAIN;
 }
 
@@ -339,7 +338,8 @@ static int slot_make(uint32_t *ret)
 {
 	uint32_t slots = (uint32_t)(mw_profile_bytes(MW_HEAP_CHUNK_SAMPLES) /
 				    sizeof(struct mw_heap_sample));
-	uint32_t steps = THIN_PASSES_MAX * (slots / THIN_STEP + 1), waits = 0;
+	uint32_t steps = THIN_PASSES_MAX * (slots / THIN_STEP + 1);
+	unsigned int waits = 0;
 	int rc = slot_allocate(ret);
 
 	while (rc && rc != -EAGAIN && steps > 0 && thinning_helps(slots)) {
@@ -347,9 +347,7 @@ static int slot_make(uint32_t *ret)
 			samples_thin(slots);
 			mw_lock_end(&mw_maintenance);
 			steps--;
-		} else if (waits++ < MW_MAINTENANCE_WAITS) {
-			sched_yield();
-		} else {
+		} else if (!mw_lock_wait(&waits)) {
 			return -EAGAIN;
 		}
 		rc = slot_allocate(ret);

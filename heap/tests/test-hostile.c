@@ -5,6 +5,7 @@
  * Circumstances in which a profile cannot be complete, or cannot be made at all. The program
  * must not notice.
  */
+#include <inttypes.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -229,6 +230,30 @@ static void check_reading(void)
 	kit_free(&run);
 }
 
+/* While one thread adds memory to the profile, the others wait rather than do without it. */
+static void check_slow_disk(void)
+{
+	char slow[PATH_MAX], done;
+	struct profile profile;
+	struct kit_run run;
+
+	kit_empty();
+	snprintf(slow, sizeof(slow), "%.4000s/slow-disk.so", kit.build);
+	kit_start(&run, slow, "MEMWATCH_HEAP_RATE=65536", KIT_ARGV(kit.work, "arenas", "4", "20000"));
+	tap_eq(read(run.output, &done, 1), 1, "four threads allocate with a slow disk");
+	kill(run.pid, SIGKILL);
+	kit_finish(&run);
+	if (!tap_ok(kit_open(&profile, run.pid), "a program with a slow disk leaves a profile"))
+		return;
+	tap_ok(profile_live(&profile).samples > 100 && profile_is_complete(&profile),
+	       "every one of %" PRIu64 " samples has its stack and its modules",
+	       profile_live(&profile).samples);
+	tap_eq(profile.header->counters.lost_samples, 0, "no sample is lost");
+	tap_eq(profile.header->limits, 0, "no limit is reached");
+	profile_close(&profile);
+	kit_free(&run);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
@@ -243,6 +268,7 @@ int main(int argc, char **argv)
 	check_file_size();
 	check_address_space();
 	check_reading();
+	check_slow_disk();
 	check_full_disk("size=4k", "a disk without room for a header");
 	check_full_disk("size=700k", "a disk that fills up at the first sample");
 	check_full_disk("size=2m", "a disk that fills up later");
