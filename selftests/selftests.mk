@@ -18,7 +18,7 @@ identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwpro
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
 
-bench-programs: $(addprefix $(SELFTESTS_BIN)/,crowd yield)
+bench-programs: $(addprefix $(SELFTESTS_BIN)/,crowd fork-storm yield)
 
 define selftest_program
 $(call msg,CCLD,$@)

@@ -239,7 +239,8 @@ static void check_slow_disk(void)
 
 	kit_empty();
 	snprintf(slow, sizeof(slow), "%.4000s/slow-disk.so", kit.build);
-	kit_start(&run, slow, "MEMWATCH_HEAP_RATE=65536", KIT_ARGV(kit.work, "arenas", "4", "20000"));
+	kit_start(&run, slow, "MEMWATCH_HEAP_RATE=65536",
+		  KIT_ARGV(kit.work, "arenas", "4", "20000"));
 	tap_eq(read(run.output, &done, 1), 1, "four threads allocate with a slow disk");
 	kill(run.pid, SIGKILL);
 	kit_finish(&run);
