@@ -2,8 +2,9 @@
 # Copyright (C) 2026 The memwatch authors
 """Who waits for an RMID, who gets one and who loses one: rules R6 and R13."""
 
-from .state import (ACTIVE_TICKS, FAIR_IDLE, FAIR_JIFFY, FAIR_PAUSE, FAIR_SLICE, FAIR_TICKS, GRACE,
-                    IDLE_SLACK, REASON_PROMOTED, REASON_SCAN, RECENT_TICKS, SETTLE, TICKS)
+from .state import (ACTIVE_TICKS, FAIR_IDLE, FAIR_JIFFY, FAIR_PAUSE, FAIR_RESERVE, FAIR_SLICE,
+                    FAIR_TICKS, GRACE, IDLE_SLACK, REASON_PROMOTED, REASON_SCAN, RECENT_TICKS,
+                    SETTLE, TICKS)
 from .trace import R_REASON
 
 
@@ -46,7 +47,9 @@ class PolicyRules:
         """Not fifo: a waiting process that runs gets a free RMID when all CPUs have ticked."""
         process = cpu.thread.process if cpu.thread is not None else None
         ripe = self.ripe_rmids(event)
-        if process not in self.waiters or not process.alive or not ripe:
+        # Policy fair keeps some free for users that come; check_starving() limits for how long.
+        reserve = self.rmids // FAIR_RESERVE if self.policy == "fair" else 0
+        if process not in self.waiters or not process.alive or len(ripe) <= reserve:
             cpu.wait_process = None
             return
         self.checks["R6"] += 1

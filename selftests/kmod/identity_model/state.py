@@ -29,6 +29,7 @@ FAIR_TICKS = 1500		# policy fair: a process that runs this long has had its turn
 FAIR_SLICE = 88 * MS		# policy fair: 100 ms, less what its jiffies may be short of
 FAIR_IDLE = 100 * MS		# policy fair: an owner is idle that has not run for so long
 FAIR_JIFFY = 12 * MS		# policy fair: the module cannot tell times apart that are so close
+FAIR_RESERVE = 8		# policy fair: one in so many RMIDs may stay free
 FAIR_PAUSE = 1000 * MS		# the same for one that has not run since it got its RMID
 
 
