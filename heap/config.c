@@ -135,7 +135,9 @@ static void snapshots_read(const char *name, struct mw_config_snapshots *snapsho
 int mw_config_read(void)
 {
 	const char *fork_rule = getenv("MEMWATCH_HEAP_FORK");
+	const char *python_malloc = getenv("PYTHONMALLOC");
 
+	mw_config.python_malloc = python_malloc && !strncmp(python_malloc, "malloc", 6);
 	mw_config.log = flag_read("MEMWATCH_HEAP_LOG");
 	mw_config.dormant = flag_read("MEMWATCH_HEAP_DORMANT");
 	mw_config.mmap = flag_read("MEMWATCH_HEAP_MMAP");

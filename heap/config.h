@@ -37,10 +37,11 @@ struct mw_config {
 	uint64_t seed;			  /* MEMWATCH_HEAP_SEED; 0: random */
 	uint32_t depth;			  /* MEMWATCH_HEAP_DEPTH */
 	struct mw_config_snapshots snapshots;
-	bool dormant;	 /* MEMWATCH_HEAP_DORMANT=1 */
-	bool fork_stops; /* MEMWATCH_HEAP_FORK=stop */
-	bool mmap;	 /* MEMWATCH_HEAP_MMAP=1 */
-	bool log;	 /* MEMWATCH_HEAP_LOG=1 */
+	bool dormant;	    /* MEMWATCH_HEAP_DORMANT=1 */
+	bool fork_stops;    /* MEMWATCH_HEAP_FORK=stop */
+	bool mmap;	    /* MEMWATCH_HEAP_MMAP=1 */
+	bool log;	    /* MEMWATCH_HEAP_LOG=1 */
+	bool python_malloc; /* PYTHONMALLOC: CPython calls malloc() for each object */
 };
 
 extern struct mw_config mw_config __attribute__((visibility("hidden")));

@@ -15,6 +15,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "cpython.h"
 #include "modules.h"
 #include "profile.h"
 #include "runtime.h"
@@ -134,7 +135,7 @@ static uint32_t record_write(const struct mw_module *module, const char *path, b
  * The number of a module: an older one, if the same file was loaded before. Two threads that meet
  * a new module at once may write it down twice, which readers see as one file with two numbers.
  */
-static uint32_t module_number(const struct mw_module *module, const struct link_map *map)
+static uint32_t module_record(const struct mw_module *module, const struct link_map *map)
 {
 	const char *path = module_path(map);
 	struct build_id id;
@@ -154,6 +155,15 @@ static uint32_t module_number(const struct mw_module *module, const struct link_
 	       !__atomic_compare_exchange_n(&known_count, &known, number, true, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED))
 		;
+	return number;
+}
+
+static uint32_t module_number(const struct mw_module *module, const struct link_map *map)
+{
+	uint32_t number = module_record(module, map);
+
+	if (number)
+		mw_cpython_examine(map, number);
 	return number;
 }
 

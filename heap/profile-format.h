@@ -52,12 +52,13 @@
 /* What the elements of a chunk are. */
 enum mw_heap_chunk_kind {
 	MW_HEAP_CHUNK_NONE = 0,
-	MW_HEAP_CHUNK_SAMPLES = 1, /* struct mw_heap_sample */
-	MW_HEAP_CHUNK_STACKS = 2,  /* struct mw_heap_stack */
-	MW_HEAP_CHUNK_FRAMES = 3,  /* uint64_t, see mw_heap_frame_module() */
-	MW_HEAP_CHUNK_MODULES = 4, /* struct mw_heap_module */
-	MW_HEAP_CHUNK_STRINGS = 5, /* bytes */
-	MW_HEAP_CHUNK_CODE = 6,	   /* struct mw_heap_code */
+	MW_HEAP_CHUNK_SAMPLES = 1,    /* struct mw_heap_sample */
+	MW_HEAP_CHUNK_STACKS = 2,     /* struct mw_heap_stack */
+	MW_HEAP_CHUNK_FRAMES = 3,     /* uint64_t, see mw_heap_frame_module() */
+	MW_HEAP_CHUNK_MODULES = 4,    /* struct mw_heap_module */
+	MW_HEAP_CHUNK_STRINGS = 5,    /* bytes */
+	MW_HEAP_CHUNK_CODE = 6,	      /* struct mw_heap_code */
+	MW_HEAP_CHUNK_CODE_BYTES = 7, /* bytes: what code objects refer to */
 };
 
 /*
@@ -114,6 +115,12 @@ enum mw_heap_snapshot_reason {
 #define MW_HEAP_LIMIT_MODULES_FULL 0x10u /* frames of further modules are raw addresses */
 #define MW_HEAP_LIMIT_FORKED_AWAY  0x20u /* a forked child could not make its own profile */
 #define MW_HEAP_LIMIT_SNAPSHOTS	   0x40u /* one could not be written, or there are enough */
+#define MW_HEAP_LIMIT_CODE_FULL	   0x80u /* frames of further code objects have no name */
+
+/* Bits of header.python: what is known about the CPython in the process. */
+#define MW_HEAP_PYTHON_SEEN	0x1u /* it was in a stack */
+#define MW_HEAP_PYTHON_FRAMES	0x2u /* its frames are in the stacks */
+#define MW_HEAP_PYTHON_PYMALLOC 0x4u /* it has an allocator of its own above malloc() */
 
 /* Counters only grow. Bytes and objects are estimates of all allocations, not only sampled ones. */
 struct mw_heap_counters {
@@ -258,7 +265,11 @@ struct mw_heap_header {
 	uint64_t snapshot_ns;
 	uint32_t snapshot_reason; /* enum mw_heap_snapshot_reason */
 	uint32_t snapshot_number; /* 1, 2, 3, ... */
-	uint64_t reserved[12];
+
+	uint64_t code_bytes_used; /* of MW_HEAP_CHUNK_CODE_BYTES, as above */
+	uint32_t python;	  /* MW_HEAP_PYTHON_* */
+	uint32_t python_version;  /* Py_Version, 0xMMmmppLs; 0: unknown, older than 3.11 */
+	uint64_t reserved[10];
 
 	struct mw_heap_counters counters;
 	struct mw_heap_unwinder unwinder;
@@ -349,8 +360,20 @@ struct mw_heap_stack {
 #define MW_HEAP_FRAME_ADDRESS_MASK ((UINT64_C(1) << MW_HEAP_FRAME_ADDRESS_BITS) - 1)
 /* Module 0: no module (JIT code, for example); the lower bits are an address of the process. */
 #define MW_HEAP_FRAME_NO_MODULE 0u
-/* A frame of an interpreter: bits 47..24 are an index into CODE, bits 23..0 a line, 0: unknown. */
-#define MW_HEAP_FRAME_CODE 0xffffu
+/*
+ * A frame of an interpreter. Bits 47..24 are an index into CODE, or MW_HEAP_CODE_NONE. Bits 23..0
+ * are the number of the instruction that is being executed, counted from 1, which is looked up in
+ * mw_heap_code.lines; or a line, if the code object has no table of lines. 0: unknown, and the
+ * first line of the code object stands for it.
+ *
+ * The frames of one interpreter loop are followed by the native frame of the loop itself, as its
+ * callers; this is what it takes to merge both.
+ */
+#define MW_HEAP_FRAME_CODE	 0xffffu
+#define MW_HEAP_FRAME_PLACE_BITS 24
+#define MW_HEAP_FRAME_PLACE_MASK ((UINT64_C(1) << MW_HEAP_FRAME_PLACE_BITS) - 1)
+/* A code object for which there was no room. */
+#define MW_HEAP_CODE_NONE 0xffffffu
 /* Highest module number; module n is element n - 1 of MODULES. */
 #define MW_HEAP_FRAME_MODULE_MAX 0xfff0u
 
@@ -386,17 +409,25 @@ struct mw_heap_module {
 	uint64_t reserved[4];
 };
 
-/* A function of an interpreter (CPython code object). Version 1 writers may not write any. */
+/*
+ * A function of an interpreter: a code object of CPython 3.11. Two code objects that say the same
+ * are one element, and one that changes is another one, whatever their addresses are. Texts are
+ * UTF-8 and may be cut off at MW_HEAP_PATH_MAX bytes.
+ */
 struct mw_heap_code {
 	uint32_t ready;
 	uint32_t first_line;
-	uint64_t file; /* indexes into STRINGS */
-	uint64_t name;
+	uint64_t file; /* indexes into CODE_BYTES */
+	uint64_t name; /* qualified */
 	uint32_t file_bytes;
 	uint32_t name_bytes;
 	uint64_t first_ns;
-	uint64_t reserved[3];
+	uint64_t lines;	      /* co_linetable as it is: the lines of the instructions */
+	uint32_t lines_bytes; /* 0: no table, because it was larger than MW_HEAP_LINES_MAX */
+	uint32_t reserved32;
+	uint64_t reserved;
 };
+#define MW_HEAP_LINES_MAX (64u << 10)
 
 #ifdef __cplusplus
 #define MW_HEAP_ASSERT(condition) static_assert(condition, #condition)

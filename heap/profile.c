@@ -33,8 +33,9 @@
  * stops growing, so that the stacks of a program cannot crowd out its samples.
  */
 static const uint8_t kind_share[MW_PROFILE_KINDS] = {
-	[MW_HEAP_CHUNK_SAMPLES] = 33, [MW_HEAP_CHUNK_STACKS] = 31, [MW_HEAP_CHUNK_FRAMES] = 30,
-	[MW_HEAP_CHUNK_MODULES] = 2,  [MW_HEAP_CHUNK_STRINGS] = 4, [MW_HEAP_CHUNK_CODE] = 0,
+	[MW_HEAP_CHUNK_SAMPLES] = 32,	[MW_HEAP_CHUNK_STACKS] = 29, [MW_HEAP_CHUNK_FRAMES] = 28,
+	[MW_HEAP_CHUNK_MODULES] = 2,	[MW_HEAP_CHUNK_STRINGS] = 2, [MW_HEAP_CHUNK_CODE] = 2,
+	[MW_HEAP_CHUNK_CODE_BYTES] = 5,
 };
 
 static struct mw_heap_header header_scratch;

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "bootstrap.h"
+#include "code.h"
+#include "cpython.h"
 #include "figures.h"
 #include "filter.h"
 #include "fork.h"
@@ -128,6 +130,8 @@ static void runtime_continue(void)
 	mw_samples_clear();
 	mw_stacks_clear();
 	mw_modules_clear();
+	mw_cpython_clear();
+	mw_codes_clear();
 	mw_mappings_clear();
 	if (mw_config.fork_stops ||
 	    profile_begin(mw_runtime.rate, (uint32_t)getppid(), MW_HEAP_BEGAN_FORK))

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cfi.h"
+#include "cpython.h"
 #include "profile.h"
 #include "thread.h"
 #include "unwind-cache.h"
@@ -352,9 +353,11 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 		   uint32_t *ret_flags)
 {
 	uint32_t epoch = __atomic_load_n(&mw_module_epoch, __ATOMIC_ACQUIRE), depth = 0;
+	struct mw_cpython_walk python = { 0 };
 	struct mw_unwind_known known;
-	uintptr_t lookup;
+	uintptr_t lookup, low;
 	struct walk walk;
+	bool more;
 
 	walk_begin(&walk, thread);
 #if defined(__x86_64__)
@@ -377,9 +380,17 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 			}
 			frames[depth++] = known.frame;
 		}
-	} while (walk_step(&walk, lookup, &known));
+		low = walk.sp;
+		more = walk_step(&walk, lookup, &known);
+		if (mw_unlikely(known.rule.flags & MW_RULE_SIGNAL))
+			mw_cpython_stop(&python);
+		if (mw_unlikely(mw_heap_frame_module(known.frame) == mw_cpython_module) && depth)
+			depth = mw_cpython_insert(&python, lookup, low, walk.sp, frames, depth,
+						  max);
+	} while (more);
 	*ret_flags = (walk.complete ? 0 : MW_HEAP_STACK_TRUNCATED) |
-		     (walk.frames_fp ? MW_HEAP_STACK_FP : 0);
+		     (walk.frames_fp ? MW_HEAP_STACK_FP : 0) |
+		     (python.added ? MW_HEAP_STACK_CODE : 0);
 	health_count(&walk, depth);
 	return depth;
 }

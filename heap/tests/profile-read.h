@@ -100,6 +100,11 @@ static inline const struct mw_heap_module *profile_module(const struct profile *
 			  sizeof(struct mw_heap_module));
 }
 
+static inline const struct mw_heap_code *profile_code(const struct profile *profile, uint64_t index)
+{
+	return profile_at(profile, MW_HEAP_CHUNK_CODE, index, sizeof(struct mw_heap_code));
+}
+
 /* Copies a live sample; false if the slot has none, or it changed while it was copied. */
 static inline bool profile_sample(const struct profile *profile, uint64_t slot,
 				  struct mw_heap_sample *ret)
@@ -151,7 +156,18 @@ static inline struct profile_live profile_live(const struct profile *profile)
 	return live;
 }
 
-/* Every sample of the profile must point to complete stacks and modules. */
+/* False if what the frame refers to is not complete. */
+static inline bool profile_frame_is_complete(const struct profile *profile, uint64_t frame)
+{
+	uint32_t module = mw_heap_frame_module(frame);
+	uint64_t code = mw_heap_frame_address(frame) >> MW_HEAP_FRAME_PLACE_BITS;
+
+	if (module == MW_HEAP_FRAME_CODE)
+		return code == MW_HEAP_CODE_NONE || profile_code(profile, code)->ready;
+	return !module || profile_module(profile, module)->ready;
+}
+
+/* Every sample of the profile must point to complete stacks, modules and code objects. */
 static inline bool profile_is_complete(const struct profile *profile)
 {
 	struct mw_heap_sample sample;
@@ -164,12 +180,9 @@ static inline bool profile_is_complete(const struct profile *profile)
 		stack = profile_stack(profile, sample.stack);
 		if (!stack || !stack->ready || !stack->depth || !sample.address || !sample.rate)
 			return false;
-		for (uint32_t i = 0; i < stack->depth; i++) {
-			uint32_t module = mw_heap_frame_module(profile_frames(profile, stack)[i]);
-
-			if (module && !profile_module(profile, module)->ready)
+		for (uint32_t i = 0; i < stack->depth; i++)
+			if (!profile_frame_is_complete(profile, profile_frames(profile, stack)[i]))
 				return false;
-		}
 	}
 	return true;
 }

@@ -47,13 +47,17 @@ static void stacks_load(const struct profile *profile)
 		if (!stack || !stack->ready)
 			continue;
 		known = malloc(sizeof(*known) + stack->depth * 8);
-		known->depth = stack->depth;
+		known->depth = 0;
 		for (uint32_t i = 0; i < stack->depth; i++) {
 			uint64_t frame = profile_frames(profile, stack)[i];
 			uint32_t module = mw_heap_frame_module(frame);
 
-			known->frames[i] = mw_heap_frame_address(frame) +
-					   (module ? profile_module(profile, module)->bias : 0);
+			/* Frames of Python stand between the native ones. */
+			if (module == MW_HEAP_FRAME_CODE)
+				continue;
+			known->frames[known->depth++] =
+				mw_heap_frame_address(frame) +
+				(module ? profile_module(profile, module)->bias : 0);
 		}
 		bucket = bucket_of(known->frames, known->depth);
 		known->next = *bucket;

@@ -34,6 +34,7 @@ struct file {
 	struct mw_heap_module modules[CHUNK / sizeof(struct mw_heap_module)];
 	char strings[CHUNK];
 	struct mw_heap_code code[CHUNK / sizeof(struct mw_heap_code)];
+	char code_bytes[CHUNK];
 };
 
 static void fill_header(struct file *f)
@@ -55,7 +56,7 @@ static void fill_header(struct file *f)
 	h->counters.samples = 5;
 	h->counters.lost_samples = 2;
 	h->counters.peak_live_ns = 11000000000;
-	for (uint32_t i = 0; i < 6; i++)
+	for (uint32_t i = 0; i < 7; i++)
 		f->directory[i] = (struct mw_heap_chunk){
 			.offset = MW_HEAP_CHUNKS_OFFSET + i * CHUNK, .kind = i + 1, .bytes = CHUNK
 		};
@@ -93,8 +94,9 @@ static struct file *build_file(void)
 	f->frames[7] = 1ULL << 48 | 0x4321;
 	f->frames[8] = 0xffffULL << 48 | 0 << 24 | 17;
 	strcpy(f->strings + 100, "/usr/bin/worker");
-	strcpy(f->strings + 200, "run");
-	strcpy(f->strings + 300, "/srv/job.py");
+	strcpy(f->code_bytes + 200, "run");
+	strcpy(f->code_bytes + 300, "/srv/job.py");
+	memcpy(f->code_bytes + 400, "\xd0\x09\x0a\xe8\x06", 5);
 	f->modules[0] = (struct mw_heap_module){ .ready = 1,
 						 .bias = 0x55550000,
 						 .start = 0x55550000,
@@ -175,8 +177,52 @@ static void test_good_file(void)
 	tap_str_eq(frame.function, "run", "an interpreted frame has its function");
 	tap_str_eq(frame.file, "/srv/job.py", "an interpreted frame has its file");
 	tap_eq(frame.line, 17, "an interpreted frame has its line");
+	tap_str_eq(frame.module, "/srv/job.py", "the module of an interpreted frame is its file");
 	memwatch_heap_view_unref(view);
 	memwatch_heap_unref(heap);
+	free(f);
+}
+
+/* The line of the interpreted frame of a file. */
+static uint32_t interpreted_line(const struct file *f)
+{
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+	struct memwatch_heap_view *view;
+	struct memwatch_heap *heap;
+	int error;
+
+	heap = read_file(f, sizeof(*f), &error);
+	if (error || memwatch_heap_view_new(heap, NULL, &view))
+		exit(EXIT_FAILURE);
+	if (memwatch_heap_view_frame(view, 0, 1, &frame) != 1)
+		exit(EXIT_FAILURE);
+	memwatch_heap_view_unref(view);
+	memwatch_heap_unref(heap);
+	return frame.line;
+}
+
+/* A code object with a table: instructions 0 and 1 are in lines 50 and 53. */
+static void test_lines(void)
+{
+	struct file *f = build_file();
+	int error;
+
+	f->code[0].first_line = 50;
+	f->code[0].lines = 400;
+	f->code[0].lines_bytes = 5;
+	f->frames[8] = 0xffffULL << 48 | 0 << 24 | 1;
+	tap_eq(interpreted_line(f), 50, "the line of an instruction is looked up");
+	f->frames[8]++;
+	tap_eq(interpreted_line(f), 53, "the next instruction is in another line");
+	f->frames[8] = 0xffffULL << 48 | 0 << 24 | 0;
+	tap_eq(interpreted_line(f), 50, "a function that has not begun is in its first line");
+	f->frames[8] = 0xffffULL << 48 | 0 << 24 | 99;
+	tap_eq(interpreted_line(f), 0, "an instruction that does not exist has no line");
+	f->frames[8] = 0xffffULL << 48 | 9ULL << 24 | 1;
+	tap_eq(interpreted_line(f), 0, "a code object that does not exist has no line");
+	f->code[0].lines_bytes = UINT32_MAX;
+	read_file(f, sizeof(*f), &error);
+	tap_eq(error, -EBADMSG, "tables of lines that are larger than the file are refused");
 	free(f);
 }
 
@@ -229,7 +275,7 @@ static void test_damaged_files(void)
 		else if (i == 2)
 			bad->directory[5].offset = sizeof(*f) - 1;
 		else if (i == 3)
-			bad->directory[6] = bad->directory[0];
+			bad->directory[7] = bad->directory[0];
 		else if (i == 4)
 			bad->stacks[1].depth = MW_HEAP_DEPTH_MAX + 1;
 		else if (i == 5)
@@ -290,6 +336,7 @@ int main(void)
 	if (memwatch_ctx_new(NULL, &ctx))
 		return EXIT_FAILURE;
 	test_good_file();
+	test_lines();
 	test_mappings();
 	test_damaged_files();
 	test_random_damage();

@@ -29,6 +29,8 @@ const struct heap_limit heap_limits[HEAP_LIMITS] = {
 	{ MEMWATCH_HEAP_LIMIT_FORKED_AWAY, false, "forked_away", "a child process has no profile" },
 	{ MEMWATCH_HEAP_LIMIT_SNAPSHOTS, false, "snapshots",
 	  "a copy could not be written, or there are as many as allowed" },
+	{ MEMWATCH_HEAP_LIMIT_CODE_FULL, true, "code_full",
+	  "some functions of Python have no name" },
 };
 
 const char *heap_state_name(uint32_t state)

@@ -43,7 +43,7 @@ struct heap_limit {
 	const char *key, *text;
 };
 
-#define HEAP_LIMITS 7
+#define HEAP_LIMITS 8
 extern const struct heap_limit heap_limits[HEAP_LIMITS];
 
 #endif

@@ -65,11 +65,12 @@ enum memwatch_heap_format {
 };
 
 #define MEMWATCH_HEAP_HEADER (1U << 0) /* only memwatch_heap_info(), of memwatch's profiles */
+#define MEMWATCH_HEAP_NATIVE (1U << 1) /* keep the native frames of interpreters */
 
 /**
  * struct memwatch_heap_opts - options of memwatch_heap_new()
  * @sz: sizeof(struct memwatch_heap_opts)
- * @flags: MEMWATCH_HEAP_HEADER
+ * @flags: MEMWATCH_HEAP_HEADER, MEMWATCH_HEAP_NATIVE
  * @reserved: 0
  * @max_bytes: largest file that is read, and largest content of a compressed file; default
  *	256 MiB
@@ -151,6 +152,12 @@ enum memwatch_heap_state {
 #define MEMWATCH_HEAP_LIMIT_MODULES_FULL (1U << 4) /* some frames have no module */
 #define MEMWATCH_HEAP_LIMIT_FORKED_AWAY	 (1U << 5) /* a child process has no profile */
 #define MEMWATCH_HEAP_LIMIT_SNAPSHOTS	 (1U << 6) /* a copy is missing */
+#define MEMWATCH_HEAP_LIMIT_CODE_FULL	 (1U << 7) /* some functions of Python have no name */
+
+#define MEMWATCH_HEAP_PYTHON_SEEN	 (1U << 0) /* CPython was in a stack */
+#define MEMWATCH_HEAP_PYTHON_FRAMES	 (1U << 1) /* its functions are in the stacks */
+#define MEMWATCH_HEAP_PYTHON_PYMALLOC	 (1U << 2) /* it has an allocator of its own above malloc() \
+						    */
 
 /**
  * struct memwatch_heap_info - description of a profile
@@ -184,6 +191,8 @@ enum memwatch_heap_state {
  * @sample_ns: time that the process spent in taking samples
  * @file_bytes: size of the profile
  * @live_bytes: estimate of the live bytes, as the process keeps it
+ * @python: MEMWATCH_HEAP_PYTHON_*
+ * @python_version: Py_Version of CPython, 0xMMmmppLs; 0: there is none, or it is older than 3.11
  */
 struct memwatch_heap_info {
 	size_t sz;
@@ -213,6 +222,8 @@ struct memwatch_heap_info {
 	__u64 sample_ns;
 	__u64 file_bytes;
 	__u64 live_bytes;
+	__u32 python;
+	__u32 python_version;
 };
 
 /**
@@ -356,7 +367,7 @@ struct memwatch_heap_estimate {
  * @sz: in: sizeof(struct memwatch_heap_frame)
  * @function: name of the function; "" if it is not known
  * @file: source file; "" if it is not known
- * @module: program or library; "" if it is not known
+ * @module: program or library, or @file if the function is interpreted; "" if it is not known
  * @line: line in @file, or 0
  * @inlined: 1: the function was inlined into that of the next frame
  * @address: address in the file of the module if this is known, otherwise in memory

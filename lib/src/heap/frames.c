@@ -58,12 +58,19 @@ static uint64_t file_address(const struct memwatch_heap *heap,
 	return location->address - mapping->start + mapping->offset;
 }
 
+/* The functions of an interpreted program are told apart by their files. */
+static uint32_t location_module(const struct memwatch_heap *heap,
+				const struct mw_prof_location *location)
+{
+	if (location->interpreted)
+		return heap->lines[location->first_line].file;
+	return location->mapping == MW_PROF_NONE ? 0 : heap->mappings[location->mapping].path;
+}
+
 static int add_spot(struct mw_frames *frames, const struct memwatch_heap *heap,
 		    const struct mw_prof_location *location, uint32_t *ret)
 {
-	uint32_t module = location->mapping == MW_PROF_NONE
-				  ? 0
-				  : heap->mappings[location->mapping].path;
+	uint32_t module = location_module(heap, location);
 	uint64_t address = file_address(heap, location);
 	uint32_t list[SPOT_FRAMES], nr = 0;
 

@@ -18,41 +18,37 @@
 #include <unistd.h>
 
 #include "heap/profile-format.h"
+#include "heap/interpreter.h"
+#include "heap/profile-file.h"
+#include "heap/python-lines.h"
 #include "base/array.h"
 #include "base/context.h"
 #include "base/timemath.h"
-
-#define KINDS 7
-
-/* The array of one kind of element, which is spread over chunks. */
-struct chunk_array {
-	uint32_t element_bytes;
-	uint64_t count;
-	struct chunk_part {
-		uint64_t offset; /* in the file */
-		uint64_t first;	 /* number of its first element */
-		uint64_t count;
-	} parts[MW_HEAP_CHUNKS_MAX];
-	uint32_t nr_parts;
-};
 
 /**
  * struct own_profile - a file that is being read
  * @end_ns: latest time in the file, CLOCK_MONOTONIC
  * @module_mapping: of each module, its mapping in the heap
  * @stack_of: of each stack, its number in the heap
+ * @codes, @nr_codes: code objects of an interpreter
+ * @line_runs: their lines
  * @by_frame: from the hash of a frame to its position in @frames
  * @frames, @locations: frames that were seen, and their locations in the heap
  */
 struct own_profile {
 	struct memwatch_heap *heap;
-	const struct mw_input *input;
+	struct mw_profile_file file;
 	int fd;
-	struct mw_heap_header header;
-	struct chunk_array arrays[KINDS];
 	uint64_t end_ns;
 	uint32_t *module_mapping;
 	uint32_t *stack_of;
+	struct own_code {
+		uint32_t function, file; /* strings */
+		uint32_t first_line;
+		uint32_t first_run, end_run;
+	} * codes;
+	uint64_t nr_codes;
+	struct mw_line_runs line_runs;
 	struct mw_index by_frame;
 	uint64_t *frames;
 	uint32_t *locations;
@@ -74,108 +70,17 @@ static int no_memory(const struct own_profile *p)
 	return mw_fail_memory(p->heap->ctx, "heap profile");
 }
 
-/* Copies an element. Returns false if it does not exist. */
-static bool read_element(const struct own_profile *p, uint32_t kind, uint64_t number, void *to,
-			 size_t bytes)
+/* What is not a string is "". */
+static int read_string(struct own_profile *p, uint32_t kind, uint64_t at, uint32_t len,
+		       uint32_t *ret)
 {
-	const struct chunk_array *array = &p->arrays[kind];
-	uint32_t low = 0, high = array->nr_parts;
-
-	if (number >= array->count)
-		return false;
-	while (high - low > 1) {
-		uint32_t middle = (low + high) / 2;
-
-		if (array->parts[middle].first <= number)
-			low = middle;
-		else
-			high = middle;
-	}
-	memcpy(to,
-	       p->input->bytes + array->parts[low].offset +
-		       (number - array->parts[low].first) * array->element_bytes,
-	       bytes);
-	return true;
-}
-
-static int read_header(struct own_profile *p)
-{
-	struct mw_heap_header *h = &p->header;
-
-	if (p->input->len < MW_HEAP_CHUNKS_OFFSET)
-		return damaged(p, "the header is cut off");
-	memcpy(h, p->input->bytes, sizeof(*h));
-	if (h->version != MW_HEAP_VERSION)
-		return mw_fail(p->heap->ctx, -EPROTO, "its format has version %u", h->version);
-	if (h->header_bytes > MW_HEAP_PAGE_BYTES)
-		return damaged(p, "the size of the header is impossible");
-	/* A shorter header is one of an older version; what follows it is absent. */
-	if (h->header_bytes < sizeof(*h))
-		memset((char *)h + h->header_bytes, 0, sizeof(*h) - h->header_bytes);
-	if (h->sample_bytes < sizeof(struct mw_heap_sample) ||
-	    h->stack_bytes < sizeof(struct mw_heap_stack) ||
-	    h->module_bytes < sizeof(struct mw_heap_module) ||
-	    (h->code_bytes && h->code_bytes < sizeof(struct mw_heap_code)))
-		return damaged(p, "the size of an element is impossible");
-	p->arrays[MW_HEAP_CHUNK_SAMPLES].element_bytes = h->sample_bytes;
-	p->arrays[MW_HEAP_CHUNK_STACKS].element_bytes = h->stack_bytes;
-	p->arrays[MW_HEAP_CHUNK_FRAMES].element_bytes = sizeof(uint64_t);
-	p->arrays[MW_HEAP_CHUNK_MODULES].element_bytes = h->module_bytes;
-	p->arrays[MW_HEAP_CHUNK_STRINGS].element_bytes = 1;
-	p->arrays[MW_HEAP_CHUNK_CODE].element_bytes = h->code_bytes;
-	return 0;
-}
-
-static int read_directory(struct own_profile *p)
-{
-	uint64_t total = MW_HEAP_CHUNKS_OFFSET;
-
-	for (uint32_t i = 0; i < MW_HEAP_CHUNKS_MAX; i++) {
-		struct chunk_array *array;
-		struct mw_heap_chunk chunk;
-
-		memcpy(&chunk, p->input->bytes + MW_HEAP_DIRECTORY_OFFSET + i * sizeof(chunk),
-		       sizeof(chunk));
-		if (chunk.kind == MW_HEAP_CHUNK_NONE)
-			break;
-		if (chunk.offset > p->input->len || chunk.bytes > p->input->len - chunk.offset)
-			return damaged(p, "a part of the file is cut off");
-		/* Chunks do not overlap, so the work is bounded by the size of the file. */
-		total += chunk.bytes;
-		if (chunk.offset < MW_HEAP_CHUNKS_OFFSET || total > p->input->len)
-			return damaged(p, "the parts of the file overlap");
-		if (chunk.kind >= KINDS || !p->arrays[chunk.kind].element_bytes)
-			continue;
-		array = &p->arrays[chunk.kind];
-		array->parts[array->nr_parts++] = (struct chunk_part){
-			.offset = chunk.offset,
-			.first = array->count,
-			.count = chunk.bytes / array->element_bytes,
-		};
-		array->count += chunk.bytes / array->element_bytes;
-	}
-	return 0;
-}
-
-/* A string lies within one chunk. What is not a string is "". */
-static int read_string(struct own_profile *p, uint64_t at, uint32_t len, uint32_t *ret)
-{
-	const struct chunk_array *array = &p->arrays[MW_HEAP_CHUNK_STRINGS];
+	const char *text = len <= MW_HEAP_PATH_MAX ? mw_profile_bytes(&p->file, kind, at, len)
+						   : NULL;
 
 	*ret = 0;
-	for (uint32_t i = 0; i < array->nr_parts && len; i++) {
-		const struct chunk_part *part = &array->parts[i];
-
-		if (at < part->first || at - part->first >= part->count ||
-		    len > part->count - (at - part->first) || len > MW_HEAP_PATH_MAX)
-			continue;
-		if (mw_strings_add_text(&p->heap->strings,
-					p->input->bytes + part->offset + (at - part->first), len,
-					ret))
-			return no_memory(p);
-		break;
-	}
-	return 0;
+	if (!text || !len)
+		return 0;
+	return mw_strings_add_text(&p->heap->strings, text, len, ret) ? no_memory(p) : 0;
 }
 
 static int read_build_id(struct own_profile *p, const struct mw_heap_module *module, uint32_t *ret)
@@ -195,7 +100,7 @@ static int read_build_id(struct own_profile *p, const struct mw_heap_module *mod
 
 static int read_modules(struct own_profile *p)
 {
-	uint64_t nr = p->arrays[MW_HEAP_CHUNK_MODULES].count;
+	uint64_t nr = p->file.arrays[MW_HEAP_CHUNK_MODULES].count;
 	struct mw_heap_module module;
 
 	if (nr > MW_HEAP_FRAME_MODULE_MAX)
@@ -209,13 +114,14 @@ static int read_modules(struct own_profile *p)
 		int err;
 
 		p->module_mapping[i + 1] = MW_PROF_NONE;
-		read_element(p, MW_HEAP_CHUNK_MODULES, i, &module, sizeof(module));
+		mw_profile_element(&p->file, MW_HEAP_CHUNK_MODULES, i, &module, sizeof(module));
 		if (!module.ready)
 			continue;
 		mapping.start = module.start;
 		mapping.end = module.end;
 		mapping.bias = module.bias;
-		err = read_string(p, module.path, module.path_bytes, &mapping.path)
+		err = read_string(p, MW_HEAP_CHUNK_STRINGS, module.path, module.path_bytes,
+				  &mapping.path)
 			      ?: read_build_id(p, &module, &mapping.build_id);
 		if (err)
 			return err;
@@ -226,23 +132,84 @@ static int read_modules(struct own_profile *p)
 	return 0;
 }
 
-/* A frame of an interpreter has its line with it. */
-static int read_code_line(struct own_profile *p, uint64_t address,
-			  struct mw_prof_location *location)
+static int read_code(struct own_profile *p, const struct mw_heap_code *from, struct own_code *to)
 {
-	struct mw_prof_line line = { .number = address & 0xffffff };
-	struct mw_heap_code code;
-	int err;
+	const char *table = mw_profile_bytes(&p->file, MW_HEAP_CHUNK_CODE_BYTES, from->lines,
+					     from->lines_bytes);
+	int err = read_string(p, MW_HEAP_CHUNK_CODE_BYTES, from->name, from->name_bytes,
+			      &to->function)
+			  ?: read_string(p, MW_HEAP_CHUNK_CODE_BYTES, from->file, from->file_bytes,
+					 &to->file);
 
-	if (!read_element(p, MW_HEAP_CHUNK_CODE, address >> 24, &code, sizeof(code)) || !code.ready)
-		return 0;
-	err = read_string(p, code.file, code.file_bytes, &line.file)
-		      ?: read_string(p, code.name, code.name_bytes, &line.function);
-	if (err)
-		return err;
-	location->first_line = p->heap->nr_lines;
-	location->lines = 1;
-	return mw_heap_add_line(p->heap, &line) ? no_memory(p) : 0;
+	to->first_line = from->first_line;
+	to->first_run = p->line_runs.count;
+	if (!err && table &&
+	    mw_line_runs_add(&p->line_runs, (const void *)table, from->lines_bytes,
+			     from->first_line))
+		err = no_memory(p);
+	to->end_run = p->line_runs.count;
+	return err;
+}
+
+static int read_codes(struct own_profile *p)
+{
+	uint64_t nr = p->file.arrays[MW_HEAP_CHUNK_CODE].count, tables = 0;
+	struct mw_heap_code code;
+	int err = 0;
+
+	p->codes = calloc(nr + 1, sizeof(*p->codes));
+	if (!p->codes)
+		return no_memory(p);
+	for (; p->nr_codes < nr && !err; p->nr_codes++) {
+		mw_profile_element(&p->file, MW_HEAP_CHUNK_CODE, p->nr_codes, &code, sizeof(code));
+		if (!code.ready)
+			continue;
+		/* Tables do not overlap, so the work is bounded by the size of the file. */
+		tables += code.lines_bytes;
+		if (tables > p->file.input->len)
+			return damaged(p, "the tables of lines overlap");
+		err = read_code(p, &code, &p->codes[p->nr_codes]);
+	}
+	return err;
+}
+
+/* The only line of a frame of an interpreter. */
+static int add_code_line(struct own_profile *p, uint64_t number, uint32_t place)
+{
+	static const char unnamed[] = "[Python]";
+	struct mw_prof_line line = { 0 };
+
+	if (number < p->nr_codes && p->codes[number].function) {
+		const struct own_code *code = &p->codes[number];
+
+		line.function = code->function;
+		line.file = code->file;
+		if (!place)
+			line.number = code->first_line;
+		else if (code->first_run == code->end_run)
+			line.number = place;
+		else
+			line.number = mw_line_runs_find(&p->line_runs, code->first_run,
+							code->end_run, place - 1);
+	} else if (mw_strings_add_text(&p->heap->strings, unnamed, strlen(unnamed),
+				       &line.function)) {
+		return -ENOMEM;
+	}
+	return mw_heap_add_line(p->heap, &line);
+}
+
+static int add_code_location(struct own_profile *p, uint64_t address, uint32_t *ret)
+{
+	struct mw_prof_location location = { .mapping = MW_PROF_NONE,
+					     .first_line = p->heap->nr_lines,
+					     .lines = 1,
+					     .interpreted = true };
+
+	if (add_code_line(p, address >> MW_HEAP_FRAME_PLACE_BITS,
+			  (uint32_t)(address & MW_HEAP_FRAME_PLACE_MASK)) ||
+	    mw_heap_add_location(p->heap, &location, ret))
+		return no_memory(p);
+	return 0;
 }
 
 static int add_location(struct own_profile *p, uint64_t frame, uint32_t *ret)
@@ -250,17 +217,14 @@ static int add_location(struct own_profile *p, uint64_t frame, uint32_t *ret)
 	uint32_t module = mw_heap_frame_module(frame);
 	uint64_t address = mw_heap_frame_address(frame);
 	struct mw_prof_location location = { .address = address, .mapping = MW_PROF_NONE };
-	int err = 0;
 
 	if (module == MW_HEAP_FRAME_CODE)
-		err = read_code_line(p, address, &location);
-	else if (module <= p->arrays[MW_HEAP_CHUNK_MODULES].count &&
-		 module <= MW_HEAP_FRAME_MODULE_MAX)
+		return add_code_location(p, address, ret);
+	if (module <= p->file.arrays[MW_HEAP_CHUNK_MODULES].count &&
+	    module <= MW_HEAP_FRAME_MODULE_MAX)
 		location.mapping = p->module_mapping[module];
 	if (location.mapping != MW_PROF_NONE)
 		location.address += p->heap->mappings[location.mapping].bias;
-	if (err)
-		return err;
 	return mw_heap_add_location(p->heap, &location, ret) ? no_memory(p) : 0;
 }
 
@@ -342,12 +306,12 @@ static int add_lifetimes(struct own_profile *p, const struct mw_heap_stack *stac
 
 static int read_stack(struct own_profile *p, uint64_t number)
 {
-	uint32_t locations[MW_HEAP_DEPTH_MAX + 1], depth = 0;
+	uint32_t locations[MW_HEAP_DEPTH_MAX + 1], depth = 0, nr;
+	uint64_t frames[MW_HEAP_DEPTH_MAX];
 	struct mw_heap_stack stack;
-	uint64_t frame;
 	int err = 0;
 
-	read_element(p, MW_HEAP_CHUNK_STACKS, number, &stack, sizeof(stack));
+	mw_profile_element(&p->file, MW_HEAP_CHUNK_STACKS, number, &stack, sizeof(stack));
 	p->stack_of[number] = MW_PROF_NONE;
 	if (!stack.ready)
 		return 0;
@@ -355,11 +319,13 @@ static int read_stack(struct own_profile *p, uint64_t number)
 		return damaged(p, "a stack is too deep");
 	if (stack.flags & MW_HEAP_STACK_MMAP)
 		err = add_mmap_location(p, &locations[depth++]);
-	for (uint32_t i = 0; i < stack.depth && !err; i++) {
-		if (!read_element(p, MW_HEAP_CHUNK_FRAMES, stack.frames + i, &frame, sizeof(frame)))
+	for (uint32_t i = 0; i < stack.depth; i++)
+		if (!mw_profile_element(&p->file, MW_HEAP_CHUNK_FRAMES, stack.frames + i,
+					&frames[i], sizeof(*frames)))
 			return damaged(p, "a stack has frames that do not exist");
-		err = find_location(p, frame, &locations[depth++]);
-	}
+	nr = p->heap->native ? stack.depth : mw_interpreter_trim(frames, stack.depth);
+	for (uint32_t i = 0; i < nr && !err; i++)
+		err = find_location(p, frames[i], &locations[depth++]);
 	if (err)
 		return err;
 	if (mw_heap_add_stack(p->heap, locations, depth, &p->stack_of[number]))
@@ -370,7 +336,7 @@ static int read_stack(struct own_profile *p, uint64_t number)
 
 static int read_stacks(struct own_profile *p)
 {
-	uint64_t nr = p->arrays[MW_HEAP_CHUNK_STACKS].count;
+	uint64_t nr = p->file.arrays[MW_HEAP_CHUNK_STACKS].count;
 	int err = 0;
 
 	p->stack_of = reallocarray(NULL, nr + 1, sizeof(*p->stack_of));
@@ -384,7 +350,7 @@ static int read_stacks(struct own_profile *p)
 static int add_live(struct own_profile *p, const struct mw_heap_sample *from)
 {
 	struct mw_prof_sample sample = { .count = 1 };
-	uint64_t nr_stacks = p->arrays[MW_HEAP_CHUNK_STACKS].count;
+	uint64_t nr_stacks = p->file.arrays[MW_HEAP_CHUNK_STACKS].count;
 	double size = (double)from->size;
 	struct mw_prof_sum *bytes = &sample.sum[MEMWATCH_HEAP_LIVE_BYTES];
 
@@ -400,14 +366,14 @@ static int add_live(struct own_profile *p, const struct mw_heap_sample *from)
 	sample.size = from->size;
 	sample.is_mapped = from->source == MW_HEAP_SOURCE_MMAP;
 	sample.identity = (from->address * 0x9e3779b97f4a7c15ULL ^ from->time_ns) | 1ULL << 63;
-	sample.birth_ns = (int64_t)(p->header.created_realtime_ns +
-				    (from->time_ns - p->header.created_ns));
+	sample.birth_ns = (int64_t)(p->file.header.created_realtime_ns +
+				    (from->time_ns - p->file.header.created_ns));
 	p->end_ns = mw_max_u64(p->end_ns, from->time_ns);
 	return mw_heap_add_sample(p->heap, &sample) ? no_memory(p) : 0;
 }
 
 /* The state of each sample of a chunk now, or NULL if the file cannot be read again. */
-static char *read_again(const struct own_profile *p, const struct chunk_part *part, size_t bytes)
+static char *read_again(const struct own_profile *p, const struct mw_chunk_part *part, size_t bytes)
 {
 	char *again;
 
@@ -420,9 +386,9 @@ static char *read_again(const struct own_profile *p, const struct chunk_part *pa
 	return NULL;
 }
 
-static int read_samples(struct own_profile *p, const struct chunk_part *part)
+static int read_samples(struct own_profile *p, const struct mw_chunk_part *part)
 {
-	uint32_t distance = p->header.sample_bytes;
+	uint32_t distance = p->file.header.sample_bytes;
 	char *again = read_again(p, part, part->count * distance);
 	int err = 0;
 
@@ -430,7 +396,7 @@ static int read_samples(struct own_profile *p, const struct chunk_part *part)
 		struct mw_heap_sample sample;
 		uint64_t state;
 
-		memcpy(&sample, p->input->bytes + part->offset + i * distance, sizeof(sample));
+		memcpy(&sample, p->file.input->bytes + part->offset + i * distance, sizeof(sample));
 		state = sample.state;
 		if (again)
 			memcpy(&state, again + i * distance, sizeof(state));
@@ -464,7 +430,7 @@ static void read_figures(const struct mw_heap_header *h, struct mw_prof_profile 
 
 static int read_info(struct own_profile *p)
 {
-	const struct mw_heap_header *h = &p->header;
+	const struct mw_heap_header *h = &p->file.header;
 	struct mw_prof_profile *profile = mw_heap_last(p->heap);
 	struct memwatch_heap_info *info = &profile->info;
 
@@ -478,6 +444,8 @@ static int read_info(struct own_profile *p)
 	info->start_ns = to_realtime(h, h->began_ns);
 	info->state = h->state <= MW_HEAP_STATE_ENDED ? h->state : MEMWATCH_HEAP_STATE_UNKNOWN;
 	info->limits = h->limits;
+	info->python = h->python;
+	info->python_version = h->python_version;
 	info->configured_rate_bytes = h->configured_rate;
 	info->sampled = h->counters.samples;
 	info->freed = h->counters.sampled_frees;
@@ -486,7 +454,7 @@ static int read_info(struct own_profile *p)
 	info->peak_live_bytes = h->counters.peak_live_bytes;
 	info->peak_live_ns = to_realtime(h, h->counters.peak_live_ns);
 	info->sample_ns = h->counters.sample_ns;
-	info->file_bytes = p->input->len;
+	info->file_bytes = p->file.input->len;
 	info->live_bytes = h->live_bytes;
 	/* Otherwise the samples are counted as they are read. */
 	info->samples = p->heap->header_only ? h->live_samples : 0;
@@ -508,17 +476,19 @@ int mw_memwatch_profile_read(struct memwatch_heap *heap, const struct mw_input *
 	if (!p)
 		return mw_fail_memory(heap->ctx, "heap profile");
 	p->heap = heap;
-	p->input = input;
+	p->file.input = input;
 	p->fd = fd;
-	err = read_header(p) ?: read_info(p);
+	err = mw_profile_file_header(&p->file, heap->ctx) ?: read_info(p);
 	if (!err && !heap->header_only)
-		err = read_directory(p) ?: read_modules(p) ?: read_stacks(p);
-	for (uint32_t i = 0; !err && i < p->arrays[MW_HEAP_CHUNK_SAMPLES].nr_parts; i++)
-		err = read_samples(p, &p->arrays[MW_HEAP_CHUNK_SAMPLES].parts[i]);
+		err = mw_profile_file_directory(&p->file, heap->ctx) ?: read_modules(p) ?: read_codes(p) ?: read_stacks(p);
+	for (uint32_t i = 0; !err && i < p->file.arrays[MW_HEAP_CHUNK_SAMPLES].nr_parts; i++)
+		err = read_samples(p, &p->file.arrays[MW_HEAP_CHUNK_SAMPLES].parts[i]);
 	if (!err)
-		mw_heap_last(heap)->info.end_ns = to_realtime(&p->header, p->end_ns);
+		mw_heap_last(heap)->info.end_ns = to_realtime(&p->file.header, p->end_ns);
 	free(p->module_mapping);
 	free(p->stack_of);
+	free(p->codes);
+	free(p->line_runs.runs);
 	mw_index_free(&p->by_frame);
 	free(p->frames);
 	free(p->locations);

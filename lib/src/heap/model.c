@@ -24,7 +24,7 @@ int memwatch_heap_new(struct memwatch_ctx *ctx, const struct memwatch_heap_opts 
 
 	if (err)
 		return err;
-	if (opts.flags & ~MEMWATCH_HEAP_HEADER || opts.reserved)
+	if (opts.flags & ~(MEMWATCH_HEAP_HEADER | MEMWATCH_HEAP_NATIVE) || opts.reserved)
 		return mw_fail(ctx, -EINVAL, "heap profile: an option has an unknown value");
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)
@@ -32,6 +32,7 @@ int memwatch_heap_new(struct memwatch_ctx *ctx, const struct memwatch_heap_opts 
 	heap->ctx = memwatch_ctx_ref(ctx);
 	heap->max_bytes = opts.max_bytes ?: DEFAULT_MAX_BYTES;
 	heap->header_only = opts.flags & MEMWATCH_HEAP_HEADER;
+	heap->native = opts.flags & MEMWATCH_HEAP_NATIVE;
 	if (mw_strings_init(&heap->strings) || mw_strings_init(&heap->stacks)) {
 		memwatch_heap_unref(heap);
 		return mw_fail_memory(ctx, "heap profile");

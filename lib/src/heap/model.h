@@ -44,6 +44,7 @@ struct mw_prof_location {
 	uint64_t address; /* in memory, of the call rather than of the next instruction */
 	uint32_t mapping; /* MW_PROF_NONE: none */
 	uint32_t first_line, lines;
+	bool interpreted; /* its only line is from the profile */
 };
 
 /* A sum and the variance of its estimate. */
@@ -101,6 +102,7 @@ struct mw_prof_profile {
  * @max_bytes: limit of the content of a file
  * @damaged: an addition failed
  * @header_only: samples are not read
+ * @native: native frames of interpreters are kept
  * @strings: names and paths
  * @stacks: interned arrays of uint32_t, numbers of locations
  * @profiles: the profiles
@@ -110,6 +112,7 @@ struct memwatch_heap {
 	uint64_t max_bytes;
 	bool damaged;
 	bool header_only;
+	bool native;
 	struct mw_strings strings;
 	struct mw_strings stacks;
 	struct mw_prof_mapping *mappings;
