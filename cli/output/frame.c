@@ -5,6 +5,7 @@
  * Frames of call stacks, for people and as JSON.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,18 @@ const char *mw_frame_name(const struct memwatch_heap_frame *frame, char *buf, si
 	else
 		snprintf(buf, size, "(unknown)");
 	return buf;
+}
+
+char *mw_frame_label(const struct memwatch_heap_frame *frame)
+{
+	bool is_interpreted = *frame->function && *frame->file &&
+			      !strcmp(frame->module, frame->file);
+	char buf[64], *label;
+	const char *name = mw_frame_name(frame, buf, sizeof(buf));
+
+	if (!is_interpreted)
+		return strdup(name);
+	return asprintf(&label, "%s (%s)", name, frame->file) < 0 ? NULL : label;
 }
 
 /* "run (job.c:12)" */

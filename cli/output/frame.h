@@ -21,6 +21,12 @@
 const char *mw_frame_name(const struct memwatch_heap_frame *frame, char *buf, size_t size);
 
 /*
+ * The same for a list in which nothing else says where the function is: a function of an
+ * interpreter has its file behind it, "run (/srv/job.py)". Free it; NULL: there is no memory.
+ */
+char *mw_frame_label(const struct memwatch_heap_frame *frame);
+
+/*
  * "run (job.c:12), called by work (job.c:20) and main (main.c:7)" from at most
  * MW_STACK_TEXT_FRAMES frames, the innermost first. It is not escaped. Returns @buf.
  */

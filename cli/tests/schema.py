@@ -70,7 +70,8 @@ HEAP = {"schema": int,
         "profile": {"file": str, "format": str, "pid": (int,) + OPTIONAL,
                     "comm": (str,) + OPTIONAL, "from_start": (bool,) + OPTIONAL,
                     "rate_bytes": (int,) + OPTIONAL, "samples": int, "objects": str,
-                    "stacks": {"frame_pointer": int, "unwound": int, "truncated": int}}}
+                    "stacks": {"frame_pointer": int, "unwound": int, "truncated": int},
+                    "python": (dict,) + OPTIONAL}}
 
 SCHEMAS = {
     "doctor": {"schema": int, "ready": bool, "ok": int, "warn": int, "missing": int,
@@ -109,7 +110,7 @@ SCHEMAS = {
                    "stacks": {"frame_pointer": int, "unwound": int, "truncated": int},
                    "limits": {"no_space": bool, "file_size": bool, "samples_full": bool,
                               "stacks_full": bool, "modules_full": bool, "forked_away": bool,
-                              "snapshots": bool}},
+                              "snapshots": bool, "code_full": bool}},
     "growth-alert": ALERT,
     "growth-alert-heap": {**ALERT,
                           "heap": {"growth_bytes": ESTIMATE, "seconds": (int, float),

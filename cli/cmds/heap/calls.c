@@ -38,7 +38,6 @@ static int add_call(struct heap_calls *calls, const struct memwatch_heap_row *ro
 		.base_flat = round_value(row->base_flat[m].value),
 		.base_cum = round_value(row->base_cum[m].value),
 	};
-	char buf[64];
 
 	/* With a base, the row has the differences. */
 	call.flat = round_value(row->flat[m].value +
@@ -50,7 +49,7 @@ static int add_call(struct heap_calls *calls, const struct memwatch_heap_row *ro
 		return 0;
 	if (mw_array_reserve(calls->list, calls->capacity, calls->count + 1))
 		return -ENOMEM;
-	call.name = strdup(mw_frame_name(&row->frame, buf, sizeof(buf)));
+	call.name = mw_frame_label(&row->frame);
 	call.place = place_of(&row->frame);
 	if (!call.name || !call.place) {
 		free(call.name);

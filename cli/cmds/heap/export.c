@@ -41,6 +41,8 @@ static const struct mw_option export_options[] = {
 	  "all that was allocated, also what was freed", NULL },
 	{ "sysroot", 0, MW_OPTION_FILE, MEMBER(choice.sysroot), "DIR",
 	  "look for programs and libraries below DIR", NULL },
+	{ "native", 0, MW_OPTION_FLAG, MEMBER(choice.native), NULL,
+	  "show the functions of the Python interpreter, too", NULL },
 	{ "no-symbols", 0, MW_OPTION_FLAG, MEMBER(choice.no_symbols), NULL,
 	  "do not look for symbols of addresses", NULL },
 	{ 0 },

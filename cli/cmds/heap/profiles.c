@@ -209,6 +209,7 @@ static int drop_privileges(struct heap_profiles *profiles, const struct open_fil
 int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 		       const struct heap_choice *choice, int count, char **files)
 {
+	MEMWATCH_OPTS(memwatch_heap_opts, opts, .flags = choice->native ? MEMWATCH_HEAP_NATIVE : 0);
 	size_t nr = (size_t)count + 1;
 	struct open_files open = { calloc(nr, sizeof(*open.fds)), calloc(nr, sizeof(*open.owners)),
 				   0 };
@@ -222,7 +223,7 @@ int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 		rc = open_files(profiles, choice, count, files, &open);
 	if (!rc) {
 		err = drop_privileges(profiles, &open, &opener)
-			      ?: memwatch_heap_new(profiles->ctx, NULL, &profiles->heap);
+			      ?: memwatch_heap_new(profiles->ctx, &opts, &profiles->heap);
 		rc = err ? mw_error_errno(err, "heap")
 			 : read_files(profiles, open.fds, count, files, choice->diff);
 	}

@@ -17,7 +17,8 @@ struct heap_choice {
 	const char *diff;    /* the base */
 	const char *sysroot; /* directory with the files of the modules, or NULL */
 	bool no_symbols;
-	bool rss; /* also look at the memory of the process, if the name is that of one */
+	bool native; /* also the native frames of interpreters */
+	bool rss;    /* also look at the memory of the process, if the name is that of one */
 };
 
 struct heap_profiles {

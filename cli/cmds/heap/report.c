@@ -50,6 +50,8 @@ static const struct mw_option report_options[] = {
 	{ "top", 'n', MW_OPTION_UINT, MEMBER(top), "N", "only the first N rows; 0: all", NULL },
 	{ "sysroot", 0, MW_OPTION_FILE, MEMBER(choice.sysroot), "DIR",
 	  "look for programs and libraries below DIR", NULL },
+	{ "native", 0, MW_OPTION_FLAG, MEMBER(choice.native), NULL,
+	  "show the functions of the Python interpreter, too", NULL },
 	{ "no-symbols", 0, MW_OPTION_FLAG, MEMBER(choice.no_symbols), NULL,
 	  "do not look for symbols of addresses", NULL },
 	{ 0 },
@@ -154,6 +156,43 @@ static void warn_incomplete(const struct report *r)
 		mw_warn(r->cli, "%s: sampling was never started", r->path);
 }
 
+/* What an interpreter keeps from being seen. */
+static void warn_python(const struct report *r)
+{
+	const struct memwatch_heap_info *info = &r->info;
+
+	if (info->python & MEMWATCH_HEAP_PYTHON_PYMALLOC)
+		mw_warn(r->cli,
+			"%s: CPython's own allocator (pymalloc) was on, of which only the arenas "
+			"are "
+			"seen and not the objects of up to 512 bytes in them; run the program with "
+			"PYTHONMALLOC=malloc",
+			r->path);
+	if (info->python & MEMWATCH_HEAP_PYTHON_SEEN &&
+	    !(info->python & MEMWATCH_HEAP_PYTHON_FRAMES))
+		mw_warn(r->cli,
+			"%s: functions of Python are not in the stacks; those of CPython 3.11 are, "
+			"and later ones need -X perf",
+			r->path);
+}
+
+static void python_json(const struct memwatch_heap_info *info, struct mw_json *json)
+{
+	char version[32];
+
+	if (!(info->python & MEMWATCH_HEAP_PYTHON_SEEN)) {
+		mw_json_null(json, "python");
+		return;
+	}
+	snprintf(version, sizeof(version), "%u.%u.%u", info->python_version >> 24,
+		 info->python_version >> 16 & 255, info->python_version >> 8 & 255);
+	mw_json_row(json, "python");
+	mw_json_string(json, "version", info->python_version ? version : NULL);
+	mw_json_bool(json, "frames", info->python & MEMWATCH_HEAP_PYTHON_FRAMES);
+	mw_json_bool(json, "pymalloc", info->python & MEMWATCH_HEAP_PYTHON_PYMALLOC);
+	mw_json_object_end(json);
+}
+
 static void print_head(const struct report *r)
 {
 	MEMWATCH_OPTS(memwatch_heap_row, total);
@@ -204,6 +243,7 @@ static void profile_json(const struct report *r, struct mw_json *json)
 	mw_json_uint(json, "unwound", info->unwound);
 	mw_json_uint(json, "truncated", info->truncated);
 	mw_json_object_end(json);
+	python_json(info, json);
 	mw_json_object_end(json);
 }
 
@@ -256,7 +296,7 @@ static int print_text(struct report *r)
 
 static const char *const report_usage[] = {
 	"heap report FILE [--diff BASE] [--lines | --modules | --sites | --tree]",
-	"            [--objects] [--allocated] [--sort KEY] [--top N]",
+	"            [--objects] [--allocated] [--sort KEY] [--top N] [--native]",
 	"heap report --leaks FILE FILE... [--top N]",
 	"heap report --rss PID|FILE",
 	"",
@@ -315,6 +355,7 @@ static int report_profiles(void *data)
 		r->rows.objects = r->info.objects;
 		r->rows.top = rows_wanted(r);
 		warn_incomplete(r);
+		warn_python(r);
 		rc = r->cli->format == MW_FORMAT_JSON ? print_json(r) : print_text(r);
 	}
 	memwatch_heap_view_unref(r->rows.view);

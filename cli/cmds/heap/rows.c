@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmds/heap/rows.h"
@@ -100,19 +101,25 @@ static struct mw_cell real_cell(double value)
 static char *row_label(const struct heap_rows *rows, const struct memwatch_heap_row *row,
 		       struct mw_pool *pool)
 {
-	char buf[64], *label;
-	const char *name = mw_frame_name(&row->frame, buf, sizeof(buf));
 	unsigned int blanks = row->depth < 100 ? row->depth : 100;
-	size_t size = blanks + strlen(name) + strlen(row->frame.file) + 16;
+	char buf[64], line[16] = "", *name = NULL, *label = NULL;
+	bool by_line = rows->by == MEMWATCH_HEAP_BY_LINE && row->frame.line;
+	size_t size;
 
-	label = mw_pool_alloc(pool, size);
-	if (!label)
+	if (by_line) {
+		snprintf(line, sizeof(line), ":%u", row->frame.line);
+		name = strdup(mw_frame_name(&row->frame, buf, sizeof(buf)));
+	} else {
+		name = mw_frame_label(&row->frame);
+	}
+	if (!name)
 		return NULL;
-	if (rows->by == MEMWATCH_HEAP_BY_LINE && row->frame.line)
-		snprintf(label, size, "%*s%s %s:%u", (int)blanks, "", name, row->frame.file,
-			 row->frame.line);
-	else
-		snprintf(label, size, "%*s%s", (int)blanks, "", name);
+	size = blanks + strlen(name) + strlen(row->frame.file) + sizeof(line) + 2;
+	label = mw_pool_alloc(pool, size);
+	if (label)
+		snprintf(label, size, "%*s%s%s%s%s", (int)blanks, "", name, by_line ? " " : "",
+			 by_line ? row->frame.file : "", line);
+	free(name);
 	return label;
 }
 
