@@ -156,8 +156,7 @@ enum memwatch_heap_state {
 
 #define MEMWATCH_HEAP_PYTHON_SEEN	 (1U << 0) /* CPython was in a stack */
 #define MEMWATCH_HEAP_PYTHON_FRAMES	 (1U << 1) /* its functions are in the stacks */
-#define MEMWATCH_HEAP_PYTHON_PYMALLOC	 (1U << 2) /* it has an allocator of its own above malloc() \
-						    */
+#define MEMWATCH_HEAP_PYTHON_PYMALLOC	 (1U << 2) /* its small objects lie in arenas of its own */
 
 /**
  * struct memwatch_heap_info - description of a profile
