@@ -9,7 +9,7 @@ HEAP_EVIDENCE_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -D_GNU_SOURCE -
 
 .PHONY: heap-evidence-programs
 
-heap-evidence-programs: $(addprefix $(SELFTESTS_BIN)/,leak-site.so fork-server agree-work)
+heap-evidence-programs: $(addprefix $(SELFTESTS_BIN)/,leak-site.so fork-server agree-work python-embed)
 
 $(SELFTESTS_BIN)/%: selftests/heap/%.c
 	$(call msg,CCLD,$@)
