@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "account/row-members.h"
+#include "account/row-order.h"
 #include "base/array.h"
 #include "base/context.h"
 #include "base/index.h"
@@ -452,81 +453,6 @@ const struct memwatch_value *memwatch_summary_value(const struct memwatch_summar
 							     metric->row_offset);
 }
 
-/* A ratio in parts per million; unavailable if its divisor is 0. */
-static uint64_t sort_ratio(const struct memwatch_summary_row *row,
-			   const struct memwatch_metric_info *ratio,
-			   struct memwatch_value *measured)
-{
-	const struct memwatch_value *divisor = &row->counter[ratio->divisor];
-
-	*measured = row->counter[ratio->index];
-	if (!divisor->value) {
-		measured->status = MEMWATCH_STATUS_UNAVAILABLE;
-		return measured->value;
-	}
-	return (uint64_t)((unsigned __int128)measured->value * 1000000 / divisor->value);
-}
-
-static const struct memwatch_metric_info *find_sort_metric(unsigned int key)
-{
-	const struct memwatch_metric_info *metric;
-
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
-		if (metric->sort && metric->sort == key)
-			return metric;
-	return NULL;
-}
-
-/* The number by which a row is sorted; @measured says whether it has one. */
-static uint64_t sort_number(const struct memwatch_summary_row *row, unsigned int key,
-			    const struct memwatch_metric_info *metric,
-			    struct memwatch_value *measured)
-{
-	if (metric && metric->source == MEMWATCH_METRIC_RATIO)
-		return sort_ratio(row, metric, measured);
-	if (metric) {
-		*measured = *memwatch_summary_value(row, metric);
-		return measured->value;
-	}
-	*measured = (struct memwatch_value){ .parts = 1, .status = MEMWATCH_STATUS_OK };
-	switch (key) {
-	case MEMWATCH_SORT_SLOTS:
-		return row->slots;
-	case MEMWATCH_SORT_FIRST:
-		return row->first_ns;
-	case MEMWATCH_SORT_TGID:
-		return row->tgid;
-	case MEMWATCH_SORT_CPU:
-		return row->cpu;
-	default:
-		return 0;
-	}
-}
-
-struct sort_item {
-	uint64_t number;
-	const char *comm;
-	uint32_t row;
-	bool missing;
-	bool descending;
-};
-
-static int compare_items(const void *a, const void *b)
-{
-	const struct sort_item *x = a, *y = b;
-	int order;
-
-	if (x->missing != y->missing)
-		return x->missing ? 1 : -1;
-	if (x->comm)
-		order = strncmp(x->comm, y->comm, MEMWATCH_COMM_LEN);
-	else
-		order = x->number < y->number ? -1 : x->number > y->number;
-	if (order)
-		return x->descending ? -order : order;
-	return x->row < y->row ? -1 : x->row > y->row;
-}
-
 static void fold_all_levels(struct memwatch_summary *summary)
 {
 	for (uint32_t i = 0; i < summary->nr_rows; i++)
@@ -535,36 +461,27 @@ static void fold_all_levels(struct memwatch_summary *summary)
 
 int memwatch_summary_sort(struct memwatch_summary *summary, unsigned int key, bool descending)
 {
-	const struct memwatch_metric_info *metric = find_sort_metric(key);
-	struct sort_item *items;
+	struct mw_row_order order;
+	struct mw_row_place *places;
 
-	if (!metric && key > MEMWATCH_SORT_CPU)
+	if (mw_row_order_init(&order, key, descending))
 		return mw_fail(summary->ctx, -EINVAL, "summary: no sort key %u", key);
 	fold_all_levels(summary);
 	summary->nr_order = 0;
 	if (key == MEMWATCH_SORT_NONE || !summary->nr_rows)
 		return 0;
 
-	items = calloc(summary->nr_rows, sizeof(*items));
-	if (!items || mw_array_reserve(summary->order, summary->max_order, summary->nr_rows)) {
-		free(items);
+	places = calloc(summary->nr_rows, sizeof(*places));
+	if (!places || mw_array_reserve(summary->order, summary->max_order, summary->nr_rows)) {
+		free(places);
 		return mw_fail_memory(summary->ctx, "summary");
 	}
-	for (uint32_t i = 0; i < summary->nr_rows; i++) {
-		const struct memwatch_summary_row *row = &summary->rows[i].row;
-		struct memwatch_value value;
-
-		items[i].number = sort_number(row, key, metric, &value);
-		items[i].missing = !value.parts || value.status == MEMWATCH_STATUS_UNAVAILABLE ||
-				   value.status == MEMWATCH_STATUS_FIRST;
-		items[i].comm = key == MEMWATCH_SORT_COMM ? row->comm : NULL;
-		items[i].row = i;
-		items[i].descending = descending;
-	}
-	qsort(items, summary->nr_rows, sizeof(*items), compare_items);
 	for (uint32_t i = 0; i < summary->nr_rows; i++)
-		summary->order[i] = items[i].row;
-	free(items);
+		places[i] = mw_row_order_place(&order, &summary->rows[i].row, i);
+	mw_row_order_sort(&order, places, summary->nr_rows);
+	for (uint32_t i = 0; i < summary->nr_rows; i++)
+		summary->order[i] = places[i].row;
+	free(places);
 	summary->nr_order = summary->nr_rows;
 	return 0;
 }
