@@ -324,6 +324,7 @@ struct exporter {
 	struct mw_json json;
 	struct schema schema;
 	uint64_t written;
+	uint64_t lost; /* records, in the losses that were written */
 };
 
 /*
@@ -361,6 +362,8 @@ static int write_all(struct exporter *e)
 		else
 			write_csv(&e->schema, &row, e->out);
 		e->written++;
+		if (h->type == MEMWATCH_RECORD_LOST)
+			e->lost += ((const struct memwatch_record_lost *)(const void *)h)->count;
 		if (ferror(e->out))
 			return -EIO;
 	}
@@ -431,6 +434,12 @@ static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char 
 		return rc;
 	rc = mw_check_damage(e->cli, e->stream, path);
 	mw_note(e->cli, "%" PRIu64 " records", e->written);
+	if (e->lost)
+		mw_warn(e->cli,
+			"%s: %" PRIu64
+			" records were lost; a sum over the time of a row of type lost "
+			"is a lower bound",
+			path, e->lost);
 	if (!e->written) {
 		mw_warn(e->cli, "%s: there is no record in this time range", path);
 		return rc ?: MW_EXIT_NOTHING;

@@ -154,7 +154,7 @@ static void write_tick(__u64 time_ns, __u16 cpu)
  */
 static void write_small(void)
 {
-	struct memwatch_record_lost lost = { .begin_ns = BASE + 2 * MS, .count = 3 };
+	struct memwatch_record_lost lost = { .end_ns = BASE + 3 * MS, .count = 3 };
 	struct memwatch_record_rdt rdt = {
 		.rmid = 1,
 		.generation = 1,
@@ -180,9 +180,9 @@ static void write_small(void)
 	write_sample(BASE + 2 * MS, 0, 1, 1, MS, 1000, MEMWATCH_STATUS_OK);
 	write_tick(BASE + 2 * MS, 0);
 	write_owner(MEMWATCH_RECORD_RMID_FREE, BASE + 2 * MS, 2, 1, 101, "bad\xff\",=");
+	record_write(&lost, MEMWATCH_RECORD_LOST, sizeof(lost), BASE + 2 * MS, 0);
 	write_sample(BASE + 3 * MS, 0, 0, 0, MS / 2, 5, MEMWATCH_STATUS_OK);
 	write_sample(BASE + 3 * MS, 0, 9, 4, MS / 2, 5, MEMWATCH_STATUS_UNAVAILABLE);
-	record_write(&lost, MEMWATCH_RECORD_LOST, sizeof(lost), BASE + 3 * MS, 0);
 	write_tick(BASE + 3 * MS, 0);
 }
 

@@ -34,7 +34,7 @@ REPORT = {"schema": int, "file": str, "recording": RECORDING, "unavailable": UNA
                      "unknown": int, "truncated": bool},
           "by": str, "totals": PART}
 TOP = {"schema": int, "recording": RECORDING, "unavailable": UNAVAILABLE}
-INTERVAL = {"end_ns": int, "interval_ns": int, "unassigned_cpu_percent": (int, float)}
+INTERVAL = {"end_ns": int, "interval_ns": int, "unassigned_cpu_percent": "measured"}
 TOP_VALUES = {key: "measured" for key in (
     "cpu_percent", "llc_occupancy_bytes", "mbm_total_bytes_per_second",
     "mbm_local_bytes_per_second", "cycles", "instructions", "ipc", "llc_misses")}

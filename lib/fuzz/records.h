@@ -112,6 +112,7 @@ static inline bool take_record(struct input *input, union any_record *record)
 		break;
 	case MEMWATCH_RECORD_LOST:
 		record->h.size = sizeof(record->lost);
+		record->lost.end_ns = record->h.time_ns + take_number(input) * 100000;
 		record->lost.count = take_number(input);
 		break;
 	default:

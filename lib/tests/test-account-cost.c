@@ -151,7 +151,7 @@ static uint64_t drain_slots(struct memwatch_slots *slots, struct memwatch_summar
 
 	while (memwatch_slots_next(slots, &slot) == 1) {
 		for (uint32_t i = 0; i < slot->nr_entries; i++)
-			run_ns += slot->entries[i].run_ns;
+			run_ns += slot->entries[i].cpu_time_ns.value;
 		if (summary)
 			memwatch_summary_feed(summary, slot);
 	}

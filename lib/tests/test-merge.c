@@ -184,7 +184,7 @@ static void check_lost(struct machine *machine, const struct memwatch_record_los
 	uint64_t found = 0;
 
 	machine->lost += lost->count;
-	if (lost->begin_ns > lost->h.time_ns)
+	if (lost->h.time_ns > lost->end_ns)
 		machine->bad++;
 	/*
 	 * The times of the lost records are in the interval of the loss, give or take the
@@ -195,8 +195,8 @@ static void check_lost(struct machine *machine, const struct memwatch_record_los
 
 		if (!w->lost || w->seen || w->cpu != lost->h.cpu)
 			continue;
-		if (!machine->delay && (w->time_ns + GRACE_NS < lost->begin_ns ||
-					w->time_ns > lost->h.time_ns + GRACE_NS))
+		if (!machine->delay && (w->time_ns + GRACE_NS < lost->h.time_ns ||
+					w->time_ns > lost->end_ns + GRACE_NS))
 			continue;
 		w->seen = true;
 		found++;

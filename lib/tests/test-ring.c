@@ -201,8 +201,8 @@ static void check_lost(const struct memwatch_record_lost *lost, const char *what
 	if (!tap_ok(lost && lost->h.type == MEMWATCH_RECORD_LOST, "%s: there is a record", what))
 		return;
 	tap_eq(lost->count, count, "%s: number of lost records", what);
-	tap_eq(lost->begin_ns, begin_ns, "%s: time of the record before", what);
-	tap_eq(lost->h.time_ns, end_ns, "%s: time of the record behind, or of the end", what);
+	tap_eq(lost->h.time_ns, begin_ns, "%s: time of the record before", what);
+	tap_eq(lost->end_ns, end_ns, "%s: time of the record behind, or of the end", what);
 }
 
 static void test_lost(void)
@@ -236,6 +236,45 @@ static void test_lost(void)
 	tap_eq(get_stats().lost, 1242, "all lost records are counted");
 	tap_eq(get_stats().delivered, 3, "records of losses do not count as delivered");
 	close_ring();
+}
+
+/* Between two ticks, a CPU reports events before it reports what it measured. */
+static void test_lost_begin(void)
+{
+	struct memwatch_record_rmid event = {
+		.h = { .time_ns = 35, .type = MEMWATCH_RECORD_RMID_ALLOC, .size = sizeof(event) },
+	};
+	struct {
+		struct perf_event_header header;
+		uint64_t id, lost;
+	} record = { { PERF_RECORD_LOST, 0, 24 }, 1, 3 };
+	struct mw_merge_opts opts = { .grace_ns = 10, .silent_ns = 1000000 };
+	const struct memwatch_record_header *got;
+	struct writer other;
+
+	open_two_rings(&other, 4096, &opts);
+	writer_put(&other, &record, sizeof(record));
+	put_tick(20);
+	put_tick(30);
+	writer_output(&writer, &event, sizeof(event));
+	writer_put(&writer, &record, sizeof(record));
+	put_tick(40);
+	put_tick(90);
+	for (uint64_t t = 50; t < 100; t += 10) {
+		struct memwatch_record_tick tick = tick_at(t);
+
+		writer_output(&other, &tick, sizeof(tick));
+	}
+	tap_ok(next_is_tick(20, 100), "the first record of another ring comes first");
+	check_lost((const void *)next_record(100), "a loss before any record of its ring", 3, 20,
+		   50);
+	tap_ok(next_is_tick(30, 100), "the tick before a loss is delivered");
+	check_lost((const void *)next_record(100), "a loss after an event", 3, 30, 40);
+	got = next_record(100);
+	tap_ok(got && got->type == MEMWATCH_RECORD_RMID_ALLOC,
+	       "a loss begins before an event that is later than the last tick");
+	close_ring();
+	writer_free(&other);
 }
 
 /*
@@ -319,6 +358,7 @@ int main(void)
 	test_garbage();
 	test_future_times();
 	test_lost();
+	test_lost_begin();
 	test_ring_far_ahead();
 	test_cpu_back_online();
 	test_reported_loss();

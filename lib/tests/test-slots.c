@@ -106,7 +106,7 @@ static void test_split(void)
 		tap_eq(slot->entries[0].rmid, 5, "part %u of a split sample: RMID", i);
 		tap_eq(slot->entries[0].counter[0].value, cycles[i],
 		       "part %u of a split sample: cycles", i);
-		tap_eq(slot->entries[0].run_ns, cycles[i] * 100,
+		tap_eq(slot->entries[0].cpu_time_ns.value, cycles[i] * 100,
 		       "part %u of a split sample: CPU time", i);
 	}
 	tap_eq(memwatch_slots_next(slots, &slot), 0, "a sample of three slots has three parts");
@@ -119,10 +119,10 @@ static void test_split(void)
 	memwatch_slots_finish(slots);
 	tap_eq(memwatch_slots_next(slots, &slot), 1, "a sample that ends with its slot is in it");
 	tap_eq(slot->begin_ns, 5 * MS, "a sample that ends with its slot is in no later slot");
-	tap_eq(slot->entries[0].run_ns, 10, "a sample that ends with its slot is not split");
+	tap_eq(slot->entries[0].cpu_time_ns.value, 10, "a sample that ends with its slot is not split");
 	tap_eq(memwatch_slots_next(slots, &slot), 1, "a sample without length is in a slot");
 	tap_eq(slot->begin_ns, 6 * MS, "a sample without length is in the slot that begins there");
-	tap_eq(slot->entries[0].run_ns, 7, "a sample without length is not split");
+	tap_eq(slot->entries[0].cpu_time_ns.value, 7, "a sample without length is not split");
 }
 
 /* The name of the first entry of the next slot. */
@@ -170,10 +170,10 @@ static void test_late(void)
 	memwatch_slots_finish(slots);
 	while (memwatch_slots_next(slots, &slot) == 1) {
 		for (uint32_t i = 0; i < slot->nr_entries; i++) {
-			run += slot->entries[i].run_ns;
+			run += slot->entries[i].cpu_time_ns.value;
 			if (slot->flags & MEMWATCH_SLOT_LATE)
 				late |= slot->entries[i].rmid == 3 &&
-					slot->entries[i].run_ns == 80 &&
+					slot->entries[i].cpu_time_ns.value == 80 &&
 					slot->begin_ns == 10 * MS && slot->end_ns == 18 * MS;
 		}
 	}
@@ -331,7 +331,7 @@ static void test_hostile(void)
 	feed_sample(0, ~0ULL - 1, 1, ~0ULL, ~0ULL);
 	memwatch_slots_finish(slots);
 	while (memwatch_slots_next(slots, &slot) == 1) {
-		run += slot->entries[0].run_ns;
+		run += slot->entries[0].cpu_time_ns.value;
 		more++;
 	}
 	tap_eq(run, ~0ULL, "the parts of a sample over all of time add up");
@@ -379,7 +379,7 @@ static void test_conservation(void)
 			now += prng_below(&random, (3 * MS));
 			while (i % 7 == 0 && memwatch_slots_next(slots, &slot) == 1) {
 				for (uint32_t e = 0; e < slot->nr_entries; e++) {
-					got[4] += slot->entries[e].run_ns;
+					got[4] += slot->entries[e].cpu_time_ns.value;
 					for (int c = 0; c < 4; c++)
 						got[c] += slot->entries[e].counter[c].value;
 				}
@@ -388,7 +388,7 @@ static void test_conservation(void)
 		memwatch_slots_finish(slots);
 		while (memwatch_slots_next(slots, &slot) == 1) {
 			for (uint32_t e = 0; e < slot->nr_entries; e++) {
-				got[4] += slot->entries[e].run_ns;
+				got[4] += slot->entries[e].cpu_time_ns.value;
 				for (int c = 0; c < 4; c++)
 					got[c] += slot->entries[e].counter[c].value;
 			}

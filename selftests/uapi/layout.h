@@ -68,7 +68,7 @@ AT(struct memwatch_record_notice, count, 24);
 AT(struct memwatch_record_notice, value, 32);
 SIZE(struct memwatch_record_lost, 32);
 AT(struct memwatch_record_lost, h, 0);
-AT(struct memwatch_record_lost, begin_ns, 16);
+AT(struct memwatch_record_lost, end_ns, 16);
 AT(struct memwatch_record_lost, count, 24);
 SIZE(struct memwatch_record_growth, 72);
 AT(struct memwatch_record_growth, h, 0);

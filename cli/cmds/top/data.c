@@ -193,9 +193,20 @@ static double per_second(const struct top *top, const struct memwatch_value *val
 	return (double)value->value * 1e9 / (double)top->interval_ns;
 }
 
-static double cpu_percent(const struct top *top, const struct memwatch_summary_row *row)
+static struct mw_cell percent_cell(const struct top *top, const struct memwatch_value *time)
 {
-	return (double)row->cpu_time_ns.value * 100 / (double)top->interval_ns;
+	return (struct mw_cell){
+		.real = (double)time->value * 100 / (double)top->interval_ns,
+		.status = time->status,
+	};
+}
+
+const struct mw_column mw_top_unassigned_column = { "unassigned_cpu_percent", NULL, MW_KIND_DOUBLE,
+						    MW_UNIT_PERCENT, MW_COLUMN_MEASURED };
+
+struct mw_cell mw_top_unassigned(const struct top *top)
+{
+	return percent_cell(top, &top->unassigned);
 }
 
 /* The path of a cgroup, or its id if there is none; a process has the name of its command. */
@@ -240,8 +251,7 @@ static int fill_top_row(struct top *top, const struct memwatch_summary_row *row,
 	c[TOP_CGROUP_ID] = (struct mw_cell){ .number = row->cgroup_id, .missing = !row->cgroup_id };
 	c[TOP_PROCESSES] = (struct mw_cell){ .number = row->processes };
 	c[TOP_RMIDS] = (struct mw_cell){ .list = rmids };
-	c[TOP_CPU] = (struct mw_cell){ .real = cpu_percent(top, row),
-				       .status = row->cpu_time_ns.status };
+	c[TOP_CPU] = percent_cell(top, &row->cpu_time_ns);
 	mw_growth_latest_fill_cells(mw_growth_latest_find(growth, row->tgid, row->start_time_ns),
 				    c + TOP_VERDICT);
 	for (size_t i = TOP_FIRST_METRIC; i < mw_top_layout.name; i++)
@@ -262,7 +272,7 @@ static int make_rows(struct top *top)
 
 		if (row->flags & MEMWATCH_ROW_UNASSIGNED ||
 		    (top->config.by == MEMWATCH_BY_CGROUP && !row->cgroup_id)) {
-			top->unassigned_percent += cpu_percent(top, row);
+			memwatch_value_merge(&top->unassigned, &row->cpu_time_ns);
 			continue;
 		}
 		err = mw_array_reserve(rss, room, nr + 1);
@@ -287,7 +297,7 @@ int mw_top_cut(struct top *top, uint64_t end_ns)
 
 	top->interval_ns = end_ns > top->begin_ns ? end_ns - top->begin_ns : 1;
 	top->end_ns = end_ns;
-	top->unassigned_percent = 0;
+	top->unassigned = (struct memwatch_value){ .status = MEMWATCH_STATUS_OK };
 	top->table.nr_rows = 0;
 	mw_pool_free(&top->pool);
 	err = make_rows(top);

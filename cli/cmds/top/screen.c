@@ -94,6 +94,7 @@ static void draw_summary(const struct screen *s)
 {
 	const struct memwatch_stream_info *info = memwatch_stream_info(s->top->feed.stream);
 	const struct top *top = s->top;
+	struct mw_cell unassigned = mw_top_unassigned(top);
 	char interval[32], state[96] = "", clock[16], text[512];
 	time_t now = time(NULL);
 	struct tm tm;
@@ -110,8 +111,9 @@ static void draw_summary(const struct screen *s)
 		addstr("  PAUSED");
 		attroff(A_BOLD);
 	}
-	mvprintw(1, 0, "unassigned %.1f %%  records %" PRIu64 "  lost %" PRIu64 "  late %" PRIu64,
-		 top->unassigned_percent, (uint64_t)top->stats.delivered, (uint64_t)top->stats.lost,
+	mvprintw(1, 0, "unassigned %s  records %" PRIu64 "  lost %" PRIu64 "  late %" PRIu64,
+		 mw_cell_human(&mw_top_unassigned_column, &unassigned, text, sizeof(text)),
+		 (uint64_t)top->stats.delivered, (uint64_t)top->stats.lost,
 		 (uint64_t)top->stats.late);
 	if (*s->filter)
 		printw("  filter \"%s\"", mw_escape(s->filter, text, sizeof(text)));

@@ -96,10 +96,12 @@ static void filter_rows(struct top *top)
 
 static void print_interval_json(const struct top *top, struct mw_json *json)
 {
+	struct mw_cell unassigned = mw_top_unassigned(top);
+
 	mw_json_object(json, NULL);
 	mw_json_uint(json, "end_ns", top->end_ns);
 	mw_json_uint(json, "interval_ns", top->interval_ns);
-	mw_json_double(json, "unassigned_cpu_percent", top->unassigned_percent);
+	mw_members_json(&mw_top_unassigned_column, 1, &unassigned, json);
 	mw_json_uint(json, "lost", top->stats.lost);
 	mw_json_uint(json, "late", top->stats.late);
 	mw_table_json(&top->table, json, mw_by_arrays[top->config.by]);
@@ -124,17 +126,19 @@ static void print_interval_csv(const struct top *top, bool first)
 
 static int print_interval_table(const struct top *top, bool first)
 {
-	char interval[32];
+	struct mw_cell unassigned = mw_top_unassigned(top);
+	char interval[32], percent[32];
 	int rc = 0;
 
 	if (!first)
 		putchar('\n');
-	mw_escape_line(stdout,
-		       "%s, %u CPUs, %s; unassigned %.1f %%; %" PRIu64 " lost, %" PRIu64 " late",
-		       mw_human_uint(top->interval_ns, MW_UNIT_NS, interval, sizeof(interval)),
-		       memwatch_stream_info(top->feed.stream)->nr_cpus,
-		       memwatch_stream_info(top->feed.stream)->backend, top->unassigned_percent,
-		       (uint64_t)top->stats.lost, (uint64_t)top->stats.late);
+	mw_escape_line(
+		stdout, "%s, %u CPUs, %s; unassigned %s; %" PRIu64 " lost, %" PRIu64 " late",
+		mw_human_uint(top->interval_ns, MW_UNIT_NS, interval, sizeof(interval)),
+		memwatch_stream_info(top->feed.stream)->nr_cpus,
+		memwatch_stream_info(top->feed.stream)->backend,
+		mw_cell_human(&mw_top_unassigned_column, &unassigned, percent, sizeof(percent)),
+		(uint64_t)top->stats.lost, (uint64_t)top->stats.late);
 	if (top->table.nr_rows)
 		rc = mw_table_print(&top->table);
 	fflush(stdout);

@@ -101,7 +101,7 @@ struct top {
 	struct mw_table table;
 	struct mw_pool pool;
 	uint64_t interval_ns, end_ns;
-	double unassigned_percent;
+	struct memwatch_value unassigned; /* CPU time */
 	struct memwatch_stream_stats stats;
 	struct mw_background_monitor monitor; /* --growth */
 	struct mw_growth_latest recorded;     /* growth in a recording */
@@ -123,6 +123,9 @@ int mw_top_regroup(struct top *top);
 /* Ends the current interval, makes its table and starts the next. 0 or a negative errno. */
 int mw_top_cut(struct top *top, uint64_t end_ns);
 void mw_top_sort(struct top *top);
+/* The CPU time of RMID 0 in the interval, in percent of one CPU. */
+extern const struct mw_column mw_top_unassigned_column;
+struct mw_cell mw_top_unassigned(const struct top *top);
 /* Whether a row passes the filter. */
 bool mw_top_matches(const struct top *top, const struct mw_cell *row);
 

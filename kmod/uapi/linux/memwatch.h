@@ -413,13 +413,17 @@ struct memwatch_record_notice {
 
 /**
  * struct memwatch_record_lost - LOST
- * @h: @h.cpu lost the records; @h.time_ns is the first time known to be after the loss
- * @begin_ns: the last time known to be before the loss
+ * @h: @h.cpu lost the records; what this CPU measured before @h.time_ns is complete
+ * @end_ns: the first time known to be after the loss
  * @count: number of lost records (not events)
+ *
+ * The record is at the beginning of its interval, so that a consumer knows of the loss
+ * before it reads what other CPUs did in the meantime. What the CPU measured in the
+ * interval is a lower bound. If the loss was noticed too late, the record is LATE.
  */
 struct memwatch_record_lost {
 	struct memwatch_record_header h;
-	__u64 begin_ns;
+	__u64 end_ns;
 	__u64 count;
 };
 

@@ -14,6 +14,11 @@
  * comes for a closed slot is delivered in a slot with the flag MEMWATCH_SLOT_LATE. So the sum
  * over all slots of memwatch_slots_next() equals the sum over the records that were fed.
  *
+ * Where records were lost, entries may be missing, and what the others say is a lower bound: a
+ * slot that overlaps a loss has the flag MEMWATCH_SLOT_LOSSY, and in its entries, or in those of
+ * the CPU that lost the records, values with the status OK become ESTIMATED. A process of which
+ * all was lost in a slot has no entry there; memwatch_slot.losses says when that may be so.
+ *
  * A record costs at most @window + 2 entries, whatever its times are. Memory is bounded by
  * @entries_max.
  */
@@ -142,7 +147,7 @@ int memwatch_slots_finish(struct memwatch_slots *slots);
  * @samples: how many samples, or parts of samples, were added
  * @process: the process that has the RMID; NULL for RMID 0 and if no record has named it.
  *	Valid as long as the slot.
- * @run_ns: CPU time in the slot
+ * @cpu_time_ns: CPU time in the slot
  * @counter: increments, indexed by &enum memwatch_counter
  * @rdt: indexed by &enum memwatch_rdt_event: the occupancy is the sum of the last readings of
  *	all L3 domains; the bandwidths are bytes moved in this slot. With
@@ -159,13 +164,28 @@ struct memwatch_slot_entry {
 	__u32 cpu;
 	__u32 samples;
 	const struct memwatch_process *process;
-	__u64 run_ns;
+	struct memwatch_value cpu_time_ns;
 	struct memwatch_value counter[MEMWATCH_COUNTER_MAX];
 	struct memwatch_value rdt[MEMWATCH_RDT_MAX];
 	struct memwatch_value residue;
 };
 
-#define MEMWATCH_SLOT_LATE (1U << 0) /* measurements that came after their slots were closed */
+#define MEMWATCH_SLOT_LATE  (1U << 0) /* measurements that came after their slots were closed */
+#define MEMWATCH_SLOT_LOSSY (1U << 1) /* records of the time of this slot were lost */
+
+/**
+ * struct memwatch_loss - an interval in which records were lost
+ * @cpu: the CPU that lost them; MEMWATCH_CPU_ANY if several losses had to be put together
+ * @reserved: 0
+ * @begin_ns: what the CPU measured before is complete
+ * @end_ns: first time known to be after the loss
+ */
+struct memwatch_loss {
+	__u32 cpu;
+	__u32 reserved;
+	__u64 begin_ns;
+	__u64 end_ns;
+};
 
 /**
  * struct memwatch_slot - a closed slot
@@ -175,7 +195,11 @@ struct memwatch_slot_entry {
  * @flags: MEMWATCH_SLOT_*
  * @nr_entries: length of @entries; slots without entries and losses are not delivered
  * @entries: sorted by rmid, generation, cpu
- * @lost: number of lost records whose gap ends in this slot
+ * @lost: number of records in losses that begin in this slot
+ * @losses: losses that begin in this slot; each loss is in one slot, also if it goes on in later
+ *	ones. In a late slot they may begin anywhere: slots that were given before overlap them.
+ * @nr_losses: length of @losses
+ * @reserved: 0
  */
 struct memwatch_slot {
 	__u64 begin_ns;
@@ -184,6 +208,9 @@ struct memwatch_slot {
 	__u32 nr_entries;
 	const struct memwatch_slot_entry *entries;
 	__u64 lost;
+	const struct memwatch_loss *losses;
+	__u32 nr_losses;
+	__u32 reserved;
 };
 
 /**

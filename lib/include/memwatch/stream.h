@@ -37,8 +37,9 @@
  * memory of the stream is bounded under overload as well.
  *
  * LOSS. Records that did not fit into a ring appear as a MEMWATCH_RECORD_LOST record, one
- * for each gap, in its place in the order. It contains the number of lost records and the
- * times of its neighbours. Over a whole stream, the following holds for each CPU:
+ * for each gap. It contains the number of lost records and the interval in which the
+ * measurements of the CPU are incomplete, and its place in the order is the beginning of this
+ * interval. Over a whole stream, the following holds for each CPU:
  *	produced = delivered + lost + malformed.
  */
 #ifndef MEMWATCH_STREAM_H

@@ -31,7 +31,8 @@ struct memwatch_tracker;
 /* Flags of &struct memwatch_process. */
 #define MEMWATCH_PROCESS_EXISTED (1U << 0) /* its ALLOC was not seen, only EXISTING */
 #define MEMWATCH_PROCESS_FREED	 (1U << 1) /* free_time_ns is valid */
-#define MEMWATCH_PROCESS_PARTIAL (1U << 2) /* the process has been without an RMID for a time */
+/* The process has been without an RMID, or an unknown one, for a time. */
+#define MEMWATCH_PROCESS_PARTIAL (1U << 2)
 
 /**
  * struct memwatch_process - one assignment of an RMID to a process

@@ -32,6 +32,7 @@
  * @has: for each event: @value and @time_ns are valid
  * @time_ns: for each event: time of the last reading
  * @value: for each event: the last reading
+ * @unclaimed: for each event: the first reading, if the allocation was not seen before it
  * @level: the last occupancy; for ANY_DOMAIN: the sum over the domains
  * @level_slot: only for ANY_DOMAIN: the slot to which @level was added, or NO_SLOT
  */
@@ -45,6 +46,7 @@ struct baseline {
 	bool has[MEMWATCH_RDT_MAX];
 	uint64_t time_ns[MEMWATCH_RDT_MAX];
 	uint64_t value[MEMWATCH_RDT_MAX];
+	uint64_t unclaimed[MEMWATCH_RDT_MAX];
 	uint64_t level;
 	uint64_t level_slot;
 };
@@ -174,6 +176,20 @@ int mw_rdt_baseline_born(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32
 	return 0;
 }
 
+int mw_rdt_baseline_born_late(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation,
+			      uint64_t time_ns)
+{
+	struct baseline *state = obtain_baseline(baseline, rmid, generation, ANY_DOMAIN);
+
+	if (!state)
+		return -ENOMEM;
+	if (state->born)
+		return 0;
+	/* The record of the residual occupancy may have been lost too. */
+	state->residue = true;
+	return mw_rdt_baseline_born(baseline, rmid, generation, time_ns);
+}
+
 void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation)
 {
 	struct baseline *state = find_baseline(baseline, rmid, generation, ANY_DOMAIN);
@@ -228,12 +244,18 @@ static void update_traffic(const struct baseline *born, struct baseline *state, 
 		delta->value[event] = value;
 	} else if (!state->has[event]) {
 		delta->status[event] = MEMWATCH_STATUS_FIRST;
+		state->unclaimed[event] = value;
 	} else if (value < state->value[event]) {
 		/* The counter ran backwards: how much was moved is not known. */
 		delta->status[event] = MEMWATCH_STATUS_ERROR;
 	} else {
 		delta->begin_ns[event] = mw_min_u64(state->time_ns[event], delta->end_ns);
 		delta->value[event] = value - state->value[event];
+	}
+	if (born->born && state->unclaimed[event]) {
+		delta->begin_ns[event] = mw_min_u64(born->time_ns[0], delta->begin_ns[event]);
+		delta->value[event] = mw_add_sat(delta->value[event], state->unclaimed[event]);
+		state->unclaimed[event] = 0;
 	}
 	state->has[event] = true;
 	state->value[event] = value;

@@ -24,6 +24,13 @@ void mw_rdt_baseline_free(struct mw_rdt_baseline *baseline);
  */
 int mw_rdt_baseline_born(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation,
 			 uint64_t time_ns);
+
+/*
+ * The record of the allocation was lost, but another one says when it was. What the first reading
+ * has counted since then is added to the difference of the next reading.
+ */
+int mw_rdt_baseline_born_late(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation,
+			      uint64_t time_ns);
 void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation);
 
 /**

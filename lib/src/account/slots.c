@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/context.h"
+#include "account/losses.h"
 #include "account/rdt-baseline.h"
+#include "base/array.h"
+#include "base/context.h"
 #include "base/record.h"
 #include "account/slot-window.h"
 #include "base/timemath.h"
@@ -23,6 +25,7 @@
 #define SLOT_MIN_NS	1000ULL
 #define WAITING_MAX	1024
 #define ENTRIES_DEFAULT 262144
+#define REPORTED_MAX	4096 /* losses that wait for their slot; further ones are put together */
 
 /*
  * How long the tracker keeps assignments after their end: dirty cache lines of a process may
@@ -35,9 +38,16 @@
  * @ctx: a reference
  * @tracker: a reference
  * @opts: options, with defaults filled in
+ * @start_ns: time of the first record
  * @rdt: the last RDT readings
  * @window: all slots but @given
+ * @losses: the losses that overlap open or later slots
+ * @reported: losses that were not in a slot yet
+ * @nr_reported: length of @reported
+ * @max_reported: how many fit
  * @given: the slot that the caller has
+ * @given_losses: the losses in it
+ * @max_given: how many fit
  * @slot: what the caller sees of @given
  * @stats: statistics; the window has the others
  */
@@ -45,9 +55,15 @@ struct memwatch_slots {
 	struct memwatch_ctx *ctx;
 	struct memwatch_tracker *tracker;
 	struct memwatch_slots_opts opts;
+	uint64_t start_ns;
 	struct mw_rdt_baseline *rdt;
 	struct mw_slot_window window;
+	struct mw_losses losses;
+	struct memwatch_loss *reported;
+	uint32_t nr_reported, max_reported;
 	struct mw_slot *given;
+	struct memwatch_loss *given_losses;
+	uint32_t max_given;
 	struct memwatch_slot slot;
 	struct memwatch_slots_stats stats;
 };
@@ -59,6 +75,9 @@ struct memwatch_slots *memwatch_slots_unref(struct memwatch_slots *slots)
 	mw_slot_window_recycle(&slots->window, slots->given);
 	mw_slot_window_uninit(&slots->window);
 	mw_rdt_baseline_free(slots->rdt);
+	mw_losses_uninit(&slots->losses);
+	free(slots->reported);
+	free(slots->given_losses);
 	memwatch_tracker_unref(slots->tracker);
 	memwatch_ctx_unref(slots->ctx);
 	free(slots);
@@ -143,7 +162,7 @@ static int feed_sample(struct memwatch_slots *slots, const struct memwatch_recor
 					 sample->generation, cpu, &entry))
 			return -ENOMEM;
 		entry->samples++;
-		entry->run_ns = mw_add_sat(entry->run_ns, run_ns);
+		memwatch_value_add(&entry->cpu_time_ns, run_ns, MEMWATCH_STATUS_OK);
 		for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 			memwatch_value_add(&entry->counter[i],
 					   mw_slot_split_share(MEMWATCH_SAMPLE_COUNTER(sample, i),
@@ -254,12 +273,37 @@ static int feed_rdt(struct memwatch_slots *slots, const struct memwatch_record_r
 	return err;
 }
 
+/* The loss is given to the caller with the slot in which it begins. */
+static int report_loss(struct memwatch_slots *slots, const struct memwatch_loss *loss)
+{
+	struct memwatch_loss *last;
+
+	if (slots->nr_reported < REPORTED_MAX) {
+		if (mw_array_reserve(slots->reported, slots->max_reported, slots->nr_reported + 1))
+			return -ENOMEM;
+		slots->reported[slots->nr_reported++] = *loss;
+		return 0;
+	}
+	last = &slots->reported[slots->nr_reported - 1];
+	last->cpu = MEMWATCH_CPU_ANY;
+	last->begin_ns = mw_min_u64(last->begin_ns, loss->begin_ns);
+	last->end_ns = mw_max_u64(last->end_ns, loss->end_ns);
+	return 0;
+}
+
 static int feed_lost(struct memwatch_slots *slots, const struct memwatch_record_lost *lost)
 {
+	struct memwatch_loss loss = {
+		.cpu = lost->h.cpu,
+		.begin_ns = lost->h.time_ns,
+		.end_ns = mw_max_u64(lost->end_ns, lost->h.time_ns),
+	};
 	struct mw_slot_split split;
 	struct mw_slot_part part;
 	int err;
 
+	if (mw_losses_add(&slots->losses, &loss) || report_loss(slots, &loss))
+		return -ENOMEM;
 	slots->stats.lost = mw_add_sat(slots->stats.lost, lost->count);
 	mw_slot_split_start(&split, lost->h.time_ns, lost->h.time_ns);
 	err = mw_slot_split_next(&slots->window, &split, &part);
@@ -278,6 +322,9 @@ static int feed_rmid(struct memwatch_slots *slots, const struct memwatch_record_
 		return err;
 	if (record->type == MEMWATCH_RECORD_RMID_ALLOC)
 		return mw_rdt_baseline_born(slots->rdt, r->rmid, r->generation, r->alloc_time_ns);
+	if (r->alloc_time_ns >= slots->start_ns)
+		return mw_rdt_baseline_born_late(slots->rdt, r->rmid, r->generation,
+						 r->alloc_time_ns);
 	return 0;
 }
 
@@ -319,6 +366,8 @@ int memwatch_slots_feed(struct memwatch_slots *slots, const struct memwatch_reco
 			       memwatch_record_name(record->type),
 			       valid ? "ends before it begins" : "has an invalid size");
 	}
+	if (!slots->window.started)
+		slots->start_ns = record->time_ns;
 	mw_slot_window_reach(&slots->window, record->time_ns);
 	err = feed_record(slots, record);
 	if (err == -EINVAL)
@@ -362,6 +411,67 @@ static void estimate_traffic(struct mw_slot *slot)
 	}
 }
 
+/* An entry is complete if its process was not there during the loss. */
+static bool entry_is_lossy(const struct memwatch_slots *slots, const struct mw_slot *slot,
+			   const struct memwatch_slot_entry *entry)
+{
+	const struct memwatch_process *process = entry->process;
+	uint64_t begin_ns = slot->begin_ns, end_ns = slot->end_ns;
+
+	if (process)
+		begin_ns = mw_max_u64(begin_ns, process->alloc_time_ns);
+	if (process && process->flags & MEMWATCH_PROCESS_FREED)
+		end_ns = mw_min_u64(end_ns, process->free_time_ns);
+	return mw_losses_touch(&slots->losses, entry->cpu, begin_ns, end_ns);
+}
+
+static void mark_losses(struct memwatch_slots *slots, struct mw_slot *slot)
+{
+	if (!mw_losses_touch(&slots->losses, MEMWATCH_CPU_ANY, slot->begin_ns, slot->end_ns))
+		return;
+	slot->flags |= MEMWATCH_SLOT_LOSSY;
+	for (uint32_t i = 0; i < slot->table.count; i++) {
+		struct memwatch_slot_entry *entry = &slot->table.entries[i];
+
+		if (!entry_is_lossy(slots, slot, entry))
+			continue;
+		mw_value_mark_lower_bound(&entry->cpu_time_ns);
+		for (int c = 0; c < MEMWATCH_COUNTER_MAX; c++)
+			mw_value_mark_lower_bound(&entry->counter[c]);
+		for (int r = 0; r < MEMWATCH_RDT_MAX; r++)
+			mw_value_mark_lower_bound(&entry->rdt[r]);
+	}
+}
+
+/* Moves the losses that begin before the end of @slot to those that the caller sees. */
+static int give_losses(struct memwatch_slots *slots, const struct mw_slot *slot)
+{
+	uint32_t kept = 0;
+
+	slots->slot.nr_losses = 0;
+	if (mw_array_reserve(slots->given_losses, slots->max_given, slots->nr_reported))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < slots->nr_reported; i++) {
+		const struct memwatch_loss *loss = &slots->reported[i];
+
+		if (loss->begin_ns < slot->end_ns)
+			slots->given_losses[slots->slot.nr_losses++] = *loss;
+		else
+			slots->reported[kept++] = *loss;
+	}
+	slots->nr_reported = kept;
+	return 0;
+}
+
+/* Nothing older than the open slots will be given any more. */
+static void forget_losses(struct memwatch_slots *slots)
+{
+	const struct mw_slot_window *window = &slots->window;
+
+	if (!window->late && !slots->nr_reported)
+		mw_losses_forget(&slots->losses, mw_mul_sat(window->first, window->slot_ns));
+}
+
 /* The last nanosecond of a slot. The end of the last one before 2^64 ns is not a number. */
 static uint64_t last_ns(const struct mw_slot *slot)
 {
@@ -375,8 +485,10 @@ int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot
 
 	mw_slot_window_recycle(&slots->window, slots->given);
 	slots->given = NULL;
-	if (!slot)
+	if (!slot) {
+		forget_losses(slots);
 		return 0;
+	}
 
 	/* The changes up to the end of this slot take effect. */
 	err = memwatch_tracker_advance(slots->tracker, last_ns(slot));
@@ -385,10 +497,13 @@ int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot
 	if (!(slot->flags & MEMWATCH_SLOT_LATE))
 		memwatch_tracker_retire(slots->tracker, mw_sub_sat(slot->begin_ns, RETAIN_NS));
 
+	if (give_losses(slots, slot))
+		return mw_fail_memory(slots->ctx, "slots");
 	slots->given = mw_slot_window_take(&slots->window);
 	name_entries(slots, slot);
 	if (slots->opts.flags & MEMWATCH_SLOTS_ESTIMATE)
 		estimate_traffic(slot);
+	mark_losses(slots, slot);
 	slots->slot = (struct memwatch_slot){
 		.begin_ns = slot->begin_ns,
 		.end_ns = slot->end_ns,
@@ -396,6 +511,8 @@ int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot
 		.nr_entries = slot->table.count,
 		.entries = slot->table.entries,
 		.lost = slot->lost,
+		.losses = slots->given_losses,
+		.nr_losses = slots->slot.nr_losses,
 	};
 	*ret = &slots->slot;
 	return 1;

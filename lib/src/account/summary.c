@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/losses.h"
 #include "account/row-members.h"
 #include "account/row-order.h"
 #include "base/array.h"
 #include "base/context.h"
 #include "base/index.h"
 #include "base/timemath.h"
+#include "base/value.h"
 
 #define ROWS_DEFAULT  1048576
 #define RMIDS_DEFAULT 2097152
@@ -27,6 +29,12 @@ struct key {
 	uint64_t a;
 	uint64_t b;
 	uint32_t flags;
+};
+
+/* A part of time; empty if both are 0. */
+struct span {
+	uint64_t begin_ns;
+	uint64_t end_ns;
 };
 
 /**
@@ -41,6 +49,8 @@ struct key {
  * @level: occupancy in that slot; added to the sum when the next slot comes
  * @level_sum: occupancy in the slots before, added up
  * @level_slots: how many slots are in @level_sum
+ * @life: when what the row is about may have run
+ * @latest_ns: when the latest assignment in the row began
  */
 struct row {
 	struct memwatch_summary_row row;
@@ -53,6 +63,8 @@ struct row {
 	struct memwatch_value level;
 	struct memwatch_value level_sum;
 	uint64_t level_slots;
+	struct span life;
+	uint64_t latest_ns;
 };
 
 /**
@@ -66,6 +78,8 @@ struct row {
  * @other: the row for all that is beyond opts.rows_max, or NONE
  * @total: everything, added up on its own
  * @visit: number of the slot that was fed last
+ * @losses: when records were lost
+ * @covered: the time that the rows are about
  * @members: which RMIDs are in which row's list
  * @order: numbers of the rows, sorted
  * @nr_order: length of @order; 0: the order is that of appearance
@@ -80,6 +94,8 @@ struct memwatch_summary {
 	uint32_t other;
 	struct row total;
 	uint64_t visit;
+	struct mw_losses losses;
+	struct span covered;
 	struct mw_row_members members;
 	uint32_t *order;
 	uint32_t nr_order, max_order;
@@ -115,6 +131,7 @@ int memwatch_summary_new(struct memwatch_ctx *ctx, const struct memwatch_summary
 		return mw_fail_memory(ctx, "summary");
 	summary->ctx = memwatch_ctx_ref(ctx);
 	summary->opts = full;
+	summary->covered.begin_ns = full.from_ns;
 	mw_index_init(&summary->row_index);
 	mw_row_members_init(&summary->members, full.rmids_max);
 	memwatch_summary_reset(summary);
@@ -133,6 +150,10 @@ void memwatch_summary_reset(struct memwatch_summary *summary)
 	mw_index_clear(&summary->row_index);
 	memset(&summary->total, 0, sizeof(summary->total));
 	summary->total.row.cpu = MEMWATCH_CPU_ANY;
+	summary->total.life = (struct span){ 0, MW_TIME_MAX };
+	/* The next rows are about the time that follows; a loss may go on in it. */
+	summary->covered.begin_ns = mw_max_u64(summary->covered.begin_ns, summary->covered.end_ns);
+	mw_losses_forget(&summary->losses, summary->covered.begin_ns);
 }
 
 struct memwatch_summary *memwatch_summary_unref(struct memwatch_summary *summary)
@@ -144,6 +165,7 @@ struct memwatch_summary *memwatch_summary_unref(struct memwatch_summary *summary
 	free(summary->rows);
 	mw_index_free(&summary->row_index);
 	mw_row_members_uninit(&summary->members);
+	mw_losses_uninit(&summary->losses);
 	free(summary->order);
 	free(summary);
 	return NULL;
@@ -321,6 +343,36 @@ static void describe_row(struct memwatch_summary *summary, struct row *row,
 	row->row.processes = 1;
 }
 
+/* When an entry's part of a row may have run: losses at other times do not matter for it. */
+static struct span entry_life(const struct memwatch_summary *summary,
+			      const struct memwatch_slot *slot,
+			      const struct memwatch_slot_entry *entry)
+{
+	const struct memwatch_process *process = entry->process;
+	uint32_t by = summary->opts.by;
+
+	if (by == MEMWATCH_BY_SLOT)
+		return (struct span){ slot->begin_ns, slot->end_ns };
+	/* Of a cgroup, there may be processes that no record names. */
+	if (!process || (by != MEMWATCH_BY_PROCESS && by != MEMWATCH_BY_RMID))
+		return (struct span){ 0, MW_TIME_MAX };
+	return (struct span){
+		process->alloc_time_ns,
+		process->flags & MEMWATCH_PROCESS_FREED ? process->free_time_ns : MW_TIME_MAX,
+	};
+}
+
+/* The end of a process is that of its latest assignment, and is not known at first. */
+static void extend_life(struct row *row, struct span life)
+{
+	if (!row->life.end_ns || life.begin_ns < row->life.begin_ns)
+		row->life.begin_ns = life.begin_ns;
+	if (life.begin_ns >= row->latest_ns) {
+		row->latest_ns = life.begin_ns;
+		row->life.end_ns = life.end_ns;
+	}
+}
+
 /* ------------------------------------------------------------------ sums */
 
 /* The occupancy of the last slot is complete: adds it to the mean and the maximum. */
@@ -366,8 +418,7 @@ static void add_entry(struct memwatch_summary *summary, struct row *row,
 	if (entry->samples)
 		visit_row(summary, row, slot);
 	row->row.samples += entry->samples;
-	if (entry->samples)
-		memwatch_value_add(&row->row.cpu_time_ns, entry->run_ns, MEMWATCH_STATUS_OK);
+	memwatch_value_merge(&row->row.cpu_time_ns, &entry->cpu_time_ns);
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		memwatch_value_merge(&row->row.counter[i], &entry->counter[i]);
 	if (entry->rdt[MEMWATCH_RDT_OCCUPANCY].parts && row->level_visited != summary->visit) {
@@ -380,23 +431,17 @@ static void add_entry(struct memwatch_summary *summary, struct row *row,
 	memwatch_value_merge(&row->row.mbm_local, &entry->rdt[MEMWATCH_RDT_MBM_LOCAL]);
 }
 
-static void mark_lower_bound(struct memwatch_value *value)
-{
-	if (value->status == MEMWATCH_STATUS_OK || value->status == MEMWATCH_STATUS_MULTIPLEXED)
-		value->status = MEMWATCH_STATUS_ESTIMATED;
-}
-
 /*
  * The process has been without an RMID for a time, and what it did then was charged to
  * RMID 0: its sums are lower bounds.
  */
 static void mark_partial(struct row *row)
 {
-	mark_lower_bound(&row->row.cpu_time_ns);
+	mw_value_mark_lower_bound(&row->row.cpu_time_ns);
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
-		mark_lower_bound(&row->row.counter[i]);
-	mark_lower_bound(&row->row.mbm_total);
-	mark_lower_bound(&row->row.mbm_local);
+		mw_value_mark_lower_bound(&row->row.counter[i]);
+	mw_value_mark_lower_bound(&row->row.mbm_total);
+	mw_value_mark_lower_bound(&row->row.mbm_local);
 }
 
 static int feed_entry(struct memwatch_summary *summary, const struct memwatch_slot *slot,
@@ -417,6 +462,7 @@ static int feed_entry(struct memwatch_summary *summary, const struct memwatch_sl
 	if (err)
 		return err;
 	describe_row(summary, &summary->rows[at], slot, entry);
+	extend_life(&summary->rows[at], entry_life(summary, slot, entry));
 	add_entry(summary, &summary->rows[at], slot, entry);
 	if (summary->opts.by <= MEMWATCH_BY_CGROUP && entry->process &&
 	    entry->process->flags & MEMWATCH_PROCESS_PARTIAL)
@@ -426,11 +472,26 @@ static int feed_entry(struct memwatch_summary *summary, const struct memwatch_sl
 	return 0;
 }
 
+/* The time of the rows begins with the first slot, or where the rows before them ended. */
+static void cover_slot(struct memwatch_summary *summary, const struct memwatch_slot *slot)
+{
+	if (slot->flags & MEMWATCH_SLOT_LATE)
+		return;
+	if (!summary->covered.begin_ns)
+		summary->covered.begin_ns = slot->begin_ns;
+	summary->covered.end_ns = mw_max_u64(summary->covered.end_ns, slot->end_ns);
+}
+
 int memwatch_summary_feed(struct memwatch_summary *summary, const struct memwatch_slot *slot)
 {
+	/* A loss before the range may go on in it. */
+	for (uint32_t i = 0; i < slot->nr_losses; i++)
+		if (mw_losses_add(&summary->losses, &slot->losses[i]))
+			return mw_fail_memory(summary->ctx, "summary");
 	if (slot->begin_ns < summary->opts.from_ns ||
 	    (summary->opts.to_ns && slot->begin_ns >= summary->opts.to_ns))
 		return 0;
+	cover_slot(summary, slot);
 	summary->visit++;
 	summary->nr_order = 0;
 	for (uint32_t i = 0; i < slot->nr_entries; i++) {
@@ -443,6 +504,22 @@ int memwatch_summary_feed(struct memwatch_summary *summary, const struct memwatc
 }
 
 /* --------------------------------------------------------------- reading */
+
+/* If records of the time of the row were lost, all its values are lower bounds. */
+static void mark_row(const struct memwatch_summary *summary, struct row *row)
+{
+	uint64_t begin_ns = mw_max_u64(row->life.begin_ns, summary->covered.begin_ns);
+	uint64_t end_ns = mw_min_u64(row->life.end_ns, summary->covered.end_ns);
+	const struct memwatch_metric_info *metric;
+
+	if (!mw_losses_touch(&summary->losses, row->row.cpu, begin_ns, end_ns))
+		return;
+	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
+		if (metric->row_offset)
+			mw_value_mark_lower_bound(
+				(struct memwatch_value *)(void *)((char *)&row->row +
+								  metric->row_offset));
+}
 
 const struct memwatch_value *memwatch_summary_value(const struct memwatch_summary_row *row,
 						    const struct memwatch_metric_info *metric)
@@ -496,6 +573,7 @@ int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
 	row = &summary->rows[summary->nr_order ? summary->order[*position] : (uint32_t)*position];
 	(*position)++;
 	fold_level(row);
+	mark_row(summary, row);
 	if (row->row.nr_rmids)
 		row->row.rmids = row->row.nr_rmids > 1 ? row->rmids : &row->rmid;
 	*ret = &row->row;
@@ -505,6 +583,7 @@ int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
 int memwatch_summary_total(struct memwatch_summary *summary,
 			   const struct memwatch_summary_row **ret)
 {
+	mark_row(summary, &summary->total);
 	*ret = &summary->total.row;
 	return 0;
 }

@@ -185,7 +185,8 @@ static int apply_free(struct memwatch_tracker *tracker, const struct mw_change *
 		/* The record of its allocation was lost. That of the free holds the same fields. */
 		struct memwatch_process known = *process;
 
-		known.flags = MEMWATCH_PROCESS_EXISTED;
+		/* What it did until now has been delivered as of an unknown process. */
+		known.flags = MEMWATCH_PROCESS_EXISTED | MEMWATCH_PROCESS_PARTIAL;
 		err = mw_assignments_add(&tracker->assignments, &known, &at);
 		if (err && err != -ENOSPC)
 			return err;

@@ -127,7 +127,7 @@ static const struct mw_field notice_fields[] = {
 };
 
 static const struct mw_field lost_fields[] = {
-	UINT(lost, begin_ns, BEGIN, 0, 0),
+	UINT(lost, end_ns, TIME, 0, 0),
 	UINT(lost, count, LAST, 0, 0),
 };
 

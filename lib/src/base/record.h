@@ -127,4 +127,25 @@ static inline bool mw_record_common(const struct memwatch_record_header *header)
 	}
 }
 
+/*
+ * Whether a CPU has sent all that it measured before the time of this record. It has not if the
+ * record is about an event between two ticks.
+ */
+static inline bool mw_record_completes(const struct memwatch_record_header *header)
+{
+	switch (header->type) {
+	case MEMWATCH_RECORD_RMID_ALLOC:
+	case MEMWATCH_RECORD_RMID_EXISTING:
+	case MEMWATCH_RECORD_RMID_EXEC:
+	case MEMWATCH_RECORD_RMID_FREE:
+	case MEMWATCH_RECORD_DUMP_BEGIN:
+	case MEMWATCH_RECORD_DUMP_END:
+	case MEMWATCH_RECORD_RDT:
+	case MEMWATCH_RECORD_NOTICE:
+		return false;
+	default:
+		return true;
+	}
+}
+
 #endif /* MW_RECORD_H */

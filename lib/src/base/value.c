@@ -47,6 +47,12 @@ bool mw_status_has_number(__u8 status)
 	       status == MEMWATCH_STATUS_ESTIMATED || status == MEMWATCH_STATUS_MULTIPLEXED;
 }
 
+void mw_value_mark_lower_bound(struct memwatch_value *value)
+{
+	if (value->status == MEMWATCH_STATUS_OK || value->status == MEMWATCH_STATUS_MULTIPLEXED)
+		value->status = MEMWATCH_STATUS_ESTIMATED;
+}
+
 void memwatch_value_add(struct memwatch_value *sum, __u64 value, __u8 status)
 {
 	struct memwatch_value part = { .parts = 1, .status = status };

@@ -14,4 +14,7 @@
 /* Whether a value of this status is a measurement that may be added or scaled. */
 bool mw_status_has_number(__u8 status);
 
+/* Something is missing in the value: if it was exact, it is ESTIMATED now. */
+void mw_value_mark_lower_bound(struct memwatch_value *value);
+
 #endif /* MW_VALUE_H */

@@ -74,6 +74,8 @@ int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring
 	merge->outputs[index] = (struct mw_output){ .data = ring->data, .size = ring->size };
 	source->cpu = cpu;
 	source->in_order = true;
+	/* The CPU of a ring that is added later was offline before. */
+	source->complete_ns = merge->delivered_ns;
 	source->reported_at = MW_TIME_MAX;
 	source->tail = mw_ring_tail(ring);
 	source->scanned = source->tail;
@@ -203,6 +205,8 @@ int mw_merge_round(struct mw_merge *merge, uint64_t now_ns)
 		merge_collect_ready(merge, &mark);
 		if (merge->ready_count) {
 			mw_merge_sort(&merge->ready, &merge->scratch, merge->ready_count);
+			if (!merge->first_ns)
+				merge->first_ns = merge->ready[0].time_ns;
 			return 1;
 		}
 		err = mw_merge_scan_limiting(merge, mark.forced_ns);

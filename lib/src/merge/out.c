@@ -24,7 +24,7 @@ static void deliver_lost(struct mw_merge *merge, const struct mw_merge_entry *en
 				.cpu = (uint16_t)source->cpu,
 				.flags = flags,
 			},
-		.begin_ns = gap->begin_ns,
+		.end_ns = gap->end_ns,
 		.count = gap->count,
 	};
 	source->gaps_used &= ~(1ULL << entry->place);

@@ -65,12 +65,25 @@ static inline void source_append(struct mw_source *source, uint64_t time_ns, uin
 	source->nr_pending = n + 1;
 }
 
-/*
- * A loss ends with the next record of its ring. If no gap is free, the loss stays open
- * and a later record ends it.
- */
-static void source_close_gap(struct mw_source *source, uint64_t time_ns, uint16_t index)
+/* The earliest time that is known, at most @time_ns: a loss before any record begins there. */
+static uint64_t merge_find_start(const struct mw_merge *merge, uint64_t time_ns)
 {
+	uint64_t start = merge->first_ns ? mw_min_u64(merge->first_ns, time_ns) : time_ns;
+
+	for (uint32_t i = 0; i < merge->nr_sources; i++)
+		if (merge->sources[i].nr_pending)
+			start = mw_min_u64(start, merge->sources[i].pending[0].time_ns);
+	return start;
+}
+
+/*
+ * A loss ends with the next record of its ring; its place in the stream is its beginning. If no
+ * gap is free, the loss stays open and a later record ends it.
+ */
+static void source_close_gap(const struct mw_merge *merge, uint16_t index, uint64_t time_ns)
+{
+	struct mw_source *source = &merge->sources[index];
+	struct mw_gap *gap;
 	unsigned int slot;
 
 	if (source->gaps_used == UINT64_MAX)
@@ -81,10 +94,14 @@ static void source_close_gap(struct mw_source *source, uint64_t time_ns, uint16_
 		return;
 	slot = (unsigned int)__builtin_ctzll(~source->gaps_used);
 	source->gaps_used |= 1ULL << slot;
-	source->gaps[slot] = source->open;
-	source->gaps[slot].begin_ns = mw_min_u64(source->open.begin_ns, time_ns);
+	gap = &source->gaps[slot];
+	*gap = source->open;
+	gap->begin_ns = mw_min_u64(gap->begin_ns, time_ns);
+	if (!gap->begin_ns)
+		gap->begin_ns = merge_find_start(merge, time_ns);
+	gap->end_ns = time_ns;
 	source->open.count = 0;
-	source_append(source, time_ns, slot, 0, index);
+	source_append(source, gap->begin_ns, slot, 0, index);
 }
 
 static void source_set_state(struct mw_source *source, uint32_t state)
@@ -97,19 +114,23 @@ static void source_set_state(struct mw_source *source, uint32_t state)
 static void source_open_gap(struct mw_source *source, uint64_t count)
 {
 	if (!source->open.count)
-		source->open.begin_ns = source->last_ns;
+		source->open.begin_ns = source->complete_ns;
 	source->open.count = mw_add_sat(source->open.count, count);
 }
 
-/* Appends the frame at the scanned position, which is @bytes long. */
-static inline void source_append_frame(struct mw_source *source, uint16_t index, uint64_t time_ns,
-				       uint32_t bytes)
+/* Appends the frame at the scanned position, which is @bytes long and begins with @header. */
+static inline void source_append_frame(struct mw_merge *merge, uint16_t index,
+				       const struct memwatch_record_header *header, uint32_t bytes)
 {
+	struct mw_source *source = &merge->sources[index];
+	uint64_t time_ns = header->time_ns;
+
 	if (__builtin_expect(source->open.count != 0, 0))
-		source_close_gap(source, time_ns, index);
+		source_close_gap(merge, index, time_ns);
 	source_append(source, time_ns, (uint32_t)(source->scanned & (source->ring.size - 1)),
 		      (uint16_t)(bytes / 8), index);
-	source->last_ns = time_ns;
+	if (mw_record_completes(header))
+		source->complete_ns = time_ns;
 	if (time_ns > source->newest_ns)
 		source->newest_ns = time_ns;
 }
@@ -160,7 +181,7 @@ static uint32_t scan_any_frame(struct mw_merge *merge, uint16_t index)
 		else if (mw_record_common(&entry.header))
 			source->away = false;
 		if (entry.header.time_ns < merge->future_ns)
-			source_append_frame(source, index, entry.header.time_ns, entry.length);
+			source_append_frame(merge, index, &entry.header, entry.length);
 		else
 			source->malformed += entry.count;
 		break;
@@ -219,7 +240,7 @@ static uint64_t scan_similar_frames(struct mw_merge *merge, uint16_t index,
 	source->away = false;
 	source->in_order = in_order;
 	source->newest_ns = newest_ns;
-	source->last_ns = last_ns;
+	source->complete_ns = last_ns;
 	source->nr_pending += (uint32_t)(entry - first);
 	source->scanned = base + at;
 	return (uint64_t)(entry - first);
@@ -237,7 +258,7 @@ static uint32_t scan_frame(struct mw_merge *merge, uint16_t index)
 		return scan_any_frame(merge, index);
 	}
 	source->away = false;
-	source_append_frame(source, index, start->header.time_ns, length);
+	source_append_frame(merge, index, &start->header, length);
 	return length;
 }
 
@@ -371,7 +392,7 @@ int mw_merge_close_gaps(struct mw_merge *merge)
 		end = mw_max_u64(end, source->open.begin_ns);
 		if (mw_array_reserve(source->pending, source->max_pending, source->nr_pending + 1))
 			return -ENOMEM;
-		source_close_gap(source, end, (uint16_t)i);
+		source_close_gap(merge, (uint16_t)i, end);
 		source->newest_ns = mw_max_u64(source->newest_ns, end);
 	}
 	return 0;

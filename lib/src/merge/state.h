@@ -20,9 +20,10 @@
 /* How many frames before its delivery a frame is prefetched. */
 #define MW_FRAMES_AHEAD 6
 
-/* A loss between two records of one ring. */
+/* A loss between two records of one ring. The end of an open one is not known yet. */
 struct mw_gap {
 	uint64_t begin_ns;
+	uint64_t end_ns;
 	uint64_t count;
 };
 
@@ -44,7 +45,7 @@ struct mw_gap {
  * @released: the reader's position as last stored for the writer
  * @model: start of a frame that mw_ring_parse_plain() accepted; of size 0: none
  * @newest_ns: largest time that was scanned
- * @last_ns: time of the frame that was scanned last
+ * @complete_ns: everything that the CPU measured before this time has been scanned or lost
  * @open: a loss after which no record has been scanned yet
  * @reported: records that mw_merge_lost_add() reported as lost
  * @reported_at: position behind which these were lost
@@ -71,7 +72,7 @@ struct mw_source {
 	uint64_t released;
 	struct mw_frame_start model;
 	uint64_t newest_ns;
-	uint64_t last_ns;
+	uint64_t complete_ns;
 	struct mw_gap open;
 	uint64_t reported;
 	uint64_t reported_at;
@@ -124,6 +125,7 @@ struct mw_shape {
  * @read_at_ns: time of the round
  * @future_ns: records from this time on are malformed
  * @delivered_ns: largest time that was delivered
+ * @first_ns: time of the record that was delivered first
  * @forced: records that were delivered with the flag FORCED
  * @finish_ns: as given to mw_merge_finish()
  * @finishing: mw_merge_finish() was called
@@ -154,6 +156,7 @@ struct mw_merge {
 	uint64_t read_at_ns;
 	uint64_t future_ns;
 	uint64_t delivered_ns;
+	uint64_t first_ns;
 	uint64_t forced;
 	uint64_t finish_ns;
 	bool finishing;
