@@ -63,7 +63,7 @@ $(BUILD)/lib/libmemwatch.pc: VERSION
 $(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $(wildcard $(filter lib/tests/%.c,$^)) \
+	$(Q)$(CC) $(LIB_CFLAGS) -Wno-unused-result -Iselftests $(LIB_SANITIZE) -o $@ $(wildcard $(filter lib/tests/%.c,$^)) \
 		$(BUILD)/lib/asan/libmemwatch.a $(LIB_LIBS)
 
 # These programs run each file of the corpus once; "make fuzz" searches for new inputs.

@@ -10,8 +10,22 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
+/* The version of these headers; memwatch_version() is that of the library at run time. */
+#define MEMWATCH_VERSION_MAJOR 0
+#define MEMWATCH_VERSION_MINOR 1
+#define MEMWATCH_VERSION_PATCH 0
+
+/* A version as one number, for comparisons in the preprocessor. */
+#define MEMWATCH_VERSION_NUMBER(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
+#define MEMWATCH_VERSION                                                                           \
+	MEMWATCH_VERSION_NUMBER(MEMWATCH_VERSION_MAJOR, MEMWATCH_VERSION_MINOR,                    \
+				MEMWATCH_VERSION_PATCH)
+
+/* Of a function whose failure must not go unnoticed: data would be missing, or @ret not set. */
+#if defined(__GNUC__)
+#define MEMWATCH_MUST_CHECK __attribute__((__warn_unused_result__))
+#else
+#define MEMWATCH_MUST_CHECK
 #endif
 
 /**
@@ -19,14 +33,29 @@ extern "C" {
  * @type: structure tag
  * @name: name of the variable
  *
- * Member @sz is set to the size of the structure and the others to 0. Further arguments are
+ * Member @sz is set to the size of the structure and the others to 0. In C, further arguments are
  * designated initialisers:
  *	MEMWATCH_OPTS(memwatch_live_opts, opts, .period_ns = 1000000);
+ * In C++, which has them since C++20 only, the members are assigned afterwards.
  *
  * Since: 0.1
  */
+#ifdef __cplusplus
+#define MEMWATCH_OPTS(type, name) struct type name = memwatch_opts<struct type>()
+
+template <typename T> inline T memwatch_opts()
+{
+	T opts = T();
+
+	opts.sz = sizeof(T);
+	return opts;
+}
+
+extern "C" {
+#else
 #define MEMWATCH_OPTS(type, name, ...)                                                             \
 	struct type name = { .sz = sizeof(struct type), ##__VA_ARGS__ }
+#endif
 
 /**
  * struct memwatch_ctx - a context

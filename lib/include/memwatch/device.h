@@ -35,7 +35,8 @@ struct memwatch_device;
  * another ABI version; -ENOMEM.
  * Since: 0.1
  */
-int memwatch_device_open(struct memwatch_ctx *ctx, struct memwatch_device **ret);
+MEMWATCH_MUST_CHECK int memwatch_device_open(struct memwatch_ctx *ctx,
+					     struct memwatch_device **ret);
 
 /**
  * memwatch_device_close - close the device and end its session
@@ -61,7 +62,7 @@ int memwatch_device_info(struct memwatch_device *device, struct memwatch_get_inf
  *
  * Returns: 0; -EALREADY: the session is started already; another negative errno. Since: 0.1
  */
-int memwatch_device_start(struct memwatch_device *device);
+MEMWATCH_MUST_CHECK int memwatch_device_start(struct memwatch_device *device);
 
 /**
  * memwatch_device_stop - MEMWATCH_IOC_STOP
@@ -101,8 +102,8 @@ int memwatch_device_config(struct memwatch_device *device, struct memwatch_confi
  * Returns: 0; -EBUSY: another session is running; -EPERM: the target is not this session,
  * and CAP_SYS_ADMIN is missing; another negative errno. Since: 0.1
  */
-int memwatch_device_set_config(struct memwatch_device *device,
-			       const struct memwatch_config *config);
+MEMWATCH_MUST_CHECK int memwatch_device_set_config(struct memwatch_device *device,
+						   const struct memwatch_config *config);
 
 /**
  * memwatch_device_add_filter - MEMWATCH_IOC_ADD_FILTER
@@ -112,8 +113,8 @@ int memwatch_device_set_config(struct memwatch_device *device,
  * Returns: 0; -EEXIST: this filter already exists; -ENOSPC: there are too many filters;
  * -EBUSY and -EPERM as memwatch_device_set_config(); another negative errno. Since: 0.1
  */
-int memwatch_device_add_filter(struct memwatch_device *device,
-			       const struct memwatch_filter *filter);
+MEMWATCH_MUST_CHECK int memwatch_device_add_filter(struct memwatch_device *device,
+						   const struct memwatch_filter *filter);
 
 /**
  * memwatch_device_filter - MEMWATCH_IOC_GET_FILTER
@@ -133,7 +134,7 @@ int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
  * Returns: 0; -EBUSY and -EPERM as memwatch_device_set_config(); another negative errno.
  * Since: 0.1
  */
-int memwatch_device_clear_filters(struct memwatch_device *device);
+MEMWATCH_MUST_CHECK int memwatch_device_clear_filters(struct memwatch_device *device);
 
 /**
  * memwatch_device_dump - MEMWATCH_IOC_DUMP

@@ -61,7 +61,7 @@ int memwatch_file_fd(const struct memwatch_file *file);
  * Return: 0; -EEXIST if the name is in use and is not to be replaced; or another negative errno.
  * Since: 0.1
  */
-int memwatch_file_commit(struct memwatch_file *file, unsigned int flags);
+MEMWATCH_MUST_CHECK int memwatch_file_commit(struct memwatch_file *file, unsigned int flags);
 
 /**
  * memwatch_file_close() - close and free a file

@@ -76,10 +76,10 @@ struct memwatch_recording_opts {
  * Returns: 0; -EEXIST; any errno of open() and write(); -EINVAL; -ENOMEM.
  * Since: 0.1
  */
-int memwatch_recording_create(struct memwatch_ctx *ctx, const char *path,
-			      const struct memwatch_stream_info *info,
-			      const struct memwatch_recording_opts *opts,
-			      struct memwatch_recording **ret);
+MEMWATCH_MUST_CHECK int memwatch_recording_create(struct memwatch_ctx *ctx, const char *path,
+						  const struct memwatch_stream_info *info,
+						  const struct memwatch_recording_opts *opts,
+						  struct memwatch_recording **ret);
 
 /**
  * memwatch_recording_write - append a record
@@ -92,8 +92,8 @@ int memwatch_recording_create(struct memwatch_ctx *ctx, const char *path,
  * the call returns an error.
  * Since: 0.1
  */
-int memwatch_recording_write(struct memwatch_recording *recording,
-			     const struct memwatch_record_header *record);
+MEMWATCH_MUST_CHECK int memwatch_recording_write(struct memwatch_recording *recording,
+						 const struct memwatch_record_header *record);
 
 /**
  * memwatch_recording_flush - write the collected records as a block now
@@ -148,7 +148,7 @@ int memwatch_recording_stats(const struct memwatch_recording *recording,
  * whole block.
  * Since: 0.1
  */
-int memwatch_recording_close(struct memwatch_recording *recording);
+MEMWATCH_MUST_CHECK int memwatch_recording_close(struct memwatch_recording *recording);
 
 /**
  * memwatch_recording_discard - remove the file and free
@@ -174,7 +174,8 @@ struct memwatch_reader;
  * newer; -EBADMSG, its description is damaged or incomplete; -ENOMEM.
  * Since: 0.1
  */
-int memwatch_reader_open(struct memwatch_ctx *ctx, const char *path, struct memwatch_reader **ret);
+MEMWATCH_MUST_CHECK int memwatch_reader_open(struct memwatch_ctx *ctx, const char *path,
+					     struct memwatch_reader **ret);
 
 /**
  * memwatch_reader_close - free

@@ -122,8 +122,9 @@ struct memwatch_live_opts {
  * known.
  * Since: 0.1
  */
-int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_live_opts *opts,
-			      struct memwatch_stream **ret);
+MEMWATCH_MUST_CHECK int memwatch_stream_open_live(struct memwatch_ctx *ctx,
+						  const struct memwatch_live_opts *opts,
+						  struct memwatch_stream **ret);
 
 /**
  * memwatch_stream_open_file - replay a recording
@@ -137,8 +138,8 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
  * Returns: 0, or as memwatch_reader_open().
  * Since: 0.1
  */
-int memwatch_stream_open_file(struct memwatch_ctx *ctx, const char *path,
-			      struct memwatch_stream **ret);
+MEMWATCH_MUST_CHECK int memwatch_stream_open_file(struct memwatch_ctx *ctx, const char *path,
+						  struct memwatch_stream **ret);
 
 /**
  * struct memwatch_null_opts - options of memwatch_stream_open_null()
@@ -208,7 +209,8 @@ struct memwatch_stream *memwatch_stream_unref(struct memwatch_stream *stream);
  * another negative errno on failure: then free the stream with memwatch_stream_unref().
  * Since: 0.1
  */
-int memwatch_stream_next(struct memwatch_stream *stream, const struct memwatch_record_header **ret);
+MEMWATCH_MUST_CHECK int memwatch_stream_next(struct memwatch_stream *stream,
+					     const struct memwatch_record_header **ret);
 
 /**
  * memwatch_stream_poll - wait for records

@@ -183,8 +183,9 @@ struct memwatch_watch_stats {
  * is not permitted; -EINVAL; -ENOMEM.
  * Since: 0.1
  */
-int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_opts *opts,
-			struct memwatch_watch **ret);
+MEMWATCH_MUST_CHECK int memwatch_watch_open(struct memwatch_ctx *ctx,
+					    const struct memwatch_watch_opts *opts,
+					    struct memwatch_watch **ret);
 
 /**
  * memwatch_watch_unref - stop and free a growth monitor
