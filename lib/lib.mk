@@ -23,7 +23,7 @@ LIB_FUZZ  := $(LIB_FUZZ_SRC:lib/fuzz/%.c=$(BUILD)/lib/fuzz/%)
 
 .PHONY: lib lib-tests check-lib install-lib bench-programs
 
-lib: $(LIB_SO) $(BUILD)/lib/libmemwatch.a $(BUILD)/lib/libmemwatch.pc
+lib: $(LIB_SO) $(BUILD)/lib/libmemwatch.a
 
 # lib_variant DIR FLAGS COMPILER: rules for the objects and the static library of one
 # variant. All symbols of a static library are visible, because the version script
@@ -51,14 +51,6 @@ $(LIB_SO): $(LIB_OBJ) lib/libmemwatch.map Makefile
 		-Wl,--version-script,lib/libmemwatch.map -Wl,-z,defs \
 		-o $@ $(LIB_OBJ) $(LIB_LIBS)
 	$(Q)ln -sf libmemwatch.so.0 $(BUILD)/lib/libmemwatch.so
-
-$(BUILD)/lib/libmemwatch.pc: VERSION
-	$(call msg,GEN,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' \
-		'Name: libmemwatch' 'Description: Monitoring of memory traffic and cache by process' \
-		"Version: $(VERSION)" 'Libs: -L$${libdir} -lmemwatch' \
-		'Requires.private: libbpf libzstd zlib libdw' 'Libs.private: -liberty -lm' 'Cflags: -I$${includedir}' >$@
 
 $(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
 	$(call msg,CCLD,$@)
@@ -88,11 +80,21 @@ lib-tests: $(LIB_TESTS) $(LIB_FUZZ)
 check-lib: lib-tests ## Run the unit tests and the fuzz corpus of the library under sanitizers.
 	@lib/tests/run
 
+# Written when it is installed: only then the prefix is known.
+PC_FILE	 = $(DESTDIR)$(LIBDIR)/pkgconfig/libmemwatch.pc
+PC_LINES = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' \
+	   'Name: libmemwatch' 'Description: Monitoring of memory traffic and cache by process' \
+	   'Version: $(VERSION)' 'Libs: -L$${libdir} -lmemwatch' \
+	   'Requires.private: libbpf libzstd zlib libdw' 'Libs.private: -liberty -lm' \
+	   'Cflags: -I$${includedir}'
+
 install-lib: lib
 	$(call install,755,$(LIB_SO),$(LIBDIR)/libmemwatch.so.0)
 	$(Q)ln -sf libmemwatch.so.0 $(DESTDIR)$(LIBDIR)/libmemwatch.so
 	$(call install,644,$(BUILD)/lib/libmemwatch.a,$(LIBDIR)/libmemwatch.a)
-	$(call install,644,$(BUILD)/lib/libmemwatch.pc,$(LIBDIR)/pkgconfig/libmemwatch.pc)
+	$(call msg,INSTALL,$(PC_FILE))
+	$(Q)mkdir -p $(dir $(PC_FILE))
+	$(Q)printf '%s\n' $(PC_LINES) >$(PC_FILE)
 	$(foreach h,$(wildcard lib/include/memwatch/*.h),\
 		$(call install,644,$(h),$(PREFIX)/include/memwatch/$(notdir $(h))))
 	$(call install,644,kmod/uapi/linux/memwatch.h,$(PREFIX)/include/linux/memwatch.h)

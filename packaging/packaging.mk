@@ -7,8 +7,11 @@ UDEVDIR	?= /usr/lib/udev/rules.d
 SYSUSERSDIR ?= /usr/lib/sysusers.d
 DKMSDIR	?= /usr/src/memwatch-$(VERSION)
 
-# The sources of the module only: no tests, nothing of user space.
-dkms-files = Kbuild dkms.conf VERSION $(shell git ls-files kmod | grep -v '^kmod/tests/')
+# The sources of the module only: no tests, nothing of user space, nothing that a build of the
+# module has made. A release tarball has no git to ask.
+dkms-files = Kbuild dkms.conf VERSION $(shell find kmod -type f \( -name '*.[ch]' -o -name Kbuild \) \
+	! -name '*.mod.c' ! -path kmod/compat/config.h ! -path 'kmod/compat/probe/*.h' \
+	! -path 'kmod/tests/*')
 
 .PHONY: install-dkms install-system
 
