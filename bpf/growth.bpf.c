@@ -148,6 +148,8 @@ static __noinline int send_record(void *ctx, const struct mw_growth_process *p,
 		rec->slope = p->growth.slope_bps;
 		rec->eta_s = p->growth.eta_s;
 		__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
+		/* The name was read without a lock while the process may have changed it. */
+		rec->comm[sizeof(rec->comm) - 1] = '\0';
 	}
 	err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, &batch.records,
 				    sizeof(batch.records) + sizeof(*rec));

@@ -203,7 +203,8 @@ const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_re
  * Damaged blocks are counted and skipped, so the end of a damaged file is an end like any other:
  * memwatch_reader_stats() says then whether something is missing. A record of an older schema
  * is delivered with the size of this one, and zeros in the members that it lacks. A text in a
- * record need not end with a NUL if the file is hostile.
+ * record need not end with a NUL if the file is hostile: records are delivered as they are in the
+ * file, so that they can be copied. memwatch_stream_open_file() ends each text.
  *
  * Returns: 1; 0 at the end; a negative errno of read(); -ENOMEM.
  * Since: 0.1

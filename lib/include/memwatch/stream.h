@@ -231,7 +231,8 @@ int memwatch_stream_poll(struct memwatch_stream *stream, int timeout_ms);
  * after that memwatch_stream_next() returns 0. A second call does nothing. The record that
  * memwatch_stream_next() has returned stays valid.
  *
- * Returns: 0 or a negative errno.
+ * Returns: 0; a negative errno if the session of the module could not be stopped. The stream ends
+ * in this case too, and memwatch_stream_unref() ends the session.
  * Since: 0.1
  */
 int memwatch_stream_stop(struct memwatch_stream *stream);

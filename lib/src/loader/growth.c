@@ -84,9 +84,9 @@ static int load_growth_programs(struct mw_bpf_growth *growth, uint32_t max_proce
 	 * CAP_SYS_ADMIN. All types are those of the kernel itself.
 	 */
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = KERNEL_BTF);
-	libbpf_print_fn_t before = mw_bpf_log_begin(growth->ctx);
 	int err = 0;
 
+	mw_bpf_log_begin(growth->ctx);
 	growth->skel = growth_bpf__open_opts(&opts);
 	if (!growth->skel)
 		err = -errno;
@@ -104,7 +104,7 @@ static int load_growth_programs(struct mw_bpf_growth *growth, uint32_t max_proce
 		fail_growth_load(growth->ctx, err);
 	else
 		err = attach_programs(growth);
-	mw_bpf_log_end(before);
+	mw_bpf_log_end();
 	return err;
 }
 
@@ -210,13 +210,11 @@ int mw_bpf_growth_round(struct mw_bpf_growth *growth)
 
 int mw_bpf_growth_attach_events(struct mw_bpf_growth *growth)
 {
-	libbpf_print_fn_t before;
-
 	if (growth->events)
 		return 0;
-	before = mw_bpf_log_begin(growth->ctx);
+	mw_bpf_log_begin(growth->ctx);
 	growth->events = bpf_program__attach(growth->skel->progs.on_rss_stat);
-	mw_bpf_log_end(before);
+	mw_bpf_log_end();
 	return growth->events ? 0 : -errno;
 }
 

@@ -14,10 +14,11 @@
 #include "base/context.h"
 
 /*
- * Sends the messages that libbpf prints in this thread to the log of @ctx. Returns the
- * previous print function, which mw_bpf_log_end() restores.
+ * Sends the messages that libbpf prints in this thread to the log of @ctx, until
+ * mw_bpf_log_end(). Several threads may be between the two at a time: the last one that leaves
+ * restores the print function of the application.
  */
-libbpf_print_fn_t mw_bpf_log_begin(struct memwatch_ctx *ctx);
-void mw_bpf_log_end(libbpf_print_fn_t before);
+void mw_bpf_log_begin(struct memwatch_ctx *ctx);
+void mw_bpf_log_end(void);
 
 #endif /* MW_LOADER_LOG_H */

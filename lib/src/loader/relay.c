@@ -276,9 +276,9 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 
 static int load_relay_programs(struct mw_bpf_relay *relay)
 {
-	libbpf_print_fn_t before = mw_bpf_log_begin(relay->ctx);
 	int err;
 
+	mw_bpf_log_begin(relay->ctx);
 	relay->skel = relay_bpf__open();
 	if (!relay->skel) {
 		err = -errno;
@@ -290,7 +290,7 @@ static int load_relay_programs(struct mw_bpf_relay *relay)
 	if (!err)
 		err = relay_bpf__load(relay->skel);
 out:
-	mw_bpf_log_end(before);
+	mw_bpf_log_end();
 	return err ? fail_relay_load(relay->ctx, err) : 0;
 }
 
@@ -365,11 +365,11 @@ void mw_bpf_relay_close(struct mw_bpf_relay *relay)
 
 int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
 {
-	libbpf_print_fn_t before = mw_bpf_log_begin(relay->ctx);
 	struct bpf_program *prog;
 	unsigned int i = 0;
 	int err = 0;
 
+	mw_bpf_log_begin(relay->ctx);
 	bpf_object__for_each_program (prog, relay->skel->obj) {
 		struct bpf_link *link = i < PROGRAMS_MAX ? bpf_program__attach(prog) : NULL;
 
@@ -379,7 +379,7 @@ int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
 		}
 		relay->links[i++] = link;
 	}
-	mw_bpf_log_end(before);
+	mw_bpf_log_end();
 	if (!err)
 		return 0;
 	if (err == -ENOENT)

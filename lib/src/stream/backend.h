@@ -17,7 +17,7 @@
  * @name: for messages
  * @next: as memwatch_stream_next()
  * @poll: as memwatch_stream_poll(); NULL: always ready
- * @stop: as memwatch_stream_stop(); not called again after it has succeeded. NULL: the
+ * @stop: as memwatch_stream_stop(); called once, and the stream ends also if it fails. NULL: the
  *	stream ends without further work
  * @stats: as memwatch_stream_stats(); @ret is of full size and zeroed
  * @cpu_stats: as memwatch_stream_cpu_stats(), with @ret like that; NULL: no rings
@@ -44,7 +44,7 @@ struct mw_backend_ops {
  * @ops: the backend
  * @info: filled in by the backend before mw_stream_init() and constant afterwards; the
  *	strings belong to the backend and are valid until @close
- * @stopped: memwatch_stream_stop() has succeeded
+ * @stopped: memwatch_stream_stop() has been called
  */
 struct memwatch_stream {
 	struct memwatch_ctx *ctx;

@@ -90,8 +90,8 @@ int memwatch_stream_stop(struct memwatch_stream *stream)
 		return 0;
 	if (stream->ops->stop)
 		err = stream->ops->stop(stream);
-	if (!err)
-		stream->stopped = 1;
+	/* Nothing produces records any more, even if the session could not be stopped. */
+	stream->stopped = 1;
 	return err;
 }
 
