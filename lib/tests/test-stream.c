@@ -2,20 +2,26 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Streams from the outside: what an application sees whose session cannot be stopped, that uses libbpf itself, or that reads a hostile file.
+ * Streams from the outside: what an application sees that has an event loop, whose session cannot
+ * be stopped, that uses libbpf itself, or that reads a hostile file.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <memwatch/recording.h>
 #include <memwatch/stream.h>
 
 #include "../../selftests/tap.h"
+#include "base/timemath.h"
 #include "loader/log.h"
+#include "loader/wakeup.h"
 #include "stream/backend.h"
 
 static struct memwatch_ctx *ctx;
@@ -57,6 +63,62 @@ static void test_failing_stop(void)
 	tap_eq(memwatch_stream_next(&stream, &record), 0, "after a failed stop, the stream ends");
 	tap_eq(memwatch_stream_stop(&stream), 0, "a second stop does nothing");
 	memwatch_stream_unref(&stream);
+}
+
+/* ------------------------------------------------------------ event loops */
+
+static bool is_readable(int fd, int timeout_ms)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, timeout_ms) == 1;
+}
+
+static void test_stream_fd(void)
+{
+	MEMWATCH_OPTS(memwatch_null_opts, opts, .duration_ns = 1000000);
+	struct memwatch_stream *stream;
+	int fd;
+
+	if (memwatch_stream_open_null(ctx, &opts, &stream))
+		return;
+	fd = memwatch_stream_fd(stream);
+	tap_ok(fd >= 0, "a stream that never waits has a descriptor");
+	tap_ok(is_readable(fd, 0) && is_readable(fd, 0), "its descriptor is always readable");
+	tap_eq(memwatch_stream_fd(stream), fd, "a stream has one descriptor");
+	memwatch_stream_unref(stream);
+	tap_ok(write(fd, "", 0) < 0 && errno == EBADF, "the descriptor is closed with the stream");
+}
+
+/* The rings are in an epoll descriptor, which the application need not know. */
+static void test_wakeup(void)
+{
+	int rings = epoll_create1(0), ring = eventfd(0, EFD_NONBLOCK), fd;
+	struct epoll_event event = { .events = EPOLLIN };
+	struct mw_wakeup wakeup = { 0 };
+	uint64_t now = mw_clock(CLOCK_MONOTONIC), number = 1;
+
+	epoll_ctl(rings, EPOLL_CTL_ADD, ring, &event);
+	mw_wakeup_arm(&wakeup, now);
+	fd = mw_wakeup_open(&wakeup, rings);
+	tap_ok(fd >= 0 && mw_wakeup_open(&wakeup, rings) == fd, "the descriptor is opened once");
+	tap_ok(is_readable(fd, 10000), "the descriptor is readable before the first call");
+	mw_wakeup_arm(&wakeup, now + 3600 * MW_NSEC_PER_SEC);
+	tap_ok(!is_readable(fd, 0), "the descriptor is not readable before its time");
+	if (write(ring, &number, sizeof(number)) != sizeof(number))
+		return;
+	tap_ok(is_readable(fd, 10000), "the descriptor is readable when a ring is");
+	if (read(ring, &number, sizeof(number)) != sizeof(number))
+		return;
+	tap_ok(!is_readable(fd, 0), "the descriptor is not readable when the ring is empty");
+	mw_wakeup_arm(&wakeup, mw_clock(CLOCK_MONOTONIC) + 1000000);
+	tap_ok(is_readable(fd, 10000), "the descriptor is readable when its time has come");
+	mw_wakeup_arm(&wakeup, MW_TIME_MAX);
+	tap_ok(!is_readable(fd, 0), "a time that never comes is accepted");
+	mw_wakeup_close(&wakeup);
+	mw_wakeup_close(&wakeup);
+	close(ring);
+	close(rings);
 }
 
 /* ------------------------------------------------------ libbpf's messages */
@@ -176,6 +238,8 @@ int main(void)
 	tap_start();
 	memwatch_ctx_new(NULL, &ctx);
 	test_failing_stop();
+	test_stream_fd();
+	test_wakeup();
 	test_print();
 	test_text();
 	memwatch_ctx_unref(ctx);

@@ -224,6 +224,20 @@ MEMWATCH_MUST_CHECK int memwatch_stream_next(struct memwatch_stream *stream,
 int memwatch_stream_poll(struct memwatch_stream *stream, int timeout_ms);
 
 /**
+ * memwatch_stream_fd - a file descriptor for an event loop
+ * @stream: stream
+ *
+ * It is readable when memwatch_stream_next() may have a record, and from time to time while there
+ * is none, because records become ready also by the passing of time. When it is readable, call
+ * memwatch_stream_next() until it returns -EAGAIN; this makes it unreadable again. Do not read
+ * from it and do not close it: it belongs to the stream. That of a recording is always readable.
+ *
+ * Returns: a descriptor for poll() or epoll_wait(), the same at each call; a negative errno.
+ * Since: 0.1
+ */
+int memwatch_stream_fd(struct memwatch_stream *stream);
+
+/**
  * memwatch_stream_stop - stop the measurement
  * @stream: stream
  *

@@ -211,6 +211,19 @@ struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch);
 int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms);
 
 /**
+ * memwatch_watch_fd - a file descriptor for an event loop
+ * @watch: monitor
+ *
+ * When it is readable, call memwatch_watch_poll() with a timeout of 0, which makes it unreadable
+ * again when there is nothing to do. Do not read from it and do not close it: it belongs to the
+ * monitor.
+ *
+ * Returns: a descriptor for poll() or epoll_wait(), the same at each call; a negative errno.
+ * Since: 0.1
+ */
+int memwatch_watch_fd(struct memwatch_watch *watch);
+
+/**
  * memwatch_watch_next - get the next alert that was raised or cleared, in time order
  * @watch: monitor
  * @ret: a record of type MEMWATCH_RECORD_GROWTH or MEMWATCH_RECORD_LOST, valid

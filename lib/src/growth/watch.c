@@ -22,6 +22,7 @@
 #include "growth/snapshot.h"
 #include "growth/state-file.h"
 #include "loader/growth.h"
+#include "loader/wakeup.h"
 
 #define FLAGS_ALL	  (MEMWATCH_WATCH_NO_EVENTS | MEMWATCH_WATCH_OWN_THREAD)
 #define PROCESSES_DEFAULT 10000
@@ -61,6 +62,7 @@
  * @charged_ns: CPU time that the governor knows of
  * @round: number of the last round
  * @peeked: next record for memwatch_watch_next(), or NULL
+ * @wakeup: the descriptor for event loops
  * @snapshot: see memwatch_watch_snapshot()
  * @quota: which processes have a state when there is not room for all
  */
@@ -80,6 +82,7 @@ struct memwatch_watch {
 	uint64_t charged_ns;
 	uint32_t round;
 	const struct memwatch_record_header *peeked;
+	struct mw_wakeup wakeup;
 	struct mw_snapshot snapshot;
 	struct mw_quota quota;
 };
@@ -301,13 +304,20 @@ int memwatch_watch_next(struct memwatch_watch *watch, const struct memwatch_reco
 	return next_record(watch, ret);
 }
 
+/* When memwatch_watch_poll() has something to do even if no ring changes. */
+static uint64_t next_action(const struct memwatch_watch *watch, uint64_t now)
+{
+	uint64_t at = mw_min_u64(watch->next_ns, mw_merge_deadline(watch->merge));
+
+	if (watch->events)
+		at = mw_min_u64(at, watch->measure.next_ns);
+	return watch->requested_ns ? mw_min_u64(at, now + 1000000) : at;
+}
+
 static int wait_ms(const struct memwatch_watch *watch, uint64_t now, uint64_t end)
 {
-	uint64_t until = mw_min_u64(end, watch->next_ns);
+	uint64_t until = mw_min_u64(end, next_action(watch, now));
 
-	until = mw_min_u64(until, mw_merge_deadline(watch->merge));
-	if (watch->events)
-		until = mw_min_u64(until, watch->measure.next_ns);
 	return (int)mw_min_u64((mw_sub_sat(until, now) + 999999) / 1000000, 60000);
 }
 
@@ -353,14 +363,23 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 		now = mw_clock(CLOCK_MONOTONIC);
 		if (now >= end)
 			break;
-		err = mw_bpf_growth_wait(watch->bpf,
-					 watch->requested_ns ? 1 : wait_ms(watch, now, end));
+		err = mw_bpf_growth_wait(watch->bpf, wait_ms(watch, now, end));
 		if (err < 0)
 			break;
 		now = mw_clock(CLOCK_MONOTONIC);
 	}
+	mw_wakeup_arm(&watch->wakeup, bits ? 0 : next_action(watch, now));
 	end_call(watch);
 	return err < 0 ? err : bits;
+}
+
+int memwatch_watch_fd(struct memwatch_watch *watch)
+{
+	int fd = mw_wakeup_open(&watch->wakeup, mw_bpf_growth_fd(watch->bpf));
+
+	return fd < 0 ? mw_fail(watch->ctx, fd, "growth monitor: no descriptor for event loops: %s",
+				strerror(-fd))
+		      : fd;
 }
 
 void memwatch_watch_charge(struct memwatch_watch *watch, __u64 cpu_ns)
@@ -483,6 +502,7 @@ struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch)
 	if (!watch)
 		return NULL;
 	mw_measure_uninit(&watch->measure);
+	mw_wakeup_close(&watch->wakeup);
 	mw_bpf_growth_close(watch->bpf);
 	mw_merge_free(watch->merge);
 	free(watch->snapshot.items);

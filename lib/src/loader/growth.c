@@ -184,6 +184,11 @@ int mw_bpf_growth_wait(struct mw_bpf_growth *growth, int timeout_ms)
 	return mw_bpf_rings_wait(growth->rings, timeout_ms);
 }
 
+int mw_bpf_growth_fd(const struct mw_bpf_growth *growth)
+{
+	return mw_bpf_rings_fd(growth->rings);
+}
+
 volatile struct mw_growth_control *mw_bpf_growth_control(struct mw_bpf_growth *growth)
 {
 	return (volatile struct mw_growth_control *)&growth->skel->bss->control;

@@ -80,4 +80,7 @@ void mw_bpf_growth_delete(struct mw_bpf_growth *growth, const struct mw_growth_k
 /* Waits for a record. Returns 1, 0 on timeout, or -EINTR. */
 int mw_bpf_growth_wait(struct mw_bpf_growth *growth, int timeout_ms);
 
+/* The descriptor of the rings, see mw_bpf_rings_fd(). */
+int mw_bpf_growth_fd(const struct mw_bpf_growth *growth);
+
 #endif /* MW_BPF_GROWTH_H */

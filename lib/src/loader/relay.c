@@ -417,6 +417,11 @@ int mw_bpf_relay_wait(struct mw_bpf_relay *relay, int timeout_ms)
 	return mw_bpf_rings_wait(relay->rings, timeout_ms);
 }
 
+int mw_bpf_relay_fd(const struct mw_bpf_relay *relay)
+{
+	return mw_bpf_rings_fd(relay->rings);
+}
+
 /* ----------------------------------------------------------------- counts */
 
 static int read_states(struct mw_bpf_relay *relay)

@@ -57,6 +57,9 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns);
 /* Waits until a ring is a quarter full or @timeout_ms has passed: 1, 0, or -EINTR. */
 int mw_bpf_relay_wait(struct mw_bpf_relay *relay, int timeout_ms);
 
+/* The descriptor of the rings, see mw_bpf_rings_fd(). */
+int mw_bpf_relay_fd(const struct mw_bpf_relay *relay);
+
 /*
  * Call this after the merge has delivered everything in the rings: reports to the merge
  * the losses that the kernel did not report. Returns how many records that were.

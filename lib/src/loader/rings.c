@@ -307,6 +307,11 @@ int mw_bpf_rings_wait(struct mw_bpf_rings *rings, int timeout_ms)
 	return n < 0 ? -errno : n > 0;
 }
 
+int mw_bpf_rings_fd(const struct mw_bpf_rings *rings)
+{
+	return rings->epoll;
+}
+
 /* ----------------------------------------------------------------- lifetime */
 
 static int open_rings(struct mw_bpf_rings *rings)

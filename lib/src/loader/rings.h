@@ -60,6 +60,9 @@ void mw_bpf_rings_refresh(struct mw_bpf_rings *rings);
 /* Waits until a ring holds @wakeup_bytes or @timeout_ms has passed: 1, 0, or -EINTR. */
 int mw_bpf_rings_wait(struct mw_bpf_rings *rings, int timeout_ms);
 
+/* A descriptor that becomes readable when mw_bpf_rings_wait() would return 1. */
+int mw_bpf_rings_fd(const struct mw_bpf_rings *rings);
+
 /*
  * The ring generation of @cpu: 0 if it has no working ring; otherwise a number that
  * changes each time a new event is opened for the ring.

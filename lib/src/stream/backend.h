@@ -17,6 +17,7 @@
  * @name: for messages
  * @next: as memwatch_stream_next()
  * @poll: as memwatch_stream_poll(); NULL: always ready
+ * @fd: as memwatch_stream_fd(); NULL: always ready
  * @stop: as memwatch_stream_stop(); called once, and the stream ends also if it fails. NULL: the
  *	stream ends without further work
  * @stats: as memwatch_stream_stats(); @ret is of full size and zeroed
@@ -29,6 +30,7 @@ struct mw_backend_ops {
 	const char *name;
 	int (*next)(struct memwatch_stream *stream, const struct memwatch_record_header **ret);
 	int (*poll)(struct memwatch_stream *stream, int timeout_ms);
+	int (*fd)(struct memwatch_stream *stream);
 	int (*stop)(struct memwatch_stream *stream);
 	int (*stats)(struct memwatch_stream *stream, struct memwatch_stream_stats *ret);
 	int (*cpu_stats)(struct memwatch_stream *stream, unsigned int index,
@@ -45,12 +47,16 @@ struct mw_backend_ops {
  * @info: filled in by the backend before mw_stream_init() and constant afterwards; the
  *	strings belong to the backend and are valid until @close
  * @stopped: memwatch_stream_stop() has been called
+ * @ready_fd: a descriptor that is always readable, if @has_ready_fd is set
+ * @has_ready_fd: memwatch_stream_fd() has opened it
  */
 struct memwatch_stream {
 	struct memwatch_ctx *ctx;
 	const struct mw_backend_ops *ops;
 	struct memwatch_stream_info info;
 	int stopped;
+	int ready_fd;
+	int has_ready_fd;
 };
 
 /*

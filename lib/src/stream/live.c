@@ -23,6 +23,7 @@
 
 #include "stream/backend.h"
 #include "loader/relay.h"
+#include "loader/wakeup.h"
 #include "base/context.h"
 #include "merge/merge.h"
 #include "base/timemath.h"
@@ -49,6 +50,7 @@
  * @settled: losses after the last record have been reported to the merge
  * @wakeup_ns: how long a record may wait in its ring
  * @refresh_at_ns: when to check next which CPUs are online
+ * @wakeup: the descriptor for event loops
  */
 struct live {
 	struct memwatch_stream stream;
@@ -64,6 +66,7 @@ struct live {
 	bool settled;
 	uint64_t wakeup_ns;
 	uint64_t refresh_at_ns;
+	struct mw_wakeup wakeup;
 };
 
 static struct live *to_live(struct memwatch_stream *stream)
@@ -85,6 +88,26 @@ static int live_run_round(struct live *live)
 	return mw_merge_round(live->merge, now);
 }
 
+/* How long to wait for the rings at most. */
+static uint64_t live_wait_ns(const struct live *live, uint64_t now)
+{
+	uint64_t wait = mw_min_u64(live->wakeup_ns, REFRESH_NS);
+
+	return mw_min_u64(wait, mw_sub_sat(mw_merge_deadline(live->merge), now));
+}
+
+/* Nothing to deliver now. */
+static int live_again(struct live *live)
+{
+	uint64_t now;
+
+	if (live->wakeup.opened) {
+		now = mw_clock(CLOCK_MONOTONIC);
+		mw_wakeup_arm(&live->wakeup, mw_add_sat(now, live_wait_ns(live, now) + 1));
+	}
+	return -EAGAIN;
+}
+
 /* As memwatch_stream_next(). */
 static int live_read_record(struct live *live, const struct memwatch_record_header **ret)
 {
@@ -97,7 +120,7 @@ static int live_read_record(struct live *live, const struct memwatch_record_head
 		if (err < 0)
 			return live->err = mw_fail_memory(live->stream.ctx, "live stream");
 		if (!live->stream.stopped)
-			return -EAGAIN;
+			return live_again(live);
 		/* the rings are empty: records that are still missing are lost */
 		if (live->settled || !mw_bpf_relay_settle(live->relay)) {
 			live->settled = true;
@@ -120,21 +143,13 @@ static int live_next(struct memwatch_stream *stream, const struct memwatch_recor
 	return live->err ? live->err : live_read_record(live, ret);
 }
 
-/* How many milliseconds to wait for the rings: at most @limit_ns, rounded up. */
-static int live_wait_ms(const struct live *live, uint64_t now, uint64_t limit_ns)
-{
-	uint64_t wait = mw_min_u64(mw_min_u64(live->wakeup_ns, REFRESH_NS), limit_ns);
-
-	wait = mw_min_u64(wait, mw_sub_sat(mw_merge_deadline(live->merge), now));
-	return (int)mw_min_u64(wait / 1000000 + 1, 1000);
-}
-
 static int live_poll(struct memwatch_stream *stream, int timeout_ms)
 {
 	struct live *live = to_live(stream);
 	uint64_t now = mw_clock(CLOCK_MONOTONIC);
 	uint64_t end = timeout_ms < 0 ? MW_TIME_MAX
 				      : mw_add_sat(now, (uint64_t)timeout_ms * 1000000);
+	uint64_t wait;
 	int err;
 
 	for (;;) {
@@ -150,10 +165,21 @@ static int live_poll(struct memwatch_stream *stream, int timeout_ms)
 		now = mw_clock(CLOCK_MONOTONIC);
 		if (now >= end)
 			return 0;
-		err = mw_bpf_relay_wait(live->relay, live_wait_ms(live, now, end - now));
+		wait = mw_min_u64(live_wait_ns(live, now), end - now);
+		err = mw_bpf_relay_wait(live->relay, (int)mw_min_u64(wait / 1000000 + 1, 1000));
 		if (err < 0)
 			return err;
 	}
+}
+
+static int live_fd(struct memwatch_stream *stream)
+{
+	struct live *live = to_live(stream);
+	int fd = mw_wakeup_open(&live->wakeup, mw_bpf_relay_fd(live->relay));
+
+	return fd < 0 ? mw_fail(stream->ctx, fd, "live stream: no descriptor for event loops: %s",
+				strerror(-fd))
+		      : fd;
 }
 
 /* ------------------------------------------------------------------- counts */
@@ -202,6 +228,7 @@ static int live_stop(struct memwatch_stream *stream)
 	live->started = false;
 	mw_bpf_relay_detach(live->relay);
 	mw_merge_finish(live->merge, mw_clock(CLOCK_MONOTONIC));
+	mw_wakeup_arm(&live->wakeup, 0);
 	return err;
 }
 
@@ -210,6 +237,7 @@ static void live_close(struct memwatch_stream *stream)
 	struct live *live = to_live(stream);
 
 	memwatch_device_close(live->device);
+	mw_wakeup_close(&live->wakeup);
 	mw_bpf_relay_close(live->relay);
 	mw_merge_free(live->merge);
 	free(live);
@@ -219,6 +247,7 @@ static const struct mw_backend_ops live_ops = {
 	.name = "live",
 	.next = live_next,
 	.poll = live_poll,
+	.fd = live_fd,
 	.stop = live_stop,
 	.stats = live_stats,
 	.cpu_stats = live_cpu_stats,

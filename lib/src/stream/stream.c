@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -67,6 +68,8 @@ struct memwatch_stream *memwatch_stream_unref(struct memwatch_stream *stream)
 	if (!stream)
 		return NULL;
 	ctx = stream->ctx;
+	if (stream->has_ready_fd)
+		close(stream->ready_fd);
 	stream->ops->close(stream);
 	memwatch_ctx_unref(ctx);
 	return NULL;
@@ -80,6 +83,21 @@ int memwatch_stream_next(struct memwatch_stream *stream, const struct memwatch_r
 int memwatch_stream_poll(struct memwatch_stream *stream, int timeout_ms)
 {
 	return stream->ops->poll ? stream->ops->poll(stream, timeout_ms) : 1;
+}
+
+/* A backend that never waits has a descriptor that is always readable. */
+int memwatch_stream_fd(struct memwatch_stream *stream)
+{
+	if (stream->ops->fd)
+		return stream->ops->fd(stream);
+	if (!stream->has_ready_fd) {
+		stream->ready_fd = eventfd(1, EFD_CLOEXEC);
+		if (stream->ready_fd < 0)
+			return mw_fail(stream->ctx, -errno, "cannot open an eventfd: %s",
+				       strerror(errno));
+		stream->has_ready_fd = 1;
+	}
+	return stream->ready_fd;
 }
 
 int memwatch_stream_stop(struct memwatch_stream *stream)
