@@ -119,7 +119,8 @@ static void test_split(void)
 	memwatch_slots_finish(slots);
 	tap_eq(memwatch_slots_next(slots, &slot), 1, "a sample that ends with its slot is in it");
 	tap_eq(slot->begin_ns, 5 * MS, "a sample that ends with its slot is in no later slot");
-	tap_eq(slot->entries[0].cpu_time_ns.value, 10, "a sample that ends with its slot is not split");
+	tap_eq(slot->entries[0].cpu_time_ns.value, 10,
+	       "a sample that ends with its slot is not split");
 	tap_eq(memwatch_slots_next(slots, &slot), 1, "a sample without length is in a slot");
 	tap_eq(slot->begin_ns, 6 * MS, "a sample without length is in the slot that begins there");
 	tap_eq(slot->entries[0].cpu_time_ns.value, 7, "a sample without length is not split");

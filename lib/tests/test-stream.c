@@ -210,7 +210,7 @@ static void test_text(void)
 		.rmid = 1,
 		.generation = 1,
 	};
-	char folder[] = "/tmp/memwatch-test-stream-XXXXXX", path[64];
+	char folder[] = "/tmp/XXXXXX", path[64];
 	const struct memwatch_record_header *record = NULL;
 	struct memwatch_recording *recording;
 	struct memwatch_stream *stream;

@@ -134,7 +134,8 @@ struct memwatch_summary_rmid {
  * @samples: how many samples, or parts of samples, were added
  * @cpu_time_ns: CPU time
  * @counter: increments of the counters, indexed by &enum memwatch_counter
- * @occupancy_mean: occupied bytes of the cache, the mean over the slots with a reading;
+ * @occupancy_mean: occupied bytes of the cache, the mean over the slots with a reading, which are
+ *	those in which it ran and one a second, so it is no mean over time;
  *	UNAVAILABLE if there is none
  * @occupancy_max: occupied bytes of the cache, the maximum over these slots
  * @residue: residual occupancy of its RMIDs at their allocations, in bytes; UNAVAILABLE if no
