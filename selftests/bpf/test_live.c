@@ -87,8 +87,6 @@ static void count_record(struct seen *s, const struct memwatch_record_header *h)
 {
 	const struct memwatch_record_rmid *rmid = (const void *)h;
 
-	s->late += !!(h->flags & MEMWATCH_RECORD_F_LATE);
-	s->forced += !!(h->flags & MEMWATCH_RECORD_F_FORCED);
 	if (h->time_ns < s->newest_ns)
 		s->unsorted += !(h->flags & MEMWATCH_RECORD_F_LATE);
 	else
@@ -97,6 +95,9 @@ static void count_record(struct seen *s, const struct memwatch_record_header *h)
 		s->lost += ((const struct memwatch_record_lost *)h)->count;
 		return;
 	}
+	/* The statistics count the records that were delivered, not those of losses. */
+	s->late += !!(h->flags & MEMWATCH_RECORD_F_LATE);
+	s->forced += !!(h->flags & MEMWATCH_RECORD_F_FORCED);
 	s->records++;
 	if (h->cpu >= CPUS_MAX)
 		return;
