@@ -210,9 +210,10 @@ const char *mw_profile_path(void)
 void mw_profile_provide(void)
 {
 	static const uint8_t wanted[MW_PROFILE_KINDS] = {
-		[MW_HEAP_CHUNK_SAMPLES] = 2, [MW_HEAP_CHUNK_STACKS] = 4,
-		[MW_HEAP_CHUNK_FRAMES] = 4,  [MW_HEAP_CHUNK_MODULES] = 1,
-		[MW_HEAP_CHUNK_STRINGS] = 1,
+		[MW_HEAP_CHUNK_SAMPLES] = 2,	[MW_HEAP_CHUNK_STACKS] = 4,
+		[MW_HEAP_CHUNK_FRAMES] = 4,	[MW_HEAP_CHUNK_MODULES] = 1,
+		[MW_HEAP_CHUNK_STRINGS] = 1,	[MW_HEAP_CHUNK_CODE] = 1,
+		[MW_HEAP_CHUNK_CODE_BYTES] = 1,
 	};
 
 	if (!mw_profile.base || !mw_lock_try(&mw_maintenance))

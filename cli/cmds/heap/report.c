@@ -172,8 +172,9 @@ static void warn_python(const struct report *r)
 	if (info->python & MEMWATCH_HEAP_PYTHON_SEEN &&
 	    !(info->python & MEMWATCH_HEAP_PYTHON_FRAMES))
 		mw_warn(r->cli,
-			"%s: functions of Python are not in the stacks; those of CPython 3.11 are, "
-			"and later ones need -X perf",
+			"%s: functions of Python are shown for CPython 3.11, and for later "
+			"versions only "
+			"with -X perf",
 			r->path);
 }
 
