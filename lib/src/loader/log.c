@@ -15,7 +15,8 @@
 static __thread struct memwatch_ctx *log_ctx;
 
 /* Protects the two below. libbpf has one print function for all threads of the process. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t lock_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock;
 static unsigned int threads;		    /* how many are between begin and end */
 static libbpf_print_fn_t application_print; /* what to restore when the last one leaves */
 
@@ -40,9 +41,15 @@ __attribute__((format(printf, 2, 0))) static int forward_to_log(enum libbpf_prin
 	return 0;
 }
 
+static void make_lock(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
 void mw_bpf_log_begin(struct memwatch_ctx *ctx)
 {
 	log_ctx = ctx;
+	pthread_once(&lock_once, make_lock);
 	pthread_mutex_lock(&lock);
 	if (!threads++)
 		application_print = libbpf_set_print(forward_to_log);
