@@ -4,6 +4,10 @@
  *
  * The context, see context.h and <memwatch/ctx.h>.
  */
+#if !defined(__LP64__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "libmemwatch needs a 64-bit little-endian target; build it without -m32"
+#endif
+
 #include "base/context.h"
 
 #include <errno.h>
