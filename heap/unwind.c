@@ -353,6 +353,7 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 		   uint32_t *ret_flags)
 {
 	uint32_t epoch = __atomic_load_n(&mw_module_epoch, __ATOMIC_ACQUIRE), depth = 0;
+	uint32_t native = 0;
 	struct mw_cpython_walk python = { 0 };
 	struct mw_unwind_known known;
 	uintptr_t lookup, low;
@@ -374,11 +375,12 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 			walk.misses++;
 		}
 		if (depth || !is_ours(lookup)) {
-			if (depth == max) {
+			if (native == max || depth == MW_HEAP_DEPTH_MAX) {
 				walk_fail(&walk, &mw_profile.header->unwinder.truncated_depth);
 				break;
 			}
 			frames[depth++] = known.frame;
+			native++;
 		}
 		low = walk.sp;
 		more = walk_step(&walk, lookup, &known);
@@ -386,7 +388,7 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 			mw_cpython_stop(&python);
 		if (mw_unlikely(mw_heap_frame_module(known.frame) == mw_cpython_module) && depth)
 			depth = mw_cpython_insert(&python, lookup, low, walk.sp, frames, depth,
-						  max);
+						  MW_HEAP_DEPTH_MAX);
 	} while (more);
 	*ret_flags = (walk.complete ? 0 : MW_HEAP_STACK_TRUNCATED) |
 		     (walk.frames_fp ? MW_HEAP_STACK_FP : 0) |

@@ -12,9 +12,10 @@
 struct mw_thread;
 
 /*
- * Writes up to @max frames, innermost first, without those of this library. Returns how many
- * there are; *ret_flags gets MW_HEAP_STACK_*. Counts the health of the walk in the profile.
- * The thread has been prepared, and is marked as busy.
+ * Writes up to @max frames, innermost first, without those of this library, and with those of
+ * Python between them, together at most MW_HEAP_DEPTH_MAX. Returns how many there are; *ret_flags
+ * gets MW_HEAP_STACK_*. Counts the health of the walk in the profile. The thread has been prepared,
+ * and is marked as busy.
  */
 uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t max,
 		   uint32_t *ret_flags);
