@@ -33,17 +33,25 @@ rdtctl snapshot resctrl
 
 modprobe msr 2> /dev/null
 mkdir -p /run/lock /var/lock
-# A slow machine needs seconds to start pqos, so the load runs after its first row.
-pqos --iface=msr -m all:0-$(($(nproc) - 1)) -t 10 -i 10 -u csv > /out/pqos.csv 2> /out/pqos.err &
+# wait_for_rows N: until pqos has printed N more rows for a CPU, for at most a minute
+wait_for_rows() {
+	rows=$(($(grep -c '"1"' /out/pqos.csv) + $1))
+	for _ in $(seq 600); do
+		[ "$(grep -c '"1"' /out/pqos.csv)" -lt $rows ] || return
+		sleep 0.1
+	done
+}
+
+# A slow machine needs seconds to start pqos, so the load runs between two of its rows.
+pqos --iface=msr -m all:0-$(($(nproc) - 1)) -t inf -i 10 -u csv > /out/pqos.csv 2> /out/pqos.err &
 pid=$!
-for _ in $(seq 300); do
-	grep -q '"1"' /out/pqos.csv && break
-	sleep 0.1
-done
+wait_for_rows 1
 rdtctl snapshot pqos-begin
-memload read 4 8192
-wait $pid
+memload read 3 8192
+wait_for_rows 2
 rdtctl snapshot pqos-end
+kill -INT $pid
+wait $pid
 [ "$(wc -l < /out/pqos.csv)" -gt 2 ]
 ok $? "pqos prints measurements"
 pqos --iface=msr -r -m all:0 -t 1 > /dev/null 2>&1
