@@ -159,10 +159,13 @@ static void feed_sample(uint32_t cpu, uint64_t slot)
 
 static void feed_gap(const struct gap *gap)
 {
+	uint64_t begin_ns = slot_ns(gap->first), end_ns = slot_ns(gap->last + 2);
+	/* As recordings had it before: the record is at the end, and says when the loss began. */
+	bool at_end = machine.late && gap->cpu % 2;
 	struct memwatch_record_lost r = {
-		.h = { slot_ns(gap->first), MEMWATCH_RECORD_LOST, sizeof(r), (uint16_t)gap->cpu,
-		       machine.late ? MEMWATCH_RECORD_F_LATE : 0 },
-		.end_ns = slot_ns(gap->last + 2),
+		.h = { at_end ? end_ns : begin_ns, MEMWATCH_RECORD_LOST, sizeof(r),
+		       (uint16_t)gap->cpu, machine.late && !at_end ? MEMWATCH_RECORD_F_LATE : 0 },
+		.end_ns = at_end ? begin_ns : end_ns,
 		.count = gap->last - gap->first + 1,
 	};
 

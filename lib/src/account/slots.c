@@ -293,9 +293,10 @@ static int report_loss(struct memwatch_slots *slots, const struct memwatch_loss 
 
 static int feed_lost(struct memwatch_slots *slots, const struct memwatch_record_lost *lost)
 {
+	/* In older recordings the record is at the end, and end_ns is when the loss began. */
 	struct memwatch_loss loss = {
 		.cpu = lost->h.cpu,
-		.begin_ns = lost->h.time_ns,
+		.begin_ns = mw_min_u64(lost->end_ns, lost->h.time_ns),
 		.end_ns = mw_max_u64(lost->end_ns, lost->h.time_ns),
 	};
 	struct mw_slot_split split;
