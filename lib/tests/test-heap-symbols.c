@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memwatch/heap.h>
@@ -248,6 +249,41 @@ static void test_confinement(void)
 	unlink(name);
 }
 
+/* A program that reads profiles of others confines itself, and still finds symbols. */
+static void test_confined_reader(void)
+{
+	struct memwatch_heap *heap = profile_of(&here, 1);
+	char name[] = "/tmp/XXXXXX";
+	int fd = mkstemp(name), ends[2], status;
+	struct attempts a = { 0 };
+	pid_t pid;
+
+	fchmod(fd, 0666);
+	if (pipe(ends))
+		exit(EXIT_FAILURE);
+	pid = fork();
+	if (!pid) {
+		if (memwatch_heap_confine(ctx))
+			_exit(1);
+		attempt(name, ends[1]);
+		_exit(memwatch_heap_symbolize(heap, NULL) ? 2 : 0);
+	}
+	close(ends[1]);
+	tap_eq(read(ends[0], &a, sizeof(a)), sizeof(a), "a confined reader goes on");
+	waitpid(pid, &status, 0);
+	tap_eq(status, 0, "a confined reader finds symbols");
+	tap_eq(a.open_read, 0, "a confined reader can read files");
+	tap_eq(a.open_write, EPERM, "a confined reader cannot open files for writing");
+	tap_eq(a.create, EPERM, "a confined reader cannot create files");
+	tap_eq(a.socket_call, EPERM, "a confined reader cannot open sockets");
+	if (!geteuid())
+		tap_eq(a.uid, 65534, "a confined reader that was root is nobody");
+	close(ends[0]);
+	close(fd);
+	unlink(name);
+	memwatch_heap_unref(heap);
+}
+
 int main(void)
 {
 	tap_start();
@@ -258,6 +294,7 @@ int main(void)
 	test_other_files();
 	test_perf_map();
 	test_confinement();
+	test_confined_reader();
 	memwatch_ctx_unref(ctx);
 	return tap_done();
 }

@@ -291,7 +291,7 @@ int memwatch_heap_symbolize(struct memwatch_heap *heap,
  * Returns: 0; or a negative errno, and the process must not read a profile.
  * Since: 0.1
  */
-int memwatch_heap_confine(struct memwatch_ctx *ctx);
+MEMWATCH_MUST_CHECK int memwatch_heap_confine(struct memwatch_ctx *ctx);
 
 /**
  * memwatch_heap_unread_module - a file that memwatch_heap_symbolize() needed and could not read
