@@ -164,10 +164,8 @@ static void warn_python(const struct report *r)
 	if (info->python & MEMWATCH_HEAP_PYTHON_PYMALLOC)
 		mw_warn(r->cli,
 			"%s: CPython's own allocator (pymalloc) was on: its arenas are seen, if "
-			"mappings "
-			"are (MEMWATCH_HEAP_MMAP=1), and not the objects of up to 512 bytes in "
-			"them; run "
-			"the program with PYTHONMALLOC=malloc",
+			"mappings are (heap run --mmap), and not the objects of up to 512 bytes "
+			"in them; run the program with PYTHONMALLOC=malloc",
 			r->path);
 	if (info->python & MEMWATCH_HEAP_PYTHON_SEEN &&
 	    !(info->python & MEMWATCH_HEAP_PYTHON_FRAMES))
