@@ -112,10 +112,7 @@ static int file_write(const struct mw_code *code, uint32_t *hint, uint64_t *ret)
 /* Writes a new code object into the profile. Returns its index, or MW_HEAP_CODE_NONE. */
 static uint32_t code_write(const struct mw_code *code)
 {
-	uint32_t *hint =
-		&code_table->by_file[code_hash(&(struct mw_code){
-					     .file = code->file, .file_bytes = code->file_bytes }) %
-				     HINTS];
+	uint32_t *hint = &code_table->by_file[bytes_hash(0, code->file, code->file_bytes) % HINTS];
 	struct mw_heap_header *header = mw_profile.header;
 	struct mw_heap_code new = {
 		.first_line = code->first_line,

@@ -468,6 +468,18 @@ static int read_info(struct own_profile *p)
 	return 0;
 }
 
+/* What samples refer to. */
+static int read_tables(struct own_profile *p)
+{
+	int err = mw_profile_file_directory(&p->file, p->heap->ctx);
+
+	if (!err)
+		err = read_modules(p);
+	if (!err)
+		err = read_codes(p);
+	return err ?: read_stacks(p);
+}
+
 int mw_memwatch_profile_read(struct memwatch_heap *heap, const struct mw_input *input, int fd)
 {
 	struct own_profile *p = calloc(1, sizeof(*p));
@@ -480,7 +492,7 @@ int mw_memwatch_profile_read(struct memwatch_heap *heap, const struct mw_input *
 	p->fd = fd;
 	err = mw_profile_file_header(&p->file, heap->ctx) ?: read_info(p);
 	if (!err && !heap->header_only)
-		err = mw_profile_file_directory(&p->file, heap->ctx) ?: read_modules(p) ?: read_codes(p) ?: read_stacks(p);
+		err = read_tables(p);
 	for (uint32_t i = 0; !err && i < p->file.arrays[MW_HEAP_CHUNK_SAMPLES].nr_parts; i++)
 		err = read_samples(p, &p->file.arrays[MW_HEAP_CHUNK_SAMPLES].parts[i]);
 	if (!err)

@@ -20,11 +20,15 @@
 #include "base/context.h"
 #include "base/text.h"
 
+static bool is_module(const struct mw_process_mapping *mapping)
+{
+	return strchr(mapping->permissions, 'x') && *mapping->path == '/';
+}
+
 /* Takes the mapping of a line of maps if it is one of a program or a library. */
 static bool take_mapping(struct mw_text line, struct mw_process_mapping *ret)
 {
-	if (!mw_process_mapping_parse(line, ret) || !strchr(ret->permissions, 'x') ||
-	    *ret->path != '/')
+	if (!mw_process_mapping_parse(line, ret) || !is_module(ret))
 		return false;
 	ret->path[mw_process_mapping_path_len(ret)] = '\0';
 	return true;
@@ -90,31 +94,24 @@ int mw_modules_find(const struct mw_modules *modules, const char *path)
 	return -1;
 }
 
-/* Whether the line is a mapping of a program or a library at @path. */
-static bool maps_module(struct mw_text line, const char *path, struct mw_process_mapping *ret)
+/* Whether it is a mapping of the program or library at the path @data. */
+static bool is_module_at(const struct mw_process_mapping *mapping, const void *data)
 {
-	return take_mapping(line, ret) && !strcmp(ret->path, path);
+	size_t len = mw_process_mapping_path_len(mapping);
+	const char *path = data;
+
+	return is_module(mapping) && strlen(path) == len && !memcmp(mapping->path, path, len);
 }
 
 int memwatch_heap_open_module(struct memwatch_ctx *ctx, __u32 pid, const char *path)
 {
 	struct mw_process_mapping mapping;
-	struct mw_text rest, line;
-	char maps[64], *text;
-	bool found = false;
-	size_t len;
-	int err;
+	int err = mw_process_mapping_find(ctx, pid, is_module_at, path, &mapping);
 
-	snprintf(maps, sizeof(maps), "/proc/%u/maps", pid);
-	err = mw_text_read_file(ctx, maps, &text, &len);
+	if (err == -ENODATA)
+		return mw_fail(ctx, -ENOENT, "process %u has not mapped %s", pid, path);
 	if (err)
 		return err;
-	rest = (struct mw_text){ text, len };
-	while (!found && mw_text_take(&rest, '\n', &line))
-		found = maps_module(line, path, &mapping);
-	free(text);
-	if (!found)
-		return mw_fail(ctx, -ENOENT, "process %u has not mapped %s", pid, path);
 	err = mw_process_mapping_open(ctx, pid, &mapping, false);
 	return err < 0 ? mw_fail(ctx, err, "%s: %s", path, strerror(-err)) : err;
 }

@@ -60,16 +60,20 @@ size_t mw_process_mapping_path_len(const struct mw_process_mapping *mapping)
 	return len > tail && !strcmp(mapping->path + len - tail, DELETED_SUFFIX) ? len - tail : len;
 }
 
-static bool is_profile(const struct mw_process_mapping *mapping)
+static bool is_profile(const struct mw_process_mapping *mapping, const void *unused)
 {
 	size_t len = mw_process_mapping_path_len(mapping);
 
+	(void)unused;
 	return !strcmp(mapping->permissions, "rw-s") && len > strlen(PROFILE_SUFFIX) &&
 	       !strncmp(mapping->path + len - strlen(PROFILE_SUFFIX), PROFILE_SUFFIX,
 			strlen(PROFILE_SUFFIX));
 }
 
-static int find_mapping(struct memwatch_ctx *ctx, __u32 pid, struct mw_process_mapping *ret)
+int mw_process_mapping_find(struct memwatch_ctx *ctx, uint32_t pid,
+			    bool (*wanted)(const struct mw_process_mapping *mapping,
+					   const void *data),
+			    const void *data, struct mw_process_mapping *ret)
 {
 	struct mw_text rest, line;
 	bool found = false;
@@ -85,9 +89,16 @@ static int find_mapping(struct memwatch_ctx *ctx, __u32 pid, struct mw_process_m
 		return err;
 	rest = (struct mw_text){ text, len };
 	while (!found && mw_text_take(&rest, '\n', &line))
-		found = mw_process_mapping_parse(line, ret) && is_profile(ret);
+		found = mw_process_mapping_parse(line, ret) && wanted(ret, data);
 	free(text);
-	return found ? 0 : mw_fail(ctx, -ENODATA, "process %u has no heap profile", pid);
+	return found ? 0 : -ENODATA;
+}
+
+static int find_profile(struct memwatch_ctx *ctx, __u32 pid, struct mw_process_mapping *ret)
+{
+	int err = mw_process_mapping_find(ctx, pid, is_profile, NULL, ret);
+
+	return err == -ENODATA ? mw_fail(ctx, err, "process %u has no heap profile", pid) : err;
 }
 
 int mw_process_mapping_open(struct memwatch_ctx *ctx, uint32_t pid,
@@ -113,7 +124,7 @@ int mw_process_mapping_open(struct memwatch_ctx *ctx, uint32_t pid,
 int memwatch_heap_is_profiled(struct memwatch_ctx *ctx, __u32 pid)
 {
 	struct mw_process_mapping mapping;
-	int err = find_mapping(ctx, pid, &mapping);
+	int err = find_profile(ctx, pid, &mapping);
 
 	return err == -ENODATA ? 0 : err ?: 1;
 }
@@ -122,7 +133,7 @@ int memwatch_heap_find(struct memwatch_ctx *ctx, __u32 pid, int writable, int *r
 {
 	struct mw_process_mapping mapping;
 	struct stat st;
-	int fd, err = find_mapping(ctx, pid, &mapping);
+	int fd, err = find_profile(ctx, pid, &mapping);
 
 	if (err)
 		return err;

@@ -29,6 +29,15 @@ bool mw_process_mapping_parse(struct mw_text line, struct mw_process_mapping *re
 size_t mw_process_mapping_path_len(const struct mw_process_mapping *mapping);
 
 /*
+ * Finds the first mapping for which @wanted says so, which gets @data. Returns 0; -ENODATA, without
+ * a message, if there is none; -ENOENT if there is no such process; or another negative errno.
+ */
+int mw_process_mapping_find(struct memwatch_ctx *ctx, uint32_t pid,
+			    bool (*wanted)(const struct mw_process_mapping *mapping,
+					   const void *data),
+			    const void *data, struct mw_process_mapping *ret);
+
+/*
  * Opens the file behind a mapping: as root the file itself, wherever its path leads now; otherwise
  * the file at its path. Returns a descriptor or a negative errno.
  */
