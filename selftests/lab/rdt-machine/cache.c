@@ -52,6 +52,9 @@ struct cpu {
 	uint64_t references[2];
 	uint64_t misses[2];
 	unsigned int rmid, closid, owner;
+	/* fills since the RMID was programmed, until the next process is current */
+	bool switching;
+	uint64_t switch_fills;
 } __attribute__((aligned(64)));
 
 static struct llc llcs[MAX_DOMAINS];
@@ -82,13 +85,27 @@ void cache_init(void)
 
 void cache_set_rmid(unsigned int cpu, unsigned int rmid, unsigned int closid)
 {
-	cpus[cpu].closid = closid;
-	cpus[cpu].rmid = rmid;
+	struct cpu *c = &cpus[cpu];
+
+	c->switching = c->rmid != rmid;
+	c->switch_fills = 0;
+	c->closid = closid;
+	c->rmid = rmid;
 }
 
 void cache_set_owner(unsigned int cpu, unsigned int owner)
 {
-	cpus[cpu].owner = owner;
+	struct llc *llc = &llcs[domain_of[cpu]];
+	struct cpu *c = &cpus[cpu];
+
+	if (c->switching && c->switch_fills) {
+		pthread_mutex_lock(&llc->lock);
+		llc->owner[c->owner].switch_fills += c->switch_fills;
+		llc->owner[owner].switch_fills += c->switch_fills;
+		pthread_mutex_unlock(&llc->lock);
+	}
+	c->switching = false;
+	c->owner = owner;
 }
 
 void cache_set_ways(unsigned int domain, unsigned int closid, uint32_t ways)
@@ -289,6 +306,7 @@ static void l1_miss(unsigned int cpu, uint32_t info, uint64_t address, bool stor
 	pthread_mutex_unlock(&llc->lock);
 	c->references[kernel]++;
 	c->misses[kernel] += miss;
+	c->switch_fills += miss;
 	if (first && machine.domains > 1)
 		line_drop_elsewhere(domain_of[cpu], physical);
 }

@@ -11,10 +11,16 @@
 
 #include "machine.h"
 
-/* All in lines. Local ones have their address in a NUMA node of the domain itself. */
+/*
+ * All in lines. Local ones have their address in a NUMA node of the domain itself. A hook of
+ * the scheduler programs the RMID of the next process before that process is current. Of a
+ * process, @switch_fills are the lines that were filled between these two moments, when it
+ * was switched in or out: they have the RMID of one process and are accounted to another.
+ */
 struct traffic {
 	uint64_t fills, writebacks;
 	uint64_t local_fills, local_writebacks;
+	uint64_t switch_fills;
 	uint64_t lines; /* in the cache now */
 };
 

@@ -53,8 +53,9 @@ static void print_traffic(FILE *f, const struct traffic *t)
 {
 	fprintf(f,
 		" occupancy=%" PRIu64 " total=%" PRIu64 " local=%" PRIu64 " fills=%" PRIu64
-		" writebacks=%" PRIu64 "\n",
-		t->lines << LINE_SHIFT, total_bytes(t), local_bytes(t), t->fills, t->writebacks);
+		" writebacks=%" PRIu64 " switch_fills=%" PRIu64 "\n",
+		t->lines << LINE_SHIFT, total_bytes(t), local_bytes(t), t->fills, t->writebacks,
+		t->switch_fills);
 }
 
 static void print_cpu(FILE *f, unsigned int cpu)

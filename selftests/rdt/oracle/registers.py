@@ -31,8 +31,7 @@ class CounterRead:
 class RegisterLog:
     """
     ticks: times by domain and CPU. reads: by (domain, RMID), in order. truth: pairs of
-    place in the log and values, by (domain, tgid, start time). programmed: how often
-    PQR_ASSOC was written with an RMID.
+    place in the log and values, by (domain, tgid, start time).
     """
 
     def __init__(self, path, snaps, width, scale):
@@ -41,7 +40,6 @@ class RegisterLog:
         self.ticks = collections.defaultdict(lambda: collections.defaultdict(list))
         self.reads = collections.defaultdict(list)
         self.truth = collections.defaultdict(list)
-        self.programmed = collections.Counter()
         self.domains = sorted(snaps[-1].domain)
         self.parse_log(path, snaps)
         for reads in self.reads.values():
@@ -62,8 +60,6 @@ class RegisterLog:
                     select[cpu] = (value >> 32 & 0x3FF, EVENTS.get(value & 0xFF))
                 elif msr == PQR and part[2] == "r":
                     self.ticks[domain[cpu]][cpu].append(clock(int(part[0])))
-                elif msr == PQR and part[2] == "w":
-                    self.programmed[value & 0x3FF] += 1
                 elif msr == CTR and part[2] == "r" and cpu in select:
                     last = place
                     rmid, event = select[cpu]
