@@ -7,6 +7,7 @@
  * headers.
  */
 #include <linux/binfmts.h>
+#include <linux/delay.h>
 #include <linux/ratelimit.h>
 #include <linux/tracepoint.h>
 #include <trace/events/sched.h>
@@ -109,6 +110,17 @@ int mw_hooks_register(void)
 	return err;
 }
 
+/*
+ * Up to 5.11 the kernel allocates memory to remove a probe (befe6d946551 ("tracepoint:
+ * Do not fail unregistering a probe due to memory failure")). A probe that stays would
+ * be called after the module was unloaded.
+ */
+static void hooks_unregister_one(const struct hook *hook)
+{
+	while (tracepoint_probe_unregister(hook->tracepoint, hook->probe, NULL) == -ENOMEM)
+		msleep(20);
+}
+
 /* No probe runs any more when this returns. */
 void mw_hooks_unregister(void)
 {
@@ -116,7 +128,7 @@ void mw_hooks_unregister(void)
 
 	for (i = ARRAY_SIZE(hooks); i-- > 0;) {
 		if (hooks[i].registered)
-			tracepoint_probe_unregister(hooks[i].tracepoint, hooks[i].probe, NULL);
+			hooks_unregister_one(&hooks[i]);
 		hooks[i].registered = false;
 	}
 	tracepoint_synchronize_unregister();

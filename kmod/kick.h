@@ -21,6 +21,7 @@
  * @MW_KICK_REVOKE: take RMIDs from idle processes, for waiting ones that run
  * @MW_KICK_REFILL: refill the object caches and recycle what was freed
  * @MW_KICK_REVIEW: match all processes against the filters again
+ * @MW_KICK_EXPEL: take RMIDs from processes that a filter excludes since they changed
  * @MW_KICK_REFRESH: program the RMID of a process that was promoted while it ran
  */
 enum mw_kick {
@@ -28,7 +29,8 @@ enum mw_kick {
 	MW_KICK_REVOKE = BIT(1),
 	MW_KICK_REFILL = BIT(2),
 	MW_KICK_REVIEW = BIT(3),
-	MW_KICK_REFRESH = BIT(4),
+	MW_KICK_EXPEL = BIT(4),
+	MW_KICK_REFRESH = BIT(5),
 };
 
 /* Called once, before the first session. @handler runs in hard interrupt context. */

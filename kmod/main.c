@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/memwatch.h>
+#include <linux/tick.h>
 
 #include "control.h"
 #include "dev.h"
@@ -31,9 +32,9 @@ module_param(policy, charp, 0400);
 MODULE_PARM_DESC(policy,
 		 "initial policy when there are too few RMIDs: fair (default), fifo or active");
 
-static bool idle_stop;
+static bool idle_stop = true;
 module_param(idle_stop, bool, 0400);
-MODULE_PARM_DESC(idle_stop, "initially, whether idle CPUs stop their tick");
+MODULE_PARM_DESC(idle_stop, "initially, whether idle CPUs stop their tick (default yes)");
 
 static uint rmids;
 module_param(rmids, uint, 0400);
@@ -43,6 +44,17 @@ static uint gid = U32_MAX;
 module_param(gid, uint, 0400);
 MODULE_PARM_DESC(gid, "group that may read /proc/memwatch (default: none)");
 
+/* By default a CPU of nohz_full= does not tick: whoever set it wants no interrupts there. */
+static void main_choose_cpus(cpumask_t *cpus)
+{
+	unsigned int id;
+
+	cpumask_clear(cpus);
+	for_each_possible_cpu (id)
+		if (!tick_nohz_full_cpu(id))
+			cpumask_set_cpu(id, cpus);
+}
+
 /* A parameter that is out of range is refused; none is adjusted silently. */
 static int main_read_parameters(void)
 {
@@ -50,7 +62,7 @@ static int main_read_parameters(void)
 
 	c->tick.period_ns = period_ns;
 	c->tick.idle_stop = idle_stop;
-	cpumask_copy(&c->tick.cpus, cpu_possible_mask);
+	main_choose_cpus(&c->tick.cpus);
 	c->limbo_ns = limbo_ns;
 	if (mw_policy_parse(policy) < 0) {
 		pr_err("policy is \"%s\", but must be \"fair\", \"fifo\" or \"active\"\n", policy);

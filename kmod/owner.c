@@ -21,6 +21,9 @@ struct mw_owner_stats mw_owner_stats;
 u32 mw_owner_policy;
 LIST_HEAD(mw_waiters);
 
+/* Processes that have an RMID although a filter excludes them. Guarded by mw_lock. */
+static LIST_HEAD(excluded);
+
 static ulong limbo_occupancy;
 module_param(limbo_occupancy, ulong, 0400);
 MODULE_PARM_DESC(limbo_occupancy,
@@ -29,8 +32,12 @@ MODULE_PARM_DESC(limbo_occupancy,
 /* Residual occupancy of each RMID in bytes, the sum over all domains. */
 static atomic64_t *residues;
 
-/* Called after each ALLOC record. Set once, before the first session. */
-static void (*report_residue)(u32 rmid, u32 generation, u64 now);
+/* Called after each ALLOC record; returns how many records it has sent. Set once, before the first
+ * session. */
+static u32 (*report_residue)(u32 rmid, u32 generation, u64 now);
+
+/* Records about RMIDs that were given out. Guarded by mw_lock. */
+static u32 records_sent;
 
 int mw_owner_init(u32 nr_rmids, u32 first_rmid, u64 limbo_ns)
 {
@@ -76,11 +83,11 @@ void mw_owner_forget_residue(void)
 /**
  * mw_owner_on_alloc - set the function that reports residual occupancy
  * @report: called with mw_lock held after the ALLOC record of each RMID, with
- *	the time of that record
+ *	the time of that record; returns the number of records it sends
  *
  * A callback, because the counters are read by a higher layer.
  */
-void mw_owner_on_alloc(void (*report)(u32 rmid, u32 generation, u64 now))
+void mw_owner_on_alloc(u32 (*report)(u32 rmid, u32 generation, u64 now))
 {
 	report_residue = report;
 }
@@ -197,6 +204,7 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	o->parent_tgid = rcu_dereference_raw(leader->real_parent)->tgid;
 	o->start_time_ns = leader->start_boottime;
 	o->alloc_time_ns = now;
+	o->late = reason == MEMWATCH_REASON_PROMOTED ? MW_LATE_NEW : MW_LATE_NOT;
 	/* A new process counts as having run, even if it runs in this jiffy only. */
 	o->given = jiffies - (reason == MEMWATCH_REASON_SCAN   ? MW_ASLEEP_JIFFIES
 			      : reason == MEMWATCH_REASON_FORK ? 1
@@ -205,10 +213,13 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	mw_record_set_name(o, leader, comm ?: mw_record_kept_name(p));
 	mw_record_keep_name(p, NULL);
 	owner_set_state(p, MW_PROCESS_MEASURED);
-	mw_owner_stats.promotions += reason == MEMWATCH_REASON_PROMOTED;
 	mw_record_alloc(rmid, now, reason);
-	report_residue(rmid, generation, now);
+	records_sent += 1 + report_residue(rmid, generation, now);
 	WRITE_ONCE(p->owner, (u64)generation << 32 | rmid);
+	if (reason == MEMWATCH_REASON_PROMOTED) {
+		mw_owner_stats.promotions++;
+		mw_kick_raise(MW_KICK_REFRESH);
+	}
 	return 0;
 }
 
@@ -304,7 +315,7 @@ static int owner_give_or_wait(struct mw_process *p, struct task_struct *leader, 
 		return -ENOSPC;
 	}
 	if (owner_has_earlier_waiter())
-		mw_owner_promote(MW_PROMOTE_MOST);
+		mw_owner_promote();
 	if (owner_may_take(p))
 		err = owner_give_rmid(p, leader, comm, reason);
 	if (err)
@@ -360,6 +371,7 @@ void mw_owner_death(struct mw_process *p)
 	switch (p->state) {
 	case MW_PROCESS_MEASURED:
 		WRITE_ONCE(p->owner, 0);
+		list_del_init(&p->waiters);
 		mw_user_hold(p, false);
 		WARN_ON_ONCE(!owner_free_rmid(owner, MEMWATCH_REASON_EXIT));
 		break;
@@ -435,18 +447,21 @@ bool mw_owner_renew(struct mw_process *p, struct task_struct *leader, const char
 
 /**
  * mw_owner_promote - give RMIDs to waiting processes
- * @most: the largest number of promotions, to bound the time under the lock
+ *
+ * The caller calls it again later if mw_owner_can_promote() still says so.
  *
  * Return: the number of processes that were taken from the list
  */
-u32 mw_owner_promote(u32 most)
+u32 mw_owner_promote(void)
 {
+	u32 begin = records_sent;
 	struct task_struct *leader;
 	struct mw_process *p;
 	u32 count = 0;
 
 	lockdep_assert_held(&mw_lock);
-	while (count < most && (p = owner_next_waiter())) {
+	while (count < MW_PROMOTE_RECORDS && records_sent - begin < MW_PROMOTE_RECORDS &&
+	       (p = owner_next_waiter())) {
 		leader = mw_process_leader(p);
 		if (leader && owner_give_rmid(p, leader, NULL, MEMWATCH_REASON_PROMOTED))
 			break;
@@ -454,14 +469,32 @@ u32 mw_owner_promote(u32 most)
 		owner_stop_waiting(p);
 		count++;
 	}
-	if (count)
-		mw_kick_raise(MW_KICK_REFRESH);
 	return count;
 }
 
+/* A filter now excludes @p, which has an RMID. The policy takes the RMID away. */
+void mw_owner_exclude(struct mw_process *p)
+{
+	lockdep_assert_held(&mw_lock);
+	if (list_empty(&p->waiters))
+		list_add_tail(&p->waiters, &excluded);
+	mw_kick_raise(MW_KICK_EXPEL);
+}
+
+/* The next process for which mw_owner_exclude() was called, if it still has its RMID. */
+struct mw_process *mw_owner_next_excluded(void)
+{
+	struct mw_process *p = list_first_entry_or_null(&excluded, struct mw_process, waiters);
+
+	lockdep_assert_held(&mw_lock);
+	if (p)
+		list_del_init(&p->waiters);
+	return p;
+}
+
 /*
- * Take the RMID of @p away. CPUs may run with it until mw_switch_refresh_all()
- * has returned; mw_owner_retired() is called after that.
+ * Take the RMID of @p away. CPUs may run with it until mw_refresh_retired() has
+ * returned; mw_owner_retired() is called after that.
  */
 void mw_owner_retire(struct mw_process *p, struct mw_retire *batch)
 {
@@ -469,6 +502,7 @@ void mw_owner_retire(struct mw_process *p, struct mw_retire *batch)
 	batch->owner[batch->nr++] = p->owner;
 	p->retiring = mw_owner_rmid(p->owner);
 	WRITE_ONCE(p->owner, 0);
+	list_del_init(&p->waiters);
 	owner_set_state(p, MW_PROCESS_RETIRING);
 }
 
@@ -511,6 +545,8 @@ void mw_owner_stop(void)
 			if (o->process) {
 				WRITE_ONCE(o->process->owner, 0);
 				o->process->retiring = 0;
+				if (o->process->state == MW_PROCESS_MEASURED)
+					list_del_init(&o->process->waiters);
 				owner_set_state(o->process, MW_PROCESS_FILTERED);
 			}
 			owner_free_rmid((u64)o->generation << 32 | rmid, MEMWATCH_REASON_STOP);

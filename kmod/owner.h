@@ -16,8 +16,8 @@
 /* A process that has not run for this long sleeps; policy "fair" lets any user take its RMID. */
 #define MW_ASLEEP_JIFFIES (10 * HZ)
 
-/* The most promotions under one hold of mw_lock; each of them sends a record. */
-#define MW_PROMOTE_MOST 16
+/* Promotion pauses after this many records, because they are sent with interrupts off. */
+#define MW_PROMOTE_RECORDS 16
 
 /**
  * struct mw_owner_stats - counters for /proc/memwatch/status
@@ -70,12 +70,14 @@ size_t mw_owner_memory(void);
 /* Residual occupancy. */
 void mw_owner_add_residue(u32 rmid, s64 bytes);
 void mw_owner_forget_residue(void);
-void mw_owner_on_alloc(void (*report)(u32 rmid, u32 generation, u64 now));
+void mw_owner_on_alloc(u32 (*report)(u32 rmid, u32 generation, u64 now));
 
 /* The life of a process. Caller holds mw_lock. */
 void mw_owner_birth(struct mw_process *p, struct task_struct *leader, u32 reason);
 void mw_owner_death(struct mw_process *p);
 bool mw_owner_renew(struct mw_process *p, struct task_struct *leader, const char *comm, u32 reason);
+void mw_owner_exclude(struct mw_process *p);
+struct mw_process *mw_owner_next_excluded(void);
 
 /* From the switch hook and the tick, without mw_lock. */
 void mw_owner_note_run(struct mw_process *p);
@@ -86,7 +88,7 @@ bool mw_owner_can_promote(void);
 u32 mw_owner_free(void);
 u32 mw_owner_fair_limit(u32 free);
 void mw_owner_kick_policy(void);
-u32 mw_owner_promote(u32 most);
+u32 mw_owner_promote(void);
 void mw_owner_retire(struct mw_process *p, struct mw_retire *batch);
 void mw_owner_retired(const struct mw_retire *batch);
 

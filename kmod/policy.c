@@ -21,20 +21,22 @@
 #include "owner.h"
 #include "policy.h"
 #include "process.h"
+#include "refresh.h"
 #include "revoke.h"
-#include "switch.h"
 #include "tick.h"
 #include "track.h"
 
 #define REVOKE_JIFFIES msecs_to_jiffies(10)
 #define REVIEW_JIFFIES HZ
 
-#define KICKS_FIFO     (MW_KICK_PROMOTE | MW_KICK_REFILL | MW_KICK_REVIEW | MW_KICK_REFRESH)
-#define KICKS_OTHER    (KICKS_FIFO | MW_KICK_REVOKE)
+#define KICKS_FIFO                                                                                 \
+	(MW_KICK_PROMOTE | MW_KICK_REFILL | MW_KICK_REVIEW | MW_KICK_EXPEL | MW_KICK_REFRESH)
+#define KICKS_OTHER (KICKS_FIFO | MW_KICK_REVOKE)
 
 static void policy_revoke_work(struct work_struct *work);
 static void policy_refill_work(struct work_struct *work);
 static void policy_review_work(struct work_struct *work);
+static void policy_expel_work(struct work_struct *work);
 static void policy_refresh_work(struct work_struct *work);
 
 static struct hrtimer promote_timer;
@@ -42,6 +44,7 @@ static struct workqueue_struct *queue;
 static DECLARE_DELAYED_WORK(revoke_work, policy_revoke_work);
 static DECLARE_WORK(refill_work, policy_refill_work);
 static DECLARE_DELAYED_WORK(review_work, policy_review_work);
+static DECLARE_WORK(expel_work, policy_expel_work);
 static DECLARE_WORK(refresh_work, policy_refresh_work);
 
 /* Enabled from arming to disarming, whatever the policy. */
@@ -77,7 +80,7 @@ static enum hrtimer_restart policy_promote(struct hrtimer *timer)
 	rcu_read_lock();
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	if (policy_is_armed())
-		mw_owner_promote(MW_PROMOTE_MOST);
+		mw_owner_promote();
 	more = policy_next_promotion(&when);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
@@ -104,7 +107,7 @@ static void policy_schedule_promotion(void)
 /*
  * The handler of all kicks, in hard interrupt context. A process that was
  * promoted while it runs gets its RMID programmed at the next tick of its CPU;
- * only where that tick is far away, all CPUs are interrupted.
+ * only where that tick is far away, the CPU is interrupted.
  */
 static void policy_handle_kicks(u32 kicks)
 {
@@ -116,13 +119,15 @@ static void policy_handle_kicks(u32 kicks)
 		queue_work(queue, &refill_work);
 	if (kicks & MW_KICK_REVIEW)
 		mod_delayed_work(queue, &review_work, 0);
+	if (kicks & MW_KICK_EXPEL)
+		queue_work(queue, &expel_work);
 	if (kicks & MW_KICK_REFRESH && mw_tick_is_rare())
 		queue_work(queue, &refresh_work);
 }
 
 static void policy_refresh_work(struct work_struct *work)
 {
-	mw_switch_refresh_all();
+	mw_refresh_promoted();
 }
 
 static void policy_refill_work(struct work_struct *work)
@@ -144,6 +149,17 @@ void mw_policy_review(void)
 		cond_resched();
 	}
 	mw_revoke_finish(&batch);
+}
+
+static void policy_expel_work(struct work_struct *work)
+{
+	struct mw_retire batch = { .reason = MEMWATCH_REASON_FILTERED };
+	bool done;
+
+	do {
+		done = mw_track_expel(&batch);
+		mw_revoke_finish(&batch);
+	} while (!done);
 }
 
 static void policy_review_work(struct work_struct *work)
@@ -223,6 +239,7 @@ void mw_policy_disarm(void)
 	cancel_delayed_work_sync(&revoke_work);
 	cancel_work_sync(&refill_work);
 	cancel_delayed_work_sync(&review_work);
+	cancel_work_sync(&expel_work);
 	cancel_work_sync(&refresh_work);
 	policy_set_last_run_key(false);
 	mw_revoke_disarm();

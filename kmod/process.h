@@ -40,8 +40,8 @@ enum mw_process_state {
  * @owner: generation << 32 | RMID, 0 without an RMID. Read without a lock.
  * @last_run: jiffies when one of its threads was last switched to, or found
  *	running by a tick; maintained only while mw_last_run_key is on
- * @waiters: entry in the list of waiting processes; links free objects in the
- *	object cache
+ * @waiters: entry in the list of waiting processes, or of those that have an RMID
+ *	although a filter excludes them; links free objects in the object cache
  * @queue: entry in the queue of its user, see user.h
  * @user: the user for whom it counts
  * @nr_threads: known threads that have not made their last switch

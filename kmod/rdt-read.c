@@ -270,13 +270,16 @@ static void read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 m
  *
  * The values are those of the last reading in each domain; nothing is read now. The
  * caller holds mw_lock, so the lock of the domain is not taken.
+ *
+ * Return: the number of records
  */
-static void read_report_residue(u32 rmid, u32 generation, u64 now)
+static u32 read_report_residue(u32 rmid, u32 generation, u64 now)
 {
 	const struct mw_rdt_domain *d;
+	u32 sent = 0;
 
 	if (!static_branch_unlikely(&read_key) || !trace_memwatch_rdt_sample_enabled())
-		return;
+		return 0;
 	list_for_each_entry_lockless (d, &mw_rdt_domains, link) {
 		struct memwatch_record_rdt rec = {
 			.h = { .time_ns = now,
@@ -291,9 +294,12 @@ static void read_report_residue(u32 rmid, u32 generation, u64 now)
 		};
 
 		memset(rec.status, MEMWATCH_STATUS_FIRST, sizeof(rec.status));
-		if (rec.value[MEMWATCH_RDT_OCCUPANCY])
-			trace_memwatch_rdt_sample(&rec);
+		if (!rec.value[MEMWATCH_RDT_OCCUPANCY])
+			continue;
+		trace_memwatch_rdt_sample(&rec);
+		sent++;
 	}
+	return sent;
 }
 
 /* -------------------------------------------------------------------- tick */

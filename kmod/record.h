@@ -13,6 +13,18 @@
 #include "process.h"
 
 /**
+ * enum mw_late - may a CPU run the process of an RMID without having programmed it?
+ * @MW_LATE_NOT: no
+ * @MW_LATE_NEW: the process got the RMID while it may have run
+ * @MW_LATE_NOTED: refresh.c deals with it
+ */
+enum mw_late {
+	MW_LATE_NOT,
+	MW_LATE_NEW,
+	MW_LATE_NOTED,
+};
+
+/**
  * struct mw_owner - the process that owns an RMID, as records describe it
  * @process: the process, NULL once it is gone
  * @generation: generation of the RMID
@@ -20,6 +32,7 @@
  * @parent_tgid: thread group id of the parent when the RMID was given
  * @uid: real user id in the initial user namespace
  * @given: jiffies when the RMID was given; long ago if the scan gave it
+ * @late: &enum mw_late
  * @start_time_ns: CLOCK_BOOTTIME start of the process
  * @alloc_time_ns: when the RMID was given
  * @cgroup_id: id of its cgroup in the default hierarchy
@@ -36,6 +49,7 @@ struct mw_owner {
 	u32 parent_tgid;
 	u32 uid;
 	unsigned long given;
+	enum mw_late late;
 	u64 start_time_ns;
 	u64 alloc_time_ns;
 	u64 cgroup_id;

@@ -5,8 +5,8 @@
  * Which processes lose their RMIDs to others.
  *
  * An RMID is taken from a living process in three steps, because CPUs may run
- * with it: retire it, so that no CPU starts to run with it; refresh all CPUs, so
- * that none runs with it any more; and only then return it to the pool.
+ * with it: retire it, so that no CPU starts to run with it; refresh the CPUs that run
+ * with it, so that none does any more; and only then return it to the pool.
  *
  * Only one worker calls mw_revoke_pass(), so the data of a pass need no lock. They
  * are allocated before this worker is first queued, and freed after it has ended.
@@ -16,9 +16,8 @@
 
 #include "fail.h"
 #include "lock.h"
+#include "refresh.h"
 #include "revoke.h"
-#include "switch.h"
-#include "tick.h"
 #include "user.h"
 
 /* Policy "fair": a process that runs keeps its RMID at least for this long. */
@@ -91,7 +90,7 @@ void mw_revoke_finish(struct mw_retire *batch)
 
 	if (!batch->nr)
 		return;
-	mw_switch_refresh_all();
+	mw_refresh_retired(batch);
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	mw_owner_retired(batch);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
@@ -232,8 +231,7 @@ static void revoke_pass_fair(void)
 	nr = wanted ? revoke_find_candidates(now) : 0;
 	if (!nr)
 		return;
-	/* A tick may be late: note first what runs right now. */
-	mw_switch_refresh_all();
+	mw_refresh_note_running();
 	for (i = 0; i < nr && batch.nr < MW_RETIRE_BATCH; i++) {
 		raw_spin_lock_irqsave(&mw_lock, flags);
 		if (revoke_for_user(&candidates[i], now, &batch))
@@ -283,8 +281,7 @@ static void revoke_idle(u32 wanted, unsigned long now)
 	unsigned long flags;
 	u32 nr, i;
 
-	/* A tick may be late: note first what runs right now. */
-	mw_switch_refresh_all();
+	mw_refresh_note_running();
 	nr = revoke_find_candidates(now);
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	for (i = 0; i < nr && batch.nr < min_t(u32, wanted, MW_RETIRE_BATCH); i++)
@@ -312,9 +309,7 @@ static void revoke_pass_active(void)
 /* While processes wait: take RMIDs from others, as the policy says. */
 void mw_revoke_pass(void)
 {
-	/* A tick notes what runs on its CPU. Ask the CPUs that do not tick. */
-	if (mw_tick_is_rare())
-		mw_switch_refresh_all();
+	mw_refresh_ask_unticked();
 	if (READ_ONCE(mw_owner_policy) == MEMWATCH_POLICY_FAIR)
 		revoke_pass_fair();
 	else

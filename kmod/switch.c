@@ -28,7 +28,7 @@ static __always_inline u64 switch_find_owner(struct task_struct *task)
 {
 	struct mw_process *p;
 
-	if (unlikely(task->flags & (PF_KTHREAD | PF_IO_WORKER))) {
+	if (unlikely(task->flags & (PF_KTHREAD | MW_PF_WORKER))) {
 		if (task->flags & PF_KTHREAD)
 			return 0;
 		mw_track_adopt(task);
@@ -148,19 +148,4 @@ void mw_switch_abandon(struct mw_cpu *cpu)
 	cpu->live = 0;
 	if (before)
 		trace_memwatch_switch(mw_now(), before, 0, current->pid);
-}
-
-static void switch_refresh_cpu(void *unused)
-{
-	mw_switch_refresh(this_cpu_ptr(&mw_cpu));
-}
-
-/*
- * Afterwards no CPU runs with an owner that was replaced before the call: the
- * hook runs with interrupts off, so it has either finished when the interrupt
- * comes, or it starts later and sees the new owner.
- */
-void mw_switch_refresh_all(void)
-{
-	on_each_cpu(switch_refresh_cpu, NULL, 1);
 }

@@ -21,6 +21,4 @@ void mw_switch_end(struct mw_cpu *cpu);
 void mw_switch_abandon(struct mw_cpu *cpu);
 void mw_switch_refresh(struct mw_cpu *cpu);
 
-void mw_switch_refresh_all(void);
-
 #endif /* _MW_SWITCH_H */

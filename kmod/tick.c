@@ -25,7 +25,7 @@
 
 /*
  * With a longer period the next tick would come too late to program the RMID of a process
- * that is promoted while it runs. Then an IPI programs it; see mw_tick_is_rare().
+ * that is promoted while it runs. Then an IPI programs it, see refresh.h.
  */
 #define RARE_NS 10000000ULL
 
@@ -259,6 +259,14 @@ void mw_tick_configure(const struct mw_tick_config *new)
 		tick_set_idle_key(false);
 }
 
+/* Is the next tick of CPU @id far away, or will there be none? */
+bool mw_tick_is_rare_on(unsigned int id)
+{
+	return config.period_ns > RARE_NS ||
+	       READ_ONCE(per_cpu(mw_cpu, id).state) == MW_TICK_EXCLUDED;
+}
+
+/* Is it so on some CPU? */
 bool mw_tick_is_rare(void)
 {
 	return config.period_ns > RARE_NS || !cpumask_subset(cpu_online_mask, &config.cpus);

@@ -28,6 +28,7 @@ int mw_tick_arm(void);
 void mw_tick_disarm(void);
 void mw_tick_configure(const struct mw_tick_config *config);
 bool mw_tick_is_rare(void);
+bool mw_tick_is_rare_on(unsigned int id);
 void mw_tick_admit_all(void);
 
 #endif /* _MW_TICK_H */

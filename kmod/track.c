@@ -187,7 +187,7 @@ void mw_track_exec(struct task_struct *task)
 	if (!track_task(task, MEMWATCH_REASON_FORK)) {
 		p = tracking ? mw_process_find(task) : NULL;
 		if (p && mw_owner_renew(p, task, NULL, MEMWATCH_REASON_EXEC))
-			mw_kick_raise(MW_KICK_REVIEW);
+			mw_owner_exclude(p);
 	}
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
@@ -209,14 +209,14 @@ void mw_track_rename(struct task_struct *task, const char *comm)
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	p = tracking ? mw_process_find(task) : NULL;
 	if (p && mw_owner_renew(p, task, comm, MEMWATCH_REASON_COMM))
-		mw_kick_raise(MW_KICK_REVIEW);
+		mw_owner_exclude(p);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
 }
 
 /*
- * Called by the switch hook when an I/O worker is about to run. It belongs to
- * the process that created it, but create_io_thread() fires no
+ * Called by the switch hook when a worker of MW_PF_WORKER is about to run. It
+ * belongs to the process that created it, but its creation fires no
  * sched_process_fork. If that process is not in the table, it is not added here:
  * the worker, and task->group_leader with it, may have been reaped already.
  */
@@ -405,6 +405,29 @@ bool mw_track_review(u32 bucket, struct mw_retire *batch)
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
 	return done;
+}
+
+/*
+ * Take the RMIDs of processes that filters exclude since they renamed themselves or
+ * executed another program, unless they have changed back. Return: false if @batch is
+ * full and there may be more
+ */
+bool mw_track_expel(struct mw_retire *batch)
+{
+	struct task_struct *leader;
+	struct mw_process *p;
+	unsigned long flags;
+
+	rcu_read_lock();
+	raw_spin_lock_irqsave(&mw_lock, flags);
+	while (batch->nr < MW_RETIRE_BATCH && (p = mw_owner_next_excluded())) {
+		leader = mw_process_leader(p);
+		if (!leader || mw_owner_renew(p, leader, NULL, 0))
+			mw_owner_retire(p, batch);
+	}
+	raw_spin_unlock_irqrestore(&mw_lock, flags);
+	rcu_read_unlock();
+	return batch->nr < MW_RETIRE_BATCH;
 }
 
 /* The work behind MW_KICK_REFILL. May sleep. */

@@ -17,6 +17,7 @@ void mw_track_disarm(void);
 void mw_track_enable(bool on);
 int mw_track_scan(void);
 bool mw_track_review(u32 bucket, struct mw_retire *batch);
+bool mw_track_expel(struct mw_retire *batch);
 void mw_track_refill(void);
 size_t mw_track_memory(void);
 u64 mw_track_missed(void);

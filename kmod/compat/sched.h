@@ -41,6 +41,26 @@ static __always_inline bool mw_task_is_dead(const struct task_struct *task)
 }
 
 /*
+ * Threads of a process for which the kernel fires no sched_process_fork: I/O workers
+ * of io_uring, and since 6.4 the workers of vhost and KVM.
+ */
+#ifdef PF_USER_WORKER
+#define MW_PF_WORKER (PF_IO_WORKER | PF_USER_WORKER)
+#else
+#define MW_PF_WORKER PF_IO_WORKER
+#endif
+
+/* Is @task on a CPU? False until a switch to it has got beyond the switch hook. */
+static inline bool mw_task_on_cpu(const struct task_struct *task)
+{
+#ifdef CONFIG_SMP
+	return READ_ONCE(task->on_cpu);
+#else
+	return true;
+#endif
+}
+
+/*
  * Is @task, which is current, inside execve()? On kernels without the flag,
  * look at the lock that execve() holds for writing while it renames the task. A
  * reader of that lock makes the answer wrong; then one rename record is

@@ -165,7 +165,7 @@ test_settings() {
 	status_is period_ns 1000000 && status_is filters 0
 	ok $? "the defaults can be set back"
 
-	mwctl period=5000000 limbo=7000000 policy=active idle_stop=1 cpus=0 set comm=mwproc \
+	mwctl period=5000000 limbo=7000000 policy=active idle_stop=0 cpus=0 set comm=mwproc \
 		start sleep=600000 &
 	holder=$!
 	within 10 status_is sessions_started 1
@@ -180,7 +180,7 @@ test_settings() {
 	within 10 status_is sessions 0
 	is "after kill -9 the settings are the defaults" \
 		"$(status period_ns) $(status limbo_ns) $(status policy) $(status idle_stop) $(status filters) $(status settings_by)" \
-		"1000000 2000000 fair 0 0 $(status defaults_by)"
+		"1000000 2000000 fair 1 0 $(status defaults_by)"
 	hold_session
 	within 10 all_measured
 	ok $? "a session that starts after kill -9 measures every process"

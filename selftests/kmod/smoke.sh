@@ -135,7 +135,7 @@ test_identity() {
 # ------------------------------------------------------------------- records
 
 test_records() {
-	hold_session
+	hold_session idle_stop=0 set
 	trace_start dump_begin dump_end rmid_existing cpu_state tick
 	mwctl start dump > "$TMP/out"
 	existing=$(trace_count rmid_existing)
@@ -175,7 +175,7 @@ test_config() {
 	sleep 0.3
 	is "a CPU that is excluded reports its stop" "$(trace_count '\[001\].*cpu_state.*state=5')" 1
 	is "a CPU that is excluded does not tick" \
-		"$(sed '/cpu_state/,$!d' $TRACING/trace | grep -c '\[001\].*memwatch_tick')" 0
+		"$(sed '/\[001\].*cpu_state.*state=5/,$!d' $TRACING/trace | grep -c '\[001\].*memwatch_tick')" 0
 	trace_start cpu_state
 	mwctl cpus=0-1 idle_stop=1 period=1000000 force set
 	sleep 1
@@ -194,7 +194,7 @@ test_config() {
 test_hotplug() {
 	cpu=/sys/devices/system/cpu/cpu1/online
 	[ -e $cpu ] || { skip "a CPU that goes offline and comes back reports both" "no second CPU that can go offline"; return; }
-	hold_session
+	hold_session idle_stop=0 set
 	trace_start cpu_state
 	echo 0 > $cpu
 	echo 1 > $cpu
