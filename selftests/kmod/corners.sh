@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# Two ways into a process that no fork hook sees: io_uring workers, which the
-# kernel creates without the fork event, and forks for which the object cache is
+# Three ways into a process that no fork hook sees: workers of io_uring and vhost, which
+# the kernel creates without the fork event, and forks for which the object cache is
 # empty because the worker that fills it cannot run. Runs in the lab beside
 # memwatch.ko, mwctl, mwproc and chrt. Speaks TAP.
 set -u
@@ -46,6 +46,30 @@ test_worker() {
 	ok $? "$ends"
 }
 
+# A vhost worker is a thread of its process, and keeps the RMID while it is the last one.
+test_vhost() {
+	keeps="a process of which only a vhost worker is left keeps its RMID"
+	ends="it loses its RMID at the end of the worker"
+	modprobe vhost_net
+	mwproc vhost > "$TMP/vhost" &
+	pid=$!
+	within 10 grep -q -e ready -e 'no vhost' "$TMP/vhost"
+	if grep -q 'no vhost' "$TMP/vhost"; then
+		skip "$keeps" "workers of vhost are no threads of the process before 6.4"
+		skip "$ends" "workers of vhost are no threads of the process before 6.4"
+		return
+	fi
+	within 10 grep -q 'State:.Z' "/proc/$pid/status"
+	# Whatever wakes the worker makes it run.
+	for worker in /proc/$pid/task/*; do taskset -p 1 "${worker##*/}" >&2; done
+	sleep 0.2
+	has_rmid "$pid"
+	ok $? "$keeps"
+	end_processes "$pid"
+	within 10 not has_rmid "$pid"
+	ok $? "$ends"
+}
+
 # Real-time tasks occupy both CPUs, so that nothing else runs until the last fork or
 # until the spinning task has used its 2 s of CPU time. The limit is for PREEMPT_RT,
 # where the two tasks also starve the threads that fork() waits for.
@@ -77,11 +101,12 @@ test_starved() {
 }
 
 mount_tracing
-plan 8
+plan 10
 check "the module loads" insmod /lab/memwatch.ko
 hold_session
 within 10 status_is sessions_started 1
 test_worker
+test_vhost
 test_starved
 release_session
 check "the module unloads" rmmod memwatch

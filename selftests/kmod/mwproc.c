@@ -17,15 +17,21 @@
  *	uid UID		changes its user id
  *	uring		an io_uring worker waits in a read; prints "no io_uring" and exits
  *			with 4 if the kernel has none
+ *	vhost		a vhost worker is the only thread left; prints "no vhost" and exits
+ *			with 4 if the kernel has no vhost, or none whose workers are threads
+ *			of the process
  *	storm N P	N children, one after the other in each of P processes: with fork,
  *			vfork and threads; exits when they have ended
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/io_uring.h>
+#include <linux/vhost.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -152,6 +158,36 @@ static int wait_in_uring(void)
 	return 0;
 }
 
+static int count_threads(void)
+{
+	char line[128];
+	int n = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "Threads: %d", &n);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* The leader exits, but not its worker, because a child keeps /dev/vhost-net open. */
+static int leave_vhost_worker(void)
+{
+	int fd = open("/dev/vhost-net", O_RDWR);
+
+	if (fd < 0 || ioctl(fd, VHOST_SET_OWNER) || count_threads() < 2) {
+		printf("no vhost\n");
+		return 4;
+	}
+	if (!fork())
+		for (;;)
+			pause();
+	print_ready();
+	syscall(SYS_exit, 0);
+	return 1;
+}
+
 static void run_child(unsigned int i)
 {
 	pid_t child;
@@ -237,6 +273,8 @@ int main(int argc, char **argv)
 		pause_ready();
 	} else if (!strcmp(what, "uring")) {
 		return wait_in_uring();
+	} else if (!strcmp(what, "vhost")) {
+		return leave_vhost_worker();
 	} else if (!strcmp(what, "storm") && argc == 4) {
 		run_children(atoi(argv[2]), atoi(argv[3]));
 		return 0;
