@@ -187,17 +187,18 @@ static bool victim_kill(struct kit_run *run, const struct work_truth *truth, uin
 	unsigned long kills = by_kernel ? cgroup_kills() : 0;
 	bool entered = !by_kernel || cgroup_write("cgroup.procs", (uint64_t)run->pid);
 	time_t limit = time(NULL) + KILL_LIMIT_S;
+	bool killed_by_kernel;
 
 	while (entered && __atomic_load_n(&truth->top_bytes, __ATOMIC_RELAXED) < bytes &&
 	       time(NULL) < limit && (!by_kernel || cgroup_kills() == kills))
 		nanosleep(&pause, NULL);
-	if (by_kernel && cgroup_kills() > kills) {
-		kit_finish(run);
-		return WIFSIGNALED(run->status) && WTERMSIG(run->status) == SIGKILL;
-	}
-	kill(run->pid, SIGKILL);
+	killed_by_kernel = by_kernel && cgroup_kills() > kills;
+	if (!killed_by_kernel)
+		kill(run->pid, SIGKILL);
 	kit_finish(run);
-	return !by_kernel;
+	/* A program that has ended, because it could not be started for example, was not killed. */
+	return killed_by_kernel == by_kernel && WIFSIGNALED(run->status) &&
+	       WTERMSIG(run->status) == SIGKILL;
 }
 
 static void profile_judge(struct kill_result *result, pid_t pid, const struct work_truth *truth,
