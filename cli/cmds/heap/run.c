@@ -4,9 +4,7 @@
  *
  * "heap run": runs a command with the heap profiler preloaded.
  */
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -16,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmds/heap/command.h"
 #include "cmds/heap/heap.h"
 #include "cmds/heap/processes.h"
 #include "common/child.h"
@@ -107,70 +106,6 @@ static int create_directory(struct run *r)
 		return mw_error_errno(-errno, r->config->output);
 	if (!realpath(r->config->output, r->directory))
 		return mw_error_errno(-errno, r->config->output);
-	return 0;
-}
-
-/* Finds the file that execvp() will execute. */
-static bool find_command(const char *name, char *path, size_t size)
-{
-	const char *rest = getenv("PATH");
-
-	if (strchr(name, '/'))
-		return snprintf(path, size, "%s", name) < (int)size;
-	for (rest = rest ? rest : "/bin:/usr/bin"; *rest;) {
-		size_t len = strcspn(rest, ":");
-
-		if (snprintf(path, size, "%.*s/%s", (int)len, rest, name) < (int)size &&
-		    !access(path, X_OK))
-			return true;
-		rest += len + (rest[len] == ':');
-	}
-	return false;
-}
-
-/* Whether an ELF file for this machine asks for no dynamic linker. */
-static bool is_static(int fd)
-{
-	Elf64_Phdr segment;
-	Elf64_Ehdr head;
-
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_ident[EI_CLASS] != ELFCLASS64)
-		return false;
-	for (unsigned int i = 0; i < head.e_phnum; i++) {
-		if (pread(fd, &segment, sizeof(segment),
-			  (off_t)(head.e_phoff + (uint64_t)i * head.e_phentsize)) !=
-		    sizeof(segment))
-			return false;
-		if (segment.p_type == PT_INTERP)
-			return false;
-	}
-	return true;
-}
-
-/* The dynamic linker loads the profiler, unless there is none or it does not trust the user. */
-static int check_command(const char *name)
-{
-	char path[PATH_MAX];
-	struct stat st;
-	bool bad;
-	int fd;
-
-	if (!find_command(name, path, sizeof(path)))
-		return 0; /* exec says why */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return 0;
-	bad = is_static(fd);
-	if (fstat(fd, &st))
-		st.st_mode = 0;
-	close(fd);
-	if (bad)
-		return mw_error(MW_EXIT_UNSUPPORTED, path,
-				"is linked statically, so that nothing can be preloaded into it");
-	if (st.st_mode & S_ISUID && st.st_uid != geteuid())
-		return mw_error(MW_EXIT_UNSUPPORTED, path,
-				"is a setuid program, so that nothing can be preloaded into it");
 	return 0;
 }
 
@@ -328,7 +263,7 @@ static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	rc = read_snapshot(&r) ?: mw_library_new(cli, &ctx);
 	r.ctx = ctx;
 	if (!rc)
-		rc = check_command(argv[0]);
+		rc = heap_command_check(argv[0]);
 	if (!rc)
 		rc = find_library(&r);
 	if (!rc)
