@@ -19,8 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
+	map = mw_perf_map_open(fd, path, geteuid());
 	close(fd);
-	map = mw_perf_map_open(path, geteuid());
 	for (int i = 0; map && i < 64; i++) {
 		const char *name = mw_perf_map_find(map, 1ULL << i);
 

@@ -179,7 +179,7 @@ static void test_perf_map(void)
 
 	if (write(fd, text, sizeof(text) - 1) != sizeof(text) - 1)
 		exit(EXIT_FAILURE);
-	map = mw_perf_map_open(name, getuid());
+	map = mw_perf_map_open(-1, name, getuid());
 	if (tap_ok(map != NULL, "a map of perf is read")) {
 		tap_str_eq(mw_perf_map_find(map, 0x100f), "first", "an address in a function");
 		tap_ok(!mw_perf_map_find(map, 0x1010), "an address behind a function");
@@ -191,7 +191,8 @@ static void test_perf_map(void)
 	if (!getuid()) {
 		if (fchown(fd, 12345, 12345))
 			exit(EXIT_FAILURE);
-		tap_ok(!mw_perf_map_open(name, 0), "the map of another user is not read");
+		tap_ok(!mw_perf_map_open(-1, name, 0), "the map of another user is not read");
+		tap_ok(!mw_perf_map_open(fd, name, 0), "nor if it is open already");
 	}
 	close(fd);
 	unlink(name);

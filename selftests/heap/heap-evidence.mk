@@ -9,7 +9,7 @@ HEAP_EVIDENCE_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -D_GNU_SOURCE -
 
 .PHONY: heap-evidence-programs
 
-heap-evidence-programs: $(addprefix $(SELFTESTS_BIN)/,leak-site.so fork-server agree-work python-embed)
+heap-evidence-programs: $(addprefix $(SELFTESTS_BIN)/,leak-site.so fork-server agree-work python-embed jit-work)
 
 $(SELFTESTS_BIN)/%: selftests/heap/%.c
 	$(call msg,CCLD,$@)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* A file system of a user may never answer. */
@@ -45,19 +47,70 @@ static bool is_elf(int fd)
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
+/* @root: a process in whose root directory the file is, also by symbolic links, or 0. */
+static int open_below(uint32_t root, const char *path)
+{
+	/* A FIFO must not block, and a terminal not become that of this process. */
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+				.resolve = RESOLVE_IN_ROOT };
+	char name[32];
+	int fd, at;
+
+	if (!root)
+		return open(path, (int)how.flags);
+	snprintf(name, sizeof(name), "/proc/%u/root", root);
+	at = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
+	if (at >= 0)
+		close(at);
+	return fd;
+}
+
 /* Opens a file as the owner of the profile would. */
-static int open_as_owner(const struct heap_owner *owner, const char *path)
+static int open_as_owner(const struct heap_owner *owner, uint32_t root, const char *path)
 {
 	int fd;
 
 	/* These calls do not fail for root; and if they did, the file would belong to root. */
 	setfsgid(owner->gid);
 	setfsuid(owner->uid);
-	/* A FIFO must not block, and a terminal not become that of this process. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	fd = open_below(root, path);
 	setfsuid(0);
 	setfsgid(0);
 	return fd;
+}
+
+/* Whether it is the path of what runtimes write for perf. */
+static bool is_perf_map_path(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	int end = 0;
+
+	return name && sscanf(name, "/perf-%*[0-9].map%n", &end) >= 0 && end && !name[end];
+}
+
+/* A process sees /tmp of its container; what is below another directory, the caller has named. */
+static int open_perf_map(const struct heap_owner *owner, const char *path)
+{
+	bool is_own = !strncmp(path, P_tmpdir "/perf-", sizeof(P_tmpdir "/perf-") - 1);
+	int fd = open_as_owner(owner, is_own ? owner->pid : 0, path);
+	struct stat st;
+
+	if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == owner->uid))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int open_elf(struct memwatch_ctx *ctx, const struct heap_owner *owner, const char *path)
+{
+	int fd = owner->pid ? memwatch_heap_open_module(ctx, owner->pid, path)
+			    : open_as_owner(owner, 0, path);
+
+	if (fd < 0 || is_elf(fd))
+		return fd;
+	close(fd);
+	return -1;
 }
 
 static int open_module(struct memwatch_ctx *ctx, const struct heap_owner *owner, const char *path)
@@ -66,14 +119,9 @@ static int open_module(struct memwatch_ctx *ctx, const struct heap_owner *owner,
 
 	/* Nobody else can end this process while it waits: its parent has no permission to. */
 	alarm(TIMEOUT_S);
-	fd = owner->pid ? memwatch_heap_open_module(ctx, owner->pid, path)
-			: open_as_owner(owner, path);
+	fd = is_perf_map_path(path) ? open_perf_map(owner, path) : open_elf(ctx, owner, path);
 	alarm(0);
-	if (fd >= 0 && is_elf(fd))
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	return fd;
 }
 
 static bool send_answer(int socket, int fd)

@@ -12,7 +12,7 @@
 
 #include <memwatch/heap-process.h>
 
-/* Whose profile it is: of process @pid, or if that is 0 of a file with this owner. */
+/* Whose profile it is: of process @pid, or 0; and the owner of the profile. */
 struct heap_owner {
 	uint32_t pid;
 	uid_t uid;
@@ -27,7 +27,7 @@ struct heap_opener {
 /*
  * Starts the child. It opens only regular ELF files: of a process those that it has mapped, and for
  * a profile in a file those that the owner of the profile may read, because the paths come from
- * the profile. The child ends after heap_opener_stop(), or with the caller. @owners are those
+ * the profile; and perf-PID.map, which must belong to that owner. The child ends after heap_opener_stop(), or with the caller. @owners are those
  * of the profiles, in the order of their numbers. Returns 0 or a negative errno.
  */
 int heap_opener_start(struct heap_opener *opener, struct memwatch_ctx *ctx,

@@ -31,33 +31,40 @@ struct open_files {
 	int nr;
 };
 
-static int open_file(const char *name, int *fd, struct heap_owner *owner)
+static int open_file(const char *name, int *fd)
 {
-	struct stat st;
-
 	*fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (*fd < 0 || fstat(*fd, &st))
-		return mw_error_errno(-errno, name);
-	*owner = (struct heap_owner){ .uid = st.st_uid, .gid = st.st_gid };
-	return 0;
+	return *fd < 0 ? mw_error_errno(-errno, name) : 0;
+}
+
+static int open_process(struct heap_profiles *profiles, const struct heap_choice *choice,
+			const char *name, uint32_t pid, int *fd)
+{
+	int err = memwatch_heap_find(profiles->ctx, pid, 0, fd);
+
+	/* The memory first: the profile is quicker to read, so little changes in between. */
+	if (!err && choice->rss)
+		err = memwatch_heap_memory_new(profiles->ctx, pid, &profiles->memory);
+	return err ? heap_process_failed(profiles->ctx, err, name) : 0;
 }
 
 /* Opens a profile, before the program gives up the permission to do so. */
 static int open_profile(struct heap_profiles *profiles, const struct heap_choice *choice,
 			const char *name, int *fd, struct heap_owner *owner)
 {
+	struct stat st;
 	uint64_t pid;
-	int err;
+	int rc;
 
 	*fd = -1;
 	if (mw_parse_uint(name, &pid) || pid > INT32_MAX)
-		return open_file(name, fd, owner);
-	*owner = (struct heap_owner){ .pid = (uint32_t)pid };
-	err = memwatch_heap_find(profiles->ctx, owner->pid, 0, fd);
-	/* The memory first: the profile is quicker to read, so little changes in between. */
-	if (!err && choice->rss)
-		err = memwatch_heap_memory_new(profiles->ctx, owner->pid, &profiles->memory);
-	return err ? heap_process_failed(profiles->ctx, err, name) : 0;
+		pid = 0;
+	rc = pid ? open_process(profiles, choice, name, (uint32_t)pid, fd) : open_file(name, fd);
+	if (!rc && fstat(*fd, &st))
+		rc = mw_error_errno(-errno, name);
+	if (!rc)
+		*owner = (struct heap_owner){ (uint32_t)pid, st.st_uid, st.st_gid };
+	return rc;
 }
 
 static bool is_root(void)

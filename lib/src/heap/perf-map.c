@@ -38,26 +38,22 @@ static int compare_entries(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static char *read_text(const char *path, uid_t owner)
+static char *read_text(int fd, uid_t owner)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	char *text = NULL;
 	size_t len = 0;
 	struct stat st;
-	char *text = NULL;
 	ssize_t n;
 
-	if (fd < 0)
-		return NULL;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (!st.st_uid || st.st_uid == owner) &&
 	    (size_t)st.st_size <= MAX_BYTES)
 		text = malloc((size_t)st.st_size + 1);
 	while (text && len < (size_t)st.st_size) {
-		n = read(fd, text + len, (size_t)st.st_size - len);
+		n = pread(fd, text + len, (size_t)st.st_size - len, (off_t)len);
 		if (n <= 0)
 			break;
 		len += (size_t)n;
 	}
-	close(fd);
 	if (text)
 		text[len] = 0;
 	return text;
@@ -82,15 +78,19 @@ static int parse_line(struct mw_perf_map *map, char *line, size_t number)
 	return 0;
 }
 
-struct mw_perf_map *mw_perf_map_open(const char *path, uid_t owner)
+struct mw_perf_map *mw_perf_map_open(int fd, const char *path, uid_t owner)
 {
 	struct mw_perf_map *map = calloc(1, sizeof(*map));
+	int own = fd < 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
 	size_t number = 0;
 	char *rest, *line;
 
+	if (map)
+		map->text = read_text(fd < 0 ? own : fd, owner);
+	if (own >= 0)
+		close(own);
 	if (!map)
 		return NULL;
-	map->text = read_text(path, owner);
 	rest = map->text;
 	while (rest && (line = strsep(&rest, "\n")))
 		if (parse_line(map, line, number++))

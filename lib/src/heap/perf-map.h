@@ -14,10 +14,10 @@
 struct mw_perf_map;
 
 /*
- * Reads the map at @path, which must belong to @owner or root. Returns NULL if there is none.
- * Free with mw_perf_map_close().
+ * Reads the map @fd, or if it is -1 the one at @path, which must belong to @owner or root. Returns
+ * NULL if there is none. Free with mw_perf_map_close().
  */
-struct mw_perf_map *mw_perf_map_open(const char *path, uid_t owner);
+struct mw_perf_map *mw_perf_map_open(int fd, const char *path, uid_t owner);
 void mw_perf_map_close(struct mw_perf_map *map);
 
 /* The name of the function at @address, or NULL. */

@@ -22,6 +22,16 @@ char *mw_symbols_path(const struct mw_symbol_finder *finder, uint32_t mapping)
 	return full;
 }
 
+char *mw_symbols_perf_map_path(const struct mw_symbol_finder *finder)
+{
+	uint32_t pid = finder->heap->profiles[0].info.pid;
+	char *full;
+
+	if (!pid || asprintf(&full, "%s" P_tmpdir "/perf-%u.map", finder->sysroot ?: "", pid) < 0)
+		return NULL;
+	return full;
+}
+
 static struct mw_resolver *open_mapping(const struct mw_symbol_finder *finder, uint32_t mapping)
 {
 	const char *build_id = mw_strings_text(&finder->heap->strings,
@@ -59,14 +69,13 @@ static void resolve_location(const struct mw_symbol_finder *finder, struct mw_re
 static void resolve_compiled(const struct mw_symbol_finder *finder, const uint32_t *numbers,
 			     uint32_t count)
 {
-	const struct mw_prof_profile *profile = &finder->heap->profiles[0];
+	char *path = mw_symbols_perf_map_path(finder);
+	int fd = path && finder->modules ? mw_modules_find(finder->modules, path) : -1;
 	struct mw_perf_map *map;
-	char path[64];
 
-	if (!profile->info.pid)
+	if (!path)
 		return;
-	snprintf(path, sizeof(path), P_tmpdir "/perf-%u.map", profile->info.pid);
-	map = mw_perf_map_open(path, profile->owner);
+	map = mw_perf_map_open(fd, path, finder->heap->profiles[0].owner);
 	for (uint32_t i = 0; map && i < count; i++) {
 		struct mw_resolved line = { .file = "" };
 
@@ -75,6 +84,7 @@ static void resolve_compiled(const struct mw_symbol_finder *finder, const uint32
 			finder->found(finder->data, numbers[i], &line, 1);
 	}
 	mw_perf_map_close(map);
+	free(path);
 }
 
 static int compare_locations(const void *a, const void *b, void *data)

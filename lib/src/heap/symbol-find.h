@@ -31,6 +31,9 @@ struct mw_symbol_finder {
 /* The path of the file of a mapping; the caller frees it. NULL: there is no memory, or no file. */
 char *mw_symbols_path(const struct mw_symbol_finder *finder, uint32_t mapping);
 
+/* The same for the perf map of the process. NULL: there is no memory, or no process. */
+char *mw_symbols_perf_map_path(const struct mw_symbol_finder *finder);
+
 /* Sorts @locations, so that those of one file are found together. */
 void mw_symbols_find(const struct mw_symbol_finder *finder, uint32_t *locations, uint32_t count);
 

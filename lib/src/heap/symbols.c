@@ -229,13 +229,14 @@ static void open_modules(struct work *work)
 
 	for (uint32_t i = 0; work->opts.open_module && i < work->count; i++) {
 		uint32_t mapping = heap->locations[work->locations[i]].mapping;
-		char *path = mapping == MW_PROF_NONE ? NULL
+		char *path = mapping == MW_PROF_NONE ? mw_symbols_perf_map_path(&work->finder)
 						     : mw_symbols_path(&work->finder, mapping);
+		uint32_t profile = mapping == MW_PROF_NONE ? 0
+							   : mw_heap_mapping_profile(heap, mapping);
 		int fd = -1;
 
 		if (path && mw_modules_find(&work->modules, path) < 0)
-			fd = work->opts.open_module(work->opts.data,
-						    mw_heap_mapping_profile(heap, mapping), path);
+			fd = work->opts.open_module(work->opts.data, profile, path);
 		if (fd >= 0 && !mw_modules_add(&work->modules, path, fd))
 			close(fd);
 		free(path);
