@@ -33,7 +33,7 @@ char *mw_frame_label(const struct memwatch_heap_frame *frame)
 {
 	bool is_interpreted = *frame->function && *frame->file &&
 			      !strcmp(frame->module, frame->file);
-	char buf[64], *label;
+	char buf[MW_FRAME_NAME_SIZE], *label;
 	const char *name = mw_frame_name(frame, buf, sizeof(buf));
 
 	if (!is_interpreted)
@@ -45,7 +45,7 @@ char *mw_frame_label(const struct memwatch_heap_frame *frame)
 static void write_frame(const struct memwatch_heap_frame *frame, char *buf, size_t size)
 {
 	const char *slash = strrchr(frame->file, '/');
-	char name[64];
+	char name[MW_FRAME_NAME_SIZE];
 
 	if (*frame->file && frame->line)
 		snprintf(buf, size, "%s (%s:%u)", mw_frame_name(frame, name, sizeof(name)),
@@ -58,7 +58,7 @@ const char *mw_stack_text(const struct memwatch_heap_frame *frames, size_t nr, c
 			  size_t size)
 {
 	static const char *const words[MW_STACK_TEXT_FRAMES] = { "", ", called by ", " and " };
-	char text[256];
+	char text[2 * MW_FRAME_NAME_SIZE];
 	size_t len = 0;
 
 	*buf = '\0';

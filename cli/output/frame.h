@@ -7,16 +7,22 @@
 #ifndef MW_FRAME_H
 #define MW_FRAME_H
 
+#include <limits.h>
+
 #include <memwatch/heap.h>
 
 #include "output/json.h"
+
+/* The name of a file, and an address in it. */
+#define MW_FRAME_NAME_SIZE (NAME_MAX + 32)
 
 /* How many frames mw_stack_text() shows. */
 #define MW_STACK_TEXT_FRAMES 3
 
 /*
- * The name of a frame: its function, else its module and address. The bytes are those of the
- * file, so the result must be escaped for where it goes. Returns @buf or a string of the frame.
+ * The name of a frame: its function, else its module and address; MW_FRAME_NAME_SIZE is enough for
+ * them. The bytes are those of the file, so the result must be escaped for where it goes. Returns
+ * @buf or a string of the frame.
  */
 const char *mw_frame_name(const struct memwatch_heap_frame *frame, char *buf, size_t size);
 

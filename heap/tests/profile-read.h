@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -167,24 +168,37 @@ static inline bool profile_frame_is_complete(const struct profile *profile, uint
 	return !module || profile_module(profile, module)->ready;
 }
 
+/* What the sample lacks, or NULL. */
+static inline const char *profile_sample_lacks(const struct profile *profile,
+					       const struct mw_heap_sample *sample)
+{
+	const struct mw_heap_stack *stack = profile_stack(profile, sample->stack);
+
+	if (!sample->address || !sample->rate)
+		return "an address or a rate";
+	if (!stack || !stack->ready)
+		return "a stack that is complete";
+	if (!stack->depth)
+		return stack->flags & MW_HEAP_STACK_OVERFLOW ? "a stack, for want of room"
+							     : "the frames of its stack";
+	for (uint32_t i = 0; i < stack->depth; i++)
+		if (!profile_frame_is_complete(profile, profile_frames(profile, stack)[i]))
+			return "a module or a function of Python";
+	return NULL;
+}
+
 /* Every sample of the profile must point to complete stacks, modules and code objects. */
 static inline bool profile_is_complete(const struct profile *profile)
 {
 	struct mw_heap_sample sample;
+	const char *lacks = NULL;
 
-	for (uint64_t slot = 0; slot < profile_slots(profile); slot++) {
-		const struct mw_heap_stack *stack;
-
-		if (!profile_sample(profile, slot, &sample))
-			continue;
-		stack = profile_stack(profile, sample.stack);
-		if (!stack || !stack->ready || !stack->depth || !sample.address || !sample.rate)
-			return false;
-		for (uint32_t i = 0; i < stack->depth; i++)
-			if (!profile_frame_is_complete(profile, profile_frames(profile, stack)[i]))
-				return false;
-	}
-	return true;
+	for (uint64_t slot = 0; slot < profile_slots(profile) && !lacks; slot++)
+		if (profile_sample(profile, slot, &sample))
+			lacks = profile_sample_lacks(profile, &sample);
+	if (lacks)
+		printf("# a sample lacks %s\n", lacks);
+	return !lacks;
 }
 
 #endif

@@ -102,13 +102,16 @@ static char *row_label(const struct heap_rows *rows, const struct memwatch_heap_
 		       struct mw_pool *pool)
 {
 	unsigned int blanks = row->depth < 100 ? row->depth : 100;
-	char buf[64], line[16] = "", *name = NULL, *label = NULL;
+	char buf[MW_FRAME_NAME_SIZE], line[16] = "", *name = NULL, *label = NULL;
 	bool by_line = rows->by == MEMWATCH_HEAP_BY_LINE && row->frame.line;
 	size_t size;
 
 	if (by_line) {
 		snprintf(line, sizeof(line), ":%u", row->frame.line);
 		name = strdup(mw_frame_name(&row->frame, buf, sizeof(buf)));
+	} else if (rows->by == MEMWATCH_HEAP_BY_MODULE && *row->frame.module) {
+		/* The whole path, because libraries of one name may lie in several folders. */
+		name = strdup(row->frame.module);
 	} else {
 		name = mw_frame_label(&row->frame);
 	}

@@ -51,7 +51,7 @@ static void print_growth(const struct memwatch_heap_row *row)
 
 static void print_frame(const struct memwatch_heap_frame *frame)
 {
-	char buf[64], name[512], file[512];
+	char buf[MW_FRAME_NAME_SIZE], name[512], file[512];
 
 	printf("        %s", heap_text(mw_frame_name(frame, buf, sizeof(buf)), name, sizeof(name)));
 	if (*frame->file && frame->line)
