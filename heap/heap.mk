@@ -47,8 +47,8 @@ heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work plu
 
 # One of them is linked with the parts that it tests.
 $(BUILD)/heap/tests/test-parts: HEAP_TEST_OBJ := \
-	$(addprefix $(BUILD)/heap/,filter.o index.o interval.o)
-$(BUILD)/heap/tests/test-parts: $(addprefix $(BUILD)/heap/,filter.o index.o interval.o)
+	$(addprefix $(BUILD)/heap/,filter.o index.o interval.o lock.o)
+$(BUILD)/heap/tests/test-parts: $(addprefix $(BUILD)/heap/,filter.o index.o interval.o lock.o)
 
 $(HEAP_TESTS) $(BUILD)/heap/tests/heap-dump: $(BUILD)/%: %.c
 	$(call msg,CCLD,$@)

@@ -11,7 +11,7 @@
 #include "lock.h"
 
 #define WAITS_YIELDING 20
-#define WAITS_SLEEPING 150 /* 100 us, and as much again until the thread runs */
+#define WAITS_SLEEPING 1200 /* 100 us, and half as much again until the thread runs */
 
 struct mw_lock mw_maintenance __attribute__((visibility("hidden")));
 
@@ -39,6 +39,7 @@ bool mw_lock_try(struct mw_lock *lock)
 		return false;
 	}
 	lock->signals = old;
+	__atomic_store_n(&lock->hangs, 0, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -50,11 +51,13 @@ void mw_lock_end(struct mw_lock *lock)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-bool mw_lock_wait(unsigned int *waits)
+bool mw_lock_wait(struct mw_lock *lock, unsigned int *waits)
 {
 	const struct timespec pause = { .tv_nsec = 100000 };
 
 	if (*waits == WAITS_YIELDING + WAITS_SLEEPING)
+		__atomic_store_n(&lock->hangs, 1, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&lock->hangs, __ATOMIC_RELAXED))
 		return false;
 	if (++*waits <= WAITS_YIELDING)
 		sched_yield();

@@ -17,6 +17,7 @@
 
 struct mw_lock {
 	uint32_t taken;
+	uint32_t hangs;	  /* a thread has given up waiting for this holder */
 	sigset_t signals; /* that its holder had blocked before */
 };
 
@@ -35,9 +36,10 @@ extern struct mw_lock mw_maintenance __attribute__((visibility("hidden")));
 
 /*
  * Lets the holder go on, and counts how often that was; from 0. Returns false if it has been long
- * enough, some 20 ms: to allocate blocks takes a disk that long at most, unless it hangs. The
- * holder may have a lower priority, so the thread soon sleeps.
+ * enough, some 0.2 s: to allocate blocks takes a busy disk that long at most, and so does a holder
+ * who waits for a processor, or for memory of a cgroup that is full. If the disk hangs, only those
+ * wait who come first. The holder may have a lower priority, so the thread soon sleeps.
  */
-bool mw_lock_wait(unsigned int *waits);
+bool mw_lock_wait(struct mw_lock *lock, unsigned int *waits);
 
 #endif

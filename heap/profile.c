@@ -318,7 +318,7 @@ static int array_grow(enum mw_heap_chunk_kind kind, uint64_t bytes)
 
 	while (bytes > mw_profile_bytes(kind)) {
 		if (!mw_lock_try(&mw_maintenance)) {
-			if (!mw_lock_wait(&waits))
+			if (!mw_lock_wait(&mw_maintenance, &waits))
 				return -EAGAIN;
 			continue;
 		}

@@ -220,7 +220,7 @@ static int index_claim(uint64_t address, struct mw_index_place *ret)
 		mw_lock_end(&mw_maintenance);
 		if (rc)
 			return rc;
-	} while (mw_lock_wait(&waits));
+	} while (mw_lock_wait(&mw_maintenance, &waits));
 	return -EAGAIN;
 }
 
@@ -347,7 +347,7 @@ static int slot_make(uint32_t *ret)
 			samples_thin(slots);
 			mw_lock_end(&mw_maintenance);
 			steps--;
-		} else if (!mw_lock_wait(&waits)) {
+		} else if (!mw_lock_wait(&mw_maintenance, &waits)) {
 			return -EAGAIN;
 		}
 		rc = slot_allocate(ret);

@@ -231,17 +231,18 @@ static void check_reading(void)
 }
 
 /* While one thread adds memory to the profile, the others wait rather than do without it. */
-static void check_slow_disk(void)
+static void check_slow_disk(const char *ms)
 {
-	char slow[PATH_MAX], done;
+	char slow[PATH_MAX], settings[64], done;
 	struct profile profile;
 	struct kit_run run;
 
 	kit_empty();
 	snprintf(slow, sizeof(slow), "%.4000s/slow-disk.so", kit.build);
-	kit_start(&run, slow, "MEMWATCH_HEAP_RATE=65536",
-		  KIT_ARGV(kit.work, "arenas", "4", "20000"));
-	tap_eq(read(run.output, &done, 1), 1, "four threads allocate with a slow disk");
+	snprintf(settings, sizeof(settings), "MEMWATCH_HEAP_RATE=65536 SLOW_DISK_MS=%s", ms);
+	kit_start(&run, slow, settings, KIT_ARGV(kit.work, "arenas", "4", "20000"));
+	tap_eq(read(run.output, &done, 1), 1, "four threads allocate with a disk that takes %s ms",
+	       ms);
 	kill(run.pid, SIGKILL);
 	kit_finish(&run);
 	if (!tap_ok(kit_open(&profile, run.pid), "a program with a slow disk leaves a profile"))
@@ -269,7 +270,8 @@ int main(int argc, char **argv)
 	check_file_size();
 	check_address_space();
 	check_reading();
-	check_slow_disk();
+	check_slow_disk("10");
+	check_slow_disk("100");
 	check_full_disk("size=4k", "a disk without room for a header");
 	check_full_disk("size=700k", "a disk that fills up at the first sample");
 	check_full_disk("size=2m", "a disk that fills up later");

@@ -13,6 +13,7 @@
 #include "heap/filter.h"
 #include "heap/index.h"
 #include "heap/interval.h"
+#include "heap/lock.h"
 #include "selftests/prng.h"
 #include "selftests/tap.h"
 
@@ -183,6 +184,31 @@ static void check_races(void)
 	       (unsigned long)(race_born + race_died));
 }
 
+/* Returns how often the thread has waited. */
+static unsigned int wait_for(struct mw_lock *lock)
+{
+	unsigned int waits = 0;
+
+	while (mw_lock_wait(lock, &waits))
+		;
+	return waits;
+}
+
+static void check_lock(void)
+{
+	static struct mw_lock lock;
+	unsigned int first;
+
+	tap_ok(mw_lock_try(&lock) && !mw_lock_try(&lock), "a lock has one holder");
+	first = wait_for(&lock);
+	tap_ok(first > 100, "a thread waits for a holder, though not for ever (%u times)", first);
+	tap_eq(wait_for(&lock), 0, "nobody else waits for a holder that hangs");
+	mw_lock_end(&lock);
+	tap_ok(mw_lock_try(&lock), "when it has gone on, another one takes the lock");
+	tap_eq(wait_for(&lock), first, "and is waited for");
+	mw_lock_end(&lock);
+}
+
 int main(void)
 {
 	tap_start();
@@ -198,5 +224,6 @@ int main(void)
 	check_index();
 	check_doom();
 	check_races();
+	check_lock();
 	return tap_done();
 }
