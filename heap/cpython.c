@@ -26,8 +26,9 @@
 
 uint32_t mw_cpython_module MW_HIDDEN = MW_CPYTHON_NONE;
 
-/* Of that module. Types are only compared. */
+/* Of that module, where it was when it was seen last. Types are only compared. */
 static struct {
+	uintptr_t bias;
 	const struct mw_py_runtime *runtime;
 	const void *code_type, *unicode_type, *bytes_type;
 } cpython;
@@ -58,6 +59,7 @@ void mw_cpython_examine(const struct link_map *map, uint32_t module)
 		return;
 	}
 	python_say(MW_HEAP_PYTHON_SEEN);
+	cpython.bias = map->l_addr;
 	cpython.runtime = runtime;
 	cpython.code_type = mw_elf_symbol(map, "PyCode_Type");
 	cpython.unicode_type = mw_elf_symbol(map, "PyUnicode_Type");
@@ -201,7 +203,7 @@ static uint32_t run_add(const struct mw_py_cframe *loop, uint64_t *frames, uint3
 
 /*
  * The innermost loop of this thread, if it holds the GIL. The module is on the stack, so it is not
- * unloaded; what is remembered of it may be of another one that has been.
+ * unloaded; but what is remembered of it may be from another place, where it has been before.
  */
 static const struct mw_py_cframe *loop_current(uintptr_t pc)
 {
@@ -210,8 +212,8 @@ static const struct mw_py_cframe *loop_current(uintptr_t pc)
 	struct mw_module module;
 	uint32_t allocator;
 
-	if (!mw_module_find(pc, &module) || (uintptr_t)runtime < module.start ||
-	    (uintptr_t)runtime >= module.end || !runtime->gilstate.thread_key.is_initialized)
+	if (!mw_module_find(pc, &module) || module.bias != cpython.bias ||
+	    !runtime->gilstate.thread_key.is_initialized)
 		return NULL;
 	thread = pthread_getspecific(runtime->gilstate.thread_key.key);
 	if (!thread || thread != __atomic_load_n(&runtime->gilstate.current, __ATOMIC_RELAXED))
