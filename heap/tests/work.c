@@ -430,12 +430,16 @@ static int work_daemon(char **argv)
 	return work_fill(argv);
 }
 
+/* No thread may end, and leave its arena to another one, before each has one. */
+static pthread_barrier_t arenas_are_taken;
+
 /* Leaves free chunks of many sizes in the arena of this thread, each between two that are used. */
 static void *arena_thread(void *argument)
 {
 	uint64_t chunks = (uintptr_t)argument;
 	void **freed = malloc(chunks * sizeof(*freed));
 
+	pthread_barrier_wait(&arenas_are_taken);
 	for (uint64_t n = 0; n < chunks; n++) {
 		freed[n] = malloc(1100 + n * 16 % 4096);
 		work_allocate(1);
@@ -465,6 +469,7 @@ static int work_arenas(char **argv)
 	struct mallinfo2 info;
 
 	mallopt(M_ARENA_MAX, (int)count);
+	pthread_barrier_init(&arenas_are_taken, NULL, (unsigned int)count);
 	for (uint64_t n = 0; n < count; n++)
 		pthread_create(&threads[n], NULL, arena_thread,
 			       (void *)(uintptr_t)work_number(argv, 1, 1000));

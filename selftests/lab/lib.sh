@@ -78,18 +78,18 @@ mirror() {
 		die "apt's configuration names no Debian archive; set MEMWATCH_MIRROR to its address"
 }
 
-# use_apt SUITE [TYPE]: after this call apt-get and apt-cache use only that suite: its
-# packages, or with TYPE deb-src its sources
+# use_apt SUITE [TYPE [ARCHITECTURE]]: after this call apt-get and apt-cache use only that suite: its
+# packages, of this or another architecture, or with TYPE deb-src its sources
 use_apt() {
-	apt=$CACHE/apt/$1${2:+-$2}
+	apt=$CACHE/apt/$1${2:+-$2}${3:+-$3}
 	mkdir -p "$apt/sources.d" "$apt/state/lists/partial" \
 		"$apt/cache/archives/partial"
 	site=$(mirror)
 	[ -r "$KEYRING" ] || die "$KEYRING does not exist; run scripts/install-deps"
-	echo "${2:-deb} [arch=amd64 signed-by=$KEYRING] $site $1 main" > "$apt/sources.list"
+	echo "${2:-deb} [arch=${3:-amd64} signed-by=$KEYRING] $site $1 main" > "$apt/sources.list"
 	cat > "$apt/apt.conf" <<-EOF
-		APT::Architecture "amd64";
-		APT::Architectures { "amd64"; };
+		APT::Architecture "${3:-amd64}";
+		APT::Architectures { "${3:-amd64}"; };
 		APT::Sandbox::User "root";
 		Dir::Etc::sourcelist "$apt/sources.list";
 		Dir::Etc::sourceparts "$apt/sources.d";
