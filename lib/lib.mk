@@ -8,7 +8,7 @@ LIBDIR	?= $(PREFIX)/lib
 LIB_SRC	:= $(wildcard lib/src/*/*.c)
 LIB_OBJ	:= $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/%.o)
 LIB_SO	:= $(BUILD)/lib/libmemwatch.so.0
-LIB_LIBS := -lbpf -lzstd -lz -lm -ldw -lelf -liberty
+LIB_LIBS := -lbpf -lzstd -lz -lm -ldw -lelf -liberty -lpthread
 
 LIB_CFLAGS := -std=gnu11 -Wall -Wextra -Wshadow -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 	-DMEMWATCH_VERSION_STRING='"$(VERSION)"' -Ilib/include -Ilib/src \
@@ -66,7 +66,7 @@ $(BUILD)/lib/fuzz/%: lib/fuzz/%.c $(BUILD)/lib/asan/libmemwatch.a
 		$(BUILD)/lib/asan/libmemwatch.a $(LIB_LIBS)
 
 # The benchmarks of the library link the plain variant.
-bench-programs: $(addprefix $(BUILD)/lib/bench/,merge-bench recorder growth-bench growth-cost)
+bench-programs: $(addprefix $(BUILD)/lib/bench/,merge-bench recorder collector growth-bench growth-cost)
 
 $(BUILD)/lib/bench/%: selftests/bench/%.c $(BUILD)/lib/libmemwatch.a
 	$(call msg,CCLD,$@)
@@ -85,7 +85,7 @@ PC_FILE	 = $(DESTDIR)$(LIBDIR)/pkgconfig/libmemwatch.pc
 PC_LINES = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' \
 	   'Name: libmemwatch' 'Description: Monitoring of memory traffic and cache by process' \
 	   'Version: $(VERSION)' 'Libs: -L$${libdir} -lmemwatch' \
-	   'Requires.private: libbpf libzstd zlib libdw' 'Libs.private: -liberty -lm' \
+	   'Requires.private: libbpf libzstd zlib libdw' 'Libs.private: -liberty -lm -lpthread' \
 	   'Cflags: -I$${includedir}'
 
 install-lib: lib

@@ -19,6 +19,7 @@
 #include "common/interrupt.h"
 #include "output/json.h"
 #include "common/library.h"
+#include "common/live.h"
 #include "common/message.h"
 #include "common/out-file.h"
 #include "summary/recording-info.h"
@@ -31,7 +32,11 @@ struct record_config {
 	uint64_t period;
 	bool force;
 	bool growth;
+	struct mw_live_config live;
 };
+
+/* Records that may wait for the disk: about 20 s of a machine with 16 busy CPUs. */
+#define QUEUE_BYTES  (64ULL << 20)
 
 #define MEMBER(name) offsetof(struct record_config, name)
 
@@ -49,6 +54,7 @@ static const struct mw_option record_options[] = {
 	{ "growth", 'g', MW_OPTION_FLAG, MEMBER(growth), NULL,
 	  "also run a growth monitor, and record its alerts and verdicts", NULL },
 	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL },
+	MW_LIVE_OPTIONS(struct record_config, live),
 	{ 0 },
 };
 
@@ -70,6 +76,7 @@ struct session {
 	uint64_t lost;	     /* number of records */
 	bool stopping;	     /* the stream was stopped and is read to its end */
 	bool progress;	     /* show it */
+	enum mw_priority priority;
 };
 
 static void show_progress(struct session *s)
@@ -88,7 +95,7 @@ static void show_progress(struct session *s)
 		(double)(now - s->begin_ns) / 1e9,
 		mw_human_uint(written.records, MW_UNIT_COUNT, records, sizeof(records)),
 		mw_human_uint(written.file_bytes, MW_UNIT_BYTES, bytes, sizeof(bytes)),
-		(uint64_t)stats.lost, (uint64_t)stats.late);
+		(uint64_t)(stats.lost + written.lost), (uint64_t)stats.late);
 	fflush(stderr);
 }
 
@@ -224,7 +231,7 @@ static void read_statistics(struct session *s, struct memwatch_recording_stats *
 {
 	written->sz = sizeof(*written);
 	stats->sz = sizeof(*stats);
-	memwatch_recording_flush(s->recording, 0);
+	memwatch_recording_flush(s->recording, 1);
 	memwatch_recording_stats(s->recording, written);
 	memwatch_stream_stats(s->stream, stats);
 }
@@ -242,10 +249,11 @@ static void print_summary_json(const struct session *s,
 			  written->last_ns);
 	mw_json_uint(&json, "records", written->records);
 	mw_json_uint(&json, "file_bytes", written->file_bytes);
-	mw_json_uint(&json, "lost", s->lost);
+	mw_json_uint(&json, "lost", s->lost + written->lost);
 	mw_json_uint(&json, "late", stats->late);
 	mw_json_uint(&json, "forced", stats->forced);
 	mw_json_uint(&json, "malformed", stats->malformed);
+	mw_json_string(&json, "priority", mw_priority_name(s->priority));
 	if (!s->child.ended)
 		mw_json_null(&json, "command_exit_status");
 	else
@@ -272,7 +280,8 @@ static void print_summary(const struct session *s, const struct memwatch_recordi
 	if (written->records)
 		fprintf(stderr, " (%.1f bytes per record)",
 			(double)written->file_bytes / (double)written->records);
-	fprintf(stderr, ", %" PRIu64 " lost, %" PRIu64 " late\n", s->lost, (uint64_t)stats->late);
+	fprintf(stderr, ", %" PRIu64 " lost, %" PRIu64 " late\n", s->lost + (uint64_t)written->lost,
+		(uint64_t)stats->late);
 }
 
 static void print_child_status(const struct session *s, char **argv)
@@ -325,7 +334,7 @@ static int run_session(struct session *s)
 
 static int create_recording(struct session *s)
 {
-	MEMWATCH_OPTS(memwatch_recording_opts, opts);
+	MEMWATCH_OPTS(memwatch_recording_opts, opts, .queue_bytes = QUEUE_BYTES);
 	bool replace;
 	int err, rc = mw_out_file_check(s->ctx, s->config->output, s->config->force, &replace);
 
@@ -340,8 +349,12 @@ static int create_recording(struct session *s)
 static int open_live_stream(struct session *s)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .mode = (uint32_t)s->config->mode,
-		      .period_ns = s->config->period);
-	int err = memwatch_stream_open_live(s->ctx, &opts, &s->stream);
+		      .period_ns = s->config->period,
+		      .ring_pages = mw_live_ring_pages(&s->config->live));
+	int err;
+
+	s->priority = mw_live_raise(&s->config->live, s->cli);
+	err = memwatch_stream_open_live(s->ctx, &opts, &s->stream);
 
 	return err ? mw_module_failed(s->ctx, err, "record") : 0;
 }
@@ -379,7 +392,7 @@ static int check_record_config(const struct record_config *c)
 				"--output must be a file: a recording cannot be written to a pipe");
 	if (c->period && (c->period < MEMWATCH_PERIOD_MIN_NS || c->period > MEMWATCH_PERIOD_MAX_NS))
 		return mw_error(MW_EXIT_USAGE, "record", "--period is not between 100us and 1s");
-	return 0;
+	return mw_live_check(&c->live, "record");
 }
 
 static const char *const record_usage[] = {

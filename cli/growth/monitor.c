@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 #include "common/interrupt.h"
 #include "common/library.h"
 #include "common/message.h"
+#include "common/priority.h"
 #include "growth/monitor.h"
 
 #define MAX_PROCESSES 1000000
@@ -52,13 +52,10 @@ static int select_cgroup(struct mw_monitor *monitor, const char *path)
 /*
  * A process that exhausts the machine must not delay the monitor that reports it. The
  * real-time priority is safe because the monitor limits itself to one percent of a CPU.
- * The children of the monitor get the default priority.
  */
 static void raise_priority(const struct mw_cli *cli)
 {
-	struct sched_param param = { .sched_priority = sched_get_priority_min(SCHED_RR) };
-
-	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
+	if (mw_priority_raise() != MW_PRIORITY_REAL_TIME)
 		mw_note(cli, "real-time priority is not permitted: alerts may be delayed on a busy "
 			     "machine");
 }

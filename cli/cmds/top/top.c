@@ -39,6 +39,7 @@ static const struct mw_option top_options[] = {
 	  "also run a growth monitor and show its verdict on each process", NULL },
 	{ "replay", 0, MW_OPTION_FILE, MEMBER(replay), "FILE", "show a recording instead", NULL },
 	MW_LIMITS_OPTION(struct top_config, max_memory),
+	MW_LIVE_OPTIONS(struct top_config, live),
 	{ 0 },
 };
 
@@ -217,12 +218,13 @@ static int run_batch(struct top *top)
 static int open_stream(const struct mw_cli *cli, const struct top_config *config,
 		       struct memwatch_ctx *ctx, struct memwatch_stream **ret)
 {
+	MEMWATCH_OPTS(memwatch_live_opts, opts, .ring_pages = mw_live_ring_pages(&config->live));
 	int err;
 
-	(void)cli;
 	if (config->replay)
 		return mw_open_recording(ctx, config->replay, ret);
-	err = memwatch_stream_open_live(ctx, NULL, ret);
+	mw_live_raise(&config->live, cli);
+	err = memwatch_stream_open_live(ctx, &opts, ret);
 	return err ? mw_module_failed(ctx, err, "top") : 0;
 }
 
@@ -253,7 +255,8 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 		return mw_error(MW_EXIT_USAGE, "top",
 				"--growth cannot be used with --replay: it watches the running "
 				"machine, not the recording");
-	rc = mw_limits_init(&top.limits, top.config.max_memory, "top");
+	rc = mw_limits_init(&top.limits, top.config.max_memory, "top")
+		     ?: mw_live_check(&top.config.live, "top");
 	if (!rc)
 		rc = mw_library_new(cli, &ctx) ?: open_stream(cli, &top.config, ctx, &stream);
 	if (rc)

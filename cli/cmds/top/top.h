@@ -10,6 +10,7 @@
 #include <memwatch/memwatch.h>
 
 #include "common/cgroup.h"
+#include "common/live.h"
 #include "summary/feed.h"
 #include "growth/background.h"
 #include "summary/rows.h"
@@ -26,6 +27,7 @@ struct top_config {
 	const char *replay;
 	const char *filter;
 	uint64_t max_memory;
+	struct mw_live_config live;
 };
 
 /*

@@ -47,6 +47,11 @@ struct memwatch_recording;
  *	default 4 MiB. They are lost if the machine crashes.
  * @mode: permission bits of the file, to which the umask does not apply; default 0600, because
  *	it shows who ran which program
+ * @reserved2: 0
+ * @queue_bytes: 0: the calls below write the file. Else a thread writes it, and this is the
+ *	memory for records that it has not written yet. Then memwatch_recording_write() never
+ *	waits for a disk, and records that find no room are dropped: each CPU gets a record LOST
+ *	with their number and interval as soon as there is room.
  */
 struct memwatch_recording_opts {
 	size_t sz;
@@ -58,6 +63,7 @@ struct memwatch_recording_opts {
 	__u64 sync_bytes;
 	__u32 mode;
 	__u32 reserved2;
+	__u64 queue_bytes;
 };
 
 /**
@@ -89,7 +95,8 @@ MEMWATCH_MUST_CHECK int memwatch_recording_create(struct memwatch_ctx *ctx, cons
  * Returns: 0; -EINVAL, its size is impossible; -ENOSPC, -EDQUOT, -EFBIG or -EIO, the collected
  * records could not be written. In this case the file ends with its last whole block and the
  * records stay collected; the call may be repeated when there is room. A record is not taken if
- * the call returns an error.
+ * the call returns an error. With a queue, the error is that of an earlier record, and nothing
+ * that was taken is lost: the thread tries again.
  * Since: 0.1
  */
 MEMWATCH_MUST_CHECK int memwatch_recording_write(struct memwatch_recording *recording,
@@ -100,7 +107,8 @@ MEMWATCH_MUST_CHECK int memwatch_recording_write(struct memwatch_recording *reco
  * @recording: recording
  * @sync: not 0: fdatasync too
  *
- * For streams that may pause. Blocks with few records compress less.
+ * For streams that may pause. Blocks with few records compress less. With a queue, the call
+ * waits for the thread only if @sync is not 0.
  *
  * Returns: 0 or as memwatch_recording_write().
  * Since: 0.1
@@ -117,6 +125,7 @@ int memwatch_recording_flush(struct memwatch_recording *recording, int sync);
  * @pending: records taken that are not yet written
  * @first_ns: smallest time of a record
  * @last_ns: largest time of a record
+ * @lost: records that were not taken because the queue was full
  */
 struct memwatch_recording_stats {
 	size_t sz;
@@ -127,6 +136,7 @@ struct memwatch_recording_stats {
 	__u64 pending;
 	__u64 first_ns;
 	__u64 last_ns;
+	__u64 lost;
 };
 
 /**

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What the commands that read the live stream have in common: how much may wait in a ring, and
+ * the priority with which the rings are read.
+ */
+#ifndef MW_LIVE_H
+#define MW_LIVE_H
+
+#include <memwatch/memwatch.h>
+
+#include "common/cmd.h"
+#include "common/priority.h"
+
+struct mw_live_config {
+	uint64_t ring_bytes; /* of each CPU; 0: default */
+	int priority;	     /* 0: as high as permitted; 1: normal */
+};
+
+extern const char *const mw_live_priorities[];
+
+/*
+ * The options for a command whose configuration has the member @member of struct
+ * mw_live_config. clang-format would indent the initialisers as blocks.
+ */
+/* clang-format off */
+#define MW_LIVE_OPTIONS(type, member)                                                              \
+	{ "ring-size", 0, MW_OPTION_BYTES, offsetof(type, member.ring_bytes), "SIZE",              \
+	  "memory for records that were not read yet, per CPU; default: 256K", NULL },             \
+	{ "priority", 0, MW_OPTION_CHOICE, offsetof(type, member.priority), "PRIORITY",            \
+	  "read with real-time priority, if permitted, or with the normal one", mw_live_priorities }
+/* clang-format on */
+
+/* Returns 0, or MW_EXIT_USAGE after an error message that begins with @where. */
+int mw_live_check(const struct mw_live_config *config, const char *where);
+
+/* The size of a ring for memwatch_stream_open_live(), in pages; 0: default. */
+uint32_t mw_live_ring_pages(const struct mw_live_config *config);
+
+/* Raises the priority of this thread, unless the user does not want that. */
+enum mw_priority mw_live_raise(const struct mw_live_config *config, const struct mw_cli *cli);
+
+#endif

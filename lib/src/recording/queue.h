@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Records on their way to a thread that writes them: one thread puts them in, and never waits
+ * for the other one, which may have to wait for a disk. The memory in the queue is bounded.
+ */
+#ifndef MW_QUEUE_H
+#define MW_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/memwatch.h>
+
+struct mw_queue;
+
+/**
+ * struct mw_queue_sink - what the thread does with the records; called by it only
+ * @data: first argument of the functions
+ * @write: takes a record. Returns 0 or a negative errno; then the record was not taken.
+ * @flush: called when the queue is empty and a flush was asked for
+ * @publish: called after each piece of work with the lock of the queue held, so that the other
+ *	thread can read its results under mw_queue_lock()
+ */
+struct mw_queue_sink {
+	void *data;
+	int (*write)(void *data, const struct memwatch_record_header *record);
+	int (*flush)(void *data, int sync);
+	void (*publish)(void *data);
+};
+
+/**
+ * struct mw_queue_opts - how much may wait
+ * @bytes: memory of the records that wait, at least that of two chunks
+ * @hold_ns: records are handed over when they span this time, even if they are few
+ */
+struct mw_queue_opts {
+	uint64_t bytes;
+	uint64_t hold_ns;
+};
+
+/* Starts the thread. Returns 0 or a negative errno. */
+int mw_queue_start(const struct mw_queue_opts *opts, const struct mw_queue_sink *sink,
+		   struct mw_queue **ret);
+
+/* Copies a record into the queue. Returns 0, or -EAGAIN if the queue is full. */
+int mw_queue_put(struct mw_queue *queue, const struct memwatch_record_header *record);
+
+/*
+ * Asks for a flush after all records that are in the queue, and for a new attempt if the thread
+ * has failed. With @sync, the file is synced too, and the call returns when this is done or has
+ * failed; else it returns at once.
+ */
+void mw_queue_flush(struct mw_queue *queue, int sync);
+
+/* The failure at which the thread has stopped, or 0. It stops at the first one. */
+int mw_queue_failure(const struct mw_queue *queue);
+
+/* Lets the thread try again what has failed. */
+void mw_queue_retry(struct mw_queue *queue);
+
+void mw_queue_lock(struct mw_queue *queue);
+void mw_queue_unlock(struct mw_queue *queue);
+
+/* Ends the thread when it has written everything, or has failed; then mw_queue_free(). */
+void mw_queue_join(struct mw_queue *queue);
+void mw_queue_free(struct mw_queue *queue);
+
+#endif /* MW_QUEUE_H */
