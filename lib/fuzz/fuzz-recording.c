@@ -163,10 +163,10 @@ static void check_again(const uint8_t *records, uint32_t rows, uint32_t bytes)
 	for (uint32_t at = 0; at < bytes; at += record->size) {
 		record = (const void *)(records + at);
 		check_record(record);
-		if (!mw_columns_fit(columns, record))
-			abort();
-		mw_columns_add(columns, record);
 	}
+	mw_columns_index(columns, records, bytes);
+	if (columns->bytes != bytes || columns->rows != rows)
+		abort();
 	len = mw_columns_encode(columns, records, plain);
 	if (len > mw_columns_bound(bytes) ||
 	    mw_columns_decode(columns, plain, len, rows, again, bytes) ||

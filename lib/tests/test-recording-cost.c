@@ -122,11 +122,15 @@ static size_t pack_regular_block(struct mw_packer *packer)
 		.h = { .time_ns = 5, .type = MEMWATCH_RECORD_TICK, .size = sizeof(tick) },
 	};
 
-	if (mw_packer_init(packer, MW_RECORD_BYTES_MAX, 19))
+	uint8_t *records = malloc(MW_RECORD_BYTES_MAX);
+	uint32_t bytes = 0;
+
+	if (!records || mw_packer_init(packer, MW_RECORD_BYTES_MAX, 19))
 		abort();
-	while (mw_packer_take(packer, &tick.h))
-		;
-	mw_packer_pack(packer, 1);
+	for (; bytes + sizeof(tick) <= MW_RECORD_BYTES_MAX; bytes += sizeof(tick))
+		memcpy(records + bytes, &tick, sizeof(tick));
+	mw_packer_pack(packer, records, bytes, 1);
+	free(records);
 	return packer->packed;
 }
 

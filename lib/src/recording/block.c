@@ -24,11 +24,10 @@ int mw_packer_init(struct mw_packer *packer, uint32_t capacity, int level)
 	packer->capacity = capacity;
 	packer->plain_size = mw_columns_bound(capacity);
 	packer->block_size = MW_BLOCK_HEADER_BYTES + ZSTD_compressBound(packer->plain_size);
-	packer->records = malloc(capacity);
 	packer->plain = malloc(packer->plain_size);
 	packer->block = malloc(packer->block_size);
 	packer->zstd = ZSTD_createCCtx();
-	if (!packer->records || !packer->plain || !packer->block || !packer->zstd ||
+	if (!packer->plain || !packer->block || !packer->zstd ||
 	    mw_columns_reserve(&packer->columns,
 			       capacity / sizeof(struct memwatch_record_header))) {
 		mw_packer_uninit(packer);
@@ -39,7 +38,6 @@ int mw_packer_init(struct mw_packer *packer, uint32_t capacity, int level)
 		mw_packer_uninit(packer);
 		return -EINVAL;
 	}
-	mw_packer_reset(packer);
 	return 0;
 }
 
@@ -47,53 +45,26 @@ void mw_packer_uninit(struct mw_packer *packer)
 {
 	ZSTD_freeCCtx(packer->zstd);
 	mw_columns_uninit(&packer->columns);
-	free(packer->records);
 	free(packer->plain);
 	free(packer->block);
 	memset(packer, 0, sizeof(*packer));
 }
 
-void mw_packer_reset(struct mw_packer *packer)
-{
-	mw_columns_reset(&packer->columns);
-	packer->packed = 0;
-	packer->first_ns = UINT64_MAX;
-	packer->last_ns = 0;
-}
-
-bool mw_packer_take(struct mw_packer *packer, const struct memwatch_record_header *record)
-{
-	if (record->size > packer->capacity - packer->columns.bytes ||
-	    !mw_columns_fit(&packer->columns, record))
-		return false;
-	memcpy(packer->records + packer->columns.bytes, record, record->size);
-	mw_columns_add(&packer->columns, record);
-	if (record->time_ns < packer->first_ns)
-		packer->first_ns = record->time_ns;
-	if (record->time_ns > packer->last_ns)
-		packer->last_ns = record->time_ns;
-	packer->packed = 0;
-	return true;
-}
-
-void mw_packer_pack(struct mw_packer *packer, uint64_t sequence)
+uint32_t mw_packer_pack(struct mw_packer *packer, const uint8_t *records, uint32_t bytes,
+			uint64_t sequence)
 {
 	struct mw_block_header header = {
 		.version = MW_FORMAT_VERSION,
 		.kind = MW_BLOCK_RECORDS,
 		.codec = MW_CODEC_ZSTD,
-		.records = packer->columns.rows,
-		.record_bytes = packer->columns.bytes,
-		.first_ns = packer->first_ns,
-		.last_ns = packer->last_ns,
 		.sequence = sequence,
 	};
 	uint8_t *to = packer->block + MW_BLOCK_HEADER_BYTES;
 	size_t plain, stored;
 
-	if (packer->packed)
-		return;
-	plain = mw_columns_encode(&packer->columns, packer->records, packer->plain);
+	mw_columns_index(&packer->columns, records,
+			 bytes < packer->capacity ? bytes : packer->capacity);
+	plain = mw_columns_encode(&packer->columns, records, packer->plain);
 	stored = ZSTD_compress2(packer->zstd, to, packer->block_size - MW_BLOCK_HEADER_BYTES,
 				packer->plain, plain);
 	/* If the compressor lacks memory, the block is stored uncompressed: nothing is lost. */
@@ -102,11 +73,16 @@ void mw_packer_pack(struct mw_packer *packer, uint64_t sequence)
 		stored = plain;
 		header.codec = MW_CODEC_STORED;
 	}
+	header.records = packer->columns.rows;
+	header.record_bytes = packer->columns.bytes;
+	header.first_ns = packer->columns.first_ns;
+	header.last_ns = packer->columns.last_ns;
 	header.stored_bytes = (uint32_t)stored;
 	header.plain_bytes = (uint32_t)plain;
 	header.stored_crc = mw_crc32c(to, stored);
 	mw_block_header_pack(packer->block, &header);
 	packer->packed = MW_BLOCK_HEADER_BYTES + stored;
+	return packer->columns.bytes;
 }
 
 /* ------------------------------------------------------------- unpacking */
@@ -201,9 +177,7 @@ int mw_unpacker_unpack(struct mw_unpacker *unpacker, const struct mw_block_heade
 
 size_t mw_unpacker_memory(const struct mw_unpacker *unpacker)
 {
-	size_t row = 4 * sizeof(uint32_t) + sizeof(uint8_t) + 3 * sizeof(uint64_t);
-
 	return unpacker->stored_size + unpacker->plain_size + unpacker->records_size +
-	       row * unpacker->columns.rows_max +
+	       mw_columns_memory(&unpacker->columns) +
 	       (unpacker->zstd ? ZSTD_sizeof_DCtx(unpacker->zstd) : 0);
 }

@@ -19,45 +19,37 @@ typedef struct ZSTD_CCtx_s ZSTD_CCtx;
 typedef struct ZSTD_DCtx_s ZSTD_DCtx;
 
 /**
- * struct mw_packer - collects records and makes a block of them
+ * struct mw_packer - makes a block of records
  * @zstd: compressor
  * @columns: columns of the records
- * @records: the collected records
  * @plain: the records as encoded columns
  * @block: the finished block with its header
- * @capacity: size of @records
+ * @capacity: bytes of records that fit into a block
  * @plain_size: size of @plain
  * @block_size: size of @block
- * @packed: length of the finished block; 0 if the records have not been packed
- * @first_ns: smallest time of a record
- * @last_ns: largest time of a record
+ * @packed: length of the finished block
  */
 struct mw_packer {
 	ZSTD_CCtx *zstd;
 	struct mw_columns columns;
-	uint8_t *records;
 	uint8_t *plain;
 	uint8_t *block;
 	uint32_t capacity;
 	size_t plain_size;
 	size_t block_size;
 	size_t packed;
-	uint64_t first_ns;
-	uint64_t last_ns;
 };
 
 /* Allocates all memory that the packer will need. Returns 0, -ENOMEM or -EINVAL. */
 int mw_packer_init(struct mw_packer *packer, uint32_t capacity, int level);
 void mw_packer_uninit(struct mw_packer *packer);
 
-/* Removes all records. */
-void mw_packer_reset(struct mw_packer *packer);
-
-/* Adds a copy of a valid record. Returns false if there is no room for it. */
-bool mw_packer_take(struct mw_packer *packer, const struct memwatch_record_header *record);
-
-/* Makes the block, if that has not been done. There must be a record. */
-void mw_packer_pack(struct mw_packer *packer, uint64_t sequence);
+/*
+ * Makes a block of the records at @records, which are valid and lie directly behind each other.
+ * Returns how many of the @bytes are in it: all, unless there are too many for a block.
+ */
+uint32_t mw_packer_pack(struct mw_packer *packer, const uint8_t *records, uint32_t bytes,
+			uint64_t sequence);
 
 /**
  * struct mw_unpacker - decodes the records of a block

@@ -11,39 +11,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Elements of each array for one more record. Row 0 takes one of them. */
+#define ROW_BYTES (6 * sizeof(uint64_t) + 5 * sizeof(uint32_t) + sizeof(uint16_t) + sizeof(uint8_t))
+
 void mw_columns_uninit(struct mw_columns *columns)
 {
-	free(columns->offset);
-	free(columns->class_of);
-	free(columns->prior);
-	free(columns->order);
-	free(columns->last_cpu);
-	free(columns->last_key);
-	free(columns->rest);
-	free(columns->residual);
+	free(columns->memory);
 	memset(columns, 0, sizeof(*columns));
 }
 
 int mw_columns_reserve(struct mw_columns *columns, uint32_t rows)
 {
+	size_t length = (size_t)rows + 1;
+	uint64_t *numbers;
+
 	if (rows <= columns->rows_max)
 		return 0;
 	mw_columns_uninit(columns);
-	columns->offset = malloc(rows * sizeof(*columns->offset));
-	columns->class_of = malloc(rows * sizeof(*columns->class_of));
-	columns->prior = malloc(rows * sizeof(*columns->prior));
-	columns->order = malloc(rows * sizeof(*columns->order));
-	columns->last_cpu = malloc(rows * sizeof(*columns->last_cpu));
-	columns->last_key = malloc(rows * sizeof(*columns->last_key));
-	columns->rest = malloc(rows * sizeof(*columns->rest));
-	columns->residual = malloc(rows * sizeof(*columns->residual));
-	if (!columns->offset || !columns->class_of || !columns->prior || !columns->order ||
-	    !columns->last_cpu || !columns->last_key || !columns->rest || !columns->residual) {
-		mw_columns_uninit(columns);
+	numbers = malloc(length * ROW_BYTES);
+	if (!numbers)
 		return -ENOMEM;
-	}
+	columns->memory = numbers;
+	columns->time = numbers;
+	columns->prior = columns->time + length;
+	columns->residual = columns->prior + length;
+	columns->rest = columns->residual + length;
+	columns->value = columns->rest + length;
+	columns->other = columns->value + length;
+	columns->offset = (uint32_t *)(columns->other + length);
+	columns->order = columns->offset + length;
+	columns->at = columns->order + length;
+	columns->last_cpu = columns->at + length;
+	columns->last_key = columns->last_cpu + length;
+	columns->cpu = (uint16_t *)(columns->last_key + length);
+	columns->class_of = (uint8_t *)(columns->cpu + length);
 	columns->rows_max = rows;
 	return 0;
+}
+
+size_t mw_columns_memory(const struct mw_columns *columns)
+{
+	return columns->memory ? ((size_t)columns->rows_max + 1) * ROW_BYTES : 0;
 }
 
 void mw_columns_reset(struct mw_columns *columns)
@@ -51,6 +59,9 @@ void mw_columns_reset(struct mw_columns *columns)
 	columns->classes = 0;
 	columns->rows = 0;
 	columns->bytes = 0;
+	columns->first_ns = UINT64_MAX;
+	columns->last_ns = 0;
+	columns->flags = 0;
 }
 
 static void class_column(struct mw_class *class, const struct mw_field *field, unsigned int width,
@@ -105,26 +116,57 @@ static unsigned int class_find(const struct mw_columns *columns,
 	return i;
 }
 
-bool mw_columns_fit(struct mw_columns *columns, const struct memwatch_record_header *header)
-{
-	return columns->rows < columns->rows_max &&
-	       (columns->classes < MW_CLASSES_MAX ||
-		class_find(columns, header) < columns->classes);
-}
-
-void mw_columns_add(struct mw_columns *columns, const struct memwatch_record_header *header)
+/* The class of a record, which is made if it is new; MW_CLASSES_MAX if there are too many. */
+static unsigned int class_get(struct mw_columns *columns,
+			      const struct memwatch_record_header *header)
 {
 	unsigned int class = class_find(columns, header);
 
-	if (class == columns->classes) {
+	if (class == columns->classes && class < MW_CLASSES_MAX) {
 		class_init(&columns->class[class], header);
 		columns->classes++;
 	}
-	columns->class[class].rows++;
-	columns->class_of[columns->rows] = (uint8_t) class;
-	columns->offset[columns->rows] = columns->bytes;
-	columns->rows++;
-	columns->bytes += header->size;
+	return class;
+}
+
+/* Most records have one of a few types, so the class that a type had last is tried first. */
+#define HINTS 16
+
+void mw_columns_index(struct mw_columns *columns, const uint8_t *records, uint32_t bytes)
+{
+	uint8_t hint[HINTS] = { 0 };
+	uint32_t row = 0, at = 0;
+
+	mw_columns_reset(columns);
+	columns->class[0].size = 0; /* matches no record */
+	while (row < columns->rows_max && at < bytes) {
+		const struct memwatch_record_header *header = (const void *)(records + at);
+		unsigned int class = hint[header->type % HINTS];
+
+		if (header->size > bytes - at)
+			break;
+		if (columns->class[class].type != header->type ||
+		    columns->class[class].size != header->size) {
+			class = class_get(columns, header);
+			if (class == MW_CLASSES_MAX)
+				break;
+			hint[header->type % HINTS] = (uint8_t) class;
+		}
+		columns->class[class].rows++;
+		columns->class_of[row] = (uint8_t) class;
+		columns->offset[row] = at;
+		columns->time[row] = header->time_ns;
+		columns->cpu[row] = header->cpu;
+		columns->flags |= header->flags;
+		if (header->time_ns < columns->first_ns)
+			columns->first_ns = header->time_ns;
+		if (header->time_ns > columns->last_ns)
+			columns->last_ns = header->time_ns;
+		at += header->size;
+		row++;
+	}
+	columns->rows = row;
+	columns->bytes = at;
 }
 
 void mw_columns_sort(struct mw_columns *columns)

@@ -68,34 +68,56 @@ struct mw_class {
  * @rows: number of records
  * @rows_max: length of the arrays by record and by row
  * @bytes: size of all records
- * @offset: by record: where it begins
- * @class_of: by record: its class
+ * @first_ns: smallest time of a record
+ * @last_ns: largest time of a record
+ * @flags: flags that any record has
+ * @memory: the memory of all arrays below
+ * @time: by record: its time
  * @prior: by record: the last other time on its CPU
+ * @residual: by row of a class: what is stored of the current column
+ * @rest: by row of a class: prediction of REST
+ * @value: by row of a class: the current column
+ * @other: by row of a class: column @other_column
+ * @offset: by record: where it begins
  * @order: numbers of the records, sorted by class
+ * @at: by row of a class: where the record begins
  * @last_cpu: by row of a class: the last row of the same CPU
  * @last_key: by row of a class: the last row with the same value in column @key
- * @rest: by row of a class: prediction of REST
- * @residual: by row of a class: what is stored of the current column
+ * @cpu: by record: its CPU
+ * @class_of: by record: its class
  * @key: the column for which @last_key is valid, or -1
+ * @other_column: the column in @other, or -1
  * @slot: scratch: by CPU or key: the last row; none outside of the functions that use it
  * @now: scratch: by CPU: time of the last record
  * @then: scratch: by CPU: the last time before @now
  * @class: the classes
+ *
+ * Rows of a class are counted from 1: row 0 is the one that does not exist, with the value 0.
  */
 struct mw_columns {
 	unsigned int classes;
 	uint32_t rows;
 	uint32_t rows_max;
 	uint32_t bytes;
-	uint32_t *offset;
-	uint8_t *class_of;
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint16_t flags;
+	void *memory;
+	uint64_t *time;
 	uint64_t *prior;
+	uint64_t *residual;
+	uint64_t *rest;
+	uint64_t *value;
+	uint64_t *other;
+	uint32_t *offset;
 	uint32_t *order;
+	uint32_t *at;
 	uint32_t *last_cpu;
 	uint32_t *last_key;
-	uint64_t *rest;
-	uint64_t *residual;
+	uint16_t *cpu;
+	uint8_t *class_of;
 	int key;
+	int other_column;
 	uint32_t slot[MW_CONTEXTS];
 	uint64_t now[MW_CONTEXTS];
 	uint64_t then[MW_CONTEXTS];
@@ -109,11 +131,15 @@ void mw_columns_uninit(struct mw_columns *columns);
 /* Begins an empty block. */
 void mw_columns_reset(struct mw_columns *columns);
 
-/* Whether a record with this header can be added. */
-bool mw_columns_fit(struct mw_columns *columns, const struct memwatch_record_header *header);
+/* The number of bytes that the arrays need. */
+size_t mw_columns_memory(const struct mw_columns *columns);
 
-/* Adds a record, for which there must be room; it lies directly behind the last one. */
-void mw_columns_add(struct mw_columns *columns, const struct memwatch_record_header *header);
+/*
+ * Begins a block with the valid records at @records, which lie directly behind each other. Stops
+ * before a record that would be one too many, or of one class too many: columns.bytes tells
+ * how far it came.
+ */
+void mw_columns_index(struct mw_columns *columns, const uint8_t *records, uint32_t bytes);
 
 /* Sorts the records by class into columns.order; within a class they keep their order. */
 void mw_columns_sort(struct mw_columns *columns);
@@ -121,7 +147,7 @@ void mw_columns_sort(struct mw_columns *columns);
 /* An upper bound of the length that mw_columns_encode() writes for @bytes of records. */
 size_t mw_columns_bound(size_t bytes);
 
-/* Encodes the added records, which lie at @records. Returns the number of bytes written. */
+/* Encodes the records of mw_columns_index(). Returns the number of bytes written. */
 size_t mw_columns_encode(struct mw_columns *columns, const uint8_t *records, uint8_t *to);
 
 /*

@@ -52,14 +52,14 @@ static int get_planes(struct mw_columns *columns, uint32_t rows, unsigned int wi
 	return 0;
 }
 
-static int decode_column(const struct mw_class_view *view, const struct mw_column *column,
-			 struct input *input)
+static int decode_column(const struct mw_class_view *view, unsigned int number, struct input *input)
 {
+	const struct mw_column *column = &view->class->column[number];
 	uint32_t rows = view->class->rows;
 	int err;
 
 	if (column->predictor == MW_PREDICT_RAW) {
-		for (uint32_t row = 0; row < rows; row++) {
+		for (uint32_t row = 1; row <= rows; row++) {
 			const uint8_t *bytes = take_bytes(input, column->width);
 
 			if (!bytes)
@@ -71,7 +71,7 @@ static int decode_column(const struct mw_class_view *view, const struct mw_colum
 	err = get_planes(view->columns, rows, column->width, input);
 	if (err)
 		return err;
-	mw_predict_decode(view, column);
+	mw_predict_decode(view, number);
 	return 0;
 }
 
@@ -202,6 +202,13 @@ static int decode_headers(struct mw_columns *columns, struct input *input, uint8
 	if (!err)
 		err = decode_header_field(columns, records,
 					  offsetof(struct memwatch_record_header, flags), 2, input);
+	for (uint32_t i = 0; i < columns->rows && !err; i++) {
+		const struct memwatch_record_header *header = (const void *)(records +
+									     columns->offset[i]);
+
+		columns->time[i] = header->time_ns;
+		columns->cpu[i] = header->cpu;
+	}
 	return err;
 }
 
@@ -222,13 +229,13 @@ int mw_columns_decode(struct mw_columns *columns, const uint8_t *from, size_t le
 		return err;
 
 	mw_columns_sort(columns);
-	mw_predict_block(columns, records);
+	mw_predict_block(columns);
 	for (unsigned int i = 0; i < columns->classes && !err; i++) {
 		struct mw_class_view view = { columns, &columns->class[i], records };
 
 		mw_predict_class(&view);
 		for (unsigned int j = 0; j < view.class->count && !err; j++)
-			err = decode_column(&view, &view.class->column[j], &input);
+			err = decode_column(&view, j, &input);
 	}
 	return err || !input.left ? err : -EBADMSG;
 }

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Dropped records, see overflow.h. The first record that a CPU sends after its last dropped one
- * begins where that one ended, so the interval of a loss is known exactly.
+ * Dropped records, see overflow.h. They say themselves when the measurement of their CPU becomes
+ * incomplete: a sample has its interval, and any other record is about its time. What the CPU
+ * sends after the last dropped record begins at the time of that one.
  */
 #include "recording/overflow.h"
 
@@ -12,7 +13,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/record.h"
 #include "base/timemath.h"
 
 void mw_overflow_uninit(struct mw_overflow *overflow)
@@ -21,48 +21,45 @@ void mw_overflow_uninit(struct mw_overflow *overflow)
 	memset(overflow, 0, sizeof(*overflow));
 }
 
-int mw_overflow_reserve(struct mw_overflow *overflow, const struct memwatch_record_header *record)
+static int reserve_cpu(struct mw_overflow *overflow, uint32_t cpu)
 {
 	uint32_t nr = overflow->nr_cpus;
 
-	if (record->cpu < nr)
+	if (cpu < nr)
 		return 0;
-	if (mw_array_reserve(overflow->cpus, overflow->nr_cpus, record->cpu + 1U))
+	if (mw_array_reserve(overflow->cpus, overflow->nr_cpus, cpu + 1))
 		return -ENOMEM;
 	memset(overflow->cpus + nr, 0, (overflow->nr_cpus - nr) * sizeof(*overflow->cpus));
 	return 0;
 }
 
-void mw_overflow_take(struct mw_overflow *overflow, const struct memwatch_record_header *record)
+int mw_overflow_drop(struct mw_overflow *overflow, const struct memwatch_record_header *record)
 {
-	if (!overflow->first_ns)
-		overflow->first_ns = record->time_ns;
-	if (record->time_ns > overflow->last_ns)
-		overflow->last_ns = record->time_ns;
-	if (mw_record_completes(record))
-		overflow->cpus[record->cpu].complete_ns = record->time_ns;
-}
+	uint64_t begin = record->time_ns, end = record->time_ns, count = 1;
+	struct mw_overflow_cpu *cpu;
 
-void mw_overflow_drop(struct mw_overflow *overflow, const struct memwatch_record_header *record)
-{
-	struct mw_overflow_cpu *cpu = &overflow->cpus[record->cpu];
-	const struct memwatch_record_lost *lost = (const void *)record;
-	uint64_t count = record->type == MEMWATCH_RECORD_LOST ? lost->count : 1;
-	uint64_t end_ns = record->type == MEMWATCH_RECORD_LOST ? lost->end_ns : record->time_ns;
-
-	if (!cpu->count) {
-		cpu->begin_ns = cpu->complete_ns ? cpu->complete_ns : overflow->first_ns;
-		if (!cpu->begin_ns || cpu->begin_ns > record->time_ns)
-			cpu->begin_ns = record->time_ns;
-		cpu->end_ns = cpu->begin_ns;
+	if (reserve_cpu(overflow, record->cpu))
+		return -ENOMEM;
+	cpu = &overflow->cpus[record->cpu];
+	if (record->type == MEMWATCH_RECORD_SAMPLE) {
+		begin = mw_min_u64(((const struct memwatch_record_sample *)record)->begin_ns, end);
+	} else if (record->type == MEMWATCH_RECORD_LOST) {
+		end = mw_max_u64(((const struct memwatch_record_lost *)record)->end_ns, begin);
+		count = ((const struct memwatch_record_lost *)record)->count;
 	}
-	cpu->end_ns = mw_max_u64(cpu->end_ns, end_ns);
+	if (!cpu->count) {
+		cpu->begin_ns = begin;
+		cpu->end_ns = end;
+	}
+	cpu->begin_ns = mw_min_u64(cpu->begin_ns, begin);
+	cpu->end_ns = mw_max_u64(cpu->end_ns, end);
 	cpu->count = mw_add_sat(cpu->count, count);
 	overflow->dropped = mw_add_sat(overflow->dropped, count);
 	overflow->total = mw_add_sat(overflow->total, count);
+	return 0;
 }
 
-int mw_overflow_lost(const struct mw_overflow *overflow, uint32_t cpu,
+int mw_overflow_lost(const struct mw_overflow *overflow, uint32_t cpu, uint64_t last_ns,
 		     struct memwatch_record_lost *ret)
 {
 	while (cpu < overflow->nr_cpus && !overflow->cpus[cpu].count)
@@ -79,7 +76,7 @@ int mw_overflow_lost(const struct mw_overflow *overflow, uint32_t cpu,
 		.end_ns = overflow->cpus[cpu].end_ns,
 		.count = overflow->cpus[cpu].count,
 	};
-	if (ret->h.time_ns < overflow->last_ns)
+	if (ret->h.time_ns < last_ns)
 		ret->h.flags = MEMWATCH_RECORD_F_LATE;
 	return (int)cpu;
 }

@@ -14,9 +14,8 @@
 
 #include <linux/memwatch.h>
 
-/* A CPU: what was taken until @complete_ns is complete; then @count records were dropped. */
+/* A CPU: @count records were dropped, and what it measured in the interval is incomplete. */
 struct mw_overflow_cpu {
-	uint64_t complete_ns;
 	uint64_t begin_ns;
 	uint64_t end_ns;
 	uint64_t count;
@@ -26,33 +25,26 @@ struct mw_overflow_cpu {
  * struct mw_overflow - the losses; a zeroed structure is valid
  * @cpus: by CPU
  * @nr_cpus: length of @cpus
- * @first_ns: time of the first record
- * @last_ns: largest time that was taken
  * @dropped: number of dropped records for which there is no record of loss yet
  * @total: number of all dropped records
  */
 struct mw_overflow {
 	struct mw_overflow_cpu *cpus;
 	uint32_t nr_cpus;
-	uint64_t first_ns;
-	uint64_t last_ns;
 	uint64_t dropped;
 	uint64_t total;
 };
 
 void mw_overflow_uninit(struct mw_overflow *overflow);
 
-/* Before a record is taken or dropped: makes room for its CPU. Returns 0 or -ENOMEM. */
-int mw_overflow_reserve(struct mw_overflow *overflow, const struct memwatch_record_header *record);
-
-void mw_overflow_take(struct mw_overflow *overflow, const struct memwatch_record_header *record);
-void mw_overflow_drop(struct mw_overflow *overflow, const struct memwatch_record_header *record);
+/* Counts a record that was dropped. Returns 0 or -ENOMEM. */
+int mw_overflow_drop(struct mw_overflow *overflow, const struct memwatch_record_header *record);
 
 /*
- * Makes the record of loss of the first CPU from @cpu on that has dropped records. Returns the
- * number of the CPU, or -1 if there is none.
+ * Makes the record of loss of the first CPU from @cpu on that has dropped records; it is LATE if
+ * it begins before @last_ns. Returns the number of the CPU, or -1 if there is none.
  */
-int mw_overflow_lost(const struct mw_overflow *overflow, uint32_t cpu,
+int mw_overflow_lost(const struct mw_overflow *overflow, uint32_t cpu, uint64_t last_ns,
 		     struct memwatch_record_lost *ret);
 
 /* The record of loss of this CPU was taken. */

@@ -2,175 +2,330 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The predictors. docs/recording-format.md defines each of them.
+ * The predictors. docs/recording-format.md defines each of them. A column is copied from the
+ * records into an array before it is predicted, and there is a loop for each predictor: a
+ * recorder spends most of its time here.
+ *
+ * Rows are counted from 1. Row 0 is the one that does not exist; its values are 0.
  */
 #include "recording/predict.h"
 
-#define NONE UINT32_MAX /* there is no such row */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-static const struct memwatch_record_header *header_at(const struct mw_class_view *view,
-						      uint32_t row)
-{
-	return (const struct memwatch_record_header *)(const void *)mw_view_row(view, row);
-}
+/* More rows than this are faster to forget all at once. */
+#define ROWS_FEW (MW_CONTEXTS / 4)
 
-static uint64_t value_at(const struct mw_class_view *view, const struct mw_column *column,
-			 uint32_t row)
+/* ------------------------------------------------- rows that belong together */
+
+/* Finds for each row the last one with the same number. */
+#define FIND_LAST(columns, rows, last, number)                                                     \
+	do {                                                                                       \
+		uint32_t *slots_ = (columns)->slot;                                                \
+		for (uint32_t row = 1; row <= (rows); row++) {                                     \
+			uint32_t *slot_ = &slots_[(number) % MW_CONTEXTS];                         \
+			(last)[row] = *slot_;                                                      \
+			*slot_ = row;                                                              \
+		}                                                                                  \
+		/* A block may have many classes with few rows: only what was used is emptied. */  \
+		if ((rows) > ROWS_FEW)                                                             \
+			memset(slots_, 0, sizeof((columns)->slot));                                \
+		else                                                                               \
+			for (uint32_t row = 1; row <= (rows); row++)                               \
+				slots_[(number) % MW_CONTEXTS] = 0;                                \
+		(last)[0] = 0;                                                                     \
+	} while (0)
+
+/* The last time on the CPU of each record that is not its own: where it began. */
+void mw_predict_block(struct mw_columns *columns)
 {
-	return mw_number_load(mw_view_row(view, row) + column->offset, column->width);
+	memset(columns->slot, 0, sizeof(columns->slot));
+	memset(columns->now, 0, sizeof(columns->now));
+	memset(columns->then, 0, sizeof(columns->then));
+	for (uint32_t i = 0; i < columns->rows; i++) {
+		unsigned int slot = columns->cpu[i] % MW_CONTEXTS;
+		uint64_t time = columns->time[i];
+
+		if (time != columns->now[slot]) {
+			columns->then[slot] = columns->now[slot];
+			columns->now[slot] = time;
+		}
+		columns->prior[i] = columns->then[slot] ? columns->then[slot] : time;
+	}
 }
 
 void mw_predict_class(const struct mw_class_view *view)
 {
 	struct mw_columns *columns = view->columns;
+	const uint32_t *order = columns->order + view->class->first - 1;
 
-	for (uint32_t row = 0; row < view->class->rows; row++) {
-		uint32_t *slot = &columns->slot[header_at(view, row)->cpu % MW_CONTEXTS];
-
-		columns->last_cpu[row] = *slot;
-		*slot = row;
-	}
-	/* A block may have many classes with few rows: only what was used is emptied. */
-	for (uint32_t row = 0; row < view->class->rows; row++)
-		columns->slot[header_at(view, row)->cpu % MW_CONTEXTS] = NONE;
+	for (uint32_t row = 1; row <= view->class->rows; row++)
+		columns->at[row] = columns->offset[order[row]];
+	FIND_LAST(columns, view->class->rows, columns->last_cpu, columns->cpu[order[row]]);
 	columns->key = -1;
+	columns->other_column = -1;
 }
 
-static void find_last_key(const struct mw_class_view *view, unsigned int key)
+/* -------------------------------------------------------- values of a column */
+
+ALWAYS_INLINE void gather_width(const struct mw_class_view *view, uint64_t *to, unsigned int offset,
+				unsigned int width)
 {
-	struct mw_columns *columns = view->columns;
-	const struct mw_column *column = &view->class->column[key];
+	const uint8_t *base = view->base + offset;
+	const uint32_t *at = view->columns->at;
 
-	if (columns->key == (int)key)
-		return;
-	for (uint32_t row = 0; row < view->class->rows; row++) {
-		uint32_t *slot = &columns->slot[value_at(view, column, row) % MW_CONTEXTS];
-
-		columns->last_key[row] = *slot;
-		*slot = row;
-	}
-	for (uint32_t row = 0; row < view->class->rows; row++)
-		columns->slot[value_at(view, column, row) % MW_CONTEXTS] = NONE;
-	columns->key = (int)key;
+	for (uint32_t row = 1; row <= view->class->rows; row++)
+		to[row] = mw_number_load(base + at[row], width);
+	to[0] = 0;
 }
 
-/* The last time on the CPU of each record that is not its own: where it began. */
-void mw_predict_block(struct mw_columns *columns, const uint8_t *base)
+static void gather_column(const struct mw_class_view *view, const struct mw_column *column,
+			  uint64_t *to)
 {
-	memset(columns->slot, 0xff, sizeof(columns->slot));
-	memset(columns->now, 0, sizeof(columns->now));
-	memset(columns->then, 0, sizeof(columns->then));
-	for (uint32_t i = 0; i < columns->rows; i++) {
-		const struct memwatch_record_header *header = (const void *)(base +
-									     columns->offset[i]);
-		unsigned int slot = header->cpu % MW_CONTEXTS;
-
-		if (header->time_ns != columns->now[slot]) {
-			columns->then[slot] = columns->now[slot];
-			columns->now[slot] = header->time_ns;
-		}
-		columns->prior[i] = columns->then[slot] ? columns->then[slot] : header->time_ns;
-	}
-}
-
-static uint64_t predict_rest(const struct mw_class_view *view, const struct mw_column *column,
-			     uint32_t row)
-{
-	struct mw_columns *columns = view->columns;
-	uint32_t last = columns->last_cpu[row];
-	uint64_t time = header_at(view, row)->time_ns;
-
-	if (last != NONE && header_at(view, last)->time_ns == time)
-		columns->rest[row] = columns->rest[last] - value_at(view, column, last);
-	else
-		columns->rest[row] = time - value_at(view, &view->class->column[column->a], row);
-	return columns->rest[row];
-}
-
-static uint64_t predict_scale(const struct mw_class_view *view, const struct mw_column *column,
-			      uint32_t row)
-{
-	const struct mw_column *base = &view->class->column[column->a];
-	uint32_t last = view->columns->last_key[row];
-	uint64_t before, value;
-
-	if (last == NONE)
-		return 0;
-	value = value_at(view, column, last);
-	before = value_at(view, base, last);
-	if (!before)
-		return value;
-	return (uint64_t)((unsigned __int128)value * value_at(view, base, row) / before);
-}
-
-static uint64_t predict_value(const struct mw_class_view *view, const struct mw_column *column,
-			      uint32_t row)
-{
-	const struct mw_columns *columns = view->columns;
-	uint32_t last;
-
-	switch (column->predictor) {
-	case MW_PREDICT_LAST:
-		return row ? value_at(view, column, row - 1) : 0;
-	case MW_PREDICT_CPU:
-		last = columns->last_cpu[row];
-		return last == NONE ? 0 : value_at(view, column, last);
-	case MW_PREDICT_CPU_LINEAR:
-		last = columns->last_cpu[row];
-		if (last == NONE)
-			return 0;
-		row = columns->last_cpu[last];
-		return 2 * value_at(view, column, last) -
-		       value_at(view, column, row == NONE ? last : row);
-	case MW_PREDICT_KEY:
-		last = columns->last_key[row];
-		return last == NONE ? 0 : value_at(view, column, last);
-	case MW_PREDICT_TIME:
-		return header_at(view, row)->time_ns;
-	case MW_PREDICT_BEGIN:
-		return columns->prior[columns->order[view->class->first + row]];
-	case MW_PREDICT_REST:
-		return predict_rest(view, column, row);
-	case MW_PREDICT_SCALE:
-		return predict_scale(view, column, row);
+	switch (column->width) {
+	case 8:
+		gather_width(view, to, column->offset, 8);
+		break;
+	case 4:
+		gather_width(view, to, column->offset, 4);
+		break;
+	case 2:
+		gather_width(view, to, column->offset, 2);
+		break;
 	default:
-		return 0;
+		gather_width(view, to, column->offset, 1);
 	}
 }
 
-/* Finds the rows that the predictor of a column refers to. */
+/* Gets a column that was encoded or decoded before into columns.other. */
+static void need_other(const struct mw_class_view *view, unsigned int number)
+{
+	if (view->columns->other_column == (int)number)
+		return;
+	gather_column(view, &view->class->column[number], view->columns->other);
+	view->columns->other_column = (int)number;
+}
+
+static void need_last_key(const struct mw_class_view *view, unsigned int number)
+{
+	struct mw_columns *columns = view->columns;
+
+	if (columns->key == (int)number)
+		return;
+	need_other(view, number);
+	FIND_LAST(columns, view->class->rows, columns->last_key, columns->other[row]);
+	columns->key = (int)number;
+}
+
+/* Prepares what the predictor of a column refers to. */
 static void prepare_column(const struct mw_class_view *view, const struct mw_column *column)
 {
 	if (column->predictor == MW_PREDICT_KEY)
-		find_last_key(view, column->a);
+		need_last_key(view, column->a);
 	if (column->predictor == MW_PREDICT_SCALE)
-		find_last_key(view, column->b);
+		need_last_key(view, column->b);
+	if (column->predictor == MW_PREDICT_SCALE || column->predictor == MW_PREDICT_REST)
+		need_other(view, column->a);
 }
 
-void mw_predict_encode(const struct mw_class_view *view, const struct mw_column *column)
+/* The column that was handled last is often the one that the next one refers to. */
+static void keep_column(const struct mw_class_view *view, unsigned int number)
 {
-	uint64_t *residual = view->columns->residual;
+	struct mw_columns *columns = view->columns;
+	uint64_t *value = columns->value;
 
-	prepare_column(view, column);
-	for (uint32_t row = 0; row < view->class->rows; row++) {
-		uint64_t value = value_at(view, column, row);
-
-		if (column->predictor != MW_PREDICT_VALUE)
-			value = mw_fold(value - predict_value(view, column, row), column->width);
-		residual[row] = value;
-	}
+	columns->value = columns->other;
+	columns->other = value;
+	columns->other_column = (int)number;
 }
 
-void mw_predict_decode(const struct mw_class_view *view, const struct mw_column *column)
+/* ------------------------------------------------------------- predictors */
+
+/* What a predictor sees: the values of the rows before, and what was prepared. */
+struct scene {
+	const uint64_t *value;
+	const uint64_t *other;
+	const uint32_t *last_cpu;
+	const uint32_t *last_key;
+	const uint32_t *order;
+	const uint64_t *time;
+	const uint64_t *prior;
+	uint64_t *rest;
+};
+
+ALWAYS_INLINE uint64_t predict_nothing(const struct scene *s, uint32_t row)
+{
+	(void)s;
+	(void)row;
+	return 0;
+}
+
+ALWAYS_INLINE uint64_t predict_last(const struct scene *s, uint32_t row)
+{
+	return s->value[row - 1];
+}
+
+ALWAYS_INLINE uint64_t predict_cpu(const struct scene *s, uint32_t row)
+{
+	return s->value[s->last_cpu[row]];
+}
+
+ALWAYS_INLINE uint64_t predict_cpu_linear(const struct scene *s, uint32_t row)
+{
+	uint32_t last = s->last_cpu[row], before = s->last_cpu[last];
+
+	return 2 * s->value[last] - s->value[before ? before : last];
+}
+
+ALWAYS_INLINE uint64_t predict_key(const struct scene *s, uint32_t row)
+{
+	return s->value[s->last_key[row]];
+}
+
+ALWAYS_INLINE uint64_t predict_time(const struct scene *s, uint32_t row)
+{
+	return s->time[s->order[row]];
+}
+
+ALWAYS_INLINE uint64_t predict_begin(const struct scene *s, uint32_t row)
+{
+	return s->prior[s->order[row]];
+}
+
+ALWAYS_INLINE uint64_t predict_rest(const struct scene *s, uint32_t row)
+{
+	uint64_t time = s->time[s->order[row]];
+	uint32_t last = s->last_cpu[row];
+
+	if (last && s->time[s->order[last]] == time)
+		s->rest[row] = s->rest[last] - s->value[last];
+	else
+		s->rest[row] = time - s->other[row];
+	return s->rest[row];
+}
+
+ALWAYS_INLINE uint64_t predict_scale(const struct scene *s, uint32_t row)
+{
+	uint32_t last = s->last_key[row];
+	uint64_t value = s->value[last], before = s->other[last], now = s->other[row];
+
+	if (!last || !before)
+		return value;
+	if (!((value | now) >> 32))
+		return value * now / before;
+	return (uint64_t)((unsigned __int128)value * now / before);
+}
+
+/* ----------------------------------------------------------------- loops */
+
+typedef uint64_t (*predictor)(const struct scene *s, uint32_t row);
+
+ALWAYS_INLINE uint64_t encode_rows(const struct mw_class_view *view, const struct scene *scene,
+				   unsigned int width, bool folded, predictor predict)
+{
+	const uint64_t *value = view->columns->value;
+	uint64_t *residual = view->columns->residual, all = 0;
+
+	for (uint32_t row = 1; row <= view->class->rows; row++) {
+		uint64_t what = value[row];
+
+		if (folded)
+			what = mw_fold(what - predict(scene, row), width);
+		residual[row - 1] = what;
+		all |= what;
+	}
+	return all;
+}
+
+ALWAYS_INLINE uint64_t decode_rows(const struct mw_class_view *view, const struct scene *scene,
+				   unsigned int width, bool folded, predictor predict)
 {
 	const uint64_t *residual = view->columns->residual;
+	uint64_t *value = view->columns->value, mask = UINT64_MAX >> (64 - width * 8);
+
+	value[0] = 0;
+	for (uint32_t row = 1; row <= view->class->rows; row++) {
+		uint64_t what = residual[row - 1];
+
+		if (folded)
+			what = predict(scene, row) + mw_unfold(what);
+		value[row] = what & mask;
+	}
+	return 0;
+}
+
+typedef uint64_t (*rows_loop)(const struct mw_class_view *view, const struct scene *scene,
+			      unsigned int width, bool folded, predictor predict);
+
+/* One loop for each predictor. */
+ALWAYS_INLINE uint64_t run_predictor(const struct mw_class_view *view,
+				     const struct mw_column *column, unsigned int width,
+				     rows_loop loop)
+{
+	struct mw_columns *columns = view->columns;
+	struct scene s = {
+		.value = columns->value,
+		.other = columns->other,
+		.last_cpu = columns->last_cpu,
+		.last_key = columns->last_key,
+		.order = columns->order + view->class->first - 1,
+		.time = columns->time,
+		.prior = columns->prior,
+		.rest = columns->rest,
+	};
+
+	switch (column->predictor) {
+	case MW_PREDICT_LAST:
+		return loop(view, &s, width, true, predict_last);
+	case MW_PREDICT_CPU:
+		return loop(view, &s, width, true, predict_cpu);
+	case MW_PREDICT_CPU_LINEAR:
+		return loop(view, &s, width, true, predict_cpu_linear);
+	case MW_PREDICT_KEY:
+		return loop(view, &s, width, true, predict_key);
+	case MW_PREDICT_TIME:
+		return loop(view, &s, width, true, predict_time);
+	case MW_PREDICT_BEGIN:
+		return loop(view, &s, width, true, predict_begin);
+	case MW_PREDICT_REST:
+		return loop(view, &s, width, true, predict_rest);
+	case MW_PREDICT_SCALE:
+		return loop(view, &s, width, true, predict_scale);
+	default:
+		return loop(view, &s, width, false, predict_nothing);
+	}
+}
+
+/* The same for each width: most columns have 8 or 4 bytes. */
+ALWAYS_INLINE uint64_t run_column(const struct mw_class_view *view, const struct mw_column *column,
+				  rows_loop loop)
+{
+	if (column->width == 8)
+		return run_predictor(view, column, 8, loop);
+	if (column->width == 4)
+		return run_predictor(view, column, 4, loop);
+	return run_predictor(view, column, column->width, loop);
+}
+
+uint64_t mw_predict_encode(const struct mw_class_view *view, unsigned int number)
+{
+	const struct mw_column *column = &view->class->column[number];
+	uint64_t all;
 
 	prepare_column(view, column);
-	for (uint32_t row = 0; row < view->class->rows; row++) {
-		uint64_t value = residual[row];
+	gather_column(view, column, view->columns->value);
+	all = run_column(view, column, encode_rows);
+	keep_column(view, number);
+	return all;
+}
 
-		if (column->predictor != MW_PREDICT_VALUE)
-			value = predict_value(view, column, row) + mw_unfold(value);
-		mw_number_store(mw_view_row(view, row) + column->offset, column->width, value);
-	}
+void mw_predict_decode(const struct mw_class_view *view, unsigned int number)
+{
+	const struct mw_column *column = &view->class->column[number];
+
+	prepare_column(view, column);
+	run_column(view, column, decode_rows);
+	for (uint32_t row = 1; row <= view->class->rows; row++)
+		mw_number_store(mw_view_row(view, row) + column->offset, column->width,
+				view->columns->value[row]);
+	keep_column(view, number);
 }

@@ -21,25 +21,26 @@ struct mw_class_view {
 	uint8_t *base;
 };
 
-/* The bytes of one record of the class. */
+/* The bytes of a row of the class, from 1 on. */
 static inline uint8_t *mw_view_row(const struct mw_class_view *view, uint32_t row)
 {
-	const struct mw_columns *columns = view->columns;
-
-	return view->base + columns->offset[columns->order[view->class->first + row]];
+	return view->base + view->columns->at[row];
 }
 
-/* Prepares the predictions of a block. Its records have their headers. */
-void mw_predict_block(struct mw_columns *columns, const uint8_t *base);
+/* Prepares the predictions of a block, after its times and CPUs are known. */
+void mw_predict_block(struct mw_columns *columns);
 
 /* Prepares the predictions of a class, after those of its block. */
 void mw_predict_class(const struct mw_class_view *view);
 
-/* Fills columns.residual from the values of a column. */
-void mw_predict_encode(const struct mw_class_view *view, const struct mw_column *column);
+/*
+ * Fills columns.residual from the values of a column. Returns all residuals, combined by OR. The
+ * columns of a class are encoded one after the other.
+ */
+uint64_t mw_predict_encode(const struct mw_class_view *view, unsigned int number);
 
 /* The reverse: stores the values of a column, computed from columns.residual. */
-void mw_predict_decode(const struct mw_class_view *view, const struct mw_column *column);
+void mw_predict_decode(const struct mw_class_view *view, unsigned int number);
 
 static inline uint64_t mw_number_load(const uint8_t *from, unsigned int width)
 {

@@ -2,44 +2,30 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * A list of chunks of records, see queue.h. The lock is taken once for each chunk. A chunk that
- * was written is used again, so the memory grows only while the writing thread is behind.
+ * A list of batches, see queue.h. A batch that was written is used again, so the memory grows
+ * only while the writing thread is behind.
  */
 #include "recording/queue.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* The largest record must fit into a chunk. */
-#define CHUNK_BYTES (128U << 10)
-
-/* Chunks that are kept although nothing waits: one is filled while another one is written. */
-#define CHUNKS_KEPT 2
-
-struct chunk {
-	struct chunk *next;
-	uint64_t first_ns;
-	uint32_t used;
-	uint32_t taken; /* bytes that the thread has written */
-	uint8_t records[CHUNK_BYTES] __attribute__((aligned(8)));
-};
+/* Batches that are kept although nothing waits: one is filled while another one is written. */
+#define BATCHES_KEPT 2
 
 /**
  * struct mw_queue - a queue
  * @opts: options
  * @sink: what the thread does
  * @thread: the thread that writes
- * @open: the chunk that is being filled; only the thread that fills it uses it
  * @lock: protects what follows
  * @work: something has changed for the thread
  * @done: something has changed for who waits for the thread
- * @first: the oldest chunk, which the thread is writing
- * @last: the newest chunk
- * @spare: chunks that are not in use
- * @chunks: how many chunks exist
+ * @first: the oldest batch, which the thread is writing
+ * @last: the newest batch
+ * @spare: batches that are not in use
+ * @batches: how many batches exist
  * @spares: how many of them are in @spare
  * @flush: a flush was asked for
  * @sync: with fdatasync
@@ -51,14 +37,13 @@ struct mw_queue {
 	struct mw_queue_opts opts;
 	struct mw_queue_sink sink;
 	pthread_t thread;
-	struct chunk *open;
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	pthread_cond_t done;
-	struct chunk *first;
-	struct chunk *last;
-	struct chunk *spare;
-	unsigned int chunks;
+	struct mw_batch *first;
+	struct mw_batch *last;
+	struct mw_batch *spare;
+	unsigned int batches;
 	unsigned int spares;
 	int flush;
 	int sync;
@@ -79,54 +64,39 @@ void mw_queue_unlock(struct mw_queue *queue)
 
 /* ----------------------------------------------------------- the thread */
 
-/* Writes what is left of a chunk. Returns 0 or the first failure. */
-static int chunk_write(const struct mw_queue *queue, struct chunk *chunk)
+/* Takes the first batch, which was written, out of the list. */
+static void retire_first(struct mw_queue *queue)
 {
-	const struct memwatch_record_header *record;
-	int err;
+	struct mw_batch *batch = queue->first;
 
-	while (chunk->taken < chunk->used) {
-		record = (const void *)(chunk->records + chunk->taken);
-		err = queue->sink.write(queue->sink.data, record);
-		if (err)
-			return err;
-		chunk->taken += record->size;
-	}
-	return 0;
-}
-
-/* Takes the first chunk, which was written, out of the list. */
-static void chunk_retire(struct mw_queue *queue)
-{
-	struct chunk *chunk = queue->first;
-
-	queue->first = chunk->next;
-	if (queue->spares >= CHUNKS_KEPT) {
-		queue->chunks--;
-		free(chunk);
+	queue->first = batch->next;
+	if (queue->spares >= BATCHES_KEPT) {
+		queue->batches--;
+		free(batch);
 		return;
 	}
-	chunk->next = queue->spare;
-	queue->spare = chunk;
+	batch->next = queue->spare;
+	queue->spare = batch;
 	queue->spares++;
 }
 
 /* One piece of work, without the lock. Returns 0 or a negative errno. */
 static int queue_work(struct mw_queue *queue)
 {
-	struct chunk *chunk = queue->first;
+	struct mw_batch *batch = queue->first;
 	int sync = queue->sync, err;
 
-	if (!chunk)
+	if (!batch)
 		queue->flush = queue->sync = 0;
 	queue->busy = true;
 	mw_queue_unlock(queue);
-	err = chunk ? chunk_write(queue, chunk) : queue->sink.flush(queue->sink.data, sync);
+	err = batch ? queue->sink.write(queue->sink.data, batch)
+		    : queue->sink.flush(queue->sink.data, sync);
 	mw_queue_lock(queue);
 	queue->busy = false;
-	if (chunk && !err)
-		chunk_retire(queue);
-	if (!chunk && err) {
+	if (batch && !err)
+		retire_first(queue);
+	if (!batch && err) {
 		queue->flush = 1;
 		queue->sync |= sync;
 	}
@@ -157,76 +127,49 @@ static void *queue_run(void *data)
 
 /* ------------------------------------------------------- the other side */
 
-static void queue_pass_open(struct mw_queue *queue)
+void mw_queue_put(struct mw_queue *queue, struct mw_batch *batch)
 {
-	struct chunk *chunk = queue->open;
-
-	if (!chunk)
-		return;
-	queue->open = NULL;
-	chunk->next = NULL;
+	batch->next = NULL;
 	mw_queue_lock(queue);
 	if (queue->first)
-		queue->last->next = chunk;
+		queue->last->next = batch;
 	else
-		queue->first = chunk;
-	queue->last = chunk;
+		queue->first = batch;
+	queue->last = batch;
 	pthread_cond_signal(&queue->work);
 	mw_queue_unlock(queue);
 }
 
-/* An empty chunk, or NULL if there may be no more or memory ran out. */
-static struct chunk *queue_take_chunk(struct mw_queue *queue)
+struct mw_batch *mw_queue_take(struct mw_queue *queue)
 {
-	struct chunk *chunk;
+	struct mw_batch *batch;
 	bool more;
 
 	mw_queue_lock(queue);
-	chunk = queue->spare;
-	if (chunk) {
-		queue->spare = chunk->next;
+	batch = queue->spare;
+	if (batch) {
+		queue->spare = batch->next;
 		queue->spares--;
+		mw_batch_reset(batch);
 	}
-	more = !chunk && (uint64_t)queue->chunks * CHUNK_BYTES < queue->opts.bytes;
-	queue->chunks += more;
+	more = !batch &&
+	       (queue->batches < 2 ||
+		(uint64_t)(queue->batches + 1) * queue->opts.batch_bytes <= queue->opts.bytes);
+	queue->batches += more;
 	mw_queue_unlock(queue);
 	if (!more)
-		return chunk;
-	chunk = malloc(sizeof(*chunk));
-	if (!chunk) {
+		return batch;
+	batch = mw_batch_new(queue->opts.batch_bytes);
+	if (!batch) {
 		mw_queue_lock(queue);
-		queue->chunks--;
+		queue->batches--;
 		mw_queue_unlock(queue);
 	}
-	return chunk;
-}
-
-int mw_queue_put(struct mw_queue *queue, const struct memwatch_record_header *record)
-{
-	struct chunk *chunk = queue->open;
-
-	if (chunk && (record->size > CHUNK_BYTES - chunk->used ||
-		      (record->time_ns > chunk->first_ns &&
-		       record->time_ns - chunk->first_ns >= queue->opts.hold_ns))) {
-		queue_pass_open(queue);
-		chunk = NULL;
-	}
-	if (!chunk) {
-		chunk = queue_take_chunk(queue);
-		if (!chunk)
-			return -EAGAIN;
-		chunk->used = chunk->taken = 0;
-		chunk->first_ns = record->time_ns;
-		queue->open = chunk;
-	}
-	memcpy(chunk->records + chunk->used, record, record->size);
-	chunk->used += record->size;
-	return 0;
+	return batch;
 }
 
 void mw_queue_flush(struct mw_queue *queue, int sync)
 {
-	queue_pass_open(queue);
 	mw_queue_lock(queue);
 	queue->flush = 1;
 	queue->sync |= sync;
@@ -274,8 +217,6 @@ int mw_queue_start(const struct mw_queue_opts *opts, const struct mw_queue_sink 
 	if (!queue)
 		return -ENOMEM;
 	queue->opts = *opts;
-	if (queue->opts.bytes < 2 * CHUNK_BYTES)
-		queue->opts.bytes = 2 * CHUNK_BYTES;
 	queue->sink = *sink;
 	pthread_mutex_init(&queue->lock, NULL);
 	pthread_cond_init(&queue->work, NULL);
@@ -289,19 +230,18 @@ int mw_queue_start(const struct mw_queue_opts *opts, const struct mw_queue_sink 
 	return 0;
 }
 
-static void free_chunks(struct chunk *chunk)
+static void free_batches(struct mw_batch *batch)
 {
-	struct chunk *next;
+	struct mw_batch *next;
 
-	for (; chunk; chunk = next) {
-		next = chunk->next;
-		free(chunk);
+	for (; batch; batch = next) {
+		next = batch->next;
+		free(batch);
 	}
 }
 
 void mw_queue_join(struct mw_queue *queue)
 {
-	queue_pass_open(queue);
 	mw_queue_lock(queue);
 	queue->stop = true;
 	pthread_cond_signal(&queue->work);
@@ -311,8 +251,8 @@ void mw_queue_join(struct mw_queue *queue)
 
 void mw_queue_free(struct mw_queue *queue)
 {
-	free_chunks(queue->first);
-	free_chunks(queue->spare);
+	free_batches(queue->first);
+	free_batches(queue->spare);
 	pthread_cond_destroy(&queue->work);
 	pthread_cond_destroy(&queue->done);
 	pthread_mutex_destroy(&queue->lock);

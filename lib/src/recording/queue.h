@@ -11,46 +11,50 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <linux/memwatch.h>
+#include "recording/batch.h"
 
 struct mw_queue;
 
 /**
- * struct mw_queue_sink - what the thread does with the records; called by it only
+ * struct mw_queue_sink - what the thread does with the batches; called by it only
  * @data: first argument of the functions
- * @write: takes a record. Returns 0 or a negative errno; then the record was not taken.
+ * @write: writes what is left of a batch. Returns 0 or a negative errno; then it is called again
+ *	for the same batch.
  * @flush: called when the queue is empty and a flush was asked for
  * @publish: called after each piece of work with the lock of the queue held, so that the other
  *	thread can read its results under mw_queue_lock()
  */
 struct mw_queue_sink {
 	void *data;
-	int (*write)(void *data, const struct memwatch_record_header *record);
+	int (*write)(void *data, struct mw_batch *batch);
 	int (*flush)(void *data, int sync);
 	void (*publish)(void *data);
 };
 
 /**
  * struct mw_queue_opts - how much may wait
- * @bytes: memory of the records that wait, at least that of two chunks
- * @hold_ns: records are handed over when they span this time, even if they are few
+ * @batch_bytes: capacity of a batch
+ * @bytes: memory of all batches; at least two exist
  */
 struct mw_queue_opts {
+	uint32_t batch_bytes;
 	uint64_t bytes;
-	uint64_t hold_ns;
 };
 
 /* Starts the thread. Returns 0 or a negative errno. */
 int mw_queue_start(const struct mw_queue_opts *opts, const struct mw_queue_sink *sink,
 		   struct mw_queue **ret);
 
-/* Copies a record into the queue. Returns 0, or -EAGAIN if the queue is full. */
-int mw_queue_put(struct mw_queue *queue, const struct memwatch_record_header *record);
+/* An empty batch to fill, or NULL if the queue is full. */
+struct mw_batch *mw_queue_take(struct mw_queue *queue);
+
+/* Hands over a batch that mw_queue_take() has returned. */
+void mw_queue_put(struct mw_queue *queue, struct mw_batch *batch);
 
 /*
- * Asks for a flush after all records that are in the queue, and for a new attempt if the thread
- * has failed. With @sync, the file is synced too, and the call returns when this is done or has
- * failed; else it returns at once.
+ * Asks for a flush after all that is in the queue, and for a new attempt if the thread has failed.
+ * With @sync, the file is synced too, and the call returns when this is done or has failed; else it
+ * returns at once.
  */
 void mw_queue_flush(struct mw_queue *queue, int sync);
 

@@ -14,6 +14,7 @@
 #include "base/context.h"
 #include "base/record.h"
 #include "base/timemath.h"
+#include "recording/batch.h"
 #include "recording/format.h"
 #include "recording/overflow.h"
 #include "recording/queue.h"
@@ -21,49 +22,50 @@
 
 #define BLOCK_BYTES_MIN	    (4U << 10)
 #define BLOCK_BYTES_DEFAULT (256U << 10)
-#define LEVEL_DEFAULT	    3
+#define LEVEL_DEFAULT	    1
 #define SYNC_BYTES_DEFAULT  (4ULL << 20)
 #define MODE_DEFAULT	    0600
-
-/* Records wait at most this part of block_ns before the thread gets them. */
-#define HOLD_PART 8
 
 /**
  * struct memwatch_recording - a recording
  * @ctx: a reference
  * @path: path of the file, for messages
+ * @block_ns: see the options
  * @writer: writes the file; used by the thread if there is one
+ * @batch: the records that are being collected; with a queue, NULL if there are none
  * @queue: the queue and its thread, or NULL
  * @thread_ctx: the context of the thread
  * @overflow: records that were dropped because the queue was full
- * @taken: statistics of the records taken
+ * @passed: statistics of the batches that were passed on
  * @written: statistics of the writer, protected by the lock of the queue
  */
 struct memwatch_recording {
 	struct memwatch_ctx *ctx;
 	char *path;
+	uint64_t block_ns;
 	struct mw_writer *writer;
+	struct mw_batch *batch;
 	struct mw_queue *queue;
 	struct memwatch_ctx *thread_ctx;
 	struct mw_overflow overflow;
-	struct memwatch_recording_stats taken;
+	struct memwatch_recording_stats passed;
 	struct memwatch_recording_stats written;
 };
 
 /* ----------------------------------------------------------- the thread */
 
-static int sink_write(void *data, const struct memwatch_record_header *record)
+static int sink_write(void *data, struct mw_batch *batch)
 {
 	struct memwatch_recording *recording = data;
 
-	return mw_writer_write(recording->writer, record);
+	return mw_writer_write(recording->writer, batch);
 }
 
 static int sink_flush(void *data, int sync)
 {
 	struct memwatch_recording *recording = data;
 
-	return mw_writer_flush(recording->writer, sync);
+	return sync ? mw_writer_sync(recording->writer) : 0;
 }
 
 static void sink_publish(void *data)
@@ -77,8 +79,8 @@ static int start_queue(struct memwatch_recording *recording,
 		       const struct memwatch_recording_opts *opts)
 {
 	struct mw_queue_opts queue = {
+		.batch_bytes = mw_writer_batch_bytes(recording->writer),
 		.bytes = opts->queue_bytes,
-		.hold_ns = opts->block_ns / HOLD_PART,
 	};
 	struct mw_queue_sink sink = { recording, sink_write, sink_flush, sink_publish };
 	int err = memwatch_ctx_new(NULL, &recording->thread_ctx);
@@ -136,6 +138,7 @@ static int complete_recording_opts(struct memwatch_ctx *ctx, struct memwatch_rec
 static void release_recording(struct memwatch_recording *recording)
 {
 	mw_overflow_uninit(&recording->overflow);
+	free(recording->batch);
 	memwatch_ctx_unref(recording->thread_ctx);
 	memwatch_ctx_unref(recording->ctx);
 	free(recording->path);
@@ -154,8 +157,14 @@ static int recording_start(struct memwatch_recording *recording,
 	if (err)
 		return err;
 	mw_writer_stats(recording->writer, &recording->written);
-	if (opts->queue_bytes)
+	recording->block_ns = opts->block_ns;
+	if (opts->queue_bytes) {
 		err = start_queue(recording, opts);
+	} else {
+		recording->batch = mw_batch_new(mw_writer_batch_bytes(recording->writer));
+		if (!recording->batch)
+			err = mw_fail_memory(recording->ctx, recording->path);
+	}
 	if (err)
 		mw_writer_discard(recording->writer);
 	return err;
@@ -194,48 +203,93 @@ int memwatch_recording_create(struct memwatch_ctx *ctx, const char *path,
 
 /* -------------------------------------------------------------- writing */
 
-static void count_accepted(struct memwatch_recording *recording,
-			   const struct memwatch_record_header *record)
+/* Adds the records of a batch to the statistics. */
+static void count_batch(struct memwatch_recording_stats *stats, const struct mw_batch *batch)
 {
-	struct memwatch_recording_stats *taken = &recording->taken;
-
-	if (!taken->records || record->time_ns < taken->first_ns)
-		taken->first_ns = record->time_ns;
-	if (record->time_ns > taken->last_ns)
-		taken->last_ns = record->time_ns;
-	taken->records++;
-	taken->record_bytes += record->size;
+	if (!batch || !batch->count)
+		return;
+	if (!stats->records || batch->first_ns < stats->first_ns)
+		stats->first_ns = batch->first_ns;
+	stats->last_ns = mw_max_u64(stats->last_ns, batch->last_ns);
+	stats->records += batch->count;
+	stats->record_bytes += batch->bytes;
 }
 
-/* Hands on the records of loss. Returns 0, or a negative errno if some are left. */
-static int write_losses(struct memwatch_recording *recording,
-			int (*write)(struct memwatch_recording *recording,
-				     const struct memwatch_record_header *record))
+/* Passes the collected records on. Returns 0 or a negative errno; then they stay collected. */
+static int pass_batch(struct memwatch_recording *recording)
 {
-	struct memwatch_record_lost lost;
-	int cpu = 0, err;
+	int err = 0;
 
-	while (recording->overflow.dropped) {
-		cpu = mw_overflow_lost(&recording->overflow, (uint32_t)cpu, &lost);
-		if (cpu < 0)
-			break;
-		err = write(recording, &lost.h);
+	if (!recording->batch || !recording->batch->bytes)
+		return 0;
+	if (recording->queue) {
+		count_batch(&recording->passed, recording->batch);
+		mw_queue_put(recording->queue, recording->batch);
+		recording->batch = NULL;
+		return 0;
+	}
+	err = mw_writer_write(recording->writer, recording->batch);
+	if (err)
+		return err;
+	count_batch(&recording->passed, recording->batch);
+	mw_batch_reset(recording->batch);
+	return 0;
+}
+
+/*
+ * Collects a record. Returns 0, -EAGAIN if the queue is full, or a failure of the writer; then
+ * the record was not taken.
+ */
+static inline int collect_record(struct memwatch_recording *recording,
+				 const struct memwatch_record_header *record)
+{
+	int err;
+
+	if (!recording->batch || !mw_batch_add(recording->batch, record, recording->block_ns)) {
+		err = pass_batch(recording);
 		if (err)
 			return err;
-		mw_overflow_reported(&recording->overflow, (uint32_t)cpu);
-		count_accepted(recording, &lost.h);
+		if (recording->queue)
+			recording->batch = mw_queue_take(recording->queue);
+		if (!recording->batch)
+			return -EAGAIN;
+		mw_batch_add(recording->batch, record, recording->block_ns);
 	}
 	return 0;
 }
 
-static int put_record(struct memwatch_recording *recording,
-		      const struct memwatch_record_header *record)
+/* Collects the records of loss. Returns 0, or a negative errno if some are left. */
+static int collect_losses(struct memwatch_recording *recording)
 {
-	return mw_queue_put(recording->queue, record);
+	uint64_t last_ns = recording->passed.last_ns;
+	struct memwatch_record_lost lost;
+	int cpu = 0, err;
+
+	if (recording->batch)
+		last_ns = mw_max_u64(last_ns, recording->batch->last_ns);
+	while (recording->overflow.dropped) {
+		cpu = mw_overflow_lost(&recording->overflow, (uint32_t)cpu, last_ns, &lost);
+		if (cpu < 0)
+			break;
+		err = collect_record(recording, &lost.h);
+		if (err)
+			return err;
+		mw_overflow_reported(&recording->overflow, (uint32_t)cpu);
+	}
+	return 0;
 }
 
-static int queue_record(struct memwatch_recording *recording,
-			const struct memwatch_record_header *record)
+static int drop_record(struct memwatch_recording *recording,
+		       const struct memwatch_record_header *record)
+{
+	return mw_overflow_drop(&recording->overflow, record)
+		       ? mw_fail_memory(recording->ctx, recording->path)
+		       : 0;
+}
+
+/* What does not happen with each record. */
+static __attribute__((noinline)) int handle_trouble(struct memwatch_recording *recording,
+						    const struct memwatch_record_header *record)
 {
 	int err = thread_failure(recording);
 
@@ -243,18 +297,8 @@ static int queue_record(struct memwatch_recording *recording,
 		mw_queue_retry(recording->queue);
 		return err;
 	}
-	if (mw_overflow_reserve(&recording->overflow, record))
-		return mw_fail_memory(recording->ctx, recording->path);
-	if (recording->overflow.dropped && write_losses(recording, put_record)) {
-		mw_overflow_drop(&recording->overflow, record);
-		return 0;
-	}
-	if (put_record(recording, record)) {
-		mw_overflow_drop(&recording->overflow, record);
-		return 0;
-	}
-	mw_overflow_take(&recording->overflow, record);
-	count_accepted(recording, record);
+	if (collect_losses(recording) || collect_record(recording, record))
+		return drop_record(recording, record);
 	return 0;
 }
 
@@ -263,25 +307,33 @@ int memwatch_recording_write(struct memwatch_recording *recording,
 {
 	int err;
 
-	if (!mw_record_valid(record, record->size))
+	if (__builtin_expect(!mw_record_common(record) || record->size % 8, 0) &&
+	    !mw_record_valid(record, record->size))
 		return mw_fail(recording->ctx, -EINVAL,
 			       "%s: a record of type %u cannot have %u bytes", recording->path,
 			       record->type, record->size);
-	if (recording->queue)
-		return queue_record(recording, record);
-	err = mw_writer_write(recording->writer, record);
-	if (!err)
-		count_accepted(recording, record);
-	return err;
+	if (__builtin_expect(recording->overflow.dropped ||
+				     (recording->queue && mw_queue_failure(recording->queue)),
+			     0))
+		return handle_trouble(recording, record);
+	err = collect_record(recording, record);
+	return err == -EAGAIN ? drop_record(recording, record) : err;
 }
 
 int memwatch_recording_flush(struct memwatch_recording *recording, int sync)
 {
-	if (!recording->queue)
-		return mw_writer_flush(recording->writer, sync);
-	write_losses(recording, put_record);
-	mw_queue_flush(recording->queue, sync);
-	return thread_failure(recording);
+	int err;
+
+	if (recording->queue) {
+		collect_losses(recording);
+		pass_batch(recording);
+		mw_queue_flush(recording->queue, sync);
+		return thread_failure(recording);
+	}
+	err = pass_batch(recording);
+	if (!err && sync)
+		err = mw_writer_sync(recording->writer);
+	return err;
 }
 
 int memwatch_recording_stats(const struct memwatch_recording *recording,
@@ -296,12 +348,13 @@ int memwatch_recording_stats(const struct memwatch_recording *recording,
 	} else {
 		mw_writer_stats(recording->writer, &stats);
 	}
-	/* What waits in the queue is pending too. */
-	stats.pending += recording->taken.records - stats.records;
-	stats.records = recording->taken.records;
-	stats.record_bytes = recording->taken.record_bytes;
-	stats.first_ns = recording->taken.first_ns;
-	stats.last_ns = recording->taken.last_ns;
+	stats.pending = stats.records;
+	stats.records = recording->passed.records;
+	stats.record_bytes = recording->passed.record_bytes;
+	stats.first_ns = recording->passed.first_ns;
+	stats.last_ns = recording->passed.last_ns;
+	count_batch(&stats, recording->batch);
+	stats.pending = stats.records - stats.pending;
 	stats.lost = recording->overflow.total;
 	return mw_opts_export(ret, &stats, sizeof(stats));
 }
@@ -323,21 +376,22 @@ static int stop_queue(struct memwatch_recording *recording)
 	return err;
 }
 
-static int write_record(struct memwatch_recording *recording,
-			const struct memwatch_record_header *record)
-{
-	return mw_writer_write(recording->writer, record);
-}
-
 int memwatch_recording_close(struct memwatch_recording *recording)
 {
 	int err, close_err;
 
 	if (!recording)
 		return 0;
+	pass_batch(recording);
 	err = stop_queue(recording);
+	if (!err && recording->overflow.dropped) {
+		/* The queue is empty now. */
+		recording->batch = mw_batch_new(mw_writer_batch_bytes(recording->writer));
+		err = recording->batch ? collect_losses(recording)
+				       : mw_fail_memory(recording->ctx, recording->path);
+	}
 	if (!err)
-		err = write_losses(recording, write_record);
+		err = pass_batch(recording);
 	close_err = mw_writer_close(recording->writer, !err);
 	release_recording(recording);
 	return err ? err : close_err;

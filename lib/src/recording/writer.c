@@ -23,8 +23,6 @@
 #include "base/safe-file.h"
 #include "base/timemath.h"
 
-#define RECORD_SIZE_MAX (64U << 10) /* the size of a record has 16 bits */
-
 /**
  * struct mw_writer - a file being written
  * @ctx: a reference
@@ -32,13 +30,13 @@
  * @file: the file, its name and its folder
  * @fd: the descriptor of @file
  * @opts: options, with defaults filled in
- * @packer: records that are not written yet
+ * @packer: makes the blocks
  * @index: the blocks that are written
  * @offset: end of the last whole block
  * @synced: @offset at the last fdatasync
  * @sequence: number of the next block
  * @record_bytes: size of the records in the blocks that are written
- * @taken: statistics of the records taken
+ * @taken: statistics of the records written
  */
 struct mw_writer {
 	struct memwatch_ctx *ctx;
@@ -92,7 +90,7 @@ static int append_bytes(struct mw_writer *writer, const void *data, size_t len)
 	return 0;
 }
 
-static int sync_file(struct mw_writer *writer)
+int mw_writer_sync(struct mw_writer *writer)
 {
 	int err;
 
@@ -212,8 +210,8 @@ static int writer_start(struct mw_writer *writer, const struct memwatch_stream_i
 	int err;
 
 	/* The largest possible record must fit into a block. */
-	if (capacity < RECORD_SIZE_MAX)
-		capacity = RECORD_SIZE_MAX;
+	if (capacity < MW_RECORD_SIZE_MAX)
+		capacity = MW_RECORD_SIZE_MAX;
 	err = mw_packer_init(&writer->packer, capacity, writer->opts.level);
 	if (err)
 		return writer_fail(writer, err, "compressor");
@@ -276,7 +274,7 @@ static int append_padding(struct mw_writer *writer, size_t packed, uint32_t byte
 	return err;
 }
 
-/* Writes the collected records as a block. On failure they stay collected. */
+/* Writes the block that was packed. */
 static int write_block(struct mw_writer *writer)
 {
 	struct mw_packer *packer = &writer->packer;
@@ -284,88 +282,56 @@ static int write_block(struct mw_writer *writer)
 	uint64_t offset;
 	int err;
 
-	if (!packer->columns.rows)
-		return 0;
 	if (mw_block_index_reserve(&writer->index))
 		return mw_fail_memory(writer->ctx, writer->path);
-	mw_packer_pack(packer, writer->sequence);
-	err = append_padding(writer, packer->packed, packer->columns.bytes);
+	mw_block_header_unpack(&header, packer->block);
+	err = append_padding(writer, packer->packed, header.record_bytes);
 	if (err)
 		return err;
+	/* Padding is a block too and has taken the number of this one. */
+	if (header.sequence != writer->sequence) {
+		header.sequence = writer->sequence;
+		mw_block_header_pack(packer->block, &header);
+	}
 	offset = writer->offset;
 	err = append_bytes(writer, packer->block, packer->packed);
 	if (err)
 		return err;
-	mw_block_header_unpack(&header, packer->block);
 	mw_block_index_add(&writer->index, offset, &header);
 	writer->sequence++;
 	writer->record_bytes += header.record_bytes;
+	writer->taken.records += header.records;
 	writer->taken.blocks++;
-	mw_packer_reset(packer);
-	if (writer->offset - writer->synced >= writer->opts.sync_bytes)
-		return sync_file(writer);
 	return 0;
 }
 
-/* Whether the collected records must be written before this one is added. */
-static bool block_complete(const struct mw_writer *writer,
-			   const struct memwatch_record_header *record)
+uint32_t mw_writer_batch_bytes(const struct mw_writer *writer)
 {
-	const struct mw_packer *packer = &writer->packer;
-	uint64_t first = mw_min_u64(packer->first_ns, record->time_ns);
-	uint64_t last = mw_max_u64(packer->last_ns, record->time_ns);
-
-	return packer->columns.rows &&
-	       (record->size > writer->opts.block_bytes - mw_min_u64(packer->columns.bytes,
-								     writer->opts.block_bytes) ||
-		last - first >= writer->opts.block_ns);
+	return writer->opts.block_bytes;
 }
 
-static void count_accepted(struct memwatch_recording_stats *taken,
-			   const struct memwatch_record_header *record)
+int mw_writer_write(struct mw_writer *writer, struct mw_batch *batch)
 {
-	if (!taken->records || record->time_ns < taken->first_ns)
-		taken->first_ns = record->time_ns;
-	if (record->time_ns > taken->last_ns)
-		taken->last_ns = record->time_ns;
-	taken->records++;
-	taken->record_bytes += record->size;
-}
-
-int mw_writer_write(struct mw_writer *writer, const struct memwatch_record_header *record)
-{
+	uint32_t packed;
 	int err;
 
-	if (block_complete(writer, record)) {
+	while (batch->written < batch->bytes) {
+		packed = mw_packer_pack(&writer->packer, batch->records + batch->written,
+					batch->bytes - batch->written, writer->sequence);
 		err = write_block(writer);
 		if (err)
 			return err;
+		batch->written += packed;
 	}
-	if (!mw_packer_take(&writer->packer, record)) {
-		/* The block has too many classes already; the record goes into the next one. */
-		err = write_block(writer);
-		if (err)
-			return err;
-		mw_packer_take(&writer->packer, record);
-	}
-	count_accepted(&writer->taken, record);
+	if (writer->offset - writer->synced >= writer->opts.sync_bytes)
+		return mw_writer_sync(writer);
 	return 0;
-}
-
-int mw_writer_flush(struct mw_writer *writer, int sync)
-{
-	int err = write_block(writer);
-
-	if (!err && sync)
-		err = sync_file(writer);
-	return err;
 }
 
 void mw_writer_stats(const struct mw_writer *writer, struct memwatch_recording_stats *ret)
 {
 	*ret = writer->taken;
 	ret->file_bytes = writer->offset;
-	ret->pending = writer->packer.columns.rows;
 }
 
 void mw_writer_set_ctx(struct mw_writer *writer, struct memwatch_ctx *ctx)
@@ -377,12 +343,10 @@ void mw_writer_set_ctx(struct mw_writer *writer, struct memwatch_ctx *ctx)
 
 int mw_writer_close(struct mw_writer *writer, bool complete)
 {
-	int err = write_block(writer);
+	int err = complete ? append_index(writer) : 0;
 
-	if (!err && complete)
-		err = append_index(writer);
 	if (!err)
-		err = sync_file(writer);
+		err = mw_writer_sync(writer);
 	writer_release(writer);
 	return err;
 }

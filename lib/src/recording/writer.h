@@ -2,8 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Writes the file of a recording, block by block. The functions work as those of
- * memwatch/recording.h that have the same names, without a queue and a thread.
+ * Writes the file of a recording, block by block. Used by one thread at a time.
  */
 #ifndef MW_WRITER_H
 #define MW_WRITER_H
@@ -11,6 +10,8 @@
 #include <stdbool.h>
 
 #include <memwatch/recording.h>
+
+#include "recording/batch.h"
 
 struct mw_writer;
 
@@ -22,11 +23,17 @@ int mw_writer_create(struct memwatch_ctx *ctx, const char *path,
 /* Failures are told to @ctx from now on: a thread needs a context of its own. */
 void mw_writer_set_ctx(struct mw_writer *writer, struct memwatch_ctx *ctx);
 
-/* @record has a valid size. */
-int mw_writer_write(struct mw_writer *writer, const struct memwatch_record_header *record);
-int mw_writer_flush(struct mw_writer *writer, int sync);
+/* Capacity of a batch whose records make one block. */
+uint32_t mw_writer_batch_bytes(const struct mw_writer *writer);
 
-/* Fills in what the writer knows; @ret->records are those that it has taken. */
+/*
+ * Writes what is left of a batch. On failure, the file ends with its last whole block, and the
+ * call may be repeated.
+ */
+int mw_writer_write(struct mw_writer *writer, struct mw_batch *batch);
+int mw_writer_sync(struct mw_writer *writer);
+
+/* Fills in what the writer knows: what it has written. */
 void mw_writer_stats(const struct mw_writer *writer, struct memwatch_recording_stats *ret);
 
 /*
