@@ -32,7 +32,8 @@ static uint32_t crc32c_portable(uint32_t crc, const uint8_t *data, size_t len)
 	return crc;
 }
 
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(__CHECKER__) /* sparse does not know the builtins */
+#define HAVE_CRC32C_INSTRUCTION
 __attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(uint32_t crc, const uint8_t *data,
 							       size_t len)
 {
@@ -51,7 +52,7 @@ __attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(uint32_t crc, con
 
 uint32_t mw_crc32c(const void *data, size_t len)
 {
-#ifdef __x86_64__
+#ifdef HAVE_CRC32C_INSTRUCTION
 	if (__builtin_cpu_supports("sse4.2"))
 		return ~crc32c_sse42(UINT32_MAX, data, len);
 #endif
