@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "conflict.h"
 #include "cpu.h"
+#include "fail.h"
 #include "lock.h"
 #include "rdt-domain.h"
 #include "rdt-read.h"
@@ -48,13 +49,21 @@ static void conflict_send_notice(u32 kind)
 /*
  * The holder of mw_control_lock may be waiting for this worker: if the lock is
  * not free, the worker tries again later.
+ *
+ * A CPU is in cpu_online_mask before its callback has run, and stays there after
+ * its callback has left the session. cpus_read_lock waits until no CPU is between
+ * the two, so that each CPU that the broadcasts reach has joined the session, and
+ * will leave it before it goes offline.
  */
 static bool conflict_end_rdt(u32 kind, const char *reason)
 {
 	if (!mutex_trylock(&mw_control_lock))
 		return false;
+	cpus_read_lock();
 	mw_rdt_session_give_up(reason);
+	mw_fail_delay("giving up RDT");
 	mw_tick_admit_all();
+	cpus_read_unlock();
 	mutex_unlock(&mw_control_lock);
 	conflict_send_notice(kind);
 	return true;

@@ -4,6 +4,7 @@
  *
  * The parameters for tests, see fail.h. This file is part of a build for tests only.
  */
+#include <linux/delay.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
 
@@ -20,6 +21,20 @@ MODULE_PARM_DESC(fail_steps, "for tests: the number of steps");
 static uint assume_rdt;
 module_param(assume_rdt, uint, 0400);
 MODULE_PARM_DESC(assume_rdt, "for tests: simulate RDT with this many RMIDs");
+
+static uint delay_ms;
+module_param(delay_ms, uint, 0600);
+MODULE_PARM_DESC(delay_ms, "for tests: how long to wait where others may come between two steps");
+
+void mw_fail_delay(const char *what)
+{
+	u32 ms = READ_ONCE(delay_ms);
+
+	if (!ms)
+		return;
+	pr_notice("fault injection: %s waits\n", what);
+	msleep(ms);
+}
 
 u32 mw_fail_assumed_rmids(void)
 {

@@ -3,10 +3,10 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * What only tests need. Each step of loading and of starting a session can be made
- * to fail, so that a test can prove that the steps before it are undone; and RDT can
- * be assumed on a machine that has none. Only a build with MEMWATCH_TEST=1 has this:
- * whoever may load a module must not be able to make it write registers of hardware
- * that is not there.
+ * to fail, so that a test can prove that the steps before it are undone; the window
+ * between two steps can be made wide; and RDT can be assumed on a machine that has
+ * none. Only a build with MEMWATCH_TEST=1 has this: whoever may load a module must
+ * not be able to make it write registers of hardware that is not there.
  */
 #ifndef _MW_FAIL_H
 #define _MW_FAIL_H
@@ -41,12 +41,18 @@ enum mw_fail_step {
 
 #ifdef MW_TEST
 bool mw_fail(enum mw_fail_step step);
+/* Sleeps. @what: who waits, for the log */
+void mw_fail_delay(const char *what);
 /* The RMIDs of the RDT to be simulated; 0, look at the hardware. */
 u32 mw_fail_assumed_rmids(void);
 #else
 static inline bool mw_fail(enum mw_fail_step step)
 {
 	return false;
+}
+
+static inline void mw_fail_delay(const char *what)
+{
 }
 
 static inline u32 mw_fail_assumed_rmids(void)

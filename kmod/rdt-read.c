@@ -508,7 +508,7 @@ static void read_report_end(struct mw_rdt_domain *d)
 /*
  * RDT is given up during a session. No counter is read from now on, and a
  * record says so for each RMID in use. Domains are freed only when the session
- * ends.
+ * ends. The caller holds cpus_read_lock.
  */
 void mw_rdt_read_end(void)
 {
@@ -516,9 +516,7 @@ void mw_rdt_read_end(void)
 
 	if (!mw_rdt.format.events)
 		return;
-	static_branch_disable(&read_key);
-	cpus_read_lock();
+	static_branch_disable_cpuslocked(&read_key);
 	list_for_each_entry (d, &mw_rdt_domains, link)
 		read_report_end(d);
-	cpus_read_unlock();
 }

@@ -180,14 +180,15 @@ static void session_release_cpu(void *unused)
  * mw_rdt_session_give_up - leave RDT to another user during a session
  * @reason: why, for the log and /proc/memwatch/status
  *
- * The caller holds mw_control_lock and calls mw_tick_admit_all() afterwards: from
- * then on RMIDs are numbers without hardware behind them.
+ * The caller holds mw_control_lock and cpus_read_lock, and calls mw_tick_admit_all()
+ * before it releases the latter: from then on RMIDs are numbers without hardware
+ * behind them.
  */
 void mw_rdt_session_give_up(const char *reason)
 {
 	pr_warn_ratelimited("RMIDs are emulated from now on: %s\n", reason);
 	mw_rdt_read_end();
 	on_each_cpu(session_release_cpu, NULL, 1);
-	static_branch_disable(&mw_pqr_key);
+	static_branch_disable_cpuslocked(&mw_pqr_key);
 	session_emulate_rdt(&mw_rdt, reason);
 }

@@ -152,6 +152,7 @@ static int tick_cpu_online(unsigned int id)
 	unsigned long flags;
 	int err;
 
+	mw_fail_delay("a CPU that comes online");
 	if (tick_fails_cpu(id))
 		return -ENOMEM;
 	local_irq_save(flags);
@@ -168,7 +169,10 @@ static int tick_cpu_online(unsigned int id)
 	return 0;
 }
 
-/* RDT has been given up, so a CPU with too few RMIDs can be admitted as well. */
+/*
+ * RDT has been given up, so a CPU with too few RMIDs can be admitted as well. The
+ * caller holds cpus_read_lock, see conflict_end_rdt().
+ */
 void mw_tick_admit_all(void)
 {
 	on_each_cpu(tick_admit_cpu, NULL, 1);
@@ -196,6 +200,7 @@ static int tick_cpu_offline(unsigned int id)
 		mw_cpu_report_state(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
 	local_irq_restore(flags);
 	irq_work_sync(&cpu->wake);
+	mw_fail_delay("a CPU that goes offline");
 	return 0;
 }
 
