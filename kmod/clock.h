@@ -15,4 +15,12 @@ static __always_inline u64 mw_now(void)
 	return ktime_get_mono_fast_ns();
 }
 
+/* The clock may step back a little when the kernel corrects it. */
+static __always_inline u64 mw_now_since(u64 begin)
+{
+	u64 now = mw_now();
+
+	return now > begin ? now - begin : 0;
+}
+
 #endif /* _MW_CLOCK_H */

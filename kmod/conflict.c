@@ -16,8 +16,8 @@
 #include "cpu.h"
 #include "fail.h"
 #include "lock.h"
+#include "rdt-bout.h"
 #include "rdt-domain.h"
-#include "rdt-read.h"
 #include "rdt-session.h"
 #include "rdt.h"
 #include "tick.h"
@@ -29,7 +29,7 @@ static DECLARE_DELAYED_WORK(watch_work, conflict_watch_rdt);
 
 static unsigned long conflict_interval(void)
 {
-	return nsecs_to_jiffies(MW_RDT_READ_EXCLUDED_NS);
+	return nsecs_to_jiffies(MW_RDT_BOUT_EXCLUDED_NS);
 }
 
 static void conflict_send_notice(u32 kind)
@@ -77,7 +77,7 @@ static void conflict_ask_excluded(void)
 	cpus_read_lock();
 	for_each_online_cpu (id)
 		if (READ_ONCE(per_cpu(mw_cpu, id).state) == MW_TICK_EXCLUDED)
-			smp_call_function_single(id, mw_rdt_read_excluded, NULL, 1);
+			smp_call_function_single(id, mw_rdt_bout_excluded, NULL, 1);
 	cpus_read_unlock();
 }
 

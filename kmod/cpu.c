@@ -34,6 +34,12 @@ void mw_cpu_report_state(u32 state, u64 since)
 	trace_memwatch_cpu_state(&rec);
 }
 
+/* What began at @begin, with interrupts off, ends now. */
+void mw_cpu_note_irqs_off(struct mw_cpu *cpu, u64 begin)
+{
+	cpu->irqs_off_max = max(cpu->irqs_off_max, mw_now_since(begin));
+}
+
 /**
  * mw_cpu_resume_tick - start the tick of an idle CPU again
  * @cpu: this CPU, in the state MW_TICK_IDLE

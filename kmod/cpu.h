@@ -48,10 +48,20 @@ struct mw_rdt_domain;
  * @foreign_writes: times that somebody else had written PQR_ASSOC
  * @notice_ns: when a foreign write was last reported
  * @domain: L3 domain of this CPU; NULL while RDT is not in use
+ * @bout: continues to read RDT counters between two ticks
+ * @rdt_cursor: where in the plan of the domain the next reading continues
+ * @rdt_holder: where the search for RMIDs that hold cache continues
+ * @rdt_left: RMIDs that this CPU may still read in this slot
+ * @rdt_until_ns: end of this slot
+ * @rdt_rest_ns: until then others of the domain read, where one CPU reads for all
  * @rdt_ops: reads and writes of RDT counter registers in ticks
- * @rdt_ops_max: the largest number of them in one tick
+ * @rdt_ops_max: the largest number of them in one go
  * @rdt_reads: RMIDs read
  * @rdt_waits: RMIDs that ran, but did not fit into the budget of a tick
+ * @rdt_busy: times that another CPU was reading, where only one may
+ * @rdt_ns: time spent on RDT counters
+ * @rdt_sync_ns: of it, time spent to divide the RMIDs among the CPUs of the domain
+ * @rdt_age_max: longest time from when an RMID may have begun to run until it was read
  * @timer: the timer of the tick
  * @wake: starts @timer again when an idle CPU gets work
  * @state: &enum mw_tick_state
@@ -60,6 +70,7 @@ struct mw_rdt_domain;
  * @ticks: number of ticks
  * @missed: number of periods without a tick
  * @tick_cycles: cycles that all ticks took
+ * @irqs_off_max: the longest time that a tick, or reading between ticks, took
  * @jitter_max: largest delay of a tick
  * @jitter: histogram of the delays of ticks
  *
@@ -79,10 +90,20 @@ struct mw_cpu {
 	u64 notice_ns;
 
 	struct mw_rdt_domain *domain;
+	struct hrtimer bout;
+	u32 rdt_cursor;
+	u32 rdt_holder;
+	u32 rdt_left;
+	u64 rdt_until_ns;
+	u64 rdt_rest_ns;
 	u64 rdt_ops;
 	u64 rdt_ops_max;
 	u64 rdt_reads;
 	u64 rdt_waits;
+	u64 rdt_busy;
+	u64 rdt_ns;
+	u64 rdt_sync_ns;
+	u64 rdt_age_max;
 
 	struct hrtimer timer;
 	struct irq_work wake;
@@ -92,6 +113,7 @@ struct mw_cpu {
 	u64 ticks;
 	u64 missed;
 	u64 tick_cycles;
+	u64 irqs_off_max;
 	u64 jitter_max;
 	u32 jitter[MW_JITTER_CLASSES];
 };
@@ -100,6 +122,7 @@ DECLARE_PER_CPU(struct mw_cpu, mw_cpu);
 
 /* On the CPU in question, interrupts off. */
 void mw_cpu_report_state(u32 state, u64 since);
+void mw_cpu_note_irqs_off(struct mw_cpu *cpu, u64 begin);
 void mw_cpu_resume_tick(struct mw_cpu *cpu);
 
 #endif /* _MW_CPU_H */

@@ -15,6 +15,7 @@
 #include "owner.h"
 #include "policy.h"
 #include "proc.h"
+#include "rdt-bout.h"
 #include "rdt-session.h"
 #include "rdt.h"
 
@@ -99,11 +100,10 @@ static int __init memwatch_init(void)
 	if (err)
 		return err;
 	main_check_taints();
-	err = mw_rdt_session_init(rmids);
-	if (err) {
-		pr_err("rdt_budget must not be 0\n");
+	err = mw_rdt_bout_init();
+	if (err)
 		return err;
-	}
+	mw_rdt_session_init(rmids);
 	err = mw_owner_init(mw_rdt.nr_rmids, mw_rdt.first_rmid, limbo_ns);
 	if (err)
 		return err;

@@ -27,8 +27,8 @@
 #include "owner.h"
 #include "policy.h"
 #include "proc.h"
+#include "rdt-bout.h"
 #include "rdt-domain.h"
-#include "rdt-read.h"
 #include "rdt.h"
 #include "revoke.h"
 #include "track.h"
@@ -142,7 +142,7 @@ static void proc_show_rdt(struct seq_file *m)
 {
 	const struct mw_rdt_format *f = &mw_rdt.format;
 
-	seq_printf(m, "rdt_budget: %u\nrdt_domains: %u\n", mw_rdt_read_budget(),
+	seq_printf(m, "rdt_budget: %u\nrdt_domains: %u\n", mw_rdt_bout_budget(),
 		   mw_rdt_domain_count());
 	seq_printf(m, "rdt_scale_bytes: %u\nrdt_width_bits: %u\n", f->events ? f->scale : 0,
 		   f->events ? f->width : 0);
@@ -277,9 +277,13 @@ static void proc_show_cpu(struct seq_file *m, unsigned int id)
 	seq_printf(m, " switch_cycles=%llu switch_sampled=%llu tick_cycles=%llu",
 		   READ_ONCE(cpu->switch_cycles), READ_ONCE(cpu->switch_sampled),
 		   READ_ONCE(cpu->tick_cycles));
-	seq_printf(m, " rdt_ops=%llu rdt_ops_max=%llu rdt_reads=%llu rdt_waits=%llu\n",
+	seq_printf(m, " rdt_ops=%llu rdt_ops_max=%llu rdt_reads=%llu rdt_waits=%llu",
 		   READ_ONCE(cpu->rdt_ops), READ_ONCE(cpu->rdt_ops_max), READ_ONCE(cpu->rdt_reads),
 		   READ_ONCE(cpu->rdt_waits));
+	seq_printf(m, " rdt_ns=%llu rdt_sync_ns=%llu rdt_busy=%llu rdt_age_max_ns=%llu",
+		   READ_ONCE(cpu->rdt_ns), READ_ONCE(cpu->rdt_sync_ns), READ_ONCE(cpu->rdt_busy),
+		   READ_ONCE(cpu->rdt_age_max));
+	seq_printf(m, " irqs_off_max_ns=%llu\n", READ_ONCE(cpu->irqs_off_max));
 }
 
 static u64 proc_sum_jitter(unsigned int class)

@@ -37,16 +37,17 @@ static struct mw_rdt_domain *domain_create(u32 id, u32 base)
 {
 	struct mw_rdt_domain *d;
 
-	d = mw_fail(MW_FAIL_DOMAIN) ? NULL : kzalloc(sizeof(*d), GFP_KERNEL);
+	d = mw_fail(MW_FAIL_DOMAIN) ? NULL : kvzalloc(sizeof(*d), GFP_KERNEL);
 	if (!d)
 		return NULL;
 	d->count = kvcalloc(mw_rdt.nr_rmids + 1, sizeof(*d->count), GFP_KERNEL);
 	if (!d->count) {
-		kfree(d);
+		kvfree(d);
 		return NULL;
 	}
 	d->id = id;
 	d->base = base;
+	d->shared = mw_rdt.backend == MEMWATCH_BACKEND_AMD_QOS;
 	raw_spin_lock_init(&d->lock);
 	mw_rdt_plan_init(&d->plan, mw_rdt.nr_rmids + 1, mw_now());
 	list_add_tail_rcu(&d->link, &mw_rdt_domains);
@@ -108,7 +109,7 @@ void mw_rdt_domain_free_all(void)
 	list_for_each_entry_safe (d, next, &mw_rdt_domains, link) {
 		list_del(&d->link);
 		kvfree(d->count);
-		kfree(d);
+		kvfree(d);
 	}
 }
 

@@ -20,22 +20,24 @@
  * @id: number of the L3 cache, or of the node with sub-NUMA clustering
  * @base: added to an RMID to get the number of its counter
  * @nr_cpus: CPUs that are in it now
- * @lock: guards the members below, and each pair of accesses to EVTSEL and CTR,
- * 	because on AMD all CPUs of a domain share one EVTSEL. Taken with
- * 	interrupts off.
+ * @shared: all CPUs of the domain share one EVTSEL (AMD)
+ * @lock: with @shared, guards each pair of accesses to EVTSEL and CTR, and @cursor.
+ * 	Taken with interrupts off, in an interrupt only if it is free.
+ * @cursor: with @shared, where in @plan the next reading continues
  * @plan: which RMIDs are read when
- * @count: last readings, indexed by RMID
- * @holder: RMID at which the search for those that hold cache continues
+ * @count: last readings, indexed by RMID. The CPU that has taken the RMID in @plan
+ * 	writes them.
  */
 struct mw_rdt_domain {
 	struct list_head link;
 	u32 id;
 	u32 base;
 	u32 nr_cpus;
+	bool shared;
 	raw_spinlock_t lock;
+	u32 cursor;
 	struct mw_rdt_plan plan;
 	struct mw_rdt_count *count;
-	u32 holder;
 };
 
 /*

@@ -8,112 +8,288 @@
 
 #define REST_NS (1000000000ULL - MW_RDT_ROTATION_NS)
 
-static void plan_set_bit(u64 *words, u32 rmid)
-{
-	words[rmid / 64] |= 1ULL << rmid % 64;
-}
-
-static void plan_clear_bit(u64 *words, u32 rmid)
-{
-	words[rmid / 64] &= ~(1ULL << rmid % 64);
-}
-
 /*
- * Find the first bit at or after @from, cyclically, that is set in @words but
- * not in @but. @but may be NULL.
+ * What a word says about each of its RMIDs. Mark N of all of them together is a
+ * field of MW_RDT_GROUP bits that begins at bit N * MW_RDT_GROUP.
  */
-static bool plan_find_next(const u64 *words, const u64 *but, u32 from, u32 *rmid)
+enum mark {
+	MARK_TODO,  /* is to be read */
+	MARK_TAKEN, /* a CPU has it */
+	MARK_READ,  /* was read in this slot */
+	MARK_STALE, /* was reported as stale in this slot */
+};
+
+/* So many RMIDs that were not read in time are left to the CPU that begins the next slot. */
+#define CROWD	   2
+
+#define FIELD_MASK ((1ULL << MW_RDT_GROUP) - 1)
+
+static u64 plan_mark(enum mark mark, u32 rmid)
 {
-	u32 i, at = from / 64;
+	return 1ULL << (mark * MW_RDT_GROUP + rmid % MW_RDT_GROUP);
+}
 
-	for (i = 0; i <= MW_RDT_WORDS; i++) {
-		u64 word = words[at] & (but ? ~but[at] : ~0ULL);
+static u64 plan_field(u64 marks, enum mark mark)
+{
+	return marks >> mark * MW_RDT_GROUP & FIELD_MASK;
+}
 
-		/*
-		 * The first word is searched twice: here from @from on, and at
-		 * the end from its start.
-		 */
-		if (!i)
-			word &= ~0ULL << from % 64;
-		if (word) {
-			*rmid = at * 64 + __builtin_ctzll(word);
-			return true;
-		}
-		at = (at + 1) % MW_RDT_WORDS;
-	}
-	return false;
+static u64 plan_load(const struct mw_rdt_word *word)
+{
+	return __atomic_load_n(&word->marks, __ATOMIC_RELAXED);
+}
+
+/* Writes only if there is something to change: then the line need not move to this CPU. */
+static void plan_change(struct mw_rdt_word *word, u64 clear, u64 set)
+{
+	u64 old = plan_load(word);
+
+	while (((old & ~clear) | set) != old &&
+	       !__atomic_compare_exchange_n(&word->marks, &old, (old & ~clear) | set, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+}
+
+static void plan_set_mark(struct mw_rdt_plan *plan, enum mark mark, u32 rmid)
+{
+	if (rmid < plan->nr)
+		plan_change(&plan->word[rmid / MW_RDT_GROUP], 0, plan_mark(mark, rmid));
+}
+
+static u32 plan_words(const struct mw_rdt_plan *plan)
+{
+	return (plan->nr + MW_RDT_GROUP - 1) / MW_RDT_GROUP;
 }
 
 void mw_rdt_plan_init(struct mw_rdt_plan *plan, u32 nr, u64 now)
 {
-	*plan = (struct mw_rdt_plan){ .nr = nr, .turn_ns = now };
-}
-
-/* A CPU has a tick that was due at @slot_ns. */
-void mw_rdt_plan_slot(struct mw_rdt_plan *plan, u64 slot_ns)
-{
 	u32 i;
 
-	if (slot_ns <= plan->slot_ns)
-		return;
-	plan->slot_ns = slot_ns;
-	for (i = 0; i < MW_RDT_WORDS; i++) {
-		plan->todo[i] |= plan->next[i];
-		plan->next[i] = 0;
-		plan->stale[i] = 0;
-	}
+	plan->nr = nr;
+	plan->slot_ns = now;
+	plan->reader_ns = 0;
+	plan->crowded = false;
+	for (i = 0; i < MW_RDT_WORDS; i++)
+		plan->word[i].marks = 0;
+	for (i = 0; i < MW_RDT_RMIDS; i++)
+		plan->ran_ns[i] = 0;
 }
 
-/* @rmid ran on the CPU that ticks. It was last read at @read_ns. */
-void mw_rdt_plan_ran(struct mw_rdt_plan *plan, u32 rmid, u64 read_ns)
+/* The RMIDs of a word that were to be read in this slot, but were not. */
+static u64 plan_find_late(u64 marks)
 {
-	if (rmid < plan->nr)
-		plan_set_bit(read_ns >= plan->slot_ns ? plan->next : plan->todo, rmid);
+	return plan_field(marks, MARK_TODO) & ~plan_field(marks, MARK_READ);
+}
+
+/**
+ * mw_rdt_plan_slot - a CPU has a tick
+ * @plan: plan of its domain
+ * @slot_ns: when the tick was due
+ * @before: set to the slot before, if this CPU has begun a new slot
+ *
+ * Return: true if this is the first tick of a new slot
+ */
+bool mw_rdt_plan_slot(struct mw_rdt_plan *plan, u64 slot_ns, u64 *before)
+{
+	u32 i, late = 0;
+	u64 todo;
+
+	*before = __atomic_load_n(&plan->slot_ns, __ATOMIC_RELAXED);
+	if (slot_ns <= *before ||
+	    !__atomic_compare_exchange_n(&plan->slot_ns, before, slot_ns, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return false;
+	for (i = 0; i < plan_words(plan); i++) {
+		todo = plan_find_late(plan_load(&plan->word[i]));
+		for (; todo && late <= CROWD; todo &= todo - 1)
+			late++;
+		plan_change(&plan->word[i],
+			    FIELD_MASK << MARK_READ * MW_RDT_GROUP |
+				    FIELD_MASK << MARK_STALE * MW_RDT_GROUP,
+			    0);
+	}
+	if (mw_rdt_plan_is_crowded(plan) != (late > CROWD))
+		__atomic_store_n(&plan->crowded, late > CROWD, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool mw_rdt_plan_is_crowded(const struct mw_rdt_plan *plan)
+{
+	return __atomic_load_n(&plan->crowded, __ATOMIC_RELAXED);
+}
+
+/**
+ * mw_rdt_plan_due - whose turn it is, if each RMID has its turn once in a while
+ * @plan: the plan
+ * @from: time up to which this was asked before
+ * @to: present time
+ * @cycle_ns: each RMID has its turn once in this time, or a little earlier
+ * @first: set to the first of these RMIDs; RMID 0 follows the last RMID
+ *
+ * Return: number of RMIDs, each of them once
+ */
+u32 mw_rdt_plan_due(const struct mw_rdt_plan *plan, u64 from, u64 to, u64 cycle_ns, u32 *first)
+{
+	u64 step = cycle_ns / plan->nr, last = to / step, n = last - from / step;
+
+	if (n > plan->nr)
+		n = plan->nr;
+	*first = (last - n + 1) % plan->nr;
+	return n;
+}
+
+/*
+ * @rmid ran at some time after @since on the CPU that ticks. Runs are not lost
+ * if the RMID is being read: the mark is set after the run, and taken back
+ * before the counters are read.
+ */
+void mw_rdt_plan_ran(struct mw_rdt_plan *plan, u32 rmid, u64 since)
+{
+	u64 old;
+
+	if (rmid >= plan->nr)
+		return;
+	since |= !since;
+	old = __atomic_load_n(&plan->ran_ns[rmid], __ATOMIC_RELAXED);
+	while ((!old || since < old) &&
+	       !__atomic_compare_exchange_n(&plan->ran_ns[rmid], &old, since, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+	plan_set_mark(plan, MARK_TODO, rmid);
+}
+
+/* For the CPU that has taken @rmid, before it reads. The next reading begins a new time. */
+u64 mw_rdt_plan_ran_since(struct mw_rdt_plan *plan, u32 rmid)
+{
+	if (!__atomic_load_n(&plan->ran_ns[rmid], __ATOMIC_RELAXED))
+		return 0;
+	return __atomic_exchange_n(&plan->ran_ns[rmid], 0, __ATOMIC_SEQ_CST);
 }
 
 void mw_rdt_plan_add(struct mw_rdt_plan *plan, u32 rmid)
 {
-	if (rmid < plan->nr)
-		plan_set_bit(plan->todo, rmid);
+	plan_set_mark(plan, MARK_TODO, rmid);
 }
 
 /*
- * Advance the rotation by one RMID. Returns false when it has caught up with
- * @now. The step is rounded down, so a rotation takes MW_RDT_ROTATION_NS at
- * most.
+ * Take one RMID of a word, of those that @mask selects: one in the queue. @stale: one
+ * that was not reported as stale; it stays in the queue.
  */
-bool mw_rdt_plan_turn(struct mw_rdt_plan *plan, u64 now, u32 *rmid)
+static bool plan_take_from(struct mw_rdt_word *word, bool stale, u64 mask, u32 *bit)
 {
-	u64 step = MW_RDT_ROTATION_NS / plan->nr;
+	u64 old = plan_load(word), new, found;
 
-	if (now < plan->turn_ns + step)
-		return false;
-	plan->turn_ns += step;
-	/* After a long pause one rotation is enough. */
-	if (now - plan->turn_ns > MW_RDT_ROTATION_NS)
-		plan->turn_ns = now - MW_RDT_ROTATION_NS;
-	*rmid = plan->turn++;
-	if (plan->turn == plan->nr)
-		plan->turn = 0;
+	do {
+		found = plan_find_late(old) & ~plan_field(old, MARK_TAKEN) & mask;
+		if (stale)
+			found &= ~plan_field(old, MARK_STALE);
+		if (!found)
+			return false;
+		*bit = __builtin_ctzll(found);
+		new = old | plan_mark(MARK_TAKEN, *bit);
+		if (stale)
+			new |= plan_mark(MARK_STALE, *bit);
+		else
+			new &= ~plan_mark(MARK_TODO, *bit);
+	} while (!__atomic_compare_exchange_n(&word->marks, &old, new, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
 	return true;
 }
 
-/* Take the next RMID to be read. The cursor makes sure that each gets its turn. */
-bool mw_rdt_plan_take(struct mw_rdt_plan *plan, u32 *rmid)
+/* Take the first such RMID at or after @from, cyclically. */
+static bool plan_take_next(struct mw_rdt_plan *plan, bool stale, u32 from, u32 *rmid)
 {
-	if (!plan_find_next(plan->todo, (const u64 *)0, plan->cursor, rmid))
+	u32 i, bit, words = plan_words(plan), at = from / MW_RDT_GROUP;
+
+	for (i = 0; i <= words; i++) {
+		/*
+		 * The first word is searched twice: here from @from on, and at
+		 * the end from its start.
+		 */
+		u64 mask = i ? FIELD_MASK : FIELD_MASK << from % MW_RDT_GROUP;
+
+		if (plan_take_from(&plan->word[at], stale, mask, &bit)) {
+			*rmid = at * MW_RDT_GROUP + bit;
+			return true;
+		}
+		at = at + 1 < words ? at + 1 : 0;
+	}
+	return false;
+}
+
+/*
+ * Take the next RMID of the queue. A cursor, which only one CPU moves at a time, makes
+ * sure that each RMID gets its turn.
+ */
+bool mw_rdt_plan_take(struct mw_rdt_plan *plan, u32 *cursor, u32 *rmid)
+{
+	if (!plan_take_next(plan, false, *cursor, rmid))
 		return false;
-	plan_clear_bit(plan->todo, *rmid);
-	plan->cursor = *rmid + 1 < plan->nr ? *rmid + 1 : 0;
+	*cursor = *rmid + 1 < plan->nr ? *rmid + 1 : 0;
 	return true;
 }
 
 /* Take an RMID that was not read in time and was not yet reported as stale. */
-bool mw_rdt_plan_take_stale(struct mw_rdt_plan *plan, u32 *rmid)
+bool mw_rdt_plan_take_stale(struct mw_rdt_plan *plan, u32 cursor, u32 *rmid)
 {
-	if (!plan_find_next(plan->todo, plan->stale, plan->cursor, rmid))
+	return plan_take_next(plan, true, cursor, rmid);
+}
+
+/* Take @rmid, queued or not. Returns false if another CPU has it or has read it in this slot. */
+bool mw_rdt_plan_take_one(struct mw_rdt_plan *plan, u32 rmid)
+{
+	struct mw_rdt_word *word = &plan->word[rmid / MW_RDT_GROUP];
+	u64 taken = plan_mark(MARK_TAKEN, rmid), todo = plan_mark(MARK_TODO, rmid);
+	u64 old = plan_load(word);
+
+	do {
+		if (old & (taken | plan_mark(MARK_READ, rmid)))
+			return false;
+	} while (!__atomic_compare_exchange_n(&word->marks, &old, (old & ~todo) | taken, false,
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	return true;
+}
+
+/* Take @rmid even if it was read in this slot. Returns false if another CPU has it. */
+bool mw_rdt_plan_take_always(struct mw_rdt_plan *plan, u32 rmid)
+{
+	u64 taken = plan_mark(MARK_TAKEN, rmid);
+
+	return !(
+		__atomic_fetch_or(&plan->word[rmid / MW_RDT_GROUP].marks, taken, __ATOMIC_SEQ_CST) &
+		taken);
+}
+
+void mw_rdt_plan_release(struct mw_rdt_plan *plan, u32 rmid, bool was_read)
+{
+	struct mw_rdt_word *word = &plan->word[rmid / MW_RDT_GROUP];
+	u64 taken = plan_mark(MARK_TAKEN, rmid);
+
+	plan_change(word, taken, was_read ? plan_mark(MARK_READ, rmid) : 0);
+}
+
+/**
+ * mw_rdt_plan_elect - shall this CPU read for all CPUs of its domain?
+ * @plan: plan of the domain
+ * @slot_ns: when the tick was due
+ * @period_ns: period of the ticks
+ * @cpus: number of CPUs of the domain
+ * @rest_ns: until when this CPU leaves reading to the others; 0 at first
+ *
+ * Where the CPUs of a domain cannot read at the same time, one of them reads in each
+ * slot. It then rests until each of the others may have had its turn. If nobody
+ * read in the slot before, some CPUs do not tick, and the others rest less.
+ */
+bool mw_rdt_plan_elect(struct mw_rdt_plan *plan, u64 slot_ns, u64 period_ns, u32 cpus, u64 *rest_ns)
+{
+	u64 last = __atomic_load_n(&plan->reader_ns, __ATOMIC_RELAXED);
+
+	if (slot_ns <= last || (slot_ns < *rest_ns && slot_ns <= last + period_ns))
 		return false;
-	plan_set_bit(plan->stale, *rmid);
+	if (!__atomic_compare_exchange_n(&plan->reader_ns, &last, slot_ns, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return false;
+	*rest_ns = slot_ns + cpus * period_ns;
 	return true;
 }
 
@@ -122,8 +298,8 @@ bool mw_rdt_plan_done(const struct mw_rdt_plan *plan)
 {
 	u32 i;
 
-	for (i = 0; i < MW_RDT_WORDS; i++)
-		if (plan->todo[i] | plan->next[i])
+	for (i = 0; i < plan_words(plan); i++)
+		if (plan_field(plan_load(&plan->word[i]), MARK_TODO))
 			return false;
 	return true;
 }

@@ -4,18 +4,16 @@
  *
  * Reading the RDT counters, and the records about them. At its tick a CPU tells
  * its domain which RMIDs ran on it, and reads its share of what the domain has
- * to read; rdt-plan.h says which. An RMID that ran is therefore read once more
- * after its process has ended. This reading is the last one of the old owner
- * and the baseline of the next.
+ * to read; rdt-plan.h says which, and rdt-bout.h when. An RMID that ran is
+ * therefore read once more after its process has ended. This reading is the last
+ * one of the old owner and the baseline of the next.
  *
- * The lock of the domain is held for one RMID at a time, so that CPUs that tick
- * at the same time take turns. Records are sent without the lock. Their time is
- * read under it, so that the time of successive values of an RMID increases
- * whichever CPU reads.
+ * A CPU takes an RMID in the plan, reads it, and releases it. Nobody else reads it
+ * meanwhile, so the time of successive values of an RMID increases whichever CPU
+ * reads. Records are sent after the release.
  */
 #include <linux/cpu.h>
 #include <linux/err.h>
-#include <linux/module.h>
 
 #include "clock.h"
 #include "compat/msr.h"
@@ -33,64 +31,39 @@
 
 /*
  * An RMID that holds cache without running is read again after REFRESH_NS if a
- * tick has budget left: at most REFRESHES of them in a tick, found among LOOK
- * RMIDs.
+ * CPU has budget left: at most REFRESHES of them in one go. The CPUs of a domain
+ * together look at LOOK RMIDs in each slot, and each of them at one or more.
  */
 #define REFRESH_NS 20000000ULL
 #define REFRESHES  2
-#define LOOK	   16
+#define LOOK	   32
 
-static uint rdt_budget = 48;
-module_param(rdt_budget, uint, 0400);
-MODULE_PARM_DESC(rdt_budget,
-		 "limit of operations on RDT counter registers per tick and CPU (default 48)");
+DEFINE_STATIC_KEY_FALSE(mw_rdt_read_key);
 
-static DEFINE_STATIC_KEY_FALSE(read_key);
-
-/* Written with CPU hotplug held off. */
-static u64 period;
-static u32 rmids_per_tick;
 static u64 settle_ns;
 
-static u32 read_ops_per_rmid(void)
+/* Register operations that it takes to read an RMID; 0 if no counters are read. */
+u32 mw_rdt_read_ops(void)
 {
 	return OPS_PER_EVENT * hweight32(mw_rdt.format.events);
 }
 
-/**
- * mw_rdt_read_configure - the configuration of the ticks has changed
- * @period_ns: their period
- * @all_tick: whether all CPUs tick; the others read every MW_RDT_READ_EXCLUDED_NS
- */
-void mw_rdt_read_configure(u64 period_ns, bool all_tick)
+/* @ns: the longest time until a domain learns that an RMID ran */
+void mw_rdt_read_settle(u64 ns)
 {
-	u64 delay = all_tick ? period_ns : max_t(u64, period_ns, MW_RDT_READ_EXCLUDED_NS);
-
-	period = period_ns;
-	WRITE_ONCE(rmids_per_tick,
-		   mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, read_ops_per_rmid(), period));
-	WRITE_ONCE(settle_ns, 2 * delay);
-}
-
-/* Register operations per tick and CPU in force; 0 if no counters are read. */
-u32 mw_rdt_read_budget(void)
-{
-	return READ_ONCE(rmids_per_tick) * read_ops_per_rmid();
+	WRITE_ONCE(settle_ns, ns);
 }
 
 void mw_rdt_read_arm(void)
 {
-	/* The configuration may have been set while RDT was not in use. */
-	rmids_per_tick = mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, read_ops_per_rmid(),
-					   period);
 	if (mw_rdt.format.events)
-		static_branch_enable(&read_key);
+		static_branch_enable(&mw_rdt_read_key);
 }
 
 /* No CPU is in a domain any more. */
 void mw_rdt_read_disarm(void)
 {
-	static_branch_disable(&read_key);
+	static_branch_disable(&mw_rdt_read_key);
 	mw_owner_forget_residue();
 	mw_rdt_domain_free_all();
 }
@@ -110,11 +83,13 @@ static void read_counters(const struct mw_rdt_domain *d, struct mw_cpu *cpu, u32
 {
 	u32 event;
 
-	lockdep_assert_held(&d->lock);
+	lockdep_assert_irqs_disabled();
+	if (d->shared)
+		lockdep_assert_held(&d->lock);
 	for (event = 0; event < MEMWATCH_RDT_MAX; event++)
 		reg[event] = mw_rdt.format.events >> event & 1 ? read_counter(d->base + rmid, event)
 							       : 0;
-	cpu->rdt_ops += read_ops_per_rmid();
+	cpu->rdt_ops += mw_rdt_read_ops();
 	cpu->rdt_reads++;
 }
 
@@ -156,109 +131,171 @@ static void read_fill_record(const struct mw_rdt_domain *d, u32 rmid, u64 now,
 }
 
 /*
- * Returns true if a value has changed. That happens without the RMID running:
- * its dirty lines are written back when others need the room, or want them in
- * another domain.
+ * Read @rmid, which this CPU has taken. @since: the RMID ran on this CPU after that
+ * time; 0, it did not. Returns true if it ran or a value has changed. That happens without the RMID
+ * running: its dirty lines are written back when others need the room, or want them in another
+ * domain.
  */
-static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
+static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64 since,
 		      struct memwatch_record_rdt *rec)
 {
 	struct mw_rdt_count *count = &d->count[rmid];
-	struct mw_rdt_owner owner = read_owner_of(rmid);
+	u64 others = mw_rdt_plan_ran_since(&d->plan, rmid);
 	u64 reg[MEMWATCH_RDT_MAX], now, level = count->occupancy;
+	struct mw_rdt_owner owner = read_owner_of(rmid);
 	bool moved;
 
+	if (!since || (others && others < since))
+		since = others;
+	if (since)
+		mw_rdt_count_ran(count, since);
 	read_counters(d, cpu, rmid, reg);
 	now = max(mw_now(), count->read_ns + 1);
 	moved = mw_rdt_count_read(count, &mw_rdt.format, reg, &owner, now);
 	mw_owner_add_residue(rmid, count->occupancy - level);
 	read_fill_record(d, rmid, now, rec);
-	return moved || count->occupancy != level;
+	if (since)
+		cpu->rdt_age_max = max(cpu->rdt_age_max, now - min(now, since));
+	return since || moved || count->occupancy != level;
 }
 
-/* Read at most @most RMIDs from the queue. Returns how many fewer were read. */
-static u32 read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+/* The first reading is always allowed, so that there is progress however late it is. */
+static bool read_fits(const struct mw_rdt_bout *bout)
+{
+	return bout->most && (!bout->longest_ns || mw_now() + bout->longest_ns <= bout->end_ns);
+}
+
+/* Read @rmid, which this CPU has taken, and report it if it is in use or has changed. */
+static void read_taken(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout,
+		       u32 rmid, u64 since, bool report)
 {
 	struct memwatch_record_rdt rec;
-	bool found, report = false;
-	u32 rmid;
+	u64 begin = mw_now();
 
-	for (; most; most--) {
-		raw_spin_lock(&d->lock);
-		found = mw_rdt_plan_take(&d->plan, &rmid);
-		if (found) {
-			report = read_rmid_in_use(rmid) || d->count[rmid].ran_ns;
-			report |= read_rmid(d, cpu, rmid, &rec);
-		}
-		raw_spin_unlock(&d->lock);
-		if (!found)
-			break;
-		if (report)
-			trace_memwatch_rdt_sample(&rec);
-	}
-	return most;
+	report |= read_rmid(d, cpu, rmid, since, &rec);
+	mw_rdt_plan_release(&d->plan, rmid, true);
+	if (report)
+		trace_memwatch_rdt_sample(&rec);
+	bout->most--;
+	bout->longest_ns = max(bout->longest_ns, mw_now_since(begin));
 }
 
-/* Find the next RMID that holds cache in this domain and was not read recently. */
-static bool read_find_holder(struct mw_rdt_domain *d, u64 now, u32 *rmid)
+/**
+ * mw_rdt_read_announce - tell the domain which RMIDs ran on this CPU
+ * @d: the domain
+ * @cpu: this CPU, interrupts off
+ *
+ * The owner that runs now is noted for the next call.
+ */
+void mw_rdt_read_announce(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
-	u32 i;
+	u32 rmid;
 
-	for (i = 0; i < LOOK; i++) {
-		*rmid = d->holder;
-		d->holder = *rmid + 1 < d->plan.nr ? *rmid + 1 : 0;
-		if (d->count[*rmid].occupancy && now - d->count[*rmid].read_ns >= REFRESH_NS)
+	for_each_set_bit (rmid, cpu->ran, d->plan.nr) {
+		mw_rdt_plan_ran(&d->plan, rmid, cpu->ran_since);
+		__clear_bit(rmid, cpu->ran);
+	}
+	__set_bit((u32)cpu->owner, cpu->ran);
+	cpu->ran_since = mw_now();
+}
+
+/**
+ * mw_rdt_read_own - read what ran on this CPU, and queue what does not fit
+ * @d: its domain
+ * @cpu: this CPU, interrupts off
+ * @bout: what it may read
+ *
+ * Return: true if everything did fit
+ */
+bool mw_rdt_read_own(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout)
+{
+	bool all = true;
+	u64 begin;
+	u32 rmid;
+
+	for_each_set_bit (rmid, cpu->ran, d->plan.nr) {
+		all = read_fits(bout);
+		if (!all)
+			break;
+		if (!mw_rdt_plan_take_one(&d->plan, rmid))
+			continue;
+		__clear_bit(rmid, cpu->ran);
+		read_taken(d, cpu, bout, rmid, cpu->ran_since, true);
+	}
+	begin = mw_now();
+	mw_rdt_read_announce(d, cpu);
+	cpu->rdt_sync_ns += mw_now_since(begin);
+	return all;
+}
+
+/* Read RMIDs from the queue. Returns true if nothing is left in it. */
+bool mw_rdt_read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout)
+{
+	u32 rmid, *cursor = d->shared ? &d->cursor : &cpu->rdt_cursor;
+	bool found;
+	u64 begin;
+
+	while (read_fits(bout)) {
+		begin = mw_now();
+		found = mw_rdt_plan_take(&d->plan, cursor, &rmid);
+		cpu->rdt_sync_ns += mw_now_since(begin);
+		if (!found)
 			return true;
+		read_taken(d, cpu, bout, rmid, 0, read_rmid_in_use(rmid));
 	}
 	return false;
 }
 
-/* Spend what is left of the budget on RMIDs that hold cache without running. */
-static void read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+/* Does @rmid hold cache in this domain, and was not read recently? */
+static bool read_is_holder(const struct mw_rdt_domain *d, u32 rmid)
 {
-	struct memwatch_record_rdt rec;
-	bool found, changed;
-	u32 rmid;
+	return READ_ONCE(d->count[rmid].occupancy) &&
+	       mw_now_since(READ_ONCE(d->count[rmid].read_ns)) >= REFRESH_NS;
+}
 
-	while (most--) {
-		raw_spin_lock(&d->lock);
-		found = read_find_holder(d, mw_now(), &rmid);
-		changed = found && read_rmid(d, cpu, rmid, &rec);
-		raw_spin_unlock(&d->lock);
-		if (!found)
-			return;
-		if (changed)
-			trace_memwatch_rdt_sample(&rec);
+/* Spend what is left of the budget on RMIDs that hold cache without running. */
+void mw_rdt_read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout)
+{
+	u32 rmid, looks = 1 + LOOK / READ_ONCE(d->nr_cpus);
+
+	bout->most = min_t(u32, bout->most, REFRESHES);
+	for (; looks && read_fits(bout); looks--) {
+		rmid = cpu->rdt_holder;
+		cpu->rdt_holder = rmid + 1 < d->plan.nr ? rmid + 1 : 0;
+		if (read_is_holder(d, rmid) && mw_rdt_plan_take_one(&d->plan, rmid))
+			read_taken(d, cpu, bout, rmid, 0, false);
 	}
 }
 
-/* Report RMIDs that did not fit with their last values and the age of these. */
-static void read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most)
+/* Report the last values of @rmid, which this CPU has taken, and their age. */
+static void read_report_age(const struct mw_rdt_domain *d, u32 rmid)
 {
 	struct memwatch_record_rdt rec;
-	u32 rmid, event;
-	bool found;
+	u64 now = mw_now();
+	u32 event;
 
-	while (most--) {
-		u64 now = mw_now();
+	/* The last reading is about an earlier owner of the RMID. */
+	if (d->count[rmid].generation != read_owner_of(rmid).generation)
+		return;
+	read_fill_record(d, rmid, now, &rec);
+	rec.age_ns = now - min(now, d->count[rmid].read_ns);
+	for (event = 0; event < MEMWATCH_RDT_MAX; event++)
+		if (rec.status[event] == MEMWATCH_STATUS_OK)
+			rec.status[event] = MEMWATCH_STATUS_STALE;
+	trace_memwatch_rdt_sample(&rec);
+}
 
-		raw_spin_lock(&d->lock);
-		found = mw_rdt_plan_take_stale(&d->plan, &rmid);
-		if (found) {
-			read_fill_record(d, rmid, now, &rec);
-			rec.age_ns = now - min(now, d->count[rmid].read_ns);
-		}
-		raw_spin_unlock(&d->lock);
-		if (!found)
+/* Report RMIDs that did not fit with their last values and the age of these. */
+void mw_rdt_read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most, u64 end_ns)
+{
+	u32 rmid;
+
+	while (most-- && mw_now() < end_ns) {
+		if (!mw_rdt_plan_take_stale(&d->plan, cpu->rdt_cursor, &rmid))
 			return;
 		cpu->rdt_waits++;
-		/* The last reading is about an earlier owner of the RMID. */
-		if (rec.generation != read_owner_of(rmid).generation)
-			continue;
-		for (event = 0; event < MEMWATCH_RDT_MAX; event++)
-			if (rec.status[event] == MEMWATCH_STATUS_OK)
-				rec.status[event] = MEMWATCH_STATUS_STALE;
-		trace_memwatch_rdt_sample(&rec);
+		read_report_age(d, rmid);
+		mw_rdt_plan_release(&d->plan, rmid, false);
 	}
 }
 
@@ -278,7 +315,7 @@ static u32 read_report_residue(u32 rmid, u32 generation, u64 now)
 	const struct mw_rdt_domain *d;
 	u32 sent = 0;
 
-	if (!static_branch_unlikely(&read_key) || !trace_memwatch_rdt_sample_enabled())
+	if (!static_branch_unlikely(&mw_rdt_read_key) || !trace_memwatch_rdt_sample_enabled())
 		return 0;
 	list_for_each_entry_lockless (d, &mw_rdt_domains, link) {
 		struct memwatch_record_rdt rec = {
@@ -302,98 +339,29 @@ static u32 read_report_residue(u32 rmid, u32 generation, u64 now)
 	return sent;
 }
 
-/* -------------------------------------------------------------------- tick */
-
-/*
- * Pass the RMIDs that ran on this CPU since the last call to the domain. The
- * owner that runs now is noted for the next call.
- */
-static void read_note_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
-{
-	u32 rmid;
-
-	lockdep_assert_held(&d->lock);
-	mw_rdt_plan_slot(&d->plan, slot);
-	for_each_set_bit (rmid, cpu->ran, d->plan.nr) {
-		mw_rdt_count_ran(&d->count[rmid], cpu->ran_since);
-		mw_rdt_plan_ran(&d->plan, rmid, d->count[rmid].read_ns);
-	}
-	bitmap_zero(cpu->ran, MW_RDT_RMIDS);
-	__set_bit((u32)cpu->owner, cpu->ran);
-	cpu->ran_since = mw_now();
-}
-
-/*
- * Queue each RMID in use at least once a second, and free RMIDs that still hold
- * cache as well, so that their residual occupancy is known.
- */
-static void read_rotate_rmids(struct mw_rdt_domain *d, u64 now)
-{
-	u32 rmid;
-
-	lockdep_assert_held(&d->lock);
-	while (mw_rdt_plan_turn(&d->plan, now, &rmid))
-		if (read_rmid_in_use(rmid) || d->count[rmid].occupancy)
-			mw_rdt_plan_add(&d->plan, rmid);
-}
-
-static void read_share(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot)
-{
-	u32 most = READ_ONCE(rmids_per_tick), left;
-	u64 ops = cpu->rdt_ops;
-
-	raw_spin_lock(&d->lock);
-	read_note_ran(d, cpu, slot);
-	read_rotate_rmids(d, cpu->ran_since);
-	raw_spin_unlock(&d->lock);
-	left = read_queue(d, cpu, most);
-	if (left)
-		read_holders(d, cpu, min_t(u32, left, REFRESHES));
-	else
-		read_report_stale(d, cpu, most);
-	cpu->rdt_ops_max = max(cpu->rdt_ops_max, cpu->rdt_ops - ops);
-}
-
 /**
- * mw_rdt_read_tick - read the share of this CPU
- * @cpu: this CPU, interrupts off
- * @expected: when the tick was due
+ * mw_rdt_read_rotate - queue each RMID in use at least once a second
+ * @d: a domain
+ * @before: the time up to which this was done
+ * @slot: present time
+ *
+ * Free RMIDs that still hold cache are queued as well, so that their residual
+ * occupancy is known.
  */
-void mw_rdt_read_tick(struct mw_cpu *cpu, u64 expected)
+void mw_rdt_read_rotate(struct mw_rdt_domain *d, u64 before, u64 slot)
 {
-	if (static_branch_unlikely(&read_key) && cpu->domain)
-		read_share(cpu->domain, cpu, expected);
-}
+	u32 rmid, n = mw_rdt_plan_due(&d->plan, before, slot, MW_RDT_ROTATION_NS, &rmid);
 
-/* Does the queue hold RMIDs that must be read before this CPU may stop its tick? */
-bool mw_rdt_read_is_behind(const struct mw_cpu *cpu)
-{
-	struct mw_rdt_domain *d = cpu->domain;
-	bool done;
-
-	if (!static_branch_unlikely(&read_key) || !d)
-		return false;
-	raw_spin_lock(&d->lock);
-	done = mw_rdt_plan_done(&d->plan);
-	raw_spin_unlock(&d->lock);
-	return !done;
-}
-
-/* Replaces the tick on a CPU that the cpumask excludes. */
-void mw_rdt_read_excluded(void *unused)
-{
-	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
-
-	if (cpu->live && cpu->state == MW_TICK_EXCLUDED)
-		mw_rdt_read_tick(cpu, mw_now());
+	for (; n; n--, rmid = rmid + 1 < d->plan.nr ? rmid + 1 : 0)
+		if (read_rmid_in_use(rmid) || READ_ONCE(d->count[rmid].occupancy))
+			mw_rdt_plan_add(&d->plan, rmid);
 }
 
 /* ---------------------------------------------------- beginning and end */
 
-int mw_rdt_read_init(void)
+void mw_rdt_read_init(void)
 {
 	mw_owner_on_alloc(read_report_residue);
-	return rdt_budget ? 0 : -EINVAL;
 }
 
 /*
@@ -406,7 +374,7 @@ static void read_take_baseline(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 	unsigned long flags;
 	u32 rmid, end;
 
-	if (!static_branch_unlikely(&read_key))
+	if (!static_branch_unlikely(&mw_rdt_read_key))
 		return;
 	for (rmid = 0; rmid < d->plan.nr; rmid = end) {
 		end = min(rmid + BATCH, d->plan.nr);
@@ -428,15 +396,16 @@ static void read_take_baseline(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 static void read_whole_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
 	unsigned long flags;
-	bool more = true;
+	bool all = false;
+	u64 before;
 
-	raw_spin_lock_irqsave(&d->lock, flags);
-	mw_rdt_plan_slot(&d->plan, d->plan.slot_ns + 1);
-	raw_spin_unlock_irqrestore(&d->lock, flags);
-	while (more) {
-		local_irq_save(flags);
-		more = !read_queue(d, cpu, BATCH);
-		local_irq_restore(flags);
+	mw_rdt_plan_slot(&d->plan, d->plan.slot_ns + 1, &before);
+	while (!all) {
+		struct mw_rdt_bout bout = { .most = BATCH, .end_ns = U64_MAX };
+
+		raw_spin_lock_irqsave(&d->lock, flags);
+		all = mw_rdt_read_queue(d, cpu, &bout);
+		raw_spin_unlock_irqrestore(&d->lock, flags);
 	}
 }
 
@@ -445,11 +414,11 @@ static void read_what_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool all)
 {
 	unsigned long flags;
 
-	if (!static_branch_unlikely(&read_key))
+	if (!static_branch_unlikely(&mw_rdt_read_key))
 		return;
-	raw_spin_lock_irqsave(&d->lock, flags);
-	read_note_ran(d, cpu, d->plan.slot_ns);
-	raw_spin_unlock_irqrestore(&d->lock, flags);
+	local_irq_save(flags);
+	mw_rdt_read_announce(d, cpu);
+	local_irq_restore(flags);
 	if (all)
 		read_whole_queue(d, cpu);
 }
@@ -472,6 +441,10 @@ int mw_rdt_read_join(struct mw_cpu *cpu)
 		read_take_baseline(d, cpu);
 	bitmap_zero(cpu->ran, MW_RDT_RMIDS);
 	cpu->ran_since = mw_now();
+	/* CPUs that tick at the same time begin to search in different places. */
+	cpu->rdt_cursor = smp_processor_id() * MW_RDT_GROUP % d->plan.nr;
+	cpu->rdt_holder = cpu->rdt_cursor;
+	cpu->rdt_rest_ns = 0;
 	cpu->domain = d;
 	return 0;
 }
@@ -483,6 +456,7 @@ void mw_rdt_read_leave(struct mw_cpu *cpu)
 
 	if (!d)
 		return;
+	hrtimer_cancel(&cpu->bout);
 	read_what_ran(d, cpu, d->nr_cpus == 1);
 	d->nr_cpus--;
 	cpu->domain = NULL;
@@ -495,13 +469,16 @@ static void read_report_end(struct mw_rdt_domain *d)
 	u32 rmid;
 
 	for (rmid = 0; rmid < d->plan.nr; rmid++) {
-		raw_spin_lock_irqsave(&d->lock, flags);
-		read_fill_record(d, rmid, mw_now(), &rec);
+		while (!mw_rdt_plan_take_always(&d->plan, rmid))
+			cpu_relax();
+		local_irq_save(flags);
+		read_fill_record(d, rmid, max(mw_now(), d->count[rmid].read_ns + 1), &rec);
 		memset(rec.status, MEMWATCH_STATUS_UNAVAILABLE, sizeof(rec.status));
 		memset(rec.value, 0, sizeof(rec.value));
 		if (read_rmid_in_use(rmid))
 			trace_memwatch_rdt_sample(&rec);
-		raw_spin_unlock_irqrestore(&d->lock, flags);
+		local_irq_restore(flags);
+		mw_rdt_plan_release(&d->plan, rmid, false);
 	}
 }
 
@@ -516,7 +493,7 @@ void mw_rdt_read_end(void)
 
 	if (!mw_rdt.format.events)
 		return;
-	static_branch_disable_cpuslocked(&read_key);
+	static_branch_disable_cpuslocked(&mw_rdt_read_key);
 	list_for_each_entry (d, &mw_rdt_domains, link)
 		read_report_end(d);
 }

@@ -72,10 +72,8 @@ static void session_choose_rmids(u32 wanted)
 /**
  * mw_rdt_session_init - determine the capabilities at load time
  * @rmids: use at most this many RMIDs, 0 for all
- *
- * Return: 0; -EINVAL if a parameter is out of range
  */
-int mw_rdt_session_init(u32 rmids)
+void mw_rdt_session_init(u32 rmids)
 {
 	const char *why;
 
@@ -89,7 +87,7 @@ int mw_rdt_session_init(u32 rmids)
 	}
 	session_choose_rmids(rmids);
 	mw_rdt = hardware;
-	return mw_rdt_read_init();
+	mw_rdt_read_init();
 }
 
 /*

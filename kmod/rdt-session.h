@@ -10,7 +10,7 @@
 
 #include <linux/types.h>
 
-int mw_rdt_session_init(u32 rmids);
+void mw_rdt_session_init(u32 rmids);
 int mw_rdt_session_arm(void);
 void mw_rdt_session_disarm(void);
 void mw_rdt_session_give_up(const char *reason);

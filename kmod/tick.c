@@ -18,6 +18,7 @@
 #include "compat/irq_work.h"
 #include "fail.h"
 #include "pqr.h"
+#include "rdt-bout.h"
 #include "rdt-read.h"
 #include "switch.h"
 #include "tick.h"
@@ -68,18 +69,19 @@ static enum hrtimer_restart tick_run(struct hrtimer *timer)
 	struct mw_cpu *cpu = container_of(timer, struct mw_cpu, timer);
 	u64 expected = ktime_to_ns(hrtimer_get_expires(timer));
 	cycles_t begin = get_cycles();
-	u64 now = max(mw_now(), expected);
+	u64 begin_ns = mw_now(), now = max(begin_ns, expected);
 
 	tick_account_delay(cpu, now - expected);
 	mw_switch_refresh(cpu);
 	mw_pqr_verify(cpu);
-	mw_rdt_read_tick(cpu, expected);
+	mw_rdt_bout_tick(cpu, expected);
 	now = max(mw_now(), expected);
 	trace_memwatch_tick(now, expected, config.period_ns, cpu->overruns, cpu->owner);
 	cpu->last_tick = now;
 	cpu->tick_cycles += get_cycles() - begin;
+	mw_cpu_note_irqs_off(cpu, begin_ns);
 
-	if (config.idle_stop && is_idle_task(current) && !mw_rdt_read_is_behind(cpu))
+	if (config.idle_stop && is_idle_task(current) && !mw_rdt_bout_is_behind(cpu))
 		return tick_go_idle(cpu);
 	cpu->overruns = hrtimer_forward(timer, ns_to_ktime(now), ns_to_ktime(config.period_ns)) - 1;
 	return HRTIMER_RESTART;
@@ -225,6 +227,7 @@ int mw_tick_arm(void)
 		hrtimer_setup(&cpu->timer, tick_run, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
 		cpu->wake = IRQ_WORK_INIT_HARD(tick_wake_timer);
 	}
+	mw_rdt_bout_arm();
 	tick_set_idle_key(config.idle_stop);
 	ending = false;
 	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "memwatch:online", tick_cpu_online,
@@ -256,7 +259,7 @@ void mw_tick_configure(const struct mw_tick_config *new)
 		tick_set_idle_key(true);
 	cpus_read_lock();
 	config = *new;
-	mw_rdt_read_configure(config.period_ns, cpumask_subset(cpu_possible_mask, &config.cpus));
+	mw_rdt_bout_configure(config.period_ns, cpumask_subset(cpu_possible_mask, &config.cpus));
 	if (armed)
 		on_each_cpu(tick_apply_config, NULL, 1);
 	cpus_read_unlock();

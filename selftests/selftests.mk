@@ -14,7 +14,8 @@ SELFTESTS_SANITIZE := -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -Iselftests \
 .PHONY: check-model check-identity check-identity-full check-mutants check-uapi check-stress
 
 identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc attack herd \
-	shares memload rmid-test rdt-test)
+	shares memload rmid-test rdt-test rdt-plan-test \
+	rdt-load)
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
 
@@ -64,13 +65,22 @@ $(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
 # Sources of the module that are compiled for user space, with a test each.
 $(SELFTESTS_BIN)/rmid-test: $(addprefix kmod/,rmid.c rmid.h) \
 	selftests/kmod/rmid-test.c selftests/tap.h selftests/prng.h
-$(SELFTESTS_BIN)/rdt-test: $(addprefix kmod/,rdt-count.c rdt-count.h rdt-plan.c rdt-plan.h) \
+$(SELFTESTS_BIN)/rdt-test: $(addprefix kmod/,rdt-count.c rdt-count.h) \
 	selftests/kmod/rdt-test.c selftests/tap.h selftests/prng.h kmod/uapi/linux/memwatch.h
+$(SELFTESTS_BIN)/rdt-plan-test: $(addprefix kmod/,rdt-plan.c rdt-plan.h) \
+	selftests/kmod/rdt-plan-test.c selftests/tap.h selftests/prng.h
+$(SELFTESTS_BIN)/rdt-load: $(addprefix kmod/,rdt-plan.c rdt-plan.h) \
+	selftests/kmod/rdt-load.c selftests/tap.h selftests/prng.h
 
-$(addprefix $(SELFTESTS_BIN)/,rmid-test rdt-test):
+$(addprefix $(SELFTESTS_BIN)/,rmid-test rdt-test rdt-plan-test):
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SELFTESTS_CC) $(SELFTESTS_SANITIZE) -o $@ $(filter %.c,$^)
+
+$(SELFTESTS_BIN)/rdt-load:
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $(filter %.c,$^)
 
 ##@ Test
 

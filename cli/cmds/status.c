@@ -121,6 +121,11 @@ enum {
 	C_RDT_MAX,
 	C_RDT_READS,
 	C_RDT_WAITS,
+	C_RDT_TIME,
+	C_RDT_SYNC,
+	C_RDT_BUSY,
+	C_RDT_AGE,
+	C_IRQS_OFF,
 	NR_CPU
 };
 
@@ -136,6 +141,11 @@ static const struct mw_column cpu_columns[NR_CPU] = {
 	[C_RDT_MAX] = { "rdt_ops_max", "MAX RDT OPS", MW_KIND_UINT, 0, 0 },
 	[C_RDT_READS] = { "rdt_reads", "RDT READS", MW_KIND_UINT, 0, 0 },
 	[C_RDT_WAITS] = { "rdt_waits", "RDT DEFERRED", MW_KIND_UINT, 0, 0 },
+	[C_RDT_TIME] = { "rdt_ns", "RDT TIME", MW_KIND_UINT, MW_UNIT_NS, 0 },
+	[C_RDT_SYNC] = { "rdt_sync_ns", "RDT SYNC", MW_KIND_UINT, MW_UNIT_NS, MW_COLUMN_HIDDEN },
+	[C_RDT_BUSY] = { "rdt_busy", "RDT BUSY", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
+	[C_RDT_AGE] = { "rdt_age_max_ns", "RDT OLDEST", MW_KIND_UINT, MW_UNIT_NS, 0 },
+	[C_IRQS_OFF] = { "irqs_off_max_ns", "MAX IRQS OFF", MW_KIND_UINT, MW_UNIT_NS, 0 },
 };
 
 enum { J_LOW, J_HIGH, J_COUNT, NR_JITTER };
@@ -255,6 +265,11 @@ static int fill_cpu_table(const struct memwatch_proc_overhead *o, struct mw_tabl
 		row[C_RDT_MAX] = (struct mw_cell){ .number = cpu->rdt_ops_max };
 		row[C_RDT_READS] = (struct mw_cell){ .number = cpu->rdt_reads };
 		row[C_RDT_WAITS] = (struct mw_cell){ .number = cpu->rdt_waits };
+		row[C_RDT_TIME] = (struct mw_cell){ .number = cpu->rdt_ns };
+		row[C_RDT_SYNC] = (struct mw_cell){ .number = cpu->rdt_sync_ns };
+		row[C_RDT_BUSY] = (struct mw_cell){ .number = cpu->rdt_busy };
+		row[C_RDT_AGE] = (struct mw_cell){ .number = cpu->rdt_age_max_ns };
+		row[C_IRQS_OFF] = (struct mw_cell){ .number = cpu->irqs_off_max_ns };
 	}
 	return 0;
 }

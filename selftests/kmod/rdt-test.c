@@ -2,10 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Tests of the arithmetic of RDT counters and of the plan of readings, compiled for user
- * space. First each promise by itself, then random runs against models: a wide counter
- * that is seen through a narrow register, and a domain whose readings are compared with
- * what ran in it.
+ * Tests of the arithmetic of RDT counters, compiled for user space. First each promise by
+ * itself, then random runs against a model: a wide counter that is seen through a narrow
+ * register.
  *
  * Prints TAP. An argument is the seed of the random runs.
  */
@@ -14,7 +13,6 @@
 #include <string.h>
 
 #include "../../kmod/rdt-count.h"
-#include "../../kmod/rdt-plan.h"
 #include "../prng.h"
 #include "../tap.h"
 
@@ -303,145 +301,6 @@ static void test_random_counts(void)
 	tap_ok(errors > 10000, "many readings of the random counters failed: %u", errors);
 }
 
-/* ---- The plan of readings ---- */
-
-static struct mw_rdt_plan plan;
-
-static u32 plan_take_all(u32 *list)
-{
-	u32 n = 0;
-
-	while (mw_rdt_plan_take(&plan, &list[n]))
-		n++;
-	return n;
-}
-
-static void test_plan_slot(void)
-{
-	u32 list[MW_RDT_RMIDS];
-
-	mw_rdt_plan_init(&plan, 512, 0);
-	mw_rdt_plan_slot(&plan, 1 * MS);
-	mw_rdt_plan_ran(&plan, 7, 0);
-	mw_rdt_plan_ran(&plan, 511, 0);
-	mw_rdt_plan_ran(&plan, 600, 0);
-	tap_eq(plan_take_all(list), 2, "RMIDs that ran are read, except one that does not exist");
-	tap_eq(list[0], 7, "RMIDs that ran are read in order: first");
-	tap_eq(list[1], 511, "RMIDs that ran are read in order: second");
-	mw_rdt_plan_ran(&plan, 7, 1 * MS + 5);
-	tap_eq(plan_take_all(list), 0, "an RMID is not read twice in a slot");
-	tap_ok(!mw_rdt_plan_done(&plan), "an RMID that ran after its reading is left for later");
-	mw_rdt_plan_slot(&plan, 1 * MS);
-	tap_eq(plan_take_all(list), 0,
-	       "a second CPU that ticks in the same slot does not begin a new slot");
-	mw_rdt_plan_slot(&plan, 2 * MS);
-	tap_eq(plan_take_all(list), 1, "an RMID that was left for later is read in the next slot");
-	tap_eq(list[0], 7, "the RMID that is read is the one that was left for later");
-	tap_ok(mw_rdt_plan_done(&plan), "nothing is left after the next slot");
-}
-
-static void test_plan_queue(void)
-{
-	u32 list[MW_RDT_RMIDS], n, rmid;
-
-	for (rmid = 0; rmid < 512; rmid++)
-		mw_rdt_plan_add(&plan, rmid);
-	for (n = 0; n < 100; n++)
-		mw_rdt_plan_take(&plan, &rmid);
-	mw_rdt_plan_add(&plan, rmid);
-	mw_rdt_plan_add(&plan, rmid - 50);
-	tap_eq(plan_take_all(list), 414,
-	       "a queue that is longer than a tick's share is read to its end");
-	tap_eq(list[411], 7, "a long queue is continued where the previous tick has stopped");
-	tap_eq(list[413], rmid, "an RMID that was read and added again is read last");
-	mw_rdt_plan_add(&plan, 3);
-	mw_rdt_plan_add(&plan, 300);
-	n = mw_rdt_plan_take_stale(&plan, &rmid) + mw_rdt_plan_take_stale(&plan, &rmid) +
-	    mw_rdt_plan_take_stale(&plan, &rmid);
-	tap_eq(n, 2, "an RMID that has to wait is reported once in a slot");
-}
-
-static void test_rotation(void)
-{
-	u64 last[MW_RDT_RMIDS] = { 0 }, now, worst = 0;
-	u32 rmid, steps = 0, most = 0, n, nr = 513;
-
-	mw_rdt_plan_init(&plan, nr, 0);
-	for (now = MS; now < 5000 * MS; now += MS) {
-		for (n = 0; mw_rdt_plan_turn(&plan, now, &rmid); n++) {
-			if (now - last[rmid] > worst)
-				worst = now - last[rmid];
-			last[rmid] = now;
-		}
-		most = n > most ? n : most;
-		steps += n;
-	}
-	tap_ok(worst <= MW_RDT_ROTATION_NS + MS, "the rotation reaches every RMID in %llu ms",
-	       (unsigned long long)(worst / MS));
-	tap_ok(most <= 1, "the rotation takes at most one RMID in a tick of 1 ms: %u", most);
-	tap_ok(steps > 5 * nr, "the rotation takes every RMID five times in 5 s: %u steps", steps);
-	for (n = 0; mw_rdt_plan_turn(&plan, now + 3600000 * MS, &rmid); n++)
-		;
-	tap_ok(n >= nr, "the rotation takes all RMIDs after an hour without ticks: %u", n);
-	tap_ok(n <= nr + 1, "the rotation goes round once after an hour without ticks: %u", n);
-}
-
-static void test_share(void)
-{
-	tap_eq(mw_rdt_plan_share(513, 48, 6, MS), 8, "a tick's share is the budget over the cost");
-	tap_eq(mw_rdt_plan_share(64, 6, 6, MS), 1, "a budget for one reading allows one");
-	tap_eq(mw_rdt_plan_share(513, 48, 6, 100 * MS), 257,
-	       "with a long period the share is what the rotation needs");
-	tap_eq(mw_rdt_plan_share(9, 0, 6, MS), 1, "without a budget one RMID is read");
-	tap_eq(mw_rdt_plan_share(9, 12, 0, MS), 1, "without a cost one RMID is read");
-}
-
-/*
- * Two CPUs of one domain, on which more RMIDs run than can be read. Each is read after it
- * ran, hardly ever twice in a slot, and within a second.
- */
-static void test_random_plan(void)
-{
-	static u64 read_ns[MW_RDT_RMIDS], ran_ns[MW_RDT_RMIDS];
-	u32 nr = 257, share = 4, twice = 0, unread = 0, over = 0, i, n, rmid, cpu;
-	u64 now, worst = 0, slot;
-
-	memset(read_ns, 0, sizeof(read_ns));
-	memset(ran_ns, 0, sizeof(ran_ns));
-	mw_rdt_plan_init(&plan, nr, 0);
-	for (slot = MS; slot < 8000 * MS; slot += MS) {
-		for (cpu = 0; cpu < 2; cpu++) {
-			u32 burst = slot < 6000 * MS ? prng_below(&prng, 12) : 0;
-
-			now = slot + cpu * 1000 + prng_below(&prng, 500);
-			mw_rdt_plan_slot(&plan, slot);
-			for (i = 0; i < burst; i++) {
-				rmid = prng_below(&prng, nr);
-				ran_ns[rmid] = now;
-				mw_rdt_plan_ran(&plan, rmid, read_ns[rmid]);
-			}
-			while (mw_rdt_plan_turn(&plan, now, &rmid))
-				mw_rdt_plan_add(&plan, rmid);
-			for (n = 0; n < share && mw_rdt_plan_take(&plan, &rmid); n++) {
-				twice += read_ns[rmid] >= slot;
-				if (now - read_ns[rmid] > worst)
-					worst = now - read_ns[rmid];
-				read_ns[rmid] = now + n;
-			}
-			over += n > share;
-		}
-	}
-	for (rmid = 0; rmid < nr; rmid++)
-		unread += read_ns[rmid] < ran_ns[rmid];
-	tap_eq(unread, 0, "every RMID of a random run is read after it ran");
-	tap_eq(over, 0, "no tick of a random run reads more than its share");
-	tap_ok(worst <= 1000 * MS, "every RMID of a random run is read within a second: %llu ms",
-	       (unsigned long long)(worst / MS));
-	tap_ok(twice <= 8000 * 2 / 100,
-	       "at most a hundredth of the ticks of a random run read an RMID twice in a slot: %u",
-	       twice);
-}
-
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -456,10 +315,5 @@ int main(int argc, char **argv)
 	test_generations();
 	test_generations_without_old_run();
 	test_random_counts();
-	test_plan_slot();
-	test_plan_queue();
-	test_rotation();
-	test_share();
-	test_random_plan();
 	return tap_done();
 }

@@ -10,7 +10,9 @@ PATH=/lab:/usr/sbin:$PATH
 RESCTRL=/sys/fs/resctrl
 recorder=
 
-load() { insmod /lab/memwatch.ko "$@"; }
+# The emulator takes some fifty times longer than a processor to read an RMID. The limit
+# of time is longer accordingly; a later parameter overrides it.
+load() { insmod /lab/memwatch.ko rdt_time_ns=2000000 "$@"; }
 
 # A recorded session in the background, until end_record; a tick each $PERIOD. The
 # recorder has a higher priority than the loads, so that no record is lost when the

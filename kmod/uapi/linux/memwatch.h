@@ -817,12 +817,19 @@ struct memwatch_dump {
  * /proc/memwatch/overhead
  *	cpu N: ticks=.. missed=.. jitter_max_ns=.. switches=.. pqr_writes=..
  *	       switch_cycles=.. switch_sampled=.. tick_cycles=.. rdt_ops=..
- *	       rdt_ops_max=.. rdt_reads=.. rdt_waits=..
+ *	       rdt_ops_max=.. rdt_reads=.. rdt_waits=.. rdt_ns=.. rdt_sync_ns=..
+ *	       rdt_busy=.. rdt_age_max_ns=.. irqs_off_max_ns=..
  *	One line for each CPU. switch_cycles is the sum over the switch_sampled calls
  *	of the hook that were timed (one in 64). rdt_ops counts operations on RDT
- *	counter registers, and rdt_ops_max is the largest number in one tick.
+ *	counter registers, and rdt_ops_max is the largest number in one go.
  *	rdt_reads counts readings of an RMID, and rdt_waits those that were put off
- *	to a later tick.
+ *	to a later tick. rdt_ns is the time spent on RDT counters with interrupts off;
+ *	rdt_sync_ns is the part of it in which the CPUs of an L3 domain divide the RMIDs
+ *	among themselves, and would wait for each other. rdt_busy counts the times that
+ *	a CPU read nothing because another one was reading, on AMD. rdt_age_max_ns is
+ *	the longest time from when an RMID may have begun to run until it was read;
+ *	a period of it passes before the tick. irqs_off_max_ns is the longest time for
+ *	which a tick, or reading between two ticks, had interrupts off.
  *	jitter_ns LOW-HIGH: COUNT
  *	One line for each power-of-two class of tick delay, all CPUs together.
  *	memory_bytes: memory that the module has allocated, all CPUs together

@@ -197,6 +197,11 @@ struct memwatch_proc_overhead_cpu {
 	__u64 rdt_ops_max;
 	__u64 rdt_reads;
 	__u64 rdt_waits;
+	__u64 rdt_ns;
+	__u64 rdt_sync_ns;
+	__u64 rdt_busy;
+	__u64 rdt_age_max_ns;
+	__u64 irqs_off_max_ns;
 };
 
 /* A line "jitter_ns LOW-HIGH:": how many ticks were late by so much. */

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * When a CPU reads RDT counters, see rdt-bout.h.
+ */
+#include <linux/hrtimer.h>
+#include <linux/module.h>
+
+#include "clock.h"
+#include "compat/hrtimer.h"
+#include "rdt.h"
+#include "rdt-bout.h"
+#include "rdt-domain.h"
+#include "rdt-read.h"
+
+/* From the beginning of a bout to the next one, so that other work has its turn. */
+#define BOUT_INTERVAL_NS 250000ULL
+
+/* RMIDs that were not read are reported for so much longer than reading may take. */
+#define REPORT_NS(limit) ((limit) / 4)
+
+static uint rdt_budget = 48;
+module_param(rdt_budget, uint, 0400);
+MODULE_PARM_DESC(rdt_budget,
+		 "limit of operations on RDT counter registers per tick and CPU (default 48)");
+
+static uint rdt_time_ns = 30000;
+module_param(rdt_time_ns, uint, 0400);
+MODULE_PARM_DESC(rdt_time_ns, "limit of the time in ns for which a CPU reads RDT counters "
+			      "with interrupts off (default 30000)");
+
+/* Written with CPU hotplug held off. */
+static u64 period;
+static u32 rmids_per_tick;
+static u32 rmids_per_bout;
+
+static void bout_set_limits(void)
+{
+	u32 ops = mw_rdt_read_ops();
+
+	WRITE_ONCE(rmids_per_tick, mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, ops, period));
+	WRITE_ONCE(rmids_per_bout, mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, ops, 0));
+}
+
+/* A parameter that is out of range is refused. */
+int mw_rdt_bout_init(void)
+{
+	if (rdt_budget && rdt_time_ns)
+		return 0;
+	pr_err("rdt_budget and rdt_time_ns must not be 0\n");
+	return -EINVAL;
+}
+
+/**
+ * mw_rdt_bout_configure - the configuration of the ticks has changed
+ * @period_ns: their period
+ * @all_tick: whether all CPUs tick; the others read every MW_RDT_BOUT_EXCLUDED_NS
+ */
+void mw_rdt_bout_configure(u64 period_ns, bool all_tick)
+{
+	WRITE_ONCE(period, period_ns);
+	bout_set_limits();
+	mw_rdt_read_settle(2 *
+			   (all_tick ? period_ns : max_t(u64, period_ns, MW_RDT_BOUT_EXCLUDED_NS)));
+}
+
+/* Register operations per tick and CPU in force; 0 if no counters are read. */
+u32 mw_rdt_bout_budget(void)
+{
+	return READ_ONCE(rmids_per_tick) * mw_rdt_read_ops();
+}
+
+/* ------------------------------------------------------------------- bouts */
+
+/*
+ * Read from the queue, or what ran on this CPU. Returns true if more is left that this
+ * CPU may read in this slot.
+ */
+static bool bout_read(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool own)
+{
+	u32 most = min(cpu->rdt_left, READ_ONCE(rmids_per_bout));
+	u64 begin = mw_now(), ops = cpu->rdt_ops;
+	struct mw_rdt_bout bout = { .most = most, .end_ns = begin + rdt_time_ns };
+	bool all, again;
+
+	all = own ? mw_rdt_read_own(d, cpu, &bout) : mw_rdt_read_queue(d, cpu, &bout);
+	cpu->rdt_left -= most - bout.most;
+	again = !all && cpu->rdt_left &&
+		begin + BOUT_INTERVAL_NS + rdt_time_ns <= cpu->rdt_until_ns;
+	if (all)
+		mw_rdt_read_holders(d, cpu, &bout);
+	else if (!again)
+		mw_rdt_read_report_stale(d, cpu, most, bout.end_ns + REPORT_NS(rdt_time_ns));
+	cpu->rdt_ops_max = max(cpu->rdt_ops_max, cpu->rdt_ops - ops);
+	return again;
+}
+
+/* Where EVTSEL is shared and another CPU reads, leave and try again later. */
+static bool bout_try(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool own)
+{
+	bool again;
+
+	if (!d->shared)
+		return bout_read(d, cpu, own);
+	if (!raw_spin_trylock(&d->lock)) {
+		cpu->rdt_busy++;
+		return mw_now() + BOUT_INTERVAL_NS + rdt_time_ns <= cpu->rdt_until_ns;
+	}
+	again = bout_read(d, cpu, own);
+	raw_spin_unlock(&d->lock);
+	return again;
+}
+
+static enum hrtimer_restart bout_continue(struct hrtimer *timer)
+{
+	struct mw_cpu *cpu = container_of(timer, struct mw_cpu, bout);
+	u64 begin = mw_now();
+	bool again;
+
+	if (!static_branch_unlikely(&mw_rdt_read_key) || !cpu->domain)
+		return HRTIMER_NORESTART;
+	again = bout_try(cpu->domain, cpu, false);
+	cpu->rdt_ns += mw_now_since(begin);
+	mw_cpu_note_irqs_off(cpu, begin);
+	if (!again)
+		return HRTIMER_NORESTART;
+	hrtimer_forward_now(timer, ns_to_ktime(BOUT_INTERVAL_NS));
+	return HRTIMER_RESTART;
+}
+
+/* -------------------------------------------------------------------- tick */
+
+static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, bool own)
+{
+	u64 length = READ_ONCE(period);
+	u32 cpus = READ_ONCE(d->nr_cpus);
+
+	cpu->rdt_left = READ_ONCE(rmids_per_tick);
+	cpu->rdt_until_ns = slot + length;
+	if (d->shared) {
+		if (!mw_rdt_plan_elect(&d->plan, slot, length, cpus, &cpu->rdt_rest_ns))
+			return;
+		cpu->rdt_left *= cpus;
+	}
+	if (bout_try(d, cpu, own))
+		hrtimer_start(&cpu->bout, ns_to_ktime(mw_now() + BOUT_INTERVAL_NS),
+			      HRTIMER_MODE_ABS_PINNED_HARD);
+}
+
+/**
+ * mw_rdt_bout_tick - tell the domain what ran on this CPU, and read its share
+ * @cpu: this CPU, interrupts off
+ * @expected: when the tick was due
+ */
+void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected)
+{
+	struct mw_rdt_domain *d = cpu->domain;
+	bool first, own;
+	u64 begin, before;
+
+	if (!static_branch_unlikely(&mw_rdt_read_key) || !d)
+		return;
+	begin = mw_now();
+	first = mw_rdt_plan_slot(&d->plan, expected, &before);
+	if (first)
+		mw_rdt_read_rotate(d, before, expected);
+	own = !first && !d->shared && !mw_rdt_plan_is_crowded(&d->plan);
+	if (!own)
+		mw_rdt_read_announce(d, cpu);
+	cpu->rdt_sync_ns += mw_now_since(begin);
+	bout_begin(d, cpu, expected, own);
+	cpu->rdt_ns += mw_now_since(begin);
+}
+
+/* Does the queue hold RMIDs that must be read before this CPU may stop its tick? */
+bool mw_rdt_bout_is_behind(const struct mw_cpu *cpu)
+{
+	return static_branch_unlikely(&mw_rdt_read_key) && cpu->domain &&
+	       !mw_rdt_plan_done(&cpu->domain->plan);
+}
+
+/* Replaces the tick on a CPU that the cpumask excludes. */
+void mw_rdt_bout_excluded(void *unused)
+{
+	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
+
+	if (cpu->live && cpu->state == MW_TICK_EXCLUDED)
+		mw_rdt_bout_tick(cpu, mw_now());
+}
+
+/* Before the first CPU joins a domain. The configuration may be older than mw_rdt. */
+void mw_rdt_bout_arm(void)
+{
+	unsigned int id;
+
+	for_each_possible_cpu (id)
+		hrtimer_setup(&per_cpu(mw_cpu, id).bout, bout_continue, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_ABS_PINNED_HARD);
+	bout_set_limits();
+}
