@@ -27,6 +27,7 @@
 #include "owner.h"
 #include "policy.h"
 #include "proc.h"
+#include "rdt-abmc.h"
 #include "rdt-bout.h"
 #include "rdt-domain.h"
 #include "rdt.h"
@@ -146,6 +147,8 @@ static void proc_show_rdt(struct seq_file *m)
 		   mw_rdt_domain_count());
 	seq_printf(m, "rdt_scale_bytes: %u\nrdt_width_bits: %u\n", f->events ? f->scale : 0,
 		   f->events ? f->width : 0);
+	seq_printf(m, "rdt_counters: %u\nrdt_counted_rmids: %u\nrdt_counter_turns: %llu\n",
+		   f->events ? mw_rdt.counters : 0, mw_rdt_abmc_sets(), mw_rdt_domain_turns());
 }
 
 static int proc_show_config(struct seq_file *m)

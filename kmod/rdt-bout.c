@@ -92,6 +92,8 @@ static bool bout_read(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool own)
 		mw_rdt_read_holders(d, cpu, &bout);
 	else if (!again)
 		mw_rdt_read_report_stale(d, cpu, most, bout.end_ns + REPORT_NS(rdt_time_ns));
+	if (d->abmc.on)
+		mw_rdt_read_pass_counters(d, cpu);
 	cpu->rdt_ops_max = max(cpu->rdt_ops_max, cpu->rdt_ops - ops);
 	return again;
 }

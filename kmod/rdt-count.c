@@ -6,16 +6,14 @@
  */
 #include "rdt-count.h"
 
-#define QM_CTR_ERROR	   (1ULL << 63)
-#define QM_CTR_UNAVAILABLE (1ULL << 62)
-#define QM_CTR_OVERFLOW	   (1ULL << 61)
+#define QM_CTR_OVERFLOW	 (1ULL << 61)
 
-#define WIDTH_BASE	   24
-#define WIDTH_MAX	   62
-#define WIDTH_OFFSET_AMD   20 /* used by AMD when the field of CPUID is 0 */
+#define WIDTH_BASE	 24
+#define WIDTH_MAX	 62
+#define WIDTH_OFFSET_AMD 20 /* used by AMD when the field of CPUID is 0 */
 
-#define CF_SHIFT	   20
-#define CF(x)		   ((u64)((x) * (1 << CF_SHIFT) + 0.5))
+#define CF_SHIFT	 20
+#define CF(x)		 ((u64)((x) * (1 << CF_SHIFT) + 0.5))
 
 /*
  * Errata SKX99 and BDF102: the bandwidth of RMIDs above a threshold must be
@@ -87,9 +85,9 @@ void mw_rdt_format_correct(struct mw_rdt_format *format, u32 max_rmid)
 u8 mw_rdt_decode(const struct mw_rdt_format *format, u64 reg, u64 *data)
 {
 	*data = 0;
-	if (reg & QM_CTR_ERROR)
+	if (reg & MW_QM_CTR_ERROR)
 		return MEMWATCH_STATUS_ERROR;
-	if (reg & QM_CTR_UNAVAILABLE)
+	if (reg & MW_QM_CTR_UNAVAILABLE)
 		return MEMWATCH_STATUS_UNAVAILABLE;
 	*data = format->has_overflow ? reg & ~QM_CTR_OVERFLOW : reg;
 	return MEMWATCH_STATUS_OK;
@@ -188,6 +186,38 @@ static bool count_read_traffic(struct mw_rdt_count *count, const struct mw_rdt_f
 	return delta;
 }
 
+/* The bandwidth counters were set to 0 for this RMID. */
+void mw_rdt_count_restart(struct mw_rdt_count *count)
+{
+	count->prev[0] = count->prev[1] = 0;
+	count->known = (1 << MW_RDT_TRAFFIC) - 1;
+	count->lapsed = 0;
+}
+
+/* Was some traffic of this owner not counted since the last reading with a value? */
+bool mw_rdt_count_is_uncounted(const struct mw_rdt_count *count, u32 generation)
+{
+	return count->uncounted == (u64)generation + 1;
+}
+
+/*
+ * What was counted is a lower bound. This is said once, with the first reading that has a
+ * value again.
+ */
+static void count_report_uncounted(struct mw_rdt_count *count)
+{
+	u32 i;
+
+	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
+		u8 *status = &count->status[MEMWATCH_RDT_MBM_TOTAL + i];
+
+		if (*status != MEMWATCH_STATUS_OK && *status != MEMWATCH_STATUS_ESTIMATED)
+			continue;
+		*status = MEMWATCH_STATUS_ESTIMATED;
+		count->uncounted = 0;
+	}
+}
+
 /**
  * mw_rdt_count_begin - take a baseline
  * @count: readings of an RMID; all zero if it was never read
@@ -269,6 +299,8 @@ bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *f
 	for (i = 0; i < MW_RDT_TRAFFIC; i++)
 		moved |= count_read_traffic(count, format, i, reg[MEMWATCH_RDT_MBM_TOTAL + i],
 					    exact);
+	if (mw_rdt_count_is_uncounted(count, owner->generation))
+		count_report_uncounted(count);
 	count->read_ns = now;
 	count->ran_ns = 0;
 	return moved;

@@ -32,6 +32,10 @@ typedef uint8_t u8;
 
 #include <linux/memwatch.h>
 
+/* Bits of QM_CTR that are not data. */
+#define MW_QM_CTR_ERROR	      (1ULL << 63)
+#define MW_QM_CTR_UNAVAILABLE (1ULL << 62)
+
 /* The bandwidth events, total and local, follow the occupancy in the order of events. */
 #define MW_RDT_TRAFFIC 2
 
@@ -62,6 +66,8 @@ struct mw_rdt_format {
  * @lapsed: bit N is set if counter N was unavailable since @prev[N] was read
  * @status: &enum memwatch_status of each event at the last reading
  * @read_ns: time of the last reading, 0 if there was none
+ * @uncounted: generation + 1 of an owner some of whose traffic was not counted, because the
+ * 	RMID had no assignable counters; 0 if there is none. It may be written at any time.
  * @ran_ns: the RMID did not run between @read_ns and this time; 0 if it did not
  * 	run since @read_ns
  * @prev: bandwidth counters at the last good reading
@@ -73,6 +79,7 @@ struct mw_rdt_count {
 	u8 known;
 	u8 lapsed;
 	u8 status[MEMWATCH_RDT_MAX];
+	u64 uncounted;
 	u64 read_ns;
 	u64 ran_ns;
 	u64 prev[MW_RDT_TRAFFIC];
@@ -103,6 +110,8 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 			const u64 *reg, u32 generation, u64 now);
 bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       const u64 *reg, const struct mw_rdt_owner *owner, u64 now);
+void mw_rdt_count_restart(struct mw_rdt_count *count);
+bool mw_rdt_count_is_uncounted(const struct mw_rdt_count *count, u32 generation);
 void mw_rdt_count_show(const struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       u32 rmid, struct memwatch_record_rdt *rec);
 

@@ -49,6 +49,7 @@ static struct mw_rdt_domain *domain_create(u32 id, u32 base)
 	d->base = base;
 	d->shared = mw_rdt.backend == MEMWATCH_BACKEND_AMD_QOS;
 	raw_spin_lock_init(&d->lock);
+	raw_spin_lock_init(&d->abmc.lock);
 	mw_rdt_plan_init(&d->plan, mw_rdt.nr_rmids + 1, mw_now());
 	list_add_tail_rcu(&d->link, &mw_rdt_domains);
 	return d;
@@ -89,7 +90,7 @@ struct mw_rdt_domain *mw_rdt_domain_get(void)
 	return d ?: ERR_PTR(-ENOMEM);
 }
 
-/* The number of domains with a CPU. Caller holds mw_control_lock, as for the next two. */
+/* The number of domains with a CPU. Caller holds mw_control_lock, as for the next three. */
 u32 mw_rdt_domain_count(void)
 {
 	struct mw_rdt_domain *d;
@@ -100,6 +101,19 @@ u32 mw_rdt_domain_count(void)
 		nr += !!d->nr_cpus;
 	cpus_read_unlock();
 	return nr;
+}
+
+/* How often counters were taken from an RMID that runs, for one that waited. */
+u64 mw_rdt_domain_turns(void)
+{
+	struct mw_rdt_domain *d;
+	u64 turns = 0;
+
+	cpus_read_lock();
+	list_for_each_entry (d, &mw_rdt_domains, link)
+		turns += READ_ONCE(d->abmc.assign.turns);
+	cpus_read_unlock();
+	return turns;
 }
 
 void mw_rdt_domain_free_all(void)

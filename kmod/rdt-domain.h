@@ -11,6 +11,7 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 
+#include "rdt-abmc.h"
 #include "rdt-count.h"
 #include "rdt-plan.h"
 
@@ -27,6 +28,7 @@
  * @plan: which RMIDs are read when
  * @count: last readings, indexed by RMID. The CPU that has taken the RMID in @plan
  * 	writes them.
+ * @abmc: assignable counters; has a lock of its own
  */
 struct mw_rdt_domain {
 	struct list_head link;
@@ -38,6 +40,7 @@ struct mw_rdt_domain {
 	u32 cursor;
 	struct mw_rdt_plan plan;
 	struct mw_rdt_count *count;
+	struct mw_rdt_abmc abmc;
 };
 
 /*
@@ -56,7 +59,15 @@ extern bool mw_rdt_small_cpu;
 struct mw_rdt_domain *mw_rdt_domain_get(void);
 
 u32 mw_rdt_domain_count(void);
+u64 mw_rdt_domain_turns(void);
 void mw_rdt_domain_free_all(void);
 size_t mw_rdt_domain_memory(void);
+
+/* @owner is about to run on a CPU of this domain, or runs on it. */
+static __always_inline void mw_rdt_domain_run(struct mw_rdt_domain *d, u64 owner)
+{
+	if (static_branch_unlikely(&mw_rdt_abmc_key) && d)
+		mw_rdt_abmc_run(&d->abmc, d->count, owner);
+}
 
 #endif /* _MW_RDT_DOMAIN_H */

@@ -15,6 +15,7 @@
 
 #include "compat/cpuid.h"
 #include "compat/msr.h"
+#include "rdt-assign.h"
 #include "rdt-probe.h"
 
 #define LEAF_CACHE     0x4
@@ -23,8 +24,21 @@
 #define LEAF_RDT       0xf
 #define LEAF_EXTENDED  0x80000000
 #define LEAF_CACHE_AMD 0x8000001d
+#define LEAF_QOS_AMD   0x80000020
 
-#define CACHE_LEVEL_3  3
+/* Subleafs of LEAF_QOS_AMD, and the bit of its subleaf 0 that announces them. */
+#define QOS_TYPES    3
+#define QOS_COUNTERS 5
+#define QOS_HAS_ABMC BIT(5)
+
+/*
+ * Types of transactions that a counter may count: all; and those for local bandwidth,
+ * which are reads of local memory, of local slow memory, and writes past the cache.
+ */
+#define TYPES_TOTAL   GENMASK(6, 0)
+#define TYPES_LOCAL   (BIT(0) | BIT(4) | BIT(2))
+
+#define CACHE_LEVEL_3 3
 
 /* Models of family 6. */
 #define BROADWELL_X 0x4f
@@ -213,6 +227,23 @@ static const char *probe_survey_all(struct mw_rdt *rdt)
 	return probe_cluster_mode(rdt, nodes);
 }
 
+/* Fewer counters than RMIDs, which software assigns (ABMC); whether they are enabled or not. */
+static void probe_counters(struct mw_rdt *rdt)
+{
+	u32 eax, ebx, ecx, edx;
+
+	if (!probe_is_amd() || cpuid_eax(LEAF_EXTENDED) < LEAF_QOS_AMD)
+		return;
+	cpuid_count(LEAF_QOS_AMD, 0, &eax, &ebx, &ecx, &edx);
+	if (!(ebx & QOS_HAS_ABMC))
+		return;
+	cpuid_count(LEAF_QOS_AMD, QOS_TYPES, &eax, &ebx, &ecx, &edx);
+	rdt->traffic_types[0] = ecx & TYPES_TOTAL;
+	rdt->traffic_types[1] = ecx & TYPES_LOCAL;
+	cpuid_count(LEAF_QOS_AMD, QOS_COUNTERS, &eax, &ebx, &ecx, &edx);
+	rdt->counters = min_t(u32, (ebx & GENMASK(15, 0)) + 1, MW_RDT_COUNTERS);
+}
+
 const char *mw_rdt_probe(struct mw_rdt *rdt)
 {
 	u32 eax, ebx, ecx, edx, max_rmid;
@@ -231,6 +262,7 @@ const char *mw_rdt_probe(struct mw_rdt *rdt)
 	mw_rdt_format_init(&rdt->format, eax, ebx, edx, probe_is_amd());
 	if (probe_is_intel(SKYLAKE_X) || probe_is_intel(BROADWELL_X))
 		mw_rdt_format_correct(&rdt->format, max_rmid);
+	probe_counters(rdt);
 	rdt->backend = probe_is_amd() ? MEMWATCH_BACKEND_AMD_QOS : MEMWATCH_BACKEND_INTEL_RDT;
 	return probe_survey_all(rdt);
 }

@@ -79,16 +79,19 @@ static u64 read_counter(u32 number, u32 event)
 	return value;
 }
 
-static void read_counters(const struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64 *reg)
+static void read_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u32 generation,
+			  u64 *reg)
 {
-	u32 event;
+	u32 end = d->abmc.on ? MEMWATCH_RDT_MBM_TOTAL : MEMWATCH_RDT_MAX, event;
 
 	lockdep_assert_irqs_disabled();
 	if (d->shared)
 		lockdep_assert_held(&d->lock);
-	for (event = 0; event < MEMWATCH_RDT_MAX; event++)
+	for (event = 0; event < end; event++)
 		reg[event] = mw_rdt.format.events >> event & 1 ? read_counter(d->base + rmid, event)
 							       : 0;
+	if (d->abmc.on)
+		mw_rdt_abmc_read(&d->abmc, &d->count[rmid], generation, rmid, reg);
 	cpu->rdt_ops += mw_rdt_read_ops();
 	cpu->rdt_reads++;
 }
@@ -149,7 +152,7 @@ static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64
 		since = others;
 	if (since)
 		mw_rdt_count_ran(count, since);
-	read_counters(d, cpu, rmid, reg);
+	read_counters(d, cpu, rmid, owner.generation, reg);
 	now = max(mw_now(), count->read_ns + 1);
 	moved = mw_rdt_count_read(count, &mw_rdt.format, reg, &owner, now);
 	mw_owner_add_residue(rmid, count->occupancy - level);
@@ -192,9 +195,11 @@ void mw_rdt_read_announce(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 	u32 rmid;
 
 	for_each_set_bit (rmid, cpu->ran, d->plan.nr) {
+		mw_rdt_abmc_ran(&d->abmc, rmid, mw_now());
 		mw_rdt_plan_ran(&d->plan, rmid, cpu->ran_since);
 		__clear_bit(rmid, cpu->ran);
 	}
+	mw_rdt_domain_run(d, cpu->owner);
 	__set_bit((u32)cpu->owner, cpu->ran);
 	cpu->ran_since = mw_now();
 }
@@ -244,6 +249,25 @@ bool mw_rdt_read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rd
 		read_taken(d, cpu, bout, rmid, 0, read_rmid_in_use(rmid));
 	}
 	return false;
+}
+
+/**
+ * mw_rdt_read_pass_counters - give assignable counters from one RMID to another
+ * @d: the domain; its lock is held
+ * @cpu: this CPU, interrupts off
+ *
+ * They are read for the last time before.
+ */
+void mw_rdt_read_pass_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu)
+{
+	struct mw_rdt_bout bout = { .most = 1 };
+	u32 at, rmid;
+
+	if (!mw_rdt_abmc_choose(&d->abmc, READ_ONCE(settle_ns), &at, &rmid))
+		return;
+	if (mw_rdt_plan_take_one(&d->plan, rmid))
+		read_taken(d, cpu, &bout, rmid, 0, true);
+	mw_rdt_abmc_pass(&d->abmc, d->count, at);
 }
 
 /* Does @rmid hold cache in this domain, and was not read recently? */
@@ -381,11 +405,11 @@ static void read_take_baseline(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 		raw_spin_lock_irqsave(&d->lock, flags);
 		for (; rmid < end; rmid++) {
 			struct mw_rdt_count *count = &d->count[rmid];
+			u32 generation = read_owner_of(rmid).generation;
 			u64 level = count->occupancy;
 
-			read_counters(d, cpu, rmid, reg);
-			mw_rdt_count_begin(count, &mw_rdt.format, reg,
-					   read_owner_of(rmid).generation, mw_now());
+			read_counters(d, cpu, rmid, generation, reg);
+			mw_rdt_count_begin(count, &mw_rdt.format, reg, generation, mw_now());
 			mw_owner_add_residue(rmid, count->occupancy - level);
 		}
 		raw_spin_unlock_irqrestore(&d->lock, flags);
@@ -437,8 +461,10 @@ int mw_rdt_read_join(struct mw_cpu *cpu)
 	d = mw_rdt_domain_get();
 	if (IS_ERR_OR_NULL(d))
 		return PTR_ERR_OR_ZERO(d);
-	if (!d->nr_cpus++)
+	if (!d->nr_cpus++) {
+		mw_rdt_abmc_begin(&d->abmc);
 		read_take_baseline(d, cpu);
+	}
 	bitmap_zero(cpu->ran, MW_RDT_RMIDS);
 	cpu->ran_since = mw_now();
 	/* CPUs that tick at the same time begin to search in different places. */
@@ -458,7 +484,8 @@ void mw_rdt_read_leave(struct mw_cpu *cpu)
 		return;
 	hrtimer_cancel(&cpu->bout);
 	read_what_ran(d, cpu, d->nr_cpus == 1);
-	d->nr_cpus--;
+	if (!--d->nr_cpus)
+		mw_rdt_abmc_end(&d->abmc);
 	cpu->domain = NULL;
 }
 

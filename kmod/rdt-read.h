@@ -42,6 +42,7 @@ void mw_rdt_read_rotate(struct mw_rdt_domain *d, u64 before, u64 slot);
 /* The same, with the lock of the domain where its CPUs share EVTSEL. */
 bool mw_rdt_read_own(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout);
 bool mw_rdt_read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout);
+void mw_rdt_read_pass_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu);
 void mw_rdt_read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout);
 void mw_rdt_read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 most, u64 end_ns);
 

@@ -12,6 +12,7 @@
 
 #include "fail.h"
 #include "pqr.h"
+#include "rdt-abmc.h"
 #include "rdt-probe.h"
 #include "rdt-read.h"
 #include "rdt-session.h"
@@ -44,6 +45,14 @@ static void session_simulate_rdt(void)
 		.reason = "requested by the test parameter assume_rdt",
 	};
 	pr_notice("assume_rdt: PQR_ASSOC will be written on a machine that may have no RDT\n");
+}
+
+/* The kernel, or whoever used resctrl, may have turned the assignment of counters on or off. */
+static void session_use_hardware(void)
+{
+	mw_rdt = hardware;
+	if (hardware.counters && !mw_rdt_abmc_is_enabled())
+		mw_rdt.counters = 0;
 }
 
 static void session_emulate_rdt(struct mw_rdt *rdt, const char *why)
@@ -86,7 +95,7 @@ void mw_rdt_session_init(u32 rmids)
 			session_emulate_rdt(&hardware, why);
 	}
 	session_choose_rmids(rmids);
-	mw_rdt = hardware;
+	session_use_hardware();
 	mw_rdt_read_init();
 }
 
@@ -127,7 +136,7 @@ int mw_rdt_session_arm(void)
 {
 	if (mw_fail(MW_FAIL_RDT))
 		return -ENOMEM;
-	mw_rdt = hardware;
+	session_use_hardware();
 	if (hardware.backend == MEMWATCH_BACKEND_EMULATED)
 		return 0;
 
@@ -147,6 +156,8 @@ int mw_rdt_session_arm(void)
 	if (force)
 		static_branch_enable(&mw_pqr_shared_key);
 	static_branch_enable(&mw_pqr_key);
+	if (mw_rdt.counters)
+		static_branch_enable(&mw_rdt_abmc_key);
 	mw_rdt_read_arm();
 	return 0;
 }
@@ -156,6 +167,7 @@ void mw_rdt_session_disarm(void)
 {
 	static_branch_disable(&mw_pqr_key);
 	static_branch_disable(&mw_pqr_shared_key);
+	static_branch_disable(&mw_rdt_abmc_key);
 	mw_rdt_read_disarm();
 }
 

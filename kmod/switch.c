@@ -15,6 +15,7 @@
 #include "owner.h"
 #include "pqr.h"
 #include "process.h"
+#include "rdt-domain.h"
 #include "switch.h"
 #include "trace.h"
 #include "track.h"
@@ -47,8 +48,10 @@ static __always_inline void switch_charge_cpu(struct mw_cpu *cpu, u64 owner)
 	u64 before = cpu->owner;
 
 	cpu->owner = owner;
-	if (static_branch_unlikely(&mw_pqr_key) && (u32)owner != (u32)before)
+	if (static_branch_unlikely(&mw_pqr_key) && (u32)owner != (u32)before) {
+		mw_rdt_domain_run(cpu->domain, owner);
 		mw_pqr_write(cpu, (u32)owner);
+	}
 }
 
 static noinline void switch_report(const struct mw_cpu *cpu, u64 before, u64 owner, u32 pid)

@@ -15,7 +15,7 @@ SELFTESTS_SANITIZE := -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -Iselftests \
 
 identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc attack herd \
 	shares memload rmid-test rdt-test rdt-plan-test \
-	rdt-load)
+	rdt-assign-test rdt-load)
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
 
@@ -72,7 +72,11 @@ $(SELFTESTS_BIN)/rdt-plan-test: $(addprefix kmod/,rdt-plan.c rdt-plan.h) \
 $(SELFTESTS_BIN)/rdt-load: $(addprefix kmod/,rdt-plan.c rdt-plan.h) \
 	selftests/kmod/rdt-load.c selftests/tap.h selftests/prng.h
 
-$(addprefix $(SELFTESTS_BIN)/,rmid-test rdt-test rdt-plan-test):
+$(SELFTESTS_BIN)/rdt-assign-test: $(addprefix kmod/,rdt-assign.c rdt-assign.h rdt-count.c \
+	rdt-count.h rdt-plan.h) selftests/kmod/rdt-assign-test.c selftests/tap.h selftests/prng.h \
+	kmod/uapi/linux/memwatch.h
+
+$(addprefix $(SELFTESTS_BIN)/,rmid-test rdt-test rdt-plan-test rdt-assign-test):
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SELFTESTS_CC) $(SELFTESTS_SANITIZE) -o $@ $(filter %.c,$^)

@@ -68,6 +68,9 @@ make_root_ready() {
 		rdt_domains: 1
 		rdt_scale_bytes: 65536
 		rdt_width_bits: 32
+		rdt_counters: 0
+		rdt_counted_rmids: 0
+		rdt_counter_turns: 0
 		waiting: 901 make
 		waiting: 902 a\011b
 	END
@@ -86,6 +89,27 @@ make_root_ready() {
 		jitter_ns 1024-2047: 300
 		jitter_ns 2048-4095: 0
 	END
+}
+
+# An AMD server whose bandwidth counters are assigned to RMIDs, with a session.
+make_root_assigned() {
+	make_root_ready
+	mv "$DATA/ready" "$DATA/assigned"
+	root=$DATA/assigned
+	put probes <<-'END'
+		cpus 2
+		cpuid.0.0 10 68747541 444d4163 69746e65
+		cpuid.7.0 0 1000 0 0
+		cpuid.f.0 0 ff 0 2
+		cpuid.f.1 0 40 ff 7
+		cpuid.80000000.0 80000026 0 0 0
+		cpuid.80000020.0 0 20 0 0
+		cpuid.80000020.5 0 1f 0 0
+	END
+	sed -i -e 's/^backend: .*/backend: amd-qos/' -e 's/^rdt_counters: .*/rdt_counters: 32/' \
+		-e 's/^rdt_counted_rmids: .*/rdt_counted_rmids: 16/' \
+		-e 's/^rdt_counter_turns: .*/rdt_counter_turns: 7/' "$root/proc/memwatch/status"
+	make_root_ready
 }
 
 # A virtual machine without RDT, counters and privileges. CPUID returns the data of its

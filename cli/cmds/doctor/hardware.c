@@ -27,7 +27,26 @@ struct rdt {
 	uint32_t width;
 	bool occupancy, total, local;
 	bool virtual_machine;
+	uint32_t counters; /* assignable ones of each L3 cache */
 };
+
+#define LEAF_EXTENDED 0x80000000
+#define LEAF_QOS_AMD  0x80000020
+
+/* AMD has fewer bandwidth counters than RMIDs, and software assigns them (ABMC). */
+static uint32_t count_assignable(const struct mw_cli *cli)
+{
+	struct mw_cpuid id;
+
+	mw_probe_cpuid(cli, LEAF_EXTENDED, 0, &id);
+	if (id.eax < LEAF_QOS_AMD || id.eax >> 31 == 0)
+		return 0;
+	mw_probe_cpuid(cli, LEAF_QOS_AMD, 0, &id);
+	if (!(id.ebx & 1U << 5))
+		return 0;
+	mw_probe_cpuid(cli, LEAF_QOS_AMD, 5, &id);
+	return (id.ebx & 0xffff) + 1;
+}
 
 /* AMD and Hygon CPUs report no offset if the counters have 44 bits. */
 static uint32_t counter_width(uint32_t vendor, uint32_t offset)
@@ -85,6 +104,7 @@ static void read_rdt_features(const struct mw_cli *cli, struct rdt *rdt)
 	rdt->occupancy = id.edx & 1;
 	rdt->total = id.edx & 2;
 	rdt->local = id.edx & 4;
+	rdt->counters = count_assignable(cli);
 }
 
 bool mw_has_rdt(const struct mw_cli *cli)
@@ -98,6 +118,16 @@ bool mw_has_rdt(const struct mw_cli *cli)
 static const char *missing_event(bool present, unsigned int event)
 {
 	return present ? "" : memwatch_rdt_event_name(event);
+}
+
+static void report_assignable(const struct rdt *rdt, struct mw_finding *f)
+{
+	uint32_t events = rdt->total + rdt->local;
+
+	mw_finding_cost(f,
+			"%u bandwidth counters in each L3 cache are assigned to RMIDs where the "
+			"kernel has enabled this (since 6.18): %u RMIDs are counted at a time",
+			rdt->counters, events ? rdt->counters / events : 0);
 }
 
 static void check_rdt(const struct mw_cli *cli, struct mw_finding *f)
@@ -120,6 +150,8 @@ static void check_rdt(const struct mw_cli *cli, struct mw_finding *f)
 	mw_finding_ok(f, "%u RMIDs,%s%s%s, counter unit %u bytes, %u-bit counters",
 		      rdt.max_rmid + 1, rdt.occupancy ? " occupancy" : "",
 		      rdt.total ? " total" : "", rdt.local ? " local" : "", rdt.scale, rdt.width);
+	if (rdt.counters)
+		report_assignable(&rdt, f);
 	if (!rdt.occupancy || !rdt.total || !rdt.local) {
 		f->result = MW_RESULT_WARN;
 		mw_finding_cost(

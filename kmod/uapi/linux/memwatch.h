@@ -798,6 +798,13 @@ struct memwatch_dump {
  *			    CPU; 0 if no counters are read
  *	rdt_domains:        L3 domains that are read now
  *	rdt_scale_bytes: rdt_width_bits:  unit and width of the counters, 0 if none
+ *	rdt_counters:       AMD: assignable bandwidth counters of each L3 domain (ABMC); 0 if
+ *			    there are none, or if they are not enabled: then each RMID has
+ *			    counters of its own
+ *	rdt_counted_rmids:  how many RMIDs of a domain can have such counters at a time, RMID
+ *			    0 included; 0 if counters are not assigned
+ *	rdt_counter_turns:  times since the session began that such counters were taken from
+ *			    an RMID that runs, because others waited for them
  *	session: TGID STATE COMM
  *			    one line for each open session, at most 64: the process
  *			    that opened it; "started" or "open"; its name, escaped

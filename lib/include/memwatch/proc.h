@@ -97,6 +97,9 @@ struct memwatch_proc_status {
 	struct memwatch_proc_session session[64];
 	struct memwatch_proc_setter settings_by;
 	struct memwatch_proc_setter defaults_by;
+	__u64 rdt_counters;
+	__u64 rdt_counted_rmids;
+	__u64 rdt_counter_turns;
 };
 
 /**

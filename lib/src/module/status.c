@@ -61,6 +61,9 @@ static const struct key {
 	NUMBER(rdt_domains),
 	NUMBER(rdt_scale_bytes),
 	NUMBER(rdt_width_bits),
+	NUMBER(rdt_counters),
+	NUMBER(rdt_counted_rmids),
+	NUMBER(rdt_counter_turns),
 };
 
 static bool set_number(void *member, size_t size, struct mw_text value)

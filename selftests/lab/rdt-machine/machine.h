@@ -33,6 +33,7 @@ struct machine {
 	unsigned int scale;    /* bytes that a counter counts as one */
 	unsigned int width;    /* bits of a counter */
 	unsigned int overflow; /* 1: bit 61 is set when a counter has wrapped */
+	unsigned int abmc;     /* assignable bandwidth counters of each domain; AMD only */
 	uint64_t start;	       /* first value of a bandwidth counter */
 	char *dir;	       /* of the files that it writes */
 };

@@ -177,6 +177,7 @@ static bool parse_number_option(const char *key, const char *text)
 		{ "scale", &machine.scale, 1, 1 << 24 },
 		{ "width", &machine.width, 24, 62 },
 		{ "overflow", &machine.overflow, 0, 1 },
+		{ "abmc", &machine.abmc, 0, 32 },
 	};
 	unsigned long long n;
 	unsigned int i;

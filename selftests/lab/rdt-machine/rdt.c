@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "abmc.h"
 #include "cache.h"
 #include "control.h"
 
@@ -110,6 +111,7 @@ static void cpuid_cache(struct x86_hook_cpuid *c)
 
 void rdt_cpuid(unsigned int cpu, struct x86_hook_cpuid *c)
 {
+	abmc_cpuid(c);
 	switch (c->leaf) {
 	case 4:
 	case 0x8000001d:
@@ -177,6 +179,26 @@ static uint64_t counter_units(unsigned int d, unsigned int rmid, unsigned int ev
 	}
 }
 
+/* Bit 31 of EVTSEL selects a counter by its number. */
+static bool evtsel_valid(unsigned int cpu, uint64_t value)
+{
+	return !(value & ~(abmc_enabled(cpu) ? 0x3ff800000ffull : 0x3ff000000ffull));
+}
+
+/*
+ * Where counters are assigned: the counter with the number in the place of the RMID, or the
+ * one that counts bandwidth for the RMID. In units, without wraps; or the status.
+ */
+static uint64_t assigned_units(unsigned int cpu, uint64_t evtsel)
+{
+	unsigned int event = evtsel & 0xff, number = evtsel >> 32 & 0x3ff;
+	uint64_t units;
+
+	if (evtsel >> 31 & 1)
+		return event == 1 && abmc_read(cpu, number, &units) ? units : CTR_ERROR;
+	return abmc_read_rmid(cpu, number, event == LOCAL, &units) ? units : CTR_UNAVAILABLE;
+}
+
 /* False if none of @times is left; UINT32_MAX does not end. */
 static bool take_one(uint32_t *times)
 {
@@ -195,6 +217,12 @@ static uint64_t counter_read(unsigned int cpu)
 	uint64_t value, flag = 0;
 	struct counter *c;
 
+	if (abmc_enabled(cpu) && (event != OCCUPANCY || evtsel >> 31 & 1)) {
+		value = assigned_units(cpu, evtsel);
+		return value & (CTR_ERROR | CTR_UNAVAILABLE)
+			       ? value
+			       : value & ((1ull << machine.width) - 1);
+	}
 	if (event < OCCUPANCY || event >= EVENTS || rmid >= machine.rmids[d])
 		return CTR_ERROR;
 	c = &domains[d].counter[rmid][event];
@@ -283,7 +311,7 @@ static enum x86_hook_answer msr_write(unsigned int cpu, uint32_t msr, uint64_t v
 		return ways_write(cpu, msr - MSR_L3_MASK, value) ? X86_HOOK_DONE : X86_HOOK_FAULT;
 	switch (msr) {
 	case MSR_EVTSEL:
-		if (value & ~0x3ff000000ffull)
+		if (!evtsel_valid(cpu, value))
 			return X86_HOOK_FAULT;
 		*evtsel_of_cpu(cpu) = value;
 		machine_track(true);
@@ -298,7 +326,7 @@ static enum x86_hook_answer msr_write(unsigned int cpu, uint32_t msr, uint64_t v
 		snc_write(cpu, value);
 		return X86_HOOK_DONE;
 	}
-	return X86_HOOK_PASS;
+	return abmc_wrmsr(cpu, msr, value);
 }
 
 static enum x86_hook_answer msr_read(unsigned int cpu, uint32_t msr, uint64_t *value)
@@ -323,7 +351,7 @@ static enum x86_hook_answer msr_read(unsigned int cpu, uint32_t msr, uint64_t *v
 		*value = domains[d].snc;
 		return machine.snc > 1 ? X86_HOOK_DONE : X86_HOOK_PASS;
 	}
-	return X86_HOOK_PASS;
+	return abmc_rdmsr(cpu, msr, value);
 }
 
 enum x86_hook_answer rdt_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *value)
@@ -350,6 +378,8 @@ enum x86_hook_answer rdt_wrmsr(unsigned int cpu, uint32_t msr, uint64_t value)
 		cpus[cpu].use.writes[msr - MSR_EVTSEL]++;
 		control_log(cpu, 'w', msr, value, answer == X86_HOOK_FAULT);
 	}
+	if (msr == MSR_ABMC_CFG)
+		control_log(cpu, 'w', msr, value, answer == X86_HOOK_FAULT);
 	cpus[cpu].use.faults += answer == X86_HOOK_FAULT;
 	pthread_mutex_unlock(&lock);
 	return answer;

@@ -5,10 +5,12 @@
 import bisect
 import collections
 
-from .truth import CTR, EVTSEL, PQR, domain_of_cpus, make_guest_clock
+from .truth import ABMC_CFG, CTR, EVTSEL, PQR, domain_of_cpus, make_guest_clock
 
 EVENTS = {1: "occupancy", 2: "total", 3: "local"}
 BANDWIDTH = ("total", "local")
+ABMC_ENABLED = 3	# bits 62 and 63 of a configuration that makes a counter count
+ABMC_LOCAL = 0x15	# the transactions that are local
 NOT_DATA = 62		# bits 62 and 63 of a counter are its status
 
 # How exactly the log's clock can be compared with the time of records, in nanoseconds.
@@ -19,19 +21,21 @@ class CounterRead:
     """
     One read of all counters of an RMID. time: by the guest's clock. value: what the
     register said, by event. place: line in the log. moved: units since the first read, by
-    event, without wraps.
+    event, without wraps. restarted: the events whose counters were set to 0 since the read
+    before, because they were assigned to the RMID.
     """
 
     def __init__(self, time):
         self.time, self.value = time, {}
-        self.place = 0
+        self.place, self.restarted = 0, set()
         self.moved = {}
 
 
 class RegisterLog:
     """
     ticks: times by domain and CPU. reads: by (domain, RMID), in order. truth: pairs of
-    place in the log and values, by (domain, tgid, start time).
+    place in the log and values, by (domain, tgid, start time). assigned: RMID and event of an
+    assignable counter, by domain and number.
     """
 
     def __init__(self, path, snaps, width, scale):
@@ -40,6 +44,7 @@ class RegisterLog:
         self.ticks = collections.defaultdict(lambda: collections.defaultdict(list))
         self.reads = collections.defaultdict(list)
         self.truth = collections.defaultdict(list)
+        self.assigned = {}
         self.domains = sorted(snaps[-1].domain)
         self.parse_log(path, snaps)
         for reads in self.reads.values():
@@ -47,6 +52,7 @@ class RegisterLog:
 
     def parse_log(self, path, snaps):
         domain, clock, select, last = domain_of_cpus(snaps), make_guest_clock(snaps), {}, 0
+        restarted = collections.defaultdict(set)
         with open(path, encoding="utf-8") as stream:
             for place, line in enumerate(stream):
                 part = line.split()
@@ -57,7 +63,12 @@ class RegisterLog:
                     continue
                 cpu, msr, value = int(part[1]), int(part[3], 16), int(part[4], 16)
                 if msr == EVTSEL and part[2] == "w":
-                    select[cpu] = (value >> 32 & 0x3FF, EVENTS.get(value & 0xFF))
+                    select[cpu] = self.selected(domain[cpu], value)
+                elif msr == ABMC_CFG and value >> 62 == ABMC_ENABLED:
+                    rmid, event = value >> 32 & 0x3FF, \
+                        "total" if value & 0x7F & ~ABMC_LOCAL else "local"
+                    self.assigned[domain[cpu], value >> 48 & 0x1F] = rmid, event
+                    restarted[domain[cpu], rmid].add(event)
                 elif msr == PQR and part[2] == "r":
                     self.ticks[domain[cpu]][cpu].append(clock(int(part[0])))
                 elif msr == CTR and part[2] == "r" and cpu in select:
@@ -67,6 +78,16 @@ class RegisterLog:
                     if not reads or event in reads[-1].value:
                         reads.append(CounterRead(clock(int(part[0]))))
                     reads[-1].value[event], reads[-1].place = value, place
+                    if event in restarted[domain[cpu], rmid]:
+                        restarted[domain[cpu], rmid].remove(event)
+                        reads[-1].restarted.add(event)
+
+    def selected(self, domain, value):
+        """RMID and event that are selected by a value of EVTSEL."""
+        number = value >> 32 & 0x3FF
+        if value >> 31 & 1:
+            return self.assigned[domain, number]
+        return number, EVENTS.get(value & 0xFF)
 
     def match_readings(self, domain, rmid, readings):
         """
@@ -94,7 +115,8 @@ class RegisterLog:
         bandwidth must have gone on as the record says.
         """
         for event, v in value.items():
-            if event not in read.value:
+            # An RMID without assignable counters keeps its sum.
+            if event not in read.value and not (self.assigned and event in BANDWIDTH):
                 return False
             if event == "occupancy" and v != read.value[event] * self.scale:
                 return False
@@ -140,6 +162,8 @@ def unwrap_counters(reads, mask):
         moved, before = 0, None
         for read in reads:
             value = read.value.get(event, 1 << 63)
+            if event in read.restarted and read is not reads[0]:
+                before = 0
             if not value >> NOT_DATA:
                 value &= mask
                 moved += (value - before) & mask if before is not None else 0

@@ -5,7 +5,7 @@
 import collections
 import re
 
-EVTSEL, CTR, PQR = 0xC8D, 0xC8E, 0xC8F
+EVTSEL, CTR, PQR, ABMC_CFG = 0xC8D, 0xC8E, 0xC8F, 0xC00003FD
 MIB = 1 << 20
 
 

@@ -186,11 +186,14 @@ def sum_accounts(run, log):
         for d, readings in a.readings.items():
             if not any(r[2] for r in readings):
                 continue
-            for _, _, estimated, read in log.match_readings(d, rmid, readings):
+            last = {}
+            for _, value, estimated, read in log.match_readings(d, rmid, readings):
                 for event in estimated:
                     moved = log.moved_since_previous(d, rmid, read, event)
+                    moved = max(0, moved - (value[event] - last.get(event, 0)))
                     per[d, rmid, event] += moved
                     nobodys += event == "total" and moved
+                last.update(value)
     return per, nobodys
 
 
