@@ -183,6 +183,16 @@ void mw_owner_note_run(struct mw_process *p)
 	raw_spin_unlock(&mw_lock);
 }
 
+/* A tick that stands for @ns found @task running, while this CPU is charged to nobody. */
+void mw_owner_note_unmeasured(const struct task_struct *task, u64 ns)
+{
+	struct mw_process *p = mw_process_find(task);
+	u8 state = p ? READ_ONCE(p->state) : MW_PROCESS_FILTERED;
+
+	if (state == MW_PROCESS_WAITING || state == MW_PROCESS_RETIRING)
+		atomic64_add(ns, &p->unmeasured_ns);
+}
+
 /* Give the next RMID to @p. Returns 0 or an error of mw_rmid_alloc(). */
 static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, const char *comm,
 			   u32 reason)
@@ -205,6 +215,7 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	o->start_time_ns = leader->start_boottime;
 	o->alloc_time_ns = now;
 	o->late = reason == MEMWATCH_REASON_PROMOTED ? MW_LATE_NEW : MW_LATE_NOT;
+	o->unmeasured_ns = atomic64_xchg(&p->unmeasured_ns, 0);
 	/* A new process counts as having run, even if it runs in this jiffy only. */
 	o->given = jiffies - (reason == MEMWATCH_REASON_SCAN   ? MW_ASLEEP_JIFFIES
 			      : reason == MEMWATCH_REASON_FORK ? 1

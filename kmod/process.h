@@ -43,14 +43,16 @@ enum mw_process_state {
  * @waiters: entry in the list of waiting processes, or of those that have an RMID
  *	although a filter excludes them; links free objects in the object cache
  * @queue: entry in the queue of its user, see user.h
+ * @unmeasured_ns: for how long it ran without an RMID since it had one; added to by ticks
  * @user: the user for whom it counts
  * @nr_threads: known threads that have not made their last switch
  * @tgid: thread group id in the initial pid namespace
  * @retiring: in the state MW_PROCESS_RETIRING the RMID that was taken, else 0
  * @state: &enum mw_process_state
  *
- * mw_lock guards all writes but that of @last_run. Readers of @next, @signal and
- * @owner run with preemption off; a process is reused only after a grace period.
+ * mw_lock guards all writes but those of @last_run and @unmeasured_ns. Readers of
+ * @next, @signal and @owner run with preemption off; a process is reused only after
+ * a grace period.
  */
 struct mw_process {
 	struct mw_process *next;
@@ -59,6 +61,7 @@ struct mw_process {
 	unsigned long last_run;
 	struct list_head waiters;
 	struct list_head queue;
+	atomic64_t unmeasured_ns;
 	struct mw_user *user;
 	u32 nr_threads;
 	u32 tgid;

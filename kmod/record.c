@@ -129,6 +129,7 @@ static void record_fill_rmid(struct memwatch_record_rmid *rec, u32 type, u32 rmi
 		.cgroup_id = o->cgroup_id,
 		.uid = o->uid,
 		.reason = reason,
+		.unmeasured_ns = o->unmeasured_ns,
 	};
 	memcpy(rec->comm, o->comm, MEMWATCH_COMM_LEN);
 }

@@ -35,6 +35,7 @@ enum mw_late {
  * @late: &enum mw_late
  * @start_time_ns: CLOCK_BOOTTIME start of the process
  * @alloc_time_ns: when the RMID was given
+ * @unmeasured_ns: for how long the process had run without an RMID
  * @cgroup_id: id of its cgroup in the default hierarchy
  * @comm: name of the leader
  *
@@ -52,6 +53,7 @@ struct mw_owner {
 	enum mw_late late;
 	u64 start_time_ns;
 	u64 alloc_time_ns;
+	u64 unmeasured_ns;
 	u64 cgroup_id;
 	char comm[MEMWATCH_COMM_LEN];
 };

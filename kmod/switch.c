@@ -124,6 +124,14 @@ void mw_switch_refresh(struct mw_cpu *cpu)
 		switch_recharge_cpu(cpu, switch_find_owner(current));
 }
 
+/* A tick that stands for @ns. */
+void mw_switch_tick(struct mw_cpu *cpu, u64 ns)
+{
+	mw_switch_refresh(cpu);
+	if (cpu->live && !cpu->owner && !is_idle_task(current))
+		mw_owner_note_unmeasured(current, ns);
+}
+
 /* Begin to charge this CPU to what runs on it. */
 void mw_switch_begin(struct mw_cpu *cpu)
 {

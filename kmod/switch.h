@@ -20,5 +20,6 @@ void mw_switch_begin(struct mw_cpu *cpu);
 void mw_switch_end(struct mw_cpu *cpu);
 void mw_switch_abandon(struct mw_cpu *cpu);
 void mw_switch_refresh(struct mw_cpu *cpu);
+void mw_switch_tick(struct mw_cpu *cpu, u64 ns);
 
 #endif /* _MW_SWITCH_H */

@@ -72,7 +72,7 @@ static enum hrtimer_restart tick_run(struct hrtimer *timer)
 	u64 begin_ns = mw_now(), now = max(begin_ns, expected);
 
 	tick_account_delay(cpu, now - expected);
-	mw_switch_refresh(cpu);
+	mw_switch_tick(cpu, (cpu->overruns + 1) * config.period_ns);
 	mw_pqr_verify(cpu);
 	mw_rdt_bout_tick(cpu, expected);
 	now = max(mw_now(), expected);

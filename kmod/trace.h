@@ -94,6 +94,7 @@ DECLARE_EVENT_CLASS(memwatch_rmid,
 		__field(u32, uid)
 		__field(u32, reason)
 		__array(char, comm, MEMWATCH_COMM_LEN)
+		__field(u64, unmeasured_ns)
 	),
 	TP_fast_assign(
 		__entry->time_ns = rec->h.time_ns;
@@ -107,11 +108,12 @@ DECLARE_EVENT_CLASS(memwatch_rmid,
 		__entry->uid = rec->uid;
 		__entry->reason = rec->reason;
 		memcpy(__entry->comm, rec->comm, MEMWATCH_COMM_LEN);
+		__entry->unmeasured_ns = rec->unmeasured_ns;
 	),
-	TP_printk("time=%llu rmid=%u generation=%u tgid=%u parent=%u start=%llu alloc=%llu cgroup=%llu uid=%u reason=%u comm=%s",
+	TP_printk("time=%llu rmid=%u generation=%u tgid=%u parent=%u start=%llu alloc=%llu cgroup=%llu uid=%u reason=%u unmeasured=%llu comm=%s",
 		  __entry->time_ns, __entry->rmid, __entry->generation, __entry->tgid,
 		  __entry->parent_tgid, __entry->start_time_ns, __entry->alloc_time_ns,
-		  __entry->cgroup_id, __entry->uid, __entry->reason, __entry->comm)
+		  __entry->cgroup_id, __entry->uid, __entry->reason, __entry->unmeasured_ns, __entry->comm)
 );
 
 DEFINE_EVENT(memwatch_rmid, memwatch_rmid_alloc,

@@ -113,6 +113,7 @@ static struct mw_process *track_add_process(struct task_struct *task, u32 reason
 	p->signal = task->signal;
 	p->tgid = task->tgid;
 	p->nr_threads = 0;
+	atomic64_set(&p->unmeasured_ns, 0);
 	mw_owner_birth(p, task->group_leader, reason);
 	mw_process_insert(p);
 	return p;

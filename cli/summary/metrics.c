@@ -15,6 +15,8 @@ static enum mw_unit unit_of(const struct memwatch_metric_info *metric)
 		return MW_UNIT_NS;
 	case MEMWATCH_UNIT_RATIO:
 		return MW_UNIT_RATIO;
+	case MEMWATCH_UNIT_PPM:
+		return MW_UNIT_PPM;
 	default:
 		return MW_UNIT_COUNT;
 	}

@@ -208,7 +208,7 @@ static struct mw_cell relative_moment(const struct mw_rows *rows, uint64_t time_
 	};
 }
 
-static void fill_values(const struct mw_rows *rows, const struct memwatch_summary_row *row,
+static void fill_values(struct mw_rows *rows, const struct memwatch_summary_row *row,
 			struct mw_cell *cells)
 {
 	/* A process of which there is only an RDT reading did not run at any time. */
@@ -219,12 +219,17 @@ static void fill_values(const struct mw_rows *rows, const struct memwatch_summar
 	cells[SLOTS] = (struct mw_cell){ .number = row->slots };
 	cells[FIRST] = relative_moment(rows, row->first_ns, idle);
 	cells[LAST] = relative_moment(rows, row->last_ns, idle);
-	for (unsigned int i = 0; i < nr_metrics; i++)
+	for (unsigned int i = 0; i < nr_metrics; i++) {
+		struct mw_column *column = &rows->columns[rows->first_value + NR_ACTIVITIES + i];
+
 		metrics[i] = mw_metric_cell(row, memwatch_metric_info(i));
+		if (column->unit == MW_UNIT_PPM && metrics[i].status == MEMWATCH_STATUS_MULTIPLEXED)
+			column->flags &= ~H;
+	}
 }
 
-int mw_rows_fill(const struct mw_rows *rows, const struct memwatch_summary_row *row,
-		 struct mw_pool *pool, struct mw_cell *cells)
+int mw_rows_fill(struct mw_rows *rows, const struct memwatch_summary_row *row, struct mw_pool *pool,
+		 struct mw_cell *cells)
 {
 	for (size_t i = 0; i < rows->nr_identities; i++) {
 		int err = fill_identity(rows, row, identities[rows->by][i], pool, &cells[i]);

@@ -52,9 +52,12 @@ void mw_rows_init(struct mw_rows *rows, unsigned int by, uint64_t origin_ns);
 void mw_rows_uninit(struct mw_rows *rows);
 /* Notes a record of growth and shows the columns of growth. Returns 0 or -ENOMEM. */
 int mw_rows_growth(struct mw_rows *rows, const struct memwatch_record_growth *record);
-/* Fills the cells of one row; texts are copied to @pool. Returns 0 or -ENOMEM. */
-int mw_rows_fill(const struct mw_rows *rows, const struct memwatch_summary_row *row,
-		 struct mw_pool *pool, struct mw_cell *cells);
+/*
+ * Fills the cells of one row; texts are copied to @pool. The column of a share appears with
+ * the first row that was not measured all of the time. Returns 0 or -ENOMEM.
+ */
+int mw_rows_fill(struct mw_rows *rows, const struct memwatch_summary_row *row, struct mw_pool *pool,
+		 struct mw_cell *cells);
 
 /* The RMIDs of a row in order of appearance, each once. Returns 0 or -ENOMEM. */
 int mw_rmid_list(const struct memwatch_summary_row *row, struct mw_pool *pool, struct mw_list *ret);

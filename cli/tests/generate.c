@@ -216,6 +216,33 @@ static void write_growing(void)
 		     120);
 }
 
+/*
+ * Process 100 has an RMID from the start. Process 101 had waited for one, and had run for
+ * 1.5 ms meanwhile. Both run for half of one millisecond.
+ */
+static void write_shared(void)
+{
+	struct memwatch_record_rmid late = {
+		.rmid = 2,
+		.generation = 5,
+		.tgid = 101,
+		.parent_tgid = 1,
+		.start_time_ns = 101000,
+		.alloc_time_ns = BASE,
+		.cgroup_id = 41,
+		.uid = 1000,
+		.reason = MEMWATCH_REASON_PROMOTED,
+		.comm = "waiter",
+		.unmeasured_ns = 3 * MS / 2,
+	};
+
+	write_owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, 1, 1, 100, "owner");
+	record_write(&late, MEMWATCH_RECORD_RMID_ALLOC, sizeof(late), BASE, 0);
+	write_sample(BASE + MS, 0, 1, 1, MS / 2, 500, MEMWATCH_STATUS_OK);
+	write_sample(BASE + MS, 0, 2, 5, MS / 2, 500, MEMWATCH_STATUS_OK);
+	write_tick(BASE + MS, 0);
+}
+
 /* Processes 2000, 2001 and so on, which have these names and run for 10 us each. */
 static void write_named(int nr, char **names)
 {
@@ -255,7 +282,7 @@ static void write_many(__u64 key)
 	}
 }
 
-enum content { EMPTY, SMALL, GROWING, MANY, COLLIDING };
+enum content { EMPTY, SMALL, SHARED, GROWING, MANY, COLLIDING };
 
 /* With names, the machine of the recording has the first one, and its processes have all. */
 static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum content content,
@@ -298,6 +325,8 @@ static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum co
 		write_many(content == MANY ? 1 : 0x9e3779b97f4a7c15ULL);
 	if (nr_names)
 		write_named(nr_names, names);
+	else if (content == SHARED)
+		write_shared();
 	else if (content != EMPTY)
 		write_small();
 	rc = memwatch_recording_close(out);
@@ -311,7 +340,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3 || memwatch_ctx_new(NULL, &ctx)) {
 		fprintf(stderr, "usage: generate "
-				"machine|plain|small|empty|growing|many|colliding|stranger FILE\n"
+				"machine|plain|small|empty|shared|growing|many|colliding|stranger "
+				"FILE\n"
 				"       generate named FILE NAME...\n");
 		return 2;
 	}
@@ -319,6 +349,8 @@ int main(int argc, char **argv)
 		rc = recording_of_machine(ctx, argv[2], argv[1][0] == 'm');
 	else if (!strcmp(argv[1], "small") || !strcmp(argv[1], "empty"))
 		rc = recording_by_hand(ctx, argv[2], argv[1][0] == 'e' ? EMPTY : SMALL, 0, NULL);
+	else if (!strcmp(argv[1], "shared"))
+		rc = recording_by_hand(ctx, argv[2], SHARED, 0, NULL);
 	else if (!strcmp(argv[1], "growing"))
 		rc = recording_by_hand(ctx, argv[2], GROWING, 0, NULL);
 	else if (!strcmp(argv[1], "many") || !strcmp(argv[1], "colliding"))

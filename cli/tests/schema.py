@@ -23,7 +23,7 @@ UNAVAILABLE = [{"name": str, "reason": str}]
 VALUES = {key: "measured" for key in (
     "cpu_time_ns", "cycles", "instructions", "ipc", "llc_references", "llc_misses",
     "llc_occupancy_bytes", "llc_occupancy_max_bytes", "llc_residue_bytes",
-    "mbm_total_bytes", "mbm_local_bytes")}
+    "mbm_total_bytes", "mbm_local_bytes", "measured_ppm")}
 PART = {"slots": int, "first_ns": (int,) + OPTIONAL, "last_ns": (int,) + OPTIONAL, **VALUES}
 GROWTH = {"growth_verdict": (str,) + OPTIONAL, "growth_bytes_per_second": (int,) + OPTIONAL,
           "growth_eta_seconds": (int,) + OPTIONAL}
@@ -37,7 +37,8 @@ TOP = {"schema": int, "recording": RECORDING, "unavailable": UNAVAILABLE}
 INTERVAL = {"end_ns": int, "interval_ns": int, "unassigned_cpu_percent": "measured"}
 TOP_VALUES = {key: "measured" for key in (
     "cpu_percent", "llc_occupancy_bytes", "mbm_total_bytes_per_second",
-    "mbm_local_bytes_per_second", "cycles", "instructions", "ipc", "llc_misses")}
+    "mbm_local_bytes_per_second", "cycles", "instructions", "ipc", "llc_misses",
+    "measured_ppm")}
 
 MONITORS = [{"pid": int, "command": str, "processes": int, "rounds": int, "period_ns": int,
              "gap_ns": int, "budget_rest_ppm": int, "budget_storm_ppm": int, "cpu_ppm": int,

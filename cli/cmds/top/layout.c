@@ -79,6 +79,7 @@ static void add_metric(struct top_layout *layout, const struct memwatch_metric_i
 	size_t at = layout->nr_columns;
 	struct mw_column column = mw_metric_column(metric);
 
+	column.flags &= ~(unsigned int)H;
 	/* The last place is that of the name. */
 	if (at + 1 >= TOP_COLUMNS_MAX)
 		return;
@@ -96,10 +97,14 @@ static void add_metric(struct top_layout *layout, const struct memwatch_metric_i
 	add_layout_sort(layout, metric->sort_name, at);
 }
 
-/* CPU time is shown as a percentage instead; details are for programs that read reports. */
+/*
+ * CPU time is shown as a percentage instead; details are for programs that read reports. A
+ * share is a detail only where all is measured.
+ */
 static bool is_for_people(const struct memwatch_metric_info *metric)
 {
-	return metric->unit != MEMWATCH_UNIT_NS && !(metric->flags & MEMWATCH_METRIC_DETAIL);
+	return metric->unit == MEMWATCH_UNIT_PPM ||
+	       (metric->unit != MEMWATCH_UNIT_NS && !(metric->flags & MEMWATCH_METRIC_DETAIL));
 }
 
 __attribute__((constructor)) static void make_layout(void)

@@ -133,8 +133,8 @@ struct memwatch_record_header {
  * @MEMWATCH_STATUS_STALE: an older reading, repeated
  * @MEMWATCH_STATUS_FIRST: first reading after allocation; there is no delta yet
  * @MEMWATCH_STATUS_ESTIMATED: derived from another quantity, or a lower bound
- * @MEMWATCH_STATUS_MULTIPLEXED: the counter was on the hardware for only part of the
- * 	interval, and the value is scaled up
+ * @MEMWATCH_STATUS_MULTIPLEXED: measured for only part of the time. In a record: the counter
+ * 	was on the hardware for only part of the interval, and the value is scaled up
  *
  * A missing value is never reported as a valid 0. Where values of different status are
  * added, the sum has the worst of them (memwatch_status_worst() in the library).
@@ -258,6 +258,8 @@ enum memwatch_reason {
  * @uid: real user id in the initial user namespace
  * @reason: &enum memwatch_reason
  * @comm: name of the thread group leader, NUL-terminated
+ * @unmeasured_ns: for how long the process ran without an RMID between the one it had before,
+ * 	or its first appearance, and this one. Counted by ticks: each stands for its period.
  *
  * For one (rmid, generation) the stream has exactly one ALLOC, any number of EXISTING
  * and EXEC, and one FREE, in this order. A consumer that attaches late sees EXISTING
@@ -275,6 +277,7 @@ struct memwatch_record_rmid {
 	__u32 uid;
 	__u32 reason;
 	char comm[MEMWATCH_COMM_LEN];
+	__u64 unmeasured_ns;
 };
 
 /**

@@ -38,12 +38,14 @@ enum memwatch_metric_source {
  * @MEMWATCH_UNIT_BYTES: bytes
  * @MEMWATCH_UNIT_NS: nanoseconds
  * @MEMWATCH_UNIT_RATIO: a quotient without a unit
+ * @MEMWATCH_UNIT_PPM: a share in parts per million
  */
 enum memwatch_unit {
 	MEMWATCH_UNIT_COUNT = 0,
 	MEMWATCH_UNIT_BYTES = 1,
 	MEMWATCH_UNIT_NS = 2,
 	MEMWATCH_UNIT_RATIO = 3,
+	MEMWATCH_UNIT_PPM = 4,
 };
 
 #define MEMWATCH_METRIC_LEVEL  (1U << 0) /* a level such as cache occupancy, not a sum */

@@ -142,6 +142,10 @@ struct memwatch_summary_rmid {
  *	allocation with RDT was seen
  * @mbm_total: bytes moved to and from memory
  * @mbm_local: bytes moved to and from memory of the local NUMA node
+ * @measured_ppm: by process and cgroup: the share of the run time for which there was an RMID, in
+ *	parts per million, up to the last allocation. If it is less than all, the status of
+ *	the sums is MULTIPLEXED: they are what was measured, and are not scaled up.
+ *	UNAVAILABLE if it is not known; the sums are then ESTIMATED
  *
  * The table of metrics (memwatch/metric.h) has a name for each measured member; see
  * memwatch_summary_value().
@@ -168,6 +172,7 @@ struct memwatch_summary_row {
 	struct memwatch_value residue;
 	struct memwatch_value mbm_total;
 	struct memwatch_value mbm_local;
+	struct memwatch_value measured_ppm;
 };
 
 /**

@@ -49,6 +49,8 @@ struct memwatch_tracker;
  * @reason: &enum memwatch_reason of the last change
  * @flags: MEMWATCH_PROCESS_*
  * @comm: its current name
+ * @unmeasured_ns: for how long the process ran without an RMID before this one, since it had
+ *	the one before or, if this is its first one, since it was known
  */
 struct memwatch_process {
 	__u32 rmid;
@@ -63,6 +65,7 @@ struct memwatch_process {
 	__u32 reason;
 	__u32 flags;
 	char comm[MEMWATCH_COMM_LEN];
+	__u64 unmeasured_ns;
 };
 
 /**

@@ -14,6 +14,7 @@
 #include "account/losses.h"
 #include "account/row-members.h"
 #include "account/row-order.h"
+#include "account/row-share.h"
 #include "base/array.h"
 #include "base/context.h"
 #include "base/index.h"
@@ -51,6 +52,8 @@ struct span {
  * @level_slots: how many slots are in @level_sum
  * @life: when what the row is about may have run
  * @latest_ns: when the latest assignment in the row began
+ * @unmeasured_ns: for how long its processes ran without an RMID
+ * @partial: one of its processes has been without an RMID for a time
  */
 struct row {
 	struct memwatch_summary_row row;
@@ -65,6 +68,8 @@ struct row {
 	uint64_t level_slots;
 	struct span life;
 	uint64_t latest_ns;
+	uint64_t unmeasured_ns;
+	bool partial;
 };
 
 /**
@@ -315,6 +320,10 @@ static int note_assignment(struct memwatch_summary *summary, uint32_t at,
 			return err == -ENOSPC ? 0 : err;
 	}
 	row->row.processes += appeared && entry->process && summary->opts.by == MEMWATCH_BY_CGROUP;
+	/* How long it waited for an RMID that it had before the time of the rows is not theirs. */
+	if (appeared && entry->process &&
+	    entry->process->alloc_time_ns >= summary->covered.begin_ns)
+		row->unmeasured_ns += entry->process->unmeasured_ns;
 	return 0;
 }
 
@@ -432,16 +441,15 @@ static void add_entry(struct memwatch_summary *summary, struct row *row,
 }
 
 /*
- * The process has been without an RMID for a time, and what it did then was charged to
- * RMID 0: its sums are lower bounds.
+ * Was the process without an RMID in the time of the rows? If it had waited for this one
+ * before that time, and still has it, it was not.
  */
-static void mark_partial(struct row *row)
+static bool lacks_time(const struct memwatch_summary *summary,
+		       const struct memwatch_process *process)
 {
-	mw_value_mark_lower_bound(&row->row.cpu_time_ns);
-	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
-		mw_value_mark_lower_bound(&row->row.counter[i]);
-	mw_value_mark_lower_bound(&row->row.mbm_total);
-	mw_value_mark_lower_bound(&row->row.mbm_local);
+	return process->flags & MEMWATCH_PROCESS_PARTIAL &&
+	       (process->flags & MEMWATCH_PROCESS_FREED ||
+		process->alloc_time_ns >= summary->covered.begin_ns);
 }
 
 static int feed_entry(struct memwatch_summary *summary, const struct memwatch_slot *slot,
@@ -464,9 +472,8 @@ static int feed_entry(struct memwatch_summary *summary, const struct memwatch_sl
 	describe_row(summary, &summary->rows[at], slot, entry);
 	extend_life(&summary->rows[at], entry_life(summary, slot, entry));
 	add_entry(summary, &summary->rows[at], slot, entry);
-	if (summary->opts.by <= MEMWATCH_BY_CGROUP && entry->process &&
-	    entry->process->flags & MEMWATCH_PROCESS_PARTIAL)
-		mark_partial(&summary->rows[at]);
+	if (entry->process && lacks_time(summary, entry->process))
+		summary->rows[at].partial = true;
 	if (listed && !(summary->rows[at].key.flags & MEMWATCH_ROW_OTHER))
 		return note_assignment(summary, at, entry);
 	return 0;
@@ -573,6 +580,8 @@ int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
 	row = &summary->rows[summary->nr_order ? summary->order[*position] : (uint32_t)*position];
 	(*position)++;
 	fold_level(row);
+	if (summary->opts.by <= MEMWATCH_BY_CGROUP)
+		mw_row_share(&row->row, row->unmeasured_ns, row->partial);
 	mark_row(summary, row);
 	if (row->row.nr_rmids)
 		row->row.rmids = row->row.nr_rmids > 1 ? row->rmids : &row->rmid;

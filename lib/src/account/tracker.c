@@ -310,6 +310,7 @@ int memwatch_tracker_feed(struct memwatch_tracker *tracker,
 		.cgroup_id = r->cgroup_id,
 		.uid = r->uid,
 		.reason = r->reason,
+		.unmeasured_ns = r->unmeasured_ns,
 		.flags = change.kind == MW_CHANGE_EXISTING ? MEMWATCH_PROCESS_EXISTED : 0,
 	};
 	if (change.kind == MW_CHANGE_ALLOC && r->reason == MEMWATCH_REASON_PROMOTED)

@@ -141,6 +141,17 @@ static const struct memwatch_metric_info metrics[] = {
 		.unit = MEMWATCH_UNIT_BYTES,
 		.sort = MEMWATCH_SORT_MBM_LOCAL,
 	},
+	{
+		COMMON,
+		ROW(measured_ppm),
+		.source = MEMWATCH_METRIC_ACCOUNT,
+		.key = "measured_ppm",
+		.title = "measured share of the run time",
+		.heading = "SHARE",
+		.help = "Share of the CPU time for which the process had an RMID",
+		.unit = MEMWATCH_UNIT_PPM,
+		.flags = MEMWATCH_METRIC_LEVEL | MEMWATCH_METRIC_DETAIL,
+	},
 };
 
 #define NR_METRICS (sizeof(metrics) / sizeof(*metrics))

@@ -89,6 +89,7 @@ static const struct mw_field rmid_fields[] = {
 	UINT(rmid, uid, LAST, 0, 0),
 	NAME(rmid, reason, "reason", mw_reason_names, LAST, 0, 0),
 	TEXT(rmid, comm),
+	UINT(rmid, unmeasured_ns, LAST, 0, 0),
 };
 
 static const struct mw_field dump_fields[] = {
