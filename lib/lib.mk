@@ -7,7 +7,9 @@ LIBDIR	?= $(PREFIX)/lib
 
 LIB_SRC	:= $(wildcard lib/src/*/*.c)
 LIB_OBJ	:= $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/%.o)
-LIB_SO	:= $(BUILD)/lib/libmemwatch.so.0
+# The number grows when a program that was built with an earlier library cannot use this one.
+LIB_SONAME := libmemwatch.so.1
+LIB_SO	:= $(BUILD)/lib/$(LIB_SONAME)
 LIB_LIBS := -lbpf -lzstd -lz -lm -ldw -lelf -liberty -lpthread
 
 LIB_CFLAGS := -std=gnu11 -Wall -Wextra -Wshadow -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
@@ -47,10 +49,10 @@ $(eval $(call lib_variant,$(BUILD)/lib/ubsan,$$(LIB_UBSAN)))
 
 $(LIB_SO): $(LIB_OBJ) lib/libmemwatch.map Makefile
 	$(call msg,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -shared -Wl,-soname,libmemwatch.so.0 \
+	$(Q)$(CC) $(CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(LIB_SONAME) \
 		-Wl,--version-script,lib/libmemwatch.map -Wl,-z,defs \
 		-o $@ $(LIB_OBJ) $(LIB_LIBS)
-	$(Q)ln -sf libmemwatch.so.0 $(BUILD)/lib/libmemwatch.so
+	$(Q)ln -sf $(LIB_SONAME) $(BUILD)/lib/libmemwatch.so
 
 $(BUILD)/lib/tests/%: lib/tests/%.c $(BUILD)/lib/asan/libmemwatch.a
 	$(call msg,CCLD,$@)
@@ -89,8 +91,8 @@ PC_LINES = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include'
 	   'Cflags: -I$${includedir}'
 
 install-lib: lib
-	$(call install,755,$(LIB_SO),$(LIBDIR)/libmemwatch.so.0)
-	$(Q)ln -sf libmemwatch.so.0 $(DESTDIR)$(LIBDIR)/libmemwatch.so
+	$(call install,755,$(LIB_SO),$(LIBDIR)/$(LIB_SONAME))
+	$(Q)ln -sf $(LIB_SONAME) $(DESTDIR)$(LIBDIR)/libmemwatch.so
 	$(call install,644,$(BUILD)/lib/libmemwatch.a,$(LIBDIR)/libmemwatch.a)
 	$(call msg,INSTALL,$(PC_FILE))
 	$(Q)mkdir -p $(dir $(PC_FILE))

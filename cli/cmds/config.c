@@ -390,10 +390,10 @@ static int show_config(const struct request *r, struct memwatch_ctx *ctx,
 	struct memwatch_config config = { .cpumask = (uintptr_t)mask, .cpumask_bytes = MASK_BYTES };
 	struct view v = { .request = r, .config = &config };
 	int err = memwatch_device_target(device, MEMWATCH_CONFIG_DEFAULT)
-			  ?: memwatch_device_config(device, &config);
+			  ?: memwatch_device_get_config(device, &config);
 
 	for (; !err && v.nr_filters < MEMWATCH_FILTERS_MAX; v.nr_filters++) {
-		int rc = memwatch_device_filter(device, v.nr_filters, &v.filters[v.nr_filters]);
+		int rc = memwatch_device_get_filter(device, v.nr_filters, &v.filters[v.nr_filters]);
 
 		if (rc < 0)
 			err = rc;

@@ -138,7 +138,7 @@ static void add_type(struct schema *schema, struct type_fields *fields, unsigned
 	struct memwatch_field_info field = { .sz = sizeof(field) };
 
 	fields->type = type;
-	for (unsigned int i = 0; memwatch_record_field(type, i, &field) == 1; i++) {
+	for (unsigned int i = 0; memwatch_record_get_field(type, i, &field) == 1; i++) {
 		struct mw_column column = field_column(&field);
 		size_t at;
 
@@ -372,7 +372,7 @@ static int write_all(struct exporter *e)
 
 static int write_export(struct exporter *e, uint64_t first, uint64_t last)
 {
-	const struct memwatch_stream_info *info = memwatch_stream_info(e->stream);
+	const struct memwatch_stream_info *info = memwatch_stream_get_info(e->stream);
 	int err;
 
 	make_schema(&e->schema);
@@ -415,7 +415,7 @@ static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char 
 
 	if (err)
 		return mw_file_failed(ctx, err, path);
-	origin = mw_feed_origin(memwatch_stream_info(e->stream), first);
+	origin = mw_feed_origin(memwatch_stream_get_info(e->stream), first);
 	e->from = e->config->from ? origin + e->config->from : 0;
 	if (__builtin_add_overflow(origin, e->config->until, &e->until))
 		e->until = UINT64_MAX;

@@ -89,8 +89,8 @@ static void show_progress(struct session *s)
 	if (!s->progress || now - s->shown_ns < 200000000)
 		return;
 	s->shown_ns = now;
-	memwatch_recording_stats(s->recording, &written);
-	memwatch_stream_stats(s->stream, &stats);
+	memwatch_recording_get_stats(s->recording, &written);
+	memwatch_stream_get_stats(s->stream, &stats);
 	fprintf(stderr, "\r%7.1f s  %s records  %s  lost %" PRIu64 "  late %" PRIu64 "\033[K",
 		(double)(now - s->begin_ns) / 1e9,
 		mw_human_uint(written.records, MW_UNIT_COUNT, records, sizeof(records)),
@@ -176,7 +176,7 @@ static int flush_if_idle(struct session *s)
 	if (now < s->written_ns + 1000000000)
 		return 0;
 	s->written_ns = now;
-	memwatch_recording_stats(s->recording, &stats);
+	memwatch_recording_get_stats(s->recording, &stats);
 	return stats.pending ? memwatch_recording_flush(s->recording, 0) : 0;
 }
 
@@ -232,8 +232,8 @@ static void read_statistics(struct session *s, struct memwatch_recording_stats *
 	written->sz = sizeof(*written);
 	stats->sz = sizeof(*stats);
 	memwatch_recording_flush(s->recording, 1);
-	memwatch_recording_stats(s->recording, written);
-	memwatch_stream_stats(s->stream, stats);
+	memwatch_recording_get_stats(s->recording, written);
+	memwatch_stream_get_stats(s->stream, stats);
 }
 
 static void print_summary_json(const struct session *s,
@@ -245,7 +245,7 @@ static void print_summary_json(const struct session *s,
 	mw_json_init(&json, stdout);
 	mw_json_string(&json, "file", s->config->output);
 	mw_json_uint(&json, "duration_ns", s->end_ns - s->begin_ns);
-	mw_recording_json(&json, memwatch_stream_info(s->stream), written->first_ns,
+	mw_recording_json(&json, memwatch_stream_get_info(s->stream), written->first_ns,
 			  written->last_ns);
 	mw_json_uint(&json, "records", written->records);
 	mw_json_uint(&json, "file_bytes", written->file_bytes);
@@ -341,8 +341,8 @@ static int create_recording(struct session *s)
 	if (rc)
 		return rc;
 	opts.flags = replace ? MEMWATCH_RECORDING_OVERWRITE : 0;
-	err = memwatch_recording_create(s->ctx, s->config->output, memwatch_stream_info(s->stream),
-					&opts, &s->recording);
+	err = memwatch_recording_create(s->ctx, s->config->output,
+					memwatch_stream_get_info(s->stream), &opts, &s->recording);
 	return err ? mw_file_failed(s->ctx, err, s->config->output) : 0;
 }
 

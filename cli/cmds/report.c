@@ -90,7 +90,7 @@ static int collect_rows(struct report *r)
 			err = add_row(r, &r->table, row);
 	}
 	if (!err)
-		err = memwatch_summary_total(r->feed.summary, &row);
+		err = memwatch_summary_get_total(r->feed.summary, &row);
 	if (!err)
 		err = add_row(r, &r->totals, row);
 	/* The total is not about any process. */
@@ -127,7 +127,7 @@ static void print_report_json(const struct report *r)
 
 	mw_json_init(&json, stdout);
 	mw_json_string(&json, "file", r->path);
-	mw_recording_json(&json, memwatch_stream_info(r->feed.stream), r->feed.first_ns,
+	mw_recording_json(&json, memwatch_stream_get_info(r->feed.stream), r->feed.first_ns,
 			  r->feed.last_ns);
 	mw_losses_json(&json, &r->stream, &r->slots);
 	mw_json_string(&json, "by", mw_by_names[r->rows.by]);
@@ -171,7 +171,7 @@ static int append_rows(struct report *r, const struct mw_table *from, const char
 
 static int print_report_table(struct report *r)
 {
-	const struct memwatch_stream_info *info = memwatch_stream_info(r->feed.stream);
+	const struct memwatch_stream_info *info = memwatch_stream_get_info(r->feed.stream);
 	int rc;
 
 	mw_recording_print(r->path, info, r->feed.first_ns, r->feed.last_ns);
@@ -228,7 +228,7 @@ static int prepare_report(struct report *r, struct memwatch_ctx *ctx)
 		memwatch_stream_unref(stream);
 		return mw_file_failed(ctx, err, r->path);
 	}
-	origin = mw_feed_origin(memwatch_stream_info(stream), first);
+	origin = mw_feed_origin(memwatch_stream_get_info(stream), first);
 	mw_rows_init(&r->rows, (unsigned int)c->by, origin);
 	r->rows.growth.max = r->limits.rows;
 	if (__builtin_add_overflow(origin, c->to, &to))
@@ -272,8 +272,8 @@ static int report_run(const struct mw_cli *cli, void *config, int argc, char **a
 		return rc;
 	r.stream.sz = sizeof(r.stream);
 	r.slots.sz = sizeof(r.slots);
-	err = read_records(&r) ?: collect_rows(&r) ?: memwatch_stream_stats(r.feed.stream, &r.stream)
-		?: memwatch_slots_stats(r.feed.slots, &r.slots);
+	err = read_records(&r) ?: collect_rows(&r) ?: memwatch_stream_get_stats(r.feed.stream, &r.stream)
+		?: memwatch_slots_get_stats(r.feed.slots, &r.slots);
 	if (err) {
 		rc = mw_file_failed(ctx, err, r.path);
 	} else {

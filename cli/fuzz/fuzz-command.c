@@ -115,7 +115,7 @@ static struct memwatch_recording *create_recording(struct memwatch_ctx *ctx,
 						   struct patches *patches)
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts, .flags = MEMWATCH_RECORDING_NO_SYNC);
-	struct memwatch_stream_info info = *memwatch_stream_info(stream);
+	struct memwatch_stream_info info = *memwatch_stream_get_info(stream);
 	struct memwatch_recording *recording;
 
 	memset(patches->text, 0, sizeof(patches->text));

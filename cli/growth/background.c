@@ -75,7 +75,8 @@ static int refresh_latest(struct mw_background_monitor *monitor, uint64_t now_ns
 	if (err < 0)
 		return err;
 	err = 0;
-	for (unsigned int i = 0; !err && memwatch_watch_row(monitor->watch, i, &row) == 1; i++) {
+	for (unsigned int i = 0; !err && memwatch_watch_get_row(monitor->watch, i, &row) == 1;
+	     i++) {
 		row_to_record(&row, now_ns, &record);
 		before = mw_growth_latest_find(&monitor->latest, row.tgid, row.start_time_ns);
 		if (take && (row.verdict >= MEMWATCH_GROWTH_GROWING || !before ||

@@ -225,7 +225,7 @@ void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_c
 	uint64_t cpu_ns;
 	int err;
 
-	if (entry->failed || memwatch_watch_stats(watch, &s) || !s.rounds ||
+	if (entry->failed || memwatch_watch_get_stats(watch, &s) || !s.rounds ||
 	    !entry_is_due(entry, &s, now_ns))
 		return;
 	cpu_ns = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -88,7 +88,7 @@ void mw_suspect_append(const struct mw_suspect *suspect, char *sentence, size_t 
 
 	for (; nr < MW_STACK_TEXT_FRAMES; nr++) {
 		frames[nr].sz = sizeof(frames[nr]);
-		if (memwatch_heap_suspect_frame(suspect->search, nr, &frames[nr]) != 1)
+		if (memwatch_heap_suspect_get_frame(suspect->search, nr, &frames[nr]) != 1)
 			break;
 	}
 	snprintf(sentence + len, size - len,
@@ -115,7 +115,8 @@ void mw_suspect_json(const struct mw_suspect *suspect, struct mw_json *json, con
 	mw_json_double(json, "seconds", (double)suspect->info.window_ns / 1e9);
 	mw_json_string(json, "copy", *suspect->copy ? suspect->copy : NULL);
 	mw_json_array(json, "stack");
-	for (uint32_t i = 0; memwatch_heap_suspect_frame(suspect->search, i, &frame) == 1; i++) {
+	for (uint32_t i = 0; memwatch_heap_suspect_get_frame(suspect->search, i, &frame) == 1;
+	     i++) {
 		mw_json_object(json, NULL);
 		mw_frame_json(json, &frame);
 		mw_json_object_end(json);

@@ -32,7 +32,7 @@ int mw_feed_summary_new(struct memwatch_ctx *ctx, unsigned int by, uint64_t from
 int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch_stream *stream,
 		 unsigned int by, uint64_t from_ns, uint64_t to_ns, const struct mw_limits *limits)
 {
-	const struct memwatch_stream_info *info = memwatch_stream_info(stream);
+	const struct memwatch_stream_info *info = memwatch_stream_get_info(stream);
 	MEMWATCH_OPTS(memwatch_slots_opts, slots,
 		      .flags = by == MEMWATCH_BY_CPU ? MEMWATCH_SLOTS_PER_CPU : 0,
 		      .entries_max = limits->entries);
@@ -117,7 +117,7 @@ int mw_recording_span(struct memwatch_ctx *ctx, const char *path, uint64_t *firs
 
 	if (err)
 		return err;
-	err = memwatch_reader_stats(reader, &stats);
+	err = memwatch_reader_get_stats(reader, &stats);
 	memwatch_reader_close(reader);
 	*first_ns = stats.first_ns;
 	*last_ns = stats.last_ns;
@@ -128,7 +128,7 @@ int mw_check_damage(const struct mw_cli *cli, struct memwatch_stream *stream, co
 {
 	MEMWATCH_OPTS(memwatch_stream_stats, stats);
 
-	if (memwatch_stream_stats(stream, &stats) || !stats.truncated)
+	if (memwatch_stream_get_stats(stream, &stats) || !stats.truncated)
 		return 0;
 	if (stats.malformed)
 		return mw_error(MW_EXIT_DAMAGED, path, "%" PRIu64 " %s; %s missing in the output",

@@ -84,7 +84,7 @@ __attribute__((constructor)) static void list_sorts(void)
 {
 	const struct memwatch_metric_info *metric;
 
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++)
 		if (metric->sort_name)
 			add_metric_sort(metric->sort_name, metric->sort, true);
 	add_metric_sort("slots", MEMWATCH_SORT_SLOTS, true);

@@ -33,7 +33,7 @@ static void availability_json(struct mw_json *json, const struct memwatch_stream
 	const struct memwatch_metric_info *metric;
 
 	mw_json_array(json, key);
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++) {
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++) {
 		const struct memwatch_availability *a = metric_availability(info, metric);
 
 		if (!a || a->status != status)
@@ -134,7 +134,7 @@ static void print_missing(const struct memwatch_stream_info *info, unsigned int 
 	const char *separator = "";
 
 	printf("Not measured: ");
-	for (unsigned int i = first; (metric = memwatch_metric_info(i)); i++) {
+	for (unsigned int i = first; (metric = memwatch_metric_at(i)); i++) {
 		const char *other = missing_reason(info, metric);
 
 		if (!other || strcmp(other, reason))
@@ -149,7 +149,7 @@ static bool is_first_with_reason(const struct memwatch_stream_info *info, unsign
 				 const char *reason)
 {
 	for (unsigned int i = 0; i < position; i++) {
-		const char *other = missing_reason(info, memwatch_metric_info(i));
+		const char *other = missing_reason(info, memwatch_metric_at(i));
 
 		if (other && !strcmp(other, reason))
 			return false;
@@ -161,13 +161,13 @@ void mw_unavailable_print(const struct memwatch_stream_info *info)
 {
 	const struct memwatch_metric_info *metric;
 
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++) {
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++) {
 		const char *reason = missing_reason(info, metric);
 
 		if (reason && is_first_with_reason(info, i, reason))
 			print_missing(info, i, reason);
 	}
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++) {
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++) {
 		const struct memwatch_availability *a = metric_availability(info, metric);
 
 		if (a && a->status == MEMWATCH_STATUS_ESTIMATED)

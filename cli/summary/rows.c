@@ -176,7 +176,7 @@ void mw_rows_init(struct mw_rows *rows, unsigned int by, uint64_t origin_ns)
 	rows->first_value = rows->nr_columns;
 	for (size_t i = 0; i < NR_ACTIVITIES; i++)
 		add_column(rows, &activities[i], by == MEMWATCH_BY_SLOT && i == SLOTS ? H : 0);
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++) {
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++) {
 		struct mw_column column = mw_metric_column(metric);
 
 		if (rows->nr_columns < MW_ROWS_COLUMNS)
@@ -222,7 +222,7 @@ static void fill_values(struct mw_rows *rows, const struct memwatch_summary_row 
 	for (unsigned int i = 0; i < nr_metrics; i++) {
 		struct mw_column *column = &rows->columns[rows->first_value + NR_ACTIVITIES + i];
 
-		metrics[i] = mw_metric_cell(row, memwatch_metric_info(i));
+		metrics[i] = mw_metric_cell(row, memwatch_metric_at(i));
 		if (column->unit == MW_UNIT_PPM && metrics[i].status == MEMWATCH_STATUS_MULTIPLEXED)
 			column->flags &= ~H;
 	}

@@ -28,7 +28,7 @@ static int recording_copy(struct memwatch_ctx *ctx, struct memwatch_stream *stre
 		      .block_bytes = 65536);
 	const struct memwatch_record_header *record;
 	struct memwatch_recording *recording;
-	int rc = memwatch_recording_create(ctx, path, memwatch_stream_info(stream), &opts,
+	int rc = memwatch_recording_create(ctx, path, memwatch_stream_get_info(stream), &opts,
 					   &recording);
 
 	if (rc)

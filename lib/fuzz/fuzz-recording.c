@@ -71,7 +71,7 @@ static void read_memory_file(int fd, size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!memwatch_reader_open(ctx, path, &reader)) {
 		read_all(reader, size);
-		memwatch_reader_stats(reader, &stats);
+		memwatch_reader_get_stats(reader, &stats);
 		memwatch_reader_seek(reader, stats.first_ns / 2 + stats.last_ns / 2);
 		read_all(reader, size);
 		memwatch_reader_close(reader);

@@ -32,7 +32,7 @@ static void check_summary(struct memwatch_summary *summary, unsigned int key)
 			if (row->rmids[i].rmid == row->rmids[i - 1].rmid)
 				abort();
 	}
-	memwatch_summary_total(summary, &total);
+	memwatch_summary_get_total(summary, &total);
 	if (position > ROWS_MAX + 1 || rmids > RMIDS_MAX)
 		abort();
 	/* Sums do not wrap. */

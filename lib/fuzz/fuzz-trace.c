@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			while (memwatch_trace_next(trace, &sample) == 1)
 				if (memwatch_growth_feed(growth, &sample) < 0)
 					break;
-			for (unsigned int i = 0; memwatch_growth_row(growth, i, &row) == 1; i++)
+			for (unsigned int i = 0; memwatch_growth_get_row(growth, i, &row) == 1; i++)
 				;
 		}
 		memwatch_growth_unref(growth);

@@ -18,7 +18,7 @@ static void check_tracker(const struct memwatch_tracker *tracker)
 	size_t position = 0, count = 0;
 	MEMWATCH_OPTS(memwatch_tracker_stats, stats);
 
-	memwatch_tracker_stats(tracker, &stats);
+	memwatch_tracker_get_stats(tracker, &stats);
 	while (memwatch_tracker_next(tracker, &position, &process)) {
 		count++;
 		if (memwatch_tracker_lookup(tracker, process->rmid, process->generation, &found) ||

@@ -37,11 +37,11 @@ static inline void read_view(struct memwatch_heap *heap, uint32_t by, uint32_t f
 
 	if (memwatch_heap_view_new(heap, &opts, &view))
 		return;
-	memwatch_heap_view_total(view, &row);
-	for (uint64_t i = 0; i < 1000 && memwatch_heap_view_row(view, i, &row) == 1; i++) {
+	memwatch_heap_view_get_total(view, &row);
+	for (uint64_t i = 0; i < 1000 && memwatch_heap_view_get_row(view, i, &row) == 1; i++) {
 		check_text(row.frame.function);
-		for (uint32_t k = 0; k < 64 && memwatch_heap_view_frame(view, i, k, &frame) == 1;
-		     k++)
+		for (uint32_t k = 0;
+		     k < 64 && memwatch_heap_view_get_frame(view, i, k, &frame) == 1; k++)
 			check_text(frame.file);
 	}
 	memwatch_heap_view_unref(view);
@@ -72,7 +72,7 @@ static inline int fuzz_profile(const void *magic, size_t magic_size, const uint8
 	read_view(heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_GROWTH);
 	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	memwatch_heap_write_pprof(heap, 0, null);
-	memwatch_heap_rss(heap, 0, NULL, &rss);
+	memwatch_heap_get_rss(heap, 0, NULL, &rss);
 	close(null);
 out:
 	memwatch_heap_unref(heap);

@@ -225,7 +225,7 @@ static inline struct found read_numbered(unsigned int each)
 			       memcmp(record, &sample, sizeof(sample));
 		found.count++;
 	}
-	memwatch_reader_stats(reader, &found.stats);
+	memwatch_reader_get_stats(reader, &found.stats);
 	memwatch_reader_close(reader);
 	return found;
 }

@@ -108,7 +108,7 @@ static void test_tracker(void)
 	for (uint32_t i = 0; i < 1000; i++)
 		queue_alloc(tracker, 1, 1000 - i, i);
 	memwatch_tracker_advance(tracker, 1000);
-	memwatch_tracker_stats(tracker, &stats);
+	memwatch_tracker_get_stats(tracker, &stats);
 	tap_ok(stats.live == 1, "of one RMID only the newest assignment is live (%llu are)",
 	       (unsigned long long)stats.live);
 	memwatch_tracker_unref(tracker);
@@ -178,14 +178,14 @@ static void test_slot_memory(void)
 	memwatch_slots_finish(slots);
 	tap_eq(drain_slots(slots, summary), 50000 * 1000ULL,
 	       "slots: what finds no entry of its own is still in the sum");
-	memwatch_slots_stats(slots, &stats);
+	memwatch_slots_get_stats(slots, &stats);
 	tap_ok(stats.other > 0, "slots: measurements without an entry of their own are counted");
 	memwatch_summary_sort(summary, MEMWATCH_SORT_NONE, false);
 	while (memwatch_summary_next(summary, &position, &row)) {
 		others += !!(row->flags & MEMWATCH_ROW_OTHER);
 		sum += row->cpu_time_ns.value;
 	}
-	memwatch_summary_total(summary, &total);
+	memwatch_summary_get_total(summary, &total);
 	tap_eq(others, 1, "summary: what had no entry in its slot is in the row of all others");
 	tap_eq(sum, total->cpu_time_ns.value, "summary: with this row, rows add up to the total");
 	memwatch_summary_unref(summary);

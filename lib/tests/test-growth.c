@@ -48,7 +48,7 @@ static struct result run_shape(shape f, double seconds, double step, uint64_t li
 		r.alerts += event == MEMWATCH_GROWTH_ALERT;
 		r.clears += event == MEMWATCH_GROWTH_CLEAR;
 	}
-	memwatch_growth_row(growth, 0, &r.row);
+	memwatch_growth_get_row(growth, 0, &r.row);
 	memwatch_growth_unref(growth);
 	return r;
 }
@@ -312,7 +312,7 @@ static struct result run_reserve(shape reserved, shape held, double seconds)
 		sample.limit_bytes = MEMWATCH_GROWTH_NONE;
 		r.alerts += memwatch_growth_feed(growth, &sample) == MEMWATCH_GROWTH_ALERT;
 	}
-	memwatch_growth_row(growth, 0, &r.row);
+	memwatch_growth_get_row(growth, 0, &r.row);
 	memwatch_growth_unref(growth);
 	return r;
 }
@@ -407,20 +407,21 @@ static void test_identity(void)
 	feed_sample(growth, 0, 1, "sh", 50);
 	feed_sample(growth, 100, 1, "sh", 60);
 	feed_sample(growth, 105, 1, "prog", 2);
-	memwatch_growth_row(growth, 0, &row);
+	memwatch_growth_get_row(growth, 0, &row);
 	tap_eq(row.first_ns, 105000000000ULL, "another name with less memory is an exec");
 	tap_str_eq(row.comm, "prog", "an exec changes the name");
 	feed_sample(growth, 110, 1, "renamed", 3);
-	memwatch_growth_row(growth, 0, &row);
+	memwatch_growth_get_row(growth, 0, &row);
 	tap_eq(row.first_ns, 105000000000ULL, "another name with more memory is the same program");
 	tap_str_eq(row.comm, "renamed", "a program that changes its name stays the same program");
 	tap_eq(feed_sample(growth, 109, 1, "renamed", 3), -EINVAL,
 	       "a sample older than the last one is refused");
 	for (uint32_t i = 2; i < 3000; i++)
 		feed_sample(growth, 110, i * 7919, "p", 1);
-	tap_eq(memwatch_growth_row(growth, 2998, &row), 1, "2999 processes have a row");
+	tap_eq(memwatch_growth_get_row(growth, 2998, &row), 1, "2999 processes have a row");
 	tap_eq(row.tgid, 2999U * 7919, "rows are in the order of the first samples");
-	tap_eq(memwatch_growth_row(growth, 2999, &row), 0, "there are no more rows than processes");
+	tap_eq(memwatch_growth_get_row(growth, 2999, &row), 0,
+	       "there are no more rows than processes");
 	memwatch_growth_unref(growth);
 }
 

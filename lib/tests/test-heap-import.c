@@ -53,7 +53,7 @@ static struct memwatch_heap_row total_of(struct memwatch_heap *heap, uint32_t me
 
 	if (memwatch_heap_view_new(heap, &opts, &view))
 		exit(EXIT_FAILURE);
-	memwatch_heap_view_total(view, &row);
+	memwatch_heap_view_get_total(view, &row);
 	memwatch_heap_view_unref(view);
 	return row;
 }
@@ -76,7 +76,7 @@ static void test_jemalloc(void)
 	struct memwatch_heap_view *view;
 	double large = 1 - exp(-1.0), small = 1 - exp(-0.1);
 
-	memwatch_heap_info(heap, 0, &info);
+	memwatch_heap_get_info(heap, 0, &info);
 	tap_eq(info.format, MEMWATCH_HEAP_JEMALLOC, "heap_v2 is a profile of jemalloc");
 	tap_eq(info.rate_bytes, 1000, "the rate is in the first line");
 	tap_eq(info.metrics, 3, "without accumulated numbers there are no allocated ones");
@@ -89,7 +89,7 @@ static void test_jemalloc(void)
 	tap_ok(row.flat[0].low < row.flat[0].value && row.flat[0].high > row.flat[0].value,
 	       "an estimate has an interval");
 	tap_eq(memwatch_heap_view_new(heap, NULL, &view), 0, "a profile of jemalloc has a view");
-	tap_eq(memwatch_heap_view_frame(view, 0, 1, &frame), 1, "a site has its outer frames");
+	tap_eq(memwatch_heap_view_get_frame(view, 0, 1, &frame), 1, "a site has its outer frames");
 	tap_str_eq(frame.module, "/a b", "a frame has its module");
 	tap_eq(frame.address, 0x1100, "an address is that of the call, in the file");
 	memwatch_heap_view_unref(view);
@@ -106,7 +106,7 @@ static void test_gperftools(void)
 			 "  2: 200 [ 4: 800] @ 0x401001 0x401101\n"
 			 "  1: 100 [ 1: 100] @\n"
 			 "\nMAPPED_LIBRARIES:\n");
-	memwatch_heap_info(heap, 0, &info);
+	memwatch_heap_get_info(heap, 0, &info);
 	tap_eq(info.format, MEMWATCH_HEAP_GPERFTOOLS, "heap profile is one of gperftools");
 	tap_eq(info.metrics, 15, "allocated numbers are read");
 	row = total_of(heap, MEMWATCH_HEAP_ALLOCATED_BYTES);
@@ -196,13 +196,13 @@ static void check_go_profile(struct memwatch_heap *heap, const char *what)
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 	struct memwatch_heap_view *view;
 
-	memwatch_heap_info(heap, 0, &info);
+	memwatch_heap_get_info(heap, 0, &info);
 	tap_eq(info.format, MEMWATCH_HEAP_PPROF, "%s: is a profile of pprof", what);
 	tap_eq(info.rate_bytes, 1000, "%s: the period is the rate", what);
 	tap_eq(info.end_ns, 1700000000000000000, "%s: has its time", what);
 	if (!tap_eq(memwatch_heap_view_new(heap, &opts, &view), 0, "%s: has a view", what))
 		return;
-	tap_eq(memwatch_heap_view_row(view, 0, &row), 1, "%s: has lines", what);
+	tap_eq(memwatch_heap_view_get_row(view, 0, &row), 1, "%s: has lines", what);
 	tap_str_eq(row.frame.function, "main.leak", "%s: the leaf comes first", what);
 	tap_str_eq(row.frame.file, "/src/main.go", "%s: a line has its file", what);
 	tap_str_eq(row.frame.module, "/bin/prog", "%s: a line has its module", what);
@@ -213,7 +213,7 @@ static void check_go_profile(struct memwatch_heap *heap, const char *what)
 	tap_eq(row.flat[MEMWATCH_HEAP_ALLOCATED_OBJECTS].value, 40, "%s: allocated objects", what);
 	tap_ok(row.flat[0].low < 1000 && row.flat[0].high > 1000,
 	       "%s: the interval follows from the mean size and the rate", what);
-	tap_eq(memwatch_heap_view_row(view, 1, &row), 1, "%s: has the caller", what);
+	tap_eq(memwatch_heap_view_get_row(view, 1, &row), 1, "%s: has the caller", what);
 	tap_eq(row.cum[0].value, 1000, "%s: the caller has the cumulative value", what);
 	tap_eq(row.flat[0].value, 0, "%s: the caller has no flat value", what);
 	memwatch_heap_view_unref(view);
@@ -262,7 +262,7 @@ static void test_goroutines(void)
 	put_numbers(&out, 5, (uint64_t[]){ 1, 1, 2, 3, 0 });
 	put_strings(&out, strings);
 	heap = read_bytes(out.bytes, out.len, &error);
-	memwatch_heap_info(heap, 0, &info);
+	memwatch_heap_get_info(heap, 0, &info);
 	tap_eq(info.metrics, 1 << MEMWATCH_HEAP_LIVE_OBJECTS, "goroutines are live objects");
 	tap_str_eq(info.objects, "goroutineleak", "objects are called what the profile calls them");
 	row = total_of(heap, MEMWATCH_HEAP_LIVE_OBJECTS);

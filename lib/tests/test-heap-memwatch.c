@@ -128,7 +128,7 @@ static void check_info(struct memwatch_heap *heap)
 {
 	MEMWATCH_OPTS(memwatch_heap_info, info);
 
-	memwatch_heap_info(heap, 0, &info);
+	memwatch_heap_get_info(heap, 0, &info);
 	tap_eq(info.format, MEMWATCH_HEAP_MEMWATCH, "it is a profile of memwatch");
 	tap_eq(info.pid, 1234, "it has the process");
 	tap_str_eq(info.comm, "worker", "it has the name of the process");
@@ -161,7 +161,7 @@ static void test_good_file(void)
 	check_info(heap);
 	if (memwatch_heap_view_new(heap, NULL, &view))
 		exit(EXIT_FAILURE);
-	tap_eq(memwatch_heap_view_row(view, 0, &row), 1, "it has a site");
+	tap_eq(memwatch_heap_view_get_row(view, 0, &row), 1, "it has a site");
 	tap_ok(fabs(row.flat[0].value - 2000 / p) < 1e-6, "a sample stands for size / p bytes");
 	tap_ok(fabs(row.flat[1].value - 2 / p) < 1e-6, "a sample stands for 1 / p objects");
 	tap_eq(row.flat[2].value, 6000, "allocated bytes are those of the stack");
@@ -170,10 +170,10 @@ static void test_good_file(void)
 	tap_ok(fabs(row.age_seconds[1] - 8) < 1e-9, "the 90th percentile is that of the older one");
 	tap_ok(row.lifetime_seconds[0] > 0.53 && row.lifetime_seconds[0] < 1.08,
 	       "the lifetime is in its bin");
-	tap_eq(memwatch_heap_view_frame(view, 0, 0, &frame), 1, "it has an innermost frame");
+	tap_eq(memwatch_heap_view_get_frame(view, 0, 0, &frame), 1, "it has an innermost frame");
 	tap_str_eq(frame.module, "/usr/bin/worker", "a frame has its module");
 	tap_eq(frame.address, 0x4321, "a frame has its address in the file");
-	tap_eq(memwatch_heap_view_frame(view, 0, 1, &frame), 1, "it has an interpreted frame");
+	tap_eq(memwatch_heap_view_get_frame(view, 0, 1, &frame), 1, "it has an interpreted frame");
 	tap_str_eq(frame.function, "run", "an interpreted frame has its function");
 	tap_str_eq(frame.file, "/srv/job.py", "an interpreted frame has its file");
 	tap_eq(frame.line, 17, "an interpreted frame has its line");
@@ -194,7 +194,7 @@ static uint32_t interpreted_line(const struct file *f)
 	heap = read_file(f, sizeof(*f), &error);
 	if (error || memwatch_heap_view_new(heap, NULL, &view))
 		exit(EXIT_FAILURE);
-	if (memwatch_heap_view_frame(view, 0, 1, &frame) != 1)
+	if (memwatch_heap_view_get_frame(view, 0, 1, &frame) != 1)
 		exit(EXIT_FAILURE);
 	memwatch_heap_view_unref(view);
 	memwatch_heap_unref(heap);
@@ -241,11 +241,11 @@ static void test_mappings(void)
 	heap = read_file(f, sizeof(*f), &error);
 	if (error || memwatch_heap_view_new(heap, NULL, &view))
 		exit(EXIT_FAILURE);
-	memwatch_heap_info(heap, 0, &info);
+	memwatch_heap_get_info(heap, 0, &info);
 	tap_eq(info.end_ns, START + 60000000000, "a copy ends when it was made");
-	tap_eq(memwatch_heap_view_frame(view, 0, 0, &frame), 1, "mapped memory has a frame");
+	tap_eq(memwatch_heap_view_get_frame(view, 0, 0, &frame), 1, "mapped memory has a frame");
 	tap_str_eq(frame.function, "[mmap]", "mapped memory has its own innermost frame");
-	tap_eq(memwatch_heap_view_frame(view, 0, 1, &frame), 1, "its caller is the next frame");
+	tap_eq(memwatch_heap_view_get_frame(view, 0, 1, &frame), 1, "its caller is the next frame");
 	tap_eq(frame.address, 0x4321, "the caller's frame has its address");
 	memwatch_heap_view_unref(view);
 	memwatch_heap_unref(heap);

@@ -78,15 +78,15 @@ static void test_control(struct mw_heap_header *header)
 		    "the profile of a process is found"))
 		return;
 	pthread_create(&thread, NULL, follow, header);
-	tap_eq(memwatch_heap_control(ctx, fd, MEMWATCH_HEAP_START, 4096, 10000000000), 0,
+	tap_eq(memwatch_heap_request(ctx, fd, MEMWATCH_HEAP_START, 4096, 10000000000), 0,
 	       "a process follows a request");
 	pthread_join(thread, NULL);
 	tap_eq(header->rate_bytes, 4096, "a request has a rate");
-	tap_eq(memwatch_heap_control(ctx, fd, MEMWATCH_HEAP_STOP, 0, 20000000), -ETIMEDOUT,
+	tap_eq(memwatch_heap_request(ctx, fd, MEMWATCH_HEAP_STOP, 0, 20000000), -ETIMEDOUT,
 	       "a process that does not follow is reported");
 	tap_eq(header->control, MW_HEAP_CONTROL_STOP, "the request stays");
 	tap_eq(header->control_rate, 4096, "a request without a rate leaves it as it is");
-	tap_eq(memwatch_heap_control(ctx, fd, 7, 0, 0), -EINVAL, "an unknown request is refused");
+	tap_eq(memwatch_heap_request(ctx, fd, 7, 0, 0), -EINVAL, "an unknown request is refused");
 	close(fd);
 }
 

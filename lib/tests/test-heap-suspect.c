@@ -160,9 +160,9 @@ static void test_answer(void)
 	       "what is replaced all the time is no growth (%.0f bytes)", info.growth.value);
 	tap_ok(info.window_ns >= 59 * SECOND && info.window_ns <= 130 * SECOND,
 	       "the time of growth is that of the alert");
-	tap_eq(memwatch_heap_suspect_frame(suspect, 0, &frame), 1, "the stack has a frame");
+	tap_eq(memwatch_heap_suspect_get_frame(suspect, 0, &frame), 1, "the stack has a frame");
 	tap_str_eq(frame.function, "leak_here", "it is the function that leaks");
-	tap_eq(memwatch_heap_suspect_frame(suspect, info.frames, &frame), 0,
+	tap_eq(memwatch_heap_suspect_get_frame(suspect, info.frames, &frame), 0,
 	       "the stack has an end");
 	tap_ok(!fstat(copy, &st) && st.st_size == BYTES, "the profile was copied");
 	memwatch_heap_suspect_unref(suspect);

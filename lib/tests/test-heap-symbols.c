@@ -87,16 +87,17 @@ static void test_this_program(void)
 		tap_note("%s", memwatch_ctx_error(ctx));
 	if (memwatch_heap_view_new(heap, NULL, &view))
 		exit(EXIT_FAILURE);
-	tap_eq(memwatch_heap_view_frame(view, 0, 0, &frame), 1, "the first stack has a frame");
+	tap_eq(memwatch_heap_view_get_frame(view, 0, 0, &frame), 1, "the first stack has a frame");
 	tap_str_eq(frame.function, "inner_function", "an inlined function is found");
 	tap_eq(frame.inlined, 1, "an inlined function is marked");
 	tap_ok(strstr(frame.file, "test-heap-symbols.c") != NULL, "the source file is found");
 	tap_ok(frame.line > 0, "the line is found");
-	tap_eq(memwatch_heap_view_frame(view, 0, 1, &frame), 1, "the caller is a frame of its own");
+	tap_eq(memwatch_heap_view_get_frame(view, 0, 1, &frame), 1,
+	       "the caller is a frame of its own");
 	tap_str_eq(frame.function, "outer_function", "the caller of an inlined function is found");
-	memwatch_heap_view_frame(view, 1, 0, &frame);
+	memwatch_heap_view_get_frame(view, 1, 0, &frame);
 	tap_str_eq(frame.function, "foo::bar(int)", "names of C++ are demangled");
-	memwatch_heap_view_frame(view, 2, 0, &frame);
+	memwatch_heap_view_get_frame(view, 2, 0, &frame);
 	tap_str_eq(frame.function, "123foo::bar", "names of Rust are demangled");
 	memwatch_heap_view_unref(view);
 	tap_eq(memwatch_heap_symbolize(heap, NULL), 0, "symbols can be asked for again");
@@ -143,7 +144,7 @@ static void test_opened_files(void)
 	tap_eq(calls, 1, "the caller opens a file once");
 	tap_ok(!memwatch_heap_unread_module(heap, 0), "a file that the caller opens is read");
 	if (memwatch_heap_view_new(heap, NULL, &view) ||
-	    memwatch_heap_view_frame(view, 0, 0, &frame) != 1)
+	    memwatch_heap_view_get_frame(view, 0, 0, &frame) != 1)
 		exit(EXIT_FAILURE);
 	tap_str_eq(frame.function, "inner_function", "a file that the caller opens has symbols");
 	memwatch_heap_view_unref(view);

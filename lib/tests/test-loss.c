@@ -293,7 +293,7 @@ static void judge_summary(uint32_t by, uint64_t first, uint64_t last)
 
 	while (memwatch_summary_next(summary, &position, &row) == 1)
 		judge_row(by, row, first, last);
-	memwatch_summary_total(summary, &row);
+	memwatch_summary_get_total(summary, &row);
 	judge(&row->cpu_time_ns, true_time(PROCESSES, CPUS, first, last),
 	      overlaps(CPUS, first, last));
 	judge(&row->counter[0], true_time(PROCESSES, CPUS, first, last) / 1000,
@@ -477,7 +477,7 @@ static void test_rdt(unsigned int lost)
 	feed_rmid(MEMWATCH_RECORD_RMID_FREE, 0, slot_ns(50));
 	feed_rdt(51, 51000);
 	finish();
-	memwatch_summary_total(summary, &total);
+	memwatch_summary_get_total(summary, &total);
 	tap_eq(total->mbm_total.value, 51000, "the bandwidth is the last reading, although %s lost",
 	       lost & 1 ? "the record of the allocation was" : "readings were");
 	tap_eq(total->mbm_total.status, MEMWATCH_STATUS_ESTIMATED,
@@ -512,7 +512,7 @@ static void test_many(void)
 	sample.begin_ns = slot_ns(299);
 	feed(&sample.h);
 	finish();
-	memwatch_summary_total(summary, &total);
+	memwatch_summary_get_total(summary, &total);
 	tap_eq(total->cpu_time_ns.value, 2 * MS, "losses do not change the sums");
 	tap_eq(total->cpu_time_ns.status, MEMWATCH_STATUS_ESTIMATED,
 	       "with 200000 losses, the total is estimated");

@@ -27,7 +27,7 @@ static unsigned int wrong_keys(unsigned int type)
 	struct memwatch_field_info field = { .sz = sizeof(field) };
 	unsigned int wrong = 0;
 
-	for (unsigned int i = 0; memwatch_record_field(type, i, &field) == 1; i++) {
+	for (unsigned int i = 0; memwatch_record_get_field(type, i, &field) == 1; i++) {
 		bool hidden = field.kind == MEMWATCH_FIELD_STATUS ||
 			      field.kind == MEMWATCH_FIELD_RESERVED;
 
@@ -69,7 +69,7 @@ static void test_fields(void)
 		const char *name = memwatch_record_name(types[t]);
 		size_t end = sizeof(struct memwatch_record_header), gaps = 0;
 
-		for (unsigned int i = 0; memwatch_record_field(types[t], i, &field) == 1; i++) {
+		for (unsigned int i = 0; memwatch_record_get_field(types[t], i, &field) == 1; i++) {
 			gaps += field.offset != end;
 			end = field.offset + field.width;
 		}
@@ -81,10 +81,11 @@ static void test_fields(void)
 		tap_eq(wrong_predictions(mw_record_type(types[t])), 0,
 		       "a field of a %s record is predicted from fields before it", name);
 	}
-	tap_eq(memwatch_record_field(0, 0, &field), 0, "record type 0 has no fields");
-	tap_eq(memwatch_record_field(4711, 0, &field), 0, "an unknown record type has no fields");
+	tap_eq(memwatch_record_get_field(0, 0, &field), 0, "record type 0 has no fields");
+	tap_eq(memwatch_record_get_field(4711, 0, &field), 0,
+	       "an unknown record type has no fields");
 	field.sz = 0;
-	tap_eq(memwatch_record_field(MEMWATCH_RECORD_TICK, 0, &field), -EINVAL,
+	tap_eq(memwatch_record_get_field(MEMWATCH_RECORD_TICK, 0, &field), -EINVAL,
 	       "a description without a size is refused");
 }
 
@@ -95,7 +96,7 @@ static void test_measured_fields(void)
 	const char *base = (const char *)&sample;
 	unsigned int counters = 0, wrong = 0;
 
-	for (unsigned int i = 0; memwatch_record_field(MEMWATCH_RECORD_SAMPLE, i, &field) == 1;
+	for (unsigned int i = 0; memwatch_record_get_field(MEMWATCH_RECORD_SAMPLE, i, &field) == 1;
 	     i++) {
 		if (field.kind != MEMWATCH_FIELD_MEASURED)
 			continue;
@@ -115,14 +116,14 @@ static void test_metrics(void)
 	const struct memwatch_metric_info *metric, *other;
 	unsigned int same_key = 0, same_event = 0, misplaced = 0, nameless = 0;
 
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++) {
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++) {
 		nameless += !metric->key || !metric->title || !metric->heading || !metric->help;
 		misplaced += metric->row_offset % 8 ||
 			     metric->row_offset + sizeof(struct memwatch_value) >
 				     sizeof(struct memwatch_summary_row);
 		misplaced += !metric->row_offset != (metric->source == MEMWATCH_METRIC_RATIO);
 		for (unsigned int j = 0; j < i; j++) {
-			other = memwatch_metric_info(j);
+			other = memwatch_metric_at(j);
 			same_key += !strcmp(metric->key, other->key);
 			same_event += metric->source == MEMWATCH_METRIC_COUNTER &&
 				      other->source == MEMWATCH_METRIC_COUNTER &&

@@ -42,7 +42,7 @@ static struct cost read_file(void)
 		cost.delivered += record->size;
 		cost.records++;
 	}
-	memwatch_reader_stats(reader, &stats);
+	memwatch_reader_get_stats(reader, &stats);
 	memwatch_reader_close(reader);
 	cost.file = stats.file_bytes;
 	cost.damaged = stats.damaged;

@@ -33,7 +33,7 @@ static bool survives_full(int expected, void (*more)(void))
 		tap_note("%s instead of %s", strerror(-err), strerror(-expected));
 		return false;
 	}
-	memwatch_recording_stats(recording, &stats);
+	memwatch_recording_get_stats(recording, &stats);
 	taken = stats.records - stats.pending;
 	found = read_numbered(1);
 	if (stat(path, &st) || (uint64_t)st.st_size != stats.file_bytes ||
@@ -86,7 +86,7 @@ static bool flush_fails(void)
 	struct found found;
 	bool good = true;
 
-	memwatch_recording_stats(recording, &stats);
+	memwatch_recording_get_stats(recording, &stats);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &limit);
 	limit.rlim_cur = stats.file_bytes + 100; /* a header, and not much more */
@@ -140,7 +140,7 @@ static bool close_fails(void)
 		    (i == 99 && memwatch_recording_flush(recording, 0)))
 			return false;
 	}
-	memwatch_recording_stats(recording, &stats);
+	memwatch_recording_get_stats(recording, &stats);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &limit);
 	limit.rlim_cur = stats.file_bytes + 1000;
@@ -181,7 +181,7 @@ static void write_for_ever(uint64_t *written)
 		numbered(&sample, i);
 		if (memwatch_recording_write(recording, &sample.h))
 			_exit(EXIT_FAILURE);
-		memwatch_recording_stats(recording, &stats);
+		memwatch_recording_get_stats(recording, &stats);
 		__atomic_store_n(written, stats.records - stats.pending, __ATOMIC_RELEASE);
 	}
 }
@@ -263,7 +263,7 @@ static void test_replay(const struct batch *batch)
 		at += record->size;
 	tap_eq(err, 0, "a replay reaches the end");
 	tap_eq(at, batch->len, "a replay delivers the records with their flags");
-	memwatch_stream_stats(stream, &stats);
+	memwatch_stream_get_stats(stream, &stats);
 	tap_eq(stats.delivered, 4, "a replay counts delivered records");
 	tap_eq(stats.produced, 4, "a replay counts produced records");
 	tap_eq(stats.lost, 17, "a replay counts lost records");
@@ -274,14 +274,14 @@ static void test_replay(const struct batch *batch)
 	tap_eq(stats.truncated, 0, "a replay of a whole file is not truncated");
 	tap_eq(stats.malformed, 0, "a replay of a whole file has no malformed records");
 	tap_ok(stats.memory_bytes, "a replay says how much memory it uses");
-	tap_eq(memwatch_stream_cpu_stats(stream, 0, &cpu), 1, "a replay has a first CPU");
+	tap_eq(memwatch_stream_get_cpu_stats(stream, 0, &cpu), 1, "a replay has a first CPU");
 	tap_eq(cpu.cpu, 5, "the first CPU of a replay has its number");
 	tap_eq(cpu.lost, 17, "a replay counts lost records by CPU");
 	tap_eq(cpu.delivered, 3, "a replay counts delivered records by CPU");
 	tap_eq(cpu.newest_ns, 300, "a replay knows the newest record of a CPU");
-	tap_eq(memwatch_stream_cpu_stats(stream, 1, &cpu), 1, "a replay has a second CPU");
+	tap_eq(memwatch_stream_get_cpu_stats(stream, 1, &cpu), 1, "a replay has a second CPU");
 	tap_eq(cpu.cpu, 65535, "the second CPU of a replay has its number");
-	tap_eq(memwatch_stream_cpu_stats(stream, 2, &cpu), 0, "a replay has no third CPU");
+	tap_eq(memwatch_stream_get_cpu_stats(stream, 2, &cpu), 0, "a replay has no third CPU");
 	memwatch_stream_unref(stream);
 }
 
@@ -295,7 +295,7 @@ static void test_replay_cut_off(void)
 	if (stat(path, &st) || truncate(path, st.st_size - 5) ||
 	    memwatch_stream_open_file(ctx, path, &stream))
 		abort();
-	memwatch_stream_stats(stream, &stats);
+	memwatch_stream_get_stats(stream, &stats);
 	tap_ok(stats.truncated, "a replay of a file that was cut off says so");
 	tap_eq(memwatch_stream_next(stream, &record), 1,
 	       "a replay of a file that was cut off delivers records");

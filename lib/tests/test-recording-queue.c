@@ -97,7 +97,7 @@ static struct result read_result(uint64_t count)
 		}
 		next[record->cpu] = number + CPUS;
 	}
-	memwatch_reader_stats(reader, &stats);
+	memwatch_reader_get_stats(reader, &stats);
 	memwatch_reader_close(reader);
 	r.complete = stats.indexed && r.samples + r.lost == count;
 	return r;
@@ -122,7 +122,7 @@ static void test_all_written(void)
 		write_numbers(recording, i * 1000, (i + 1) * 1000);
 		memwatch_recording_flush(recording, 1);
 	}
-	memwatch_recording_stats(recording, &stats);
+	memwatch_recording_get_stats(recording, &stats);
 	tap_eq(stats.pending, 0, "after a flush with sync nothing is pending");
 	tap_eq(stats.lost, 0, "no record is dropped if the queue is never full");
 	tap_eq(memwatch_recording_close(recording), 0, "the recording is closed");
@@ -145,7 +145,7 @@ static void test_disk_stands_still(void)
 	begin = clock_ns();
 	err = write_numbers(recording, 1000, 101000);
 	took = clock_ns() - begin;
-	memwatch_recording_stats(recording, &stats);
+	memwatch_recording_get_stats(recording, &stats);
 	tap_eq(err, 0, "records are taken while the disk stands still");
 	tap_ok(took < 30000000000ULL, "the caller did not wait for the disk (%llu ms)",
 	       (unsigned long long)took / 1000000);
@@ -156,7 +156,7 @@ static void test_disk_stands_still(void)
 	atomic_store(&closed, false);
 	memwatch_recording_flush(recording, 1);
 	err = write_numbers(recording, 101000, 102000);
-	memwatch_recording_stats(recording, &stats);
+	memwatch_recording_get_stats(recording, &stats);
 	tap_ok(!err && !memwatch_recording_close(recording), "it goes on when the disk does");
 	r = read_result(102000);
 	tap_ok(r.complete, "records and losses in the file add up to what was written");
@@ -174,7 +174,7 @@ static void test_lost_at_end(void)
 
 	atomic_store(&closed, true);
 	write_numbers(recording, 0, 50000);
-	memwatch_recording_stats(recording, &stats);
+	memwatch_recording_get_stats(recording, &stats);
 	atomic_store(&closed, false);
 	tap_eq(memwatch_recording_close(recording), 0, "a recording that lost its end is closed");
 	r = read_result(50000);
@@ -201,11 +201,11 @@ static void test_disk_full(void)
 	tap_eq(err, -ENOSPC, "the caller is told that the disk is full");
 	tap_ok(strstr(memwatch_ctx_error(ctx), "No space left"), "the error has a text: %s",
 	       memwatch_ctx_error(ctx));
-	memwatch_recording_stats(recording, &stats);
+	memwatch_recording_get_stats(recording, &stats);
 	tap_eq(stats.records - stats.pending, 1000, "what is in the file is known");
 	atomic_store(&full, false);
 	memwatch_recording_flush(recording, 1);
-	memwatch_recording_stats(recording, &stats);
+	memwatch_recording_get_stats(recording, &stats);
 	tap_eq(stats.pending, 0, "when there is room, nothing that was taken is lost");
 	tap_eq(memwatch_recording_close(recording), 0, "the recording is closed");
 	r = read_result(i - 1);

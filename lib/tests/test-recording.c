@@ -25,7 +25,7 @@ static bool same_as(const struct batch *batch)
 			break;
 		at += record->size;
 	}
-	memwatch_reader_stats(reader, &stats);
+	memwatch_reader_get_stats(reader, &stats);
 	memwatch_reader_close(reader);
 	return !err && at == batch->len && stats.records == batch->count && stats.indexed &&
 	       !stats.truncated && !stats.damaged;
@@ -105,7 +105,7 @@ static void test_known_types_are_predicted(void)
 	}
 	write_batch(&batch, 0);
 	memwatch_reader_open(ctx, path, &reader);
-	memwatch_reader_stats(reader, &stats);
+	memwatch_reader_get_stats(reader, &stats);
 	memwatch_reader_close(reader);
 	/* Two records share a time with 12 random bits, which need two planes. */
 	tap_ok(same_as(&batch), "records of a CPU with one process are read as they were written");
@@ -135,7 +135,7 @@ static void test_info(void)
 		tap_ok(false, "description: %s", memwatch_ctx_error(ctx));
 		return;
 	}
-	is = memwatch_reader_info(reader);
+	is = memwatch_reader_get_info(reader);
 	tap_eq(is->schema, 7, "the description keeps the schema");
 	tap_eq(is->nr_cpus, UINT32_MAX, "the description keeps the largest number of CPUs");
 	tap_eq(is->nr_rmids, 3, "the description keeps the number of RMIDs");
@@ -379,7 +379,7 @@ static void test_seek(bool indexed)
 		tap_ok(false, "seek: %s", memwatch_ctx_error(ctx));
 		return;
 	}
-	memwatch_reader_stats(reader, &stats);
+	memwatch_reader_get_stats(reader, &stats);
 	tap_eq(stats.blocks, records / 2, "all blocks are known %s an index", with);
 	tap_eq(stats.records, records, "the number of records is known %s an index", with);
 	tap_eq(stats.first_ns, 1000, "the first time is known %s an index", with);

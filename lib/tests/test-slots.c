@@ -84,7 +84,7 @@ static struct memwatch_slots_stats stats(void)
 {
 	MEMWATCH_OPTS(memwatch_slots_stats, now);
 
-	memwatch_slots_stats(slots, &now);
+	memwatch_slots_get_stats(slots, &now);
 	return now;
 }
 
@@ -439,7 +439,7 @@ static void test_summary(uint32_t by, const char *name)
 		sorted &= row->cpu_time_ns.value <= last || !row->cpu_time_ns.parts;
 		last = row->cpu_time_ns.value;
 	}
-	memwatch_summary_total(summary, &total);
+	memwatch_summary_get_total(summary, &total);
 	tap_eq(time, 4 * 500 * MS, "summary by %s: CPU time is wall time times CPUs", name);
 	tap_eq(time, total->cpu_time_ns.value, "summary by %s: CPU time adds up to the total",
 	       name);

@@ -70,7 +70,7 @@ static struct memwatch_tracker_stats stats(void)
 {
 	MEMWATCH_OPTS(memwatch_tracker_stats, now);
 
-	memwatch_tracker_stats(tracker, &now);
+	memwatch_tracker_get_stats(tracker, &now);
 	return now;
 }
 

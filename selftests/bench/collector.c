@@ -53,7 +53,7 @@ static uint64_t copy_stream(struct memwatch_ctx *ctx, unsigned int cpus, unsigne
 
 	if (memwatch_stream_open_null(ctx, &opts, &stream) ||
 	    (path &&
-	     memwatch_recording_create(ctx, path, memwatch_stream_info(stream), &file, &recording)))
+	     memwatch_recording_create(ctx, path, memwatch_stream_get_info(stream), &file, &recording)))
 		exit_with_error(ctx, "start");
 	while (memwatch_stream_next(stream, &record) == 1) {
 		records++;
@@ -65,7 +65,7 @@ static uint64_t copy_stream(struct memwatch_ctx *ctx, unsigned int cpus, unsigne
 	}
 	if (recording) {
 		memwatch_recording_flush(recording, 1);
-		memwatch_recording_stats(recording, &stats);
+		memwatch_recording_get_stats(recording, &stats);
 		if (stats.lost || memwatch_recording_close(recording))
 			exit_with_error(ctx, "records are lost");
 		fprintf(stderr, "collector: %u CPUs: %.2f bytes per record\n", cpus,

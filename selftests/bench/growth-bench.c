@@ -150,7 +150,7 @@ static void bench_processes(void)
 	begin = clock_ns(CLOCK_MONOTONIC);
 	while (clock_ns(CLOCK_MONOTONIC) - begin < 31000000000ULL)
 		memwatch_watch_poll(watch, 1000);
-	memwatch_watch_stats(watch, &stats);
+	memwatch_watch_get_stats(watch, &stats);
 	fprintf(stderr, "%llu rounds over %u processes, %.2f us a sample\n",
 		(unsigned long long)stats.rounds, stats.processes,
 		(double)stats.cpu_ns / 1e3 / (double)stats.samples);
@@ -203,7 +203,7 @@ static void bench_reaction(void)
 	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
 	while (n < REQUESTS && clock_ns(CLOCK_MONOTONIC) < end) {
 		memwatch_watch_poll(watch, 1000);
-		memwatch_watch_stats(watch, &stats);
+		memwatch_watch_get_stats(watch, &stats);
 		if (stats.reaction_ns && stats.reaction_ns != last)
 			took[n++] = (double)stats.reaction_ns / 1e6;
 		last = stats.reaction_ns;

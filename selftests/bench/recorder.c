@@ -213,7 +213,7 @@ static void machine_record(struct memwatch_ctx *ctx, const char *path, bool pmu,
 	err = memwatch_recording_flush(m->recording, 0);
 	if (err)
 		exit_with_error("cannot flush the recording", err);
-	memwatch_recording_stats(m->recording, stats);
+	memwatch_recording_get_stats(m->recording, stats);
 	err = memwatch_recording_close(m->recording);
 	if (err)
 		exit_with_error("cannot close the recording", err);

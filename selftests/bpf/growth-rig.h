@@ -136,14 +136,14 @@ static inline int find_process(pid_t pid, struct memwatch_growth_row *row,
 	int count = 0;
 
 	memwatch_watch_snapshot(watch);
-	for (unsigned int i = 0; memwatch_watch_sample(watch, i, &s, NULL); i++) {
+	for (unsigned int i = 0; memwatch_watch_get_sample(watch, i, &s, NULL); i++) {
 		if (s.tgid != (uint32_t)pid)
 			continue;
 		count++;
 		if (sample)
 			*sample = s;
 		row->sz = sizeof(*row);
-		memwatch_watch_row(watch, i, row);
+		memwatch_watch_get_row(watch, i, row);
 	}
 	return count;
 }

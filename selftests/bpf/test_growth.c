@@ -200,11 +200,11 @@ static void test_exec(void)
 	await_byte(c.done[0]);
 	run_rounds(2);
 	find_process(c.pid, &old, NULL);
-	memwatch_watch_stats(watch, &before);
+	memwatch_watch_get_stats(watch, &before);
 	send_byte(c.go[1]);
 	usleep(200000);
 	run_rounds(2);
-	memwatch_watch_stats(watch, &after);
+	memwatch_watch_get_stats(watch, &after);
 	tap_eq(find_process(c.pid, &row, NULL), 1, "a process that called exec has one state");
 	tap_ok(row.first_ns > old.first_ns, "an exec begins a new state");
 	tap_eq(row.start_time_ns, old.start_time_ns, "an exec keeps the start time");
@@ -232,10 +232,10 @@ static void test_threads(void)
 	tap_eq(find_process(c.pid, &row, NULL), 1, "a process without a leader keeps its state");
 	tap_ok(row.last_ns > last, "a process without a leader is still sampled");
 	tap_ok(row.signal_bytes >= 46 * MIB, "a process without a leader keeps its memory");
-	memwatch_watch_stats(watch, &before);
+	memwatch_watch_get_stats(watch, &before);
 	send_byte(c.go[1]);
 	waitpid(c.pid, NULL, 0);
-	memwatch_watch_stats(watch, &after);
+	memwatch_watch_get_stats(watch, &after);
 	tap_eq(find_process(c.pid, &row, NULL), 0,
 	       "the exit of the last thread deletes the state before the next round");
 	tap_ok(after.exits > before.exits, "the exit of the last thread is counted");
@@ -362,7 +362,7 @@ static void test_request(void)
 	int reacted = 0;
 	struct child c;
 
-	memwatch_watch_stats(watch, &stats);
+	memwatch_watch_get_stats(watch, &stats);
 	if (!stats.events_attached) {
 		tap_skip("fast growth requests a round", "the event program is not attached");
 		return;
@@ -377,10 +377,10 @@ static void test_request(void)
 		while (stats.pokes == pokes && now_ns() < end) {
 			if (memwatch_watch_poll(watch, 500) & MEMWATCH_WATCH_EVENT)
 				drain_records();
-			memwatch_watch_stats(watch, &stats);
+			memwatch_watch_get_stats(watch, &stats);
 		}
 		run_rounds(0);
-		memwatch_watch_stats(watch, &stats);
+		memwatch_watch_get_stats(watch, &stats);
 		reacted += stats.pokes > pokes;
 		worst = stats.reaction_ns > worst ? stats.reaction_ns : worst;
 		pokes = stats.pokes;
@@ -438,7 +438,7 @@ static void test_full(void)
 	}
 	run_rounds(2);
 	n = memwatch_watch_snapshot(watch);
-	memwatch_watch_stats(watch, &stats);
+	memwatch_watch_get_stats(watch, &stats);
 	tap_eq(n, 4, "a monitor for 4 processes has 4 states");
 	tap_ok(stats.full >= 8, "samples of further processes are counted: %llu",
 	       (unsigned long long)stats.full);

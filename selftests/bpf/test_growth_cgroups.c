@@ -18,7 +18,7 @@ static struct memwatch_watch_stats read_stats(void)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, stats);
 
-	memwatch_watch_stats(watch, &stats);
+	memwatch_watch_get_stats(watch, &stats);
 	return stats;
 }
 

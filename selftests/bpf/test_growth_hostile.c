@@ -26,7 +26,7 @@ static struct memwatch_watch_stats read_stats(void)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, stats);
 
-	memwatch_watch_stats(watch, &stats);
+	memwatch_watch_get_stats(watch, &stats);
 	return stats;
 }
 
@@ -167,7 +167,7 @@ static int count_repeated(void)
 	int repeated = 0;
 
 	memwatch_watch_snapshot(watch);
-	while (n < 4 * CHURN && memwatch_watch_sample(watch, n, &s, NULL) == 1)
+	while (n < 4 * CHURN && memwatch_watch_get_sample(watch, n, &s, NULL) == 1)
 		ids[n++] = s.start_time_ns << 20 ^ s.tgid;
 	qsort(ids, n, sizeof(*ids), compare_ids);
 	for (unsigned int i = 1; i < n; i++)
@@ -324,7 +324,7 @@ static void test_invented(void)
 	run_rounds(1);
 	cpu = read_stats().cpu_ns - cpu;
 	memwatch_watch_snapshot(watch);
-	for (unsigned int i = 0; memwatch_watch_row(watch, i, &row) == 1; i++)
+	for (unsigned int i = 0; memwatch_watch_get_row(watch, i, &row) == 1; i++)
 		shown += !strcmp(row.comm, "invented");
 	tap_eq(shown, 0, "processes that do not exist are never shown");
 	tap_ok(read_stats().processes < INVENTED / 2, "the first round forgets them: %u are left",
@@ -455,7 +455,7 @@ static int watch_unprivileged(void)
 	do {
 		if (memwatch_watch_poll(watch, 200) & MEMWATCH_WATCH_EVENT)
 			drain_records();
-		memwatch_watch_stats(watch, &stats);
+		memwatch_watch_get_stats(watch, &stats);
 	} while (now_ns() < end &&
 		 (stats.event_cost == MEMWATCH_EVENT_COST_UNKNOWN || stats.event_ppm == 0));
 	if (!stats.samples || !stats.events_attached)

@@ -157,7 +157,7 @@ static uint64_t count_failures(struct memwatch_stream *stream, const char *what)
 	uint64_t sum = 0;
 	__u64 count;
 
-	for (unsigned int i = 0; memwatch_stream_failure(stream, i, &name, &count) > 0; i++) {
+	for (unsigned int i = 0; memwatch_stream_get_failure(stream, i, &name, &count) > 0; i++) {
 		if (count)
 			tap_note("%s: %llu", name, count);
 		if (!what ? strcmp(name, "slot_split") != 0 : !strcmp(name, what))
@@ -170,7 +170,7 @@ static void check_stream(struct memwatch_stream *stream, const struct seen *s, c
 {
 	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
 
-	memwatch_stream_stats(stream, &stats);
+	memwatch_stream_get_stats(stream, &stats);
 	tap_eq(stats.produced, s->records + s->lost, "%s: produced = delivered + lost", what);
 	tap_eq(stats.malformed, 0, "%s: no record is malformed", what);
 	tap_eq(stats.lost, s->lost, "%s: the statistics count what the records of losses say",
@@ -270,7 +270,7 @@ static void test_complete(__u32 mode)
 	stream = open_live(&opts, what);
 	if (!stream)
 		return;
-	check_info(memwatch_stream_info(stream), mode, what);
+	check_info(memwatch_stream_get_info(stream), mode, what);
 	worker = start_work(1500);
 	read_stream(stream, &s, now_ns() + 1600000000ULL);
 	waitpid(worker, NULL, 0);
@@ -282,7 +282,7 @@ static void test_complete(__u32 mode)
 	tap_ok(s.allocs + s.existing > 2, "%s: there are assignments (%llu existing, %llu new)",
 	       what, (unsigned long long)s.existing, (unsigned long long)s.allocs);
 	tap_eq(s.unknown_owner, 0, "%s: the owner of each sample is known before it", what);
-	check_partition(&s, memwatch_stream_info(stream)->nr_cpus, what);
+	check_partition(&s, memwatch_stream_get_info(stream)->nr_cpus, what);
 	tap_eq(count_failures(stream, NULL), 0, "%s: no failure is counted", what);
 	memwatch_stream_unref(stream);
 }
@@ -307,7 +307,7 @@ static void run_reader(int to)
 	read_stream(stream, &s, now_ns() + 2500000000ULL);
 	memwatch_stream_stop(stream);
 	read_stream(stream, &s, 0);
-	memwatch_stream_stats(stream, &stats);
+	memwatch_stream_get_stats(stream, &stats);
 	report = (struct report){ stats.produced, stats.delivered, stats.lost, s.records,
 				  s.lost,	  s.unsorted,	   s.ended };
 	memwatch_stream_unref(stream);

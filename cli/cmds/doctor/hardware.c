@@ -250,7 +250,7 @@ static const struct memwatch_metric_info *find_ratio(unsigned int counter)
 {
 	const struct memwatch_metric_info *metric;
 
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++)
 		if (metric->source == MEMWATCH_METRIC_RATIO &&
 		    (metric->index == counter || metric->divisor == counter))
 			return metric;

@@ -49,7 +49,7 @@ static int print_replay_json(const struct replay *r)
 	mw_json_uint(&json, "samples", r->samples);
 	mw_json_double(&json, "duration_seconds", (double)(r->last_ns - r->first_ns) / 1e9);
 	mw_json_array(&json, "processes");
-	for (unsigned int i = 0; memwatch_growth_row(r->growth, i, &row) == 1; i++)
+	for (unsigned int i = 0; memwatch_growth_get_row(r->growth, i, &row) == 1; i++)
 		mw_verdict_json(&row, 0, &json);
 	mw_json_array_end(&json);
 	mw_json_finish(&json);
@@ -74,7 +74,7 @@ static void print_leak_sentences(const struct replay *r)
 	MEMWATCH_OPTS(memwatch_growth_row, row);
 	char text[512];
 
-	for (unsigned int i = 0; memwatch_growth_row(r->growth, i, &row) == 1; i++)
+	for (unsigned int i = 0; memwatch_growth_get_row(r->growth, i, &row) == 1; i++)
 		if (row.verdict == MEMWATCH_GROWTH_LEAK)
 			mw_escape_line(stdout, "%s",
 				       mw_verdict_sentence(&row, NULL, text, sizeof(text)));
@@ -88,7 +88,7 @@ static int print_replay_table(const struct mw_cli *cli, const struct replay *r)
 	int rc = 0;
 
 	mw_table_init(&table, mw_verdict_columns, MW_VERDICT_COLUMNS);
-	for (unsigned int i = 0; !rc && memwatch_growth_row(r->growth, i, &row) == 1; i++)
+	for (unsigned int i = 0; !rc && memwatch_growth_get_row(r->growth, i, &row) == 1; i++)
 		rc = fill_replay_cells(&row, &pool, mw_table_row(&table));
 	if (rc)
 		rc = mw_error_errno(rc, "growth replay");

@@ -248,7 +248,7 @@ static void print_monitor_cost(struct watcher *w)
 	uint64_t elapsed = mw_clock_ns(CLOCK_MONOTONIC) - w->monitor.start_ns;
 
 	/* The first round costs more than the others: a share would be misleading. */
-	if (memwatch_watch_stats(w->monitor.watch, &stats) || stats.rounds < 2)
+	if (memwatch_watch_get_stats(w->monitor.watch, &stats) || stats.rounds < 2)
 		return;
 	printf("%" PRIu64 " rounds, %" PRIu64 " of them requested by events; CPU %.3f %%, ",
 	       (uint64_t)stats.rounds, (uint64_t)stats.pokes,
@@ -283,8 +283,8 @@ static int collect_growth_rows(struct watcher *w, struct memwatch_growth_row **r
 	*rows = calloc((size_t)n + 1, sizeof(**rows));
 	if (!*rows)
 		return -ENOMEM;
-	for (unsigned int i = 0; memwatch_watch_row(w->monitor.watch, i, &row) == 1; i++) {
-		memwatch_watch_sample(w->monitor.watch, i, &sample, &cgroup);
+	for (unsigned int i = 0; memwatch_watch_get_row(w->monitor.watch, i, &row) == 1; i++) {
+		memwatch_watch_get_sample(w->monitor.watch, i, &sample, &cgroup);
 		if (mw_monitor_selects(&w->monitor, row.tgid, cgroup))
 			(*rows)[(*nr)++] = row;
 	}
@@ -371,8 +371,8 @@ static void report_room(struct watcher *w)
 	MEMWATCH_OPTS(memwatch_watch_stats, stats);
 	struct mw_json json = { .out = stdout, .flat = { true } };
 
-	if (w->cli->format != MW_FORMAT_JSON || memwatch_watch_stats(w->monitor.watch, &stats) ||
-	    !stats.unwatched == !w->full)
+	if (w->cli->format != MW_FORMAT_JSON ||
+	    memwatch_watch_get_stats(w->monitor.watch, &stats) || !stats.unwatched == !w->full)
 		return;
 	w->full = stats.unwatched;
 	mw_json_row(&json, NULL);

@@ -80,9 +80,9 @@ int heap_calls_open(struct heap_calls *calls, const struct heap_profiles *profil
 
 	if (err)
 		return heap_view_failed(profiles, err, path);
-	memwatch_heap_info(profiles->heap, 0, &info);
+	memwatch_heap_get_info(profiles->heap, 0, &info);
 	*calls = (struct heap_calls){ .metric = metric, .has_base = diff, .objects = info.objects };
-	for (uint64_t i = 0; !err && memwatch_heap_view_row(view, i, &row) == 1; i++)
+	for (uint64_t i = 0; !err && memwatch_heap_view_get_row(view, i, &row) == 1; i++)
 		err = add_call(calls, &row);
 	memwatch_heap_view_unref(view);
 	if (!err && calls->count)

@@ -43,7 +43,7 @@ static int send_request(const struct mw_cli *cli, const char *name,
 	err = memwatch_heap_find(ctx, (uint32_t)pid, 1, &fd);
 	if (err)
 		return heap_process_failed(ctx, err, name);
-	err = memwatch_heap_control(ctx, fd, control, rate, FOLLOW_NS);
+	err = memwatch_heap_request(ctx, fd, control, rate, FOLLOW_NS);
 	close(fd);
 	if (err == -ETIMEDOUT) {
 		mw_warn(cli, "process %" PRIu64 " will follow when it allocates", pid);

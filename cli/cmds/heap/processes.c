@@ -89,7 +89,7 @@ int heap_header_read(struct memwatch_ctx *ctx, int fd, const char *name,
 	if (!err)
 		err = memwatch_heap_add_fd(h, fd, name);
 	if (err >= 0)
-		err = memwatch_heap_info(h, 0, info);
+		err = memwatch_heap_get_info(h, 0, info);
 	if (err) {
 		memwatch_heap_unref(h);
 		return err;

@@ -258,7 +258,7 @@ int heap_metric(const struct heap_profiles *profiles, const struct heap_choice *
 	MEMWATCH_OPTS(memwatch_heap_info, info);
 	uint32_t wanted = metrics[choice->allocated][choice->objects];
 
-	memwatch_heap_info(profiles->heap, 0, &info);
+	memwatch_heap_get_info(profiles->heap, 0, &info);
 	/* What counts something else than memory, such as goroutines, has no bytes. */
 	if (!(info.metrics & 1U << wanted) && info.metrics == 1U << MEMWATCH_HEAP_LIVE_OBJECTS &&
 	    !choice->allocated)

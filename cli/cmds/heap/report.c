@@ -205,7 +205,7 @@ static void print_head(const struct report *r)
 		       heap_text(r->info.comm, comm, sizeof(comm)));
 	print_sampling(&r->info);
 	putchar('\n');
-	memwatch_heap_view_total(r->rows.view, &total);
+	memwatch_heap_view_get_total(r->rows.view, &total);
 	if (r->rows.is_diff) {
 		printf("Values are differences from %s.\n",
 		       heap_text(r->config->choice.diff, name, sizeof(name)));
@@ -287,7 +287,8 @@ static int print_text(struct report *r)
 	if (by != MEMWATCH_HEAP_BY_SITE)
 		return heap_rows_print(&r->rows);
 	heap_sites_print(&r->rows);
-	if (r->config->leaks && (memwatch_heap_view_row(r->rows.view, 0, &row) != 1 || !row.leak)) {
+	if (r->config->leaks &&
+	    (memwatch_heap_view_get_row(r->rows.view, 0, &row) != 1 || !row.leak)) {
 		printf("No call stack grows steadily.\n");
 		return MW_EXIT_NOTHING;
 	}
@@ -349,7 +350,7 @@ static int report_profiles(void *data)
 		rc = heap_metric(&r->profiles, choice, r->path, &r->rows.metric);
 	if (!rc) {
 		r->info.sz = sizeof(r->info);
-		memwatch_heap_info(r->profiles.heap, (unsigned int)r->count - 1, &r->info);
+		memwatch_heap_get_info(r->profiles.heap, (unsigned int)r->count - 1, &r->info);
 		r->rows.cli = r->cli;
 		r->rows.metrics = r->info.metrics;
 		r->rows.objects = r->info.objects;

@@ -171,12 +171,12 @@ static int fill_table(const struct heap_rows *rows, struct mw_table *table, stru
 	MEMWATCH_OPTS(memwatch_heap_row, total);
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 	double sum = 0, whole;
-	int err = memwatch_heap_view_total(rows->view, &total);
+	int err = memwatch_heap_view_get_total(rows->view, &total);
 
 	/* The shares of a difference are shares of the base. */
 	whole = rows->is_diff ? total.base_flat[rows->metric].value
 			      : total.flat[rows->metric].value;
-	for (uint64_t i = 0; !err && memwatch_heap_view_row(rows->view, i, &row) == 1; i++) {
+	for (uint64_t i = 0; !err && memwatch_heap_view_get_row(rows->view, i, &row) == 1; i++) {
 		struct mw_cell *cells;
 
 		sum += row.flat[rows->metric].value;
@@ -201,7 +201,7 @@ int heap_rows_print(const struct heap_rows *rows)
 	uint64_t hidden = 0;
 	int rc;
 
-	memwatch_heap_view_total(rows->view, &total);
+	memwatch_heap_view_get_total(rows->view, &total);
 	choose_columns(rows, columns, !isnan(total.age_seconds[0]),
 		       !isnan(total.lifetime_seconds[0]));
 	mw_table_init(&table, columns, COLUMNS);

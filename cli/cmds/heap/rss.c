@@ -48,7 +48,7 @@ static const char *top_site(const struct heap_rows *sites, char *buf, size_t siz
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 
 	*buf = '\0';
-	if (memwatch_heap_view_row(sites->view, 0, &row) != 1 ||
+	if (memwatch_heap_view_get_row(sites->view, 0, &row) != 1 ||
 	    !(row.flat[MEMWATCH_HEAP_LIVE_BYTES].value > 0))
 		return buf;
 	return heap_site_text(sites->view, 0, buf, size);
@@ -104,7 +104,7 @@ static const char *sentence(const struct memwatch_heap_rss *rss, const struct he
 static int read_rss(const struct heap_profiles *profiles, const char *path,
 		    struct memwatch_heap_rss *rss)
 {
-	int err = memwatch_heap_rss(profiles->heap, 0, profiles->memory, rss);
+	int err = memwatch_heap_get_rss(profiles->heap, 0, profiles->memory, rss);
 
 	if (!err)
 		return 0;
@@ -181,7 +181,7 @@ int heap_rss_print(const struct heap_profiles *profiles, const struct heap_rows 
 	if (!rc && csv) {
 		mw_table_csv(&table, stdout);
 	} else if (!rc) {
-		memwatch_heap_info(profiles->heap, 0, &info);
+		memwatch_heap_get_info(profiles->heap, 0, &info);
 		printf("%s: process %u (%s), resident set %s\n\n",
 		       heap_text(path, name, sizeof(name)), info.pid,
 		       heap_text(info.comm, comm, sizeof(comm)),

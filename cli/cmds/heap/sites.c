@@ -85,7 +85,7 @@ static void print_site(const struct heap_rows *rows, uint64_t number, uint64_t i
 		printf(", age %s",
 		       mw_human_double(row->age_seconds[0] * 1e9, MW_UNIT_NS, buf, sizeof(buf)));
 	putchar('\n');
-	for (uint32_t i = 0; memwatch_heap_view_frame(rows->view, index, i, &frame) == 1; i++)
+	for (uint32_t i = 0; memwatch_heap_view_get_frame(rows->view, index, i, &frame) == 1; i++)
 		print_frame(&frame);
 }
 
@@ -101,7 +101,7 @@ void heap_sites_print(const struct heap_rows *rows)
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 	uint64_t shown = 0;
 
-	for (uint64_t i = 0; memwatch_heap_view_row(rows->view, i, &row) == 1; i++) {
+	for (uint64_t i = 0; memwatch_heap_view_get_row(rows->view, i, &row) == 1; i++) {
 		if (!is_shown(rows, &row))
 			continue;
 		if (rows->top && shown == rows->top)
@@ -140,7 +140,7 @@ static void site_json(const struct heap_rows *rows, struct mw_json *json, uint64
 
 	mw_json_object(json, NULL);
 	mw_json_array(json, "stack");
-	for (uint32_t i = 0; memwatch_heap_view_frame(rows->view, index, i, &frame) == 1; i++) {
+	for (uint32_t i = 0; memwatch_heap_view_get_frame(rows->view, index, i, &frame) == 1; i++) {
 		mw_json_row(json, NULL);
 		mw_frame_json(json, &frame);
 		mw_json_object_end(json);
@@ -166,7 +166,7 @@ const char *heap_site_text(const struct memwatch_heap_view *view, uint64_t index
 
 	for (; nr < MW_STACK_TEXT_FRAMES; nr++) {
 		frames[nr].sz = sizeof(frames[nr]);
-		if (memwatch_heap_view_frame(view, index, nr, &frames[nr]) != 1)
+		if (memwatch_heap_view_get_frame(view, index, nr, &frames[nr]) != 1)
 			break;
 	}
 	return heap_text(mw_stack_text(frames, nr, text, sizeof(text)), buf, size);
@@ -178,7 +178,8 @@ void heap_sites_json(const struct heap_rows *rows, struct mw_json *json, const c
 
 	mw_json_array(json, key);
 	for (uint64_t i = 0;
-	     (!rows->top || i < rows->top) && memwatch_heap_view_row(rows->view, i, &row) == 1; i++)
+	     (!rows->top || i < rows->top) && memwatch_heap_view_get_row(rows->view, i, &row) == 1;
+	     i++)
 		site_json(rows, json, i, &row);
 	mw_json_array_end(json);
 }
@@ -189,7 +190,7 @@ void heap_rows_json(const struct heap_rows *rows, struct mw_json *json, const ch
 
 	mw_json_array(json, key);
 	for (uint64_t i = 0;
-	     (!rows->top || i < rows->top) && memwatch_heap_view_row(rows->view, i, &row) == 1;
+	     (!rows->top || i < rows->top) && memwatch_heap_view_get_row(rows->view, i, &row) == 1;
 	     i++) {
 		mw_json_object(json, NULL);
 		mw_frame_json(json, &row.frame);

@@ -304,7 +304,7 @@ int mw_top_cut(struct top *top, uint64_t end_ns)
 	memwatch_summary_reset(top->feed.summary);
 	top->begin_ns = end_ns;
 	top->stats.sz = sizeof(top->stats);
-	memwatch_stream_stats(top->feed.stream, &top->stats);
+	memwatch_stream_get_stats(top->feed.stream, &top->stats);
 	mw_top_sort(top);
 	return err;
 }

@@ -121,10 +121,10 @@ __attribute__((constructor)) static void make_layout(void)
 		layout->columns[TOP_VERDICT + i] = mw_growth_latest_columns[i];
 	layout->nr_columns = TOP_FIRST_METRIC;
 	/* Cache and memory first: they are what top is for. */
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++)
 		if (is_for_people(metric) && metric->source == MEMWATCH_METRIC_RDT)
 			add_metric(layout, metric);
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++)
 		if (is_for_people(metric) && metric->source != MEMWATCH_METRIC_RDT)
 			add_metric(layout, metric);
 	layout->name = layout->nr_columns++;

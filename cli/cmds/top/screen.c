@@ -92,7 +92,7 @@ static void draw_row(const struct screen *s, int y, const struct mw_cell *row)
 
 static void draw_summary(const struct screen *s)
 {
-	const struct memwatch_stream_info *info = memwatch_stream_info(s->top->feed.stream);
+	const struct memwatch_stream_info *info = memwatch_stream_get_info(s->top->feed.stream);
 	const struct top *top = s->top;
 	struct mw_cell unassigned = mw_top_unassigned(top);
 	char interval[32], state[96] = "", clock[16], text[512];

@@ -136,8 +136,8 @@ static int print_interval_table(const struct top *top, bool first)
 	mw_escape_line(
 		stdout, "%s, %u CPUs, %s; unassigned %s; %" PRIu64 " lost, %" PRIu64 " late",
 		mw_human_uint(top->interval_ns, MW_UNIT_NS, interval, sizeof(interval)),
-		memwatch_stream_info(top->feed.stream)->nr_cpus,
-		memwatch_stream_info(top->feed.stream)->backend,
+		memwatch_stream_get_info(top->feed.stream)->nr_cpus,
+		memwatch_stream_get_info(top->feed.stream)->backend,
 		mw_cell_human(&mw_top_unassigned_column, &unassigned, percent, sizeof(percent)),
 		(uint64_t)top->stats.lost, (uint64_t)top->stats.late);
 	if (top->table.nr_rows)
@@ -191,7 +191,7 @@ static int batch_loop(struct top *top, struct mw_json *json)
 
 static int run_batch(struct top *top)
 {
-	const struct memwatch_stream_info *info = memwatch_stream_info(top->feed.stream);
+	const struct memwatch_stream_info *info = memwatch_stream_get_info(top->feed.stream);
 	bool json = top->cli->format == MW_FORMAT_JSON;
 	struct mw_json writer;
 	int rc;

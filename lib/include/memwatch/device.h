@@ -48,13 +48,13 @@ MEMWATCH_MUST_CHECK int memwatch_device_open(struct memwatch_ctx *ctx,
 struct memwatch_device *memwatch_device_close(struct memwatch_device *device);
 
 /**
- * memwatch_device_info - MEMWATCH_IOC_GET_INFO
+ * memwatch_device_get_info - MEMWATCH_IOC_GET_INFO
  * @device: device
  * @ret: filled in
  *
  * Returns: 0 or a negative errno. Since: 0.1
  */
-int memwatch_device_info(struct memwatch_device *device, struct memwatch_get_info *ret);
+int memwatch_device_get_info(struct memwatch_device *device, struct memwatch_get_info *ret);
 
 /**
  * memwatch_device_start - MEMWATCH_IOC_START
@@ -85,14 +85,14 @@ int memwatch_device_stop(struct memwatch_device *device);
 int memwatch_device_target(struct memwatch_device *device, __u32 target);
 
 /**
- * memwatch_device_config - MEMWATCH_IOC_GET_CONFIG
+ * memwatch_device_get_config - MEMWATCH_IOC_GET_CONFIG
  * @device: device
  * @ret: filled in; set @cpumask and @cpumask_bytes to a buffer, or to 0, before the call
  *
  * Returns: 0; -ENOSPC: the buffer is too small; another negative errno.
  * Since: 0.1
  */
-int memwatch_device_config(struct memwatch_device *device, struct memwatch_config *ret);
+int memwatch_device_get_config(struct memwatch_device *device, struct memwatch_config *ret);
 
 /**
  * memwatch_device_set_config - MEMWATCH_IOC_SET_CONFIG
@@ -117,15 +117,15 @@ MEMWATCH_MUST_CHECK int memwatch_device_add_filter(struct memwatch_device *devic
 						   const struct memwatch_filter *filter);
 
 /**
- * memwatch_device_filter - MEMWATCH_IOC_GET_FILTER
+ * memwatch_device_get_filter - MEMWATCH_IOC_GET_FILTER
  * @device: device
  * @index: 0, 1, ...
  * @ret: filled in
  *
  * Returns: 1; 0: @index is past the last filter; a negative errno. Since: 0.1
  */
-int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
-			   struct memwatch_filter *ret);
+int memwatch_device_get_filter(struct memwatch_device *device, unsigned int index,
+			       struct memwatch_filter *ret);
 
 /**
  * memwatch_device_clear_filters - MEMWATCH_IOC_CLEAR_FILTERS

@@ -199,7 +199,7 @@ int memwatch_growth_feed(struct memwatch_growth *growth,
 			 const struct memwatch_growth_sample *sample);
 
 /**
- * memwatch_growth_row - get the verdict on one process
+ * memwatch_growth_get_row - get the verdict on one process
  * @growth: detectors
  * @index: from 0, in the order of the first samples; a process keeps its index
  * @ret: filled in; @sz is set by the caller
@@ -207,8 +207,8 @@ int memwatch_growth_feed(struct memwatch_growth *growth,
  * Returns: 1; 0 if there is no such index; -EINVAL.
  * Since: 0.1
  */
-int memwatch_growth_row(struct memwatch_growth *growth, unsigned int index,
-			struct memwatch_growth_row *ret);
+int memwatch_growth_get_row(struct memwatch_growth *growth, unsigned int index,
+			    struct memwatch_growth_row *ret);
 
 /**
  * memwatch_growth_verdict_name - name of a verdict, as in the JSON output

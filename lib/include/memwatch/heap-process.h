@@ -32,7 +32,7 @@ int memwatch_heap_is_profiled(struct memwatch_ctx *ctx, __u32 pid);
  * memwatch_heap_find - open the profile of a process
  * @ctx: context
  * @pid: process id
- * @writable: not 0: for memwatch_heap_control()
+ * @writable: not 0: for memwatch_heap_request()
  * @ret: a descriptor; caller closes it
  *
  * The profile is the file that the process has mapped, which also works if the process is in a
@@ -70,7 +70,7 @@ enum memwatch_heap_control {
 };
 
 /**
- * memwatch_heap_control - ask the profiler in a process to start or to stop
+ * memwatch_heap_request - ask the profiler in a process to start or to stop
  * @ctx: context
  * @fd: descriptor of memwatch_heap_find(), writable
  * @control: enum memwatch_heap_control
@@ -83,7 +83,7 @@ enum memwatch_heap_control {
  * or -EBADMSG, the file is no profile; -EINVAL; any errno of read() and write().
  * Since: 0.1
  */
-int memwatch_heap_control(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_control control,
+int memwatch_heap_request(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_control control,
 			  __u64 rate_bytes, __u64 timeout_ns);
 
 /**
@@ -207,7 +207,7 @@ struct memwatch_heap_rss {
 };
 
 /**
- * memwatch_heap_rss - divide the resident set of a process into its parts
+ * memwatch_heap_get_rss - divide the resident set of a process into its parts
  * @heap: heap
  * @profile: number of the profile, which is one of memwatch
  * @memory: memory of the process that the profile is of, looked at just before the profile was
@@ -218,8 +218,8 @@ struct memwatch_heap_rss {
  * about the resident set; -EINVAL.
  * Since: 0.1
  */
-int memwatch_heap_rss(const struct memwatch_heap *heap, unsigned int profile,
-		      const struct memwatch_heap_memory *memory, struct memwatch_heap_rss *ret);
+int memwatch_heap_get_rss(const struct memwatch_heap *heap, unsigned int profile,
+			  const struct memwatch_heap_memory *memory, struct memwatch_heap_rss *ret);
 
 /* --------------------------------------------------- the stack that grows */
 
@@ -292,7 +292,7 @@ int memwatch_heap_suspect_poll(struct memwatch_heap_suspect *suspect,
 int memwatch_heap_suspect_fd(const struct memwatch_heap_suspect *suspect);
 
 /**
- * memwatch_heap_suspect_frame - a frame of the call stack
+ * memwatch_heap_suspect_get_frame - a frame of the call stack
  * @suspect: search whose answer is there
  * @frame: number of the frame; 0 is the innermost function, which allocated
  * @ret: filled in up to ret->sz; strings belong to @suspect
@@ -300,8 +300,8 @@ int memwatch_heap_suspect_fd(const struct memwatch_heap_suspect *suspect);
  * Returns: 1; 0 if there are not so many frames; or -EINVAL.
  * Since: 0.1
  */
-int memwatch_heap_suspect_frame(const struct memwatch_heap_suspect *suspect, __u32 frame,
-				struct memwatch_heap_frame *ret);
+int memwatch_heap_suspect_get_frame(const struct memwatch_heap_suspect *suspect, __u32 frame,
+				    struct memwatch_heap_frame *ret);
 
 #ifdef __cplusplus
 }

@@ -64,7 +64,7 @@ enum memwatch_heap_format {
 	MEMWATCH_HEAP_GPERFTOOLS = 3,
 };
 
-#define MEMWATCH_HEAP_HEADER (1U << 0) /* only memwatch_heap_info(), of memwatch's profiles */
+#define MEMWATCH_HEAP_HEADER (1U << 0) /* only memwatch_heap_get_info(), of memwatch's profiles */
 #define MEMWATCH_HEAP_NATIVE (1U << 1) /* keep the native frames of interpreters */
 
 /**
@@ -226,7 +226,7 @@ struct memwatch_heap_info {
 };
 
 /**
- * memwatch_heap_info - description of a profile
+ * memwatch_heap_get_info - description of a profile
  * @heap: heap
  * @profile: number of the profile
  * @ret: filled in up to ret->sz
@@ -234,8 +234,8 @@ struct memwatch_heap_info {
  * Returns: 0, -ENOENT if there is no such profile, or -EINVAL.
  * Since: 0.1
  */
-int memwatch_heap_info(const struct memwatch_heap *heap, unsigned int profile,
-		       struct memwatch_heap_info *ret);
+int memwatch_heap_get_info(const struct memwatch_heap *heap, unsigned int profile,
+			   struct memwatch_heap_info *ret);
 
 /* ------------------------------------------------------------- symbols */
 
@@ -439,17 +439,18 @@ int memwatch_heap_view_new(struct memwatch_heap *heap, const struct memwatch_hea
 struct memwatch_heap_view *memwatch_heap_view_unref(struct memwatch_heap_view *view);
 
 /**
- * memwatch_heap_view_total - the sum of all rows
+ * memwatch_heap_view_get_total - the sum of all rows
  * @view: view
  * @ret: filled in up to ret->sz; the frame is empty
  *
  * Returns: 0 or -EINVAL.
  * Since: 0.1
  */
-int memwatch_heap_view_total(const struct memwatch_heap_view *view, struct memwatch_heap_row *ret);
+int memwatch_heap_view_get_total(const struct memwatch_heap_view *view,
+				 struct memwatch_heap_row *ret);
 
 /**
- * memwatch_heap_view_row - a row
+ * memwatch_heap_view_get_row - a row
  * @view: view
  * @index: number of the row, in sorted order
  * @ret: filled in up to ret->sz
@@ -457,11 +458,11 @@ int memwatch_heap_view_total(const struct memwatch_heap_view *view, struct memwa
  * Returns: 1; 0 if there are not so many rows; or -EINVAL.
  * Since: 0.1
  */
-int memwatch_heap_view_row(const struct memwatch_heap_view *view, __u64 index,
-			   struct memwatch_heap_row *ret);
+int memwatch_heap_view_get_row(const struct memwatch_heap_view *view, __u64 index,
+			       struct memwatch_heap_row *ret);
 
 /**
- * memwatch_heap_view_frame - a frame of a row of a view by SITE
+ * memwatch_heap_view_get_frame - a frame of a row of a view by SITE
  * @view: view
  * @index: number of the row, in sorted order
  * @frame: number of the frame; 0 is the innermost function, which allocated
@@ -470,8 +471,8 @@ int memwatch_heap_view_row(const struct memwatch_heap_view *view, __u64 index,
  * Returns: 1; 0 if there are not so many frames or rows; or -EINVAL.
  * Since: 0.1
  */
-int memwatch_heap_view_frame(const struct memwatch_heap_view *view, __u64 index, __u32 frame,
-			     struct memwatch_heap_frame *ret);
+int memwatch_heap_view_get_frame(const struct memwatch_heap_view *view, __u64 index, __u32 frame,
+				 struct memwatch_heap_frame *ret);
 
 /**
  * memwatch_heap_write_pprof - write a profile as a gzip-compressed profile.proto of pprof

@@ -19,8 +19,8 @@
  * THREADS. There is no global state. A context, and every object made from it, may be used
  * by one thread at a time. Two contexts are independent of each other.
  *
- * C++. The headers compile without warnings from C++11 on. Some functions have the name of the
- * structure that they fill in, so write "struct memwatch_stream_stats", as in C.
+ * C++. The headers compile without warnings from C++11 on. No function has the name of a type, so
+ * "struct" and "enum" may be left out there.
  *
  * ERRORS. Every function that can fail returns int: 0 or a positive number on success, a
  * negative errno on failure. Objects are returned through the last parameter, @ret, which is

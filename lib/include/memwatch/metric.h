@@ -90,14 +90,14 @@ struct memwatch_metric_info {
 };
 
 /**
- * memwatch_metric_info - describe one metric of the table
+ * memwatch_metric_at - describe one metric of the table
  * @position: counted from 0, in the order in which a report shows metrics; a later
  *	version of the library may insert metrics anywhere
  *
  * Returns: the description, valid for ever; NULL past the last metric.
  * Since: 0.1
  */
-const struct memwatch_metric_info *memwatch_metric_info(unsigned int position);
+const struct memwatch_metric_info *memwatch_metric_at(unsigned int position);
 
 /**
  * memwatch_metric_find - describe the metric that a counter or an RDT event gives

@@ -60,7 +60,7 @@ struct memwatch_field_info {
 };
 
 /**
- * memwatch_record_field - describe one field of a record type
+ * memwatch_record_get_field - describe one field of a record type
  * @type: &enum memwatch_record_type
  * @position: counted from 0, in the order of the record; the header is not included
  * @ret: the description; its strings are valid for ever
@@ -69,8 +69,8 @@ struct memwatch_field_info {
  * not set.
  * Since: 0.1
  */
-int memwatch_record_field(unsigned int type, unsigned int position,
-			  struct memwatch_field_info *ret);
+int memwatch_record_get_field(unsigned int type, unsigned int position,
+			      struct memwatch_field_info *ret);
 
 #ifdef __cplusplus
 }

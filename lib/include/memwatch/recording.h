@@ -70,7 +70,7 @@ struct memwatch_recording_opts {
  * memwatch_recording_create - start a file
  * @ctx: context
  * @path: path of the file, which must not exist unless OVERWRITE is given
- * @info: description of the source, usually that of memwatch_stream_info(); copied
+ * @info: description of the source, usually that of memwatch_stream_get_info(); copied
  * @opts: options or NULL
  * @ret: the recording; caller frees with memwatch_recording_close()
  *
@@ -140,15 +140,15 @@ struct memwatch_recording_stats {
 };
 
 /**
- * memwatch_recording_stats - read the statistics
+ * memwatch_recording_get_stats - read the statistics
  * @recording: recording
  * @ret: filled in up to ret->sz
  *
  * Returns: 0 or -EINVAL.
  * Since: 0.1
  */
-int memwatch_recording_stats(const struct memwatch_recording *recording,
-			     struct memwatch_recording_stats *ret);
+int memwatch_recording_get_stats(const struct memwatch_recording *recording,
+				 struct memwatch_recording_stats *ret);
 
 /**
  * memwatch_recording_close - write the collected records and the index, sync and free
@@ -197,13 +197,13 @@ MEMWATCH_MUST_CHECK int memwatch_reader_open(struct memwatch_ctx *ctx, const cha
 struct memwatch_reader *memwatch_reader_close(struct memwatch_reader *reader);
 
 /**
- * memwatch_reader_info - the description of the source
+ * memwatch_reader_get_info - the description of the source
  * @reader: reader
  *
  * Returns: the description, owned by the reader.
  * Since: 0.1
  */
-const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_reader *reader);
+const struct memwatch_stream_info *memwatch_reader_get_info(const struct memwatch_reader *reader);
 
 /**
  * memwatch_reader_next - the next record
@@ -211,7 +211,7 @@ const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_re
  * @ret: the record; valid until the next call with this reader
  *
  * Damaged blocks are counted and skipped, so the end of a damaged file is an end like any other:
- * memwatch_reader_stats() says then whether something is missing. A record of an older schema
+ * memwatch_reader_get_stats() says then whether something is missing. A record of an older schema
  * is delivered with the size of this one, and zeros in the members that it lacks. A text in a
  * record need not end with a NUL if the file is hostile: records are delivered as they are in the
  * file, so that they can be copied. memwatch_stream_open_file() ends each text.
@@ -261,14 +261,15 @@ struct memwatch_reader_stats {
 };
 
 /**
- * memwatch_reader_stats - what is in the file
+ * memwatch_reader_get_stats - what is in the file
  * @reader: reader
  * @ret: filled in up to ret->sz; all members but @damaged are known when the file is opened
  *
  * Returns: 0 or -EINVAL.
  * Since: 0.1
  */
-int memwatch_reader_stats(const struct memwatch_reader *reader, struct memwatch_reader_stats *ret);
+int memwatch_reader_get_stats(const struct memwatch_reader *reader,
+			      struct memwatch_reader_stats *ret);
 
 #ifdef __cplusplus
 }

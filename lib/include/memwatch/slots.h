@@ -251,14 +251,14 @@ struct memwatch_slots_stats {
 };
 
 /**
- * memwatch_slots_stats - read the statistics
+ * memwatch_slots_get_stats - read the statistics
  * @slots: aggregator
  * @ret: filled in up to ret->sz
  *
  * Returns: 0 or -EINVAL.
  * Since: 0.1
  */
-int memwatch_slots_stats(const struct memwatch_slots *slots, struct memwatch_slots_stats *ret);
+int memwatch_slots_get_stats(const struct memwatch_slots *slots, struct memwatch_slots_stats *ret);
 
 #ifdef __cplusplus
 }

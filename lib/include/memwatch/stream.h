@@ -304,13 +304,13 @@ struct memwatch_stream_info {
 };
 
 /**
- * memwatch_stream_info - describe the origin of a stream
+ * memwatch_stream_get_info - describe the origin of a stream
  * @stream: stream
  *
  * Returns: the description, which is owned by the stream and constant while it exists.
  * Since: 0.1
  */
-const struct memwatch_stream_info *memwatch_stream_info(const struct memwatch_stream *stream);
+const struct memwatch_stream_info *memwatch_stream_get_info(const struct memwatch_stream *stream);
 
 /**
  * struct memwatch_stream_stats - counts since the stream was opened
@@ -346,14 +346,14 @@ struct memwatch_stream_stats {
 };
 
 /**
- * memwatch_stream_stats - get the counts of a stream
+ * memwatch_stream_get_stats - get the counts of a stream
  * @stream: stream
  * @ret: filled in up to ret->sz
  *
  * Returns: 0; -EINVAL: ret->sz is not valid; another negative errno.
  * Since: 0.1
  */
-int memwatch_stream_stats(struct memwatch_stream *stream, struct memwatch_stream_stats *ret);
+int memwatch_stream_get_stats(struct memwatch_stream *stream, struct memwatch_stream_stats *ret);
 
 /**
  * struct memwatch_stream_cpu_stats - counts of one CPU, see &struct memwatch_stream_stats
@@ -380,7 +380,7 @@ struct memwatch_stream_cpu_stats {
 };
 
 /**
- * memwatch_stream_cpu_stats - get the counts of one CPU
+ * memwatch_stream_get_cpu_stats - get the counts of one CPU
  * @stream: stream
  * @index: 0 to memwatch_stream_stats.rings - 1
  * @ret: filled in up to ret->sz
@@ -388,11 +388,11 @@ struct memwatch_stream_cpu_stats {
  * Returns: 1; 0: @index is past the last CPU; a negative errno.
  * Since: 0.1
  */
-int memwatch_stream_cpu_stats(struct memwatch_stream *stream, unsigned int index,
-			      struct memwatch_stream_cpu_stats *ret);
+int memwatch_stream_get_cpu_stats(struct memwatch_stream *stream, unsigned int index,
+				  struct memwatch_stream_cpu_stats *ret);
 
 /**
- * memwatch_stream_failure - get a failure counter of the relay
+ * memwatch_stream_get_failure - get a failure counter of the relay
  * @stream: stream
  * @index: 0, 1, ... until the function returns 0
  * @name: name of the counter; constant
@@ -401,8 +401,8 @@ int memwatch_stream_cpu_stats(struct memwatch_stream *stream, unsigned int index
  * Returns: 1; 0: @index is past the last counter; a negative errno.
  * Since: 0.1
  */
-int memwatch_stream_failure(struct memwatch_stream *stream, unsigned int index, const char **name,
-			    __u64 *count);
+int memwatch_stream_get_failure(struct memwatch_stream *stream, unsigned int index,
+				const char **name, __u64 *count);
 
 #ifdef __cplusplus
 }

@@ -230,7 +230,7 @@ int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
 			  const struct memwatch_summary_row **ret);
 
 /**
- * memwatch_summary_total - all rows together
+ * memwatch_summary_get_total - all rows together
  * @summary: summary
  * @ret: a row without flags and identity, in which @slots counts every slot once; valid
  *	until the next feed, sort or reset
@@ -238,13 +238,13 @@ int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
  * Returns: 0.
  * Since: 0.1
  */
-int memwatch_summary_total(struct memwatch_summary *summary,
-			   const struct memwatch_summary_row **ret);
+int memwatch_summary_get_total(struct memwatch_summary *summary,
+			       const struct memwatch_summary_row **ret);
 
 /**
  * memwatch_summary_value - the value of a metric in a row
  * @row: a row
- * @metric: from memwatch_metric_info()
+ * @metric: from memwatch_metric_at()
  *
  * Returns: a member of @row; NULL for a ratio, which is the quotient of two members of
  * @row->counter.

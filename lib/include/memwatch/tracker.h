@@ -253,15 +253,15 @@ struct memwatch_tracker_stats {
 };
 
 /**
- * memwatch_tracker_stats - read the statistics
+ * memwatch_tracker_get_stats - read the statistics
  * @tracker: tracker
  * @ret: filled in up to ret->sz
  *
  * Returns: 0 or -EINVAL.
  * Since: 0.1
  */
-int memwatch_tracker_stats(const struct memwatch_tracker *tracker,
-			   struct memwatch_tracker_stats *ret);
+int memwatch_tracker_get_stats(const struct memwatch_tracker *tracker,
+			       struct memwatch_tracker_stats *ret);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@
  * BUDGET. The monitor measures its own CPU time. It lengthens the period, and the minimum
  * time between requested rounds, so that it stays within @rest_ppm and @storm_ppm of one
  * CPU. If the event program itself costs too much, it is detached for a while, and rounds
- * run more often instead. memwatch_watch_stats() says so. What the caller does with the
+ * run more often instead. memwatch_watch_get_stats() says so. What the caller does with the
  * results counts too: with MEMWATCH_WATCH_OWN_THREAD all CPU time of the thread that calls
  * memwatch_watch_poll(), else what the caller reports to memwatch_watch_charge().
  *
@@ -264,7 +264,7 @@ int memwatch_watch_find(struct memwatch_watch *watch, __u32 tgid, __u64 start_ti
  * memwatch_watch_snapshot - copy the states of all processes
  * @watch: monitor
  *
- * memwatch_watch_row() and memwatch_watch_sample() read from this copy.
+ * memwatch_watch_get_row() and memwatch_watch_get_sample() read from this copy.
  *
  * Returns: the number of processes or a negative errno.
  * Since: 0.1
@@ -272,7 +272,7 @@ int memwatch_watch_find(struct memwatch_watch *watch, __u32 tgid, __u64 start_ti
 int memwatch_watch_snapshot(struct memwatch_watch *watch);
 
 /**
- * memwatch_watch_row - get the verdict on one process of the snapshot
+ * memwatch_watch_get_row - get the verdict on one process of the snapshot
  * @watch: monitor
  * @index: from 0, in no particular order
  * @ret: filled in; @sz is set by the caller
@@ -280,21 +280,21 @@ int memwatch_watch_snapshot(struct memwatch_watch *watch);
  * Returns: 1; 0 if there is no such index; -EINVAL.
  * Since: 0.1
  */
-int memwatch_watch_row(struct memwatch_watch *watch, unsigned int index,
-		       struct memwatch_growth_row *ret);
+int memwatch_watch_get_row(struct memwatch_watch *watch, unsigned int index,
+			   struct memwatch_growth_row *ret);
 
 /**
- * memwatch_watch_sample - get the last sample of one process of the snapshot
+ * memwatch_watch_get_sample - get the last sample of one process of the snapshot
  * @watch: monitor
- * @index: as for memwatch_watch_row()
+ * @index: as for memwatch_watch_get_row()
  * @ret: filled in; its @limit_bytes is the memory at which the nearest limit is reached
  * @cgroup: gets the id of its cgroup, or NULL
  *
  * Returns: 1; 0 if there is no such index.
  * Since: 0.1
  */
-int memwatch_watch_sample(struct memwatch_watch *watch, unsigned int index,
-			  struct memwatch_growth_sample *ret, __u64 *cgroup);
+int memwatch_watch_get_sample(struct memwatch_watch *watch, unsigned int index,
+			      struct memwatch_growth_sample *ret, __u64 *cgroup);
 
 /**
  * memwatch_watch_limit_name - name of a limit in words
@@ -333,14 +333,14 @@ int memwatch_watch_save(struct memwatch_watch *watch, const char *path);
 int memwatch_watch_load(struct memwatch_watch *watch, const char *path);
 
 /**
- * memwatch_watch_stats - get what the monitor does and costs
+ * memwatch_watch_get_stats - get what the monitor does and costs
  * @watch: monitor
  * @ret: filled in; @sz is set by the caller
  *
  * Returns: 0 or -EINVAL.
  * Since: 0.1
  */
-int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_stats *ret);
+int memwatch_watch_get_stats(struct memwatch_watch *watch, struct memwatch_watch_stats *ret);
 
 #ifdef __cplusplus
 }

@@ -31,7 +31,7 @@ static const struct memwatch_metric_info *find_sort_metric(unsigned int key)
 {
 	const struct memwatch_metric_info *metric;
 
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++)
 		if (metric->sort && metric->sort == key)
 			return metric;
 	return NULL;

@@ -519,7 +519,7 @@ int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot
 	return 1;
 }
 
-int memwatch_slots_stats(const struct memwatch_slots *slots, struct memwatch_slots_stats *ret)
+int memwatch_slots_get_stats(const struct memwatch_slots *slots, struct memwatch_slots_stats *ret)
 {
 	struct memwatch_slots_stats stats = slots->stats;
 

@@ -521,7 +521,7 @@ static void mark_row(const struct memwatch_summary *summary, struct row *row)
 
 	if (!mw_losses_touch(&summary->losses, row->row.cpu, begin_ns, end_ns))
 		return;
-	for (unsigned int i = 0; (metric = memwatch_metric_info(i)); i++)
+	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++)
 		if (metric->row_offset)
 			mw_value_mark_lower_bound(
 				(struct memwatch_value *)(void *)((char *)&row->row +
@@ -589,8 +589,8 @@ int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
 	return 1;
 }
 
-int memwatch_summary_total(struct memwatch_summary *summary,
-			   const struct memwatch_summary_row **ret)
+int memwatch_summary_get_total(struct memwatch_summary *summary,
+			       const struct memwatch_summary_row **ret)
 {
 	mark_row(summary, &summary->total);
 	*ret = &summary->total.row;

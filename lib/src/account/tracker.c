@@ -413,8 +413,8 @@ int memwatch_tracker_next(const struct memwatch_tracker *tracker, size_t *positi
 	return 0;
 }
 
-int memwatch_tracker_stats(const struct memwatch_tracker *tracker,
-			   struct memwatch_tracker_stats *ret)
+int memwatch_tracker_get_stats(const struct memwatch_tracker *tracker,
+			       struct memwatch_tracker_stats *ret)
 {
 	struct memwatch_tracker_stats stats = tracker->stats;
 

@@ -156,7 +156,7 @@ static const struct memwatch_metric_info metrics[] = {
 
 #define NR_METRICS (sizeof(metrics) / sizeof(*metrics))
 
-const struct memwatch_metric_info *memwatch_metric_info(unsigned int position)
+const struct memwatch_metric_info *memwatch_metric_at(unsigned int position)
 {
 	return position < NR_METRICS ? &metrics[position] : NULL;
 }

@@ -222,7 +222,8 @@ const char *memwatch_record_name(unsigned int type)
 	return known ? known->name : "unknown";
 }
 
-int memwatch_record_field(unsigned int type, unsigned int position, struct memwatch_field_info *ret)
+int memwatch_record_get_field(unsigned int type, unsigned int position,
+			      struct memwatch_field_info *ret)
 {
 	const struct mw_record_type *known = mw_record_type(type);
 	const struct mw_field *field;

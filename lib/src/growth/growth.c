@@ -197,8 +197,8 @@ int memwatch_growth_feed(struct memwatch_growth *growth,
 	return (int)event;
 }
 
-int memwatch_growth_row(struct memwatch_growth *growth, unsigned int index,
-			struct memwatch_growth_row *ret)
+int memwatch_growth_get_row(struct memwatch_growth *growth, unsigned int index,
+			    struct memwatch_growth_row *ret)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
 	const struct process *p;

@@ -31,7 +31,7 @@ struct mw_snapshot {
 int mw_snapshot_take(struct memwatch_ctx *ctx, struct mw_snapshot *snapshot,
 		     struct mw_bpf_growth *bpf);
 
-/* As memwatch_watch_row(); the history is read from @bpf now. */
+/* As memwatch_watch_get_row(); the history is read from @bpf now. */
 int mw_snapshot_row(const struct mw_snapshot *snapshot, struct mw_bpf_growth *bpf,
 		    unsigned int index, struct memwatch_growth_row *ret);
 
@@ -39,7 +39,7 @@ int mw_snapshot_row(const struct mw_snapshot *snapshot, struct mw_bpf_growth *bp
 int mw_snapshot_find(struct mw_bpf_growth *bpf, const struct mw_growth_key *key,
 		     struct memwatch_growth_row *ret, __u64 *cgroup);
 
-/* As memwatch_watch_sample(). */
+/* As memwatch_watch_get_sample(). */
 int mw_snapshot_sample(const struct mw_snapshot *snapshot, unsigned int index,
 		       struct memwatch_growth_sample *ret, __u64 *cgroup);
 

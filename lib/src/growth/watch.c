@@ -50,7 +50,7 @@
  * @merge: the merge of the rings, owned
  * @bpf: the programs and maps, owned
  * @governor: decides period, gap, width, and whether the event program is attached
- * @stats: as memwatch_watch_stats() reports them
+ * @stats: as memwatch_watch_get_stats() reports them
  * @events: the event program is wanted and can be attached
  * @next_ns: when the next regular round is due
  * @last_ns: when the last round began
@@ -402,14 +402,14 @@ int memwatch_watch_snapshot(struct memwatch_watch *watch)
 	return mw_snapshot_take(watch->ctx, &watch->snapshot, watch->bpf);
 }
 
-int memwatch_watch_row(struct memwatch_watch *watch, unsigned int index,
-		       struct memwatch_growth_row *ret)
+int memwatch_watch_get_row(struct memwatch_watch *watch, unsigned int index,
+			   struct memwatch_growth_row *ret)
 {
 	return mw_snapshot_row(&watch->snapshot, watch->bpf, index, ret);
 }
 
-int memwatch_watch_sample(struct memwatch_watch *watch, unsigned int index,
-			  struct memwatch_growth_sample *ret, __u64 *cgroup)
+int memwatch_watch_get_sample(struct memwatch_watch *watch, unsigned int index,
+			      struct memwatch_growth_sample *ret, __u64 *cgroup)
 {
 	return mw_snapshot_sample(&watch->snapshot, index, ret, cgroup);
 }
@@ -535,7 +535,7 @@ int memwatch_watch_load(struct memwatch_watch *watch, const char *path)
 	return n;
 }
 
-int memwatch_watch_stats(struct memwatch_watch *watch, struct memwatch_watch_stats *ret)
+int memwatch_watch_get_stats(struct memwatch_watch *watch, struct memwatch_watch_stats *ret)
 {
 	struct memwatch_watch_stats *s = &watch->stats;
 

@@ -60,8 +60,8 @@ struct memwatch_heap *memwatch_heap_unref(struct memwatch_heap *heap)
 	return NULL;
 }
 
-int memwatch_heap_info(const struct memwatch_heap *heap, unsigned int profile,
-		       struct memwatch_heap_info *ret)
+int memwatch_heap_get_info(const struct memwatch_heap *heap, unsigned int profile,
+			   struct memwatch_heap_info *ret)
 {
 	struct memwatch_heap_info info;
 	const struct mw_prof_profile *p;

@@ -178,7 +178,7 @@ static bool has_followed(const struct mw_heap_header *header, uint32_t control)
 						: header->state != MW_HEAP_STATE_ACTIVE;
 }
 
-int memwatch_heap_control(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_control control,
+int memwatch_heap_request(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_control control,
 			  __u64 rate_bytes, __u64 timeout_ns)
 {
 	uint64_t deadline = mw_add_sat(mw_clock(CLOCK_MONOTONIC), timeout_ns);

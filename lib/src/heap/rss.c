@@ -576,8 +576,8 @@ static void account_fill(struct account *a)
 	judge(a);
 }
 
-int memwatch_heap_rss(const struct memwatch_heap *heap, unsigned int profile,
-		      const struct memwatch_heap_memory *memory, struct memwatch_heap_rss *ret)
+int memwatch_heap_get_rss(const struct memwatch_heap *heap, unsigned int profile,
+			  const struct memwatch_heap_memory *memory, struct memwatch_heap_rss *ret)
 {
 	struct memwatch_heap_rss out = { .sz = sizeof(out) };
 	struct account account = { .memory = memory, .ret = &out };

@@ -212,11 +212,11 @@ static void write_answer(struct search *search, FILE *out)
 
 	if (!search->head.err)
 		search->head.err = memwatch_heap_view_new(search->heap, &opts, &view);
-	if (!search->head.err && memwatch_heap_view_row(view, 0, &row) == 1)
+	if (!search->head.err && memwatch_heap_view_get_row(view, 0, &row) == 1)
 		search->head.frames = row.frames < FRAMES_MAX ? row.frames : FRAMES_MAX;
 	fwrite(&search->head, sizeof(search->head), 1, out);
 	for (uint32_t i = 0; i < search->head.frames; i++)
-		if (memwatch_heap_view_frame(view, 0, i, &frame) == 1)
+		if (memwatch_heap_view_get_frame(view, 0, i, &frame) == 1)
 			write_frame(out, &frame);
 	fflush(out);
 }
@@ -429,8 +429,8 @@ int memwatch_heap_suspect_fd(const struct memwatch_heap_suspect *suspect)
 	return suspect->child.answer;
 }
 
-int memwatch_heap_suspect_frame(const struct memwatch_heap_suspect *suspect, __u32 frame,
-				struct memwatch_heap_frame *ret)
+int memwatch_heap_suspect_get_frame(const struct memwatch_heap_suspect *suspect, __u32 frame,
+				    struct memwatch_heap_frame *ret)
 {
 	if (!suspect->complete || frame >= suspect->head.frames)
 		return 0;

@@ -307,13 +307,14 @@ static int export_row(const struct memwatch_heap_view *view, uint32_t number,
 	return mw_opts_export(ret, &out, sizeof(out));
 }
 
-int memwatch_heap_view_total(const struct memwatch_heap_view *view, struct memwatch_heap_row *ret)
+int memwatch_heap_view_get_total(const struct memwatch_heap_view *view,
+				 struct memwatch_heap_row *ret)
 {
 	return export_row(view, view->rows.count, &view->rows.total, ret);
 }
 
-int memwatch_heap_view_row(const struct memwatch_heap_view *view, __u64 index,
-			   struct memwatch_heap_row *ret)
+int memwatch_heap_view_get_row(const struct memwatch_heap_view *view, __u64 index,
+			       struct memwatch_heap_row *ret)
 {
 	uint32_t number;
 
@@ -323,8 +324,8 @@ int memwatch_heap_view_row(const struct memwatch_heap_view *view, __u64 index,
 	return export_row(view, number, &view->rows.rows[number], ret) ?: 1;
 }
 
-int memwatch_heap_view_frame(const struct memwatch_heap_view *view, __u64 index, __u32 frame,
-			     struct memwatch_heap_frame *ret)
+int memwatch_heap_view_get_frame(const struct memwatch_heap_view *view, __u64 index, __u32 frame,
+				 struct memwatch_heap_frame *ret)
 {
 	uint32_t frames[MW_ROWS_FRAMES];
 	struct memwatch_heap_frame out;

@@ -72,7 +72,7 @@ int mw_bpf_relay_totals(struct mw_bpf_relay *relay, uint64_t *produced, uint64_t
 /* Records sent on one CPU, dropped ones included. 0 or a negative errno. */
 int mw_bpf_relay_cpu_total(struct mw_bpf_relay *relay, unsigned int cpu, uint64_t *produced);
 
-/* As memwatch_stream_failure(). */
+/* As memwatch_stream_get_failure(). */
 int mw_bpf_relay_failure(struct mw_bpf_relay *relay, unsigned int index, const char **name,
 			 __u64 *count);
 

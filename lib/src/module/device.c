@@ -85,7 +85,7 @@ static const char *explain_device_error(int err)
 static int check_abi(struct memwatch_device *device)
 {
 	struct memwatch_get_info info;
-	int err = memwatch_device_info(device, &info);
+	int err = memwatch_device_get_info(device, &info);
 
 	if (err)
 		return err;
@@ -139,7 +139,7 @@ struct memwatch_device *memwatch_device_close(struct memwatch_device *device)
 	return NULL;
 }
 
-int memwatch_device_info(struct memwatch_device *device, struct memwatch_get_info *ret)
+int memwatch_device_get_info(struct memwatch_device *device, struct memwatch_get_info *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->size = sizeof(*ret);
@@ -168,7 +168,7 @@ int memwatch_device_target(struct memwatch_device *device, __u32 target)
 	return 0;
 }
 
-int memwatch_device_config(struct memwatch_device *device, struct memwatch_config *ret)
+int memwatch_device_get_config(struct memwatch_device *device, struct memwatch_config *ret)
 {
 	struct memwatch_config arg = {
 		.size = sizeof(arg),
@@ -202,8 +202,8 @@ int memwatch_device_add_filter(struct memwatch_device *device, const struct memw
 	return device_ioctl(device, MEMWATCH_IOC_ADD_FILTER, "add filter", &arg);
 }
 
-int memwatch_device_filter(struct memwatch_device *device, unsigned int index,
-			   struct memwatch_filter *ret)
+int memwatch_device_get_filter(struct memwatch_device *device, unsigned int index,
+			       struct memwatch_filter *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->size = sizeof(*ret);

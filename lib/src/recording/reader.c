@@ -405,7 +405,7 @@ struct memwatch_reader *memwatch_reader_close(struct memwatch_reader *reader)
 	return NULL;
 }
 
-const struct memwatch_stream_info *memwatch_reader_info(const struct memwatch_reader *reader)
+const struct memwatch_stream_info *memwatch_reader_get_info(const struct memwatch_reader *reader)
 {
 	return &reader->info;
 }
@@ -541,7 +541,8 @@ int memwatch_reader_seek(struct memwatch_reader *reader, __u64 time_ns)
 	return found < 0 ? found : 0;
 }
 
-int memwatch_reader_stats(const struct memwatch_reader *reader, struct memwatch_reader_stats *ret)
+int memwatch_reader_get_stats(const struct memwatch_reader *reader,
+			      struct memwatch_reader_stats *ret)
 {
 	struct memwatch_reader_stats stats = { 0 };
 	struct mw_block_index_entry total;

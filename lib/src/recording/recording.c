@@ -336,8 +336,8 @@ int memwatch_recording_flush(struct memwatch_recording *recording, int sync)
 	return err;
 }
 
-int memwatch_recording_stats(const struct memwatch_recording *recording,
-			     struct memwatch_recording_stats *ret)
+int memwatch_recording_get_stats(const struct memwatch_recording *recording,
+				 struct memwatch_recording_stats *ret)
 {
 	struct memwatch_recording_stats stats;
 

@@ -20,9 +20,9 @@
  * @fd: as memwatch_stream_fd(); NULL: always ready
  * @stop: as memwatch_stream_stop(); called once, and the stream ends also if it fails. NULL: the
  *	stream ends without further work
- * @stats: as memwatch_stream_stats(); @ret is of full size and zeroed
- * @cpu_stats: as memwatch_stream_cpu_stats(), with @ret like that; NULL: no rings
- * @failure: as memwatch_stream_failure(); NULL: no failure counters
+ * @stats: as memwatch_stream_get_stats(); @ret is of full size and zeroed
+ * @cpu_stats: as memwatch_stream_get_cpu_stats(), with @ret like that; NULL: no rings
+ * @failure: as memwatch_stream_get_failure(); NULL: no failure counters
  * @close: frees the backend, including the stream in it. The caller drops the reference
  *	to the context.
  */

@@ -126,7 +126,7 @@ static int file_stats(struct memwatch_stream *stream, struct memwatch_stream_sta
 	struct file_stream *file = file_stream(stream);
 	MEMWATCH_OPTS(memwatch_reader_stats, in_file);
 	size_t sz = ret->sz;
-	int err = memwatch_reader_stats(file->reader, &in_file);
+	int err = memwatch_reader_get_stats(file->reader, &in_file);
 
 	if (err)
 		return err;
@@ -185,7 +185,7 @@ int memwatch_stream_open_file(struct memwatch_ctx *ctx, const char *path,
 		free(file);
 		return err;
 	}
-	file->stream.info = *memwatch_reader_info(file->reader);
+	file->stream.info = *memwatch_reader_get_info(file->reader);
 	mw_stream_init(&file->stream, ctx, &file_ops);
 	*ret = &file->stream;
 	return 0;

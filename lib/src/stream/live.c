@@ -288,7 +288,7 @@ static int live_set_period(struct live *live, const struct memwatch_live_opts *o
 	struct memwatch_config config = { 0 };
 	int err;
 
-	err = memwatch_device_config(live->device, &config);
+	err = memwatch_device_get_config(live->device, &config);
 	if (err)
 		return err;
 	*period_ns = config.period_ns;
@@ -373,7 +373,7 @@ static int live_open_device(struct live *live, struct memwatch_ctx *ctx,
 	int err = memwatch_device_open(ctx, &live->device);
 
 	if (!err)
-		err = memwatch_device_info(live->device, module);
+		err = memwatch_device_get_info(live->device, module);
 	if (!err && module->schema != MEMWATCH_SCHEMA)
 		err = mw_fail(ctx, -EPROTO,
 			      "the module uses schema %u, this library schema %u: install "
@@ -443,7 +443,7 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
 	err = live_start(live, &opts);
 	/* the module decides at the start of a session whether it may use RDT */
 	if (!err)
-		err = memwatch_device_info(live->device, &module);
+		err = memwatch_device_get_info(live->device, &module);
 	if (err)
 		goto err_close;
 	live_describe_module(live, ctx, &module);

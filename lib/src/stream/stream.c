@@ -113,12 +113,12 @@ int memwatch_stream_stop(struct memwatch_stream *stream)
 	return err;
 }
 
-const struct memwatch_stream_info *memwatch_stream_info(const struct memwatch_stream *stream)
+const struct memwatch_stream_info *memwatch_stream_get_info(const struct memwatch_stream *stream)
 {
 	return &stream->info;
 }
 
-int memwatch_stream_stats(struct memwatch_stream *stream, struct memwatch_stream_stats *ret)
+int memwatch_stream_get_stats(struct memwatch_stream *stream, struct memwatch_stream_stats *ret)
 {
 	MEMWATCH_OPTS(memwatch_stream_stats, stats);
 	int err = stream->ops->stats(stream, &stats);
@@ -126,8 +126,8 @@ int memwatch_stream_stats(struct memwatch_stream *stream, struct memwatch_stream
 	return err ? err : mw_opts_export(ret, &stats, sizeof(stats));
 }
 
-int memwatch_stream_cpu_stats(struct memwatch_stream *stream, unsigned int index,
-			      struct memwatch_stream_cpu_stats *ret)
+int memwatch_stream_get_cpu_stats(struct memwatch_stream *stream, unsigned int index,
+				  struct memwatch_stream_cpu_stats *ret)
 {
 	MEMWATCH_OPTS(memwatch_stream_cpu_stats, stats);
 	int err;
@@ -141,8 +141,8 @@ int memwatch_stream_cpu_stats(struct memwatch_stream *stream, unsigned int index
 	return err ? err : 1;
 }
 
-int memwatch_stream_failure(struct memwatch_stream *stream, unsigned int index, const char **name,
-			    __u64 *count)
+int memwatch_stream_get_failure(struct memwatch_stream *stream, unsigned int index,
+				const char **name, __u64 *count)
 {
 	return stream->ops->failure ? stream->ops->failure(stream, index, name, count) : 0;
 }
