@@ -15,8 +15,8 @@
  */
 #define PROCESS_BYTES 320
 #define PENDING_BYTES 320
-#define ENTRY_BYTES   384
-#define RMID_BYTES    128
+#define ENTRY_BYTES   544
+#define RMID_BYTES    256
 #define ROW_BYTES     5120
 
 /* More than these are not needed, or would cost time rather than memory. */

@@ -55,7 +55,8 @@ struct mw_cell mw_metric_cell(const struct memwatch_summary_row *row,
 	const struct memwatch_value *value = memwatch_summary_value(row, metric);
 
 	if (!value)
-		return ratio_cell(&row->counter[metric->index], &row->counter[metric->divisor]);
+		return ratio_cell(memwatch_summary_counter_at(row, metric->index),
+				  memwatch_summary_counter_at(row, metric->divisor));
 	return (struct mw_cell){ .number = value->value, .status = value->status };
 }
 

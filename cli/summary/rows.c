@@ -32,7 +32,7 @@ int mw_rmid_list(const struct memwatch_summary_row *row, struct mw_pool *pool, s
 	if (!list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < row->nr_rmids; i++)
-		list[i] = row->rmids[i].rmid;
+		list[i] = memwatch_summary_rmid_at(row, i)->rmid;
 	*ret = (struct mw_list){ list, row->nr_rmids };
 	return 0;
 }
@@ -96,6 +96,7 @@ static const enum identity identities[][MW_ROWS_IDENTITIES + 1] = {
 static int fill_identity(const struct mw_rows *rows, const struct memwatch_summary_row *row,
 			 enum identity id, struct mw_pool *pool, struct mw_cell *cell)
 {
+	const struct memwatch_summary_rmid *rmid = memwatch_summary_rmid_at(row, 0);
 	bool known = !(row->flags &
 		       (MEMWATCH_ROW_UNASSIGNED | MEMWATCH_ROW_UNKNOWN | MEMWATCH_ROW_OTHER));
 
@@ -124,12 +125,12 @@ static int fill_identity(const struct mw_rows *rows, const struct memwatch_summa
 		*cell = (struct mw_cell){ .number = row->processes, .missing = !row->cgroup_id };
 		break;
 	case ID_RMID:
-		if (row->nr_rmids)
-			*cell = (struct mw_cell){ .number = row->rmids[0].rmid };
+		if (rmid)
+			*cell = (struct mw_cell){ .number = rmid->rmid };
 		break;
 	case ID_GENERATION:
-		if (row->nr_rmids)
-			*cell = (struct mw_cell){ .number = row->rmids[0].generation };
+		if (rmid)
+			*cell = (struct mw_cell){ .number = rmid->generation };
 		break;
 	case ID_CPU:
 		*cell = (struct mw_cell){ .number = row->cpu,

@@ -30,7 +30,7 @@ static void drain_slots(struct memwatch_slots *slots, uint64_t *run_ns)
 		if (slot->begin_ns > slot->end_ns || slot->nr_entries > ENTRIES_MAX + 1)
 			abort();
 		for (uint32_t i = 0; i < slot->nr_entries; i++)
-			add_time(run_ns, slot->entries[i].cpu_time_ns.value);
+			add_time(run_ns, memwatch_slot_entry_at(slot, i)->cpu_time_ns.value);
 	}
 }
 

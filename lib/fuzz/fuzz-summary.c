@@ -29,7 +29,8 @@ static void check_summary(struct memwatch_summary *summary, unsigned int key)
 		wraps |= __builtin_add_overflow(run_ns, row->cpu_time_ns.value, &run_ns);
 		rmids += row->nr_rmids;
 		for (uint32_t i = 1; i < row->nr_rmids; i++)
-			if (row->rmids[i].rmid == row->rmids[i - 1].rmid)
+			if (memwatch_summary_rmid_at(row, i)->rmid ==
+			    memwatch_summary_rmid_at(row, i - 1)->rmid)
 				abort();
 	}
 	memwatch_summary_get_total(summary, &total);

@@ -13,6 +13,7 @@
 #include <memwatch/summary.h>
 #include <memwatch/tracker.h>
 
+#include "account/slot-entry.h"
 #include "cost-kit.h"
 
 #define MS  1000000ULL
@@ -151,7 +152,7 @@ static uint64_t drain_slots(struct memwatch_slots *slots, struct memwatch_summar
 
 	while (memwatch_slots_next(slots, &slot) == 1) {
 		for (uint32_t i = 0; i < slot->nr_entries; i++)
-			run_ns += slot->entries[i].cpu_time_ns.value;
+			run_ns += memwatch_slot_entry_at(slot, i)->cpu_time_ns.value;
 		if (summary)
 			memwatch_summary_feed(summary, slot);
 	}
@@ -242,23 +243,23 @@ static void test_last_slot(void)
 static void feed_processes(struct memwatch_summary *summary, uint32_t n)
 {
 	struct memwatch_process process = { .cgroup_id = 1 };
-	struct memwatch_slot_entry entry = { .cpu = MEMWATCH_CPU_ANY, .samples = 1 };
-	struct memwatch_slot slot = { .nr_entries = 1, .entries = &entry };
+	struct mw_slot_entry entry = { .seen = { .cpu = MEMWATCH_CPU_ANY, .samples = 1 } };
+	struct mw_slot_given slot = { .seen = { .nr_entries = 1 }, .entries = &entry };
 
-	entry.process = &process;
+	entry.seen.process = &process;
 	for (uint32_t i = 0; i < n; i++) {
-		slot.begin_ns = i * MS;
-		slot.end_ns = slot.begin_ns + MS;
-		entry.rmid = process.rmid = 1 + i % 100;
-		entry.generation = process.generation = 1 + i / 100;
+		slot.seen.begin_ns = i * MS;
+		slot.seen.end_ns = slot.seen.begin_ns + MS;
+		entry.seen.rmid = process.rmid = 1 + i % 100;
+		entry.seen.generation = process.generation = 1 + i / 100;
 		process.tgid = 1000 + i;
-		process.cgroup_id = 1 + entry.rmid % 4;
-		memwatch_summary_feed(summary, &slot);
+		process.cgroup_id = 1 + entry.seen.rmid % 4;
+		memwatch_summary_feed(summary, &slot.seen);
 		/* It runs again later, and the one before it was not written back yet. */
-		memwatch_summary_feed(summary, &slot);
-		if (entry.generation > 1) {
-			entry.generation--;
-			memwatch_summary_feed(summary, &slot);
+		memwatch_summary_feed(summary, &slot.seen);
+		if (entry.seen.generation > 1) {
+			entry.seen.generation--;
+			memwatch_summary_feed(summary, &slot.seen);
 		}
 	}
 }
@@ -305,17 +306,18 @@ static void test_member_limit(void)
 /* A table that was large once is emptied for each interval that top shows. */
 static void reset_large_summary(uint32_t n)
 {
-	struct memwatch_slot_entry entry = { .cpu = MEMWATCH_CPU_ANY, .generation = 1 };
-	struct memwatch_slot slot = { .nr_entries = 1, .entries = &entry, .end_ns = MS };
+	struct mw_slot_entry entry = { .seen = { .cpu = MEMWATCH_CPU_ANY, .generation = 1 } };
+	struct mw_slot_given slot = { .seen = { .nr_entries = 1, .end_ns = MS },
+				      .entries = &entry };
 	struct memwatch_summary *summary;
 
 	if (memwatch_summary_new(ctx, NULL, &summary))
 		abort();
-	for (entry.rmid = 1; entry.rmid < n; entry.rmid++)
-		memwatch_summary_feed(summary, &slot);
+	for (entry.seen.rmid = 1; entry.seen.rmid < n; entry.seen.rmid++)
+		memwatch_summary_feed(summary, &slot.seen);
 	for (uint32_t i = 0; i < n; i++) {
 		memwatch_summary_reset(summary);
-		memwatch_summary_feed(summary, &slot);
+		memwatch_summary_feed(summary, &slot.seen);
 	}
 	memwatch_summary_unref(summary);
 }

@@ -6,6 +6,8 @@
  */
 #include <stdbool.h>
 
+#include <memwatch/value.h>
+
 #include "../../selftests/prng.h"
 #include "../../selftests/tap.h"
 #include "base/array.h"
@@ -137,6 +139,33 @@ static void test_clear(void)
 	mw_index_free(&index);
 }
 
+static void test_status(void)
+{
+	struct memwatch_value sum = { 0 };
+	bool same = true;
+
+	for (__u8 a = 0; a < 8; a++) {
+		for (__u8 b = 0; b < 8; b++) {
+			same &= memwatch_status_worst(a, b) == memwatch_status_worst(b, a);
+			for (__u8 c = 0; c < 7 && a < 7 && b < 7; c++)
+				same &= memwatch_status_worst(memwatch_status_worst(a, b), c) ==
+					memwatch_status_worst(a, memwatch_status_worst(b, c));
+		}
+	}
+	tap_ok(same, "the worst of several statuses does not depend on their order");
+	memwatch_value_add(&sum, 5, MEMWATCH_STATUS_UNAVAILABLE);
+	tap_eq(sum.value, 0, "an unavailable part adds nothing to a sum");
+	tap_eq(sum.status, MEMWATCH_STATUS_UNAVAILABLE,
+	       "a sum of unavailable parts is unavailable");
+	memwatch_value_add(&sum, 5, MEMWATCH_STATUS_OK);
+	tap_eq(sum.value, 5, "a measured part is added to a sum with an unavailable one");
+	tap_eq(sum.status, MEMWATCH_STATUS_ESTIMATED,
+	       "a sum with an unavailable part is estimated");
+	tap_eq(sum.parts, 2, "a sum counts its parts, measured or not");
+	memwatch_value_add(&sum, ~0ULL, MEMWATCH_STATUS_OK);
+	tap_eq(sum.value, ~0ULL, "a sum does not wrap");
+}
+
 int main(void)
 {
 	tap_start();
@@ -146,5 +175,6 @@ int main(void)
 	test_index(32, KEYS, "many keys");
 	test_index(3, 64, "hashes that collide");
 	test_renumber();
+	test_status();
 	return tap_done();
 }

@@ -296,7 +296,7 @@ static void judge_summary(uint32_t by, uint64_t first, uint64_t last)
 	memwatch_summary_get_total(summary, &row);
 	judge(&row->cpu_time_ns, true_time(PROCESSES, CPUS, first, last),
 	      overlaps(CPUS, first, last));
-	judge(&row->counter[0], true_time(PROCESSES, CPUS, first, last) / 1000,
+	judge(memwatch_summary_counter_at(row, 0), true_time(PROCESSES, CPUS, first, last) / 1000,
 	      overlaps(CPUS, first, last));
 }
 
@@ -396,7 +396,7 @@ static void judge_slot(const struct memwatch_slot *slot, uint64_t *losses)
 	*losses += slot->nr_losses;
 	count.wrong += !(slot->flags & MEMWATCH_SLOT_LOSSY) != !concerned;
 	for (uint32_t i = 0; i < slot->nr_entries; i++) {
-		const struct memwatch_slot_entry *entry = &slot->entries[i];
+		const struct memwatch_slot_entry *entry = memwatch_slot_entry_at(slot, i);
 		int p = (int)entry->rmid - 1;
 		uint32_t cpu = entry->cpu == MEMWATCH_CPU_ANY ? CPUS : entry->cpu;
 

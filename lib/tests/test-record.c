@@ -5,6 +5,7 @@
  * The tables that describe record types and metrics agree with linux/memwatch.h.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include <memwatch/memwatch.h>
 
@@ -111,20 +112,21 @@ static void test_measured_fields(void)
 	tap_eq(wrong, 0, "a counter in a sample record has the key, value and status of its own");
 }
 
-static void test_metrics(void)
+static void test_metrics(const struct memwatch_summary_row *row)
 {
 	const struct memwatch_metric_info *metric, *other;
 	unsigned int same_key = 0, same_event = 0, misplaced = 0, nameless = 0;
+	const struct memwatch_value *value;
 
 	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++) {
 		nameless += !metric->key || !metric->title || !metric->heading || !metric->help;
-		misplaced += metric->row_offset % 8 ||
-			     metric->row_offset + sizeof(struct memwatch_value) >
-				     sizeof(struct memwatch_summary_row);
-		misplaced += !metric->row_offset != (metric->source == MEMWATCH_METRIC_RATIO);
+		/* Each metric but a ratio has a value of its own in the row. */
+		value = memwatch_summary_value(row, metric);
+		misplaced += !value != (metric->source == MEMWATCH_METRIC_RATIO);
 		for (unsigned int j = 0; j < i; j++) {
 			other = memwatch_metric_at(j);
 			same_key += !strcmp(metric->key, other->key);
+			misplaced += value && value == memwatch_summary_value(row, other);
 			same_event += metric->source == MEMWATCH_METRIC_COUNTER &&
 				      other->source == MEMWATCH_METRIC_COUNTER &&
 				      metric->event_type == other->event_type &&
@@ -155,10 +157,19 @@ static void test_sources(void)
 
 int main(void)
 {
+	const struct memwatch_summary_row *total;
+	struct memwatch_summary *summary;
+	struct memwatch_ctx *ctx;
+
 	tap_start();
+	if (memwatch_ctx_new(NULL, &ctx) || memwatch_summary_new(ctx, NULL, &summary))
+		return EXIT_FAILURE;
 	test_fields();
 	test_measured_fields();
-	test_metrics();
+	memwatch_summary_get_total(summary, &total);
+	test_metrics(total);
 	test_sources();
+	memwatch_summary_unref(summary);
+	memwatch_ctx_unref(ctx);
 	return tap_done();
 }

@@ -33,6 +33,20 @@ enum memwatch_metric_source {
 };
 
 /**
+ * enum memwatch_account - what the library computes, see @MEMWATCH_METRIC_ACCOUNT
+ * @MEMWATCH_ACCOUNT_CPU_TIME: CPU time
+ * @MEMWATCH_ACCOUNT_OCCUPANCY_MAX: largest occupancy
+ * @MEMWATCH_ACCOUNT_RESIDUE: residual occupancy
+ * @MEMWATCH_ACCOUNT_MEASURED: share of the run time that was measured
+ */
+enum memwatch_account {
+	MEMWATCH_ACCOUNT_CPU_TIME = 0,
+	MEMWATCH_ACCOUNT_OCCUPANCY_MAX = 1,
+	MEMWATCH_ACCOUNT_RESIDUE = 2,
+	MEMWATCH_ACCOUNT_MEASURED = 3,
+};
+
+/**
  * enum memwatch_unit - the unit of a metric
  * @MEMWATCH_UNIT_COUNT: events
  * @MEMWATCH_UNIT_BYTES: bytes
@@ -60,14 +74,12 @@ enum memwatch_unit {
  * @heading: heading of a column, such as "LLC MISS"
  * @help: what it measures, as one sentence without a full stop
  * @source: &enum memwatch_metric_source
- * @index: &enum memwatch_counter or &enum memwatch_rdt_event, if the source is one of
- *	these; the dividend (&enum memwatch_counter) of a ratio
+ * @index: &enum memwatch_account, &enum memwatch_counter or &enum memwatch_rdt_event, as the
+ *	source says; the dividend (&enum memwatch_counter) of a ratio
  * @divisor: &enum memwatch_counter by which a ratio divides
  * @unit: &enum memwatch_unit
  * @flags: MEMWATCH_METRIC_*
  * @sort: key for memwatch_summary_sort(); 0 if rows cannot be sorted by it
- * @row_offset: offset of its &struct memwatch_value in &struct memwatch_summary_row;
- *	0 for a ratio
  * @event_type: type of the perf event of a counter, as in &struct perf_event_attr
  * @event_config: config of the perf event of a counter
  */
@@ -84,7 +96,6 @@ struct memwatch_metric_info {
 	__u32 unit;
 	__u32 flags;
 	__u32 sort;
-	__u32 row_offset;
 	__u32 event_type;
 	__u64 event_config;
 };

@@ -8,7 +8,8 @@
  * A measurement covers an interval. If the interval spans several slots, the measurement is
  * split in proportion to time. The parts are integers and add up to the whole exactly.
  * Bandwidth counters run from the allocation on, so the difference of two readings is split in
- * the same way. Occupancy is a level: a slot has the last reading in it.
+ * the same way. Occupancy is a level: a slot has the last reading in it, and a summary weights it
+ * by time.
  *
  * A slot is closed when the stream has moved @window slots beyond its end. A measurement that
  * comes for a closed slot is delivered in a slot with the flag MEMWATCH_SLOT_LATE. So the sum
@@ -17,7 +18,7 @@
  * Where records were lost, entries may be missing, and what the others say is a lower bound: a
  * slot that overlaps a loss has the flag MEMWATCH_SLOT_LOSSY, and in its entries, or in those of
  * the CPU that lost the records, values with the status OK become ESTIMATED. A process of which
- * all was lost in a slot has no entry there; memwatch_slot.losses says when that may be so.
+ * all was lost in a slot has no entry there; memwatch_slot_loss_at() says when that may be so.
  *
  * A record costs at most @window + 2 entries, whatever its times are. Memory is bounded by
  * @entries_max.
@@ -66,7 +67,7 @@ struct memwatch_slots;
  *	multiples of it.
  * @entries_max: how many entries all slots that are open or wait for memwatch_slots_next()
  *	may have together; measurements that would need more are added to an entry of
- *	MEMWATCH_RMID_OTHER, one in each slot. An entry needs some 200 bytes. Default 262144.
+ *	MEMWATCH_RMID_OTHER, one in each slot. An entry needs some 250 bytes. Default 262144.
  * @reserved: 0
  */
 struct memwatch_slots_opts {
@@ -140,7 +141,7 @@ int memwatch_slots_feed(struct memwatch_slots *slots, const struct memwatch_reco
 int memwatch_slots_finish(struct memwatch_slots *slots);
 
 /**
- * struct memwatch_slot_entry - what one RMID did in one slot
+ * struct memwatch_slot_entry - what one RMID did in one slot; from memwatch_slot_entry_at()
  * @rmid: RMID; 0 is everything unassigned, MEMWATCH_RMID_OTHER what found no place
  * @generation: its generation
  * @cpu: CPU, or MEMWATCH_CPU_ANY; RDT values are never for one CPU
@@ -148,15 +149,12 @@ int memwatch_slots_finish(struct memwatch_slots *slots);
  * @process: the process that has the RMID; NULL for RMID 0 and if no record has named it.
  *	Valid as long as the slot.
  * @cpu_time_ns: CPU time in the slot
- * @counter: increments, indexed by &enum memwatch_counter
- * @rdt: indexed by &enum memwatch_rdt_event: the occupancy is the sum of the last readings of
- *	all L3 domains; the bandwidths are bytes moved in this slot. With
- *	MEMWATCH_SLOTS_ESTIMATE, the total bandwidth of an entry without a reading is its
- *	LLC misses times MEMWATCH_LINE_BYTES with the status ESTIMATED; prefetches and
- *	write-backs are missing in it.
  * @residue: residual occupancy: bytes that earlier owners of the RMID still occupied in the
  *	cache when it was allocated. It is in one slot of each generation whose allocation
  *	was seen, and is not a part of the occupancy.
+ *
+ * Only the library makes entries. memwatch_slot_counter_at() and memwatch_slot_rdt_at() give the
+ * other values. An RMID that was freed in the slot may have an entry without any value.
  */
 struct memwatch_slot_entry {
 	__u32 rmid;
@@ -165,16 +163,39 @@ struct memwatch_slot_entry {
 	__u32 samples;
 	const struct memwatch_process *process;
 	struct memwatch_value cpu_time_ns;
-	struct memwatch_value counter[MEMWATCH_COUNTER_MAX];
-	struct memwatch_value rdt[MEMWATCH_RDT_MAX];
 	struct memwatch_value residue;
 };
+
+/**
+ * memwatch_slot_counter_at - increment of a hardware counter in a slot
+ * @entry: entry
+ * @counter: &enum memwatch_counter
+ *
+ * Returns: valid as long as the slot; NULL: the library knows no such counter.
+ * Since: 0.1
+ */
+const struct memwatch_value *memwatch_slot_counter_at(const struct memwatch_slot_entry *entry,
+						      unsigned int counter);
+
+/**
+ * memwatch_slot_rdt_at - what RDT has measured in a slot
+ * @entry: entry
+ * @event: &enum memwatch_rdt_event: the occupancy is the sum of the last readings of all L3
+ *	domains; the bandwidths are bytes moved in this slot. With MEMWATCH_SLOTS_ESTIMATE, the
+ *	total bandwidth of an entry without a reading is its LLC misses times MEMWATCH_LINE_BYTES
+ *	with the status ESTIMATED; prefetches and write-backs are missing in it.
+ *
+ * Returns: valid as long as the slot; NULL: the library knows no such event.
+ * Since: 0.1
+ */
+const struct memwatch_value *memwatch_slot_rdt_at(const struct memwatch_slot_entry *entry,
+						  unsigned int event);
 
 #define MEMWATCH_SLOT_LATE  (1U << 0) /* measurements that came after their slots were closed */
 #define MEMWATCH_SLOT_LOSSY (1U << 1) /* records of the time of this slot were lost */
 
 /**
- * struct memwatch_loss - an interval in which records were lost
+ * struct memwatch_loss - an interval in which records were lost; from memwatch_slot_loss_at()
  * @cpu: the CPU that lost them; MEMWATCH_CPU_ANY if several losses had to be put together
  * @reserved: 0
  * @begin_ns: what the CPU measured before is complete
@@ -188,17 +209,16 @@ struct memwatch_loss {
 };
 
 /**
- * struct memwatch_slot - a closed slot
+ * struct memwatch_slot - a closed slot; only the library makes slots
  * @begin_ns: first nanosecond
  * @end_ns: first nanosecond after it. A late slot begins with its earliest part and ends
  *	with its last one, so it may span several slots.
  * @flags: MEMWATCH_SLOT_*
- * @nr_entries: length of @entries; slots without entries and losses are not delivered
- * @entries: sorted by rmid, generation, cpu
+ * @nr_entries: number of entries; slots without entries and losses are not delivered
  * @lost: number of records in losses that begin in this slot
- * @losses: losses that begin in this slot; each loss is in one slot, also if it goes on in later
- *	ones. In a late slot they may begin anywhere: slots that were given before overlap them.
- * @nr_losses: length of @losses
+ * @nr_losses: number of losses that begin in this slot; each loss is in one slot, also if it goes
+ *	on in later ones. In a late slot they may begin anywhere: slots that were given before
+ *	overlap them.
  * @reserved: 0
  */
 struct memwatch_slot {
@@ -206,12 +226,32 @@ struct memwatch_slot {
 	__u64 end_ns;
 	__u32 flags;
 	__u32 nr_entries;
-	const struct memwatch_slot_entry *entries;
 	__u64 lost;
-	const struct memwatch_loss *losses;
 	__u32 nr_losses;
 	__u32 reserved;
 };
+
+/**
+ * memwatch_slot_entry_at - an entry of a slot
+ * @slot: slot
+ * @index: counted from 0; entries are sorted by rmid, generation, cpu
+ *
+ * Returns: valid as long as the slot; NULL past the last entry.
+ * Since: 0.1
+ */
+const struct memwatch_slot_entry *memwatch_slot_entry_at(const struct memwatch_slot *slot,
+							 unsigned int index);
+
+/**
+ * memwatch_slot_loss_at - a loss that begins in a slot
+ * @slot: slot
+ * @index: counted from 0
+ *
+ * Returns: valid as long as the slot; NULL past the last loss.
+ * Since: 0.1
+ */
+const struct memwatch_loss *memwatch_slot_loss_at(const struct memwatch_slot *slot,
+						  unsigned int index);
 
 /**
  * memwatch_slots_next - take the next closed slot

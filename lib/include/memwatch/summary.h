@@ -5,6 +5,12 @@
  * Summaries: slots added up by process, cgroup, RMID, CPU or slot, for live tables and for
  * reports of recordings alike. Memory grows with the number of rows and of RMIDs in them, not
  * with the number of processes that share a row.
+ *
+ * OCCUPANCY is a level, and its mean is weighted by time. A reading of an RMID holds until the
+ * next one of the same RMID and L3 domain, until the RMID is freed, or to the end of the last slot.
+ * The level of a row is the sum of what holds for its RMIDs, or by slot for all RMIDs, and its mean
+ * is over the time in which at least one reading holds. What was read before @from_ns, or before
+ * memwatch_summary_reset(), still holds. Readings after the end of the process do not count.
  */
 #ifndef MEMWATCH_SUMMARY_H
 #define MEMWATCH_SUMMARY_H
@@ -104,7 +110,7 @@ void memwatch_summary_reset(struct memwatch_summary *summary);
  */
 int memwatch_summary_feed(struct memwatch_summary *summary, const struct memwatch_slot *slot);
 
-/* One RMID in a row's list. */
+/* One RMID in a row's list, from memwatch_summary_rmid_at(). */
 struct memwatch_summary_rmid {
 	__u32 rmid;
 	__u32 generation;
@@ -116,7 +122,7 @@ struct memwatch_summary_rmid {
 #define MEMWATCH_ROW_LATE	(1U << 3) /* by slot: a late slot, MEMWATCH_SLOT_LATE */
 
 /**
- * struct memwatch_summary_row - one row
+ * struct memwatch_summary_row - one row; only the library makes rows
  * @flags: MEMWATCH_ROW_*
  * @tgid: by process, and by RMID if the process is known
  * @start_time_ns: likewise; start of the process in CLOCK_BOOTTIME
@@ -124,20 +130,16 @@ struct memwatch_summary_rmid {
  * @cpu: by CPU; otherwise MEMWATCH_CPU_ANY
  * @cgroup_id: by process, RMID and cgroup
  * @comm: latest name of the process; by cgroup: of the process that was seen last
- * @rmids: the RMIDs in this row, each once and with its newest generation, in order of
- *	appearance; none by CPU and by slot
- * @nr_rmids: length of @rmids
+ * @nr_rmids: number of RMIDs in this row; 0 by CPU and by slot
  * @processes: by cgroup: number of assignments with a known process; otherwise 1 or 0
  * @slots: number of slots in which it ran
  * @first_ns: begin of the first of them; by slot: begin of the slot, even if nothing ran in it
  * @last_ns: end of the last of them; by slot: end of the slot
  * @samples: how many samples, or parts of samples, were added
  * @cpu_time_ns: CPU time
- * @counter: increments of the counters, indexed by &enum memwatch_counter
- * @occupancy_mean: occupied bytes of the cache, the mean over the slots with a reading, which are
- *	those in which it ran and one a second, so it is no mean over time;
- *	UNAVAILABLE if there is none
- * @occupancy_max: occupied bytes of the cache, the maximum over these slots
+ * @occupancy_mean: occupied bytes of the cache, the mean over the time in which they are known,
+ *	see OCCUPANCY; UNAVAILABLE if they never are
+ * @occupancy_max: occupied bytes of the cache, the most at any time
  * @residue: residual occupancy of its RMIDs at their allocations, in bytes; UNAVAILABLE if no
  *	allocation with RDT was seen
  * @mbm_total: bytes moved to and from memory
@@ -147,8 +149,8 @@ struct memwatch_summary_rmid {
  *	the sums is MULTIPLEXED: they are what was measured, and are not scaled up.
  *	UNAVAILABLE if it is not known; the sums are then ESTIMATED
  *
- * The table of metrics (memwatch/metric.h) has a name for each measured member; see
- * memwatch_summary_value().
+ * memwatch_summary_counter_at() gives the hardware counters, memwatch_summary_rmid_at() the RMIDs,
+ * and memwatch_summary_value() the value of any metric of the table in memwatch/metric.h.
  */
 struct memwatch_summary_row {
 	__u32 flags;
@@ -158,7 +160,6 @@ struct memwatch_summary_row {
 	__u32 cpu;
 	__u64 cgroup_id;
 	char comm[MEMWATCH_COMM_LEN];
-	const struct memwatch_summary_rmid *rmids;
 	__u32 nr_rmids;
 	__u32 processes;
 	__u64 slots;
@@ -166,7 +167,6 @@ struct memwatch_summary_row {
 	__u64 last_ns;
 	__u64 samples;
 	struct memwatch_value cpu_time_ns;
-	struct memwatch_value counter[MEMWATCH_COUNTER_MAX];
 	struct memwatch_value occupancy_mean;
 	struct memwatch_value occupancy_max;
 	struct memwatch_value residue;
@@ -174,6 +174,29 @@ struct memwatch_summary_row {
 	struct memwatch_value mbm_local;
 	struct memwatch_value measured_ppm;
 };
+
+/**
+ * memwatch_summary_counter_at - the sum of a hardware counter in a row
+ * @row: a row
+ * @counter: &enum memwatch_counter
+ *
+ * Returns: valid as long as @row; NULL: the library knows no such counter.
+ * Since: 0.1
+ */
+const struct memwatch_value *memwatch_summary_counter_at(const struct memwatch_summary_row *row,
+							 unsigned int counter);
+
+/**
+ * memwatch_summary_rmid_at - an RMID in a row
+ * @row: a row
+ * @index: counted from 0, in order of appearance; each RMID is there once, with its newest
+ *	generation
+ *
+ * Returns: valid as long as @row; NULL past the last one.
+ * Since: 0.1
+ */
+const struct memwatch_summary_rmid *memwatch_summary_rmid_at(const struct memwatch_summary_row *row,
+							     unsigned int index);
 
 /**
  * enum memwatch_summary_key - what rows are sorted by
@@ -246,8 +269,7 @@ int memwatch_summary_get_total(struct memwatch_summary *summary,
  * @row: a row
  * @metric: from memwatch_metric_at()
  *
- * Returns: a member of @row; NULL for a ratio, which is the quotient of two members of
- * @row->counter.
+ * Returns: valid as long as @row; NULL for a ratio, which is the quotient of two counters.
  * Since: 0.1
  */
 const struct memwatch_value *memwatch_summary_value(const struct memwatch_summary_row *row,

@@ -17,9 +17,9 @@ static uint64_t sort_ratio(const struct memwatch_summary_row *row,
 			   const struct memwatch_metric_info *ratio,
 			   struct memwatch_value *measured)
 {
-	const struct memwatch_value *divisor = &row->counter[ratio->divisor];
+	const struct memwatch_value *divisor = memwatch_summary_counter_at(row, ratio->divisor);
 
-	*measured = row->counter[ratio->index];
+	*measured = *memwatch_summary_counter_at(row, ratio->index);
 	if (!divisor->value) {
 		measured->status = MEMWATCH_STATUS_UNAVAILABLE;
 		return measured->value;

@@ -12,13 +12,13 @@
 #define ALL_PPM 1000000U
 
 /* The sums of a row; an occupancy is the same whatever was measured before. */
-static void mark_sums(struct memwatch_summary_row *row, void (*mark)(struct memwatch_value *value))
+static void mark_sums(struct mw_summary_row *row, void (*mark)(struct memwatch_value *value))
 {
-	mark(&row->cpu_time_ns);
+	mark(&row->seen.cpu_time_ns);
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		mark(&row->counter[i]);
-	mark(&row->mbm_total);
-	mark(&row->mbm_local);
+	mark(&row->seen.mbm_total);
+	mark(&row->seen.mbm_local);
 }
 
 static void mark_multiplexed(struct memwatch_value *value)
@@ -34,22 +34,22 @@ static __u64 share_ppm(uint64_t measured_ns, uint64_t unmeasured_ns)
 	return (__u64)((unsigned __int128)measured_ns * ALL_PPM / run_ns);
 }
 
-void mw_row_share(struct memwatch_summary_row *row, uint64_t unmeasured_ns, bool partial)
+void mw_row_share(struct mw_summary_row *row, uint64_t unmeasured_ns, bool partial)
 {
-	if (!row->processes)
+	if (!row->seen.processes)
 		return;
-	row->measured_ppm = (struct memwatch_value){
+	row->seen.measured_ppm = (struct memwatch_value){
 		.value = ALL_PPM,
 		.parts = 1,
 		.status = MEMWATCH_STATUS_OK,
 	};
 	if (partial && unmeasured_ns) {
 		mark_sums(row, mark_multiplexed);
-		row->measured_ppm.value = share_ppm(row->cpu_time_ns.value, unmeasured_ns);
-		row->measured_ppm.status = MEMWATCH_STATUS_MULTIPLEXED;
+		row->seen.measured_ppm.value = share_ppm(row->seen.cpu_time_ns.value, unmeasured_ns);
+		row->seen.measured_ppm.status = MEMWATCH_STATUS_MULTIPLEXED;
 	} else if (partial) {
 		mark_sums(row, mw_value_mark_lower_bound);
-		row->measured_ppm.value = 0;
-		row->measured_ppm.status = MEMWATCH_STATUS_UNAVAILABLE;
+		row->seen.measured_ppm.value = 0;
+		row->seen.measured_ppm.status = MEMWATCH_STATUS_UNAVAILABLE;
 	}
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <memwatch/summary.h>
+#include "account/summary-row.h"
 
 /*
  * Sets the share of the run time that was measured, and the status of the sums.
@@ -19,6 +19,6 @@
  * @partial: one of them has been without an RMID for a time. If it is not known for how
  * long, the sums are lower bounds of which no more can be said.
  */
-void mw_row_share(struct memwatch_summary_row *row, uint64_t unmeasured_ns, bool partial);
+void mw_row_share(struct mw_summary_row *row, uint64_t unmeasured_ns, bool partial);
 
 #endif /* MW_ROW_SHARE_H */

@@ -20,15 +20,16 @@ void mw_slot_table_init(struct mw_slot_table *table)
 }
 
 int mw_slot_table_obtain(struct mw_slot_table *table, uint32_t rmid, uint32_t generation,
-			 uint32_t cpu, bool add, struct memwatch_slot_entry **ret)
+			 uint32_t cpu, bool add, struct mw_slot_entry **ret)
 {
 	uint32_t hash = mw_index_hash(&table->index, (uint64_t)rmid << 32 | generation, cpu);
-	struct memwatch_slot_entry *entry;
+	struct mw_slot_entry *entry;
 	uint32_t at, number;
 
 	mw_index_for_each (&table->index, hash, &at, number) {
 		entry = &table->entries[number];
-		if (entry->rmid == rmid && entry->generation == generation && entry->cpu == cpu) {
+		if (entry->seen.rmid == rmid && entry->seen.generation == generation &&
+		    entry->seen.cpu == cpu) {
 			*ret = entry;
 			return 0;
 		}
@@ -40,14 +41,14 @@ int mw_slot_table_obtain(struct mw_slot_table *table, uint32_t rmid, uint32_t ge
 		return -ENOMEM;
 	entry = &table->entries[table->count++];
 	memset(entry, 0, sizeof(*entry));
-	entry->rmid = rmid;
-	entry->generation = generation;
-	entry->cpu = cpu;
+	entry->seen.rmid = rmid;
+	entry->seen.generation = generation;
+	entry->seen.cpu = cpu;
 	*ret = entry;
 	return 0;
 }
 
-int mw_slot_table_obtain_other(struct mw_slot_table *table, struct memwatch_slot_entry **ret)
+int mw_slot_table_obtain_other(struct mw_slot_table *table, struct mw_slot_entry **ret)
 {
 	int err = mw_slot_table_obtain(table, MEMWATCH_RMID_OTHER, 0, MEMWATCH_CPU_ANY, true, ret);
 
@@ -57,13 +58,13 @@ int mw_slot_table_obtain_other(struct mw_slot_table *table, struct memwatch_slot
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct memwatch_slot_entry *x = a, *y = b;
+	const struct mw_slot_entry *x = a, *y = b;
 
-	if (x->rmid != y->rmid)
-		return x->rmid < y->rmid ? -1 : 1;
-	if (x->generation != y->generation)
-		return x->generation < y->generation ? -1 : 1;
-	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
+	if (x->seen.rmid != y->seen.rmid)
+		return x->seen.rmid < y->seen.rmid ? -1 : 1;
+	if (x->seen.generation != y->seen.generation)
+		return x->seen.generation < y->seen.generation ? -1 : 1;
+	return x->seen.cpu < y->seen.cpu ? -1 : x->seen.cpu > y->seen.cpu;
 }
 
 void mw_slot_table_sort(struct mw_slot_table *table)

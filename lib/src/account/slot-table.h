@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <memwatch/slots.h>
-
+#include "account/slot-entry.h"
 #include "base/index.h"
 
 /**
@@ -24,18 +23,12 @@
  * @index: from (RMID, generation, CPU) to @entries
  */
 struct mw_slot_table {
-	struct memwatch_slot_entry *entries;
+	struct mw_slot_entry *entries;
 	uint32_t count;
 	uint32_t capacity;
 	bool has_other;
 	struct mw_index index;
 };
-
-/* Whether an entry holds what found no place of its own. */
-static inline bool mw_slot_entry_is_other(const struct memwatch_slot_entry *entry)
-{
-	return entry->rmid == MEMWATCH_RMID_OTHER && !entry->generation;
-}
 
 void mw_slot_table_init(struct mw_slot_table *table);
 
@@ -44,10 +37,10 @@ void mw_slot_table_init(struct mw_slot_table *table);
  * and @add is not set; or -ENOMEM. The entry is valid until the next call.
  */
 int mw_slot_table_obtain(struct mw_slot_table *table, uint32_t rmid, uint32_t generation,
-			 uint32_t cpu, bool add, struct memwatch_slot_entry **ret);
+			 uint32_t cpu, bool add, struct mw_slot_entry **ret);
 
 /* The same for the entry of MEMWATCH_RMID_OTHER. */
-int mw_slot_table_obtain_other(struct mw_slot_table *table, struct memwatch_slot_entry **ret);
+int mw_slot_table_obtain_other(struct mw_slot_table *table, struct mw_slot_entry **ret);
 
 /* Sorts by RMID, generation and CPU. Until the table is cleared, nothing can be found. */
 void mw_slot_table_sort(struct mw_slot_table *table);

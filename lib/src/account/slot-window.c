@@ -167,7 +167,7 @@ struct mw_slot *mw_slot_window_take(struct mw_slot_window *window)
 /* ---------------------------------------------------------------- entries */
 
 int mw_slot_window_entry(struct mw_slot_window *window, struct mw_slot *slot, uint32_t rmid,
-			 uint32_t generation, uint32_t cpu, struct memwatch_slot_entry **ret)
+			 uint32_t generation, uint32_t cpu, struct mw_slot_entry **ret)
 {
 	uint32_t before = slot->table.count;
 	bool full = window->entries >= window->entries_max;

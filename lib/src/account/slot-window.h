@@ -93,7 +93,7 @@ void mw_slot_window_recycle(struct mw_slot_window *window, struct mw_slot *slot)
  * call.
  */
 int mw_slot_window_entry(struct mw_slot_window *window, struct mw_slot *slot, uint32_t rmid,
-			 uint32_t generation, uint32_t cpu, struct memwatch_slot_entry **ret);
+			 uint32_t generation, uint32_t cpu, struct mw_slot_entry **ret);
 
 /* A part of an interval: its slot, and its end as an offset in the interval. */
 struct mw_slot_part {

@@ -48,7 +48,7 @@
  * @given: the slot that the caller has
  * @given_losses: the losses in it
  * @max_given: how many fit
- * @slot: what the caller sees of @given
+ * @slot: @given as the caller has it
  * @stats: statistics; the window has the others
  */
 struct memwatch_slots {
@@ -64,7 +64,7 @@ struct memwatch_slots {
 	struct mw_slot *given;
 	struct memwatch_loss *given_losses;
 	uint32_t max_given;
-	struct memwatch_slot slot;
+	struct mw_slot_given slot;
 	struct memwatch_slots_stats stats;
 };
 
@@ -145,7 +145,7 @@ static int feed_sample(struct memwatch_slots *slots, const struct memwatch_recor
 {
 	bool per_cpu = slots->opts.flags & MEMWATCH_SLOTS_PER_CPU;
 	uint32_t cpu = per_cpu ? sample->h.cpu : MEMWATCH_CPU_ANY;
-	struct memwatch_slot_entry *entry;
+	struct mw_slot_entry *entry;
 	uint64_t from = 0;
 	struct mw_slot_split split;
 	struct mw_slot_part part;
@@ -161,8 +161,8 @@ static int feed_sample(struct memwatch_slots *slots, const struct memwatch_recor
 		if (mw_slot_window_entry(&slots->window, part.slot, sample->rmid,
 					 sample->generation, cpu, &entry))
 			return -ENOMEM;
-		entry->samples++;
-		memwatch_value_add(&entry->cpu_time_ns, run_ns, MEMWATCH_STATUS_OK);
+		entry->seen.samples++;
+		memwatch_value_add(&entry->seen.cpu_time_ns, run_ns, MEMWATCH_STATUS_OK);
 		for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 			memwatch_value_add(&entry->counter[i],
 					   mw_slot_split_share(MEMWATCH_SAMPLE_COUNTER(sample, i),
@@ -183,7 +183,7 @@ static int feed_sample(struct memwatch_slots *slots, const struct memwatch_recor
 static int add_traffic(struct memwatch_slots *slots, const struct memwatch_record_rdt *rdt,
 		       unsigned int event, const struct mw_rdt_delta *delta, bool *late)
 {
-	struct memwatch_slot_entry *entry;
+	struct mw_slot_entry *entry;
 	uint64_t from = 0;
 	struct mw_slot_split split;
 	struct mw_slot_part part;
@@ -206,10 +206,24 @@ static int add_traffic(struct memwatch_slots *slots, const struct memwatch_recor
 	return err;
 }
 
+/* What summaries weight by time. Readings may be late, and then change nothing between others. */
+static void note_level(struct mw_slot_level *level, const struct mw_rdt_delta *delta)
+{
+	if (!level->read)
+		level->first_ns = level->last_ns = delta->end_ns;
+	else if (delta->end_ns < level->last_ns)
+		return;
+	level->area += (unsigned __int128)level->bytes * (delta->end_ns - level->last_ns);
+	level->last_ns = delta->end_ns;
+	level->bytes = delta->value[MEMWATCH_RDT_OCCUPANCY];
+	level->status = delta->status[MEMWATCH_RDT_OCCUPANCY];
+	level->read = true;
+}
+
 static int add_level(struct memwatch_slots *slots, const struct memwatch_record_rdt *rdt,
 		     const struct mw_rdt_delta *delta, bool *late)
 {
-	struct memwatch_slot_entry *entry;
+	struct mw_slot_entry *entry;
 	struct memwatch_value *sum;
 	struct mw_slot_split split;
 	struct mw_slot_part part;
@@ -227,6 +241,7 @@ static int add_level(struct memwatch_slots *slots, const struct memwatch_record_
 		sum->value = mw_sub_sat(sum->value, delta->replaced);
 	memwatch_value_add(sum, delta->value[MEMWATCH_RDT_OCCUPANCY],
 			   delta->status[MEMWATCH_RDT_OCCUPANCY]);
+	note_level(&entry->level, delta);
 	*late |= part.late;
 	return 0;
 }
@@ -234,7 +249,7 @@ static int add_level(struct memwatch_slots *slots, const struct memwatch_record_
 /* The residual occupancy counts in the slot in which it is reported. */
 static int add_residue(struct memwatch_slots *slots, const struct memwatch_record_rdt *rdt)
 {
-	struct memwatch_slot_entry *entry;
+	struct mw_slot_entry *entry;
 	struct mw_slot_split split;
 	struct mw_slot_part part;
 	uint64_t bytes;
@@ -250,7 +265,7 @@ static int add_residue(struct memwatch_slots *slots, const struct memwatch_recor
 	if (mw_slot_window_entry(&slots->window, part.slot, rdt->rmid, rdt->generation,
 				 MEMWATCH_CPU_ANY, &entry))
 		return -ENOMEM;
-	memwatch_value_add(&entry->residue, bytes, MEMWATCH_STATUS_OK);
+	memwatch_value_add(&entry->seen.residue, bytes, MEMWATCH_STATUS_OK);
 	slots->stats.late += part.late;
 	return 0;
 }
@@ -314,6 +329,22 @@ static int feed_lost(struct memwatch_slots *slots, const struct memwatch_record_
 	return 0;
 }
 
+/* Its process tells a summary that the last reading of the RMID does not hold any more. */
+static int add_end(struct memwatch_slots *slots, const struct memwatch_record_rmid *r)
+{
+	struct mw_slot_entry *entry;
+	struct mw_slot_split split;
+	struct mw_slot_part part;
+	int err;
+
+	mw_slot_split_start(&split, r->h.time_ns, r->h.time_ns);
+	err = mw_slot_split_next(&slots->window, &split, &part);
+	if (err < 0)
+		return err;
+	return mw_slot_window_entry(&slots->window, part.slot, r->rmid, r->generation,
+				    MEMWATCH_CPU_ANY, &entry);
+}
+
 static int feed_rmid(struct memwatch_slots *slots, const struct memwatch_record_header *record)
 {
 	const struct memwatch_record_rmid *r = (const struct memwatch_record_rmid *)record;
@@ -321,6 +352,12 @@ static int feed_rmid(struct memwatch_slots *slots, const struct memwatch_record_
 
 	if (err < 0)
 		return err;
+	if (record->type == MEMWATCH_RECORD_RMID_FREE &&
+	    mw_rdt_baseline_is_read(slots->rdt, r->rmid, r->generation)) {
+		err = add_end(slots, r);
+		if (err)
+			return err;
+	}
 	if (record->type == MEMWATCH_RECORD_RMID_ALLOC)
 		return mw_rdt_baseline_born(slots->rdt, r->rmid, r->generation, r->alloc_time_ns);
 	if (r->alloc_time_ns >= slots->start_ns)
@@ -389,12 +426,12 @@ int memwatch_slots_finish(struct memwatch_slots *slots)
 static void name_entries(struct memwatch_slots *slots, struct mw_slot *slot)
 {
 	for (uint32_t i = 0; i < slot->table.count; i++) {
-		struct memwatch_slot_entry *entry = &slot->table.entries[i];
+		struct mw_slot_entry *entry = &slot->table.entries[i];
 
-		if (entry->rmid == MEMWATCH_RMID_UNASSIGNED || mw_slot_entry_is_other(entry))
+		if (entry->seen.rmid == MEMWATCH_RMID_UNASSIGNED || mw_slot_entry_is_other(entry))
 			continue;
-		if (memwatch_tracker_lookup(slots->tracker, entry->rmid, entry->generation,
-					    &entry->process))
+		if (memwatch_tracker_lookup(slots->tracker, entry->seen.rmid,
+					    entry->seen.generation, &entry->seen.process))
 			slots->stats.unknown++;
 	}
 }
@@ -402,7 +439,7 @@ static void name_entries(struct memwatch_slots *slots, struct mw_slot *slot)
 static void estimate_traffic(struct mw_slot *slot)
 {
 	for (uint32_t i = 0; i < slot->table.count; i++) {
-		struct memwatch_slot_entry *entry = &slot->table.entries[i];
+		struct mw_slot_entry *entry = &slot->table.entries[i];
 		const struct memwatch_value *misses = &entry->counter[MEMWATCH_COUNTER_LLC_MISSES];
 		struct memwatch_value *total = &entry->rdt[MEMWATCH_RDT_MBM_TOTAL];
 
@@ -414,16 +451,16 @@ static void estimate_traffic(struct mw_slot *slot)
 
 /* An entry is complete if its process was not there during the loss. */
 static bool entry_is_lossy(const struct memwatch_slots *slots, const struct mw_slot *slot,
-			   const struct memwatch_slot_entry *entry)
+			   const struct mw_slot_entry *entry)
 {
-	const struct memwatch_process *process = entry->process;
+	const struct memwatch_process *process = entry->seen.process;
 	uint64_t begin_ns = slot->begin_ns, end_ns = slot->end_ns;
 
 	if (process)
 		begin_ns = mw_max_u64(begin_ns, process->alloc_time_ns);
 	if (process && process->flags & MEMWATCH_PROCESS_FREED)
 		end_ns = mw_min_u64(end_ns, process->free_time_ns);
-	return mw_losses_touch(&slots->losses, entry->cpu, begin_ns, end_ns);
+	return mw_losses_touch(&slots->losses, entry->seen.cpu, begin_ns, end_ns);
 }
 
 static void mark_losses(struct memwatch_slots *slots, struct mw_slot *slot)
@@ -432,11 +469,11 @@ static void mark_losses(struct memwatch_slots *slots, struct mw_slot *slot)
 		return;
 	slot->flags |= MEMWATCH_SLOT_LOSSY;
 	for (uint32_t i = 0; i < slot->table.count; i++) {
-		struct memwatch_slot_entry *entry = &slot->table.entries[i];
+		struct mw_slot_entry *entry = &slot->table.entries[i];
 
 		if (!entry_is_lossy(slots, slot, entry))
 			continue;
-		mw_value_mark_lower_bound(&entry->cpu_time_ns);
+		mw_value_mark_lower_bound(&entry->seen.cpu_time_ns);
 		for (int c = 0; c < MEMWATCH_COUNTER_MAX; c++)
 			mw_value_mark_lower_bound(&entry->counter[c]);
 		for (int r = 0; r < MEMWATCH_RDT_MAX; r++)
@@ -449,14 +486,14 @@ static int give_losses(struct memwatch_slots *slots, const struct mw_slot *slot)
 {
 	uint32_t kept = 0;
 
-	slots->slot.nr_losses = 0;
+	slots->slot.seen.nr_losses = 0;
 	if (mw_array_reserve(slots->given_losses, slots->max_given, slots->nr_reported))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < slots->nr_reported; i++) {
 		const struct memwatch_loss *loss = &slots->reported[i];
 
 		if (loss->begin_ns < slot->end_ns)
-			slots->given_losses[slots->slot.nr_losses++] = *loss;
+			slots->given_losses[slots->slot.seen.nr_losses++] = *loss;
 		else
 			slots->reported[kept++] = *loss;
 	}
@@ -505,18 +542,44 @@ int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot
 	if (slots->opts.flags & MEMWATCH_SLOTS_ESTIMATE)
 		estimate_traffic(slot);
 	mark_losses(slots, slot);
-	slots->slot = (struct memwatch_slot){
-		.begin_ns = slot->begin_ns,
-		.end_ns = slot->end_ns,
-		.flags = slot->flags,
-		.nr_entries = slot->table.count,
+	slots->slot = (struct mw_slot_given){
+		.seen = {
+			.begin_ns = slot->begin_ns,
+			.end_ns = slot->end_ns,
+			.flags = slot->flags,
+			.nr_entries = slot->table.count,
+			.lost = slot->lost,
+			.nr_losses = slots->slot.seen.nr_losses,
+		},
 		.entries = slot->table.entries,
-		.lost = slot->lost,
 		.losses = slots->given_losses,
-		.nr_losses = slots->slot.nr_losses,
 	};
-	*ret = &slots->slot;
+	*ret = &slots->slot.seen;
 	return 1;
+}
+
+const struct memwatch_slot_entry *memwatch_slot_entry_at(const struct memwatch_slot *slot,
+							 unsigned int index)
+{
+	return index < slot->nr_entries ? &mw_slot_given_of(slot)->entries[index].seen : NULL;
+}
+
+const struct memwatch_loss *memwatch_slot_loss_at(const struct memwatch_slot *slot,
+						  unsigned int index)
+{
+	return index < slot->nr_losses ? &mw_slot_given_of(slot)->losses[index] : NULL;
+}
+
+const struct memwatch_value *memwatch_slot_counter_at(const struct memwatch_slot_entry *entry,
+						      unsigned int counter)
+{
+	return counter < MEMWATCH_COUNTER_MAX ? &mw_slot_entry_of(entry)->counter[counter] : NULL;
+}
+
+const struct memwatch_value *memwatch_slot_rdt_at(const struct memwatch_slot_entry *entry,
+						  unsigned int event)
+{
+	return event < MEMWATCH_RDT_MAX ? &mw_slot_entry_of(entry)->rdt[event] : NULL;
 }
 
 int memwatch_slots_get_stats(const struct memwatch_slots *slots, struct memwatch_slots_stats *ret)

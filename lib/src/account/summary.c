@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/levels.h"
 #include "account/losses.h"
 #include "account/row-members.h"
 #include "account/row-order.h"
 #include "account/row-share.h"
+#include "account/summary-row.h"
 #include "base/array.h"
 #include "base/context.h"
 #include "base/index.h"
@@ -40,32 +42,18 @@ struct span {
 
 /**
  * struct row - a row
- * @row: what the caller sees
+ * @whole: what the caller gets
  * @key: what makes it
- * @max_rmids: how many fit into @rmids
- * @rmids: the RMIDs of the row, if there are several
- * @rmid: the first one
  * @visited: number of the last slot in which it ran
- * @level_visited: number of the last slot with an occupancy for it
- * @level: occupancy in that slot; added to the sum when the next slot comes
- * @level_sum: occupancy in the slots before, added up
- * @level_slots: how many slots are in @level_sum
  * @life: when what the row is about may have run
  * @latest_ns: when the latest assignment in the row began
  * @unmeasured_ns: for how long its processes ran without an RMID
  * @partial: one of its processes has been without an RMID for a time
  */
 struct row {
-	struct memwatch_summary_row row;
+	struct mw_summary_row whole;
 	struct key key;
-	uint32_t max_rmids;
-	struct memwatch_summary_rmid *rmids;
-	struct memwatch_summary_rmid rmid;
 	uint64_t visited;
-	uint64_t level_visited;
-	struct memwatch_value level;
-	struct memwatch_value level_sum;
-	uint64_t level_slots;
 	struct span life;
 	uint64_t latest_ns;
 	uint64_t unmeasured_ns;
@@ -83,6 +71,8 @@ struct row {
  * @other: the row for all that is beyond opts.rows_max, or NONE
  * @total: everything, added up on its own
  * @visit: number of the slot that was fed last
+ * @levels: the occupancies of the rows and of the total
+ * @in_range: a slot of the range has been fed
  * @losses: when records were lost
  * @covered: the time that the rows are about
  * @members: which RMIDs are in which row's list
@@ -99,6 +89,8 @@ struct memwatch_summary {
 	uint32_t other;
 	struct row total;
 	uint64_t visit;
+	struct mw_levels levels;
+	bool in_range;
 	struct mw_losses losses;
 	struct span covered;
 	struct mw_row_members members;
@@ -139,6 +131,7 @@ int memwatch_summary_new(struct memwatch_ctx *ctx, const struct memwatch_summary
 	summary->covered.begin_ns = full.from_ns;
 	mw_index_init(&summary->row_index);
 	mw_row_members_init(&summary->members, full.rmids_max);
+	mw_levels_init(&summary->levels, full.rmids_max);
 	memwatch_summary_reset(summary);
 	*ret = summary;
 	return 0;
@@ -147,18 +140,19 @@ int memwatch_summary_new(struct memwatch_ctx *ctx, const struct memwatch_summary
 void memwatch_summary_reset(struct memwatch_summary *summary)
 {
 	for (uint32_t i = 0; i < summary->nr_rows; i++)
-		free(summary->rows[i].rmids);
+		free(summary->rows[i].whole.rmids);
 	summary->nr_rows = 0;
 	summary->other = NONE;
 	mw_row_members_clear(&summary->members);
 	summary->nr_order = 0;
 	mw_index_clear(&summary->row_index);
 	memset(&summary->total, 0, sizeof(summary->total));
-	summary->total.row.cpu = MEMWATCH_CPU_ANY;
+	summary->total.whole.seen.cpu = MEMWATCH_CPU_ANY;
 	summary->total.life = (struct span){ 0, MW_TIME_MAX };
 	/* The next rows are about the time that follows; a loss may go on in it. */
 	summary->covered.begin_ns = mw_max_u64(summary->covered.begin_ns, summary->covered.end_ns);
 	mw_losses_forget(&summary->losses, summary->covered.begin_ns);
+	mw_levels_restart(&summary->levels, summary->covered.begin_ns);
 }
 
 struct memwatch_summary *memwatch_summary_unref(struct memwatch_summary *summary)
@@ -170,6 +164,7 @@ struct memwatch_summary *memwatch_summary_unref(struct memwatch_summary *summary
 	free(summary->rows);
 	mw_index_free(&summary->row_index);
 	mw_row_members_uninit(&summary->members);
+	mw_levels_uninit(&summary->levels);
 	mw_losses_uninit(&summary->losses);
 	free(summary->order);
 	free(summary);
@@ -201,13 +196,14 @@ static int add_row(struct memwatch_summary *summary, const struct key *key, uint
 	struct row *row;
 
 	if (mw_array_reserve(summary->rows, summary->max_rows, summary->nr_rows + 1) ||
+	    mw_levels_add_row(&summary->levels) ||
 	    mw_index_insert(&summary->row_index, key_hash(summary, key), summary->nr_rows))
 		return -ENOMEM;
 	row = &summary->rows[summary->nr_rows];
 	memset(row, 0, sizeof(*row));
 	row->key = *key;
-	row->row.flags = key->flags;
-	row->row.cpu = MEMWATCH_CPU_ANY;
+	row->whole.seen.flags = key->flags;
+	row->whole.seen.cpu = MEMWATCH_CPU_ANY;
 	*ret = summary->nr_rows++;
 	return 0;
 }
@@ -231,26 +227,20 @@ static int obtain_row(struct memwatch_summary *summary, const struct key *key, u
 	return err;
 }
 
-/* Whether an entry holds what found no place of its own in its slot. */
-static bool entry_is_other(const struct memwatch_slot_entry *entry)
-{
-	return entry->rmid == MEMWATCH_RMID_OTHER && !entry->generation;
-}
-
 static void make_key(const struct memwatch_summary *summary, const struct memwatch_slot *slot,
-		     const struct memwatch_slot_entry *entry, struct key *key)
+		     const struct mw_slot_entry *entry, struct key *key)
 {
-	const struct memwatch_process *process = entry->process;
-	uint64_t assignment = (uint64_t)entry->rmid << 32 | entry->generation;
+	const struct memwatch_process *process = entry->seen.process;
+	uint64_t assignment = (uint64_t)entry->seen.rmid << 32 | entry->seen.generation;
 
 	*key = (struct key){ 0 };
-	if (entry_is_other(entry) && summary->opts.by != MEMWATCH_BY_SLOT) {
+	if (mw_slot_entry_is_other(entry) && summary->opts.by != MEMWATCH_BY_SLOT) {
 		key->flags = MEMWATCH_ROW_OTHER;
 		return;
 	}
 	switch (summary->opts.by) {
 	case MEMWATCH_BY_CPU:
-		key->a = entry->cpu;
+		key->a = entry->seen.cpu;
 		return;
 	case MEMWATCH_BY_SLOT:
 		/* A late slot may contain parts of several slots; they share one row. */
@@ -263,7 +253,7 @@ static void make_key(const struct memwatch_summary *summary, const struct memwat
 	default:
 		break;
 	}
-	if (entry->rmid == MEMWATCH_RMID_UNASSIGNED)
+	if (entry->seen.rmid == MEMWATCH_RMID_UNASSIGNED)
 		key->flags = MEMWATCH_ROW_UNASSIGNED;
 	else if (!process)
 		key->flags = MEMWATCH_ROW_UNKNOWN;
@@ -277,87 +267,88 @@ static void make_key(const struct memwatch_summary *summary, const struct memwat
 
 /* Adds an RMID to the list of a row. Returns 0, -ENOSPC or -ENOMEM. */
 static int list_rmid(struct memwatch_summary *summary, uint32_t at,
-		     const struct memwatch_slot_entry *entry)
+		     const struct mw_slot_entry *entry)
 {
 	struct row *row = &summary->rows[at];
-	struct memwatch_summary_rmid rmid = { entry->rmid, entry->generation };
-	uint32_t nr = row->row.nr_rmids;
+	struct memwatch_summary_rmid rmid = { entry->seen.rmid, entry->seen.generation };
+	uint32_t nr = row->whole.seen.nr_rmids;
 	int err;
 
 	/* Most rows have one RMID, which needs no array. */
-	if (nr && mw_array_reserve(row->rmids, row->max_rmids, nr + 1))
+	if (nr && mw_array_reserve(row->whole.rmids, row->whole.max_rmids, nr + 1))
 		return -ENOMEM;
-	err = mw_row_members_add(&summary->members, at, entry->rmid, entry->generation, nr);
+	err = mw_row_members_add(&summary->members, at, entry->seen.rmid, entry->seen.generation,
+				 nr);
 	if (err)
 		return err;
 	if (!nr)
-		row->rmid = rmid;
+		row->whole.rmid = rmid;
 	if (nr == 1)
-		row->rmids[0] = row->rmid;
+		row->whole.rmids[0] = row->whole.rmid;
 	if (nr)
-		row->rmids[nr] = rmid;
-	row->row.nr_rmids++;
+		row->whole.rmids[nr] = rmid;
+	row->whole.seen.nr_rmids++;
 	return 0;
 }
 
 static int note_assignment(struct memwatch_summary *summary, uint32_t at,
-			   const struct memwatch_slot_entry *entry)
+			   const struct mw_slot_entry *entry)
 {
-	struct mw_row_member *member = mw_row_members_find(&summary->members, at, entry->rmid);
+	struct mw_row_member *member = mw_row_members_find(&summary->members, at, entry->seen.rmid);
 	struct row *row = &summary->rows[at];
 	bool appeared = true;
 
 	if (member) {
-		appeared = mw_row_member_note(member, entry->generation);
-		if (row->row.nr_rmids > 1)
-			row->rmids[member->at].generation = member->newest;
+		appeared = mw_row_member_note(member, entry->seen.generation);
+		if (row->whole.seen.nr_rmids > 1)
+			row->whole.rmids[member->at].generation = member->newest;
 		else
-			row->rmid.generation = member->newest;
+			row->whole.rmid.generation = member->newest;
 	} else {
 		int err = list_rmid(summary, at, entry);
 
 		if (err)
 			return err == -ENOSPC ? 0 : err;
 	}
-	row->row.processes += appeared && entry->process && summary->opts.by == MEMWATCH_BY_CGROUP;
+	row->whole.seen.processes += appeared && entry->seen.process &&
+				     summary->opts.by == MEMWATCH_BY_CGROUP;
 	/* How long it waited for an RMID that it had before the time of the rows is not theirs. */
-	if (appeared && entry->process &&
-	    entry->process->alloc_time_ns >= summary->covered.begin_ns)
-		row->unmeasured_ns += entry->process->unmeasured_ns;
+	if (appeared && entry->seen.process &&
+	    entry->seen.process->alloc_time_ns >= summary->covered.begin_ns)
+		row->unmeasured_ns += entry->seen.process->unmeasured_ns;
 	return 0;
 }
 
 static void describe_row(struct memwatch_summary *summary, struct row *row,
-			 const struct memwatch_slot *slot, const struct memwatch_slot_entry *entry)
+			 const struct memwatch_slot *slot, const struct mw_slot_entry *entry)
 {
-	const struct memwatch_process *process = entry->process;
+	const struct memwatch_process *process = entry->seen.process;
 
 	if (row->key.flags & MEMWATCH_ROW_OTHER)
 		return;
 	if (summary->opts.by == MEMWATCH_BY_SLOT) {
-		row->row.first_ns = slot->begin_ns;
-		row->row.last_ns = slot->end_ns;
+		row->whole.seen.first_ns = slot->begin_ns;
+		row->whole.seen.last_ns = slot->end_ns;
 	}
 	if (summary->opts.by == MEMWATCH_BY_CPU)
-		row->row.cpu = entry->cpu;
+		row->whole.seen.cpu = entry->seen.cpu;
 	if (!process || summary->opts.by > MEMWATCH_BY_RMID)
 		return;
-	row->row.cgroup_id = process->cgroup_id;
-	memcpy(row->row.comm, process->comm, sizeof(row->row.comm));
+	row->whole.seen.cgroup_id = process->cgroup_id;
+	memcpy(row->whole.seen.comm, process->comm, sizeof(row->whole.seen.comm));
 	if (summary->opts.by == MEMWATCH_BY_CGROUP)
 		return;
-	row->row.tgid = process->tgid;
-	row->row.start_time_ns = process->start_time_ns;
-	row->row.uid = process->uid;
-	row->row.processes = 1;
+	row->whole.seen.tgid = process->tgid;
+	row->whole.seen.start_time_ns = process->start_time_ns;
+	row->whole.seen.uid = process->uid;
+	row->whole.seen.processes = 1;
 }
 
 /* When an entry's part of a row may have run: losses at other times do not matter for it. */
 static struct span entry_life(const struct memwatch_summary *summary,
-			      const struct memwatch_slot *slot,
-			      const struct memwatch_slot_entry *entry)
+			      const struct memwatch_slot *slot, const struct mw_slot_entry *entry)
 {
-	const struct memwatch_process *process = entry->process;
+	const struct memwatch_process *process = entry->seen.process;
 	uint32_t by = summary->opts.by;
 
 	if (by == MEMWATCH_BY_SLOT)
@@ -384,60 +375,34 @@ static void extend_life(struct row *row, struct span life)
 
 /* ------------------------------------------------------------------ sums */
 
-/* The occupancy of the last slot is complete: adds it to the mean and the maximum. */
-static void fold_level(struct row *row)
-{
-	struct memwatch_value *level = &row->level;
-	struct memwatch_value *max = &row->row.occupancy_max;
-	uint64_t largest = mw_max_u64(max->value, level->value);
-
-	if (!level->parts)
-		return;
-	if (level->status != MEMWATCH_STATUS_UNAVAILABLE &&
-	    level->status != MEMWATCH_STATUS_FIRST && level->status != MEMWATCH_STATUS_ERROR)
-		row->level_slots++;
-	memwatch_value_merge(&row->level_sum, level);
-	memwatch_value_merge(max, level);
-	max->value = largest;
-	row->row.occupancy_mean = row->level_sum;
-	if (row->level_slots)
-		row->row.occupancy_mean.value = row->level_sum.value / row->level_slots;
-	memset(level, 0, sizeof(*level));
-}
-
 static void visit_row(struct memwatch_summary *summary, struct row *row,
 		      const struct memwatch_slot *slot)
 {
 	if (row->visited == summary->visit)
 		return;
 	row->visited = summary->visit;
-	row->row.slots += !(slot->flags & MEMWATCH_SLOT_LATE);
-	if (!row->row.last_ns || slot->begin_ns < row->row.first_ns)
-		row->row.first_ns = slot->begin_ns;
-	row->row.last_ns = mw_max_u64(row->row.last_ns, slot->end_ns);
+	row->whole.seen.slots += !(slot->flags & MEMWATCH_SLOT_LATE);
+	if (!row->whole.seen.last_ns || slot->begin_ns < row->whole.seen.first_ns)
+		row->whole.seen.first_ns = slot->begin_ns;
+	row->whole.seen.last_ns = mw_max_u64(row->whole.seen.last_ns, slot->end_ns);
 }
 
 static void add_entry(struct memwatch_summary *summary, struct row *row,
-		      const struct memwatch_slot *slot, const struct memwatch_slot_entry *entry)
+		      const struct memwatch_slot *slot, const struct mw_slot_entry *entry)
 {
 	/*
 	 * An RDT reading alone does not mean that the process ran: its dirty cache lines may be
 	 * written back after its end.
 	 */
-	if (entry->samples)
+	if (entry->seen.samples)
 		visit_row(summary, row, slot);
-	row->row.samples += entry->samples;
-	memwatch_value_merge(&row->row.cpu_time_ns, &entry->cpu_time_ns);
+	row->whole.seen.samples += entry->seen.samples;
+	memwatch_value_merge(&row->whole.seen.cpu_time_ns, &entry->seen.cpu_time_ns);
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
-		memwatch_value_merge(&row->row.counter[i], &entry->counter[i]);
-	if (entry->rdt[MEMWATCH_RDT_OCCUPANCY].parts && row->level_visited != summary->visit) {
-		fold_level(row);
-		row->level_visited = summary->visit;
-	}
-	memwatch_value_merge(&row->level, &entry->rdt[MEMWATCH_RDT_OCCUPANCY]);
-	memwatch_value_merge(&row->row.residue, &entry->residue);
-	memwatch_value_merge(&row->row.mbm_total, &entry->rdt[MEMWATCH_RDT_MBM_TOTAL]);
-	memwatch_value_merge(&row->row.mbm_local, &entry->rdt[MEMWATCH_RDT_MBM_LOCAL]);
+		memwatch_value_merge(&row->whole.counter[i], &entry->counter[i]);
+	memwatch_value_merge(&row->whole.seen.residue, &entry->seen.residue);
+	memwatch_value_merge(&row->whole.seen.mbm_total, &entry->rdt[MEMWATCH_RDT_MBM_TOTAL]);
+	memwatch_value_merge(&row->whole.seen.mbm_local, &entry->rdt[MEMWATCH_RDT_MBM_LOCAL]);
 }
 
 /*
@@ -452,30 +417,36 @@ static bool lacks_time(const struct memwatch_summary *summary,
 		process->alloc_time_ns >= summary->covered.begin_ns);
 }
 
-static int feed_entry(struct memwatch_summary *summary, const struct memwatch_slot *slot,
-		      const struct memwatch_slot_entry *entry)
+/* Adds entry number @number, and returns in @at the number of its row, or MW_NO_ROW. */
+static int feed_entry(struct memwatch_summary *summary, const struct mw_slot_given *given,
+		      uint32_t number, uint32_t *at)
 {
+	const struct mw_slot_entry *entry = &given->entries[number];
+	const struct memwatch_slot *slot = &given->seen;
 	bool listed = summary->opts.by <= MEMWATCH_BY_RMID;
 	struct key key;
-	uint32_t at;
+	struct row *row;
 	int err;
+
+	*at = MW_NO_ROW;
 
 	add_entry(summary, &summary->total, slot, entry);
 	/* RDT measures a cache, which no single CPU owns. */
-	if (summary->opts.by == MEMWATCH_BY_CPU && entry->cpu == MEMWATCH_CPU_ANY &&
-	    !entry_is_other(entry))
+	if (summary->opts.by == MEMWATCH_BY_CPU && entry->seen.cpu == MEMWATCH_CPU_ANY &&
+	    !mw_slot_entry_is_other(entry))
 		return 0;
 	make_key(summary, slot, entry, &key);
-	err = obtain_row(summary, &key, &at);
+	err = obtain_row(summary, &key, at);
 	if (err)
 		return err;
-	describe_row(summary, &summary->rows[at], slot, entry);
-	extend_life(&summary->rows[at], entry_life(summary, slot, entry));
-	add_entry(summary, &summary->rows[at], slot, entry);
-	if (entry->process && lacks_time(summary, entry->process))
-		summary->rows[at].partial = true;
-	if (listed && !(summary->rows[at].key.flags & MEMWATCH_ROW_OTHER))
-		return note_assignment(summary, at, entry);
+	row = &summary->rows[*at];
+	describe_row(summary, row, slot, entry);
+	extend_life(row, entry_life(summary, slot, entry));
+	add_entry(summary, row, slot, entry);
+	if (entry->seen.process && lacks_time(summary, entry->seen.process))
+		row->partial = true;
+	if (listed && !(row->key.flags & MEMWATCH_ROW_OTHER))
+		return note_assignment(summary, *at, entry);
 	return 0;
 }
 
@@ -489,25 +460,55 @@ static void cover_slot(struct memwatch_summary *summary, const struct memwatch_s
 	summary->covered.end_ns = mw_max_u64(summary->covered.end_ns, slot->end_ns);
 }
 
+/* What was read before the range holds in it, but is in no row yet. */
+static int feed_earlier(struct memwatch_summary *summary, const struct mw_slot_given *slot)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < slot->seen.nr_entries && !err; i++)
+		err = mw_levels_note(&summary->levels, slot, i, MW_NO_ROW);
+	return err ? err : mw_levels_apply(&summary->levels, slot);
+}
+
+static int feed_entries(struct memwatch_summary *summary, const struct mw_slot_given *slot)
+{
+	bool by_slot = summary->opts.by == MEMWATCH_BY_SLOT;
+	uint32_t at = MW_NO_ROW;
+	int err = 0;
+
+	for (uint32_t i = 0; i < slot->seen.nr_entries && !err; i++) {
+		err = feed_entry(summary, slot, i, &at);
+		if (!err)
+			err = mw_levels_note(&summary->levels, slot, i, by_slot ? MW_NO_ROW : at);
+	}
+	if (err)
+		return err;
+	if (by_slot && at != MW_NO_ROW && !(slot->seen.flags & MEMWATCH_SLOT_LATE))
+		return mw_levels_apply_to(&summary->levels, slot, at);
+	return mw_levels_apply(&summary->levels, slot);
+}
+
 int memwatch_summary_feed(struct memwatch_summary *summary, const struct memwatch_slot *slot)
 {
+	const struct mw_slot_given *given = mw_slot_given_of(slot);
+
 	/* A loss before the range may go on in it. */
 	for (uint32_t i = 0; i < slot->nr_losses; i++)
-		if (mw_losses_add(&summary->losses, &slot->losses[i]))
+		if (mw_losses_add(&summary->losses, &given->losses[i]))
 			return mw_fail_memory(summary->ctx, "summary");
-	if (slot->begin_ns < summary->opts.from_ns ||
-	    (summary->opts.to_ns && slot->begin_ns >= summary->opts.to_ns))
+	if (summary->opts.to_ns && slot->begin_ns >= summary->opts.to_ns) {
+		summary->covered.end_ns = mw_max_u64(summary->covered.end_ns, summary->opts.to_ns);
 		return 0;
+	}
+	if (slot->begin_ns < summary->opts.from_ns)
+		return feed_earlier(summary, given) ? mw_fail_memory(summary->ctx, "summary") : 0;
 	cover_slot(summary, slot);
+	if (!summary->in_range)
+		mw_levels_restart(&summary->levels, summary->covered.begin_ns);
+	summary->in_range = true;
 	summary->visit++;
 	summary->nr_order = 0;
-	for (uint32_t i = 0; i < slot->nr_entries; i++) {
-		if (feed_entry(summary, slot, &slot->entries[i]))
-			return mw_fail_memory(summary->ctx, "summary");
-	}
-	/* The occupancies of all entries of a slot are one level. It is complete only now. */
-	fold_level(&summary->total);
-	return 1;
+	return feed_entries(summary, given) ? mw_fail_memory(summary->ctx, "summary") : 1;
 }
 
 /* --------------------------------------------------------------- reading */
@@ -517,30 +518,17 @@ static void mark_row(const struct memwatch_summary *summary, struct row *row)
 {
 	uint64_t begin_ns = mw_max_u64(row->life.begin_ns, summary->covered.begin_ns);
 	uint64_t end_ns = mw_min_u64(row->life.end_ns, summary->covered.end_ns);
-	const struct memwatch_metric_info *metric;
 
-	if (!mw_losses_touch(&summary->losses, row->row.cpu, begin_ns, end_ns))
-		return;
-	for (unsigned int i = 0; (metric = memwatch_metric_at(i)); i++)
-		if (metric->row_offset)
-			mw_value_mark_lower_bound(
-				(struct memwatch_value *)(void *)((char *)&row->row +
-								  metric->row_offset));
+	if (mw_losses_touch(&summary->losses, row->whole.seen.cpu, begin_ns, end_ns))
+		mw_summary_row_mark(&row->whole);
 }
 
-const struct memwatch_value *memwatch_summary_value(const struct memwatch_summary_row *row,
-						    const struct memwatch_metric_info *metric)
+/* What holds now does so up to the end of the last slot. */
+static void fill_occupancy(const struct memwatch_summary *summary, struct row *row,
+			   const struct mw_occupancy *occupancy)
 {
-	if (!metric->row_offset)
-		return NULL;
-	return (const struct memwatch_value *)(const void *)((const char *)row +
-							     metric->row_offset);
-}
-
-static void fold_all_levels(struct memwatch_summary *summary)
-{
-	for (uint32_t i = 0; i < summary->nr_rows; i++)
-		fold_level(&summary->rows[i]);
+	row->whole.seen.occupancy_mean = mw_occupancy_mean(occupancy, summary->covered.end_ns);
+	row->whole.seen.occupancy_max = mw_occupancy_max(occupancy);
 }
 
 int memwatch_summary_sort(struct memwatch_summary *summary, unsigned int key, bool descending)
@@ -550,7 +538,6 @@ int memwatch_summary_sort(struct memwatch_summary *summary, unsigned int key, bo
 
 	if (mw_row_order_init(&order, key, descending))
 		return mw_fail(summary->ctx, -EINVAL, "summary: no sort key %u", key);
-	fold_all_levels(summary);
 	summary->nr_order = 0;
 	if (key == MEMWATCH_SORT_NONE || !summary->nr_rows)
 		return 0;
@@ -560,8 +547,10 @@ int memwatch_summary_sort(struct memwatch_summary *summary, unsigned int key, bo
 		free(places);
 		return mw_fail_memory(summary->ctx, "summary");
 	}
-	for (uint32_t i = 0; i < summary->nr_rows; i++)
-		places[i] = mw_row_order_place(&order, &summary->rows[i].row, i);
+	for (uint32_t i = 0; i < summary->nr_rows; i++) {
+		fill_occupancy(summary, &summary->rows[i], &summary->levels.rows[i]);
+		places[i] = mw_row_order_place(&order, &summary->rows[i].whole.seen, i);
+	}
 	mw_row_order_sort(&order, places, summary->nr_rows);
 	for (uint32_t i = 0; i < summary->nr_rows; i++)
 		summary->order[i] = places[i].row;
@@ -573,26 +562,28 @@ int memwatch_summary_sort(struct memwatch_summary *summary, unsigned int key, bo
 int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
 			  const struct memwatch_summary_row **ret)
 {
+	uint32_t number = (uint32_t)*position;
 	struct row *row;
 
 	if (*position >= summary->nr_rows)
 		return 0;
-	row = &summary->rows[summary->nr_order ? summary->order[*position] : (uint32_t)*position];
+	if (summary->nr_order)
+		number = summary->order[number];
+	row = &summary->rows[number];
 	(*position)++;
-	fold_level(row);
+	fill_occupancy(summary, row, &summary->levels.rows[number]);
 	if (summary->opts.by <= MEMWATCH_BY_CGROUP)
-		mw_row_share(&row->row, row->unmeasured_ns, row->partial);
+		mw_row_share(&row->whole, row->unmeasured_ns, row->partial);
 	mark_row(summary, row);
-	if (row->row.nr_rmids)
-		row->row.rmids = row->row.nr_rmids > 1 ? row->rmids : &row->rmid;
-	*ret = &row->row;
+	*ret = &row->whole.seen;
 	return 1;
 }
 
 int memwatch_summary_get_total(struct memwatch_summary *summary,
 			       const struct memwatch_summary_row **ret)
 {
+	fill_occupancy(summary, &summary->total, &summary->levels.total);
 	mark_row(summary, &summary->total);
-	*ret = &summary->total.row;
+	*ret = &summary->total.whole.seen;
 	return 0;
 }

@@ -12,19 +12,16 @@
 #include <memwatch/summary.h>
 #include <memwatch/value.h>
 
-#define ROW(member) .row_offset = offsetof(struct memwatch_summary_row, member)
-#define COMMON	    .sz = sizeof(struct memwatch_metric_info)
-#define RDT(name)   COMMON, .source = MEMWATCH_METRIC_RDT, .index = MEMWATCH_RDT_##name
+#define ACCOUNT(name) COMMON, .source = MEMWATCH_METRIC_ACCOUNT, .index = MEMWATCH_ACCOUNT_##name
+#define COMMON	      .sz = sizeof(struct memwatch_metric_info)
+#define RDT(name)     COMMON, .source = MEMWATCH_METRIC_RDT, .index = MEMWATCH_RDT_##name
 #define COUNTER(name, event)                                                                       \
 	COMMON, .source = MEMWATCH_METRIC_COUNTER, .index = MEMWATCH_COUNTER_##name,               \
-		ROW(counter[MEMWATCH_COUNTER_##name]), .event_type = PERF_TYPE_HARDWARE,           \
-		.event_config = PERF_COUNT_HW_##event
+		.event_type = PERF_TYPE_HARDWARE, .event_config = PERF_COUNT_HW_##event
 
 static const struct memwatch_metric_info metrics[] = {
 	{
-		COMMON,
-		ROW(cpu_time_ns),
-		.source = MEMWATCH_METRIC_ACCOUNT,
+		ACCOUNT(CPU_TIME),
 		.key = "cpu_time_ns",
 		.sort_name = "cpu-time",
 		.title = "CPU time",
@@ -84,32 +81,26 @@ static const struct memwatch_metric_info metrics[] = {
 	},
 	{
 		RDT(OCCUPANCY),
-		ROW(occupancy_mean),
 		.key = "llc_occupancy_bytes",
 		.sort_name = "llc",
 		.title = "LLC occupancy",
 		.heading = "LLC",
-		.help = "Bytes of the last-level cache in use, the mean over the slots with a "
-			"reading",
+		.help = "Bytes of the last-level cache in use, the mean over time",
 		.unit = MEMWATCH_UNIT_BYTES,
 		.flags = MEMWATCH_METRIC_LEVEL,
 		.sort = MEMWATCH_SORT_OCCUPANCY,
 	},
 	{
-		COMMON,
-		ROW(occupancy_max),
-		.source = MEMWATCH_METRIC_ACCOUNT,
+		ACCOUNT(OCCUPANCY_MAX),
 		.key = "llc_occupancy_max_bytes",
 		.title = "largest LLC occupancy",
 		.heading = "LLC MAX",
-		.help = "Bytes of the last-level cache in use, the largest of all slots",
+		.help = "Bytes of the last-level cache in use, the most at any time",
 		.unit = MEMWATCH_UNIT_BYTES,
 		.flags = MEMWATCH_METRIC_LEVEL | MEMWATCH_METRIC_DETAIL,
 	},
 	{
-		COMMON,
-		ROW(residue),
-		.source = MEMWATCH_METRIC_ACCOUNT,
+		ACCOUNT(RESIDUE),
 		.key = "llc_residue_bytes",
 		.title = "residual LLC occupancy",
 		.heading = "LLC OLD",
@@ -121,7 +112,6 @@ static const struct memwatch_metric_info metrics[] = {
 	},
 	{
 		RDT(MBM_TOTAL),
-		ROW(mbm_total),
 		.key = "mbm_total_bytes",
 		.sort_name = "mbm-total",
 		.title = "memory bandwidth",
@@ -132,7 +122,6 @@ static const struct memwatch_metric_info metrics[] = {
 	},
 	{
 		RDT(MBM_LOCAL),
-		ROW(mbm_local),
 		.key = "mbm_local_bytes",
 		.sort_name = "mbm-local",
 		.title = "local memory bandwidth",
@@ -142,9 +131,7 @@ static const struct memwatch_metric_info metrics[] = {
 		.sort = MEMWATCH_SORT_MBM_LOCAL,
 	},
 	{
-		COMMON,
-		ROW(measured_ppm),
-		.source = MEMWATCH_METRIC_ACCOUNT,
+		ACCOUNT(MEASURED),
 		.key = "measured_ppm",
 		.title = "measured share of the run time",
 		.heading = "SHARE",
