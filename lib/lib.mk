@@ -10,7 +10,8 @@ LIB_OBJ	:= $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/%.o)
 # The number grows when a program that was built with an earlier library cannot use this one.
 LIB_SONAME := libmemwatch.so.1
 LIB_SO	:= $(BUILD)/lib/$(LIB_SONAME)
-LIB_LIBS := -lbpf -lzstd -lz -lm -ldw -lelf -liberty -lpthread
+# libbpf and libdw are loaded when they are needed; see lib/src/base/library.h.
+LIB_LIBS := -lzstd -lz -lm -ldl -liberty -lpthread
 
 LIB_CFLAGS := -std=gnu11 -Wall -Wextra -Wshadow -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 	-DMEMWATCH_VERSION_STRING='"$(VERSION)"' -Ilib/include -Ilib/src \
@@ -73,7 +74,7 @@ bench-programs: $(addprefix $(BUILD)/lib/bench/,merge-bench recorder collector g
 $(BUILD)/lib/bench/%: selftests/bench/%.c $(BUILD)/lib/libmemwatch.a
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(CFLAGS) -o $@ $< $(BUILD)/lib/libmemwatch.a $(LIB_LIBS)
+	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(CFLAGS) -o $@ $< $(BUILD)/lib/libmemwatch.a -lbpf $(LIB_LIBS)
 
 lib-tests: $(LIB_TESTS) $(LIB_FUZZ)
 
@@ -87,7 +88,7 @@ PC_FILE	 = $(DESTDIR)$(LIBDIR)/pkgconfig/libmemwatch.pc
 PC_LINES = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' \
 	   'Name: libmemwatch' 'Description: Monitoring of memory traffic and cache by process' \
 	   'Version: $(VERSION)' 'Libs: -L$${libdir} -lmemwatch' \
-	   'Requires.private: libbpf libzstd zlib libdw' 'Libs.private: -liberty -lm -lpthread' \
+	   'Requires.private: libzstd zlib' 'Libs.private: -liberty -lm -ldl -lpthread' \
 	   'Cflags: -I$${includedir}'
 
 install-lib: lib

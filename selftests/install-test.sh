@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# What "make install-lib" and "make install-dkms" install, in temporary folders. Speaks TAP.
+# What "make install-lib" and "make install-dkms" install, in temporary folders, and that programs
+# that only read recordings need no libbpf and no elfutils. Speaks TAP.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=SCRIPTDIR/tap.sh
@@ -17,7 +18,7 @@ value() {
 	sed -n "s/^$2=//p" "$work/root$1/lib/pkgconfig/libmemwatch.pc"
 }
 
-plan 5
+plan 12
 for prefix in /opt/first /opt/second; do
 	make -s BUILD="$BUILD" DESTDIR="$work/root" PREFIX=$prefix install-lib > "$work/log" 2>&1 ||
 		sed 's/^/# /' "$work/log"
@@ -25,6 +26,57 @@ for prefix in /opt/first /opt/second; do
 		"$(value $prefix prefix)" $prefix
 	is "libmemwatch.pc has the libraries of $prefix" "$(value $prefix libdir)" $prefix/lib
 done
+
+# A program that only reads recordings: the example of libmemwatch(3). The libraries that it does
+# not need are damaged files.
+lib=$work/root/opt/first/lib
+mkdir "$work/broken"
+touch "$work/broken/libbpf.so.1" "$work/broken/libdw.so.1" "$work/broken/libelf.so.1"
+# The command reads heap profiles as another user.
+chmod 755 "$work" "$work/broken"
+broken=$work/broken:$lib
+flags=$(PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/root \
+	pkg-config --cflags --libs libmemwatch)
+sed -n '/^\.Sh EXAMPLES/,$p' docs/man/libmemwatch.3 | sed -n '/^\.Bd -literal/,/^\.Ed/p' |
+	sed -e '/^\.[BE]d/d' -e 's/\\e/\\/g' > "$work/reader.c"
+# compile_with NAME: a program with the flags of pkg-config
+compile_with() {
+	# shellcheck disable=SC2086 # CC and the flags are several words
+	${CC:-cc} -o "$work/$1" "$work/$1.c" $flags > "$work/log" 2>&1 || { sed 's/^/# /' "$work/log"; false; }
+}
+compile_with reader
+ok $? "the example of libmemwatch(3) is built with the flags of pkg-config"
+is "neither the library nor a program that uses it is linked with libbpf or elfutils" \
+	"$(readelf -d "$lib/libmemwatch.so.1" "$work/reader" | grep -E 'NEEDED.*lib(bpf|elf|dw)\.')" ""
+is "the library says in its ELF notes what it loads" \
+	"$(readelf -p .note.dlopen "$lib/libmemwatch.so.1" | grep -oE 'lib(bpf|dw)\.so\.[0-9]' | sort | xargs)" \
+	"libbpf.so.1 libdw.so.1"
+"$BUILD/cli/asan/generate" machine "$work/machine.mwr"
+LD_LIBRARY_PATH=$broken "$work/reader" "$work/machine.mwr" > "$work/rows" 2> "$work/log" &&
+	[ -s "$work/rows" ] || { sed 's/^/# /' "$work/log"; false; }
+ok $? "a recording is read where libbpf and elfutils cannot be loaded"
+cat > "$work/watch.c" <<'END'
+#include <stdio.h>
+#include <memwatch/memwatch.h>
+
+int main(void)
+{
+	struct memwatch_watch *watch;
+	struct memwatch_ctx *ctx;
+
+	if (!memwatch_ctx_new(NULL, &ctx) && memwatch_watch_open(ctx, NULL, &watch))
+		puts(memwatch_ctx_error(ctx));
+	return 0;
+}
+END
+compile_with watch
+matches "without libbpf, watching for growth says what is missing and what to install" \
+	"$(LD_LIBRARY_PATH=$broken "$work/watch")" "needs libbpf[.]so[.]1, which cannot be loaded.*install .*libbpf1"
+printf '%s\n' 'heap_v2/524288' '  t*: 1: 100 [0: 0]' '@ 0x401000' '  t*: 1: 100 [0: 0]' '' \
+	MAPPED_LIBRARIES: "00400000-00500000 r-xp 00000000 fe:00 1 $work/reader" > "$work/profile"
+LD_LIBRARY_PATH=$broken "$BUILD/cli/memwatchctl" heap report "$work/profile" > "$work/rows" 2> "$work/log"
+is "without elfutils, a heap profile is shown with addresses" "$?" 0
+matches "without elfutils, the report says what is missing" "$(cat "$work/log")" "libdw[.]so[.]1.*install .*libdw1"
 
 # Outside of a git checkout, as in a release tarball, the same files are installed.
 GIT_DIR=$work/none make -s install-dkms DKMSDIR="$work/dkms" > "$work/log" 2>&1 ||

@@ -20,6 +20,7 @@
 
 #include "../../selftests/tap.h"
 #include "base/timemath.h"
+#include "loader/libbpf.h"
 #include "loader/log.h"
 #include "loader/wakeup.h"
 #include "stream/backend.h"
@@ -173,9 +174,12 @@ static __attribute__((format(printf, 2, 3))) void call_print(libbpf_print_fn_t p
 
 static void test_print(void)
 {
-	libbpf_print_fn_t before = libbpf_set_print(application_print);
+	libbpf_print_fn_t before;
 	pthread_t thread;
 
+	if (mw_libbpf_load(ctx, "this test"))
+		return;
+	before = libbpf_set_print(application_print);
 	pthread_barrier_init(&barrier, NULL, 2);
 	if (pthread_create(&thread, NULL, other_thread, NULL))
 		return;

@@ -12,7 +12,7 @@ BPF_PLAIN_FLAGS := -g -O2
 # $(call bpf_test,FLAGS) compiles a test from its prerequisites, and links the library
 # variant among them, if there is one.
 bpf_test = $(CC) $(BPF_TEST_FLAGS) $(1) -o $@ $(wildcard $(filter %.c,$^)) $(filter %.a,$^) \
-	$(LIB_LIBS) -lpthread
+	-lbpf $(LIB_LIBS) -lpthread
 
 .PHONY: bpf-tests check-bpf-math check-bpf-native check-bpf-lab
 

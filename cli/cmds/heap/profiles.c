@@ -159,10 +159,13 @@ static void find_symbols(struct heap_profiles *profiles, const struct heap_choic
 {
 	MEMWATCH_OPTS(memwatch_heap_symbol_opts, opts, .sysroot = choice->sysroot,
 		      .open_module = opener->socket < 0 ? NULL : heap_opener_open, .data = opener);
+	int err = memwatch_heap_symbolize(profiles->heap, &opts);
 
-	if (memwatch_heap_symbolize(profiles->heap, &opts))
+	if (err)
 		mw_warn(profiles->cli, "%s", memwatch_ctx_error(profiles->ctx));
-	warn_unread(profiles);
+	/* Without elfutils no file was read at all. */
+	if (err != -ELIBACC)
+		warn_unread(profiles);
 }
 
 /* Reads the files that are open, the base last. Returns 0 or an exit code. */

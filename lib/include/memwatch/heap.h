@@ -272,8 +272,8 @@ struct memwatch_heap_symbol_opts {
  * have one thread. A file whose build id is not that of the profile is not used. Addresses whose
  * symbols are not found stay what they are; see memwatch_heap_unread_module().
  *
- * Returns: 0; -ETIMEDOUT or -EBADMSG, some symbols are missing, and the heap can be used; any
- * errno of fork(); -ENOMEM.
+ * Returns: 0; -ETIMEDOUT, -EBADMSG, or -ELIBACC if elfutils is not installed: some symbols are
+ * missing, and the heap can be used; any errno of fork(); -ENOMEM.
  * Since: 0.1
  */
 int memwatch_heap_symbolize(struct memwatch_heap *heap,

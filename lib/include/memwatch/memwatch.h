@@ -43,6 +43,9 @@
  * UNITS. Times are in nanoseconds of CLOCK_MONOTONIC unless a name or a comment says
  * otherwise; sizes are in bytes. Integer types are those of linux/memwatch.h.
  *
+ * LIBRARIES. libbpf is loaded when this machine is measured or watched for growth, and libdw of
+ * elfutils when symbols are looked for. Without them, everything else works.
+ *
  * ENVIRONMENT. MEMWATCH_LOG=error|warning|info|debug sets the initial log level. It is
  * ignored in setuid programs.
  */

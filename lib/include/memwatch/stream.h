@@ -117,8 +117,8 @@ struct memwatch_live_opts {
  *
  * Returns: 0; -ENOENT: the module is not loaded; -EACCES or -EPERM: not permitted; -EPROTO:
  * the module has another schema; -EOPNOTSUPP: this kernel lacks something that the relay
- * needs; -EBUSY: another session is running and has another period; -ENOSYS: the library was
- * built without the relay; -EINVAL; -ENOMEM. memwatch_ctx_error() names the remedy if one is
+ * needs; -EBUSY: another session is running and has another period; -ELIBACC:
+ * libbpf is not installed; -EINVAL; -ENOMEM. memwatch_ctx_error() names the remedy if one is
  * known.
  * Since: 0.1
  */

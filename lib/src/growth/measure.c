@@ -8,8 +8,7 @@
 
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-
+#include "loader/libbpf.h"
 #include "base/context.h"
 #include "base/timemath.h"
 

@@ -30,6 +30,7 @@
 #include <memwatch/heap.h>
 
 #include "base/context.h"
+#include "heap/elfutils.h"
 
 #define NOBODY 65534
 /* How often it is looked, every 5 ms, whether a child that was killed has ended. */
@@ -285,7 +286,12 @@ static int confine_self(const struct mw_confinement *may, bool network, int answ
 
 int memwatch_heap_confine(struct memwatch_ctx *ctx)
 {
-	int err = drop_root();
+	int err;
+
+	/* A file with code cannot be opened afterwards. Without symbols there is still a profile.
+	 */
+	mw_elfutils_load(NULL);
+	err = drop_root();
 
 	if (!err && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)))
 		err = -errno;

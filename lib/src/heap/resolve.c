@@ -7,10 +7,7 @@
 #include "heap/resolve.h"
 
 #include <ctype.h>
-#include <dwarf.h>
-#include <elfutils/libdwfl.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <libiberty/demangle.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +15,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "heap/elfutils.h"
+
 /**
  * struct mw_resolver - an ELF file
+ * @callbacks: how @dwfl finds files
  * @dwfl: session with one module
  * @names: demangled names of the last answer, owned
  */
 struct mw_resolver {
+	Dwfl_Callbacks callbacks;
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	char *names[MW_RESOLVE_LINES];
@@ -41,13 +42,6 @@ static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, D
 	(void)elf;
 	return -1;
 }
-
-/* The debug file is found by build id and debuglink, and by debuginfod if that is configured. */
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = find_no_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
 
 /* A path in a profile may name anything; only regular files are opened for reading. */
 static int open_regular(const char *path)
@@ -113,7 +107,13 @@ static struct mw_resolver *open_elf_file(int fd, const char *path, const char *b
 		close(fd);
 		return NULL;
 	}
-	resolver->dwfl = dwfl_begin(&callbacks);
+	/* The debug file is found by build id and debuglink, and by debuginfod if configured. */
+	resolver->callbacks = (Dwfl_Callbacks){
+		.find_elf = find_no_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+	};
+	resolver->dwfl = dwfl_begin(&resolver->callbacks);
 	if (resolver->dwfl && report_file(resolver, fd, path, build_id))
 		return resolver;
 	if (!resolver->module)
@@ -149,6 +149,9 @@ struct mw_resolver *mw_resolver_open(int fd, const char *path, const char *build
 	size_t len = strlen(path), tail = sizeof(deleted) - 1;
 	char *real;
 
+	/* A confined process cannot load it, so its parent has done so, if that is possible. */
+	if (mw_elfutils_load(NULL))
+		return NULL;
 	if (fd >= 0) {
 		resolver = open_elf_file(dup(fd), path, build_id);
 		return resolver ? resolver : open_debug_file(build_id);

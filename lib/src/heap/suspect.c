@@ -20,6 +20,7 @@
 #include <memwatch/heap-process.h>
 
 #include "heap/confine.h"
+#include "heap/elfutils.h"
 #include "heap/estimate.h"
 #include "heap/model.h"
 #include "heap/symbol-find.h"
@@ -298,6 +299,8 @@ int memwatch_heap_suspect_new(struct memwatch_ctx *ctx, __u32 pid, __u64 since_n
 	suspect = calloc(1, sizeof(*suspect));
 	if (!suspect)
 		return mw_fail_memory(ctx, "heap profile");
+	/* Without it, the call stack has addresses in place of names. */
+	mw_elfutils_load(NULL);
 	search.may.keep = search.keep;
 	search.keep[0] = &search.profile;
 	search.keep[1] = &search.copy;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "heap/confine.h"
+#include "heap/elfutils.h"
 #include "heap/model.h"
 #include "heap/symbol-find.h"
 #include "base/array.h"
@@ -276,7 +277,7 @@ int memwatch_heap_symbolize(struct memwatch_heap *heap,
 	struct work work = { .heap = heap };
 	struct mw_confined child;
 	struct answer answer;
-	int err = mw_opts_copy(heap->ctx, &work.opts, sizeof(work.opts), user_opts);
+	int missing, err = mw_opts_copy(heap->ctx, &work.opts, sizeof(work.opts), user_opts);
 
 	if (err)
 		return err;
@@ -292,6 +293,8 @@ int memwatch_heap_symbolize(struct memwatch_heap *heap,
 						 .found = answer_location,
 						 .unread = answer_unread,
 						 .data = &work };
+	/* Names that are in a map of addresses are found without it too. */
+	missing = mw_elfutils_load(heap->ctx);
 	open_modules(&work);
 	err = start_work(&work, &child);
 	mw_modules_close(&work.modules);
@@ -308,5 +311,5 @@ int memwatch_heap_symbolize(struct memwatch_heap *heap,
 		return mw_fail(heap->ctx, err, "symbols: some were not found in time");
 	if (err == -EBADMSG)
 		return mw_fail(heap->ctx, err, "symbols: the process that reads them has failed");
-	return err ? mw_fail_memory(heap->ctx, "symbols") : 0;
+	return err ? mw_fail_memory(heap->ctx, "symbols") : missing;
 }

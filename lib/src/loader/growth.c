@@ -12,10 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
-
+#include "loader/libbpf.h"
 #include "loader/log.h"
 #include "loader/map-walk.h"
 #include "loader/rings.h"
@@ -124,12 +121,17 @@ static int open_growth_rings(struct mw_bpf_growth *growth)
 int mw_bpf_growth_open(struct memwatch_ctx *ctx, uint32_t max_processes, struct mw_merge *merge,
 		       struct mw_bpf_growth **ret)
 {
-	struct mw_bpf_growth *growth = calloc(1, sizeof(*growth));
 	unsigned long page_size = (unsigned long)sysconf(_SC_PAGESIZE);
-	int cpus = libbpf_num_possible_cpus(), err = -ENOMEM;
+	int err = mw_libbpf_load(ctx, "watching for growth"), cpus;
+	struct mw_bpf_growth *growth;
 
+	if (err)
+		return err;
+	growth = calloc(1, sizeof(*growth));
 	if (!growth)
 		return mw_fail_memory(ctx, "growth programs");
+	err = -ENOMEM;
+	cpus = libbpf_num_possible_cpus();
 	growth->ctx = ctx;
 	growth->merge = merge;
 	growth->nr_cpus = cpus > 0 ? (unsigned int)cpus : 0;

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loader/libbpf.h"
+
 /* The context of the call of libbpf that this thread is in. */
 static __thread struct memwatch_ctx *log_ctx;
 

@@ -9,8 +9,6 @@
 #ifndef MW_LOADER_LOG_H
 #define MW_LOADER_LOG_H
 
-#include <bpf/libbpf.h>
-
 #include "base/context.h"
 
 /*

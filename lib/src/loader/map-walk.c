@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bpf/bpf.h>
-
+#include "loader/libbpf.h"
 #include "base/context.h"
 
 /* Elements that one system call copies at first. */

@@ -18,12 +18,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-
 #include <memwatch/metric.h>
 #include <memwatch/value.h>
 
+#include "loader/libbpf.h"
 #include "bpf/relay.h"
 #include "loader/log.h"
 #include "loader/rings.h"
@@ -316,11 +314,15 @@ static int open_cpus(struct mw_bpf_relay *relay)
 int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *opts,
 		      struct mw_merge *merge, struct mw_bpf_relay **ret)
 {
-	struct mw_bpf_relay *relay = calloc(1, sizeof(*relay));
-	int cpus = libbpf_num_possible_cpus(), err;
+	int err = mw_libbpf_load(ctx, "measuring this machine"), cpus;
+	struct mw_bpf_relay *relay;
 
+	if (err)
+		return err;
+	relay = calloc(1, sizeof(*relay));
 	if (!relay)
 		return mw_fail_memory(ctx, "cannot load the relay");
+	cpus = libbpf_num_possible_cpus();
 	relay->ctx = ctx;
 	relay->merge = merge;
 	relay->opts = *opts;

@@ -18,9 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-
+#include "loader/libbpf.h"
 #include "base/context.h"
 
 /**
