@@ -42,7 +42,8 @@ static const struct mw_option dump_options[] = {
 
 static int compare_processes(const void *a, const void *b, void *arg)
 {
-	const struct memwatch_process *p = a, *q = b;
+	const struct memwatch_process *p = *(const struct memwatch_process *const *)a;
+	const struct memwatch_process *q = *(const struct memwatch_process *const *)b;
 	int key = *(int *)arg, order = 0;
 
 	if (key == 2)
@@ -88,22 +89,26 @@ static int print_dump(const struct mw_cli *cli, const struct mw_table *table)
 }
 
 static int show_dump(const struct mw_cli *cli, const struct dump_config *c,
-		     struct memwatch_proc_rmids *rmids)
+		     const struct memwatch_proc_rmids *rmids)
 {
+	const struct memwatch_process **sorted;
 	struct mw_cgroups *cgroups = NULL;
 	struct mw_table table;
 	int rc = 0;
 
-	if (rmids->count)
-		qsort_r(rmids->processes, rmids->count, sizeof(*rmids->processes),
-			compare_processes, (void *)&c->key);
+	sorted = reallocarray(NULL, rmids->count + 1, sizeof(*sorted));
+	if (!sorted)
+		return mw_error_errno(-ENOMEM, "dump");
+	for (size_t i = 0; i < rmids->count; i++)
+		sorted[i] = memwatch_proc_rmid_at(rmids, i);
+	qsort_r(sorted, rmids->count, sizeof(*sorted), compare_processes, (void *)&c->key);
 	mw_cgroups_new(cli, &cgroups);
 	mw_table_init(&table, dump_columns, NR_COLUMNS);
 	for (size_t i = 0; i < rmids->count && !rc; i++) {
 		struct mw_cell *row = mw_table_row(&table);
 
 		if (row)
-			fill_dump_cells(&rmids->processes[i], cgroups, row);
+			fill_dump_cells(sorted[i], cgroups, row);
 		else
 			rc = mw_error_errno(-ENOMEM, "dump");
 	}
@@ -115,6 +120,7 @@ static int show_dump(const struct mw_cli *cli, const struct dump_config *c,
 	}
 	mw_table_uninit(&table);
 	mw_cgroups_free(cgroups);
+	free(sorted);
 	return rc;
 }
 

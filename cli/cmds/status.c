@@ -21,7 +21,7 @@ struct status_key {
 	enum {
 		PLAIN,
 		ZERO_IS_MISSING,
-		SETTER, /* the member is a struct memwatch_proc_setter */
+		SETTER, /* the member points to a struct memwatch_proc_setter */
 	} special;
 };
 
@@ -204,7 +204,10 @@ static void fill_status_cells(const struct memwatch_proc_status *s, struct mw_ce
 
 		*cell = (struct mw_cell){ 0 };
 		if (key->special == SETTER) {
-			*cell = setter_cell((const void *)((const char *)s + key->offset), text[i]);
+			*cell = setter_cell(
+				*(const struct memwatch_proc_setter *const
+					  *)(const void *)((const char *)s + key->offset),
+				text[i]);
 			continue;
 		}
 		if (key->column.kind == MW_KIND_TEXT) {
@@ -226,8 +229,8 @@ static int fill_waiting_table(const struct memwatch_proc_status *s, struct mw_ta
 
 		if (!row)
 			return -ENOMEM;
-		row[W_TGID] = (struct mw_cell){ .number = s->waiting[i].tgid };
-		row[W_COMM] = (struct mw_cell){ .text = s->waiting[i].comm };
+		row[W_TGID] = (struct mw_cell){ .number = memwatch_proc_waiting_at(s, i)->tgid };
+		row[W_COMM] = (struct mw_cell){ .text = memwatch_proc_waiting_at(s, i)->comm };
 	}
 	return 0;
 }
@@ -236,13 +239,14 @@ static int fill_session_table(const struct memwatch_proc_status *s, struct mw_ta
 {
 	mw_table_init(table, session_columns, NR_SESSION);
 	for (uint32_t i = 0; i < s->nr_session; i++) {
+		const struct memwatch_proc_session *session = memwatch_proc_session_at(s, i);
 		struct mw_cell *row = mw_table_row(table);
 
 		if (!row)
 			return -ENOMEM;
-		row[S_TGID] = (struct mw_cell){ .number = s->session[i].tgid };
-		row[S_COMM] = (struct mw_cell){ .text = s->session[i].comm };
-		row[S_STARTED] = (struct mw_cell){ .truth = s->session[i].started };
+		row[S_TGID] = (struct mw_cell){ .number = session->tgid };
+		row[S_COMM] = (struct mw_cell){ .text = session->comm };
+		row[S_STARTED] = (struct mw_cell){ .truth = session->started };
 	}
 	return 0;
 }
@@ -258,7 +262,7 @@ static int fill_cpu_table(const struct memwatch_proc_overhead *o, struct mw_tabl
 {
 	mw_table_init(table, cpu_columns, NR_CPU);
 	for (size_t i = 0; i < o->nr_cpus; i++) {
-		const struct memwatch_proc_overhead_cpu *cpu = &o->cpus[i];
+		const struct memwatch_proc_overhead_cpu *cpu = memwatch_proc_cpu_at(o, i);
 		struct mw_cell *row = mw_table_row(table);
 
 		if (!row)
@@ -287,16 +291,17 @@ static int fill_jitter_table(const struct memwatch_proc_overhead *o, struct mw_t
 {
 	mw_table_init(table, jitter_columns, NR_JITTER);
 	for (size_t i = 0; i < o->nr_jitter; i++) {
+		const struct memwatch_proc_jitter *jitter = memwatch_proc_jitter_at(o, i);
 		struct mw_cell *row;
 
-		if (!o->jitter[i].count)
+		if (!jitter->count)
 			continue;
 		row = mw_table_row(table);
 		if (!row)
 			return -ENOMEM;
-		row[J_LOW] = (struct mw_cell){ .number = o->jitter[i].low_ns };
-		row[J_HIGH] = (struct mw_cell){ .number = o->jitter[i].high_ns };
-		row[J_COUNT] = (struct mw_cell){ .number = o->jitter[i].count };
+		row[J_LOW] = (struct mw_cell){ .number = jitter->low_ns };
+		row[J_HIGH] = (struct mw_cell){ .number = jitter->high_ns };
+		row[J_COUNT] = (struct mw_cell){ .number = jitter->count };
 	}
 	return 0;
 }

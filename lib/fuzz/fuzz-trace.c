@@ -15,7 +15,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct memwatch_growth_row row = { .sz = sizeof(row) };
-	struct memwatch_growth_sample sample;
+	MEMWATCH_OPTS(memwatch_growth_sample, sample);
 	struct memwatch_growth *growth = NULL;
 	struct memwatch_ctx *ctx = NULL;
 	struct memwatch_trace *trace;

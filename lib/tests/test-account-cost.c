@@ -37,6 +37,7 @@ static void queue_alloc(struct memwatch_tracker *tracker, uint32_t rmid, uint32_
 			uint64_t time_ns)
 {
 	struct memwatch_process process = {
+		.sz = sizeof(process),
 		.rmid = rmid,
 		.generation = generation,
 		.tgid = generation,

@@ -30,7 +30,7 @@ struct result {
 /* Feeds a process of shape @f to the detectors, a sample every @step seconds. */
 static struct result run_shape(shape f, double seconds, double step, uint64_t limit)
 {
-	struct memwatch_growth_sample sample = { .tgid = 7, .comm = "x" };
+	MEMWATCH_OPTS(memwatch_growth_sample, sample, .tgid = 7, .comm = "x");
 	struct memwatch_growth *growth;
 	struct result r = { .row = { .sz = sizeof(r.row) } };
 
@@ -299,7 +299,7 @@ static void test_benign(void)
 /* Feeds a process with address space @reserved and memory @held, a sample every 15 s. */
 static struct result run_reserve(shape reserved, shape held, double seconds)
 {
-	struct memwatch_growth_sample sample = { .tgid = 7, .comm = "x" };
+	MEMWATCH_OPTS(memwatch_growth_sample, sample, .tgid = 7, .comm = "x");
 	struct memwatch_growth *growth;
 	struct result r = { .row = { .sz = sizeof(r.row) } };
 
@@ -387,12 +387,8 @@ static void test_rest(void)
 static int feed_sample(struct memwatch_growth *growth, uint64_t t, uint32_t tgid, const char *comm,
 		       uint64_t mib)
 {
-	struct memwatch_growth_sample sample = {
-		.time_ns = t * 1000000000,
-		.tgid = tgid,
-		.anon_bytes = mib * MIB,
-		.limit_bytes = MEMWATCH_GROWTH_NONE,
-	};
+	MEMWATCH_OPTS(memwatch_growth_sample, sample, .time_ns = t * 1000000000, .tgid = tgid,
+		      .anon_bytes = mib * MIB, .limit_bytes = MEMWATCH_GROWTH_NONE);
 
 	strcpy(sample.comm, comm);
 	return memwatch_growth_feed(growth, &sample);

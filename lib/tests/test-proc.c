@@ -44,16 +44,19 @@ static void test_status(void)
 	tap_str_eq(s->backend_reason, "CPUID leaf 0xF: absent",
 		   "status: a value may contain a colon");
 	tap_eq(s->nr_waiting, 2, "status: number of waiting processes");
-	tap_eq(s->waiting[0].tgid, 99, "status: tgid of a waiting process");
-	tap_str_eq(s->waiting[0].comm, "two words", "status: a name may contain a space");
-	tap_str_eq(s->waiting[1].comm, "x\ny", "status: escapes in a waiting process are resolved");
+	tap_eq(memwatch_proc_waiting_at(s, 0)->tgid, 99, "status: tgid of a waiting process");
+	tap_str_eq(memwatch_proc_waiting_at(s, 0)->comm, "two words",
+		   "status: a name may contain a space");
+	tap_str_eq(memwatch_proc_waiting_at(s, 1)->comm, "x\ny",
+		   "status: escapes in a waiting process are resolved");
 	tap_eq(s->nr_session, 2, "status: number of sessions");
-	tap_eq(s->session[0].started, 1, "status: a session that is started");
-	tap_eq(s->session[1].started, 0, "status: a session that is open only");
-	tap_str_eq(s->session[1].comm, "a\\b", "status: escapes in a session are resolved");
-	tap_eq(s->settings_by.tgid, 12, "status: tgid of who made the settings");
-	tap_str_eq(s->settings_by.comm, "a\\b", "status: escapes in who made the settings");
-	tap_eq(s->defaults_by.tgid, 0, "status: the defaults are the parameters of the module");
+	tap_eq(memwatch_proc_session_at(s, 0)->started, 1, "status: a session that is started");
+	tap_eq(memwatch_proc_session_at(s, 1)->started, 0, "status: a session that is open only");
+	tap_str_eq(memwatch_proc_session_at(s, 1)->comm, "a\\b",
+		   "status: escapes in a session are resolved");
+	tap_eq(s->settings_by->tgid, 12, "status: tgid of who made the settings");
+	tap_str_eq(s->settings_by->comm, "a\\b", "status: escapes in who made the settings");
+	tap_eq(s->defaults_by->tgid, 0, "status: the defaults are the parameters of the module");
 	memwatch_proc_status_free(s);
 }
 
@@ -109,14 +112,15 @@ static void test_rmids(void)
 	if (!tap_ok(!memwatch_proc_rmids_parse(ctx, text, strlen(text), &r), "rmids is parsed"))
 		return;
 	tap_eq(r->count, 2, "rmids: number of processes");
-	tap_eq(r->processes[0].rmid, 3, "rmids: column rmid");
-	tap_eq(r->processes[0].generation, 2, "rmids: column generation");
-	tap_eq(r->processes[0].tgid, 77, "rmids: column tgid");
-	tap_eq(r->processes[0].start_time_ns, 1000, "rmids: column start_time_ns");
-	tap_eq(r->processes[0].cgroup_id, 42, "rmids: column cgroup_id");
-	tap_eq(r->processes[0].uid, 1000, "rmids: column uid");
-	tap_str_eq(r->processes[0].comm, "a b\tc", "rmids: a name may contain any character");
-	tap_str_eq(r->processes[1].comm, "", "rmids: a name may be empty");
+	tap_eq(memwatch_proc_rmid_at(r, 0)->rmid, 3, "rmids: column rmid");
+	tap_eq(memwatch_proc_rmid_at(r, 0)->generation, 2, "rmids: column generation");
+	tap_eq(memwatch_proc_rmid_at(r, 0)->tgid, 77, "rmids: column tgid");
+	tap_eq(memwatch_proc_rmid_at(r, 0)->start_time_ns, 1000, "rmids: column start_time_ns");
+	tap_eq(memwatch_proc_rmid_at(r, 0)->cgroup_id, 42, "rmids: column cgroup_id");
+	tap_eq(memwatch_proc_rmid_at(r, 0)->uid, 1000, "rmids: column uid");
+	tap_str_eq(memwatch_proc_rmid_at(r, 0)->comm, "a b\tc",
+		   "rmids: a name may contain any character");
+	tap_str_eq(memwatch_proc_rmid_at(r, 1)->comm, "", "rmids: a name may be empty");
 	memwatch_proc_rmids_free(r);
 
 	tap_eq(rmids_error("# rmid\tnew\tgeneration\ttgid\tparent_tgid\tstart_time_ns\t"
@@ -181,13 +185,15 @@ static void test_overhead(void)
 		return;
 	tap_eq(o->memory_bytes, 123456, "overhead: memory of the module");
 	tap_eq(o->nr_cpus, 2, "overhead: number of CPUs");
-	tap_eq(o->cpus[0].switch_cycles, 9000, "overhead: a value of the first CPU");
-	tap_eq(o->cpus[1].cpu, 3, "overhead: number of the second CPU");
-	tap_eq(o->cpus[1].ticks, 11, "overhead: a value of the second CPU");
-	tap_eq(o->cpus[1].switches, 0, "overhead: a value that is not in the file is 0");
+	tap_eq(memwatch_proc_cpu_at(o, 0)->switch_cycles, 9000,
+	       "overhead: a value of the first CPU");
+	tap_eq(memwatch_proc_cpu_at(o, 1)->cpu, 3, "overhead: number of the second CPU");
+	tap_eq(memwatch_proc_cpu_at(o, 1)->ticks, 11, "overhead: a value of the second CPU");
+	tap_eq(memwatch_proc_cpu_at(o, 1)->switches, 0,
+	       "overhead: a value that is not in the file is 0");
 	tap_eq(o->nr_jitter, 2, "overhead: number of bins of the histogram");
-	tap_eq(o->jitter[1].low_ns, 1024, "overhead: lower limit of a bin");
-	tap_eq(o->jitter[1].count, 1, "overhead: count of a bin");
+	tap_eq(memwatch_proc_jitter_at(o, 1)->low_ns, 1024, "overhead: lower limit of a bin");
+	tap_eq(memwatch_proc_jitter_at(o, 1)->count, 1, "overhead: count of a bin");
 	memwatch_proc_overhead_free(o);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		o = NULL;

@@ -33,7 +33,7 @@ static int read_trace(const char *text, struct memwatch_growth_sample *last)
 
 static void test_good_traces(void)
 {
-	struct memwatch_growth_sample s;
+	MEMWATCH_OPTS(memwatch_growth_sample, s);
 
 	tap_eq(read_trace(HEADER "1.25,2,\"a,\"\"b\",1,2,3,4,5,6,more\r\n\n2,2,x,1,2,3,4,5,", &s),
 	       2, "a trace may have quotes, further columns, empty lines and no last newline");
@@ -69,7 +69,7 @@ static void test_bad_traces(void)
 		{ HEADER "1,2,\"x,1,2,3,4,5,\n", "line 2: comm has a quote" },
 		{ HEADER "1,2,\"x\"y,1,2,3,4,5,\n", "line 2: comm has text" },
 	};
-	struct memwatch_growth_sample s;
+	MEMWATCH_OPTS(memwatch_growth_sample, s);
 
 	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		char error[128];
@@ -101,7 +101,7 @@ static void choose_ids(void)
 /* One sample of each. */
 static void read_chosen_ids(uint32_t n)
 {
-	struct memwatch_growth_sample sample = { .comm = "x" };
+	MEMWATCH_OPTS(memwatch_growth_sample, sample, .comm = "x");
 	struct memwatch_growth *growth;
 
 	if (memwatch_growth_new(ctx, &growth))
@@ -118,7 +118,7 @@ static void read_chosen_ids(uint32_t n)
 static void read_long_lines(uint32_t n)
 {
 	static const char *const lines[] = { "1,2,x,1,2,3,4,5,6,", "1,2,\"", "1" };
-	struct memwatch_growth_sample sample;
+	MEMWATCH_OPTS(memwatch_growth_sample, sample);
 
 	for (unsigned int i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		size_t head = strlen(HEADER), len = strlen(lines[i]);

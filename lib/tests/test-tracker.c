@@ -29,6 +29,7 @@ static void tracker_restart(uint32_t pending_max, uint32_t processes_max)
 static int alloc_rmid(uint32_t rmid, uint32_t generation, uint32_t tgid, uint64_t time_ns)
 {
 	struct memwatch_process process = {
+		.sz = sizeof(process),
 		.rmid = rmid,
 		.generation = generation,
 		.tgid = tgid,

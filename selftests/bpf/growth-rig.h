@@ -132,7 +132,7 @@ static inline void run_rounds(int n)
 static inline int find_process(pid_t pid, struct memwatch_growth_row *row,
 			       struct memwatch_growth_sample *sample)
 {
-	struct memwatch_growth_sample s;
+	MEMWATCH_OPTS(memwatch_growth_sample, s);
 	int count = 0;
 
 	memwatch_watch_snapshot(watch);

@@ -136,7 +136,7 @@ out:
 static void test_counters(void)
 {
 	struct child c = start_child(hold_memory);
-	struct memwatch_growth_sample s = { 0 };
+	MEMWATCH_OPTS(memwatch_growth_sample, s);
 	struct memwatch_growth_row row;
 	int count;
 
@@ -173,7 +173,8 @@ static void test_early(void)
 static void test_fork(void)
 {
 	struct child c = start_child(fork_larger_child);
-	struct memwatch_growth_sample parent = { 0 }, child = { 0 };
+	MEMWATCH_OPTS(memwatch_growth_sample, parent);
+	MEMWATCH_OPTS(memwatch_growth_sample, child);
 	struct memwatch_growth_row row;
 	pid_t pid;
 
@@ -300,7 +301,7 @@ static void test_pid_reuse(void)
 
 static void test_swap(void)
 {
-	struct memwatch_growth_sample s = { 0 };
+	MEMWATCH_OPTS(memwatch_growth_sample, s);
 	struct memwatch_growth_row before = { 0 }, after = { 0 };
 	struct child c;
 

@@ -162,7 +162,7 @@ static int compare_ids(const void *a, const void *b)
 static int count_repeated(void)
 {
 	static uint64_t ids[4 * CHURN];
-	struct memwatch_growth_sample s;
+	MEMWATCH_OPTS(memwatch_growth_sample, s);
 	unsigned int n = 0;
 	int repeated = 0;
 
@@ -187,7 +187,7 @@ static uint64_t cpu_ns(void)
 static void test_find(const pid_t *pids)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
-	struct memwatch_growth_sample s = { 0 };
+	MEMWATCH_OPTS(memwatch_growth_sample, s);
 	uint64_t from, walk, find;
 	__u64 cgroup = 0;
 	int found = 0;

@@ -326,7 +326,7 @@ static void test_address_space(void)
 /* The resident memory does not grow, but the signal does. */
 static void test_leak_into_swap(void)
 {
-	struct memwatch_growth_sample s = { 0 };
+	MEMWATCH_OPTS(memwatch_growth_sample, s);
 	struct memwatch_growth_row row = { 0 };
 	struct heard heard = { 0 };
 	struct child c;

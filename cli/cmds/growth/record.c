@@ -48,7 +48,7 @@ static void write_sample(FILE *out, uint64_t time_ns, const struct memwatch_grow
 /* All samples of a round get the same time, so the times of a trace never decrease. */
 static int write_round(struct mw_monitor *monitor, FILE *out, uint64_t time_ns, uint64_t *samples)
 {
-	struct memwatch_growth_sample sample;
+	MEMWATCH_OPTS(memwatch_growth_sample, sample);
 	__u64 cgroup;
 	int n = memwatch_watch_snapshot(monitor->watch);
 

@@ -22,7 +22,7 @@ struct replay {
 
 static int replay_trace(struct replay *r)
 {
-	struct memwatch_growth_sample sample;
+	MEMWATCH_OPTS(memwatch_growth_sample, sample);
 	struct memwatch_trace *trace;
 	int err = memwatch_trace_open(r->ctx, r->path, &trace);
 

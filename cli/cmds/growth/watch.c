@@ -273,7 +273,7 @@ static void print_monitor_cost(struct watcher *w)
 static int collect_growth_rows(struct watcher *w, struct memwatch_growth_row **rows, size_t *nr)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
-	struct memwatch_growth_sample sample;
+	MEMWATCH_OPTS(memwatch_growth_sample, sample);
 	int n = memwatch_watch_snapshot(w->monitor.watch);
 	__u64 cgroup;
 

@@ -72,6 +72,7 @@ enum memwatch_growth_reason {
 
 /**
  * struct memwatch_growth_sample - the memory of one process at one time
+ * @sz: sizeof(struct memwatch_growth_sample)
  * @time_ns: time of any clock that does not go back
  * @start_time_ns: start time of the process, or 0 if it is not known. Another start time
  *	is another process. Without start times, another name together with less memory
@@ -86,6 +87,7 @@ enum memwatch_growth_reason {
  * @limit_bytes: memory that the process may have, or MEMWATCH_GROWTH_NONE
  */
 struct memwatch_growth_sample {
+	size_t sz;
 	__u64 time_ns;
 	__u64 start_time_ns;
 	__u32 tgid;
@@ -191,9 +193,9 @@ struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth);
  * @growth: detectors
  * @sample: the sample
  *
- * Returns: 0; MEMWATCH_GROWTH_ALERT; MEMWATCH_GROWTH_CLEAR; -EINVAL if the time is
- * before that of the last sample of the process; -ENOMEM.
- * Since: 0.1
+ * Returns: 0; MEMWATCH_GROWTH_ALERT; MEMWATCH_GROWTH_CLEAR; -EINVAL if the time is before that of
+ * the last sample of the process or @sz is not set; -E2BIG for a sample of a newer library;
+ * -ENOMEM. Since: 0.1
  */
 int memwatch_growth_feed(struct memwatch_growth *growth,
 			 const struct memwatch_growth_sample *sample);
@@ -247,9 +249,9 @@ int memwatch_trace_open(struct memwatch_ctx *ctx, const char *path, struct memwa
 /**
  * memwatch_trace_next - read the next sample
  * @trace: the trace
- * @ret: filled in
+ * @ret: filled in; @sz is set by the caller
  *
- * Returns: 1; 0 at the end; -EBADMSG for a line that is not a sample:
+ * Returns: 1; 0 at the end; -EINVAL, @sz is not set; -EBADMSG for a line that is not a sample:
  * memwatch_ctx_error() says which line and why; -EIO.
  * Since: 0.1
  */

@@ -23,13 +23,16 @@ extern "C" {
 
 /* -------------------------------------------------------------- status */
 
-/* A process without an RMID. */
+/* A process without an RMID, from memwatch_proc_waiting_at(). */
 struct memwatch_proc_waiting {
 	__u32 tgid;
 	char comm[MEMWATCH_COMM_LEN];
 };
 
-/* A process that has /dev/memwatch open. It keeps the module from being unloaded. */
+/*
+ * A process that has /dev/memwatch open, from memwatch_proc_session_at(). It keeps the module from
+ * being unloaded.
+ */
 struct memwatch_proc_session {
 	__u32 tgid;
 	__u32 started;
@@ -46,15 +49,13 @@ struct memwatch_proc_setter {
  * struct memwatch_proc_status - /proc/memwatch/status
  *
  * @keys: how many of the keys known here the file contained
- * @nr_waiting: number of elements of @waiting
- * @nr_session: number of elements of @session
- * @waiting: processes without an RMID, oldest first, at most 64
- * @session: open sessions, at most 64
+ * @nr_waiting: number of processes for memwatch_proc_waiting_at(), at most 64
+ * @nr_session: number of sessions for memwatch_proc_session_at(), at most 64
  * @settings_by: who made the settings in force; comm is "" if the file does not say it
- * @defaults_by: the same for the defaults
+ * @defaults_by: the same for the defaults; neither is NULL
  *
- * The other members have the names of the keys. If the file does not contain a key, its
- * string is "" or its number 0.
+ * Only the library makes this structure. The other members have the names of the keys. If the file
+ * does not contain a key, its string is "" or its number 0.
  */
 struct memwatch_proc_status {
 	char version[32];
@@ -93,14 +94,34 @@ struct memwatch_proc_status {
 	__u32 nr_waiting;
 	__u32 nr_session;
 	__u32 reserved;
-	struct memwatch_proc_waiting waiting[64];
-	struct memwatch_proc_session session[64];
-	struct memwatch_proc_setter settings_by;
-	struct memwatch_proc_setter defaults_by;
+	const struct memwatch_proc_setter *settings_by;
+	const struct memwatch_proc_setter *defaults_by;
 	__u64 rdt_counters;
 	__u64 rdt_counted_rmids;
 	__u64 rdt_counter_turns;
 };
+
+/**
+ * memwatch_proc_waiting_at - a process without an RMID
+ * @status: status
+ * @index: counted from 0, oldest first
+ *
+ * Returns: valid as long as @status; NULL past the last one.
+ * Since: 0.1
+ */
+const struct memwatch_proc_waiting *
+memwatch_proc_waiting_at(const struct memwatch_proc_status *status, unsigned int index);
+
+/**
+ * memwatch_proc_session_at - an open session
+ * @status: status
+ * @index: counted from 0
+ *
+ * Returns: valid as long as @status; NULL past the last one.
+ * Since: 0.1
+ */
+const struct memwatch_proc_session *
+memwatch_proc_session_at(const struct memwatch_proc_status *status, unsigned int index);
 
 /**
  * memwatch_proc_status_read - read and parse the file
@@ -140,14 +161,24 @@ struct memwatch_proc_status *memwatch_proc_status_free(struct memwatch_proc_stat
 /* --------------------------------------------------------------- rmids */
 
 /**
- * struct memwatch_proc_rmids - /proc/memwatch/rmids
- * @count: number of elements of @processes
- * @processes: one for each RMID in use; escapes in comm are resolved
+ * struct memwatch_proc_rmids - /proc/memwatch/rmids; only the library makes it
+ * @count: number of RMIDs in use, for memwatch_proc_rmid_at()
  */
 struct memwatch_proc_rmids {
 	size_t count;
-	struct memwatch_process *processes;
 };
+
+/**
+ * memwatch_proc_rmid_at - an RMID in use
+ * @rmids: result
+ * @index: counted from 0, in the order of the file
+ *
+ * Returns: its process, with the escapes in comm resolved, valid as long as @rmids; NULL past the
+ * last one.
+ * Since: 0.1
+ */
+const struct memwatch_process *memwatch_proc_rmid_at(const struct memwatch_proc_rmids *rmids,
+						     size_t index);
 
 /**
  * memwatch_proc_rmids_read - read and parse the file
@@ -184,7 +215,7 @@ struct memwatch_proc_rmids *memwatch_proc_rmids_free(struct memwatch_proc_rmids 
 
 /* ------------------------------------------------------------ overhead */
 
-/* A line "cpu N:". */
+/* A line "cpu N:", from memwatch_proc_cpu_at(). */
 struct memwatch_proc_overhead_cpu {
 	__u32 cpu;
 	__u32 reserved;
@@ -207,7 +238,7 @@ struct memwatch_proc_overhead_cpu {
 	__u64 irqs_off_max_ns;
 };
 
-/* A line "jitter_ns LOW-HIGH:": how many ticks were late by so much. */
+/* A line "jitter_ns LOW-HIGH:": how many ticks were late by so much, memwatch_proc_jitter_at(). */
 struct memwatch_proc_jitter {
 	__u64 low_ns;
 	__u64 high_ns;
@@ -215,20 +246,39 @@ struct memwatch_proc_jitter {
 };
 
 /**
- * struct memwatch_proc_overhead - /proc/memwatch/overhead
+ * struct memwatch_proc_overhead - /proc/memwatch/overhead; only the library makes it
  * @memory_bytes: memory that the module has allocated
- * @nr_cpus: number of elements of @cpus
- * @nr_jitter: number of elements of @jitter
- * @cpus: one for each CPU
- * @jitter: histogram of the delay of ticks, of all CPUs together
+ * @nr_cpus: number of CPUs, for memwatch_proc_cpu_at()
+ * @nr_jitter: number of lines of the histogram of the delay of ticks, of all CPUs together, for
+ *	memwatch_proc_jitter_at()
  */
 struct memwatch_proc_overhead {
 	__u64 memory_bytes;
 	size_t nr_cpus;
 	size_t nr_jitter;
-	struct memwatch_proc_overhead_cpu *cpus;
-	struct memwatch_proc_jitter *jitter;
 };
+
+/**
+ * memwatch_proc_cpu_at - what the module costs on a CPU
+ * @overhead: result
+ * @index: counted from 0, in the order of the file
+ *
+ * Returns: valid as long as @overhead; NULL past the last one.
+ * Since: 0.1
+ */
+const struct memwatch_proc_overhead_cpu *
+memwatch_proc_cpu_at(const struct memwatch_proc_overhead *overhead, size_t index);
+
+/**
+ * memwatch_proc_jitter_at - a line of the histogram of the delay of ticks
+ * @overhead: result
+ * @index: counted from 0, shortest delay first
+ *
+ * Returns: valid as long as @overhead; NULL past the last one.
+ * Since: 0.1
+ */
+const struct memwatch_proc_jitter *
+memwatch_proc_jitter_at(const struct memwatch_proc_overhead *overhead, size_t index);
 
 /**
  * memwatch_proc_overhead_read - read and parse the file

@@ -251,8 +251,11 @@ int memwatch_stream_fd(struct memwatch_stream *stream);
  */
 int memwatch_stream_stop(struct memwatch_stream *stream);
 
+/* Length of the arrays of &struct memwatch_stream_info, which has room for further counters. */
+#define MEMWATCH_STREAM_INFO_ROOM 16
+
 /**
- * struct memwatch_availability - whether something is measured
+ * struct memwatch_availability - whether something is measured; it does not grow
  * @status: OK, UNAVAILABLE, or ESTIMATED
  * @reason: why the status is not OK, for people; "" if it is OK
  */
@@ -279,10 +282,10 @@ struct memwatch_availability {
  * @start_monotonic_ns: CLOCK_MONOTONIC at the same moment
  * @start_boottime_ns: CLOCK_BOOTTIME at the same moment. The three together convert the
  *	times of the records to the other clocks.
- * @counter: availability of each &enum memwatch_counter
- * @rdt: availability of each &enum memwatch_rdt_event
+ * @counter: availability of each &enum memwatch_counter; the others are 0
+ * @rdt: availability of each &enum memwatch_rdt_event; the others are 0
  *
- * No string is NULL.
+ * No string is NULL, except the reasons in members that are 0.
  */
 struct memwatch_stream_info {
 	size_t sz;
@@ -299,8 +302,8 @@ struct memwatch_stream_info {
 	__u64 start_realtime_ns;
 	__u64 start_monotonic_ns;
 	__u64 start_boottime_ns;
-	struct memwatch_availability counter[MEMWATCH_COUNTER_MAX];
-	struct memwatch_availability rdt[MEMWATCH_RDT_MAX];
+	struct memwatch_availability counter[MEMWATCH_STREAM_INFO_ROOM];
+	struct memwatch_availability rdt[MEMWATCH_STREAM_INFO_ROOM];
 };
 
 /**

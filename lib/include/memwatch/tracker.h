@@ -36,6 +36,7 @@ struct memwatch_tracker;
 
 /**
  * struct memwatch_process - one assignment of an RMID to a process
+ * @sz: sizeof(struct memwatch_process) of who has filled it in
  * @rmid: the RMID
  * @generation: its generation; the pair of both is never used again
  * @tgid: process id in the initial pid namespace
@@ -53,6 +54,7 @@ struct memwatch_tracker;
  *	the one before or, if this is its first one, since it was known
  */
 struct memwatch_process {
+	size_t sz;
 	__u32 rmid;
 	__u32 generation;
 	__u32 tgid;
@@ -130,10 +132,10 @@ int memwatch_tracker_feed(struct memwatch_tracker *tracker,
 /**
  * memwatch_tracker_alloc - queue an allocation
  * @tracker: tracker
- * @process: the assignment; takes effect at its alloc_time_ns. Copied; flags
+ * @process: the assignment, with its @sz; takes effect at its alloc_time_ns. Copied; flags
  *	and free_time_ns are ignored.
  *
- * Returns: 1, -EINVAL, -ENOMEM, as memwatch_tracker_feed().
+ * Returns: 1, -EINVAL, -ENOMEM, as memwatch_tracker_feed(); -E2BIG, it is of a newer library.
  * Since: 0.1
  */
 int memwatch_tracker_alloc(struct memwatch_tracker *tracker,

@@ -287,10 +287,11 @@ int memwatch_watch_get_row(struct memwatch_watch *watch, unsigned int index,
  * memwatch_watch_get_sample - get the last sample of one process of the snapshot
  * @watch: monitor
  * @index: as for memwatch_watch_get_row()
- * @ret: filled in; its @limit_bytes is the memory at which the nearest limit is reached
+ * @ret: filled in; @sz is set by the caller. Its @limit_bytes is the memory at which the nearest
+ *	limit is reached
  * @cgroup: gets the id of its cgroup, or NULL
  *
- * Returns: 1; 0 if there is no such index.
+ * Returns: 1; 0 if there is no such index; -EINVAL.
  * Since: 0.1
  */
 int memwatch_watch_get_sample(struct memwatch_watch *watch, unsigned int index,

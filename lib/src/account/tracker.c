@@ -263,6 +263,7 @@ static int queue_change(struct memwatch_tracker *tracker, struct mw_change *chan
 		if (apply_first(tracker))
 			return mw_fail_memory(tracker->ctx, "tracker");
 	}
+	change->process.sz = sizeof(change->process);
 	change->process.comm[MEMWATCH_COMM_LEN - 1] = '\0';
 	if (mw_changes_push(&tracker->changes, change))
 		return mw_fail_memory(tracker->ctx, "tracker");
@@ -321,12 +322,12 @@ int memwatch_tracker_feed(struct memwatch_tracker *tracker,
 
 int memwatch_tracker_alloc(struct memwatch_tracker *tracker, const struct memwatch_process *process)
 {
-	struct mw_change change = {
-		.kind = MW_CHANGE_ALLOC,
-		.time_ns = process->alloc_time_ns,
-		.process = *process,
-	};
+	struct mw_change change = { .kind = MW_CHANGE_ALLOC };
+	int err = mw_opts_copy(tracker->ctx, &change.process, sizeof(change.process), process);
 
+	if (err)
+		return err;
+	change.time_ns = change.process.alloc_time_ns;
 	change.process.flags = 0;
 	change.process.free_time_ns = 0;
 	return queue_change(tracker, &change);

@@ -172,12 +172,16 @@ static struct process *process_for_sample(struct memwatch_growth *growth,
 }
 
 int memwatch_growth_feed(struct memwatch_growth *growth,
-			 const struct memwatch_growth_sample *sample)
+			 const struct memwatch_growth_sample *user_sample)
 {
+	struct memwatch_growth_sample copy, *sample = &copy;
 	struct mw_growth_sample converted;
 	struct process *p;
 	__u32 event;
+	int err = mw_opts_copy(growth->ctx, &copy, sizeof(copy), user_sample);
 
+	if (err)
+		return err;
 	sample_convert(sample, &converted);
 	p = process_for_sample(growth, sample, mw_growth_signal(&converted));
 	if (!p)

@@ -80,26 +80,28 @@ int mw_snapshot_find(struct mw_bpf_growth *bpf, const struct mw_growth_key *key,
 int mw_snapshot_sample(const struct mw_snapshot *snapshot, unsigned int index,
 		       struct memwatch_growth_sample *ret, __u64 *cgroup)
 {
+	MEMWATCH_OPTS(memwatch_growth_sample, sample);
 	const struct mw_growth_process *p;
+	int err;
 
 	if (index >= snapshot->count)
 		return 0;
 	p = &snapshot->items[index].process;
-	memset(ret, 0, sizeof(*ret));
-	ret->time_ns = p->growth.last_ns;
-	ret->start_time_ns = snapshot->items[index].key.start_ns;
-	ret->tgid = snapshot->items[index].key.tgid;
-	memcpy(ret->comm, p->comm, sizeof(p->comm));
-	ret->anon_bytes = mw_bytes_from_pages(p->anon);
-	ret->file_bytes = mw_bytes_from_pages(p->growth.file);
-	ret->shmem_bytes = mw_bytes_from_pages(p->shmem);
-	ret->swap_bytes = mw_bytes_from_pages(p->swap);
-	ret->vsz_bytes = mw_bytes_from_pages(p->growth.vsz);
-	ret->limit_bytes = MEMWATCH_GROWTH_NONE;
+	sample.time_ns = p->growth.last_ns;
+	sample.start_time_ns = snapshot->items[index].key.start_ns;
+	sample.tgid = snapshot->items[index].key.tgid;
+	memcpy(sample.comm, p->comm, sizeof(p->comm));
+	sample.anon_bytes = mw_bytes_from_pages(p->anon);
+	sample.file_bytes = mw_bytes_from_pages(p->growth.file);
+	sample.shmem_bytes = mw_bytes_from_pages(p->shmem);
+	sample.swap_bytes = mw_bytes_from_pages(p->swap);
+	sample.vsz_bytes = mw_bytes_from_pages(p->growth.vsz);
+	sample.limit_bytes = MEMWATCH_GROWTH_NONE;
 	if (p->growth.headroom != MW_GROWTH_NO_LIMIT)
-		ret->limit_bytes = ((__u64)p->anon + p->shmem + p->growth.headroom)
-				   << MW_GROWTH_PAGE_SHIFT;
+		sample.limit_bytes = ((__u64)p->anon + p->shmem + p->growth.headroom)
+				     << MW_GROWTH_PAGE_SHIFT;
 	if (cgroup)
 		*cgroup = p->cgroup;
-	return 1;
+	err = mw_opts_export(ret, &sample, sizeof(sample));
+	return err ? err : 1;
 }

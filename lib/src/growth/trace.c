@@ -149,7 +149,6 @@ static int parse_sample(struct memwatch_trace *trace, struct mw_text *fields,
 	uint64_t pid, time_ns;
 	int err;
 
-	memset(ret, 0, sizeof(*ret));
 	if (!parse_time(fields[0], &time_ns))
 		return refuse_line(trace, "is not a time in seconds", field_names[0]);
 	if (time_ns < trace->last_ns)
@@ -230,6 +229,7 @@ int memwatch_trace_open(struct memwatch_ctx *ctx, const char *path, struct memwa
 
 int memwatch_trace_next(struct memwatch_trace *trace, struct memwatch_growth_sample *ret)
 {
+	MEMWATCH_OPTS(memwatch_growth_sample, sample);
 	struct mw_text fields[NR_FIELDS];
 	int err;
 
@@ -240,7 +240,9 @@ int memwatch_trace_next(struct memwatch_trace *trace, struct memwatch_growth_sam
 	} while (!trace->line[0]);
 	err = split_line(trace, fields);
 	if (!err)
-		err = parse_sample(trace, fields, ret);
+		err = parse_sample(trace, fields, &sample);
+	if (!err)
+		err = mw_opts_export(ret, &sample, sizeof(sample));
 	return err ? err : 1;
 }
 

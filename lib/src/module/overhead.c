@@ -15,9 +15,21 @@
 #include "base/text.h"
 #include "module/proc-file.h"
 
+/**
+ * struct overhead - the result with its lists
+ * @seen: what the caller sees; the first member, so that its address is that of the whole
+ * @cpus: one for each CPU
+ * @jitter: histogram of the delay of ticks
+ */
+struct overhead {
+	struct memwatch_proc_overhead seen;
+	struct memwatch_proc_overhead_cpu *cpus;
+	struct memwatch_proc_jitter *jitter;
+};
+
 /* The result, and the capacity of its arrays. */
 struct overhead_parser {
-	struct memwatch_proc_overhead *overhead;
+	struct overhead *overhead;
 	size_t max_cpus;
 	size_t max_jitter;
 };
@@ -56,14 +68,14 @@ static bool parse_pair(struct mw_text value, struct memwatch_proc_overhead_cpu *
 /* "N: ticks=1 missed=0 ..." */
 static int parse_cpu(struct overhead_parser *parser, struct mw_text line)
 {
-	struct memwatch_proc_overhead *overhead = parser->overhead;
+	struct overhead *overhead = parser->overhead;
 	struct memwatch_proc_overhead_cpu *cpu;
 	struct mw_text piece;
 	uint64_t number;
 
-	if (mw_array_reserve(overhead->cpus, parser->max_cpus, overhead->nr_cpus + 1))
+	if (mw_array_reserve(overhead->cpus, parser->max_cpus, overhead->seen.nr_cpus + 1))
 		return -ENOMEM;
-	cpu = &overhead->cpus[overhead->nr_cpus];
+	cpu = &overhead->cpus[overhead->seen.nr_cpus];
 	*cpu = (struct memwatch_proc_overhead_cpu){};
 
 	if (!mw_text_take(&line, ':', &piece) || !mw_text_number(piece, UINT32_MAX, &number))
@@ -73,20 +85,20 @@ static int parse_cpu(struct overhead_parser *parser, struct mw_text line)
 		if (piece.len && !parse_pair(piece, cpu))
 			return -EBADMSG;
 	}
-	overhead->nr_cpus++;
+	overhead->seen.nr_cpus++;
 	return 0;
 }
 
 /* "LOW-HIGH: COUNT" */
 static int parse_jitter(struct overhead_parser *parser, struct mw_text line)
 {
-	struct memwatch_proc_overhead *overhead = parser->overhead;
+	struct overhead *overhead = parser->overhead;
 	struct memwatch_proc_jitter *jitter;
 	struct mw_text low, high;
 
-	if (mw_array_reserve(overhead->jitter, parser->max_jitter, overhead->nr_jitter + 1))
+	if (mw_array_reserve(overhead->jitter, parser->max_jitter, overhead->seen.nr_jitter + 1))
 		return -ENOMEM;
-	jitter = &overhead->jitter[overhead->nr_jitter];
+	jitter = &overhead->jitter[overhead->seen.nr_jitter];
 	if (!mw_text_take(&line, '-', &low) || !mw_text_take(&line, ':', &high) || !line.at)
 		return -EBADMSG;
 	mw_text_skip(&line, " ");
@@ -94,7 +106,7 @@ static int parse_jitter(struct overhead_parser *parser, struct mw_text line)
 	    !mw_text_number(high, UINT64_MAX, (uint64_t *)&jitter->high_ns) ||
 	    !mw_text_number(line, UINT64_MAX, (uint64_t *)&jitter->count))
 		return -EBADMSG;
-	overhead->nr_jitter++;
+	overhead->seen.nr_jitter++;
 	return 0;
 }
 
@@ -114,7 +126,7 @@ static int parse_overhead_line(struct overhead_parser *parser, struct mw_text li
 	mw_text_skip(&line, " ");
 	if (!mw_text_number(line, UINT64_MAX, &number))
 		return -EBADMSG;
-	parser->overhead->memory_bytes = number;
+	parser->overhead->seen.memory_bytes = number;
 	return 0;
 }
 
@@ -134,12 +146,12 @@ int memwatch_proc_overhead_parse(struct memwatch_ctx *ctx, const char *text, siz
 		err = parse_overhead_line(&parser, line);
 	}
 	if (err) {
-		memwatch_proc_overhead_free(parser.overhead);
+		memwatch_proc_overhead_free(&parser.overhead->seen);
 		if (err == -ENOMEM)
 			return mw_fail_memory(ctx, "overhead");
 		return mw_fail(ctx, err, "/proc/memwatch/overhead: line %u is not valid", number);
 	}
-	*ret = parser.overhead;
+	*ret = &parser.overhead->seen;
 	return 0;
 }
 
@@ -159,10 +171,28 @@ int memwatch_proc_overhead_read(struct memwatch_ctx *ctx, struct memwatch_proc_o
 
 struct memwatch_proc_overhead *memwatch_proc_overhead_free(struct memwatch_proc_overhead *overhead)
 {
-	if (overhead) {
-		free(overhead->cpus);
-		free(overhead->jitter);
+	struct overhead *whole = (struct overhead *)(void *)overhead;
+
+	if (whole) {
+		free(whole->cpus);
+		free(whole->jitter);
 	}
-	free(overhead);
+	free(whole);
 	return NULL;
+}
+
+const struct memwatch_proc_overhead_cpu *
+memwatch_proc_cpu_at(const struct memwatch_proc_overhead *overhead, size_t index)
+{
+	const struct overhead *whole = (const struct overhead *)(const void *)overhead;
+
+	return index < overhead->nr_cpus ? &whole->cpus[index] : NULL;
+}
+
+const struct memwatch_proc_jitter *
+memwatch_proc_jitter_at(const struct memwatch_proc_overhead *overhead, size_t index)
+{
+	const struct overhead *whole = (const struct overhead *)(const void *)overhead;
+
+	return index < overhead->nr_jitter ? &whole->jitter[index] : NULL;
 }

@@ -43,9 +43,19 @@ struct layout {
 	size_t place[PLACES_MAX];
 };
 
+/**
+ * struct rmids - the result with its list
+ * @seen: what the caller sees; the first member, so that its address is that of the whole
+ * @processes: one for each RMID in use
+ */
+struct rmids {
+	struct memwatch_proc_rmids seen;
+	struct memwatch_process *processes;
+};
+
 /* The result, the capacity of its array, and the columns of the file. */
 struct rmids_parser {
-	struct memwatch_proc_rmids *rmids;
+	struct rmids *rmids;
 	size_t max_processes;
 	struct layout layout;
 };
@@ -100,7 +110,7 @@ static bool parse_process(struct mw_text line, const struct layout *layout,
 {
 	struct mw_text value;
 
-	memset(process, 0, sizeof(*process));
+	*process = (struct memwatch_process){ .sz = sizeof(*process) };
 	for (size_t i = 0; i + 1 < layout->count; i++) {
 		if (!mw_text_take(&line, '\t', &value) || !line.at)
 			return false;
@@ -116,23 +126,23 @@ static bool parse_process(struct mw_text line, const struct layout *layout,
 /* Returns 1 at the line "# end COUNT". */
 static int parse_rmids_line(struct rmids_parser *parser, struct mw_text line)
 {
-	struct memwatch_proc_rmids *rmids = parser->rmids;
+	struct rmids *rmids = parser->rmids;
 	struct memwatch_process process;
 	uint64_t count;
 
 	if (mw_text_skip(&line, "# end "))
-		return mw_text_number(line, UINT64_MAX, &count) && count == rmids->count ? 1
-											 : -EBADMSG;
+		return mw_text_number(line, UINT64_MAX, &count) && count == rmids->seen.count
+			       ? 1
+			       : -EBADMSG;
 	if (!parse_process(line, &parser->layout, &process))
 		return -EBADMSG;
-	if (mw_array_reserve(rmids->processes, parser->max_processes, rmids->count + 1))
+	if (mw_array_reserve(rmids->processes, parser->max_processes, rmids->seen.count + 1))
 		return -ENOMEM;
-	rmids->processes[rmids->count++] = process;
+	rmids->processes[rmids->seen.count++] = process;
 	return 0;
 }
 
-static int parse_rmids(struct memwatch_ctx *ctx, struct mw_text rest,
-		       struct memwatch_proc_rmids *rmids)
+static int parse_rmids(struct memwatch_ctx *ctx, struct mw_text rest, struct rmids *rmids)
 {
 	struct rmids_parser parser = { .rmids = rmids };
 	unsigned int number = 1;
@@ -160,17 +170,17 @@ static int parse_rmids(struct memwatch_ctx *ctx, struct mw_text rest,
 int memwatch_proc_rmids_parse(struct memwatch_ctx *ctx, const char *text, size_t len,
 			      struct memwatch_proc_rmids **ret)
 {
-	struct memwatch_proc_rmids *rmids = calloc(1, sizeof(*rmids));
+	struct rmids *rmids = calloc(1, sizeof(*rmids));
 	int err;
 
 	if (!rmids)
 		return mw_fail_memory(ctx, "rmids");
 	err = parse_rmids(ctx, (struct mw_text){ text, len }, rmids);
 	if (err) {
-		memwatch_proc_rmids_free(rmids);
+		memwatch_proc_rmids_free(&rmids->seen);
 		return err;
 	}
-	*ret = rmids;
+	*ret = &rmids->seen;
 	return 0;
 }
 
@@ -190,8 +200,18 @@ int memwatch_proc_rmids_read(struct memwatch_ctx *ctx, struct memwatch_proc_rmid
 
 struct memwatch_proc_rmids *memwatch_proc_rmids_free(struct memwatch_proc_rmids *rmids)
 {
-	if (rmids)
-		free(rmids->processes);
-	free(rmids);
+	struct rmids *whole = (struct rmids *)(void *)rmids;
+
+	if (whole)
+		free(whole->processes);
+	free(whole);
 	return NULL;
+}
+
+const struct memwatch_process *memwatch_proc_rmid_at(const struct memwatch_proc_rmids *rmids,
+						     size_t index)
+{
+	const struct rmids *whole = (const struct rmids *)(const void *)rmids;
+
+	return index < rmids->count ? &whole->processes[index] : NULL;
 }

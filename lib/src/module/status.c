@@ -13,6 +13,24 @@
 #include "base/text.h"
 #include "module/proc-file.h"
 
+#define LIST_MAX 64
+
+/**
+ * struct status - a status with its lists
+ * @seen: what the caller sees; the first member, so that its address is that of the whole
+ * @waiting: processes without an RMID
+ * @session: open sessions
+ * @settings_by: who made the settings in force
+ * @defaults_by: who made the defaults
+ */
+struct status {
+	struct memwatch_proc_status seen;
+	struct memwatch_proc_waiting waiting[LIST_MAX];
+	struct memwatch_proc_session session[LIST_MAX];
+	struct memwatch_proc_setter settings_by;
+	struct memwatch_proc_setter defaults_by;
+};
+
 #define MEMBER(name) offsetof(struct memwatch_proc_status, name)
 #define STRING(name)                                                                               \
 	{                                                                                          \
@@ -92,15 +110,15 @@ static bool parse_task(struct mw_text value, __u32 *ret_tgid, char *comm)
 	return true;
 }
 
-static bool set_waiting(struct memwatch_proc_status *status, struct mw_text value)
+static bool set_waiting(struct status *status, struct mw_text value)
 {
-	struct memwatch_proc_waiting *waiting = &status->waiting[status->nr_waiting];
+	struct memwatch_proc_waiting *waiting = &status->waiting[status->seen.nr_waiting];
 
-	if (status->nr_waiting == sizeof(status->waiting) / sizeof(status->waiting[0]))
+	if (status->seen.nr_waiting == LIST_MAX)
 		return true;
 	if (!parse_task(value, &waiting->tgid, waiting->comm))
 		return false;
-	status->nr_waiting++;
+	status->seen.nr_waiting++;
 	return true;
 }
 
@@ -110,13 +128,13 @@ static bool set_setter(struct memwatch_proc_setter *setter, struct mw_text value
 }
 
 /* "TGID started|open COMM" */
-static bool set_session(struct memwatch_proc_status *status, struct mw_text value)
+static bool set_session(struct status *status, struct mw_text value)
 {
-	struct memwatch_proc_session *session = &status->session[status->nr_session];
+	struct memwatch_proc_session *session = &status->session[status->seen.nr_session];
 	struct mw_text tgid, state;
 	uint64_t number;
 
-	if (status->nr_session == sizeof(status->session) / sizeof(status->session[0]))
+	if (status->seen.nr_session == LIST_MAX)
 		return true;
 	if (!mw_text_take(&value, ' ', &tgid) || !mw_text_number(tgid, UINT32_MAX, &number) ||
 	    !mw_text_take(&value, ' ', &state) || !value.at ||
@@ -126,11 +144,11 @@ static bool set_session(struct memwatch_proc_status *status, struct mw_text valu
 		return false;
 	session->tgid = (uint32_t)number;
 	session->started = mw_text_is(state, "started");
-	status->nr_session++;
+	status->seen.nr_session++;
 	return true;
 }
 
-static bool set_key(struct memwatch_proc_status *status, struct mw_text name, struct mw_text value)
+static bool set_key(struct status *status, struct mw_text name, struct mw_text value)
 {
 	if (mw_text_is(name, "waiting"))
 		return set_waiting(status, value);
@@ -141,11 +159,11 @@ static bool set_key(struct memwatch_proc_status *status, struct mw_text name, st
 	if (mw_text_is(name, "defaults_by"))
 		return set_setter(&status->defaults_by, value);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		void *member = (char *)status + keys[i].offset;
+		void *member = (char *)&status->seen + keys[i].offset;
 
 		if (!mw_text_is(name, keys[i].name))
 			continue;
-		status->keys++;
+		status->seen.keys++;
 		if (keys[i].string)
 			return mw_text_copy(value, member, keys[i].size);
 		return set_number(member, keys[i].size, value);
@@ -153,7 +171,7 @@ static bool set_key(struct memwatch_proc_status *status, struct mw_text name, st
 	return true;
 }
 
-static bool parse_status_line(struct memwatch_proc_status *status, struct mw_text line)
+static bool parse_status_line(struct status *status, struct mw_text line)
 {
 	struct mw_text name;
 
@@ -180,8 +198,8 @@ int memwatch_proc_status_parse(struct memwatch_ctx *ctx, const char *text, size_
 			       struct memwatch_proc_status **ret)
 {
 	struct mw_text rest = { text, len }, line;
-	struct memwatch_proc_status *status;
 	unsigned int number = 0;
+	struct status *status;
 
 	status = calloc(1, sizeof(*status));
 	if (!status)
@@ -193,8 +211,26 @@ int memwatch_proc_status_parse(struct memwatch_ctx *ctx, const char *text, size_
 			return refuse_status_line(ctx, number, line);
 		}
 	}
-	*ret = status;
+	status->seen.settings_by = &status->settings_by;
+	status->seen.defaults_by = &status->defaults_by;
+	*ret = &status->seen;
 	return 0;
+}
+
+const struct memwatch_proc_waiting *
+memwatch_proc_waiting_at(const struct memwatch_proc_status *status, unsigned int index)
+{
+	const struct status *whole = (const struct status *)(const void *)status;
+
+	return index < status->nr_waiting ? &whole->waiting[index] : NULL;
+}
+
+const struct memwatch_proc_session *
+memwatch_proc_session_at(const struct memwatch_proc_status *status, unsigned int index)
+{
+	const struct status *whole = (const struct status *)(const void *)status;
+
+	return index < status->nr_session ? &whole->session[index] : NULL;
 }
 
 int memwatch_proc_status_read(struct memwatch_ctx *ctx, struct memwatch_proc_status **ret)
