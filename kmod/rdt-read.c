@@ -263,10 +263,10 @@ void mw_rdt_read_pass_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 	struct mw_rdt_bout bout = { .most = 1 };
 	u32 at, rmid;
 
-	if (!mw_rdt_abmc_choose(&d->abmc, READ_ONCE(settle_ns), &at, &rmid))
+	if (!mw_rdt_abmc_choose(&d->abmc, READ_ONCE(settle_ns), &at, &rmid) ||
+	    !mw_rdt_plan_take_always(&d->plan, rmid))
 		return;
-	if (mw_rdt_plan_take_one(&d->plan, rmid))
-		read_taken(d, cpu, &bout, rmid, 0, true);
+	read_taken(d, cpu, &bout, rmid, 0, true);
 	mw_rdt_abmc_pass(&d->abmc, d->count, at);
 }
 
