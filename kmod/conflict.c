@@ -2,10 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Other users of RDT. During a session that uses RDT, a worker checks four
- * times a second whether resctrl has been mounted, or a CPU has come online
- * with fewer RMIDs than were given out. Then the session gives up RDT and
- * continues without it.
+ * Other users of RDT. During a session that uses RDT, a worker checks whether
+ * resctrl has been mounted, or a CPU has come online with fewer RMIDs than were
+ * given out. Then the session gives up RDT and continues without it. The worker
+ * runs four times a second, and at once when a tick sees that resctrl is mounted.
  */
 #include <linux/cpu.h>
 #include <linux/jiffies.h>
@@ -20,16 +20,25 @@
 #include "rdt-domain.h"
 #include "rdt-session.h"
 #include "rdt.h"
+#include "resctrl.h"
 #include "tick.h"
 #include "trace.h"
 
 static void conflict_watch_rdt(struct work_struct *work);
+static void conflict_check_users(struct work_struct *unused);
 
 static DECLARE_DELAYED_WORK(watch_work, conflict_watch_rdt);
+static DECLARE_WORK(urgent_work, conflict_check_users);
 
 static unsigned long conflict_interval(void)
 {
 	return nsecs_to_jiffies(MW_RDT_BOUT_EXCLUDED_NS);
+}
+
+/* Has the session given up RDT? */
+static bool conflict_is_over(void)
+{
+	return READ_ONCE(mw_rdt.backend) == MEMWATCH_BACKEND_EMULATED;
 }
 
 static void conflict_send_notice(u32 kind)
@@ -55,18 +64,34 @@ static void conflict_send_notice(u32 kind)
  * the two, so that each CPU that the broadcasts reach has joined the session, and
  * will leave it before it goes offline.
  */
-static bool conflict_end_rdt(u32 kind, const char *reason)
+static void conflict_end_rdt(u32 kind, const char *reason)
 {
+	bool ends;
+
 	if (!mutex_trylock(&mw_control_lock))
-		return false;
-	cpus_read_lock();
-	mw_rdt_session_give_up(reason);
-	mw_fail_delay("giving up RDT");
-	mw_tick_admit_all();
-	cpus_read_unlock();
+		return;
+	/* The other one of the two works may have been first. */
+	ends = !conflict_is_over();
+	if (ends) {
+		cpus_read_lock();
+		mw_rdt_session_give_up(reason);
+		mw_fail_delay("giving up RDT");
+		mw_tick_admit_all();
+		cpus_read_unlock();
+	}
 	mutex_unlock(&mw_control_lock);
-	conflict_send_notice(kind);
-	return true;
+	if (ends)
+		conflict_send_notice(kind);
+}
+
+static void conflict_check_users(struct work_struct *unused)
+{
+	if (READ_ONCE(mw_rdt_small_cpu))
+		conflict_end_rdt(MEMWATCH_NOTICE_SMALL_CPU,
+				 "a CPU has fewer RMIDs; reload the module to use that number");
+	else if (mw_resctrl_is_mounted())
+		conflict_end_rdt(MEMWATCH_NOTICE_RESCTRL,
+				 "resctrl was mounted while the session ran");
 }
 
 /* CPUs without a tick report here which RMIDs ran on them. */
@@ -83,19 +108,11 @@ static void conflict_ask_excluded(void)
 
 static void conflict_watch_rdt(struct work_struct *work)
 {
-	bool ended = false;
-
-	if (READ_ONCE(mw_rdt_small_cpu))
-		ended = conflict_end_rdt(
-			MEMWATCH_NOTICE_SMALL_CPU,
-			"a CPU has fewer RMIDs; reload the module to use that number");
-	else if (!mw_rdt_session_is_forced() && mw_rdt_session_sees_resctrl())
-		ended = conflict_end_rdt(MEMWATCH_NOTICE_RESCTRL,
-					 "resctrl was mounted and uses RDT");
-	else
-		conflict_ask_excluded();
-	if (!ended)
-		schedule_delayed_work(&watch_work, conflict_interval());
+	conflict_check_users(work);
+	if (conflict_is_over())
+		return;
+	conflict_ask_excluded();
+	schedule_delayed_work(&watch_work, conflict_interval());
 }
 
 void mw_conflict_arm(void)
@@ -104,9 +121,17 @@ void mw_conflict_arm(void)
 		schedule_delayed_work(&watch_work, conflict_interval());
 }
 
+/* A tick has seen that resctrl is mounted. */
+void mw_conflict_raise(void)
+{
+	schedule_work(&urgent_work);
+}
+
+/* No CPU ticks any more. */
 void mw_conflict_disarm(void)
 {
 	cancel_delayed_work_sync(&watch_work);
+	cancel_work_sync(&urgent_work);
 	/* A CPU with too few RMIDs that is still online sets this again in the next session. */
 	WRITE_ONCE(mw_rdt_small_cpu, false);
 }

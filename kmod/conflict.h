@@ -11,4 +11,7 @@
 void mw_conflict_arm(void);
 void mw_conflict_disarm(void);
 
+/* In a tick. */
+void mw_conflict_raise(void);
+
 #endif /* _MW_CONFLICT_H */

@@ -58,9 +58,9 @@ static int control_check_limit(struct mw_session *session, const struct mw_limit
 static void control_disarm(void)
 {
 	mw_track_enable(false);
-	mw_conflict_disarm();
 	mw_policy_disarm();
 	mw_tick_disarm();
+	mw_conflict_disarm();
 	mw_owner_stop();
 	mw_hooks_unregister();
 	mw_track_disarm();
@@ -87,7 +87,7 @@ static int control_arm(void)
 		err = mw_fail(MW_FAIL_SCAN) ? -ENOMEM : mw_track_scan();
 	/* Each CPU, when it starts, is charged to a process that the scan has found. */
 	if (!err)
-		err = mw_tick_arm();
+		err = mw_tick_arm(mw_conflict_raise);
 	if (!err && mw_fail(MW_FAIL_STARTED))
 		err = -ENOMEM;
 	if (err)
@@ -124,6 +124,14 @@ static void control_put_in_force(const struct mw_settings *settings)
 		control_apply_config(&now->config);
 	if (refilter && mw_sessions_started)
 		mw_policy_filters_changed();
+}
+
+/* Bring up to date what mw_rdt says while nobody uses it. */
+void mw_control_review(void)
+{
+	lockdep_assert_held(&mw_control_lock);
+	if (!mw_sessions_started)
+		mw_rdt_session_review();
 }
 
 /* Put the defaults in force that the parameters of the module have set. */

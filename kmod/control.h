@@ -75,6 +75,7 @@ extern unsigned int mw_sessions;
 extern unsigned int mw_sessions_started;
 
 void mw_control_init(void);
+void mw_control_review(void);
 int mw_control_start(struct mw_session *session);
 int mw_control_stop(struct mw_session *session);
 int mw_control_dump(struct mw_session *session, struct memwatch_dump *dump);

@@ -61,6 +61,7 @@ static int dev_get_info(struct mw_session *session, struct call *call)
 {
 	struct memwatch_get_info *info = &call->arg.get_info;
 
+	mw_control_review();
 	info->abi = MEMWATCH_ABI;
 	info->schema = MEMWATCH_SCHEMA;
 	info->backend = mw_rdt.backend;

@@ -157,6 +157,7 @@ static int proc_show_config(struct seq_file *m)
 
 	if (mutex_lock_killable(&mw_control_lock))
 		return -EINTR;
+	mw_control_review();
 	seq_printf(m, "backend: %s\nbackend_reason: %s\n", mw_rdt_backend_name(mw_rdt.backend),
 		   mw_rdt.reason);
 	proc_show_rdt(m);

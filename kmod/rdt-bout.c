@@ -13,6 +13,7 @@
 #include "rdt-bout.h"
 #include "rdt-domain.h"
 #include "rdt-read.h"
+#include "resctrl.h"
 
 /* From the beginning of a bout to the next one, so that other work has its turn. */
 #define BOUT_INTERVAL_NS 250000ULL
@@ -120,7 +121,7 @@ static enum hrtimer_restart bout_continue(struct hrtimer *timer)
 	u64 begin = mw_now();
 	bool again;
 
-	if (!static_branch_unlikely(&mw_rdt_read_key) || !cpu->domain)
+	if (!static_branch_unlikely(&mw_rdt_read_key) || !cpu->domain || mw_resctrl_is_mounted())
 		return HRTIMER_NORESTART;
 	again = bout_try(cpu->domain, cpu, false);
 	cpu->rdt_ns += mw_now_since(begin);

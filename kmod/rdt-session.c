@@ -4,7 +4,6 @@
  *
  * RDT for one session, see rdt-session.h.
  */
-#include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/ratelimit.h>
@@ -17,6 +16,7 @@
 #include "rdt-read.h"
 #include "rdt-session.h"
 #include "rdt.h"
+#include "resctrl.h"
 #include "rmid.h"
 #include "switch.h"
 
@@ -24,17 +24,12 @@
 
 static bool force;
 module_param(force, bool, 0400);
-MODULE_PARM_DESC(
-	force,
-	"use RDT although resctrl or another program uses it, with the upper half of the RMIDs");
+MODULE_PARM_DESC(force,
+		 "use RDT, with the upper half of the RMIDs, although another program has set an "
+		 "RMID; a mounted resctrl is not overridden");
 
 /* What the hardware offers. mw_rdt may offer less while another user has RDT. */
 static struct mw_rdt hardware;
-
-bool mw_rdt_session_is_forced(void)
-{
-	return force;
-}
 
 static void session_simulate_rdt(void)
 {
@@ -62,7 +57,10 @@ static void session_emulate_rdt(struct mw_rdt *rdt, const char *why)
 	strscpy(rdt->reason, why, sizeof(rdt->reason));
 }
 
-/* Other users take RMIDs from the bottom: with "force", leave the lower half to them. */
+/*
+ * pqos takes the lowest RMIDs that no CPU has set: with "force", leave the lower half to
+ * it. Nothing makes other programs respect that.
+ */
 static void session_choose_rmids(u32 wanted)
 {
 	u32 nr = hardware.nr_rmids;
@@ -76,6 +74,20 @@ static void session_choose_rmids(u32 wanted)
 	} else if (wanted) {
 		hardware.nr_rmids = min(wanted, nr);
 	}
+}
+
+/**
+ * mw_rdt_session_review - determine what a session that starts now would use
+ *
+ * While no session is started, this is what GET_INFO and status show. Whether other
+ * programs have set RMIDs is not looked up, because that interrupts all CPUs. The
+ * caller holds mw_control_lock, and no session is started.
+ */
+void mw_rdt_session_review(void)
+{
+	session_use_hardware();
+	if (mw_resctrl_is_mounted())
+		session_emulate_rdt(&mw_rdt, "resctrl is mounted and uses RDT");
 }
 
 /**
@@ -93,42 +105,19 @@ void mw_rdt_session_init(u32 rmids)
 		strscpy(hardware.reason, "CPUID reports L3 monitoring", sizeof(hardware.reason));
 		if (why)
 			session_emulate_rdt(&hardware, why);
+		else
+			mw_resctrl_find();
 	}
 	session_choose_rmids(rmids);
-	session_use_hardware();
+	mw_rdt_session_review();
 	mw_rdt_read_init();
 }
 
-/*
- * The file system resctrl, or NULL. A kernel has it from the start or never: it is
- * not a module. It is looked up once, because for a name that it does not know the
- * kernel calls modprobe. Caller holds mw_control_lock, or is the worker that looks
- * for conflicts, which runs after mw_rdt_session_arm() only.
- */
-static const struct file_system_type *session_find_resctrl(void)
+/* The reason is shown as long as the session lasts, although it may cease to apply. */
+static void session_refuse_rdt(const char *why, const char *remedy)
 {
-	static struct file_system_type *resctrl;
-	static bool looked;
-
-	if (!looked) {
-		resctrl = get_fs_type("resctrl");
-		if (resctrl)
-			module_put(resctrl->owner);
-		looked = true;
-	}
-	return resctrl;
-}
-
-/*
- * Is resctrl mounted, in any mount name space? resctrl would overwrite our RMID
- * when it next writes PQR_ASSOC. It also skips writes of a value that it has
- * cached, and our writes make its cache wrong.
- */
-bool mw_rdt_session_sees_resctrl(void)
-{
-	const struct file_system_type *resctrl = session_find_resctrl();
-
-	return resctrl && !hlist_empty(&resctrl->fs_supers);
+	session_emulate_rdt(&mw_rdt, why);
+	pr_warn_ratelimited("RMIDs are emulated: %s; %s\n", why, remedy);
 }
 
 /* Decide whether this session may write PQR_ASSOC. */
@@ -140,19 +129,14 @@ int mw_rdt_session_arm(void)
 	if (hardware.backend == MEMWATCH_BACKEND_EMULATED)
 		return 0;
 
-	if (hardware.backend != MEMWATCH_BACKEND_SIMULATED && !force) {
-		bool in_use = mw_pqr_has_user();
-
-		if (mw_rdt_session_sees_resctrl())
-			session_emulate_rdt(&mw_rdt, "resctrl is mounted and uses RDT");
-		else if (in_use)
-			session_emulate_rdt(&mw_rdt, "another program has set RMIDs");
-	}
-	if (mw_rdt.backend == MEMWATCH_BACKEND_EMULATED) {
-		pr_warn_ratelimited("RMIDs are emulated: %s; the parameter force overrides this\n",
-				    mw_rdt.reason);
+	if (mw_resctrl_is_mounted())
+		session_refuse_rdt("resctrl was mounted when the session started",
+				   "unmount it, and start another session");
+	else if (hardware.backend != MEMWATCH_BACKEND_SIMULATED && !force && mw_pqr_has_user())
+		session_refuse_rdt("another program had set RMIDs when the session started",
+				   "the parameter force overrides this");
+	if (mw_rdt.backend == MEMWATCH_BACKEND_EMULATED)
 		return 0;
-	}
 	if (force)
 		static_branch_enable(&mw_pqr_shared_key);
 	static_branch_enable(&mw_pqr_key);

@@ -13,9 +13,7 @@
 void mw_rdt_session_init(u32 rmids);
 int mw_rdt_session_arm(void);
 void mw_rdt_session_disarm(void);
+void mw_rdt_session_review(void);
 void mw_rdt_session_give_up(const char *reason);
-
-bool mw_rdt_session_is_forced(void);
-bool mw_rdt_session_sees_resctrl(void);
 
 #endif /* _MW_RDT_SESSION_H */

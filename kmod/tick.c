@@ -20,6 +20,7 @@
 #include "pqr.h"
 #include "rdt-bout.h"
 #include "rdt-read.h"
+#include "resctrl.h"
 #include "switch.h"
 #include "tick.h"
 #include "trace.h"
@@ -35,6 +36,7 @@ static struct mw_tick_config config;
 static bool armed;
 static bool ending;
 static enum cpuhp_state hotplug_state;
+static void (*report_resctrl)(void);
 
 static void tick_account_delay(struct mw_cpu *cpu, u64 delay)
 {
@@ -60,6 +62,18 @@ static enum hrtimer_restart tick_go_idle(struct mw_cpu *cpu)
 }
 
 /*
+ * The counters are left alone from the first tick on that sees a mounted resctrl,
+ * because resctrl reads them through the same registers.
+ */
+static void tick_read_counters(struct mw_cpu *cpu, u64 expected)
+{
+	if (static_branch_unlikely(&mw_pqr_key) && mw_resctrl_is_mounted())
+		report_resctrl();
+	else
+		mw_rdt_bout_tick(cpu, expected);
+}
+
+/*
  * The next tick is computed from the time when this one was due, not from the
  * time when it ran. The timer and mw_now() use clocks that differ slightly, so
  * a tick may seem to come early; it then counts as punctual.
@@ -74,7 +88,7 @@ static enum hrtimer_restart tick_run(struct hrtimer *timer)
 	tick_account_delay(cpu, now - expected);
 	mw_switch_tick(cpu, (cpu->overruns + 1) * config.period_ns);
 	mw_pqr_verify(cpu);
-	mw_rdt_bout_tick(cpu, expected);
+	tick_read_counters(cpu, expected);
 	now = max(mw_now(), expected);
 	trace_memwatch_tick(now, expected, config.period_ns, cpu->overruns, cpu->owner);
 	cpu->last_tick = now;
@@ -216,11 +230,13 @@ static void tick_set_idle_key(bool on)
 		static_branch_disable(&mw_idle_stop_key);
 }
 
-int mw_tick_arm(void)
+/* @on_resctrl: called in each tick that sees a mounted resctrl, until RDT is given up */
+int mw_tick_arm(void (*on_resctrl)(void))
 {
 	unsigned int id;
 	int ret;
 
+	report_resctrl = on_resctrl;
 	for_each_possible_cpu (id) {
 		struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 

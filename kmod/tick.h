@@ -24,7 +24,7 @@ struct mw_tick_config {
 	cpumask_t cpus;
 };
 
-int mw_tick_arm(void);
+int mw_tick_arm(void (*on_resctrl)(void));
 void mw_tick_disarm(void);
 void mw_tick_configure(const struct mw_tick_config *config);
 bool mw_tick_is_rare(void);

@@ -67,10 +67,63 @@ write_foreign_pqr() {
 	return 1
 }
 
+# check_status_is_current NAME: no session is started and resctrl is not mounted
+check_status_is_current() {
+	matches "$1: afterwards status shows that RDT can be used" "$(status backend)" \
+		"intel-rdt\|amd-qos"
+	is "$1: afterwards status gives the capability as the reason" \
+		"$(status backend_reason)" "CPUID reports L3 monitoring"
+	mwctl info | grep -q "backend [12] .* features 7"
+	ok $? "$1: afterwards the device says that RDT can be used: $(mwctl info)"
+}
+
+# check_refused NAME: a session does not use RDT, because resctrl is mounted
+check_refused() {
+	begin_record
+	is "$1: with resctrl mounted RDT is not used" "$(status backend)" emulated
+	matches "$1: status gives the mounted resctrl as the reason" \
+		"$(status backend_reason)" "resctrl was mounted when"
+	matches "$1: memwatchctl status reports the mounted resctrl" \
+		"$(memwatchctl status)" "conflicts *resctrl is mounted"
+	matches "$1: processes are tracked while resctrl is mounted" "$(status rmids_used)" "^[1-9]"
+	memload read 2 4096 &
+	load1=$!
+	echo $load1 > $RESCTRL/group/tasks
+	wait $load1
+	end_record "$1"
+	matches "$1: after the session status says that resctrl is mounted" \
+		"$(status backend_reason)" "resctrl is mounted"
+	save_groups after
+	is "$1: the groups of resctrl are unchanged after the session" \
+		"$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
+}
+
+# check_mount NAME: resctrl is mounted while a session runs, and RDT is given up
+check_mount() {
+	begin_record
+	matches "$1: without resctrl RDT is used" "$(status backend)" "intel-rdt\|amd-qos"
+	memload read 3 4096 &
+	sleep 1
+	mount -t resctrl resctrl $RESCTRL
+	within 5 status_is backend emulated
+	ok $? "$1: mounting resctrl during a session ends the use of RDT"
+	matches "$1: status gives the mount of resctrl as the reason" \
+		"$(status backend_reason)" "resctrl was mounted while"
+	sleep 0.3
+	is "$1: no CPU has an RMID after resctrl was mounted" "$(rmids)" 0
+	wait $!
+	end_record "$1"
+	umount $RESCTRL
+	export_csv "$1"
+	is "$1: the stream has the notice resctrl_mounted" \
+		"$(grep -c 'notice.*resctrl_mounted' "$TMP/$1.csv")" 1
+	check_status_is_current "$1"
+}
+
 plan
 rdtctl guest
 
-# ---- resctrl is mounted before: RDT is not used, the rest works
+# ---- resctrl is mounted before: RDT is not used, the rest works; force changes nothing
 mount -t resctrl resctrl $RESCTRL
 mkdir $RESCTRL/group $RESCTRL/mon_groups/mon
 sleep 1000 &
@@ -78,62 +131,24 @@ other=$!
 echo $other > $RESCTRL/group/tasks
 save_groups before
 load
-begin_record
-is "with resctrl mounted RDT is not used" "$(status backend)" emulated
-matches "status gives the mounted resctrl as the reason" \
+matches "a module that is loaded beside a mounted resctrl says so" \
 	"$(status backend_reason)" "resctrl is mounted"
-matches "memwatchctl status reports the mounted resctrl" \
-	"$(memwatchctl status)" "conflicts *resctrl is mounted"
-matches "processes are tracked while resctrl is mounted" "$(status rmids_used)" "^[1-9]"
-end_record refused
-save_groups after
-is "the groups of resctrl are unchanged after the session" \
-	"$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
+check_refused refused
 rmmod memwatch
-
-# ---- with force=1: CLOSIDs are kept, the RMIDs are the upper half
 load force=1
-begin_record
-matches "with force=1 RDT is used although resctrl is mounted" \
-	"$(status backend)" "intel-rdt\|amd-qos"
-is "with force=1 only the upper RMIDs are used" \
-	"$(awk -F '\t' '!/^#/ { print $1 }' /proc/memwatch/rmids |
-	sort -n | head -1 | awk -v t="$(status rmids_total)" '{ print ($1 > t) }')" 1
-memload read 2 4096 &
-load1=$!
-echo $load1 > $RESCTRL/group/tasks
-wait $load1
-end_record forced
-save_groups after
-is "the groups of resctrl are unchanged after a session with force=1" \
-	"$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
-rmmod memwatch
-for cpu in $(seq 0 $(($(nproc) - 1))); do
-	is "CPU $cpu has RMID 0 after unloading" "$(read_pqr "$cpu" | cut -d' ' -f1)" 0
-done
+check_refused forced
 kill $other
 rmdir $RESCTRL/group $RESCTRL/mon_groups/mon
 umount $RESCTRL
+check_status_is_current forced
+rmmod memwatch
 
 # ---- resctrl is mounted during a session
 load
-begin_record
-matches "without resctrl RDT is used" "$(status backend)" "intel-rdt\|amd-qos"
-memload read 3 4096 &
-sleep 1
-mount -t resctrl resctrl $RESCTRL
-within 5 status_is backend emulated
-ok $? "mounting resctrl during a session ends the use of RDT"
-matches "status gives the mount of resctrl as the reason" \
-	"$(status backend_reason)" "resctrl was mounted"
-sleep 0.3
-is "CPU 0 has RMID 0 after resctrl was mounted" "$(read_pqr 0 | cut -d' ' -f1)" 0
-wait $!
-end_record mounted
-umount $RESCTRL
-export_csv mounted
-is "the stream has the notice resctrl_mounted" \
-	"$(grep -c 'notice.*resctrl_mounted' "$TMP/mounted.csv")" 1
+check_mount mounted
+rmmod memwatch
+load force=1
+check_mount forced-mounted
 rmmod memwatch
 
 # ---- another program writes PQR_ASSOC
@@ -175,31 +190,26 @@ is "pqos: the classes of the CPUs are unchanged after unloading" "$(closids)" "$
 is "pqos: no CPU has an RMID after unloading" "$(rmids)" 0
 pqos --iface=msr -R > /dev/null 2>&1
 
-# ---- the same while resctrl is mounted, with force
-mount -t resctrl resctrl $RESCTRL
-mkdir $RESCTRL/group $RESCTRL/mon_groups/mon
-echo 1 > $RESCTRL/group/cpus_list
-sleep 1000 &
-other=$!
-echo $other > $RESCTRL/group/tasks
-save_groups before
-before=$(closids)
+# ---- an RMID is set before the session: force uses RDT all the same
+pqos --iface=msr -R > /dev/null 2>&1
+pqos --iface=msr -e 'llc:1=0xf;llc:2=0xff' -a 'cos:1=0;cos:2=1' > /out/pqos-classes 2>&1
+rdtctl pqr 1 5 2
 load force=1
 begin_record
+matches "forced-pqos: RDT is used although a CPU has an RMID" "$(status backend)" \
+	"intel-rdt\|amd-qos"
+is "forced-pqos: only the upper RMIDs are used" \
+	"$(awk -F '\t' '!/^#/ { print $1 }' /proc/memwatch/rmids |
+	sort -n | head -1 | awk -v t="$(status rmids_total)" '{ print ($1 > t) }')" 1
 taskset 1 memload read 5 4096 &
 sleep 0.5
 run_pqos forced-pqos
 wait $!
 check_pqos_was_seen forced-pqos
-save_groups after
-is "forced-pqos: the groups of resctrl are unchanged" \
-	"$(cat "$TMP/groups.after")" "$(cat "$TMP/groups.before")"
 rmmod memwatch
 is "forced-pqos: the classes of the CPUs are unchanged after unloading" "$(closids)" "$before"
 is "forced-pqos: no CPU has an RMID after unloading" "$(rmids)" 0
-kill $other
-rmdir $RESCTRL/group $RESCTRL/mon_groups/mon
-umount $RESCTRL
+pqos --iface=msr -R > /dev/null 2>&1
 
 # ---- an RMID is set before the session
 rdtctl pqr 1 5 0

@@ -550,7 +550,7 @@ enum memwatch_backend {
  * @schema: out: MEMWATCH_SCHEMA of the module
  * @backend: out: &enum memwatch_backend
  * @nr_rmids: out: the highest RMID that can be allocated. The lowest is 1, or higher
- * 	if the lower half is left to resctrl (module parameter "force").
+ * 	if the lower half is left to other programs (module parameter "force").
  * @features: out: MEMWATCH_FEATURE_*
  * @errata: out: bit mask of corrected defects of this ABI, none so far
  */
@@ -771,7 +771,8 @@ struct memwatch_dump {
  *	abi:                MEMWATCH_ABI
  *	schema:             MEMWATCH_SCHEMA
  *	backend:            emulated, intel-rdt, amd-qos or simulated
- *	backend_reason:     why this backend was chosen, text
+ *	backend_reason:     why this backend was chosen, text. While no session is
+ *			    started, both are about a session that starts now.
  *	sessions:           number of open sessions
  *	sessions_started:   number of started sessions
  *	period_ns: limbo_ns: policy: idle_stop:  the configuration in force
