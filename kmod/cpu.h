@@ -38,13 +38,14 @@ struct mw_rdt_domain;
  * @owner: what the CPU is charged to now: generation << 32 | RMID
  * @live: all ones while a session runs on this CPU, else 0. The hook masks the
  * 	owner with it, which saves a branch.
- * @closid: CLOSID in the upper half, as in PQR_ASSOC
+ * @pqr: what PQR_ASSOC held when it was last written or read
  * @switches: calls of the switch hook
  * @switch_sampled: calls that were timed
  * @switch_cycles: cycles that the timed calls took
  * @pqr_writes: writes to PQR_ASSOC
  * @ran: RMIDs that ran on this CPU since @ran_since
  * @ran_since: when @ran was last passed to the domain
+ * @foreign_rmid: RMID that somebody else has written last
  * @foreign_writes: times that somebody else had written PQR_ASSOC
  * @notice_ns: when a foreign write was last reported
  * @domain: L3 domain of this CPU; NULL while RDT is not in use
@@ -79,13 +80,14 @@ struct mw_rdt_domain;
 struct mw_cpu {
 	u64 owner;
 	u64 live;
-	u64 closid;
+	u64 pqr;
 	u64 switches;
 	u64 switch_sampled;
 	u64 switch_cycles;
 	u64 pqr_writes;
 	DECLARE_BITMAP(ran, MW_RDT_RMIDS);
 	u64 ran_since;
+	u32 foreign_rmid;
 	u64 foreign_writes;
 	u64 notice_ns;
 

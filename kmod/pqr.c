@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * PQR_ASSOC, see pqr.h: what it held before the session, whether another program
- * writes it, and how it is given back.
+ * PQR_ASSOC, see pqr.h: what it held before the session, what other programs write to
+ * it, and how it is given back.
  */
 #include <linux/memwatch.h>
 #include <linux/smp.h>
@@ -16,7 +16,6 @@
 #define NOTICE_NS 1000000000ULL
 
 DEFINE_STATIC_KEY_FALSE(mw_pqr_key);
-DEFINE_STATIC_KEY_FALSE(mw_pqr_shared_key);
 
 static void pqr_find_user(void *found)
 {
@@ -40,35 +39,25 @@ bool mw_pqr_has_user(void)
 }
 
 /**
- * mw_pqr_capture - note the CLOSID of a CPU that joins a session
+ * mw_pqr_capture - note what the register of a CPU holds that joins a session
  * @cpu: this CPU, interrupts off
  *
- * In the simulation the register reads 0 whatever was written. There each CPU
- * gets a CLOSID of its own, so that a test can see that no write changes it.
+ * In the simulation the register reads 0 whatever was written. There each CPU gets a
+ * CLOSID of its own, so that a test can see that no write changes it.
  */
 void mw_pqr_capture(struct mw_cpu *cpu)
 {
-	u64 pqr;
-
+	cpu->foreign_rmid = 0;
 	if (!static_branch_unlikely(&mw_pqr_key))
 		return;
 	if (mw_rdt.backend == MEMWATCH_BACKEND_SIMULATED) {
-		cpu->closid = (u64)(smp_processor_id() + 1) << 32;
+		cpu->pqr = (u64)(smp_processor_id() + 1) << 32;
 		return;
 	}
-	rdmsrq(MW_MSR_PQR_ASSOC, pqr);
-	cpu->closid = pqr & MW_PQR_CLOSID;
-	if (pqr & MW_PQR_RMID)
+	rdmsrq(MW_MSR_PQR_ASSOC, cpu->pqr);
+	cpu->foreign_rmid = cpu->pqr & MW_PQR_RMID;
+	if (cpu->foreign_rmid)
 		mw_pqr_write(cpu, 0);
-}
-
-/* Read the CLOSID again, because another program may have changed it. */
-void mw_pqr_reread_closid(struct mw_cpu *cpu)
-{
-	u64 pqr;
-
-	rdmsrq(MW_MSR_PQR_ASSOC, pqr);
-	cpu->closid = pqr & MW_PQR_CLOSID;
 }
 
 static void pqr_report_foreign_write(struct mw_cpu *cpu, u64 found)
@@ -90,41 +79,55 @@ static void pqr_report_foreign_write(struct mw_cpu *cpu, u64 found)
 }
 
 /**
- * mw_pqr_verify - check whether another program has written PQR_ASSOC
+ * mw_pqr_note_foreign - another program has written the register
+ * @cpu: this CPU, interrupts off
+ * @found: what the register holds
+ *
+ * The write is counted and reported. Its CLOSID stays in the register. If the RMID is
+ * still that of memwatch, the program has changed the CLOSID only, as pqos does.
+ */
+void mw_pqr_note_foreign(struct mw_cpu *cpu, u64 found)
+{
+	/* See mw_pqr_capture(). */
+	if (mw_rdt.backend == MEMWATCH_BACKEND_SIMULATED)
+		return;
+	if ((found ^ cpu->pqr) & MW_PQR_RMID)
+		cpu->foreign_rmid = found & MW_PQR_RMID;
+	cpu->pqr = found;
+	cpu->foreign_writes++;
+	pqr_report_foreign_write(cpu, found);
+}
+
+/**
+ * mw_pqr_verify - check whether another program has written the register
  * @cpu: this CPU, interrupts off
  *
- * Called at each tick. A foreign write is counted and reported; the CLOSID that
- * was found is kept, and the RMID is programmed again. This also repairs the
- * register of the boot CPU after suspend to RAM. Where memwatch shares the
- * register with resctrl, a changed CLOSID alone is not a foreign write: resctrl
- * sets it for each task.
+ * Called at each tick. If the RMID was changed, it is programmed again. This also repairs
+ * the register of the boot CPU after suspend to RAM. A CPU that is not live has handed the
+ * register over.
  */
 void mw_pqr_verify(struct mw_cpu *cpu)
 {
-	u64 pqr;
-
-	if (!static_branch_unlikely(&mw_pqr_key) || mw_rdt.backend == MEMWATCH_BACKEND_SIMULATED)
+	if (!static_branch_unlikely(&mw_pqr_key) || !cpu->live ||
+	    mw_rdt.backend == MEMWATCH_BACKEND_SIMULATED)
 		return;
-	rdmsrq(MW_MSR_PQR_ASSOC, pqr);
-	if (pqr == (cpu->closid | (u32)cpu->owner))
-		return;
-	cpu->closid = pqr & MW_PQR_CLOSID;
-	if (static_branch_unlikely(&mw_pqr_shared_key) && (pqr & MW_PQR_RMID) == (u32)cpu->owner)
-		return;
-	cpu->foreign_writes++;
-	pqr_report_foreign_write(cpu, pqr);
-	mw_pqr_write(cpu, (u32)cpu->owner);
+	mw_pqr_read(cpu);
+	if ((cpu->pqr & MW_PQR_RMID) != (u32)cpu->owner)
+		mw_pqr_write(cpu, (u32)cpu->owner);
 }
 
-/*
- * Set the RMID of this CPU to 0 if it is still @rmid, the one that memwatch
- * wrote. Any other RMID belongs to the program that has taken over already.
+/**
+ * mw_pqr_hand_over - leave the register to resctrl
+ * @cpu: this CPU, interrupts off
+ *
+ * resctrl writes only if it wants another value than the one that it wrote last. So the
+ * RMID of the last foreign write is restored, 0 if there was none.
  */
-void mw_pqr_clear_rmid(u32 rmid)
+void mw_pqr_hand_over(struct mw_cpu *cpu)
 {
-	u64 pqr;
-
-	rdmsrq(MW_MSR_PQR_ASSOC, pqr);
-	if (rmid && (pqr & MW_PQR_RMID) == rmid)
-		wrmsrq(MW_MSR_PQR_ASSOC, pqr & MW_PQR_CLOSID);
+	if (!static_branch_unlikely(&mw_pqr_key))
+		return;
+	mw_pqr_read(cpu);
+	if ((cpu->pqr & MW_PQR_RMID) != cpu->foreign_rmid)
+		mw_pqr_write(cpu, cpu->foreign_rmid);
 }

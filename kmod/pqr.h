@@ -4,6 +4,14 @@
  *
  * IA32_PQR_ASSOC, the register that holds the RMID and the CLOSID of a CPU.
  * memwatch writes the RMID and preserves the CLOSID.
+ *
+ * A write replaces both. The CLOSID belongs to others: to pqos, which may write it at
+ * any moment through /dev/cpu/N/msr, and to resctrl, which may be mounted at any moment
+ * and does not repeat a write that memwatch has undone. Neither can be known in advance,
+ * and the first write that is lost is lost for good. So the register is read before each
+ * write, always. Interrupts are off, so nobody writes it between the two. This costs a
+ * RDMSR, about 100 cycles, where a WRMSR is done anyway; a switch that does not change
+ * the RMID does neither.
  */
 #ifndef _MW_PQR_H
 #define _MW_PQR_H
@@ -18,28 +26,32 @@
 /* On while a session runs and memwatch may write PQR_ASSOC. */
 DECLARE_STATIC_KEY_FALSE(mw_pqr_key);
 
-/* On while others write it too: the CLOSID is read back before each write. */
-DECLARE_STATIC_KEY_FALSE(mw_pqr_shared_key);
-
 bool mw_pqr_has_user(void);
 
 /* On the CPU in question, interrupts off. */
 void mw_pqr_capture(struct mw_cpu *cpu);
+void mw_pqr_note_foreign(struct mw_cpu *cpu, u64 found);
 void mw_pqr_verify(struct mw_cpu *cpu);
-void mw_pqr_reread_closid(struct mw_cpu *cpu);
-void mw_pqr_clear_rmid(u32 rmid);
+void mw_pqr_hand_over(struct mw_cpu *cpu);
 
-/*
- * Program @rmid. The register is written as a whole, with the CLOSID that it
- * had. wrmsrq() is the traced variant on purpose: tests watch msr:write_msr.
- */
+/* Find out what the register holds, which others may have changed. */
+static __always_inline void mw_pqr_read(struct mw_cpu *cpu)
+{
+	u64 found;
+
+	rdmsrq(MW_MSR_PQR_ASSOC, found);
+	if (unlikely(found != cpu->pqr))
+		mw_pqr_note_foreign(cpu, found);
+}
+
+/* Program @rmid. wrmsrq() is the traced variant on purpose: tests watch msr:write_msr. */
 static __always_inline void mw_pqr_write(struct mw_cpu *cpu, u32 rmid)
 {
-	if (static_branch_unlikely(&mw_pqr_shared_key))
-		mw_pqr_reread_closid(cpu);
+	mw_pqr_read(cpu);
+	cpu->pqr = (cpu->pqr & MW_PQR_CLOSID) | rmid;
 	cpu->pqr_writes++;
 	__set_bit(rmid, cpu->ran);
-	wrmsrq(MW_MSR_PQR_ASSOC, cpu->closid | rmid);
+	wrmsrq(MW_MSR_PQR_ASSOC, cpu->pqr);
 }
 
 #endif /* _MW_PQR_H */

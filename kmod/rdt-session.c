@@ -137,8 +137,6 @@ int mw_rdt_session_arm(void)
 				   "the parameter force overrides this");
 	if (mw_rdt.backend == MEMWATCH_BACKEND_EMULATED)
 		return 0;
-	if (force)
-		static_branch_enable(&mw_pqr_shared_key);
 	static_branch_enable(&mw_pqr_key);
 	if (mw_rdt.counters)
 		static_branch_enable(&mw_rdt_abmc_key);
@@ -150,24 +148,19 @@ int mw_rdt_session_arm(void)
 void mw_rdt_session_disarm(void)
 {
 	static_branch_disable(&mw_pqr_key);
-	static_branch_disable(&mw_pqr_shared_key);
 	static_branch_disable(&mw_rdt_abmc_key);
 	mw_rdt_read_disarm();
 }
 
-/*
- * Clear the RMID of this CPU, if it is still the one that memwatch wrote. From
- * here on the hook charges this CPU to nobody and writes nothing.
- */
+/* From here on the hook charges this CPU to nobody and writes nothing. */
 static void session_release_cpu(void *unused)
 {
 	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
-	u32 rmid = cpu->owner;
 
 	if (!cpu->live)
 		return;
 	mw_switch_abandon(cpu);
-	mw_pqr_clear_rmid(rmid);
+	mw_pqr_hand_over(cpu);
 }
 
 /**

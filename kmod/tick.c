@@ -208,6 +208,8 @@ static int tick_cpu_offline(unsigned int id)
 	was_live = cpu->live;
 	hrtimer_try_to_cancel(&cpu->timer);
 	mw_switch_end(cpu);
+	if (mw_resctrl_is_mounted())
+		mw_pqr_hand_over(cpu);
 	local_irq_restore(flags);
 	mw_rdt_read_leave(cpu);
 	local_irq_save(flags);

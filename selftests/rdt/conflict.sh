@@ -67,6 +67,17 @@ write_foreign_pqr() {
 	return 1
 }
 
+# CPU 0 switches between two processes all the time, until end_switching
+begin_switching() {
+	yield processes 1000000000 &
+	switching=$!
+}
+
+end_switching() {
+	killall -9 yield
+	wait $switching 2> /dev/null
+}
+
 # check_status_is_current NAME: no session is started and resctrl is not mounted
 check_status_is_current() {
 	matches "$1: afterwards status shows that RDT can be used" "$(status backend)" \
@@ -120,6 +131,32 @@ check_mount() {
 	check_status_is_current "$1"
 }
 
+# mount_with_group: mounts resctrl, and puts both CPUs into a class of their own at once
+mount_with_group() {
+	mount -t resctrl resctrl $RESCTRL
+	mkdir $RESCTRL/group
+	echo 0-1 > $RESCTRL/group/cpus_list
+}
+
+# mount_in_session PERIOD: appends what CPU 0 and CPU 1 hold after the hand-over to
+# $TMP/mounts. With a long period, resctrl writes before the hand-over.
+mount_in_session() {
+	hold_session period="$1" set
+	begin_switching
+	sleep 0.3
+	mount_with_group
+	within 5 status_is backend emulated || echo "# RDT was not given up"
+	sleep 0.5
+	for cpu in 0 1; do
+		read_pqr $cpu
+	done > "$TMP/mounted"
+	end_switching
+	release_session
+	umount $RESCTRL
+	sed "s/^/# period $1 ns: RMID and class: /" "$TMP/mounted"
+	cat "$TMP/mounted" >> "$TMP/mounts"
+}
+
 plan
 rdtctl guest
 
@@ -149,6 +186,19 @@ check_mount mounted
 rmmod memwatch
 load force=1
 check_mount forced-mounted
+rmmod memwatch
+
+# ---- the same, and CPUs are put into a class at once
+load
+: > "$TMP/mounts"
+for _ in 1 2 3; do
+	mount_in_session 1000000
+	mount_in_session 1000000000
+done
+is "CPUs in the class that resctrl has given them, of 12" \
+	"$(cut -d' ' -f2 "$TMP/mounts" | grep -c '^1$')" 12
+is "CPUs with the RMID of their group, of 12" \
+	"$(paste -d' ' - - < "$TMP/mounts" | awk '$1 == $3 && $1 { n += 2 } END { print n + 0 }')" 12
 rmmod memwatch
 
 # ---- another program writes PQR_ASSOC
@@ -189,6 +239,23 @@ rmmod memwatch
 is "pqos: the classes of the CPUs are unchanged after unloading" "$(closids)" "$before"
 is "pqos: no CPU has an RMID after unloading" "$(rmids)" 0
 pqos --iface=msr -R > /dev/null 2>&1
+
+# ---- pqos changes the class of a CPU that switches all the time, between the ticks
+load
+hold_session
+begin_switching
+wrong=0
+for i in $(seq 40); do
+	class=$((1 + i % 2))
+	pqos --iface=msr -a "cos:$class=0" > /out/pqos-class.log 2>&1
+	sleep 0.05
+	[ "$(read_pqr 0 | cut -d' ' -f2)" = $class ] || wrong=$((wrong + 1))
+done
+is "classes that pqos wrote and that were lost, of 40" $wrong 0
+end_switching
+release_session
+is "the last class that pqos wrote is kept after the session" "$(read_pqr 0 | cut -d' ' -f2)" 1
+rmmod memwatch
 
 # ---- an RMID is set before the session: force uses RDT all the same
 pqos --iface=msr -R > /dev/null 2>&1
