@@ -47,10 +47,12 @@ void mw_cpu_note_irqs_off(struct mw_cpu *cpu, u64 begin)
  * Called by the switch hook when an idle CPU gets work. The record is sent at
  * once, so that it precedes the records of the task that runs now. An irq_work
  * starts the timer, because a timer cannot be started under the run queue lock.
+ * Only RMID 0 ran meanwhile, which has one owner for ever.
  */
 void mw_cpu_resume_tick(struct mw_cpu *cpu)
 {
 	cpu->state = MW_TICK_ON;
+	cpu->ran_since = mw_now();
 	mw_cpu_report_state(MEMWATCH_CPU_BUSY, cpu->last_tick);
 	irq_work_queue(&cpu->wake);
 }

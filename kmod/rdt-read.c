@@ -134,10 +134,10 @@ static void read_fill_record(const struct mw_rdt_domain *d, u32 rmid, u64 now,
 }
 
 /*
- * Read @rmid, which this CPU has taken. @since: the RMID ran on this CPU after that
- * time; 0, it did not. Returns true if it ran or a value has changed. That happens without the RMID
- * running: its dirty lines are written back when others need the room, or want them in another
- * domain.
+ * Read @rmid, which this CPU has taken. @since: it ran on this CPU after that time;
+ * 0 if it did not. Returns true if it ran or a value has changed. That happens without
+ * the RMID running: its dirty lines are written back when others need the room, or
+ * want them in another domain.
  */
 static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64 since,
 		      struct memwatch_record_rdt *rec)
@@ -271,22 +271,27 @@ void mw_rdt_read_pass_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 }
 
 /* Does @rmid hold cache in this domain, and was not read recently? */
-static bool read_is_holder(const struct mw_rdt_domain *d, u32 rmid)
+static bool read_is_holder(const struct mw_rdt_domain *d, u32 rmid, u64 now)
 {
 	return READ_ONCE(d->count[rmid].occupancy) &&
-	       mw_now_since(READ_ONCE(d->count[rmid].read_ns)) >= REFRESH_NS;
+	       now >= READ_ONCE(d->count[rmid].read_ns) + REFRESH_NS;
 }
 
 /* Spend what is left of the budget on RMIDs that hold cache without running. */
 void mw_rdt_read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout)
 {
 	u32 rmid, looks = 1 + LOOK / READ_ONCE(d->nr_cpus);
+	u64 now = mw_now();
 
 	bout->most = min_t(u32, bout->most, REFRESHES);
-	for (; looks && read_fits(bout); looks--) {
+	for (; looks; looks--) {
 		rmid = cpu->rdt_holder;
 		cpu->rdt_holder = rmid + 1 < d->plan.nr ? rmid + 1 : 0;
-		if (read_is_holder(d, rmid) && mw_rdt_plan_take_one(&d->plan, rmid))
+		if (!read_is_holder(d, rmid, now))
+			continue;
+		if (!read_fits(bout))
+			return;
+		if (mw_rdt_plan_take_one(&d->plan, rmid))
 			read_taken(d, cpu, bout, rmid, 0, false);
 	}
 }

@@ -178,6 +178,7 @@ static bool parse_number_option(const char *key, const char *text)
 		{ "width", &machine.width, 24, 62 },
 		{ "overflow", &machine.overflow, 0, 1 },
 		{ "abmc", &machine.abmc, 0, 32 },
+		{ "delay", &machine.delay, 0, 1000000 },
 	};
 	unsigned long long n;
 	unsigned int i;

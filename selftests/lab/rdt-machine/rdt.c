@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "abmc.h"
 #include "cache.h"
@@ -354,10 +355,25 @@ static enum x86_hook_answer msr_read(unsigned int cpu, uint32_t msr, uint64_t *v
 	return abmc_rdmsr(cpu, msr, value);
 }
 
+/* Only the CPU that accesses the register waits. */
+static void msr_wait(uint32_t msr)
+{
+	struct timespec begin, now;
+
+	if (!machine.delay || (msr != MSR_EVTSEL && msr != MSR_CTR))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while ((now.tv_sec - begin.tv_sec) * 1000000000ll + now.tv_nsec - begin.tv_nsec <
+	       machine.delay);
+}
+
 enum x86_hook_answer rdt_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *value)
 {
 	enum x86_hook_answer answer;
 
+	msr_wait(msr);
 	pthread_mutex_lock(&lock);
 	answer = msr_read(cpu, msr, value);
 	if (msr_is_rdt(msr)) {
@@ -372,6 +388,7 @@ enum x86_hook_answer rdt_wrmsr(unsigned int cpu, uint32_t msr, uint64_t value)
 {
 	enum x86_hook_answer answer;
 
+	msr_wait(msr);
 	pthread_mutex_lock(&lock);
 	answer = msr_write(cpu, msr, value);
 	if (msr_is_rdt(msr)) {
