@@ -173,7 +173,9 @@ static void test_overhead(void)
 	static const char text[] =
 		"memory_bytes: 123456\n"
 		"cpu 0: ticks=10 missed=1 jitter_max_ns=5 switches=100 pqr_writes=3 "
-		"switch_cycles=9000 switch_sampled=2 tick_cycles=77 newer=1\n"
+		"switch_cycles=9000 switch_sampled=2 tick_cycles=77 newer=1 "
+		"rdt_waits=3 rdt_ns=40000 rdt_sync_ns=900 rdt_busy=2 rdt_age_max_ns=1003000 "
+		"irqs_off_max_ns=38000\n"
 		"cpu 3: ticks=11\njitter_ns 0-1023: 9\njitter_ns 1024-2047: 1\n";
 	static const char *const bad[] = { "cpu x: ticks=1\n", "cpu 1 ticks=1\n",
 					   "cpu 1: ticks=\n",  "cpu 1: ticks\n",
@@ -187,6 +189,10 @@ static void test_overhead(void)
 	tap_eq(o->nr_cpus, 2, "overhead: number of CPUs");
 	tap_eq(memwatch_proc_cpu_at(o, 0)->switch_cycles, 9000,
 	       "overhead: a value of the first CPU");
+	tap_eq(memwatch_proc_cpu_at(o, 0)->rdt_age_max_ns, 1003000,
+	       "overhead: the age of the oldest run");
+	tap_eq(memwatch_proc_cpu_at(o, 0)->irqs_off_max_ns, 38000,
+	       "overhead: the last value of the first CPU");
 	tap_eq(memwatch_proc_cpu_at(o, 1)->cpu, 3, "overhead: number of the second CPU");
 	tap_eq(memwatch_proc_cpu_at(o, 1)->ticks, 11, "overhead: a value of the second CPU");
 	tap_eq(memwatch_proc_cpu_at(o, 1)->switches, 0,
