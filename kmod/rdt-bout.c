@@ -74,6 +74,12 @@ u32 mw_rdt_bout_budget(void)
 
 /* ------------------------------------------------------------------- bouts */
 
+/* Does another bout fit into this slot after one that began at @begin? */
+static bool bout_may_follow(const struct mw_cpu *cpu, u64 begin)
+{
+	return begin + BOUT_INTERVAL_NS + rdt_time_ns <= cpu->rdt_until_ns;
+}
+
 /*
  * Read from the queue, or what ran on this CPU. Returns true if more is left that this
  * CPU may read in this slot.
@@ -87,8 +93,7 @@ static bool bout_read(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool own)
 
 	all = own ? mw_rdt_read_own(d, cpu, &bout) : mw_rdt_read_queue(d, cpu, &bout);
 	cpu->rdt_left -= most - bout.most;
-	again = !all && cpu->rdt_left &&
-		begin + BOUT_INTERVAL_NS + rdt_time_ns <= cpu->rdt_until_ns;
+	again = !all && cpu->rdt_left && bout_may_follow(cpu, begin);
 	if (all)
 		mw_rdt_read_holders(d, cpu, &bout);
 	else if (!again)
@@ -108,7 +113,7 @@ static bool bout_try(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool own)
 		return bout_read(d, cpu, own);
 	if (!raw_spin_trylock(&d->lock)) {
 		cpu->rdt_busy++;
-		return mw_now() + BOUT_INTERVAL_NS + rdt_time_ns <= cpu->rdt_until_ns;
+		return bout_may_follow(cpu, mw_now());
 	}
 	again = bout_read(d, cpu, own);
 	raw_spin_unlock(&d->lock);
@@ -138,6 +143,8 @@ static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, bo
 {
 	u64 length = READ_ONCE(period);
 	u32 cpus = READ_ONCE(d->nr_cpus);
+	u64 begin = mw_now();
+	bool again;
 
 	cpu->rdt_left = READ_ONCE(rmids_per_tick);
 	cpu->rdt_until_ns = slot + length;
@@ -146,8 +153,12 @@ static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, bo
 			return;
 		cpu->rdt_left *= cpus;
 	}
-	if (bout_try(d, cpu, own))
-		hrtimer_start(&cpu->bout, ns_to_ktime(mw_now() + BOUT_INTERVAL_NS),
+	again = bout_try(d, cpu, own);
+	/* A CPU that ticks a little later puts into the queue what must be read, too. */
+	if (d->shared)
+		again = bout_may_follow(cpu, begin);
+	if (again)
+		hrtimer_start(&cpu->bout, ns_to_ktime(begin + BOUT_INTERVAL_NS),
 			      HRTIMER_MODE_ABS_PINNED_HARD);
 }
 

@@ -253,7 +253,8 @@ static void do_queue(struct cpu *c)
 		report_or_continue(c);
 	} else if (!mw_rdt_plan_take(&plan, at, &c->rmid)) {
 		look_at_lines(c, from, words, words);
-		end_bout(c, false);
+		/* CPUs that tick a little later add to the queue. */
+		end_bout(c, shared && c->begin < c->due + INTERVAL_NS);
 	} else {
 		look_at_lines(c, from, (c->rmid / MW_RDT_GROUP + words - from) % words, words);
 		touch_line(c, c->rmid / MW_RDT_GROUP, true);
