@@ -20,32 +20,20 @@
 #include <linux/memwatch.h>
 #include <bpf/bpf_helpers.h>
 #include "relay.h"
-
-#define EINVAL	   22
-#define ENOENT	   2
-#define ENOSPC	   28
-#define EOPNOTSUPP 95
+#include "relay-cpu.h"
+#include "relay-counters.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Set by the library before loading; the verifier removes the code they make unreachable. */
 const volatile __u32 mode = MW_RELAY_SLOT; /* enum mw_relay_mode */
-const volatile __u32 counters = 0xf;	   /* bit N: enum memwatch_counter N is available */
 
-/* Perf event arrays, indexed by CPU; libbpf sets their size to the number of CPUs. */
+/* The rings, indexed by CPU; libbpf sets the size to the number of CPUs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__type(key, __u32);
 	__type(value, __u32);
-} records SEC(".maps"), cycles SEC(".maps"), instructions SEC(".maps"), llc_references SEC(".maps"),
-	llc_misses SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct mw_relay_cpu);
-} current SEC(".maps");
+} records SEC(".maps");
 
 /* Indexed by RMID; the library sets max_entries to the number of RMIDs plus 1. */
 struct {
@@ -57,10 +45,13 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MW_RELAY_FAIL_MAX);
+	__uint(max_entries, MW_RELAY_HELD_MAX);
 	__type(key, __u32);
-	__type(value, __u64);
-} failures SEC(".maps");
+	__type(value, struct mw_relay_held);
+} held SEC(".maps");
+
+/* Counts calls that found no ring: when it changes, the library opens one. */
+__u64 missing_rings;
 
 /*
  * Turns an argument into an index that the verifier can track: it does not apply the bounds
@@ -74,21 +65,9 @@ static __always_inline __u64 to_index(__u32 argument)
 	return index;
 }
 
-static __always_inline struct mw_relay_cpu *this_cpu(void)
+static __always_inline int is_ring_missing(long err)
 {
-	__u32 key = 0;
-
-	return bpf_map_lookup_elem(&current, &key);
-}
-
-/* Atomic, because it is called from all contexts. */
-static __noinline int count_failure(__u32 what)
-{
-	__u64 *count = bpf_map_lookup_elem(&failures, &what);
-
-	if (count)
-		__sync_fetch_and_add(count, 1);
-	return 0;
+	return err == -ENOENT || err == -EOPNOTSUPP;
 }
 
 static __always_inline void count_dropped(struct mw_relay_cpu *cpu, long err)
@@ -96,24 +75,83 @@ static __always_inline void count_dropped(struct mw_relay_cpu *cpu, long err)
 	__sync_fetch_and_add(&cpu->dropped, 1);
 	if (err == -ENOSPC)
 		count_failure(MW_RELAY_FAIL_OUTPUT_FULL);
-	else if (err == -ENOENT || err == -EOPNOTSUPP)
+	else if (is_ring_missing(err))
 		count_failure(MW_RELAY_FAIL_OUTPUT_NO_RING);
 	else
 		count_failure(MW_RELAY_FAIL_OUTPUT);
 }
 
 /*
- * Sends a batch; the only call of bpf_perf_event_output(). @number points to the number of
- * records, @size bytes of records follow it.
+ * Sends the batches that wait for a ring, as far as there is one: those of a CPU that has come
+ * online, its state record first. Returns how many still wait.
+ */
+__noinline int send_held(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct mw_relay_cpu *cpu = this_cpu();
+	struct mw_relay_held *batch;
+	__u64 size;
+	__u32 i;
+	long err;
+
+	if (!cpu)
+		return 0;
+	for (i = 0; i < MW_RELAY_HELD_MAX && i < cpu->held; i++) {
+		batch = bpf_map_lookup_elem(&held, &i);
+		if (!batch)
+			break;
+		size = batch->size;
+		if (size > MW_RELAY_HELD_BYTES)
+			break;
+		err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, &batch->records,
+					    sizeof(batch->records) + size);
+		/* A ring is there from the first batch on, or for none of them. */
+		if (is_ring_missing(err))
+			return cpu->held;
+		if (err)
+			count_dropped(cpu, err);
+	}
+	cpu->held = 0;
+	cpu->held_records = 0;
+	return 0;
+}
+
+/* Keeps a batch until the CPU has a ring. Returns 0, or -1 if there is no room. */
+static __always_inline int hold_batch(struct mw_relay_cpu *cpu, const __u32 *number, __u64 size)
+{
+	__u32 place = cpu->held;
+	struct mw_relay_held *batch = bpf_map_lookup_elem(&held, &place);
+
+	if (!batch || size > MW_RELAY_HELD_BYTES ||
+	    bpf_probe_read_kernel(batch->bytes, size, number + 1))
+		return -1;
+	batch->records = *number;
+	batch->size = size;
+	cpu->held = place + 1;
+	cpu->held_records += *number;
+	count_failure(MW_RELAY_FAIL_HELD);
+	return 0;
+}
+
+/*
+ * Sends a batch. @number points to the number of records, @size bytes of records follow it.
+ * Returns 0, or an error if its records were dropped, of which the first one was counted.
  */
 static __always_inline long send_batch(void *ctx, struct mw_relay_cpu *cpu, __u32 *number,
 				       __u64 size)
 {
-	long err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, number,
-					 sizeof(*number) + size);
+	long err = -ENOENT;
 
-	if (err)
-		count_dropped(cpu, err);
+	if (!cpu->held || !send_held(ctx))
+		err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, number,
+					    sizeof(*number) + size);
+	if (!err)
+		return 0;
+	if (is_ring_missing(err)) {
+		__sync_fetch_and_add(&missing_rings, 1);
+		if (!hold_batch(cpu, number, size))
+			return 0;
+	}
+	count_dropped(cpu, err);
 	return err;
 }
 
@@ -140,64 +178,6 @@ static __always_inline void send_single(void *ctx, struct mw_relay_cpu *cpu,
 	send_batch(ctx, cpu, &batch->records, size);
 }
 
-static __always_inline void read_counter(struct mw_relay_cpu *cpu, void *map, __u32 i)
-{
-	struct mw_relay_reading *delta = &cpu->piece.delta[i], now;
-	struct bpf_perf_event_value value = {};
-	__u8 status;
-	long err;
-
-	delta->counter = 0;
-	delta->enabled = 0;
-	delta->running = 0;
-	if (!(counters & (1U << i))) {
-		cpu->piece.status[i] = MEMWATCH_STATUS_UNAVAILABLE;
-		return;
-	}
-
-	err = bpf_perf_event_read_value(map, BPF_F_CURRENT_CPU, &value, sizeof(value));
-	if (err) {
-		cpu->have[i] = 0;
-		count_failure(MW_RELAY_FAIL_READ + i);
-		cpu->piece.status[i] = err == -ENOENT ? MEMWATCH_STATUS_UNAVAILABLE
-						      : MEMWATCH_STATUS_ERROR;
-		return;
-	}
-	now.counter = value.counter;
-	now.enabled = value.enabled;
-	now.running = value.running;
-	if (cpu->have[i]) {
-		status = mw_relay_delta(&cpu->last[i], &now, delta);
-		if (status == MEMWATCH_STATUS_ERROR)
-			count_failure(MW_RELAY_FAIL_COUNTER_BACK);
-	} else {
-		status = MEMWATCH_STATUS_FIRST;
-		cpu->have[i] = 1;
-	}
-	cpu->piece.status[i] = status;
-	cpu->last[i] = now;
-}
-
-/*
- * Reads the counters; their increments since the last reading go to cpu->piece.
- *
- * This, fill_sample(), send_samples() and resend_record() are global functions with scalar
- * arguments that leave their results in the map: the verifier checks a global function once,
- * and not again on each path and in each iteration of the loop that calls it.
- */
-__noinline int read_counters(void)
-{
-	struct mw_relay_cpu *cpu = this_cpu();
-
-	if (!cpu)
-		return 0;
-	read_counter(cpu, &cycles, MEMWATCH_COUNTER_CYCLES);
-	read_counter(cpu, &instructions, MEMWATCH_COUNTER_INSTRUCTIONS);
-	read_counter(cpu, &llc_references, MEMWATCH_COUNTER_LLC_REFERENCES);
-	read_counter(cpu, &llc_misses, MEMWATCH_COUNTER_LLC_MISSES);
-	return 0;
-}
-
 /* Makes the sample of @rmid, or of cpu->alone if @alone is set, at index @place of the batch. */
 __noinline int fill_sample(__u32 rmid, __u32 alone, __u32 place)
 {
@@ -210,6 +190,8 @@ __noinline int fill_sample(__u32 rmid, __u32 alone, __u32 place)
 	sum = alone ? &cpu->alone : bpf_map_lookup_elem(&sums, &rmid);
 	if (!sum || index >= MW_RELAY_TOUCHED_MAX)
 		return 0;
+	if (cpu->uneven)
+		mw_relay_apply_times(cpu, sum);
 	mw_relay_sample(&cpu->batch.sample[index], sum, bpf_get_smp_processor_id(), cpu->begin_ns,
 			cpu->last_ns);
 	sum->used = 0;
@@ -223,7 +205,9 @@ static __always_inline void activate_cpu(struct mw_relay_cpu *cpu, __u64 now, __
 
 	for (i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		cpu->have[i] = 0;
-	read_counters();
+	cpu->exact = 0;
+	cpu->uneven = 0;
+	read_counters(1, 0);
 	cpu->owner = owner;
 	cpu->last_ns = now;
 	cpu->begin_ns = now;
@@ -308,6 +292,9 @@ static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 t
 	}
 	cpu->touched_count = 0;
 	cpu->begin_ns = cpu->last_ns;
+	if (cpu->uneven)
+		cpu->exact = 1;
+	cpu->uneven = 0;
 	return 0;
 }
 
@@ -317,10 +304,11 @@ static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 t
  * of @now, so that order and sums stay correct.
  */
 static __always_inline void charge_owner(void *ctx, struct mw_relay_cpu *cpu, __u64 owner,
-					 __u64 now)
+					 __u64 now, int slot_ends)
 {
 	__u32 rmid = mw_relay_rmid(owner), slot;
 	struct mw_relay_sum *sum = NULL;
+	int flush = 0;
 	__u64 run_ns;
 
 	if (now < cpu->last_ns) {
@@ -330,13 +318,17 @@ static __always_inline void charge_owner(void *ctx, struct mw_relay_cpu *cpu, __
 	run_ns = now - cpu->last_ns;
 	if (owner != cpu->owner)
 		count_failure(MW_RELAY_FAIL_OWNER);
-	read_counters();
 
 	if (mode == MW_RELAY_SLOT) {
 		sum = bpf_map_lookup_elem(&sums, &rmid);
 		if (!sum)
 			count_failure(MW_RELAY_FAIL_RMID_RANGE);
 	}
+	/* another generation of the RMID, or more RMIDs than can be accumulated */
+	if (sum)
+		flush = sum->used ? sum->owner != owner
+				  : cpu->touched_count >= MW_RELAY_TOUCHED_MAX;
+	read_counters(slot_ends || flush || !sum || cpu->exact, run_ns);
 	if (!sum) {
 		/* the interval of the accumulated samples ends where this sample begins */
 		flush_samples(ctx, cpu, 0);
@@ -351,8 +343,7 @@ static __always_inline void charge_owner(void *ctx, struct mw_relay_cpu *cpu, __
 		return;
 	}
 
-	/* another generation of the RMID, or more RMIDs than can be accumulated */
-	if (sum->used ? sum->owner != owner : cpu->touched_count >= MW_RELAY_TOUCHED_MAX) {
+	if (flush) {
 		count_failure(MW_RELAY_FAIL_EARLY);
 		flush_samples(ctx, cpu, 0);
 	}
@@ -498,7 +489,7 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	cpu = this_cpu();
 	if (!cpu || !cpu->active)
 		return 0;
-	charge_owner(ctx, cpu, prev, ctx->args[0]);
+	charge_owner(ctx, cpu, prev, ctx->args[0], 0);
 	cpu->owner = next;
 	return 0;
 }
@@ -521,7 +512,7 @@ int on_cpu_state(struct bpf_raw_tracepoint_args *ctx)
 
 	owner = cpu->owner;
 	if (cpu->active) {
-		charge_owner(ctx, cpu, owner, one.h.time_ns);
+		charge_owner(ctx, cpu, owner, one.h.time_ns, 1);
 		flush_samples(ctx, cpu, 0);
 		one.h.time_ns = cpu->last_ns;
 	}
@@ -553,7 +544,7 @@ int on_tick(struct bpf_raw_tracepoint_args *ctx)
 	if (!cpu)
 		return 0;
 	if (cpu->active) {
-		charge_owner(ctx, cpu, owner, now);
+		charge_owner(ctx, cpu, owner, now, 1);
 		cpu->owner = owner;
 		now = cpu->last_ns;
 	} else {

@@ -53,9 +53,22 @@ enum mw_relay_failure {
 	MW_RELAY_FAIL_CLOCK = 7,	  /* a time is before the previous one */
 	MW_RELAY_FAIL_COUNTER_BACK = 8,	  /* a counter went backwards */
 	MW_RELAY_FAIL_EARLY = 9,	  /* not a failure: samples were sent before the tick */
-	MW_RELAY_FAIL_READ = 10,	  /* + enum memwatch_counter: it was not readable */
+	MW_RELAY_FAIL_HELD = 10, /* not a failure: batches waited until the CPU had a ring */
+	MW_RELAY_FAIL_READ = 11, /* + enum memwatch_counter: it was not readable */
 	MW_RELAY_FAIL_MAX = MW_RELAY_FAIL_READ + MEMWATCH_COUNTER_MAX,
 };
+
+/*
+ * bpf_perf_event_read() returns an error as a count from here on.
+ */
+#define MW_RELAY_ERROR_FIRST ((__u64)-4095)
+
+/*
+ * How many batches of a CPU can wait until it has a ring, and their size. They cover the time
+ * that the library needs to open a ring for a CPU that comes online: a batch for each tick.
+ */
+#define MW_RELAY_HELD_MAX   64
+#define MW_RELAY_HELD_BYTES 560
 
 /* A reading of a counter, or the difference of two, as struct bpf_perf_event_value. */
 struct mw_relay_reading {
@@ -99,6 +112,20 @@ struct mw_relay_batch {
 };
 
 /**
+ * struct mw_relay_held - a batch that waits until the CPU has a ring
+ * @unsent: as in struct mw_relay_batch
+ * @records: how many records follow
+ * @bytes: the records
+ * @size: their size
+ */
+struct mw_relay_held {
+	__u32 unsent;
+	__u32 records;
+	__u8 bytes[MW_RELAY_HELD_BYTES];
+	__u64 size;
+};
+
+/**
  * struct mw_relay_cpu - state of one CPU
  * @produced: records sent, including those that were dropped
  * @dropped: records that could not be sent
@@ -107,9 +134,15 @@ struct mw_relay_batch {
  * @begin_ns: start of the interval of the samples that are accumulated
  * @last: the counters at @last_ns
  * @have: @last is valid, for each counter
+ * @exact: read the times of the counters at each switch: a counter was not on the hardware all
+ *	the time
+ * @uneven: bit N: @slot of counter N applies to all samples of the slot
  * @active: the time of this CPU is charged
  * @touched_count: number of RMIDs with an unsent sum
+ * @held: number of batches that wait, see struct mw_relay_held
+ * @held_records: number of records in them
  * @touched: these RMIDs
+ * @slot: the times of the counters between the last two readings that included them
  * @piece: scratch: what was read last
  * @alone: scratch: the sum of a sample that is not accumulated
  * @tick: scratch: the tick record
@@ -131,7 +164,11 @@ struct mw_relay_cpu {
 	__u8 have[MEMWATCH_COUNTER_MAX];
 	__u32 active;
 	__u32 touched_count;
-	__u32 reserved;
+	__u32 exact;
+	__u32 uneven;
+	__u32 held;
+	__u64 held_records;
+	struct mw_relay_reading slot[MEMWATCH_COUNTER_MAX];
 	__u32 touched[MW_RELAY_TOUCHED_MAX];
 	/* scratch: not valid from one program to the next */
 	struct mw_relay_piece piece;
@@ -222,8 +259,28 @@ MW_INLINE void mw_relay_sum_add(struct mw_relay_sum *sum, __u64 run_ns,
 		sum->piece.delta[i].counter += piece->delta[i].counter;
 		sum->piece.delta[i].enabled += piece->delta[i].enabled;
 		sum->piece.delta[i].running += piece->delta[i].running;
-		sum->piece.status[i] = mw_relay_status_add(sum->piece.status[i], piece->status[i]);
 	}
+	/* Usually all statuses are OK. */
+	if (!__builtin_memcmp(sum->piece.status, piece->status, sizeof(piece->status)))
+		return;
+	for (i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		sum->piece.status[i] = mw_relay_status_add(sum->piece.status[i], piece->status[i]);
+}
+
+/*
+ * The difference of a count that was read without the times of its event. It is taken to have
+ * been on the hardware during all of @run_ns; mw_relay_check_times() finds out if it was not.
+ */
+MW_INLINE __u8 mw_relay_count(struct mw_relay_reading *last, __u64 now, __u64 run_ns,
+			      struct mw_relay_reading *delta)
+{
+	__u8 status = now < last->counter ? MEMWATCH_STATUS_ERROR : MEMWATCH_STATUS_OK;
+
+	delta->counter = status == MEMWATCH_STATUS_OK ? now - last->counter : 0;
+	delta->enabled = run_ns;
+	delta->running = run_ns;
+	last->counter = now;
+	return status;
 }
 
 /*
@@ -231,6 +288,34 @@ MW_INLINE void mw_relay_sum_add(struct mw_relay_sum *sum, __u64 run_ns,
  * event may have been enabled for no time at all.
  */
 #define MW_RELAY_CLOCK_SLACK_NS 10000
+
+/*
+ * @delta is the difference of two readings with times, at the beginning and at the end of a slot
+ * in which counter @i was read without them. If it was on the hardware all the time, the sums of
+ * the slot are right. If not, the ratio of the times applies to all of them.
+ */
+MW_INLINE void mw_relay_check_times(struct mw_relay_cpu *cpu, int i, __u64 slot_ns,
+				    const struct mw_relay_reading *delta)
+{
+	if (delta->running >= delta->enabled &&
+	    (delta->enabled || slot_ns <= MW_RELAY_CLOCK_SLACK_NS))
+		return;
+	cpu->slot[i] = *delta;
+	cpu->uneven |= 1U << i;
+}
+
+/* Before the sample of @sum is made: applies what mw_relay_check_times() found. */
+MW_INLINE void mw_relay_apply_times(const struct mw_relay_cpu *cpu, struct mw_relay_sum *sum)
+{
+	int i;
+
+	for (i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
+		if (!(cpu->uneven & (1U << i)))
+			continue;
+		sum->piece.delta[i].enabled = cpu->slot[i].enabled;
+		sum->piece.delta[i].running = cpu->slot[i].running;
+	}
+}
 
 /*
  * Multiplies @a and @b; returns 0 if the product does not fit into 64 bits. BPF has neither

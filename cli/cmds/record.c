@@ -36,7 +36,10 @@ struct record_config {
 };
 
 /* Records that may wait for the disk: about 20 s of a machine with 16 busy CPUs. */
-#define QUEUE_BYTES  (64ULL << 20)
+#define QUEUE_BYTES (64ULL << 20)
+
+/* Nobody waits for the records, so the rings are read seldom, unless they fill up. */
+#define WAKEUP_NS    20000000ULL
 
 #define MEMBER(name) offsetof(struct record_config, name)
 
@@ -350,7 +353,7 @@ static int open_live_stream(struct session *s)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .mode = (uint32_t)s->config->mode,
 		      .period_ns = s->config->period,
-		      .ring_pages = mw_live_ring_pages(&s->config->live));
+		      .ring_pages = mw_live_ring_pages(&s->config->live), .wakeup_ns = WAKEUP_NS);
 	int err;
 
 	s->priority = mw_live_raise(&s->config->live, s->cli);

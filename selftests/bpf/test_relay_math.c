@@ -188,6 +188,50 @@ static void test_delta(void)
 	tap_eq(delta.counter, 5, "the delta at the end of 64 bits is exact");
 }
 
+/* A slot in which counter 1 is read without its times at each switch, and with them at the tick. */
+static void test_check_times(void)
+{
+	struct mw_relay_reading last = { 100, 5000, 5000 }, delta;
+	struct mw_relay_cpu cpu = { 0 };
+	struct memwatch_record_sample rec;
+	struct mw_relay_sum sum;
+
+	tap_eq(mw_relay_count(&last, 160, 300000, &delta), MEMWATCH_STATUS_OK,
+	       "a count without times is OK");
+	tap_ok(delta.counter == 60 && delta.enabled == 300000 && delta.running == 300000,
+	       "a count without times is taken to have been on the hardware all the time");
+	tap_ok(last.counter == 160 && last.enabled == 5000, "the next count begins there");
+	tap_eq(mw_relay_count(&last, 159, 1, &delta), MEMWATCH_STATUS_ERROR,
+	       "a count that went backwards is an error");
+
+	mw_relay_sum_start(&sum, 1);
+	sum.run_ns = 300000;
+	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		sum.piece.delta[i] = (struct mw_relay_reading){ 60, 300000, 300000 };
+	memset(sum.piece.status, MEMWATCH_STATUS_OK, sizeof(sum.piece.status));
+	delta = (struct mw_relay_reading){ 200, 1000000, 1000000 };
+	mw_relay_check_times(&cpu, 1, 1000000, &delta);
+	tap_eq(cpu.uneven, 0, "a counter that was on the hardware all the time needs no scaling");
+	delta.running = 250000;
+	mw_relay_check_times(&cpu, 1, 1000000, &delta);
+	tap_eq(cpu.uneven, 2, "a counter that shared the hardware is noticed at the tick");
+	mw_relay_apply_times(&cpu, &sum);
+	mw_relay_sample(&rec, &sum, 0, 0, 1000000);
+	tap_eq(MEMWATCH_SAMPLE_STATUS(&rec, 1), MEMWATCH_STATUS_MULTIPLEXED,
+	       "a count without times is multiplexed if the counter was");
+	tap_eq(MEMWATCH_SAMPLE_COUNTER(&rec, 1), 240,
+	       "such a count is scaled by the times of the slot");
+	tap_eq(rec.running_ppm, 250000, "running_ppm is that of the slot");
+	cpu.uneven = 0;
+	delta = (struct mw_relay_reading){ 0 };
+	mw_relay_check_times(&cpu, 1, 1000000, &delta);
+	sum.piece.delta[1].counter = 0;
+	mw_relay_apply_times(&cpu, &sum);
+	mw_relay_sample(&rec, &sum, 0, 0, 1000000);
+	tap_eq(MEMWATCH_SAMPLE_STATUS(&rec, 1), MEMWATCH_STATUS_UNAVAILABLE,
+	       "a counter that was never enabled is unavailable");
+}
+
 static void test_sum(void)
 {
 	struct mw_relay_piece piece = { 0 };
@@ -286,6 +330,7 @@ int main(void)
 	test_random_scale();
 	test_scale();
 	test_delta();
+	test_check_times();
 	test_status();
 	test_sum();
 	return tap_done();

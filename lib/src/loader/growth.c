@@ -112,6 +112,7 @@ static int open_growth_rings(struct mw_bpf_growth *growth)
 		.map = bpf_map__fd(growth->skel->maps.records),
 		.counts = bpf_map__fd(growth->skel->maps.counts),
 		.no_ring = MW_GROWTH_COUNT_NO_RING,
+		.held = MW_GROWTH_COUNT_NO_RING,
 		.pages = RING_PAGES,
 	};
 

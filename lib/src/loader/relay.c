@@ -32,6 +32,11 @@
 
 #define PROGRAMS_MAX 16
 
+/*
+ * The programs say when a CPU has no ring. This often, the CPUs are also checked without that.
+ */
+#define REFRESH_NS 1000000000ULL
+
 /**
  * struct cpu - a possible CPU
  * @generation: ring generation; when it changes, reopen the counters
@@ -53,6 +58,8 @@ struct mw_bpf_relay {
 	struct cpu *cpus; /* all possible CPUs */
 	unsigned int nr_cpus;
 	struct mw_bpf_rings *rings;
+	uint64_t missing_rings;	     /* the counter of the programs at the last refresh */
+	uint64_t refresh_at_ns;	     /* when to refresh although it has not changed */
 	uint8_t *online;	     /* scratch, one element per CPU */
 	struct mw_relay_cpu *states; /* scratch, one element per CPU */
 	uint64_t *counts;	     /* scratch, one element per CPU */
@@ -255,6 +262,12 @@ unsigned int mw_bpf_relay_cpus(const struct mw_bpf_relay *relay)
 
 void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 {
+	uint64_t missing = __atomic_load_n(&relay->skel->bss->missing_rings, __ATOMIC_RELAXED);
+
+	if (missing == relay->missing_rings && now_ns < relay->refresh_at_ns)
+		return;
+	relay->missing_rings = missing;
+	relay->refresh_at_ns = mw_add_sat(now_ns, REFRESH_NS);
 	mw_bpf_rings_refresh(relay->rings);
 	for (unsigned int i = 0; i < relay->nr_cpus; i++) {
 		uint32_t generation = mw_bpf_rings_generation(relay->rings, i);
@@ -265,8 +278,13 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 			cpu_close_counters(relay, i);
 			cpu->counters_at_ns = mw_add_sat(now_ns, relay->opts.settle_ns);
 		}
-		if (generation && !cpu->counters && now_ns >= cpu->counters_at_ns)
+		if (!generation || cpu->counters)
+			continue;
+		if (now_ns >= cpu->counters_at_ns)
 			cpu_open_counters(relay, i);
+		else
+			relay->refresh_at_ns = mw_min_u64(relay->refresh_at_ns,
+							  cpu->counters_at_ns);
 	}
 }
 
@@ -298,6 +316,7 @@ static int open_cpus(struct mw_bpf_relay *relay)
 		.map = bpf_map__fd(relay->skel->maps.records),
 		.counts = bpf_map__fd(relay->skel->maps.failures),
 		.no_ring = MW_RELAY_FAIL_OUTPUT_NO_RING,
+		.held = MW_RELAY_FAIL_HELD,
 		.pages = relay->opts.ring_pages,
 		.wakeup_bytes = relay->opts.ring_pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4,
 	};
@@ -447,7 +466,7 @@ int mw_bpf_relay_totals(struct mw_bpf_relay *relay, uint64_t *produced, uint64_t
 		return -errno;
 	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++) {
 		*produced += relay->states[cpu].produced;
-		*dropped += relay->states[cpu].dropped;
+		*dropped += relay->states[cpu].dropped + relay->states[cpu].held_records;
 	}
 	return 0;
 }
@@ -475,7 +494,9 @@ uint64_t mw_bpf_relay_settle(struct mw_bpf_relay *relay)
 		index = mw_bpf_rings_index(relay->rings, cpu);
 		if (index >= 0 && mw_merge_cpu_stats(relay->merge, (unsigned int)index, &stats) > 0)
 			known = stats.lost;
-		missing = mw_sub_sat(relay->states[cpu].dropped, known);
+		/* What still waits for a ring will not be sent any more. */
+		missing = mw_sub_sat(relay->states[cpu].dropped + relay->states[cpu].held_records,
+				     known);
 		if (!missing)
 			continue;
 		sum += missing;
@@ -500,6 +521,7 @@ static const char *const failure_names[MW_RELAY_FAIL_READ] = {
 	[MW_RELAY_FAIL_CLOCK] = "clock_backwards",
 	[MW_RELAY_FAIL_COUNTER_BACK] = "counter_backwards",
 	[MW_RELAY_FAIL_EARLY] = "slot_split",
+	[MW_RELAY_FAIL_HELD] = "output_held",
 };
 
 /* How often the kernel skipped a program because it was running on that CPU already. */

@@ -51,7 +51,10 @@ int mw_bpf_relay_attach(struct mw_bpf_relay *relay);
 /* On return no program is running any more, so the rings do not change. */
 void mw_bpf_relay_detach(struct mw_bpf_relay *relay);
 
-/* Opens rings and counters for CPUs that came online. Call it regularly. */
+/*
+ * Opens rings and counters for CPUs that came online. Call it as often as the rings are read: it
+ * costs nothing if there is no such CPU.
+ */
 void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns);
 
 /* Waits until a ring is a quarter full or @timeout_ms has passed: 1, 0, or -EINTR. */

@@ -29,7 +29,7 @@
  * @index: index of the ring in the merge
  * @generation: ring generation; 0: no event writes to the ring, as far as is known
  * @last_generation: the last value of @generation that was not 0
- * @no_ring: last count of records that were dropped for want of a ring
+ * @misses: last count of what was dropped or kept for want of a ring
  * @reported: how many of them were reported to the merge
  */
 struct cpu {
@@ -38,7 +38,7 @@ struct cpu {
 	unsigned int index;
 	uint32_t generation;
 	uint32_t last_generation;
-	uint64_t no_ring;
+	uint64_t misses;
 	uint64_t reported;
 };
 
@@ -52,7 +52,8 @@ struct mw_bpf_rings {
 	size_t bytes; /* size of a mapping, control page included */
 	int epoll;
 	uint8_t *online;  /* scratch, one element per CPU */
-	uint64_t *counts; /* scratch, one element per CPU */
+	uint64_t *counts; /* one element per CPU: records dropped for want of a ring */
+	uint64_t *misses; /* likewise: what was dropped or kept */
 };
 
 static int fail_ring(struct mw_bpf_rings *rings, unsigned int cpu, int err)
@@ -156,7 +157,15 @@ err_close:
 
 static int read_counts(struct mw_bpf_rings *rings)
 {
-	return bpf_map_lookup_elem(rings->opts.counts, &rings->opts.no_ring, rings->counts);
+	int err = bpf_map_lookup_elem(rings->opts.counts, &rings->opts.no_ring, rings->counts);
+
+	if (!err)
+		err = bpf_map_lookup_elem(rings->opts.counts, &rings->opts.held, rings->misses);
+	if (err || rings->opts.held == rings->opts.no_ring)
+		return err;
+	for (unsigned int cpu = 0; cpu < rings->nr_cpus; cpu++)
+		rings->misses[cpu] += rings->counts[cpu];
+	return 0;
 }
 
 /*
@@ -257,7 +266,7 @@ static void cpu_set_online(struct mw_bpf_rings *rings, unsigned int cpu)
 	mw_log(rings->ctx, MEMWATCH_LOG_INFO, "CPU %u came online", cpu);
 	/* what was dropped until now does not mean that the CPU went offline again */
 	read_counts(rings);
-	here->no_ring = rings->counts[cpu];
+	here->misses = rings->misses[cpu];
 }
 
 void mw_bpf_rings_refresh(struct mw_bpf_rings *rings)
@@ -268,11 +277,11 @@ void mw_bpf_rings_refresh(struct mw_bpf_rings *rings)
 		struct cpu *cpu = &rings->cpus[i];
 
 		/* the count changes if the CPU went offline and came back since the last call */
-		if (cpu->generation && (!rings->online[i] || rings->counts[i] != cpu->no_ring)) {
+		if (cpu->generation && (!rings->online[i] || rings->misses[i] != cpu->misses)) {
 			cpu->generation = 0;
 			mw_log(rings->ctx, MEMWATCH_LOG_INFO, "CPU %u went offline", i);
 		}
-		cpu->no_ring = rings->counts[i];
+		cpu->misses = rings->misses[i];
 		if (!cpu->generation && rings->online[i])
 			cpu_set_online(rings, i);
 	}
@@ -346,7 +355,9 @@ int mw_bpf_rings_open(struct memwatch_ctx *ctx, const struct mw_bpf_rings_opts *
 	rings->cpus = calloc(rings->nr_cpus, sizeof(*rings->cpus));
 	rings->online = calloc(rings->nr_cpus, sizeof(*rings->online));
 	rings->counts = calloc(rings->nr_cpus, sizeof(*rings->counts));
-	if (rings->epoll < 0 || !rings->nr_cpus || !rings->cpus || !rings->online || !rings->counts)
+	rings->misses = calloc(rings->nr_cpus, sizeof(*rings->misses));
+	if (rings->epoll < 0 || !rings->nr_cpus || !rings->cpus || !rings->online ||
+	    !rings->counts || !rings->misses)
 		err = mw_fail(ctx, -ENOMEM,
 			      "cannot open the rings: out of memory, or too many open files "
 			      "(ulimit -n)");
@@ -375,5 +386,6 @@ void mw_bpf_rings_close(struct mw_bpf_rings *rings)
 	free(rings->cpus);
 	free(rings->online);
 	free(rings->counts);
+	free(rings->misses);
 	free(rings);
 }

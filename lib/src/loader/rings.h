@@ -8,7 +8,7 @@
  * A perf event belongs to a CPU. When the CPU goes offline, the event stops working and
  * does not work again when the CPU is back. The ring stays: mw_bpf_rings_refresh() opens
  * a new event that writes to the ring of the old one. What the BPF programs send
- * meanwhile is dropped, and the programs count it.
+ * meanwhile they keep or drop, and count.
  */
 #ifndef MW_LOADER_RINGS_H
 #define MW_LOADER_RINGS_H
@@ -27,6 +27,8 @@ struct mw_bpf_rings;
  * @counts: descriptor of a per-CPU array of 64-bit numbers
  * @no_ring: key in @counts under which the programs count records that were dropped
  *	because the CPU had no ring (-ENOENT, -EOPNOTSUPP)
+ * @held: key under which they count what they keep until the CPU has a ring; @no_ring if they
+ *	keep nothing
  * @pages: pages of each ring, a power of two
  * @wakeup_bytes: wake up the reader when a ring holds so many unread bytes; 0: at each
  *	record
@@ -35,6 +37,7 @@ struct mw_bpf_rings_opts {
 	int map;
 	int counts;
 	uint32_t no_ring;
+	uint32_t held;
 	uint32_t pages;
 	uint32_t wakeup_bytes;
 };

@@ -32,9 +32,6 @@
 #define RING_PAGES_MAX	   65536
 #define WAKEUP_DEFAULT_NS  10000000ULL
 
-/* How often to check which CPUs are online. A CPU that comes online has no ring until then. */
-#define REFRESH_NS 10000000ULL
-
 /**
  * struct live - a live stream
  * @stream: common part
@@ -49,7 +46,6 @@
  * @started: this stream has started the session
  * @settled: losses after the last record have been reported to the merge
  * @wakeup_ns: how long a record may wait in its ring
- * @refresh_at_ns: when to check next which CPUs are online
  * @wakeup: the descriptor for event loops
  */
 struct live {
@@ -65,7 +61,6 @@ struct live {
 	bool started;
 	bool settled;
 	uint64_t wakeup_ns;
-	uint64_t refresh_at_ns;
 	struct mw_wakeup wakeup;
 };
 
@@ -80,20 +75,15 @@ static int live_run_round(struct live *live)
 {
 	uint64_t now = mw_clock(CLOCK_MONOTONIC);
 
-	if (!live->stream.stopped && now >= live->refresh_at_ns) {
-		live->refresh_at_ns = now + REFRESH_NS;
+	if (!live->stream.stopped)
 		mw_bpf_relay_refresh(live->relay, now);
-		now = mw_clock(CLOCK_MONOTONIC);
-	}
 	return mw_merge_round(live->merge, now);
 }
 
 /* How long to wait for the rings at most. */
 static uint64_t live_wait_ns(const struct live *live, uint64_t now)
 {
-	uint64_t wait = mw_min_u64(live->wakeup_ns, REFRESH_NS);
-
-	return mw_min_u64(wait, mw_sub_sat(mw_merge_deadline(live->merge), now));
+	return mw_min_u64(live->wakeup_ns, mw_sub_sat(mw_merge_deadline(live->merge), now));
 }
 
 /* Nothing to deliver now. */
@@ -439,7 +429,6 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
 	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		mw_bpf_relay_counter(live->relay, i, &live->stream.info.counter[i]);
 	mw_stream_info_host(&live->stream.info, &live->host);
-	live->refresh_at_ns = mw_clock(CLOCK_MONOTONIC) + REFRESH_NS;
 	err = live_start(live, &opts);
 	/* the module decides at the start of a session whether it may use RDT */
 	if (!err)

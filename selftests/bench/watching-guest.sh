@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# In the guest: instructions of both CPUs while CPU 0 switches between two processes, and while it
+# runs one, without a session, with the module only, with the recorder on CPU 1, and with perf
+# there. The snapshots of rdtctl count them.
+set -eu
+switches=60000 seconds=3
+T=$(mktemp -d)
+insmod /lab/memwatch.ko
+
+# phase NAME: CPU 0 switches, then runs one process, then nothing
+phase() {
+	taskset 1 yield processes 2000
+	rdtctl snapshot "$1-switch-begin"
+	taskset 1 yield processes $switches
+	rdtctl snapshot "$1-switch-end"
+	taskset 1 sh -c 'while :; do :; done' &
+	busy=$!
+	sleep 0.5
+	ticks "$1-tick-begin"
+	taskset 2 sleep $seconds
+	ticks "$1-tick-end"
+	kill $busy
+	wait $busy 2>/dev/null || :
+}
+
+# ticks NAME: a snapshot, and how often the module's timer ran on CPU 0
+ticks() {
+	rdtctl snapshot "$1"
+	echo "$1 $(sed -n 's/^cpu 0: ticks=\([0-9]*\).*/\1/p' /proc/memwatch/overhead)" >>/out/ticks
+}
+
+if [ "${1:-}" = phase ]; then
+	phase "$2"
+	exit
+fi
+phase none
+/lab/mwctl start run="sh $0 phase module"
+taskset 2 memwatchctl --quiet record --force -o "$T"/r.mwr 2>/out/record.err &
+recorder=$!
+until [ -s "$T"/r.mwr ]; do sleep 0.1; done
+phase record
+kill -INT $recorder
+wait $recorder
+taskset 2 perf record -q -e sched:sched_switch -a -o "$T"/perf.data 2>/out/perf.err &
+recorder=$!
+sleep 2
+phase perf
+kill -INT $recorder
+wait $recorder 2>/dev/null || :
+# Both CPUs are idle, except for the recorder.
+taskset 1 memwatchctl --quiet record --force -o "$T"/idle.mwr -d 10 2>>/out/record.err
+memwatchctl export --to csv -o "$T"/idle.csv "$T"/idle.mwr
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	$at["cpu"] == 1 { count[$at["type"]]++; all++ }
+	END { for (t in count) print "#", t, count[t]; print "idle", all / 10 }' "$T"/idle.csv >/out/idle
