@@ -287,6 +287,21 @@ static void print_summary(const struct session *s, const struct memwatch_recordi
 		(uint64_t)stats->late);
 }
 
+/* What can be done about losses. */
+static void hint_at_losses(const struct session *s, const struct memwatch_recording_stats *written)
+{
+	if (s->cli->quiet)
+		return;
+	if (s->lost && s->priority != MW_PRIORITY_REAL_TIME)
+		mw_hint("records were lost because the rings were read too late: real-time "
+			"priority "
+			"needs root or CAP_SYS_NICE");
+	else if (s->lost)
+		mw_hint("records were lost because rings were full: use a larger --ring-size");
+	if (written->lost)
+		mw_hint("records were lost because the disk was too slow");
+}
+
 static void print_child_status(const struct session *s, char **argv)
 {
 	char words[96];
@@ -332,6 +347,7 @@ static int run_session(struct session *s)
 		mw_child_wait(&s->child);
 	}
 	print_summary(s, &written, &stats);
+	hint_at_losses(s, &written);
 	return MW_EXIT_DONE;
 }
 

@@ -72,8 +72,10 @@ ALWAYS_INLINE void gather_width(const struct mw_class_view *view, uint64_t *to, 
 {
 	const uint8_t *base = view->base + offset;
 	const uint32_t *at = view->columns->at;
+	uint32_t rows = view->class->rows;
 
-	for (uint32_t row = 1; row <= view->class->rows; row++)
+#pragma GCC unroll 4
+	for (uint32_t row = 1; row <= rows; row++)
 		to[row] = mw_number_load(base + at[row], width);
 	to[0] = 0;
 }
@@ -224,8 +226,10 @@ ALWAYS_INLINE uint64_t encode_rows(const struct mw_class_view *view, const struc
 {
 	const uint64_t *value = view->columns->value;
 	uint64_t *residual = view->columns->residual, all = 0;
+	uint32_t rows = view->class->rows;
 
-	for (uint32_t row = 1; row <= view->class->rows; row++) {
+#pragma GCC unroll 4
+	for (uint32_t row = 1; row <= rows; row++) {
 		uint64_t what = value[row];
 
 		if (folded)

@@ -195,6 +195,20 @@ void mw_queue_retry(struct mw_queue *queue)
 
 /* ------------------------------------------------------------- lifetime */
 
+/*
+ * The thread that fills the queue may have a real-time priority. If it must wait for the lock, the
+ * one that holds it gets this priority; otherwise busy processes could keep it from going on.
+ */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 /* The signals of the process are for its other threads. */
 static int start_thread(struct mw_queue *queue)
 {
@@ -218,7 +232,7 @@ int mw_queue_start(const struct mw_queue_opts *opts, const struct mw_queue_sink 
 		return -ENOMEM;
 	queue->opts = *opts;
 	queue->sink = *sink;
-	pthread_mutex_init(&queue->lock, NULL);
+	init_lock(&queue->lock);
 	pthread_cond_init(&queue->work, NULL);
 	pthread_cond_init(&queue->done, NULL);
 	err = start_thread(queue);
