@@ -82,14 +82,16 @@ $(BUILD)/selftests/rss-answers: selftests/cli/rss-answers.c
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fno-builtin -o $@ $< -lpthread
 
 # The benchmarks compare the library with the least that a preloaded library can do.
-bench-programs: $(addprefix $(BUILD)/selftests/,forwarder.so heap-pairs free-filter)
+bench-programs: $(addprefix $(BUILD)/selftests/,forwarder.so heap-pairs heap-figures \
+	free-filter)
 
 $(BUILD)/selftests/forwarder.so: selftests/bench/forwarder.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fPIC -shared -o $@ $<
 
-$(BUILD)/selftests/heap-pairs: selftests/bench/heap-pairs.c
+$(BUILD)/selftests/heap-pairs $(BUILD)/selftests/heap-figures: $(BUILD)/selftests/%: \
+		selftests/bench/%.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fno-builtin -o $@ $< -lpthread

@@ -311,6 +311,44 @@ static bool walk_step(struct walk *walk, uintptr_t lookup, const struct mw_unwin
 	return found;
 }
 
+/* Whether an instruction that calls ends at @pc, which may be any address. */
+static bool call_ends_at(uintptr_t pc)
+{
+	uint8_t code[8];
+	struct iovec local = { code, sizeof(code) }, remote = { (void *)(pc - 8), sizeof(code) };
+
+	if (pc < ADDRESS_MIN ||
+	    process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != sizeof(code))
+		return false;
+#if defined(__x86_64__)
+	if (code[3] == 0xe8)
+		return true;
+	/* ff /2, with 0 to 5 bytes behind the second one */
+	for (int at = 1; at < 7; at++)
+		if (code[at] == 0xff && (code[at + 1] & 0x38) == 0x10)
+			return true;
+	return false;
+#elif defined(__aarch64__)
+	uint32_t word;
+
+	memcpy(&word, code + 4, sizeof(word));
+	/* bl; blr and its forms that authenticate */
+	return word >> 26 == 0x25 || (word & 0xfffffc1f) == 0xd63f0000 ||
+	       (word & 0xfefff800) == 0xd63f0800;
+#endif
+}
+
+/*
+ * Where coroutines move their stacks, what lies above a stack is not what was there when it
+ * began, and the last frame is any number, another one each time. Code that was compiled at run
+ * time has no call frame information either, but there is a call before its address.
+ */
+static bool is_stray(const struct walk *walk, const struct mw_unwind_known *known, uintptr_t pc)
+{
+	return !walk->complete && known->rule.flags & MW_RULE_NONE &&
+	       !mw_heap_frame_module(known->frame) && !call_ends_at(pc);
+}
+
 static void health_count(const struct walk *walk, uint32_t depth)
 {
 	struct mw_heap_unwinder *health = &mw_profile.header->unwinder;
@@ -358,7 +396,7 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 	struct mw_unwind_known known;
 	uintptr_t lookup, low;
 	struct walk walk;
-	bool more;
+	bool more, exact;
 
 	walk_begin(&walk, thread);
 #if defined(__x86_64__)
@@ -369,7 +407,8 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 			 : "=&r"(walk.pc), "=&r"(walk.sp), "=&r"(walk.fp), "=&r"(walk.ra));
 #endif
 	do {
-		lookup = walk.pc - !walk.exact;
+		exact = walk.exact;
+		lookup = walk.pc - !exact;
 		if (!mw_unwind_cache_find(lookup, epoch, &known)) {
 			pc_resolve(lookup, epoch, &known);
 			walk.misses++;
@@ -389,6 +428,8 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 		if (mw_unlikely(mw_heap_frame_module(known.frame) == mw_cpython_module) && depth)
 			depth = mw_cpython_insert(&python, lookup, low, walk.sp, frames, depth,
 						  MW_HEAP_DEPTH_MAX);
+		if (mw_unlikely(!more && depth > 1 && !exact && is_stray(&walk, &known, walk.pc)))
+			depth--;
 	} while (more);
 	*ret_flags = (walk.complete ? 0 : MW_HEAP_STACK_TRUNCATED) |
 		     (walk.frames_fp ? MW_HEAP_STACK_FP : 0) |

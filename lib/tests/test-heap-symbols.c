@@ -193,7 +193,7 @@ static void test_perf_map(void)
 		if (fchown(fd, 12345, 12345))
 			exit(EXIT_FAILURE);
 		tap_ok(!mw_perf_map_open(-1, name, 0), "the map of another user is not read");
-		tap_ok(!mw_perf_map_open(fd, name, 0), "nor if it is open already");
+		tap_ok(!mw_perf_map_open(fd, name, 0), "the open map of another user is not read");
 	}
 	close(fd);
 	unlink(name);

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * A compiler at run time: a function in memory that belongs to no file allocates, and
- * /tmp/perf-PID.map has its name. Ends when its input does.
+ * perf-PID.map has its name. Ends when its input does.
  *
  *	jit-work [OWNER]    number of a user to whom it gives the map
  */
@@ -58,7 +58,7 @@ static void map_write(compiled_function *function, size_t size, const char *owne
 {
 	int fd;
 
-	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
+	snprintf(map_path, sizeof(map_path), P_tmpdir "/perf-%d.map", (int)getpid());
 	fd = open(map_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		exit(1);

@@ -25,10 +25,11 @@ struct heap_opener {
 };
 
 /*
- * Starts the child. It opens only regular ELF files: of a process those that it has mapped, and for
- * a profile in a file those that the owner of the profile may read, because the paths come from
- * the profile; and perf-PID.map, which must belong to that owner. The child ends after heap_opener_stop(), or with the caller. @owners are those
- * of the profiles, in the order of their numbers. Returns 0 or a negative errno.
+ * Starts the child. It opens only regular ELF files, because the paths come from the profile: of a
+ * process those that it has mapped, and for a profile in a file those that the owner of the profile
+ * may read; and perf-PID.map, which must belong to that owner. The child ends after
+ * heap_opener_stop(), or with the caller. @owners are those of the profiles, in the order of their
+ * numbers. Returns 0 or a negative errno.
  */
 int heap_opener_start(struct heap_opener *opener, struct memwatch_ctx *ctx,
 		      const struct heap_owner *owners, uint32_t nr);

@@ -107,24 +107,33 @@ static bool is_allocator(const struct mw_frames *frames, const struct memwatch_h
 				mw_strings_text(&heap->strings, frame->module));
 }
 
-/* What a location has become. */
+/* What a location has become. An interpreted function is called by no allocator. */
 struct location_spot {
 	uint32_t spot;
-	bool allocator;
+	bool allocator, interpreted;
 };
 
-/* Converts a stack without the innermost frames that belong to the allocator. */
+/*
+ * Converts a stack without the innermost frames that belong to the allocator. Functions in between
+ * may be unknown ones of its own, except in profiles of memwatch, which sees allocators from
+ * outside.
+ */
 static int add_stack(struct mw_frames *frames, const struct memwatch_heap *heap, uint32_t stack,
 		     const struct location_spot *spots, uint32_t **buffer, size_t *room)
 {
-	uint32_t nr, skip = 0;
+	bool outside = heap->nr_profiles && heap->profiles[0].info.format == MEMWATCH_HEAP_MEMWATCH;
+	uint32_t nr, skip = 0, most = ALLOCATOR_FRAMES;
 	const uint32_t *locations = mw_heap_stack(heap, stack, &nr);
 
 	if (mw_array_reserve(*buffer, *room, (size_t)nr + 1))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
-		(*buffer)[i] = spots[locations[i]].spot;
-		if (i < ALLOCATOR_FRAMES && spots[locations[i]].allocator)
+		const struct location_spot *spot = &spots[locations[i]];
+
+		(*buffer)[i] = spot->spot;
+		if (spot->interpreted || (outside && !spot->allocator))
+			most = 0;
+		if (i < most && spot->allocator)
 			skip = i + 1;
 	}
 	/* A stack that is nothing else keeps its outermost frame. */
@@ -148,8 +157,10 @@ int mw_frames_init(struct mw_frames *frames, const struct memwatch_heap *heap)
 		err = -ENOMEM;
 	for (uint32_t i = 0; !err && i < heap->nr_locations; i++) {
 		err = add_spot(frames, heap, &heap->locations[i], &spots[i].spot);
-		if (!err)
-			spots[i].allocator = is_allocator(frames, heap, spots[i].spot);
+		if (err)
+			break;
+		spots[i].allocator = is_allocator(frames, heap, spots[i].spot);
+		spots[i].interpreted = heap->locations[i].interpreted;
 	}
 	for (uint32_t i = 0; !err && i < heap->stacks.count; i++)
 		err = add_stack(frames, heap, i, spots, &buffer, &room);
