@@ -23,15 +23,16 @@ kept = [None] * ALLOCATIONS
 stacks = [None] * ALLOCATIONS
 lock = threading.Lock()
 count = 0
-size = 3001
+# Each thread has sizes of its own, which do not depend on when the others run.
+own = threading.local()
 
 
 def take():
     """Allocates in its fifth line, and notes who called."""
-    global count, size
-    number, count, size = count, count + 1, size + 8
+    global count
+    number, count, own.size = count, count + 1, getattr(own, "size", 3001) + 8
     stack = [("take", __file__, take.__code__.co_firstlineno + 5)]
-    kept[number] = b"-" * size
+    kept[number] = b"-" * own.size
     frame = sys._getframe(1)
     while frame:
         stack.append((frame.f_code.co_qualname, frame.f_code.co_filename, frame.f_lineno or 0))
