@@ -213,6 +213,32 @@ static void test_amd(void)
 		    "AMD: the lower value is taken if the counter may not have restarted");
 }
 
+/* Counters that software assigns to an RMID, and takes away. */
+static void test_assigned(void)
+{
+	struct mw_rdt_owner second = { 2, 10 * MS, 2 * MS };
+
+	format = amd_format(0);
+	count_begin(100, 1);
+	count_read(0, 150, 0, &first_owner, 3 * MS);
+	count.uncounted = first_owner.generation + 1;
+	count_read(0, UNAVAILABLE_BIT, 0, &first_owner, 4 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_UNAVAILABLE, 0, "an RMID that ran without counters");
+	mw_rdt_count_restart(&count);
+	count_read(0, 200, 0, &first_owner, 5 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_ESTIMATED, 250,
+		    "an RMID that got counters again counts from 0, and what it lacks is said");
+	count_read(0, 210, 0, &first_owner, 6 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 260, "an RMID that keeps its counters");
+
+	count.uncounted = first_owner.generation + 1;
+	mw_rdt_count_restart(&count);
+	mw_rdt_count_ran(&count, 12 * MS);
+	count_read(0, 7, 0, &second, 14 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 7,
+		    "what the owner before did without counters is not said of the next one");
+}
+
 /* The RMID gets a new owner: to which of the two does the difference belong? */
 static void test_generations(void)
 {
@@ -312,6 +338,7 @@ int main(int argc, char **argv)
 	test_correction();
 	test_counts();
 	test_amd();
+	test_assigned();
 	test_generations();
 	test_generations_without_old_run();
 	test_random_counts();

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# An AMD machine with assignable bandwidth counters, of two L3 domains of two CPUs. The
+# resctrl of the kernel, which assigns such counters since 6.18, must read what the machine
+# itself counted. Speaks TAP.
+cd /lab || exit 1
+. ./tap.sh
+. ./lib.sh
+
+fs=/sys/fs/resctrl
+MIB=1048576
+
+# enabled: how many of the 8 counters of the first domain count something
+enabled() {
+	for id in 0 1 2 3 4 5 6 7; do
+		wrmsr -p 0 0xc00003fd "0x000${id}000000000000"
+		rdmsr -p 0 -f 62:62 0xc00003fe
+	done | grep -c 1
+}
+
+plan 11
+modprobe msr
+check "the kernel finds assignable counters" grep -qw abmc /proc/cpuinfo
+check "the kernel has enabled them on every CPU" same "0xC00003FF" \
+	"$(rdmsr -a 0xc00003ff | tr -d '\n')" 1111
+check "no counter is in use before resctrl is mounted" same "counters" "$(enabled)" 0
+check "resctrl mounts" mount -t resctrl resctrl $fs
+check "resctrl assigns counters" grep -q '\[mbm_event\]' $fs/info/L3_MON/mbm_assign_mode
+check "resctrl finds the number of counters" same "counters" "$(cat $fs/info/L3_MON/num_mbm_cntrs)" \
+	"0=8;1=8"
+rdtctl guest && rdtctl track on
+mkdir $fs/mon_groups/busy
+start_work 3 read 24 3
+echo "$work" > $fs/mon_groups/busy/tasks
+file=$fs/mon_groups/busy/mon_data/mon_L3_01/mbm_total_bytes
+before=$(cat $file)
+go_on
+after=$(cat $file)
+snapshot a
+end_work
+check "resctrl charges a process that reads 72 MiB with as much" \
+	near "bytes" $((after - before)) $((72 * MIB)) 3
+check "the traffic of RMIDs and of processes adds up to that of the domain" sums_agree a
+check "two groups use two counters each" same "counters" "$(enabled)" 4
+wrmsr -p 0 0xc8d 0x1f00000002
+check "an RMID without a counter reads as unavailable" \
+	same "bits 62 and 63" "$(rdmsr -p 0 -f 63:62 0xc8e)" 1
+rmdir $fs/mon_groups/busy
+umount $fs
+check "resctrl gives its counters back" same "counters" "$(enabled)" 0
+tap_end
