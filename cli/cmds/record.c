@@ -79,7 +79,7 @@ struct session {
 	uint64_t lost;	     /* number of records */
 	bool stopping;	     /* the stream was stopped and is read to its end */
 	bool progress;	     /* show it */
-	enum mw_priority priority;
+	struct mw_live_share share;
 };
 
 static void show_progress(struct session *s)
@@ -188,6 +188,7 @@ static int run_periodic_work(struct session *s)
 {
 	int err = 0;
 
+	mw_live_limit(&s->share, s->cli);
 	if (s->monitor.watch)
 		err = mw_background_monitor_poll(&s->monitor, queue_growth_record, s);
 	if (!err && session_is_over(s))
@@ -256,7 +257,7 @@ static void print_summary_json(const struct session *s,
 	mw_json_uint(&json, "late", stats->late);
 	mw_json_uint(&json, "forced", stats->forced);
 	mw_json_uint(&json, "malformed", stats->malformed);
-	mw_json_string(&json, "priority", mw_priority_name(s->priority));
+	mw_json_string(&json, "priority", mw_priority_name(s->share.priority));
 	if (!s->child.ended)
 		mw_json_null(&json, "command_exit_status");
 	else
@@ -292,7 +293,7 @@ static void hint_at_losses(const struct session *s, const struct memwatch_record
 {
 	if (s->cli->quiet)
 		return;
-	if (s->lost && s->priority != MW_PRIORITY_REAL_TIME)
+	if (s->lost && s->share.priority != MW_PRIORITY_REAL_TIME)
 		mw_hint("records were lost because the rings were read too late: real-time "
 			"priority "
 			"needs root or CAP_SYS_NICE");
@@ -372,7 +373,7 @@ static int open_live_stream(struct session *s)
 		      .ring_pages = mw_live_ring_pages(&s->config->live), .wakeup_ns = WAKEUP_NS);
 	int err;
 
-	s->priority = mw_live_raise(&s->config->live, s->cli);
+	mw_live_raise(&s->share, &s->config->live, s->cli);
 	err = memwatch_stream_open_live(s->ctx, &opts, &s->stream);
 
 	return err ? mw_module_failed(s->ctx, err, "record") : 0;

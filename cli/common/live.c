@@ -6,10 +6,12 @@
  */
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/live.h"
 #include "common/message.h"
 
 #define RING_BYTES_MAX (256ULL << 20)
+#define INTERVAL_NS    1000000000ULL
 
 const char *const mw_live_priorities[] = { "real-time", "normal", NULL };
 
@@ -28,12 +30,38 @@ uint32_t mw_live_ring_pages(const struct mw_live_config *config)
 	return (uint32_t)(config->ring_bytes / (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
-enum mw_priority mw_live_raise(const struct mw_live_config *config, const struct mw_cli *cli)
+static uint64_t thread_cpu_ns(void)
 {
-	enum mw_priority priority = config->priority ? MW_PRIORITY_NORMAL : mw_priority_raise();
+	return mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
 
-	if (!config->priority && priority != MW_PRIORITY_REAL_TIME)
+void mw_live_raise(struct mw_live_share *share, const struct mw_live_config *config,
+		   const struct mw_cli *cli)
+{
+	share->priority = config->priority ? MW_PRIORITY_NORMAL : mw_priority_raise();
+	share->begin_ns = mw_clock_ns(CLOCK_MONOTONIC);
+	share->cpu_ns = thread_cpu_ns();
+	if (!config->priority && share->priority != MW_PRIORITY_REAL_TIME)
 		mw_note(cli, "real-time priority is not permitted: records may be lost on a busy "
 			     "machine");
-	return priority;
+}
+
+void mw_live_limit(struct mw_live_share *share, const struct mw_cli *cli)
+{
+	uint64_t now, cpu;
+
+	if (share->priority == MW_PRIORITY_NORMAL)
+		return;
+	now = mw_clock_ns(CLOCK_MONOTONIC);
+	if (now - share->begin_ns < INTERVAL_NS)
+		return;
+	cpu = thread_cpu_ns();
+	if (cpu - share->cpu_ns > (now - share->begin_ns) / 2) {
+		mw_priority_lower();
+		share->priority = MW_PRIORITY_NORMAL;
+		mw_warn(cli, "reading the rings takes more than half of a CPU: it goes on with the "
+			     "normal priority, and records may be lost");
+	}
+	share->begin_ns = now;
+	share->cpu_ns = cpu;
 }

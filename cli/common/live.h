@@ -38,7 +38,21 @@ int mw_live_check(const struct mw_live_config *config, const char *where);
 /* The size of a ring for memwatch_stream_open_live(), in pages; 0: default. */
 uint32_t mw_live_ring_pages(const struct mw_live_config *config);
 
+/* How much of a CPU this thread has used in the last interval. Times in nanoseconds. */
+struct mw_live_share {
+	enum mw_priority priority;
+	uint64_t begin_ns;
+	uint64_t cpu_ns;
+};
+
 /* Raises the priority of this thread, unless the user does not want that. */
-enum mw_priority mw_live_raise(const struct mw_live_config *config, const struct mw_cli *cli);
+void mw_live_raise(struct mw_live_share *share, const struct mw_live_config *config,
+		   const struct mw_cli *cli);
+
+/*
+ * Call this often: a thread that reads with a raised priority and uses more than half of a CPU for
+ * a second gets the normal one, so that it takes nothing more from other processes.
+ */
+void mw_live_limit(struct mw_live_share *share, const struct mw_cli *cli);
 
 #endif

@@ -24,6 +24,14 @@ enum mw_priority mw_priority_raise(void)
 	return MW_PRIORITY_RAISED;
 }
 
+void mw_priority_lower(void)
+{
+	struct sched_param normal = { .sched_priority = 0 };
+
+	sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &normal);
+	setpriority(PRIO_PROCESS, 0, 0);
+}
+
 const char *mw_priority_name(enum mw_priority priority)
 {
 	static const char *const names[] = { "real-time", "raised", "normal" };

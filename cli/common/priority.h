@@ -23,6 +23,9 @@ enum mw_priority {
  */
 enum mw_priority mw_priority_raise(void);
 
+/* Gives the calling thread the normal priority. */
+void mw_priority_lower(void);
+
 /* "real-time", "raised" or "normal". */
 const char *mw_priority_name(enum mw_priority priority);
 

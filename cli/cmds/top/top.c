@@ -49,6 +49,8 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 	unsigned int n = 0;
 	int rc = 0;
 
+	if (!top->replay)
+		mw_live_limit(&top->share, top->cli);
 	if (top->monitor.watch)
 		rc = mw_background_monitor_poll(&top->monitor, NULL, NULL);
 	if (rc)
@@ -216,14 +218,15 @@ static int run_batch(struct top *top)
 }
 
 static int open_stream(const struct mw_cli *cli, const struct top_config *config,
-		       struct memwatch_ctx *ctx, struct memwatch_stream **ret)
+		       struct memwatch_ctx *ctx, struct mw_live_share *share,
+		       struct memwatch_stream **ret)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .ring_pages = mw_live_ring_pages(&config->live));
 	int err;
 
 	if (config->replay)
 		return mw_open_recording(ctx, config->replay, ret);
-	mw_live_raise(&config->live, cli);
+	mw_live_raise(share, &config->live, cli);
 	err = memwatch_stream_open_live(ctx, &opts, ret);
 	return err ? mw_module_failed(ctx, err, "top") : 0;
 }
@@ -258,7 +261,8 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	rc = mw_limits_init(&top.limits, top.config.max_memory, "top")
 		     ?: mw_live_check(&top.config.live, "top");
 	if (!rc)
-		rc = mw_library_new(cli, &ctx) ?: open_stream(cli, &top.config, ctx, &stream);
+		rc = mw_library_new(cli, &ctx)
+			     ?: open_stream(cli, &top.config, ctx, &top.share, &stream);
 	if (rc)
 		return rc;
 	top.ctx = ctx;

@@ -94,6 +94,7 @@ struct top {
 	struct top_config config; /* the keys change it */
 	bool reverse;
 	bool replay;
+	struct mw_live_share share;
 	struct memwatch_ctx *ctx;
 	struct mw_limits limits;
 	struct mw_feed feed;
