@@ -67,7 +67,7 @@ enum mw_relay_failure {
  * How many batches of a CPU can wait until it has a ring, and their size. They cover the time
  * that the library needs to open a ring for a CPU that comes online: a batch for each tick.
  */
-#define MW_RELAY_HELD_MAX   64
+#define MW_RELAY_HELD_MAX   128
 #define MW_RELAY_HELD_BYTES 560
 
 /* A reading of a counter, or the difference of two, as struct bpf_perf_event_value. */
