@@ -6,7 +6,6 @@
 set -eu
 switches=60000 seconds=3
 T=$(mktemp -d)
-insmod /lab/memwatch.ko
 
 # phase NAME: CPU 0 switches, then runs one process, then nothing
 phase() {
@@ -34,6 +33,7 @@ if [ "${1:-}" = phase ]; then
 	phase "$2"
 	exit
 fi
+insmod /lab/memwatch.ko
 phase none
 /lab/mwctl start run="sh $0 phase module"
 taskset 2 memwatchctl --quiet record --force -o "$T"/r.mwr 2>/out/record.err &
