@@ -96,7 +96,10 @@ __noinline int send_held(struct bpf_raw_tracepoint_args *ctx)
 	if (!cpu)
 		return 0;
 	for (i = 0; i < MW_RELAY_HELD_MAX && i < cpu->held; i++) {
-		batch = bpf_map_lookup_elem(&held, &i);
+		/* A copy: up to 6.2 the verifier does not know a number on the stack any more. */
+		__u32 key = i;
+
+		batch = bpf_map_lookup_elem(&held, &key);
 		if (!batch)
 			break;
 		size = batch->size;
