@@ -79,7 +79,7 @@ MOVED := $(shell cat /dev/null $(DEPENDENCIES) | grep -oE '[^ ]+\.c\b' | sort -u
 $(MOVED): ;
 
 .PHONY: all tests help demo check check-host check-vm check-matrix check-debug bench eval lint \
-	install clean deps
+	abi-update install clean deps
 
 ##@ Start here
 
@@ -136,6 +136,9 @@ check-debug: deps ## Run the stress tests on a kernel with lockdep, KASAN and km
 
 lint: ## Check format, sizes, names, documents and the order of the layers.
 	@scripts/lint
+
+abi-update: lib ## Accept the present interface of the library; see scripts/check-library-abi.
+	@scripts/check-library-abi --update
 
 ##@ Measure
 

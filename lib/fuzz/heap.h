@@ -39,7 +39,7 @@ static inline void read_view(struct memwatch_heap *heap, uint32_t by, uint32_t f
 		return;
 	memwatch_heap_view_get_total(view, &row);
 	for (uint64_t i = 0; i < 1000 && memwatch_heap_view_get_row(view, i, &row) == 1; i++) {
-		check_text(row.frame.function);
+		check_text(row.frame->function);
 		for (uint32_t k = 0;
 		     k < 64 && memwatch_heap_view_get_frame(view, i, k, &frame) == 1; k++)
 			check_text(frame.file);

@@ -203,10 +203,10 @@ static void check_go_profile(struct memwatch_heap *heap, const char *what)
 	if (!tap_eq(memwatch_heap_view_new(heap, &opts, &view), 0, "%s: has a view", what))
 		return;
 	tap_eq(memwatch_heap_view_get_row(view, 0, &row), 1, "%s: has lines", what);
-	tap_str_eq(row.frame.function, "main.leak", "%s: the leaf comes first", what);
-	tap_str_eq(row.frame.file, "/src/main.go", "%s: a line has its file", what);
-	tap_str_eq(row.frame.module, "/bin/prog", "%s: a line has its module", what);
-	tap_eq(row.frame.line, 12, "%s: a line has its number", what);
+	tap_str_eq(row.frame->function, "main.leak", "%s: the leaf comes first", what);
+	tap_str_eq(row.frame->file, "/src/main.go", "%s: a line has its file", what);
+	tap_str_eq(row.frame->module, "/bin/prog", "%s: a line has its module", what);
+	tap_eq(row.frame->line, 12, "%s: a line has its number", what);
 	tap_eq(row.flat[MEMWATCH_HEAP_LIVE_BYTES].value, 1000, "%s: live bytes", what);
 	tap_eq(row.flat[MEMWATCH_HEAP_LIVE_OBJECTS].value, 10, "%s: live objects", what);
 	tap_eq(row.flat[MEMWATCH_HEAP_ALLOCATED_BYTES].value, 4000, "%s: allocated bytes", what);

@@ -49,8 +49,8 @@ static int add_call(struct heap_calls *calls, const struct memwatch_heap_row *ro
 		return 0;
 	if (mw_array_reserve(calls->list, calls->capacity, calls->count + 1))
 		return -ENOMEM;
-	call.name = mw_frame_label(&row->frame);
-	call.place = place_of(&row->frame);
+	call.name = mw_frame_label(row->frame);
+	call.place = place_of(row->frame);
 	if (!call.name || !call.place) {
 		free(call.name);
 		free(call.place);

@@ -103,25 +103,25 @@ static char *row_label(const struct heap_rows *rows, const struct memwatch_heap_
 {
 	unsigned int blanks = row->depth < 100 ? row->depth : 100;
 	char buf[MW_FRAME_NAME_SIZE], line[16] = "", *name = NULL, *label = NULL;
-	bool by_line = rows->by == MEMWATCH_HEAP_BY_LINE && row->frame.line;
+	bool by_line = rows->by == MEMWATCH_HEAP_BY_LINE && row->frame->line;
 	size_t size;
 
 	if (by_line) {
-		snprintf(line, sizeof(line), ":%u", row->frame.line);
-		name = strdup(mw_frame_name(&row->frame, buf, sizeof(buf)));
-	} else if (rows->by == MEMWATCH_HEAP_BY_MODULE && *row->frame.module) {
+		snprintf(line, sizeof(line), ":%u", row->frame->line);
+		name = strdup(mw_frame_name(row->frame, buf, sizeof(buf)));
+	} else if (rows->by == MEMWATCH_HEAP_BY_MODULE && *row->frame->module) {
 		/* The whole path, because libraries of one name may lie in several folders. */
-		name = strdup(row->frame.module);
+		name = strdup(row->frame->module);
 	} else {
-		name = mw_frame_label(&row->frame);
+		name = mw_frame_label(row->frame);
 	}
 	if (!name)
 		return NULL;
-	size = blanks + strlen(name) + strlen(row->frame.file) + sizeof(line) + 2;
+	size = blanks + strlen(name) + strlen(row->frame->file) + sizeof(line) + 2;
 	label = mw_pool_alloc(pool, size);
 	if (label)
 		snprintf(label, size, "%*s%s%s%s%s", (int)blanks, "", name, by_line ? " " : "",
-			 by_line ? row->frame.file : "", line);
+			 by_line ? row->frame->file : "", line);
 	free(name);
 	return label;
 }
@@ -131,8 +131,8 @@ static int fill_cells(const struct heap_rows *rows, const struct memwatch_heap_r
 {
 	const struct memwatch_heap_estimate *flat = &row->flat[rows->metric];
 	const struct memwatch_heap_estimate *cum = &row->cum[rows->metric];
-	char *label = row_label(rows, row, pool), *file = mw_pool_copy(pool, row->frame.file);
-	char *module = mw_pool_copy(pool, row->frame.module);
+	char *label = row_label(rows, row, pool), *file = mw_pool_copy(pool, row->frame->file);
+	char *module = mw_pool_copy(pool, row->frame->module);
 
 	if (!label || !file || !module)
 		return -ENOMEM;
@@ -148,8 +148,8 @@ static int fill_cells(const struct heap_rows *rows, const struct memwatch_heap_r
 	cells[COLUMN_LIFETIME] = real_cell(row->lifetime_seconds[0] * 1e9);
 	cells[COLUMN_NAME] = (struct mw_cell){ .text = label };
 	cells[COLUMN_FILE] = (struct mw_cell){ .text = file, .missing = !*file };
-	cells[COLUMN_LINE] = (struct mw_cell){ .number = row->frame.line,
-					       .missing = !row->frame.line };
+	cells[COLUMN_LINE] = (struct mw_cell){ .number = row->frame->line,
+					       .missing = !row->frame->line };
 	cells[COLUMN_MODULE] = (struct mw_cell){ .text = module, .missing = !*module };
 	return 0;
 }

@@ -193,7 +193,7 @@ void heap_rows_json(const struct heap_rows *rows, struct mw_json *json, const ch
 	     (!rows->top || i < rows->top) && memwatch_heap_view_get_row(rows->view, i, &row) == 1;
 	     i++) {
 		mw_json_object(json, NULL);
-		mw_frame_json(json, &row.frame);
+		mw_frame_json(json, row.frame);
 		if (rows->by == MEMWATCH_HEAP_BY_TREE)
 			mw_json_uint(json, "depth", row.depth);
 		metrics_json(rows, json, "flat", row.flat);

@@ -176,6 +176,9 @@ enum memwatch_heap_verdict {
 #define MEMWATCH_HEAP_RSS_UNSEEN     (1U << 1) /* the allocator has more in use than the profile */
 #define MEMWATCH_HEAP_RSS_ENDED	     (1U << 2) /* the process is not looked at, only its profile */
 
+/* Length of @part of &struct memwatch_heap_rss, which has room for further parts. */
+#define MEMWATCH_HEAP_RSS_ROOM 16
+
 /**
  * struct memwatch_heap_rss - the resident set of a process and its parts
  * @sz: in: sizeof(struct memwatch_heap_rss)
@@ -184,7 +187,8 @@ enum memwatch_heap_verdict {
  * @flags: MEMWATCH_HEAP_RSS_*
  * @arenas: number of arenas of the allocator, or 0 if it is not known
  * @rss_bytes: resident set; with ENDED, when the figures were taken
- * @part: bytes by part; NaN: not known. What is measured has no interval: its ends are equal.
+ * @part: bytes by part (the others are 0); NaN: not known. What is measured has no interval: its
+ * ends are equal.
  * @trim: bytes that malloc_trim() would return; NaN: not known
  * @cap_bytes: of the free bytes, those in arenas other than the first
  * @swapped_bytes: swapped out, beside the resident set
@@ -198,7 +202,7 @@ struct memwatch_heap_rss {
 	__u32 flags;
 	__u32 arenas;
 	__u64 rss_bytes;
-	struct memwatch_heap_estimate part[MEMWATCH_HEAP_PARTS];
+	struct memwatch_heap_estimate part[MEMWATCH_HEAP_RSS_ROOM];
 	struct memwatch_heap_estimate trim;
 	__u64 cap_bytes;
 	__u64 swapped_bytes;

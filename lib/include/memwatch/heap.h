@@ -350,8 +350,11 @@ struct memwatch_heap_view_opts {
 	__u32 reserved;
 };
 
+/* Length of the arrays of &struct memwatch_heap_row, which has room for further metrics. */
+#define MEMWATCH_HEAP_ROW_ROOM 8
+
 /**
- * struct memwatch_heap_estimate - a value and its interval of 95 %
+ * struct memwatch_heap_estimate - a value and its interval of 95 %; it does not grow
  * @value: estimate
  * @low: lower end; NaN if it is not known
  * @high: upper end; NaN if it is not known
@@ -385,11 +388,11 @@ struct memwatch_heap_frame {
 /**
  * struct memwatch_heap_row - a row of a view
  * @sz: in: sizeof(struct memwatch_heap_row)
- * @flat: allocated by this row itself, by metric; with BASE: the difference
+ * @flat: allocated by this row itself, by metric (the others are 0); with BASE: the difference
  * @cum: allocated by this row and what it calls, by metric; with BASE: the difference
  * @base_flat: @flat of the base alone
  * @base_cum: @cum of the base alone
- * @frame: the row; its last frame for SITE
+ * @frame: the row; its last frame for SITE; valid as long as the view
  * @depth: depth in a TREE, 0 for the first call; otherwise 0
  * @frames: number of frames of a SITE; otherwise 1
  * @samples: number of samples in @flat
@@ -402,11 +405,11 @@ struct memwatch_heap_frame {
  */
 struct memwatch_heap_row {
 	size_t sz;
-	struct memwatch_heap_estimate flat[MEMWATCH_HEAP_METRICS];
-	struct memwatch_heap_estimate cum[MEMWATCH_HEAP_METRICS];
-	struct memwatch_heap_estimate base_flat[MEMWATCH_HEAP_METRICS];
-	struct memwatch_heap_estimate base_cum[MEMWATCH_HEAP_METRICS];
-	struct memwatch_heap_frame frame;
+	struct memwatch_heap_estimate flat[MEMWATCH_HEAP_ROW_ROOM];
+	struct memwatch_heap_estimate cum[MEMWATCH_HEAP_ROW_ROOM];
+	struct memwatch_heap_estimate base_flat[MEMWATCH_HEAP_ROW_ROOM];
+	struct memwatch_heap_estimate base_cum[MEMWATCH_HEAP_ROW_ROOM];
+	const struct memwatch_heap_frame *frame;
 	__u32 depth;
 	__u32 frames;
 	__u64 samples;

@@ -18,6 +18,7 @@
 /**
  * struct memwatch_heap_view - a view
  * @order: numbers of the rows in sorted order
+ * @frames: of each row, and an empty one of all together: what the caller sees
  * @quantiles: of each row, and of all together
  * @trends: the same, or NULL
  * @known: by metric, whether the rate is known, and with it intervals
@@ -27,6 +28,7 @@ struct memwatch_heap_view {
 	struct memwatch_heap_view_opts opts;
 	struct mw_heap_rows rows;
 	uint32_t *order;
+	struct memwatch_heap_frame *frames;
 	struct mw_quantiles *quantiles;
 	struct mw_trend *trends;
 	bool known;
@@ -123,6 +125,7 @@ static int sort_rows(struct memwatch_heap_view *view)
 		return err;
 	}
 	free(view->order);
+	free(view->frames);
 	view->order = sorted;
 	return 0;
 }
@@ -179,7 +182,9 @@ static int fill_view(struct memwatch_heap_view *view)
 		err = mw_quantiles_new(&view->rows, profile, &view->quantiles);
 	if (!err)
 		err = sort_rows(view);
-	return err;
+	if (!err)
+		view->frames = calloc(view->rows.count + 1UL, sizeof(*view->frames));
+	return err ? err : view->frames ? 0 : -ENOMEM;
 }
 
 int memwatch_heap_view_new(struct memwatch_heap *heap,
@@ -214,6 +219,7 @@ struct memwatch_heap_view *memwatch_heap_view_unref(struct memwatch_heap_view *v
 		return NULL;
 	mw_heap_rows_uninit(&view->rows);
 	free(view->order);
+	free(view->frames);
 	free(view->quantiles);
 	free(view->trends);
 	free(view);
@@ -293,7 +299,8 @@ static int export_row(const struct memwatch_heap_view *view, uint32_t number,
 
 	export_sums(view, &row->flat, out.flat, out.base_flat);
 	export_sums(view, &row->cum, out.cum, out.base_cum);
-	export_row_frame(view, row, &out.frame);
+	export_row_frame(view, row, &view->frames[number]);
+	out.frame = &view->frames[number];
 	if (view->opts.by == MEMWATCH_HEAP_BY_SITE)
 		out.frames = site_frames(view, row, frames);
 	out.samples = row->samples;
