@@ -118,6 +118,7 @@ static struct memwatch_recording *create_recording(struct memwatch_ctx *ctx,
 	struct memwatch_stream_info info = *memwatch_stream_get_info(stream);
 	struct memwatch_recording *recording;
 
+	info.sz = sizeof(info);
 	memset(patches->text, 0, sizeof(patches->text));
 	apply_patches(patches, 255, (uint8_t *)patches->text, sizeof(patches->text));
 	for (size_t i = 0; i < 5; i++)

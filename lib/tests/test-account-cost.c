@@ -312,6 +312,8 @@ static void reset_large_summary(uint32_t n)
 				      .entries = &entry };
 	struct memwatch_summary *summary;
 
+	/* What was read of all these RMIDs holds on. */
+	entry.level = (struct mw_slot_level){ .status = MEMWATCH_STATUS_OK, .read = true };
 	if (memwatch_summary_new(ctx, NULL, &summary))
 		abort();
 	for (entry.seen.rmid = 1; entry.seen.rmid < n; entry.seen.rmid++)

@@ -404,6 +404,29 @@ static void test_reset(void)
 	stop_by_rmid(summary);
 }
 
+/* That a process has ended is read only after the table has begun anew. */
+static void test_late_end(void)
+{
+	struct memwatch_summary *summary = start_by_rmid();
+	const struct memwatch_summary_row *total;
+
+	put_rmid(MEMWATCH_RECORD_RMID_ALLOC, 1, 0);
+	put_status(1, 0, 4000, MEMWATCH_STATUS_OK);
+	put_sample(0, 9900, 10000);
+	feed_all(summary);
+	close_slots(summary);
+	memwatch_summary_reset(summary);
+	put_rmid(MEMWATCH_RECORD_RMID_FREE, 1, 5000);
+	put_reading(0, 0, 10000, STEPS, 1000);
+	put_sample(0, 19900, 20000);
+	feed_all(summary);
+	close_slots(summary);
+	memwatch_summary_get_total(summary, &total);
+	tap_eq(total->occupancy_mean.value, 1000,
+	       "a level whose end comes late does not count in the table that follows");
+	stop_by_rmid(summary);
+}
+
 /* ----------------------------------------------------------------- random */
 
 /* Processes that begin, are read in two domains at random times, and mostly end. */
@@ -514,6 +537,7 @@ int main(void)
 	test_read_after_end();
 	test_revoked();
 	test_reset();
+	test_late_end();
 	for (uint64_t seed = 1; seed <= 3; seed++)
 		test_random(seed);
 	memwatch_ctx_unref(ctx);

@@ -285,6 +285,8 @@ struct memwatch_availability {
  * @counter: availability of each &enum memwatch_counter; the others are 0
  * @rdt: availability of each &enum memwatch_rdt_event; the others are 0
  *
+ * A copy has the length that the caller knows: @sz of it must be set again.
+ *
  * No string is NULL, except the reasons in members that are 0.
  */
 struct memwatch_stream_info {

@@ -73,6 +73,23 @@ static struct mw_occupancy *row_of(struct mw_levels *levels, uint32_t row)
 	return row == MW_NO_ROW ? NULL : &levels->rows[row];
 }
 
+static uint32_t holder_row(const struct mw_levels *levels, const struct mw_holder *holder)
+{
+	return holder->epoch == levels->epoch ? holder->row : MW_NO_ROW;
+}
+
+static void set_holder_row(const struct mw_levels *levels, struct mw_holder *holder, uint32_t row)
+{
+	holder->row = row;
+	holder->epoch = levels->epoch;
+}
+
+/* Since when a level counts for its row. */
+static uint64_t row_since(const struct mw_levels *levels, const struct mw_holder *holder)
+{
+	return mw_max_u64(holder->since_ns, levels->begin_ns);
+}
+
 static void note_status(struct mw_occupancy *occupancy, uint8_t status)
 {
 	if (occupancy)
@@ -82,63 +99,56 @@ static void note_status(struct mw_occupancy *occupancy, uint8_t status)
 static void begin_hold(struct mw_levels *levels, struct mw_holder *holder, uint64_t from_ns,
 		       unsigned __int128 area)
 {
-	struct mw_occupancy *row = row_of(levels, holder->row);
+	struct mw_occupancy *row = row_of(levels, holder_row(levels, holder));
 
 	holder->holds = true;
 	mw_occupancy_hold(&levels->total, holder->bytes, from_ns, holder->since_ns, area);
 	if (row)
-		mw_occupancy_hold(row, holder->bytes, from_ns, holder->since_ns, area);
+		mw_occupancy_hold(row, holder->bytes, from_ns, row_since(levels, holder), area);
 }
 
 static void end_hold(struct mw_levels *levels, struct mw_holder *holder, uint64_t time_ns)
 {
-	struct mw_occupancy *row = row_of(levels, holder->row);
+	struct mw_occupancy *row = row_of(levels, holder_row(levels, holder));
 
 	if (!holder->holds)
 		return;
-	time_ns = mw_max_u64(time_ns, holder->since_ns);
+	time_ns = mw_max_u64(time_ns, row_since(levels, holder));
 	holder->holds = false;
 	mw_occupancy_release(&levels->total, holder->bytes, holder->since_ns, time_ns);
 	if (row)
-		mw_occupancy_release(row, holder->bytes, holder->since_ns, time_ns);
+		mw_occupancy_release(row, holder->bytes, row_since(levels, holder), time_ns);
 }
 
 /* An entry shows the row of an RMID. What holds for the RMID holds for the row. */
 static void attach_holder(struct mw_levels *levels, struct mw_holder *holder, uint32_t row,
 			  uint64_t time_ns)
 {
+	uint64_t since_ns = row_since(levels, holder);
+
 	if (!holder->holds) {
-		holder->row = row;
+		set_holder_row(levels, holder, row);
 		return;
 	}
 	/* The process of the RMID was not known before: its first row ends here. */
-	if (holder->row != MW_NO_ROW) {
+	if (holder_row(levels, holder) != MW_NO_ROW) {
 		end_hold(levels, holder, time_ns);
 		holder->since_ns = mw_max_u64(time_ns, holder->since_ns);
-		holder->row = row;
+		set_holder_row(levels, holder, row);
 		begin_hold(levels, holder, holder->since_ns, 0);
 	} else {
-		holder->row = row;
-		mw_occupancy_hold(&levels->rows[row], holder->bytes, holder->since_ns,
-				  holder->since_ns, 0);
+		set_holder_row(levels, holder, row);
+		mw_occupancy_hold(&levels->rows[row], holder->bytes, since_ns, since_ns, 0);
 	}
 	note_status(&levels->rows[row], holder->status);
 }
 
 void mw_levels_restart(struct mw_levels *levels, uint64_t begin_ns)
 {
-	levels->total = (struct mw_occupancy){ 0 };
+	mw_occupancy_restart(&levels->total, begin_ns);
 	levels->nr_rows = 0;
-	for (uint32_t i = 0; i < levels->nr_holders; i++) {
-		struct mw_holder *holder = &levels->holders[i];
-
-		holder->row = MW_NO_ROW;
-		if (!holder->holds)
-			continue;
-		holder->since_ns = mw_max_u64(holder->since_ns, begin_ns);
-		begin_hold(levels, holder, holder->since_ns, 0);
-		note_status(&levels->total, holder->status);
-	}
+	levels->begin_ns = begin_ns;
+	levels->epoch++;
 }
 
 /* ---------------------------------------------------------------- events */
@@ -162,7 +172,7 @@ int mw_levels_note(struct mw_levels *levels, const struct mw_slot_given *slot, u
 	struct mw_holder *holder = find_holder(levels, entry->seen.rmid);
 	bool same = holder && holder->generation == entry->seen.generation;
 
-	if (same && row != MW_NO_ROW && holder->row != row)
+	if (same && row != MW_NO_ROW && holder_row(levels, holder) != row)
 		attach_holder(levels, holder, row, slot->seen.begin_ns);
 	if ((same || entry->level.read) && process && process->flags & MEMWATCH_PROCESS_FREED &&
 	    !(same && holder->ended) && add_event(levels, process->free_time_ns, number, true, row))
@@ -211,7 +221,7 @@ static void apply_reading(struct mw_levels *levels, struct mw_holder *holder,
 		return;
 	}
 	end_hold(levels, holder, level->first_ns);
-	holder->row = row;
+	set_holder_row(levels, holder, row);
 	holder->bytes = level->bytes;
 	holder->status = level->status;
 	holder->since_ns = level->last_ns;

@@ -22,17 +22,19 @@
  * struct mw_holder - an RMID with a level
  * @rmid: RMID
  * @generation: its latest generation with a reading
- * @row: number of its row, or MW_NO_ROW
+ * @row: number of its row, or MW_NO_ROW; valid if @epoch is that of the rows
+ * @epoch: see struct mw_levels
  * @holds: @bytes holds since @since_ns
  * @ended: the generation has ended
  * @status: &enum memwatch_status of @bytes
  * @bytes: the last reading
- * @since_ns: time of the last reading, or begin of the rows if that is later
+ * @since_ns: time of the last reading
  */
 struct mw_holder {
 	uint32_t rmid;
 	uint32_t generation;
 	uint32_t row;
+	uint32_t epoch;
 	bool holds;
 	bool ended;
 	uint8_t status;
@@ -60,6 +62,8 @@ struct mw_level_event {
  * @rows: by number of the row
  * @nr_rows: length of @rows
  * @max_rows: how many fit
+ * @begin_ns: when the time of the rows begins
+ * @epoch: how often the rows were removed; so this costs nothing for each RMID
  * @holders: one for each RMID with a reading
  * @nr_holders: length of @holders
  * @max_holders: how many fit
@@ -73,6 +77,8 @@ struct mw_levels {
 	struct mw_occupancy total;
 	struct mw_occupancy *rows;
 	uint32_t nr_rows, max_rows;
+	uint64_t begin_ns;
+	uint32_t epoch;
 	struct mw_holder *holders;
 	uint32_t nr_holders, max_holders, holders_max;
 	struct mw_index index;

@@ -39,6 +39,17 @@ void mw_occupancy_touch(struct mw_occupancy *occupancy, uint64_t bytes)
 		occupancy->max = mw_max_u64(occupancy->max, bytes);
 }
 
+void mw_occupancy_restart(struct mw_occupancy *occupancy, uint64_t begin_ns)
+{
+	struct memwatch_value held = { .parts = 1, .status = occupancy->readings.status };
+
+	occupancy->area -= mw_occupancy_area(occupancy, begin_ns);
+	occupancy->max = occupancy->bytes;
+	occupancy->since_ns = begin_ns;
+	occupancy->until_ns = occupancy->known_ns = 0;
+	occupancy->readings = occupancy->holders ? held : (struct memwatch_value){ 0 };
+}
+
 uint64_t mw_occupancy_known(const struct mw_occupancy *occupancy, uint64_t now_ns)
 {
 	if (!occupancy->holders)

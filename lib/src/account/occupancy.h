@@ -47,6 +47,9 @@ void mw_occupancy_release(struct mw_occupancy *occupancy, uint64_t bytes, uint64
 /* A reading that does not hold for any time counts only if there is no other. */
 void mw_occupancy_touch(struct mw_occupancy *occupancy, uint64_t bytes);
 
+/* Forgets the time before @begin_ns; what holds still holds. */
+void mw_occupancy_restart(struct mw_occupancy *occupancy, uint64_t begin_ns);
+
 /* For how long there was a level, and the sum of levels multiplied by time, up to a moment. */
 uint64_t mw_occupancy_known(const struct mw_occupancy *occupancy, uint64_t now_ns);
 unsigned __int128 mw_occupancy_area(const struct mw_occupancy *occupancy, uint64_t now_ns);
