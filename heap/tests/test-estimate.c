@@ -92,10 +92,12 @@ int main(int argc, char **argv)
 	kit_init(argv[0]);
 	tap_start();
 	check_size("0", "64K", runs);
+	check_size("1", "4K", runs);
 	check_size("8", "64K", runs);
 	check_size("1000", "64K", runs);
 	check_size("100000", "64K", runs);
 	check_size("1000000", "512K", runs);
 	check_size("100000000", "512K", runs / 4);
+	check_size("1000000000", "512K", runs / 4);
 	return tap_done();
 }

@@ -34,7 +34,7 @@ uint64_t work_number(char **argv, int n, uint64_t otherwise)
 }
 
 /*
- * mix: objects of 8 B to 100 MB; every second one is kept.
+ * mix: objects of 8 B to 100 MB, or of the one size that is named; every second one is kept.
  * Prints live bytes and objects, and allocated bytes and objects.
  */
 static int work_mix(char **argv)
@@ -43,16 +43,18 @@ static int work_mix(char **argv)
 		size_t size;
 		size_t count;
 	} classes[] = {
-		{ 8, 1000000 }, { 100, 80000 },	  { 1000, 8000 },  { 10000, 800 },
-		{ 100000, 80 }, { 1000000, 200 }, { 10000000, 8 }, { 100000000, 2 },
+		{ 8, 1000000 }, { 100, 80000 },	   { 1000, 8000 },  { 10000, 800 },
+		{ 100000, 80 }, { 1000000, 200 },  { 10000000, 8 }, { 100000000, 2 },
+		{ 1, 1000000 }, { 1000000000, 2 },
 	};
+	const size_t mixed = sizeof(classes) / sizeof(classes[0]) - 2;
 	size_t only = work_number(argv, 0, 0);
 	uint64_t live_bytes = 0, live = 0, bytes = 0, objects = 0;
 	char line[128];
 	int length;
 
 	for (size_t c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
-		if (only && classes[c].size != only)
+		if (only ? classes[c].size != only : c >= mixed)
 			continue;
 		for (size_t i = 0; i < classes[c].count; i++) {
 			void *volatile memory = malloc(classes[c].size);
