@@ -80,18 +80,24 @@ static bool bout_may_follow(const struct mw_cpu *cpu, u64 begin)
 	return begin + BOUT_INTERVAL_NS + rdt_time_ns <= cpu->rdt_until_ns;
 }
 
-/*
- * Read from the queue, or what ran on this CPU. Returns true if more is left that this
- * CPU may read in this slot.
- */
-static bool bout_read(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool own)
+/* What to read: the queue, then what ran on this CPU. */
+enum source {
+	QUEUE = 1 << 0,
+	OWN = 1 << 1,
+};
+
+/* Returns true if more is left that this CPU may read in this slot. */
+static bool bout_read(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 sources)
 {
 	u32 most = min(cpu->rdt_left, READ_ONCE(rmids_per_bout));
 	u64 begin = mw_now(), ops = cpu->rdt_ops;
 	struct mw_rdt_bout bout = { .most = most, .end_ns = begin + rdt_time_ns };
-	bool all, again;
+	bool all = true, again;
 
-	all = own ? mw_rdt_read_own(d, cpu, &bout) : mw_rdt_read_queue(d, cpu, &bout);
+	if (sources & QUEUE)
+		all = mw_rdt_read_queue(d, cpu, &bout);
+	if (sources & OWN)
+		all &= mw_rdt_read_own(d, cpu, &bout);
 	cpu->rdt_left -= most - bout.most;
 	again = !all && cpu->rdt_left && bout_may_follow(cpu, begin);
 	if (all)
@@ -105,17 +111,17 @@ static bool bout_read(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool own)
 }
 
 /* Where EVTSEL is shared and another CPU reads, leave and try again later. */
-static bool bout_try(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool own)
+static bool bout_try(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 sources)
 {
 	bool again;
 
 	if (!d->shared)
-		return bout_read(d, cpu, own);
+		return bout_read(d, cpu, sources);
 	if (!raw_spin_trylock(&d->lock)) {
 		cpu->rdt_busy++;
 		return bout_may_follow(cpu, mw_now());
 	}
-	again = bout_read(d, cpu, own);
+	again = bout_read(d, cpu, sources);
 	raw_spin_unlock(&d->lock);
 	return again;
 }
@@ -128,7 +134,7 @@ static enum hrtimer_restart bout_continue(struct hrtimer *timer)
 
 	if (!static_branch_unlikely(&mw_rdt_read_key) || !cpu->domain || mw_resctrl_is_mounted())
 		return HRTIMER_NORESTART;
-	again = bout_try(cpu->domain, cpu, false);
+	again = bout_try(cpu->domain, cpu, QUEUE);
 	cpu->rdt_ns += mw_now_since(begin);
 	mw_cpu_note_irqs_off(cpu, begin);
 	if (!again)
@@ -139,7 +145,7 @@ static enum hrtimer_restart bout_continue(struct hrtimer *timer)
 
 /* -------------------------------------------------------------------- tick */
 
-static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, bool own)
+static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, u32 sources)
 {
 	u64 length = READ_ONCE(period);
 	u32 cpus = READ_ONCE(d->nr_cpus);
@@ -153,7 +159,7 @@ static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, bo
 			return;
 		cpu->rdt_left *= cpus;
 	}
-	again = bout_try(d, cpu, own);
+	again = bout_try(d, cpu, sources);
 	/* A CPU that ticks a little later puts into the queue what must be read, too. */
 	if (d->shared)
 		again = bout_may_follow(cpu, begin);
@@ -170,8 +176,9 @@ static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, bo
 void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected)
 {
 	struct mw_rdt_domain *d = cpu->domain;
-	bool first, own;
+	u32 sources = OWN;
 	u64 begin, before;
+	bool first;
 
 	if (!static_branch_unlikely(&mw_rdt_read_key) || !d)
 		return;
@@ -179,11 +186,14 @@ void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected)
 	first = mw_rdt_plan_slot(&d->plan, expected, &before);
 	if (first)
 		mw_rdt_read_rotate(d, before, expected);
-	own = !first && !d->shared && !mw_rdt_plan_is_crowded(&d->plan);
-	if (!own)
+	if (d->shared) {
 		mw_rdt_read_announce(d, cpu);
+		sources = QUEUE;
+	} else if (first || mw_rdt_plan_is_crowded(&d->plan)) {
+		sources |= QUEUE;
+	}
 	cpu->rdt_sync_ns += mw_now_since(begin);
-	bout_begin(d, cpu, expected, own);
+	bout_begin(d, cpu, expected, sources);
 	cpu->rdt_ns += mw_now_since(begin);
 }
 

@@ -19,8 +19,12 @@ enum mark {
 	MARK_STALE, /* was reported as stale in this slot */
 };
 
-/* So many RMIDs that were not read in time are left to the CPU that begins the next slot. */
-#define CROWD	   2
+/*
+ * The CPU that begins a slot reads the queue alone if so many RMIDs are in it, and if
+ * so few of them should have been read in the slot before.
+ */
+#define QUEUE_MOST 8
+#define LATE_MOST  2
 
 #define FIELD_MASK ((1ULL << MW_RDT_GROUP) - 1)
 
@@ -75,10 +79,19 @@ void mw_rdt_plan_init(struct mw_rdt_plan *plan, u32 nr, u64 now)
 		plan->ran_ns[i] = 0;
 }
 
-/* The RMIDs of a word that were to be read in this slot, but were not. */
+/* The RMIDs of a word that are to be read in this slot. */
 static u64 plan_find_late(u64 marks)
 {
 	return plan_field(marks, MARK_TODO) & ~plan_field(marks, MARK_READ);
+}
+
+static u32 plan_count_bits(u64 bits)
+{
+	u32 n = 0;
+
+	for (; bits; bits &= bits - 1)
+		n++;
+	return n;
 }
 
 /**
@@ -91,8 +104,8 @@ static u64 plan_find_late(u64 marks)
  */
 bool mw_rdt_plan_slot(struct mw_rdt_plan *plan, u64 slot_ns, u64 *before)
 {
-	u32 i, late = 0;
-	u64 todo;
+	u32 i, queued = 0, late = 0;
+	bool crowded;
 
 	*before = __atomic_load_n(&plan->slot_ns, __ATOMIC_RELAXED);
 	if (slot_ns <= *before ||
@@ -100,16 +113,18 @@ bool mw_rdt_plan_slot(struct mw_rdt_plan *plan, u64 slot_ns, u64 *before)
 					 __ATOMIC_RELAXED))
 		return false;
 	for (i = 0; i < plan_words(plan); i++) {
-		todo = plan_find_late(plan_load(&plan->word[i]));
-		for (; todo && late <= CROWD; todo &= todo - 1)
-			late++;
+		u64 marks = plan_load(&plan->word[i]);
+
+		queued += plan_count_bits(plan_field(marks, MARK_TODO));
+		late += plan_count_bits(plan_find_late(marks));
 		plan_change(&plan->word[i],
 			    FIELD_MASK << MARK_READ * MW_RDT_GROUP |
 				    FIELD_MASK << MARK_STALE * MW_RDT_GROUP,
 			    0);
 	}
-	if (mw_rdt_plan_is_crowded(plan) != (late > CROWD))
-		__atomic_store_n(&plan->crowded, late > CROWD, __ATOMIC_RELAXED);
+	crowded = queued > QUEUE_MOST || late > LATE_MOST;
+	if (mw_rdt_plan_is_crowded(plan) != crowded)
+		__atomic_store_n(&plan->crowded, crowded, __ATOMIC_RELAXED);
 	return true;
 }
 

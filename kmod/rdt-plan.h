@@ -12,8 +12,8 @@
  * CPU that ticks in a new slot begins it. Each CPU reads what ran on it, as far as
  * its share goes, and puts the rest into the queue of the domain. An RMID that was
  * read in this slot is not read again when another CPU reports it; that CPU's part
- * is read in the next slot. The CPU that begins a slot reads the queue; if that is
- * too much for one CPU, all of them put everything into the queue and read it.
+ * is read in the next slot. The CPU that begins a slot reads the queue first; if
+ * that is too much for one CPU, all of them do.
  *
  * All CPUs of a domain tick at the same time, so none of them may wait for
  * another. The state of some RMIDs is in one word, which is changed by atomic

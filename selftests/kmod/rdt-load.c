@@ -53,14 +53,14 @@
 enum step { TICK, OWN, ANNOUNCE, QUEUE, END_READ, REPORT };
 
 struct cpu {
-	enum step step;
+	enum step step, phase;
 	u64 now;	    /* when the next step begins */
 	u64 due, rest;	    /* its tick; until when it does not read for others */
 	u64 begin, longest; /* of this bout, as in rdt-bout.c */
 	u32 left, most, cursor;
 	u32 rmid, at, reports;
 	u32 nr_ran, ran[RAN_MAX];
-	bool own, kept;	      /* reads what ran on it; something of it did not fit */
+	bool own, kept;	      /* reads what ran on it, too; something did not fit */
 	u64 off, longest_off; /* interrupts off */
 	u64 reading, waiting; /* sums: registers; cache lines */
 };
@@ -159,11 +159,15 @@ static void do_tick(struct cpu *c)
 		for (i = 0; i * MW_RDT_GROUP < plan.nr; i++)
 			touch_line(c, i, plan.word[i].marks != old[i]);
 	}
-	c->own = !first && !shared && !mw_rdt_plan_is_crowded(&plan);
+	c->own = !shared;
+	c->kept = false;
 	c->at = 0;
 	c->left = share;
 	begin_bout(c);
-	c->step = c->own ? OWN : ANNOUNCE;
+	if (shared)
+		c->step = ANNOUNCE;
+	else
+		c->step = c->phase = first || mw_rdt_plan_is_crowded(&plan) ? QUEUE : OWN;
 }
 
 static void read_taken(struct cpu *c)
@@ -182,7 +186,7 @@ static void do_own(struct cpu *c)
 	u32 i = c->at;
 
 	if (i == c->nr_ran || !fits(c)) {
-		c->kept = i != c->nr_ran;
+		c->kept |= i != c->nr_ran;
 		c->at = 0;
 		c->step = ANNOUNCE;
 		return;
@@ -232,9 +236,9 @@ static void do_announce(struct cpu *c)
 		   (shared && !mw_rdt_plan_elect(&plan, c->due, PERIOD, nr_cpus, &c->rest))) {
 		end_bout(c, false);
 	} else {
-		c->left *= shared ? nr_cpus : 1;
+		c->left *= nr_cpus;
 		begin_bout(c);
-		c->step = QUEUE;
+		c->step = c->phase = QUEUE;
 	}
 }
 
@@ -247,12 +251,19 @@ static void do_queue(struct cpu *c)
 	if (c->begin == NEVER) { /* the timer */
 		c->off = c->now;
 		c->own = false;
+		c->phase = QUEUE;
 		begin_bout(c);
 	}
-	if (!fits(c)) {
+	if (!fits(c) && c->own) {
+		c->kept = true;
+		c->step = c->phase = OWN;
+	} else if (!fits(c)) {
 		report_or_continue(c);
 	} else if (!mw_rdt_plan_take(&plan, at, &c->rmid)) {
 		look_at_lines(c, from, words, words);
+		c->step = c->phase = OWN;
+		if (c->own)
+			return;
 		/* CPUs that tick a little later add to the queue. */
 		end_bout(c, shared && c->begin < c->due + INTERVAL_NS);
 	} else {
@@ -274,7 +285,7 @@ static void do_end_read(struct cpu *c)
 	c->longest = READ_NS + RECORD_NS + MOVE_NS;
 	c->left--;
 	c->most--;
-	c->step = c->own ? OWN : QUEUE;
+	c->step = c->phase;
 }
 
 static void do_report(struct cpu *c)

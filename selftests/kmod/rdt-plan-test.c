@@ -149,7 +149,15 @@ static void test_plan_crowded(void)
 	for (rmid = 0; rmid < 20; rmid++)
 		mw_rdt_plan_ran(&plan, rmid, 1);
 	plan_begin_slot(3 * MS);
-	tap_ok(!mw_rdt_plan_is_crowded(&plan), "RMIDs that ran after they were read do not count");
+	tap_ok(mw_rdt_plan_is_crowded(&plan), "it is crowded if many ran after they were read");
+	plan_read_all(list);
+	for (rmid = 0; rmid < 8; rmid++)
+		mw_rdt_plan_ran(&plan, rmid, 1);
+	plan_begin_slot(4 * MS);
+	tap_ok(!mw_rdt_plan_is_crowded(&plan),
+	       "one CPU is enough for some that ran after they were read");
+	plan_begin_slot(5 * MS);
+	tap_ok(mw_rdt_plan_is_crowded(&plan), "it is crowded if these were not read then");
 }
 
 /* One of four CPUs reads in each slot. */
