@@ -337,10 +337,12 @@ static void check_counts(struct rig *rig, const char *what, bool loss)
 
 	for (int cpu = 0; cpu < rig->nr_cpus; cpu++) {
 		struct mw_relay_cpu state = rig_cpu(rig, cpu);
+		/* What waits for a ring that never comes is lost, too. */
+		uint64_t missing = state.dropped + state.held_records;
 
-		wrong += state.produced != rig->rings[cpu].received + state.dropped;
+		wrong += state.produced != rig->rings[cpu].received + missing;
 		produced += state.produced;
-		dropped += state.dropped;
+		dropped += missing;
 		received += rig->rings[cpu].received;
 		lost += rig->rings[cpu].lost;
 	}
