@@ -183,16 +183,6 @@ void mw_owner_note_run(struct mw_process *p)
 	raw_spin_unlock(&mw_lock);
 }
 
-/* A tick that stands for @ns found @task running, while this CPU is charged to nobody. */
-void mw_owner_note_unmeasured(const struct task_struct *task, u64 ns)
-{
-	struct mw_process *p = mw_process_find(task);
-	u8 state = p ? READ_ONCE(p->state) : MW_PROCESS_FILTERED;
-
-	if (state == MW_PROCESS_WAITING || state == MW_PROCESS_RETIRING)
-		atomic64_add(ns, &p->unmeasured_ns);
-}
-
 /* Give the next RMID to @p. Returns 0 or an error of mw_rmid_alloc(). */
 static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, const char *comm,
 			   u32 reason)

@@ -81,7 +81,6 @@ struct mw_process *mw_owner_next_excluded(void);
 
 /* From the switch hook and the tick, without mw_lock. */
 void mw_owner_note_run(struct mw_process *p);
-void mw_owner_note_unmeasured(const struct task_struct *task, u64 ns);
 
 /* For the policy. Caller holds mw_lock. */
 bool mw_owner_has_waiters(void);

@@ -83,3 +83,13 @@ struct task_struct *mw_process_leader(const struct mw_process *p)
 
 	return leader && leader->signal == p->signal ? leader : NULL;
 }
+
+/* A tick that stands for @ns found @task running, while this CPU is charged to nobody. */
+void mw_process_note_unmeasured(const struct task_struct *task, u64 ns)
+{
+	struct mw_process *p = mw_process_find(task);
+	u8 state = p ? READ_ONCE(p->state) : MW_PROCESS_FILTERED;
+
+	if (state == MW_PROCESS_WAITING || state == MW_PROCESS_RETIRING)
+		atomic64_add(ns, &p->unmeasured_ns);
+}

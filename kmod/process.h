@@ -120,6 +120,9 @@ static inline bool mw_process_is_idle(const struct mw_process *p, unsigned long 
 	return (long)(now - p->last_run) >= (long)MW_PROCESS_IDLE_JIFFIES;
 }
 
+/* In the tick. */
+void mw_process_note_unmeasured(const struct task_struct *task, u64 ns);
+
 u32 mw_process_table_bits(void);
 int mw_process_create_table(void);
 void mw_process_free_table(void);

@@ -129,7 +129,7 @@ void mw_switch_tick(struct mw_cpu *cpu, u64 ns)
 {
 	mw_switch_refresh(cpu);
 	if (cpu->live && !cpu->owner && !is_idle_task(current))
-		mw_owner_note_unmeasured(current, ns);
+		mw_process_note_unmeasured(current, ns);
 }
 
 /* Begin to charge this CPU to what runs on it. */
