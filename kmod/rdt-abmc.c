@@ -178,11 +178,12 @@ static void abmc_note_uncounted(struct mw_rdt_count *count, u32 generation)
 
 /*
  * The counters of @rmid are given to another RMID. While it does not run, only the cache
- * lines that it holds can move bytes: they are written back when others need the room.
+ * lines that it holds can move bytes: they are written back when others need the room. The
+ * same is true of an owner that has ended.
  */
 static void abmc_leave(struct mw_rdt_count *count, u32 rmid)
 {
-	if (rmid != MW_RDT_NO_RMID && abmc_is_owned(rmid) && READ_ONCE(count[rmid].occupancy))
+	if (rmid != MW_RDT_NO_RMID && READ_ONCE(count[rmid].occupancy))
 		abmc_note_uncounted(&count[rmid], READ_ONCE(mw_pool.entry[rmid].generation));
 }
 
@@ -276,22 +277,19 @@ static u64 abmc_read_counter(u64 counter)
 	return value & (MW_QM_CTR_ERROR | MW_QM_CTR_UNAVAILABLE | data);
 }
 
-/* Find the set that counts for @rmid now; true if its counters were never read for it. */
-static bool abmc_find_set(struct mw_rdt_abmc *abmc, u32 rmid, s32 *at)
+/* Find the set that counts for @rmid. Its counts begin at 0 if they were never read. */
+static struct mw_rdt_set *abmc_find_set(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count,
+					u32 rmid)
 {
-	struct mw_rdt_set *set;
-	bool fresh = false;
+	struct mw_rdt_set *set = mw_rdt_assign_find(&abmc->assign, rmid);
 
-	*at = -1;
-	raw_spin_lock(&abmc->lock);
-	set = mw_rdt_assign_find(&abmc->assign, rmid);
-	if (set && set->state != MW_RDT_SET_FREE) {
-		*at = set - abmc->assign.set;
-		fresh = set->fresh;
-		set->fresh = false;
-	}
-	raw_spin_unlock(&abmc->lock);
-	return fresh;
+	if (!set)
+		return NULL;
+	if (set->fresh)
+		mw_rdt_count_restart(count);
+	set->fresh = false;
+	set->level = count->occupancy;
+	return set;
 }
 
 /**
@@ -308,21 +306,23 @@ static bool abmc_find_set(struct mw_rdt_abmc *abmc, u32 rmid, s32 *at)
 void mw_rdt_abmc_read(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count, u32 generation,
 		      u32 rmid, u64 *reg)
 {
+	struct mw_rdt_set *set;
 	bool uncounted;
-	s32 at;
 	u32 i;
 
-	if (abmc_find_set(abmc, rmid, &at))
-		mw_rdt_count_restart(count);
+	/* The switch hook may give a free set away. */
+	raw_spin_lock(&abmc->lock);
+	set = abmc_find_set(abmc, count, rmid);
 	uncounted = mw_rdt_count_is_uncounted(count, generation) || !abmc->assign.nr;
 	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
 		u64 *value = &reg[MEMWATCH_RDT_MBM_TOTAL + i];
 
 		if (!abmc_has_event(i))
 			*value = 0;
-		else if (at >= 0)
-			*value = abmc_read_counter(abmc_counter(abmc, at, i));
+		else if (set)
+			*value = abmc_read_counter(abmc_counter(abmc, set - abmc->assign.set, i));
 		else
 			*value = uncounted ? MW_QM_CTR_UNAVAILABLE : count->prev[i];
 	}
+	raw_spin_unlock(&abmc->lock);
 }

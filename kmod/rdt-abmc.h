@@ -22,12 +22,11 @@ DECLARE_STATIC_KEY_FALSE(mw_rdt_abmc_key);
 /**
  * struct mw_rdt_abmc - the assignable counters of one L3 domain
  * @lock: guards @assign and the configuration of the counters. Taken with interrupts off,
- * 	in the tick while the lock of the domain is held, and in the switch hook.
+ * 	in the tick, also while the lock of the domain is held, and in the switch hook.
  * @on: the counters of this domain are assignable
  * @nr_counters: number of counters that memwatch uses
  * @counter: their numbers
- * @assign: which RMIDs have counters. A set leaves its RMID only while the lock of the
- * 	domain is held, or after it was free.
+ * @assign: which RMIDs have counters
  */
 struct mw_rdt_abmc {
 	raw_spinlock_t lock;
@@ -45,9 +44,9 @@ u32 mw_rdt_abmc_sets(void);
 void mw_rdt_abmc_begin(struct mw_rdt_abmc *abmc);
 void mw_rdt_abmc_end(struct mw_rdt_abmc *abmc);
 void mw_rdt_abmc_begin_to_run(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count, u64 owner);
+void mw_rdt_abmc_ran(struct mw_rdt_abmc *abmc, u32 rmid, u64 now);
 
 /* The same, while the lock of the domain is held. */
-void mw_rdt_abmc_ran(struct mw_rdt_abmc *abmc, u32 rmid, u64 now);
 void mw_rdt_abmc_read(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count, u32 generation,
 		      u32 rmid, u64 *reg);
 bool mw_rdt_abmc_choose(struct mw_rdt_abmc *abmc, u64 settle_ns, u32 *at, u32 *rmid);

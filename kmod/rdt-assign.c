@@ -54,6 +54,7 @@ static void assign_give(struct mw_rdt_assign *assign, struct mw_rdt_set *set, u3
 	set->rmid = rmid;
 	set->fresh = true;
 	set->ran_ns = now;
+	set->level = 0;
 	assign_move(assign, set, MW_RDT_SET_HELD, now);
 }
 
@@ -99,18 +100,23 @@ void mw_rdt_assign_ran(struct mw_rdt_assign *assign, u32 rmid, u64 now)
 		set->ran_ns = now;
 }
 
-/* The free set whose RMID has not run for longest; NULL if none is free. */
+/* Is less lost if the RMID of @set loses its counters than if that of @best does? */
+static bool assign_costs_less(const struct mw_rdt_set *set, const struct mw_rdt_set *best)
+{
+	return !best || set->level < best->level ||
+	       (set->level == best->level && set->ran_ns < best->ran_ns);
+}
+
+/* The free set that is given away next; NULL if none is free. */
 static struct mw_rdt_set *assign_find_free(struct mw_rdt_assign *assign)
 {
 	struct mw_rdt_set *best = (struct mw_rdt_set *)0;
 	u32 i;
 
-	for (i = 0; i < assign->nr; i++) {
-		struct mw_rdt_set *set = &assign->set[i];
-
-		if (set->state == MW_RDT_SET_FREE && (!best || set->ran_ns < best->ran_ns))
-			best = set;
-	}
+	for (i = 0; i < assign->nr; i++)
+		if (assign->set[i].state == MW_RDT_SET_FREE &&
+		    assign_costs_less(&assign->set[i], best))
+			best = &assign->set[i];
 	return best;
 }
 
@@ -167,30 +173,21 @@ static bool assign_find_waiting(struct mw_rdt_assign *assign, mw_rdt_owned_fn ow
 	return false;
 }
 
-/*
- * The set that is to leave: first those whose RMIDs have no owner, then those whose RMIDs
- * are idle; of these the one whose RMID has not run for longest.
- */
+/* The set that is to leave, of those whose RMIDs have no owner or are idle. */
 static struct mw_rdt_set *assign_find_idle(struct mw_rdt_assign *assign, u64 now,
 					   mw_rdt_owned_fn owned)
 {
 	struct mw_rdt_set *best = (struct mw_rdt_set *)0;
-	bool best_owned = true;
 	u32 i;
 
 	for (i = 1; i < assign->nr; i++) {
 		struct mw_rdt_set *set = &assign->set[i];
-		bool is_owned;
 
-		if (set->state != MW_RDT_SET_HELD)
+		if (set->state != MW_RDT_SET_HELD ||
+		    (owned(set->rmid) && assign_age(set->ran_ns, now) < IDLE_NS))
 			continue;
-		is_owned = owned(set->rmid);
-		if (is_owned && (!best_owned || assign_age(set->ran_ns, now) < IDLE_NS))
-			continue;
-		if (best && is_owned == best_owned && set->ran_ns >= best->ran_ns)
-			continue;
-		best = set;
-		best_owned = is_owned;
+		if (assign_costs_less(set, best))
+			best = set;
 	}
 	return best;
 }

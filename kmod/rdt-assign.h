@@ -9,8 +9,9 @@
  * The counters are divided into sets with one counter for each bandwidth event. An RMID
  * that begins to run takes a free set at once, so that nothing is missed. The tick keeps
  * some sets free: it takes them from RMIDs without an owner, and from those that have
- * not run for a while. Such a set is read for the last time after all CPUs could have
- * reported that its RMID ran; an RMID that runs before its set was given away keeps it.
+ * not run for a while, beginning with those that hold the least cache, which may still be
+ * written back. Such a set is free when all CPUs could have reported that its RMID ran. It
+ * counts on, and an RMID that runs before its set was given away keeps it.
  * If all sets belong to RMIDs that run, those that wait take turns with them.
  */
 #ifndef _MW_RDT_ASSIGN_H
@@ -43,6 +44,7 @@ enum mw_rdt_set_state {
  * @fresh: it was set to 0 for @rmid and has not been read since
  * @since_ns: when @state or @rmid last changed
  * @ran_ns: when @rmid was last known to run
+ * @level: bytes of cache that @rmid held when it was last read
  */
 struct mw_rdt_set {
 	u32 rmid;
@@ -50,6 +52,7 @@ struct mw_rdt_set {
 	bool fresh;
 	u64 since_ns;
 	u64 ran_ns;
+	u64 level;
 };
 
 /**

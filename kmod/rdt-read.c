@@ -38,6 +38,9 @@
 #define REFRESHES  2
 #define LOOK	   32
 
+/* Sets of assignable counters that get another RMID in one go, at most. */
+#define PASSES 4
+
 DEFINE_STATIC_KEY_FALSE(mw_rdt_read_key);
 
 static u64 settle_ns;
@@ -256,18 +259,20 @@ bool mw_rdt_read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rd
  * @d: the domain; its lock is held
  * @cpu: this CPU, interrupts off
  *
- * They are read for the last time before.
+ * They are read for the last time before, also if they were read in this slot: what was
+ * counted since would be lost.
  */
 void mw_rdt_read_pass_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
-	struct mw_rdt_bout bout = { .most = 1 };
+	struct mw_rdt_bout bout = { .most = PASSES };
 	u32 at, rmid;
 
-	if (!mw_rdt_abmc_choose(&d->abmc, READ_ONCE(settle_ns), &at, &rmid) ||
-	    !mw_rdt_plan_take_always(&d->plan, rmid))
-		return;
-	read_taken(d, cpu, &bout, rmid, 0, true);
-	mw_rdt_abmc_pass(&d->abmc, d->count, at);
+	while (bout.most && mw_rdt_abmc_choose(&d->abmc, READ_ONCE(settle_ns), &at, &rmid)) {
+		if (!mw_rdt_plan_take_always(&d->plan, rmid))
+			return;
+		read_taken(d, cpu, &bout, rmid, 0, true);
+		mw_rdt_abmc_pass(&d->abmc, d->count, at);
+	}
 }
 
 /* Does @rmid hold cache in this domain, and was not read recently? */

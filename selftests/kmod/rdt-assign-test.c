@@ -102,6 +102,23 @@ static void test_leaving(void)
 	       "an RMID whose set was not given away keeps it");
 }
 
+/* What an RMID leaves in the cache may be written back, and is counted until it loses its set. */
+static void test_cache(void)
+{
+	begin(4);
+	run(5, 0);
+	run(6, 0);
+	run(7, 0);
+	has_owner[5] = has_owner[6] = false;
+	mw_rdt_assign_find(&sets, 5)->level = 100;
+	tick(10 * MS);
+	tap_ok(is_held(5) && !is_held(6), "of two RMIDs the one with less cache leaves");
+	tick(10 * MS + SETTLE);
+	tap_ok(mw_rdt_assign_find(&sets, 6), "a free set counts on for its RMID");
+	run(8, 13 * MS);
+	tap_ok(!mw_rdt_assign_find(&sets, 6), "a set that was given away no longer does");
+}
+
 static void test_turns(void)
 {
 	u64 held[RMIDS] = { 0 }, least = ~0ULL, most = 0, now;
@@ -198,7 +215,7 @@ static void model_read(u32 rmid, u64 now)
 	struct mw_rdt_count *count = &model[rmid].count;
 	u64 reg[MEMWATCH_RDT_MAX] = { 0, count->prev[0], count->prev[1] };
 
-	if (set && set->state != MW_RDT_SET_FREE) {
+	if (set) {
 		if (set->fresh)
 			mw_rdt_count_restart(count);
 		set->fresh = false;
@@ -295,6 +312,7 @@ int main(int argc, char **argv)
 	tap_note("seed %llu", (unsigned long long)prng.state);
 	test_begin();
 	test_leaving();
+	test_cache();
 	test_turns();
 	test_random();
 	return tap_done();
