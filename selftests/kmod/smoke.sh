@@ -71,7 +71,7 @@ test_identity() {
 	wait $pid
 	is "fork() allocates one RMID" "$(trace_count "rmid_alloc.*tgid=$pid .*reason=1")" 1
 	is "execve() sends one rmid_exec record" \
-		"$(trace_count "rmid_exec.*tgid=$pid .*reason=7 comm=mwproc")" 1
+		"$(trace_count "rmid_exec.*tgid=$pid .*reason=7 .*comm=mwproc")" 1
 	is "execve() sends no record for a rename" "$(trace_count "rmid_exec.*tgid=$pid .*reason=8")" 0
 	is "exit frees the RMID once" "$(trace_count "rmid_free.*tgid=$pid .*reason=4")" 1
 	is "the records of one process have one RMID and one generation" \
@@ -113,7 +113,7 @@ test_identity() {
 	trace_start rmid_exec
 	shape rename 'new name'
 	is "a rename sends one rmid_exec record with the new name" \
-		"$(trace_count "rmid_exec.*tgid=$pid .*reason=8 comm=new name")" 1
+		"$(trace_count "rmid_exec.*tgid=$pid .*reason=8 .*comm=new name")" 1
 	is "the list of RMIDs has the new name" "$(comm_of $pid)" "new name"
 	end_processes $pid
 	trace_start rmid_exec

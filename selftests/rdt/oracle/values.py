@@ -14,6 +14,7 @@ from .registers import BANDWIDTH, SLACK_NS
 from .truth import MIB
 
 LINE = 64
+SLACK = 64 * LINE	# at the begin and end of a life, and when an RMID gets another owner
 
 
 def lifetime_bytes(parts, log, event):
@@ -59,12 +60,12 @@ def check_lifetime(tap, run, log):
             if want >= MIB:
                 seen += 1
                 worst = max(worst, abs(got - want) / want)
-            if abs(got - want) > want / 1000 + switching or report.get("status") != "ok":
+            if abs(got - want) > want / 1000 + SLACK + switching or report.get("status") != "ok":
                 bad.append(row)
     tap.note("life: %d values of a MiB and more, off by %.2f %% at worst" % (seen, worst * 100))
     tap.ok(seen >= 12, "at least 12 values of a life are compared: %d" % seen)
-    tap.ok(not bad, "the bytes of each process over its life are right within 0.1 %, and what was filled "
-           "while it was switched in or out", bad)
+    tap.ok(not bad, "the bytes of each process over its life are right within 0.1 % and 4 KiB, and what "
+           "was filled while it was switched in or out", bad)
 
 
 def check_children(tap, run, log, comm):
