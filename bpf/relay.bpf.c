@@ -89,16 +89,18 @@ __noinline int send_held(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct mw_relay_held *batch;
+	__u32 i, key;
 	__u64 size;
-	__u32 i;
 	long err;
 
 	if (!cpu)
 		return 0;
-	for (i = 0; i < MW_RELAY_HELD_MAX && i < cpu->held; i++) {
-		/* A copy: up to 6.2 the verifier does not know a number on the stack any more. */
-		__u32 key = i;
-
+	for (i = 0; i < MW_RELAY_HELD_MAX; i++) {
+		if (i >= cpu->held)
+			break;
+		/* The verifier of 6.1 does not track a number on the stack. */
+		key = i;
+		barrier_var(i);
 		batch = bpf_map_lookup_elem(&held, &key);
 		if (!batch)
 			break;
