@@ -10,9 +10,9 @@ T=$(mktemp -d)
 # phase NAME: CPU 0 switches, then runs one process, then nothing
 phase() {
 	taskset 1 yield processes 2000
-	rdtctl snapshot "$1-switch-begin"
+	ticks "$1-switch-begin"
 	taskset 1 yield processes $switches
-	rdtctl snapshot "$1-switch-end"
+	ticks "$1-switch-end"
 	taskset 1 sh -c 'while :; do :; done' &
 	busy=$!
 	sleep 0.5
@@ -23,10 +23,11 @@ phase() {
 	wait $busy 2>/dev/null || :
 }
 
-# ticks NAME: a snapshot, and how often the module's timer ran on CPU 0
+# ticks NAME: a snapshot, how often the module's timer ran on CPU 0, and the context switches
 ticks() {
 	rdtctl snapshot "$1"
-	echo "$1 $(sed -n 's/^cpu 0: ticks=\([0-9]*\).*/\1/p' /proc/memwatch/overhead)" >>/out/ticks
+	echo "$1 $(sed -n 's/^cpu 0: ticks=\([0-9]*\).*/\1/p' /proc/memwatch/overhead) \
+		$(sed -n 's/^ctxt //p' /proc/stat)" >>/out/ticks
 }
 
 if [ "${1:-}" = phase ]; then
@@ -38,7 +39,7 @@ phase none
 /lab/mwctl start run="sh $0 phase module"
 taskset 2 memwatchctl --quiet record --force -o "$T"/r.mwr 2>/out/record.err &
 recorder=$!
-until [ -s "$T"/r.mwr ]; do sleep 0.1; done
+until [ -s "$T"/r.mwr ] || ! kill -0 $recorder 2>/dev/null; do sleep 0.1; done
 phase record
 kill -INT $recorder
 wait $recorder
