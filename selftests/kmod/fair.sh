@@ -133,23 +133,7 @@ test_turns() {
 	finish
 }
 
-# said_unmeasured HERD: milliseconds for which the processes of the herd ran without an RMID,
-# as the records of their allocations say, and as the trace of all switches says
-said_unmeasured() {
-	awk 'NR == FNR { member[$1] = 1; next }
-		/memwatch_rmid_alloc/ {
-			match($0, / tgid=[0-9]*/); tgid = substr($0, RSTART + 6, RLENGTH - 6)
-			match($0, / unmeasured=[0-9]*/)
-			if (tgid in member)
-				said += substr($0, RSTART + 12, RLENGTH - 12) / 1e6
-		}
-		END { printf "%d\n", said }' "$TMP/$1" "$TMP/allocs"
-	awk 'NR == FNR { member[$1] = 1; next }
-		$1 in member { ran += $2 * (100 - $3) / 100 }
-		END { printf "%d\n", ran }' "$TMP/$1" "$TMP/shares"
-}
-
-# The first time of each process began before the trace, and the last one is not in it.
+# Between two allocations of an RMID to a process, as the records and as all switches say.
 test_said() {
 	begin
 	start_herd $ATTACKER 60 spin
@@ -158,11 +142,12 @@ test_said() {
 	trace_start switch tick rmid_alloc
 	sleep 12
 	echo 0 >$TRACING/tracing_on
-	grep memwatch_rmid_alloc $TRACING/trace >"$TMP/allocs"
-	grep -v memwatch_rmid_alloc $TRACING/trace | shares >"$TMP/shares"
+	shares <$TRACING/trace >"$TMP/shares"
 	# shellcheck disable=SC2046 # two numbers
-	set -- $(said_unmeasured "$herd")
-	[ "$1" -gt 1000 ] && [ "$1" -ge $(($2 * 85 / 100)) ] && [ "$1" -le $(($2 * 115 / 100)) ]
+	set -- $(awk 'NR == FNR { member[$1] = 1; next }
+		$1 in member { said += $4; ran += $5 }
+		END { printf "%d %d\n", said, ran }' "$TMP/$herd" "$TMP/shares")
+	[ "$2" -gt 1000 ] && [ "$1" -ge $(($2 * 85 / 100)) ] && [ "$1" -le $(($2 * 115 / 100)) ]
 	ok $? "records say for how long processes ran without an RMID, within 15 %"
 	echo "# records say $1 ms, the trace of all switches $2 ms"
 	finish

@@ -6,6 +6,10 @@
  * input, and prints a line for each thread: its pid, its CPU time in ms, and the percentage
  * of this time in which its CPU was charged to an RMID. A switch says what runs from now on;
  * a tick, what runs.
+ *
+ * If the trace has memwatch_rmid_alloc too, two times in ms follow, for processes of one
+ * thread: for how long it ran without an RMID between the first of these and the last one,
+ * as the records say, and as the switches say.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +27,31 @@ struct cpu {
 static struct cpu cpus[CPUS];
 static double total[PIDS], measured[PIDS];
 
+/* Of a process: without an RMID up to its last allocation; between its allocations. */
+static double before[PIDS], said[PIDS], ran[PIDS];
+static char allocated[PIDS];
+
 static unsigned long long number_after(const char *text, const char *key)
 {
 	const char *found = strstr(text, key);
 
 	return found ? strtoull(found + strlen(key), NULL, 10) : 0;
+}
+
+static void read_alloc(const char *event)
+{
+	unsigned long tgid = number_after(event, " tgid=");
+	double now;
+
+	if (tgid >= PIDS)
+		return;
+	now = total[tgid] - measured[tgid];
+	if (allocated[tgid]) {
+		said[tgid] += number_after(event, " unmeasured=");
+		ran[tgid] += now - before[tgid];
+	}
+	before[tgid] = now;
+	allocated[tgid] = 1;
 }
 
 /* "   comm-PID   [CPU] flags time: event: ..."; a comm may hold a '-' or a '['. */
@@ -43,6 +67,10 @@ static void read_line(const char *line)
 		;
 	if (!event || *bracket != '[' || atoi(bracket + 1) >= CPUS)
 		return;
+	if (!strncmp(event, ": memwatch_rmid_alloc", 21)) {
+		read_alloc(event);
+		return;
+	}
 	cpu = &cpus[atoi(bracket + 1)];
 	is_switch = !strncmp(event, ": memwatch_switch", 17);
 	if (cpu->since && cpu->pid < PIDS) {
@@ -64,7 +92,7 @@ int main(void)
 		read_line(line);
 	for (long pid = 0; pid < PIDS; pid++)
 		if (total[pid] > 0)
-			printf("%ld %.0f %.0f\n", pid, total[pid] / 1e6,
-			       100 * measured[pid] / total[pid]);
+			printf("%ld %.0f %.0f %.0f %.0f\n", pid, total[pid] / 1e6,
+			       100 * measured[pid] / total[pid], said[pid] / 1e6, ran[pid] / 1e6);
 	return 0;
 }
