@@ -45,7 +45,8 @@ void mw_row_share(struct mw_summary_row *row, uint64_t unmeasured_ns, bool parti
 	};
 	if (partial && unmeasured_ns) {
 		mark_sums(row, mark_multiplexed);
-		row->seen.measured_ppm.value = share_ppm(row->seen.cpu_time_ns.value, unmeasured_ns);
+		row->seen.measured_ppm.value = share_ppm(row->seen.cpu_time_ns.value,
+							 unmeasured_ns);
 		row->seen.measured_ppm.status = MEMWATCH_STATUS_MULTIPLEXED;
 	} else if (partial) {
 		mark_sums(row, mw_value_mark_lower_bound);
