@@ -10,7 +10,7 @@ bound and say so, and whatever was counted must be charged to somebody.
 from .recording import NAMES
 from .registers import BANDWIDTH
 from .truth import MIB
-from .values import LINE, lifetime_bytes, sum_accounts, summary
+from .values import SLACK, lifetime_bytes, sum_accounts, summary, switching_bytes
 
 
 def check_loads(tap, run, log):
@@ -19,7 +19,7 @@ def check_loads(tap, run, log):
     for key, parts in sorted(run.processes().items()):
         if not parts[0].is_load():
             continue
-        slack = 2 * LINE * sum(log.programmed[a.rmid] for a in parts)
+        slack = switching_bytes(run, key) + SLACK
         for event in BANDWIDTH:
             want = lifetime_bytes(parts, log, event)
             report = reported.get(key, {}).get(NAMES[event], {})

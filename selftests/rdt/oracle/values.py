@@ -33,13 +33,32 @@ def missed_between(log, domain, account, rows):
     return sum(log.missed_wraps(domain, account, r0[3], r1[3]) for r0, r1 in zip(rows, rows[1:]))
 
 
+def switching_bytes(run, key):
+    """
+    Module and machine do not see a switch at the same instruction: what is filled in between
+    has the RMID of one process and is accounted to the other. The machine counts these
+    lines. Each may be written back later.
+    """
+    return 2 * LINE * run.snaps[-1].of_process(key, "switch_fills")
+
+
+def is_right(want, got, status, slack, assigned):
+    """
+    Within 0.1 %. Where counters are assigned, a process that has ended may lose them while
+    its lines are still in the cache: its value is then a lower bound, and says so.
+    """
+    slack += want / 1000 + SLACK
+    if assigned and status == "estimated":
+        return want * 0.9 <= got <= want + slack
+    return status == "ok" and abs(got - want) <= slack
+
+
 def check_lifetime(tap, run, log):
     """
     What a process has written is written back after it has ended, and belongs to it until
-    another process gets its RMID. Module and machine do not see a switch at the same
-    instruction: what is filled in between has the RMID of one process and is accounted to
-    the other. The machine counts these lines. Each may be written back later.
+    another process gets its RMID.
     """
+    assigned = int(run.status()["rdt_counters"])
     bad, seen, worst = [], 0, 0.0
     reported = {(p["tgid"], p["start_time_ns"]): p for p in run.report["processes"]}
     for key, parts in sorted(run.processes().items()):
@@ -49,7 +68,7 @@ def check_lifetime(tap, run, log):
         if missed:
             tap.note("%s pid %d: a counter wrapped unseen: %d bytes" %
                      (parts[0].comm, key[0], missed))
-        switching = 2 * LINE * run.snaps[-1].of_process(key, "switch_fills")
+        switching = switching_bytes(run, key)
         for event in BANDWIDTH:
             want = lifetime_bytes(parts, log, event) - missed
             report = reported.get(key, {}).get(NAMES[event], {})
@@ -60,12 +79,12 @@ def check_lifetime(tap, run, log):
             if want >= MIB:
                 seen += 1
                 worst = max(worst, abs(got - want) / want)
-            if abs(got - want) > want / 1000 + SLACK + switching or report.get("status") != "ok":
+            if not is_right(want, got, report.get("status"), switching, assigned):
                 bad.append(row)
     tap.note("life: %d values of a MiB and more, off by %.2f %% at worst" % (seen, worst * 100))
     tap.ok(seen >= 12, "at least 12 values of a life are compared: %d" % seen)
-    tap.ok(not bad, "the bytes of each process over its life are right within 0.1 % and 4 KiB, and what "
-           "was filled while it was switched in or out", bad)
+    tap.ok(not bad, "the bytes of each process over its life are right within 0.1 %, 4 KiB and "
+           "what was filled while it was switched in or out", bad)
 
 
 def check_children(tap, run, log, comm):
@@ -136,8 +155,11 @@ def check_slices(tap, run, log):
 
 
 def check_occupancy(tap, run, log):
+    """What earlier owners of the RMID left in the cache is part of its occupancy."""
     bad, seen, worst = [], 0, 0.0
     for a, d, rows in matched_loads(run, log):
+        if any(domain == d for _, domain, _ in a.residue):
+            continue
         for time, value, _, read in rows:
             want, got = log.truth_at(d, a, read, "occupancy"), value.get("occupancy", 0)
             if "occupancy" not in value or max(want, got) < MIB // 4:
