@@ -209,14 +209,16 @@ def sum_accounts(run, log):
         for d, readings in a.readings.items():
             if not any(r[2] for r in readings):
                 continue
-            last = {}
+            last, before = {}, None
             for _, value, estimated, read in log.match_readings(d, rmid, readings):
-                for event in estimated:
+                # A record without a new read repeats the last one, and its status.
+                for event in estimated if read is not before else ():
                     moved = log.moved_since_previous(d, rmid, read, event)
                     moved = max(0, moved - (value[event] - last.get(event, 0)))
                     per[d, rmid, event] += moved
                     nobodys += event == "total" and moved
                 last.update(value)
+                before = read
     return per, nobodys
 
 
