@@ -52,8 +52,8 @@ static uint64_t copy_stream(struct memwatch_ctx *ctx, unsigned int cpus, unsigne
 	uint64_t records = 0;
 
 	if (memwatch_stream_open_null(ctx, &opts, &stream) ||
-	    (path &&
-	     memwatch_recording_create(ctx, path, memwatch_stream_get_info(stream), &file, &recording)))
+	    (path && memwatch_recording_create(ctx, path, memwatch_stream_get_info(stream), &file,
+					       &recording)))
 		exit_with_error(ctx, "start");
 	while (memwatch_stream_next(stream, &record) == 1) {
 		records++;
