@@ -11,7 +11,7 @@ vendor=$1
 
 # field NAME: its value for each CPU that has ticks
 field() { sed -n "/ticks=0 /d; s/^cpu .* $1=\([0-9]*\).*/\1/p" /out/overhead; }
-sum() { field "$1" | awk '{ n += $1 } END { printf "%d\n", n }'; }
+sum() { field "$1" | awk '{ n += $1 } END { printf "%.0f\n", n }'; }
 largest() { field "$1" | sort -n | tail -1; }
 smallest() { field "$1" | sort -n | head -1; }
 at_most() { [ "$1" -le "$2" ]; }
