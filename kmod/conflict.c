@@ -51,8 +51,12 @@ static void conflict_send_notice(u32 kind)
 		.kind = kind,
 		.count = 1,
 	};
+	unsigned long flags;
 
+	/* The relay relies on it that a tick does not come between its steps. */
+	local_irq_save(flags);
 	trace_memwatch_notice(&rec);
+	local_irq_restore(flags);
 }
 
 /*

@@ -32,8 +32,10 @@ MODULE_PARM_DESC(limbo_occupancy,
 /* Residual occupancy of each RMID in bytes, the sum over all domains. */
 static atomic64_t *residues;
 
-/* Called after each ALLOC record; returns how many records it has sent. Set once, before the first
- * session. */
+/*
+ * Called after each ALLOC record; returns how many records it has sent. Set once, before
+ * the first session.
+ */
 static u32 (*report_residue)(u32 rmid, u32 generation, u64 now);
 
 /* Records about RMIDs that were given out. Guarded by mw_lock. */
@@ -204,7 +206,7 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	o->parent_tgid = rcu_dereference_raw(leader->real_parent)->tgid;
 	o->start_time_ns = leader->start_boottime;
 	o->alloc_time_ns = now;
-	o->late = reason == MEMWATCH_REASON_PROMOTED ? MW_LATE_NEW : MW_LATE_NOT;
+	o->late = reason == MEMWATCH_REASON_FORK ? MW_LATE_NOT : MW_LATE_NEW;
 	o->unmeasured_ns = atomic64_xchg(&p->unmeasured_ns, 0);
 	/* A new process counts as having run, even if it runs in this jiffy only. */
 	o->given = jiffies - (reason == MEMWATCH_REASON_SCAN   ? MW_ASLEEP_JIFFIES
@@ -217,10 +219,9 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	mw_record_alloc(rmid, now, reason);
 	records_sent += 1 + report_residue(rmid, generation, now);
 	WRITE_ONCE(p->owner, (u64)generation << 32 | rmid);
-	if (reason == MEMWATCH_REASON_PROMOTED) {
-		mw_owner_stats.promotions++;
+	mw_owner_stats.promotions += reason == MEMWATCH_REASON_PROMOTED;
+	if (o->late)
 		mw_kick_raise(MW_KICK_REFRESH);
-	}
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
+#include "clock.h"
 #include "compat/hrtimer.h"
 #include "fail.h"
 #include "filter.h"
@@ -26,8 +27,11 @@
 #include "tick.h"
 #include "track.h"
 
-#define REVOKE_JIFFIES msecs_to_jiffies(10)
-#define REVIEW_JIFFIES HZ
+/* Between two promotions of as many processes as one interrupt may promote. */
+#define PROMOTE_PAUSE_NS 50000
+
+#define REVOKE_JIFFIES	 msecs_to_jiffies(10)
+#define REVIEW_JIFFIES	 HZ
 
 #define KICKS_FIFO                                                                                 \
 	(MW_KICK_PROMOTE | MW_KICK_REFILL | MW_KICK_REVIEW | MW_KICK_EXPEL | MW_KICK_REFRESH)
@@ -84,8 +88,9 @@ static enum hrtimer_restart policy_promote(struct hrtimer *timer)
 	more = policy_next_promotion(&when);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
+	/* A timer that is due at once would run in the same interrupt again. */
 	if (more)
-		policy_start_timer(when);
+		policy_start_timer(max(when, mw_now() + PROMOTE_PAUSE_NS));
 	return HRTIMER_NORESTART;
 }
 

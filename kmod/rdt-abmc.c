@@ -40,21 +40,23 @@ bool mw_rdt_abmc_is_enabled(void)
 	return !rdmsrq_safe(MW_MSR_L3_EXT_CFG, &config) && config & EXT_CFG_ABMC;
 }
 
-static bool abmc_has_event(u32 i)
+static bool abmc_has_event(u32 events, u32 i)
 {
-	return mw_rdt.format.events >> (MEMWATCH_RDT_MBM_TOTAL + i) & 1;
+	return events >> (MEMWATCH_RDT_MBM_TOTAL + i) & 1;
 }
 
 /* Counters of one set. */
-static u32 abmc_set_size(void)
+static u32 abmc_set_size(u32 events)
 {
-	return abmc_has_event(0) + abmc_has_event(1);
+	return abmc_has_event(events, 0) + abmc_has_event(events, 1);
 }
 
 /* How many RMIDs of a domain can be counted at a time; 0 if counters are not assigned. */
 u32 mw_rdt_abmc_sets(void)
 {
-	return abmc_set_size() ? mw_rdt.counters / abmc_set_size() : 0;
+	u32 size = abmc_set_size(mw_rdt.format.events);
+
+	return size ? mw_rdt.counters / size : 0;
 }
 
 /* The same lockless look at the pool as that of the reader of counters. */
@@ -72,7 +74,8 @@ static u64 abmc_source(u32 rmid, u32 i)
 /* The number of the counter for event @i of a set. */
 static u64 abmc_counter(const struct mw_rdt_abmc *abmc, u32 at, u32 i)
 {
-	return abmc->counter[at * abmc_set_size() + (i && abmc_has_event(0))];
+	return abmc->counter[at * abmc_set_size(abmc->events) +
+			     (i && abmc_has_event(abmc->events, 0))];
 }
 
 static void abmc_configure(const struct mw_rdt_abmc *abmc, u32 at)
@@ -80,7 +83,7 @@ static void abmc_configure(const struct mw_rdt_abmc *abmc, u32 at)
 	u32 rmid = abmc->assign.set[at].rmid, i;
 
 	for (i = 0; i < MW_RDT_TRAFFIC; i++)
-		if (abmc_has_event(i))
+		if (abmc_has_event(abmc->events, i))
 			wrmsrq_safe(MW_MSR_ABMC_CFG, CFG_CONFIGURE | abmc_source(rmid, i) |
 							     abmc_counter(abmc, at, i)
 								     << CFG_COUNTER_SHIFT);
@@ -125,13 +128,15 @@ void mw_rdt_abmc_begin(struct mw_rdt_abmc *abmc)
 {
 	unsigned long flags;
 
-	abmc->on = static_branch_unlikely(&mw_rdt_abmc_key) && abmc_set_size() &&
+	abmc->events = mw_rdt.format.events;
+	abmc->on = static_branch_unlikely(&mw_rdt_abmc_key) && abmc_set_size(abmc->events) &&
 		   mw_rdt_abmc_is_enabled();
 	if (!abmc->on)
 		return;
 	abmc_find_counters(abmc);
 	raw_spin_lock_irqsave(&abmc->lock, flags);
-	mw_rdt_assign_init(&abmc->assign, abmc->nr_counters / abmc_set_size(), mw_now());
+	mw_rdt_assign_init(&abmc->assign, abmc->nr_counters / abmc_set_size(abmc->events),
+			   mw_now());
 	if (abmc->assign.nr)
 		abmc_configure(abmc, 0);
 	raw_spin_unlock_irqrestore(&abmc->lock, flags);
@@ -145,7 +150,8 @@ static void abmc_release(const struct mw_rdt_abmc *abmc, u32 at)
 	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
 		u64 counter = abmc_counter(abmc, at, i);
 
-		if (abmc_has_event(i) && abmc_describe(counter) == abmc_source(rmid, i))
+		if (abmc_has_event(abmc->events, i) &&
+		    abmc_describe(counter) == abmc_source(rmid, i))
 			wrmsrq_safe(MW_MSR_ABMC_CFG, CFG_CONFIGURE | counter << CFG_COUNTER_SHIFT);
 	}
 }
@@ -317,7 +323,7 @@ void mw_rdt_abmc_read(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count, u32 
 	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
 		u64 *value = &reg[MEMWATCH_RDT_MBM_TOTAL + i];
 
-		if (!abmc_has_event(i))
+		if (!abmc_has_event(abmc->events, i))
 			*value = 0;
 		else if (set)
 			*value = abmc_read_counter(abmc_counter(abmc, set - abmc->assign.set, i));

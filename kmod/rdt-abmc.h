@@ -24,6 +24,8 @@ DECLARE_STATIC_KEY_FALSE(mw_rdt_abmc_key);
  * @lock: guards @assign and the configuration of the counters. Taken with interrupts off,
  * 	in the tick, also while the lock of the domain is held, and in the switch hook.
  * @on: the counters of this domain are assignable
+ * @events: those of &mw_rdt_format when the session began; RDT may be given up before
+ * 	the counters are given back
  * @nr_counters: number of counters that memwatch uses
  * @counter: their numbers
  * @assign: which RMIDs have counters
@@ -31,6 +33,7 @@ DECLARE_STATIC_KEY_FALSE(mw_rdt_abmc_key);
 struct mw_rdt_abmc {
 	raw_spinlock_t lock;
 	bool on;
+	u32 events;
 	u32 nr_counters;
 	u8 counter[MW_RDT_COUNTERS];
 	struct mw_rdt_assign assign;

@@ -209,7 +209,7 @@ void mw_rdt_bout_excluded(void *unused)
 {
 	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
 
-	if (cpu->live && cpu->state == MW_TICK_EXCLUDED)
+	if (cpu->live && cpu->state == MW_TICK_EXCLUDED && !mw_resctrl_is_mounted())
 		mw_rdt_bout_tick(cpu, mw_now());
 }
 

@@ -21,6 +21,7 @@
 #include "rdt.h"
 #include "rdt-domain.h"
 #include "rdt-read.h"
+#include "resctrl.h"
 #include "trace.h"
 
 /* Each event of an RMID takes a write to EVTSEL and a read of CTR. */
@@ -408,7 +409,7 @@ static void read_take_baseline(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 	unsigned long flags;
 	u32 rmid, end;
 
-	if (!static_branch_unlikely(&mw_rdt_read_key))
+	if (!static_branch_unlikely(&mw_rdt_read_key) || mw_resctrl_is_mounted())
 		return;
 	for (rmid = 0; rmid < d->plan.nr; rmid = end) {
 		end = min(rmid + BATCH, d->plan.nr);
@@ -453,7 +454,7 @@ static void read_what_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool all)
 	local_irq_save(flags);
 	mw_rdt_read_announce(d, cpu);
 	local_irq_restore(flags);
-	if (all)
+	if (all && !mw_resctrl_is_mounted())
 		read_whole_queue(d, cpu);
 }
 
@@ -512,6 +513,7 @@ static void read_report_end(struct mw_rdt_domain *d)
 		read_fill_record(d, rmid, max(mw_now(), d->count[rmid].read_ns + 1), &rec);
 		memset(rec.status, MEMWATCH_STATUS_UNAVAILABLE, sizeof(rec.status));
 		memset(rec.value, 0, sizeof(rec.value));
+		rec.generation = read_owner_of(rmid).generation;
 		if (read_rmid_in_use(rmid))
 			trace_memwatch_rdt_sample(&rec);
 		local_irq_restore(flags);

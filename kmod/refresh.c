@@ -145,7 +145,8 @@ void mw_refresh_note_running(void)
 
 static bool refresh_may_run_waiting(int id, void *unused)
 {
-	return !refresh_owner_on(id) && mw_tick_is_rare_on(id) && !tick_nohz_full_cpu(id);
+	return !refresh_owner_on(id) && mw_tick_is_rare_on(id) && !tick_nohz_full_cpu(id) &&
+	       READ_ONCE(per_cpu(mw_cpu, id).state) != MW_TICK_IDLE;
 }
 
 /*

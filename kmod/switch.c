@@ -4,7 +4,8 @@
  *
  * The hot path: at each context switch find the owner of the next task, and
  * write PQR_ASSOC if it has changed. Interrupts are off and the run queue lock
- * is held. No lock is taken unless a thread makes its last switch.
+ * is held. A lock is taken only when a thread makes its last switch, when a process begins
+ * to run that waits for an RMID or has no assignable counters, and for new workers.
  *
  * Unlikely cases are out of line, so that the common path is short. A test
  * compares its number of instructions with a budget.

@@ -415,20 +415,24 @@ bool mw_track_review(u32 bucket, struct mw_retire *batch)
  */
 bool mw_track_expel(struct mw_retire *batch)
 {
+	u32 left = MW_RETIRE_BATCH - batch->nr;
 	struct task_struct *leader;
-	struct mw_process *p;
+	struct mw_process *p = NULL;
 	unsigned long flags;
+	const char *comm;
 
 	rcu_read_lock();
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	while (batch->nr < MW_RETIRE_BATCH && (p = mw_owner_next_excluded())) {
+	while (left-- && (p = mw_owner_next_excluded())) {
 		leader = mw_process_leader(p);
-		if (!leader || mw_owner_renew(p, leader, NULL, 0))
+		/* The name in the task changes after the hook that has recorded the new one. */
+		comm = mw_owners[mw_owner_rmid(p->owner)].comm;
+		if (!leader || mw_owner_renew(p, leader, comm, 0))
 			mw_owner_retire(p, batch);
 	}
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
-	return batch->nr < MW_RETIRE_BATCH;
+	return !p;
 }
 
 /* The work behind MW_KICK_REFILL. May sleep. */

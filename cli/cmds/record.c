@@ -445,7 +445,9 @@ static int record_run(const struct mw_cli *cli, void *config, int argc, char **a
 	if (argc && (rc = mw_child_fork(&s.child, argv)))
 		return mw_error_errno(rc, argv[0]);
 	mw_interrupt_init();
-	rc = open_live_stream(&s) ?: open_background_monitor(&s) ?: create_recording(&s) ?: start_child(&s, argv) ?: run_session(&s);
+	rc = open_live_stream(&s)
+		     ?: open_background_monitor(&s)
+		     ?: create_recording(&s) ?: start_child(&s, argv) ?: run_session(&s);
 	if (s.recording && memwatch_recording_close(s.recording))
 		mw_warn(cli, "%s is incomplete: %s", s.config->output, memwatch_ctx_error(ctx));
 	mw_background_monitor_close(&s.monitor);

@@ -34,6 +34,7 @@ int mw_exit_of(int err)
 	switch (-err) {
 	case EPERM:
 	case EACCES:
+	case ELIBACC:
 	case ENODEV:
 	case ENOSYS:
 	case ENOTTY:

@@ -11,11 +11,17 @@
 
 #define RAISED_NICE (-10)
 
+/* What the user had chosen. */
+static int chosen_policy = SCHED_OTHER;
+static int chosen_nice;
+
 enum mw_priority mw_priority_raise(void)
 {
 	struct sched_param real_time = { .sched_priority = sched_get_priority_min(SCHED_RR) };
 	struct sched_param normal = { .sched_priority = 0 };
 
+	chosen_policy = sched_getscheduler(0);
+	chosen_nice = getpriority(PRIO_PROCESS, 0);
 	if (!sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &real_time))
 		return MW_PRIORITY_REAL_TIME;
 	if (sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &normal) ||
@@ -28,8 +34,8 @@ void mw_priority_lower(void)
 {
 	struct sched_param normal = { .sched_priority = 0 };
 
-	sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &normal);
-	setpriority(PRIO_PROCESS, 0, 0);
+	sched_setscheduler(0, chosen_policy, &normal);
+	setpriority(PRIO_PROCESS, 0, chosen_nice);
 }
 
 const char *mw_priority_name(enum mw_priority priority)

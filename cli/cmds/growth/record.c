@@ -54,8 +54,8 @@ static int write_round(struct mw_monitor *monitor, FILE *out, uint64_t time_ns, 
 
 	if (n < 0)
 		return n;
-	for (unsigned int i = 0; memwatch_watch_get_sample(monitor->watch, i, &sample, &cgroup);
-	     i++) {
+	for (unsigned int i = 0;
+	     memwatch_watch_get_sample(monitor->watch, i, &sample, &cgroup) == 1; i++) {
 		if (!mw_monitor_selects(monitor, sample.tgid, cgroup))
 			continue;
 		write_sample(out, time_ns, &sample);

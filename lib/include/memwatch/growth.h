@@ -195,7 +195,8 @@ struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth);
  *
  * Returns: 0; MEMWATCH_GROWTH_ALERT; MEMWATCH_GROWTH_CLEAR; -EINVAL if the time is before that of
  * the last sample of the process or @sz is not set; -E2BIG for a sample of a newer library;
- * -ENOMEM. Since: 0.1
+ * -ENOMEM.
+ * Since: 0.1
  */
 int memwatch_growth_feed(struct memwatch_growth *growth,
 			 const struct memwatch_growth_sample *sample);

@@ -582,7 +582,8 @@ int memwatch_summary_next(struct memwatch_summary *summary, size_t *position,
 int memwatch_summary_get_total(struct memwatch_summary *summary,
 			       const struct memwatch_summary_row **ret)
 {
-	fill_occupancy(summary, &summary->total, &summary->levels.total);
+	if (summary->in_range)
+		fill_occupancy(summary, &summary->total, &summary->levels.total);
 	mark_row(summary, &summary->total);
 	*ret = &summary->total.whole.seen;
 	return 0;

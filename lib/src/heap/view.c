@@ -125,7 +125,6 @@ static int sort_rows(struct memwatch_heap_view *view)
 		return err;
 	}
 	free(view->order);
-	free(view->frames);
 	view->order = sorted;
 	return 0;
 }

@@ -55,7 +55,9 @@ int mw_overflow_drop(struct mw_overflow *overflow, const struct memwatch_record_
 	cpu->end_ns = mw_max_u64(cpu->end_ns, end);
 	cpu->count = mw_add_sat(cpu->count, count);
 	overflow->dropped = mw_add_sat(overflow->dropped, count);
-	overflow->total = mw_add_sat(overflow->total, count);
+	/* What a LOST record tells of was lost before it came here. */
+	if (record->type != MEMWATCH_RECORD_LOST)
+		overflow->total = mw_add_sat(overflow->total, count);
 	return 0;
 }
 

@@ -322,13 +322,16 @@ int memwatch_recording_write(struct memwatch_recording *recording,
 
 int memwatch_recording_flush(struct memwatch_recording *recording, int sync)
 {
-	int err;
+	int err, before;
 
 	if (recording->queue) {
 		collect_losses(recording);
 		pass_batch(recording);
+		/* The kernel reports a failed write once: what failed before is not forgotten. */
+		before = thread_failure(recording);
 		mw_queue_flush(recording->queue, sync);
-		return thread_failure(recording);
+		err = thread_failure(recording);
+		return before ? before : err;
 	}
 	err = pass_batch(recording);
 	if (!err && sync)

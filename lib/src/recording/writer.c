@@ -96,11 +96,12 @@ int mw_writer_sync(struct mw_writer *writer)
 
 	if (writer->opts.flags & MEMWATCH_RECORDING_NO_SYNC || writer->synced == writer->offset)
 		return 0;
+	if (fdatasync(writer->fd)) {
+		err = -errno;
+		return writer_fail(writer, err, "sync");
+	}
 	writer->synced = writer->offset;
-	if (!fdatasync(writer->fd))
-		return 0;
-	err = -errno;
-	return writer_fail(writer, err, "sync");
+	return 0;
 }
 
 /*
