@@ -3,8 +3,8 @@
 """Who waits for an RMID, who gets one and who loses one: rules R6 and R13."""
 
 from .state import (ACTIVE_TICKS, FAIR_IDLE, FAIR_JIFFY, FAIR_PAUSE, FAIR_RESERVE, FAIR_SLICE,
-                    FAIR_TICKS, GRACE, IDLE_SLACK, REASON_PROMOTED, REASON_SCAN, RECENT_TICKS,
-                    SETTLE, TICKS)
+                    FAIR_TICKS, GRACE, IDLE_SLACK, RCU_GRACE, REASON_PROMOTED, REASON_SCAN,
+                    RECENT_TICKS, SETTLE, TICKS)
 from .trace import R_REASON
 
 
@@ -167,7 +167,7 @@ class PolicyRules:
         left = [(self.idle_since(other), other) for other in self.owner.values()
                 if other not in running and other.unfinished and
                 # An RMID that was allocated later could not be chosen by the policy.
-                other.alloc_ns < chosen - IDLE_SLACK]
+                other.alloc_ns < chosen - IDLE_SLACK - RCU_GRACE]
         if not left:
             return
         oldest, other = min(left, key=lambda item: item[0])
