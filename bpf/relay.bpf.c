@@ -7,11 +7,9 @@
  * ran, and forwards the records of the module. It has no policy of its own and no state
  * beyond the current slot.
  *
- * Contexts: on_switch, on_tick and on_cpu_state run with interrupts off on the CPU that they
- * are about (under the runqueue lock, in the hrtimer, in the hotplug callback). None of
- * them can interrupt another one, so the state of the CPU needs no lock. The other programs
- * may run in any context and may be interrupted by these three; of the state they change only
- * "produced" and "dropped", with atomic instructions.
+ * Contexts: all programs run with interrupts off, because the module sends every record so:
+ * under the runqueue lock, in an hrtimer, under a raw lock, or in a hotplug callback. None of
+ * them can interrupt another one, so the state of the CPU needs no lock.
  *
  * The programs are attached to raw tracepoints: these are found by name, need no BTF of the
  * module and do not copy the arguments.
@@ -112,8 +110,10 @@ __noinline int send_held(struct bpf_raw_tracepoint_args *ctx)
 		/* A ring is there from the first batch on, or for none of them. */
 		if (is_ring_missing(err))
 			return cpu->held;
-		if (err)
+		if (err) {
 			count_dropped(cpu, err);
+			__sync_fetch_and_add(&cpu->dropped, batch->records - 1);
+		}
 	}
 	cpu->held = 0;
 	cpu->held_records = 0;
@@ -210,7 +210,7 @@ static __always_inline void activate_cpu(struct mw_relay_cpu *cpu, __u64 now, __
 
 	for (i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		cpu->have[i] = 0;
-	cpu->exact = 0;
+	cpu->exact = mode == MW_RELAY_SWITCH;
 	cpu->uneven = 0;
 	read_counters(1, 0);
 	cpu->owner = owner;

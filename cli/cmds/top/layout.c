@@ -98,8 +98,8 @@ static void add_metric(struct top_layout *layout, const struct memwatch_metric_i
 }
 
 /*
- * CPU time is shown as a percentage instead; details are for programs that read reports. A
- * share is a detail only where all is measured.
+ * CPU time is shown as a percentage instead; details are for programs that read reports. The
+ * share is shown always: a column that comes and goes would move the others.
  */
 static bool is_for_people(const struct memwatch_metric_info *metric)
 {
