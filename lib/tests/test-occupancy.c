@@ -379,18 +379,25 @@ static void test_revoked(void)
 	stop_by_rmid(summary);
 }
 
-/* A live table begins anew each second; a process that sleeps is read less often. */
-static void test_reset(void)
+/* A process sleeps from the beginning with a level of 4000, and the table begins anew at its end.
+ */
+static void fill_first_table(struct memwatch_summary *summary)
 {
-	struct memwatch_summary *summary = start_by_rmid();
-	const struct memwatch_summary_row *row;
-
 	put_rmid(MEMWATCH_RECORD_RMID_ALLOC, 1, 0);
 	put_status(1, 0, 4000, MEMWATCH_STATUS_OK);
 	put_sample(0, 9900, 10000);
 	feed_all(summary);
 	close_slots(summary);
 	memwatch_summary_reset(summary);
+}
+
+/* A live table begins anew each second; a process that sleeps is read less often. */
+static void test_reset(void)
+{
+	struct memwatch_summary *summary = start_by_rmid();
+	const struct memwatch_summary_row *row;
+
+	fill_first_table(summary);
 	put_sample(1, 15000, 15010);
 	put_status(1, 15100, 1000, MEMWATCH_STATUS_OK);
 	put_sample(0, 19900, 20000);
@@ -410,12 +417,7 @@ static void test_late_end(void)
 	struct memwatch_summary *summary = start_by_rmid();
 	const struct memwatch_summary_row *total;
 
-	put_rmid(MEMWATCH_RECORD_RMID_ALLOC, 1, 0);
-	put_status(1, 0, 4000, MEMWATCH_STATUS_OK);
-	put_sample(0, 9900, 10000);
-	feed_all(summary);
-	close_slots(summary);
-	memwatch_summary_reset(summary);
+	fill_first_table(summary);
 	put_rmid(MEMWATCH_RECORD_RMID_FREE, 1, 5000);
 	put_reading(0, 0, 10000, STEPS, 1000);
 	put_sample(0, 19900, 20000);

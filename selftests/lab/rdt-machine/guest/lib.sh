@@ -102,3 +102,20 @@ end_work() {
 	kill -CONT "$work"
 	wait "$work"
 }
+
+# check_group_on_cpu3: with resctrl mounted at $fs, a process of the group "busy" reads 72 MiB
+# on CPU 3, which is in the second domain. Two results; the group stays. The snapshot is "a".
+check_group_on_cpu3() {
+	mkdir "$fs/mon_groups/busy"
+	start_work 3 read 24 3
+	echo "$work" > "$fs/mon_groups/busy/tasks"
+	file=$fs/mon_groups/busy/mon_data/mon_L3_01/mbm_total_bytes
+	before=$(cat "$file")
+	go_on
+	after=$(cat "$file")
+	snapshot a
+	end_work
+	check "resctrl charges a process that reads 72 MiB with as much" \
+		near "bytes" $((after - before)) $((72 * MIB)) 3
+	check "the traffic of RMIDs and of processes adds up to that of the domain" sums_agree a
+}

@@ -29,18 +29,7 @@ check "resctrl assigns counters" grep -q '\[mbm_event\]' $fs/info/L3_MON/mbm_ass
 check "resctrl finds the number of counters" same "counters" "$(cat $fs/info/L3_MON/num_mbm_cntrs)" \
 	"0=8;1=8"
 rdtctl guest && rdtctl track on
-mkdir $fs/mon_groups/busy
-start_work 3 read 24 3
-echo "$work" > $fs/mon_groups/busy/tasks
-file=$fs/mon_groups/busy/mon_data/mon_L3_01/mbm_total_bytes
-before=$(cat $file)
-go_on
-after=$(cat $file)
-snapshot a
-end_work
-check "resctrl charges a process that reads 72 MiB with as much" \
-	near "bytes" $((after - before)) $((72 * MIB)) 3
-check "the traffic of RMIDs and of processes adds up to that of the domain" sums_agree a
+check_group_on_cpu3
 check "two groups use two counters each" same "counters" "$(enabled)" 4
 wrmsr -p 0 0xc8d 0x1f00000002
 check "an RMID without a counter reads as unavailable" \

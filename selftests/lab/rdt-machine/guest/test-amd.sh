@@ -22,18 +22,7 @@ check "resctrl mounts" mount -t resctrl resctrl $fs
 check "resctrl has a directory for each of two L3 caches" same "domains" "$(echo $fs/mon_data/*)" \
 	"$fs/mon_data/mon_L3_00 $fs/mon_data/mon_L3_01"
 rdtctl guest && rdtctl track on
-mkdir $fs/mon_groups/busy
-start_work 3 read 24 3
-echo "$work" > $fs/mon_groups/busy/tasks
-file=$fs/mon_groups/busy/mon_data/mon_L3_01/mbm_total_bytes
-before=$(cat $file)
-go_on
-after=$(cat $file)
-snapshot a
-end_work
-check "resctrl charges a process that reads 72 MiB with as much" \
-	near "bytes" $((after - before)) $((72 * MIB)) 3
-check "the traffic of RMIDs and of processes adds up to that of the domain" sums_agree a
+check_group_on_cpu3
 umount $fs
 wrmsr -p 0 0xc8d 0x100000002
 wrmsr -p 2 0xc8d 0x300000001
