@@ -9,7 +9,6 @@ cd /lab || exit 1
 . ./lib.sh
 
 fs=/sys/fs/resctrl
-MIB=1048576
 
 # enabled: how many of the 8 counters of the first domain count something
 enabled() {
