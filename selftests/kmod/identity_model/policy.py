@@ -137,6 +137,7 @@ class PolicyRules:
                                              "RMID as idle")
                 return
         self.pqr_doubts = [d for d in self.pqr_doubts if d.process is not process or d.actual]
+        self.doubts = [d for d in self.doubts if d.process is not process or d.rule != "R7"]
         self.await_module(event, "revoked", (process, self.idle_since(process), event))
 
     def idle_since(self, process):

@@ -9,7 +9,7 @@ more: when every CPU has logged something newer.
 
 import collections
 
-from .state import GRACE, RECENT_TICKS
+from .state import GRACE, RCU_GRACE, RECENT_TICKS
 from .trace import FIELDS
 
 RULES = {
@@ -114,12 +114,20 @@ class Verdicts:
 
     def may_be_revoked(self, doubt):
         """An owner ran with RMID 0: the policy may have taken its RMID and report it later."""
-        return self.policy != "fifo" and doubt.actual == 0 and \
-            self.ticks_since(doubt.time) <= RECENT_TICKS
+        return doubt.actual == 0 and self.may_be_chosen(doubt)
 
     def may_run_again(self, doubt):
-        """With PREEMPT_RT, a dead thread that waits for a lock is switched out and in again."""
-        return doubt.rule == "R7" and self.ticks_since(doubt.time) <= RECENT_TICKS
+        """
+        With PREEMPT_RT, a dead thread that waits for a lock is switched out and in again. An
+        RMID that the policy has chosen stays with a process that exits before its FREE.
+        """
+        return doubt.rule == "R7" and (self.ticks_since(doubt.time) <= RECENT_TICKS or
+                                       self.may_be_chosen(doubt))
+
+    def may_be_chosen(self, doubt):
+        """The policy may have chosen the RMID then and report that only from now on."""
+        return self.policy != "fifo" and (self.ticks_since(doubt.time) <= RECENT_TICKS or
+                                          self.now - doubt.time <= RCU_GRACE)
 
     def pqr_violation(self, doubt):
         self.violation("R1", doubt.event, f"{doubt.process!r} runs with RMID {doubt.actual}, its "

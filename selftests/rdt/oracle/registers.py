@@ -20,14 +20,15 @@ SLACK_NS = 200e3
 class CounterRead:
     """
     One read of all counters of an RMID. time: by the guest's clock. value: what the
-    register said, by event. place: line in the log. moved: units since the first read, by
-    event, without wraps. restarted: the events whose counters were set to 0 since the read
-    before, because they were assigned to the RMID.
+    register said, by event. place: its line in the log, by event, because the host may stop
+    the CPU between two of them. moved: units since the first read, by event, without wraps.
+    restarted: the events whose counters were set to 0 since the read before, because they
+    were assigned to the RMID.
     """
 
     def __init__(self, time):
         self.time, self.value = time, {}
-        self.place, self.restarted = 0, set()
+        self.place, self.restarted = {}, set()
         self.moved = {}
 
 
@@ -77,7 +78,7 @@ class RegisterLog:
                     reads = self.reads[domain[cpu], rmid]
                     if not reads or event in reads[-1].value:
                         reads.append(CounterRead(clock(int(part[0]))))
-                    reads[-1].value[event], reads[-1].place = value, place
+                    reads[-1].value[event], reads[-1].place[event] = value, place
                     if event in restarted[domain[cpu], rmid]:
                         restarted[domain[cpu], rmid].remove(event)
                         reads[-1].restarted.add(event)
@@ -150,10 +151,13 @@ class RegisterLog:
     def truth_at(self, domain, account, read, event):
         """
         What the process had moved, or the cache it held, according to the machine, when the
-        read was made. If read is None: at the end of the log.
+        register was read. If read is None: at the end of the log.
         """
         points = self.truth[domain, account.tgid, account.start]
-        i = bisect.bisect_right(points, read.place, key=lambda p: p[0]) if read else len(points)
+        i = len(points)
+        if read:
+            place = read.place.get(event, max(read.place.values()))
+            i = bisect.bisect_right(points, place, key=lambda p: p[0])
         return points[i - 1][1][event] if i else 0
 
 
