@@ -63,6 +63,15 @@ static inline u32 mw_owner_generation(u64 owner)
 	return owner >> 32;
 }
 
+/*
+ * Has @rmid, which is not 0, an owner? Without mw_lock; the RMID may change hands at this
+ * moment.
+ */
+static inline bool mw_owner_exists(u32 rmid)
+{
+	return READ_ONCE(mw_pool.entry[rmid].next) == MW_RMID_IN_USE;
+}
+
 int mw_owner_init(u32 nr_rmids, u32 first_rmid, u64 limbo_ns);
 void mw_owner_uninit(void);
 size_t mw_owner_memory(void);

@@ -59,12 +59,6 @@ u32 mw_rdt_abmc_sets(void)
 	return size ? mw_rdt.counters / size : 0;
 }
 
-/* The same lockless look at the pool as that of the reader of counters. */
-static bool abmc_is_owned(u32 rmid)
-{
-	return READ_ONCE(mw_pool.entry[rmid].next) == MW_RMID_IN_USE;
-}
-
 /* What counter @i of set @at is configured to count for @rmid, without the number. */
 static u64 abmc_source(u32 rmid, u32 i)
 {
@@ -250,7 +244,7 @@ bool mw_rdt_abmc_choose(struct mw_rdt_abmc *abmc, u64 settle_ns, u32 *at, u32 *r
 	if (!abmc->on)
 		return false;
 	raw_spin_lock(&abmc->lock);
-	found = mw_rdt_assign_choose(&abmc->assign, mw_now(), settle_ns, abmc_is_owned, at);
+	found = mw_rdt_assign_choose(&abmc->assign, mw_now(), settle_ns, mw_owner_exists, at);
 	if (found)
 		*rmid = abmc->assign.set[*at].rmid;
 	raw_spin_unlock(&abmc->lock);
@@ -264,7 +258,7 @@ void mw_rdt_abmc_pass(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count, u32 
 
 	raw_spin_lock(&abmc->lock);
 	before = abmc->assign.set[at].rmid;
-	if (mw_rdt_assign_pass(&abmc->assign, at, mw_now(), abmc_is_owned)) {
+	if (mw_rdt_assign_pass(&abmc->assign, at, mw_now(), mw_owner_exists)) {
 		abmc_note_uncounted(&count[before], READ_ONCE(mw_pool.entry[before].generation));
 		abmc_configure(abmc, at);
 	}

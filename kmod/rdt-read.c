@@ -108,7 +108,7 @@ static void read_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
  */
 static bool read_rmid_in_use(u32 rmid)
 {
-	return !rmid || READ_ONCE(mw_pool.entry[rmid].next) == MW_RMID_IN_USE;
+	return !rmid || mw_owner_exists(rmid);
 }
 
 static struct mw_rdt_owner read_owner_of(u32 rmid)
