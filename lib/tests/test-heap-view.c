@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Views of heap profiles: sums, trees, differences, growth, and whether intervals hold what
+ * Views of heap profiles: sums, trees, differences, and whether intervals hold what
  * they promise.
  */
 #include <math.h>
@@ -141,116 +141,6 @@ static void test_change(void)
 	memwatch_heap_unref(heap);
 }
 
-/* Adds a snapshot at @hour with live samples of 1000 bytes, numbers @from to @to, by @stack. */
-static void add_snapshot(struct memwatch_heap *heap, uint64_t hour)
-{
-	struct memwatch_heap_info *info;
-
-	if (mw_heap_add_profile(heap, "snapshot"))
-		exit(EXIT_FAILURE);
-	info = &mw_heap_last(heap)->info;
-	info->format = MEMWATCH_HEAP_MEMWATCH;
-	info->metrics = 15;
-	info->rate_bytes = 100000;
-	info->end_ns = (1000 + hour) * 3600000000000ULL;
-}
-
-static void add_live(struct memwatch_heap *heap, uint64_t address, uint64_t from, uint64_t to)
-{
-	struct mw_prof_location location = { .address = address, .mapping = MW_PROF_NONE };
-	struct mw_prof_sample sample = { .count = 1, .birth_ns = 0 };
-	uint32_t number;
-
-	if (mw_heap_add_location(heap, &location, &number) ||
-	    mw_heap_add_stack(heap, &number, 1, &sample.stack))
-		exit(EXIT_FAILURE);
-	mw_heap_unsample(1, 1000, 100000, &sample.sum[MEMWATCH_HEAP_LIVE_OBJECTS],
-			 &sample.sum[MEMWATCH_HEAP_LIVE_BYTES]);
-	for (uint64_t i = from; i < to; i++) {
-		sample.identity = address << 32 | (i + 1);
-		if (mw_heap_add_sample(heap, &sample))
-			exit(EXIT_FAILURE);
-	}
-}
-
-/*
- * Site 1 keeps the same 1000 samples and gains 20; site 2 has 1000 other samples in each
- * snapshot, and gains 20 too; site 3 stays as it is.
- */
-static void test_growth(void)
-{
-	struct memwatch_heap *heap = new_heap();
-	struct memwatch_heap_view *view;
-	MEMWATCH_OPTS(memwatch_heap_row, row);
-	double weight = 1000 / (1 - exp(-0.01));
-
-	for (uint64_t i = 0; i < 6; i++) {
-		add_snapshot(heap, i);
-		add_live(heap, 1, 0, 1000 + 4 * i);
-		add_live(heap, 2, 10000 * i, 10000 * i + 1000 + 4 * i);
-		add_live(heap, 3, 0, 1000);
-	}
-	view = view_of(heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_GROWTH);
-	memwatch_heap_view_get_row(view, 0, &row);
-	tap_eq(row.frame->address, 1, "the site that keeps its samples and gains more comes first");
-	tap_ok(fabs(row.growth.value - 4 * weight) < 1, "its growth is the slope");
-	tap_ok(row.growth.low > 0, "its growth is significant");
-	tap_eq(row.leak, 1, "it is a leak");
-	tap_ok(fabs(row.flat[0].value - 1020 * weight) < 1,
-	       "values are those of the last snapshot");
-	memwatch_heap_view_get_row(view, 1, &row);
-	tap_eq(row.frame->address, 3, "a site that does not change comes second");
-	tap_eq(row.growth.value, 0, "it does not grow");
-	tap_eq(row.leak, 0, "it is no leak");
-	memwatch_heap_view_get_row(view, 2, &row);
-	tap_ok(row.growth.low < 0, "equal growth among new samples may be chance");
-	tap_eq(row.leak, 0, "what may be chance is no leak");
-	memwatch_heap_view_unref(view);
-	memwatch_heap_unref(heap);
-}
-
-/* A site gains three samples an hour, and has up to 40 others that each snapshot has alone. */
-static void test_growth_hidden(void)
-{
-	static const uint64_t work[] = { 12, 0, 40, 3, 25, 38, 1, 17, 40, 8, 0, 29 };
-	struct memwatch_heap *heap = new_heap();
-	struct memwatch_heap_view *view;
-	MEMWATCH_OPTS(memwatch_heap_row, row);
-	double weight = 1000 / (1 - exp(-0.01));
-
-	for (uint64_t i = 0; i < 12; i++) {
-		add_snapshot(heap, i);
-		add_live(heap, 1, 0, 3 * i);
-		add_live(heap, 1, 1000 * (i + 1), 1000 * (i + 1) + work[i]);
-		add_live(heap, 2, 1000 * (i + 1), 1000 * (i + 1) + work[11 - i]);
-	}
-	view = view_of(heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_GROWTH);
-	memwatch_heap_view_get_row(view, 0, &row);
-	tap_eq(row.frame->address, 1, "a leak comes before memory of the current work");
-	tap_eq(row.leak, 1, "memory of the current work does not hide a leak");
-	tap_ok(fabs(row.growth.value - 3 * weight) < 1, "the growth of a hidden leak is its own");
-	tap_ok(fabs(row.flat[0].value - 62 * weight) < 1, "the live bytes have all samples");
-	memwatch_heap_view_get_row(view, 1, &row);
-	tap_eq(row.leak, 0, "memory of the current work is no leak");
-	memwatch_heap_view_unref(view);
-	memwatch_heap_unref(heap);
-}
-
-static void test_growth_needs(void)
-{
-	MEMWATCH_OPTS(memwatch_heap_view_opts, opts, .flags = MEMWATCH_HEAP_GROWTH);
-	struct memwatch_heap *heap = new_heap();
-	struct memwatch_heap_view *view;
-
-	add_snapshot(heap, 1);
-	tap_eq(memwatch_heap_view_new(heap, &opts, &view), -ENODATA,
-	       "one snapshot shows no growth");
-	add_snapshot(heap, 1);
-	tap_eq(memwatch_heap_view_new(heap, &opts, &view), -ENODATA,
-	       "two snapshots of one time show no growth");
-	memwatch_heap_unref(heap);
-}
-
 /* How often the interval holds the truth, when objects of all sizes are sampled. */
 static unsigned int count_covered(uint64_t objects, double rate, unsigned int runs,
 				  struct prng *random, double *bias)
@@ -319,9 +209,6 @@ int main(void)
 	test_sums();
 	test_tree();
 	test_change();
-	test_growth();
-	test_growth_hidden();
-	test_growth_needs();
 	test_intervals();
 	test_quantiles();
 	memwatch_ctx_unref(ctx);

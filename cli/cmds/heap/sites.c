@@ -87,6 +87,9 @@ static void print_site(const struct heap_rows *rows, uint64_t number, uint64_t i
 	putchar('\n');
 	for (uint32_t i = 0; memwatch_heap_view_get_frame(rows->view, index, i, &frame) == 1; i++)
 		print_frame(&frame);
+	if (row->stacks > 1)
+		printf("        ... %u call stacks that have these frames in common\n",
+		       row->stacks);
 }
 
 static bool is_shown(const struct heap_rows *rows, const struct memwatch_heap_row *row)
@@ -153,6 +156,7 @@ static void site_json(const struct heap_rows *rows, struct mw_json *json, uint64
 	if (rows->is_growth) {
 		mw_estimate_json(json, "growth_bytes_per_hour", &row->growth);
 		mw_json_bool(json, "leak", row->leak);
+		mw_json_uint(json, "stacks", row->stacks);
 	}
 	mw_json_object_end(json);
 }

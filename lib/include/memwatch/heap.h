@@ -401,7 +401,9 @@ struct memwatch_heap_frame {
  * @lifetime_seconds: the same for the lifetime of the samples that were freed
  * @growth: bytes per hour by which MEMWATCH_HEAP_LIVE_BYTES of @flat grow; NaN without GROWTH
  * @leak: 1: the growth is steady, and too large to be chance among so many rows
- * @reserved: 0
+ * @stacks: number of call stacks of a SITE. More than one with GROWTH: none of them grows enough
+ *	to be a leak, but all together do, and the frames are those that they have in common. 0 if
+ *	the row is no SITE.
  */
 struct memwatch_heap_row {
 	size_t sz;
@@ -417,7 +419,7 @@ struct memwatch_heap_row {
 	double lifetime_seconds[2];
 	struct memwatch_heap_estimate growth;
 	__u32 leak;
-	__u32 reserved;
+	__u32 stacks;
 };
 
 /**

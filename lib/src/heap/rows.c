@@ -111,6 +111,7 @@ static int add_site_row(struct mw_heap_rows *rows, uint32_t stack, const struct 
 		row->frame = frame;
 		row->stack = stack;
 	}
+	row->stacks++;
 	row_sums_add(&row->flat, sums);
 	row_sums_add(&row->cum, sums);
 	rows->stack_row[stack] = number;
@@ -278,6 +279,34 @@ int mw_heap_rows_add_stacks(struct mw_heap_rows *rows, const struct mw_prof_prof
 			err = add_stack_rows(rows, stack, &nothing);
 	}
 	return err;
+}
+
+static void row_add(struct mw_row *to, const struct mw_row *from)
+{
+	row_sums_add(&to->flat, &from->flat);
+	row_sums_add(&to->cum, &from->cum);
+	to->samples += from->samples;
+	to->stacks += from->stacks;
+}
+
+void mw_heap_rows_merge(struct mw_heap_rows *rows, uint32_t *into)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < rows->count; i++) {
+		if (into[i] < i) {
+			/* The number that this row has by now. */
+			into[i] = into[into[i]];
+			row_add(&rows->rows[into[i]], &rows->rows[i]);
+		} else {
+			rows->rows[kept] = rows->rows[i];
+			into[i] = kept++;
+		}
+	}
+	rows->count = kept;
+	for (uint32_t i = 0; i < rows->frames.stacks.count; i++)
+		if (rows->stack_row[i] != MW_ROW_NONE)
+			rows->stack_row[i] = into[rows->stack_row[i]];
 }
 
 void mw_heap_rows_uninit(struct mw_heap_rows *rows)

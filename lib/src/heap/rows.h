@@ -28,6 +28,8 @@ struct mw_row {
 	struct mw_row_sums flat, cum;
 	uint32_t frame;	 /* MW_ROW_NONE: the row of what has no frame */
 	uint32_t stack;	 /* of the frames; with BY_SITE */
+	uint32_t shared; /* innermost frames of it that all stacks of the row have; 0: all */
+	uint32_t stacks; /* how many; with BY_SITE */
 	uint32_t parent; /* with BY_TREE; MW_ROW_NONE: a root */
 	uint32_t depth;
 	uint32_t stamp; /* the stack that was added to @cum last, plus 1 */
@@ -60,6 +62,12 @@ struct mw_heap_rows {
 int mw_heap_rows_init(struct mw_heap_rows *rows, const struct memwatch_heap *heap, uint32_t by,
 		      const struct mw_prof_profile *profile, const struct mw_prof_profile *base);
 void mw_heap_rows_uninit(struct mw_heap_rows *rows);
+
+/*
+ * Adds each row to the row @into[row] if this is a lower number. Rows keep their order and get new
+ * numbers, which are in @into then. No stack can be added any more.
+ */
+void mw_heap_rows_merge(struct mw_heap_rows *rows, uint32_t *into);
 
 /* The row of the flat values of a sample, or MW_ROW_NONE. */
 static inline uint32_t mw_heap_rows_of(const struct mw_heap_rows *rows, uint32_t heap_stack)

@@ -2,24 +2,25 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * How fast the live bytes of each row grow over the snapshots of a process.
+ * How fast the live bytes of a curve grow, and whether that is a leak.
  */
 #ifndef MW_HEAP_TREND_H
 #define MW_HEAP_TREND_H
 
-#include "heap/rows.h"
+#include "heap/curves.h"
 
 struct mw_trend {
 	struct memwatch_heap_estimate per_hour; /* bytes */
 	bool leak;
 };
 
+/* How many series of the curve have enough growth that it can be a leak. */
+uint32_t mw_trend_candidates(const struct mw_curves *curves, const double *curve);
+
 /*
- * Allocates one element for each row and one more for all rows together. Rows must exist for
- * the stacks of all profiles of the heap, which are in the order of their times. Returns 0;
- * -ENODATA if there are no two profiles with different times; -ENOMEM. The caller frees @ret
- * with free().
+ * The trend of all samples, or that of the survivors if this is a leak. @tests: the number of
+ * tests of which one may find a leak by chance, with a probability of 1 %.
  */
-int mw_trend_new(const struct mw_heap_rows *rows, struct mw_trend **ret);
+struct mw_trend mw_trend_of(const struct mw_curves *curves, const double *curve, uint32_t tests);
 
 #endif /* MW_HEAP_TREND_H */

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "heap/estimate.h"
+#include "heap/leaks.h"
 #include "heap/quantiles.h"
 #include "heap/rows.h"
-#include "heap/trend.h"
 #include "base/context.h"
 
 /**
@@ -159,7 +159,7 @@ static int add_trends(struct memwatch_heap_view *view)
 	for (uint32_t i = 0; i < view->heap->nr_profiles && !err; i++)
 		err = mw_heap_rows_add_stacks(&view->rows, &view->heap->profiles[i]);
 	if (!err)
-		err = mw_trend_new(&view->rows, &view->trends);
+		err = mw_leaks_find(&view->rows, &view->trends);
 	if (err == -ENODATA)
 		return mw_fail(view->heap->ctx, err,
 			       "growth needs two or more profiles of different times");
@@ -285,7 +285,8 @@ static uint32_t site_frames(const struct memwatch_heap_view *view, const struct 
 {
 	if (row->frame == MW_ROW_NONE)
 		return 0;
-	return mw_frames_expand(&view->rows.frames, row->stack, frames, MW_ROWS_FRAMES);
+	return mw_frames_expand(&view->rows.frames, row->stack, frames,
+				row->shared ? row->shared : MW_ROWS_FRAMES);
 }
 
 /* @number is that of a row, or the number of rows for the total. */
@@ -300,8 +301,10 @@ static int export_row(const struct memwatch_heap_view *view, uint32_t number,
 	export_sums(view, &row->cum, out.cum, out.base_cum);
 	export_row_frame(view, row, &view->frames[number]);
 	out.frame = &view->frames[number];
-	if (view->opts.by == MEMWATCH_HEAP_BY_SITE)
+	if (view->opts.by == MEMWATCH_HEAP_BY_SITE) {
 		out.frames = site_frames(view, row, frames);
+		out.stacks = row->stacks;
+	}
 	out.samples = row->samples;
 	memcpy(out.age_seconds, quantiles->age, sizeof(out.age_seconds));
 	memcpy(out.lifetime_seconds, quantiles->lifetime, sizeof(out.lifetime_seconds));
