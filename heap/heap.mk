@@ -42,8 +42,8 @@ HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 heap-tests: heap-tests-c $(BUILD)/heap/tests/work-cxx
 
 # Without what needs a C++ compiler: selftests/heap/check-aarch64 builds it with another compiler.
-heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work plugin.so oracle.so \
-	slow-disk.so heap-dump)
+heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-apart plugin.so \
+	oracle.so slow-disk.so heap-dump)
 
 # One of them is linked with the parts that it tests.
 $(BUILD)/heap/tests/test-parts: HEAP_TEST_OBJ := \
@@ -55,13 +55,17 @@ $(HEAP_TESTS) $(BUILD)/heap/tests/heap-dump: $(BUILD)/%: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -o $@ $< $(HEAP_TEST_OBJ) -lm -lpthread
 
+# In one of them, segments with gaps between them are mapped apart.
+$(BUILD)/heap/tests/work-apart: HEAP_WORK_LDFLAGS := -no-pie \
+	-Wl,-z,max-page-size=0x200000,-z,separate-code
+
 # The allocations must happen: the compiler must not remove pairs of them.
-$(BUILD)/heap/tests/work: heap/tests/work.c heap/tests/work-fork.c heap/tests/work-stress.c \
-		heap/tests/work.h
+$(addprefix $(BUILD)/heap/tests/,work work-apart): heap/tests/work.c heap/tests/work-fork.c \
+		heap/tests/work-stress.c heap/tests/work.h
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(HEAP_TESTS_CFLAGS)) -fno-builtin -fomit-frame-pointer \
-		-o $@ $(filter %.c,$^) -lpthread
+		$(HEAP_WORK_LDFLAGS) -o $@ $(filter %.c,$^) -lpthread
 
 $(BUILD)/heap/tests/work-cxx: heap/tests/work-cxx.cc
 	$(call msg,CXXLD,$@)

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "cpython.h"
 #include "modules.h"
@@ -215,6 +216,35 @@ static uint32_t recent_number(const struct mw_module *module, const struct link_
 	return number;
 }
 
+/*
+ * If there are gaps between the segments of the program, the kernel maps them apart, and
+ * _dl_find_object() finds the one with the address. Only the first one has the ELF header, and one
+ * module has one number. Libraries have no gaps: the dynamic linker fills them.
+ */
+static void module_join(struct mw_module *module)
+{
+	const ElfW(Phdr) *header = (const void *)getauxval(AT_PHDR);
+	unsigned long nr = getauxval(AT_PHNUM);
+	uintptr_t start = UINTPTR_MAX, end = 0;
+
+	/* What is started by calling the dynamic linker has other headers in the vector. */
+	if (!header || header->p_type != PT_PHDR ||
+	    module->bias + header->p_vaddr != (uintptr_t)header)
+		return;
+	for (unsigned long i = 0; i < nr; i++) {
+		uintptr_t address = module->bias + header[i].p_vaddr;
+
+		if (header[i].p_type != PT_LOAD)
+			continue;
+		if (address < start)
+			start = address;
+		if (address + header[i].p_memsz > end)
+			end = address + header[i].p_memsz;
+	}
+	module->start = start & ~(uintptr_t)(MW_HEAP_PAGE_BYTES - 1);
+	module->end = end;
+}
+
 bool mw_module_find(uintptr_t pc, struct mw_module *ret)
 {
 	uint32_t epoch = __atomic_load_n(&mw_module_epoch, __ATOMIC_ACQUIRE);
@@ -225,6 +255,8 @@ bool mw_module_find(uintptr_t pc, struct mw_module *ret)
 	ret->start = (uintptr_t)found.dlfo_map_start;
 	ret->end = (uintptr_t)found.dlfo_map_end;
 	ret->bias = found.dlfo_link_map->l_addr;
+	if (!found.dlfo_link_map->l_name[0])
+		module_join(ret);
 	ret->eh_frame_hdr = (uintptr_t)found.dlfo_eh_frame;
 	ret->number = recent_number(ret, found.dlfo_link_map, epoch);
 	return true;

@@ -136,11 +136,40 @@ static bool program_exists(const char *path, const char *what)
 	return false;
 }
 
+/* The code of this program is not in the segment that has the ELF header. */
+static void check_segments_apart(void)
+{
+	const struct mw_heap_module *module = NULL;
+	char program[PATH_MAX + 16];
+	struct profile profile;
+	struct kit_run run;
+	uint32_t found = 0;
+
+	snprintf(program, sizeof(program), "%s/work-apart", kit.build);
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(program, "exact"));
+	if (tap_ok(kit_open(&profile, 0), "a program with segments apart leaves a profile")) {
+		for (uint32_t n = 1; n <= profile.header->modules; n++) {
+			const struct mw_heap_module *m = profile_module(&profile, n);
+
+			if (!(m->flags & MW_HEAP_MODULE_EXE))
+				continue;
+			module = m;
+			found++;
+		}
+		tap_eq(found, 1, "it is one module");
+		tap_ok(module && module->build_id_bytes, "the module has its build id");
+		profile_close(&profile);
+	}
+	kit_free(&run);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
 	kit_init(argv[0]);
 	tap_start();
+	check_segments_apart();
 	if (getenv("HEAP_TEST_RUNNER")) {
 		check_program("a test program", KIT_ARGV(kit.work, "exact"));
 		return tap_done();
