@@ -29,7 +29,9 @@ from tap import Tap  # noqa: E402
 TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(TOP, os.environ.get("BUILD", "build"))
 CTL = os.path.join(BUILD, "cli/memwatchctl")
-SPEEDSCOPE = os.environ.get("SPEEDSCOPE", "/usr/local/lib/node_modules/speedscope/dist/release")
+# npm installs into the prefix of its node, for example /usr or /usr/local.
+NODE_PREFIX = os.path.dirname(os.path.dirname(shutil.which("npm") or "/usr/local/bin/npm"))
+SPEEDSCOPE = os.environ.get("SPEEDSCOPE", NODE_PREFIX + "/lib/node_modules/speedscope/dist/release")
 FUNCTIONS = os.path.join(TOP, "cli/tests/functions.sh")
 
 
