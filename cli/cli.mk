@@ -77,7 +77,13 @@ $(BUILD)/cli/asan/hooks: cli/tests/hooks.c $(addprefix $(BUILD)/cli/asan/,growth
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CLI_CFLAGS) $(LIB_SANITIZE) -o $@ $^ $(LIB_LIBS)
 
-cli-tests: $(addprefix $(BUILD)/cli/asan/,memwatchctl generate hooks)
+$(BUILD)/cli/asan/opener: cli/tests/opener.c $(BUILD)/cli/asan/cmds/heap/opener.o \
+		$(BUILD)/lib/asan/libmemwatch.a
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CLI_CFLAGS) -Iselftests $(LIB_SANITIZE) -o $@ $^ $(LIB_LIBS)
+
+cli-tests: $(addprefix $(BUILD)/cli/asan/,memwatchctl generate hooks opener)
 
 ##@ Test
 

@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/socket.h>
@@ -29,6 +30,14 @@
 struct request {
 	uint32_t profile;
 	char path[4096];
+};
+
+/* What the child knows; see heap_opener_start(). */
+struct server {
+	struct memwatch_ctx *ctx;
+	const char *sysroot;
+	const struct heap_owner *owners;
+	uint32_t nr;
 };
 
 union control {
@@ -47,65 +56,97 @@ static bool is_elf(int fd)
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-/* @root: a process in whose root directory the file is, also by symbolic links, or 0. */
-static int open_below(uint32_t root, const char *path)
+/* The directory in which the paths of this owner are, also if symbolic links are among them. */
+static int open_root(const struct server *server, const struct heap_owner *owner)
 {
-	/* A FIFO must not block, and a terminal not become that of this process. */
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-				.resolve = RESOLVE_IN_ROOT };
-	char name[32];
-	int fd, at;
+	char name[32] = "/";
 
-	if (!root)
-		return open(path, (int)how.flags);
-	snprintf(name, sizeof(name), "/proc/%u/root", root);
-	at = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
-	if (at >= 0)
-		close(at);
-	return fd;
+	if (owner->pid)
+		snprintf(name, sizeof(name), "/proc/%u/root", owner->pid);
+	return open(*server->sysroot ? server->sysroot : name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Opens a file as the owner of the profile would. */
-static int open_as_owner(const struct heap_owner *owner, uint32_t root, const char *path)
+/* A regular file that an O_PATH descriptor is for, opened for reading. Fills in @st. */
+static int open_regular(int at, struct stat *st)
 {
-	int fd;
+	char name[32];
+
+	/* Opening anything else could have an effect: on a tape, or on who reads a pipe. */
+	if (fstat(at, st) || !S_ISREG(st->st_mode))
+		return -1;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", at);
+	return open(name, O_RDONLY | O_CLOEXEC);
+}
+
+/* Opens a regular file as its owner would. @flags: O_NOFOLLOW or 0. */
+static int open_as_owner(const struct server *server, const struct heap_owner *owner,
+			 const char *path, unsigned int flags, struct stat *st)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_IN_ROOT };
+	int root = open_root(server, owner), at, fd;
 
 	/* These calls do not fail for root; and if they did, the file would belong to root. */
 	setfsgid(owner->gid);
 	setfsuid(owner->uid);
-	fd = open_below(root, path);
+	at = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	fd = open_regular(at, st);
 	setfsuid(0);
 	setfsgid(0);
+	if (at >= 0)
+		close(at);
+	if (root >= 0)
+		close(root);
 	return fd;
 }
 
-/* Whether it is the path of what runtimes write for perf. */
-static bool is_perf_map_path(const char *path)
+/* The number by which a process knows itself: in the innermost name space. 0: it has ended. */
+static uint32_t own_pid(uint32_t pid)
 {
-	const char *name = strrchr(path, '/');
-	int end = 0;
+	char name[32], line[256];
+	FILE *file;
 
-	return name && sscanf(name, "/perf-%*[0-9].map%n", &end) >= 0 && end && !name[end];
+	snprintf(name, sizeof(name), "/proc/%u/status", pid);
+	file = fopen(name, "re");
+	if (!file)
+		return 0;
+	/* The last number of the line, which a kernel without name spaces does not have. */
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, "NStgid:", 7))
+			pid = (uint32_t)strtoul(strrchr(line, '\t'), NULL, 10);
+	fclose(file);
+	return pid;
 }
 
-/* A process sees /tmp of its container; what is below another directory, the caller has named. */
-static int open_perf_map(const struct heap_owner *owner, const char *path)
+/* Whether this is where a runtime writes a file for perf, in the process if there is one. */
+static bool is_perf_map(const char *path, const struct heap_owner *owner)
 {
-	bool is_own = !strncmp(path, P_tmpdir "/perf-", sizeof(P_tmpdir "/perf-") - 1);
-	int fd = open_as_owner(owner, is_own ? owner->pid : 0, path);
-	struct stat st;
+	uint32_t pid = owner->pid ? own_pid(owner->pid) : 0;
+	char expected[64], digits[11];
 
-	if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == owner->uid))
+	if (!owner->pid && sscanf(path, P_tmpdir "/perf-%10[0-9].map", digits) == 1)
+		pid = (uint32_t)strtoul(digits, NULL, 10);
+	snprintf(expected, sizeof(expected), P_tmpdir "/perf-%u.map", pid);
+	return pid && !strcmp(path, expected);
+}
+
+static int open_perf_map(const struct server *server, const struct heap_owner *owner,
+			 const char *path)
+{
+	struct stat st;
+	int fd = open_as_owner(server, owner, path, O_NOFOLLOW, &st);
+
+	if (fd < 0 || !st.st_uid || st.st_uid == owner->uid)
 		return fd;
 	close(fd);
 	return -1;
 }
 
-static int open_elf(struct memwatch_ctx *ctx, const struct heap_owner *owner, const char *path)
+static int open_elf(const struct server *server, const struct heap_owner *owner, const char *path)
 {
-	int fd = owner->pid ? memwatch_heap_open_module(ctx, owner->pid, path)
-			    : open_as_owner(owner, 0, path);
+	struct stat st;
+	int fd = owner->pid && !*server->sysroot
+			 ? memwatch_heap_open_module(server->ctx, owner->pid, path)
+			 : open_as_owner(server, owner, path, 0, &st);
 
 	if (fd < 0 || is_elf(fd))
 		return fd;
@@ -113,13 +154,19 @@ static int open_elf(struct memwatch_ctx *ctx, const struct heap_owner *owner, co
 	return -1;
 }
 
-static int open_module(struct memwatch_ctx *ctx, const struct heap_owner *owner, const char *path)
+static int open_module(const struct server *server, const struct heap_owner *owner,
+		       const char *path)
 {
+	size_t prefix = strlen(server->sysroot);
 	int fd;
 
+	if (strncmp(path, server->sysroot, prefix))
+		return -1;
+	path += prefix;
 	/* Nobody else can end this process while it waits: its parent has no permission to. */
 	alarm(TIMEOUT_S);
-	fd = is_perf_map_path(path) ? open_perf_map(owner, path) : open_elf(ctx, owner, path);
+	fd = is_perf_map(path, owner) ? open_perf_map(server, owner, path)
+				      : open_elf(server, owner, path);
 	alarm(0);
 	return fd;
 }
@@ -141,8 +188,7 @@ static bool send_answer(int socket, int fd)
 	return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
 }
 
-static void serve(int socket, struct memwatch_ctx *ctx, const struct heap_owner *owners,
-		  uint32_t nr)
+static void serve(int socket, const struct server *server)
 {
 	struct request request;
 	bool more = true;
@@ -153,8 +199,8 @@ static void serve(int socket, struct memwatch_ctx *ctx, const struct heap_owner 
 
 		if (n <= (ssize_t)offsetof(struct request, path))
 			break;
-		if (request.profile < nr && !((char *)&request)[n - 1])
-			fd = open_module(ctx, &owners[request.profile], request.path);
+		if (request.profile < server->nr && !((char *)&request)[n - 1])
+			fd = open_module(server, &server->owners[request.profile], request.path);
 		more = send_answer(socket, fd);
 		if (fd >= 0)
 			close(fd);
@@ -163,9 +209,10 @@ static void serve(int socket, struct memwatch_ctx *ctx, const struct heap_owner 
 
 /* ------------------------------------------------------------- in the parent */
 
-int heap_opener_start(struct heap_opener *opener, struct memwatch_ctx *ctx,
+int heap_opener_start(struct heap_opener *opener, struct memwatch_ctx *ctx, const char *sysroot,
 		      const struct heap_owner *owners, uint32_t nr)
 {
+	const struct server server = { ctx, sysroot ?: "", owners, nr };
 	int ends[2];
 	pid_t pid;
 
@@ -183,7 +230,7 @@ int heap_opener_start(struct heap_opener *opener, struct memwatch_ctx *ctx,
 	if (!pid) {
 		close(ends[0]);
 		if (!setgroups(0, NULL))
-			serve(ends[1], ctx, owners, nr);
+			serve(ends[1], &server);
 		_exit(0);
 	}
 	close(ends[1]);

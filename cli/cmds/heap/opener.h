@@ -25,13 +25,15 @@ struct heap_opener {
 };
 
 /*
- * Starts the child. It opens only regular ELF files, because the paths come from the profile: of a
- * process those that it has mapped, and for a profile in a file those that the owner of the profile
- * may read; and perf-PID.map, which must belong to that owner. The child ends after
- * heap_opener_stop(), or with the caller. @owners are those of the profiles, in the order of their
- * numbers. Returns 0 or a negative errno.
+ * Starts the child. It opens only regular files that the owner of the profile may read, because the
+ * paths come from the profile. They are ELF files: of a process those that it has mapped, and for a
+ * profile in a file any; or perf-PID.map in the directory for temporary files, which must belong to
+ * that owner or root, and of a process only its own. Paths are below @sysroot, or if it is NULL
+ * below the root directory of the process, and symbolic links do not lead out of it. The child ends
+ * after heap_opener_stop(), or with the caller. @owners are those of the profiles, in the order of
+ * their numbers. Returns 0 or a negative errno.
  */
-int heap_opener_start(struct heap_opener *opener, struct memwatch_ctx *ctx,
+int heap_opener_start(struct heap_opener *opener, struct memwatch_ctx *ctx, const char *sysroot,
 		      const struct heap_owner *owners, uint32_t nr);
 void heap_opener_stop(struct heap_opener *opener);
 

@@ -206,11 +206,11 @@ static void close_files(struct open_files *files)
 }
 
 /* Returns 0 or a negative errno. */
-static int drop_privileges(struct heap_profiles *profiles, const struct open_files *files,
-			   struct heap_opener *opener)
+static int drop_privileges(struct heap_profiles *profiles, const struct heap_choice *choice,
+			   const struct open_files *files, struct heap_opener *opener)
 {
-	int err = is_root() ? heap_opener_start(opener, profiles->ctx, files->owners,
-						(uint32_t)files->nr)
+	int err = is_root() ? heap_opener_start(opener, profiles->ctx, choice->sysroot,
+						files->owners, (uint32_t)files->nr)
 			    : 0;
 
 	return err ?: heap_give_up_root(profiles->ctx);
@@ -232,7 +232,7 @@ int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 	if (!rc)
 		rc = open_files(profiles, choice, count, files, &open);
 	if (!rc) {
-		err = drop_privileges(profiles, &open, &opener)
+		err = drop_privileges(profiles, choice, &open, &opener)
 			      ?: memwatch_heap_new(profiles->ctx, &opts, &profiles->heap);
 		rc = err ? mw_error_errno(err, "heap")
 			 : read_files(profiles, open.fds, count, files, choice->diff);
