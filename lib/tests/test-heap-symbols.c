@@ -151,6 +151,39 @@ static void test_opened_files(void)
 	memwatch_heap_unref(heap);
 }
 
+/* Opens nothing. */
+static int count_requests(void *data, uint32_t profile, const char *path)
+{
+	uint32_t *calls = data;
+
+	(void)profile;
+	(void)path;
+	++*calls;
+	return -1;
+}
+
+/* However many addresses need a file, it is asked for once. */
+static void test_absent_files(void)
+{
+	static const uintptr_t nowhere[] = { 0x10, 0x20, 0x30 };
+	uintptr_t addresses[] = { here, (uintptr_t)cxx_function, (uintptr_t)rust_function };
+	uint32_t calls = 0;
+	MEMWATCH_OPTS(memwatch_heap_symbol_opts, opts, .open_module = count_requests,
+		      .data = &calls);
+	struct memwatch_heap *heap = profile_of(addresses, 3);
+
+	memwatch_heap_symbolize(heap, &opts);
+	tap_eq(calls, 1, "an absent file with three addresses is asked for once");
+	memwatch_heap_unref(heap);
+
+	calls = 0;
+	heap = profile_of(nowhere, 3);
+	heap->profiles[0].info.pid = 1;
+	memwatch_heap_symbolize(heap, &opts);
+	tap_eq(calls, 1, "an absent map of perf is asked for once");
+	memwatch_heap_unref(heap);
+}
+
 static void test_other_files(void)
 {
 	char name[] = "/tmp/XXXXXX";
@@ -293,6 +326,7 @@ int main(void)
 		return EXIT_FAILURE;
 	test_this_program();
 	test_opened_files();
+	test_absent_files();
 	test_other_files();
 	test_perf_map();
 	test_confinement();

@@ -223,25 +223,42 @@ static int collect_work(struct work *work)
 	return 0;
 }
 
-/* Opens the files that the child needs. What is not opened here, the child tries itself. */
+/* Opens the file of a mapping, or for MW_PROF_NONE the perf map. */
+static void open_module(struct work *work, uint32_t mapping)
+{
+	bool compiled = mapping == MW_PROF_NONE;
+	char *path = compiled ? mw_symbols_perf_map_path(&work->finder)
+			      : mw_symbols_path(&work->finder, mapping);
+	uint32_t profile = compiled ? 0 : mw_heap_mapping_profile(work->heap, mapping);
+	int fd = -1;
+
+	if (path && mw_modules_find(&work->modules, path) < 0)
+		fd = work->opts.open_module(work->opts.data, profile, path);
+	if (fd >= 0 && !mw_modules_add(&work->modules, path, fd))
+		close(fd);
+	free(path);
+}
+
+/*
+ * Opens the files that the child needs, each once, also if it is absent. What is not opened here,
+ * the child tries itself.
+ */
 static void open_modules(struct work *work)
 {
 	const struct memwatch_heap *heap = work->heap;
+	/* By mapping; the last is for addresses in none. */
+	bool *asked = work->opts.open_module ? calloc(heap->nr_mappings + 1UL, sizeof(*asked))
+					     : NULL;
 
-	for (uint32_t i = 0; work->opts.open_module && i < work->count; i++) {
+	for (uint32_t i = 0; asked && i < work->count; i++) {
 		uint32_t mapping = heap->locations[work->locations[i]].mapping;
-		char *path = mapping == MW_PROF_NONE ? mw_symbols_perf_map_path(&work->finder)
-						     : mw_symbols_path(&work->finder, mapping);
-		uint32_t profile = mapping == MW_PROF_NONE ? 0
-							   : mw_heap_mapping_profile(heap, mapping);
-		int fd = -1;
+		bool *this = &asked[mw_min_u64(mapping, heap->nr_mappings)];
 
-		if (path && mw_modules_find(&work->modules, path) < 0)
-			fd = work->opts.open_module(work->opts.data, profile, path);
-		if (fd >= 0 && !mw_modules_add(&work->modules, path, fd))
-			close(fd);
-		free(path);
+		if (!*this)
+			open_module(work, mapping);
+		*this = true;
 	}
+	free(asked);
 }
 
 static int start_work(struct work *work, struct mw_confined *child)
