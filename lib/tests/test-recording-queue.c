@@ -11,11 +11,14 @@
 
 #include "recording-kit.h"
 
+/* Of the address sanitizer, whose header is not installed with every compiler. */
+size_t __sanitizer_get_current_allocated_bytes(void);
+
 #define CPUS  7 /* as numbered() chooses them */
 #define QUEUE (1U << 20)
 
-/* A disk that stands still while @closed, and one that is full while @full. */
-static atomic_bool closed, full;
+/* A disk that stands still while @closed, is full while @full, and cannot sync while @broken. */
+static atomic_bool closed, full, broken;
 
 ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 {
@@ -28,9 +31,20 @@ ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 	return syscall(SYS_pwrite64, fd, data, len, offset);
 }
 
-static struct memwatch_recording *create_queued(void)
+int fdatasync(int fd)
 {
-	MEMWATCH_OPTS(memwatch_recording_opts, opts, .flags = REPLACE, .queue_bytes = QUEUE);
+	if (atomic_load(&broken)) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+static struct memwatch_recording *create_with(uint32_t flags, uint64_t queue_bytes,
+					      uint32_t block_bytes)
+{
+	MEMWATCH_OPTS(memwatch_recording_opts, opts, .flags = flags, .queue_bytes = queue_bytes,
+		      .block_bytes = block_bytes);
 	struct memwatch_recording *recording;
 
 	if (memwatch_recording_create(ctx, path, &no_info, &opts, &recording)) {
@@ -38,6 +52,11 @@ static struct memwatch_recording *create_queued(void)
 		exit(EXIT_FAILURE);
 	}
 	return recording;
+}
+
+static struct memwatch_recording *create_queued(void)
+{
+	return create_with(REPLACE, QUEUE, 0);
 }
 
 static int write_numbers(struct memwatch_recording *recording, uint64_t from, uint64_t to)
@@ -166,6 +185,56 @@ static void test_disk_stands_still(void)
 	tap_ok(r.lost_by_cpu[0] && r.lost_by_cpu[CPUS - 1], "each CPU has its own losses");
 }
 
+/* A record that no block of this size holds. */
+static int write_large(struct memwatch_recording *recording, uint64_t number)
+{
+	union {
+		struct memwatch_record_header h;
+		uint8_t bytes[40000];
+	} large = { .h = { .type = 999, .size = sizeof(large), .time_ns = 1000 + number * 10 } };
+
+	return memwatch_recording_write(recording, &large.h);
+}
+
+/* The smallest blocks, and a record that is larger than they are now and then. */
+static void test_small_blocks(void)
+{
+	struct memwatch_recording *recording = create_with(REPLACE, QUEUE, 4096);
+	MEMWATCH_OPTS(memwatch_recording_stats, stats);
+	size_t before = __sanitizer_get_current_allocated_bytes(), queued;
+	int err = 0;
+
+	atomic_store(&closed, true);
+	for (uint64_t i = 0; i < 200 && !err; i++) {
+		err = write_numbers(recording, i * 100, (i + 1) * 100);
+		if (!err && i % 25 == 0)
+			err = write_large(recording, (i + 1) * 100);
+	}
+	queued = __sanitizer_get_current_allocated_bytes() - before;
+	memwatch_recording_get_stats(recording, &stats);
+	tap_eq(err, 0, "small blocks: records are taken while the disk stands still");
+	tap_ok(stats.lost > 0, "small blocks: the queue has become full");
+	tap_ok(queued <= QUEUE + (64 << 10), "small blocks: the memory is that of the queue: %zu",
+	       queued);
+	tap_ok(stats.pending * sizeof(struct memwatch_record_sample) > QUEUE / 2,
+	       "small blocks: most of the memory holds records: %llu of them",
+	       (unsigned long long)stats.pending);
+	atomic_store(&closed, false);
+	tap_eq(memwatch_recording_close(recording), 0, "small blocks: the recording is closed");
+
+	/* Less than the large record, which then waits alone. */
+	recording = create_with(REPLACE, 1, 4096);
+	for (uint64_t i = 0; i < 4; i++) {
+		write_numbers(recording, i * 10, (i + 1) * 10);
+		memwatch_recording_flush(recording, 1);
+		write_large(recording, (i + 1) * 10);
+		memwatch_recording_flush(recording, 1);
+	}
+	memwatch_recording_get_stats(recording, &stats);
+	tap_eq(stats.lost, 0, "a record that is larger than the queue is taken if nothing waits");
+	tap_eq(memwatch_recording_close(recording), 0, "a recording of large records is closed");
+}
+
 static void test_lost_at_end(void)
 {
 	struct memwatch_recording *recording = create_queued();
@@ -221,6 +290,30 @@ static void test_disk_full(void)
 	tap_ok(!r.complete && !r.samples, "the file does not look complete");
 }
 
+/* The disk takes all writes, and says afterwards that it could not keep them. */
+static void check_sync_fails(const char *how, uint64_t queue_bytes)
+{
+	struct memwatch_recording *recording = create_with(MEMWATCH_RECORDING_OVERWRITE,
+							   queue_bytes, 0);
+
+	write_numbers(recording, 0, 1000);
+	atomic_store(&broken, true);
+	tap_eq(memwatch_recording_flush(recording, 1), -EIO, "%s: a flush that cannot sync fails",
+	       how);
+	atomic_store(&broken, false);
+	/* With a queue, the failure of the thread is told once more. */
+	memwatch_recording_flush(recording, 1);
+	tap_eq(memwatch_recording_flush(recording, 1), 0, "%s: a later flush syncs again", how);
+	write_numbers(recording, 1000, 2000);
+	atomic_store(&broken, true);
+	tap_eq(memwatch_recording_close(recording), -EIO, "%s: an end that cannot be synced fails",
+	       how);
+	tap_ok(strstr(memwatch_ctx_error(ctx), "sync: Input/output error"), "%s: it says why: %s",
+	       how, memwatch_ctx_error(ctx));
+	atomic_store(&broken, false);
+	tap_eq(read_result(2000).samples, 2000, "%s: what was written is still read", how);
+}
+
 static void test_discard(void)
 {
 	struct memwatch_recording *recording = create_queued();
@@ -237,8 +330,11 @@ int main(void)
 		return EXIT_FAILURE;
 	test_all_written();
 	test_disk_stands_still();
+	test_small_blocks();
 	test_lost_at_end();
 	test_disk_full();
+	check_sync_fails("with a queue", QUEUE);
+	check_sync_fails("without a queue", 0);
 	test_discard();
 	kit_close();
 	return tap_done();

@@ -23,6 +23,7 @@
  * @first_ns: smallest time of a record
  * @last_ns: largest time of a record
  * @capacity: bytes of records that make a block; a record that is larger is alone in its batch
+ * @room: size of @records
  * @bytes: how much of @records is used
  * @count: number of records
  * @written: how much of that was written
@@ -33,6 +34,7 @@ struct mw_batch {
 	uint64_t first_ns;
 	uint64_t last_ns;
 	uint32_t capacity;
+	uint32_t room;
 	uint32_t bytes;
 	uint32_t count;
 	uint32_t written;
@@ -48,14 +50,26 @@ static inline void mw_batch_reset(struct mw_batch *batch)
 	batch->written = 0;
 }
 
-/* An empty batch, or NULL. Caller frees with free(). */
-static inline struct mw_batch *mw_batch_new(uint32_t capacity)
+/* The room of a batch whose first record has @size bytes. */
+static inline uint32_t mw_batch_room(uint32_t capacity, uint32_t size)
 {
-	uint32_t room = capacity > MW_RECORD_SIZE_MAX ? capacity : MW_RECORD_SIZE_MAX;
-	struct mw_batch *batch = malloc(sizeof(*batch) + room);
+	return capacity > size ? capacity : size;
+}
+
+/* The memory that a batch takes. */
+static inline size_t mw_batch_memory(uint32_t room)
+{
+	return sizeof(struct mw_batch) + room;
+}
+
+/* An empty batch, or NULL. Caller frees with free(). */
+static inline struct mw_batch *mw_batch_new(uint32_t capacity, uint32_t room)
+{
+	struct mw_batch *batch = malloc(mw_batch_memory(room));
 
 	if (batch) {
 		batch->capacity = capacity;
+		batch->room = room;
 		mw_batch_reset(batch);
 	}
 	return batch;
@@ -63,7 +77,7 @@ static inline struct mw_batch *mw_batch_new(uint32_t capacity)
 
 /*
  * Copies a record to the end. Returns false if there is no room, or if the records would span
- * @span_ns. An empty batch takes any record.
+ * @span_ns. An empty batch takes any record that is not larger than its room.
  */
 static inline bool mw_batch_add(struct mw_batch *batch, const struct memwatch_record_header *record,
 				uint64_t span_ns)

@@ -24,9 +24,10 @@
  * @done: something has changed for who waits for the thread
  * @first: the oldest batch, which the thread is writing
  * @last: the newest batch
- * @spare: batches that are not in use
+ * @spare: batches that are not in use, with room for one block each
  * @batches: how many batches exist
  * @spares: how many of them are in @spare
+ * @memory: of the batches that exist
  * @flush: a flush was asked for
  * @sync: with fdatasync
  * @busy: the thread is working
@@ -45,6 +46,7 @@ struct mw_queue {
 	struct mw_batch *spare;
 	unsigned int batches;
 	unsigned int spares;
+	uint64_t memory;
 	int flush;
 	int sync;
 	bool busy;
@@ -62,6 +64,26 @@ void mw_queue_unlock(struct mw_queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
+/* ------------------------------------------------------------- batches */
+
+static void drop_batch(struct mw_queue *queue, struct mw_batch *batch)
+{
+	queue->memory -= mw_batch_memory(batch->room);
+	queue->batches--;
+	free(batch);
+}
+
+static struct mw_batch *take_spare(struct mw_queue *queue)
+{
+	struct mw_batch *batch = queue->spare;
+
+	if (batch) {
+		queue->spare = batch->next;
+		queue->spares--;
+	}
+	return batch;
+}
+
 /* ----------------------------------------------------------- the thread */
 
 /* Takes the first batch, which was written, out of the list. */
@@ -70,9 +92,8 @@ static void retire_first(struct mw_queue *queue)
 	struct mw_batch *batch = queue->first;
 
 	queue->first = batch->next;
-	if (queue->spares >= BATCHES_KEPT) {
-		queue->batches--;
-		free(batch);
+	if (queue->spares >= BATCHES_KEPT || batch->room != queue->opts.batch_bytes) {
+		drop_batch(queue, batch);
 		return;
 	}
 	batch->next = queue->spare;
@@ -140,29 +161,40 @@ void mw_queue_put(struct mw_queue *queue, struct mw_batch *batch)
 	mw_queue_unlock(queue);
 }
 
-struct mw_batch *mw_queue_take(struct mw_queue *queue)
+/* Whether one more batch may exist. A large record takes the place of spare batches. */
+static bool reserve_batch(struct mw_queue *queue, uint32_t room)
 {
-	struct mw_batch *batch;
-	bool more;
+	struct mw_batch *spare;
+
+	while ((spare = take_spare(queue)))
+		drop_batch(queue, spare);
+	if (queue->batches >= 2 && queue->memory + mw_batch_memory(room) > queue->opts.bytes)
+		return false;
+	queue->batches++;
+	queue->memory += mw_batch_memory(room);
+	return true;
+}
+
+struct mw_batch *mw_queue_take(struct mw_queue *queue, uint32_t size)
+{
+	uint32_t room = mw_batch_room(queue->opts.batch_bytes, size);
+	struct mw_batch *batch = NULL;
+	bool reserved;
 
 	mw_queue_lock(queue);
-	batch = queue->spare;
-	if (batch) {
-		queue->spare = batch->next;
-		queue->spares--;
-		mw_batch_reset(batch);
-	}
-	more = !batch &&
-	       (queue->batches < 2 ||
-		(uint64_t)(queue->batches + 1) * queue->opts.batch_bytes <= queue->opts.bytes);
-	queue->batches += more;
+	if (room == queue->opts.batch_bytes)
+		batch = take_spare(queue);
+	reserved = !batch && reserve_batch(queue, room);
 	mw_queue_unlock(queue);
-	if (!more)
+	if (batch)
+		mw_batch_reset(batch);
+	if (!reserved)
 		return batch;
-	batch = mw_batch_new(queue->opts.batch_bytes);
+	batch = mw_batch_new(queue->opts.batch_bytes, room);
 	if (!batch) {
 		mw_queue_lock(queue);
 		queue->batches--;
+		queue->memory -= mw_batch_memory(room);
 		mw_queue_unlock(queue);
 	}
 	return batch;

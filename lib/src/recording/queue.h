@@ -34,7 +34,7 @@ struct mw_queue_sink {
 /**
  * struct mw_queue_opts - how much may wait
  * @batch_bytes: capacity of a batch
- * @bytes: memory of all batches; at least two exist
+ * @bytes: memory of all batches; but two may exist however small it is
  */
 struct mw_queue_opts {
 	uint32_t batch_bytes;
@@ -45,8 +45,8 @@ struct mw_queue_opts {
 int mw_queue_start(const struct mw_queue_opts *opts, const struct mw_queue_sink *sink,
 		   struct mw_queue **ret);
 
-/* An empty batch to fill, or NULL if the queue is full. */
-struct mw_batch *mw_queue_take(struct mw_queue *queue);
+/* An empty batch, with room for a record of @size bytes, or NULL if the queue is full. */
+struct mw_batch *mw_queue_take(struct mw_queue *queue, uint32_t size);
 
 /* Hands over a batch that mw_queue_take() has returned. */
 void mw_queue_put(struct mw_queue *queue, struct mw_batch *batch);

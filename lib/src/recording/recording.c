@@ -105,6 +105,15 @@ static int thread_failure(struct memwatch_recording *recording)
 	return err;
 }
 
+/* A batch outside the queue is the only one, so it has room for any record. */
+static int create_batch(struct memwatch_recording *recording)
+{
+	uint32_t capacity = mw_writer_batch_bytes(recording->writer);
+
+	recording->batch = mw_batch_new(capacity, mw_batch_room(capacity, MW_RECORD_SIZE_MAX));
+	return recording->batch ? 0 : mw_fail_memory(recording->ctx, recording->path);
+}
+
 /* ------------------------------------------------------------ beginning */
 
 static int complete_recording_opts(struct memwatch_ctx *ctx, struct memwatch_recording_opts *opts,
@@ -158,13 +167,7 @@ static int recording_start(struct memwatch_recording *recording,
 		return err;
 	mw_writer_stats(recording->writer, &recording->written);
 	recording->block_ns = opts->block_ns;
-	if (opts->queue_bytes) {
-		err = start_queue(recording, opts);
-	} else {
-		recording->batch = mw_batch_new(mw_writer_batch_bytes(recording->writer));
-		if (!recording->batch)
-			err = mw_fail_memory(recording->ctx, recording->path);
-	}
+	err = opts->queue_bytes ? start_queue(recording, opts) : create_batch(recording);
 	if (err)
 		mw_writer_discard(recording->writer);
 	return err;
@@ -250,7 +253,7 @@ static inline int collect_record(struct memwatch_recording *recording,
 		if (err)
 			return err;
 		if (recording->queue)
-			recording->batch = mw_queue_take(recording->queue);
+			recording->batch = mw_queue_take(recording->queue, record->size);
 		if (!recording->batch)
 			return -EAGAIN;
 		mw_batch_add(recording->batch, record, recording->block_ns);
@@ -389,9 +392,9 @@ int memwatch_recording_close(struct memwatch_recording *recording)
 	err = stop_queue(recording);
 	if (!err && recording->overflow.dropped) {
 		/* The queue is empty now. */
-		recording->batch = mw_batch_new(mw_writer_batch_bytes(recording->writer));
-		err = recording->batch ? collect_losses(recording)
-				       : mw_fail_memory(recording->ctx, recording->path);
+		err = create_batch(recording);
+		if (!err)
+			err = collect_losses(recording);
 	}
 	if (!err)
 		err = pass_batch(recording);
