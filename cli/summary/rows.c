@@ -48,7 +48,8 @@ const char *mw_row_name(const struct memwatch_summary_row *row, unsigned int by)
 	return row->comm;
 }
 
-#define H MW_COLUMN_HIDDEN
+#define H	MW_COLUMN_HIDDEN
+#define ALL_PPM 1000000
 
 /* What says which process, cgroup, RMID, CPU or slot a row is about. */
 enum identity {
@@ -224,7 +225,8 @@ static void fill_values(struct mw_rows *rows, const struct memwatch_summary_row 
 		struct mw_column *column = &rows->columns[rows->first_value + NR_ACTIVITIES + i];
 
 		metrics[i] = mw_metric_cell(row, memwatch_metric_at(i));
-		if (column->unit == MW_UNIT_PPM && metrics[i].status == MEMWATCH_STATUS_MULTIPLEXED)
+		if (column->unit == MW_UNIT_PPM && mw_status_has_value(metrics[i].status) &&
+		    metrics[i].number < ALL_PPM)
 			column->flags &= ~H;
 	}
 }

@@ -218,10 +218,12 @@ static void write_growing(void)
 
 /*
  * Process 100 has an RMID from the start. Process 101 had waited for one, and had run for
- * 1.5 ms meanwhile. Both run for half of one millisecond.
+ * 1.5 ms meanwhile. Both run for half of one millisecond. @lossy: in its second half two records
+ * are lost.
  */
-static void write_shared(void)
+static void write_shared(bool lossy)
 {
+	struct memwatch_record_lost lost = { .end_ns = BASE + MS, .count = 2 };
 	struct memwatch_record_rmid late = {
 		.rmid = 2,
 		.generation = 5,
@@ -238,6 +240,8 @@ static void write_shared(void)
 
 	write_owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, 1, 1, 100, "owner");
 	record_write(&late, MEMWATCH_RECORD_RMID_ALLOC, sizeof(late), BASE, 0);
+	if (lossy)
+		record_write(&lost, MEMWATCH_RECORD_LOST, sizeof(lost), BASE + MS / 2, 0);
 	write_sample(BASE + MS, 0, 1, 1, MS / 2, 500, MEMWATCH_STATUS_OK);
 	write_sample(BASE + MS, 0, 2, 5, MS / 2, 500, MEMWATCH_STATUS_OK);
 	write_tick(BASE + MS, 0);
@@ -282,7 +286,7 @@ static void write_many(__u64 key)
 	}
 }
 
-enum content { EMPTY, SMALL, SHARED, GROWING, MANY, COLLIDING };
+enum content { EMPTY, SMALL, SHARED, LOSSY, GROWING, MANY, COLLIDING };
 
 /* With names, the machine of the recording has the first one, and its processes have all. */
 static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum content content,
@@ -325,8 +329,8 @@ static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum co
 		write_many(content == MANY ? 1 : 0x9e3779b97f4a7c15ULL);
 	if (nr_names)
 		write_named(nr_names, names);
-	else if (content == SHARED)
-		write_shared();
+	else if (content == SHARED || content == LOSSY)
+		write_shared(content == LOSSY);
 	else if (content != EMPTY)
 		write_small();
 	rc = memwatch_recording_close(out);
@@ -339,10 +343,11 @@ int main(int argc, char **argv)
 	int rc = 2;
 
 	if (argc < 3 || memwatch_ctx_new(NULL, &ctx)) {
-		fprintf(stderr, "usage: generate "
-				"machine|plain|small|empty|shared|growing|many|colliding|stranger "
-				"FILE\n"
-				"       generate named FILE NAME...\n");
+		fprintf(stderr,
+			"usage: generate "
+			"machine|plain|small|empty|shared|lossy|growing|many|colliding|stranger "
+			"FILE\n"
+			"       generate named FILE NAME...\n");
 		return 2;
 	}
 	if (!strcmp(argv[1], "machine") || !strcmp(argv[1], "plain"))
@@ -351,6 +356,8 @@ int main(int argc, char **argv)
 		rc = recording_by_hand(ctx, argv[2], argv[1][0] == 'e' ? EMPTY : SMALL, 0, NULL);
 	else if (!strcmp(argv[1], "shared"))
 		rc = recording_by_hand(ctx, argv[2], SHARED, 0, NULL);
+	else if (!strcmp(argv[1], "lossy"))
+		rc = recording_by_hand(ctx, argv[2], LOSSY, 0, NULL);
 	else if (!strcmp(argv[1], "growing"))
 		rc = recording_by_hand(ctx, argv[2], GROWING, 0, NULL);
 	else if (!strcmp(argv[1], "many") || !strcmp(argv[1], "colliding"))
