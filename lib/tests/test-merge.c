@@ -354,7 +354,7 @@ static void read_rest(struct machine *machine)
 		/* the kernel reports a loss with the next record, which does not exist */
 		if (machine->writers[i].lost)
 			mw_merge_lost_add(machine->merge, machine->cpus - 1 - i,
-					  machine->writers[i].lost);
+					  machine->writers[i].lost, 0);
 	}
 	read_all(machine);
 	mw_merge_finish(machine->merge, machine->now_ns);

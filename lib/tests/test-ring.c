@@ -227,7 +227,7 @@ static void test_lost(void)
 	record.lost = 7;
 	writer_put(&writer, &record, sizeof(record));
 	next_record(100);
-	mw_merge_lost_add(merge, 0, 1);
+	mw_merge_lost_add(merge, 0, 1, 0);
 	mw_merge_finish(merge, 99);
 	next_is_tick(60, 100);
 	for (lost = (const void *)next_record(100); lost && lost->h.type != MEMWATCH_RECORD_LOST;)
@@ -335,7 +335,7 @@ static void test_reported_loss(void)
 	open_ring(4096, 0);
 	put_tick(10);
 	put_tick(20);
-	mw_merge_lost_add(merge, 0, 5);
+	mw_merge_lost_add(merge, 0, 5, 0);
 	put_tick(40);
 	put_tick(50);
 	tap_ok(next_is_tick(10, 100) && next_is_tick(20, 100),
@@ -343,6 +343,30 @@ static void test_reported_loss(void)
 	check_lost((const void *)next_record(100), "a reported loss", 5, 20, 40);
 	tap_ok(next_is_tick(40, 100), "the record behind a reported loss is delivered");
 	tap_eq(get_stats().lost, 5, "a reported loss is counted");
+	close_ring();
+}
+
+/* A CPU without a ring keeps the first records, which are sent when it has one, and loses others.
+ */
+static void test_loss_behind_kept_records(void)
+{
+	open_ring(4096, 0);
+	put_tick(10);
+	mw_merge_lost_add(merge, 0, 5, 45);
+	put_tick(30);
+	put_tick(40);
+	put_tick(50);
+	put_tick(60);
+	tap_ok(next_is_tick(10, 100), "the record before a CPU lost its ring is delivered");
+	check_lost((const void *)next_record(100), "a loss behind what the CPU has kept", 5, 10,
+		   45);
+	tap_ok(next_is_tick(30, 100) && next_is_tick(40, 100) && next_is_tick(50, 100),
+	       "what the CPU has kept is delivered in order");
+	mw_merge_lost_add(merge, 0, 1, 0);
+	put_tick(70);
+	put_tick(80);
+	next_is_tick(60, 100);
+	check_lost((const void *)next_record(100), "a later loss", 1, 60, 70);
 	close_ring();
 }
 
@@ -362,5 +386,6 @@ int main(void)
 	test_ring_far_ahead();
 	test_cpu_back_online();
 	test_reported_loss();
+	test_loss_behind_kept_records();
 	return tap_done();
 }

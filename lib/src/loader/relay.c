@@ -501,7 +501,7 @@ uint64_t mw_bpf_relay_settle(struct mw_bpf_relay *relay)
 			continue;
 		sum += missing;
 		if (index >= 0)
-			mw_merge_lost_add(relay->merge, (unsigned int)index, missing);
+			mw_merge_lost_add(relay->merge, (unsigned int)index, missing, 0);
 		else
 			mw_log(relay->ctx, MEMWATCH_LOG_WARNING,
 			       "CPU %u was online without a ring: %llu records lost", cpu,

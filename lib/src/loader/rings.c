@@ -20,6 +20,7 @@
 
 #include "loader/libbpf.h"
 #include "base/context.h"
+#include "base/timemath.h"
 
 /**
  * struct cpu - a possible CPU and its ring
@@ -110,6 +111,35 @@ static int event_put(const struct mw_bpf_rings *rings, unsigned int cpu, int fd)
 	return bpf_map_update_elem(rings->opts.map, &cpu, &fd, BPF_ANY) ? -errno : 0;
 }
 
+static int read_counts(struct mw_bpf_rings *rings)
+{
+	int err = bpf_map_lookup_elem(rings->opts.counts, &rings->opts.no_ring, rings->counts);
+
+	if (!err)
+		err = bpf_map_lookup_elem(rings->opts.counts, &rings->opts.held, rings->misses);
+	if (err || rings->opts.held == rings->opts.no_ring)
+		return err;
+	for (unsigned int cpu = 0; cpu < rings->nr_cpus; cpu++)
+		rings->misses[cpu] += rings->counts[cpu];
+	return 0;
+}
+
+/*
+ * Reports what the CPU sent while it had no ring, which the kernel does not count. Its
+ * place is between the present content of the ring and what the new event will write. That begins
+ * with what the CPU has kept, and what it has lost is newer.
+ */
+static void ring_report_lost(struct mw_bpf_rings *rings, unsigned int cpu)
+{
+	struct cpu *here = &rings->cpus[cpu];
+
+	if (read_counts(rings) || rings->counts[cpu] == here->reported)
+		return;
+	mw_merge_lost_add(rings->merge, here->index, rings->counts[cpu] - here->reported,
+			  mw_clock(CLOCK_MONOTONIC));
+	here->reported = rings->counts[cpu];
+}
+
 /* Returns -ENODEV if the CPU has gone offline meanwhile. */
 static int ring_open(struct mw_bpf_rings *rings, unsigned int cpu)
 {
@@ -134,52 +164,24 @@ static int ring_open(struct mw_bpf_rings *rings, unsigned int cpu)
 		err = -errno;
 		goto err_unmap;
 	}
-	err = event_put(rings, cpu, fd);
-	if (err)
-		goto err_unmap;
 	err = mw_merge_ring_add(rings->merge, cpu, &ring);
 	if (err < 0)
-		goto err_delete;
+		goto err_unmap;
 	here->base = base;
 	here->fd = fd;
 	here->index = (unsigned int)err;
-	here->generation = ++here->last_generation;
-	return 0;
+	ring_report_lost(rings, cpu);
+	/* If this fails, the next attempt is ring_reopen(). */
+	err = event_put(rings, cpu, fd);
+	if (!err)
+		here->generation = ++here->last_generation;
+	return err;
 
-err_delete:
-	bpf_map_delete_elem(rings->opts.map, &cpu);
 err_unmap:
 	munmap(base, rings->bytes);
 err_close:
 	close(fd);
 	return err;
-}
-
-static int read_counts(struct mw_bpf_rings *rings)
-{
-	int err = bpf_map_lookup_elem(rings->opts.counts, &rings->opts.no_ring, rings->counts);
-
-	if (!err)
-		err = bpf_map_lookup_elem(rings->opts.counts, &rings->opts.held, rings->misses);
-	if (err || rings->opts.held == rings->opts.no_ring)
-		return err;
-	for (unsigned int cpu = 0; cpu < rings->nr_cpus; cpu++)
-		rings->misses[cpu] += rings->counts[cpu];
-	return 0;
-}
-
-/*
- * Reports what the CPU sent while it had no ring, which the kernel does not count. Its
- * place is between the present content of the ring and what the new event will write.
- */
-static void ring_report_lost(struct mw_bpf_rings *rings, unsigned int cpu)
-{
-	struct cpu *here = &rings->cpus[cpu];
-
-	if (read_counts(rings) || rings->counts[cpu] == here->reported)
-		return;
-	mw_merge_lost_add(rings->merge, here->index, rings->counts[cpu] - here->reported);
-	here->reported = rings->counts[cpu];
 }
 
 /*

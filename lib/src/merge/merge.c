@@ -103,12 +103,14 @@ bool mw_merge_ring_drained(const struct mw_merge *merge, unsigned int index)
 	       source->limit == mw_ring_head(&source->ring);
 }
 
-void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count)
+void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count,
+		       uint64_t until_ns)
 {
 	struct mw_source *source = &merge->sources[index];
 
 	/* the loss comes after everything that is in the ring now */
 	source->reported_at = mw_ring_head(&source->ring);
+	source->reported_ns = mw_max_u64(source->reported_ns, until_ns);
 	source->reported = mw_add_sat(source->reported, count);
 	source->lost = mw_add_sat(source->lost, count);
 }

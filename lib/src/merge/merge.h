@@ -87,9 +87,12 @@ bool mw_merge_ring_drained(const struct mw_merge *merge, unsigned int index);
  * Reports @count lost records that the kernel does not report itself. The kernel
  * reports a loss with the next record that fits, so losses after the last record
  * are missing, and so are records of a CPU that had no ring. The loss is placed
- * behind the present content of the ring; nobody may write to the ring meanwhile.
+ * behind the present content of the ring; nobody may write to the ring meanwhile. It ends
+ * with the next record of the ring, but not before @until_ns: what a CPU without a ring has
+ * kept is older than what it has lost, and comes behind it.
  */
-void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count);
+void mw_merge_lost_add(struct mw_merge *merge, unsigned int index, uint64_t count,
+		       uint64_t until_ns);
 
 /*
  * struct mw_merge_run - the records of one frame

@@ -99,7 +99,7 @@ static void source_close_gap(const struct mw_merge *merge, uint16_t index, uint6
 	gap->begin_ns = mw_min_u64(gap->begin_ns, time_ns);
 	if (!gap->begin_ns)
 		gap->begin_ns = merge_find_start(merge, time_ns);
-	gap->end_ns = time_ns;
+	gap->end_ns = mw_max_u64(gap->end_ns, time_ns);
 	source->open.count = 0;
 	source_append(source, gap->begin_ns, slot, 0, index);
 }
@@ -114,7 +114,7 @@ static void source_set_state(struct mw_source *source, uint32_t state)
 static void source_open_gap(struct mw_source *source, uint64_t count)
 {
 	if (!source->open.count)
-		source->open.begin_ns = source->complete_ns;
+		source->open = (struct mw_gap){ .begin_ns = source->complete_ns };
 	source->open.count = mw_add_sat(source->open.count, count);
 }
 
@@ -139,8 +139,10 @@ static inline void source_append_frame(struct mw_merge *merge, uint16_t index,
 static void source_open_reported_gap(struct mw_source *source)
 {
 	source_open_gap(source, source->reported);
+	source->open.end_ns = mw_max_u64(source->open.end_ns, source->reported_ns);
 	source->reported = 0;
 	source->reported_at = MW_TIME_MAX;
+	source->reported_ns = 0;
 }
 
 /*

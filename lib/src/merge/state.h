@@ -20,7 +20,7 @@
 /* How many frames before its delivery a frame is prefetched. */
 #define MW_FRAMES_AHEAD 6
 
-/* A loss between two records of one ring. The end of an open one is not known yet. */
+/* A loss between two records of one ring. An open one ends at @end_ns at the earliest. */
 struct mw_gap {
 	uint64_t begin_ns;
 	uint64_t end_ns;
@@ -49,6 +49,7 @@ struct mw_gap {
  * @open: a loss after which no record has been scanned yet
  * @reported: records that mw_merge_lost_add() reported as lost
  * @reported_at: position behind which these were lost
+ * @reported_ns: time before which they were lost
  * @gaps: MW_GAPS_MAX losses that are pending; NULL before the first loss
  * @gaps_used: bit mask of the used elements of @gaps
  * @late: records that were delivered late
@@ -76,6 +77,7 @@ struct mw_source {
 	struct mw_gap open;
 	uint64_t reported;
 	uint64_t reported_at;
+	uint64_t reported_ns;
 	struct mw_gap *gaps;
 	uint64_t gaps_used;
 	uint64_t late;
