@@ -63,6 +63,8 @@ static __always_inline __u64 to_index(__u32 argument)
 	return index;
 }
 
+#define SPLIT 1
+
 static __always_inline int is_ring_missing(long err)
 {
 	return err == -ENOENT || err == -EOPNOTSUPP;
@@ -139,7 +141,8 @@ static __always_inline int hold_batch(struct mw_relay_cpu *cpu, const __u32 *num
 
 /*
  * Sends a batch. @number points to the number of records, @size bytes of records follow it.
- * Returns 0, or an error if its records were dropped, of which the first one was counted.
+ * Returns 0; or an error if its records were dropped, of which the first one was counted; or
+ * SPLIT if they cannot wait for a ring together, and each has to be sent on its own.
  */
 static __always_inline long send_batch(void *ctx, struct mw_relay_cpu *cpu, __u32 *number,
 				       __u64 size)
@@ -153,6 +156,8 @@ static __always_inline long send_batch(void *ctx, struct mw_relay_cpu *cpu, __u3
 		return 0;
 	if (is_ring_missing(err)) {
 		__sync_fetch_and_add(&missing_rings, 1);
+		if (size > MW_RELAY_HELD_BYTES)
+			return SPLIT;
 		if (!hold_batch(cpu, number, size))
 			return 0;
 	}
@@ -221,7 +226,7 @@ static __always_inline void activate_cpu(struct mw_relay_cpu *cpu, __u64 now, __
 
 /*
  * Sends the record at index @place again, as a batch of its own. The number of records
- * overwrites the end of the record before it, which is not needed any more.
+ * overwrites that of the batch, or the end of the record before it, which are not needed any more.
  */
 __noinline int resend_record(struct bpf_raw_tracepoint_args *ctx, __u32 place, __u32 tick)
 {
@@ -230,7 +235,7 @@ __noinline int resend_record(struct bpf_raw_tracepoint_args *ctx, __u32 place, _
 	struct memwatch_record_tick *rec;
 	__u32 *number;
 
-	if (!cpu || !index || index > MW_RELAY_TOUCHED_MAX)
+	if (!cpu || index > MW_RELAY_TOUCHED_MAX)
 		return 0;
 	number = (__u32 *)&cpu->batch.sample[index] - 1;
 	*number = 1;
@@ -246,7 +251,7 @@ __noinline int resend_record(struct bpf_raw_tracepoint_args *ctx, __u32 place, _
 
 /*
  * Sends the first @samples samples of the batch, followed by cpu->tick if @tick is set.
- * Returns 1 if that failed; then all records but the first one must be sent again.
+ * Returns at which index the records begin that must be sent again if that failed; or -1.
  *
  * The kernel counts one loss per failed call, however many records the call contained. So a
  * failed batch counts as the loss of its first record only, to count the same as the kernel.
@@ -255,9 +260,10 @@ __noinline int send_samples(struct bpf_raw_tracepoint_args *ctx, __u32 samples, 
 {
 	struct mw_relay_cpu *cpu = this_cpu();
 	__u64 index = to_index(samples), size;
+	long err;
 
 	if (!cpu || index > MW_RELAY_TOUCHED_MAX)
-		return 0;
+		return -1;
 	size = index * sizeof(struct memwatch_record_sample);
 	cpu->batch.records = samples;
 	if (tick) {
@@ -268,9 +274,10 @@ __noinline int send_samples(struct bpf_raw_tracepoint_args *ctx, __u32 samples, 
 		size += sizeof(cpu->tick);
 	}
 	if (!size)
-		return 0;
+		return -1;
 	__sync_fetch_and_add(&cpu->produced, cpu->batch.records);
-	return send_batch(ctx, cpu, &cpu->batch.records, size) ? 1 : 0;
+	err = send_batch(ctx, cpu, &cpu->batch.records, size);
+	return !err ? -1 : err != SPLIT;
 }
 
 /*
@@ -280,17 +287,20 @@ __noinline int send_samples(struct bpf_raw_tracepoint_args *ctx, __u32 samples, 
 static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
 {
 	__u32 i;
+	int again;
 
 	for (i = 0; i < MW_RELAY_TOUCHED_MAX; i++) {
 		if (i >= cpu->touched_count)
 			break;
 		fill_sample(cpu->touched[i], 0, i);
 	}
-	if (send_samples(ctx, cpu->touched_count, tick)) {
-		for (i = 1; i < MW_RELAY_TOUCHED_MAX; i++) {
+	again = send_samples(ctx, cpu->touched_count, tick);
+	if (again >= 0) {
+		for (i = 0; i < MW_RELAY_TOUCHED_MAX; i++) {
 			if (i >= cpu->touched_count)
 				break;
-			resend_record(ctx, i, 0);
+			if (i || !again)
+				resend_record(ctx, i, 0);
 		}
 		if (tick && cpu->touched_count)
 			resend_record(ctx, cpu->touched_count, 1);

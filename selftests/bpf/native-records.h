@@ -218,6 +218,29 @@ static void test_no_ring(void)
 	rig_close(&rig);
 }
 
+/* A slot of more samples than a batch that waits has room for. */
+static void test_no_ring_for_many(void)
+{
+	uint64_t now = 1000, first_ns = 0, dropped = 0, received;
+
+	if (!open_rig(MW_RELAY_SLOT, 0, 512, 8))
+		return;
+	run_tick(now, 0);
+	received = count_in_order(&first_ns, &dropped);
+	rig_ring_close(&rig, cpu);
+	for (int i = 0; i <= MW_RELAY_TOUCHED_MAX; i++)
+		run_switch(now += 10, i ? OWNER(i, 1) : 0,
+			   i < MW_RELAY_TOUCHED_MAX ? OWNER(i + 1, 1) : 0);
+	run_tick(now += 10, 0);
+	tap_eq(rig_cpu(&rig, cpu).dropped, 0, "the records of a large batch wait for a ring");
+	tap_ok(!rig_ring_open(&rig, cpu, 8), "a ring can be added after a large batch");
+	run_tick(now += 10, 0);
+	received += count_in_order(&first_ns, &dropped);
+	tap_eq(received, rig_cpu(&rig, cpu).produced, "all records of a large batch are sent");
+	tap_eq(dropped, 0, "the tick reports no loss of a large batch");
+	rig_close(&rig);
+}
+
 /*
  * Slots of many samples into a ring of one page that is read now and then: some batches fit,
  * some fit in parts, some do not fit. The kernel counts one loss per call.
@@ -275,6 +298,7 @@ static void test_records(void)
 	}
 	test_full_ring();
 	test_no_ring();
+	test_no_ring_for_many();
 	test_partial_batches();
 }
 
