@@ -115,6 +115,24 @@ static void test_links(void)
 	unlink("hard");
 }
 
+/* Whoever may rename in a folder, such as root in that of the devices, must name a file. */
+static void test_kinds(void)
+{
+	struct stat st = { 0 };
+
+	if (mkfifo("fifo", 0600) || mkdir("folder", 0700))
+		tap_note("mkfifo: %s", strerror(errno));
+	tap_eq(create_file("fifo", "new", MEMWATCH_FILE_REPLACE), -EINVAL,
+	       "a FIFO is not replaced");
+	tap_ok(strstr(memwatch_ctx_error(ctx), "not a regular file") != NULL,
+	       "the error for a FIFO says why: %s", memwatch_ctx_error(ctx));
+	tap_ok(!lstat("fifo", &st) && S_ISFIFO(st.st_mode), "the FIFO is still there");
+	tap_eq(create_file("folder", "new", MEMWATCH_FILE_REPLACE), -EISDIR,
+	       "a folder is not replaced");
+	unlink("fifo");
+	rmdir("folder");
+}
+
 static void test_stale(void)
 {
 	static const char stale[] = ".a.0123456789abcdef.tmp", other[] = ".a.0123456789abcdeg.tmp";
@@ -194,6 +212,7 @@ int main(void)
 		return EXIT_FAILURE;
 	test_create();
 	test_links();
+	test_kinds();
 	test_stale();
 	test_read();
 	memwatch_ctx_unref(ctx);

@@ -58,7 +58,8 @@ int memwatch_file_fd(const struct memwatch_file *file);
  * What has been written is on the disk before the file gets its name. More can be written
  * afterwards, because the descriptor stays open.
  *
- * Return: 0; -EEXIST if the name is in use and is not to be replaced; or another negative errno.
+ * Return: 0; -EEXIST if the name is in use and is not to be replaced; -EISDIR or -EINVAL if it is
+ * that of a folder, or of a device or a FIFO, which is never replaced; or another negative errno.
  * Since: 0.1
  */
 MEMWATCH_MUST_CHECK int memwatch_file_commit(struct memwatch_file *file, unsigned int flags);

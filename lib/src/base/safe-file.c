@@ -141,10 +141,30 @@ static int rename_to_new(int dir, const char *temporary, const char *name)
 	return 0;
 }
 
+/*
+ * Renaming would replace a device or a FIFO too, and root may do so in any folder. A symbolic link
+ * is replaced, not followed.
+ */
+static int check_replaced(const struct memwatch_file *file)
+{
+	struct stat st;
+
+	if (fstatat(file->dir, file->name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	return S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) ? 0 : -EINVAL;
+}
+
 int memwatch_file_commit(struct memwatch_file *file, unsigned int flags)
 {
-	int err = fsync(file->fd) ? -errno : 0;
+	int err = flags & MEMWATCH_FILE_REPLACE ? check_replaced(file) : 0;
 
+	if (err == -EINVAL)
+		return mw_fail(file->ctx, err, "%s: is not a regular file, and is not replaced",
+			       file->path);
+	if (!err && fsync(file->fd))
+		err = -errno;
 	if (!err && flags & MEMWATCH_FILE_REPLACE)
 		err = renameat(file->dir, file->temporary, file->dir, file->name) ? -errno : 0;
 	else if (!err)

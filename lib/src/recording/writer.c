@@ -164,23 +164,6 @@ static int append_index(struct mw_writer *writer)
 /* ------------------------------------------------------------ beginning */
 
 /*
- * --force must not replace a device, a FIFO or a folder, which renaming would do. A symbolic
- * link is replaced, not followed.
- */
-static int check_replaced(struct mw_writer *writer)
-{
-	struct stat st;
-
-	if (fstatat(writer->file->dir, writer->file->name, &st, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? 0 : writer_fail(writer, -errno, "stat");
-	if (S_ISDIR(st.st_mode))
-		return writer_fail(writer, -EISDIR, "create");
-	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-		return writer_fail(writer, -EINVAL, "it is not a regular file");
-	return 0;
-}
-
-/*
  * The file gets its name when it has its description, so that a reader never finds less. It
  * is a new file in any case: what another user has prepared under this name, and may have
  * open, is not written to.
@@ -197,10 +180,7 @@ static int create_file(struct mw_writer *writer, const struct memwatch_stream_in
 	writer->fd = writer->file->fd;
 	if (fchmod(writer->fd, (mode_t)writer->opts.mode))
 		return writer_fail(writer, -errno, "chmod");
-	if (overwrite)
-		err = check_replaced(writer);
-	if (!err)
-		err = append_info(writer, info);
+	err = append_info(writer, info);
 	return err ? err
 		   : memwatch_file_commit(writer->file, overwrite ? MEMWATCH_FILE_REPLACE : 0);
 }
