@@ -197,6 +197,27 @@ static int read_states(FILE *file, int *count)
 	return mw_state_file_read(ctx, file, "test", count_state, count);
 }
 
+/* A file that is not ours must not be taken for a damaged one: saving would replace it. */
+static void test_other_file(void)
+{
+	FILE *file = tmpfile();
+	int count;
+
+	fputs("MMW", file);
+	tap_eq(read_states(file, &count), -ENOMSG,
+	       "the beginning of another file is no state file");
+	fputs("recording of a machine, and what else there is in a file of some size", file);
+	tap_eq(read_states(file, &count), -ENOMSG, "another file is no state file");
+	fclose(file);
+	file = tmpfile();
+	fputs("MMg", file);
+	tap_eq(read_states(file, &count), -EBADMSG, "the beginning of a state file is damaged");
+	fclose(file);
+	file = tmpfile();
+	tap_eq(read_states(file, &count), -EBADMSG, "an empty file is damaged");
+	fclose(file);
+}
+
 static void test_file(void)
 {
 	int accepted = 0, count, err;
@@ -274,6 +295,7 @@ int main(void)
 	test_computed();
 	test_refused();
 	test_file();
+	test_other_file();
 	test_shares();
 	test_interest();
 	memwatch_ctx_unref(ctx);

@@ -67,6 +67,12 @@ ok $? "the hook of --exec gets event, process, reason and sentence of the alert"
 ok $? "--pid shows no other process"
 "$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: loaded [1-9][0-9]* histories'
 ok $? "growth watch continues with the histories of the state file"
+echo "precious text that is longer than the header of a state file; nothing may replace it" >text
+"$ctl" --quiet growth watch --duration 1s --state text --alerts 2>refused
+[ $? -eq 1 ] && grep -q 'text: is not a state file' refused && grep -q '^hint:' refused
+ok $? "growth watch refuses a state file that is another file"
+grep -q precious text
+ok $? "growth watch does not replace a file that is not a state file"
 "$ctl" --format json growth watch --duration 3s --max-processes 1 --alerts 2>/dev/null |
 	grep -m 1 '"event": "full"' >full
 python3 "$here/../../cli/tests/schema.py" growth-room full >schema

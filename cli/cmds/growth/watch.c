@@ -331,18 +331,30 @@ static void save_state(struct watcher *w, uint64_t now_ns)
 		mw_warn(w->cli, "%s", memwatch_ctx_error(w->monitor.ctx));
 }
 
-static void load_state(struct watcher *w)
+/* Returns 0, or an exit code if saving would replace what is not a state file. */
+static int load_state(struct watcher *w)
 {
 	int n;
 
 	if (!w->config->state)
-		return;
+		return 0;
 	n = memwatch_watch_load(w->monitor.watch, w->config->state);
+	switch (n) {
+	case -ENOENT:
+		return 0;
+	case -ENOMSG:
+	case -EISDIR:
+	case -EINVAL:
+		mw_error(MW_EXIT_FAILED, "growth watch", "%s", memwatch_ctx_error(w->monitor.ctx));
+		mw_hint("remove it, or name another file with --state");
+		return MW_EXIT_FAILED;
+	}
 	if (n >= 0)
 		mw_note(w->cli, "%s: loaded %d histories", w->config->state, n);
-	else if (n != -ENOENT)
+	else
 		mw_warn(w->cli, "%s; starting without histories",
 			memwatch_ctx_error(w->monitor.ctx));
+	return 0;
 }
 
 static void report_loss(const struct watcher *w, const struct memwatch_record_lost *record)
@@ -433,7 +445,9 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 						   .ctx = w.monitor.ctx,
 						   .directory = w.config->snapshots };
 		w.saved_ns = w.monitor.start_ns;
-		load_state(&w);
+		rc = load_state(&w);
+	}
+	if (!rc) {
 		mw_interrupt_init();
 		err = watch_processes(&w);
 		if (err)

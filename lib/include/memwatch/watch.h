@@ -328,7 +328,8 @@ int memwatch_watch_save(struct memwatch_watch *watch, const char *path);
  * it is not valid, or if another user could have written it.
  *
  * Returns: the number of processes; -ENOENT; -ESTALE if the file is of another boot or
- * version; -EBADMSG if it is damaged; -EPERM if another user could have written it.
+ * version; -EBADMSG if it is damaged; -EPERM if another user could have written it; -ENOMSG,
+ * -EISDIR or -EINVAL if it is no state file, but another one, a folder or a device.
  * Since: 0.1
  */
 int memwatch_watch_load(struct memwatch_watch *watch, const char *path);

@@ -231,14 +231,15 @@ int mw_state_file_read(struct memwatch_ctx *ctx, FILE *file, const char *name, m
 {
 	struct header want, header;
 	int err = header_init(ctx, &want);
+	size_t got;
 
 	if (err)
 		return err;
-	if (fread(&header, sizeof(header), 1, file) != 1)
+	got = fread(&header, 1, sizeof(header), file);
+	if (memcmp(&header, &want, got < MAGIC_COMMON ? got : MAGIC_COMMON))
+		return mw_fail(ctx, -ENOMSG, "%s: is not a state file of the growth monitor", name);
+	if (got != sizeof(header))
 		return mw_fail(ctx, -EBADMSG, "%s: is damaged: it is too short", name);
-	if (memcmp(&header, &want, MAGIC_COMMON))
-		return mw_fail(ctx, -EBADMSG, "%s: is not a state file of the growth monitor",
-			       name);
 	want.count = header.count;
 	want.sum = header.sum;
 	if (memcmp(&header, &want, sizeof(header)))
