@@ -116,7 +116,8 @@ int mw_finish_stdout(int code)
 	bool failed = ferror(stdout);
 
 	errno = 0;
-	if ((fflush(stdout) || failed) && code == MW_EXIT_DONE)
+	/* Whoever failed has said why, but what else was found, the output was to say. */
+	if ((fflush(stdout) || failed) && code != MW_EXIT_FAILED)
 		return mw_error(MW_EXIT_FAILED, "standard output", "%s",
 				errno ? strerror(errno) : "could not be written");
 	return code;

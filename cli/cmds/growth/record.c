@@ -117,8 +117,11 @@ static int growth_record_run(const struct mw_cli *cli, void *config, int argc, c
 	if (!rc) {
 		mw_interrupt_init();
 		err = write_trace(&monitor, out.stream, &samples);
-		if (err)
+		if (err) {
 			rc = mw_error_errno(err, c->output);
+			/* One message is enough. */
+			clearerr(out.stream);
+		}
 		rc = mw_out_file_close(&out) ?: rc;
 		if (!rc && !samples)
 			rc = MW_EXIT_NOTHING;

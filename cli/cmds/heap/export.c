@@ -53,6 +53,7 @@ struct export
 	const struct mw_cli *cli;
 	const struct export_config *config;
 	const char *path;
+	const char *where; /* the output, for messages */
 	char **files;
 	struct heap_profiles profiles;
 	uint32_t metric;
@@ -63,17 +64,19 @@ struct export
 static int open_output(struct export *e)
 {
 	const char *path = e->config->output;
-	int fd;
+	int fd, err;
 
 	e->out = stdout;
+	e->where = path ?: "standard output";
 	if (!path)
 		return 0;
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	e->out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (e->out)
 		return 0;
-	mw_error_errno(-errno, path);
-	if (errno == EEXIST)
+	err = errno;
+	mw_error_errno(-err, path);
+	if (err == EEXIST)
 		mw_hint("remove the file, or choose another name");
 	return MW_EXIT_FAILED;
 }
@@ -115,7 +118,7 @@ static int write_pprof(struct export *e)
 				"pprof is a binary format; use --output FILE");
 	fflush(e->out);
 	err = memwatch_heap_write_pprof(e->profiles.heap, 0, fileno(e->out));
-	return err ? heap_view_failed(&e->profiles, err, e->path) : 0;
+	return err ? heap_view_failed(&e->profiles, err, err == -ENODATA ? e->path : e->where) : 0;
 }
 
 static const char *const export_usage[] = {
@@ -150,8 +153,7 @@ static int export_profile(void *data)
 	if (!rc)
 		rc = c->to == EXPORT_PPROF ? write_pprof(e) : write_calls(e);
 	if (!rc && (fflush(e->out) || ferror(e->out)))
-		rc = mw_error(MW_EXIT_FAILED, c->output ? c->output : "standard output",
-			      "could not be written");
+		rc = mw_error(MW_EXIT_FAILED, e->where, "could not be written");
 	heap_profiles_close(&e->profiles);
 	return rc;
 }

@@ -74,9 +74,17 @@ int heap_process_failed(struct memwatch_ctx *ctx, int err, const char *name)
 		mw_hint("start the program with 'memwatchctl heap run -o DIR -- COMMAND'");
 		return MW_EXIT_NOTHING;
 	}
-	if (err == -ENOMSG)
-		return mw_error(MW_EXIT_FAILED, name, "is not a heap profile of memwatch");
-	return mw_error(mw_exit_of(err), name, "%s", why);
+	if (err == -EISDIR)
+		return mw_error_errno(err, name);
+	if (err == -ENOMSG) {
+		mw_error(MW_EXIT_FAILED, name, "is not a heap profile of memwatch");
+		mw_hint("'memwatchctl heap run -o DIR -- COMMAND' makes one");
+		return MW_EXIT_FAILED;
+	}
+	mw_error(mw_exit_of(err), name, "%s", why);
+	if (err == -EACCES || err == -EPERM)
+		mw_hint("run memwatchctl as root, or as the user that the profile belongs to");
+	return mw_exit_of(err);
 }
 
 int heap_header_read(struct memwatch_ctx *ctx, int fd, const char *name,
@@ -102,6 +110,11 @@ int heap_snapshot_write(struct memwatch_ctx *ctx, int fd, const char *name, cons
 {
 	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), err;
 
+	if (to == -1 && errno == EEXIST) {
+		mw_error_errno(-EEXIST, path);
+		mw_hint("remove the file, or choose another name");
+		return MW_EXIT_FAILED;
+	}
 	if (to < 0)
 		return mw_error_errno(-errno, path);
 	err = memwatch_heap_snapshot(ctx, fd, to);

@@ -209,6 +209,29 @@ int memwatch_heap_request(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_c
 	return err;
 }
 
+static struct mw_heap_chunk read_chunk(const struct mw_input *copy, uint32_t i)
+{
+	struct mw_heap_chunk chunk;
+
+	memcpy(&chunk, copy->bytes + MW_HEAP_DIRECTORY_OFFSET + i * sizeof(chunk), sizeof(chunk));
+	return chunk;
+}
+
+static bool is_cut_off(const struct mw_input *copy)
+{
+	if (copy->len < MW_HEAP_CHUNKS_OFFSET)
+		return true;
+	for (uint32_t i = 0; i < MW_HEAP_CHUNKS_MAX; i++) {
+		struct mw_heap_chunk chunk = read_chunk(copy, i);
+
+		if (chunk.kind == MW_HEAP_CHUNK_NONE)
+			break;
+		if (chunk.offset > copy->len || chunk.bytes > copy->len - chunk.offset)
+			return true;
+	}
+	return false;
+}
+
 /* Clears the samples whose state is not the same any more. */
 static void drop_changed(const struct mw_input *copy, const struct mw_input *now)
 {
@@ -216,11 +239,9 @@ static void drop_changed(const struct mw_input *copy, const struct mw_input *now
 
 	memcpy(&header, copy->bytes, sizeof(header));
 	for (uint32_t i = 0; i < MW_HEAP_CHUNKS_MAX; i++) {
-		struct mw_heap_chunk chunk;
+		struct mw_heap_chunk chunk = read_chunk(copy, i);
 		uint32_t distance = header.sample_bytes;
 
-		memcpy(&chunk, copy->bytes + MW_HEAP_DIRECTORY_OFFSET + i * sizeof(chunk),
-		       sizeof(chunk));
 		if (chunk.kind == MW_HEAP_CHUNK_NONE)
 			break;
 		if (chunk.kind != MW_HEAP_CHUNK_SAMPLES || chunk.offset > copy->len ||
@@ -264,7 +285,7 @@ int memwatch_heap_snapshot(struct memwatch_ctx *ctx, int fd, int to)
 		err = mw_fail(ctx, -errno, "heap profile: %s", strerror(errno));
 	if (!err)
 		err = mw_input_read(ctx, fd, "heap profile", LARGEST_PROFILE, &copy);
-	if (!err && copy.len < MW_HEAP_CHUNKS_OFFSET)
+	if (!err && is_cut_off(&copy))
 		err = mw_fail(ctx, -EBADMSG, "the heap profile is cut off");
 	if (!err)
 		err = mw_input_read_head(ctx, fd, "heap profile", copy.len, &now);
