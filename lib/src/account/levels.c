@@ -153,6 +153,11 @@ void mw_levels_restart(struct mw_levels *levels, uint64_t begin_ns)
 
 /* ---------------------------------------------------------------- events */
 
+void mw_levels_begin(struct mw_levels *levels)
+{
+	levels->nr_events = 0;
+}
+
 static int add_event(struct mw_levels *levels, uint64_t time_ns, uint32_t entry, bool is_end,
 		     uint32_t row)
 {
@@ -273,13 +278,11 @@ static int apply_event(struct mw_levels *levels, const struct mw_slot_given *slo
 
 int mw_levels_apply(struct mw_levels *levels, const struct mw_slot_given *slot)
 {
-	uint32_t nr = levels->nr_events;
 	int err = 0;
 
-	levels->nr_events = 0;
-	if (nr > 1)
-		qsort(levels->events, nr, sizeof(*levels->events), compare_events);
-	for (uint32_t i = 0; i < nr && !err; i++)
+	if (levels->nr_events > 1)
+		qsort(levels->events, levels->nr_events, sizeof(*levels->events), compare_events);
+	for (uint32_t i = 0; i < levels->nr_events && !err; i++)
 		err = apply_event(levels, slot, &levels->events[i]);
 	return err;
 }

@@ -96,6 +96,9 @@ void mw_levels_restart(struct mw_levels *levels, uint64_t begin_ns);
 /* Adds the next row. Returns 0 or -ENOMEM. */
 int mw_levels_add_row(struct mw_levels *levels);
 
+/* Begins a slot. What was noted of one that could not be added, for lack of memory, is dropped. */
+void mw_levels_begin(struct mw_levels *levels);
+
 /* Notes entry number @number of a slot; its row is @row or MW_NO_ROW. Returns 0 or -ENOMEM. */
 int mw_levels_note(struct mw_levels *levels, const struct mw_slot_given *slot, uint32_t number,
 		   uint32_t row);

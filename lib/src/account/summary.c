@@ -465,6 +465,7 @@ static int feed_earlier(struct memwatch_summary *summary, const struct mw_slot_g
 {
 	int err = 0;
 
+	mw_levels_begin(&summary->levels);
 	for (uint32_t i = 0; i < slot->seen.nr_entries && !err; i++)
 		err = mw_levels_note(&summary->levels, slot, i, MW_NO_ROW);
 	return err ? err : mw_levels_apply(&summary->levels, slot);
@@ -476,6 +477,7 @@ static int feed_entries(struct memwatch_summary *summary, const struct mw_slot_g
 	uint32_t at = MW_NO_ROW;
 	int err = 0;
 
+	mw_levels_begin(&summary->levels);
 	for (uint32_t i = 0; i < slot->seen.nr_entries && !err; i++) {
 		err = feed_entry(summary, slot, i, &at);
 		if (!err)
