@@ -267,13 +267,11 @@ void mw_rdt_abmc_pass(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count, u32 
 
 /* ------------------------------------------------------------- reading */
 
-static u64 abmc_read_counter(u64 counter)
+static u64 abmc_read_counter(struct mw_rdt_ctr *ctr, u64 counter)
 {
-	u64 value, data = GENMASK_ULL(mw_rdt.format.width - 1, 0);
+	u64 value = mw_rdt_ctr_read(ctr, counter << 32 | EVTSEL_COUNTER);
+	u64 data = GENMASK_ULL(mw_rdt.format.width - 1, 0);
 
-	if (wrmsrq_safe(MW_MSR_QM_EVTSEL, counter << 32 | EVTSEL_COUNTER) ||
-	    rdmsrq_safe(MW_MSR_QM_CTR, &value))
-		return MW_QM_CTR_ERROR;
 	return value & (MW_QM_CTR_ERROR | MW_QM_CTR_UNAVAILABLE | data);
 }
 
@@ -295,6 +293,7 @@ static struct mw_rdt_set *abmc_find_set(struct mw_rdt_abmc *abmc, struct mw_rdt_
 /**
  * mw_rdt_abmc_read - read the bandwidth counters of an RMID
  * @abmc: the counters of the domain
+ * @ctr: how they are read
  * @count: the readings of the RMID
  * @generation: the generation of its owner
  * @rmid: the RMID
@@ -303,8 +302,8 @@ static struct mw_rdt_set *abmc_find_set(struct mw_rdt_abmc *abmc, struct mw_rdt_
  * An RMID without counters reads as unavailable if it ran without them, or lost them while
  * it held cache. Otherwise nothing was moved since its last reading, which is repeated.
  */
-void mw_rdt_abmc_read(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count, u32 generation,
-		      u32 rmid, u64 *reg)
+void mw_rdt_abmc_read(struct mw_rdt_abmc *abmc, struct mw_rdt_ctr *ctr, struct mw_rdt_count *count,
+		      u32 generation, u32 rmid, u64 *reg)
 {
 	struct mw_rdt_set *set;
 	bool uncounted;
@@ -320,7 +319,8 @@ void mw_rdt_abmc_read(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count, u32 
 		if (!abmc_has_event(abmc->events, i))
 			*value = 0;
 		else if (set)
-			*value = abmc_read_counter(abmc_counter(abmc, set - abmc->assign.set, i));
+			*value = abmc_read_counter(ctr,
+						   abmc_counter(abmc, set - abmc->assign.set, i));
 		else
 			*value = uncounted ? MW_QM_CTR_UNAVAILABLE : count->prev[i];
 	}

@@ -11,6 +11,7 @@
 #include "compat/hrtimer.h"
 #include "rdt.h"
 #include "rdt-bout.h"
+#include "rdt-ctr.h"
 #include "rdt-domain.h"
 #include "rdt-read.h"
 #include "resctrl.h"
@@ -121,6 +122,7 @@ static bool bout_try(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 sources)
 		cpu->rdt_busy++;
 		return bout_may_follow(cpu, mw_now());
 	}
+	mw_rdt_ctr_begin(&d->ctr);
 	again = bout_read(d, cpu, sources);
 	raw_spin_unlock(&d->lock);
 	return again;

@@ -50,6 +50,7 @@ static struct mw_rdt_domain *domain_create(u32 id, u32 base)
 	d->shared = mw_rdt.backend == MEMWATCH_BACKEND_AMD_QOS;
 	raw_spin_lock_init(&d->lock);
 	raw_spin_lock_init(&d->abmc.lock);
+	mw_rdt_ctr_init(&d->ctr);
 	mw_rdt_plan_init(&d->plan, mw_rdt.nr_rmids + 1, mw_now());
 	list_add_tail_rcu(&d->link, &mw_rdt_domains);
 	return d;

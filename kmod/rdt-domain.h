@@ -13,6 +13,7 @@
 
 #include "rdt-abmc.h"
 #include "rdt-count.h"
+#include "rdt-ctr.h"
 #include "rdt-plan.h"
 
 /**
@@ -22,8 +23,9 @@
  * @base: added to an RMID to get the number of its counter
  * @nr_cpus: CPUs that are in it now
  * @shared: all CPUs of the domain share one EVTSEL (AMD)
- * @lock: with @shared, guards each pair of accesses to EVTSEL and CTR, and @cursor.
+ * @lock: with @shared, guards each pair of accesses to EVTSEL and CTR, @ctr, and @cursor.
  * 	Taken with interrupts off, in an interrupt only if it is free.
+ * @ctr: with @shared, who else writes EVTSEL
  * @cursor: with @shared, where in @plan the next reading continues
  * @plan: which RMIDs are read when
  * @count: last readings, indexed by RMID. The CPU that has taken the RMID in @plan
@@ -37,6 +39,7 @@ struct mw_rdt_domain {
 	u32 nr_cpus;
 	bool shared;
 	raw_spinlock_t lock;
+	struct mw_rdt_ctr ctr;
 	u32 cursor;
 	struct mw_rdt_plan plan;
 	struct mw_rdt_count *count;
@@ -62,6 +65,12 @@ u32 mw_rdt_domain_count(void);
 u64 mw_rdt_domain_turns(void);
 void mw_rdt_domain_free_all(void);
 size_t mw_rdt_domain_memory(void);
+
+/* The EVTSEL that the CPUs of a domain share; NULL if each has its own. */
+static inline struct mw_rdt_ctr *mw_rdt_domain_ctr(struct mw_rdt_domain *d)
+{
+	return d->shared ? &d->ctr : NULL;
+}
 
 /* @owner is about to run on a CPU of this domain, or runs on it. */
 static __always_inline void mw_rdt_domain_run(struct mw_rdt_domain *d, u64 owner)

@@ -16,15 +16,15 @@
 #include <linux/err.h>
 
 #include "clock.h"
-#include "compat/msr.h"
 #include "owner.h"
 #include "rdt.h"
+#include "rdt-ctr.h"
 #include "rdt-domain.h"
 #include "rdt-read.h"
 #include "resctrl.h"
 #include "trace.h"
 
-/* Each event of an RMID takes a write to EVTSEL and a read of CTR. */
+/* Each event of an RMID takes a write to EVTSEL and a read of CTR. Checks do not count. */
 #define OPS_PER_EVENT 2
 
 /* RMIDs that are read in one go with interrupts off where no tick sets a limit. */
@@ -74,13 +74,9 @@ void mw_rdt_read_disarm(void)
 
 /* ------------------------------------------------------------- registers */
 
-static u64 read_counter(u32 number, u32 event)
+static u64 read_counter(struct mw_rdt_domain *d, u32 rmid, u32 event)
 {
-	u64 value;
-
-	wrmsrq(MW_MSR_QM_EVTSEL, (u64)number << 32 | (event + 1));
-	rdmsrq(MW_MSR_QM_CTR, value);
-	return value;
+	return mw_rdt_ctr_read(mw_rdt_domain_ctr(d), (u64)(d->base + rmid) << 32 | (event + 1));
 }
 
 static void read_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u32 generation,
@@ -92,10 +88,10 @@ static void read_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
 	if (d->shared)
 		lockdep_assert_held(&d->lock);
 	for (event = 0; event < end; event++)
-		reg[event] = mw_rdt.format.events >> event & 1 ? read_counter(d->base + rmid, event)
-							       : 0;
+		reg[event] = mw_rdt.format.events >> event & 1 ? read_counter(d, rmid, event) : 0;
 	if (d->abmc.on)
-		mw_rdt_abmc_read(&d->abmc, &d->count[rmid], generation, rmid, reg);
+		mw_rdt_abmc_read(&d->abmc, mw_rdt_domain_ctr(d), &d->count[rmid], generation, rmid,
+				 reg);
 	cpu->rdt_ops += mw_rdt_read_ops();
 	cpu->rdt_reads++;
 }
@@ -409,11 +405,12 @@ static void read_take_baseline(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 	unsigned long flags;
 	u32 rmid, end;
 
-	if (!static_branch_unlikely(&mw_rdt_read_key) || mw_resctrl_is_mounted())
+	if (!static_branch_unlikely(&mw_rdt_read_key))
 		return;
-	for (rmid = 0; rmid < d->plan.nr; rmid = end) {
+	for (rmid = 0; rmid < d->plan.nr && !mw_resctrl_is_mounted(); rmid = end) {
 		end = min(rmid + BATCH, d->plan.nr);
 		raw_spin_lock_irqsave(&d->lock, flags);
+		mw_rdt_ctr_begin(mw_rdt_domain_ctr(d));
 		for (; rmid < end; rmid++) {
 			struct mw_rdt_count *count = &d->count[rmid];
 			u32 generation = read_owner_of(rmid).generation;
@@ -435,10 +432,11 @@ static void read_whole_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 	u64 before;
 
 	mw_rdt_plan_slot(&d->plan, d->plan.slot_ns + 1, &before);
-	while (!all) {
+	while (!all && !mw_resctrl_is_mounted()) {
 		struct mw_rdt_bout bout = { .most = BATCH, .end_ns = U64_MAX };
 
 		raw_spin_lock_irqsave(&d->lock, flags);
+		mw_rdt_ctr_begin(mw_rdt_domain_ctr(d));
 		all = mw_rdt_read_queue(d, cpu, &bout);
 		raw_spin_unlock_irqrestore(&d->lock, flags);
 	}
@@ -454,7 +452,7 @@ static void read_what_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool all)
 	local_irq_save(flags);
 	mw_rdt_read_announce(d, cpu);
 	local_irq_restore(flags);
-	if (all && !mw_resctrl_is_mounted())
+	if (all)
 		read_whole_queue(d, cpu);
 }
 

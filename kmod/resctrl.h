@@ -23,7 +23,8 @@ void mw_resctrl_find(void);
 
 /*
  * Cheap enough for each tick. The superblock appears before resctrl writes its first
- * register, and disappears after the last one.
+ * register, and disappears after the last write to PQR_ASSOC. A worker may use EVTSEL
+ * longer, see rdt-ctr.h.
  */
 static inline bool mw_resctrl_is_mounted(void)
 {

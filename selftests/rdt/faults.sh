@@ -16,6 +16,7 @@ reads_at_least() { [ "$(reads)" -ge "$1" ]; }
 let_time_pass() { sleep 0.5 && within 5 reads_at_least $(($(reads) + 300)); }
 
 plan
+modprobe msr 2> /dev/null
 rdtctl guest && rdtctl track on
 load "$@"
 begin_record
@@ -33,6 +34,10 @@ for fault in $faults; do
 	error) rdtctl inject error '*' "$rmid" total 20 && echo total:error >> /out/expected ;;
 	unavailable) rdtctl inject unavailable '*' "$rmid" total 20 && echo total:unavailable >> /out/expected ;;
 	restart) rdtctl inject restart '*' "$rmid" total && echo total:unavailable >> /out/expected ;;
+	# Six readings are disturbed three times each, and one twice, which then succeeds.
+	foreign)
+		wrmsr -p 0 0xc8d 1
+		rdtctl inject foreign '*' "$rmid" total 20 && echo total:error >> /out/expected ;;
 	occupancy) rdtctl inject error '*' "$rmid" occupancy 20 && echo occupancy:error >> /out/expected ;;
 	esac
 	ok $? "the fault $fault is injected"

@@ -242,6 +242,7 @@ static int do_inject(int words, char **word)
 		[FAULT_ERROR] = "error",
 		[FAULT_UNAVAILABLE] = "unavailable",
 		[FAULT_RESTART] = "restart",
+		[FAULT_FOREIGN] = "foreign",
 	};
 	int domain, rmid, event;
 	uint64_t times = UINT32_MAX;

@@ -26,6 +26,7 @@ enum {
 /* One counter: an event of an RMID in a domain. */
 struct counter {
 	uint32_t errors, unavailable; /* how many of the next reads fail */
+	uint32_t foreign;	      /* how many of the next selections are changed */
 	bool restart;		      /* at the next read */
 	uint64_t zero;		      /* subtracted: the value at the restart */
 	uint64_t wraps;		      /* at the last read */
@@ -247,6 +248,15 @@ static uint64_t counter_read(unsigned int cpu)
 	return (value & ((1ull << machine.width) - 1)) | flag;
 }
 
+/* Is this selection followed at once by one of other software, which selects RMID 0? */
+static bool selection_is_foreign(unsigned int cpu, uint64_t evtsel)
+{
+	unsigned int event = evtsel & 0xff, rmid = evtsel >> 32 & 0x3ff;
+
+	return !(evtsel >> 31 & 1) && event < EVENTS && rmid < MAX_RMIDS &&
+	       take_one(&domains[domain_of_cpu(cpu)].counter[rmid][event].foreign);
+}
+
 /* --- MSRs --- */
 
 static bool pqr_valid(unsigned int cpu, uint64_t value)
@@ -314,7 +324,7 @@ static enum x86_hook_answer msr_write(unsigned int cpu, uint32_t msr, uint64_t v
 	case MSR_EVTSEL:
 		if (!evtsel_valid(cpu, value))
 			return X86_HOOK_FAULT;
-		*evtsel_of_cpu(cpu) = value;
+		*evtsel_of_cpu(cpu) = selection_is_foreign(cpu, value) ? value & 0xff : value;
 		machine_track(true);
 		return X86_HOOK_DONE;
 	case MSR_CTR:
@@ -426,6 +436,9 @@ static void counter_arm(struct counter *c, enum rdt_fault fault, uint32_t times)
 	case FAULT_RESTART:
 		c->restart = true;
 		break;
+	case FAULT_FOREIGN:
+		c->foreign = times;
+		break;
 	}
 }
 
@@ -456,7 +469,7 @@ void rdt_clear(void)
 			for (e = 0; e < EVENTS; e++) {
 				struct counter *c = &domains[d].counter[r][e];
 
-				c->errors = c->unavailable = 0;
+				c->errors = c->unavailable = c->foreign = 0;
 				c->restart = false;
 			}
 	pthread_mutex_unlock(&lock);

@@ -26,6 +26,7 @@ enum rdt_fault {
 	FAULT_ERROR,	   /* bit 63 */
 	FAULT_UNAVAILABLE, /* bit 62 */
 	FAULT_RESTART,	   /* bit 62 once, then counting from 0 */
+	FAULT_FOREIGN,	   /* EVTSEL is changed after it was written, before the read */
 };
 
 /* How often a CPU has accessed its registers, by index of register 0xC8D + index. */
