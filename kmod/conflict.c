@@ -98,15 +98,16 @@ static void conflict_check_users(struct work_struct *unused)
 				 "resctrl was mounted while the session ran");
 }
 
-/* CPUs without a tick report here which RMIDs ran on them. */
+/* CPUs without a tick report here which RMIDs ran on them. They have one slot together. */
 static void conflict_ask_excluded(void)
 {
+	u64 slot = mw_now();
 	unsigned int id;
 
 	cpus_read_lock();
 	for_each_online_cpu (id)
 		if (READ_ONCE(per_cpu(mw_cpu, id).state) == MW_TICK_EXCLUDED)
-			smp_call_function_single(id, mw_rdt_bout_excluded, NULL, 1);
+			smp_call_function_single(id, mw_rdt_bout_excluded, &slot, 1);
 	cpus_read_unlock();
 }
 

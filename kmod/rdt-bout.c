@@ -32,17 +32,30 @@ module_param(rdt_time_ns, uint, 0400);
 MODULE_PARM_DESC(rdt_time_ns, "limit of the time in ns for which a CPU reads RDT counters "
 			      "with interrupts off (default 30000)");
 
-/* Written with CPU hotplug held off. */
-static u64 period;
-static u32 rmids_per_tick;
+/**
+ * struct bout_pace - how often a CPU reads, and how much
+ * @slot_ns: how long a slot is
+ * @rmids: RMIDs that it may read in a slot
+ */
+struct bout_pace {
+	u64 slot_ns;
+	u32 rmids;
+};
+
+/* Written with CPU hotplug held off: of a CPU that ticks, and of one that the cpumask excludes. */
+static struct bout_pace tick_pace, excluded_pace = { .slot_ns = MW_RDT_BOUT_EXCLUDED_NS };
 static u32 rmids_per_bout;
+
+static u32 bout_share(u64 slot_ns)
+{
+	return mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, mw_rdt_read_ops(), slot_ns);
+}
 
 static void bout_set_limits(void)
 {
-	u32 ops = mw_rdt_read_ops();
-
-	WRITE_ONCE(rmids_per_tick, mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, ops, period));
-	WRITE_ONCE(rmids_per_bout, mw_rdt_plan_share(mw_rdt.nr_rmids + 1, rdt_budget, ops, 0));
+	WRITE_ONCE(tick_pace.rmids, bout_share(tick_pace.slot_ns));
+	WRITE_ONCE(excluded_pace.rmids, bout_share(excluded_pace.slot_ns));
+	WRITE_ONCE(rmids_per_bout, bout_share(0));
 }
 
 /* A parameter that is out of range is refused. */
@@ -57,11 +70,11 @@ int mw_rdt_bout_init(void)
 /**
  * mw_rdt_bout_configure - the configuration of the ticks has changed
  * @period_ns: their period
- * @all_tick: whether all CPUs tick; the others read every MW_RDT_BOUT_EXCLUDED_NS
+ * @all_tick: whether all CPUs tick; the others are asked every MW_RDT_BOUT_EXCLUDED_NS
  */
 void mw_rdt_bout_configure(u64 period_ns, bool all_tick)
 {
-	WRITE_ONCE(period, period_ns);
+	WRITE_ONCE(tick_pace.slot_ns, period_ns);
 	bout_set_limits();
 	mw_rdt_read_settle(2 *
 			   (all_tick ? period_ns : max_t(u64, period_ns, MW_RDT_BOUT_EXCLUDED_NS)));
@@ -70,7 +83,7 @@ void mw_rdt_bout_configure(u64 period_ns, bool all_tick)
 /* Register operations per tick and CPU in force; 0 if no counters are read. */
 u32 mw_rdt_bout_budget(void)
 {
-	return READ_ONCE(rmids_per_tick) * mw_rdt_read_ops();
+	return READ_ONCE(tick_pace.rmids) * mw_rdt_read_ops();
 }
 
 /* ------------------------------------------------------------------- bouts */
@@ -147,14 +160,15 @@ static enum hrtimer_restart bout_continue(struct hrtimer *timer)
 
 /* -------------------------------------------------------------------- tick */
 
-static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, u32 sources)
+static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, u32 sources,
+		       const struct bout_pace *pace)
 {
-	u64 length = READ_ONCE(period);
+	u64 length = READ_ONCE(pace->slot_ns);
 	u32 cpus = READ_ONCE(d->nr_cpus);
 	u64 begin = mw_now();
 	bool again;
 
-	cpu->rdt_left = READ_ONCE(rmids_per_tick);
+	cpu->rdt_left = READ_ONCE(pace->rmids);
 	cpu->rdt_until_ns = slot + length;
 	if (d->shared) {
 		if (!mw_rdt_plan_elect(&d->plan, slot, length, cpus, &cpu->rdt_rest_ns))
@@ -170,24 +184,17 @@ static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, u3
 			      HRTIMER_MODE_ABS_PINNED_HARD);
 }
 
-/**
- * mw_rdt_bout_tick - tell the domain what ran on this CPU, and read its share
- * @cpu: this CPU, interrupts off
- * @expected: when the tick was due
- */
-void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected)
+/* Tell the domain what ran on this CPU, and read its share. Is it the first in the slot? */
+static bool bout_begin_slot(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot,
+			    const struct bout_pace *pace)
 {
-	struct mw_rdt_domain *d = cpu->domain;
+	u64 begin = mw_now(), before;
 	u32 sources = OWN;
-	u64 begin, before;
 	bool first;
 
-	if (!static_branch_unlikely(&mw_rdt_read_key) || !d)
-		return;
-	begin = mw_now();
-	first = mw_rdt_plan_slot(&d->plan, expected, &before);
+	first = mw_rdt_plan_slot(&d->plan, slot, &before);
 	if (first)
-		mw_rdt_read_rotate(d, before, expected);
+		mw_rdt_read_rotate(d, before, slot);
 	if (d->shared) {
 		mw_rdt_read_announce(d, cpu);
 		sources = QUEUE;
@@ -195,8 +202,24 @@ void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected)
 		sources |= QUEUE;
 	}
 	cpu->rdt_sync_ns += mw_now_since(begin);
-	bout_begin(d, cpu, expected, sources);
+	bout_begin(d, cpu, slot, sources, pace);
 	cpu->rdt_ns += mw_now_since(begin);
+	return first;
+}
+
+/**
+ * mw_rdt_bout_tick - a CPU has a tick
+ * @cpu: this CPU, interrupts off
+ * @expected: when the tick was due
+ */
+void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected)
+{
+	struct mw_rdt_domain *d = cpu->domain;
+
+	if (!static_branch_unlikely(&mw_rdt_read_key) || !d)
+		return;
+	if (bout_begin_slot(d, cpu, expected, &tick_pace))
+		WRITE_ONCE(d->ticked_ns, expected);
 }
 
 /* Does the queue hold RMIDs that must be read before this CPU may stop its tick? */
@@ -206,13 +229,34 @@ bool mw_rdt_bout_is_behind(const struct mw_cpu *cpu)
 	       !mw_rdt_plan_done(&cpu->domain->plan);
 }
 
-/* Replaces the tick on a CPU that the cpumask excludes. */
-void mw_rdt_bout_excluded(void *unused)
+/* Has a CPU of the domain ticked lately? */
+static bool bout_others_tick(const struct mw_rdt_domain *d, u64 now)
+{
+	u64 lately = max_t(u64, 2 * READ_ONCE(tick_pace.slot_ns), MW_RDT_BOUT_EXCLUDED_NS);
+
+	return now < READ_ONCE(d->ticked_ns) + lately;
+}
+
+/**
+ * mw_rdt_bout_excluded - ask a CPU that the cpumask excludes what ran on it
+ * @slot: points to the time when the first CPU was asked
+ *
+ * It reads no counters, but leaves that to the CPUs of its domain that tick. Only if none
+ * does, because all are excluded or sleep, nobody else can read, and it does.
+ */
+void mw_rdt_bout_excluded(void *slot)
 {
 	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
+	struct mw_rdt_domain *d = cpu->domain;
+	u64 now = *(const u64 *)slot;
 
-	if (cpu->live && cpu->state == MW_TICK_EXCLUDED && !mw_resctrl_is_mounted())
-		mw_rdt_bout_tick(cpu, mw_now());
+	if (!static_branch_unlikely(&mw_rdt_read_key) || !d || !cpu->live ||
+	    cpu->state != MW_TICK_EXCLUDED || mw_resctrl_is_mounted())
+		return;
+	if (bout_others_tick(d, now))
+		mw_rdt_read_announce(d, cpu);
+	else
+		bout_begin_slot(d, cpu, now, &excluded_pace);
 }
 
 /* Before the first CPU joins a domain. The configuration may be older than mw_rdt. */

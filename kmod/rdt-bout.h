@@ -26,6 +26,6 @@ u32 mw_rdt_bout_budget(void);
 /* On the CPU in question, interrupts off. */
 void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected);
 bool mw_rdt_bout_is_behind(const struct mw_cpu *cpu);
-void mw_rdt_bout_excluded(void *unused);
+void mw_rdt_bout_excluded(void *slot);
 
 #endif /* _MW_RDT_BOUT_H */

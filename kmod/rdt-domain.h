@@ -22,6 +22,7 @@
  * @id: number of the L3 cache, or of the node with sub-NUMA clustering
  * @base: added to an RMID to get the number of its counter
  * @nr_cpus: CPUs that are in it now
+ * @ticked_ns: the last slot that began with the tick of one of them
  * @shared: all CPUs of the domain share one EVTSEL (AMD)
  * @lock: with @shared, guards each pair of accesses to EVTSEL and CTR, @ctr, and @cursor.
  * 	Taken with interrupts off, in an interrupt only if it is free.
@@ -37,6 +38,7 @@ struct mw_rdt_domain {
 	u32 id;
 	u32 base;
 	u32 nr_cpus;
+	u64 ticked_ns;
 	bool shared;
 	raw_spinlock_t lock;
 	struct mw_rdt_ctr ctr;

@@ -327,7 +327,8 @@ bool mw_rdt_plan_done(const struct mw_rdt_plan *plan)
  * @period_ns: period of the ticks
  *
  * Return: as many as the budget allows, and at least one; with long periods more, so
- * that one CPU alone can read all RMIDs in what the rotation leaves of a second
+ * that one CPU alone can read all RMIDs in what the rotation leaves of a second; at most
+ * all of them
  */
 u32 mw_rdt_plan_share(u32 nr, u32 budget, u32 cost, u64 period_ns)
 {
@@ -336,5 +337,7 @@ u32 mw_rdt_plan_share(u32 nr, u32 budget, u32 cost, u64 period_ns)
 
 	if (share < least)
 		share = least;
+	if (share > nr)
+		share = nr;
 	return share ? share : 1;
 }

@@ -470,7 +470,8 @@ int mw_rdt_read_join(struct mw_cpu *cpu)
 	d = mw_rdt_domain_get();
 	if (IS_ERR_OR_NULL(d))
 		return PTR_ERR_OR_ZERO(d);
-	if (!d->nr_cpus++) {
+	WRITE_ONCE(d->nr_cpus, d->nr_cpus + 1);
+	if (d->nr_cpus == 1) {
 		mw_rdt_abmc_begin(&d->abmc);
 		read_take_baseline(d, cpu);
 	}
@@ -493,7 +494,8 @@ void mw_rdt_read_leave(struct mw_cpu *cpu)
 		return;
 	hrtimer_cancel(&cpu->bout);
 	read_what_ran(d, cpu, d->nr_cpus == 1);
-	if (!--d->nr_cpus)
+	WRITE_ONCE(d->nr_cpus, d->nr_cpus - 1);
+	if (!d->nr_cpus)
 		mw_rdt_abmc_end(&d->abmc);
 	cpu->domain = NULL;
 }

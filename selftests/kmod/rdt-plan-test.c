@@ -214,6 +214,7 @@ static void test_share(void)
 	tap_eq(mw_rdt_plan_share(64, 6, 6, MS), 1, "a budget for one reading allows one");
 	tap_eq(mw_rdt_plan_share(513, 48, 6, 100 * MS), 257,
 	       "with a long period the share is what the rotation needs");
+	tap_eq(mw_rdt_plan_share(513, ~0U, 6, MS), 513, "a share is never more than all RMIDs");
 	tap_eq(mw_rdt_plan_share(9, 0, 6, MS), 1, "without a budget one RMID is read");
 	tap_eq(mw_rdt_plan_share(9, 12, 0, MS), 1, "without a cost one RMID is read");
 }

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# In the simulated machine with 2 CPUs: the cpumask excludes CPU 1, on which a process moves
+# memory. Argument: "beside", CPU 0 ticks and has the same L3 cache; or "alone", CPU 1 has
+# an L3 cache of its own.
+set -u
+. /lab/lib.sh
+
+# Reads of counters on a CPU, as the machine logged them.
+reads_on() { awk -v cpu="$1" '$2 == cpu && $3 == "r" && $4 == "c8e"' /out/rdt.msr | wc -l; }
+
+plan
+rdtctl guest && rdtctl track on
+load
+memwatchctl config cpumask=0
+begin_record
+rdtctl snapshot begin
+taskset 2 memload read 5 8192 &
+loads=$!
+taskset 1 memload idle 5 64 &
+sleep 1
+rdtctl log on
+sleep 2
+rdtctl log off
+wait $loads $!
+sleep 0.8
+: > /out/expected
+rdtctl snapshot end
+end_record
+export_csv run
+echo "# reads of counters in 2 s: $(reads_on 0) on CPU 0, $(reads_on 1) on CPU 1"
+if [ "$1" = beside ]; then
+	is "a CPU that the cpumask excludes reads no counters" "$(reads_on 1)" 0
+else
+	[ "$(reads_on 1)" -ge 12 ]
+	ok $? "an excluded CPU reads if no other one shares its cache: $(reads_on 1) reads"
+fi
+# time_ns of the readings of the load, and the longest time between two
+awk -F, -v tgid=$loads '
+	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	$at["type"] == "rmid_alloc" && $at["tgid"] == tgid { rmid = $at["rmid"]; g = $at["generation"] }
+	$at["type"] == "rdt" && $at["rmid"] == rmid && $at["generation"] == g {
+		t = $at["time_ns"]
+		if (last && t - last > most) most = t - last
+		last = t
+		n++
+	}
+	END { printf "%d %.0f\n", n, most / 1e6 }' "$TMP/run.csv" > "$TMP/gaps"
+read -r readings gap < "$TMP/gaps"
+[ "$readings" -ge 4 ]
+ok $? "what runs on the excluded CPU is read: $readings times in 5 s"
+[ "$gap" -le 1000 ]
+ok $? "it is read at least once a second: the longest time was $gap ms"
+rmmod memwatch
+ok $? "the module unloads"
+tap_end
