@@ -244,16 +244,31 @@ static void probe_counters(struct mw_rdt *rdt)
 	rdt->counters = min_t(u32, (ebx & GENMASK(15, 0)) + 1, MW_RDT_COUNTERS);
 }
 
+/*
+ * Others may use the register already, and a switch or an IPI writes it: interrupts are off, so
+ * that what is written back is what this CPU holds.
+ */
+static bool probe_pqr_works(void)
+{
+	unsigned long flags;
+	bool works;
+	u64 pqr;
+
+	local_irq_save(flags);
+	works = !rdmsrq_safe(MW_MSR_PQR_ASSOC, &pqr) && !wrmsrq_safe(MW_MSR_PQR_ASSOC, pqr);
+	local_irq_restore(flags);
+	return works;
+}
+
 const char *mw_rdt_probe(struct mw_rdt *rdt)
 {
 	u32 eax, ebx, ecx, edx, max_rmid;
 	const char *why;
-	u64 pqr;
 
 	max_rmid = probe_max_rmid(&why);
 	if (!max_rmid)
 		return why;
-	if (rdmsrq_safe(MW_MSR_PQR_ASSOC, &pqr) || wrmsrq_safe(MW_MSR_PQR_ASSOC, pqr))
+	if (!probe_pqr_works())
 		return "PQR_ASSOC cannot be read or written";
 	if (probe_is_intel(SKYLAKE_X) && boot_cpu_data.x86_stepping <= 4)
 		return "errata SKZ4, SKZ14 and SKZ15: this Skylake-X counts wrongly";
