@@ -76,10 +76,13 @@ void mw_owner_add_residue(u32 rmid, s64 bytes)
 		atomic64_add(bytes, &residues[rmid]);
 }
 
-/* Nothing reads counters at this time. */
+/* Nothing reads counters at this time. RMIDs may be allocated. */
 void mw_owner_forget_residue(void)
 {
-	memset(residues, 0, (mw_pool.nr + 1) * sizeof(*residues));
+	u32 rmid;
+
+	for (rmid = 0; rmid <= mw_pool.nr; rmid++)
+		atomic64_set(&residues[rmid], 0);
 }
 
 /**

@@ -523,8 +523,9 @@ static void read_report_end(struct mw_rdt_domain *d)
 
 /*
  * RDT is given up during a session. No counter is read from now on, and a
- * record says so for each RMID in use. Domains are freed only when the session
- * ends. The caller holds cpus_read_lock.
+ * record says so for each RMID in use. What was read last no longer decides which RMID
+ * is allocated, because it would never change again. Domains are freed only when the
+ * session ends. The caller holds cpus_read_lock.
  */
 void mw_rdt_read_end(void)
 {
@@ -535,4 +536,5 @@ void mw_rdt_read_end(void)
 	static_branch_disable_cpuslocked(&mw_rdt_read_key);
 	list_for_each_entry (d, &mw_rdt_domains, link)
 		read_report_end(d);
+	mw_owner_forget_residue();
 }

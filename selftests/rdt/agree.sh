@@ -70,4 +70,23 @@ rdtctl snapshot memwatch
 end_record
 rmmod memwatch
 ok $? "the module unloads"
+
+# One RMID, and one process after the other. What they left in the cache keeps the RMID in
+# limbo for a second, but only as long as it is read.
+load rmids=1 limbo_occupancy=1
+memwatchctl config filter=comm:memload
+hold_session
+memload read 1 2048
+sleep 2
+mount -t resctrl resctrl $RESCTRL
+within 5 status_is backend emulated
+ok $? "RDT is given up when resctrl is mounted"
+before=$(status allocs)
+for _ in $(seq 10); do memload read 0.1 64; done
+is "of 10 processes, so many get the RMID at once after RDT was given up" \
+	$(($(status allocs) - before)) 10
+release_session
+umount $RESCTRL
+rmmod memwatch
+ok $? "the module unloads after RDT was given up"
 tap_end
