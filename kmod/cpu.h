@@ -45,7 +45,7 @@ struct mw_rdt_domain;
  * @pqr_writes: writes to PQR_ASSOC
  * @ran: RMIDs that ran on this CPU since @ran_since
  * @ran_since: when @ran was last passed to the domain
- * @foreign_rmid: RMID that somebody else has written last
+ * @foreign_rmid: RMID that resctrl has written last since it was mounted, else 0
  * @foreign_writes: times that somebody else had written PQR_ASSOC
  * @notice_ns: when a foreign write was last reported
  * @domain: L3 domain of this CPU; NULL while RDT is not in use

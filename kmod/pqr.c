@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "pqr.h"
+#include "resctrl.h"
 #include "trace.h"
 
 /* A CPU sends at most one notice about foreign writes in this time. */
@@ -38,6 +39,16 @@ bool mw_pqr_has_user(void)
 	return found;
 }
 
+/*
+ * The RMID of a foreign write matters only if resctrl wrote it: resctrl would not write it
+ * again. When it is mounted it takes it for granted that each CPU has RMID 0. What pqos
+ * wrote may even be an RMID of memwatch, which it had read together with the class.
+ */
+static void pqr_remember_foreign(struct mw_cpu *cpu, u64 found)
+{
+	cpu->foreign_rmid = mw_resctrl_is_mounted() ? found & MW_PQR_RMID : 0;
+}
+
 /**
  * mw_pqr_capture - note what the register of a CPU holds that joins a session
  * @cpu: this CPU, interrupts off
@@ -55,8 +66,8 @@ void mw_pqr_capture(struct mw_cpu *cpu)
 		return;
 	}
 	rdmsrq(MW_MSR_PQR_ASSOC, cpu->pqr);
-	cpu->foreign_rmid = cpu->pqr & MW_PQR_RMID;
-	if (cpu->foreign_rmid)
+	pqr_remember_foreign(cpu, cpu->pqr);
+	if (cpu->pqr & MW_PQR_RMID)
 		mw_pqr_write(cpu, 0);
 }
 
@@ -92,7 +103,7 @@ void mw_pqr_note_foreign(struct mw_cpu *cpu, u64 found)
 	if (mw_rdt.backend == MEMWATCH_BACKEND_SIMULATED)
 		return;
 	if ((found ^ cpu->pqr) & MW_PQR_RMID)
-		cpu->foreign_rmid = found & MW_PQR_RMID;
+		pqr_remember_foreign(cpu, found);
 	cpu->pqr = found;
 	cpu->foreign_writes++;
 	pqr_report_foreign_write(cpu, found);
@@ -121,7 +132,7 @@ void mw_pqr_verify(struct mw_cpu *cpu)
  * @cpu: this CPU, interrupts off
  *
  * resctrl writes only if it wants another value than the one that it wrote last. So the
- * RMID of the last foreign write is restored, 0 if there was none.
+ * RMID that it wrote last is restored, 0 if it wrote none.
  */
 void mw_pqr_hand_over(struct mw_cpu *cpu)
 {

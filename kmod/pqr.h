@@ -9,9 +9,15 @@
  * any moment through /dev/cpu/N/msr, and to resctrl, which may be mounted at any moment
  * and does not repeat a write that memwatch has undone. Neither can be known in advance,
  * and the first write that is lost is lost for good. So the register is read before each
- * write, always. Interrupts are off, so nobody writes it between the two. This costs a
+ * write, always. Interrupts are off, so nobody writes it between the two: other software
+ * writes it on this CPU, in a system call, an IPI or a context switch. This costs a
  * RDMSR, about 100 cycles, where a WRMSR is done anyway; a switch that does not change
  * the RMID does neither.
+ *
+ * Limits: pqos does not read and write the register in one step, so it may write back an
+ * RMID that is out of date, which stays until the next write or tick of memwatch. The
+ * class of a CPU that is offline is not kept: the kernel clears the register when the CPU
+ * comes back, before memwatch reads it.
  */
 #ifndef _MW_PQR_H
 #define _MW_PQR_H

@@ -157,6 +157,22 @@ mount_in_session() {
 	cat "$TMP/mounted" >> "$TMP/mounts"
 }
 
+# stop_after_mount: the session ends right after the mount, before the module has noticed it,
+# or while it gives RDT up. Appends to $TMP/stops what CPU 0 and CPU 1 hold.
+stop_after_mount() {
+	hold_session period=1000000000 set
+	begin_switching
+	sleep 0.3
+	mount_with_group
+	release_session
+	sleep 0.3
+	for cpu in 0 1; do
+		read_pqr $cpu
+	done >> "$TMP/stops"
+	end_switching
+	umount $RESCTRL
+}
+
 plan
 rdtctl guest
 
@@ -199,6 +215,14 @@ is "CPUs in the class that resctrl has given them, of 12" \
 	"$(cut -d' ' -f2 "$TMP/mounts" | grep -c '^1$')" 12
 is "CPUs with the RMID of their group, of 12" \
 	"$(paste -d' ' - - < "$TMP/mounts" | awk '$1 == $3 && $1 { n += 2 } END { print n + 0 }')" 12
+: > "$TMP/stops"
+for _ in 1 2 3; do
+	stop_after_mount
+done
+is "CPUs in the class of resctrl after a session that ended when it was mounted, of 6" \
+	"$(cut -d' ' -f2 "$TMP/stops" | grep -c '^1$')" 6
+is "CPUs with the RMID of their group after such a session, of 6" \
+	"$(paste -d' ' - - < "$TMP/stops" | awk '$1 == $3 && $1 { n += 2 } END { print n + 0 }')" 6
 rmmod memwatch
 
 # ---- another program writes PQR_ASSOC
@@ -219,6 +243,23 @@ export_csv foreign
 ok $? "the stream has the notice foreign_write"
 rmmod memwatch
 is "after unloading CPU 0 has RMID 0 and the CLOSID" "$(read_pqr 0)" "0 3"
+rdtctl pqr 0 0 0
+
+# ---- another program writes PQR_ASSOC, and resctrl, which knows nothing of it, is mounted
+load
+hold_session
+begin_switching
+write_foreign_pqr
+ok $? "status counts the foreign write before the mount"
+end_switching
+mount -t resctrl resctrl $RESCTRL
+within 5 status_is backend emulated
+ok $? "RDT is given up after a foreign write"
+sleep 0.3
+is "the RMID that another program wrote before resctrl was mounted is gone" "$(rmids)" 0
+release_session
+umount $RESCTRL
+rmmod memwatch
 rdtctl pqr 0 0 0
 
 # ---- pqos sets classes before the session, and measures during it
