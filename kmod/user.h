@@ -21,7 +21,9 @@
 #define MW_RUNNING_JIFFIES HZ
 /*
  * It runs right now if it has run within this time. Twice as much once an RMID has
- * been taken away for it, because that takes a few milliseconds.
+ * been taken away for it, because that takes a grace period of RCU: a few milliseconds,
+ * on a busy machine tens of them. If it takes longer, the process counts as paused, and
+ * the first one in the queue gets the RMID.
  */
 #define MW_FRESH_JIFFIES msecs_to_jiffies(10)
 

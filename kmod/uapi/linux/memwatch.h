@@ -260,6 +260,8 @@ enum memwatch_reason {
  * @comm: name of the thread group leader, NUL-terminated
  * @unmeasured_ns: for how long the process ran without an RMID between the one it had before,
  * 	or its first appearance, and this one. Counted by ticks: each stands for its period.
+ * 	An RMID that is taken from a living process is not used any more for a while before
+ * 	its FREE record, up to tens of milliseconds on a busy machine; that time is included.
  *
  * For one (rmid, generation) the stream has exactly one ALLOC, any number of EXISTING
  * and EXEC, and one FREE, in this order. A consumer that attaches late sees EXISTING
