@@ -121,8 +121,14 @@ static bool count_has_event(const struct mw_rdt_format *format, u32 event)
 	return format->events >> event & 1;
 }
 
+/* Others look at the values at any moment. */
+static void count_store(u64 *to, u64 value)
+{
+	__atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
 static void count_read_level(struct mw_rdt_count *count, const struct mw_rdt_format *format,
-			     u64 reg)
+			     u64 reg, u64 now)
 {
 	u8 *status = &count->status[MEMWATCH_RDT_OCCUPANCY];
 	u64 data;
@@ -130,8 +136,10 @@ static void count_read_level(struct mw_rdt_count *count, const struct mw_rdt_for
 	*status = count_has_event(format, MEMWATCH_RDT_OCCUPANCY)
 			  ? mw_rdt_decode(format, reg, &data)
 			  : MEMWATCH_STATUS_UNAVAILABLE;
-	if (*status == MEMWATCH_STATUS_OK)
-		count->occupancy = data * format->scale;
+	if (*status != MEMWATCH_STATUS_OK)
+		return;
+	count_store(&count->occupancy, data * format->scale);
+	count_store(&count->occupancy_ns, now);
 }
 
 /*
@@ -252,8 +260,8 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 		count->prev[i] = data;
 		count->known |= 1 << i;
 	}
-	count_read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY]);
-	count->read_ns = now;
+	count_read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY], now);
+	count_store(&count->read_ns, now);
 	count->ran_ns = 0;
 }
 
@@ -295,13 +303,13 @@ bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *f
 		count->generation = owner->generation;
 		count->sum[0] = count->sum[1] = 0;
 	}
-	count_read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY]);
+	count_read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY], now);
 	for (i = 0; i < MW_RDT_TRAFFIC; i++)
 		moved |= count_read_traffic(count, format, i, reg[MEMWATCH_RDT_MBM_TOTAL + i],
 					    exact);
 	if (mw_rdt_count_is_uncounted(count, owner->generation))
 		count_report_uncounted(count);
-	count->read_ns = now;
+	count_store(&count->read_ns, now);
 	count->ran_ns = 0;
 	return moved;
 }

@@ -73,6 +73,7 @@ struct mw_rdt_format {
  * @prev: bandwidth counters at the last good reading
  * @sum: units counted since the RMID was given to its owner
  * @occupancy: bytes at the last good reading
+ * @occupancy_ns: time of that reading
  */
 struct mw_rdt_count {
 	u32 generation;
@@ -85,6 +86,7 @@ struct mw_rdt_count {
 	u64 prev[MW_RDT_TRAFFIC];
 	u64 sum[MW_RDT_TRAFFIC];
 	u64 occupancy;
+	u64 occupancy_ns;
 };
 
 /**

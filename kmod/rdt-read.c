@@ -336,7 +336,7 @@ void mw_rdt_read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 m
  * @generation: its generation
  * @now: the time of the ALLOC record
  *
- * The values are those of the last reading in each domain; nothing is read now. The
+ * The values are those of the last good reading in each domain; nothing is read now. The
  * caller holds mw_lock, so the lock of the domain is not taken.
  *
  * Return: the number of records
@@ -358,7 +358,7 @@ static u32 read_report_residue(u32 rmid, u32 generation, u64 now)
 			.generation = generation,
 			.domain = d->id,
 			.value = { READ_ONCE(d->count[rmid].occupancy) },
-			.age_ns = now - min(now, READ_ONCE(d->count[rmid].read_ns)),
+			.age_ns = now - min(now, READ_ONCE(d->count[rmid].occupancy_ns)),
 		};
 
 		memset(rec.status, MEMWATCH_STATUS_FIRST, sizeof(rec.status));

@@ -176,6 +176,8 @@ static void test_counts(void)
 	check_count(LOCAL, MEMWATCH_STATUS_OK, 8, "a counter may start anywhere");
 	count_read(ERROR_BIT, ERROR_BIT, 0, &first_owner, 4 * MS);
 	check_count(OCCUPANCY, MEMWATCH_STATUS_ERROR, 0, "an error of occupancy has no value");
+	tap_eq(count.occupancy, 10 * format.scale, "after an error the last occupancy is kept");
+	tap_eq(count.occupancy_ns, 3 * MS, "the last occupancy keeps its age");
 	check_count(TOTAL, MEMWATCH_STATUS_ERROR, 0, "an error of bandwidth has no value");
 	tap_eq(count_record().status[LOCAL], MEMWATCH_STATUS_OK,
 	       "an error of one event does not change the status of another");
