@@ -9,7 +9,7 @@ cd /lab || exit 1
 
 fs=/sys/fs/resctrl
 
-plan 10
+plan 11
 modprobe msr
 modprobe cpuid
 check "the kernel detects L3 monitoring" sh -c 'dmesg | grep -q "resctrl: L3 monitoring detected"'
@@ -27,6 +27,12 @@ wrmsr -p 0 0xc8d 0x100000002
 wrmsr -p 2 0xc8d 0x300000001
 check "the CPUs of an L3 domain share the register EVTSEL" same "EVTSEL" \
 	"$(rdmsr -p 1 0xc8d) $(rdmsr -p 3 0xc8d)" "100000002 300000001"
+rdtctl inject foreign 0 5 total 1
+wrmsr -p 0 0xc8d 0x500000002
+changed=$(rdmsr -p 0 0xc8d)
+wrmsr -p 0 0xc8d 0x500000002
+check "an injected foreign write changes EVTSEL once" same "EVTSEL" \
+	"$changed $(rdmsr -p 0 0xc8d)" "2 500000002"
 wrmsr -p 1 0xc8f 31
 check "the first domain accepts its highest RMID" same "PQR" "$(rdmsr -p 1 0xc8f)" 1f
 wrmsr -p 1 0xc8f 0
