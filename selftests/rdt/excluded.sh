@@ -7,8 +7,11 @@
 set -u
 . /lab/lib.sh
 
-# Reads of counters on a CPU, as the machine logged them.
-reads_on() { awk -v cpu="$1" '$2 == cpu && $3 == "r" && $4 == "c8e"' /out/rdt.msr | wc -l; }
+# In how many tenths of a second a CPU reads counters, as the machine logged it
+times_read_on() {
+	awk -v cpu="$1" '$2 == cpu && $3 == "r" && $4 == "c8e" { print int($1 / 1e8) }' \
+		/out/rdt.msr | sort -u | wc -l
+}
 
 plan
 rdtctl guest && rdtctl track on
@@ -18,10 +21,10 @@ begin_record
 rdtctl snapshot begin
 taskset 2 memload read 5 8192 &
 loads=$!
-taskset 1 memload idle 5 64 &
+taskset 1 memload read 5 64 &
 sleep 1
 rdtctl log on
-sleep 2
+sleep 3
 rdtctl log off
 wait $loads $!
 sleep 0.8
@@ -29,12 +32,14 @@ sleep 0.8
 rdtctl snapshot end
 end_record
 export_csv run
-echo "# reads of counters in 2 s: $(reads_on 0) on CPU 0, $(reads_on 1) on CPU 1"
+echo "# tenths of 3 s with reads of counters: $(times_read_on 0) on CPU 0, $(times_read_on 1) on CPU 1"
 if [ "$1" = beside ]; then
-	is "a CPU that the cpumask excludes reads no counters" "$(reads_on 1)" 0
+	# It is asked twelve times. If the host stops the machine, CPU 0 seems not to tick.
+	[ "$(times_read_on 1)" -le 2 ]
+	ok $? "an excluded CPU leaves reading to the one that ticks: it read $(times_read_on 1) times"
 else
-	[ "$(reads_on 1)" -ge 12 ]
-	ok $? "an excluded CPU reads if no other one shares its cache: $(reads_on 1) reads"
+	[ "$(times_read_on 1)" -ge 4 ]
+	ok $? "an excluded CPU reads if no other one has its cache: it read $(times_read_on 1) times"
 fi
 # time_ns of the readings of the load, and the longest time between two
 awk -F, -v tgid=$loads '
