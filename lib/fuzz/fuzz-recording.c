@@ -9,6 +9,7 @@
  *	'B'	blocks behind a description, whose checksums are made right
  *	'C'	the columns of a block, behind 4 bytes each: its number of records,
  *		and their bytes
+ *	'D'	the same of version 1 of the format
  *	'I'	an index
  */
 #include <stdio.h>
@@ -99,7 +100,7 @@ static size_t put_block(uint8_t *to, const uint8_t *data, size_t size, uint64_t 
 {
 	size_t payload = mw_get16(data + 2);
 	struct mw_block_header header = {
-		.version = MW_FORMAT_VERSION,
+		.version = MW_FORMAT_VERSION - (data[1] >> 4 & 1),
 		.kind = data[1] & 7,
 		.codec = data[1] >> 3 & 1,
 		.records = mw_get16(data + 4),
@@ -178,7 +179,7 @@ static void check_again(const uint8_t *records, uint32_t rows, uint32_t bytes)
 	free(again);
 }
 
-static void fuzz_columns(const uint8_t *data, size_t size)
+static void fuzz_columns(const uint8_t *data, size_t size, bool dense)
 {
 	struct mw_columns *columns;
 	uint32_t rows, bytes;
@@ -195,6 +196,7 @@ static void fuzz_columns(const uint8_t *data, size_t size)
 	records = malloc(bytes);
 	if (!columns || !records || mw_columns_reserve(columns, rows))
 		abort();
+	columns->dense = dense;
 	if (!mw_columns_decode(columns, data + 8, size - 8, rows, records, bytes))
 		check_again(records, rows, bytes);
 	mw_columns_uninit(columns);
@@ -223,7 +225,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (data[0] == 'B')
 		fuzz_blocks(data + 1, size - 1);
 	else if (data[0] == 'C')
-		fuzz_columns(data + 1, size - 1);
+		fuzz_columns(data + 1, size - 1, false);
+	else if (data[0] == 'D')
+		fuzz_columns(data + 1, size - 1, true);
 	else if (data[0] == 'I')
 		fuzz_index(data + 1, size - 1);
 	return 0;

@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Recordings that earlier versions made are read as they were. A new schema adds a file:
+ * Recordings that earlier versions made are read as they were. A new schema or a new version of the
+ * format adds a file:
  *
  *	test-recording-golden --write FILE
  */
@@ -43,8 +44,10 @@ int main(int argc, char **argv)
 	tap_start();
 	if (!kit_open())
 		return EXIT_FAILURE;
-	tap_eq(golden_compare(&batch), batch.count,
+	tap_eq(golden_compare(&batch, GOLDEN_SCHEMA_1), batch.count,
 	       "the recording of schema 1 is read with zeros where a type has grown");
+	tap_eq(golden_compare(&batch, GOLDEN_FORMAT_2), batch.count,
+	       "the recording of version 2 of the format is read in the same way");
 	test_too_short();
 	batch_free(&batch);
 	kit_close();

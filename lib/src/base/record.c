@@ -187,18 +187,29 @@ static const struct mw_record_type types[] = {
 				     TEXT_END(growth) },
 };
 
-const struct mw_record_type *mw_record_type(unsigned int type)
+/* In a shared library, the compiler inlines only static functions. */
+static inline const struct mw_record_type *type_find(unsigned int type)
 {
 	if (type >= sizeof(types) / sizeof(*types) || !types[type].name)
 		return NULL;
 	return &types[type];
 }
 
-unsigned int mw_record_size_min(unsigned int type)
+static inline unsigned int size_min(unsigned int type)
 {
-	const struct mw_record_type *known = mw_record_type(type);
+	const struct mw_record_type *known = type_find(type);
 
 	return known ? known->size : sizeof(struct memwatch_record_header);
+}
+
+const struct mw_record_type *mw_record_type(unsigned int type)
+{
+	return type_find(type);
+}
+
+unsigned int mw_record_size_min(unsigned int type)
+{
+	return size_min(type);
 }
 
 bool mw_record_readable(unsigned int type, unsigned int size)
@@ -212,7 +223,7 @@ bool mw_record_readable(unsigned int type, unsigned int size)
 bool mw_record_valid(const struct memwatch_record_header *header, size_t available)
 {
 	return header->size <= available && header->size % 8 == 0 &&
-	       header->size >= mw_record_size_min(header->type);
+	       header->size >= size_min(header->type);
 }
 
 const char *memwatch_record_name(unsigned int type)

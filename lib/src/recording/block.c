@@ -167,6 +167,7 @@ int mw_unpacker_unpack(struct mw_unpacker *unpacker, const struct mw_block_heade
 				  header->record_bytes);
 	if (!err)
 		err = mw_columns_reserve(&unpacker->columns, header->records);
+	unpacker->columns.dense = header->version < 2;
 	if (!err)
 		err = mw_columns_decode(&unpacker->columns, plain, header->plain_bytes,
 					header->records, unpacker->records, header->record_bytes);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Elements of each array for one more record. Row 0 takes one of them. */
-#define ROW_BYTES (6 * sizeof(uint64_t) + 5 * sizeof(uint32_t) + sizeof(uint16_t) + sizeof(uint8_t))
+#define ROW_BYTES (7 * sizeof(uint64_t) + 5 * sizeof(uint32_t) + sizeof(uint16_t) + sizeof(uint8_t))
 
 void mw_columns_uninit(struct mw_columns *columns)
 {
@@ -45,6 +45,7 @@ int mw_columns_reserve(struct mw_columns *columns, uint32_t rows)
 	columns->last_key = columns->last_cpu + length;
 	columns->cpu = (uint16_t *)(columns->last_key + length);
 	columns->class_of = (uint8_t *)(columns->cpu + length);
+	columns->planes = columns->class_of + length;
 	columns->rows_max = rows;
 	return 0;
 }
@@ -132,41 +133,53 @@ static unsigned int class_get(struct mw_columns *columns,
 /* Most records have one of a few types, so the class that a type had last is tried first. */
 #define HINTS 16
 
+/* The type and the size of a record, in one number. No valid record has 0. */
+static inline uint32_t record_key(const struct memwatch_record_header *header)
+{
+	return (uint32_t)header->size << 16 | header->type;
+}
+
 void mw_columns_index(struct mw_columns *columns, const uint8_t *records, uint32_t bytes)
 {
+	uint32_t key[HINTS] = { 0 }, count[MW_CLASSES_MAX] = { 0 };
 	uint8_t hint[HINTS] = { 0 };
+	uint64_t first = UINT64_MAX, last = 0;
 	uint32_t row = 0, at = 0;
+	uint16_t flags = 0;
 
 	mw_columns_reset(columns);
-	columns->class[0].size = 0; /* matches no record */
 	while (row < columns->rows_max && at < bytes) {
 		const struct memwatch_record_header *header = (const void *)(records + at);
-		unsigned int class = hint[header->type % HINTS];
+		unsigned int slot = header->type % HINTS;
 
 		if (header->size > bytes - at)
 			break;
-		if (columns->class[class].type != header->type ||
-		    columns->class[class].size != header->size) {
-			class = class_get(columns, header);
+		if (key[slot] != record_key(header)) {
+			unsigned int class = class_get(columns, header);
+
 			if (class == MW_CLASSES_MAX)
 				break;
-			hint[header->type % HINTS] = (uint8_t) class;
+			key[slot] = record_key(header);
+			hint[slot] = (uint8_t) class;
 		}
-		columns->class[class].rows++;
-		columns->class_of[row] = (uint8_t) class;
+		count[hint[slot]]++;
+		columns->class_of[row] = hint[slot];
 		columns->offset[row] = at;
 		columns->time[row] = header->time_ns;
 		columns->cpu[row] = header->cpu;
-		columns->flags |= header->flags;
-		if (header->time_ns < columns->first_ns)
-			columns->first_ns = header->time_ns;
-		if (header->time_ns > columns->last_ns)
-			columns->last_ns = header->time_ns;
+		flags |= header->flags;
+		first = header->time_ns < first ? header->time_ns : first;
+		last = header->time_ns > last ? header->time_ns : last;
 		at += header->size;
 		row++;
 	}
+	for (unsigned int i = 0; i < columns->classes; i++)
+		columns->class[i].rows = count[i];
 	columns->rows = row;
 	columns->bytes = at;
+	columns->first_ns = first;
+	columns->last_ns = last;
+	columns->flags = flags;
 }
 
 void mw_columns_sort(struct mw_columns *columns)

@@ -4,8 +4,8 @@
  *
  * The records of a block as columns. Each value is predicted from earlier values, and the
  * differences are stored in planes: the lowest bytes of all values, then the second bytes, and
- * so on. Such data compresses well. The block itself says how each column is predicted, so a
- * reader does not need to know any record type, and records of unknown types are kept.
+ * so on (planes.h). Such data compresses well. The block itself says how each column is predicted,
+ * so a reader does not need to know any record type, and records of unknown types are kept.
  *
  * Compression and files are the business of block.h.
  */
@@ -71,6 +71,7 @@ struct mw_class {
  * @first_ns: smallest time of a record
  * @last_ns: largest time of a record
  * @flags: flags that any record has
+ * @dense: the block that is decoded has version 1 of the format, without sparse planes
  * @memory: the memory of all arrays below
  * @time: by record: its time
  * @prior: by record: the last other time on its CPU
@@ -85,6 +86,7 @@ struct mw_class {
  * @last_key: by row of a class: the last row with the same value in column @key
  * @cpu: by record: its CPU
  * @class_of: by record: its class
+ * @planes: scratch: 8 bytes by row of a class: the planes of the current column
  * @key: the column for which @last_key is valid, or -1
  * @other_column: the column in @other, or -1
  * @slot: scratch: by CPU or key: the last row; none outside of the functions that use it
@@ -102,6 +104,7 @@ struct mw_columns {
 	uint64_t first_ns;
 	uint64_t last_ns;
 	uint16_t flags;
+	bool dense;
 	void *memory;
 	uint64_t *time;
 	uint64_t *prior;
@@ -116,6 +119,7 @@ struct mw_columns {
 	uint32_t *last_key;
 	uint16_t *cpu;
 	uint8_t *class_of;
+	uint8_t *planes;
 	int key;
 	int other_column;
 	uint32_t slot[MW_CONTEXTS];

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "recording/format.h"
+#include "recording/planes.h"
 #include "recording/predict.h"
 
 struct input {
@@ -30,26 +31,57 @@ static const uint8_t *take_bytes(struct input *input, size_t len)
 	return at;
 }
 
+/* Adds a plane that begins at bit @shift to the residuals of all rows. */
+static int get_dense(uint64_t *residual, uint32_t rows, unsigned int shift, struct input *input)
+{
+	const uint8_t *bytes = take_bytes(input, rows);
+
+	if (!bytes)
+		return -EBADMSG;
+	for (uint32_t row = 0; row < rows; row++)
+		residual[row] |= (uint64_t)bytes[row] << shift;
+	return 0;
+}
+
+/* The same for a sparse plane. Its bitmap has no bits behind the last row. */
+static int get_sparse(uint64_t *residual, uint32_t rows, unsigned int shift, struct input *input)
+{
+	const uint8_t *bitmap = take_bytes(input, mw_bitmap_bytes(rows)), *bytes;
+
+	if (!bitmap || (rows % 8 && bitmap[rows / 8] >> rows % 8))
+		return -EBADMSG;
+	for (uint32_t row = 0; row < rows; row++) {
+		if (!(bitmap[row / 8] >> row % 8 & 1))
+			continue;
+		bytes = take_bytes(input, 1);
+		if (!bytes)
+			return -EBADMSG;
+		residual[row] |= (uint64_t)*bytes << shift;
+	}
+	return 0;
+}
+
 /* Reads planes into columns.residual. */
 static int get_planes(struct mw_columns *columns, uint32_t rows, unsigned int width,
 		      struct input *input)
 {
-	const uint8_t *mask = take_bytes(input, 1);
-	const uint8_t *bytes;
+	const uint8_t *mask = take_bytes(input, columns->dense ? 1 : MW_MASK_BYTES);
+	unsigned int sparse;
+	int err = 0;
 
-	if (!mask || *mask >> width)
+	if (!mask)
+		return -EBADMSG;
+	sparse = columns->dense ? 0 : mask[1];
+	if (*mask >> width || sparse & ~*mask)
 		return -EBADMSG;
 	memset(columns->residual, 0, rows * sizeof(*columns->residual));
-	for (unsigned int plane = 0; plane < width; plane++) {
+	for (unsigned int plane = 0; plane < width && !err; plane++) {
 		if (!(*mask >> plane & 1))
 			continue;
-		bytes = take_bytes(input, rows);
-		if (!bytes)
-			return -EBADMSG;
-		for (uint32_t row = 0; row < rows; row++)
-			columns->residual[row] |= (uint64_t)bytes[row] << plane * 8;
+		err = (sparse >> plane & 1 ? get_sparse : get_dense)(columns->residual, rows,
+								     plane * 8, input);
 	}
-	return 0;
+	return err;
 }
 
 static int decode_column(const struct mw_class_view *view, unsigned int number, struct input *input)

@@ -2,98 +2,22 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The encoder of a block: class table, classes of the records, headers, columns. A column
- * of numbers is stored as planes. The first plane holds the lowest byte of each residual,
- * the second plane the second byte of each, and so on. A mask says which planes follow; those
- * that are all zero are left out. Data in this order compresses better.
+ * The encoder of a block: class table, classes of the records, headers, columns. A column of
+ * numbers is stored as planes, see planes.h.
  */
 #include "recording/columns.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include "recording/format.h"
+#include "recording/planes.h"
 #include "recording/predict.h"
 
 size_t mw_columns_bound(size_t bytes)
 {
-	/* A column needs at most the bytes of its values and one byte for the mask. */
+	/* A column needs at most the bytes of its values and the masks. */
 	return bytes + 1 +
-	       (size_t)MW_CLASSES_MAX * (MW_CLASS_BYTES + MW_COLUMNS_MAX * (MW_COLUMN_BYTES + 1)) +
-	       3;
-}
-
-#ifdef __SSE2__
-/* Numbers that are handled together. */
-#define TOGETHER 16
-
-/* Byte @shift / 8 of two numbers, each in a lane of 64 bits. */
-static inline __m128i load_low(const uint64_t *residual, __m128i shift)
-{
-	__m128i two = _mm_loadu_si128((const __m128i *)(const void *)residual);
-
-	return _mm_and_si128(_mm_srl_epi64(two, shift), _mm_set1_epi64x(0xff));
-}
-
-/* The same of eight numbers, each in a lane of 16 bits. */
-static inline __m128i load_eight(const uint64_t *residual, __m128i shift)
-{
-	__m128i low = _mm_packs_epi32(load_low(residual, shift), load_low(residual + 2, shift));
-	__m128i high = _mm_packs_epi32(load_low(residual + 4, shift),
-				       load_low(residual + 6, shift));
-
-	return _mm_packs_epi32(low, high);
-}
-
-/* Writes as many bytes as can be handled together; returns how many. */
-static uint32_t put_together(const uint64_t *residual, uint32_t rows, unsigned int bits,
-			     uint8_t *to)
-{
-	__m128i shift = _mm_cvtsi32_si128((int)bits);
-	uint32_t row = 0;
-
-	for (; row + TOGETHER <= rows; row += TOGETHER)
-		_mm_storeu_si128((__m128i *)(void *)(to + row),
-				 _mm_packus_epi16(load_eight(residual + row, shift),
-						  load_eight(residual + row + 8, shift)));
-	return row;
-}
-#else
-static uint32_t put_together(const uint64_t *residual, uint32_t rows, unsigned int bits,
-			     uint8_t *to)
-{
-	(void)residual;
-	(void)rows;
-	(void)bits;
-	(void)to;
-	return 0;
-}
-#endif
-
-/* Writes byte @plane of each residual. */
-static void put_plane(const uint64_t *residual, uint32_t rows, unsigned int plane, uint8_t *to)
-{
-	for (uint32_t row = put_together(residual, rows, plane * 8, to); row < rows; row++)
-		to[row] = (uint8_t)(residual[row] >> plane * 8);
-}
-
-/*
- * Writes a mask and columns.residual as planes, without the planes that are all zero. @all has
- * the bits of all residuals. This and the functions below advance *@out.
- */
-static void put_planes(const struct mw_columns *columns, uint32_t rows, uint64_t all, uint8_t **out)
-{
-	uint8_t *mask = (*out)++;
-
-	*mask = 0;
-	for (unsigned int plane = 0; plane < 8; plane++) {
-		if (!(all >> plane * 8 & 0xff))
-			continue;
-		*mask |= (uint8_t)(1U << plane);
-		put_plane(columns->residual, rows, plane, *out);
-		*out += rows;
-	}
+	       (size_t)MW_CLASSES_MAX *
+		       (MW_CLASS_BYTES + MW_COLUMNS_MAX * (MW_COLUMN_BYTES + MW_MASK_BYTES)) +
+	       3 * MW_MASK_BYTES;
 }
 
 static void encode_column(const struct mw_class_view *view, unsigned int number, uint8_t **out)
@@ -108,7 +32,7 @@ static void encode_column(const struct mw_class_view *view, unsigned int number,
 		return;
 	}
 	all = mw_predict_encode(view, number);
-	put_planes(view->columns, rows, all, out);
+	mw_planes_put(view->columns, rows, all, out);
 }
 
 /* The fields of the headers of all records are predicted to be those of the last record. */
@@ -121,7 +45,7 @@ static void encode_times(struct mw_columns *columns, uint8_t **out)
 		all |= columns->residual[i] = mw_fold(columns->time[i] - last, 8);
 		last = columns->time[i];
 	}
-	put_planes(columns, columns->rows, all, out);
+	mw_planes_put(columns, columns->rows, all, out);
 }
 
 static void encode_cpus(struct mw_columns *columns, uint8_t **out)
@@ -132,7 +56,7 @@ static void encode_cpus(struct mw_columns *columns, uint8_t **out)
 		all |= columns->residual[i] = mw_fold(columns->cpu[i] - last, 2);
 		last = columns->cpu[i];
 	}
-	put_planes(columns, columns->rows, all, out);
+	mw_planes_put(columns, columns->rows, all, out);
 }
 
 static void encode_flags(struct mw_columns *columns, const uint8_t *records, uint8_t **out)
@@ -146,7 +70,7 @@ static void encode_flags(struct mw_columns *columns, const uint8_t *records, uin
 		all |= columns->residual[i] = mw_fold(header->flags - last, 2);
 		last = header->flags;
 	}
-	put_planes(columns, columns->rows, all, out);
+	mw_planes_put(columns, columns->rows, all, out);
 }
 
 static void encode_class_table(const struct mw_columns *columns, uint8_t **out)

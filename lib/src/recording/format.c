@@ -111,9 +111,9 @@ enum mw_header_state mw_block_header_unpack(struct mw_block_header *header, cons
 	header->last_ns = mw_get64(from + 40);
 	header->sequence = mw_get64(from + 48);
 	header->stored_crc = mw_get32(from + 56);
-	if (header->version != MW_FORMAT_VERSION)
-		return header->version > MW_FORMAT_VERSION ? MW_HEADER_NEWER : MW_HEADER_INVALID;
-	return header_plausible(header) ? MW_HEADER_OK : MW_HEADER_INVALID;
+	if (header->version > MW_FORMAT_VERSION)
+		return MW_HEADER_NEWER;
+	return header->version && header_plausible(header) ? MW_HEADER_OK : MW_HEADER_INVALID;
 }
 
 void mw_trailer_pack(uint8_t *to, uint64_t index_offset)

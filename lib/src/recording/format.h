@@ -14,7 +14,7 @@
 
 #include <memwatch/stream.h>
 
-#define MW_FORMAT_VERSION     1
+#define MW_FORMAT_VERSION     2
 
 #define MW_MAGIC_BYTES	      8
 #define MW_BLOCK_MAGIC	      "\x89MWBLK\r\n"
@@ -30,7 +30,7 @@
 #define MW_INFO_BYTES_MAX   (64U << 10)
 
 /* Columns have at most this more bytes than their records: class table and masks. */
-#define MW_PLAIN_OVERHEAD (16U << 10)
+#define MW_PLAIN_OVERHEAD (32U << 10)
 
 /*
  * A file must not be much smaller than what it decodes to: the records up to the end of a
@@ -55,7 +55,7 @@ enum mw_block_codec {
 
 /**
  * struct mw_block_header - header of a block, as numbers
- * @version: MW_FORMAT_VERSION
+ * @version: 1 to MW_FORMAT_VERSION
  * @kind: &enum mw_block_kind
  * @codec: &enum mw_block_codec
  * @stored_bytes: length of the payload in the file

@@ -22,7 +22,7 @@
 
 #define BLOCK_BYTES_MIN	    (4U << 10)
 #define BLOCK_BYTES_DEFAULT (256U << 10)
-#define LEVEL_DEFAULT	    1
+#define LEVEL_DEFAULT	    -3
 #define SYNC_BYTES_DEFAULT  (4ULL << 20)
 #define MODE_DEFAULT	    0600
 
@@ -243,8 +243,8 @@ static int pass_batch(struct memwatch_recording *recording)
  * Collects a record. Returns 0, -EAGAIN if the queue is full, or a failure of the writer; then
  * the record was not taken.
  */
-static inline int collect_record(struct memwatch_recording *recording,
-				 const struct memwatch_record_header *record)
+static int collect_record(struct memwatch_recording *recording,
+			  const struct memwatch_record_header *record)
 {
 	int err;
 
@@ -291,36 +291,39 @@ static int drop_record(struct memwatch_recording *recording,
 }
 
 /* What does not happen with each record. */
-static __attribute__((noinline)) int handle_trouble(struct memwatch_recording *recording,
-						    const struct memwatch_record_header *record)
-{
-	int err = thread_failure(recording);
-
-	if (err) {
-		mw_queue_retry(recording->queue);
-		return err;
-	}
-	if (collect_losses(recording) || collect_record(recording, record))
-		return drop_record(recording, record);
-	return 0;
-}
-
-int memwatch_recording_write(struct memwatch_recording *recording,
-			     const struct memwatch_record_header *record)
+static __attribute__((noinline)) int write_slowly(struct memwatch_recording *recording,
+						  const struct memwatch_record_header *record)
 {
 	int err;
 
-	if (__builtin_expect(!mw_record_common(record) || record->size % 8, 0) &&
-	    !mw_record_valid(record, record->size))
+	if (!mw_record_valid(record, record->size))
 		return mw_fail(recording->ctx, -EINVAL,
 			       "%s: a record of type %u cannot have %u bytes", recording->path,
 			       record->type, record->size);
-	if (__builtin_expect(recording->overflow.dropped ||
-				     (recording->queue && mw_queue_failure(recording->queue)),
-			     0))
-		return handle_trouble(recording, record);
-	err = collect_record(recording, record);
+	if (recording->queue) {
+		err = thread_failure(recording);
+		if (err) {
+			mw_queue_retry(recording->queue);
+			return err;
+		}
+	}
+	err = collect_losses(recording);
+	if (!err)
+		err = collect_record(recording, record);
 	return err == -EAGAIN ? drop_record(recording, record) : err;
+}
+
+/* Most records only have to be copied. */
+int memwatch_recording_write(struct memwatch_recording *recording,
+			     const struct memwatch_record_header *record)
+{
+	if (__builtin_expect(recording->batch && !recording->overflow.dropped &&
+				     mw_record_valid(record, record->size) &&
+				     !(recording->queue && mw_queue_failure(recording->queue)),
+			     1) &&
+	    mw_batch_add(recording->batch, record, recording->block_ns))
+		return 0;
+	return write_slowly(recording, record);
 }
 
 int memwatch_recording_flush(struct memwatch_recording *recording, int sync)
