@@ -46,17 +46,19 @@ static int get_dense(uint64_t *residual, uint32_t rows, unsigned int shift, stru
 /* The same for a sparse plane. Its bitmap has no bits behind the last row. */
 static int get_sparse(uint64_t *residual, uint32_t rows, unsigned int shift, struct input *input)
 {
-	const uint8_t *bitmap = take_bytes(input, mw_bitmap_bytes(rows)), *bytes;
+	uint32_t size = mw_bitmap_bytes(rows);
+	const uint8_t *bitmap = take_bytes(input, size), *byte;
 
-	if (!bitmap || (rows % 8 && bitmap[rows / 8] >> rows % 8))
+	if (!bitmap || (rows % 8 && bitmap[size - 1] >> rows % 8))
 		return -EBADMSG;
-	for (uint32_t row = 0; row < rows; row++) {
-		if (!(bitmap[row / 8] >> row % 8 & 1))
-			continue;
-		bytes = take_bytes(input, 1);
-		if (!bytes)
-			return -EBADMSG;
-		residual[row] |= (uint64_t)*bytes << shift;
+	for (uint32_t i = 0; i < size; i++) {
+		for (unsigned int bits = bitmap[i]; bits; bits &= bits - 1) {
+			byte = take_bytes(input, 1);
+			if (!byte)
+				return -EBADMSG;
+			residual[i * 8 + (unsigned int)__builtin_ctz(bits)] |= (uint64_t)*byte
+									       << shift;
+		}
 	}
 	return 0;
 }
