@@ -88,6 +88,24 @@ static void test_waiting(void)
 	close_rings(2);
 }
 
+/* As when the period becomes longer. */
+static void test_longer_waiting(void)
+{
+	struct mw_merge_opts opts = { .grace_ns = GRACE_NS, .silent_ns = SILENT_NS };
+	uint64_t time_ns = 1000000;
+
+	open_rings(&opts, 2, 4096);
+	put_record(&writers[0], time_ns);
+	mw_merge_set_silent(merge, 3 * SILENT_NS);
+	tap_eq(mw_merge_round(merge, time_ns + 3 * SILENT_NS), 0,
+	       "with a longer time-out, a silent CPU delays the stream for longer");
+	tap_eq(mw_merge_deadline(merge), time_ns + 3 * SILENT_NS + 1,
+	       "the deadline follows the time-out");
+	tap_eq(mw_merge_round(merge, time_ns + 3 * SILENT_NS + 1), 1,
+	       "the longer time-out ends, too");
+	close_rings(2);
+}
+
 /* With a grace of minutes, everything would have to wait. */
 static void test_memory(void)
 {
@@ -286,6 +304,7 @@ int main(void)
 {
 	tap_start();
 	test_waiting();
+	test_longer_waiting();
 	test_detached_ring();
 	test_reader_behind();
 	test_idle_cpu_wakes_up();

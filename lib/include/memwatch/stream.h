@@ -88,7 +88,8 @@ enum memwatch_stream_mode {
  * @period_ns: tick period to set; default: keep the period of the module
  * @ring_pages: pages of each CPU's ring, a power of two; default 64
  * @grace_ns: see WATERMARK; default 2 ms
- * @silent_ns: see WATERMARK; default 50 ms, or three periods if that is longer
+ * @silent_ns: see WATERMARK; default 50 ms, or three periods if that is longer. The default
+ *	follows a period that becomes longer in mid-session.
  * @wakeup_ns: how long a record may be in its ring before memwatch_stream_poll() returns;
  *	default 10 ms
  */
@@ -276,7 +277,8 @@ struct memwatch_availability {
  * @hostname: host name of the machine
  * @kernel: release of its kernel, as printed by uname -r
  * @version: version of the library that received the records from the module
- * @period_ns: tick period at the start
+ * @period_ns: tick period at the start. It may become longer in mid-session;
+ *	each tick record has the one in force.
  * @mode: &enum memwatch_stream_mode
  * @start_realtime_ns: CLOCK_REALTIME at the start
  * @start_monotonic_ns: CLOCK_MONOTONIC at the same moment

@@ -288,6 +288,11 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 	}
 }
 
+void mw_bpf_relay_set_settle(struct mw_bpf_relay *relay, uint64_t settle_ns)
+{
+	relay->opts.settle_ns = settle_ns;
+}
+
 /* --------------------------------------------------------------- lifetime */
 
 static int load_relay_programs(struct mw_bpf_relay *relay)

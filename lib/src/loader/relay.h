@@ -57,6 +57,9 @@ void mw_bpf_relay_detach(struct mw_bpf_relay *relay);
  */
 void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns);
 
+/* Changes the option. */
+void mw_bpf_relay_set_settle(struct mw_bpf_relay *relay, uint64_t settle_ns);
+
 /* Waits until a ring is a quarter full or @timeout_ms has passed: 1, 0, or -EINTR. */
 int mw_bpf_relay_wait(struct mw_bpf_relay *relay, int timeout_ms);
 

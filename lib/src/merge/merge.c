@@ -27,6 +27,11 @@ int mw_merge_new(const struct mw_merge_opts *opts, struct mw_merge **ret)
 	return 0;
 }
 
+void mw_merge_set_silent(struct mw_merge *merge, uint64_t silent_ns)
+{
+	merge->opts.silent_ns = silent_ns;
+}
+
 struct mw_merge *mw_merge_free(struct mw_merge *merge)
 {
 	if (!merge)

@@ -69,6 +69,9 @@ struct mw_merge_opts {
 int mw_merge_new(const struct mw_merge_opts *opts, struct mw_merge **ret);
 struct mw_merge *mw_merge_free(struct mw_merge *merge);
 
+/* Changes the option, from the next round on. */
+void mw_merge_set_silent(struct mw_merge *merge, uint64_t silent_ns);
+
 /*
  * Adds a ring, at any time. @ring is copied; the memory it points to must stay
  * valid until mw_merge_ring_drained() returns true or mw_merge_free(). Of records

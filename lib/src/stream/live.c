@@ -45,6 +45,8 @@
  * @err: the failure that ended the stream, or 0
  * @started: this stream has started the session
  * @settled: losses after the last record have been reported to the merge
+ * @silent_fixed: the options say how long to wait for a CPU that is silent
+ * @period_ns: the longest period so far
  * @wakeup_ns: how long a record may wait in its ring
  * @wakeup: the descriptor for event loops
  */
@@ -60,6 +62,8 @@ struct live {
 	int err;
 	bool started;
 	bool settled;
+	bool silent_fixed;
+	uint64_t period_ns;
 	uint64_t wakeup_ns;
 	struct mw_wakeup wakeup;
 };
@@ -98,6 +102,23 @@ static int live_again(struct live *live)
 	return -EAGAIN;
 }
 
+/*
+ * The waits for three periods follow a period that becomes longer in mid-session: the module
+ * does that when ticks cost too much, or another program sets it.
+ */
+static void live_follow_period(struct live *live, const struct memwatch_record_tick *tick)
+{
+	uint64_t three = mw_mul_sat(3, tick->period_ns);
+
+	if (tick->period_ns <= live->period_ns)
+		return;
+	live->period_ns = tick->period_ns;
+	mw_bpf_relay_set_settle(live->relay, three);
+	if (!live->silent_fixed)
+		mw_merge_set_silent(live->merge,
+				    mw_max_u64(MEMWATCH_STREAM_SILENT_DEFAULT_NS, three));
+}
+
 /* As memwatch_stream_next(). */
 static int live_read_record(struct live *live, const struct memwatch_record_header **ret)
 {
@@ -118,6 +139,8 @@ static int live_read_record(struct live *live, const struct memwatch_record_head
 		}
 		live->settled = true;
 	}
+	if ((*ret)->type == MEMWATCH_RECORD_TICK)
+		live_follow_period(live, (const struct memwatch_record_tick *)(const void *)*ret);
 	return 1;
 }
 
@@ -322,6 +345,9 @@ static void live_describe_module(struct live *live, struct memwatch_ctx *ctx,
 	if (!memwatch_proc_status_read(ctx, &status)) {
 		snprintf(live->backend_reason, sizeof(live->backend_reason), "%s",
 			 status->backend_reason);
+		/* Ticks may have cost too much before this stream was opened. */
+		if (status->period_ns)
+			info->period_ns = status->period_ns;
 		memwatch_proc_status_free(status);
 	}
 	info->nr_rmids = module->nr_rmids;
@@ -414,6 +440,7 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
 	if (!live)
 		return mw_fail_memory(ctx, "live stream");
 	live->wakeup_ns = opts.wakeup_ns;
+	live->silent_fixed = opts.silent_ns;
 
 	err = live_open_device(live, ctx, &module);
 	if (!err)
@@ -426,6 +453,7 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
 	live->stream.info.nr_cpus = mw_bpf_relay_cpus(live->relay);
 	live->stream.info.mode = opts.mode;
 	live->stream.info.period_ns = period_ns;
+	live->period_ns = period_ns;
 	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		mw_bpf_relay_counter(live->relay, i, &live->stream.info.counter[i]);
 	mw_stream_info_host(&live->stream.info, &live->host);
