@@ -113,7 +113,8 @@ DECLARE_EVENT_CLASS(memwatch_rmid,
 	TP_printk("time=%llu rmid=%u generation=%u tgid=%u parent=%u start=%llu alloc=%llu cgroup=%llu uid=%u reason=%u unmeasured=%llu comm=%s",
 		  __entry->time_ns, __entry->rmid, __entry->generation, __entry->tgid,
 		  __entry->parent_tgid, __entry->start_time_ns, __entry->alloc_time_ns,
-		  __entry->cgroup_id, __entry->uid, __entry->reason, __entry->unmeasured_ns, __entry->comm)
+		  __entry->cgroup_id, __entry->uid, __entry->reason, __entry->unmeasured_ns,
+		  __entry->comm)
 );
 
 DEFINE_EVENT(memwatch_rmid, memwatch_rmid_alloc,
