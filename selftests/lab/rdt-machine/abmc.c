@@ -53,6 +53,12 @@ bool abmc_enabled(unsigned int cpu)
 	return ext_cfg[cpu] & 1;
 }
 
+void abmc_reset(void)
+{
+	memset(counters, 0, sizeof(counters));
+	memset(cfg, 0, sizeof(cfg));
+}
+
 static unsigned int config_rmid(uint64_t config)
 {
 	return config >> 32 & 0xfff;

@@ -23,6 +23,8 @@ enum x86_hook_answer abmc_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *value)
 enum x86_hook_answer abmc_wrmsr(unsigned int cpu, uint32_t msr, uint64_t value);
 
 bool abmc_enabled(unsigned int cpu);
+/* The counters are not configured any more. The kernel has enabled them again. */
+void abmc_reset(void);
 
 /*
  * Read counter @id, or the first one that counts @rmid as total or local; in units, without

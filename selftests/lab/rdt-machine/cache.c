@@ -223,6 +223,24 @@ static void line_evict(struct llc *llc, struct set *set, int way)
 	set->tag[way] = 0;
 }
 
+void cache_flush(void)
+{
+	unsigned int d, i;
+	int way;
+
+	for (d = 0; d < machine.domains; d++) {
+		struct llc *llc = &llcs[d];
+
+		pthread_mutex_lock(&llc->lock);
+		for (i = 0; i < llc->nsets; i++)
+			for (way = 0; way < LLC_WAYS; way++)
+				line_evict(llc, &llc->sets[i], way);
+		pthread_mutex_unlock(&llc->lock);
+	}
+	for (i = 0; i < machine.cpus; i++)
+		cache_empty_l1(i);
+}
+
 /* An empty way among @ways, else the least recently used one. */
 static int set_victim(const struct llc *llc, const struct set *set, uint32_t ways)
 {

@@ -43,6 +43,8 @@ void cache_set_owner(unsigned int cpu, unsigned int owner);
 void cache_set_ways(unsigned int domain, unsigned int closid, uint32_t ways);
 
 void cache_empty_l1(unsigned int cpu);
+/* Write back what is dirty, and empty all caches. No CPU accesses memory meanwhile. */
+void cache_flush(void);
 
 /* LLC references and misses of @cpu, in user mode or in the kernel. */
 uint64_t cache_references(unsigned int cpu, bool kernel);

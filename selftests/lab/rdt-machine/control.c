@@ -131,8 +131,8 @@ static int write_snapshot(uint64_t tsc, const char *label, const char *guest_ns)
 		return EIO;
 	fprintf(f,
 		"truth label=%s sequence=%u tsc=%" PRIu64 " host_ns=%" PRIu64
-		" monotonic_ns=%s tracking=%d\n",
-		label, sequence++, tsc, host_ns(), guest_ns, machine_tracking());
+		" monotonic_ns=%s tracking=%d wakes=%u\n",
+		label, sequence++, tsc, host_ns(), guest_ns, machine_tracking(), machine_wakes());
 	for (cpu = 0; cpu < machine.cpus; cpu++)
 		print_cpu(f, cpu);
 	print_caches(f);
@@ -316,6 +316,10 @@ static int run_command(uint64_t tsc, char *text)
 		return do_pqr(words, word);
 	if (!strcmp(word[0], "guest"))
 		return do_guest(words, word);
+	if (!strcmp(word[0], "sleep") && words == 1) {
+		machine_sleep();
+		return 0;
+	}
 	if (!strcmp(word[0], "log") && words == 2 && !strcmp(word[1], "truth"))
 		return set_log(true, true);
 	error = parse_on_or_off(words, word, &on);

@@ -56,6 +56,14 @@ static inline unsigned int domain_of_cpu(unsigned int cpu)
 void machine_track(bool on);
 bool machine_tracking(void);
 
+/*
+ * When a CPU next writes IA32_MCG_CTL, reset all registers of RDT and of the PMU, and empty the
+ * caches, as if the machine had been off.
+ */
+void machine_sleep(void);
+/* How often that has happened. */
+unsigned int machine_wakes(void);
+
 /* Instructions that @cpu has executed, in user mode or in the kernel. */
 uint64_t machine_instructions(unsigned int cpu, bool kernel);
 

@@ -40,7 +40,11 @@ struct executed {
 
 static qemu_plugin_id_t plugin;
 static struct qemu_plugin_scoreboard *executed;
-static bool tracking, never_tracks;
+static bool tracking, never_tracks, sleeping;
+static unsigned int wakes;
+
+/* Linux writes it first when it resumes, before other CPUs are started. */
+enum { MSR_MCG_CTL = 0x17b };
 
 /* --- The translated code --- */
 
@@ -85,6 +89,27 @@ bool machine_tracking(void)
 	return __atomic_load_n(&tracking, __ATOMIC_RELAXED);
 }
 
+void machine_sleep(void)
+{
+	__atomic_store_n(&sleeping, true, __ATOMIC_SEQ_CST);
+}
+
+/* The caches come first, since what they write back is counted before power goes off. */
+static void machine_wake(void)
+{
+	if (!__atomic_exchange_n(&sleeping, false, __ATOMIC_SEQ_CST))
+		return;
+	cache_flush();
+	rdt_reset();
+	pmu_reset();
+	__atomic_fetch_add(&wakes, 1, __ATOMIC_SEQ_CST);
+}
+
+unsigned int machine_wakes(void)
+{
+	return __atomic_load_n(&wakes, __ATOMIC_SEQ_CST);
+}
+
 uint64_t machine_instructions(unsigned int cpu, bool kernel)
 {
 	struct executed *e = qemu_plugin_scoreboard_find(executed, cpu);
@@ -124,6 +149,8 @@ static enum x86_hook_answer on_wrmsr(unsigned int cpu, uint32_t msr, uint64_t va
 {
 	enum x86_hook_answer answer = rdt_wrmsr(cpu, msr, value);
 
+	if (msr == MSR_MCG_CTL)
+		machine_wake();
 	return answer == X86_HOOK_PASS ? pmu_wrmsr(cpu, msr, value) : answer;
 }
 

@@ -8,6 +8,7 @@
 #include "pmu.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "cache.h"
 
@@ -64,6 +65,11 @@ void pmu_cpuid(struct x86_hook_cpuid *c)
 	c->ebx = 1 << 5 | 1 << 6; /* without the two events of branches */
 	c->ecx = 0;
 	c->edx = FIXED | WIDTH << 5;
+}
+
+void pmu_reset(void)
+{
+	memset(pmus, 0, sizeof(pmus));
 }
 
 static uint64_t event_count_of_mode(unsigned int cpu, unsigned int event, bool kernel)

@@ -13,6 +13,8 @@
 #include "machine.h"
 
 void pmu_cpuid(struct x86_hook_cpuid *c);
+/* All registers are 0. No CPU executes code of the guest meanwhile. */
+void pmu_reset(void);
 enum x86_hook_answer pmu_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *value);
 enum x86_hook_answer pmu_wrmsr(unsigned int cpu, uint32_t msr, uint64_t value);
 enum x86_hook_answer pmu_rdpmc(unsigned int cpu, uint32_t index, uint64_t *value);

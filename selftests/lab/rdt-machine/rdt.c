@@ -257,6 +257,39 @@ static bool selection_is_foreign(unsigned int cpu, uint64_t evtsel)
 	       take_one(&domains[domain_of_cpu(cpu)].counter[rmid][event].foreign);
 }
 
+/* The counter begins again at its first value. */
+static void counter_reset(unsigned int d, unsigned int rmid, unsigned int event)
+{
+	struct counter *c = &domains[d].counter[rmid][event];
+
+	c->zero = event == OCCUPANCY ? 0 : counter_units(d, rmid, event) - machine.start;
+	c->wraps = 0;
+}
+
+void rdt_reset(void)
+{
+	unsigned int d, i, event;
+
+	pthread_mutex_lock(&lock);
+	for (d = 0; d < machine.domains; d++) {
+		domains[d].evtsel = 0;
+		for (i = 0; i < MAX_CLOSIDS; i++) {
+			domains[d].ways[i] = (1u << LLC_WAYS) - 1;
+			cache_set_ways(d, i, domains[d].ways[i]);
+		}
+		for (i = 0; i < machine.rmids[d]; i++)
+			for (event = OCCUPANCY; event < EVENTS; event++)
+				counter_reset(d, i, event);
+	}
+	for (i = 0; i < machine.cpus; i++) {
+		cpus[i].evtsel = cpus[i].pqr = 0;
+		cpus[i].use.rmid = cpus[i].use.closid = 0;
+		cache_set_rmid(i, physical_rmid(i, 0), 0);
+	}
+	abmc_reset();
+	pthread_mutex_unlock(&lock);
+}
+
 /* --- MSRs --- */
 
 static bool pqr_valid(unsigned int cpu, uint64_t value)

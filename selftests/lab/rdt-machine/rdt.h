@@ -37,6 +37,8 @@ struct rdt_use {
 };
 
 void rdt_init(void);
+/* All registers have the values that they have when the machine starts. */
+void rdt_reset(void);
 void rdt_cpuid(unsigned int cpu, struct x86_hook_cpuid *c);
 enum x86_hook_answer rdt_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *value);
 enum x86_hook_answer rdt_wrmsr(unsigned int cpu, uint32_t msr, uint64_t value);

@@ -39,6 +39,8 @@ static const char usage[] =
 	"                              unavailable once, then counting from 0\n"
 	"  inject clear                remove all injected faults\n"
 	"  pqr CPU RMID CLOSID         write PQR_ASSOC of that CPU as other software would\n"
+	"  sleep                       reset all registers of RDT and of the PMU, and empty the\n"
+	"                              caches, when the guest resumes (writes IA32_MCG_CTL)\n"
 	"DOMAIN, RMID and EVENT (occupancy, total, local) may be '*'.\n";
 
 static int machine_is_present(void)

@@ -12,7 +12,7 @@ WRAP=$((1 << 24))
 START=16777000
 MIB=1048576
 
-plan 22
+plan 25
 modprobe msr
 modprobe cpuid
 rdtctl guest && rdtctl track on
@@ -127,4 +127,13 @@ rm -f $truth
 rdtctl every 20 5 series
 check "the machine takes a series of snapshots" \
 	same "blocks" "$(grep -c '^truth label=series' $truth) $(grep -c '^end' $truth)" "5 5"
+
+# The guest writes IA32_MCG_CTL as Linux does when it resumes.
+rdtctl pqr 1 5 2
+rdtctl sleep
+wrmsr -p 0 0x17b 0xffffffffffffffff
+check "after sleep a counter starts at the configured value" same "value" "$(counter 0 3 2)" \
+	"$(printf %016x $START)"
+check "after sleep an RMID holds no cache" same "bytes" "$(counter 0 3 1)" 0000000000000000
+check "after sleep PQR is 0" same "PQR" "$(rdmsr -p 1 -0 0xc8f)" 0000000000000000
 tap_end
