@@ -46,6 +46,15 @@ static void availability_json(struct mw_json *json, const struct memwatch_stream
 	mw_json_array_end(json);
 }
 
+/* 0: a stream that has not been read does not say when it begins and ends. */
+static void moment_json(struct mw_json *json, const char *key, uint64_t time_ns)
+{
+	if (time_ns)
+		mw_json_uint(json, key, time_ns);
+	else
+		mw_json_null(json, key);
+}
+
 void mw_recording_json(struct mw_json *json, const struct memwatch_stream_info *info,
 		       uint64_t first_ns, uint64_t last_ns)
 {
@@ -63,8 +72,8 @@ void mw_recording_json(struct mw_json *json, const struct memwatch_stream_info *
 	mw_json_uint(json, "start_realtime_ns", info->start_realtime_ns);
 	mw_json_uint(json, "start_monotonic_ns", info->start_monotonic_ns);
 	mw_json_uint(json, "start_boottime_ns", info->start_boottime_ns);
-	mw_json_uint(json, "first_ns", first_ns);
-	mw_json_uint(json, "last_ns", last_ns);
+	moment_json(json, "first_ns", first_ns);
+	moment_json(json, "last_ns", last_ns);
 	mw_json_object_end(json);
 	availability_json(json, info, "unavailable", MEMWATCH_STATUS_UNAVAILABLE);
 	availability_json(json, info, "estimated", MEMWATCH_STATUS_ESTIMATED);

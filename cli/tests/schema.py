@@ -4,22 +4,28 @@
 """Checks the JSON output of a command against the keys that the manual promises.
 
 usage: schema.py NAME FILE
+       schema.py --manual DIR    whether the manual pages in DIR name all keys
 
-A schema is a dictionary from key to type. A list with one schema is an array of such
-objects; "measured" is an object {value, status}. The output may have more keys. It may not
-lack a key, have a key twice or a value of the wrong type, or have a value with a status that
-excludes one.
+A schema is a dictionary from key to type; a key with "?" at its end may be absent. A list with one
+schema is an array of such
+objects; "measured" is an object {value, status}. The output may not lack a key, have another key
+or one twice, a value of the wrong type, or a value with a status that excludes one.
 """
+import glob
 import json
+import re
 import sys
 
 STATUS = ("ok", "unavailable", "error", "stale", "first", "estimated", "multiplexed")
 OPTIONAL = (type(None),)
 
-RECORDING = {"hostname": str, "kernel": str, "cpus": int, "rmids": int, "backend": str,
-             "backend_reason": str, "period_ns": int, "mode": str, "start_realtime_ns": int,
-             "start_monotonic_ns": int, "start_boottime_ns": int, "first_ns": int, "last_ns": int}
-UNAVAILABLE = [{"name": str, "reason": str}]
+RECORDING = {"hostname": str, "kernel": str, "memwatch_version": str, "cpus": int, "rmids": int,
+             "backend": str, "backend_reason": str, "period_ns": int, "mode": str,
+             "record_schema": int, "start_realtime_ns": int, "start_monotonic_ns": int,
+             "start_boottime_ns": int, "first_ns": (int,) + OPTIONAL,
+             "last_ns": (int,) + OPTIONAL}
+REASONS = [{"name": str, "reason": str}]
+STREAM = {"schema": int, "recording": RECORDING, "unavailable": REASONS, "estimated": REASONS}
 VALUES = {key: "measured" for key in (
     "cpu_time_ns", "cycles", "instructions", "ipc", "llc_references", "llc_misses",
     "llc_occupancy_bytes", "llc_occupancy_max_bytes", "llc_residue_bytes",
@@ -27,24 +33,67 @@ VALUES = {key: "measured" for key in (
 PART = {"slots": int, "first_ns": (int,) + OPTIONAL, "last_ns": (int,) + OPTIONAL, **VALUES}
 GROWTH = {"growth_verdict": (str,) + OPTIONAL, "growth_bytes_per_second": (int,) + OPTIONAL,
           "growth_eta_seconds": (int,) + OPTIONAL}
-PROCESS = {"tgid": (int,) + OPTIONAL, "start_time_ns": (int,) + OPTIONAL, "comm": str,
-           "rmids": list, **GROWTH, **PART}
-REPORT = {"schema": int, "file": str, "recording": RECORDING, "unavailable": UNAVAILABLE,
+OWNER = {"tgid": (int,) + OPTIONAL, "start_time_ns": (int,) + OPTIONAL, "comm": str,
+         "uid": (int,) + OPTIONAL, "cgroup_id": (int,) + OPTIONAL}
+PROCESS = {**OWNER, "rmids": list, **GROWTH, **PART}
+REPORT = {**STREAM, "file": str,
           "losses": {"records": int, "lost": int, "late": int, "forced": int, "malformed": int,
                      "unknown": int, "truncated": bool},
           "by": str, "totals": PART}
-TOP = {"schema": int, "recording": RECORDING, "unavailable": UNAVAILABLE}
-INTERVAL = {"end_ns": int, "interval_ns": int, "unassigned_cpu_percent": "measured"}
+INTERVAL = {"end_ns": int, "interval_ns": int, "unassigned_cpu_percent": "measured",
+            "lost": int, "late": int}
 TOP_VALUES = {key: "measured" for key in (
     "cpu_percent", "llc_occupancy_bytes", "mbm_total_bytes_per_second",
     "mbm_local_bytes_per_second", "cycles", "instructions", "ipc", "llc_misses",
     "measured_ppm")}
 
-MONITORS = [{"pid": int, "command": str, "processes": int, "rounds": int, "period_ns": int,
-             "gap_ns": int, "budget_rest_ppm": int, "budget_storm_ppm": int, "cpu_ppm": int,
+# Each type of record has some of these.
+RECORD = {"time_ns": int, "type": str, "cpu": int, "late": bool, "forced": bool,
+          **{f"{key}?": int for key in (
+              "rmid", "generation", "tgid", "parent_tgid", "start_time_ns", "begin_ns", "run_ns",
+              "running_ppm", "expected_ns", "period_ns", "overruns", "produced", "dropped",
+              "alloc_time_ns", "uid", "unmeasured_ns", "sequence", "count", "unmeasured",
+              "since_ns", "domain", "value", "end_ns", "confidence", "signal_bytes", "age_ns",
+              "growth_bytes_per_second", "llc_residue_bytes")},
+          **{f"{key}?": str for key in ("comm", "reason", "state", "event", "growth_verdict",
+                                        "limit")},
+          **{f"{key}?": (int,) + OPTIONAL for key in ("cgroup_id", "growth_eta_seconds")},
+          **{f"{key}?": "measured" for key in (
+              "cycles", "instructions", "llc_references", "llc_misses", "llc_occupancy_bytes",
+              "mbm_total_bytes", "mbm_local_bytes")}}
+
+MONITORS = [{"pid": int, "command": str, "processes": int, "processes_growing": int,
+             "samples_without_room": int, "records_lost": int, "rounds": int,
+             "rounds_asked_for": int, "period_ns": int, "gap_ns": int, "budget_rest_ppm": int, "budget_storm_ppm": int, "cpu_ppm": int,
              "event_ppm": (int,) + OPTIONAL, "gate_width": int, "event_program": str,
              "event_program_reason": (str,) + OPTIONAL, "event_program_retry_ns": (int,) + OPTIONAL,
              "event_program_detached": int, "age_ns": int}]
+
+STATUS_VALUES = {
+    "schema": int, "backend": str, "policy": str, "cpumask": str, "idle_stop": bool,
+    **{key: str for key in ("version", "backend_reason")},
+    **{key: (str,) + OPTIONAL for key in ("settings_by", "defaults_by")},
+    **{key: int for key in (
+        "abi", "record_schema", "sessions", "sessions_started", "period_ns", "limbo_ns", "filters",
+        "rmids_total", "rmids_used", "rmids_limbo", "rmids_free", "processes",
+        "processes_measured", "processes_unmeasured", "processes_waiting", "processes_filtered",
+        "allocs", "frees", "promotions", "revocations", "exhausted", "untracked",
+        "foreign_writes")},
+    **{key: (int,) + OPTIONAL for key in (
+        "rdt_budget", "rdt_domains", "rdt_scale_bytes", "rdt_width_bits", "rdt_counters",
+        "rdt_counted_rmids", "rdt_counter_turns")}}
+STATUS_LISTS = {
+    "waiting": [{"tgid": int, "comm": str}],
+    "open_sessions": [{"tgid": int, "comm": str, "started": bool}], "conflicts": list,
+    "overhead": {"memory_bytes": (int,) + OPTIONAL,
+                 "cpus": [{**{key: int for key in (
+                     "cpu", "ticks", "ticks_missed", "jitter_max_ns", "switches", "pqr_writes",
+                     "rdt_ops_max", "rdt_reads", "rdt_waits", "rdt_ns", "rdt_sync_ns",
+                     "rdt_busy", "rdt_age_max_ns", "irqs_off_max_ns")},
+                     "switch_cycles_mean": (int, float) + OPTIONAL,
+                     "tick_cycles_mean": (int, float) + OPTIONAL}],
+                 "jitter": [{"low_ns": int, "high_ns": int, "count": int}]},
+    "growth_monitors": MONITORS}
 
 VERDICT = {"pid": int, "comm": str, "verdict": str, "confidence": int,
            "first_alert_s": (int, float) + OPTIONAL, "slope_bytes_per_second": int,
@@ -65,7 +114,9 @@ UNSURE = {**ESTIMATE, "value": (int, float) + OPTIONAL}
 QUANTILES = {"median": (int, float) + OPTIONAL, "p90": (int, float) + OPTIONAL}
 FRAME = {"function": (str,) + OPTIONAL, "file": (str,) + OPTIONAL, "line": (int,) + OPTIONAL,
          "module": (str,) + OPTIONAL, "address": (int,) + OPTIONAL, "inlined": bool}
-SITE = {"stack": [FRAME], "live_bytes": ESTIMATE, "live_objects": ESTIMATE, "samples": int,
+ALLOCATED = {"allocated_bytes": (dict,) + OPTIONAL, "allocated_objects": (dict,) + OPTIONAL}
+SITE = {"stack": [FRAME], "live_bytes": ESTIMATE, "live_objects": ESTIMATE, **ALLOCATED,
+        "samples": int,
         "age_seconds": QUANTILES, "lifetime_seconds": QUANTILES}
 HEAP = {"schema": int,
         "profile": {"file": str, "format": str, "pid": (int,) + OPTIONAL,
@@ -78,27 +129,15 @@ SCHEMAS = {
     "doctor": {"schema": int, "ready": bool, "ok": int, "warn": int, "missing": int,
                "checks": [{"name": str, "result": str, "required": bool, "found": str,
                            "cost": (str,) + OPTIONAL, "remedy": (str,) + OPTIONAL}]},
-    "status": {"schema": int, "version": str, "abi": int, "record_schema": int, "backend": str,
-               "backend_reason": str, "settings_by": (str,) + OPTIONAL,
-               "defaults_by": (str,) + OPTIONAL,
-               "rmids_total": int, "rmids_used": int, "rmids_limbo": int, "rmids_free": int,
-               "processes": int, "processes_measured": int,
-               "processes_unmeasured": int, "waiting": [{"tgid": int, "comm": str}],
-               "open_sessions": [{"tgid": int, "comm": str, "started": bool}],
-               "conflicts": list,
-               "overhead": {"memory_bytes": (int,) + OPTIONAL,
-                            "cpus": [{"cpu": int, "ticks": int, "ticks_missed": int,
-                                      "jitter_max_ns": int, "switches": int, "pqr_writes": int,
-                                      "switch_cycles_mean": (int, float) + OPTIONAL,
-                                      "tick_cycles_mean": (int, float) + OPTIONAL}],
-                            "jitter": [{"low_ns": int, "high_ns": int, "count": int}]},
-               "growth_monitors": MONITORS},
-    "growth-status": {"schema": int, "version": OPTIONAL, "growth_monitors": MONITORS},
+    "status": {**STATUS_VALUES, **STATUS_LISTS},
+    # Without the module, values are null and lists are empty.
+    "growth-status": {**{key: OPTIONAL for key in STATUS_VALUES}, **STATUS_LISTS, "schema": int},
     "growth-replay": {"schema": int, "samples": int, "duration_seconds": (int, float),
                       "processes": [VERDICT]},
     "heap-report": {**HEAP, "sites": [SITE],
-                    "rows": [{**FRAME, "flat": {"live_bytes": ESTIMATE},
-                              "cum": {"live_bytes": ESTIMATE}}]},
+                    "rows": [{**FRAME, "depth?": int, **{sum_of: {
+                        "live_bytes": ESTIMATE, "live_objects": ESTIMATE, **ALLOCATED}
+                        for sum_of in ("flat", "cum")}}]},
     "heap-list": {"schema": int,
                   "profiles": [{"pid": int, "comm": str, "state": str, "rate_bytes": int,
                                 "live_bytes": int, "samples": int, "file_bytes": int,
@@ -135,19 +174,20 @@ SCHEMAS = {
                         "cgroup_id": (int,) + OPTIONAL, "cgroup": (str,) + OPTIONAL, "uid": int,
                         "comm": str}]},
     "report-process": {**REPORT, "processes": [PROCESS], "unassigned": dict},
-    "report-cgroup": {**REPORT, "cgroups": [{"cgroup_id": int, "processes": int, **PART}],
+    "report-cgroup": {**REPORT, "cgroups": [{"cgroup_id": int, "processes": int, "comm": str,
+                                             **PART}],
                       "unassigned": dict},
-    "report-rmid": {**REPORT, "rmids": [{"rmid": int, "generation": int, **PART}]},
+    "report-rmid": {**REPORT, "rmids": [{"rmid": int, "generation": int, **OWNER, **PART}]},
     "report-cpu": {**REPORT, "cpus": [{"cpu": int, **PART}]},
     "report-slot": {**REPORT, "slots": [{"late": bool, **PART}]},
-    "top-process": {**TOP, "intervals": [{**INTERVAL, "processes": [
-        {"tgid": (int,) + OPTIONAL, "comm": str, "rmids": list, "rss_bytes": "measured",
+    "top-process": {**STREAM, "intervals": [{**INTERVAL, "processes": [
+        {**OWNER, "rmids": list, "rss_bytes": "measured",
          "rss_growth_bytes_per_second": "measured", **GROWTH, **TOP_VALUES}]}]},
-    "top-cgroup": {**TOP, "intervals": [{**INTERVAL, "cgroups": [
-        {"cgroup_id": int, "cgroup": str, "processes": int, **TOP_VALUES}]}]},
-    "export": {"schema": int, "recording": RECORDING, "unavailable": UNAVAILABLE,
-               "records": [{"time_ns": int, "type": str, "cpu": int, "late": bool,
-                            "forced": bool}]},
+    "top-cgroup": {**STREAM, "intervals": [{**INTERVAL, "cgroups": [
+        {"cgroup_id": int, "cgroup": str, "processes": int, "rmids": list,
+         "anonymous_bytes": "measured", "anonymous_growth_bytes_per_second": "measured",
+         **TOP_VALUES}]}]},
+    "export": {**STREAM, "records": [RECORD]},
 }
 
 errors = []
@@ -173,10 +213,15 @@ def check_value(value, schema, where):
             errors.append(f"{where}: is not an object")
             return
         for key, inner in schema.items():
+            optional = key.endswith("?")
+            key = key.rstrip("?")
             if key not in value:
-                errors.append(f"{where}: lacks {key}")
+                if not optional:
+                    errors.append(f"{where}: lacks {key}")
             else:
                 check_value(value[key], inner, f"{where}.{key}")
+        for key in sorted(set(value) - {key.rstrip("?") for key in schema}):
+            errors.append(f"{where}: has {key}, which is not documented")
     elif isinstance(schema, list):
         if not isinstance(value, list):
             errors.append(f"{where}: is not an array")
@@ -195,8 +240,30 @@ def make_object(pairs):
     return dict(pairs)
 
 
+def list_keys(schema):
+    if isinstance(schema, dict):
+        for key, inner in schema.items():
+            yield key.rstrip("?")
+            yield from list_keys(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from list_keys(inner)
+
+
+def check_manual(folder):
+    words = set()
+    for page in glob.glob(folder + "/*"):
+        with open(page, encoding="utf-8") as file:
+            words.update(re.findall(r"\w+", file.read()))
+    missing = sorted(set(list_keys(list(SCHEMAS.values()))) - words)
+    print("the manual lacks " + ", ".join(missing) if missing else "the manual names all keys")
+
+
 def main():
     name, path = sys.argv[1:]
+    if name == "--manual":
+        check_manual(path)
+        return
     try:
         with open(path, "rb") as file:
             answer = json.loads(file.read().decode("utf-8"), object_pairs_hook=make_object)
