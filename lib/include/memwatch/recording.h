@@ -48,10 +48,11 @@ struct memwatch_recording;
  * @mode: permission bits of the file, to which the umask does not apply; default 0600, because
  *	it shows who ran which program
  * @reserved2: 0
- * @queue_bytes: 0: the calls below write the file. Else a thread writes it, and this is the
- *	memory for records that it has not written yet. Then memwatch_recording_write() never
- *	waits for a disk, and records that find no room are dropped: each CPU gets a record LOST
- *	with their number and interval as soon as there is room.
+ * @queue_bytes: 0: the calls below write the file. Else a thread writes it, and this is
+ *	the memory for records that it has not written yet, but at least that of two blocks.
+ *	Then memwatch_recording_write() never waits for a disk, and records that find no
+ *	room are dropped: each CPU gets a record LOST with their number and interval as soon
+ *	as there is room.
  */
 struct memwatch_recording_opts {
 	size_t sz;
