@@ -160,7 +160,7 @@ static const struct mw_field growth_fields[] = {
  * The numbers are the sizes of schema 1. They are frozen: recordings have such records for
  * ever. A type that is added later has the size of its first schema here.
  */
-static const struct mw_record_type types[] = {
+const struct mw_record_type mw_record_types[MW_RECORD_TYPES] = {
 	[MEMWATCH_RECORD_SAMPLE] = { "sample", SIZES(sample, 80), FIELDS(sample_fields),
 				     .predicted = true },
 	[MEMWATCH_RECORD_TICK] = { "tick", SIZES(tick, 48), FIELDS(tick_fields),
@@ -187,43 +187,12 @@ static const struct mw_record_type types[] = {
 				     TEXT_END(growth) },
 };
 
-/* In a shared library, the compiler inlines only static functions. */
-static inline const struct mw_record_type *type_find(unsigned int type)
-{
-	if (type >= sizeof(types) / sizeof(*types) || !types[type].name)
-		return NULL;
-	return &types[type];
-}
-
-static inline unsigned int size_min(unsigned int type)
-{
-	const struct mw_record_type *known = type_find(type);
-
-	return known ? known->size : sizeof(struct memwatch_record_header);
-}
-
-const struct mw_record_type *mw_record_type(unsigned int type)
-{
-	return type_find(type);
-}
-
-unsigned int mw_record_size_min(unsigned int type)
-{
-	return size_min(type);
-}
-
 bool mw_record_readable(unsigned int type, unsigned int size)
 {
 	const struct mw_record_type *known = mw_record_type(type);
 
 	return size % 8 == 0 &&
 	       size >= (known ? known->size_first : sizeof(struct memwatch_record_header));
-}
-
-bool mw_record_valid(const struct memwatch_record_header *header, size_t available)
-{
-	return header->size <= available && header->size % 8 == 0 &&
-	       header->size >= size_min(header->type);
 }
 
 const char *memwatch_record_name(unsigned int type)

@@ -96,20 +96,39 @@ struct mw_record_type {
 	const struct mw_field *fields;
 };
 
+#define MW_RECORD_TYPES (MEMWATCH_RECORD_GROWTH + 1)
+
+/* By type; without a name, there is no such type. */
+extern const struct mw_record_type mw_record_types[MW_RECORD_TYPES];
+
 /* The description of a type, or NULL if this library does not know it. */
-const struct mw_record_type *mw_record_type(unsigned int type);
+static inline const struct mw_record_type *mw_record_type(unsigned int type)
+{
+	if (type >= MW_RECORD_TYPES || !mw_record_types[type].name)
+		return NULL;
+	return &mw_record_types[type];
+}
 
 /*
  * The size of the structure of this schema, of which all members may be read; the size of a
  * header if @type is not known.
  */
-unsigned int mw_record_size_min(unsigned int type);
+static inline unsigned int mw_record_size_min(unsigned int type)
+{
+	const struct mw_record_type *known = mw_record_type(type);
+
+	return known ? known->size : sizeof(struct memwatch_record_header);
+}
 
 /* Whether a record of this size is valid in a recording, which may have an older schema. */
 bool mw_record_readable(unsigned int type, unsigned int size);
 
 /* Whether the record is as long as its type demands and fits into @available bytes. */
-bool mw_record_valid(const struct memwatch_record_header *header, size_t available);
+static inline bool mw_record_valid(const struct memwatch_record_header *header, size_t available)
+{
+	return header->size <= available && header->size % 8 == 0 &&
+	       header->size >= mw_record_size_min(header->type);
+}
 
 /*
  * Whether records of this type may share a frame with others: samples, ticks and
