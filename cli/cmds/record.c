@@ -77,6 +77,7 @@ struct session {
 	uint64_t shown_ns;   /* when the progress was shown */
 	uint64_t written_ns; /* of the last record, or of the last flush */
 	uint64_t lost;	     /* number of records */
+	uint64_t period_ns;  /* the longest so far */
 	bool stopping;	     /* the stream was stopped and is read to its end */
 	bool progress;	     /* show it */
 	struct mw_live_share share;
@@ -155,6 +156,7 @@ static int write_record(struct session *s, const struct memwatch_record_header *
 		return err;
 	if (record->type == MEMWATCH_RECORD_LOST)
 		s->lost += lost->count;
+	mw_period_note(&s->period_ns, record);
 	s->written_ns = record->time_ns;
 	return memwatch_recording_write(s->recording, record);
 }
@@ -251,6 +253,7 @@ static void print_summary_json(const struct session *s,
 	mw_json_uint(&json, "duration_ns", s->end_ns - s->begin_ns);
 	mw_recording_json(&json, memwatch_stream_get_info(s->stream), written->first_ns,
 			  written->last_ns);
+	mw_period_json(&json, s->period_ns);
 	mw_json_uint(&json, "records", written->records);
 	mw_json_uint(&json, "file_bytes", written->file_bytes);
 	mw_json_uint(&json, "lost", s->lost + written->lost);
@@ -286,6 +289,7 @@ static void print_summary(const struct session *s, const struct memwatch_recordi
 			(double)written->file_bytes / (double)written->records);
 	fprintf(stderr, ", %" PRIu64 " lost, %" PRIu64 " late\n", s->lost + (uint64_t)written->lost,
 		(uint64_t)stats->late);
+	mw_period_print(stderr, memwatch_stream_get_info(s->stream), s->period_ns);
 }
 
 /* What can be done about losses. */

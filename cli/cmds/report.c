@@ -129,6 +129,7 @@ static void print_report_json(const struct report *r)
 	mw_json_string(&json, "file", r->path);
 	mw_recording_json(&json, memwatch_stream_get_info(r->feed.stream), r->feed.first_ns,
 			  r->feed.last_ns);
+	mw_period_json(&json, r->feed.period_ns);
 	mw_losses_json(&json, &r->stream, &r->slots);
 	mw_json_string(&json, "by", mw_by_names[r->rows.by]);
 	mw_table_json(&r->table, &json, mw_by_arrays[r->rows.by]);
@@ -175,6 +176,7 @@ static int print_report_table(struct report *r)
 	int rc;
 
 	mw_recording_print(r->path, info, r->feed.first_ns, r->feed.last_ns);
+	mw_period_print(stdout, info, r->feed.period_ns);
 	mw_losses_print(&r->stream, &r->slots);
 	putchar('\n');
 	if (append_rows(r, &r->unassigned, NULL) || append_rows(r, &r->totals, "(total)"))

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "summary/feed.h"
+#include "summary/recording-info.h"
 #include "common/library.h"
 #include "common/message.h"
 
@@ -82,6 +83,7 @@ int mw_feed_record(struct mw_feed *feed, const struct memwatch_record_header *re
 		feed->first_ns = record->time_ns;
 	if (record->time_ns > feed->last_ns)
 		feed->last_ns = record->time_ns;
+	mw_period_note(&feed->period_ns, record);
 	if (rc == -EINVAL) /* the library has counted the invalid record */
 		return 0;
 	return rc > 0 ? drain_slots(feed) : rc;

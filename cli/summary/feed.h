@@ -21,6 +21,7 @@ struct mw_feed {
 	struct memwatch_slots *slots;
 	struct memwatch_summary *summary;
 	uint64_t first_ns, last_ns; /* smallest and largest time of the records so far */
+	uint64_t period_ns;	    /* the longest period of their ticks */
 };
 
 /*

@@ -99,6 +99,32 @@ void mw_recording_print(const char *path, const struct memwatch_stream_info *inf
 		       *info->backend_reason ? ": " : "", info->backend_reason);
 }
 
+void mw_period_note(uint64_t *longest_ns, const struct memwatch_record_header *record)
+{
+	const struct memwatch_record_tick *tick = (const void *)record;
+
+	if (record->type == MEMWATCH_RECORD_TICK && tick->period_ns > *longest_ns)
+		*longest_ns = tick->period_ns;
+}
+
+void mw_period_json(struct mw_json *json, uint64_t longest_ns)
+{
+	if (longest_ns)
+		mw_json_uint(json, "period_max_ns", longest_ns);
+	else
+		mw_json_null(json, "period_max_ns");
+}
+
+void mw_period_print(FILE *file, const struct memwatch_stream_info *info, uint64_t longest_ns)
+{
+	char from[32], to[32];
+
+	if (longest_ns > info->period_ns)
+		fprintf(file, "The tick period became longer: %s at first, %s at most.\n",
+			mw_human_uint(info->period_ns, MW_UNIT_NS, from, sizeof(from)),
+			mw_human_uint(longest_ns, MW_UNIT_NS, to, sizeof(to)));
+}
+
 void mw_losses_json(struct mw_json *json, const struct memwatch_stream_stats *stream,
 		    const struct memwatch_slots_stats *slots)
 {

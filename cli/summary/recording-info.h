@@ -19,6 +19,13 @@ void mw_recording_json(struct mw_json *json, const struct memwatch_stream_info *
 void mw_recording_print(const char *path, const struct memwatch_stream_info *info,
 			uint64_t first_ns, uint64_t last_ns);
 
+/* The period may become longer in mid-session. *@longest_ns: the longest one so far, 0 at first */
+void mw_period_note(uint64_t *longest_ns, const struct memwatch_record_header *record);
+/* The member "period_max_ns". */
+void mw_period_json(struct mw_json *json, uint64_t longest_ns);
+/* Prints a line if the period became longer. */
+void mw_period_print(FILE *file, const struct memwatch_stream_info *info, uint64_t longest_ns);
+
 /* The member "losses". */
 void mw_losses_json(struct mw_json *json, const struct memwatch_stream_stats *stream,
 		    const struct memwatch_slots_stats *slots);
