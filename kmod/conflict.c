@@ -11,7 +11,6 @@
 #include <linux/jiffies.h>
 #include <linux/workqueue.h>
 
-#include "clock.h"
 #include "conflict.h"
 #include "cpu.h"
 #include "fail.h"
@@ -22,7 +21,6 @@
 #include "rdt.h"
 #include "resctrl.h"
 #include "tick.h"
-#include "trace.h"
 
 static void conflict_watch_rdt(struct work_struct *work);
 static void conflict_check_users(struct work_struct *unused);
@@ -39,24 +37,6 @@ static unsigned long conflict_interval(void)
 static bool conflict_is_over(void)
 {
 	return READ_ONCE(mw_rdt.backend) == MEMWATCH_BACKEND_EMULATED;
-}
-
-static void conflict_send_notice(u32 kind)
-{
-	struct memwatch_record_notice rec = {
-		.h = { .time_ns = mw_now(),
-		       .type = MEMWATCH_RECORD_NOTICE,
-		       .size = sizeof(rec),
-		       .cpu = raw_smp_processor_id() },
-		.kind = kind,
-		.count = 1,
-	};
-	unsigned long flags;
-
-	/* The relay relies on it that a tick does not come between its steps. */
-	local_irq_save(flags);
-	trace_memwatch_notice(&rec);
-	local_irq_restore(flags);
 }
 
 /*
@@ -85,7 +65,7 @@ static void conflict_end_rdt(u32 kind, const char *reason)
 	}
 	mutex_unlock(&mw_control_lock);
 	if (ends)
-		conflict_send_notice(kind);
+		mw_cpu_report_notice(kind, 1, 0);
 }
 
 static void conflict_check_users(struct work_struct *unused)

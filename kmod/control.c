@@ -23,6 +23,7 @@
 #include "owner.h"
 #include "policy.h"
 #include "rdt-session.h"
+#include "stretch.h"
 #include "track.h"
 
 /*
@@ -61,6 +62,7 @@ static void control_disarm(void)
 	mw_policy_disarm();
 	mw_tick_disarm();
 	mw_conflict_disarm();
+	mw_stretch_disarm();
 	mw_owner_stop();
 	mw_hooks_unregister();
 	mw_track_disarm();
@@ -87,7 +89,7 @@ static int control_arm(void)
 		err = mw_fail(MW_FAIL_SCAN) ? -ENOMEM : mw_track_scan();
 	/* Each CPU, when it starts, is charged to a process that the scan has found. */
 	if (!err)
-		err = mw_tick_arm(mw_conflict_raise);
+		err = mw_tick_arm(mw_conflict_raise, mw_stretch_raise, mw_stretch_max_ppm());
 	if (!err && mw_fail(MW_FAIL_STARTED))
 		err = -ENOMEM;
 	if (err)

@@ -12,6 +12,7 @@
 #include <linux/irq_work.h>
 #include <linux/percpu.h>
 
+#include "cost.h"
 #include "rdt-plan.h"
 
 /* Class N counts tick delays from 2^N to 2^(N+1) - 1 ns; class 0 counts 0 as well. */
@@ -66,12 +67,15 @@ struct mw_rdt_domain;
  * @timer: the timer of the tick
  * @wake: starts @timer again when an idle CPU gets work
  * @state: &enum mw_tick_state
+ * @period_ns: the period of @timer
  * @overruns: periods skipped since the last tick
  * @last_tick: time of the last tick
  * @ticks: number of ticks
  * @missed: number of periods without a tick
  * @tick_cycles: cycles that all ticks took
- * @irqs_off_max: the longest time that a tick, or reading between ticks, took
+ * @tick_ns: time that ticks, and reading between them, took
+ * @cost: whether they took too much of it
+ * @irqs_off_max: the longest time that one of them took
  * @jitter_max: largest delay of a tick
  * @jitter: histogram of the delays of ticks
  *
@@ -111,10 +115,13 @@ struct mw_cpu {
 	struct irq_work wake;
 	u32 state;
 	u32 overruns;
+	u64 period_ns;
 	u64 last_tick;
 	u64 ticks;
 	u64 missed;
 	u64 tick_cycles;
+	u64 tick_ns;
+	struct mw_cost cost;
 	u64 irqs_off_max;
 	u64 jitter_max;
 	u32 jitter[MW_JITTER_CLASSES];
@@ -126,5 +133,8 @@ DECLARE_PER_CPU(struct mw_cpu, mw_cpu);
 void mw_cpu_report_state(u32 state, u64 since);
 void mw_cpu_note_irqs_off(struct mw_cpu *cpu, u64 begin);
 void mw_cpu_resume_tick(struct mw_cpu *cpu);
+
+/* In any context, on any CPU. */
+void mw_cpu_report_notice(u32 kind, u64 count, u64 value);
 
 #endif /* _MW_CPU_H */

@@ -7,6 +7,9 @@
  * between two steps can be made wide; and RDT can be assumed on a machine that has
  * none. Only a build with MEMWATCH_TEST=1 has this: whoever may load a module must
  * not be able to make it write registers of hardware that is not there.
+ *
+ * What a tick costs in an emulated machine depends on how busy its host is. So the
+ * build for tests does not lengthen the period, unless its parameter says so.
  */
 #ifndef _MW_FAIL_H
 #define _MW_FAIL_H
@@ -40,12 +43,14 @@ enum mw_fail_step {
 };
 
 #ifdef MW_TEST
+#define MW_TICK_MAX_PERCENT 0
 bool mw_fail(enum mw_fail_step step);
 /* Sleeps. @what: who waits, for the log */
 void mw_fail_delay(const char *what);
 /* The RMIDs of the RDT to be simulated; 0, look at the hardware. */
 u32 mw_fail_assumed_rmids(void);
 #else
+#define MW_TICK_MAX_PERCENT 5
 static inline bool mw_fail(enum mw_fail_step step)
 {
 	return false;

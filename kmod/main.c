@@ -18,6 +18,7 @@
 #include "rdt-bout.h"
 #include "rdt-session.h"
 #include "rdt.h"
+#include "stretch.h"
 
 static ulong period_ns = MEMWATCH_PERIOD_DEFAULT_NS;
 module_param(period_ns, ulong, 0400);
@@ -101,6 +102,8 @@ static int __init memwatch_init(void)
 		return err;
 	main_check_taints();
 	err = mw_rdt_bout_init();
+	if (!err)
+		err = mw_stretch_init();
 	if (err)
 		return err;
 	mw_rdt_session_init(rmids);

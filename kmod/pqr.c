@@ -11,7 +11,6 @@
 #include "clock.h"
 #include "pqr.h"
 #include "resctrl.h"
-#include "trace.h"
 
 /* A CPU sends at most one notice about foreign writes in this time. */
 #define NOTICE_NS 1000000000ULL
@@ -73,20 +72,12 @@ void mw_pqr_capture(struct mw_cpu *cpu)
 
 static void pqr_report_foreign_write(struct mw_cpu *cpu, u64 found)
 {
-	struct memwatch_record_notice rec = {
-		.h = { .time_ns = mw_now(),
-		       .type = MEMWATCH_RECORD_NOTICE,
-		       .size = sizeof(rec),
-		       .cpu = smp_processor_id() },
-		.kind = MEMWATCH_NOTICE_FOREIGN_WRITE,
-		.count = cpu->foreign_writes,
-		.value = found,
-	};
+	u64 now = mw_now();
 
-	if (cpu->notice_ns && rec.h.time_ns - cpu->notice_ns < NOTICE_NS)
+	if (cpu->notice_ns && now - cpu->notice_ns < NOTICE_NS)
 		return;
-	cpu->notice_ns = rec.h.time_ns;
-	trace_memwatch_notice(&rec);
+	cpu->notice_ns = now;
+	mw_cpu_report_notice(MEMWATCH_NOTICE_FOREIGN_WRITE, cpu->foreign_writes, found);
 }
 
 /**

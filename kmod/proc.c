@@ -32,6 +32,8 @@
 #include "rdt-domain.h"
 #include "rdt.h"
 #include "revoke.h"
+#include "stretch.h"
+#include "tick.h"
 #include "track.h"
 
 #define SHOW_WAITING  64
@@ -151,6 +153,15 @@ static void proc_show_rdt(struct seq_file *m)
 		   f->events ? mw_rdt.counters : 0, mw_rdt_abmc_sets(), mw_rdt_domain_turns());
 }
 
+static void proc_show_period(struct seq_file *m)
+{
+	char reason[MW_STRETCH_REASON_LEN];
+
+	mw_stretch_describe(reason);
+	seq_printf(m, "period_ns: %llu\nperiod_asked_ns: %llu\nperiod_reason: %s\n",
+		   mw_tick_period(), mw_settings_in_force.config.tick.period_ns, reason);
+}
+
 static int proc_show_config(struct seq_file *m)
 {
 	const struct mw_config *c = &mw_settings_in_force.config;
@@ -163,7 +174,8 @@ static int proc_show_config(struct seq_file *m)
 	proc_show_rdt(m);
 	seq_printf(m, "sessions: %u\nsessions_started: %u\n", mw_sessions, mw_sessions_started);
 	proc_show_sessions(m);
-	seq_printf(m, "period_ns: %llu\nlimbo_ns: %llu\n", c->tick.period_ns, c->limbo_ns);
+	proc_show_period(m);
+	seq_printf(m, "limbo_ns: %llu\n", c->limbo_ns);
 	seq_printf(m, "policy: %s\nidle_stop: %d\n", mw_policy_name(c->policy), c->tick.idle_stop);
 	seq_printf(m, "cpumask: %*pbl\n", cpumask_pr_args(&c->tick.cpus));
 	seq_printf(m, "filters: %u\n", mw_settings_in_force.filters.nr);
@@ -287,7 +299,8 @@ static void proc_show_cpu(struct seq_file *m, unsigned int id)
 	seq_printf(m, " rdt_ns=%llu rdt_sync_ns=%llu rdt_busy=%llu rdt_age_max_ns=%llu",
 		   READ_ONCE(cpu->rdt_ns), READ_ONCE(cpu->rdt_sync_ns), READ_ONCE(cpu->rdt_busy),
 		   READ_ONCE(cpu->rdt_age_max));
-	seq_printf(m, " irqs_off_max_ns=%llu\n", READ_ONCE(cpu->irqs_off_max));
+	seq_printf(m, " irqs_off_max_ns=%llu tick_ns=%llu tick_ppm=%u\n",
+		   READ_ONCE(cpu->irqs_off_max), READ_ONCE(cpu->tick_ns), READ_ONCE(cpu->cost.ppm));
 }
 
 static u64 proc_sum_jitter(unsigned int class)

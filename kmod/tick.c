@@ -33,10 +33,13 @@
 
 /* Written under mw_control_lock with CPU hotplug held off. */
 static struct mw_tick_config config;
+static u64 period; /* in use: what was asked for, or longer */
 static bool armed;
 static bool ending;
 static enum cpuhp_state hotplug_state;
 static void (*report_resctrl)(void);
+static void (*report_cost)(void);
+static u32 cost_max_ppm;
 
 static void tick_account_delay(struct mw_cpu *cpu, u64 delay)
 {
@@ -48,7 +51,7 @@ static void tick_account_delay(struct mw_cpu *cpu, u64 delay)
 
 static void tick_start_timer(struct mw_cpu *cpu)
 {
-	u64 next = (div64_u64(mw_now(), config.period_ns) + 1) * config.period_ns;
+	u64 next = (div64_u64(mw_now(), cpu->period_ns) + 1) * cpu->period_ns;
 
 	cpu->overruns = 0;
 	hrtimer_start(&cpu->timer, ns_to_ktime(next), HRTIMER_MODE_ABS_PINNED_HARD);
@@ -84,20 +87,23 @@ static enum hrtimer_restart tick_run(struct hrtimer *timer)
 	u64 expected = ktime_to_ns(hrtimer_get_expires(timer));
 	cycles_t begin = get_cycles();
 	u64 begin_ns = mw_now(), now = max(begin_ns, expected);
+	u64 slots_ns = (cpu->overruns + 1) * cpu->period_ns;
 
 	tick_account_delay(cpu, now - expected);
-	mw_switch_tick(cpu, (cpu->overruns + 1) * config.period_ns);
+	mw_switch_tick(cpu, slots_ns);
 	mw_pqr_verify(cpu);
 	tick_read_counters(cpu, expected);
 	now = max(mw_now(), expected);
-	trace_memwatch_tick(now, expected, config.period_ns, cpu->overruns, cpu->owner);
+	trace_memwatch_tick(now, expected, cpu->period_ns, cpu->overruns, cpu->owner);
 	cpu->last_tick = now;
 	cpu->tick_cycles += get_cycles() - begin;
 	mw_cpu_note_irqs_off(cpu, begin_ns);
+	if (mw_cost_tick(&cpu->cost, cpu->tick_ns, slots_ns, cost_max_ppm))
+		report_cost();
 
 	if (config.idle_stop && is_idle_task(current) && !mw_rdt_bout_is_behind(cpu))
 		return tick_go_idle(cpu);
-	cpu->overruns = hrtimer_forward(timer, ns_to_ktime(now), ns_to_ktime(config.period_ns)) - 1;
+	cpu->overruns = hrtimer_forward(timer, ns_to_ktime(now), ns_to_ktime(cpu->period_ns)) - 1;
 	return HRTIMER_RESTART;
 }
 
@@ -118,6 +124,10 @@ static void tick_apply_config(void *unused)
 	if (!cpu->live)
 		return;
 	hrtimer_try_to_cancel(&cpu->timer);
+	if (cpu->period_ns != period) {
+		cpu->period_ns = period;
+		mw_cost_begin(&cpu->cost, cpu->tick_ns);
+	}
 	if (!cpumask_test_cpu(smp_processor_id(), &config.cpus)) {
 		cpu->state = MW_TICK_EXCLUDED;
 		if (before != MW_TICK_EXCLUDED)
@@ -153,6 +163,7 @@ static void tick_admit_cpu(void *unused)
 	if (cpu->live)
 		return;
 	cpu->state = MW_TICK_OFF;
+	cpu->period_ns = 0;
 	cpu->live = ~0ULL;
 	tick_apply_config(NULL);
 	mw_switch_begin(cpu);
@@ -232,13 +243,22 @@ static void tick_set_idle_key(bool on)
 		static_branch_disable(&mw_idle_stop_key);
 }
 
-/* @on_resctrl: called in each tick that sees a mounted resctrl, until RDT is given up */
-int mw_tick_arm(void (*on_resctrl)(void))
+/**
+ * mw_tick_arm - let all CPUs tick
+ * @on_resctrl: called in each tick that sees a mounted resctrl, until RDT is given up
+ * @on_cost: called in a tick of a CPU that spends too much time in ticks, see cost.h
+ * @max_ppm: how much is too much, in millionths of its time; 0, nothing is
+ *
+ * Return: 0 or a negative errno
+ */
+int mw_tick_arm(void (*on_resctrl)(void), void (*on_cost)(void), u32 max_ppm)
 {
 	unsigned int id;
 	int ret;
 
 	report_resctrl = on_resctrl;
+	report_cost = on_cost;
+	cost_max_ppm = max_ppm;
 	for_each_possible_cpu (id) {
 		struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 
@@ -259,6 +279,12 @@ int mw_tick_arm(void (*on_resctrl)(void))
 	return 0;
 }
 
+static void tick_set_period(u64 ns)
+{
+	WRITE_ONCE(period, ns);
+	mw_rdt_bout_configure(ns, cpumask_subset(cpu_possible_mask, &config.cpus));
+}
+
 /* Does nothing if the ticks are not armed. */
 void mw_tick_disarm(void)
 {
@@ -268,16 +294,20 @@ void mw_tick_disarm(void)
 	ending = true;
 	cpuhp_remove_state(hotplug_state);
 	tick_set_idle_key(false);
+	tick_set_period(config.period_ns);
 }
 
+/* A period that was lengthened remains so, unless @new asks for another one. */
 void mw_tick_configure(const struct mw_tick_config *new)
 {
+	u64 now = new->period_ns == config.period_ns ? period : new->period_ns;
+
 	/* The key is on before the first CPU stops its tick, and off after the last resumed. */
 	if (armed && new->idle_stop)
 		tick_set_idle_key(true);
 	cpus_read_lock();
 	config = *new;
-	mw_rdt_bout_configure(config.period_ns, cpumask_subset(cpu_possible_mask, &config.cpus));
+	tick_set_period(now);
 	if (armed)
 		on_each_cpu(tick_apply_config, NULL, 1);
 	cpus_read_unlock();
@@ -285,15 +315,40 @@ void mw_tick_configure(const struct mw_tick_config *new)
 		tick_set_idle_key(false);
 }
 
+/* Double the period. Returns false if it is as long as it may be. */
+bool mw_tick_lengthen(void)
+{
+	u64 longer = mw_cost_longer_period(period, MEMWATCH_PERIOD_LENGTHENED_MAX_NS);
+
+	if (!armed || longer == period)
+		return false;
+	cpus_read_lock();
+	tick_set_period(longer);
+	on_each_cpu(tick_apply_config, NULL, 1);
+	cpus_read_unlock();
+	return true;
+}
+
+bool mw_tick_is_lengthened(void)
+{
+	return period != config.period_ns;
+}
+
+/* The period in use. */
+u64 mw_tick_period(void)
+{
+	return READ_ONCE(period);
+}
+
 /* Is the next tick of CPU @id far away, or will there be none? */
 bool mw_tick_is_rare_on(unsigned int id)
 {
-	return config.period_ns > RARE_NS ||
+	return mw_tick_period() > RARE_NS ||
 	       READ_ONCE(per_cpu(mw_cpu, id).state) == MW_TICK_EXCLUDED;
 }
 
 /* Is it so on some CPU? */
 bool mw_tick_is_rare(void)
 {
-	return config.period_ns > RARE_NS || !cpumask_subset(cpu_online_mask, &config.cpus);
+	return mw_tick_period() > RARE_NS || !cpumask_subset(cpu_online_mask, &config.cpus);
 }

@@ -14,7 +14,7 @@
 
 /**
  * struct mw_tick_config - when and where to tick
- * @period_ns: the period; ticks are due at multiples of it
+ * @period_ns: the period that is asked for; ticks are due at multiples of it
  * @idle_stop: whether an idle CPU stops its tick
  * @cpus: the CPUs that tick
  */
@@ -24,9 +24,12 @@ struct mw_tick_config {
 	cpumask_t cpus;
 };
 
-int mw_tick_arm(void (*on_resctrl)(void));
+int mw_tick_arm(void (*on_resctrl)(void), void (*on_cost)(void), u32 max_ppm);
 void mw_tick_disarm(void);
 void mw_tick_configure(const struct mw_tick_config *config);
+bool mw_tick_lengthen(void);
+bool mw_tick_is_lengthened(void);
+u64 mw_tick_period(void);
 bool mw_tick_is_rare(void);
 bool mw_tick_is_rare_on(unsigned int id);
 void mw_tick_admit_all(void);

@@ -47,6 +47,10 @@ static const struct status_key status_keys[] = {
 	STATUS_UINT(sessions, "open sessions"),
 	STATUS_UINT(sessions_started, "running sessions"),
 	STATUS_TIME(period_ns, "tick period"),
+	{ { "period_asked_ns", "  asked for", MW_KIND_UINT, MW_UNIT_NS, 0 },
+	  STATUS_MEMBER(period_asked_ns),
+	  ZERO_IS_MISSING },
+	STATUS_TEXT(period_reason, "  reason"),
 	STATUS_TIME(limbo_ns, "limbo time"),
 	STATUS_TEXT(policy, "RMID policy"),
 	{ { "idle_stop", "tick stops when idle", MW_KIND_BOOL, 0, 0 },
@@ -135,6 +139,8 @@ enum {
 	C_RDT_BUSY,
 	C_RDT_AGE,
 	C_IRQS_OFF,
+	C_TICK_TIME,
+	C_TICK_SHARE,
 	NR_CPU
 };
 
@@ -155,6 +161,8 @@ static const struct mw_column cpu_columns[NR_CPU] = {
 	[C_RDT_BUSY] = { "rdt_busy", "RDT BUSY", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
 	[C_RDT_AGE] = { "rdt_age_max_ns", "RDT OLDEST", MW_KIND_UINT, MW_UNIT_NS, 0 },
 	[C_IRQS_OFF] = { "irqs_off_max_ns", "MAX IRQS OFF", MW_KIND_UINT, MW_UNIT_NS, 0 },
+	[C_TICK_TIME] = { "tick_ns", "TICK TIME", MW_KIND_UINT, MW_UNIT_NS, MW_COLUMN_HIDDEN },
+	[C_TICK_SHARE] = { "tick_ppm", "TICK SHARE", MW_KIND_UINT, MW_UNIT_PPM, 0 },
 };
 
 enum { J_LOW, J_HIGH, J_COUNT, NR_JITTER };
@@ -283,6 +291,8 @@ static int fill_cpu_table(const struct memwatch_proc_overhead *o, struct mw_tabl
 		row[C_RDT_BUSY] = (struct mw_cell){ .number = cpu->rdt_busy };
 		row[C_RDT_AGE] = (struct mw_cell){ .number = cpu->rdt_age_max_ns };
 		row[C_IRQS_OFF] = (struct mw_cell){ .number = cpu->irqs_off_max_ns };
+		row[C_TICK_TIME] = (struct mw_cell){ .number = cpu->tick_ns };
+		row[C_TICK_SHARE] = (struct mw_cell){ .number = cpu->tick_ppm };
 	}
 	return 0;
 }

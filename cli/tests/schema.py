@@ -36,7 +36,7 @@ GROWTH = {"growth_verdict": (str,) + OPTIONAL, "growth_bytes_per_second": (int,)
 OWNER = {"tgid": (int,) + OPTIONAL, "start_time_ns": (int,) + OPTIONAL, "comm": str,
          "uid": (int,) + OPTIONAL, "cgroup_id": (int,) + OPTIONAL}
 PROCESS = {**OWNER, "rmids": list, **GROWTH, **PART}
-REPORT = {**STREAM, "file": str,
+REPORT = {**STREAM, "file": str, "period_max_ns": (int,) + OPTIONAL,
           "losses": {"records": int, "lost": int, "late": int, "forced": int, "malformed": int,
                      "unknown": int, "truncated": bool},
           "by": str, "totals": PART}
@@ -71,7 +71,7 @@ MONITORS = [{"pid": int, "command": str, "processes": int, "processes_growing": 
 
 STATUS_VALUES = {
     "schema": int, "backend": str, "policy": str, "cpumask": str, "idle_stop": bool,
-    **{key: str for key in ("version", "backend_reason")},
+    **{key: str for key in ("version", "backend_reason", "period_reason")},
     **{key: (str,) + OPTIONAL for key in ("settings_by", "defaults_by")},
     **{key: int for key in (
         "abi", "record_schema", "sessions", "sessions_started", "period_ns", "limbo_ns", "filters",
@@ -80,7 +80,7 @@ STATUS_VALUES = {
         "allocs", "frees", "promotions", "revocations", "exhausted", "untracked",
         "foreign_writes")},
     **{key: (int,) + OPTIONAL for key in (
-        "rdt_budget", "rdt_domains", "rdt_scale_bytes", "rdt_width_bits", "rdt_counters",
+        "period_asked_ns", "rdt_budget", "rdt_domains", "rdt_scale_bytes", "rdt_width_bits", "rdt_counters",
         "rdt_counted_rmids", "rdt_counter_turns")}}
 STATUS_LISTS = {
     "waiting": [{"tgid": int, "comm": str}],
@@ -89,7 +89,8 @@ STATUS_LISTS = {
                  "cpus": [{**{key: int for key in (
                      "cpu", "ticks", "ticks_missed", "jitter_max_ns", "switches", "pqr_writes",
                      "rdt_ops_max", "rdt_reads", "rdt_waits", "rdt_ns", "rdt_sync_ns",
-                     "rdt_busy", "rdt_age_max_ns", "irqs_off_max_ns")},
+                     "rdt_busy", "rdt_age_max_ns", "irqs_off_max_ns",
+                     "tick_ns", "tick_ppm")},
                      "switch_cycles_mean": (int, float) + OPTIONAL,
                      "tick_cycles_mean": (int, float) + OPTIONAL}],
                  "jitter": [{"low_ns": int, "high_ns": int, "count": int}]},

@@ -28,6 +28,7 @@ static void test_status(void)
 {
 	static const char text[] = "version: 0.1.0\nabi: 1\nschema: 1\nbackend: emulated\n"
 				   "backend_reason: CPUID leaf 0xF: absent\nperiod_ns: 1000000\n"
+				   "period_asked_ns: 500000\nperiod_reason: ticks: 7.00 %\n"
 				   "policy: fifo\ncpumask: 0-1\nrmids_total: 512\nrmids_used: 7\n"
 				   "newer_key: anything: at all\n"
 				   "settings_by: 12 a\\134b\ndefaults_by: 0 -\n"
@@ -40,7 +41,9 @@ static void test_status(void)
 	tap_eq(s->abi, 1, "status: a number of 32 bits");
 	tap_eq(s->period_ns, 1000000, "status: a number of 64 bits");
 	tap_eq(s->rmids_total, 512, "status: a number behind strings");
-	tap_eq(s->keys, 10, "status: an unknown key is skipped and not counted");
+	tap_eq(s->period_asked_ns, 500000, "status: the period that was set");
+	tap_str_eq(s->period_reason, "ticks: 7.00 %", "status: why the period is longer");
+	tap_eq(s->keys, 12, "status: an unknown key is skipped and not counted");
 	tap_str_eq(s->backend_reason, "CPUID leaf 0xF: absent",
 		   "status: a value may contain a colon");
 	tap_eq(s->nr_waiting, 2, "status: number of waiting processes");
@@ -175,7 +178,7 @@ static void test_overhead(void)
 		"cpu 0: ticks=10 missed=1 jitter_max_ns=5 switches=100 pqr_writes=3 "
 		"switch_cycles=9000 switch_sampled=2 tick_cycles=77 newer=1 "
 		"rdt_waits=3 rdt_ns=40000 rdt_sync_ns=900 rdt_busy=2 rdt_age_max_ns=1003000 "
-		"irqs_off_max_ns=38000\n"
+		"irqs_off_max_ns=38000 tick_ns=70000 tick_ppm=7000\n"
 		"cpu 3: ticks=11\njitter_ns 0-1023: 9\njitter_ns 1024-2047: 1\n";
 	static const char *const bad[] = { "cpu x: ticks=1\n", "cpu 1 ticks=1\n",
 					   "cpu 1: ticks=\n",  "cpu 1: ticks\n",
@@ -192,6 +195,9 @@ static void test_overhead(void)
 	tap_eq(memwatch_proc_cpu_at(o, 0)->rdt_age_max_ns, 1003000,
 	       "overhead: the age of the oldest run");
 	tap_eq(memwatch_proc_cpu_at(o, 0)->irqs_off_max_ns, 38000,
+	       "overhead: the longest time with interrupts off");
+	tap_eq(memwatch_proc_cpu_at(o, 0)->tick_ns, 70000, "overhead: the time of all ticks");
+	tap_eq(memwatch_proc_cpu_at(o, 0)->tick_ppm, 7000,
 	       "overhead: the last value of the first CPU");
 	tap_eq(memwatch_proc_cpu_at(o, 1)->cpu, 3, "overhead: number of the second CPU");
 	tap_eq(memwatch_proc_cpu_at(o, 1)->ticks, 11, "overhead: a value of the second CPU");

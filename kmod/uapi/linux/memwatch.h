@@ -75,7 +75,7 @@
  * @MEMWATCH_RECORD_CPU_STATE: a CPU came online, went offline, or stopped or resumed
  * 	its tick
  * @MEMWATCH_RECORD_RDT: cache occupancy and bandwidth of one RMID in one L3 domain
- * @MEMWATCH_RECORD_NOTICE: a notice about the use of RDT
+ * @MEMWATCH_RECORD_NOTICE: a notice about the use of RDT, or about the period
  * @MEMWATCH_RECORD_LOST: records of one CPU were lost. The library makes this record;
  * 	it is never on the wire.
  * @MEMWATCH_RECORD_GROWTH: an alert about a process was raised or cleared. The growth
@@ -204,7 +204,7 @@ struct memwatch_record_sample {
  * 	the slot before this record, so this CPU has now sent everything about
  * 	times before @h.time_ns.
  * @expected_ns: when the timer was due, a multiple of @period_ns
- * @period_ns: the period in force
+ * @period_ns: the period in force; it may change during a session
  * @overruns: periods without a tick before this one
  * @produced: records that the relay tried to send from this CPU since it was attached,
  * 	including this one
@@ -393,11 +393,16 @@ struct memwatch_record_rdt {
  * 	RMIDs are numbers only, and occupancy and bandwidth are unavailable.
  * @MEMWATCH_NOTICE_SMALL_CPU: a CPU came online with fewer RMIDs than have been given
  * 	out. The consequence is the same.
+ * @MEMWATCH_NOTICE_PERIOD: ticks took more than "tick_max_percent" of the time of a CPU, so
+ * 	the period was doubled, for all CPUs. @value is the period from now on, and @count
+ * 	how often this has happened in this session. Each CPU's next tick is due at a
+ * 	multiple of the new period.
  */
 enum memwatch_notice {
 	MEMWATCH_NOTICE_FOREIGN_WRITE = 1,
 	MEMWATCH_NOTICE_RESCTRL = 2,
 	MEMWATCH_NOTICE_SMALL_CPU = 3,
+	MEMWATCH_NOTICE_PERIOD = 4,
 };
 
 /**
@@ -640,9 +645,11 @@ enum memwatch_policy {
 #define MEMWATCH_PERIOD_MIN_NS	   100000ULL
 #define MEMWATCH_PERIOD_MAX_NS	   1000000000ULL
 #define MEMWATCH_PERIOD_DEFAULT_NS 1000000ULL
-#define MEMWATCH_LIMBO_MAX_NS	   1000000000ULL
-#define MEMWATCH_LIMBO_DEFAULT_NS  2000000ULL
-#define MEMWATCH_CPUMASK_BYTES_MAX 1024 /* 8192 CPUs */
+/* A period is not lengthened beyond this. Readers that wait for three periods rely on it. */
+#define MEMWATCH_PERIOD_LENGTHENED_MAX_NS 16000000ULL
+#define MEMWATCH_LIMBO_MAX_NS		  1000000000ULL
+#define MEMWATCH_LIMBO_DEFAULT_NS	  2000000ULL
+#define MEMWATCH_CPUMASK_BYTES_MAX	  1024 /* 8192 CPUs */
 
 /**
  * struct memwatch_config - MEMWATCH_IOC_GET_CONFIG, MEMWATCH_IOC_SET_CONFIG
@@ -661,8 +668,10 @@ enum memwatch_policy {
  * @reserved: must be 0
  *
  * Get returns what is in force while a session is started, and otherwise what this
- * session will start with. Errors of set: EINVAL, the mask has a CPU that cannot exist;
- * EBUSY, another session is started; EPERM, see DEFAULT and FORCE; ENOMEM.
+ * session will start with. The period is the one that was set: the one in use is longer
+ * if ticks cost too much, see period_ns in /proc/memwatch/status. It stays so until the
+ * last session stops, or another period is set. Errors of set: EINVAL, the mask has a CPU that
+ * cannot exist; EBUSY, another session is started; EPERM, see DEFAULT and FORCE; ENOMEM.
  */
 struct memwatch_config {
 	__u32 size;
@@ -777,7 +786,10 @@ struct memwatch_dump {
  *			    started, both are about a session that starts now.
  *	sessions:           number of open sessions
  *	sessions_started:   number of started sessions
- *	period_ns: limbo_ns: policy: idle_stop:  the configuration in force
+ *	period_ns:          the period in use
+ *	period_asked_ns:    the period that was set
+ *	period_reason:      "as set", or why the period in use is longer, text
+ *	limbo_ns: policy: idle_stop:  the configuration in force
  *	cpumask:            CPUs that tick, as a list (0-3,8)
  *	filters:            number of filters in force
  *	settings_by: TGID COMM
@@ -831,7 +843,7 @@ struct memwatch_dump {
  *	cpu N: ticks=.. missed=.. jitter_max_ns=.. switches=.. pqr_writes=..
  *	       switch_cycles=.. switch_sampled=.. tick_cycles=.. rdt_ops=..
  *	       rdt_ops_max=.. rdt_reads=.. rdt_waits=.. rdt_ns=.. rdt_sync_ns=..
- *	       rdt_busy=.. rdt_age_max_ns=.. irqs_off_max_ns=..
+ *	       rdt_busy=.. rdt_age_max_ns=.. irqs_off_max_ns=.. tick_ns=.. tick_ppm=..
  *	One line for each CPU. switch_cycles is the sum over the switch_sampled calls
  *	of the hook that were timed (one in 64). rdt_ops counts operations on RDT
  *	counter registers, and rdt_ops_max is the largest number in one go.
@@ -842,7 +854,10 @@ struct memwatch_dump {
  *	a CPU read nothing because another one was reading, on AMD. rdt_age_max_ns is
  *	the longest time from when an RMID may have begun to run until it was read;
  *	a period of it passes before the tick. irqs_off_max_ns is the longest time for
- *	which a tick, or reading between two ticks, had interrupts off.
+ *	which a tick, or reading between two ticks, had interrupts off. tick_ns is the
+ *	time that all of them took together, with the programs that are attached to the
+ *	tracepoints. tick_ppm is its share of the last 128 slots, in millionths; the
+ *	module parameter "tick_max_percent" limits it.
  *	jitter_ns LOW-HIGH: COUNT
  *	One line for each power-of-two class of tick delay, all CPUs together.
  *	memory_bytes: memory that the module has allocated, all CPUs together

@@ -99,6 +99,8 @@ struct memwatch_proc_status {
 	__u64 rdt_counters;
 	__u64 rdt_counted_rmids;
 	__u64 rdt_counter_turns;
+	__u64 period_asked_ns;
+	char period_reason[256];
 };
 
 /**
@@ -236,6 +238,8 @@ struct memwatch_proc_overhead_cpu {
 	__u64 rdt_busy;
 	__u64 rdt_age_max_ns;
 	__u64 irqs_off_max_ns;
+	__u64 tick_ns;
+	__u64 tick_ppm;
 };
 
 /* A line "jitter_ns LOW-HIGH:": how many ticks were late by so much, memwatch_proc_jitter_at(). */

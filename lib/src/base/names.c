@@ -46,6 +46,7 @@ static const char *const notice_names[] = {
 	[MEMWATCH_NOTICE_FOREIGN_WRITE] = "foreign_write",
 	[MEMWATCH_NOTICE_RESCTRL] = "resctrl_mounted",
 	[MEMWATCH_NOTICE_SMALL_CPU] = "cpu_with_fewer_rmids",
+	[MEMWATCH_NOTICE_PERIOD] = "period_lengthened",
 };
 
 static const char *const cpu_state_names[] = {

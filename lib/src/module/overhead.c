@@ -47,7 +47,7 @@ static const struct field {
 	FIELD(pqr_writes),	FIELD(switch_cycles), FIELD(switch_sampled), FIELD(tick_cycles),
 	FIELD(rdt_ops),		FIELD(rdt_ops_max),   FIELD(rdt_reads),	     FIELD(rdt_waits),
 	FIELD(rdt_ns),		FIELD(rdt_sync_ns),   FIELD(rdt_busy),	     FIELD(rdt_age_max_ns),
-	FIELD(irqs_off_max_ns),
+	FIELD(irqs_off_max_ns), FIELD(tick_ns),	      FIELD(tick_ppm),
 };
 
 static bool parse_pair(struct mw_text value, struct memwatch_proc_overhead_cpu *cpu)

@@ -82,6 +82,8 @@ static const struct key {
 	NUMBER(rdt_counters),
 	NUMBER(rdt_counted_rmids),
 	NUMBER(rdt_counter_turns),
+	NUMBER(period_asked_ns),
+	STRING(period_reason),
 };
 
 static bool set_number(void *member, size_t size, struct mw_text value)
