@@ -104,9 +104,8 @@ void mw_pqr_note_foreign(struct mw_cpu *cpu, u64 found)
  * mw_pqr_verify - check whether another program has written the register
  * @cpu: this CPU, interrupts off
  *
- * Called at each tick. If the RMID was changed, it is programmed again. This also repairs
- * the register of the boot CPU after suspend to RAM. A CPU that is not live has handed the
- * register over.
+ * Called at each tick. If the RMID was changed, it is programmed again. A CPU that is not
+ * live has handed the register over.
  */
 void mw_pqr_verify(struct mw_cpu *cpu)
 {

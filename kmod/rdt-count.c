@@ -235,7 +235,8 @@ static void count_report_uncounted(struct mw_rdt_count *count)
  * @now: current time
  *
  * The RMID does not run in this domain. If it has the same owner as before, the sum
- * is kept.
+ * is kept. Cache lines that this owner held at the last reading may have been written
+ * back since, because a CPU that goes offline empties the cache. Nobody has counted that.
  */
 void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *format,
 			const u64 *reg, u32 generation, u64 now)
@@ -244,6 +245,8 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 
 	if (count->generation != generation)
 		count->sum[0] = count->sum[1] = 0;
+	else if (count->occupancy)
+		count->uncounted = (u64)generation + 1;
 	count->generation = generation;
 	count->known = format->restarts ? (1 << MW_RDT_TRAFFIC) - 1 : 0;
 	count->lapsed = 0;

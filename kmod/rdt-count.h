@@ -67,7 +67,8 @@ struct mw_rdt_format {
  * @status: &enum memwatch_status of each event at the last reading
  * @read_ns: time of the last reading, 0 if there was none
  * @uncounted: generation + 1 of an owner some of whose traffic was not counted, because the
- * 	RMID had no assignable counters; 0 if there is none. It may be written at any time.
+ * 	RMID had no assignable counters, or held cache when the CPUs of the domain went
+ * 	offline; 0 if there is none. It may be written at any time.
  * @ran_ns: the RMID did not run between @read_ns and this time; 0 if it did not
  * 	run since @read_ns
  * @prev: bandwidth counters at the last good reading

@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "compat/hrtimer.h"
 #include "compat/irq_work.h"
+#include "compat/syscore.h"
 #include "fail.h"
 #include "pqr.h"
 #include "rdt-bout.h"
@@ -36,6 +37,7 @@ static struct mw_tick_config config;
 static u64 period; /* in use: what was asked for, or longer */
 static bool armed;
 static bool ending;
+static bool asleep;
 static enum cpuhp_state hotplug_state;
 static void (*report_resctrl)(void);
 static void (*report_cost)(void);
@@ -169,31 +171,37 @@ static void tick_admit_cpu(void *unused)
 	mw_switch_begin(cpu);
 }
 
-/*
- * Runs on CPU @id in its hotplug thread. A CPU that has too few RMIDs is not
- * admitted now, but by mw_tick_admit_all() when RDT has been given up.
- */
-static int tick_cpu_online(unsigned int id)
+/* Make this CPU a part of the session. Returns 0 or a negative errno. */
+static int tick_join_cpu(struct mw_cpu *cpu)
 {
-	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 	unsigned long flags;
 	int err;
 
-	mw_fail_delay("a CPU that comes online");
-	if (tick_fails_cpu(id))
-		return -ENOMEM;
 	local_irq_save(flags);
 	mw_pqr_capture(cpu);
 	local_irq_restore(flags);
 	err = mw_rdt_read_join(cpu);
-	if (err == -ERANGE)
-		return 0;
 	if (err)
 		return err;
 	local_irq_save(flags);
 	tick_admit_cpu(NULL);
 	local_irq_restore(flags);
 	return 0;
+}
+
+/*
+ * Runs on CPU @id in its hotplug thread. A CPU that has too few RMIDs is not
+ * admitted now, but by mw_tick_admit_all() when RDT has been given up.
+ */
+static int tick_cpu_online(unsigned int id)
+{
+	int err;
+
+	mw_fail_delay("a CPU that comes online");
+	if (tick_fails_cpu(id))
+		return -ENOMEM;
+	err = tick_join_cpu(per_cpu_ptr(&mw_cpu, id));
+	return err == -ERANGE ? 0 : err;
 }
 
 /*
@@ -205,13 +213,9 @@ void mw_tick_admit_all(void)
 	on_each_cpu(tick_admit_cpu, NULL, 1);
 }
 
-/*
- * Runs on CPU @id while it still runs tasks. Later its pending timers would be
- * moved to another CPU.
- */
-static int tick_cpu_offline(unsigned int id)
+/* Take this CPU out of the session. */
+static void tick_dismiss_cpu(struct mw_cpu *cpu)
 {
-	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
 	unsigned long flags;
 	u64 was_live;
 
@@ -228,10 +232,54 @@ static int tick_cpu_offline(unsigned int id)
 	if (was_live)
 		mw_cpu_report_state(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
 	local_irq_restore(flags);
+}
+
+/*
+ * Runs on CPU @id while it still runs tasks. Later its pending timers would be
+ * moved to another CPU.
+ */
+static int tick_cpu_offline(unsigned int id)
+{
+	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
+
+	tick_dismiss_cpu(cpu);
 	irq_work_sync(&cpu->wake);
 	mw_fail_delay("a CPU that goes offline");
 	return 0;
 }
+
+/* ----------------------------------------------------------------- sleep */
+
+/*
+ * When the system goes to sleep (suspend to RAM, hibernation), all CPUs go offline but one,
+ * which loses its registers all the same. So it leaves the session, too, and joins it when
+ * it wakes up. In both callbacks this CPU is the only one that is online, interrupts are
+ * off, and processes are frozen. Suspend to idle keeps the registers and does not call them.
+ */
+static int tick_suspend(MW_SYSCORE_PARAMETERS)
+{
+	struct mw_cpu *cpu = this_cpu_ptr(&mw_cpu);
+
+	asleep = cpu->live;
+	if (!asleep)
+		return 0;
+	tick_dismiss_cpu(cpu);
+	/*
+	 * Those who read the records may have raised irq_works. Their interrupt would be lost
+	 * with the state of the local APIC, and no irq_work would raise another one.
+	 */
+	irq_work_run();
+	return 0;
+}
+
+/* Its domain exists already, so no memory is allocated. */
+static void tick_resume(MW_SYSCORE_PARAMETERS)
+{
+	if (asleep)
+		tick_join_cpu(this_cpu_ptr(&mw_cpu));
+}
+
+MW_DEFINE_SYSCORE(tick_syscore, tick_suspend, tick_resume);
 
 /* ------------------------------------------------------ start, stop, change */
 
@@ -275,6 +323,7 @@ int mw_tick_arm(void (*on_resctrl)(void), void (*on_cost)(void), u32 max_ppm)
 		return ret;
 	}
 	hotplug_state = ret;
+	register_syscore(&tick_syscore);
 	armed = true;
 	return 0;
 }
@@ -292,6 +341,7 @@ void mw_tick_disarm(void)
 		return;
 	armed = false;
 	ending = true;
+	unregister_syscore(&tick_syscore);
 	cpuhp_remove_state(hotplug_state);
 	tick_set_idle_key(false);
 	tick_set_period(config.period_ns);

@@ -241,6 +241,30 @@ static void test_assigned(void)
 		    "what the owner before did without counters is not said of the next one");
 }
 
+/* All CPUs of the domain were offline, and the registers have lost what they held. */
+static void test_second_baseline(void)
+{
+	const u64 reg[MEMWATCH_RDT_MAX] = { 0, 3, 3 };
+
+	format = intel_format(0);
+	count_begin(100, 1);
+	count_read(0, 150, 150, &first_owner, 3 * MS);
+	mw_rdt_count_begin(&count, &format, reg, 1, 4 * MS);
+	count_read(8, 10, 3, &first_owner, 5 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 57, "a counter that was reset is no wrap");
+	mw_rdt_count_begin(&count, &format, reg, 1, 6 * MS);
+	count_read(0, 10, 3, &first_owner, 7 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_ESTIMATED, 64,
+		    "lines that were in the cache may have been written back, uncounted");
+	count_read(0, 20, 3, &first_owner, 8 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 74, "that is said once");
+	count_read(8, 20, 3, &first_owner, 9 * MS);
+	mw_rdt_count_begin(&count, &format, reg, 2, 10 * MS);
+	count_read(0, 10, 3, &(struct mw_rdt_owner){ 2, 9 * MS, 2 * MS }, 11 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 7,
+		    "lines of the owner before do not concern the next one");
+}
+
 /* The RMID gets a new owner: to which of the two does the difference belong? */
 static void test_generations(void)
 {
@@ -341,6 +365,7 @@ int main(int argc, char **argv)
 	test_counts();
 	test_amd();
 	test_assigned();
+	test_second_baseline();
 	test_generations();
 	test_generations_without_old_run();
 	test_random_counts();

@@ -303,7 +303,7 @@ struct memwatch_record_dump {
 /**
  * enum memwatch_cpu_state - states of &struct memwatch_record_cpu
  * @MEMWATCH_CPU_ONLINE: the CPU ticks from now on
- * @MEMWATCH_CPU_OFFLINE: the CPU went offline and sends nothing more
+ * @MEMWATCH_CPU_OFFLINE: the CPU went offline, or the system to sleep; it sends nothing more
  * @MEMWATCH_CPU_IDLE: the CPU is idle and has stopped its tick; @since_ns is the time of
  * 	the last tick
  * @MEMWATCH_CPU_BUSY: the CPU ticks again; @since_ns is the time of the last tick before

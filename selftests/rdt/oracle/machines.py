@@ -35,6 +35,44 @@ def command_faults(tap, run):
                "the injected fault is seen: %s has status %s" % (event, status))
 
 
+def command_suspend(tap, run):
+    """
+    The registers were reset while the loads slept. What the caches wrote back at that moment
+    is part of the truth, and no reading can show it. It is at most the size of the caches.
+    """
+    end = run.labels()["end"]
+    caches = len(end.domain) * MIB
+    wrong, wrong_reads, ends, seen = [], [], collections.Counter(), collections.Counter()
+    for key, parts in run.processes().items():
+        if not parts[0].is_load():
+            continue
+        want = end.of_process(key, "total")
+        got = sum(sum(a.final("total").values()) for a in parts)
+        for a in parts:
+            seen.update(a.status)
+        ends[parts[0].comm] = want
+        tap.note("%-12s pid %-5d truth %11d memwatch %11d" %
+                 (parts[0].comm, key[0], want, got))
+        if not want * 0.99 - caches <= got <= want * 1.01:
+            wrong.append((parts[0].comm, key, want, got))
+        if parts[0].comm == "load-read" and abs(got - want) > want / 100:
+            wrong_reads.append((parts[0].comm, key, want, got))
+    for p in run.report["processes"]:
+        key = (p["tgid"], p["start_time_ns"])
+        if p["comm"] in ends:
+            tap.note("%-12s truth: filled %d lines; misses %s" %
+                     (p["comm"], end.of_process(key, "fills"), p["llc_misses"]))
+    tap.note("readings by status: %s" % dict(seen))
+    tap.eq(end.head["wakes"], 1, "the machine has reset its registers once")
+    tap.eq(len(ends), 3, "three loads were measured")
+    tap.ok(all(want > 4 * caches for want in ends.values()),
+           "each load moved more than four times what the caches hold", dict(ends))
+    tap.ok(not wrong, "no load has more bytes than it moved, nor fewer but for what was "
+           "written back when it slept", wrong)
+    tap.ok(not wrong_reads, "the bytes of a load that reads are right within 1 %", wrong_reads)
+    tap.ok(seen["total", "estimated"] > 0, "readings say that bytes may be missing")
+
+
 def command_clusters(tap, run):
     """
     Sub-NUMA clustering: the domains of memwatch are nodes, and RMID r of node n is RMID
