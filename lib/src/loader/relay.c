@@ -26,6 +26,7 @@
 #include "loader/log.h"
 #include "loader/rings.h"
 #include "base/context.h"
+#include "base/sleep.h"
 #include "base/timemath.h"
 
 #include "relay.skel.h"
@@ -60,8 +61,8 @@ struct mw_bpf_relay {
 	struct mw_bpf_rings *rings;
 	uint64_t missing_rings; /* the counter of the programs at the last refresh */
 	uint64_t refresh_at_ns; /* when to refresh although it has not changed */
-	uint64_t slept_ns;	/* how long the system has slept at most, at the last refresh */
-	uint8_t *online;	/* scratch, one element per CPU */
+	struct mw_sleep sleep;
+	uint8_t *online;	     /* scratch, one element per CPU */
 	struct mw_relay_cpu *states; /* scratch, one element per CPU */
 	uint64_t *counts;	     /* scratch, one element per CPU */
 	struct memwatch_availability available[MEMWATCH_COUNTER_MAX];
@@ -261,21 +262,6 @@ unsigned int mw_bpf_relay_cpus(const struct mw_bpf_relay *relay)
 	return mw_bpf_rings_count(relay->rings);
 }
 
-/*
- * Has the system slept since the last call? Then CLOCK_BOOTTIME went on, and CLOCK_MONOTONIC did
- * not. The CPU that stayed online has lost its PMU registers, and perf does not write them again.
- */
-static bool relay_has_slept(struct mw_bpf_relay *relay)
-{
-	uint64_t before = mw_clock(CLOCK_MONOTONIC), boot = mw_clock(CLOCK_BOOTTIME);
-	uint64_t least = mw_sub_sat(boot, mw_clock(CLOCK_MONOTONIC));
-	uint64_t most = mw_sub_sat(boot, before);
-	bool slept = least > relay->slept_ns;
-
-	relay->slept_ns = slept ? most : mw_min_u64(most, relay->slept_ns);
-	return slept;
-}
-
 void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 {
 	uint64_t missing = __atomic_load_n(&relay->skel->bss->missing_rings, __ATOMIC_RELAXED);
@@ -286,7 +272,8 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 	relay->missing_rings = missing;
 	relay->refresh_at_ns = mw_add_sat(now_ns, REFRESH_NS);
 	mw_bpf_rings_refresh(relay->rings);
-	slept = relay_has_slept(relay);
+	/* The CPU that stayed online lost its PMU registers, and perf does not write them again. */
+	slept = mw_sleep_look(&relay->sleep);
 	for (unsigned int i = 0; i < relay->nr_cpus; i++) {
 		uint32_t generation = mw_bpf_rings_generation(relay->rings, i);
 		struct cpu *cpu = &relay->cpus[i];
@@ -369,7 +356,7 @@ int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *
 	relay->merge = merge;
 	relay->opts = *opts;
 	relay->nr_cpus = cpus > 0 ? (unsigned int)cpus : 0;
-	relay->slept_ns = MW_TIME_MAX;
+	relay->sleep.most_ns = MW_TIME_MAX;
 	relay->cpus = calloc(relay->nr_cpus, sizeof(*relay->cpus));
 	relay->online = calloc(relay->nr_cpus, sizeof(*relay->online));
 	relay->states = calloc(relay->nr_cpus, sizeof(*relay->states));
