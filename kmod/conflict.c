@@ -11,6 +11,7 @@
 #include <linux/jiffies.h>
 #include <linux/workqueue.h>
 
+#include "clock.h"
 #include "conflict.h"
 #include "cpu.h"
 #include "fail.h"
