@@ -41,22 +41,24 @@ else
 	[ "$(times_read_on 1)" -ge 4 ]
 	ok $? "an excluded CPU reads if no other one has its cache: it read $(times_read_on 1) times"
 fi
-# time_ns of the readings of the load, and the longest time between two
-awk -F, -v tgid=$loads '
+# The times in ms between two readings of the load in the domain of CPU 1
+awk -F, -v tgid=$loads -v domain="$([ "$1" = alone ] && echo 1 || echo 0)" '
 	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 	$at["type"] == "rmid_alloc" && $at["tgid"] == tgid { rmid = $at["rmid"]; g = $at["generation"] }
-	$at["type"] == "rdt" && $at["rmid"] == rmid && $at["generation"] == g {
+	$at["type"] == "rdt" && $at["domain"] == domain && $at["rmid"] == rmid &&
+		$at["generation"] == g {
 		t = $at["time_ns"]
-		if (last && t - last > most) most = t - last
+		if (last) printf "%.0f\n", (t - last) / 1e6
 		last = t
-		n++
-	}
-	END { printf "%d %.0f\n", n, most / 1e6 }' "$TMP/run.csv" > "$TMP/gaps"
-read -r readings gap < "$TMP/gaps"
+	}' "$TMP/run.csv" | sort -n > "$TMP/gaps"
+echo "# at most $(tail -1 "$TMP/gaps") ms between two readings"
+readings=$(wc -l < "$TMP/gaps")
 [ "$readings" -ge 4 ]
 ok $? "what runs on the excluded CPU is read: $readings times in 5 s"
-[ "$gap" -le 1000 ]
-ok $? "it is read at least once a second: the longest time was $gap ms"
+# Not the longest time: the host may stop the machine for a second.
+gap=$(sed -n "$((readings / 2 + 1))p" "$TMP/gaps")
+[ "$gap" -le 500 ]
+ok $? "it is read some times a second: mostly after $gap ms"
 rmmod memwatch
 ok $? "the module unloads"
 tap_end
