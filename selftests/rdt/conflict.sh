@@ -67,9 +67,10 @@ write_foreign_pqr() {
 	return 1
 }
 
-# CPU 0 switches between two processes all the time, until end_switching
+# CPU 0 switches between two processes all the time, until end_switching. They must not have
+# the descriptor that keeps a held session open.
 begin_switching() {
-	yield processes 1000000000 &
+	yield processes 1000000000 9>&- &
 	switching=$!
 }
 
