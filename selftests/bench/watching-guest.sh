@@ -4,7 +4,7 @@
 # runs one, without a session, with the module only, with the recorder on CPU 1, and with perf
 # there. The snapshots of rdtctl count them.
 set -eu
-switches=60000 seconds=3
+switches=6000 seconds=2
 T=$(mktemp -d)
 
 # phase NAME: CPU 0 switches, then runs one process, then nothing
