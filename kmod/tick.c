@@ -341,8 +341,8 @@ void mw_tick_disarm(void)
 		return;
 	armed = false;
 	ending = true;
-	unregister_syscore(&tick_syscore);
 	cpuhp_remove_state(hotplug_state);
+	unregister_syscore(&tick_syscore);
 	tick_set_idle_key(false);
 	tick_set_period(config.period_ns);
 }
