@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # In the simulated machine: the system goes to sleep and wakes up while processes move
-# memory. The kernel does all that it does for suspend to RAM but the last step, to turn
-# the power off (pm_test). The machine resets its registers and empties its caches as if
-# it had been off. Then suspend to idle, which leaves all CPUs online and their registers
-# as they are. Arguments: intel, or amd for counters that are assigned; number of domains.
+# memory. The kernel does all that it does for suspend to RAM, and then for hibernation,
+# until it would make the image or turn the power off (pm_test). The machine resets its
+# registers and empties its caches as if it had been off. Then suspend to idle, which leaves
+# all CPUs online and their registers as they are. Arguments: intel, or amd for counters that
+# are assigned; number of domains.
 set -u
 . /lab/lib.sh
 
@@ -60,27 +61,28 @@ begin_loads() {
 	for load in $loads; do within 10 has_rmid "$load"; done
 }
 
+# run_asleep WHAT STATE
 run_asleep() {
 	rdtctl sleep
-	sleep_once mem core
-	ok $? "the system suspends to RAM, as far as a test can, and resumes"
+	sleep_once "$2" core
+	ok $? "$1: the system sleeps, as far as a test can, and resumes"
 	let_loads_run
-	ok $? "CPU 0 reads counters after it has resumed"
-	is "all L3 domains are read again" "$(status rdt_domains)" "$domains"
-	is "what the registers lost is not taken for a write of another program" \
+	ok $? "$1: CPU 0 reads counters after it has resumed"
+	is "$1: all L3 domains are read again" "$(status rdt_domains)" "$domains"
+	is "$1: what the registers lost is not taken for a write of another program" \
 		"$(status foreign_writes)" 0
 	if [ "$vendor" = amd ]; then
 		[ "$(enabled_counters 0)" -gt 0 ]
-		ok $? "counters are assigned again in the domain of CPU 0: $(enabled_counters 0)"
+		ok $? "$1: counters are assigned again in the domain of CPU 0: $(enabled_counters 0)"
 	fi
 }
 
 run_idle() {
 	missed=$(overhead_of_cpu0 missed)
 	sleep_once freeze platform
-	ok $? "the system suspends to idle, as far as a test can, and resumes"
+	ok $? "suspend to idle: the system sleeps, as far as a test can, and resumes"
 	let_loads_run
-	ok $? "CPU 0 reads counters after suspend to idle"
+	ok $? "suspend to idle: CPU 0 reads counters after it has resumed"
 	echo "# ticks that CPU 0 missed: $missed, then $(overhead_of_cpu0 missed)"
 }
 
@@ -103,7 +105,8 @@ rdtctl snapshot begin
 begin_loads
 let_loads_run
 ok $? "CPU 0 reads counters"
-run_asleep
+run_asleep "suspend to RAM" mem
+run_asleep "hibernation" disk
 run_idle
 # shellcheck disable=SC2086 # words
 kill $loads
