@@ -39,7 +39,7 @@ struct record_config {
 #define QUEUE_BYTES (64ULL << 20)
 
 /* Nobody waits for the records, so the rings are read seldom, unless they fill up. */
-#define WAKEUP_NS    20000000ULL
+#define WAKEUP_NS    50000000ULL
 
 #define MEMBER(name) offsetof(struct record_config, name)
 

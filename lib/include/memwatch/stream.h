@@ -91,7 +91,7 @@ enum memwatch_stream_mode {
  * @silent_ns: see WATERMARK; default 50 ms, or three periods if that is longer. The default
  *	follows a period that becomes longer in mid-session.
  * @wakeup_ns: how long a record may be in its ring before memwatch_stream_poll() returns;
- *	default 10 ms
+ *	default 10 ms, and never longer than 64 periods
  */
 struct memwatch_live_opts {
 	size_t sz;

@@ -70,6 +70,8 @@ struct mw_bpf_relay {
 	char read_failures[MEMWATCH_COUNTER_MAX][64]; /* their names */
 };
 
+_Static_assert(2 * MW_BPF_RELAY_TICKS <= MW_RELAY_HELD_MAX,
+	       "there is room for the batches of two rounds");
 _Static_assert(sizeof(struct mw_relay_cpu) % 8 == 0, "the kernel rounds per-CPU values up to 8");
 _Static_assert(offsetof(struct mw_relay_batch, sample) - offsetof(struct mw_relay_batch, records) ==
 		       MW_FRAME_COUNT_BYTES,

@@ -19,6 +19,12 @@
 
 struct mw_bpf_relay;
 
+/*
+ * The rings are read at least once in so many ticks: the programs keep the batches of a CPU that
+ * comes online for twice as many, until a round has opened its ring.
+ */
+#define MW_BPF_RELAY_TICKS 64
+
 /**
  * struct mw_bpf_relay_opts - options
  * @mode: &enum memwatch_stream_mode

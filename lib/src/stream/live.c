@@ -439,12 +439,12 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
 	live = calloc(1, sizeof(*live));
 	if (!live)
 		return mw_fail_memory(ctx, "live stream");
-	live->wakeup_ns = opts.wakeup_ns;
 	live->silent_fixed = opts.silent_ns;
 
 	err = live_open_device(live, ctx, &module);
 	if (!err)
 		err = live_set_period(live, &opts, &period_ns);
+	live->wakeup_ns = mw_min_u64(opts.wakeup_ns, mw_mul_sat(MW_BPF_RELAY_TICKS, period_ns));
 	if (!err)
 		err = live_open_relay(live, ctx, &opts, module.nr_rmids, period_ns);
 	if (err)
