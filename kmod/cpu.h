@@ -53,6 +53,7 @@ struct mw_rdt_domain;
  * @bout: continues to read RDT counters between two ticks
  * @rdt_cursor: where in the plan of the domain the next reading continues
  * @rdt_holder: where the search for RMIDs that hold cache continues
+ * @rdt_first: this CPU was the first one of its domain to tick in its last slot
  * @rdt_left: RMIDs that this CPU may still read in this slot
  * @rdt_until_ns: end of this slot
  * @rdt_rest_ns: until then others of the domain read, where one CPU reads for all
@@ -99,6 +100,7 @@ struct mw_cpu {
 	struct hrtimer bout;
 	u32 rdt_cursor;
 	u32 rdt_holder;
+	bool rdt_first;
 	u32 rdt_left;
 	u64 rdt_until_ns;
 	u64 rdt_rest_ns;

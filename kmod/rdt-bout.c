@@ -218,14 +218,18 @@ void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected)
 
 	if (!static_branch_unlikely(&mw_rdt_read_key) || !d)
 		return;
-	if (bout_begin_slot(d, cpu, expected, &tick_pace))
+	cpu->rdt_first = bout_begin_slot(d, cpu, expected, &tick_pace);
+	if (cpu->rdt_first)
 		WRITE_ONCE(d->ticked_ns, expected);
 }
 
-/* Does the queue hold RMIDs that must be read before this CPU may stop its tick? */
+/*
+ * Does the queue hold RMIDs that must be read before this CPU may stop its tick? The first CPU of
+ * a slot goes on until they are read, so that the others may stop.
+ */
 bool mw_rdt_bout_is_behind(const struct mw_cpu *cpu)
 {
-	return static_branch_unlikely(&mw_rdt_read_key) && cpu->domain &&
+	return static_branch_unlikely(&mw_rdt_read_key) && cpu->domain && cpu->rdt_first &&
 	       !mw_rdt_plan_done(&cpu->domain->plan);
 }
 
