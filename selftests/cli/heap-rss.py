@@ -11,6 +11,7 @@ run at the same time, and each is judged as soon as the figures in its profile a
 what it has done.
 """
 
+import glob
 import json
 import os
 import re
@@ -82,6 +83,17 @@ class Program:
     def wait_ready(self):
         line = self.process.stdout.readline()
         self.ready = time.monotonic() if line == "ready\n" else None
+        # The stack of a thread that runs cannot be told from other memory: only a thread that waits
+        # has a stack pointer in /proc.
+        while self.ready and self.threads_run() and time.monotonic() < self.ready + 10:
+            time.sleep(0.01)
+
+    def threads_run(self):
+        for path in glob.glob(f"/proc/{self.process.pid}/task/*/stat"):
+            with open(path) as file:
+                if file.read().rpartition(")")[2].split()[0] == "R":
+                    return True
+        return False
 
     def live(self, command):
         self.process.stdin.write(command + "\n")

@@ -5,6 +5,7 @@
 # counted, and running work.c step by step. Sourced after tap.sh.
 
 truth=/out/rdt.truth
+MIB=1048576
 
 # snapshot LABEL: what the machine counted up to now, into /lab/LABEL
 snapshot() { rm -f "$truth" && rdtctl snapshot "$1" && cp "$truth" "/lab/$1"; }

@@ -10,7 +10,6 @@ cd /lab || exit 1
 
 WRAP=$((1 << 24))
 START=16777000
-MIB=1048576
 
 plan 25
 modprobe msr

@@ -8,7 +8,6 @@ cd /lab || exit 1
 . ./lib.sh
 
 fs=/sys/fs/resctrl
-MIB=1048576
 
 plan 17
 modprobe msr
