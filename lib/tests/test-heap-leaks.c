@@ -12,6 +12,7 @@
 
 #include "heap/estimate.h"
 #include "heap/model.h"
+#include "heap-kit.h"
 #include "../../selftests/prng.h"
 #include "../../selftests/tap.h"
 
@@ -20,28 +21,6 @@
 #define RUNS	  100U
 
 static struct memwatch_ctx *ctx;
-
-static struct memwatch_heap *new_heap(void)
-{
-	struct memwatch_heap *heap = NULL;
-
-	if (memwatch_heap_new(ctx, NULL, &heap))
-		exit(EXIT_FAILURE);
-	return heap;
-}
-
-static struct memwatch_heap_view *leak_view(struct memwatch_heap *heap)
-{
-	MEMWATCH_OPTS(memwatch_heap_view_opts, opts, .by = MEMWATCH_HEAP_BY_SITE,
-		      .flags = MEMWATCH_HEAP_GROWTH);
-	struct memwatch_heap_view *view = NULL;
-
-	if (memwatch_heap_view_new(heap, &opts, &view)) {
-		tap_note("%s", memwatch_ctx_error(ctx));
-		exit(EXIT_FAILURE);
-	}
-	return view;
-}
 
 static void add_snapshot(struct memwatch_heap *heap, uint64_t hour)
 {
@@ -92,7 +71,7 @@ static void add_live(struct memwatch_heap *heap, uint64_t address, uint64_t from
  */
 static void test_growth(void)
 {
-	struct memwatch_heap *heap = new_heap();
+	struct memwatch_heap *heap = heap_kit_new(ctx);
 	struct memwatch_heap_view *view;
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 	double weight = 1000 / (1 - exp(-0.01));
@@ -103,7 +82,7 @@ static void test_growth(void)
 		add_live(heap, 2, 10000 * i, 10000 * i + 1000 + 4 * i);
 		add_live(heap, 3, 0, 1000);
 	}
-	view = leak_view(heap);
+	view = heap_kit_view(ctx, heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_GROWTH);
 	memwatch_heap_view_get_row(view, 0, &row);
 	tap_eq(row.frame->address, 1, "the site that keeps its samples and gains more comes first");
 	tap_ok(fabs(row.growth.value - 4 * weight) < 1, "its growth is the slope");
@@ -126,7 +105,7 @@ static void test_growth(void)
 static void test_growth_hidden(void)
 {
 	static const uint64_t work[] = { 12, 0, 40, 3, 25, 38, 1, 17, 40, 8, 0, 29 };
-	struct memwatch_heap *heap = new_heap();
+	struct memwatch_heap *heap = heap_kit_new(ctx);
 	struct memwatch_heap_view *view;
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 	double weight = 1000 / (1 - exp(-0.01));
@@ -137,7 +116,7 @@ static void test_growth_hidden(void)
 		add_live(heap, 1, 1000 * (i + 1), 1000 * (i + 1) + work[i]);
 		add_live(heap, 2, 1000 * (i + 1), 1000 * (i + 1) + work[11 - i]);
 	}
-	view = leak_view(heap);
+	view = heap_kit_view(ctx, heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_GROWTH);
 	memwatch_heap_view_get_row(view, 0, &row);
 	tap_eq(row.frame->address, 1, "a leak comes before memory of the current work");
 	tap_eq(row.leak, 1, "memory of the current work does not hide a leak");
@@ -182,7 +161,7 @@ static void check_frames(struct memwatch_heap_view *view, uint64_t index, const 
 static void test_spread_leak(void)
 {
 	static const uint64_t shared[] = { 1, 2 };
-	struct memwatch_heap *heap = new_heap();
+	struct memwatch_heap *heap = heap_kit_new(ctx);
 	struct memwatch_heap_view *view;
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 	double weight = 1000 / (1 - exp(-0.01));
@@ -191,7 +170,7 @@ static void test_spread_leak(void)
 		add_snapshot(heap, i);
 		add_spread(heap, i);
 	}
-	view = leak_view(heap);
+	view = heap_kit_view(ctx, heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_GROWTH);
 	memwatch_heap_view_get_row(view, 0, &row);
 	tap_eq(row.leak, 1, "a leak that is spread over many stacks is found");
 	tap_eq(row.stacks, 40, "it has all its stacks");
@@ -209,7 +188,7 @@ static void test_spread_leak(void)
 static void test_leak_within_a_leak(void)
 {
 	static const uint64_t own[] = { 1, 2, 50 }, shared[] = { 1, 2 };
-	struct memwatch_heap *heap = new_heap();
+	struct memwatch_heap *heap = heap_kit_new(ctx);
 	struct memwatch_heap_view *view;
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 
@@ -218,7 +197,7 @@ static void test_leak_within_a_leak(void)
 		add_spread(heap, i);
 		add_stack(heap, own, 3, 0, 10 * i);
 	}
-	view = leak_view(heap);
+	view = heap_kit_view(ctx, heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_GROWTH);
 	memwatch_heap_view_get_row(view, 0, &row);
 	tap_eq(row.leak, 1, "a stack that leaks is found among others that leak together");
 	tap_eq(row.samples, 110, "it has its own samples alone");
@@ -247,7 +226,7 @@ static void add_survivors(struct memwatch_heap *heap, uint64_t seed, uint64_t st
 /* 64 stacks of 4 functions allocate at random, and all lives for at most @longest snapshots. */
 static bool has_chance_leak(uint64_t seed, uint64_t longest)
 {
-	struct memwatch_heap *heap = new_heap();
+	struct memwatch_heap *heap = heap_kit_new(ctx);
 	struct memwatch_heap_view *view;
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 
@@ -257,7 +236,7 @@ static bool has_chance_leak(uint64_t seed, uint64_t longest)
 			for (uint64_t born = now - longest + 1; born <= now; born++)
 				add_survivors(heap, seed, stack, born, now, longest);
 	}
-	view = leak_view(heap);
+	view = heap_kit_view(ctx, heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_GROWTH);
 	memwatch_heap_view_get_row(view, 0, &row);
 	memwatch_heap_view_unref(view);
 	memwatch_heap_unref(heap);
@@ -284,7 +263,7 @@ static void test_chance(void)
 static void test_growth_needs(void)
 {
 	MEMWATCH_OPTS(memwatch_heap_view_opts, opts, .flags = MEMWATCH_HEAP_GROWTH);
-	struct memwatch_heap *heap = new_heap();
+	struct memwatch_heap *heap = heap_kit_new(ctx);
 	struct memwatch_heap_view *view;
 
 	add_snapshot(heap, 1);

@@ -15,19 +15,11 @@
 
 #include "heap/estimate.h"
 #include "heap/model.h"
+#include "heap-kit.h"
 #include "../../selftests/prng.h"
 #include "../../selftests/tap.h"
 
 static struct memwatch_ctx *ctx;
-
-static struct memwatch_heap *new_heap(void)
-{
-	struct memwatch_heap *heap = NULL;
-
-	if (memwatch_heap_new(ctx, NULL, &heap))
-		exit(EXIT_FAILURE);
-	return heap;
-}
 
 static void add_text(struct memwatch_heap *heap, const char *text)
 {
@@ -41,19 +33,6 @@ static void add_text(struct memwatch_heap *heap, const char *text)
 	close(fd);
 }
 
-static struct memwatch_heap_view *view_of(struct memwatch_heap *heap, uint32_t by, uint32_t flags)
-{
-	MEMWATCH_OPTS(memwatch_heap_view_opts, opts, .by = by, .flags = flags,
-		      .base = flags & MEMWATCH_HEAP_BASE ? 1 : 0);
-	struct memwatch_heap_view *view = NULL;
-
-	if (memwatch_heap_view_new(heap, &opts, &view)) {
-		tap_note("%s", memwatch_ctx_error(ctx));
-		exit(EXIT_FAILURE);
-	}
-	return view;
-}
-
 /* a (leaf) < b < c, and b < b < c; addresses are one higher than those of the calls */
 #define STACKS                                                                                     \
 	"heap profile: 0: 0 [0: 0] @ heapprofile\n"                                                \
@@ -62,12 +41,12 @@ static struct memwatch_heap_view *view_of(struct memwatch_heap *heap, uint32_t b
 
 static void test_sums(void)
 {
-	struct memwatch_heap *heap = new_heap();
+	struct memwatch_heap *heap = heap_kit_new(ctx);
 	struct memwatch_heap_view *view;
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 
 	add_text(heap, STACKS);
-	view = view_of(heap, MEMWATCH_HEAP_BY_FUNCTION, 0);
+	view = heap_kit_view(ctx, heap, MEMWATCH_HEAP_BY_FUNCTION, 0);
 	memwatch_heap_view_get_row(view, 0, &row);
 	tap_eq(row.frame->address, 0xa, "the largest flat value comes first");
 	memwatch_heap_view_get_row(view, 1, &row);
@@ -79,7 +58,7 @@ static void test_sums(void)
 	tap_eq(memwatch_heap_view_get_row(view, 3, &row), 0, "there are three functions");
 	memwatch_heap_view_unref(view);
 
-	view = view_of(heap, MEMWATCH_HEAP_BY_FUNCTION, MEMWATCH_HEAP_CUM);
+	view = heap_kit_view(ctx, heap, MEMWATCH_HEAP_BY_FUNCTION, MEMWATCH_HEAP_CUM);
 	memwatch_heap_view_get_row(view, 2, &row);
 	tap_eq(row.frame->address, 0xa, "rows can be sorted by cum");
 	memwatch_heap_view_unref(view);
@@ -98,12 +77,12 @@ static void test_tree(void)
 		{ 0xa, 2, 100 },
 		{ 0xb, 2, 50 },
 	};
-	struct memwatch_heap *heap = new_heap();
+	struct memwatch_heap *heap = heap_kit_new(ctx);
 	struct memwatch_heap_view *view;
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 
 	add_text(heap, STACKS);
-	view = view_of(heap, MEMWATCH_HEAP_BY_TREE, 0);
+	view = heap_kit_view(ctx, heap, MEMWATCH_HEAP_BY_TREE, 0);
 	for (uint64_t i = 0; i < 4; i++) {
 		memwatch_heap_view_get_row(view, i, &row);
 		tap_eq(row.frame->address, expected[i].address, "tree: call %d", (int)i);
@@ -117,14 +96,14 @@ static void test_tree(void)
 
 static void test_change(void)
 {
-	struct memwatch_heap *heap = new_heap();
+	struct memwatch_heap *heap = heap_kit_new(ctx);
 	struct memwatch_heap_view *view;
 	MEMWATCH_OPTS(memwatch_heap_row, row);
 	double p = 1 - exp(-0.1);
 
 	add_text(heap, "heap_v2/1000\n@ 0xb\n t*: 1: 100 [0: 0]\n@ 0xc\n t*: 3: 300 [0: 0]\n");
 	add_text(heap, "heap_v2/1000\n@ 0xb\n t*: 1: 100 [0: 0]\n@ 0xd\n t*: 1: 100 [0: 0]\n");
-	view = view_of(heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_BASE);
+	view = heap_kit_view(ctx, heap, MEMWATCH_HEAP_BY_SITE, MEMWATCH_HEAP_BASE);
 	memwatch_heap_view_get_row(view, 0, &row);
 	tap_eq(row.frame->address, 0xb, "the largest difference comes first");
 	tap_ok(fabs(row.flat[0].value - 300 / p) < 1e-6, "a site that is new has all its bytes");
