@@ -58,12 +58,19 @@ void mw_cpu_report_notice(u32 kind, u64 count, u64 value)
 	local_irq_restore(flags);
 }
 
-/* What began at @begin, with interrupts off, ends now. */
-void mw_cpu_note_irqs_off(struct mw_cpu *cpu, u64 begin)
+/* A tick, or reading between two ticks, begins. */
+struct mw_span mw_cpu_begin_span(void)
 {
-	u64 ns = mw_now_since(begin);
+	return (struct mw_span){ .ns = mw_now(), .cycles = get_cycles() };
+}
+
+/* It ends. Interrupts were off. */
+void mw_cpu_end_span(struct mw_cpu *cpu, const struct mw_span *begin)
+{
+	u64 ns = mw_now_since(begin->ns);
 
 	cpu->tick_ns += ns;
+	cpu->tick_cycles += get_cycles() - begin->cycles;
 	cpu->irqs_off_max = max(cpu->irqs_off_max, ns);
 }
 

@@ -11,6 +11,7 @@
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/percpu.h>
+#include <linux/timex.h>
 
 #include "cost.h"
 #include "rdt-plan.h"
@@ -33,6 +34,16 @@ enum mw_tick_state {
 };
 
 struct mw_rdt_domain;
+
+/**
+ * struct mw_span - when something began
+ * @ns: by the clock of all records
+ * @cycles: by the counter of cycles, which is read much faster
+ */
+struct mw_span {
+	u64 ns;
+	cycles_t cycles;
+};
 
 /**
  * struct mw_cpu - one CPU
@@ -62,8 +73,8 @@ struct mw_rdt_domain;
  * @rdt_reads: RMIDs read
  * @rdt_waits: RMIDs that ran, but did not fit into the budget of a tick
  * @rdt_busy: times that another CPU was reading, where only one may
- * @rdt_ns: time spent on RDT counters
- * @rdt_sync_ns: of it, time spent to divide the RMIDs among the CPUs of the domain
+ * @rdt_cycles: cycles spent on RDT counters
+ * @rdt_sync_cycles: of them, cycles spent to divide the RMIDs among the CPUs of the domain
  * @rdt_age_max: longest time from when an RMID may have begun to run until it was read
  * @timer: the timer of the tick
  * @wake: starts @timer again when an idle CPU gets work
@@ -73,8 +84,8 @@ struct mw_rdt_domain;
  * @last_tick: time of the last tick
  * @ticks: number of ticks
  * @missed: number of periods without a tick
- * @tick_cycles: cycles that all ticks took
- * @tick_ns: time that ticks, and reading between them, took
+ * @tick_cycles: cycles that ticks, and reading between them, took
+ * @tick_ns: the same in ns
  * @cost: whether they took too much of it
  * @irqs_off_max: the longest time that one of them took
  * @jitter_max: largest delay of a tick
@@ -109,8 +120,8 @@ struct mw_cpu {
 	u64 rdt_reads;
 	u64 rdt_waits;
 	u64 rdt_busy;
-	u64 rdt_ns;
-	u64 rdt_sync_ns;
+	u64 rdt_cycles;
+	u64 rdt_sync_cycles;
 	u64 rdt_age_max;
 
 	struct hrtimer timer;
@@ -133,7 +144,8 @@ DECLARE_PER_CPU(struct mw_cpu, mw_cpu);
 
 /* On the CPU in question, interrupts off. */
 void mw_cpu_report_state(u32 state, u64 since);
-void mw_cpu_note_irqs_off(struct mw_cpu *cpu, u64 begin);
+struct mw_span mw_cpu_begin_span(void);
+void mw_cpu_end_span(struct mw_cpu *cpu, const struct mw_span *begin);
 void mw_cpu_resume_tick(struct mw_cpu *cpu);
 
 /* In any context, on any CPU. */

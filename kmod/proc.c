@@ -281,6 +281,14 @@ static int proc_show_rmids(struct seq_file *m, void *v)
 
 /* ------------------------------------------------------------- overhead */
 
+/* The time that @cycles of the ticks of @cpu took; 0 if there is no counter of cycles. */
+static u64 proc_convert_cycles(const struct mw_cpu *cpu, u64 cycles)
+{
+	u64 all = READ_ONCE(cpu->tick_cycles);
+
+	return all ? mul_u64_u64_div_u64(READ_ONCE(cpu->tick_ns), cycles, all) : 0;
+}
+
 static void proc_show_cpu(struct seq_file *m, unsigned int id)
 {
 	const struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
@@ -297,8 +305,9 @@ static void proc_show_cpu(struct seq_file *m, unsigned int id)
 		   READ_ONCE(cpu->rdt_ops), READ_ONCE(cpu->rdt_ops_max), READ_ONCE(cpu->rdt_reads),
 		   READ_ONCE(cpu->rdt_waits));
 	seq_printf(m, " rdt_ns=%llu rdt_sync_ns=%llu rdt_busy=%llu rdt_age_max_ns=%llu",
-		   READ_ONCE(cpu->rdt_ns), READ_ONCE(cpu->rdt_sync_ns), READ_ONCE(cpu->rdt_busy),
-		   READ_ONCE(cpu->rdt_age_max));
+		   proc_convert_cycles(cpu, READ_ONCE(cpu->rdt_cycles)),
+		   proc_convert_cycles(cpu, READ_ONCE(cpu->rdt_sync_cycles)),
+		   READ_ONCE(cpu->rdt_busy), READ_ONCE(cpu->rdt_age_max));
 	seq_printf(m, " irqs_off_max_ns=%llu tick_ns=%llu tick_ppm=%u\n",
 		   READ_ONCE(cpu->irqs_off_max), READ_ONCE(cpu->tick_ns), READ_ONCE(cpu->cost.ppm));
 }

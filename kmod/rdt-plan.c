@@ -26,6 +26,8 @@ enum mark {
 #define QUEUE_MOST 8
 #define LATE_MOST  2
 
+_Static_assert(MW_RDT_WORDS <= 64, "a set of words is one u64");
+
 #define FIELD_MASK ((1ULL << MW_RDT_GROUP) - 1)
 
 static u64 plan_mark(enum mark mark, u32 rmid)
@@ -54,15 +56,44 @@ static void plan_change(struct mw_rdt_word *word, u64 clear, u64 set)
 		;
 }
 
-static void plan_set_mark(struct mw_rdt_plan *plan, enum mark mark, u32 rmid)
+static u64 plan_load_busy(const struct mw_rdt_plan *plan)
 {
-	if (rmid < plan->nr)
-		plan_change(&plan->word[rmid / MW_RDT_GROUP], 0, plan_mark(mark, rmid));
+	return __atomic_load_n(&plan->busy, __ATOMIC_SEQ_CST);
 }
 
-static u32 plan_words(const struct mw_rdt_plan *plan)
+/* Word @i has got a mark. */
+static void plan_set_busy(struct mw_rdt_plan *plan, u32 i)
 {
-	return (plan->nr + MW_RDT_GROUP - 1) / MW_RDT_GROUP;
+	if (!(plan_load_busy(plan) >> i & 1))
+		__atomic_fetch_or(&plan->busy, 1ULL << i, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Word @i had no marks. Another CPU that sets one now either finds the bit cleared and sets it
+ * again, or its mark is found here.
+ */
+static void plan_clear_busy(struct mw_rdt_plan *plan, u32 i)
+{
+	__atomic_fetch_and(&plan->busy, ~(1ULL << i), __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&plan->word[i].marks, __ATOMIC_SEQ_CST))
+		plan_set_busy(plan, i);
+}
+
+static void plan_set_mark(struct mw_rdt_plan *plan, enum mark mark, u32 rmid)
+{
+	if (rmid >= plan->nr)
+		return;
+	plan_change(&plan->word[rmid / MW_RDT_GROUP], 0, plan_mark(mark, rmid));
+	plan_set_busy(plan, rmid / MW_RDT_GROUP);
+}
+
+/* Take the lowest one out of a set of words. */
+static u32 plan_next_word(u64 *set)
+{
+	u32 i = __builtin_ctzll(*set);
+
+	*set &= *set - 1;
+	return i;
 }
 
 void mw_rdt_plan_init(struct mw_rdt_plan *plan, u32 nr, u64 now)
@@ -73,6 +104,7 @@ void mw_rdt_plan_init(struct mw_rdt_plan *plan, u32 nr, u64 now)
 	plan->slot_ns = now;
 	plan->reader_ns = 0;
 	plan->crowded = false;
+	plan->busy = 0;
 	for (i = 0; i < MW_RDT_WORDS; i++)
 		plan->word[i].marks = 0;
 	for (i = 0; i < MW_RDT_RMIDS; i++)
@@ -106,15 +138,21 @@ bool mw_rdt_plan_slot(struct mw_rdt_plan *plan, u64 slot_ns, u64 *before)
 {
 	u32 i, queued = 0, late = 0;
 	bool crowded;
+	u64 busy;
 
 	*before = __atomic_load_n(&plan->slot_ns, __ATOMIC_RELAXED);
 	if (slot_ns <= *before ||
 	    !__atomic_compare_exchange_n(&plan->slot_ns, before, slot_ns, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_RELAXED))
 		return false;
-	for (i = 0; i < plan_words(plan); i++) {
-		u64 marks = plan_load(&plan->word[i]);
+	busy = plan_load_busy(plan);
+	while (busy) {
+		u64 marks;
 
+		i = plan_next_word(&busy);
+		marks = plan_load(&plan->word[i]);
+		if (!marks)
+			plan_clear_busy(plan, i);
 		queued += plan_count_bits(plan_field(marks, MARK_TODO));
 		late += plan_count_bits(plan_find_late(marks));
 		plan_change(&plan->word[i],
@@ -194,6 +232,9 @@ static bool plan_take_from(struct mw_rdt_word *word, bool stale, u64 mask, u32 *
 {
 	u64 old = plan_load(word), new, found;
 
+	/* Most words have nothing in the queue. */
+	if (!plan_field(old, MARK_TODO))
+		return false;
 	do {
 		found = plan_find_late(old) & ~plan_field(old, MARK_TAKEN) & mask;
 		if (stale)
@@ -214,20 +255,20 @@ static bool plan_take_from(struct mw_rdt_word *word, bool stale, u64 mask, u32 *
 /* Take the first such RMID at or after @from, cyclically. */
 static bool plan_take_next(struct mw_rdt_plan *plan, bool stale, u32 from, u32 *rmid)
 {
-	u32 i, bit, words = plan_words(plan), at = from / MW_RDT_GROUP;
+	u32 at = from / MW_RDT_GROUP, i;
+	u64 busy = plan_load_busy(plan), after = busy & ~0ULL << at, mask;
+	u64 before = busy & ~(~0ULL << at << 1);
 
-	for (i = 0; i <= words; i++) {
-		/*
-		 * The first word is searched twice: here from @from on, and at
-		 * the end from its start.
-		 */
-		u64 mask = i ? FIELD_MASK : FIELD_MASK << from % MW_RDT_GROUP;
-
-		if (plan_take_from(&plan->word[at], stale, mask, &bit)) {
-			*rmid = at * MW_RDT_GROUP + bit;
+	/* The word of @from is searched twice: first from there on, and last from its start. */
+	while (after || before) {
+		mask = FIELD_MASK;
+		if (after >> at & 1)
+			mask <<= from % MW_RDT_GROUP;
+		i = plan_next_word(after ? &after : &before);
+		if (plan_take_from(&plan->word[i], stale, mask, rmid)) {
+			*rmid += i * MW_RDT_GROUP;
 			return true;
 		}
-		at = at + 1 < words ? at + 1 : 0;
 	}
 	return false;
 }
@@ -281,6 +322,7 @@ void mw_rdt_plan_release(struct mw_rdt_plan *plan, u32 rmid, bool was_read)
 	u64 taken = plan_mark(MARK_TAKEN, rmid);
 
 	plan_change(word, taken, was_read ? plan_mark(MARK_READ, rmid) : 0);
+	plan_set_busy(plan, rmid / MW_RDT_GROUP);
 }
 
 /**
@@ -311,10 +353,10 @@ bool mw_rdt_plan_elect(struct mw_rdt_plan *plan, u64 slot_ns, u64 period_ns, u32
 /* Has every RMID that ran been read? */
 bool mw_rdt_plan_done(const struct mw_rdt_plan *plan)
 {
-	u32 i;
+	u64 busy = plan_load_busy(plan);
 
-	for (i = 0; i < plan_words(plan); i++)
-		if (plan_field(plan_load(&plan->word[i]), MARK_TODO))
+	while (busy)
+		if (plan_field(plan_load(&plan->word[plan_next_word(&busy)]), MARK_TODO))
 			return false;
 	return true;
 }

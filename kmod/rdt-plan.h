@@ -56,6 +56,8 @@ struct mw_rdt_word {
  * @nr: the RMIDs are 0 to @nr - 1
  * @reader_ns: the last slot for which a reader was elected
  * @crowded: at the beginning of this slot the queue was too long for one CPU
+ * @busy: bit N is set if word N has marks; it may be set longer, but a mark whose bit is not
+ *	yet set is not found
  * @word: the state of the RMIDs
  * @ran_ns: by RMID: it did not run between its last reading and this time, as far
  * 	as was reported; 0 if no run was reported since
@@ -65,6 +67,7 @@ struct mw_rdt_plan {
 	u64 reader_ns;
 	u32 nr;
 	bool crowded;
+	u64 busy;
 	struct mw_rdt_word word[MW_RDT_WORDS];
 	u64 ran_ns[MW_RDT_RMIDS];
 };

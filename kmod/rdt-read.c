@@ -33,11 +33,13 @@
 /*
  * An RMID that holds cache without running is read again after REFRESH_NS if a
  * CPU has budget left: at most REFRESHES of them in one go. The CPUs of a domain
- * together look at LOOK RMIDs in each slot, and each of them at one or more.
+ * together look at one of LOOK_SHARE RMIDs in each slot, and at LOOK_MOST at most. Each of
+ * them looks at one or more.
  */
 #define REFRESH_NS 20000000ULL
 #define REFRESHES  2
-#define LOOK	   32
+#define LOOK_SHARE 8
+#define LOOK_MOST  32
 
 /* Sets of assignable counters that get another RMID in one go, at most. */
 #define PASSES 4
@@ -165,7 +167,7 @@ static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64
 /* The first reading is always allowed, so that there is progress however late it is. */
 static bool read_fits(const struct mw_rdt_bout *bout)
 {
-	return bout->most && (!bout->longest_ns || mw_now() + bout->longest_ns <= bout->end_ns);
+	return bout->most && (!bout->longest_ns || bout->now_ns + bout->longest_ns <= bout->end_ns);
 }
 
 /* Read @rmid, which this CPU has taken, and report it if it is in use or has changed. */
@@ -173,35 +175,36 @@ static void read_taken(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rd
 		       u32 rmid, u64 since, bool report)
 {
 	struct memwatch_record_rdt rec;
-	u64 begin = mw_now();
 
 	report |= read_rmid(d, cpu, rmid, since, &rec);
 	mw_rdt_plan_release(&d->plan, rmid, true);
 	if (report)
 		trace_memwatch_rdt_sample(&rec);
 	bout->most--;
-	bout->longest_ns = max(bout->longest_ns, mw_now_since(begin));
+	bout->longest_ns = max(bout->longest_ns, rec.h.time_ns - min(rec.h.time_ns, bout->now_ns));
+	bout->now_ns = rec.h.time_ns;
 }
 
 /**
  * mw_rdt_read_announce - tell the domain which RMIDs ran on this CPU
  * @d: the domain
  * @cpu: this CPU, interrupts off
+ * @now: the present time, or a little earlier, but with interrupts off since then
  *
  * The owner that runs now is noted for the next call.
  */
-void mw_rdt_read_announce(struct mw_rdt_domain *d, struct mw_cpu *cpu)
+void mw_rdt_read_announce(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 now)
 {
 	u32 rmid;
 
 	for_each_set_bit (rmid, cpu->ran, d->plan.nr) {
-		mw_rdt_abmc_ran(&d->abmc, rmid, mw_now());
+		mw_rdt_abmc_ran(&d->abmc, rmid, now);
 		mw_rdt_plan_ran(&d->plan, rmid, cpu->ran_since);
 		__clear_bit(rmid, cpu->ran);
 	}
 	mw_rdt_domain_run(d, cpu->owner);
 	__set_bit((u32)cpu->owner, cpu->ran);
-	cpu->ran_since = mw_now();
+	cpu->ran_since = now;
 }
 
 /**
@@ -214,8 +217,8 @@ void mw_rdt_read_announce(struct mw_rdt_domain *d, struct mw_cpu *cpu)
  */
 bool mw_rdt_read_own(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout)
 {
+	cycles_t begin;
 	bool all = true;
-	u64 begin;
 	u32 rmid;
 
 	for_each_set_bit (rmid, cpu->ran, d->plan.nr) {
@@ -227,9 +230,9 @@ bool mw_rdt_read_own(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_
 		__clear_bit(rmid, cpu->ran);
 		read_taken(d, cpu, bout, rmid, cpu->ran_since, true);
 	}
-	begin = mw_now();
-	mw_rdt_read_announce(d, cpu);
-	cpu->rdt_sync_ns += mw_now_since(begin);
+	begin = get_cycles();
+	mw_rdt_read_announce(d, cpu, bout->now_ns);
+	cpu->rdt_sync_cycles += get_cycles() - begin;
 	return all;
 }
 
@@ -237,13 +240,13 @@ bool mw_rdt_read_own(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_
 bool mw_rdt_read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout)
 {
 	u32 rmid, *cursor = d->shared ? &d->cursor : &cpu->rdt_cursor;
+	cycles_t begin;
 	bool found;
-	u64 begin;
 
 	while (read_fits(bout)) {
-		begin = mw_now();
+		begin = get_cycles();
 		found = mw_rdt_plan_take(&d->plan, cursor, &rmid);
-		cpu->rdt_sync_ns += mw_now_since(begin);
+		cpu->rdt_sync_cycles += get_cycles() - begin;
 		if (!found)
 			return true;
 		read_taken(d, cpu, bout, rmid, 0, read_rmid_in_use(rmid));
@@ -261,7 +264,7 @@ bool mw_rdt_read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rd
  */
 void mw_rdt_read_pass_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
-	struct mw_rdt_bout bout = { .most = PASSES };
+	struct mw_rdt_bout bout = { .most = PASSES, .now_ns = mw_now() };
 	u32 at, rmid;
 
 	while (bout.most && mw_rdt_abmc_choose(&d->abmc, READ_ONCE(settle_ns), &at, &rmid)) {
@@ -282,14 +285,14 @@ static bool read_is_holder(const struct mw_rdt_domain *d, u32 rmid, u64 now)
 /* Spend what is left of the budget on RMIDs that hold cache without running. */
 void mw_rdt_read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout)
 {
-	u32 rmid, looks = 1 + LOOK / READ_ONCE(d->nr_cpus);
-	u64 now = mw_now();
+	u32 rmid, looks = min_t(u32, d->plan.nr / LOOK_SHARE, LOOK_MOST);
 
+	looks = 1 + looks / READ_ONCE(d->nr_cpus);
 	bout->most = min_t(u32, bout->most, REFRESHES);
 	for (; looks; looks--) {
 		rmid = cpu->rdt_holder;
 		cpu->rdt_holder = rmid + 1 < d->plan.nr ? rmid + 1 : 0;
-		if (!read_is_holder(d, rmid, now))
+		if (!read_is_holder(d, rmid, bout->now_ns))
 			continue;
 		if (!read_fits(bout))
 			return;
@@ -433,7 +436,7 @@ static void read_whole_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 
 	mw_rdt_plan_slot(&d->plan, d->plan.slot_ns + 1, &before);
 	while (!all && !mw_resctrl_is_mounted()) {
-		struct mw_rdt_bout bout = { .most = BATCH, .end_ns = U64_MAX };
+		struct mw_rdt_bout bout = { .most = BATCH, .now_ns = mw_now(), .end_ns = U64_MAX };
 
 		raw_spin_lock_irqsave(&d->lock, flags);
 		mw_rdt_ctr_begin(mw_rdt_domain_ctr(d));
@@ -450,7 +453,7 @@ static void read_what_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool all)
 	if (!static_branch_unlikely(&mw_rdt_read_key))
 		return;
 	local_irq_save(flags);
-	mw_rdt_read_announce(d, cpu);
+	mw_rdt_read_announce(d, cpu, mw_now());
 	local_irq_restore(flags);
 	if (all)
 		read_whole_queue(d, cpu);

@@ -70,12 +70,12 @@ static enum hrtimer_restart tick_go_idle(struct mw_cpu *cpu)
  * The counters are left alone from the first tick on that sees a mounted resctrl,
  * because resctrl reads them through the same registers.
  */
-static void tick_read_counters(struct mw_cpu *cpu, u64 expected)
+static void tick_read_counters(struct mw_cpu *cpu, u64 expected, u64 now)
 {
 	if (static_branch_unlikely(&mw_pqr_key) && mw_resctrl_is_mounted())
 		report_resctrl();
 	else
-		mw_rdt_bout_tick(cpu, expected);
+		mw_rdt_bout_tick(cpu, expected, now);
 }
 
 /*
@@ -87,19 +87,18 @@ static enum hrtimer_restart tick_run(struct hrtimer *timer)
 {
 	struct mw_cpu *cpu = container_of(timer, struct mw_cpu, timer);
 	u64 expected = ktime_to_ns(hrtimer_get_expires(timer));
-	cycles_t begin = get_cycles();
-	u64 begin_ns = mw_now(), now = max(begin_ns, expected);
+	struct mw_span span = mw_cpu_begin_span();
+	u64 now = max(span.ns, expected);
 	u64 slots_ns = (cpu->overruns + 1) * cpu->period_ns;
 
 	tick_account_delay(cpu, now - expected);
 	mw_switch_tick(cpu, slots_ns);
 	mw_pqr_verify(cpu);
-	tick_read_counters(cpu, expected);
+	tick_read_counters(cpu, expected, span.ns);
 	now = max(mw_now(), expected);
 	trace_memwatch_tick(now, expected, cpu->period_ns, cpu->overruns, cpu->owner);
 	cpu->last_tick = now;
-	cpu->tick_cycles += get_cycles() - begin;
-	mw_cpu_note_irqs_off(cpu, begin_ns);
+	mw_cpu_end_span(cpu, &span);
 	if (mw_cost_tick(&cpu->cost, cpu->tick_ns, slots_ns, cost_max_ppm))
 		report_cost();
 
