@@ -4,7 +4,7 @@
 # runs one, without a session, with the module only, with the recorder on CPU 1, and with perf
 # there. The snapshots of rdtctl count them.
 set -eu
-switches=6000 seconds=2
+switches=30000 seconds=3
 T=$(mktemp -d)
 
 # phase NAME: CPU 0 switches, then runs one process, then nothing
@@ -23,11 +23,12 @@ phase() {
 	wait $busy 2>/dev/null || :
 }
 
-# ticks NAME: a snapshot, how often the module's timer ran on CPU 0, and the context switches
+# ticks NAME: a snapshot, how often the module's timer ran on each CPU, and the context switches
 ticks() {
 	rdtctl snapshot "$1"
-	echo "$1 $(sed -n 's/^cpu 0: ticks=\([0-9]*\).*/\1/p' /proc/memwatch/overhead) \
-		$(sed -n 's/^ctxt //p' /proc/stat)" >>/out/ticks
+	# shellcheck disable=SC2046 # a number for each CPU
+	echo "$1" $(sed -n 's/^cpu [01]: ticks=\([0-9]*\).*/\1/p' /proc/memwatch/overhead) \
+		"$(sed -n 's/^ctxt //p' /proc/stat)" >>/out/ticks
 }
 
 if [ "${1:-}" = phase ]; then
