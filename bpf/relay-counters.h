@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * How the relay reads the hardware counters of its CPU. Included by relay.bpf.c.
+ * How the relay reads the hardware counters of its CPU. Included by the programs.
  */
 #ifndef _MW_RELAY_COUNTERS_H
 #define _MW_RELAY_COUNTERS_H

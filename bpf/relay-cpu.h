@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The state of the relay on this CPU, and its failure counters. Included by relay.bpf.c.
+ * The state of the relay on this CPU, and its failure counters. Included by the programs.
  */
 #ifndef _MW_RELAY_CPU_H
 #define _MW_RELAY_CPU_H

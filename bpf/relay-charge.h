@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Charges time and counts to the owner that ran, and sends the sums as samples at the end of a
+ * slot. Included by the programs.
+ */
+#ifndef _MW_RELAY_CHARGE_H
+#define _MW_RELAY_CHARGE_H
+
+#include "relay-counters.h"
+#include "relay-send.h"
+
+/* Set by the library before loading; the verifier removes the code they make unreachable. */
+const volatile __u32 mode = MW_RELAY_SLOT; /* enum mw_relay_mode */
+
+/* Indexed by RMID; the library sets max_entries to the number of RMIDs plus 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 513);
+	__type(key, __u32);
+	__type(value, struct mw_relay_sum);
+} sums SEC(".maps");
+
+/* Makes the sample of @rmid, or of cpu->alone if @alone is set, at index @place of the batch. */
+__noinline int fill_sample(__u32 rmid, __u32 alone, __u32 place)
+{
+	struct mw_relay_cpu *cpu = this_cpu();
+	__u64 index = to_index(place);
+	struct mw_relay_sum *sum;
+
+	if (!cpu)
+		return 0;
+	sum = alone ? &cpu->alone : bpf_map_lookup_elem(&sums, &rmid);
+	if (!sum || index >= MW_RELAY_TOUCHED_MAX)
+		return 0;
+	if (cpu->uneven)
+		mw_relay_apply_times(cpu, sum);
+	mw_relay_sample(&cpu->batch.sample[index], sum, bpf_get_smp_processor_id(), cpu->begin_ns,
+			cpu->last_ns);
+	sum->used = 0;
+	return 0;
+}
+
+/* From @now on, the time of this CPU is charged. */
+static __always_inline void activate_cpu(struct mw_relay_cpu *cpu, __u64 now, __u64 owner)
+{
+	int i;
+
+	for (i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		cpu->have[i] = 0;
+	cpu->exact = mode == MW_RELAY_SWITCH;
+	cpu->uneven = 0;
+	read_counters(1, 0);
+	cpu->owner = owner;
+	cpu->last_ns = now;
+	cpu->begin_ns = now;
+	cpu->active = 1;
+}
+
+/*
+ * Sends the record at index @place again, as a batch of its own. The number of records
+ * overwrites that of the batch, or the end of the record before it, which are not needed any more.
+ */
+__noinline int resend_record(struct bpf_raw_tracepoint_args *ctx, __u32 place, __u32 tick)
+{
+	struct mw_relay_cpu *cpu = this_cpu();
+	__u64 index = to_index(place);
+	struct memwatch_record_tick *rec;
+	__u32 *number;
+
+	if (!cpu || index > MW_RELAY_TOUCHED_MAX)
+		return 0;
+	number = (__u32 *)&cpu->batch.sample[index] - 1;
+	*number = 1;
+	if (tick) {
+		rec = (struct memwatch_record_tick *)&cpu->batch.sample[index];
+		rec->dropped = cpu->dropped;
+		send_batch(ctx, cpu, number, sizeof(*rec));
+	} else {
+		send_batch(ctx, cpu, number, sizeof(struct memwatch_record_sample));
+	}
+	return 0;
+}
+
+/*
+ * Sends the first @samples samples of the batch, followed by cpu->tick if @tick is set.
+ * Returns at which index the records begin that must be sent again if that failed; or -1.
+ *
+ * The kernel counts one loss per failed call, however many records the call contained. So a
+ * failed batch counts as the loss of its first record only, to count the same as the kernel.
+ */
+__noinline int send_samples(struct bpf_raw_tracepoint_args *ctx, __u32 samples, __u32 tick)
+{
+	struct mw_relay_cpu *cpu = this_cpu();
+	__u64 index = to_index(samples), size;
+	long err;
+
+	if (!cpu || index > MW_RELAY_TOUCHED_MAX)
+		return -1;
+	size = index * sizeof(struct memwatch_record_sample);
+	cpu->batch.records = samples;
+	if (tick) {
+		cpu->tick.produced = cpu->produced + samples + 1;
+		cpu->tick.dropped = cpu->dropped;
+		*(struct memwatch_record_tick *)&cpu->batch.sample[index] = cpu->tick;
+		cpu->batch.records++;
+		size += sizeof(cpu->tick);
+	}
+	if (!size)
+		return -1;
+	__sync_fetch_and_add(&cpu->produced, cpu->batch.records);
+	err = send_batch(ctx, cpu, &cpu->batch.records, size);
+	return !err ? -1 : err != SPLIT;
+}
+
+/*
+ * Sends a sample of each RMID that has run since begin_ns, followed by cpu->tick if @tick is
+ * set. The next interval begins at last_ns, up to which everything has been charged.
+ */
+static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
+{
+	__u32 i;
+	int again;
+
+	for (i = 0; i < MW_RELAY_TOUCHED_MAX; i++) {
+		if (i >= cpu->touched_count)
+			break;
+		fill_sample(cpu->touched[i], 0, i);
+	}
+	again = send_samples(ctx, cpu->touched_count, tick);
+	if (again >= 0) {
+		for (i = 0; i < MW_RELAY_TOUCHED_MAX; i++) {
+			if (i >= cpu->touched_count)
+				break;
+			if (i || !again)
+				resend_record(ctx, i, 0);
+		}
+		if (tick && cpu->touched_count)
+			resend_record(ctx, cpu->touched_count, 1);
+	}
+	cpu->touched_count = 0;
+	cpu->begin_ns = cpu->last_ns;
+	if (cpu->uneven)
+		cpu->exact = 1;
+	cpu->uneven = 0;
+	return 0;
+}
+
+/*
+ * Charges the time and the counts since last_ns to @owner, who ran until @now. The fast
+ * clock may step back a little when the timekeeper is updated; then last_ns is used instead
+ * of @now, so that order and sums stay correct.
+ */
+static __always_inline void charge_owner(void *ctx, struct mw_relay_cpu *cpu, __u64 owner,
+					 __u64 now, int slot_ends)
+{
+	__u32 rmid = mw_relay_rmid(owner), slot;
+	struct mw_relay_sum *sum = NULL;
+	int flush = 0;
+	__u64 run_ns;
+
+	if (now < cpu->last_ns) {
+		count_failure(MW_RELAY_FAIL_CLOCK);
+		now = cpu->last_ns;
+	}
+	run_ns = now - cpu->last_ns;
+	if (owner != cpu->owner)
+		count_failure(MW_RELAY_FAIL_OWNER);
+
+	if (mode == MW_RELAY_SLOT) {
+		sum = bpf_map_lookup_elem(&sums, &rmid);
+		if (!sum)
+			count_failure(MW_RELAY_FAIL_RMID_RANGE);
+	}
+	/* another generation of the RMID, or more RMIDs than can be accumulated */
+	if (sum)
+		flush = sum->used ? sum->owner != owner
+				  : cpu->touched_count >= MW_RELAY_TOUCHED_MAX;
+	read_counters(slot_ends || flush || !sum || cpu->exact, run_ns);
+	if (!sum) {
+		/* the interval of the accumulated samples ends where this sample begins */
+		flush_samples(ctx, cpu, 0);
+		cpu->last_ns = now;
+		mw_relay_sum_start(&cpu->alone, owner);
+		mw_relay_sum_add(&cpu->alone, run_ns, &cpu->piece);
+		fill_sample(0, 1, 0);
+		cpu->batch.records = 1;
+		__sync_fetch_and_add(&cpu->produced, 1);
+		send_batch(ctx, cpu, &cpu->batch.records, sizeof(cpu->batch.sample[0]));
+		cpu->begin_ns = now;
+		return;
+	}
+
+	if (flush) {
+		count_failure(MW_RELAY_FAIL_EARLY);
+		flush_samples(ctx, cpu, 0);
+	}
+	if (!sum->used) {
+		mw_relay_sum_start(sum, owner);
+		slot = cpu->touched_count;
+		if (slot < MW_RELAY_TOUCHED_MAX) {
+			cpu->touched[slot] = rmid;
+			cpu->touched_count = slot + 1;
+		}
+	}
+	mw_relay_sum_add(sum, run_ns, &cpu->piece);
+	cpu->last_ns = now;
+}
+
+#endif /* _MW_RELAY_CHARGE_H */
