@@ -8,7 +8,7 @@
 #ifndef _MW_GROWTH_COUNTERS_H
 #define _MW_GROWTH_COUNTERS_H
 
-#include "growth-kernel.h"
+#include "kernel.h"
 #include "growth-maps.h"
 
 /* The settings, written by the library. */

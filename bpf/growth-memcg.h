@@ -13,7 +13,7 @@
 
 #include <linux/memwatch.h>
 
-#include "growth-kernel.h"
+#include "kernel.h"
 
 /* Levels of the hierarchy that are read. */
 #define MW_GROWTH_MEMCG_DEPTH 32

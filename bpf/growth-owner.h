@@ -9,7 +9,7 @@
 #ifndef _MW_GROWTH_OWNER_H
 #define _MW_GROWTH_OWNER_H
 
-#include "growth-kernel.h"
+#include "kernel.h"
 #include "growth-maps.h"
 
 /* The kernel allows 32 user namespaces inside each other. */

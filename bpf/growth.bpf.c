@@ -43,7 +43,7 @@ int growth_update_level(__u64 i);
 int growth_judge(__u64 history);
 
 #include "growth-counters.h"
-#include "growth-kernel.h"
+#include "kernel.h"
 #include "growth-maps.h"
 #include "growth-memcg.h"
 #include "growth-owner.h"

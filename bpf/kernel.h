@@ -2,11 +2,11 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The members of kernel types that growth.bpf.c reads. libbpf relocates each access to
+ * The members of kernel types that the programs read. libbpf relocates each access to
  * the offset that the member has in the running kernel (CO-RE).
  */
-#ifndef _MW_GROWTH_KERNEL_H
-#define _MW_GROWTH_KERNEL_H
+#ifndef _MW_KERNEL_H
+#define _MW_KERNEL_H
 
 #include <linux/types.h>
 
@@ -166,4 +166,4 @@ struct bpf_iter__task {
 	struct task_struct *task;
 } KERNEL;
 
-#endif /* _MW_GROWTH_KERNEL_H */
+#endif /* _MW_KERNEL_H */
