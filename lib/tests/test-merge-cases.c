@@ -300,6 +300,68 @@ static void test_frame(const struct frame_case *test)
 	close_rings(1);
 }
 
+/* Writes a frame of samples and a tick, with an RDT record between them if @rdt is its size. */
+static bool put_slot(uint64_t time_ns, uint32_t samples, uint16_t rdt, uint64_t produced)
+{
+	struct memwatch_record_tick tick = {
+		.h = { .time_ns = time_ns, .type = MEMWATCH_RECORD_TICK, .size = sizeof(tick) },
+		.produced = produced,
+	};
+	struct memwatch_record_sample sample = {
+		.h = { .time_ns = time_ns, .type = MEMWATCH_RECORD_SAMPLE, .size = sizeof(sample) },
+	};
+	struct memwatch_record_rdt reading = {
+		.h = { .time_ns = time_ns, .type = MEMWATCH_RECORD_RDT, .size = rdt },
+	};
+	uint8_t bytes[3 * sizeof(sample) + sizeof(reading) + sizeof(tick)], *to = bytes;
+
+	for (uint32_t i = 0; i < samples; i++)
+		to = mempcpy(to, &sample, sizeof(sample));
+	if (rdt)
+		to = mempcpy(to, &reading, sizeof(reading));
+	to = mempcpy(to, &tick, sizeof(tick));
+	return writer_batch(&writers[0], samples + !!rdt + 1, bytes, (size_t)(to - bytes));
+}
+
+/* Frames with an RDT record of @size bytes, and without one, in turns. */
+static void test_rdt_in_frames(const char *what, uint16_t size, bool valid)
+{
+	struct mw_merge_opts opts = { .silent_ns = SILENT_NS };
+	struct memwatch_stream_stats stats = { .sz = sizeof(stats) };
+	const struct memwatch_record_header *header;
+	uint64_t now = 1000, produced = 0, last = 0, ticks = 0, readings = 0;
+	bool ok = true;
+
+	open_rings(&opts, 1, 1 << 15);
+	for (uint32_t i = 0; i < 60; i++, now += 10) {
+		uint32_t samples = 1 + i / 3 % 3;
+		uint16_t rdt = i % 5 < 3 ? size : 0;
+
+		produced += samples + !!rdt + 1;
+		ok &= put_slot(now, samples, rdt, produced);
+	}
+	mw_merge_finish(merge, now);
+	while (mw_merge_round(merge, now) > 0)
+		while (mw_merge_next(merge, &header)) {
+			const struct memwatch_record_tick *tick = (const void *)header;
+
+			readings += header->type == MEMWATCH_RECORD_RDT;
+			if (header->type != MEMWATCH_RECORD_TICK)
+				continue;
+			ticks++;
+			ok &= tick->produced > last;
+			last = tick->produced;
+		}
+	mw_merge_stats(merge, &stats);
+	tap_ok(ok, "%s: ticks are in order", what);
+	tap_eq(ticks, valid ? 60 : 24, "%s: number of ticks", what);
+	tap_eq(readings, valid ? 36 : 0, "%s: number of readings", what);
+	tap_ok(valid ? stats.delivered == produced && !stats.malformed : stats.malformed > 0,
+	       "%s: %llu records are delivered, %llu malformed", what, stats.delivered,
+	       stats.malformed);
+	close_rings(1);
+}
+
 int main(void)
 {
 	tap_start();
@@ -311,5 +373,7 @@ int main(void)
 	test_memory();
 	for (size_t i = 0; i < sizeof(frame_cases) / sizeof(*frame_cases); i++)
 		test_frame(&frame_cases[i]);
+	test_rdt_in_frames("readings before ticks", sizeof(struct memwatch_record_rdt), true);
+	test_rdt_in_frames("readings that are too short", 24, false);
 	return tap_done();
 }

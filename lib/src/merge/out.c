@@ -39,6 +39,13 @@ struct frame_view {
 	uint32_t records;
 };
 
+/* Between samples and tick there may be an RDT record; other types are alone in a frame. */
+static bool is_alone_or_rdt(const struct frame_view *view,
+			    const struct memwatch_record_header *header, uint32_t number)
+{
+	return view->records == 1 || (number && header->type == MEMWATCH_RECORD_RDT);
+}
+
 /*
  * How many records of a frame are valid. Scanning has checked the frame and the first
  * record, but the writer may have changed them since, so nothing is read outside of the
@@ -58,7 +65,7 @@ static uint32_t count_valid_records(const struct frame_view *view)
 		    header->flags || header->time_ns != view->time_ns)
 			break;
 		if (!mw_record_common(header) &&
-		    (view->records > 1 || !mw_record_valid(header, left)))
+		    (!is_alone_or_rdt(view, header, n) || !mw_record_valid(header, left)))
 			break;
 		at += header->size;
 	}
@@ -221,6 +228,30 @@ static __attribute__((noinline)) uint32_t deliver_checked(struct mw_merge *merge
 }
 
 /*
+ * Is the record before the last one an RDT record? @rest: the bytes before the last record;
+ * @before: set to the bytes of the other records.
+ */
+static inline bool has_rdt(const struct mw_shape *shape, uint32_t records, uint64_t *before,
+			   uint64_t rest)
+{
+	*before -= shape->first_size;
+	return records >= 3 && *before + sizeof(struct memwatch_record_rdt) == rest;
+}
+
+/* Returns 0 if there is the header of an RDT record @at that has the time and CPU of the last. */
+static inline uint64_t compare_rdt(const uint8_t *at, const uint64_t *last)
+{
+	static const struct memwatch_record_header header = {
+		.type = MEMWATCH_RECORD_RDT, .size = sizeof(struct memwatch_record_rdt)
+	};
+	uint64_t words[2];
+
+	memcpy(words, at, sizeof(words));
+	return (words[0] ^ last[0]) |
+	       (words[1] ^ (header_second_word(&header) | (last[1] & header_cpu_mask())));
+}
+
+/*
  * Delivers a frame in place if it has the shape that was learned; returns 0 if not. All
  * headers of such a frame are known beforehand except for the time, so they are compared
  * without a branch per record.
@@ -231,18 +262,20 @@ static inline uint32_t deliver_matching(struct mw_merge *merge, const struct mw_
 	const struct mw_shape *shape = &merge->shape;
 	struct mw_output *output = &merge->outputs[entry->source];
 	const uint8_t *frame = output->data + entry->place, *at = frame + sizeof(struct mw_frame);
-	uint64_t before, words[2], expected, differ;
+	uint64_t before, rest, words[2], expected, differ;
 	uint32_t records;
 
 	if (!can_stay_in_place(merge, entry))
 		return 0;
 	memcpy(&records, frame + offsetof(struct mw_frame, records), sizeof(records));
 	before = (uint64_t)(records - 1) * shape->first_size;
-	if (!shape->last_size ||
-	    sizeof(struct mw_frame) + before + shape->last_size != entry->words * 8U)
+	rest = entry->words * 8U - sizeof(struct mw_frame) - shape->last_size;
+	if (!shape->last_size || (before != rest && !has_rdt(shape, records, &before, rest)))
 		return 0;
-	memcpy(words, at + before, sizeof(words));
+	memcpy(words, at + rest, sizeof(words));
 	differ = (words[0] ^ entry->time_ns) | ((words[1] & ~header_cpu_mask()) ^ shape->last);
+	if (before != rest)
+		differ |= compare_rdt(at + before, words);
 	expected = shape->first | (words[1] & header_cpu_mask());
 	for (const uint8_t *last = at + before; at < last; at += shape->first_size) {
 		memcpy(words, at, sizeof(words));
@@ -251,7 +284,7 @@ static inline uint32_t deliver_matching(struct mw_merge *merge, const struct mw_
 	if (differ)
 		return 0;
 	deliver_in_place(merge, entry, frame, records, ret);
-	note_tick_count(output, (const struct memwatch_record_header *)at);
+	note_tick_count(output, (const struct memwatch_record_header *)(at + rest - before));
 	return records;
 }
 

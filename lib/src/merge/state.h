@@ -98,9 +98,9 @@ struct mw_output {
 
 /*
  * What the frames of ticks have in common on all CPUs: any number of samples of one
- * size, then the tick. Learned from a frame whose records were all valid; the sizes
- * are 0 before that. @first and @last are the second words of the headers with the
- * CPU masked out.
+ * size, perhaps an RDT record, then the tick. Learned from a frame whose records were all valid;
+ * the sizes are 0 before that. @first and @last are the second words of the headers with the CPU
+ * masked out.
  */
 struct mw_shape {
 	uint64_t first; /* of all records but the last one */
