@@ -59,33 +59,59 @@ static __always_inline void activate_cpu(struct mw_relay_cpu *cpu, __u64 now, __
 }
 
 /*
- * Sends the record at index @place again, as a batch of its own. The number of records
- * overwrites that of the batch, or the end of the record before it, which are not needed any more.
+ * Sends record @place of the batch again, as a batch of its own: one of the samples, or the tick,
+ * which is @last, or what precedes the tick. The number of records overwrites that of the batch,
+ * or the end of the record before it, which are not needed any more.
  */
-__noinline int resend_record(struct bpf_raw_tracepoint_args *ctx, __u32 place, __u32 tick)
+__noinline int resend_record(struct bpf_raw_tracepoint_args *ctx, __u32 place, __u32 last)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	__u64 index = to_index(place);
+	__u64 size = sizeof(struct memwatch_record_sample), offset;
 	struct memwatch_record_tick *rec;
 	__u32 *number;
 
-	if (!cpu || index > MW_RELAY_TOUCHED_MAX)
+	if (!cpu)
 		return 0;
-	number = (__u32 *)&cpu->batch.sample[index] - 1;
-	*number = 1;
-	if (tick) {
-		rec = (struct memwatch_record_tick *)&cpu->batch.sample[index];
+	offset = place * size;
+	if (place >= cpu->touched_count)
+		size = place == last ? sizeof(cpu->tick) : sizeof(cpu->rdt);
+	if (place > cpu->touched_count)
+		offset += sizeof(cpu->rdt) - sizeof(struct memwatch_record_sample);
+	barrier_var(offset);
+	if (offset > sizeof(cpu->batch.sample) - sizeof(cpu->batch.sample[0]))
+		return 0;
+	rec = (void *)cpu->batch.sample + offset;
+	if (rec->h.type == MEMWATCH_RECORD_TICK)
 		rec->dropped = cpu->dropped;
-		send_batch(ctx, cpu, number, sizeof(*rec));
-	} else {
-		send_batch(ctx, cpu, number, sizeof(struct memwatch_record_sample));
-	}
+	number = (__u32 *)rec - 1;
+	*number = 1;
+	send_batch(ctx, cpu, number, size);
 	return 0;
 }
 
+/* Appends the tick to @samples samples of the batch, and the RDT record that waits for it. */
+static __always_inline __u64 append_tick(struct mw_relay_cpu *cpu, __u64 samples)
+{
+	void *end = &cpu->batch.sample[samples];
+	__u64 size = sizeof(cpu->tick);
+
+	if (cpu->rdt_waits) {
+		cpu->rdt_waits = 0;
+		*(struct memwatch_record_rdt *)end = cpu->rdt;
+		end += sizeof(cpu->rdt);
+		size += sizeof(cpu->rdt);
+		cpu->batch.records++;
+	}
+	cpu->batch.records++;
+	cpu->tick.produced = cpu->produced + cpu->batch.records;
+	cpu->tick.dropped = cpu->dropped;
+	*(struct memwatch_record_tick *)end = cpu->tick;
+	return size;
+}
+
 /*
- * Sends the first @samples samples of the batch, followed by cpu->tick if @tick is set.
- * Returns at which index the records begin that must be sent again if that failed; or -1.
+ * Sends the first @samples samples of the batch, followed by cpu->tick if @tick is set. If that
+ * failed, the records are sent again, one by one.
  *
  * The kernel counts one loss per failed call, however many records the call contained. So a
  * failed batch counts as the loss of its first record only, to count the same as the kernel.
@@ -97,21 +123,22 @@ __noinline int send_samples(struct bpf_raw_tracepoint_args *ctx, __u32 samples, 
 	long err;
 
 	if (!cpu || index > MW_RELAY_TOUCHED_MAX)
-		return -1;
+		return 0;
 	size = index * sizeof(struct memwatch_record_sample);
 	cpu->batch.records = samples;
-	if (tick) {
-		cpu->tick.produced = cpu->produced + samples + 1;
-		cpu->tick.dropped = cpu->dropped;
-		*(struct memwatch_record_tick *)&cpu->batch.sample[index] = cpu->tick;
-		cpu->batch.records++;
-		size += sizeof(cpu->tick);
-	}
+	if (tick)
+		size += append_tick(cpu, index);
 	if (!size)
-		return -1;
-	__sync_fetch_and_add(&cpu->produced, cpu->batch.records);
+		return 0;
+	samples = cpu->batch.records;
+	__sync_fetch_and_add(&cpu->produced, samples);
 	err = send_batch(ctx, cpu, &cpu->batch.records, size);
-	return !err ? -1 : err != SPLIT;
+	for (index = err == SPLIT ? 0 : 1; err && index < MW_RELAY_TOUCHED_MAX + 2; index++) {
+		if (index >= samples)
+			break;
+		resend_record(ctx, index, samples - 1);
+	}
+	return 0;
 }
 
 /*
@@ -121,24 +148,13 @@ __noinline int send_samples(struct bpf_raw_tracepoint_args *ctx, __u32 samples, 
 static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
 {
 	__u32 i;
-	int again;
 
 	for (i = 0; i < MW_RELAY_TOUCHED_MAX; i++) {
 		if (i >= cpu->touched_count)
 			break;
 		fill_sample(cpu->touched[i], 0, i);
 	}
-	again = send_samples(ctx, cpu->touched_count, tick);
-	if (again >= 0) {
-		for (i = 0; i < MW_RELAY_TOUCHED_MAX; i++) {
-			if (i >= cpu->touched_count)
-				break;
-			if (i || !again)
-				resend_record(ctx, i, 0);
-		}
-		if (tick && cpu->touched_count)
-			resend_record(ctx, cpu->touched_count, 1);
-	}
+	send_samples(ctx, cpu->touched_count, tick);
 	cpu->touched_count = 0;
 	cpu->begin_ns = cpu->last_ns;
 	if (cpu->uneven)

@@ -164,4 +164,17 @@ static __always_inline void send_single(void *ctx, struct mw_relay_cpu *cpu,
 	send_batch(ctx, cpu, &batch->records, size);
 }
 
+/* Sends the RDT record that waits for a tick, if there is one. */
+static __noinline int send_waiting(void *ctx, struct mw_relay_cpu *cpu)
+{
+	struct single_batch one = { .rdt = {} };
+
+	if (!cpu->rdt_waits)
+		return 0;
+	cpu->rdt_waits = 0;
+	one.rdt = cpu->rdt;
+	send_single(ctx, cpu, &one, sizeof(one.rdt));
+	return 0;
+}
+
 #endif /* _MW_RELAY_SEND_H */

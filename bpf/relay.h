@@ -98,8 +98,9 @@ struct mw_relay_sum {
  * @records: how many records follow
  * @sample: the records, packed, all with the same time
  *
- * A batch contains samples, a tick, or samples and then a tick, which is shorter than a
- * sample and uses the last element. Every other record is a batch of its own.
+ * A batch contains samples, a tick, or samples and then a tick. An RDT record may precede the
+ * tick. Both are shorter than a sample, and use the last elements. Every other record is a
+ * batch of its own.
  *
  * perf writes 12 bytes before the data of a program and pads the whole to a multiple of
  * 8. Thus @records takes no additional space, and it aligns the records in the ring, so
@@ -108,7 +109,7 @@ struct mw_relay_sum {
 struct mw_relay_batch {
 	__u32 unsent;
 	__u32 records;
-	struct memwatch_record_sample sample[MW_RELAY_TOUCHED_MAX + 1];
+	struct memwatch_record_sample sample[MW_RELAY_TOUCHED_MAX + 2];
 };
 
 /**
@@ -142,6 +143,8 @@ struct mw_relay_held {
  * @held: number of batches that wait, see struct mw_relay_held
  * @held_records: number of records in them
  * @touched: these RMIDs
+ * @rdt_waits: @rdt waits for the tick
+ * @rdt: the last RDT record of a tick
  * @slot: the times of the counters between the last two readings that included them
  * @piece: scratch: what was read last
  * @alone: scratch: the sum of a sample that is not accumulated
@@ -168,6 +171,8 @@ struct mw_relay_cpu {
 	__u32 uneven;
 	__u32 held;
 	__u64 held_records;
+	__u64 rdt_waits;
+	struct memwatch_record_rdt rdt;
 	struct mw_relay_reading slot[MEMWATCH_COUNTER_MAX];
 	__u32 touched[MW_RELAY_TOUCHED_MAX];
 	/* scratch: not valid from one program to the next */

@@ -59,9 +59,10 @@ void mw_cpu_report_notice(u32 kind, u64 count, u64 value)
 }
 
 /* A tick, or reading between two ticks, begins. */
-struct mw_span mw_cpu_begin_span(void)
+struct mw_span mw_cpu_begin_span(struct mw_cpu *cpu)
 {
-	return (struct mw_span){ .ns = mw_now(), .cycles = get_cycles() };
+	cpu->now_ns = mw_now();
+	return (struct mw_span){ .ns = cpu->now_ns, .cycles = get_cycles() };
 }
 
 /* It ends. Interrupts were off. */

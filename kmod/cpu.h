@@ -60,6 +60,9 @@ struct mw_span {
  * @foreign_rmid: RMID that resctrl has written last since it was mounted, else 0
  * @foreign_writes: times that somebody else had written PQR_ASSOC
  * @notice_ns: when a foreign write was last reported
+ * @now_ns: in a tick, or while counters are read: the present time, as of the last reading. A
+ * 	look at the clock takes as long as a reading of a counter.
+ * @ticking: counters are read in a tick, the record of which follows
  * @domain: L3 domain of this CPU; NULL while RDT is not in use
  * @bout: continues to read RDT counters between two ticks
  * @rdt_cursor: where in the plan of the domain the next reading continues
@@ -106,6 +109,8 @@ struct mw_cpu {
 	u32 foreign_rmid;
 	u64 foreign_writes;
 	u64 notice_ns;
+	u64 now_ns;
+	bool ticking;
 
 	struct mw_rdt_domain *domain;
 	struct hrtimer bout;
@@ -144,7 +149,7 @@ DECLARE_PER_CPU(struct mw_cpu, mw_cpu);
 
 /* On the CPU in question, interrupts off. */
 void mw_cpu_report_state(u32 state, u64 since);
-struct mw_span mw_cpu_begin_span(void);
+struct mw_span mw_cpu_begin_span(struct mw_cpu *cpu);
 void mw_cpu_end_span(struct mw_cpu *cpu, const struct mw_span *begin);
 void mw_cpu_resume_tick(struct mw_cpu *cpu);
 

@@ -101,11 +101,11 @@ enum source {
 };
 
 /* Returns true if more is left that this CPU may read in this slot. */
-static bool bout_read(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 sources, u64 begin)
+static bool bout_read(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 sources)
 {
 	u32 most = min(cpu->rdt_left, READ_ONCE(rmids_per_bout));
-	struct mw_rdt_bout bout = { .most = most, .now_ns = begin, .end_ns = begin + rdt_time_ns };
-	u64 ops = cpu->rdt_ops;
+	struct mw_rdt_bout bout = { .most = most, .end_ns = cpu->now_ns + rdt_time_ns };
+	u64 begin = cpu->now_ns, ops = cpu->rdt_ops;
 	bool all = true, again;
 
 	if (sources & QUEUE)
@@ -125,18 +125,18 @@ static bool bout_read(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 sources, 
 }
 
 /* Where EVTSEL is shared and another CPU reads, leave and try again later. */
-static bool bout_try(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 sources, u64 begin)
+static bool bout_try(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 sources)
 {
 	bool again;
 
 	if (!d->shared)
-		return bout_read(d, cpu, sources, begin);
+		return bout_read(d, cpu, sources);
 	if (!raw_spin_trylock(&d->lock)) {
 		cpu->rdt_busy++;
-		return bout_may_follow(cpu, begin);
+		return bout_may_follow(cpu, cpu->now_ns);
 	}
 	mw_rdt_ctr_begin(&d->ctr);
-	again = bout_read(d, cpu, sources, begin);
+	again = bout_read(d, cpu, sources);
 	raw_spin_unlock(&d->lock);
 	return again;
 }
@@ -144,12 +144,12 @@ static bool bout_try(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 sources, u
 static enum hrtimer_restart bout_continue(struct hrtimer *timer)
 {
 	struct mw_cpu *cpu = container_of(timer, struct mw_cpu, bout);
-	struct mw_span span = mw_cpu_begin_span();
+	struct mw_span span = mw_cpu_begin_span(cpu);
 	bool again;
 
 	if (!static_branch_unlikely(&mw_rdt_read_key) || !cpu->domain || mw_resctrl_is_mounted())
 		return HRTIMER_NORESTART;
-	again = bout_try(cpu->domain, cpu, QUEUE, span.ns);
+	again = bout_try(cpu->domain, cpu, QUEUE);
 	cpu->rdt_cycles += get_cycles() - span.cycles;
 	mw_cpu_end_span(cpu, &span);
 	if (!again)
@@ -161,9 +161,9 @@ static enum hrtimer_restart bout_continue(struct hrtimer *timer)
 /* -------------------------------------------------------------------- tick */
 
 static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, u32 sources,
-		       const struct bout_pace *pace, u64 begin)
+		       const struct bout_pace *pace)
 {
-	u64 length = READ_ONCE(pace->slot_ns);
+	u64 length = READ_ONCE(pace->slot_ns), begin = cpu->now_ns;
 	u32 cpus = READ_ONCE(d->nr_cpus);
 	bool again;
 
@@ -174,7 +174,7 @@ static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, u3
 			return;
 		cpu->rdt_left *= cpus;
 	}
-	again = bout_try(d, cpu, sources, begin);
+	again = bout_try(d, cpu, sources);
 	/* A CPU that ticks a little later puts into the queue what must be read, too. */
 	if (d->shared)
 		again = bout_may_follow(cpu, begin);
@@ -185,7 +185,7 @@ static void bout_begin(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot, u3
 
 /* Tell the domain what ran on this CPU, and read its share. Is it the first in the slot? */
 static bool bout_begin_slot(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slot,
-			    const struct bout_pace *pace, u64 now)
+			    const struct bout_pace *pace)
 {
 	cycles_t begin = get_cycles();
 	u32 sources = OWN;
@@ -196,13 +196,13 @@ static bool bout_begin_slot(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slo
 	if (first)
 		mw_rdt_read_rotate(d, before, slot);
 	if (d->shared) {
-		mw_rdt_read_announce(d, cpu, now);
+		mw_rdt_read_announce(d, cpu);
 		sources = QUEUE;
 	} else if (first || mw_rdt_plan_is_crowded(&d->plan)) {
 		sources |= QUEUE;
 	}
 	cpu->rdt_sync_cycles += get_cycles() - begin;
-	bout_begin(d, cpu, slot, sources, pace, now);
+	bout_begin(d, cpu, slot, sources, pace);
 	cpu->rdt_cycles += get_cycles() - begin;
 	return first;
 }
@@ -211,15 +211,14 @@ static bool bout_begin_slot(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 slo
  * mw_rdt_bout_tick - a CPU has a tick
  * @cpu: this CPU, interrupts off
  * @expected: when the tick was due
- * @now: when it began
  */
-void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected, u64 now)
+void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected)
 {
 	struct mw_rdt_domain *d = cpu->domain;
 
 	if (!static_branch_unlikely(&mw_rdt_read_key) || !d)
 		return;
-	cpu->rdt_first = bout_begin_slot(d, cpu, expected, &tick_pace, now);
+	cpu->rdt_first = bout_begin_slot(d, cpu, expected, &tick_pace);
 	if (cpu->rdt_first)
 		WRITE_ONCE(d->ticked_ns, expected);
 }
@@ -258,10 +257,11 @@ void mw_rdt_bout_excluded(void *slot)
 	if (!static_branch_unlikely(&mw_rdt_read_key) || !d || !cpu->live ||
 	    cpu->state != MW_TICK_EXCLUDED || mw_resctrl_is_mounted())
 		return;
+	cpu->now_ns = mw_now();
 	if (bout_others_tick(d, now))
-		mw_rdt_read_announce(d, cpu, mw_now());
+		mw_rdt_read_announce(d, cpu);
 	else
-		bout_begin_slot(d, cpu, now, &excluded_pace, mw_now());
+		bout_begin_slot(d, cpu, now, &excluded_pace);
 }
 
 /* Before the first CPU joins a domain. The configuration may be older than mw_rdt. */

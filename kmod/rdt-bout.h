@@ -24,7 +24,7 @@ void mw_rdt_bout_configure(u64 period_ns, bool all_tick);
 u32 mw_rdt_bout_budget(void);
 
 /* On the CPU in question, interrupts off. */
-void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected, u64 now);
+void mw_rdt_bout_tick(struct mw_cpu *cpu, u64 expected);
 bool mw_rdt_bout_is_behind(const struct mw_cpu *cpu);
 void mw_rdt_bout_excluded(void *slot);
 

@@ -159,15 +159,16 @@ static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64
 	moved = mw_rdt_count_read(count, &mw_rdt.format, reg, &owner, now);
 	mw_owner_add_residue(rmid, count->occupancy - level);
 	read_fill_record(d, rmid, now, rec);
+	cpu->now_ns = now;
 	if (since)
 		cpu->rdt_age_max = max(cpu->rdt_age_max, now - min(now, since));
 	return since || moved || count->occupancy != level;
 }
 
 /* The first reading is always allowed, so that there is progress however late it is. */
-static bool read_fits(const struct mw_rdt_bout *bout)
+static bool read_fits(const struct mw_cpu *cpu, const struct mw_rdt_bout *bout)
 {
-	return bout->most && (!bout->longest_ns || bout->now_ns + bout->longest_ns <= bout->end_ns);
+	return bout->most && (!bout->longest_ns || cpu->now_ns + bout->longest_ns <= bout->end_ns);
 }
 
 /* Read @rmid, which this CPU has taken, and report it if it is in use or has changed. */
@@ -175,36 +176,35 @@ static void read_taken(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rd
 		       u32 rmid, u64 since, bool report)
 {
 	struct memwatch_record_rdt rec;
+	u64 before = cpu->now_ns;
 
 	report |= read_rmid(d, cpu, rmid, since, &rec);
 	mw_rdt_plan_release(&d->plan, rmid, true);
 	if (report)
-		trace_memwatch_rdt_sample(&rec);
+		trace_memwatch_rdt_sample(&rec, cpu->ticking);
 	bout->most--;
-	bout->longest_ns = max(bout->longest_ns, rec.h.time_ns - min(rec.h.time_ns, bout->now_ns));
-	bout->now_ns = rec.h.time_ns;
+	bout->longest_ns = max(bout->longest_ns, rec.h.time_ns - min(rec.h.time_ns, before));
 }
 
 /**
  * mw_rdt_read_announce - tell the domain which RMIDs ran on this CPU
  * @d: the domain
  * @cpu: this CPU, interrupts off
- * @now: the present time, or a little earlier, but with interrupts off since then
  *
  * The owner that runs now is noted for the next call.
  */
-void mw_rdt_read_announce(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 now)
+void mw_rdt_read_announce(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
 	u32 rmid;
 
 	for_each_set_bit (rmid, cpu->ran, d->plan.nr) {
-		mw_rdt_abmc_ran(&d->abmc, rmid, now);
+		mw_rdt_abmc_ran(&d->abmc, rmid, cpu->now_ns);
 		mw_rdt_plan_ran(&d->plan, rmid, cpu->ran_since);
 		__clear_bit(rmid, cpu->ran);
 	}
 	mw_rdt_domain_run(d, cpu->owner);
 	__set_bit((u32)cpu->owner, cpu->ran);
-	cpu->ran_since = now;
+	cpu->ran_since = cpu->now_ns;
 }
 
 /**
@@ -222,7 +222,7 @@ bool mw_rdt_read_own(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_
 	u32 rmid;
 
 	for_each_set_bit (rmid, cpu->ran, d->plan.nr) {
-		all = read_fits(bout);
+		all = read_fits(cpu, bout);
 		if (!all)
 			break;
 		if (!mw_rdt_plan_take_one(&d->plan, rmid))
@@ -231,7 +231,7 @@ bool mw_rdt_read_own(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_
 		read_taken(d, cpu, bout, rmid, cpu->ran_since, true);
 	}
 	begin = get_cycles();
-	mw_rdt_read_announce(d, cpu, bout->now_ns);
+	mw_rdt_read_announce(d, cpu);
 	cpu->rdt_sync_cycles += get_cycles() - begin;
 	return all;
 }
@@ -243,7 +243,7 @@ bool mw_rdt_read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rd
 	cycles_t begin;
 	bool found;
 
-	while (read_fits(bout)) {
+	while (read_fits(cpu, bout)) {
 		begin = get_cycles();
 		found = mw_rdt_plan_take(&d->plan, cursor, &rmid);
 		cpu->rdt_sync_cycles += get_cycles() - begin;
@@ -264,7 +264,7 @@ bool mw_rdt_read_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rd
  */
 void mw_rdt_read_pass_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
-	struct mw_rdt_bout bout = { .most = PASSES, .now_ns = mw_now() };
+	struct mw_rdt_bout bout = { .most = PASSES };
 	u32 at, rmid;
 
 	while (bout.most && mw_rdt_abmc_choose(&d->abmc, READ_ONCE(settle_ns), &at, &rmid)) {
@@ -292,9 +292,9 @@ void mw_rdt_read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_
 	for (; looks; looks--) {
 		rmid = cpu->rdt_holder;
 		cpu->rdt_holder = rmid + 1 < d->plan.nr ? rmid + 1 : 0;
-		if (!read_is_holder(d, rmid, bout->now_ns))
+		if (!read_is_holder(d, rmid, cpu->now_ns))
 			continue;
-		if (!read_fits(bout))
+		if (!read_fits(cpu, bout))
 			return;
 		if (mw_rdt_plan_take_one(&d->plan, rmid))
 			read_taken(d, cpu, bout, rmid, 0, false);
@@ -302,10 +302,10 @@ void mw_rdt_read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_
 }
 
 /* Report the last values of @rmid, which this CPU has taken, and their age. */
-static void read_report_age(const struct mw_rdt_domain *d, u32 rmid)
+static void read_report_age(const struct mw_rdt_domain *d, const struct mw_cpu *cpu, u32 rmid)
 {
+	u64 now = cpu->now_ns;
 	struct memwatch_record_rdt rec;
-	u64 now = mw_now();
 	u32 event;
 
 	/* The last reading is about an earlier owner of the RMID. */
@@ -316,7 +316,7 @@ static void read_report_age(const struct mw_rdt_domain *d, u32 rmid)
 	for (event = 0; event < MEMWATCH_RDT_MAX; event++)
 		if (rec.status[event] == MEMWATCH_STATUS_OK)
 			rec.status[event] = MEMWATCH_STATUS_STALE;
-	trace_memwatch_rdt_sample(&rec);
+	trace_memwatch_rdt_sample(&rec, cpu->ticking);
 }
 
 /* Report RMIDs that did not fit with their last values and the age of these. */
@@ -324,11 +324,14 @@ void mw_rdt_read_report_stale(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 m
 {
 	u32 rmid;
 
-	while (most-- && mw_now() < end_ns) {
+	while (most--) {
+		cpu->now_ns = mw_now();
+		if (cpu->now_ns >= end_ns)
+			return;
 		if (!mw_rdt_plan_take_stale(&d->plan, cpu->rdt_cursor, &rmid))
 			return;
 		cpu->rdt_waits++;
-		read_report_age(d, rmid);
+		read_report_age(d, cpu, rmid);
 		mw_rdt_plan_release(&d->plan, rmid, false);
 	}
 }
@@ -367,7 +370,7 @@ static u32 read_report_residue(u32 rmid, u32 generation, u64 now)
 		memset(rec.status, MEMWATCH_STATUS_FIRST, sizeof(rec.status));
 		if (!rec.value[MEMWATCH_RDT_OCCUPANCY])
 			continue;
-		trace_memwatch_rdt_sample(&rec);
+		trace_memwatch_rdt_sample(&rec, false);
 		sent++;
 	}
 	return sent;
@@ -436,7 +439,7 @@ static void read_whole_queue(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 
 	mw_rdt_plan_slot(&d->plan, d->plan.slot_ns + 1, &before);
 	while (!all && !mw_resctrl_is_mounted()) {
-		struct mw_rdt_bout bout = { .most = BATCH, .now_ns = mw_now(), .end_ns = U64_MAX };
+		struct mw_rdt_bout bout = { .most = BATCH, .end_ns = U64_MAX };
 
 		raw_spin_lock_irqsave(&d->lock, flags);
 		mw_rdt_ctr_begin(mw_rdt_domain_ctr(d));
@@ -453,7 +456,8 @@ static void read_what_ran(struct mw_rdt_domain *d, struct mw_cpu *cpu, bool all)
 	if (!static_branch_unlikely(&mw_rdt_read_key))
 		return;
 	local_irq_save(flags);
-	mw_rdt_read_announce(d, cpu, mw_now());
+	cpu->now_ns = mw_now();
+	mw_rdt_read_announce(d, cpu);
 	local_irq_restore(flags);
 	if (all)
 		read_whole_queue(d, cpu);
@@ -518,7 +522,7 @@ static void read_report_end(struct mw_rdt_domain *d)
 		memset(rec.value, 0, sizeof(rec.value));
 		rec.generation = read_owner_of(rmid).generation;
 		if (read_rmid_in_use(rmid))
-			trace_memwatch_rdt_sample(&rec);
+			trace_memwatch_rdt_sample(&rec, false);
 		local_irq_restore(flags);
 		mw_rdt_plan_release(&d->plan, rmid, false);
 	}

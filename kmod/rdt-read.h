@@ -19,14 +19,11 @@ DECLARE_STATIC_KEY_FALSE(mw_rdt_read_key);
 /**
  * struct mw_rdt_bout - what a CPU may read in one go
  * @most: number of RMIDs; counts down
- * @now_ns: the present time, as of the last reading: a look at the clock takes as long as a
- * 	reading of a counter
  * @end_ns: no reading begins that is expected to end later
  * @longest_ns: the longest time from one reading to the next
  */
 struct mw_rdt_bout {
 	u32 most;
-	u64 now_ns;
 	u64 end_ns;
 	u64 longest_ns;
 };
@@ -39,7 +36,7 @@ void mw_rdt_read_settle(u64 ns);
 u32 mw_rdt_read_ops(void);
 
 /* On the CPU in question, interrupts off. */
-void mw_rdt_read_announce(struct mw_rdt_domain *d, struct mw_cpu *cpu, u64 now);
+void mw_rdt_read_announce(struct mw_rdt_domain *d, struct mw_cpu *cpu);
 void mw_rdt_read_rotate(struct mw_rdt_domain *d, u64 before, u64 slot);
 
 /* The same, with the lock of the domain where its CPUs share EVTSEL. */

@@ -70,32 +70,36 @@ static enum hrtimer_restart tick_go_idle(struct mw_cpu *cpu)
  * The counters are left alone from the first tick on that sees a mounted resctrl,
  * because resctrl reads them through the same registers.
  */
-static void tick_read_counters(struct mw_cpu *cpu, u64 expected, u64 now)
+static void tick_read_counters(struct mw_cpu *cpu, u64 expected)
 {
+	cpu->ticking = true;
 	if (static_branch_unlikely(&mw_pqr_key) && mw_resctrl_is_mounted())
 		report_resctrl();
 	else
-		mw_rdt_bout_tick(cpu, expected, now);
+		mw_rdt_bout_tick(cpu, expected);
+	cpu->ticking = false;
 }
 
 /*
  * The next tick is computed from the time when this one was due, not from the
  * time when it ran. The timer and mw_now() use clocks that differ slightly, so
  * a tick may seem to come early; it then counts as punctual.
+ *
+ * The record has the time of the last reading, so that the relay can send both together.
  */
 static enum hrtimer_restart tick_run(struct hrtimer *timer)
 {
 	struct mw_cpu *cpu = container_of(timer, struct mw_cpu, timer);
 	u64 expected = ktime_to_ns(hrtimer_get_expires(timer));
-	struct mw_span span = mw_cpu_begin_span();
+	struct mw_span span = mw_cpu_begin_span(cpu);
 	u64 now = max(span.ns, expected);
 	u64 slots_ns = (cpu->overruns + 1) * cpu->period_ns;
 
 	tick_account_delay(cpu, now - expected);
 	mw_switch_tick(cpu, slots_ns);
 	mw_pqr_verify(cpu);
-	tick_read_counters(cpu, expected, span.ns);
-	now = max(mw_now(), expected);
+	tick_read_counters(cpu, expected);
+	now = max(cpu->now_ns, expected);
 	trace_memwatch_tick(now, expected, cpu->period_ns, cpu->overruns, cpu->owner);
 	cpu->last_tick = now;
 	mw_cpu_end_span(cpu, &span);

@@ -167,9 +167,10 @@ TRACE_EVENT(memwatch_cpu_state,
 		  __entry->since_ns)
 );
 
+/* tick_follows: the next event of this CPU is memwatch_tick, often with the same time. */
 TRACE_EVENT(memwatch_rdt_sample,
-	TP_PROTO(const struct memwatch_record_rdt *rec),
-	TP_ARGS(rec),
+	TP_PROTO(const struct memwatch_record_rdt *rec, bool tick_follows),
+	TP_ARGS(rec, tick_follows),
 	TP_STRUCT__entry(
 		__field(u64, time_ns)
 		__field(u32, rmid)

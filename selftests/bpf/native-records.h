@@ -129,6 +129,35 @@ static void test_invalid_records(void)
 	       "a record that cannot be read is counted");
 }
 
+/* Readings in a tick are sent before it. */
+static void test_readings(void)
+{
+	const uint64_t a = OWNER(1, 1);
+
+	if (!open_rig(MW_RELAY_SLOT, 0, 512, 8))
+		return;
+	run_reading(900);
+	check_records("a reading before the first tick is sent at once", READING(900));
+	run_tick(1000, a);
+	check_records("the first tick is sent after a reading", TICK(1000));
+	run_reading(1990);
+	tap_ok(is_ring_empty(), "a reading waits for the tick");
+	run_reading(2000);
+	run_tick(2000, a);
+	check_records("readings precede their tick", READING(1990), SAMPLE(1000, 2000, a, 1000),
+		      READING(2000), TICK(2000));
+	tap_eq(got[2].rdt.value[0], 2000, "a reading that waits is sent unchanged");
+	tap_eq(got[3].tick.produced, 6, "a tick counts the reading that is sent with it");
+	run_tick(3000, a);
+	check_records("a reading is sent once", SAMPLE(2000, 3000, a, 1000), TICK(3000));
+	run_reading(3500);
+	run_tick(4000, a);
+	check_records("a reading that is older than its tick is sent before its samples",
+		      READING(3500), SAMPLE(3000, 4000, a, 1000), TICK(4000));
+	tap_eq(rig_failures_all(&rig), 0, "no failure is counted for readings");
+	rig_close(&rig);
+}
+
 static void test_full_ring(void)
 {
 	uint64_t now = 1000, received = 0, reported = 0;
@@ -231,7 +260,8 @@ static void test_no_ring_for_many(void)
 	for (int i = 0; i <= MW_RELAY_TOUCHED_MAX; i++)
 		run_switch(now += 10, i ? OWNER(i, 1) : 0,
 			   i < MW_RELAY_TOUCHED_MAX ? OWNER(i + 1, 1) : 0);
-	run_tick(now += 10, 0);
+	run_reading(now += 10);
+	run_tick(now, 0);
 	tap_eq(rig_cpu(&rig, cpu).dropped, 0, "the records of a large batch wait for a ring");
 	tap_ok(!rig_ring_open(&rig, cpu, 8), "a ring can be added after a large batch");
 	run_tick(now += 10, 0);
@@ -260,7 +290,10 @@ static void test_partial_batches(void)
 		for (int i = 0; i <= owners; i++)
 			run_switch(now += 10, i ? OWNER(i, 1) : 0,
 				   i < owners ? OWNER(i + 1, 1) : 0);
-		run_tick(now += 10, 0);
+		now += 10;
+		if (slot & 1)
+			run_reading(now);
+		run_tick(now, 0);
 		for (int i = 0; slot % 3 && i < 25 && rig_next(&rig, cpu, &rec) == 1; i++) {
 			received++;
 			if (rec.h.type != MEMWATCH_RECORD_TICK)
@@ -296,6 +329,7 @@ static void test_records(void)
 		test_invalid_records();
 		rig_close(&rig);
 	}
+	test_readings();
 	test_full_ring();
 	test_no_ring();
 	test_no_ring_for_many();

@@ -92,9 +92,24 @@ static bool open_arena(void)
 /* Runs a program that gets a record of the module. */
 static void run_record(struct bpf_program *prog, const void *rec, size_t bytes)
 {
+	uint64_t args[] = { arena.address, 0 };
+
 	memset(arena.bytes, 0xa5, 256);
 	memcpy(arena.bytes, rec, bytes);
-	run_program(prog, &arena.address, 1);
+	run_program(prog, args, 2);
+}
+
+/* A reading of RDT counters in a tick. */
+static void run_reading(uint64_t now)
+{
+	const struct memwatch_record_rdt rec = {
+		.h = { now, MEMWATCH_RECORD_RDT, sizeof(rec), cpu, 0 },
+		.value = { now },
+	};
+	uint64_t args[] = { arena.address, 1 };
+
+	memcpy(arena.bytes, &rec, sizeof(rec));
+	run_program(rig.skel->progs.on_rdt_sample, args, 2);
 }
 
 static void run_cpu_state(uint64_t now, uint32_t state, uint64_t since)
@@ -138,6 +153,11 @@ struct expected {
 #define STATE(time, state)                                                                         \
 	{                                                                                          \
 		MEMWATCH_RECORD_CPU_STATE, 0, time, 0, 0, state                                    \
+	}
+
+#define READING(time)                                                                              \
+	{                                                                                          \
+		MEMWATCH_RECORD_RDT, 0, time, 0, 0, 0                                              \
 	}
 
 static bool matches_expected(const union rig_record *rec, const struct expected *expected)
