@@ -295,7 +295,7 @@ static struct mw_rdt_set *abmc_find_set(struct mw_rdt_abmc *abmc, struct mw_rdt_
  * @abmc: the counters of the domain
  * @ctr: how they are read
  * @count: the readings of the RMID
- * @generation: the generation of its owner
+ * @owner: its owner; @owner->uncounted is filled in
  * @rmid: the RMID
  * @reg: values of QM_CTR, indexed by &enum memwatch_rdt_event; filled in for bandwidth
  *
@@ -303,16 +303,15 @@ static struct mw_rdt_set *abmc_find_set(struct mw_rdt_abmc *abmc, struct mw_rdt_
  * it held cache. Otherwise nothing was moved since its last reading, which is repeated.
  */
 void mw_rdt_abmc_read(struct mw_rdt_abmc *abmc, struct mw_rdt_ctr *ctr, struct mw_rdt_count *count,
-		      u32 generation, u32 rmid, u64 *reg)
+		      struct mw_rdt_owner *owner, u32 rmid, u64 *reg)
 {
 	struct mw_rdt_set *set;
-	bool uncounted;
 	u32 i;
 
 	/* The switch hook may give a free set away. */
 	raw_spin_lock(&abmc->lock);
 	set = abmc_find_set(abmc, count, rmid);
-	uncounted = mw_rdt_count_is_uncounted(count, generation) || !abmc->assign.nr;
+	owner->uncounted = mw_rdt_count_take_uncounted(count, owner->generation);
 	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
 		u64 *value = &reg[MEMWATCH_RDT_MBM_TOTAL + i];
 
@@ -322,7 +321,8 @@ void mw_rdt_abmc_read(struct mw_rdt_abmc *abmc, struct mw_rdt_ctr *ctr, struct m
 			*value = abmc_read_counter(ctr,
 						   abmc_counter(abmc, set - abmc->assign.set, i));
 		else
-			*value = uncounted ? MW_QM_CTR_UNAVAILABLE : count->prev[i];
+			*value = owner->uncounted || !abmc->assign.nr ? MW_QM_CTR_UNAVAILABLE
+								      : count->prev[i];
 	}
 	raw_spin_unlock(&abmc->lock);
 }

@@ -52,7 +52,7 @@ void mw_rdt_abmc_ran(struct mw_rdt_abmc *abmc, u32 rmid, u64 now);
 
 /* The same, while the lock of the domain is held. */
 void mw_rdt_abmc_read(struct mw_rdt_abmc *abmc, struct mw_rdt_ctr *ctr, struct mw_rdt_count *count,
-		      u32 generation, u32 rmid, u64 *reg);
+		      struct mw_rdt_owner *owner, u32 rmid, u64 *reg);
 bool mw_rdt_abmc_choose(struct mw_rdt_abmc *abmc, u64 settle_ns, u32 *at, u32 *rmid);
 void mw_rdt_abmc_pass(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count, u32 at);
 

@@ -202,10 +202,18 @@ void mw_rdt_count_restart(struct mw_rdt_count *count)
 	count->lapsed = 0;
 }
 
-/* Was some traffic of this owner not counted since the last reading with a value? */
-bool mw_rdt_count_is_uncounted(const struct mw_rdt_count *count, u32 generation)
+/*
+ * Was some traffic of this owner not counted since the last reading with a value? The note is
+ * taken away before the registers are read: what another CPU notes from then on is about
+ * traffic that this reading does not contain, and is left for the next one.
+ */
+bool mw_rdt_count_take_uncounted(struct mw_rdt_count *count, u32 generation)
 {
-	return count->uncounted == (u64)generation + 1;
+	u64 noted = (u64)generation + 1;
+
+	return __atomic_load_n(&count->uncounted, __ATOMIC_RELAXED) == noted &&
+	       __atomic_compare_exchange_n(&count->uncounted, &noted, 0, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
 }
 
 /*
@@ -214,6 +222,7 @@ bool mw_rdt_count_is_uncounted(const struct mw_rdt_count *count, u32 generation)
  */
 static void count_report_uncounted(struct mw_rdt_count *count)
 {
+	bool reported = false;
 	u32 i;
 
 	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
@@ -222,8 +231,10 @@ static void count_report_uncounted(struct mw_rdt_count *count)
 		if (*status != MEMWATCH_STATUS_OK && *status != MEMWATCH_STATUS_ESTIMATED)
 			continue;
 		*status = MEMWATCH_STATUS_ESTIMATED;
-		count->uncounted = 0;
+		reported = true;
 	}
+	if (!reported)
+		count_store(&count->uncounted, (u64)count->generation + 1);
 }
 
 /**
@@ -231,7 +242,7 @@ static void count_report_uncounted(struct mw_rdt_count *count)
  * @count: readings of an RMID; all zero if it was never read
  * @format: format of the register
  * @reg: values of QM_CTR, indexed by &enum memwatch_rdt_event
- * @generation: generation of the RMID
+ * @owner: the owner of the RMID
  * @now: current time
  *
  * The RMID does not run in this domain. If it has the same owner as before, the sum
@@ -239,15 +250,15 @@ static void count_report_uncounted(struct mw_rdt_count *count)
  * back since, because a CPU that goes offline empties the cache. Nobody has counted that.
  */
 void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *format,
-			const u64 *reg, u32 generation, u64 now)
+			const u64 *reg, const struct mw_rdt_owner *owner, u64 now)
 {
 	u32 i;
 
-	if (count->generation != generation)
+	if (count->generation != owner->generation)
 		count->sum[0] = count->sum[1] = 0;
-	else if (count->occupancy)
-		count->uncounted = (u64)generation + 1;
-	count->generation = generation;
+	else if (count->occupancy || owner->uncounted)
+		count_store(&count->uncounted, (u64)owner->generation + 1);
+	count->generation = owner->generation;
 	count->known = format->restarts ? (1 << MW_RDT_TRAFFIC) - 1 : 0;
 	count->lapsed = 0;
 	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
@@ -310,7 +321,7 @@ bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *f
 	for (i = 0; i < MW_RDT_TRAFFIC; i++)
 		moved |= count_read_traffic(count, format, i, reg[MEMWATCH_RDT_MBM_TOTAL + i],
 					    exact);
-	if (mw_rdt_count_is_uncounted(count, owner->generation))
+	if (owner->uncounted)
 		count_report_uncounted(count);
 	count_store(&count->read_ns, now);
 	count->ran_ns = 0;

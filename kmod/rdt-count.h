@@ -95,11 +95,13 @@ struct mw_rdt_count {
  * @generation: generation of the RMID; if it is free, that of its last owner
  * @free_ns: when the RMID was last freed
  * @settle_ns: the longest time until a domain learns that an RMID ran
+ * @uncounted: mw_rdt_count_take_uncounted() of it, from before the registers were read
  */
 struct mw_rdt_owner {
 	u32 generation;
 	u64 free_ns;
 	u64 settle_ns;
+	bool uncounted;
 };
 
 void mw_rdt_format_init(struct mw_rdt_format *format, u32 eax, u32 ebx, u32 edx, bool amd);
@@ -110,11 +112,11 @@ u64 mw_rdt_delta(const struct mw_rdt_format *format, u64 from, u64 to);
 u64 mw_rdt_bytes(const struct mw_rdt_format *format, u32 rmid, u64 units, bool traffic);
 
 void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *format,
-			const u64 *reg, u32 generation, u64 now);
+			const u64 *reg, const struct mw_rdt_owner *owner, u64 now);
 bool mw_rdt_count_read(struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       const u64 *reg, const struct mw_rdt_owner *owner, u64 now);
 void mw_rdt_count_restart(struct mw_rdt_count *count);
-bool mw_rdt_count_is_uncounted(const struct mw_rdt_count *count, u32 generation);
+bool mw_rdt_count_take_uncounted(struct mw_rdt_count *count, u32 generation);
 void mw_rdt_count_show(const struct mw_rdt_count *count, const struct mw_rdt_format *format,
 		       u32 rmid, struct memwatch_record_rdt *rec);
 

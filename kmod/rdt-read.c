@@ -81,19 +81,20 @@ static u64 read_counter(struct mw_rdt_domain *d, u32 rmid, u32 event)
 	return mw_rdt_ctr_read(mw_rdt_domain_ctr(d), (u64)(d->base + rmid) << 32 | (event + 1));
 }
 
-static void read_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u32 generation,
-			  u64 *reg)
+static void read_counters(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid,
+			  struct mw_rdt_owner *owner, u64 *reg)
 {
 	u32 end = d->abmc.on ? MEMWATCH_RDT_MBM_TOTAL : MEMWATCH_RDT_MAX, event;
 
 	lockdep_assert_irqs_disabled();
 	if (d->shared)
 		lockdep_assert_held(&d->lock);
+	if (!d->abmc.on)
+		owner->uncounted = mw_rdt_count_take_uncounted(&d->count[rmid], owner->generation);
 	for (event = 0; event < end; event++)
 		reg[event] = mw_rdt.format.events >> event & 1 ? read_counter(d, rmid, event) : 0;
 	if (d->abmc.on)
-		mw_rdt_abmc_read(&d->abmc, mw_rdt_domain_ctr(d), &d->count[rmid], generation, rmid,
-				 reg);
+		mw_rdt_abmc_read(&d->abmc, mw_rdt_domain_ctr(d), &d->count[rmid], owner, rmid, reg);
 	cpu->rdt_ops += mw_rdt_read_ops();
 	cpu->rdt_reads++;
 }
@@ -154,7 +155,7 @@ static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64
 		since = others;
 	if (since)
 		mw_rdt_count_ran(count, since);
-	read_counters(d, cpu, rmid, owner.generation, reg);
+	read_counters(d, cpu, rmid, &owner, reg);
 	now = max(mw_now(), count->read_ns + 1);
 	moved = mw_rdt_count_read(count, &mw_rdt.format, reg, &owner, now);
 	mw_owner_add_residue(rmid, count->occupancy - level);
@@ -419,11 +420,11 @@ static void read_take_baseline(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 		mw_rdt_ctr_begin(mw_rdt_domain_ctr(d));
 		for (; rmid < end; rmid++) {
 			struct mw_rdt_count *count = &d->count[rmid];
-			u32 generation = read_owner_of(rmid).generation;
+			struct mw_rdt_owner owner = read_owner_of(rmid);
 			u64 level = count->occupancy;
 
-			read_counters(d, cpu, rmid, generation, reg);
-			mw_rdt_count_begin(count, &mw_rdt.format, reg, generation, mw_now());
+			read_counters(d, cpu, rmid, &owner, reg);
+			mw_rdt_count_begin(count, &mw_rdt.format, reg, &owner, mw_now());
 			mw_owner_add_residue(rmid, count->occupancy - level);
 		}
 		raw_spin_unlock_irqrestore(&d->lock, flags);

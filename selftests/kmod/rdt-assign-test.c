@@ -215,12 +215,13 @@ static void model_read(u32 rmid, u64 now)
 	struct mw_rdt_count *count = &model[rmid].count;
 	u64 reg[MEMWATCH_RDT_MAX] = { 0, count->prev[0], count->prev[1] };
 
+	owner.uncounted = mw_rdt_count_take_uncounted(count, owner.generation);
 	if (set) {
 		if (set->fresh)
 			mw_rdt_count_restart(count);
 		set->fresh = false;
 		reg[1] = reg[2] = hardware[set - sets.set];
-	} else if (mw_rdt_count_is_uncounted(count, owner.generation)) {
+	} else if (owner.uncounted) {
 		reg[1] = reg[2] = MW_QM_CTR_UNAVAILABLE;
 	}
 	mw_rdt_count_read(count, &format, reg, &owner, now);

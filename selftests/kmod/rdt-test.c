@@ -126,27 +126,37 @@ static void test_correction(void)
 
 enum { OCCUPANCY = MEMWATCH_RDT_OCCUPANCY, TOTAL = MEMWATCH_RDT_MBM_TOTAL, LOCAL };
 
-static const struct mw_rdt_owner first_owner = { 1, 0, 2 * MS };
+static const struct mw_rdt_owner first_owner = { .generation = 1,
+						 .free_ns = 0,
+						 .settle_ns = 2 * MS };
 
 /* A counter and the format of its register. */
 static struct mw_rdt_count count;
 static struct mw_rdt_format format;
 
+/* Another CPU notes traffic that is not counted, while the registers are read. */
+static bool note_while_read;
+
 static void count_read(u64 occupancy, u64 total, u64 local, const struct mw_rdt_owner *owner,
 		       u64 now)
 {
 	const u64 reg[MEMWATCH_RDT_MAX] = { occupancy, total, local };
+	struct mw_rdt_owner as_read = *owner;
 
-	mw_rdt_count_read(&count, &format, reg, owner, now);
+	as_read.uncounted = mw_rdt_count_take_uncounted(&count, owner->generation);
+	if (note_while_read)
+		count.uncounted = owner->generation + 1;
+	mw_rdt_count_read(&count, &format, reg, &as_read, now);
 }
 
 /* Take the baseline of both bandwidth counters at 1 ms. */
 static void count_begin(u64 total, u32 generation)
 {
 	const u64 reg[MEMWATCH_RDT_MAX] = { 0, total, total };
+	const struct mw_rdt_owner owner = { .generation = generation };
 
 	memset(&count, 0, sizeof(count));
-	mw_rdt_count_begin(&count, &format, reg, generation, 1 * MS);
+	mw_rdt_count_begin(&count, &format, reg, &owner, 1 * MS);
 }
 
 static struct memwatch_record_rdt count_record(void)
@@ -218,7 +228,7 @@ static void test_amd(void)
 /* Counters that software assigns to an RMID, and takes away. */
 static void test_assigned(void)
 {
-	struct mw_rdt_owner second = { 2, 10 * MS, 2 * MS };
+	struct mw_rdt_owner second = { .generation = 2, .free_ns = 10 * MS, .settle_ns = 2 * MS };
 
 	format = amd_format(0);
 	count_begin(100, 1);
@@ -234,6 +244,14 @@ static void test_assigned(void)
 	check_count(TOTAL, MEMWATCH_STATUS_OK, 260, "an RMID that keeps its counters");
 
 	count.uncounted = first_owner.generation + 1;
+	note_while_read = true;
+	count_read(0, 220, 0, &first_owner, 7 * MS);
+	note_while_read = false;
+	count_read(0, 230, 0, &first_owner, 8 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_ESTIMATED, 280,
+		    "what was noted during a reading is said with the next one");
+
+	count.uncounted = first_owner.generation + 1;
 	mw_rdt_count_restart(&count);
 	mw_rdt_count_ran(&count, 12 * MS);
 	count_read(0, 7, 0, &second, 14 * MS);
@@ -245,22 +263,25 @@ static void test_assigned(void)
 static void test_second_baseline(void)
 {
 	const u64 reg[MEMWATCH_RDT_MAX] = { 0, 3, 3 };
+	struct mw_rdt_owner second = { .generation = 2 };
 
 	format = intel_format(0);
 	count_begin(100, 1);
 	count_read(0, 150, 150, &first_owner, 3 * MS);
-	mw_rdt_count_begin(&count, &format, reg, 1, 4 * MS);
+	mw_rdt_count_begin(&count, &format, reg, &first_owner, 4 * MS);
 	count_read(8, 10, 3, &first_owner, 5 * MS);
 	check_count(TOTAL, MEMWATCH_STATUS_OK, 57, "a counter that was reset is no wrap");
-	mw_rdt_count_begin(&count, &format, reg, 1, 6 * MS);
+	mw_rdt_count_begin(&count, &format, reg, &first_owner, 6 * MS);
 	count_read(0, 10, 3, &first_owner, 7 * MS);
 	check_count(TOTAL, MEMWATCH_STATUS_ESTIMATED, 64,
 		    "lines that were in the cache may have been written back, uncounted");
 	count_read(0, 20, 3, &first_owner, 8 * MS);
 	check_count(TOTAL, MEMWATCH_STATUS_OK, 74, "that is said once");
 	count_read(8, 20, 3, &first_owner, 9 * MS);
-	mw_rdt_count_begin(&count, &format, reg, 2, 10 * MS);
-	count_read(0, 10, 3, &(struct mw_rdt_owner){ 2, 9 * MS, 2 * MS }, 11 * MS);
+	mw_rdt_count_begin(&count, &format, reg, &(struct mw_rdt_owner){ .generation = 2 },
+			   10 * MS);
+	second = (struct mw_rdt_owner){ .generation = 2, .free_ns = 9 * MS, .settle_ns = 2 * MS };
+	count_read(0, 10, 3, &second, 11 * MS);
 	check_count(TOTAL, MEMWATCH_STATUS_OK, 7,
 		    "lines of the owner before do not concern the next one");
 }
@@ -268,7 +289,7 @@ static void test_second_baseline(void)
 /* The RMID gets a new owner: to which of the two does the difference belong? */
 static void test_generations(void)
 {
-	struct mw_rdt_owner second = { 2, 10 * MS, 2 * MS };
+	struct mw_rdt_owner second = { .generation = 2, .free_ns = 10 * MS, .settle_ns = 2 * MS };
 
 	format = intel_format(0);
 	count_begin(100, 1);
@@ -300,7 +321,7 @@ static void test_generations(void)
 /* It depends on who is known to have run whether the new owner has all of the difference. */
 static void test_generations_without_old_run(void)
 {
-	struct mw_rdt_owner second = { 2, 10 * MS, 2 * MS };
+	struct mw_rdt_owner second = { .generation = 2, .free_ns = 10 * MS, .settle_ns = 2 * MS };
 
 	count_begin(100, 1);
 	mw_rdt_count_ran(&count, 12 * MS);
