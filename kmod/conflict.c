@@ -5,7 +5,8 @@
  * Other users of RDT. During a session that uses RDT, a worker checks whether
  * resctrl has been mounted, or a CPU has come online with fewer RMIDs than were
  * given out. Then the session gives up RDT and continues without it. The worker
- * runs four times a second, and at once when a tick sees that resctrl is mounted.
+ * runs four times a second, and at once when a tick sees that resctrl is mounted. It has a high
+ * priority because it also asks CPUs without a tick, which others keep busy.
  */
 #include <linux/cpu.h>
 #include <linux/jiffies.h>
@@ -98,13 +99,13 @@ static void conflict_watch_rdt(struct work_struct *work)
 	if (conflict_is_over())
 		return;
 	conflict_ask_excluded();
-	schedule_delayed_work(&watch_work, conflict_interval());
+	queue_delayed_work(system_highpri_wq, &watch_work, conflict_interval());
 }
 
 void mw_conflict_arm(void)
 {
 	if (mw_rdt.format.events)
-		schedule_delayed_work(&watch_work, conflict_interval());
+		queue_delayed_work(system_highpri_wq, &watch_work, conflict_interval());
 }
 
 /* A tick has seen that resctrl is mounted. */
