@@ -9,7 +9,8 @@ BPFTOOL ?= $(or $(shell command -v bpftool 2>/dev/null),/usr/sbin/bpftool)
 # verifier of 5.10 follow 32-bit halves of registers.
 BPF_CFLAGS ?= -g -O2 -Wall -Wextra -Werror
 BPF_FLAGS   = -target bpf -mcpu=v2 -std=gnu11 -Ibpf/include -Ikmod/uapi -Ibpf
-BPF_SKELS   = $(BUILD)/bpf/relay.skel.h $(BUILD)/bpf/growth.skel.h
+BPF_SKELS   = $(BUILD)/bpf/relay.skel.h $(BUILD)/bpf/scheduler.skel.h \
+	      $(BUILD)/bpf/growth.skel.h
 
 bpf: $(BPF_SKELS)
 

@@ -10,7 +10,9 @@
 
 #include <linux/types.h>
 
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
+#define TASK_DEAD  0x00000080
 #define ENOENT	   2
 #define EOPNOTSUPP 95
 #define NR_MEMBERS 4 /* MM_FILEPAGES, MM_ANONPAGES, MM_SWAPENTS, MM_SHMEMPAGES */
@@ -85,7 +87,10 @@ struct task_struct {
 	unsigned int flags;
 	int pid;
 	int tgid;
+	unsigned int __state;
+	unsigned int in_execve : 1;
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
 	struct mm_struct *mm;
 	__u64 start_boottime;
 	__u64 self_exec_id;
@@ -93,6 +98,15 @@ struct task_struct {
 	struct css_set *cgroups;
 	const struct cred *real_cred;
 	char comm[16];
+} KERNEL;
+
+/* Up to 5.13: 2f064a59a11f ("sched: Change task_struct::state"). */
+struct task_struct___old {
+	long state;
+} KERNEL;
+
+struct hrtimer {
+	__u8 is_soft;
 } KERNEL;
 
 struct mm_struct {

@@ -13,8 +13,9 @@
 
 /* Set by the library before loading; the verifier removes the code they make unreachable. */
 const volatile __u32 mode = MW_RELAY_SLOT; /* enum mw_relay_mode */
+const volatile __u32 places = 513;	   /* max_entries of sums */
 
-/* Indexed by RMID; the library sets max_entries to the number of RMIDs plus 1. */
+/* Indexed by mw_relay_place(); the library sets max_entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 513);
@@ -22,16 +23,16 @@ struct {
 	__type(value, struct mw_relay_sum);
 } sums SEC(".maps");
 
-/* Makes the sample of @rmid, or of cpu->alone if @alone is set, at index @place of the batch. */
-__noinline int fill_sample(__u32 rmid, __u32 alone, __u32 place)
+/* Makes the sample of the sum at @place, or of cpu->alone, at @number of the batch. */
+__noinline int fill_sample(__u32 place, __u32 alone, __u32 number)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	__u64 index = to_index(place);
+	__u64 index = to_index(number);
 	struct mw_relay_sum *sum;
 
 	if (!cpu)
 		return 0;
-	sum = alone ? &cpu->alone : bpf_map_lookup_elem(&sums, &rmid);
+	sum = alone ? &cpu->alone : bpf_map_lookup_elem(&sums, &place);
 	if (!sum || index >= MW_RELAY_TOUCHED_MAX)
 		return 0;
 	if (cpu->uneven)
@@ -142,7 +143,7 @@ __noinline int send_samples(struct bpf_raw_tracepoint_args *ctx, __u32 samples, 
 }
 
 /*
- * Sends a sample of each RMID that has run since begin_ns, followed by cpu->tick if @tick is
+ * Sends a sample of each owner that has run since begin_ns, followed by cpu->tick if @tick is
  * set. The next interval begins at last_ns, up to which everything has been charged.
  */
 static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
@@ -171,7 +172,7 @@ static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 t
 static __always_inline void charge_owner(void *ctx, struct mw_relay_cpu *cpu, __u64 owner,
 					 __u64 now, int slot_ends)
 {
-	__u32 rmid = mw_relay_rmid(owner), slot;
+	__u32 place = mw_relay_place(owner, places), slot;
 	struct mw_relay_sum *sum = NULL;
 	int flush = 0;
 	__u64 run_ns;
@@ -185,11 +186,11 @@ static __always_inline void charge_owner(void *ctx, struct mw_relay_cpu *cpu, __
 		count_failure(MW_RELAY_FAIL_OWNER);
 
 	if (mode == MW_RELAY_SLOT) {
-		sum = bpf_map_lookup_elem(&sums, &rmid);
+		sum = bpf_map_lookup_elem(&sums, &place);
 		if (!sum)
 			count_failure(MW_RELAY_FAIL_RMID_RANGE);
 	}
-	/* another generation of the RMID, or more RMIDs than can be accumulated */
+	/* another owner at this place, or more owners than can be accumulated */
 	if (sum)
 		flush = sum->used ? sum->owner != owner
 				  : cpu->touched_count >= MW_RELAY_TOUCHED_MAX;
@@ -216,7 +217,7 @@ static __always_inline void charge_owner(void *ctx, struct mw_relay_cpu *cpu, __
 		mw_relay_sum_start(sum, owner);
 		slot = cpu->touched_count;
 		if (slot < MW_RELAY_TOUCHED_MAX) {
-			cpu->touched[slot] = rmid;
+			cpu->touched[slot] = place;
 			cpu->touched_count = slot + 1;
 		}
 	}

@@ -164,17 +164,22 @@ static __always_inline void send_single(void *ctx, struct mw_relay_cpu *cpu,
 	send_batch(ctx, cpu, &batch->records, size);
 }
 
-/* Sends the RDT record that waits for a tick, if there is one. */
-static __noinline int send_waiting(void *ctx, struct mw_relay_cpu *cpu)
+/*
+ * The same from a program that others may interrupt. It must not touch what waits for a ring: if
+ * there is none, the record is dropped.
+ */
+static __always_inline void send_interruptible(void *ctx, struct mw_relay_cpu *cpu,
+					       struct single_batch *batch, __u64 size)
 {
-	struct single_batch one = { .rdt = {} };
+	long err;
 
-	if (!cpu->rdt_waits)
-		return 0;
-	cpu->rdt_waits = 0;
-	one.rdt = cpu->rdt;
-	send_single(ctx, cpu, &one, sizeof(one.rdt));
-	return 0;
+	batch->unsent = 0;
+	batch->records = 1;
+	__sync_fetch_and_add(&cpu->produced, 1);
+	err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, &batch->records,
+				    sizeof(batch->records) + size);
+	if (err)
+		count_dropped(cpu, err);
 }
 
 #endif /* _MW_RELAY_SEND_H */

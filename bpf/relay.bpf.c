@@ -115,6 +115,19 @@ int on_dump_end(struct bpf_raw_tracepoint_args *ctx)
 	return forward_dump(ctx, MEMWATCH_RECORD_DUMP_END);
 }
 
+/* Sends the RDT record that waits for a tick, if there is one. */
+static __noinline int send_waiting(void *ctx, struct mw_relay_cpu *cpu)
+{
+	struct single_batch one = { .rdt = {} };
+
+	if (!cpu->rdt_waits)
+		return 0;
+	cpu->rdt_waits = 0;
+	one.rdt = cpu->rdt;
+	send_single(ctx, cpu, &one, sizeof(one.rdt));
+	return 0;
+}
+
 /*
  * record, tick_follows
  *

@@ -53,8 +53,9 @@ enum mw_relay_failure {
 	MW_RELAY_FAIL_CLOCK = 7,	  /* a time is before the previous one */
 	MW_RELAY_FAIL_COUNTER_BACK = 8,	  /* a counter went backwards */
 	MW_RELAY_FAIL_EARLY = 9,	  /* not a failure: samples were sent before the tick */
-	MW_RELAY_FAIL_HELD = 10, /* not a failure: batches waited until the CPU had a ring */
-	MW_RELAY_FAIL_READ = 11, /* + enum memwatch_counter: it was not readable */
+	MW_RELAY_FAIL_HELD = 10,     /* not a failure: batches waited until the CPU had a ring */
+	MW_RELAY_FAIL_IDENTITY = 11, /* there was no room for a thread or a process */
+	MW_RELAY_FAIL_READ = 12,     /* + enum memwatch_counter: it was not readable */
 	MW_RELAY_FAIL_MAX = MW_RELAY_FAIL_READ + MEMWATCH_COUNTER_MAX,
 };
 
@@ -84,7 +85,7 @@ struct mw_relay_piece {
 	__u32 reserved;
 };
 
-/* The sum of the pieces of one RMID since the last flush; unused while @used is 0. */
+/* The sum of the pieces of one owner since the last flush; unused while @used is 0. */
 struct mw_relay_sum {
 	__u64 owner;
 	__u64 run_ns;
@@ -139,10 +140,10 @@ struct mw_relay_held {
  *	the time
  * @uneven: bit N: @slot of counter N applies to all samples of the slot
  * @active: the time of this CPU is charged
- * @touched_count: number of RMIDs with an unsent sum
+ * @touched_count: number of owners with an unsent sum
  * @held: number of batches that wait, see struct mw_relay_held
  * @held_records: number of records in them
- * @touched: these RMIDs
+ * @touched: the places of their sums
  * @rdt_waits: @rdt waits for the tick
  * @rdt: the last RDT record of a tick
  * @slot: the times of the counters between the last two readings that included them
@@ -190,6 +191,17 @@ MW_INLINE __u32 mw_relay_rmid(__u64 owner)
 MW_INLINE __u32 mw_relay_generation(__u64 owner)
 {
 	return (__u32)(owner >> 32);
+}
+
+/*
+ * Where the sum of @owner is, out of @places. An RMID has a place of its own. Owners that have a
+ * generation only share places, except that generation 0 has one of its own.
+ */
+MW_INLINE __u32 mw_relay_place(__u64 owner, __u32 places)
+{
+	__u32 rmid = mw_relay_rmid(owner), generation = mw_relay_generation(owner);
+
+	return rmid || !generation ? rmid : 1 + generation % (places - 1);
 }
 
 /* The status of an empty sum. */

@@ -203,7 +203,7 @@ static void put_owner(struct row *row, uint32_t rmid, uint32_t generation,
 {
 	const struct memwatch_process *process;
 
-	if (!rmid || memwatch_tracker_lookup(tracker, rmid, generation, &process))
+	if (!generation || memwatch_tracker_lookup(tracker, rmid, generation, &process))
 		return;
 	put_number(row, COLUMN_TGID, process->tgid);
 	put_number(row, COLUMN_START_TIME, process->start_time_ns);

@@ -373,14 +373,10 @@ static int create_recording(struct session *s)
 static int open_live_stream(struct session *s)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .mode = (uint32_t)s->config->mode,
-		      .period_ns = s->config->period,
-		      .ring_pages = mw_live_ring_pages(&s->config->live), .wakeup_ns = WAKEUP_NS);
-	int err;
+		      .period_ns = s->config->period, .wakeup_ns = WAKEUP_NS);
 
 	mw_live_raise(&s->share, &s->config->live, s->cli);
-	err = memwatch_stream_open_live(s->ctx, &opts, &s->stream);
-
-	return err ? mw_module_failed(s->ctx, err, "record") : 0;
+	return mw_live_open(s->cli, s->ctx, &s->config->live, &opts, "record", &s->stream);
 }
 
 static int open_background_monitor(struct session *s)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/library.h"
 #include "common/live.h"
 #include "common/message.h"
 
@@ -14,6 +15,8 @@
 #define INTERVAL_NS    1000000000ULL
 
 const char *const mw_live_priorities[] = { "real-time", "normal", NULL };
+/* In the order of enum memwatch_live_backend. */
+const char *const mw_live_backends[] = { "auto", "module", "bpf", NULL };
 
 int mw_live_check(const struct mw_live_config *config, const char *where)
 {
@@ -25,9 +28,21 @@ int mw_live_check(const struct mw_live_config *config, const char *where)
 	return 0;
 }
 
-uint32_t mw_live_ring_pages(const struct mw_live_config *config)
+int mw_live_open(const struct mw_cli *cli, struct memwatch_ctx *ctx,
+		 const struct mw_live_config *config, struct memwatch_live_opts *opts,
+		 const char *where, struct memwatch_stream **ret)
 {
-	return (uint32_t)(config->ring_bytes / (uint64_t)sysconf(_SC_PAGESIZE));
+	int err;
+
+	opts->ring_pages = (uint32_t)(config->ring_bytes / (uint64_t)sysconf(_SC_PAGESIZE));
+	opts->backend = (uint32_t)config->backend;
+	err = memwatch_stream_open_live(ctx, opts, ret);
+	if (err)
+		return mw_module_failed(ctx, err, where);
+	if (config->backend == MEMWATCH_LIVE_AUTO && !memwatch_stream_get_info(*ret)->nr_rmids)
+		mw_note(cli, "the module is not loaded: measuring by BPF alone, without the cache "
+			     "and the memory bandwidth of each process");
+	return 0;
 }
 
 static uint64_t thread_cpu_ns(void)

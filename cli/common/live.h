@@ -16,9 +16,11 @@
 struct mw_live_config {
 	uint64_t ring_bytes; /* of each CPU; 0: default */
 	int priority;	     /* 0: as high as permitted; 1: normal */
+	int backend;	     /* enum memwatch_live_backend */
 };
 
 extern const char *const mw_live_priorities[];
+extern const char *const mw_live_backends[];
 
 /*
  * The options for a command whose configuration has the member @member of struct
@@ -29,14 +31,24 @@ extern const char *const mw_live_priorities[];
 	{ "ring-size", 0, MW_OPTION_BYTES, offsetof(type, member.ring_bytes), "SIZE",              \
 	  "memory for records that were not read yet, per CPU; default: 256K", NULL },             \
 	{ "priority", 0, MW_OPTION_CHOICE, offsetof(type, member.priority), "PRIORITY",            \
-	  "read with real-time priority, if permitted, or with the normal one", mw_live_priorities }
+	  "read with real-time priority, if permitted, or with the normal one",                    \
+	  mw_live_priorities },                                                                    \
+	{ "backend", 0, MW_OPTION_CHOICE, offsetof(type, member.backend), "BACKEND",               \
+	  "measure with the module, or by BPF alone; auto: by BPF if it is not loaded",            \
+	  mw_live_backends }
 /* clang-format on */
 
 /* Returns 0, or MW_EXIT_USAGE after an error message that begins with @where. */
 int mw_live_check(const struct mw_live_config *config, const char *where);
 
-/* The size of a ring for memwatch_stream_open_live(), in pages; 0: default. */
-uint32_t mw_live_ring_pages(const struct mw_live_config *config);
+/*
+ * Opens the live stream with @opts, to which it adds the options of the user. Says if it measures
+ * without the module although the user has not asked for that. Returns 0, or an exit code after an
+ * error message that begins with @where.
+ */
+int mw_live_open(const struct mw_cli *cli, struct memwatch_ctx *ctx,
+		 const struct mw_live_config *config, struct memwatch_live_opts *opts,
+		 const char *where, struct memwatch_stream **ret);
 
 /* How much of a CPU this thread has used in the last interval. Times in nanoseconds. */
 struct mw_live_share {

@@ -447,7 +447,7 @@ MESSAGES = {
     "growth replay FILE": lambda n: ("growth", "replay", "--", n),
     "growth replay, damaged": lambda n: ("growth", "replay", b"./damaged/" + n),
     "growth watch --pid": lambda n: ("growth", "watch", "--pid", n),
-    "record -o": lambda n: ("record", "-o", b"./damaged/" + n, "-d", "1"),
+    "record -o": lambda n: ("record", "--backend", "module", "-o", b"./damaged/" + n, "-d", "1"),
     "config KEY": lambda n: ("config", b"x" + n.replace(b"=", b"")),
     "config policy=": lambda n: ("config", b"policy=" + n),
     "config filter=": lambda n: ("config", b"filter=" + n),

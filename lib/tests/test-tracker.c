@@ -222,12 +222,33 @@ static void test_invalid(void)
 	struct memwatch_record_header tick = { .type = MEMWATCH_RECORD_TICK, .size = 48 };
 
 	tracker_restart(0, 0);
-	tap_eq(alloc_rmid(0, 1, 1, 1), -EINVAL, "an allocation of RMID 0 is refused");
+	tap_eq(alloc_rmid(0, 0, 1, 1), -EINVAL, "RMID 0, generation 0, cannot have an owner");
 	tap_eq(alloc_rmid(1, 0, 1, 1), -EINVAL, "an allocation of generation 0 is refused");
 	tap_eq(memwatch_tracker_feed(tracker, &short_one), -EINVAL,
 	       "an RMID record that is too short is refused");
 	tap_eq(memwatch_tracker_feed(tracker, &tick), 0, "a record of another type is ignored");
 	tap_eq(stats().invalid, 3, "invalid records are counted");
+}
+
+/* Without the module, processes have RMID 0 and a generation, and many live at the same time. */
+static void test_generations_only(void)
+{
+	tracker_restart(0, 0);
+	for (uint32_t i = 1; i <= 1000; i++)
+		alloc_rmid(0, 1001 - i, i, i);
+	memwatch_tracker_advance(tracker, 1000);
+	tap_eq(stats().live, 1000, "1000 generations of RMID 0 live at the same time");
+	expect_found(0, 1, 1000, "a generation of RMID 0 identifies a process");
+	expect_found(0, 1000, 1, "another generation of RMID 0 identifies another process");
+	tap_ok(!owned(0, 1000), "RMID 0 alone identifies no process");
+	memwatch_tracker_free(tracker, 0, 500, 2000);
+	memwatch_tracker_advance(tracker, 2000);
+	tap_eq(stats().live, 999, "a free ends one generation of RMID 0");
+	tap_ok(found(0, 500) && p->flags & MEMWATCH_PROCESS_FREED,
+	       "a generation of RMID 0 that has ended is still found");
+	memwatch_tracker_retire(tracker, 3000);
+	tap_ok(!found(0, 500), "a generation of RMID 0 that was retired is not found any more");
+	tap_ok(found(0, 499) && found(0, 501), "the generations beside it are still found");
 }
 
 static void test_bounds(void)
@@ -319,6 +340,7 @@ int main(void)
 	test_existing();
 	test_losses();
 	test_invalid();
+	test_generations_only();
 	test_bounds();
 	test_random();
 	memwatch_tracker_unref(tracker);

@@ -514,6 +514,7 @@ static bool load_module(void)
 
 int main(void)
 {
+	MEMWATCH_OPTS(memwatch_live_opts, module_only, .backend = MEMWATCH_LIVE_MODULE);
 	struct memwatch_stream *stream = NULL;
 	int err;
 
@@ -522,7 +523,7 @@ int main(void)
 		tap_skip_all("needs root");
 	if (memwatch_ctx_new(NULL, &ctx))
 		return 1;
-	err = memwatch_stream_open_live(ctx, NULL, &stream);
+	err = memwatch_stream_open_live(ctx, &module_only, &stream);
 	tap_ok(err == -ENOENT && !stream, "without the module, no stream is opened: %s",
 	       memwatch_ctx_error(ctx));
 	if (!tap_ok(load_module(), "the module is loaded"))

@@ -221,14 +221,12 @@ static int open_stream(const struct mw_cli *cli, const struct top_config *config
 		       struct memwatch_ctx *ctx, struct mw_live_share *share,
 		       struct memwatch_stream **ret)
 {
-	MEMWATCH_OPTS(memwatch_live_opts, opts, .ring_pages = mw_live_ring_pages(&config->live));
-	int err;
+	MEMWATCH_OPTS(memwatch_live_opts, opts);
 
 	if (config->replay)
 		return mw_open_recording(ctx, config->replay, ret);
 	mw_live_raise(share, &config->live, cli);
-	err = memwatch_stream_open_live(ctx, &opts, ret);
-	return err ? mw_module_failed(ctx, err, "top") : 0;
+	return mw_live_open(cli, ctx, &config->live, &opts, "top", ret);
 }
 
 static const char *const top_usage[] = {

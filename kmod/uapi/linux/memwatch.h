@@ -52,6 +52,9 @@
  * generation) identifies one process for ever: a record of an old generation is
  * never mistaken for one of the next owner.
  *
+ * Without the module, BPF programs make the records. Then a process has RMID 0 and a generation
+ * above 0, which no other process of the recording has.
+ *
  * RMID 0, generation 0, stands for everything without an RMID of its own: idle,
  * kernel threads, and processes that are filtered out or found no free RMID. It
  * is never allocated and never freed, but always measured and always reported.

@@ -146,8 +146,8 @@ int memwatch_slots_finish(struct memwatch_slots *slots);
  * @generation: its generation
  * @cpu: CPU, or MEMWATCH_CPU_ANY; RDT values are never for one CPU
  * @samples: how many samples, or parts of samples, were added
- * @process: the process that has the RMID; NULL for RMID 0 and if no record has named it.
- *	Valid as long as the slot.
+ * @process: the process that has the RMID; NULL for RMID 0, generation 0, and if no record has
+ *	named it. Valid as long as the slot.
  * @cpu_time_ns: CPU time in the slot
  * @residue: residual occupancy: bytes that earlier owners of the RMID still occupied in the
  *	cache when it was allocated. It is in one slot of each generation whose allocation

@@ -73,7 +73,20 @@ enum memwatch_stream_mode {
 	MEMWATCH_STREAM_SWITCH = 1,
 };
 
-/* Flags of &struct memwatch_live_opts. */
+/**
+ * enum memwatch_live_backend - who makes the records of a live stream
+ * @MEMWATCH_LIVE_AUTO: the module if there is /dev/memwatch, otherwise BPF. Default.
+ * @MEMWATCH_LIVE_MODULE: the module
+ * @MEMWATCH_LIVE_BPF: BPF programs alone, on any kernel from 5.10 with BTF. A process has RMID 0
+ *	and a generation of its own. Cache occupancy and memory bandwidth are unavailable.
+ */
+enum memwatch_live_backend {
+	MEMWATCH_LIVE_AUTO = 0,
+	MEMWATCH_LIVE_MODULE = 1,
+	MEMWATCH_LIVE_BPF = 2,
+};
+
+/* Flags of &struct memwatch_live_opts. NO_START needs the module. */
 #define MEMWATCH_LIVE_NO_DUMP		  (1U << 0) /* do not request the existing assignments */
 #define MEMWATCH_LIVE_NO_START		  (1U << 1) /* start no session; another process does */
 
@@ -85,8 +98,9 @@ enum memwatch_stream_mode {
  * @sz: sizeof(struct memwatch_live_opts)
  * @flags: MEMWATCH_LIVE_*
  * @mode: &enum memwatch_stream_mode
- * @period_ns: tick period to set; default: keep the period of the module
+ * @period_ns: tick period to set; default: keep the period of the module; without it 1 ms
  * @ring_pages: pages of each CPU's ring, a power of two; default 64
+ * @backend: &enum memwatch_live_backend
  * @grace_ns: see WATERMARK; default 2 ms
  * @silent_ns: see WATERMARK; default 50 ms, or three periods if that is longer. The default
  *	follows a period that becomes longer in mid-session.
@@ -99,7 +113,7 @@ struct memwatch_live_opts {
 	__u32 mode;
 	__u64 period_ns;
 	__u32 ring_pages;
-	__u32 reserved;
+	__u32 backend;
 	__u64 grace_ns;
 	__u64 silent_ns;
 	__u64 wakeup_ns;
@@ -111,14 +125,15 @@ struct memwatch_live_opts {
  * @opts: options or NULL
  * @ret: the stream; caller frees with memwatch_stream_unref()
  *
- * Opens /dev/memwatch, loads and attaches the BPF relay, starts a session and requests a
- * dump, in this order. So the stream starts with all current assignments of RMIDs. The
- * stream runs until it is stopped. If the process is killed, the kernel ends the session
- * and removes the BPF programs.
+ * With the module: opens /dev/memwatch, loads and attaches the BPF relay, starts a session and
+ * requests a dump, in this order. So the stream starts with all current assignments of RMIDs.
+ * Without: loads and attaches BPF programs that measure alone; the record of a process that
+ * exists comes when it first runs. The stream runs until it is stopped. If the process is
+ * killed, the kernel ends the session and removes the BPF programs.
  *
  * Returns: 0; -ENOENT: the module is not loaded; -EACCES or -EPERM: not permitted; -EPROTO:
- * the module has another schema; -EOPNOTSUPP: this kernel lacks something that the relay
- * needs; -EBUSY: another session is running and has another period; -ELIBACC:
+ * the module has another schema; -EOPNOTSUPP: this kernel lacks something that the programs
+ * need; -EBUSY: another session is running and has another period; -ELIBACC:
  * libbpf is not installed; -EINVAL; -ENOMEM. memwatch_ctx_error() names the remedy if one is
  * known.
  * Since: 0.1
@@ -271,9 +286,9 @@ struct memwatch_availability {
  * @sz: sizeof(struct memwatch_stream_info) of the library that filled it in
  * @schema: MEMWATCH_SCHEMA of the records
  * @nr_cpus: number of CPUs with a ring
- * @nr_rmids: number of RMIDs that can be allocated
- * @backend: name of the module's backend, see memwatch_backend_name()
- * @backend_reason: why the module chose this backend
+ * @nr_rmids: number of RMIDs that can be allocated; 0 without the module
+ * @backend: name of the module's backend, see memwatch_backend_name(), or "bpf"
+ * @backend_reason: why the module chose this backend, or what "bpf" is
  * @hostname: host name of the machine
  * @kernel: release of its kernel, as printed by uname -r
  * @version: version of the library that received the records from the module

@@ -32,8 +32,8 @@ struct memwatch_summary;
 
 /**
  * enum memwatch_summary_by - what makes a row
- * @MEMWATCH_BY_PROCESS: a process, by tgid and start time. RMID 0 is one row, and each
- *	assignment whose process is not known is one row.
+ * @MEMWATCH_BY_PROCESS: a process, by tgid and start time. RMID 0, generation 0, is one row, and
+ *	each assignment whose process is not known is one row.
  * @MEMWATCH_BY_CGROUP: a cgroup, by its id; id 0 is all that is unassigned or unknown
  * @MEMWATCH_BY_RMID: an assignment, by RMID and generation
  * @MEMWATCH_BY_CPU: a CPU; the slots must be made with MEMWATCH_SLOTS_PER_CPU. RDT values are
@@ -116,7 +116,7 @@ struct memwatch_summary_rmid {
 	__u32 generation;
 };
 
-#define MEMWATCH_ROW_UNASSIGNED (1U << 0) /* RMID 0 */
+#define MEMWATCH_ROW_UNASSIGNED (1U << 0) /* RMID 0, generation 0 */
 #define MEMWATCH_ROW_UNKNOWN	(1U << 1) /* an RMID whose assignment was not seen */
 #define MEMWATCH_ROW_OTHER	(1U << 2) /* all that does not fit: rows_max, MEMWATCH_RMID_OTHER */
 #define MEMWATCH_ROW_LATE	(1U << 3) /* by slot: a late slot, MEMWATCH_SLOT_LATE */

@@ -122,9 +122,8 @@ struct memwatch_tracker *memwatch_tracker_unref(struct memwatch_tracker *tracker
  * An EXISTING record changes nothing if the assignment is known already, or if it comes after
  * the free of the same generation: a dump may race with an exit.
  *
- * Returns: 1, queued; 0, ignored; -EINVAL, the record is invalid (RMID 0, or too short): it is
- * counted and otherwise ignored; -ENOMEM.
- * Since: 0.1
+ * Returns: 1, queued; 0, ignored; -EINVAL, the record is invalid (generation 0, or too short): it
+ * is counted and otherwise ignored; -ENOMEM. Since: 0.1
  */
 int memwatch_tracker_feed(struct memwatch_tracker *tracker,
 			  const struct memwatch_record_header *record);

@@ -43,6 +43,7 @@ static uint32_t rmid_hash(const struct mw_assignments *table, uint32_t rmid)
 	return mw_index_hash(&table->rmid_index, rmid, 0);
 }
 
+/* Owners of RMID 0 have nothing in common: it has no history. */
 static struct mw_rmid_history *find_rmid(const struct mw_assignments *table, uint32_t rmid)
 {
 	uint32_t at, number;
@@ -90,6 +91,8 @@ void mw_assignments_note_end(struct mw_assignments *table, uint32_t rmid, uint32
 {
 	struct mw_rmid_history *history;
 
+	if (rmid == MEMWATCH_RMID_UNASSIGNED)
+		return;
 	/*
 	 * If there is no memory for the note, a record of the allocation that arrives later
 	 * adds the assignment again; it ends when the RMID is next assigned.
@@ -125,12 +128,21 @@ uint32_t mw_assignments_find(const struct mw_assignments *table, uint32_t rmid, 
 }
 
 /* Links an assignment between those of the same RMID, which are in order of generation. */
-static void link_by_generation(struct mw_assignments *table, struct mw_rmid_history *rmid,
-			       uint32_t number)
+static int link_by_generation(struct mw_assignments *table, uint32_t number)
 {
 	struct mw_assignment *entries = table->entries;
-	uint32_t newer = NONE;
-	uint32_t older = rmid->newest;
+	uint32_t newer = NONE, older;
+	struct mw_rmid_history *rmid;
+	int err;
+
+	entries[number].older = NONE;
+	entries[number].newer = NONE;
+	if (entries[number].process.rmid == MEMWATCH_RMID_UNASSIGNED)
+		return 0;
+	err = obtain_rmid(table, entries[number].process.rmid, &rmid);
+	if (err)
+		return err;
+	older = rmid->newest;
 
 	while (older != NONE &&
 	       entries[older].process.generation > entries[number].process.generation) {
@@ -145,12 +157,15 @@ static void link_by_generation(struct mw_assignments *table, struct mw_rmid_hist
 		entries[newer].older = number;
 	else
 		rmid->newest = number;
+	return 0;
 }
 
 static void unlink_assignment(struct mw_assignments *table, uint32_t number)
 {
 	const struct mw_assignment *entry = &table->entries[number];
 
+	if (entry->process.rmid == MEMWATCH_RMID_UNASSIGNED)
+		return;
 	if (entry->older != NONE)
 		table->entries[entry->older].newer = entry->newer;
 	if (entry->newer != NONE)
@@ -183,7 +198,6 @@ static void release_place(struct mw_assignments *table, uint32_t number)
 int mw_assignments_add(struct mw_assignments *table, const struct memwatch_process *process,
 		       uint32_t *ret)
 {
-	struct mw_rmid_history *rmid;
 	uint32_t number;
 	int err;
 
@@ -193,9 +207,6 @@ int mw_assignments_add(struct mw_assignments *table, const struct memwatch_proce
 			return -ENOSPC;
 		mw_assignments_forget(table);
 	}
-	err = obtain_rmid(table, process->rmid, &rmid);
-	if (err)
-		return err;
 	err = obtain_place(table, &number);
 	if (err)
 		return err;
@@ -210,7 +221,13 @@ int mw_assignments_add(struct mw_assignments *table, const struct memwatch_proce
 		release_place(table, number);
 		return err;
 	}
-	link_by_generation(table, rmid, number);
+	err = link_by_generation(table, number);
+	if (err) {
+		mw_index_remove(&table->index,
+				assignment_hash(table, process->rmid, process->generation), number);
+		release_place(table, number);
+		return err;
+	}
 	table->live++;
 	*ret = number;
 	return 0;
@@ -226,7 +243,7 @@ void mw_assignments_end(struct mw_assignments *table, uint32_t number, uint64_t 
 		process->flags |= MEMWATCH_PROCESS_PARTIAL;
 	process->free_time_ns = mw_max_u64(time_ns, process->alloc_time_ns);
 	process->reason = reason;
-	note_end(find_rmid(table, process->rmid), process->generation);
+	mw_assignments_note_end(table, process->rmid, process->generation);
 	if (table->last_freed == NONE)
 		table->first_freed = number;
 	else

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <linux/memwatch.h>
+
 #include "base/array.h"
 
 #define SEEN_BITS 64
@@ -31,15 +33,22 @@ void mw_row_members_clear(struct mw_row_members *members)
 	mw_index_clear(&members->index);
 }
 
-struct mw_row_member *mw_row_members_find(const struct mw_row_members *members, uint32_t row,
-					  uint32_t rmid)
+/* Generations of RMID 0 have nothing in common: each is a member of its own. */
+static uint64_t member_key(uint32_t rmid, uint32_t generation)
 {
-	uint32_t hash = mw_index_hash(&members->index, row, rmid), at, number;
+	return rmid == MEMWATCH_RMID_UNASSIGNED ? (uint64_t)generation << 32 : rmid;
+}
+
+struct mw_row_member *mw_row_members_find(const struct mw_row_members *members, uint32_t row,
+					  uint32_t rmid, uint32_t generation)
+{
+	uint64_t key = member_key(rmid, generation);
+	uint32_t hash = mw_index_hash(&members->index, key, row), at, number;
 
 	mw_index_for_each (&members->index, hash, &at, number) {
 		struct mw_row_member *member = &members->entries[number];
 
-		if (member->row == row && member->rmid == rmid)
+		if (member->row == row && member_key(member->rmid, member->newest) == key)
 			return member;
 	}
 	return NULL;
@@ -48,7 +57,7 @@ struct mw_row_member *mw_row_members_find(const struct mw_row_members *members, 
 int mw_row_members_add(struct mw_row_members *members, uint32_t row, uint32_t rmid,
 		       uint32_t generation, uint32_t at)
 {
-	uint32_t hash = mw_index_hash(&members->index, row, rmid);
+	uint32_t hash = mw_index_hash(&members->index, member_key(rmid, generation), row);
 
 	if (members->count >= members->max)
 		return -ENOSPC;

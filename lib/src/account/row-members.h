@@ -4,7 +4,8 @@
  *
  * Which RMIDs are in which row of a summary, and which generations of them were seen.
  * Generations ascend, except that a record may be late. So it is enough to remember the last
- * ones: memory does not grow with the number of processes that had an RMID.
+ * ones: memory does not grow with the number of processes that had an RMID. A process without
+ * an RMID, which has a generation of RMID 0, is a member of its own.
  */
 #ifndef MW_ROW_MEMBERS_H
 #define MW_ROW_MEMBERS_H
@@ -13,6 +14,9 @@
 #include <stdint.h>
 
 #include "base/index.h"
+
+/* The position of a member that is not listed. */
+#define MW_NO_PLACE UINT32_MAX
 
 /**
  * struct mw_row_member - an RMID in a row
@@ -36,7 +40,7 @@ struct mw_row_member {
  * @count: length of @entries
  * @capacity: how many fit
  * @max: how many there may be
- * @index: from (row, RMID) to @entries
+ * @index: from (row, RMID or generation of RMID 0) to @entries
  */
 struct mw_row_members {
 	struct mw_row_member *entries;
@@ -54,7 +58,7 @@ void mw_row_members_clear(struct mw_row_members *members);
 
 /* The member, or NULL; valid until one is added. */
 struct mw_row_member *mw_row_members_find(const struct mw_row_members *members, uint32_t row,
-					  uint32_t rmid);
+					  uint32_t rmid, uint32_t generation);
 
 /*
  * Adds an RMID that is not in the row, at position @at of its list. Returns 0, -ENOSPC if

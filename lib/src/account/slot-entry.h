@@ -67,6 +67,12 @@ static inline const struct mw_slot_given *mw_slot_given_of(const struct memwatch
 	return (const struct mw_slot_given *)(const void *)seen;
 }
 
+/* Whether an entry is of no process: idle, the kernel, or a process without an identity. */
+static inline bool mw_slot_entry_is_unassigned(const struct mw_slot_entry *entry)
+{
+	return entry->seen.rmid == MEMWATCH_RMID_UNASSIGNED && !entry->seen.generation;
+}
+
 /* Whether an entry holds what found no place of its own. */
 static inline bool mw_slot_entry_is_other(const struct mw_slot_entry *entry)
 {

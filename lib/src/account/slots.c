@@ -350,7 +350,8 @@ static int feed_rmid(struct memwatch_slots *slots, const struct memwatch_record_
 	const struct memwatch_record_rmid *r = (const struct memwatch_record_rmid *)record;
 	int err = memwatch_tracker_feed(slots->tracker, record);
 
-	if (err < 0)
+	/* RDT counts by RMID: there are no readings of a generation of RMID 0. */
+	if (err < 0 || r->rmid == MEMWATCH_RMID_UNASSIGNED)
 		return err;
 	if (record->type == MEMWATCH_RECORD_RMID_FREE &&
 	    mw_rdt_baseline_is_read(slots->rdt, r->rmid, r->generation)) {
@@ -428,7 +429,7 @@ static void name_entries(struct memwatch_slots *slots, struct mw_slot *slot)
 	for (uint32_t i = 0; i < slot->table.count; i++) {
 		struct mw_slot_entry *entry = &slot->table.entries[i];
 
-		if (entry->seen.rmid == MEMWATCH_RMID_UNASSIGNED || mw_slot_entry_is_other(entry))
+		if (mw_slot_entry_is_unassigned(entry) || mw_slot_entry_is_other(entry))
 			continue;
 		if (memwatch_tracker_lookup(slots->tracker, entry->seen.rmid,
 					    entry->seen.generation, &entry->seen.process))

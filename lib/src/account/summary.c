@@ -253,7 +253,7 @@ static void make_key(const struct memwatch_summary *summary, const struct memwat
 	default:
 		break;
 	}
-	if (entry->seen.rmid == MEMWATCH_RMID_UNASSIGNED)
+	if (mw_slot_entry_is_unassigned(entry))
 		key->flags = MEMWATCH_ROW_UNASSIGNED;
 	else if (!process)
 		key->flags = MEMWATCH_ROW_UNKNOWN;
@@ -274,6 +274,10 @@ static int list_rmid(struct memwatch_summary *summary, uint32_t at,
 	uint32_t nr = row->whole.seen.nr_rmids;
 	int err;
 
+	/* The processes of a cgroup that have no RMID are only counted. */
+	if (summary->opts.by == MEMWATCH_BY_CGROUP && entry->seen.process && !rmid.rmid)
+		return mw_row_members_add(&summary->members, at, rmid.rmid, rmid.generation,
+					  MW_NO_PLACE);
 	/* Most rows have one RMID, which needs no array. */
 	if (nr && mw_array_reserve(row->whole.rmids, row->whole.max_rmids, nr + 1))
 		return -ENOMEM;
@@ -294,12 +298,15 @@ static int list_rmid(struct memwatch_summary *summary, uint32_t at,
 static int note_assignment(struct memwatch_summary *summary, uint32_t at,
 			   const struct mw_slot_entry *entry)
 {
-	struct mw_row_member *member = mw_row_members_find(&summary->members, at, entry->seen.rmid);
+	struct mw_row_member *member = mw_row_members_find(&summary->members, at, entry->seen.rmid,
+							   entry->seen.generation);
 	struct row *row = &summary->rows[at];
 	bool appeared = true;
 
 	if (member) {
 		appeared = mw_row_member_note(member, entry->seen.generation);
+		if (member->at == MW_NO_PLACE)
+			return 0;
 		if (row->whole.seen.nr_rmids > 1)
 			row->whole.rmids[member->at].generation = member->newest;
 		else

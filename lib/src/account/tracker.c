@@ -252,7 +252,7 @@ int memwatch_tracker_retire(struct memwatch_tracker *tracker, __u64 time_ns)
 
 static int queue_change(struct memwatch_tracker *tracker, struct mw_change *change)
 {
-	if (change->process.rmid == MEMWATCH_RMID_UNASSIGNED || !change->process.generation) {
+	if (!change->process.generation) {
 		tracker->stats.invalid++;
 		return mw_fail(tracker->ctx, -EINVAL,
 			       "tracker: RMID %u, generation %u cannot have an owner",

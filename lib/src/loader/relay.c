@@ -24,12 +24,12 @@
 #include "loader/libbpf.h"
 #include "bpf/relay.h"
 #include "loader/log.h"
+#include "loader/metronome.h"
+#include "loader/programs.h"
 #include "loader/rings.h"
 #include "base/context.h"
 #include "base/sleep.h"
 #include "base/timemath.h"
-
-#include "relay.skel.h"
 
 #define PROGRAMS_MAX 16
 
@@ -38,23 +38,28 @@
  */
 #define REFRESH_NS 1000000000ULL
 
+/* How long to wait at least for a CPU that is to stop. */
+#define STOP_NS 100000000ULL
+
 /**
  * struct cpu - a possible CPU
  * @generation: ring generation; when it changes, reopen the counters
  * @counters: the counters are open
  * @counters_at_ns: when to open the counters, at the earliest
+ * @metronome: SCHEDULER: the descriptor of the timer, or -1
  */
 struct cpu {
 	uint32_t generation;
 	bool counters;
 	uint64_t counters_at_ns;
+	int metronome;
 };
 
 struct mw_bpf_relay {
 	struct memwatch_ctx *ctx;
 	struct mw_merge *merge;
 	struct mw_bpf_relay_opts opts;
-	struct relay_bpf *skel;
+	struct mw_bpf_programs programs;
 	struct bpf_link *links[PROGRAMS_MAX];
 	struct cpu *cpus; /* all possible CPUs */
 	unsigned int nr_cpus;
@@ -79,65 +84,6 @@ _Static_assert(offsetof(struct mw_relay_batch, sample) - offsetof(struct mw_rela
 _Static_assert((int)MW_RELAY_SLOT == (int)MEMWATCH_STREAM_SLOT &&
 		       (int)MW_RELAY_SWITCH == (int)MEMWATCH_STREAM_SWITCH,
 	       "the modes of the relay equal those of the stream");
-
-/* The first @size - 1 bytes of a file as a string; "" if it cannot be read. */
-static void read_short_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
-{
-	ssize_t got = -1;
-	char *path;
-	int fd;
-
-	text[0] = '\0';
-	if (mw_ctx_path(ctx, name, &path))
-		return;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	free(path);
-	if (fd < 0)
-		return;
-	got = read(fd, text, size - 1);
-	close(fd);
-	text[got > 0 ? got : 0] = '\0';
-}
-
-static bool is_locked_down(struct memwatch_ctx *ctx)
-{
-	char text[128];
-
-	read_short_text(ctx, "/sys/kernel/security/lockdown", text, sizeof(text));
-	return strstr(text, "[confidentiality]");
-}
-
-static int fail_relay_load(struct memwatch_ctx *ctx, int err)
-{
-	struct rlimit limit = { 0, 0 };
-
-	/* usually the verifier then rejects bpf_probe_read_kernel() as unknown */
-	if ((err == -EPERM || err == -EINVAL) && is_locked_down(ctx))
-		return mw_fail(ctx, err,
-			       "cannot load the relay: the kernel is locked down "
-			       "(confidentiality), which forbids BPF to read kernel memory");
-	if (err == -EPERM && !geteuid() && !getrlimit(RLIMIT_MEMLOCK, &limit) &&
-	    limit.rlim_cur != RLIM_INFINITY)
-		return mw_fail(ctx, err,
-			       "cannot load the relay: the limit for locked memory is too small "
-			       "for BPF maps on this kernel; raise it (ulimit -l unlimited)");
-	if (err == -EPERM || err == -EACCES)
-		return mw_fail(ctx, err,
-			       "cannot load the relay: not permitted; it needs root, or "
-			       "CAP_BPF and CAP_PERFMON");
-	if (err == -ENOSYS || err == -ENOPROTOOPT)
-		return mw_fail(ctx, -EOPNOTSUPP,
-			       "cannot load the relay: this kernel has no BPF "
-			       "(CONFIG_BPF_SYSCALL, CONFIG_BPF_EVENTS)");
-	if (err == -ENOMEM)
-		return mw_fail_memory(ctx, "cannot load the relay");
-	if (err == -EMFILE || err == -ENFILE)
-		return mw_fail(ctx, err,
-			       "cannot load the relay: too many open files; raise the limit "
-			       "(ulimit -n)");
-	return mw_fail(ctx, err == -EINVAL || err == -E2BIG ? -EOPNOTSUPP : err,
-		       "cannot load the relay: the kernel refuses it: %s", strerror(-err));
-}
 
 static const char *counter_reason(int err)
 {
@@ -183,7 +129,7 @@ static int counter_open(unsigned int counter, unsigned int cpu)
 /* The map with the perf events of a counter has the name of the counter. */
 static int counter_map(const struct mw_bpf_relay *relay, unsigned int counter)
 {
-	return bpf_object__find_map_fd_by_name(relay->skel->obj, memwatch_counter_name(counter));
+	return bpf_object__find_map_fd_by_name(relay->programs.obj, memwatch_counter_name(counter));
 }
 
 /* Before loading: finds the counters that exist on any CPU; the programs read only these. */
@@ -251,6 +197,22 @@ static void cpu_close_counters(struct mw_bpf_relay *relay, unsigned int cpu)
 	relay->cpus[cpu].counters = false;
 }
 
+/* A timer ends with its CPU, as all perf events do. */
+static int cpu_start_ticks(struct mw_bpf_relay *relay, unsigned int cpu)
+{
+	struct cpu *here = &relay->cpus[cpu];
+
+	if (relay->opts.source != MW_BPF_SOURCE_SCHEDULER)
+		return 0;
+	if (here->metronome >= 0)
+		close(here->metronome);
+	here->metronome = mw_metronome_open(cpu, relay->opts.period_ns);
+	if (here->metronome >= 0 || here->metronome == -ENODEV)
+		return 0;
+	return mw_fail(relay->ctx, here->metronome, "cannot open the timer of CPU %u: %s", cpu,
+		       counter_reason(here->metronome));
+}
+
 void mw_bpf_relay_counter(const struct mw_bpf_relay *relay, unsigned int counter,
 			  struct memwatch_availability *ret)
 {
@@ -266,7 +228,7 @@ unsigned int mw_bpf_relay_cpus(const struct mw_bpf_relay *relay)
 
 void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 {
-	uint64_t missing = __atomic_load_n(&relay->skel->bss->missing_rings, __ATOMIC_RELAXED);
+	uint64_t missing = __atomic_load_n(relay->programs.missing_rings, __ATOMIC_RELAXED);
 	bool slept;
 
 	if (missing == relay->missing_rings && now_ns < relay->refresh_at_ns)
@@ -280,6 +242,9 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 		uint32_t generation = mw_bpf_rings_generation(relay->rings, i);
 		struct cpu *cpu = &relay->cpus[i];
 
+		if (generation && generation != cpu->generation && cpu_start_ticks(relay, i))
+			mw_log(relay->ctx, MEMWATCH_LOG_WARNING, "%s",
+			       memwatch_ctx_error(relay->ctx));
 		if (generation != cpu->generation || slept) {
 			cpu->generation = generation;
 			cpu_close_counters(relay, i);
@@ -302,31 +267,25 @@ void mw_bpf_relay_set_settle(struct mw_bpf_relay *relay, uint64_t settle_ns)
 
 /* --------------------------------------------------------------- lifetime */
 
-static int load_relay_programs(struct mw_bpf_relay *relay)
+static int load_programs(struct mw_bpf_relay *relay)
 {
-	int err;
+	struct mw_bpf_programs_opts opts = {
+		.source = relay->opts.source,
+		.mode = relay->opts.mode,
+		.counters = probe_counters(relay),
+		.nr_rmids = relay->opts.nr_rmids,
+		.cpus = relay->nr_cpus,
+		.period_ns = relay->opts.period_ns,
+	};
 
-	mw_bpf_log_begin(relay->ctx);
-	relay->skel = relay_bpf__open();
-	if (!relay->skel) {
-		err = -errno;
-		goto out;
-	}
-	relay->skel->rodata->mode = relay->opts.mode;
-	relay->skel->rodata->counters = probe_counters(relay);
-	err = bpf_map__set_max_entries(relay->skel->maps.sums, relay->opts.nr_rmids + 1);
-	if (!err)
-		err = relay_bpf__load(relay->skel);
-out:
-	mw_bpf_log_end();
-	return err ? fail_relay_load(relay->ctx, err) : 0;
+	return mw_bpf_programs_load(relay->ctx, &opts, &relay->programs);
 }
 
 static int open_cpus(struct mw_bpf_relay *relay)
 {
 	struct mw_bpf_rings_opts opts = {
-		.map = bpf_map__fd(relay->skel->maps.records),
-		.counts = bpf_map__fd(relay->skel->maps.failures),
+		.map = bpf_map__fd(relay->programs.records),
+		.counts = bpf_map__fd(relay->programs.failures),
 		.no_ring = MW_RELAY_FAIL_OUTPUT_NO_RING,
 		.held = MW_RELAY_FAIL_HELD,
 		.pages = relay->opts.ring_pages,
@@ -336,8 +295,10 @@ static int open_cpus(struct mw_bpf_relay *relay)
 
 	for (unsigned int cpu = 0; !err && cpu < relay->nr_cpus; cpu++) {
 		relay->cpus[cpu].generation = mw_bpf_rings_generation(relay->rings, cpu);
-		if (relay->cpus[cpu].generation)
-			cpu_open_counters(relay, cpu);
+		if (!relay->cpus[cpu].generation)
+			continue;
+		cpu_open_counters(relay, cpu);
+		err = cpu_start_ticks(relay, cpu);
 	}
 	return err;
 }
@@ -368,9 +329,11 @@ int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *
 		mw_fail_memory(ctx, "cannot load the relay");
 		goto err_close;
 	}
+	for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++)
+		relay->cpus[cpu].metronome = -1;
 	err = mw_cpus_online(ctx, relay->online, relay->nr_cpus);
 	if (!err)
-		err = load_relay_programs(relay);
+		err = load_programs(relay);
 	if (!err)
 		err = open_cpus(relay);
 	if (err)
@@ -388,8 +351,11 @@ void mw_bpf_relay_close(struct mw_bpf_relay *relay)
 	if (!relay)
 		return;
 	mw_bpf_relay_detach(relay);
+	for (unsigned int cpu = 0; relay->cpus && cpu < relay->nr_cpus; cpu++)
+		if (relay->cpus[cpu].metronome >= 0)
+			close(relay->cpus[cpu].metronome);
 	mw_bpf_rings_close(relay->rings);
-	relay_bpf__destroy(relay->skel);
+	mw_bpf_programs_unload(&relay->programs);
 	free(relay->cpus);
 	free(relay->online);
 	free(relay->states);
@@ -404,7 +370,7 @@ int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
 	int err = 0;
 
 	mw_bpf_log_begin(relay->ctx);
-	bpf_object__for_each_program (prog, relay->skel->obj) {
+	bpf_object__for_each_program (prog, relay->programs.obj) {
 		struct bpf_link *link = i < PROGRAMS_MAX ? bpf_program__attach(prog) : NULL;
 
 		if (!link) {
@@ -462,13 +428,32 @@ static int read_states(struct mw_bpf_relay *relay)
 {
 	uint32_t key = 0;
 
-	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.current), &key, relay->states);
+	return bpf_map_lookup_elem(bpf_map__fd(relay->programs.current), &key, relay->states);
 }
 
 /* One counter of the map "failures" for each CPU, in relay->counts. */
 static int read_failures(struct mw_bpf_relay *relay, uint32_t what)
 {
-	return bpf_map_lookup_elem(bpf_map__fd(relay->skel->maps.failures), &what, relay->counts);
+	return bpf_map_lookup_elem(bpf_map__fd(relay->programs.failures), &what, relay->counts);
+}
+
+void mw_bpf_relay_stop(struct mw_bpf_relay *relay)
+{
+	uint64_t three = mw_mul_sat(3, relay->opts.period_ns);
+	uint64_t end = mw_add_sat(mw_clock(CLOCK_MONOTONIC), mw_max_u64(STOP_NS, three));
+	bool active = true;
+
+	if (!relay->programs.stopping)
+		return;
+	*relay->programs.stopping = 1;
+	while (active && mw_clock(CLOCK_MONOTONIC) < end) {
+		usleep(500);
+		active = false;
+		if (read_states(relay))
+			return;
+		for (unsigned int cpu = 0; cpu < relay->nr_cpus; cpu++)
+			active |= relay->states[cpu].active;
+	}
 }
 
 int mw_bpf_relay_totals(struct mw_bpf_relay *relay, uint64_t *produced, uint64_t *dropped)
@@ -535,6 +520,7 @@ static const char *const failure_names[MW_RELAY_FAIL_READ] = {
 	[MW_RELAY_FAIL_COUNTER_BACK] = "counter_backwards",
 	[MW_RELAY_FAIL_EARLY] = "slot_split",
 	[MW_RELAY_FAIL_HELD] = "output_held",
+	[MW_RELAY_FAIL_IDENTITY] = "identity_refused",
 };
 
 /* How often the kernel skipped a program because it was running on that CPU already. */
@@ -543,7 +529,7 @@ static uint64_t count_skipped_runs(struct mw_bpf_relay *relay)
 	struct bpf_program *prog;
 	uint64_t sum = 0;
 
-	bpf_object__for_each_program (prog, relay->skel->obj) {
+	bpf_object__for_each_program (prog, relay->programs.obj) {
 		struct bpf_prog_info info = { 0 };
 		uint32_t size = sizeof(info);
 
@@ -586,7 +572,7 @@ int mw_bpf_relay_failure(struct mw_bpf_relay *relay, unsigned int index, const c
 
 int mw_bpf_relay_program(struct mw_bpf_relay *relay, const char *name)
 {
-	struct bpf_program *prog = bpf_object__find_program_by_name(relay->skel->obj, name);
+	struct bpf_program *prog = bpf_object__find_program_by_name(relay->programs.obj, name);
 
 	return prog ? bpf_program__fd(prog) : -ENOENT;
 }

@@ -5,7 +5,7 @@
  * The relay from the side of the library: the BPF programs, and the hardware counters
  * and the ring of each CPU that is online. The rings are added to a merge. The relay
  * does not know about sessions or the device; only mw_bpf_relay_attach() needs the
- * module.
+ * module, if the programs are those that need it.
  */
 #ifndef MW_LOADER_RELAY_H
 #define MW_LOADER_RELAY_H
@@ -15,6 +15,7 @@
 
 #include <memwatch/stream.h>
 
+#include "loader/programs.h"
 #include "merge/merge.h"
 
 struct mw_bpf_relay;
@@ -27,16 +28,20 @@ struct mw_bpf_relay;
 
 /**
  * struct mw_bpf_relay_opts - options
+ * @source: which programs
  * @mode: &enum memwatch_stream_mode
- * @nr_rmids: number of RMIDs of the module
+ * @nr_rmids: MODULE: number of RMIDs of the module
+ * @period_ns: SCHEDULER: the period
  * @ring_pages: pages of each ring, a power of two
  * @settle_ns: delay before the counters of a CPU that came online are opened: at least
  *	two ticks, so that the programs have seen the failure of the old counters and
  *	take a new baseline
  */
 struct mw_bpf_relay_opts {
+	enum mw_bpf_source source;
 	uint32_t mode;
 	uint32_t nr_rmids;
+	uint64_t period_ns;
 	uint32_t ring_pages;
 	uint64_t settle_ns;
 };
@@ -50,6 +55,12 @@ int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *
 
 /* Unmaps the rings: do not read records from the merge afterwards. Accepts NULL. */
 void mw_bpf_relay_close(struct mw_bpf_relay *relay);
+
+/*
+ * SCHEDULER: each CPU sends what it has measured, and stops. Waits for that, but not for a CPU
+ * that does not answer.
+ */
+void mw_bpf_relay_stop(struct mw_bpf_relay *relay);
 
 /* Attaches all programs, or none. */
 int mw_bpf_relay_attach(struct mw_bpf_relay *relay);

@@ -2,26 +2,25 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The live backend: the module makes the records, the relay sends them, the merge sorts
- * them. The order of starting and stopping matters:
+ * The live stream: the module, or BPF alone, makes the records, BPF programs send them, the
+ * merge sorts them. The order of starting and stopping matters:
  *
- *	attach the relay, start the session, dump: no assignment is missed;
- *	stop the session, detach the relay, drain the rings: no record is lost.
+ *	attach the programs, start the session, dump: no assignment is missed;
+ *	stop the session, detach the programs, drain the rings: no record is lost.
  *
- * The session belongs to the descriptor of the device. If this process is killed, the
- * kernel closes the descriptor and so ends the session, the programs and the rings.
+ * All of it belongs to file descriptors. If this process is killed, the kernel closes them and so
+ * ends the session, the programs and the rings.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include <memwatch/device.h>
-#include <memwatch/proc.h>
 #include <memwatch/stream.h>
-#include <memwatch/value.h>
 
 #include "stream/backend.h"
+#include "stream/session.h"
 #include "loader/relay.h"
 #include "loader/wakeup.h"
 #include "base/context.h"
@@ -35,15 +34,13 @@
 /**
  * struct live - a live stream
  * @stream: common part
- * @device: /dev/memwatch; its descriptor is the session
+ * @session: who makes the records
  * @merge: sorts the records of all rings
  * @relay: BPF programs, rings and counters
  * @host: strings of the stream's info
- * @backend_reason: string of the stream's info
  * @estimate_reason: string of the stream's info
  * @peeked: a record that live_poll() has found and live_next() has not returned yet
  * @err: the failure that ended the stream, or 0
- * @started: this stream has started the session
  * @settled: losses after the last record have been reported to the merge
  * @silent_fixed: the options say how long to wait for a CPU that is silent
  * @period_ns: the longest period so far
@@ -52,15 +49,13 @@
  */
 struct live {
 	struct memwatch_stream stream;
-	struct memwatch_device *device;
+	struct mw_session *session;
 	struct mw_merge *merge;
 	struct mw_bpf_relay *relay;
 	struct mw_host_info host;
-	char backend_reason[256];
 	char estimate_reason[320];
 	const struct memwatch_record_header *peeked;
 	int err;
-	bool started;
 	bool settled;
 	bool silent_fixed;
 	uint64_t period_ns;
@@ -230,15 +225,12 @@ static int live_failure(struct memwatch_stream *stream, unsigned int index, cons
 
 /* --------------------------------------------------------------- lifetime */
 
-/* The module writes its last records when the session stops; they are still delivered. */
+/* The last records are sent when the session stops; they are still delivered. */
 static int live_stop(struct memwatch_stream *stream)
 {
 	struct live *live = to_live(stream);
-	int err = 0;
+	int err = live->session->ops->stop(live->session, live->relay);
 
-	if (live->started)
-		err = memwatch_device_stop(live->device);
-	live->started = false;
 	mw_bpf_relay_detach(live->relay);
 	mw_merge_finish(live->merge, mw_clock(CLOCK_MONOTONIC));
 	mw_wakeup_arm(&live->wakeup, 0);
@@ -249,7 +241,8 @@ static void live_close(struct memwatch_stream *stream)
 {
 	struct live *live = to_live(stream);
 
-	memwatch_device_close(live->device);
+	if (live->session)
+		live->session->ops->close(live->session);
 	mw_wakeup_close(&live->wakeup);
 	mw_bpf_relay_close(live->relay);
 	mw_merge_free(live->merge);
@@ -279,8 +272,9 @@ static int complete_live_opts(struct memwatch_ctx *ctx, struct memwatch_live_opt
 	if (opts->mode > MEMWATCH_STREAM_SWITCH)
 		return mw_fail(ctx, -EINVAL, "live stream: unknown mode %u",
 			       (unsigned int)opts->mode);
-	if (opts->reserved)
-		return mw_fail(ctx, -EINVAL, "live stream: the reserved member is not 0");
+	if (opts->backend > MEMWATCH_LIVE_BPF)
+		return mw_fail(ctx, -EINVAL, "live stream: unknown backend %u",
+			       (unsigned int)opts->backend);
 	if (!opts->ring_pages)
 		opts->ring_pages = RING_PAGES_DEFAULT;
 	if (opts->ring_pages > RING_PAGES_MAX || opts->ring_pages & (opts->ring_pages - 1))
@@ -292,28 +286,6 @@ static int complete_live_opts(struct memwatch_ctx *ctx, struct memwatch_live_opt
 	if (!opts->wakeup_ns)
 		opts->wakeup_ns = WAKEUP_DEFAULT_NS;
 	return 0;
-}
-
-/* Sets the period if the options have one; *@period_ns is the resulting period. */
-static int live_set_period(struct live *live, const struct memwatch_live_opts *opts,
-			   uint64_t *period_ns)
-{
-	struct memwatch_config config = { 0 };
-	int err;
-
-	err = memwatch_device_get_config(live->device, &config);
-	if (err)
-		return err;
-	*period_ns = config.period_ns;
-	if (!opts->period_ns || opts->period_ns == config.period_ns)
-		return 0;
-	memset(&config, 0, sizeof(config));
-	config.flags = MEMWATCH_CONFIG_PERIOD;
-	config.period_ns = opts->period_ns;
-	err = memwatch_device_set_config(live->device, &config);
-	if (!err)
-		*period_ns = opts->period_ns;
-	return err;
 }
 
 static bool is_counted(const struct memwatch_stream_info *info, unsigned int counter)
@@ -336,98 +308,71 @@ static void live_describe_estimate(struct live *live)
 	total->reason = live->estimate_reason;
 }
 
-static void live_describe_module(struct live *live, struct memwatch_ctx *ctx,
-				 const struct memwatch_get_info *module)
+/* By default the module, because it measures more, if there is one. */
+static int live_open_session(struct live *live, struct memwatch_ctx *ctx,
+			     const struct memwatch_live_opts *opts)
 {
-	struct memwatch_stream_info *info = &live->stream.info;
-	struct memwatch_proc_status *status;
-
-	if (!memwatch_proc_status_read(ctx, &status)) {
-		snprintf(live->backend_reason, sizeof(live->backend_reason), "%s",
-			 status->backend_reason);
-		/* Ticks may have cost too much before this stream was opened. */
-		if (status->period_ns)
-			info->period_ns = status->period_ns;
-		memwatch_proc_status_free(status);
-	}
-	info->nr_rmids = module->nr_rmids;
-	info->backend = memwatch_backend_name(module->backend);
-	info->backend_reason = live->backend_reason;
-	for (unsigned int i = 0; i < MEMWATCH_RDT_MAX; i++) {
-		/* the feature bits have the order of the events */
-		bool available = module->features & (MEMWATCH_FEATURE_OCCUPANCY << i);
-
-		info->rdt[i].status = available ? MEMWATCH_STATUS_OK : MEMWATCH_STATUS_UNAVAILABLE;
-		if (!available)
-			info->rdt[i].reason = live->backend_reason[0]
-						      ? live->backend_reason
-						      : "the module has no source for it";
-	}
-	live_describe_estimate(live);
-}
-
-/* Attaches the relay, starts a session and asks for a dump, as far as the options want it. */
-static int live_start(struct live *live, const struct memwatch_live_opts *opts)
-{
+	bool use_module = opts->backend == MEMWATCH_LIVE_MODULE;
+	char *path;
 	int err;
 
-	err = mw_bpf_relay_attach(live->relay);
-	if (err || opts->flags & MEMWATCH_LIVE_NO_START)
-		return err;
-	err = memwatch_device_start(live->device);
-	if (err)
-		return err;
-	live->started = true;
-	if (opts->flags & MEMWATCH_LIVE_NO_DUMP)
-		return 0;
-	return memwatch_device_dump(live->device, NULL);
-}
-
-static int live_open_device(struct live *live, struct memwatch_ctx *ctx,
-			    struct memwatch_get_info *module)
-{
-	int err = memwatch_device_open(ctx, &live->device);
-
-	if (!err)
-		err = memwatch_device_get_info(live->device, module);
-	if (!err && module->schema != MEMWATCH_SCHEMA)
-		err = mw_fail(ctx, -EPROTO,
-			      "the module uses schema %u, this library schema %u: install "
-			      "both from one version",
-			      module->schema, MEMWATCH_SCHEMA);
-	return err;
+	if (opts->backend == MEMWATCH_LIVE_AUTO) {
+		err = mw_ctx_path(ctx, "/dev/memwatch", &path);
+		if (err)
+			return err;
+		use_module = !access(path, F_OK);
+		free(path);
+	}
+	return use_module ? mw_session_open_module(ctx, opts, &live->session)
+			  : mw_session_open_bpf(ctx, opts, &live->session);
 }
 
 /* Opens merge and relay; both follow the period. */
 static int live_open_relay(struct live *live, struct memwatch_ctx *ctx,
-			   const struct memwatch_live_opts *opts, uint32_t nr_rmids,
-			   uint64_t period_ns)
+			   const struct memwatch_live_opts *opts)
 {
+	uint64_t three = mw_mul_sat(3, live->session->period_ns);
+	struct mw_bpf_relay_opts relay_opts = live->session->relay;
 	struct mw_merge_opts merge_opts = {
 		.grace_ns = opts->grace_ns,
 		.silent_ns = opts->silent_ns,
 	};
-	struct mw_bpf_relay_opts relay_opts = {
-		.mode = opts->mode,
-		.nr_rmids = nr_rmids,
-		.ring_pages = opts->ring_pages,
-		.settle_ns = mw_mul_sat(3, period_ns),
-	};
 
+	relay_opts.mode = opts->mode;
+	relay_opts.ring_pages = opts->ring_pages;
+	relay_opts.settle_ns = three;
 	if (!merge_opts.silent_ns)
-		merge_opts.silent_ns = mw_max_u64(MEMWATCH_STREAM_SILENT_DEFAULT_NS,
-						  mw_mul_sat(3, period_ns));
+		merge_opts.silent_ns = mw_max_u64(MEMWATCH_STREAM_SILENT_DEFAULT_NS, three);
 	if (mw_merge_new(&merge_opts, &live->merge))
 		return mw_fail_memory(ctx, "live stream");
 	return mw_bpf_relay_open(ctx, &relay_opts, live->merge, &live->relay);
 }
 
+/* Attaches the programs and starts to measure. */
+static int live_start(struct live *live, const struct memwatch_live_opts *opts)
+{
+	struct memwatch_stream_info *info = &live->stream.info;
+	int err;
+
+	info->nr_cpus = mw_bpf_relay_cpus(live->relay);
+	info->mode = opts->mode;
+	info->period_ns = live->session->period_ns;
+	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		mw_bpf_relay_counter(live->relay, i, &info->counter[i]);
+	mw_stream_info_host(info, &live->host);
+	err = mw_bpf_relay_attach(live->relay);
+	if (!err)
+		err = live->session->ops->start(live->session, opts);
+	if (!err)
+		err = live->session->ops->describe(live->session, info);
+	live_describe_estimate(live);
+	return err;
+}
+
 int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_live_opts *user_opts,
 			      struct memwatch_stream **ret)
 {
-	struct memwatch_get_info module;
 	struct memwatch_live_opts opts;
-	uint64_t period_ns = 0;
 	struct live *live;
 	int err;
 
@@ -441,29 +386,17 @@ int memwatch_stream_open_live(struct memwatch_ctx *ctx, const struct memwatch_li
 		return mw_fail_memory(ctx, "live stream");
 	live->silent_fixed = opts.silent_ns;
 
-	err = live_open_device(live, ctx, &module);
-	if (!err)
-		err = live_set_period(live, &opts, &period_ns);
-	live->wakeup_ns = mw_min_u64(opts.wakeup_ns, mw_mul_sat(MW_BPF_RELAY_TICKS, period_ns));
-	if (!err)
-		err = live_open_relay(live, ctx, &opts, module.nr_rmids, period_ns);
+	err = live_open_session(live, ctx, &opts);
 	if (err)
 		goto err_close;
-
-	live->stream.info.nr_cpus = mw_bpf_relay_cpus(live->relay);
-	live->stream.info.mode = opts.mode;
-	live->stream.info.period_ns = period_ns;
-	live->period_ns = period_ns;
-	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
-		mw_bpf_relay_counter(live->relay, i, &live->stream.info.counter[i]);
-	mw_stream_info_host(&live->stream.info, &live->host);
-	err = live_start(live, &opts);
-	/* the module decides at the start of a session whether it may use RDT */
+	live->period_ns = live->session->period_ns;
+	live->wakeup_ns = mw_min_u64(opts.wakeup_ns,
+				     mw_mul_sat(MW_BPF_RELAY_TICKS, live->period_ns));
+	err = live_open_relay(live, ctx, &opts);
 	if (!err)
-		err = memwatch_device_get_info(live->device, &module);
+		err = live_start(live, &opts);
 	if (err)
 		goto err_close;
-	live_describe_module(live, ctx, &module);
 	mw_stream_init(&live->stream, ctx, &live_ops);
 	*ret = &live->stream;
 	return 0;

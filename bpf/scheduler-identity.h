@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Which process a thread belongs to, without the module: a generation for each process, and the
+ * records of its life. Included by scheduler.bpf.c.
+ *
+ * A thread is registered when it is switched in for the first time, and its process with its
+ * first thread. A process ends when its last registered thread has been switched out for the last
+ * time and the kernel counts no live thread (signal->live): a thread that never ran is live, and
+ * one that has passed that count, but is not dead yet, has run and is registered. Threads that
+ * were already exiting before they were seen are not registered.
+ *
+ * Keys are addresses. That of a task is unique until its last switch, because the scheduler
+ * holds it until then; and each task holds its signal_struct, which all threads of a process
+ * share, from its creation until it is freed. Neither changes with execve(), even of a thread
+ * that is not the leader.
+ *
+ * The maps are preallocated, because programs under the run queue lock must not allocate memory.
+ */
+#ifndef _MW_SCHEDULER_IDENTITY_H
+#define _MW_SCHEDULER_IDENTITY_H
+
+#include <bpf/bpf_core_read.h>
+
+#include "kernel.h"
+#include "relay-send.h"
+
+#define BPF_NOEXIST_FLAG 1
+
+/* Set by the library before loading. */
+const volatile __u32 cpus = 1;	   /* possible CPUs */
+const volatile __u64 since_ns = 0; /* CLOCK_BOOTTIME: when the session began */
+
+/**
+ * struct thread - a registered thread
+ * @owner: what its time is charged to
+ * @process: the key of its process
+ */
+struct thread {
+	__u64 owner;
+	__u64 process;
+};
+
+/**
+ * struct process - a process with a registered thread
+ * @threads: number of its registered threads
+ * @record: the fields that all records about it have in common
+ */
+struct process {
+	__u64 threads;
+	struct memwatch_record_rmid record;
+};
+
+/* By the address of the task. The library sets max_entries of both. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* By the address of the signal_struct. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, struct process);
+} processes SEC(".maps");
+
+/* How many generations each CPU has given. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} generations SEC(".maps");
+
+/*
+ * Each CPU gives generations of its own, because BPF of 5.10 cannot add and read a shared
+ * counter at once. 0 if none is left.
+ */
+static __always_inline __u32 new_generation(void)
+{
+	__u32 key = 0, *given = bpf_map_lookup_elem(&generations, &key);
+	__u64 generation;
+
+	if (!given)
+		return 0;
+	generation = 1 + (__u64)*given * cpus + bpf_get_smp_processor_id();
+	if (generation >> 32)
+		return 0;
+	++*given;
+	return generation;
+}
+
+/* What may change during the life of a process. */
+static __always_inline void read_credentials(struct memwatch_record_rmid *rec,
+					     const struct task_struct *task)
+{
+	rec->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	rec->uid = BPF_CORE_READ(task, real_cred, uid.val);
+}
+
+static __always_inline void describe_process(struct memwatch_record_rmid *rec,
+					     const struct task_struct *task, __u64 now)
+{
+	const struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	rec->generation = new_generation();
+	rec->tgid = BPF_CORE_READ(task, tgid);
+	rec->parent_tgid = BPF_CORE_READ(leader, real_parent, tgid);
+	rec->start_time_ns = BPF_CORE_READ(leader, start_boottime);
+	rec->alloc_time_ns = now;
+	read_credentials(rec, leader);
+	BPF_CORE_READ_STR_INTO(&rec->comm, leader, comm);
+	rec->reason = rec->start_time_ns < since_ns ? MEMWATCH_REASON_SCAN : MEMWATCH_REASON_FORK;
+}
+
+/* Begins a record about @process; the time is the caller's. */
+static __always_inline void begin_record(struct single_batch *one, const struct process *process,
+					 __u16 type, __u32 reason, __u64 now)
+{
+	one->rmid = process->record;
+	one->h.time_ns = now;
+	one->h.type = type;
+	one->h.size = sizeof(one->rmid);
+	one->h.cpu = bpf_get_smp_processor_id();
+	one->h.flags = 0;
+	one->rmid.reason = reason;
+}
+
+/* Two threads may be switched in at the same time: the process of the first one counts. */
+static __always_inline struct process *add_process(struct bpf_raw_tracepoint_args *ctx,
+						   struct mw_relay_cpu *cpu,
+						   const struct task_struct *task, __u64 key,
+						   __u64 now)
+{
+	struct process new = {};
+	struct single_batch one = { .rmid = {} };
+
+	describe_process(&new.record, task, now);
+	if (!new.record.generation)
+		return NULL;
+	if (!bpf_map_update_elem(&processes, &key, &new, BPF_NOEXIST_FLAG)) {
+		begin_record(&one, &new, MEMWATCH_RECORD_RMID_ALLOC, new.record.reason, now);
+		send_single(ctx, cpu, &one, sizeof(one.rmid));
+	}
+	return bpf_map_lookup_elem(&processes, &key);
+}
+
+/* Registers a thread that is switched in for the first time. Returns what it is charged to. */
+__noinline __u64 register_thread(struct bpf_raw_tracepoint_args *ctx, __u64 address, __u64 now)
+{
+	const struct task_struct *task = (const struct task_struct *)address;
+	struct mw_relay_cpu *cpu = this_cpu();
+	struct process *process;
+	struct thread thread;
+	__u32 flags;
+
+	flags = BPF_CORE_READ(task, flags);
+	if (!cpu || flags & PF_KTHREAD)
+		return 0;
+	thread.process = (__u64)BPF_CORE_READ(task, signal);
+	process = bpf_map_lookup_elem(&processes, &thread.process);
+	if (!process && !(flags & PF_EXITING))
+		process = add_process(ctx, cpu, task, thread.process, now);
+	if (!process) {
+		if (!(flags & PF_EXITING))
+			count_failure(MW_RELAY_FAIL_IDENTITY);
+		return 0;
+	}
+	thread.owner = (__u64)process->record.generation << 32;
+	if (flags & PF_EXITING)
+		return thread.owner;
+	__sync_fetch_and_add(&process->threads, 1);
+	if (bpf_map_update_elem(&threads, &address, &thread, BPF_NOEXIST_FLAG)) {
+		__sync_fetch_and_add(&process->threads, -1);
+		count_failure(MW_RELAY_FAIL_IDENTITY);
+	}
+	return thread.owner;
+}
+
+/* What @task is charged to while it runs. */
+static __always_inline __u64 thread_owner(struct bpf_raw_tracepoint_args *ctx, __u64 address,
+					  __u64 now)
+{
+	struct thread *thread = bpf_map_lookup_elem(&threads, &address);
+
+	return thread ? thread->owner : register_thread(ctx, address, now);
+}
+
+/*
+ * A thread was switched out for the last time. Two last threads may end at the same time on two
+ * CPUs: the one that deletes the process sends the record.
+ */
+__noinline int end_thread(struct bpf_raw_tracepoint_args *ctx, __u64 address, __u64 now)
+{
+	struct thread *thread = bpf_map_lookup_elem(&threads, &address);
+	const struct signal_struct *signal;
+	struct mw_relay_cpu *cpu = this_cpu();
+	struct single_batch one = { .rmid = {} };
+	struct process *process;
+	__u64 key;
+
+	if (!thread || !cpu)
+		return 0;
+	key = thread->process;
+	bpf_map_delete_elem(&threads, &address);
+	process = bpf_map_lookup_elem(&processes, &key);
+	if (!process)
+		return 0;
+	__sync_fetch_and_add(&process->threads, -1);
+	signal = (const struct signal_struct *)key;
+	if (process->threads || BPF_CORE_READ(signal, live.counter))
+		return 0;
+	begin_record(&one, process, MEMWATCH_RECORD_RMID_FREE, MEMWATCH_REASON_EXIT, now);
+	if (!bpf_map_delete_elem(&processes, &key))
+		send_single(ctx, cpu, &one, sizeof(one.rmid));
+	return 0;
+}
+
+/* The process of @task has another name, or a new program. Its name is @comm. */
+static __always_inline void rename_process(struct bpf_raw_tracepoint_args *ctx,
+					   const struct task_struct *task, const char *comm,
+					   __u32 reason)
+{
+	__u64 key = (__u64)BPF_CORE_READ(task, signal), now = bpf_ktime_get_ns();
+	struct process *process = bpf_map_lookup_elem(&processes, &key);
+	struct mw_relay_cpu *cpu = this_cpu();
+	struct single_batch one = { .rmid = {} };
+
+	/* a process that has not been seen yet is described when it is switched in */
+	if (!process || !cpu)
+		return;
+	read_credentials(&process->record, task);
+	bpf_probe_read_kernel_str(process->record.comm, sizeof(process->record.comm), comm);
+	begin_record(&one, process, MEMWATCH_RECORD_RMID_EXEC, reason, now);
+	send_interruptible(ctx, cpu, &one, sizeof(one.rmid));
+}
+
+#endif /* _MW_SCHEDULER_IDENTITY_H */

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Measures without the module: from the tracepoints of the scheduler to the same records and the
+ * same perf event array as the relay. Charging, counters and sending are those of the relay.
+ * What the module does is done here: identities (scheduler-identity.h) and ticks.
+ *
+ * Ticks: the library runs a perf event of the CPU clock on each CPU, whose hrtimer expires just
+ * after each multiple of the period. The first hrtimer, of whomever, that expires on a CPU after
+ * such a time ends the slot. A CPU that is idle at a tick sends nothing more until it is busy.
+ *
+ * Contexts: on_switch runs under the run queue lock and on_timer in hard interrupt context, both
+ * with interrupts off, so they never interrupt each other. on_exec and on_rename run in the
+ * context of the process with interrupts on. They leave the state of the CPU alone, except for
+ * the counts of records, which are changed atomically.
+ */
+#include <linux/bpf.h>
+#include <linux/memwatch.h>
+#include <bpf/bpf_helpers.h>
+#include "relay.h"
+#include "relay-charge.h"
+#include "scheduler-identity.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Set by the library before loading. */
+const volatile __u64 period_ns = MEMWATCH_PERIOD_DEFAULT_NS;
+
+/* Set by the library: each CPU stops at its next tick. */
+__u32 stopping;
+
+/**
+ * struct clock - the ticks of a CPU
+ * @due_ns: when the next tick is due, a multiple of the period
+ * @tick_ns: time of the last tick
+ * @thread: the address of the task that runs, 0 if unknown
+ * @idle: the CPU was idle at the last tick
+ */
+struct clock {
+	__u64 due_ns;
+	__u64 tick_ns;
+	__u64 thread;
+	__u64 idle;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct clock);
+} clocks SEC(".maps");
+
+static __always_inline struct clock *this_clock(void)
+{
+	__u32 key = 0;
+
+	return bpf_map_lookup_elem(&clocks, &key);
+}
+
+static __always_inline void send_state(struct bpf_raw_tracepoint_args *ctx,
+				       struct mw_relay_cpu *cpu, __u32 state, __u64 now,
+				       __u64 since)
+{
+	struct single_batch one = { .state = {} };
+
+	one.h.time_ns = now;
+	one.h.type = MEMWATCH_RECORD_CPU_STATE;
+	one.h.size = sizeof(one.state);
+	one.h.cpu = bpf_get_smp_processor_id();
+	one.state.state = state;
+	one.state.since_ns = since;
+	send_single(ctx, cpu, &one, sizeof(one.state));
+}
+
+static __always_inline int is_dead(const struct task_struct *task)
+{
+	const struct task_struct___old *old = (const void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return BPF_CORE_READ(task, __state) & TASK_DEAD;
+	return BPF_CORE_READ(old, state) & TASK_DEAD;
+}
+
+static __always_inline int is_idle(const struct task_struct *task)
+{
+	return !BPF_CORE_READ(task, pid);
+}
+
+/* The CPU was idle at its last tick and has sent nothing since. It ticks again. */
+static __always_inline void leave_idle(struct bpf_raw_tracepoint_args *ctx,
+				       struct mw_relay_cpu *cpu, struct clock *clock)
+{
+	flush_samples(ctx, cpu, 0);
+	send_state(ctx, cpu, MEMWATCH_CPU_BUSY, cpu->last_ns, clock->tick_ns);
+	clock->due_ns = (cpu->last_ns / period_ns + 1) * period_ns;
+	clock->idle = 0;
+}
+
+/* preempt, prev, next; and from 5.18 on the state of prev */
+SEC("raw_tp/sched_switch")
+int on_switch(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 prev = ctx->args[1], next = ctx->args[2], now = bpf_ktime_get_ns(), owner = 0;
+	struct mw_relay_cpu *cpu = this_cpu();
+	struct clock *clock = this_clock();
+
+	if (!cpu || !clock)
+		return 0;
+	if (clock->thread && clock->thread != prev)
+		count_failure(MW_RELAY_FAIL_OWNER);
+	clock->thread = next;
+	if (!is_idle((const struct task_struct *)next))
+		owner = thread_owner(ctx, next, now);
+	if (cpu->active) {
+		if (mode == MW_RELAY_SWITCH || owner != cpu->owner || clock->idle)
+			charge_owner(ctx, cpu, cpu->owner, now, clock->idle != 0);
+		if (clock->idle)
+			leave_idle(ctx, cpu, clock);
+		cpu->owner = owner;
+	}
+	if (is_dead((const struct task_struct *)prev))
+		end_thread(ctx, prev, now);
+	return 0;
+}
+
+/* The process is current, and its leader: the other threads have ended. */
+SEC("raw_tp/sched_process_exec")
+int on_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	const struct task_struct *task = (const struct task_struct *)ctx->args[0];
+
+	rename_process(ctx, task, (const char *)task + bpf_core_field_offset(task->comm),
+		       MEMWATCH_REASON_EXEC);
+	return 0;
+}
+
+/* task, and its new name. The name of a process is that of its leader. */
+SEC("raw_tp/task_rename")
+int on_rename(struct bpf_raw_tracepoint_args *ctx)
+{
+	const struct task_struct *task = (const struct task_struct *)ctx->args[0];
+
+	/* on_exec follows */
+	if (bpf_core_field_exists(task->in_execve) &&
+	    BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+		return 0;
+	if (BPF_CORE_READ(task, group_leader) != task)
+		return 0;
+	rename_process(ctx, task, (const char *)ctx->args[1], MEMWATCH_REASON_COMM);
+	return 0;
+}
+
+static __always_inline void fill_tick(struct mw_relay_cpu *cpu, const struct clock *clock,
+				      __u64 now)
+{
+	struct memwatch_record_tick *rec = &cpu->tick;
+
+	rec->h.time_ns = now;
+	rec->h.type = MEMWATCH_RECORD_TICK;
+	rec->h.size = sizeof(*rec);
+	rec->h.cpu = bpf_get_smp_processor_id();
+	rec->expected_ns = now - now % period_ns;
+	rec->period_ns = period_ns;
+	rec->overruns = 0;
+	if (clock->due_ns && rec->expected_ns > clock->due_ns)
+		rec->overruns = (rec->expected_ns - clock->due_ns) / period_ns;
+}
+
+/* hrtimer, now: before the function of a timer is called */
+SEC("raw_tp/hrtimer_expire_entry")
+int on_timer(struct bpf_raw_tracepoint_args *ctx)
+{
+	const struct hrtimer *timer = (const struct hrtimer *)ctx->args[0];
+	struct mw_relay_cpu *cpu = this_cpu();
+	struct clock *clock = this_clock();
+	__u64 now;
+	int idle;
+
+	if (!cpu || !clock || (clock->idle && !stopping))
+		return 0;
+	now = bpf_ktime_get_ns();
+	/* Timers of softirqs run with interrupts on. */
+	if (now < clock->due_ns || BPF_CORE_READ_BITFIELD_PROBED(timer, is_soft))
+		return 0;
+	if (!cpu->active) {
+		if (stopping)
+			return 0;
+		clock->thread = bpf_get_current_task();
+		activate_cpu(cpu, now, thread_owner(ctx, clock->thread, now));
+		send_state(ctx, cpu, MEMWATCH_CPU_ONLINE, now, 0);
+	} else {
+		charge_owner(ctx, cpu, cpu->owner, now, 1);
+		now = cpu->last_ns;
+	}
+	if (stopping) {
+		flush_samples(ctx, cpu, 0);
+		send_state(ctx, cpu, MEMWATCH_CPU_STOPPED, now, 0);
+		cpu->active = 0;
+		return 0;
+	}
+	idle = is_idle((const struct task_struct *)bpf_get_current_task());
+	fill_tick(cpu, clock, now);
+	clock->due_ns = cpu->tick.expected_ns + period_ns;
+	clock->tick_ns = now;
+	flush_samples(ctx, cpu, 1);
+	if (idle) {
+		clock->idle = 1;
+		send_state(ctx, cpu, MEMWATCH_CPU_IDLE, now, now);
+	}
+	return 0;
+}
