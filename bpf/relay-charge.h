@@ -33,12 +33,11 @@ __noinline int fill_sample(__u32 place, __u32 alone, __u32 number)
 	if (!cpu)
 		return 0;
 	sum = alone ? &cpu->alone : bpf_map_lookup_elem(&sums, &place);
-	if (!sum || index >= MW_RELAY_TOUCHED_MAX)
+	if (!sum || index >= MW_RELAY_SAMPLES_MAX)
 		return 0;
 	if (cpu->uneven)
 		mw_relay_apply_times(cpu, sum);
-	mw_relay_sample(&cpu->batch.sample[index], sum, bpf_get_smp_processor_id(), cpu->begin_ns,
-			cpu->last_ns);
+	mw_relay_sample(&cpu->batch.sample[index], sum, bpf_get_smp_processor_id(), cpu->last_ns);
 	sum->used = 0;
 	return 0;
 }
@@ -74,16 +73,18 @@ __noinline int resend_record(struct bpf_raw_tracepoint_args *ctx, __u32 place, _
 	if (!cpu)
 		return 0;
 	offset = place * size;
-	if (place >= cpu->touched_count)
+	if (place >= cpu->samples)
 		size = place == last ? sizeof(cpu->tick) : sizeof(cpu->rdt);
-	if (place > cpu->touched_count)
+	if (place > cpu->samples)
 		offset += sizeof(cpu->rdt) - sizeof(struct memwatch_record_sample);
 	barrier_var(offset);
 	if (offset > sizeof(cpu->batch.sample) - sizeof(cpu->batch.sample[0]))
 		return 0;
 	rec = (void *)cpu->batch.sample + offset;
-	if (rec->h.type == MEMWATCH_RECORD_TICK)
+	if (rec->h.type == MEMWATCH_RECORD_TICK) {
+		rec->produced = cpu->produced;
 		rec->dropped = cpu->dropped;
+	}
 	number = (__u32 *)rec - 1;
 	*number = 1;
 	send_batch(ctx, cpu, number, size);
@@ -111,57 +112,146 @@ static __always_inline __u64 append_tick(struct mw_relay_cpu *cpu, __u64 samples
 }
 
 /*
- * Sends the first @samples samples of the batch, followed by cpu->tick if @tick is set. If that
- * failed, the records are sent again, one by one.
+ * Sends the first @samples samples of the batch, followed by cpu->tick if @tick is set. Returns
+ * whether samples were lost. Then the tick, and what precedes it, are sent again, one by one.
  *
- * The kernel counts one loss per failed call, however many records the call contained. So a
- * failed batch counts as the loss of its first record only, to count the same as the kernel.
+ * The kernel counts one loss per failed call, however many records the call contained. To count
+ * the same, all samples of a failed batch are one record, or the first record is lost if there
+ * are none.
  */
 __noinline int send_samples(struct bpf_raw_tracepoint_args *ctx, __u32 samples, __u32 tick)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
 	__u64 index = to_index(samples), size;
+	__u32 records;
 	long err;
 
-	if (!cpu || index > MW_RELAY_TOUCHED_MAX)
+	if (!cpu || index > MW_RELAY_SAMPLES_MAX)
 		return 0;
+	cpu->samples = samples;
 	size = index * sizeof(struct memwatch_record_sample);
 	cpu->batch.records = samples;
 	if (tick)
 		size += append_tick(cpu, index);
 	if (!size)
 		return 0;
-	samples = cpu->batch.records;
-	__sync_fetch_and_add(&cpu->produced, samples);
+	records = cpu->batch.records;
+	__sync_fetch_and_add(&cpu->produced, records);
 	err = send_batch(ctx, cpu, &cpu->batch.records, size);
-	for (index = err == SPLIT ? 0 : 1; err && index < MW_RELAY_TOUCHED_MAX + 2; index++) {
-		if (index >= samples)
-			break;
-		resend_record(ctx, index, samples - 1);
+	if (!err)
+		return 0;
+	index = 0;
+	if (err != SPLIT) {
+		index = samples ?: 1;
+		__sync_fetch_and_add(&cpu->produced, 1 - index);
 	}
+	for (size = 0; size < MW_RELAY_SAMPLES_MAX + 2; size++) {
+		if (size >= records)
+			break;
+		if (size >= index)
+			resend_record(ctx, size, records - 1);
+	}
+	return err != SPLIT && samples;
+}
+
+/* Says whether the sum that was touched as number @number is in use. */
+__noinline int use_sum(__u32 number, __u32 used)
+{
+	struct mw_relay_cpu *cpu = this_cpu();
+	__u64 index = to_index(number);
+	struct mw_relay_sum *sum;
+	__u32 place;
+
+	if (!cpu || index >= MW_RELAY_TOUCHED_MAX)
+		return 0;
+	place = cpu->touched[index];
+	sum = bpf_map_lookup_elem(&sums, &place);
+	if (sum)
+		sum->used = used;
 	return 0;
 }
 
 /*
- * Sends a sample of each owner that has run since begin_ns, followed by cpu->tick if @tick is
- * set. The next interval begins at last_ns, up to which everything has been charged.
+ * Sends a sample of each of the owners that were touched last, as many as a batch can have. If
+ * there is no room, nothing of their sums is lost. Returns how many owners are left, or -1 if
+ * there is no room.
+ */
+__noinline int send_last(struct bpf_raw_tracepoint_args *ctx, __u32 tick)
+{
+	struct mw_relay_cpu *cpu = this_cpu();
+	__u32 i, number, first = 0;
+	__u64 index;
+
+	if (!cpu)
+		return 0;
+	number = cpu->touched_count;
+	if (number > MW_RELAY_SAMPLES_MAX) {
+		number = MW_RELAY_SAMPLES_MAX;
+		first = cpu->touched_count - number;
+	}
+	for (i = 0; i < MW_RELAY_SAMPLES_MAX; i++) {
+		index = to_index(first + i);
+		if (i >= number || index >= MW_RELAY_TOUCHED_MAX)
+			break;
+		fill_sample(cpu->touched[index], 0, i);
+	}
+	if (!send_samples(ctx, number, tick && !first)) {
+		cpu->touched_count = first;
+		return first;
+	}
+	for (i = 0; i < MW_RELAY_SAMPLES_MAX; i++) {
+		if (i >= number)
+			break;
+		use_sum(first + i, 1);
+	}
+	return -1;
+}
+
+/*
+ * Sends a sample of each owner that has run, followed by cpu->tick if @tick is set. The next
+ * interval begins at last_ns, up to which everything has been charged. The intervals of samples
+ * for which there is no room go on.
  */
 static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
+{
+	int i, left = 0;
+
+	for (i = 0; i < MW_RELAY_BATCHES_MAX; i++) {
+		left = send_last(ctx, tick);
+		if (left <= 0)
+			break;
+	}
+	/* The tick was not in the batch for which there was no room. */
+	if (left < 0 && tick && cpu->touched_count > MW_RELAY_SAMPLES_MAX)
+		send_samples(ctx, 0, 1);
+	cpu->begin_ns = cpu->last_ns;
+	if (cpu->uneven)
+		cpu->exact = 1;
+	cpu->uneven = 0;
+	return 0;
+}
+
+/* All sums are lost. */
+static __noinline int drop_sums(struct mw_relay_cpu *cpu)
 {
 	__u32 i;
 
 	for (i = 0; i < MW_RELAY_TOUCHED_MAX; i++) {
 		if (i >= cpu->touched_count)
 			break;
-		fill_sample(cpu->touched[i], 0, i);
+		use_sum(i, 0);
 	}
-	send_samples(ctx, cpu->touched_count, tick);
 	cpu->touched_count = 0;
-	cpu->begin_ns = cpu->last_ns;
-	if (cpu->uneven)
-		cpu->exact = 1;
-	cpu->uneven = 0;
 	return 0;
+}
+
+/* Must the sums be sent before @owner is charged? Its sum is that of another owner, or new. */
+static __always_inline int is_flush_due(const struct mw_relay_cpu *cpu,
+					const struct mw_relay_sum *sum, __u64 owner)
+{
+	if (sum->used)
+		return sum->owner != owner;
+	return cpu->touched_count && cpu->touched_count % MW_RELAY_SAMPLES_MAX == 0;
 }
 
 /*
@@ -190,16 +280,14 @@ static __always_inline void charge_owner(void *ctx, struct mw_relay_cpu *cpu, __
 		if (!sum)
 			count_failure(MW_RELAY_FAIL_RMID_RANGE);
 	}
-	/* another owner at this place, or more owners than can be accumulated */
 	if (sum)
-		flush = sum->used ? sum->owner != owner
-				  : cpu->touched_count >= MW_RELAY_TOUCHED_MAX;
+		flush = is_flush_due(cpu, sum, owner);
 	read_counters(slot_ends || flush || !sum || cpu->exact, run_ns);
 	if (!sum) {
 		/* the interval of the accumulated samples ends where this sample begins */
 		flush_samples(ctx, cpu, 0);
 		cpu->last_ns = now;
-		mw_relay_sum_start(&cpu->alone, owner);
+		mw_relay_sum_start(&cpu->alone, owner, cpu->begin_ns);
 		mw_relay_sum_add(&cpu->alone, run_ns, &cpu->piece);
 		fill_sample(0, 1, 0);
 		cpu->batch.records = 1;
@@ -212,15 +300,18 @@ static __always_inline void charge_owner(void *ctx, struct mw_relay_cpu *cpu, __
 	if (flush) {
 		count_failure(MW_RELAY_FAIL_EARLY);
 		flush_samples(ctx, cpu, 0);
+		if (cpu->touched_count >= MW_RELAY_TOUCHED_MAX)
+			drop_sums(cpu);
 	}
 	if (!sum->used) {
-		mw_relay_sum_start(sum, owner);
 		slot = cpu->touched_count;
 		if (slot < MW_RELAY_TOUCHED_MAX) {
 			cpu->touched[slot] = place;
 			cpu->touched_count = slot + 1;
 		}
 	}
+	if (!sum->used || sum->owner != owner)
+		mw_relay_sum_start(sum, owner, cpu->begin_ns);
 	mw_relay_sum_add(sum, run_ns, &cpu->piece);
 	cpu->last_ns = now;
 }

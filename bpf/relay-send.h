@@ -104,6 +104,8 @@ static __always_inline int hold_batch(struct mw_relay_cpu *cpu, const __u32 *num
 	__u32 place = cpu->held;
 	struct mw_relay_held *batch = bpf_map_lookup_elem(&held, &place);
 
+	/* The verifier of 6.1 does not track a number on the stack. */
+	barrier_var(size);
 	if (!batch || size > MW_RELAY_HELD_BYTES ||
 	    bpf_probe_read_kernel(batch->bytes, size, number + 1))
 		return -1;

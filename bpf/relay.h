@@ -31,11 +31,18 @@ enum mw_relay_mode {
 };
 
 /*
- * How many RMIDs a CPU can accumulate between two ticks. When one more runs, all samples
- * are sent before the tick. This bounds the work of the verifier, and the time that a
- * flush takes with interrupts off when each sample needs a call of its own.
+ * How many samples a batch can have. When so many owners have run on a CPU between two ticks and
+ * one more runs, all samples are sent before the tick. This bounds the time that a flush takes
+ * with interrupts off.
  */
-#define MW_RELAY_TOUCHED_MAX 32
+#define MW_RELAY_SAMPLES_MAX 32
+
+/*
+ * How many owners can have unsent sums: more than in a batch while the ring is full. When one
+ * more runs, the sums are lost.
+ */
+#define MW_RELAY_BATCHES_MAX 16
+#define MW_RELAY_TOUCHED_MAX (MW_RELAY_BATCHES_MAX * MW_RELAY_SAMPLES_MAX)
 
 /*
  * Keys of the map "failures", which counts per CPU what went wrong. The stream shows each
@@ -85,9 +92,10 @@ struct mw_relay_piece {
 	__u32 reserved;
 };
 
-/* The sum of the pieces of one owner since the last flush; unused while @used is 0. */
+/* The sum of the pieces of one owner since @begin_ns; unused while @used is 0. */
 struct mw_relay_sum {
 	__u64 owner;
+	__u64 begin_ns;
 	__u64 run_ns;
 	struct mw_relay_piece piece;
 	__u64 used;
@@ -110,7 +118,7 @@ struct mw_relay_sum {
 struct mw_relay_batch {
 	__u32 unsent;
 	__u32 records;
-	struct memwatch_record_sample sample[MW_RELAY_TOUCHED_MAX + 2];
+	struct memwatch_record_sample sample[MW_RELAY_SAMPLES_MAX + 2];
 };
 
 /**
@@ -133,7 +141,7 @@ struct mw_relay_held {
  * @dropped: records that could not be sent
  * @owner: who runs now
  * @last_ns: time up to which everything has been charged, and time of @last
- * @begin_ns: start of the interval of the samples that are accumulated
+ * @begin_ns: start of the interval of sums that begin now
  * @last: the counters at @last_ns
  * @have: @last is valid, for each counter
  * @exact: read the times of the counters at each switch: a counter was not on the hardware all
@@ -149,6 +157,7 @@ struct mw_relay_held {
  * @slot: the times of the counters between the last two readings that included them
  * @piece: scratch: what was read last
  * @alone: scratch: the sum of a sample that is not accumulated
+ * @samples: scratch: the number of samples in @batch
  * @tick: scratch: the tick record
  * @batch: scratch: what is sent
  *
@@ -179,6 +188,7 @@ struct mw_relay_cpu {
 	/* scratch: not valid from one program to the next */
 	struct mw_relay_piece piece;
 	struct mw_relay_sum alone;
+	__u64 samples;
 	struct memwatch_record_tick tick;
 	struct mw_relay_batch batch;
 };
@@ -246,11 +256,12 @@ MW_INLINE __u8 mw_relay_delta(const struct mw_relay_reading *last,
 	return MEMWATCH_STATUS_OK;
 }
 
-MW_INLINE void mw_relay_sum_start(struct mw_relay_sum *sum, __u64 owner)
+MW_INLINE void mw_relay_sum_start(struct mw_relay_sum *sum, __u64 owner, __u64 begin_ns)
 {
 	int i;
 
 	sum->owner = owner;
+	sum->begin_ns = begin_ns;
 	sum->run_ns = 0;
 	for (i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
 		sum->piece.delta[i].counter = 0;
@@ -427,7 +438,7 @@ MW_INLINE __u8 mw_relay_scale(const struct mw_relay_reading *raw, __u64 run_ns, 
  * be measured; one with status UNAVAILABLE or FIRST has the value 0.
  */
 MW_INLINE void mw_relay_sample(struct memwatch_record_sample *rec, const struct mw_relay_sum *sum,
-			       __u16 cpu, __u64 begin_ns, __u64 end_ns)
+			       __u16 cpu, __u64 end_ns)
 {
 	__u32 ppm, least = 1000000;
 	__u8 status, scaled;
@@ -441,7 +452,7 @@ MW_INLINE void mw_relay_sample(struct memwatch_record_sample *rec, const struct 
 	rec->h.flags = 0;
 	rec->rmid = mw_relay_rmid(sum->owner);
 	rec->generation = mw_relay_generation(sum->owner);
-	rec->begin_ns = begin_ns;
+	rec->begin_ns = sum->begin_ns;
 	rec->run_ns = sum->run_ns;
 	for (i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
 		value = 0;

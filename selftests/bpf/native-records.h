@@ -257,9 +257,9 @@ static void test_no_ring_for_many(void)
 	run_tick(now, 0);
 	received = count_in_order(&first_ns, &dropped);
 	rig_ring_close(&rig, cpu);
-	for (int i = 0; i <= MW_RELAY_TOUCHED_MAX; i++)
+	for (int i = 0; i <= MW_RELAY_SAMPLES_MAX; i++)
 		run_switch(now += 10, i ? OWNER(i, 1) : 0,
-			   i < MW_RELAY_TOUCHED_MAX ? OWNER(i + 1, 1) : 0);
+			   i < MW_RELAY_SAMPLES_MAX ? OWNER(i + 1, 1) : 0);
 	run_reading(now += 10);
 	run_tick(now, 0);
 	tap_eq(rig_cpu(&rig, cpu).dropped, 0, "the records of a large batch wait for a ring");
@@ -284,8 +284,8 @@ static void test_partial_batches(void)
 	if (!open_rig(MW_RELAY_SLOT, 0, 512, 1))
 		return;
 	run_tick(now, 0);
-	for (int slot = 0; slot < 300; slot++) {
-		int owners = slot % (MW_RELAY_TOUCHED_MAX + 3);
+	for (int slot = 0; slot < 600; slot++) {
+		int owners = slot % (MW_RELAY_SAMPLES_MAX + 3);
 
 		for (int i = 0; i <= owners; i++)
 			run_switch(now += 10, i ? OWNER(i, 1) : 0,
@@ -321,6 +321,48 @@ static void test_partial_batches(void)
 	rig_close(&rig);
 }
 
+/* A ring of one page that nobody reads for a while: what did not fit is sent with what follows. */
+static void test_carried_samples(void)
+{
+	const uint64_t owners[] = { OWNER(1, 1), OWNER(2, 7), 0 };
+	uint64_t now = 1000, run[3] = { 0 }, begin[3] = { 1000, 1000, 1000 }, early = 0,
+		 longest = 0;
+	union rig_record rec;
+
+	if (!open_rig(MW_RELAY_SLOT, 0, 512, 1))
+		return;
+	run_tick(now, owners[0]);
+	for (int slot = 0; slot < 200; slot++) {
+		for (int i = 0; i < 3; i++)
+			run_switch(now += 10 + (uint64_t)i, owners[i], owners[(i + 1) % 3]);
+		run_tick(now += 5, owners[0]);
+	}
+	tap_ok(rig_cpu(&rig, cpu).dropped > 100, "slots do not fit into a full ring");
+	for (int slot = 0; slot < 2; slot++) {
+		while (rig_next(&rig, cpu, &rec) == 1) {
+			for (int i = 0; rec.h.type == MEMWATCH_RECORD_SAMPLE && i < 3; i++) {
+				if (rec.sample.rmid != (uint32_t)owners[i])
+					continue;
+				run[i] += rec.sample.run_ns;
+				early += rec.sample.begin_ns < begin[i];
+				begin[i] = rec.h.time_ns;
+				if (rec.h.time_ns - rec.sample.begin_ns > longest)
+					longest = rec.h.time_ns - rec.sample.begin_ns;
+			}
+		}
+		run_tick(now += 5, owners[0]);
+	}
+	tap_eq(run[0], 200 * 15 + 5, "the first process has all its time after a loss");
+	tap_eq(run[1], 200 * 11, "the second process has all its time after a loss");
+	tap_eq(run[2], 200 * 12, "time without a process is complete after a loss");
+	tap_eq(early, 0, "the intervals of the samples of a process do not overlap");
+	tap_ok(longest > 1000, "a sample after a loss says when its interval began (%llu ns)",
+	       (unsigned long long)longest);
+	tap_eq(rig.rings[cpu].lost, rig_cpu(&rig, cpu).dropped,
+	       "kernel and relay count the same when samples are carried over a loss");
+	rig_close(&rig);
+}
+
 static void test_records(void)
 {
 	if (open_rig(MW_RELAY_SLOT, 0, 512, 8)) {
@@ -334,6 +376,7 @@ static void test_records(void)
 	test_no_ring();
 	test_no_ring_for_many();
 	test_partial_batches();
+	test_carried_samples();
 }
 
 #endif /* _MW_SELFTESTS_BPF_NATIVE_RECORDS_H */

@@ -264,7 +264,7 @@ static inline int rig_verifier_stats(void)
 {
 	struct relay_bpf *skel = relay_bpf__open();
 	struct bpf_program *prog;
-	static char log[16][1 << 14];
+	static char log[16][1 << 16];
 	int i = 0, err;
 
 	if (!skel)

@@ -204,7 +204,7 @@ static void test_check_times(void)
 	tap_eq(mw_relay_count(&last, 159, 1, &delta), MEMWATCH_STATUS_ERROR,
 	       "a count that went backwards is an error");
 
-	mw_relay_sum_start(&sum, 1);
+	mw_relay_sum_start(&sum, 1, 0);
 	sum.run_ns = 300000;
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		sum.piece.delta[i] = (struct mw_relay_reading){ 60, 300000, 300000 };
@@ -216,7 +216,7 @@ static void test_check_times(void)
 	mw_relay_check_times(&cpu, 1, 1000000, &delta);
 	tap_eq(cpu.uneven, 2, "a counter that shared the hardware is noticed at the tick");
 	mw_relay_apply_times(&cpu, &sum);
-	mw_relay_sample(&rec, &sum, 0, 0, 1000000);
+	mw_relay_sample(&rec, &sum, 0, 1000000);
 	tap_eq(MEMWATCH_SAMPLE_STATUS(&rec, 1), MEMWATCH_STATUS_MULTIPLEXED,
 	       "a count without times is multiplexed if the counter was");
 	tap_eq(MEMWATCH_SAMPLE_COUNTER(&rec, 1), 240,
@@ -227,7 +227,7 @@ static void test_check_times(void)
 	mw_relay_check_times(&cpu, 1, 1000000, &delta);
 	sum.piece.delta[1].counter = 0;
 	mw_relay_apply_times(&cpu, &sum);
-	mw_relay_sample(&rec, &sum, 0, 0, 1000000);
+	mw_relay_sample(&rec, &sum, 0, 1000000);
 	tap_eq(MEMWATCH_SAMPLE_STATUS(&rec, 1), MEMWATCH_STATUS_UNAVAILABLE,
 	       "a counter that was never enabled is unavailable");
 }
@@ -239,7 +239,7 @@ static void test_sum(void)
 	struct mw_relay_sum sum;
 
 	memset(&sum, 0xff, sizeof(sum));
-	mw_relay_sum_start(&sum, (7ULL << 32) | 3);
+	mw_relay_sum_start(&sum, (7ULL << 32) | 3, 100);
 	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		piece.status[i] = MEMWATCH_STATUS_OK;
 	/* the first counter is running in the first piece only, which is half of the time */
@@ -254,7 +254,7 @@ static void test_sum(void)
 	piece.status[2] = MEMWATCH_STATUS_ERROR;
 	mw_relay_sum_add(&sum, 501, &piece);
 	memset(&rec, 0xff, sizeof(rec));
-	mw_relay_sample(&rec, &sum, 5, 100, 2100);
+	mw_relay_sample(&rec, &sum, 5, 2100);
 
 	tap_eq(rec.h.type, MEMWATCH_RECORD_SAMPLE, "the type of a sample");
 	tap_eq(rec.h.size, sizeof(rec), "the size of a sample");
@@ -278,11 +278,11 @@ static void test_sum(void)
 	tap_eq(rec.status[3], MEMWATCH_STATUS_UNAVAILABLE,
 	       "a counter that was not measured is unavailable");
 
-	mw_relay_sum_start(&sum, 4);
+	mw_relay_sum_start(&sum, 4, 0);
 	piece.status[2] = MEMWATCH_STATUS_OK;
 	piece.status[0] = MEMWATCH_STATUS_FIRST;
 	mw_relay_sum_add(&sum, 1, &piece);
-	mw_relay_sample(&rec, &sum, 0, 0, 1);
+	mw_relay_sample(&rec, &sum, 0, 1);
 	tap_eq(rec.run_ns, 1, "a new sum does not contain the time of the last one");
 	tap_eq(rec.status[0], MEMWATCH_STATUS_FIRST, "a new sum has the status of its first piece");
 	tap_eq(rec.counter[0], 0, "a new sum does not contain the counts of the last one");

@@ -174,7 +174,8 @@ enum memwatch_counter {
  * @rmid: the RMID that ran
  * @generation: generation of @rmid
  * @begin_ns: start of the interval. While the CPU ticks, [begin_ns, h.time_ns) is not
- * 	longer than one period.
+ * 	longer than one period, except for the first sample after a loss, which contains what
+ * 	could not be sent.
  * @run_ns: time in the interval for which this RMID ran on this CPU. The intervals of a
  * 	CPU cover its time without gaps: the run_ns of all its RMIDs, with RMID 0,
  * 	add up to wall time.
