@@ -33,13 +33,11 @@
 /*
  * An RMID that holds cache without running is read again after REFRESH_NS if a
  * CPU has budget left: at most REFRESHES of them in one go. The CPUs of a domain
- * together look at one of LOOK_SHARE RMIDs in each slot, and at LOOK_MOST at most. Each of
- * them looks at one or more.
+ * together look at LOOK RMIDs in each slot, and each of them at one or more.
  */
 #define REFRESH_NS 20000000ULL
 #define REFRESHES  2
-#define LOOK_SHARE 8
-#define LOOK_MOST  32
+#define LOOK	   32
 
 /* Sets of assignable counters that get another RMID in one go, at most. */
 #define PASSES 4
@@ -286,9 +284,8 @@ static bool read_is_holder(const struct mw_rdt_domain *d, u32 rmid, u64 now)
 /* Spend what is left of the budget on RMIDs that hold cache without running. */
 void mw_rdt_read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout)
 {
-	u32 rmid, looks = min_t(u32, d->plan.nr / LOOK_SHARE, LOOK_MOST);
+	u32 rmid, looks = 1 + LOOK / READ_ONCE(d->nr_cpus);
 
-	looks = 1 + looks / READ_ONCE(d->nr_cpus);
 	bout->most = min_t(u32, bout->most, REFRESHES);
 	for (; looks; looks--) {
 		rmid = cpu->rdt_holder;
