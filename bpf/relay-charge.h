@@ -222,8 +222,10 @@ static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 t
 			break;
 	}
 	/* The tick was not in the batch for which there was no room. */
-	if (left < 0 && tick && cpu->touched_count > MW_RELAY_SAMPLES_MAX)
+	if (left < 0 && tick && cpu->touched_count > MW_RELAY_SAMPLES_MAX) {
+		send_waiting(ctx, cpu);
 		send_samples(ctx, 0, 1);
+	}
 	cpu->begin_ns = cpu->last_ns;
 	if (cpu->uneven)
 		cpu->exact = 1;

@@ -184,4 +184,17 @@ static __always_inline void send_interruptible(void *ctx, struct mw_relay_cpu *c
 		count_dropped(cpu, err);
 }
 
+/* Sends the RDT record that waits for a tick, if there is one. */
+static __noinline int send_waiting(void *ctx, struct mw_relay_cpu *cpu)
+{
+	struct single_batch one = { .rdt = {} };
+
+	if (!cpu->rdt_waits)
+		return 0;
+	cpu->rdt_waits = 0;
+	one.rdt = cpu->rdt;
+	send_single(ctx, cpu, &one, sizeof(one.rdt));
+	return 0;
+}
+
 #endif /* _MW_RELAY_SEND_H */

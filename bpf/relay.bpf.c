@@ -115,19 +115,6 @@ int on_dump_end(struct bpf_raw_tracepoint_args *ctx)
 	return forward_dump(ctx, MEMWATCH_RECORD_DUMP_END);
 }
 
-/* Sends the RDT record that waits for a tick, if there is one. */
-static __noinline int send_waiting(void *ctx, struct mw_relay_cpu *cpu)
-{
-	struct single_batch one = { .rdt = {} };
-
-	if (!cpu->rdt_waits)
-		return 0;
-	cpu->rdt_waits = 0;
-	one.rdt = cpu->rdt;
-	send_single(ctx, cpu, &one, sizeof(one.rdt));
-	return 0;
-}
-
 /*
  * record, tick_follows
  *
@@ -247,7 +234,8 @@ int on_tick(struct bpf_raw_tracepoint_args *ctx)
 		activate_cpu(cpu, now, owner);
 	}
 
-	if (cpu->rdt.h.time_ns != now)
+	/* A frame begins with a sample. */
+	if (cpu->rdt.h.time_ns != now || !cpu->touched_count)
 		send_waiting(ctx, cpu);
 	rec = &cpu->tick;
 	rec->h.time_ns = now;

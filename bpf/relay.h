@@ -107,9 +107,9 @@ struct mw_relay_sum {
  * @records: how many records follow
  * @sample: the records, packed, all with the same time
  *
- * A batch contains samples, a tick, or samples and then a tick. An RDT record may precede the
- * tick. Both are shorter than a sample, and use the last elements. Every other record is a
- * batch of its own.
+ * A batch contains samples, a tick, or samples and then a tick. Between samples and tick there
+ * may be one RDT record. Both are shorter than a sample, and use the last elements. Every other
+ * record is a batch of its own.
  *
  * perf writes 12 bytes before the data of a program and pads the whole to a multiple of
  * 8. Thus @records takes no additional space, and it aligns the records in the ring, so

@@ -60,7 +60,7 @@ struct mw_span {
  * @foreign_rmid: RMID that resctrl has written last since it was mounted, else 0
  * @foreign_writes: times that somebody else had written PQR_ASSOC
  * @notice_ns: when a foreign write was last reported
- * @now_ns: in a tick, or while counters are read: the present time, as of the last reading. A
+ * @now_ns: in a tick, or while counters are read: the present time, as of the last record. A
  * 	look at the clock takes as long as a reading of a counter.
  * @ticking: counters are read in a tick, the record of which follows
  * @domain: L3 domain of this CPU; NULL while RDT is not in use

@@ -109,7 +109,9 @@ static void switch_recharge_cpu(struct mw_cpu *cpu, u64 owner)
 	if (owner == before)
 		return;
 	switch_charge_cpu(cpu, owner);
-	trace_memwatch_switch(mw_now(), before, owner, current->pid);
+	/* If this is a tick, its record must not be older. */
+	cpu->now_ns = mw_now();
+	trace_memwatch_switch(cpu->now_ns, before, owner, current->pid);
 }
 
 /*
