@@ -83,7 +83,13 @@ struct signal_struct {
 
 struct mm_struct;
 
+struct sched_entity {
+	__u64 sum_exec_runtime;
+	__u64 prev_sum_exec_runtime; /* the same when it was switched in */
+} KERNEL;
+
 struct task_struct {
+	struct sched_entity se;
 	unsigned int flags;
 	int pid;
 	int tgid;

@@ -8,8 +8,8 @@
  * A thread is registered when it is switched in for the first time, and its process with its
  * first thread. A process ends when its last registered thread has been switched out for the last
  * time and the kernel counts no live thread (signal->live): a thread that never ran is live, and
- * one that has passed that count, but is not dead yet, has run and is registered. Threads that
- * were already exiting before they were seen are not registered.
+ * one that has passed that count, but is not dead yet, has run and is registered. A thread that
+ * was already exiting when the session began is not registered.
  *
  * Keys are addresses. That of a task is unique until its last switch, because the scheduler
  * holds it until then; and each task holds its signal_struct, which all threads of a process
@@ -68,29 +68,44 @@ struct {
 	__type(value, struct process);
 } processes SEC(".maps");
 
-/* How many generations each CPU has given. */
+/**
+ * struct identities - what a CPU needs to identify processes
+ * @given: how many generations it has given
+ * @process: scratch: a new process
+ * @one: scratch: a record; the stack has no room for it. Only for programs that run with
+ *	interrupts off.
+ */
+struct identities {
+	__u64 given;
+	struct process process;
+	struct single_batch one;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u32);
-} generations SEC(".maps");
+	__type(value, struct identities);
+} identities SEC(".maps");
+
+static __always_inline struct identities *this_identities(void)
+{
+	__u32 key = 0;
+
+	return bpf_map_lookup_elem(&identities, &key);
+}
 
 /*
  * Each CPU gives generations of its own, because BPF of 5.10 cannot add and read a shared
  * counter at once. 0 if none is left.
  */
-static __always_inline __u32 new_generation(void)
+static __always_inline __u32 new_generation(struct identities *ids)
 {
-	__u32 key = 0, *given = bpf_map_lookup_elem(&generations, &key);
-	__u64 generation;
+	__u64 generation = 1 + ids->given * cpus + bpf_get_smp_processor_id();
 
-	if (!given)
-		return 0;
-	generation = 1 + (__u64)*given * cpus + bpf_get_smp_processor_id();
 	if (generation >> 32)
 		return 0;
-	++*given;
+	ids->given++;
 	return generation;
 }
 
@@ -107,7 +122,6 @@ static __always_inline void describe_process(struct memwatch_record_rmid *rec,
 {
 	const struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
-	rec->generation = new_generation();
 	rec->tgid = BPF_CORE_READ(task, tgid);
 	rec->parent_tgid = BPF_CORE_READ(leader, real_parent, tgid);
 	rec->start_time_ns = BPF_CORE_READ(leader, start_boottime);
@@ -132,46 +146,56 @@ static __always_inline void begin_record(struct single_batch *one, const struct 
 
 /* Two threads may be switched in at the same time: the process of the first one counts. */
 static __always_inline struct process *add_process(struct bpf_raw_tracepoint_args *ctx,
-						   struct mw_relay_cpu *cpu,
+						   struct mw_relay_cpu *cpu, struct identities *ids,
 						   const struct task_struct *task, __u64 key,
 						   __u64 now)
 {
-	struct process new = {};
-	struct single_batch one = { .rmid = {} };
+	struct process *new = &ids->process;
 
-	describe_process(&new.record, task, now);
-	if (!new.record.generation)
+	new->threads = 0;
+	describe_process(&new->record, task, now);
+	new->record.generation = new_generation(ids);
+	if (!new->record.generation)
 		return NULL;
-	if (!bpf_map_update_elem(&processes, &key, &new, BPF_NOEXIST_FLAG)) {
-		begin_record(&one, &new, MEMWATCH_RECORD_RMID_ALLOC, new.record.reason, now);
-		send_single(ctx, cpu, &one, sizeof(one.rmid));
+	if (!bpf_map_update_elem(&processes, &key, new, BPF_NOEXIST_FLAG)) {
+		begin_record(&ids->one, new, MEMWATCH_RECORD_RMID_ALLOC, new->record.reason, now);
+		send_single(ctx, cpu, &ids->one, sizeof(ids->one.rmid));
 	}
 	return bpf_map_lookup_elem(&processes, &key);
+}
+
+/* Whether @task may have begun to exit before it could be seen. */
+static __always_inline int is_leaving(const struct task_struct *task, __u32 flags)
+{
+	return flags & PF_EXITING && BPF_CORE_READ(task, group_leader, start_boottime) < since_ns;
 }
 
 /* Registers a thread that is switched in for the first time. Returns what it is charged to. */
 __noinline __u64 register_thread(struct bpf_raw_tracepoint_args *ctx, __u64 address, __u64 now)
 {
 	const struct task_struct *task = (const struct task_struct *)address;
+	struct identities *ids = this_identities();
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct process *process;
 	struct thread thread;
+	int leaving;
 	__u32 flags;
 
 	flags = BPF_CORE_READ(task, flags);
-	if (!cpu || flags & PF_KTHREAD)
+	if (!cpu || !ids || flags & PF_KTHREAD)
 		return 0;
+	leaving = is_leaving(task, flags);
 	thread.process = (__u64)BPF_CORE_READ(task, signal);
 	process = bpf_map_lookup_elem(&processes, &thread.process);
-	if (!process && !(flags & PF_EXITING))
-		process = add_process(ctx, cpu, task, thread.process, now);
-	if (!process) {
-		if (!(flags & PF_EXITING))
+	if (!process && !leaving) {
+		process = add_process(ctx, cpu, ids, task, thread.process, now);
+		if (!process)
 			count_failure(MW_RELAY_FAIL_IDENTITY);
-		return 0;
 	}
+	if (!process)
+		return 0;
 	thread.owner = (__u64)process->record.generation << 32;
-	if (flags & PF_EXITING)
+	if (leaving)
 		return thread.owner;
 	__sync_fetch_and_add(&process->threads, 1);
 	if (bpf_map_update_elem(&threads, &address, &thread, BPF_NOEXIST_FLAG)) {
@@ -197,13 +221,13 @@ static __always_inline __u64 thread_owner(struct bpf_raw_tracepoint_args *ctx, _
 __noinline int end_thread(struct bpf_raw_tracepoint_args *ctx, __u64 address, __u64 now)
 {
 	struct thread *thread = bpf_map_lookup_elem(&threads, &address);
+	struct identities *ids = this_identities();
 	const struct signal_struct *signal;
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct single_batch one = { .rmid = {} };
 	struct process *process;
 	__u64 key;
 
-	if (!thread || !cpu)
+	if (!thread || !cpu || !ids)
 		return 0;
 	key = thread->process;
 	bpf_map_delete_elem(&threads, &address);
@@ -214,9 +238,9 @@ __noinline int end_thread(struct bpf_raw_tracepoint_args *ctx, __u64 address, __
 	signal = (const struct signal_struct *)key;
 	if (process->threads || BPF_CORE_READ(signal, live.counter))
 		return 0;
-	begin_record(&one, process, MEMWATCH_RECORD_RMID_FREE, MEMWATCH_REASON_EXIT, now);
+	begin_record(&ids->one, process, MEMWATCH_RECORD_RMID_FREE, MEMWATCH_REASON_EXIT, now);
 	if (!bpf_map_delete_elem(&processes, &key))
-		send_single(ctx, cpu, &one, sizeof(one.rmid));
+		send_single(ctx, cpu, &ids->one, sizeof(ids->one.rmid));
 	return 0;
 }
 

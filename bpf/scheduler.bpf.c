@@ -62,15 +62,21 @@ static __always_inline void send_state(struct bpf_raw_tracepoint_args *ctx,
 				       struct mw_relay_cpu *cpu, __u32 state, __u64 now,
 				       __u64 since)
 {
-	struct single_batch one = { .state = {} };
+	struct identities *ids = this_identities();
+	struct single_batch *one;
 
-	one.h.time_ns = now;
-	one.h.type = MEMWATCH_RECORD_CPU_STATE;
-	one.h.size = sizeof(one.state);
-	one.h.cpu = bpf_get_smp_processor_id();
-	one.state.state = state;
-	one.state.since_ns = since;
-	send_single(ctx, cpu, &one, sizeof(one.state));
+	if (!ids)
+		return;
+	one = &ids->one;
+	one->h.time_ns = now;
+	one->h.type = MEMWATCH_RECORD_CPU_STATE;
+	one->h.size = sizeof(one->state);
+	one->h.cpu = bpf_get_smp_processor_id();
+	one->h.flags = 0;
+	one->state.state = state;
+	one->state.reserved = 0;
+	one->state.since_ns = since;
+	send_single(ctx, cpu, one, sizeof(one->state));
 }
 
 static __always_inline int is_dead(const struct task_struct *task)
@@ -97,6 +103,35 @@ static __always_inline void leave_idle(struct bpf_raw_tracepoint_args *ctx,
 	clock->idle = 0;
 }
 
+/*
+ * @prev is switched out, but another thread was switched in: some kernels do not trace each
+ * switch. How long it has run is known from the time that the scheduler has counted for it.
+ */
+__noinline int catch_up(struct bpf_raw_tracepoint_args *ctx, __u64 prev, __u64 now)
+{
+	const struct task_struct *task = (const struct task_struct *)prev;
+	struct mw_relay_cpu *cpu = this_cpu();
+	struct clock *clock = this_clock();
+	__u64 ran, owner = 0;
+
+	if (!cpu || !clock)
+		return 0;
+	count_failure(MW_RELAY_FAIL_OWNER);
+	if (!is_idle(task))
+		owner = thread_owner(ctx, prev, now);
+	if (!cpu->active)
+		return 0;
+	ran = BPF_CORE_READ(task, se.sum_exec_runtime) -
+	      BPF_CORE_READ(task, se.prev_sum_exec_runtime);
+	if (ran > now - cpu->last_ns)
+		ran = now - cpu->last_ns;
+	charge_owner(ctx, cpu, cpu->owner, now - ran, clock->idle != 0);
+	if (clock->idle)
+		leave_idle(ctx, cpu, clock);
+	cpu->owner = owner;
+	return 0;
+}
+
 /* preempt, prev, next; and from 5.18 on the state of prev */
 SEC("raw_tp/sched_switch")
 int on_switch(struct bpf_raw_tracepoint_args *ctx)
@@ -108,7 +143,7 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	if (!cpu || !clock)
 		return 0;
 	if (clock->thread && clock->thread != prev)
-		count_failure(MW_RELAY_FAIL_OWNER);
+		catch_up(ctx, prev, now);
 	clock->thread = next;
 	if (!is_idle((const struct task_struct *)next))
 		owner = thread_owner(ctx, next, now);

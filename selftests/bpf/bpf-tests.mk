@@ -18,6 +18,7 @@ bpf_test = $(CC) $(BPF_TEST_FLAGS) $(1) -o $@ $(wildcard $(filter %.c,$^)) $(fil
 
 bpf-tests: $(addprefix $(BPF_TEST_BIN)/,test_relay_math test_relay_native test_relay_rings \
 	test_growth test_growth_hostile test_growth_cgroups plain/test_relay_native plain/test_relay_module plain/test_live \
+	plain/test_scheduler \
 	plain/test_growth plain/test_growth_hostile plain/test_growth_cgroups \
 	plain/test_growth_machine)
 
@@ -29,7 +30,7 @@ BPF_GROWTH_TESTS := $(addprefix $(BPF_TEST_BIN)/,test_growth test_growth_hostile
 $(BPF_GROWTH_TESTS): $(BUILD)/lib/ubsan/libmemwatch.a
 $(BPF_GROWTH_TESTS): BPF_SANITIZE := $(LIB_UBSAN)
 
-$(addprefix $(BPF_TEST_BIN)/plain/,test_live test_growth test_growth_hostile \
+$(addprefix $(BPF_TEST_BIN)/plain/,test_live test_scheduler test_growth test_growth_hostile \
 	test_growth_cgroups test_growth_machine): \
 	$(BUILD)/lib/libmemwatch.a
 
@@ -58,7 +59,7 @@ check-bpf-native: $(BPF_NATIVE_TESTS) ## Test the BPF programs on this machine's
 	@set -e; for test in $^; do $$test; done
 
 KERNEL ?= $(shell selftests/lab/kernel names default)
-BPF_LAB_TESTS := test_relay_native test_relay_module test_live
+BPF_LAB_TESTS := test_relay_native test_relay_module test_scheduler test_live
 
 BPF_LAB_PROGRAMS := $(BPF_LAB_TESTS:%=$(BPF_TEST_BIN)/plain/%)
 
