@@ -48,7 +48,7 @@ int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what)
 	case ENXIO:
 		mw_error(MW_EXIT_UNSUPPORTED, what, "the kernel module memwatch is not loaded");
 		mw_hint("load it with 'modprobe memwatch'; 'memwatchctl doctor' shows what is "
-			"missing");
+			"missing; record and top also measure without it: --backend bpf");
 		return MW_EXIT_UNSUPPORTED;
 	case EACCES:
 	case EPERM:

@@ -142,7 +142,8 @@ static void check_btf(const struct mw_cli *cli, struct mw_finding *f)
 		return;
 	}
 	mw_finding_missing(f, "there is no /sys/kernel/btf/vmlinux");
-	mw_finding_cost(f, "no growth detection: its BPF programs need the types of this kernel");
+	mw_finding_cost(f, "no growth detection, and no measurement without the module: their BPF "
+			   "programs need the types of this kernel");
 	mw_finding_remedy(f, "use a kernel built with CONFIG_DEBUG_INFO_BTF");
 }
 
@@ -152,7 +153,7 @@ static void report_bpf_error(const struct mw_cli *cli, struct mw_finding *f, con
 	char setting[16];
 
 	mw_finding_missing(f, "%s: %s", what, strerror(-err));
-	mw_finding_cost(f, "no records can be read from the module");
+	mw_finding_cost(f, "no live measurement");
 	if (err == -ENOSYS) {
 		mw_finding_remedy(f, "use a kernel built with CONFIG_BPF_SYSCALL");
 	} else if (err == -EINVAL || err == -ENOENT) {

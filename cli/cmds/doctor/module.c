@@ -41,11 +41,28 @@ static void find_installed_module(const struct mw_cli *cli, const char *release,
 		fclose(file);
 }
 
+/* The kernel describes its types, which measuring without the module needs. */
+static bool has_btf(const struct mw_cli *cli)
+{
+	return !mw_root_access(cli, "/sys/kernel/btf/vmlinux", R_OK);
+}
+
+#define ADDED_BY_MODULE "the cache and the memory bandwidth that each process uses"
+
+/* What does not work without the module. */
+static void set_module_cost(const struct mw_cli *cli, struct mw_finding *f)
+{
+	if (has_btf(cli))
+		mw_finding_cost(f, "not measured: " ADDED_BY_MODULE);
+	else
+		mw_finding_cost(f, "no live measurement");
+}
+
 static void explain_not_loaded(const struct mw_cli *cli, struct mw_finding *f)
 {
 	char release[128], path[256];
 
-	mw_finding_cost(f, "no live measurement");
+	set_module_cost(cli, f);
 	mw_root_line(cli, "/proc/sys/kernel/osrelease", release, sizeof(release));
 	find_installed_module(cli, release, path, sizeof(path));
 	if (path[0]) {
@@ -117,7 +134,7 @@ static void check_device(const struct mw_cli *cli, struct mw_finding *f)
 		mw_finding_ok(f, "/dev/memwatch can be opened");
 		return;
 	}
-	mw_finding_cost(f, "no live measurement");
+	set_module_cost(cli, f);
 	if (err == -EACCES || err == -EPERM) {
 		mw_finding_missing(f, "/dev/memwatch cannot be opened by this user");
 		mw_finding_remedy(f,
@@ -132,9 +149,35 @@ static void check_device(const struct mw_cli *cli, struct mw_finding *f)
 	}
 }
 
+/* What "record" and "top" measure with, unless --backend says something else. */
+static void check_backend(const struct mw_cli *cli, struct mw_finding *f)
+{
+	struct mw_finding tracepoints = { .result = MW_RESULT_OK };
+
+	if (!mw_root_access(cli, "/dev/memwatch", F_OK)) {
+		check_tracepoints(cli, &tracepoints);
+		if (tracepoints.result != MW_RESULT_MISSING &&
+		    !mw_root_access(cli, "/dev/memwatch", R_OK | W_OK)) {
+			mw_finding_ok(f, "module: the kernel module measures");
+			return;
+		}
+		mw_finding_missing(f, "module: it is there, but cannot be used, see above");
+		mw_finding_cost(f, "no live measurement, but perhaps with --backend bpf");
+	} else if (has_btf(cli)) {
+		mw_finding_warn(f, "bpf: BPF programs measure, without the module");
+		mw_finding_cost(f, "the module would add " ADDED_BY_MODULE);
+	} else {
+		mw_finding_missing(f, "there is neither the module nor BTF");
+		mw_finding_cost(f, "no live measurement");
+		mw_finding_remedy(f, "load the module, or use a kernel built with "
+				     "CONFIG_DEBUG_INFO_BTF");
+	}
+}
+
 const struct mw_check mw_doctor_module[] = {
-	{ "module", "module", true, check_module },
-	{ "tracepoints", "tracepoints", true, check_tracepoints },
-	{ "device", "device", true, check_device },
+	{ "module", "module", false, check_module },
+	{ "tracepoints", "tracepoints", false, check_tracepoints },
+	{ "device", "device", false, check_device },
+	{ "backend", "backend", true, check_backend },
 	{ 0 },
 };

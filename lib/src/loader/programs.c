@@ -144,18 +144,6 @@ static uint32_t threads_max(struct memwatch_ctx *ctx)
 	return (uint32_t)mw_min_u64(mw_max_u64(4ULL * threads, 32768), 1U << 20);
 }
 
-static bool has_btf(struct memwatch_ctx *ctx)
-{
-	bool readable = false;
-	char *path;
-
-	if (!mw_ctx_path(ctx, KERNEL_BTF, &path)) {
-		readable = !access(path, R_OK);
-		free(path);
-	}
-	return readable;
-}
-
 static void destroy_scheduler(void *skeleton)
 {
 	scheduler_bpf__destroy(skeleton);
@@ -170,11 +158,6 @@ static int load_scheduler(struct memwatch_ctx *ctx, const struct mw_bpf_programs
 	struct scheduler_bpf *skel;
 	int err;
 
-	if (!has_btf(ctx))
-		return mw_fail(ctx, -EOPNOTSUPP,
-			       "cannot load %s: this kernel has no BTF (CONFIG_DEBUG_INFO_BTF); "
-			       "use the module: modprobe memwatch",
-			       what);
 	skel = scheduler_bpf__open_opts(&open_opts);
 	if (!skel)
 		return fail_load(ctx, what, -errno);

@@ -8,11 +8,25 @@
 #include "stream/session.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/context.h"
 
 static const char no_rdt[] = "the bpf backend cannot read it; it needs the module";
+
+static bool has_btf(struct memwatch_ctx *ctx)
+{
+	bool readable = false;
+	char *path;
+
+	if (!mw_ctx_path(ctx, "/sys/kernel/btf/vmlinux", &path)) {
+		readable = !access(path, R_OK);
+		free(path);
+	}
+	return readable;
+}
 
 static int bpf_start(struct mw_session *session, const struct memwatch_live_opts *opts)
 {
@@ -65,6 +79,12 @@ int mw_session_open_bpf(struct memwatch_ctx *ctx, const struct memwatch_live_opt
 			       "process");
 	if (period_ns < MEMWATCH_PERIOD_MIN_NS || period_ns > MEMWATCH_PERIOD_MAX_NS)
 		return mw_fail(ctx, -EINVAL, "live stream: the period must be 100 us to 1 s");
+	if (!has_btf(ctx))
+		return mw_fail(
+			ctx, -EOPNOTSUPP,
+			"the kernel module memwatch is not loaded, and this kernel has no BTF "
+			"(CONFIG_DEBUG_INFO_BTF), without which only the module can measure; "
+			"load it: modprobe memwatch");
 	session = calloc(1, sizeof(*session));
 	if (!session)
 		return mw_fail_memory(ctx, "live stream");
