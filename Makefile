@@ -97,8 +97,11 @@ help: ## Print this list.
 		$(filter %Makefile %.mk,$(MAKEFILE_LIST))
 	@printf '\nV=1 prints the commands of the build; BUILD=DIR builds into DIR instead of build/.\n'
 
-demo: deps ## Boot a stock kernel in a VM, record a workload there, print who moved memory.
+demo: ## Record this machine; then a workload in a VM with RDT, and print who moved memory.
+	@scripts/install-deps build
 	@$(MAKE) -q all 2>/dev/null || $(MAKE) all
+	@selftests/demo/native || true
+	@scripts/install-deps
 	@selftests/demo/run
 
 check: ## Run every test that needs no hardware: on this machine, then in VMs.
