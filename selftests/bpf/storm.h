@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,6 +209,45 @@ static void storm_end(struct storm *storm, struct storm_life *life, const uint64
 	life->least_ns = *used_ns;
 	storm->lives[storm->count++] = *life;
 	waitpid((pid_t)life->pid, NULL, 0);
+}
+
+/*
+ * How long a switch takes here, with a system call on either side: half of the time in which two
+ * processes on one CPU answer each other. 0 on failure.
+ */
+static uint64_t storm_switch_ns(void)
+{
+	enum { ROUNDS = 4000 };
+	int there[2], back[2];
+	uint64_t begin_ns;
+	cpu_set_t before, one;
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe(there) || pipe(back) || sched_getaffinity(0, sizeof(before), &before))
+		return 0;
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	pid = fork();
+	if (!pid) {
+		close(there[1]);
+		while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+			;
+		_exit(0);
+	}
+	close(there[0]);
+	begin_ns = storm_clock(CLOCK_MONOTONIC);
+	for (int i = 0; i < ROUNDS; i++)
+		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
+			break;
+	begin_ns = storm_clock(CLOCK_MONOTONIC) - begin_ns;
+	close(there[1]);
+	close(back[0]);
+	close(back[1]);
+	waitpid(pid, NULL, 0);
+	sched_setaffinity(0, sizeof(before), &before);
+	return begin_ns / (2 * ROUNDS);
 }
 
 /* Makes @count lives, some of them at the same time. */

@@ -5,7 +5,10 @@
  * The live stream without the module, on the machine on which the test runs. What is expected
  * comes from the scheduler and from the arithmetic of time, not from the programs.
  *
- *	test_scheduler [LIVES]
+ *	test_scheduler [LIVES [untimed]]
+ *
+ * With "untimed", CPU times are not compared: in an emulated machine with several CPUs, the host
+ * may run something else at any moment, also between the clocks of the scheduler and of BPF.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -291,13 +294,17 @@ struct verdict {
 	uint64_t seen_ns, true_ns, worst_ns, excess_ns;
 };
 
+static bool untimed;
+static uint64_t switch_ns; /* what a switch takes on this machine */
+
 /*
  * The scheduler takes the time of a switch when it begins, or when the task was woken up that
- * preempts, which is some microseconds before the tracepoint.
+ * preempts; the tracepoint comes later. So a part of each switch at the beginning and at the end
+ * is charged to one task by the scheduler, and to the other one here.
  */
 static uint64_t tolerance(const struct storm_life *life)
 {
-	return life->cpu_ns / 1000 + life->switches * 10000;
+	return life->cpu_ns / 1000 + life->switches * 2 * switch_ns;
 }
 
 static void judge_life(const struct storm_life *life, const struct identity *id, struct verdict *v)
@@ -384,10 +391,14 @@ static void judge_lives(const struct storm *storm, struct identity *const *sorte
 	tap_eq(all.unfinished, 0, "storm: the end of each process is seen");
 	tap_eq(all.unnamed, 0, "storm: each new program is seen");
 	tap_eq(all.short_of, 0, "storm: the time of threads that outlive their leader is counted");
+	if (untimed) {
+		tap_skip("storm: CPU times", "the host takes the CPUs away and does not say so");
+		return;
+	}
 	tap_ok(all.excess_ns <= stolen,
-	       "storm: the CPU time of each process is within 0.1 %% and 10 us for each switch of "
-	       "what the scheduler has counted");
-	tap_ok(off <= all.true_ns / 1000 + all.switches * 10000 + stolen,
+	       "storm: the CPU time of each process is within 0.1 %% and the time of its switches "
+	       "of what the scheduler has counted");
+	tap_ok(off <= all.true_ns / 1000 + all.switches * 2 * switch_ns + stolen,
 	       "storm: so is that of all processes together");
 }
 
@@ -405,7 +416,9 @@ static void test_storm(uint32_t lives, uint64_t seed)
 
 	if (!stream || !sorted)
 		return;
-	tap_note("%u lives, seed %llu", lives, (unsigned long long)seed);
+	switch_ns = storm_switch_ns();
+	tap_note("%u lives, seed %llu, a switch takes %.1f us", lives, (unsigned long long)seed,
+		 (double)switch_ns / 1e3);
 	storm = storm_start(lives, seed, &pid);
 	if (!tap_ok(storm != NULL, "storm: the storm begins"))
 		return;
@@ -502,6 +515,7 @@ int main(int argc, char **argv)
 	const char *seed = getenv("STORM_SEED");
 	uint32_t lives = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1000;
 
+	untimed = argc > 2 && !strcmp(argv[2], "untimed");
 	tap_start();
 	if (geteuid())
 		tap_skip_all("needs root");
