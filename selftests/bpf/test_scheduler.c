@@ -40,7 +40,7 @@ static uint32_t newest; /* the highest generation so far */
 
 /* What the stream says about one CPU. */
 struct cpu {
-	uint64_t online_ns, stopped_ns, run_ns, end_ns, ticks, early, gaps;
+	uint64_t online_ns, stopped_ns, run_ns, end_ns, ticks, early, gaps, online, offline;
 };
 
 static struct cpu cpus[CPUS_MAX];
@@ -103,8 +103,12 @@ static void count_cpu(const struct memwatch_record_header *h)
 		/* A tick is due at a multiple of the period, and never early. */
 		cpu->early += tick->expected_ns % tick->period_ns || h->time_ns < tick->expected_ns;
 	} else if (rec->state == MEMWATCH_CPU_ONLINE) {
-		cpu->online_ns = h->time_ns;
+		/* As if it had always been online, but nothing had run for longer. */
+		cpu->online_ns = h->time_ns - cpu->run_ns;
 		cpu->end_ns = h->time_ns;
+		cpu->online++;
+	} else if (rec->state == MEMWATCH_CPU_OFFLINE) {
+		cpu->offline++;
 	} else if (rec->state == MEMWATCH_CPU_STOPPED) {
 		cpu->stopped_ns = h->time_ns;
 	}
@@ -459,6 +463,55 @@ static void test_losses(void)
 	memwatch_stream_unref(stream);
 }
 
+static int set_cpu_online(const char *value)
+{
+	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY | O_CLOEXEC);
+	int err = fd < 0 || write(fd, value, 1) != 1;
+
+	close(fd);
+	return err;
+}
+
+/* CPU 1 goes offline and comes back. */
+static void test_hotplug(void)
+{
+	struct memwatch_stream *stream = open_stream(MEMWATCH_STREAM_SLOT, 256, "hotplug");
+	struct seen s = { 0 };
+	struct storm *storm;
+	uint32_t *done;
+	pid_t pid, other;
+
+	if (!stream)
+		return;
+	storm = storm_start(300, SEED_DEFAULT, &pid);
+	done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!storm || done == MAP_FAILED)
+		return;
+	other = fork();
+	if (!other) {
+		int err;
+
+		usleep(300000);
+		err = set_cpu_online("0");
+		usleep(300000);
+		err |= set_cpu_online("1");
+		usleep(1000000);
+		__atomic_store_n(done, 1, __ATOMIC_RELEASE);
+		_exit(err);
+	}
+	read_stream(stream, &s, &storm->done);
+	read_stream(stream, &s, done);
+	waitpid(pid, NULL, 0);
+	waitpid(other, NULL, 0);
+	memwatch_stream_stop(stream);
+	tap_eq(read_stream(stream, &s, NULL), 0, "hotplug: the stream ends");
+	tap_eq(cpus[1].offline, 1, "hotplug: the CPU says that it goes offline");
+	tap_eq(cpus[1].online, 2, "hotplug: the CPU says that it is online, twice");
+	check_counts(stream, &s, "hotplug");
+	check_cpus("hotplug");
+	memwatch_stream_unref(stream);
+}
+
 /* How many BPF programs with this name the kernel has. */
 static unsigned int count_programs(const char *name)
 {
@@ -525,6 +578,9 @@ int main(int argc, char **argv)
 		return 1;
 	test_killed();
 	test_losses();
+	/* Not on a machine that others use. */
+	if (untimed)
+		test_hotplug();
 	test_storm(lives, seed ? strtoull(seed, NULL, 0) : SEED_DEFAULT);
 	memwatch_ctx_unref(ctx);
 	return tap_done();
