@@ -36,12 +36,14 @@ __u32 stopping;
  * @due_ns: when the next tick is due, a multiple of the period
  * @tick_ns: time of the last tick
  * @thread: the address of the task that runs, 0 if unknown
+ * @idle_thread: the address of the task that runs when no other one does, 0 if unknown
  * @idle: the CPU was idle at the last tick
  */
 struct clock {
 	__u64 due_ns;
 	__u64 tick_ns;
 	__u64 thread;
+	__u64 idle_thread;
 	__u64 idle;
 };
 
@@ -89,9 +91,13 @@ static __always_inline int is_dead(const struct task_struct *task)
 	return BPF_CORE_READ(old, state) & TASK_DEAD;
 }
 
-static __always_inline int is_idle(const struct task_struct *task)
+static __always_inline int is_idle(struct clock *clock, __u64 address)
 {
-	return !BPF_CORE_READ(task, pid);
+	const struct task_struct *task = (const struct task_struct *)address;
+
+	if (!clock->idle_thread && !BPF_CORE_READ(task, pid))
+		clock->idle_thread = address;
+	return address == clock->idle_thread;
 }
 
 /* The CPU was idle at its last tick and has sent nothing since. It ticks again. */
@@ -118,7 +124,7 @@ __noinline int catch_up(struct bpf_raw_tracepoint_args *ctx, __u64 prev, __u64 n
 	if (!cpu || !clock)
 		return 0;
 	count_failure(MW_RELAY_FAIL_OWNER);
-	if (!is_idle(task))
+	if (!is_idle(clock, prev))
 		owner = thread_owner(ctx, prev, now);
 	if (!cpu->active)
 		return 0;
@@ -146,7 +152,7 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	if (clock->thread && clock->thread != prev)
 		catch_up(ctx, prev, now);
 	clock->thread = next;
-	if (!is_idle((const struct task_struct *)next))
+	if (!is_idle(clock, next))
 		owner = thread_owner(ctx, next, now);
 	if (cpu->active) {
 		if (mode == MW_RELAY_SWITCH || owner != cpu->owner || clock->idle)
@@ -234,7 +240,7 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 	const struct hrtimer *timer = (const struct hrtimer *)ctx->args[0];
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct clock *clock = this_clock();
-	__u64 now;
+	__u64 now, thread;
 	int idle;
 
 	if (!cpu || !clock || (clock->idle && !stopping))
@@ -243,13 +249,20 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 	/* Timers of softirqs run with interrupts on. */
 	if (now < clock->due_ns || BPF_CORE_READ_BITFIELD_PROBED(timer, is_soft))
 		return 0;
+	thread = bpf_get_current_task();
 	if (!cpu->active) {
 		if (stopping)
 			return 0;
-		clock->thread = bpf_get_current_task();
-		activate_cpu(cpu, now, thread_owner(ctx, clock->thread, now));
+		clock->thread = thread;
+		activate_cpu(cpu, now, thread_owner(ctx, thread, now));
 		send_state(ctx, cpu, MEMWATCH_CPU_ONLINE, now, 0);
 	} else {
+		/* A switch was not traced; most likely it was soon after the last one. */
+		if (clock->thread != thread) {
+			count_failure(MW_RELAY_FAIL_OWNER);
+			clock->thread = thread;
+			cpu->owner = thread_owner(ctx, thread, now);
+		}
 		charge_owner(ctx, cpu, cpu->owner, now, 1);
 		now = cpu->last_ns;
 	}
@@ -259,7 +272,7 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 		cpu->active = 0;
 		return 0;
 	}
-	idle = is_idle((const struct task_struct *)bpf_get_current_task());
+	idle = is_idle(clock, thread);
 	fill_tick(cpu, clock, now);
 	clock->due_ns = cpu->tick.expected_ns + period_ns;
 	clock->tick_ns = now;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -36,6 +37,12 @@ enum storm_kind {
 static const char *const storm_names[STORM_KINDS] = { "quiet", "spin",	  "sleep",
 						      "exec",  "threads", "thread exec" };
 
+/* CPU time, and how often it was interrupted. */
+struct storm_used {
+	uint64_t ns;
+	uint64_t switches;
+};
+
 /**
  * struct storm_life - a process that has ended
  * @pid: its process id
@@ -43,7 +50,7 @@ static const char *const storm_names[STORM_KINDS] = { "quiet", "spin",	  "sleep"
  * @start_ticks: field 22 of /proc/PID/stat
  * @cpu_ns: what the scheduler has counted for its leader
  * @switches: how often its leader was switched in
- * @least_ns: of several threads: what they had used when they began to end
+ * @least: of several threads: what they had used when they began to end
  */
 struct storm_life {
 	uint32_t pid;
@@ -51,20 +58,20 @@ struct storm_life {
 	uint64_t start_ticks;
 	uint64_t cpu_ns;
 	uint64_t switches;
-	uint64_t least_ns;
+	struct storm_used least;
 };
 
 /**
  * struct storm - shared by the process that makes the lives and the one that reads the stream
  * @done: all lives have ended
  * @count: how many
- * @used_ns: what the threads of one process have used; one slot for each process that is open
+ * @used: what the threads of one process have used; one element for each process that is open
  * @lives: the lives
  */
 struct storm {
 	uint32_t done;
 	uint32_t count;
-	uint64_t used_ns[64];
+	struct storm_used used[64];
 	struct storm_life lives[];
 };
 
@@ -88,17 +95,26 @@ static void storm_spin(uint64_t ns)
 
 struct storm_thread {
 	uint64_t spin_ns;
-	uint64_t *used_ns;
-	int leader_has_ended;
+	struct storm_used *used;
 };
+
+/* Notes what this thread has used, and ends it. */
+static void storm_end_thread(struct storm_used *used)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	__sync_fetch_and_add(&used->switches, (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw + 1));
+	__sync_fetch_and_add(&used->ns, storm_clock(CLOCK_THREAD_CPUTIME_ID));
+	syscall(SYS_exit, 0);
+}
 
 static void *storm_run_thread(void *argument)
 {
 	struct storm_thread *thread = argument;
 
 	storm_spin(thread->spin_ns);
-	__sync_fetch_and_add(thread->used_ns, storm_clock(CLOCK_THREAD_CPUTIME_ID));
-	syscall(SYS_exit, 0);
+	storm_end_thread(thread->used);
 	return NULL;
 }
 
@@ -118,14 +134,13 @@ static void storm_start_threads(struct storm_thread *thread)
 
 	for (int i = 0; i < 3; i++)
 		pthread_create(&other, NULL, storm_run_thread, thread);
-	__sync_fetch_and_add(thread->used_ns, storm_clock(CLOCK_THREAD_CPUTIME_ID));
-	syscall(SYS_exit, 0);
+	storm_end_thread(thread->used);
 }
 
 /* The life of one process. */
-static void storm_live(enum storm_kind kind, uint64_t spin_ns, uint64_t *used_ns)
+static void storm_live(enum storm_kind kind, uint64_t spin_ns, struct storm_used *used)
 {
-	struct storm_thread thread = { .spin_ns = spin_ns, .used_ns = used_ns };
+	struct storm_thread thread = { .spin_ns = spin_ns, .used = used };
 	pthread_t other;
 
 	switch (kind) {
@@ -192,7 +207,7 @@ static uint64_t storm_schedstat(pid_t pid, uint64_t *runs)
 }
 
 /* Waits until the process is a zombie that has left its CPU, notes what it used, and reaps it. */
-static void storm_end(struct storm *storm, struct storm_life *life, const uint64_t *used_ns)
+static void storm_end(struct storm *storm, struct storm_life *life, const struct storm_used *used)
 {
 	siginfo_t info;
 	uint64_t before;
@@ -206,7 +221,7 @@ static void storm_end(struct storm *storm, struct storm_life *life, const uint64
 		life->cpu_ns = storm_schedstat((pid_t)life->pid, &life->switches);
 	} while (life->cpu_ns != before);
 	life->start_ticks = storm_start_ticks((pid_t)life->pid);
-	life->least_ns = *used_ns;
+	life->least = *used;
 	storm->lives[storm->count++] = *life;
 	waitpid((pid_t)life->pid, NULL, 0);
 }
@@ -261,13 +276,13 @@ static void storm_run(struct storm *storm, uint32_t count, uint64_t seed)
 		if (begun < count && begun - ended < STORM_OPEN) {
 			enum storm_kind kind = (enum storm_kind)prng_below(&random, STORM_KINDS);
 			uint64_t spin_ns = prng_below(&random, 1000000);
-			uint64_t *used_ns = &storm->used_ns[begun % STORM_OPEN];
+			struct storm_used *used = &storm->used[begun % STORM_OPEN];
 			pid_t pid;
 
-			*used_ns = 0;
+			*used = (struct storm_used){ 0 };
 			pid = fork();
 			if (!pid)
-				storm_live(kind, spin_ns, used_ns);
+				storm_live(kind, spin_ns, used);
 			if (pid < 0)
 				_exit(1);
 			open[begun++ % STORM_OPEN] = (struct storm_life){
@@ -276,7 +291,7 @@ static void storm_run(struct storm *storm, uint32_t count, uint64_t seed)
 			};
 			continue;
 		}
-		storm_end(storm, &open[ended % STORM_OPEN], &storm->used_ns[ended % STORM_OPEN]);
+		storm_end(storm, &open[ended % STORM_OPEN], &storm->used[ended % STORM_OPEN]);
 		ended++;
 	}
 	__atomic_store_n(&storm->done, 1, __ATOMIC_RELEASE);

@@ -306,15 +306,15 @@ static uint64_t switch_ns; /* what a switch takes on this machine */
  * preempts; the tracepoint comes later. So a part of each switch at the beginning and at the end
  * is charged to one task by the scheduler, and to the other one here.
  */
-static uint64_t tolerance(const struct storm_life *life)
+static uint64_t tolerance(uint64_t cpu_ns, uint64_t switches)
 {
-	return life->cpu_ns / 1000 + life->switches * 2 * switch_ns;
+	return cpu_ns / 1000 + switches * 2 * switch_ns;
 }
 
 static void judge_life(const struct storm_life *life, const struct identity *id, struct verdict *v)
 {
 	bool threads = life->kind == STORM_THREADS || life->kind == STORM_THREAD_EXEC;
-	uint64_t off;
+	uint64_t off, allowed;
 
 	v->lives++;
 	if (!id) {
@@ -324,7 +324,13 @@ static void judge_life(const struct storm_life *life, const struct identity *id,
 	v->unfinished += !id->frees;
 	v->unnamed += (life->kind == STORM_EXEC || life->kind == STORM_THREAD_EXEC) && !id->execs;
 	if (threads) {
-		v->short_of += id->run_ns < life->least_ns;
+		off = id->run_ns + tolerance(life->least.ns, life->least.switches);
+		if (untimed || off >= life->least.ns)
+			return;
+		tap_note("%s: %.1f us are missing of %.1f us, %llu switches",
+			 storm_names[life->kind], (double)(life->least.ns - off) / 1e3,
+			 (double)life->least.ns / 1e3, (unsigned long long)life->least.switches);
+		v->short_of++;
 		return;
 	}
 	off = id->run_ns > life->cpu_ns ? id->run_ns - life->cpu_ns : life->cpu_ns - id->run_ns;
@@ -332,7 +338,8 @@ static void judge_life(const struct storm_life *life, const struct identity *id,
 	v->true_ns += life->cpu_ns;
 	v->switches += life->switches;
 	v->worst_ns = off > v->worst_ns ? off : v->worst_ns;
-	v->excess_ns += off > tolerance(life) ? off - tolerance(life) : 0;
+	allowed = tolerance(life->cpu_ns, life->switches);
+	v->excess_ns += off > allowed ? off - allowed : 0;
 }
 
 /*
