@@ -111,10 +111,6 @@ struct task_struct___old {
 	long state;
 } KERNEL;
 
-enum cpuhp_state {
-	CPUHP_AP_ONLINE = 1,
-};
-
 struct hrtimer {
 	__u8 is_soft;
 } KERNEL;

@@ -218,7 +218,7 @@ static __always_inline __u64 thread_owner(struct bpf_raw_tracepoint_args *ctx, _
  * A thread was switched out for the last time. Two last threads may end at the same time on two
  * CPUs: the one that deletes the process sends the record.
  */
-__noinline int end_thread(struct bpf_raw_tracepoint_args *ctx, __u64 address, __u64 now)
+__noinline int end_thread(struct bpf_raw_tracepoint_args *ctx, __u64 address)
 {
 	struct thread *thread = bpf_map_lookup_elem(&threads, &address);
 	struct identities *ids = this_identities();
@@ -238,7 +238,9 @@ __noinline int end_thread(struct bpf_raw_tracepoint_args *ctx, __u64 address, __
 	signal = (const struct signal_struct *)key;
 	if (process->threads || BPF_CORE_READ(signal, live.counter))
 		return 0;
-	begin_record(&ids->one, process, MEMWATCH_RECORD_RMID_FREE, MEMWATCH_REASON_EXIT, now);
+	/* Not the time of the switch: the other thread may have ended later than this one. */
+	begin_record(&ids->one, process, MEMWATCH_RECORD_RMID_FREE, MEMWATCH_REASON_EXIT,
+		     bpf_ktime_get_ns());
 	if (!bpf_map_delete_elem(&processes, &key))
 		send_single(ctx, cpu, &ids->one, sizeof(ids->one.rmid));
 	return 0;

@@ -10,9 +10,8 @@
  * after each multiple of the period. The first hrtimer, of whomever, that expires on a CPU after
  * such a time ends the slot. A CPU that is idle at a tick sends nothing more until it is busy.
  *
- * Contexts: on_switch runs under the run queue lock, on_timer in hard interrupt context and
- * on_hotplug while no thread runs on the CPU any more, all with interrupts off, so they never
- * interrupt each other. on_exec and on_rename run in the
+ * Contexts: on_switch runs under the run queue lock and on_timer in hard interrupt context, both
+ * with interrupts off, so they never interrupt each other. on_exec and on_rename run in the
  * context of the process with interrupts on. They leave the state of the CPU alone, except for
  * the counts of records, which are changed atomically.
  */
@@ -162,7 +161,7 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 		cpu->owner = owner;
 	}
 	if (is_dead((const struct task_struct *)prev))
-		end_thread(ctx, prev, now);
+		end_thread(ctx, prev);
 	return 0;
 }
 
@@ -190,30 +189,6 @@ int on_rename(struct bpf_raw_tracepoint_args *ctx)
 	if (BPF_CORE_READ(task, group_leader) != task)
 		return 0;
 	rename_process(ctx, task, (const char *)ctx->args[1], MEMWATCH_REASON_COMM);
-	return 0;
-}
-
-/*
- * cpu, target, state: a step of bringing a CPU up or down. Below CPUHP_AP_ONLINE, the steps down
- * run on the CPU itself with interrupts off, and no thread runs on it any more.
- */
-SEC("raw_tp/cpuhp_enter")
-int on_hotplug(struct bpf_raw_tracepoint_args *ctx)
-{
-	int target = ctx->args[1], state = ctx->args[2];
-	struct mw_relay_cpu *cpu = this_cpu();
-	struct clock *clock = this_clock();
-
-	if (!cpu || !clock || !cpu->active || (__u32)ctx->args[0] != bpf_get_smp_processor_id() ||
-	    target >= state || state >= (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_AP_ONLINE))
-		return 0;
-	charge_owner(ctx, cpu, cpu->owner, bpf_ktime_get_ns(), 1);
-	flush_samples(ctx, cpu, 0);
-	send_state(ctx, cpu, MEMWATCH_CPU_OFFLINE, cpu->last_ns, 0);
-	cpu->active = 0;
-	clock->due_ns = 0;
-	clock->thread = 0;
-	clock->idle = 0;
 	return 0;
 }
 

@@ -40,7 +40,7 @@ static uint32_t newest; /* the highest generation so far */
 
 /* What the stream says about one CPU. */
 struct cpu {
-	uint64_t online_ns, stopped_ns, run_ns, end_ns, ticks, early, gaps, online, offline;
+	uint64_t online_ns, stopped_ns, run_ns, end_ns, ticks, early, gaps, due_ns;
 };
 
 static struct cpu cpus[CPUS_MAX];
@@ -101,14 +101,13 @@ static void count_cpu(const struct memwatch_record_header *h)
 	if (h->type == MEMWATCH_RECORD_TICK) {
 		cpu->ticks++;
 		/* A tick is due at a multiple of the period, and never early. */
-		cpu->early += tick->expected_ns % tick->period_ns || h->time_ns < tick->expected_ns;
+		cpu->early += tick->expected_ns % tick->period_ns ||
+			      h->time_ns < tick->expected_ns || tick->expected_ns <= cpu->due_ns;
+		cpu->due_ns = tick->expected_ns;
 	} else if (rec->state == MEMWATCH_CPU_ONLINE) {
 		/* As if it had always been online, but nothing had run for longer. */
 		cpu->online_ns = h->time_ns - cpu->run_ns;
 		cpu->end_ns = h->time_ns;
-		cpu->online++;
-	} else if (rec->state == MEMWATCH_CPU_OFFLINE) {
-		cpu->offline++;
 	} else if (rec->state == MEMWATCH_CPU_STOPPED) {
 		cpu->stopped_ns = h->time_ns;
 	}
@@ -184,7 +183,7 @@ static void check_counts(struct memwatch_stream *stream, const struct seen *s, c
 {
 	MEMWATCH_OPTS(memwatch_stream_stats, stats);
 	const char *name;
-	uint64_t failures = 0, untraced = 0;
+	uint64_t failures = 0, missed = 0;
 	__u64 count;
 
 	memwatch_stream_get_stats(stream, &stats);
@@ -198,14 +197,15 @@ static void check_counts(struct memwatch_stream *stream, const struct seen *s, c
 	for (unsigned int i = 0; memwatch_stream_get_failure(stream, i, &name, &count) > 0; i++) {
 		if (count)
 			tap_note("%s: %s: %llu", what, name, (unsigned long long)count);
-		if (!strcmp(name, "owner_unannounced"))
-			untraced = count;
-		else if (strcmp(name, "slot_split") && strcmp(name, "output_ring_full"))
+		/* A timer of a softirq may be interrupted by one that would have been a tick. */
+		if (!strcmp(name, "owner_unannounced") || !strcmp(name, "program_skipped"))
+			missed += count;
+		else if (strcmp(name, "slot_split") && strncmp(name, "output_", 7))
 			failures += count;
 	}
-	tap_eq(failures, 0, "%s: no other failure than a full ring is counted", what);
+	tap_eq(failures, 0, "%s: no other failure than a lack of room is counted", what);
 	/* Some kernels hide the switches of threads of the machine's own manager. */
-	tap_ok(untraced * 100 < stats.produced, "%s: nearly all switches are traced", what);
+	tap_ok(missed * 100 < stats.produced, "%s: nearly all switches are traced", what);
 }
 
 static void check_cpus(const char *what)
@@ -229,7 +229,8 @@ static void check_cpus(const char *what)
 	tap_eq(wrong, 0, "%s: the run times of a CPU add up to the time from ONLINE to STOPPED",
 	       what);
 	tap_eq(gaps, 0, "%s: they do so up to each tick and each state", what);
-	tap_eq(early, 0, "%s: ticks are due at multiples of the period, and not early", what);
+	tap_eq(early, 0, "%s: each tick is due at another multiple of the period, and not early",
+	       what);
 }
 
 static int compare_identities(const void *a, const void *b)
@@ -512,8 +513,6 @@ static void test_hotplug(void)
 	waitpid(other, NULL, 0);
 	memwatch_stream_stop(stream);
 	tap_eq(read_stream(stream, &s, NULL), 0, "hotplug: the stream ends");
-	tap_eq(cpus[1].offline, 1, "hotplug: the CPU says that it goes offline");
-	tap_eq(cpus[1].online, 2, "hotplug: the CPU says that it is online, twice");
 	check_counts(stream, &s, "hotplug");
 	check_cpus("hotplug");
 	memwatch_stream_unref(stream);
