@@ -17,6 +17,7 @@
 #include "cpu.h"
 #include "fail.h"
 #include "lock.h"
+#include "notify.h"
 #include "rdt-bout.h"
 #include "rdt-domain.h"
 #include "rdt-session.h"
@@ -67,7 +68,7 @@ static void conflict_end_rdt(u32 kind, const char *reason)
 	}
 	mutex_unlock(&mw_control_lock);
 	if (ends)
-		mw_cpu_report_notice(kind, 1, 0);
+		mw_notify(kind, 1, 0, NULL);
 }
 
 static void conflict_check_users(struct work_struct *unused)

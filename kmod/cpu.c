@@ -34,30 +34,6 @@ void mw_cpu_report_state(u32 state, u64 since)
 	trace_memwatch_cpu_state(&rec);
 }
 
-/**
- * mw_cpu_report_notice - send a NOTICE record
- * @kind: &enum memwatch_notice
- * @count: how often it has happened
- * @value: see &enum memwatch_notice
- */
-void mw_cpu_report_notice(u32 kind, u64 count, u64 value)
-{
-	struct memwatch_record_notice rec = {
-		.h = { .type = MEMWATCH_RECORD_NOTICE, .size = sizeof(rec) },
-		.kind = kind,
-		.count = count,
-		.value = value,
-	};
-	unsigned long flags;
-
-	/* The relay relies on it that a tick does not come between its steps. */
-	local_irq_save(flags);
-	rec.h.time_ns = mw_now();
-	rec.h.cpu = smp_processor_id();
-	trace_memwatch_notice(&rec);
-	local_irq_restore(flags);
-}
-
 /* A tick, or reading between two ticks, begins. */
 struct mw_span mw_cpu_begin_span(struct mw_cpu *cpu)
 {

@@ -153,7 +153,4 @@ struct mw_span mw_cpu_begin_span(struct mw_cpu *cpu);
 void mw_cpu_end_span(struct mw_cpu *cpu, const struct mw_span *begin);
 void mw_cpu_resume_tick(struct mw_cpu *cpu);
 
-/* In any context, on any CPU. */
-void mw_cpu_report_notice(u32 kind, u64 count, u64 value);
-
 #endif /* _MW_CPU_H */

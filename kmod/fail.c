@@ -5,6 +5,7 @@
  * The parameters for tests, see fail.h. This file is part of a build for tests only.
  */
 #include <linux/delay.h>
+#include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
 
@@ -25,6 +26,30 @@ MODULE_PARM_DESC(assume_rdt, "for tests: simulate RDT with this many RMIDs");
 static uint delay_ms;
 module_param(delay_ms, uint, 0600);
 MODULE_PARM_DESC(delay_ms, "for tests: how long to wait where others may come between two steps");
+
+static void (*fail_storm)(u32 nr);
+
+static int fail_set_storm(const char *value, const struct kernel_param *param)
+{
+	u32 nr;
+	int err = kstrtou32(value, 0, &nr);
+
+	if (!err && fail_storm)
+		fail_storm(nr);
+	return err;
+}
+
+static const struct kernel_param_ops fail_storm_ops = { .set = fail_set_storm };
+module_param_cb(notices, &fail_storm_ops, NULL, 0200);
+MODULE_PARM_DESC(notices, "for tests: send this many notices at once");
+
+/* A parameter is written with the lock of parameters, and so is this, when unloading. */
+void mw_fail_on_storm(void (*storm)(u32 nr))
+{
+	kernel_param_lock(THIS_MODULE);
+	fail_storm = storm;
+	kernel_param_unlock(THIS_MODULE);
+}
 
 void mw_fail_delay(const char *what)
 {

@@ -22,6 +22,7 @@ enum mw_fail_step {
 	MW_FAIL_POLICY_INIT,
 	MW_FAIL_PROC,
 	MW_FAIL_DEV,
+	MW_FAIL_NETLINK,
 	/* the first MEMWATCH_IOC_START */
 	MW_FAIL_RDT,
 	MW_FAIL_TABLES,
@@ -49,6 +50,8 @@ bool mw_fail(enum mw_fail_step step);
 void mw_fail_delay(const char *what);
 /* The RMIDs of the RDT to be simulated; 0, look at the hardware. */
 u32 mw_fail_assumed_rmids(void);
+/* @storm sends as many notices as somebody writes to a parameter; NULL: nothing any more */
+void mw_fail_on_storm(void (*storm)(u32 nr));
 #else
 #define MW_TICK_MAX_PERCENT 5
 static inline bool mw_fail(enum mw_fail_step step)
@@ -63,6 +66,10 @@ static inline void mw_fail_delay(const char *what)
 static inline u32 mw_fail_assumed_rmids(void)
 {
 	return 0;
+}
+
+static inline void mw_fail_on_storm(void (*storm)(u32 nr))
+{
 }
 #endif
 

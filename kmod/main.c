@@ -10,8 +10,10 @@
 #include <linux/memwatch.h>
 #include <linux/tick.h>
 
+#include "access.h"
 #include "control.h"
 #include "dev.h"
+#include "notify.h"
 #include "owner.h"
 #include "policy.h"
 #include "proc.h"
@@ -44,7 +46,7 @@ MODULE_PARM_DESC(rmids, "use at most this many RMIDs; without RDT: their number 
 
 static uint gid = U32_MAX;
 module_param(gid, uint, 0400);
-MODULE_PARM_DESC(gid, "group that may read /proc/memwatch (default: none)");
+MODULE_PARM_DESC(gid, "group that may read /proc/memwatch and notices (default: none)");
 
 /* By default a CPU of nohz_full= does not tick: whoever set it wants no interrupts there. */
 static void main_choose_cpus(cpumask_t *cpus)
@@ -116,9 +118,13 @@ static int __init memwatch_init(void)
 	mutex_lock(&mw_control_lock);
 	mw_control_init();
 	mutex_unlock(&mw_control_lock);
-	err = mw_proc_init(gid);
+	mw_access_init(gid);
+	err = mw_notify_init();
 	if (err)
 		goto err_policy;
+	err = mw_proc_init();
+	if (err)
+		goto err_notify;
 	err = mw_dev_init();
 	if (err)
 		goto err_proc;
@@ -128,6 +134,8 @@ static int __init memwatch_init(void)
 
 err_proc:
 	mw_proc_uninit();
+err_notify:
+	mw_notify_uninit();
 err_policy:
 	mw_policy_uninit();
 err_owner:
@@ -140,6 +148,7 @@ static void __exit memwatch_exit(void)
 {
 	mw_dev_uninit();
 	mw_proc_uninit();
+	mw_notify_uninit();
 	mw_policy_uninit();
 	mw_owner_uninit();
 }

@@ -200,7 +200,6 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	err = mw_rmid_alloc(&mw_pool, now, &rmid, &generation);
 	if (err)
 		return err;
-
 	mw_user_update(p, leader);
 	o = &mw_owners[rmid];
 	o->process = p;
@@ -363,8 +362,10 @@ void mw_owner_birth(struct mw_process *p, struct task_struct *leader, u32 reason
 	mw_owner_stats.state[MW_PROCESS_FILTERED]++;
 	mw_user_join(p, leader);
 
-	if (owner_is_wanted(leader, NULL) && owner_give_or_wait(p, leader, NULL, reason))
-		mw_owner_stats.exhausted += reason == MEMWATCH_REASON_FORK;
+	if (owner_is_wanted(leader, NULL) && owner_give_or_wait(p, leader, NULL, reason) &&
+	    reason == MEMWATCH_REASON_FORK)
+		mw_record_exhausted(++mw_owner_stats.exhausted,
+				    mw_owner_stats.state[MW_PROCESS_WAITING]);
 }
 
 /* The last thread of @p has made its last switch: the limbo of its RMID starts. */

@@ -9,11 +9,9 @@
 #include <linux/smp.h>
 
 #include "clock.h"
+#include "notify.h"
 #include "pqr.h"
 #include "resctrl.h"
-
-/* A CPU sends at most one notice about foreign writes in this time. */
-#define NOTICE_NS 1000000000ULL
 
 DEFINE_STATIC_KEY_FALSE(mw_pqr_key);
 
@@ -70,16 +68,6 @@ void mw_pqr_capture(struct mw_cpu *cpu)
 		mw_pqr_write(cpu, 0);
 }
 
-static void pqr_report_foreign_write(struct mw_cpu *cpu, u64 found)
-{
-	u64 now = mw_now();
-
-	if (cpu->notice_ns && now - cpu->notice_ns < NOTICE_NS)
-		return;
-	cpu->notice_ns = now;
-	mw_cpu_report_notice(MEMWATCH_NOTICE_FOREIGN_WRITE, cpu->foreign_writes, found);
-}
-
 /**
  * mw_pqr_note_foreign - another program has written the register
  * @cpu: this CPU, interrupts off
@@ -97,7 +85,8 @@ void mw_pqr_note_foreign(struct mw_cpu *cpu, u64 found)
 		pqr_remember_foreign(cpu, found);
 	cpu->pqr = found;
 	cpu->foreign_writes++;
-	pqr_report_foreign_write(cpu, found);
+	if (mw_notify_is_due(&cpu->notice_ns, mw_now()))
+		mw_notify(MEMWATCH_NOTICE_FOREIGN_WRITE, cpu->foreign_writes, found, NULL);
 }
 
 /**

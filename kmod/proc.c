@@ -5,22 +5,15 @@
  * /proc/memwatch. Data is copied under mw_lock, in pieces where there may be
  * much of it, and formatted afterwards, so that reading a file never delays a
  * context switch.
- *
- * The files name every process of the host. The mode of a file does not keep a
- * container out, whose root may have user id 0 of the host; so they are opened in
- * the initial namespaces only.
  */
-#include <linux/capability.h>
 #include <linux/cpumask.h>
-#include <linux/cred.h>
 #include <linux/mm.h>
-#include <linux/pid_namespace.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
-#include <linux/user_namespace.h>
 
+#include "access.h"
 #include "clock.h"
 #include "control.h"
 #include "fail.h"
@@ -343,18 +336,9 @@ static int proc_show_overhead(struct seq_file *m, void *v)
 
 /* ----------------------------------------------------------------- files */
 
-static kgid_t readers = INVALID_GID;
-
-static bool proc_may_read(void)
-{
-	if (current_user_ns() != &init_user_ns || task_active_pid_ns(current) != &init_pid_ns)
-		return false;
-	return perfmon_capable() || (gid_valid(readers) && in_group_p(readers));
-}
-
 static int proc_open(struct file *file, int (*show)(struct seq_file *, void *))
 {
-	return proc_may_read() ? single_open(file, show, NULL) : -EPERM;
+	return mw_access_may_read() ? single_open(file, show, NULL) : -EPERM;
 }
 
 #define DEFINE_PROC_FILE(name)                                                                     \
@@ -385,6 +369,7 @@ static const struct {
 
 static bool proc_make_files(struct proc_dir_entry *dir)
 {
+	kgid_t readers = mw_access_group();
 	bool group = gid_valid(readers);
 	struct proc_dir_entry *entry;
 	unsigned int i;
@@ -399,15 +384,10 @@ static bool proc_make_files(struct proc_dir_entry *dir)
 	return true;
 }
 
-/**
- * mw_proc_init - create the files
- * @gid: the group that may read them, in the initial user namespace; U32_MAX: none
- */
-int mw_proc_init(u32 gid)
+int mw_proc_init(void)
 {
 	struct proc_dir_entry *dir = mw_fail(MW_FAIL_PROC) ? NULL : proc_mkdir("memwatch", NULL);
 
-	readers = make_kgid(&init_user_ns, gid);
 	if (dir && proc_make_files(dir))
 		return 0;
 	mw_proc_uninit();

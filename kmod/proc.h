@@ -7,9 +7,7 @@
 #ifndef _MW_PROC_H
 #define _MW_PROC_H
 
-#include <linux/types.h>
-
-int mw_proc_init(u32 gid);
+int mw_proc_init(void);
 void mw_proc_uninit(void);
 
 #endif /* _MW_PROC_H */

@@ -6,10 +6,10 @@
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
-#include <linux/ratelimit.h>
 #include <linux/smp.h>
 
 #include "fail.h"
+#include "notify.h"
 #include "pqr.h"
 #include "rdt-abmc.h"
 #include "rdt-probe.h"
@@ -30,6 +30,10 @@ MODULE_PARM_DESC(force,
 
 /* What the hardware offers. mw_rdt may offer less while another user has RDT. */
 static struct mw_rdt hardware;
+
+/* The backend that was announced last, and how often one was. Guarded by mw_control_lock. */
+static u32 announced;
+static u64 announcements;
 
 static void session_simulate_rdt(void)
 {
@@ -110,14 +114,31 @@ void mw_rdt_session_init(u32 rmids)
 	}
 	session_choose_rmids(rmids);
 	mw_rdt_session_review();
+	announced = mw_rdt.backend;
 	mw_rdt_read_init();
+}
+
+/* Say which backend is in use from now on, if it is another one. @what: why, and a remedy */
+static void session_announce(const char *what)
+{
+	char text[MEMWATCH_NOTICE_TEXT_LEN];
+
+	if (announced == mw_rdt.backend)
+		return;
+	announced = mw_rdt.backend;
+	scnprintf(text, sizeof(text), "the backend is %s from now on: %s",
+		  mw_rdt_backend_name(mw_rdt.backend), what);
+	mw_notify(MEMWATCH_NOTICE_BACKEND, ++announcements, mw_rdt.backend, text);
 }
 
 /* The reason is shown as long as the session lasts, although it may cease to apply. */
 static void session_refuse_rdt(const char *why, const char *remedy)
 {
+	char what[MEMWATCH_NOTICE_TEXT_LEN];
+
 	session_emulate_rdt(&mw_rdt, why);
-	pr_warn_ratelimited("RMIDs are emulated: %s; %s\n", why, remedy);
+	scnprintf(what, sizeof(what), "%s; %s", why, remedy);
+	session_announce(what);
 }
 
 /* Decide whether this session may write PQR_ASSOC. */
@@ -137,6 +158,7 @@ int mw_rdt_session_arm(void)
 				   "the parameter force overrides this");
 	if (mw_rdt.backend == MEMWATCH_BACKEND_EMULATED)
 		return 0;
+	session_announce("nothing else uses RDT");
 	static_branch_enable(&mw_pqr_key);
 	if (mw_rdt.counters)
 		static_branch_enable(&mw_rdt_abmc_key);
@@ -173,9 +195,9 @@ static void session_release_cpu(void *unused)
  */
 void mw_rdt_session_give_up(const char *reason)
 {
-	pr_warn_ratelimited("RMIDs are emulated from now on: %s\n", reason);
 	mw_rdt_read_end();
 	on_each_cpu(session_release_cpu, NULL, 1);
 	static_branch_disable_cpuslocked(&mw_pqr_key);
 	session_emulate_rdt(&mw_rdt, reason);
+	session_announce(reason);
 }

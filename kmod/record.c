@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "lock.h"
+#include "notify.h"
 #include "record.h"
 #include "trace.h"
 
@@ -175,6 +176,16 @@ void mw_record_free(u32 rmid, u64 now, u32 reason)
 }
 
 /* One of the two markers of a dump. The caller has set the counts. */
+/* A process was forked and has found no RMID, for the @count th time; @waiting wait now. */
+void mw_record_exhausted(u64 count, u32 waiting)
+{
+	static u64 last;
+
+	lockdep_assert_held(&mw_lock);
+	if (mw_notify_is_due(&last, mw_now()))
+		mw_notify(MEMWATCH_NOTICE_EXHAUSTED, count, waiting, NULL);
+}
+
 void mw_record_dump(struct memwatch_record_dump *rec, u32 type)
 {
 	rec->h = (struct memwatch_record_header){

@@ -72,6 +72,7 @@ void mw_record_alloc(u32 rmid, u64 now, u32 reason);
 void mw_record_existing(u32 rmid, u64 now);
 void mw_record_exec(u32 rmid, u64 now, u32 reason);
 void mw_record_free(u32 rmid, u64 now, u32 reason);
+void mw_record_exhausted(u64 count, u32 waiting);
 void mw_record_dump(struct memwatch_record_dump *rec, u32 type);
 
 #endif /* _MW_RECORD_H */

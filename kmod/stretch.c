@@ -14,6 +14,7 @@
 #include "cpu.h"
 #include "fail.h"
 #include "lock.h"
+#include "notify.h"
 #include "stretch.h"
 #include "tick.h"
 
@@ -53,12 +54,12 @@ static unsigned int stretch_find_cpu(u32 *ppm)
 
 static void stretch_announce(u64 before, u64 now)
 {
-	char reason[MW_STRETCH_REASON_LEN];
+	char reason[MW_STRETCH_REASON_LEN], text[MEMWATCH_NOTICE_TEXT_LEN];
 
 	mw_stretch_describe(reason);
-	pr_notice_ratelimited("the period is now %llu us instead of %llu us: %s\n",
-			      now / NSEC_PER_USEC, before / NSEC_PER_USEC, reason);
-	mw_cpu_report_notice(MEMWATCH_NOTICE_PERIOD, times, now);
+	scnprintf(text, sizeof(text), "the period is now %llu us instead of %llu us: %s",
+		  now / NSEC_PER_USEC, before / NSEC_PER_USEC, reason);
+	mw_notify(MEMWATCH_NOTICE_PERIOD, times, now, text);
 }
 
 /*

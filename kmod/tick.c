@@ -18,6 +18,7 @@
 #include "compat/irq_work.h"
 #include "compat/syscore.h"
 #include "fail.h"
+#include "notify.h"
 #include "pqr.h"
 #include "rdt-bout.h"
 #include "rdt-read.h"
@@ -42,6 +43,9 @@ static enum cpuhp_state hotplug_state;
 static void (*report_resctrl)(void);
 static void (*report_cost)(void);
 static u32 cost_max_ppm;
+
+/* CPUs that went offline, or came online, during a session. Guarded by CPU hotplug. */
+static u64 departures, arrivals;
 
 static void tick_account_delay(struct mw_cpu *cpu, u64 delay)
 {
@@ -204,6 +208,9 @@ static int tick_cpu_online(unsigned int id)
 	if (tick_fails_cpu(id))
 		return -ENOMEM;
 	err = tick_join_cpu(per_cpu_ptr(&mw_cpu, id));
+	/* While a session starts, all CPUs come here. */
+	if (!err && armed)
+		mw_notify_readers(MEMWATCH_NOTICE_CPU_ONLINE, ++arrivals, 0);
 	return err == -ERANGE ? 0 : err;
 }
 
@@ -247,6 +254,8 @@ static int tick_cpu_offline(unsigned int id)
 
 	tick_dismiss_cpu(cpu);
 	irq_work_sync(&cpu->wake);
+	if (!ending)
+		mw_notify_readers(MEMWATCH_NOTICE_CPU_OFFLINE, ++departures, 0);
 	mw_fail_delay("a CPU that goes offline");
 	return 0;
 }

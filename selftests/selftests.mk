@@ -14,7 +14,7 @@ SELFTESTS_SANITIZE := -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -Iselftests \
 .PHONY: check-model check-identity check-identity-full check-mutants check-uapi check-stress
 
 identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc attack herd \
-	shares memload cost-test rmid-test rdt-test rdt-plan-test \
+	shares nlnotices memload cost-test backlog-test rmid-test rdt-test rdt-plan-test \
 	rdt-assign-test rdt-load)
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)
@@ -65,6 +65,8 @@ $(SELFTESTS_BIN)/tiny: selftests/kmod/tiny.c
 # Sources of the module that are compiled for user space, with a test each.
 $(SELFTESTS_BIN)/cost-test: $(addprefix kmod/,cost.c cost.h) \
 	selftests/kmod/cost-test.c selftests/tap.h
+$(SELFTESTS_BIN)/backlog-test: $(addprefix kmod/,backlog.c backlog.h) \
+	selftests/kmod/backlog-test.c selftests/tap.h selftests/prng.h kmod/uapi/linux/memwatch.h
 $(SELFTESTS_BIN)/rmid-test: $(addprefix kmod/,rmid.c rmid.h) \
 	selftests/kmod/rmid-test.c selftests/tap.h selftests/prng.h
 $(SELFTESTS_BIN)/rdt-test: $(addprefix kmod/,rdt-count.c rdt-count.h) \
@@ -78,7 +80,7 @@ $(SELFTESTS_BIN)/rdt-assign-test: $(addprefix kmod/,rdt-assign.c rdt-assign.h rd
 	rdt-count.h rdt-plan.h) selftests/kmod/rdt-assign-test.c selftests/tap.h selftests/prng.h \
 	kmod/uapi/linux/memwatch.h
 
-$(addprefix $(SELFTESTS_BIN)/,cost-test rmid-test rdt-test rdt-plan-test rdt-assign-test):
+$(addprefix $(SELFTESTS_BIN)/,cost-test backlog-test rmid-test rdt-test rdt-plan-test rdt-assign-test):
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SELFTESTS_CC) $(SELFTESTS_SANITIZE) -o $@ $(filter %.c,$^)

@@ -4,7 +4,7 @@
  *
  * attack: what a hostile user does to the module and a shell cannot do. Used by attacks.sh.
  *
- *	attack as [user=N] [group=N] [keep] [bare] [new=user,pid,mnt] -- COMMAND...
+ *	attack as [user=N] [group=N] [keep] [bare] [new=user,pid,mnt,net] -- COMMAND...
  *		runs COMMAND as that user and group. "keep" leaves it CAP_PERFMON, "bare"
  *		leaves root no capability at all; "new" puts it into new namespaces, with a
  *		/proc of its own if the mount namespace is one of them.
@@ -62,7 +62,8 @@ struct identity {
 static int parse_namespaces(const char *list)
 {
 	return (strstr(list, "user") ? CLONE_NEWUSER : 0) |
-	       (strstr(list, "pid") ? CLONE_NEWPID : 0) | (strstr(list, "mnt") ? CLONE_NEWNS : 0);
+	       (strstr(list, "pid") ? CLONE_NEWPID : 0) | (strstr(list, "mnt") ? CLONE_NEWNS : 0) |
+	       (strstr(list, "net") ? CLONE_NEWNET : 0);
 }
 
 static void write_map(const char *path, const char *text)

@@ -7,7 +7,7 @@
  *
  * The module gives every process a resource monitoring id (RMID), programs it
  * at each context switch, and has a timer that ticks on every CPU. It reports
- * in three ways:
+ * in four ways:
  *
  *  - RECORDS. Tracepoints of the system "memwatch" carry the structures below.
  *    The BPF relay sends them, unchanged, through one perf event array, so
@@ -17,11 +17,13 @@
  *    one is stopped or closed, even by kill -9, no probe, no timer and no RMID
  *    remains in use, and nothing that it has set remains in force.
  *  - TEXT in /proc/memwatch. See "proc files" at the end.
+ *  - NOTICES through generic netlink: what an operator wants to be told, for
+ *    programs that do not read the stream. See "netlink".
  *
  * Who may. Opening the device needs CAP_PERFMON or CAP_SYS_ADMIN in the initial
  * user namespace, beside the permissions of the file; without it the error is
  * EPERM. Changing the defaults, or sessions of others, needs CAP_SYS_ADMIN.
- * Reading the text files is described with them.
+ * Reading the text files and the notices is described with them.
  *
  * Two numbers describe compatibility. MEMWATCH_ABI counts changes of the
  * ioctls, and MEMWATCH_SCHEMA counts changes of the records. Records grow at
@@ -78,7 +80,8 @@
  * @MEMWATCH_RECORD_CPU_STATE: a CPU came online, went offline, or stopped or resumed
  * 	its tick
  * @MEMWATCH_RECORD_RDT: cache occupancy and bandwidth of one RMID in one L3 domain
- * @MEMWATCH_RECORD_NOTICE: a notice about the use of RDT, or about the period
+ * @MEMWATCH_RECORD_NOTICE: something that an operator wants to be told, see &enum
+ * 	memwatch_notice
  * @MEMWATCH_RECORD_LOST: records of one CPU were lost. The library makes this record;
  * 	it is never on the wire.
  * @MEMWATCH_RECORD_GROWTH: an alert about a process was raised or cleared. The growth
@@ -401,12 +404,27 @@ struct memwatch_record_rdt {
  * 	the period was doubled, for all CPUs. @value is the period from now on, and @count
  * 	how often this has happened in this session. Each CPU's next tick is due at a
  * 	multiple of the new period.
+ * @MEMWATCH_NOTICE_EXHAUSTED: a process was forked and found no free RMID, so it waits for
+ * 	one. @count is how often that has happened since the module was loaded, and
+ * 	@value how many processes wait. Sent at most once a second.
+ * @MEMWATCH_NOTICE_BACKEND: the backend has changed: RDT was given up, a session has begun
+ * 	without it, or a later one uses it again. @value is &enum memwatch_backend, and
+ * 	@count how often it has changed since the module was loaded.
+ * @MEMWATCH_NOTICE_CPU_OFFLINE: the CPU h.cpu went offline and is not measured any more.
+ * 	@count is how often CPUs went offline during a session since the module was
+ * 	loaded. Not in the stream, which has CPU_STATE records.
+ * @MEMWATCH_NOTICE_CPU_ONLINE: the CPU h.cpu came online and is measured. @count is how
+ * 	often CPUs came online during a session. Not in the stream either.
  */
 enum memwatch_notice {
 	MEMWATCH_NOTICE_FOREIGN_WRITE = 1,
 	MEMWATCH_NOTICE_RESCTRL = 2,
 	MEMWATCH_NOTICE_SMALL_CPU = 3,
 	MEMWATCH_NOTICE_PERIOD = 4,
+	MEMWATCH_NOTICE_EXHAUSTED = 5,
+	MEMWATCH_NOTICE_BACKEND = 6,
+	MEMWATCH_NOTICE_CPU_OFFLINE = 7,
+	MEMWATCH_NOTICE_CPU_ONLINE = 8,
 };
 
 /**
@@ -770,6 +788,87 @@ struct memwatch_dump {
 #define MEMWATCH_IOC_GET_FILTER	   _IO(MEMWATCH_IOC_TYPE, MEMWATCH_IOC_BASE + 6)
 #define MEMWATCH_IOC_CLEAR_FILTERS _IO(MEMWATCH_IOC_TYPE, MEMWATCH_IOC_BASE + 7)
 #define MEMWATCH_IOC_DUMP	   _IO(MEMWATCH_IOC_TYPE, MEMWATCH_IOC_BASE + 8)
+
+/* ------------------------------------------------------------- netlink */
+
+/*
+ * The generic netlink family MEMWATCH_GENL_NAME tells notices to programs that
+ * do not read the stream. It exists while the module is loaded, in the initial
+ * network namespace only. The notices are about sessions: nothing happens
+ * without one. There are two ways to get them:
+ *
+ * SUBSCRIBE. The socket sends MEMWATCH_CMD_SUBSCRIBE, without attributes, and
+ * gets notices until it is closed. This is for CAP_PERFMON, CAP_SYS_ADMIN and
+ * the group of the module parameter "gid", in the initial user and pid
+ * namespaces, as for the text files; both who has opened the socket and who
+ * sends the command must be permitted. Errors: EPERM; EALREADY, the socket has
+ * subscribed already; ENOSPC, there are MEMWATCH_SUBSCRIBERS_MAX subscribers,
+ * or MEMWATCH_SUBSCRIBERS_USER_MAX of this user.
+ *
+ * The multicast group MEMWATCH_GENL_GROUP. This is for programs that know
+ * nothing of memwatch, such as general tools of netlink. Joining it needs
+ * CAP_SYS_ADMIN in the initial user namespace, and is EPERM otherwise: the
+ * kernel cannot ask for membership of a group of users there. A kernel that
+ * cannot ask for CAP_SYS_ADMIN either, before 5.10.204, has no multicast group.
+ *
+ * Messages of the module are MEMWATCH_CMD_NOTICE, with all attributes of &enum
+ * memwatch_genl_attr; a reader skips attributes and commands that it does not
+ * know. Compatible additions do not change MEMWATCH_GENL_VERSION.
+ *
+ * RATE. However often something happens, at most MEMWATCH_NOTICES_PER_SECOND
+ * notices of one kind are sent within a second. Up to as many wait; after that
+ * the last one is replaced, and MEMWATCH_ATTR_SUPPRESSED of the new one says by
+ * how many. So messages and suppressed ones add up to what has happened. When
+ * the module is unloaded, what waits is sent as one last notice of each kind.
+ *
+ * A socket whose receive buffer is full loses notices: recv() fails with
+ * ENOBUFS once, and MEMWATCH_ATTR_SEQUENCE has a gap.
+ */
+#define MEMWATCH_GENL_NAME	      "memwatch"
+#define MEMWATCH_GENL_VERSION	      1
+#define MEMWATCH_GENL_GROUP	      "notices"
+
+#define MEMWATCH_NOTICES_PER_SECOND   8
+#define MEMWATCH_NOTICE_TEXT_LEN      160
+#define MEMWATCH_SUBSCRIBERS_MAX      64
+#define MEMWATCH_SUBSCRIBERS_USER_MAX 16
+
+/**
+ * enum memwatch_genl_cmd - commands of the family
+ * @MEMWATCH_CMD_SUBSCRIBE: to the module: send notices to this socket
+ * @MEMWATCH_CMD_NOTICE: from the module: a notice
+ */
+enum memwatch_genl_cmd {
+	MEMWATCH_CMD_SUBSCRIBE = 1,
+	MEMWATCH_CMD_NOTICE = 2,
+};
+
+/**
+ * enum memwatch_genl_attr - attributes of MEMWATCH_CMD_NOTICE
+ * @MEMWATCH_ATTR_PAD: no value, for alignment
+ * @MEMWATCH_ATTR_SEQUENCE: u64, counts the notices since the module was loaded, from 1
+ * @MEMWATCH_ATTR_TIME_NS: u64, when it happened
+ * @MEMWATCH_ATTR_KIND: u32, &enum memwatch_notice
+ * @MEMWATCH_ATTR_CPU: u32, the CPU on which it happened
+ * @MEMWATCH_ATTR_COUNT: u64, see &enum memwatch_notice
+ * @MEMWATCH_ATTR_VALUE: u64, see &enum memwatch_notice
+ * @MEMWATCH_ATTR_SUPPRESSED: u64, notices of this kind that were not sent between the one
+ * 	before and this one, because of the limit of the rate
+ * @MEMWATCH_ATTR_TEXT: string of at most MEMWATCH_NOTICE_TEXT_LEN bytes with its NUL: what
+ * 	happened, as in the kernel log; empty if the other attributes say it all
+ */
+enum memwatch_genl_attr {
+	MEMWATCH_ATTR_PAD = 1,
+	MEMWATCH_ATTR_SEQUENCE = 2,
+	MEMWATCH_ATTR_TIME_NS = 3,
+	MEMWATCH_ATTR_KIND = 4,
+	MEMWATCH_ATTR_CPU = 5,
+	MEMWATCH_ATTR_COUNT = 6,
+	MEMWATCH_ATTR_VALUE = 7,
+	MEMWATCH_ATTR_SUPPRESSED = 8,
+	MEMWATCH_ATTR_TEXT = 9,
+	MEMWATCH_ATTR_MAX = 9,
+};
 
 /* ---------------------------------------------------------- proc files */
 

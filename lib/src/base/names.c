@@ -47,6 +47,10 @@ static const char *const notice_names[] = {
 	[MEMWATCH_NOTICE_RESCTRL] = "resctrl_mounted",
 	[MEMWATCH_NOTICE_SMALL_CPU] = "cpu_with_fewer_rmids",
 	[MEMWATCH_NOTICE_PERIOD] = "period_lengthened",
+	[MEMWATCH_NOTICE_EXHAUSTED] = "rmids_exhausted",
+	[MEMWATCH_NOTICE_BACKEND] = "backend_changed",
+	[MEMWATCH_NOTICE_CPU_OFFLINE] = "cpu_offline",
+	[MEMWATCH_NOTICE_CPU_ONLINE] = "cpu_online",
 };
 
 static const char *const cpu_state_names[] = {
