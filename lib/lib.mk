@@ -10,12 +10,15 @@ LIB_OBJ	:= $(LIB_SRC:lib/src/%.c=$(BUILD)/lib/%.o)
 # The number grows when a program that was built with an earlier library cannot use this one.
 LIB_SONAME := libmemwatch.so.1
 LIB_SO	:= $(BUILD)/lib/$(LIB_SONAME)
-# libbpf and libdw are loaded when they are needed; see lib/src/base/library.h.
+# libbpf, libdw and libnl are loaded when they are needed; see lib/src/base/library.h.
 LIB_LIBS := -lzstd -lz -lm -ldl -liberty -lpthread
+
+# Its headers are in a folder of their own.
+LIBNL_CFLAGS := $(shell pkg-config --cflags libnl-genl-3.0)
 
 LIB_CFLAGS := -std=gnu11 -Wall -Wextra -Wshadow -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 	-DMEMWATCH_VERSION_STRING='"$(VERSION)"' -Ilib/include -Ilib/src \
-	-Ikmod/uapi -I. -I$(BUILD)/bpf -MMD -MP
+	-Ikmod/uapi -I. -I$(BUILD)/bpf $(LIBNL_CFLAGS) -MMD -MP
 
 LIB_SANITIZE := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 LIB_UBSAN := -g -O1 -fsanitize=undefined -fno-sanitize-recover=all

@@ -13,8 +13,9 @@
  *   summary.h   add slots up by process, cgroup, RMID, CPU or slot
  *
  * Independent of this path are proc.h (the text files of /proc/memwatch), device.h
- * (/dev/memwatch), growth.h with watch.h (leak detection, which does not need the module),
- * heap.h (heap profiles) and heap-process.h (those of processes).
+ * (/dev/memwatch), notices.h (what the module tells operators), growth.h with watch.h (leak
+ * detection, which does not need the module), heap.h (heap profiles) and heap-process.h
+ * (those of processes).
  *
  * THREADS. There is no global state. A context, and every object made from it, may be used
  * by one thread at a time. Two contexts are independent of each other.
@@ -43,8 +44,9 @@
  * UNITS. Times are in nanoseconds of CLOCK_MONOTONIC unless a name or a comment says
  * otherwise; sizes are in bytes. Integer types are those of linux/memwatch.h.
  *
- * LIBRARIES. libbpf is loaded when this machine is measured or watched for growth, and libdw of
- * elfutils when symbols are looked for. Without them, everything else works.
+ * LIBRARIES. libbpf is loaded when this machine is measured or watched for growth, libdw of
+ * elfutils when symbols are looked for, and libnl-genl-3 when notices are read. Without them,
+ * everything else works.
  *
  * ENVIRONMENT. MEMWATCH_LOG=error|warning|info|debug sets the initial log level. It is
  * ignored in setuid programs.
@@ -63,6 +65,7 @@
 #include <memwatch/summary.h>
 #include <memwatch/proc.h>
 #include <memwatch/device.h>
+#include <memwatch/notices.h>
 #include <memwatch/growth.h>
 #include <memwatch/watch.h>
 #include <memwatch/heap.h>
