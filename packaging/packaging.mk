@@ -5,6 +5,7 @@
 
 UDEVDIR	?= /usr/lib/udev/rules.d
 SYSUSERSDIR ?= /usr/lib/sysusers.d
+UNITDIR	?= /usr/lib/systemd/system
 DKMSDIR	?= /usr/src/memwatch-$(VERSION)
 
 # The sources of the module only: no tests, nothing of user space, nothing that a build of the
@@ -24,8 +25,17 @@ install-dkms: ## Copy the module's source to where dkms finds it (DKMSDIR).
 	done
 	@echo "Next: dkms add memwatch/$(VERSION) && dkms install memwatch/$(VERSION)"
 
-# The rule names the group, so what makes the group comes with it.
-install-system: ## Install what makes the group memwatch, and the udev rule for the device.
+EVENTS_UNIT := $(BUILD)/packaging/memwatch-events.service
+
+# Always made again, since PREFIX may be another one than the last time.
+.PHONY: $(EVENTS_UNIT)
+$(EVENTS_UNIT): packaging/systemd/memwatch-events.service.in
+	$(Q)mkdir -p $(@D)
+	$(Q)sed 's|@SBINDIR@|$(PREFIX)/sbin|' $< >$@
+
+# The rule and the unit name the group, so what makes the group comes with them.
+install-system: $(EVENTS_UNIT) ## Install the group memwatch, the udev rule, and the unit for events.
 	$(call install,0644,packaging/sysusers.d/memwatch.conf,$(SYSUSERSDIR)/memwatch.conf)
 	$(call install,0644,packaging/udev/60-memwatch.rules,$(UDEVDIR)/60-memwatch.rules)
+	$(call install,0644,$(EVENTS_UNIT),$(UNITDIR)/memwatch-events.service)
 	@echo "Next: systemd-sysusers; memwatch(4) says how the group may read /proc/memwatch"

@@ -14,7 +14,7 @@ SELFTESTS_SANITIZE := -g -O1 -Wall -Wextra -Werror -Ikmod/uapi -Iselftests \
 .PHONY: check-model check-identity check-identity-full check-mutants check-uapi check-stress
 
 identity-programs: $(addprefix $(SELFTESTS_BIN)/,storm tiny tracecap mwctl mwproc attack herd \
-	shares nlnotices memload cost-test backlog-test rmid-test rdt-test rdt-plan-test \
+	shares nlnotices datagrams memload cost-test backlog-test rmid-test rdt-test rdt-plan-test \
 	rdt-assign-test rdt-load)
 
 stress-programs: identity-programs $(addprefix $(SELFTESTS_BIN)/,ioctl-fuzz proc-fuzz)

@@ -89,6 +89,7 @@ extern const struct mw_cmd mw_cmd_top;
 extern const struct mw_cmd mw_cmd_record;
 extern const struct mw_cmd mw_cmd_report;
 extern const struct mw_cmd mw_cmd_export;
+extern const struct mw_cmd mw_cmd_events;
 extern const struct mw_cmd mw_cmd_config;
 extern const struct mw_cmd mw_cmd_growth;
 extern const struct mw_cmd mw_cmd_heap;

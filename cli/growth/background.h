@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The background monitor: the growth monitor that "record --growth" and
- * "top --growth" run beside their stream of records. It has no thread of its own.
+ * The background monitor: the growth monitor that "record --growth",
+ * "top --growth" and "events --growth" run beside what they read. It has no thread of its own.
  */
 #ifndef MW_GROWTH_BACKGROUND_H
 #define MW_GROWTH_BACKGROUND_H

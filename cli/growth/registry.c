@@ -25,7 +25,8 @@
 #define NOT_MEASURED UINT64_MAX
 
 /* The files contain the index of the command, so the order must not change. */
-static const char *const commands[] = { "growth watch", "growth record", "top", "record" };
+static const char *const commands[] = { "growth watch", "growth record", "top", "record",
+					"events" };
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

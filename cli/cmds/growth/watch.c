@@ -15,6 +15,7 @@
 
 #include "cmds/growth/growth.h"
 #include "common/clock.h"
+#include "growth/alert.h"
 #include "growth/hooks.h"
 #include "growth/monitor.h"
 #include "growth/suspects.h"
@@ -61,7 +62,6 @@ static const struct mw_option watch_options[] = {
 struct notice {
 	struct mw_hook_event event;
 	struct memwatch_growth_row row;
-	const char *name;	    /* "alert" or "clear" */
 	const char *hook;	    /* what happens to the command of --exec; NULL: there is none */
 	struct mw_suspect *suspect; /* the search in its heap profile; NULL: there is none */
 };
@@ -77,39 +77,14 @@ struct watcher {
 	bool full; /* processes wait for room, and the output says so */
 };
 
-/* The row of a process that has ended already: only the values of the record are known. */
-static void record_to_row(const struct memwatch_record_growth *record, uint64_t start_ns,
-			  struct memwatch_growth_row *row)
-{
-	row->tgid = record->tgid;
-	memcpy(row->comm, record->comm, sizeof(record->comm));
-	row->verdict = record->verdict;
-	row->reason = record->reason;
-	row->confidence = record->confidence;
-	row->signal_bytes = record->signal_bytes;
-	row->slope = row->alert_slope = record->slope;
-	row->first_ns = row->last_ns = row->since_ns = start_ns;
-	row->first_alert_ns = record->h.time_ns;
-	row->room_bytes = MEMWATCH_GROWTH_NONE;
-	row->eta_ns = row->eta_low_ns = row->eta_high_ns = row->alert_eta_ns = MEMWATCH_GROWTH_NONE;
-	if (record->eta_s != UINT32_MAX)
-		row->eta_ns = row->alert_eta_ns = record->eta_s * 1000000000ULL;
-}
-
 static void print_notice_json(const struct watcher *w, const struct notice *n)
 {
 	struct mw_json json = { .out = stdout, .flat = { true } };
-	const struct memwatch_record_growth *record = &n->event.record;
 	uint64_t start_ns = w->monitor.start_ns;
 
 	mw_json_row(&json, NULL);
 	mw_json_uint(&json, "schema", 1);
-	mw_json_string(&json, "event", n->name);
-	mw_json_double(&json, "time_s", (double)(record->h.time_ns - start_ns) / 1e9);
-	mw_json_uint(&json, "time_ns", record->h.time_ns);
-	mw_json_uint(&json, "start_time_ns", record->start_time_ns);
-	mw_json_string(&json, "limit", memwatch_watch_limit_name(record->limit));
-	mw_json_string(&json, "sentence", n->event.sentence);
+	mw_alert_json_members(&n->event.record, start_ns, n->event.sentence, &json);
 	if (n->hook)
 		mw_json_string(&json, "hook", n->hook);
 	mw_suspect_json(n->suspect, &json, "heap");
@@ -200,23 +175,14 @@ static void report_growth(struct watcher *w, const struct memwatch_record_growth
 	bool alert = record->what == MEMWATCH_GROWTH_ALERTED;
 	struct notice n = {
 		.event = { .record = *record },
-		.row = { .sz = sizeof(n.row) },
-		.name = alert ? "alert" : "clear",
 	};
-	__u64 cgroup = 0;
+	__u64 cgroup;
 
-	if (memwatch_watch_find(w->monitor.watch, record->tgid, record->start_time_ns, &n.row,
-				&cgroup) != 1)
-		record_to_row(record, w->monitor.start_ns, &n.row);
+	mw_alert_find(w->monitor.watch, record, w->monitor.start_ns, &n.row, &cgroup);
 	if (!mw_monitor_selects(&w->monitor, record->tgid, cgroup))
 		return;
 	report_waiting_of(w, record);
-	if (alert)
-		mw_verdict_sentence(&n.row, memwatch_watch_limit_name(record->limit),
-				    n.event.sentence, sizeof(n.event.sentence));
-	else
-		snprintf(n.event.sentence, sizeof(n.event.sentence),
-			 "process %s (%u): memory has stopped growing", record->comm, record->tgid);
+	mw_alert_sentence(record, &n.row, n.event.sentence, sizeof(n.event.sentence));
 	if (!alert || !let_wait(w, &n))
 		print_notice(w, &n);
 }

@@ -1,0 +1,177 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The memwatch authors
+#
+# "memwatchctl events" with the module, as root, as a member of the group and as others; in
+# the format of the journal; and with a process that leaks. Runs in the lab. Speaks TAP.
+set -u
+# shellcheck source=SCRIPTDIR/../guest.sh
+. /lab/guest.sh
+export LC_ALL=C
+USER=1000 GROUP=990 # the group memwatch of the guest
+PARAMETERS=/sys/module/memwatch/parameters
+cd "$TMP" || exit 1
+chmod 755 "$TMP"
+
+has() { grep -qE -- "$1" "$2"; }
+
+# follow FILE COMMAND...: in the background, its output in FILE; waits until it listens
+follow() {
+	file=$1
+	shift
+	: > "$file"
+	listeners=$(wc -l < /proc/net/netlink)
+	"$@" > "$file" 2> "$file.err" 9>&- &
+	follower=$!
+	within 10 more_listeners_than "$listeners" || cat "$file.err"
+	sleep 0.5
+}
+
+more_listeners_than() { [ "$(wc -l < /proc/net/netlink)" -gt "$1" ]; }
+
+ctl_as() { attack as "$@"; }
+
+# Several notices of several kinds, of which the last one says that CPU 1 is back.
+provoke() {
+	hold_session
+	mwproc storm 60 2
+	echo 0 > /sys/devices/system/cpu/cpu1/online
+	echo 1 > /sys/devices/system/cpu/cpu1/online
+	release_session
+}
+
+plan
+memwatchctl events > out 2> err
+is "without the module the exit status is 3" $? 3
+has "module memwatch is not loaded" err && has "^hint: load it" err
+ok $? "without the module the error says so, with a hint"
+
+insmod /lab/memwatch.ko rmids=4 gid=$GROUP
+follow table memwatchctl events
+table=$follower
+follow json memwatchctl events --format json
+json=$follower
+follow member attack as user=$USER group=$GROUP -- memwatchctl events --format json
+member=$follower
+provoke
+within 10 has "cpu_online" table
+ok $? "the table shows that a CPU came online"
+has "^[0-9-]* [0-9:]*  rmids_exhausted  .* no RMID was free for a new process: [0-9]* times" table
+ok $? "the table shows the time, the kind, and what happened"
+within 10 has '"event": "cpu_online"' json
+has '^\{"schema": 1, "source": "module", "event": "cpu_offline", "time_ns": [0-9]*, "sentence": "CPU 1 went offline and is not measured any more", "cpu": 1, "count": 1, "value": 0, "sequence": [0-9]*, "suppressed": 0, "lost": 0\}$' json
+ok $? "with --format json, each event is one object on a line"
+within 10 has '"event": "cpu_online"' member
+is "a member of the group sees the same as root" "$(cat member)" "$(cat json)"
+head -1 json > /out/event.json
+
+kill -INT $table
+wait $table
+is "Ctrl-C ends the command with 0" $? 0
+end_processes $json $member
+
+attack as user=$USER group=$USER -- memwatchctl events > out 2> err
+is "for a stranger the exit status is 3" $? 3
+has "not permitted" err && has "^hint: " err
+ok $? "for a stranger the error says who may, with a hint"
+attack as new=user,net -- memwatchctl events > out 2> err
+is "in a container the exit status is 3" $? 3
+has "on the host, not in a container" err
+ok $? "in a container the error says so"
+
+follow out memwatchctl events --count 3
+echo 10000 > $PARAMETERS/notices
+wait $follower
+is "--count ends the command with 0" $? 0
+is "--count is exact" "$(wc -l < out)" 3
+memwatchctl events --duration 300ms > out
+is "--duration ends the command with 0" $? 0
+sleep 1.2
+follow out memwatchctl events --format json --count 8
+echo 10000 > $PARAMETERS/notices
+wait $follower
+has '"count": 10000, .*"suppressed": 9992, "lost": 0' out
+ok $? "10000 notices at once: the last line says how many were suppressed"
+
+# ---- too many for a reader that does not read
+sleep 1.2
+follow out memwatchctl events --format json
+kill -STOP $follower
+for _ in $(seq 60); do
+	echo 20 > $PARAMETERS/notices
+	sleep 0.25
+done
+kill -CONT $follower
+within 10 has '"sequence": ' out
+end_processes $follower
+is "a reader that stops for a while loses nothing or says how much" \
+	"$(sed -n 's/.*"sequence": \([0-9]*\), .*"lost": \([0-9]*\)}/\1 \2/p' out |
+	awk 'NR > 1 && $1 != last + 1 + $2 { bad++ } { last = $1 } END { print NR > 20, bad + 0 }')" "1 0"
+
+# ---- the journal
+mkdir -p /run/systemd/journal /run/memwatch
+datagrams /run/systemd/journal/socket > journal 2>&1 9>&- &
+datagrams=$!
+within 5 has ready journal
+: > stdout
+JOURNAL_STREAM=$(stat -c %d:%i stdout) memwatchctl events >> stdout 2> err 9>&- &
+unit=$!
+sleep 1.5
+provoke
+within 10 has "^MEMWATCH_EVENT=cpu_online" journal
+ok $? "in a unit, events go to the journal"
+is "in a unit, standard output gets nothing beside the journal" "$(cat stdout err)" ""
+is "an entry has all fields" \
+	"$(sed -n '/^MESSAGE=CPU 1 went offline/,/^--/p' journal | sed 's/\(TIME_NS\|COUNT\)=[0-9]*/\1=N/' | xargs)" \
+	"MESSAGE=CPU 1 went offline and is not measured any more PRIORITY=5 SYSLOG_IDENTIFIER=memwatchctl MEMWATCH_EVENT=cpu_offline MEMWATCH_SOURCE=module MEMWATCH_TIME_NS=N MEMWATCH_CPU=1 MEMWATCH_COUNT=N MEMWATCH_VALUE=0 MEMWATCH_SUPPRESSED=0 MEMWATCH_LOST=0 --"
+kill $unit
+wait $unit
+is "a signal ends the unit with 0" $? 0
+follow out env JOURNAL_STREAM=1:2 memwatchctl events --count 1
+echo 1 > $PARAMETERS/notices
+wait $follower
+has foreign_write out
+ok $? "if standard output is not the journal, events are printed"
+
+# ---- the growth monitor; the name of the process tries to forge a field
+JOURNAL_STREAM=$(stat -c %d:%i stdout) memwatchctl events --growth >> stdout 2> err 9>&- &
+unit=$!
+follow json memwatchctl events --growth --format json
+json=$follower
+(
+	# shellcheck disable=SC3045 # the shell of the guest has it
+	ulimit -d 600000
+	exec awk 'BEGIN {
+		printf "x\nPRIORITY=0" > "/proc/self/comm"
+		close("/proc/self/comm")
+		for (block = "x"; length(block) < 65536;)
+			block = block block
+		system("sleep 15")
+		for (i = 0; i < 400; i++) {
+			for (j = 0; j < 16; j++)
+				x[i, j] = block i
+			system("sleep 0.1")
+		}
+	}' 2> /dev/null 9>&-
+) &
+leak=$!
+within 120 has '"source": "growth", "event": "alert"' json
+ok $? "with --growth, a process that leaks is an event"
+within 30 has "^MEMWATCH_SOURCE=growth" journal
+ok $? "with --growth in a unit, the alert is in the journal"
+grep '"event": "alert"' json | head -1 > /out/alert.json
+is "the name of a process forges no field" "$(grep -c '^PRIORITY=0$' journal)" \
+	"$(grep -c '^MEMWATCH_COMM$' journal)"
+is "status lists the growth monitor of events" \
+	"$(memwatchctl status --format json | grep -c '"command": "events"')" 2
+end_processes $leak $json $unit $datagrams
+
+# ---- unloading
+follow out memwatchctl events
+rmmod memwatch
+is "the module unloads while events are read" $? 0
+wait $follower
+is "unloading ends the command with 3" $? 3
+has "not loaded" out.err
+ok $? "unloading is the reason that it gives"
+tap_end
