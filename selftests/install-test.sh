@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# What "make install-lib" and "make install-dkms" install, in temporary folders, and that programs
-# that only read recordings need no libbpf and no elfutils. Speaks TAP.
+# What "make install-lib", "make install-system" and "make install-dkms" install, in temporary
+# folders, and that programs that only read recordings need no libbpf, no elfutils and no libnl.
+# Speaks TAP.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 # shellcheck source=SCRIPTDIR/tap.sh
@@ -18,7 +19,7 @@ value() {
 	sed -n "s/^$2=//p" "$work/root$1/lib/pkgconfig/libmemwatch.pc"
 }
 
-plan 12
+plan 15
 for prefix in /opt/first /opt/second; do
 	make -s BUILD="$BUILD" DESTDIR="$work/root" PREFIX=$prefix install-lib > "$work/log" 2>&1 ||
 		sed 's/^/# /' "$work/log"
@@ -31,7 +32,8 @@ done
 # not need are damaged files.
 lib=$work/root/opt/first/lib
 mkdir "$work/broken"
-touch "$work/broken/libbpf.so.1" "$work/broken/libdw.so.1" "$work/broken/libelf.so.1"
+touch "$work/broken/libbpf.so.1" "$work/broken/libdw.so.1" "$work/broken/libelf.so.1" \
+	"$work/broken/libnl-genl-3.so.200"
 # The command reads heap profiles as another user.
 chmod 755 "$work" "$work/broken"
 broken=$work/broken:$lib
@@ -46,11 +48,11 @@ compile_with() {
 }
 compile_with reader
 ok $? "the example of libmemwatch(3) is built with the flags of pkg-config"
-is "neither the library nor a program that uses it is linked with libbpf or elfutils" \
-	"$(readelf -d "$lib/libmemwatch.so.1" "$work/reader" | grep -E 'NEEDED.*lib(bpf|elf|dw)\.')" ""
+is "neither the library nor a program that uses it is linked with libbpf, elfutils or libnl" \
+	"$(readelf -d "$lib/libmemwatch.so.1" "$work/reader" | grep -E 'NEEDED.*lib(bpf|elf|dw|nl-.*)\.')" ""
 is "the library says in its ELF notes what it loads" \
-	"$(readelf -p .note.dlopen "$lib/libmemwatch.so.1" | grep -oE 'lib(bpf|dw)\.so\.[0-9]' | sort | xargs)" \
-	"libbpf.so.1 libdw.so.1"
+	"$(readelf -p .note.dlopen "$lib/libmemwatch.so.1" | grep -oE 'lib(bpf|dw|nl-genl-3)\.so\.[0-9]+' | sort | xargs)" \
+	"libbpf.so.1 libdw.so.1 libnl-genl-3.so.200"
 "$BUILD/cli/asan/generate" machine "$work/machine.mwr"
 LD_LIBRARY_PATH=$broken "$work/reader" "$work/machine.mwr" > "$work/rows" 2> "$work/log" &&
 	[ -s "$work/rows" ] || { sed 's/^/# /' "$work/log"; false; }
@@ -72,11 +74,31 @@ END
 compile_with watch
 matches "without libbpf, watching for growth says what is missing and what to install" \
 	"$(LD_LIBRARY_PATH=$broken "$work/watch")" "needs libbpf[.]so[.]1, which cannot be loaded.*install .*libbpf1"
+sed 's/watch_open(ctx, NULL, &watch)/notices_open(ctx, \&notices)/; s/memwatch_watch \*watch/memwatch_notices *notices/' \
+	"$work/watch.c" > "$work/notices.c"
+compile_with notices
+matches "without libnl, reading notices says what is missing and what to install" \
+	"$(LD_LIBRARY_PATH=$broken "$work/notices")" \
+	"needs libnl-genl-3[.]so[.]200, which cannot be loaded.*install .*libnl-genl-3-200"
 printf '%s\n' 'heap_v2/524288' '  t*: 1: 100 [0: 0]' '@ 0x401000' '  t*: 1: 100 [0: 0]' '' \
 	MAPPED_LIBRARIES: "00400000-00500000 r-xp 00000000 fe:00 1 $work/reader" > "$work/profile"
 LD_LIBRARY_PATH=$broken "$BUILD/cli/memwatchctl" heap report "$work/profile" > "$work/rows" 2> "$work/log"
 is "without elfutils, a heap profile is shown with addresses" "$?" 0
 matches "without elfutils, the report says what is missing" "$(cat "$work/log")" "libdw[.]so[.]1.*install .*libdw1"
+
+make -s BUILD="$BUILD" DESTDIR="$work/root" PREFIX=/opt/first install-system > "$work/log" 2>&1 ||
+	sed 's/^/# /' "$work/log"
+is "the unit for events runs the command where it is installed" \
+	"$(sed -n 's/^ExecStart=//p' "$work/root/usr/lib/systemd/system/memwatch-events.service")" \
+	"/opt/first/sbin/memwatchctl events"
+if command -v systemd-analyze > /dev/null; then
+	sed 's|^ExecStart=.*|ExecStart=/bin/true|' \
+		"$work/root/usr/lib/systemd/system/memwatch-events.service" > "$work/memwatch-events.service"
+	is "systemd finds nothing wrong in the unit for events" \
+		"$(systemd-analyze verify --man=no "$work/memwatch-events.service" 2>&1 | grep memwatch-events)" ""
+else
+	skip "systemd finds nothing wrong in the unit for events" "systemd-analyze is not installed"
+fi
 
 # Outside of a git checkout, as in a release tarball, the same files are installed.
 GIT_DIR=$work/none make -s install-dkms DKMSDIR="$work/dkms" > "$work/log" 2>&1 ||
