@@ -17,8 +17,8 @@ static void describe_notice(const struct memwatch_notice_message *n, char *buf, 
 	switch (n->kind) {
 	case MEMWATCH_NOTICE_FOREIGN_WRITE:
 		snprintf(buf, size,
-			 "another program writes PQR_ASSOC of CPU %u: %" PRIu64
-			 " times since the module was loaded",
+			 "another program writes PQR_ASSOC of CPU %u; writes since the module was "
+			 "loaded: %" PRIu64,
 			 n->cpu, (uint64_t)n->count);
 		break;
 	case MEMWATCH_NOTICE_RESCTRL:
@@ -29,8 +29,8 @@ static void describe_notice(const struct memwatch_notice_message *n, char *buf, 
 		break;
 	case MEMWATCH_NOTICE_EXHAUSTED:
 		snprintf(buf, size,
-			 "no RMID was free for a new process: %" PRIu64
-			 " times since the module was loaded; %" PRIu64 " processes wait",
+			 "no RMID was free for a new process; since the module was loaded for "
+			 "%" PRIu64 ", and %" PRIu64 " processes wait now",
 			 (uint64_t)n->count, (uint64_t)n->value);
 		break;
 	case MEMWATCH_NOTICE_CPU_OFFLINE:
