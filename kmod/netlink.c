@@ -148,22 +148,22 @@ static struct sk_buff *netlink_make_message(const struct mw_notice *notice)
 	return skb;
 }
 
-/* Sends copies, one after the other without the lock. Who closes meanwhile gets none. */
+/* Sending may sleep, so it goes by a copy of the list. Who has closed meanwhile gets nothing. */
 static void netlink_send_subscribers(struct sk_buff *skb)
 {
+	static u32 portids[MEMWATCH_SUBSCRIBERS_MAX];
 	struct sk_buff *copy;
-	unsigned int i;
-	u32 portid;
+	unsigned int i, nr;
 
-	for (i = 0;; i++) {
-		spin_lock(&subscribers_lock);
-		portid = i < nr_subscribers ? subscribers[i].portid : 0;
-		spin_unlock(&subscribers_lock);
-		if (!portid)
-			return;
+	spin_lock(&subscribers_lock);
+	nr = nr_subscribers;
+	for (i = 0; i < nr; i++)
+		portids[i] = subscribers[i].portid;
+	spin_unlock(&subscribers_lock);
+	for (i = 0; i < nr; i++) {
 		copy = skb_copy(skb, GFP_KERNEL);
 		if (copy)
-			genlmsg_unicast(&init_net, copy, portid);
+			genlmsg_unicast(&init_net, copy, portids[i]);
 	}
 }
 
