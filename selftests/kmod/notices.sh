@@ -19,7 +19,8 @@ load() { insmod "$KO" "$@"; }
 member() { attack as user=$USER group=$GROUP -- "$@"; }
 stranger() { attack as user=$USER group=$USER -- "$@"; }
 
-# tried subscribe|group IDENTITY...: the errno of who is refused. Who is not refused would read for ever.
+# tried subscribe|group IDENTITY...: the errno of who is refused. Who is not refused would
+# read for ever.
 tried() {
 	tried_what=$1
 	shift
@@ -72,7 +73,8 @@ test_readers() {
 	id=$(nlnotices id)
 	is "a stranger is refused by the command" "$(tried subscribe user=$USER group=$USER)" EPERM
 	is "a stranger is refused by the multicast group" "$(tried group user=$USER group=$USER)" EPERM
-	is "a member of the group cannot join the multicast group" "$(tried group user=$USER group=$GROUP)" EPERM
+	is "a member of the group cannot join the multicast group" \
+		"$(tried group user=$USER group=$GROUP)" EPERM
 	is "root without a capability is refused by the command" \
 		"$(tried subscribe bare)" EPERM
 	is "root without a capability is refused by the multicast group" \
