@@ -20,9 +20,12 @@ verdict() {
 # A log with one result for each argument.
 log() {
 	echo "TAP version 13"
-	printf '%s\n' "$@"
 	echo "1..$#"
+	printf '%s\n' "$@"
 }
+
+# totals PASSED FAILED SKIPPED: the last line of a log
+totals() { echo "# Totals: pass:$1 fail:$2 xfail:0 xpass:0 skip:$3 error:0"; }
 
 # The first kernel of the matrix with that feature missing, and one that lacks nothing.
 lacking=$(awk '!/^#/ && $6 == "cgroup-v1" { print $1; exit }' "$here/lab/matrix")
@@ -39,13 +42,26 @@ is "a surplus result fails the suite" \
 	"$(log 'ok 1 - a' 'ok 2 - b' | sed 's/^1\.\.2/1..1/' | verdict)" \
 	"2 passed, 1 failed, 0 skipped;results: 2 of 1"
 is "a missing plan fails the suite" "$(log 'ok 1 - a' | grep -v '^1\.\.' | verdict)" \
-	"1 passed, 1 failed, 0 skipped;the TAP plan is missing"
+	"1 passed, 1 failed, 0 skipped;both the TAP plan and the totals are missing"
+is "totals stand in for a plan that is not known at the beginning" \
+	"$( (log 'ok 1 - a' | grep -v '^1\.\.'; totals 1 0 0) | verdict)" \
+	"1 passed, 0 failed, 0 skipped"
+is "totals that do not agree with the results fail the suite" \
+	"$( (log 'ok 1 - a'; totals 2 0 0) | verdict)" \
+	"1 passed, 1 failed, 0 skipped;the totals are wrong: $(totals 2 0 0)"
+is "totals without results fail the suite" "$( (echo "TAP version 13"; totals 0 0 0) | verdict)" \
+	"0 passed, 1 failed, 0 skipped;there are no results"
+is "a plan behind the results fails the suite" \
+	"$( (log 'ok 1 - a' | grep -v '^1\.\.'; echo 1..1) | verdict)" \
+	"1 passed, 1 failed, 0 skipped;the plan is behind the results"
+is "a title with a # fails the suite" "$(log 'ok 1 - case #3' | verdict)" \
+	"1 passed, 1 failed, 0 skipped;a title with a #: ok 1 - case #3"
 is "a second plan fails the suite" "$( (log 'ok 1 - a'; echo 1..1) | verdict)" \
-	"1 passed, 1 failed, 0 skipped;there are 2 TAP plans"
+	"1 passed, 1 failed, 0 skipped;the plan is behind the results;there are 2 TAP plans"
 is "an empty plan fails the suite" "$(log | verdict)" \
 	"0 passed, 1 failed, 0 skipped;the plan is empty"
 is "an empty log fails the suite" "$(verdict </dev/null)" \
-	"0 passed, 1 failed, 0 skipped;the TAP version line is missing;the TAP plan is missing"
+	"0 passed, 1 failed, 0 skipped;the TAP version line is missing;both the TAP plan and the totals are missing"
 is "a wrong number fails the suite" "$(log 'ok 1 - a' 'ok 3 - b' | verdict)" \
 	"2 passed, 1 failed, 0 skipped;test 2 is numbered 3"
 is "a bail-out fails the suite" "$( (log 'ok 1 - a'; echo 'Bail out! no disk') | verdict)" \
@@ -57,6 +73,11 @@ is "a skip that is not listed fails the suite" "$(log 'ok 1 - a # SKIP no reason
 is "a suite that skips all its tests fails" \
 	"$(log | sed 's/^1\.\.0/& # SKIP no root/' | verdict)" \
 	"0 passed, 1 failed, 1 skipped;unexpected skip: all tests (no root)"
+is "the exit status of a suite that skips all its tests is that of kselftest" \
+	"$(log | sed 's/^1\.\.0/& # SKIP no root/' | verdict --expect-skip 'no root' --status 4)" \
+	"0 passed, 0 failed, 1 skipped"
+is "the exit status of a skip fails a suite with results" \
+	"$(log 'ok 1 - a' | verdict --status 4)" "1 passed, 1 failed, 0 skipped;exit status 4"
 is "a skip that the caller expects passes" \
 	"$(log 'ok 1 - a # SKIP as agreed' | verdict --expect-skip 'as*')" \
 	"0 passed, 0 failed, 1 skipped"

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * TAP 13, as kselftest prints it. A test that ends without tap_done() has failed, because
- * it prints no plan, or fewer results than planned.
+ * KTAP, as kselftest prints it: the plan comes first or not at all, and the last line has the
+ * totals. A test that ends without tap_done() has failed, because it prints neither totals nor
+ * as many results as planned.
  */
 #ifndef _MW_SELFTESTS_TAP_H
 #define _MW_SELFTESTS_TAP_H
@@ -16,7 +17,7 @@
 
 #define TAP_SKIP 4
 
-static unsigned int tap_count, tap_failed, tap_planned;
+static unsigned int tap_count, tap_failed, tap_skipped, tap_planned;
 
 static inline void tap_start(void)
 {
@@ -34,15 +35,18 @@ static inline void tap_plan(unsigned int n)
 
 __attribute__((format(printf, 2, 3))) static inline bool tap_ok(bool ok, const char *format, ...)
 {
+	char title[1024], *at;
 	va_list args;
 
 	if (!ok)
 		tap_failed++;
-	printf("%s %u ", ok ? "ok" : "not ok", ++tap_count);
 	va_start(args, format);
-	vprintf(format, args);
+	vsnprintf(title, sizeof(title), format, args);
 	va_end(args);
-	printf("\n");
+	/* In KTAP, the title ends where "#" begins a directive. */
+	while ((at = strchr(title, '#')))
+		*at = '_';
+	printf("%s %u %s\n", ok ? "ok" : "not ok", ++tap_count, title);
 	return ok;
 }
 
@@ -93,6 +97,7 @@ __attribute__((format(printf, 1, 2))) static inline void tap_note(const char *fo
 
 static inline void tap_skip(const char *what, const char *why)
 {
+	tap_skipped++;
 	printf("ok %u %s # SKIP %s\n", ++tap_count, what, why);
 }
 
@@ -105,11 +110,11 @@ static inline void tap_skip_all(const char *why)
 
 static inline int tap_done(void)
 {
-	if (!tap_planned)
-		printf("1..%u\n", tap_count);
-	else if (tap_count != tap_planned)
-		tap_failed++;
-	return tap_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	bool complete = !tap_planned || tap_count == tap_planned;
+
+	printf("# Totals: pass:%u fail:%u xfail:0 xpass:0 skip:%u error:0\n",
+	       tap_count - tap_failed - tap_skipped, tap_failed, tap_skipped);
+	return tap_failed || !complete ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 #endif /* _MW_SELFTESTS_TAP_H */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
-"""TAP 13 for tests in Python. A test that ends without done() prints no plan and has failed."""
+"""KTAP for tests in Python. A test that ends without done() prints no totals and has failed."""
 
 import sys
 
@@ -11,7 +11,7 @@ class Tap:
     def __init__(self, plan=None):
         """plan: the number of results, if it is known; a crash then shows at once."""
         self.planned = plan
-        self.count = self.failed = 0
+        self.count = self.failed = self.skipped = 0
         print("TAP version 13")
         if plan is not None:
             print(f"1..{plan}")
@@ -20,7 +20,8 @@ class Tap:
         """details are printed if the test failed."""
         self.count += 1
         self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.count} - {title}")
+        # In KTAP, the title ends where "#" begins a directive.
+        print(f"{'ok' if good else 'not ok'} {self.count} - {title.replace('#', '_')}")
         if not good and details:
             for line in str(details).splitlines()[:DETAIL_LINES]:
                 self.note(line)
@@ -30,13 +31,17 @@ class Tap:
     def eq(self, got, expected, title):
         return self.ok(got == expected, title, f"got {got!r}, expected {expected!r}")
 
+    def skip(self, title, reason):
+        self.count += 1
+        self.skipped += 1
+        print(f"ok {self.count} - {title} # SKIP {reason}")
+        sys.stdout.flush()
+
     def note(self, text):
         print("#", text)
 
     def done(self):
         """Returns the exit status."""
-        if self.planned is None:
-            print(f"1..{self.count}")
-        elif self.count != self.planned:
-            self.failed += 1
-        return 1 if self.failed else 0
+        print(f"# Totals: pass:{self.count - self.failed - self.skipped} fail:{self.failed} "
+              f"xfail:0 xpass:0 skip:{self.skipped} error:0")
+        return 1 if self.failed or self.planned not in (None, self.count) else 0

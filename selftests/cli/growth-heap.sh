@@ -14,8 +14,7 @@ case $build in /*) ;; *) build=$here/../../$build ;; esac
 build=$(cd "$build" && pwd)
 ctl=${CTL:-$build/cli/memwatchctl}
 if [ "$(id -u)" -ne 0 ] || [ ! -r /sys/kernel/btf/vmlinux ]; then
-	printf "TAP version 13\n1..0 # SKIP needs root and a kernel with BTF\n"
-	exit 4
+	skip_all "needs root and a kernel with BTF"
 fi
 work=$(mktemp -d)
 leak=''

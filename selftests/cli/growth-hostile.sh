@@ -12,8 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 ctl=${CTL:-$here/../../${BUILD:-build}/cli/memwatchctl}
 case $ctl in /*) ;; *) ctl=$PWD/$ctl ;; esac
 if [ "$(id -u)" -ne 0 ] || [ ! -r /sys/kernel/btf/vmlinux ]; then
-	printf "TAP version 13\n1..0 # SKIP needs root and a kernel with BTF\n"
-	exit 4
+	skip_all "needs root and a kernel with BTF"
 fi
 export LC_ALL=C.UTF-8
 work=$(mktemp -d)

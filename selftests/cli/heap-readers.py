@@ -59,15 +59,11 @@ class Readers:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def skip(self, title, why):
-        self.tap.count += 1
-        print(f"ok {self.tap.count} - {title} # SKIP {why}")
-
     def needs(self, title, *programs):
         """Whether all programs are installed; skips the test otherwise."""
         for program, package in programs:
             if not shutil.which(program) and not os.path.exists(program):
-                self.skip(title, f"{package} is not installed")
+                self.tap.skip(title, f"{package} is not installed")
                 return False
         return True
 

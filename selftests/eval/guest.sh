@@ -20,6 +20,7 @@ run() {
 }
 
 echo "TAP version 13"
+echo "1..4"
 swapon_zram >"$dir/swap.log" 2>&1 || sed 's/^/# /' "$dir/swap.log"
 run guest-heap "-l 60000 -t 200 -r 40" heap 500 40
 run guest-shmem "-l 80000 -t 200 -r 40" shmem 800 40
@@ -37,4 +38,3 @@ for name in guest-heap guest-shmem guest-bound guest-swapped; do
 		sed 's/^/# /' "$dir/$name.log"
 	fi
 done
-echo "1..$n"

@@ -234,14 +234,13 @@ def verdict(parts):
 
 
 def print_tap(parts, missed):
-    print("TAP version 13")
     tests = [(part, name) for part in ("test", "all")
              for name in list(marks.MARKS) + ["benign_runs"] * (part == "all")]
+    print(f"TAP version 13\n1..{len(tests)}")
     for n, (part, name) in enumerate(tests, 1):
         value = parts[part][OURS].get(name, parts[part][OURS]["n_benign"])
         result = "not ok" if name in missed[part] else "ok"
         print(f"{result} {n} {part}: {name} is {number_text(value)}, required: {required(name)}")
-    print(f"1..{len(tests)}")
 
 
 def required(name):
