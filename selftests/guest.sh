@@ -1,19 +1,67 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# Functions for the shell tests in the lab's guests: the module's status, waiting
-# with a limit, sessions in the background. Sourced; it sources tap.sh beside it.
-# In the guest, the files of all tests are in /lab.
+# Functions for the shell tests of the module, in the lab's guests and on real machines: loading
+# it, its status, waiting with a limit, sessions in the background. Sourced; it sources tap.sh.
+# The test, this file, tap.sh, the module and the programs are in one folder. A test ends with
+# nothing of it left: the module, the processes, the files and the trace are removed at the exit.
 # shellcheck shell=sh disable=SC2034
 
+HERE=$(cd "${0%/*}" && pwd)
 # shellcheck source=SCRIPTDIR/tap.sh
-. /lab/tap.sh
+. "$HERE/tap.sh"
 
-PATH=/lab:$PATH
+PATH=$HERE:$PATH
 TMP=$(mktemp -d)
-TRACING=/sys/kernel/tracing
+KO=${KO:-$HERE/memwatch.ko}
+# An instance of its own, because the machine may be traced by somebody else.
+TRACING=/sys/kernel/tracing/instances/memwatch-test
 PROC=/proc/memwatch
 session_holder=
+module_loaded=
+
+# ------------------------------------------------------- machines of others
+
+# need_module: skips the whole test where it cannot load the module or must not. Called before
+# plan.
+need_module() {
+	[ "$(id -u)" -eq 0 ] || skip_all "only root can load the module"
+	[ ! -e /sys/module/memwatch ] ||
+		skip_all "memwatch is loaded and may be in use; unload it first (memwatchctl status says who uses it)"
+	[ -e "$KO" ] || skip_all "there is no memwatch.ko; build it with KDIR=DIR, or name it with KO=FILE"
+	insmod "$KO" 2>"$TMP/insmod" || case $(cat "$TMP/insmod") in
+	*"nvalid module format"*) skip_all "memwatch.ko was built for another kernel than $(uname -r)" ;;
+	*"ey was rejected"* | *"peration not permitted"*)
+		skip_all "this kernel loads signed modules only: $(cat "$TMP/insmod")" ;;
+	*) cat "$TMP/insmod" >&2 ;;
+	esac
+	[ ! -e /sys/module/memwatch ] || rmmod memwatch
+	module_loaded=yes
+}
+
+# count_processes: how many processes there are, without threads of the kernel
+count_processes() { for count_exe in /proc/[0-9]*/exe; do readlink "$count_exe"; done | wc -l; }
+
+# may_disrupt: whether the machine is there for tests only. The lab's guests set the variable.
+may_disrupt() { [ "${MEMWATCH_DISRUPTIVE-}" = yes ]; }
+disruptive="disturbs the whole machine; set MEMWATCH_DISRUPTIVE=yes to allow it"
+
+end_test() {
+	end_status=$?
+	trap - EXIT
+	exec 9>&-
+	# The test's own children: a job that has ended has no process any more.
+	jobs -p >"$TMP/jobs"
+	while read -r end_job; do kill -9 "$end_job" 2>/dev/null; done <"$TMP/jobs"
+	end_all mwproc
+	wait 2>/dev/null
+	[ -z "$module_loaded" ] || [ ! -e /sys/module/memwatch ] || within 10 rmmod memwatch
+	[ ! -d $TRACING ] || rmdir $TRACING
+	rm -rf "$TMP"
+	exit $end_status
+}
+trap end_test EXIT
+trap 'exit 143' HUP INT TERM
 
 # ------------------------------------------------------------------- waiting
 
@@ -31,6 +79,16 @@ within() {
 
 # not COMMAND...: for within
 not() { ! "$@"; }
+
+# end_all NAME: kills all processes of that name
+end_all() {
+	for end_comm in /proc/[0-9]*/comm; do
+		[ "$(cat "$end_comm" 2>/dev/null)" != "$1" ] || {
+			end_pid=${end_comm#/proc/}
+			kill -9 "${end_pid%/comm}"
+		}
+	done
+}
 
 # end_processes PID...: kills and reaps children of this shell
 end_processes() {
@@ -78,7 +136,10 @@ release_session() {
 
 # -------------------------------------------------------------------- tracing
 
-mount_tracing() { [ -e $TRACING/trace_clock ] || mount -t tracefs tracefs $TRACING; }
+mount_tracing() {
+	[ -e /sys/kernel/tracing/trace_clock ] || mount -t tracefs tracefs /sys/kernel/tracing
+	[ -d $TRACING ] || mkdir $TRACING
+}
 
 # trace_start EVENT...: empties the trace and records only these events of memwatch
 trace_start() {

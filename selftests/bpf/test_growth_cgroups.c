@@ -104,7 +104,7 @@ static void test_cgroup_limit(void)
 {
 	struct memwatch_growth_row row = { 0 };
 	struct memwatch_watch_stats before;
-	uint64_t want, files;
+	uint64_t want = 0, files = 0;
 	struct child c;
 
 	if (!find_cgroups()) {
@@ -120,13 +120,17 @@ static void test_cgroup_limit(void)
 	c = start_child(hold_in_cgroup);
 	await_byte(c.done[0]);
 	watch = open_watch(0, SECOND / 2);
-	/* The kernel adds up what can be reclaimed every two seconds. */
-	run_rounds(8);
+	/* The kernel adds up what can be reclaimed every two seconds, or later if it is busy. */
+	for (int tries = 0; tries < 10; tries++) {
+		run_rounds(8);
+		find_process(c.pid, &row, NULL);
+		files = read_cgroup("memwatch-limit", "memory.stat", files_keys[0]) +
+			read_cgroup("memwatch-limit", "memory.stat", files_keys[1]);
+		want = 400 * MIB - read_cgroup("memwatch-limit", used_file, "") + files;
+		if (row.room_bytes + 8 * MIB > want)
+			break;
+	}
 	before = read_stats();
-	find_process(c.pid, &row, NULL);
-	files = read_cgroup("memwatch-limit", "memory.stat", files_keys[0]) +
-		read_cgroup("memwatch-limit", "memory.stat", files_keys[1]);
-	want = 400 * MIB - read_cgroup("memwatch-limit", used_file, "") + files;
 	tap_eq(row.limit, MEMWATCH_LIMIT_CGROUP_MAX,
 	       "the limit of the cgroup above is the nearest");
 	tap_ok(files > 30 * MIB, "the cgroup has a file in its page cache: %llu MiB",

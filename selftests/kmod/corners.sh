@@ -8,7 +8,7 @@
 # memwatch.ko, mwctl, mwproc and chrt. Speaks TAP.
 set -u
 # shellcheck source=SCRIPTDIR/../guest.sh
-. /lab/guest.sh
+. "${0%/*}/guest.sh"
 
 worker_of() {
 	grep -ls '^iou-wrk' "/proc/$1"/task/*/comm | sed -n "s,.*/task/\([0-9]*\)/comm,\1,p"
@@ -93,16 +93,18 @@ test_starved() {
 	within 10 status_at_least processes $((before + 1501))
 	ok $? "the scan finds the processes that the fork hook could not track"
 	end_processes "$many"
-	killall -9 mwproc
+	end_all mwproc
 	within 10 status_at_most processes "$before"
 	ok $? "the processes are no longer tracked after their last thread has ended"
 	status_at_most rmids_used "$before"
 	ok $? "the RMIDs of the processes are no longer in use"
 }
 
+need_module
+may_disrupt || skip_all "occupies every CPU with real-time tasks: $disruptive"
 mount_tracing
 plan 10
-check "the module loads" insmod /lab/memwatch.ko
+check "the module loads" insmod "$KO"
 hold_session
 within 10 status_is sessions_started 1
 test_worker

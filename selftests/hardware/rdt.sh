@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The memwatch authors
+#
+# The values of RDT beside those of resctrl: the kernel's own reader measures a steady load in a
+# group of its own, then memwatch does, then resctrl again. The two cannot measure at the same
+# time. The two values of resctrl say how steady the load is on this machine. Speaks TAP.
+set -u
+# shellcheck source=SCRIPTDIR/lib.sh
+. "${0%/*}/lib.sh"
+RESCTRL=/sys/fs/resctrl
+SECONDS_EACH=3
+
+# sum_of GROUP FILE: over all L3 caches
+sum_of() { cat "$1"/mon_data/mon_L3_*/"$2" | awk '{ s += $1 } END { printf "%.0f\n", s }'; }
+
+# measure_resctrl SHAPE KIB: sets $bytes, the traffic of the load, and $held, the largest
+# occupancy
+measure_resctrl() {
+	group=$RESCTRL/mon_groups/memwatch-test
+	mount -t resctrl resctrl $RESCTRL && mkdir $group || return 1
+	before=$(sum_of $group mbm_total_bytes)
+	held=0
+	taskset -c "$CPU" sh -c "echo \$\$ >$group/tasks && exec memload $1 $SECONDS_EACH $2" &
+	load=$!
+	while kill -0 $load 2>/dev/null; do
+		now=$(sum_of $group llc_occupancy)
+		[ "$now" -le "$held" ] || held=$now
+		sleep 0.1
+	done
+	wait $load
+	bytes=$(($(sum_of $group mbm_total_bytes) - before))
+	rmdir $group
+	umount $RESCTRL
+}
+
+# leave_resctrl: at the exit, also if the test was ended
+leave_resctrl() {
+	grep -q " $RESCTRL resctrl " /proc/mounts || return
+	rmdir $RESCTRL/mon_groups/memwatch-test 2>/dev/null
+	umount $RESCTRL
+}
+
+# compare SHAPE KIB: one load
+compare() {
+	what="$1, $2 KiB"
+	measure_resctrl "$1" "$2" || { ok 1 "$what: resctrl measures the load"; return; }
+	bytes1=$bytes held1=$held
+	insmod "$KO"
+	matches "$what: memwatch uses RDT" "$(status backend)" "intel-rdt\|amd-qos"
+	record_load taskset -c "$CPU" memload "$1" $SECONDS_EACH "$2"
+	ok $? "$what: the load is recorded"
+	rmmod memwatch
+	measure_resctrl "$1" "$2"
+	# What differs between the two runs of resctrl may differ between it and memwatch.
+	bound=$(awk -v a="$bytes1" -v b="$bytes" -v c="$held1" -v d="$held" '
+		function apart(x, y) { return x + y ? 200 * (x > y ? x - y : y - x) / (x + y) : 200 }
+		BEGIN {
+			m = apart(a, b) > apart(c, d) ? apart(a, b) : apart(c, d)
+			printf "%.0f\n", m > 25 ? 0 : 10 + 2 * m
+		}')
+	echo "# resctrl: $bytes1 and $bytes bytes, $held1 and $held bytes held"
+	if [ "$bound" = 0 ]; then
+		skip "$what: both values are those of resctrl" "the load is not steady, other work disturbs it"
+		return
+	fi
+	within_percent "$what: the traffic is that of resctrl" \
+		"$(recorded memload mbm_total_bytes)" $(((bytes1 + bytes) / 2)) "$bound"
+	within_percent "$what: the largest occupancy is that of resctrl" \
+		"$(recorded memload llc_occupancy_max_bytes)" $(((held1 + held) / 2)) "$bound"
+}
+
+grep -qw cqm_occup_llc /proc/cpuinfo || skip_all "this CPU has no RDT monitoring (cqm_occup_llc)"
+grep -qw resctrl /proc/filesystems || skip_all "this kernel has no resctrl (CONFIG_X86_CPU_RESCTRL)"
+! grep -qw resctrl /proc/mounts || skip_all "resctrl is mounted and may be in use"
+need_module
+insmod "$KO"
+backend=$(status backend) reason=$(status backend_reason)
+rmmod memwatch
+case $backend in
+intel-rdt | amd-qos) ;;
+*) skip_all "memwatch does not use RDT here: $reason" ;;
+esac
+trap 'leave_resctrl; end_test' EXIT
+
+plan
+cache_kib=$(sed 's/K$//' "/sys/devices/system/cpu/cpu$CPU/cache/index3/size")
+# Half of the cache, which stays there, and twice the cache, which streams through it.
+compare read $((cache_kib / 2))
+compare read $((cache_kib * 2))
+compare write $((cache_kib * 2))
+tap_end

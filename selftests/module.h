@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Loading the module in a C test, in the lab's guests and on real machines. The module is
+ * memwatch.ko in the folder where the test runs. A test never uses a module that somebody else
+ * has loaded, and leaves none loaded.
+ */
+#ifndef _MW_SELFTESTS_MODULE_H
+#define _MW_SELFTESTS_MODULE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static pid_t module_owner;
+
+/* Returns false if it is not loaded, or is in use. */
+static inline bool module_unload(void)
+{
+	return !syscall(SYS_delete_module, "memwatch", O_NONBLOCK);
+}
+
+static inline void module_unload_at_exit(void)
+{
+	if (getpid() == module_owner)
+		module_unload();
+}
+
+/* Loads the module until the process ends. Returns 0 or a negative errno. */
+static inline int module_load(void)
+{
+	int fd = open("memwatch.ko", O_RDONLY | O_CLOEXEC), err;
+
+	err = fd < 0 || syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	if (!err) {
+		module_owner = getpid();
+		atexit(module_unload_at_exit);
+	}
+	return err;
+}
+
+/* Why a test must not or cannot load the module on this machine, or NULL. */
+static inline const char *module_obstacle(void)
+{
+	if (geteuid())
+		return "needs root";
+	if (!access("/sys/module/memwatch", F_OK))
+		return "memwatch is loaded and may be in use; unload it first";
+	if (access("memwatch.ko", R_OK))
+		return "there is no memwatch.ko; build it with KDIR=DIR, or name it with KO=FILE";
+	switch (module_load()) {
+	case -ENOEXEC:
+		return "memwatch.ko was built for another kernel";
+	case -EKEYREJECTED:
+	case -EPERM:
+		return "this kernel loads signed modules only";
+	}
+	module_unload();
+	return NULL;
+}
+
+/* Whether a test may disturb the whole machine. The lab's guests set the variable. */
+static inline bool module_may_disrupt(void)
+{
+	const char *allowed = getenv("MEMWATCH_DISRUPTIVE");
+
+	return allowed && !strcmp(allowed, "yes");
+}
+
+#define MODULE_DISRUPTIVE "disturbs the whole machine; set MEMWATCH_DISRUPTIVE=yes to allow it"
+
+#endif /* _MW_SELFTESTS_MODULE_H */
