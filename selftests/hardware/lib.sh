@@ -13,14 +13,46 @@ export LD_LIBRARY_PATH LC_ALL=C
 # The last CPU, so that the load keeps away from interrupts, most of which go to the first.
 CPU=$(sed 's/.*[-,]//' /sys/devices/system/cpu/online)
 
-# within_percent WHAT GOT WANTED PERCENT: one result
-within_percent() {
-	awk -v a="$2" -v b="$3" -v p="$4" 'BEGIN {
-		d = a - b
-		exit !(a != "" && b > 0 && (d < 0 ? -d : d) <= b * p / 100)
+# uptime_seconds: with two digits after the point
+uptime_seconds() { cut -d ' ' -f 1 /proc/uptime; }
+
+# passes_for SHAPE KIB: how many passes memload makes in about two seconds, as an argument for it
+passes_for() {
+	for_passes=10 for_spent=0
+	until awk -v t="$for_spent" 'BEGIN { exit !(t > 0.3) }'; do
+		for_passes=$((for_passes * 4))
+		for_begin=$(uptime_seconds)
+		taskset -c "$CPU" memload "$1" ${for_passes}x "$2"
+		for_spent=$(awk -v t="$(uptime_seconds)" -v t0="$for_begin" 'BEGIN { print t - t0 }')
+	done
+	awk -v n=$for_passes -v t="$for_spent" 'BEGIN { printf "%dx\n", 2 * n / t + 1 }'
+}
+
+# bound_of REFERENCE REFERENCE LEAST: by how many percent a value may differ from the mean of
+# two references: what separates these two may separate it from them, too. Nothing if the load
+# is not steady.
+bound_of() {
+	awk -v a="$1" -v b="$2" -v least="$3" 'BEGIN {
+		apart = a + b ? 200 * (a > b ? a - b : b - a) / (a + b) : 200
+		if (apart <= 25)
+			printf "%.1f\n", least + 2 * apart
+	}'
+}
+
+# agrees WHAT KEY COMM REFERENCE REFERENCE LEAST: one result; the value of the recording is that of
+# the references, which another reader has measured before and after
+agrees() {
+	got=$(recorded "$3" "$2") bound=$(bound_of "$4" "$5" "$6")
+	echo "# $2: memwatch $got ($(recorded "$3" "$2_status")), references $4 and $5, least bound $6 %"
+	if [ -z "$bound" ]; then
+		skip "$1" "other work disturbs the load: two references differ by more than 25 %"
+		return
+	fi
+	awk -v x="$got" -v a="$4" -v b="$5" -v p="$bound" 'BEGIN {
+		d = x - (a + b) / 2
+		exit !(x != "" && (d < 0 ? -d : d) <= (a + b) / 2 * p / 100)
 	}'
 	ok $? "$1"
-	echo "# memwatch: ${2:-no value}, reference: ${3:-no value}, allowed: $4 %"
 }
 
 # record_load COMMAND...: a recording of it in $TMP/load.mwr

@@ -9,19 +9,18 @@ set -u
 # shellcheck source=SCRIPTDIR/lib.sh
 . "${0%/*}/lib.sh"
 RESCTRL=/sys/fs/resctrl
-SECONDS_EACH=3
 
 # sum_of GROUP FILE: over all L3 caches
 sum_of() { cat "$1"/mon_data/mon_L3_*/"$2" | awk '{ s += $1 } END { printf "%.0f\n", s }'; }
 
-# measure_resctrl SHAPE KIB: sets $bytes, the traffic of the load, and $held, the largest
+# measure_resctrl SHAPE KIB: sets $bytes, the traffic of $passes passes, and $held, the largest
 # occupancy
 measure_resctrl() {
 	group=$RESCTRL/mon_groups/memwatch-test
 	mount -t resctrl resctrl $RESCTRL && mkdir $group || return 1
 	before=$(sum_of $group mbm_total_bytes)
 	held=0
-	taskset -c "$CPU" sh -c "echo \$\$ >$group/tasks && exec memload $1 $SECONDS_EACH $2" &
+	taskset -c "$CPU" sh -c "echo \$\$ >$group/tasks && exec memload $1 $passes $2" &
 	load=$!
 	while kill -0 $load 2>/dev/null; do
 		now=$(sum_of $group llc_occupancy)
@@ -44,30 +43,18 @@ leave_resctrl() {
 # compare SHAPE KIB: one load
 compare() {
 	what="$1, $2 KiB"
+	passes=$(passes_for "$1" "$2")
 	measure_resctrl "$1" "$2" || { ok 1 "$what: resctrl measures the load"; return; }
 	bytes1=$bytes held1=$held
 	insmod "$KO"
 	matches "$what: memwatch uses RDT" "$(status backend)" "intel-rdt\|amd-qos"
-	record_load taskset -c "$CPU" memload "$1" $SECONDS_EACH "$2"
+	record_load taskset -c "$CPU" memload "$1" "$passes" "$2"
 	ok $? "$what: the load is recorded"
 	rmmod memwatch
 	measure_resctrl "$1" "$2"
-	# What differs between the two runs of resctrl may differ between it and memwatch.
-	bound=$(awk -v a="$bytes1" -v b="$bytes" -v c="$held1" -v d="$held" '
-		function apart(x, y) { return x + y ? 200 * (x > y ? x - y : y - x) / (x + y) : 200 }
-		BEGIN {
-			m = apart(a, b) > apart(c, d) ? apart(a, b) : apart(c, d)
-			printf "%.0f\n", m > 25 ? 0 : 10 + 2 * m
-		}')
-	echo "# resctrl: $bytes1 and $bytes bytes, $held1 and $held bytes held"
-	if [ "$bound" = 0 ]; then
-		skip "$what: both values are those of resctrl" "the load is not steady, other work disturbs it"
-		return
-	fi
-	within_percent "$what: the traffic is that of resctrl" \
-		"$(recorded memload mbm_total_bytes)" $(((bytes1 + bytes) / 2)) "$bound"
-	within_percent "$what: the largest occupancy is that of resctrl" \
-		"$(recorded memload llc_occupancy_max_bytes)" $(((held1 + held) / 2)) "$bound"
+	agrees "$what: the traffic is that of resctrl" mbm_total_bytes "load-$1" "$bytes1" "$bytes" 5
+	agrees "$what: the largest occupancy is that of resctrl" llc_occupancy_max_bytes "load-$1" \
+		"$held1" "$held" 10
 }
 
 grep -qw cqm_occup_llc /proc/cpuinfo || skip_all "this CPU has no RDT monitoring (cqm_occup_llc)"
@@ -85,7 +72,7 @@ trap 'leave_resctrl; end_test' EXIT
 
 plan
 cache_kib=$(sed 's/K$//' "/sys/devices/system/cpu/cpu$CPU/cache/index3/size")
-# Half of the cache, which stays there, and twice the cache, which streams through it.
+# Half of the cache stays there, and twice the cache streams through it.
 compare read $((cache_kib / 2))
 compare read $((cache_kib * 2))
 compare write $((cache_kib * 2))

@@ -3,11 +3,15 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * A process that accesses memory in one way for some seconds, and ends. The simulated
- * machine says what it has moved; the process itself does not count.
+ * machine says what it has moved; the process itself does not count. The shapes read, write
+ * and random can also do an amount of work that does not depend on the speed of the machine:
+ * so many passes over the memory, or so many times 1024 accesses.
  *
  *	memload SHAPE SECONDS [KIB]
+ *	memload SHAPE PASSESx [KIB]
  */
 #define _GNU_SOURCE
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -28,6 +32,7 @@
 
 static volatile uint64_t sink; /* so that the compiler keeps the reads */
 static double deadline;	       /* in seconds, CLOCK_MONOTONIC */
+static long passes = -1;       /* left to do; negative: until the deadline */
 static size_t bytes;	       /* of memory */
 
 static double now_seconds(void)
@@ -36,6 +41,11 @@ static double now_seconds(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+static bool load_goes_on(void)
+{
+	return passes < 0 ? now_seconds() < deadline : passes-- > 0;
 }
 
 /* Every page of it is mapped. */
@@ -72,7 +82,7 @@ static void load_stream(bool write)
 {
 	char *at = memory_map();
 
-	while (now_seconds() < deadline)
+	while (load_goes_on())
 		memory_walk(at, write);
 }
 
@@ -82,7 +92,7 @@ static void load_random(void)
 	uint64_t sum = 0;
 	char *at = memory_map();
 
-	while (now_seconds() < deadline)
+	while (load_goes_on())
 		for (int i = 0; i < 1024; i++)
 			sum += at[prng_below(&prng, bytes) & ~(uint64_t)(LINE - 1)];
 	sink += sum;
@@ -174,10 +184,14 @@ int main(int argc, char **argv)
 	char name[16];
 
 	if (argc < 3 || argc > 4) {
-		fprintf(stderr, "usage: memload SHAPE SECONDS [KIB]\n");
+		fprintf(stderr, "usage: memload SHAPE SECONDS|PASSESx [KIB]\n");
 		return 2;
 	}
 	deadline = now_seconds() + atof(argv[2]);
+	if (strchr(argv[2], 'x')) {
+		passes = atol(argv[2]);
+		deadline = HUGE_VAL;
+	}
 	bytes = (argc > 3 ? strtoul(argv[3], NULL, 0) : 16384) * 1024;
 	snprintf(name, sizeof(name), "load-%s", shape);
 	prctl(PR_SET_NAME, name);
