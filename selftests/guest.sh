@@ -26,6 +26,7 @@ module_loaded=
 # plan.
 need_module() {
 	[ "$(id -u)" -eq 0 ] || skip_all "only root can load the module"
+	[ -e /proc/modules ] || skip_all "this kernel loads no modules"
 	[ ! -e /sys/module/memwatch ] ||
 		skip_all "memwatch is loaded and may be in use; unload it first (memwatchctl status says who uses it)"
 	[ -e "$KO" ] || skip_all "there is no memwatch.ko; build it with KDIR=DIR, or name it with KO=FILE"
@@ -46,6 +47,9 @@ count_processes() { for count_exe in /proc/[0-9]*/exe; do readlink "$count_exe";
 may_disrupt() { [ "${MEMWATCH_DISRUPTIVE-}" = yes ]; }
 disruptive="disturbs the whole machine; set MEMWATCH_DISRUPTIVE=yes to allow it"
 
+# What else a test has to undo at its end; it defines this function anew.
+undo() { :; }
+
 end_test() {
 	end_status=$?
 	trap - EXIT
@@ -55,6 +59,7 @@ end_test() {
 	while read -r end_job; do kill -9 "$end_job" 2>/dev/null; done <"$TMP/jobs"
 	end_all mwproc
 	wait 2>/dev/null
+	undo
 	[ -z "$module_loaded" ] || [ ! -e /sys/module/memwatch ] || within 10 rmmod memwatch
 	[ ! -d $TRACING ] || rmdir $TRACING
 	rm -rf "$TMP"

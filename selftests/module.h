@@ -51,6 +51,8 @@ static inline const char *module_obstacle(void)
 {
 	if (geteuid())
 		return "needs root";
+	if (access("/proc/modules", F_OK))
+		return "this kernel loads no modules";
 	if (!access("/sys/module/memwatch", F_OK))
 		return "memwatch is loaded and may be in use; unload it first";
 	if (access("memwatch.ko", R_OK))

@@ -55,10 +55,13 @@ agrees() {
 	ok $? "$1"
 }
 
-# record_load COMMAND...: a recording of it in $TMP/load.mwr
+# record_load PERIOD COMMAND...: a recording of it in $TMP/load.mwr
 record_load() {
+	record_period=$1
+	shift
 	rm -f "$TMP/load.mwr"
-	memwatchctl -q record -o "$TMP/load.mwr" -- "$@" >"$TMP/record.log" 2>&1 ||
+	memwatchctl -q record -o "$TMP/load.mwr" --period "$record_period" -- "$@" \
+		>"$TMP/record.log" 2>&1 ||
 		sed 's/^/# /' "$TMP/record.log"
 	memwatchctl -q --format csv report "$TMP/load.mwr" >"$TMP/load.csv" || return 1
 }

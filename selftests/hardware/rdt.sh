@@ -17,7 +17,10 @@ sum_of() { cat "$1"/mon_data/mon_L3_*/"$2" | awk '{ s += $1 } END { printf "%.0f
 # occupancy
 measure_resctrl() {
 	group=$RESCTRL/mon_groups/memwatch-test
-	mount -t resctrl resctrl $RESCTRL && mkdir $group || return 1
+	evict "$cache_kib"
+	mount -t resctrl resctrl $RESCTRL || return 1
+	mounted=yes
+	mkdir $group || return 1
 	before=$(sum_of $group mbm_total_bytes)
 	held=0
 	taskset -c "$CPU" sh -c "echo \$\$ >$group/tasks && exec memload $1 $passes $2" &
@@ -31,11 +34,17 @@ measure_resctrl() {
 	bytes=$(($(sum_of $group mbm_total_bytes) - before))
 	rmdir $group
 	umount $RESCTRL
+	mounted=
 }
 
-# leave_resctrl: at the exit, also if the test was ended
-leave_resctrl() {
-	grep -q " $RESCTRL resctrl " /proc/mounts || return
+# evict KIB: nothing that an earlier load has left stays in a cache of that size. Lines keep the
+# RMID of who loaded them, so memory that is used again would cause no traffic.
+evict() { taskset -c "$CPU" memload read 8x $(($1 * 2)); }
+
+# mounted is set while the test itself has resctrl mounted.
+mounted=
+undo() {
+	[ -n "$mounted" ] || return
 	rmdir $RESCTRL/mon_groups/memwatch-test 2>/dev/null
 	umount $RESCTRL
 }
@@ -46,9 +55,10 @@ compare() {
 	passes=$(passes_for "$1" "$2")
 	measure_resctrl "$1" "$2" || { ok 1 "$what: resctrl measures the load"; return; }
 	bytes1=$bytes held1=$held
+	evict "$cache_kib"
 	insmod "$KO"
 	matches "$what: memwatch uses RDT" "$(status backend)" "intel-rdt\|amd-qos"
-	record_load taskset -c "$CPU" memload "$1" "$passes" "$2"
+	record_load 1ms taskset -c "$CPU" memload "$1" "$passes" "$2"
 	ok $? "$what: the load is recorded"
 	rmmod memwatch
 	measure_resctrl "$1" "$2"
@@ -68,7 +78,6 @@ case $backend in
 intel-rdt | amd-qos) ;;
 *) skip_all "memwatch does not use RDT here: $reason" ;;
 esac
-trap 'leave_resctrl; end_test' EXIT
 
 plan
 cache_kib=$(sed 's/K$//' "/sys/devices/system/cpu/cpu$CPU/cache/index3/size")
