@@ -11,13 +11,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-static pid_t module_owner;
 
 /* Returns false if it is not loaded, or is in use. */
 static inline bool module_unload(void)
@@ -25,10 +25,33 @@ static inline bool module_unload(void)
 	return !syscall(SYS_delete_module, "memwatch", O_NONBLOCK);
 }
 
-static inline void module_unload_at_exit(void)
+/*
+ * A process that unloads the module when the calling one has ended, however it has. It keeps the
+ * standard output open meanwhile, so that the runner does not start the next test before.
+ */
+static inline void module_watch(void)
 {
-	if (getpid() == module_owner)
-		module_unload();
+	static bool watched;
+	pid_t owner = getpid();
+	sigset_t end;
+	int signal;
+
+	if (watched)
+		return;
+	watched = true;
+	sigemptyset(&end);
+	sigaddset(&end, SIGUSR1);
+	if (fork())
+		return;
+	setsid();
+	sigprocmask(SIG_BLOCK, &end, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGUSR1);
+	if (getppid() == owner)
+		sigwait(&end, &signal);
+	/* What the process had open is closed a moment later. */
+	for (int tries = 0; tries < 500 && !module_unload() && errno != ENOENT; tries++)
+		usleep(20000);
+	_exit(0);
 }
 
 /* Loads the module until the process ends. Returns 0 or a negative errno. */
@@ -39,10 +62,8 @@ static inline int module_load(void)
 	err = fd < 0 || syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
 	if (fd >= 0)
 		close(fd);
-	if (!err) {
-		module_owner = getpid();
-		atexit(module_unload_at_exit);
-	}
+	if (!err)
+		module_watch();
 	return err;
 }
 

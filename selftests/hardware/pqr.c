@@ -158,7 +158,7 @@ FIXTURE_TEARDOWN(pqr)
 		kill(self->spinner, SIGKILL);
 		waitpid(self->spinner, NULL, 0);
 	}
-	module_unload_at_exit();
+	module_unload();
 }
 
 /* Another process may run for a moment, so that not every reading is that of the spinning one. */

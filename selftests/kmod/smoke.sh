@@ -197,6 +197,7 @@ test_config() {
 
 test_hotplug() {
 	cpu=/sys/devices/system/cpu/cpu1/online
+	undo() { echo 1 > $cpu; }
 	[ -e $cpu ] || { skip "a CPU that goes offline and comes back reports both" "no second CPU that can go offline"; return; }
 	may_disrupt || { skip "a CPU that goes offline and comes back reports both" "$disruptive"; return; }
 	hold_session idle_stop=0 set
@@ -219,6 +220,7 @@ test_hotplug() {
 	is "a CPU that was offline at the start reports that it came" \
 		"$(trace_count '\[001\].*state=1')" 1
 	release_session
+	undo() { :; }
 }
 
 # ------------------------------------------------------------------ scarcity
@@ -310,7 +312,8 @@ test_filters() {
 	ok $? "with a filter by user a process that becomes the user is measured"
 	end_processes $pid
 	mwctl force clear
-	if mkdir -p /sys/fs/cgroup/mwtest 2> /dev/null && [ -e /sys/fs/cgroup/cgroup.procs ]; then
+	if [ -e /sys/fs/cgroup/cgroup.procs ] && mkdir -p /sys/fs/cgroup/mwtest; then
+		undo() { rmdir /sys/fs/cgroup/mwtest; }
 		id=$(stat -c %i /sys/fs/cgroup/mwtest)
 		mwctl force cgroup="$id"
 		shape sleep
@@ -321,7 +324,8 @@ test_filters() {
 			"$(awk -v p=$pid '$3 == p { print $7 }' /proc/memwatch/rmids)" "$id"
 		end_processes $pid
 		mwctl force clear
-		rmdir /sys/fs/cgroup/mwtest
+		undo
+		undo() { :; }
 	else
 		skip "with a filter by cgroup a process that enters it is measured" "no unified cgroup hierarchy"
 		skip "the list of RMIDs has the id of the cgroup" "no unified cgroup hierarchy"
