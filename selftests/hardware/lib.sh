@@ -34,8 +34,8 @@ passes_for() {
 bound_of() {
 	awk -v a="$1" -v b="$2" -v least="$3" 'BEGIN {
 		apart = a + b ? 200 * (a > b ? a - b : b - a) / (a + b) : 200
-		if (apart <= 25)
-			printf "%.1f\n", least + 2 * apart
+		if (apart <= 10)
+			printf "%.1f\n", least + apart
 	}'
 }
 
@@ -45,7 +45,7 @@ agrees() {
 	got=$(recorded "$3" "$2") bound=$(bound_of "$4" "$5" "$6")
 	echo "# $2: memwatch $got ($(recorded "$3" "$2_status")), references $4 and $5, least bound $6 %"
 	if [ -z "$bound" ]; then
-		skip "$1" "other work disturbs the load: two references differ by more than 25 %"
+		skip "$1" "other work disturbs the load: two references differ by more than 10 %"
 		return
 	fi
 	awk -v x="$got" -v a="$4" -v b="$5" -v p="$bound" 'BEGIN {

@@ -61,7 +61,9 @@ compare() {
 		"$held1" "$held" 10
 }
 
-grep -qw cqm_occup_llc /proc/cpuinfo || skip_all "this CPU has no RDT monitoring (cqm_occup_llc)"
+for flag in cqm_occup_llc cqm_mbm_total; do
+	grep -qw $flag /proc/cpuinfo || skip_all "this CPU has no RDT monitoring ($flag)"
+done
 grep -qw resctrl /proc/filesystems || skip_all "this kernel has no resctrl (CONFIG_X86_CPU_RESCTRL)"
 ! grep -qw resctrl /proc/mounts || skip_all "resctrl is mounted and may be in use"
 need_module
