@@ -11,12 +11,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Returns false if it is not loaded, or is in use. */
@@ -26,28 +27,30 @@ static inline bool module_unload(void)
 }
 
 /*
- * A process that unloads the module when the calling one has ended, however it has. It keeps the
- * standard output open meanwhile, so that the runner does not start the next test before.
+ * A process that unloads the module when the calling one has ended, however it has. It is no child
+ * of it, because a test may wait for all its children. It keeps the standard output open, so that
+ * the runner does not start the next test before.
  */
 static inline void module_watch(void)
 {
 	static bool watched;
-	pid_t owner = getpid();
-	sigset_t end;
-	int signal;
+	pid_t owner = getpid(), child;
+	struct pollfd end = { .events = POLLIN };
 
 	if (watched)
 		return;
 	watched = true;
-	sigemptyset(&end);
-	sigaddset(&end, SIGUSR1);
-	if (fork())
+	child = fork();
+	if (child) {
+		waitpid(child, NULL, 0);
 		return;
+	}
+	if (fork())
+		_exit(0);
 	setsid();
-	sigprocmask(SIG_BLOCK, &end, NULL);
-	prctl(PR_SET_PDEATHSIG, SIGUSR1);
-	if (getppid() == owner)
-		sigwait(&end, &signal);
+	end.fd = syscall(SYS_pidfd_open, owner, 0);
+	if (end.fd >= 0)
+		poll(&end, 1, -1);
 	/* What the process had open is closed a moment later. */
 	for (int tries = 0; tries < 500 && !module_unload() && errno != ENOENT; tries++)
 		usleep(20000);
