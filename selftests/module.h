@@ -52,7 +52,7 @@ static inline void module_watch(void)
 	if (end.fd >= 0)
 		poll(&end, 1, -1);
 	/* What the process had open is closed a moment later. */
-	for (int tries = 0; tries < 500 && !module_unload() && errno != ENOENT; tries++)
+	for (int tries = 0; tries < 500 && !module_unload() && errno == EWOULDBLOCK; tries++)
 		usleep(20000);
 	_exit(0);
 }
