@@ -501,16 +501,22 @@ static void test_refused_streams(void)
 	tap_eq(err, 0, "a stream is opened and closed 20 times");
 }
 
-int main(void)
+static void skip_without_module(void)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, module_only, .backend = MEMWATCH_LIVE_MODULE);
 	const char *obstacle = module_obstacle();
+
+	if (obstacle)
+		tap_skip_all(obstacle);
+}
+
+int main(void)
+{
 	struct memwatch_stream *stream = NULL;
 	int err;
 
 	tap_start();
-	if (obstacle)
-		tap_skip_all(obstacle);
+	skip_without_module();
 	if (memwatch_ctx_new(NULL, &ctx))
 		return 1;
 	err = memwatch_stream_open_live(ctx, &module_only, &stream);
