@@ -503,7 +503,6 @@ static void test_refused_streams(void)
 
 static void skip_without_module(void)
 {
-	MEMWATCH_OPTS(memwatch_live_opts, module_only, .backend = MEMWATCH_LIVE_MODULE);
 	const char *obstacle = module_obstacle();
 
 	if (obstacle)
@@ -512,6 +511,7 @@ static void skip_without_module(void)
 
 int main(void)
 {
+	MEMWATCH_OPTS(memwatch_live_opts, module_only, .backend = MEMWATCH_LIVE_MODULE);
 	struct memwatch_stream *stream = NULL;
 	int err;
 
