@@ -57,8 +57,9 @@ compare() {
 	rmmod memwatch
 	measure_resctrl "$1" "$2"
 	agrees "$what: the traffic is that of resctrl" mbm_total_bytes "load-$1" "$bytes1" "$bytes" 5
+	# memwatch reads a hundred times as often, so that it sees a larger maximum.
 	agrees "$what: the largest occupancy is that of resctrl" llc_occupancy_max_bytes "load-$1" \
-		"$held1" "$held" 10
+		"$held1" "$held" 15
 }
 
 for flag in cqm_occup_llc cqm_mbm_total; do
