@@ -97,7 +97,7 @@ static void list_missing_options(const struct needed_option *needed, size_t nr, 
 static void check_kernel_config(const struct mw_cli *cli, struct mw_finding *f)
 {
 	struct needed_option needed[] = {
-		{ "CONFIG_MODULES", true, false },	   { "CONFIG_TRACEPOINTS", true, false },
+		{ "CONFIG_MODULES", false, false },	   { "CONFIG_TRACEPOINTS", true, false },
 		{ "CONFIG_HIGH_RES_TIMERS", true, false }, { "CONFIG_PERF_EVENTS", true, false },
 		{ "CONFIG_BPF_SYSCALL", true, false },	   { "CONFIG_BPF_EVENTS", true, false },
 		{ "CONFIG_CGROUPS", false, false },	   { "CONFIG_BPF_JIT", false, false },
@@ -119,7 +119,7 @@ static void check_kernel_config(const struct mw_cli *cli, struct mw_finding *f)
 	list_missing_options(needed, nr, true, absent, sizeof(absent));
 	if (absent[0]) {
 		mw_finding_missing(f, "%s lacks %s", name, absent);
-		mw_finding_cost(f, "the module or the BPF programs cannot work");
+		mw_finding_cost(f, "the BPF programs cannot work");
 		mw_finding_remedy(
 			f, "use a kernel with these options, such as the kernel of a distribution");
 		return;
@@ -128,8 +128,9 @@ static void check_kernel_config(const struct mw_cli *cli, struct mw_finding *f)
 	if (absent[0]) {
 		mw_finding_warn(f, "%s lacks %s", name, absent);
 		mw_finding_cost(
-			f, "without BTF: no growth detection; without cgroups: no rows by cgroup; "
-			   "without the JIT: higher overhead");
+			f, "without modules: no cache and bandwidth of each process; without BTF: "
+			   "no growth detection, and only the module measures; without cgroups: no "
+			   "rows by cgroup; without the JIT: higher overhead");
 		return;
 	}
 	mw_finding_ok(f, "%s has all options that memwatch needs", name);
