@@ -157,13 +157,14 @@ struct single_batch {
 	};
 };
 
-static __always_inline void send_single(void *ctx, struct mw_relay_cpu *cpu,
+/* Returns 0, or an error if it was dropped. */
+static __always_inline long send_single(void *ctx, struct mw_relay_cpu *cpu,
 					struct single_batch *batch, __u64 size)
 {
 	batch->unsent = 0;
 	batch->records = 1;
 	__sync_fetch_and_add(&cpu->produced, 1);
-	send_batch(ctx, cpu, &batch->records, size);
+	return send_batch(ctx, cpu, &batch->records, size);
 }
 
 /*

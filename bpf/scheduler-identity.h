@@ -68,6 +68,23 @@ struct {
 	__type(value, struct process);
 } processes SEC(".maps");
 
+/*
+ * Processes of which no record was sent because a ring was full, by the address of the
+ * signal_struct; the value is the time of the last try.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, __u64);
+} unknown SEC(".maps");
+
+/* Their number. */
+__u64 unknown_processes;
+
+/* From one try to send a record of an unknown process to the next one. */
+#define RETRY_NS 1000000
+
 /**
  * struct identities - what a CPU needs to identify processes
  * @given: how many generations it has given
@@ -159,7 +176,9 @@ static __always_inline struct process *add_process(struct bpf_raw_tracepoint_arg
 		return NULL;
 	if (!bpf_map_update_elem(&processes, &key, new, BPF_NOEXIST_FLAG)) {
 		begin_record(&ids->one, new, MEMWATCH_RECORD_RMID_ALLOC, new->record.reason, now);
-		send_single(ctx, cpu, &ids->one, sizeof(ids->one.rmid));
+		if (send_single(ctx, cpu, &ids->one, sizeof(ids->one.rmid)) &&
+		    !bpf_map_update_elem(&unknown, &key, &now, BPF_NOEXIST_FLAG))
+			__sync_fetch_and_add(&unknown_processes, 1);
 	}
 	return bpf_map_lookup_elem(&processes, &key);
 }
@@ -205,13 +224,44 @@ __noinline __u64 register_thread(struct bpf_raw_tracepoint_args *ctx, __u64 addr
 	return thread.owner;
 }
 
+/* Of two CPUs that try it at the same time, one counts. */
+static __always_inline void forget_unknown(__u64 key)
+{
+	if (unknown_processes && !bpf_map_delete_elem(&unknown, &key))
+		__sync_fetch_and_add(&unknown_processes, -1);
+}
+
+/* Sends a record of the process with @key, if none was sent yet. */
+__noinline int introduce_process(struct bpf_raw_tracepoint_args *ctx, __u64 key, __u64 now)
+{
+	__u64 *tried = bpf_map_lookup_elem(&unknown, &key);
+	struct identities *ids = this_identities();
+	struct mw_relay_cpu *cpu = this_cpu();
+	struct process *process;
+
+	if (!tried || !cpu || !ids || now - *tried < RETRY_NS)
+		return 0;
+	process = bpf_map_lookup_elem(&processes, &key);
+	if (!process)
+		return 0;
+	*tried = now;
+	begin_record(&ids->one, process, MEMWATCH_RECORD_RMID_EXISTING, MEMWATCH_REASON_SCAN, now);
+	if (!send_single(ctx, cpu, &ids->one, sizeof(ids->one.rmid)))
+		forget_unknown(key);
+	return 0;
+}
+
 /* What @task is charged to while it runs. */
 static __always_inline __u64 thread_owner(struct bpf_raw_tracepoint_args *ctx, __u64 address,
 					  __u64 now)
 {
 	struct thread *thread = bpf_map_lookup_elem(&threads, &address);
 
-	return thread ? thread->owner : register_thread(ctx, address, now);
+	if (!thread)
+		return register_thread(ctx, address, now);
+	if (unknown_processes)
+		introduce_process(ctx, thread->process, now);
+	return thread->owner;
 }
 
 /*
@@ -241,6 +291,7 @@ __noinline int end_thread(struct bpf_raw_tracepoint_args *ctx, __u64 address)
 	/* Not the time of the switch: the other thread may have ended later than this one. */
 	begin_record(&ids->one, process, MEMWATCH_RECORD_RMID_FREE, MEMWATCH_REASON_EXIT,
 		     bpf_ktime_get_ns());
+	forget_unknown(key);
 	if (!bpf_map_delete_elem(&processes, &key))
 		send_single(ctx, cpu, &ids->one, sizeof(ids->one.rmid));
 	return 0;

@@ -31,7 +31,7 @@ static struct memwatch_ctx *ctx;
 /* What the stream says about one generation of RMID 0. */
 struct identity {
 	uint32_t tgid;
-	uint32_t allocs, execs, frees;
+	uint32_t allocs, existing, execs, frees;
 	uint64_t start_ns, alloc_ns, free_ns, run_ns, samples, outside;
 };
 
@@ -62,6 +62,11 @@ static void count_identity(struct seen *s, const struct memwatch_record_rmid *re
 		id->tgid = rec->tgid;
 		id->start_ns = rec->start_time_ns;
 		id->alloc_ns = rec->h.time_ns;
+		break;
+	case MEMWATCH_RECORD_RMID_EXISTING:
+		id->existing++;
+		id->tgid = rec->tgid;
+		id->start_ns = rec->start_time_ns;
 		break;
 	case MEMWATCH_RECORD_RMID_EXEC:
 		id->execs++;
@@ -134,6 +139,7 @@ static void count_record(struct seen *s, const struct memwatch_record_header *h)
 		count_sample(s, (const struct memwatch_record_sample *)h);
 		break;
 	case MEMWATCH_RECORD_RMID_ALLOC:
+	case MEMWATCH_RECORD_RMID_EXISTING:
 	case MEMWATCH_RECORD_RMID_EXEC:
 	case MEMWATCH_RECORD_RMID_FREE:
 		count_identity(s, (const struct memwatch_record_rmid *)h);
@@ -449,27 +455,7 @@ static void test_storm(uint32_t lives, uint64_t seed)
 	free(sorted);
 }
 
-/* A sample for each switch, small rings, and nobody who reads them. */
-static void test_losses(void)
-{
-	struct memwatch_stream *stream = open_stream(MEMWATCH_STREAM_SWITCH, 4, "losses");
-	struct seen s = { 0 };
-	struct storm *storm;
-	pid_t pid;
-
-	if (!stream)
-		return;
-	storm = storm_start(300, SEED_DEFAULT, &pid);
-	if (!storm)
-		return;
-	waitpid(pid, NULL, 0);
-	memwatch_stream_stop(stream);
-	tap_eq(read_stream(stream, &s, NULL), 0, "losses: the stream ends");
-	tap_ok(s.lost > 1000, "losses: small rings lose records (%llu)",
-	       (unsigned long long)s.lost);
-	check_counts(stream, &s, "losses");
-	memwatch_stream_unref(stream);
-}
+#include "scheduler-losses.h"
 
 static int set_cpu_online(const char *value)
 {
@@ -584,6 +570,7 @@ int main(int argc, char **argv)
 		return 1;
 	test_killed();
 	test_losses();
+	test_stalled_reader();
 	/* Not on a machine that others use. */
 	if (untimed)
 		test_hotplug();

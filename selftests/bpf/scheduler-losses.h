@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Tests of the stream without the module when nobody reads it for a while. Included by
+ * test_scheduler.c.
+ */
+#ifndef _MW_SELFTESTS_BPF_SCHEDULER_LOSSES_H
+#define _MW_SELFTESTS_BPF_SCHEDULER_LOSSES_H
+
+/* A sample for each switch, small rings, and nobody who reads them. */
+static void test_losses(void)
+{
+	struct memwatch_stream *stream = open_stream(MEMWATCH_STREAM_SWITCH, 4, "losses");
+	struct seen s = { 0 };
+	struct storm *storm;
+	pid_t pid;
+
+	if (!stream)
+		return;
+	storm = storm_start(300, SEED_DEFAULT, &pid);
+	if (!storm)
+		return;
+	waitpid(pid, NULL, 0);
+	memwatch_stream_stop(stream);
+	tap_eq(read_stream(stream, &s, NULL), 0, "losses: the stream ends");
+	tap_ok(s.lost > 1000, "losses: small rings lose records (%llu)",
+	       (unsigned long long)s.lost);
+	check_counts(stream, &s, "losses");
+	memwatch_stream_unref(stream);
+}
+
+/* Reads a stream for @seconds. */
+static int read_for(struct memwatch_stream *stream, struct seen *s, double seconds)
+{
+	const struct memwatch_record_header *record;
+	uint64_t end = storm_clock(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
+	int err;
+
+	while (storm_clock(CLOCK_MONOTONIC) < end) {
+		err = memwatch_stream_next(stream, &record);
+		if (err == 1)
+			count_record(s, record);
+		else if (err == -EAGAIN)
+			memwatch_stream_poll(stream, 20);
+		else
+			return err;
+	}
+	return 0;
+}
+
+/* What is missing of the time of the CPUs, in millionths. */
+static uint64_t missing_ppm(void)
+{
+	uint64_t run = 0, time = 0;
+
+	for (uint32_t i = 0; i < CPUS_MAX; i++) {
+		run += cpus[i].run_ns;
+		time += cpus[i].stopped_ns - cpus[i].online_ns;
+	}
+	return time > run ? (time - run) * 1000000 / time : 0;
+}
+
+/* A process that begins while nobody reads, and goes on when somebody does. */
+static void test_stalled_reader(void)
+{
+	struct memwatch_stream *stream = open_stream(MEMWATCH_STREAM_SLOT, 4, "stalled reader");
+	uint32_t allocs = 0, existing = 0;
+	struct seen s = { 0 };
+	pid_t pid;
+
+	if (!stream)
+		return;
+	read_for(stream, &s, 0.2);
+	usleep(500000);
+	pid = fork();
+	while (!pid)
+		;
+	usleep(500000);
+	read_for(stream, &s, 0.5);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	memwatch_stream_stop(stream);
+	tap_eq(read_stream(stream, &s, NULL), 0, "stalled reader: the stream ends");
+	for (uint32_t i = 0; i < IDENTITIES; i++) {
+		if (identities[i].tgid != (uint32_t)pid)
+			continue;
+		allocs += identities[i].allocs;
+		existing += identities[i].existing;
+	}
+	tap_ok(s.lost > 100, "stalled reader: records are lost (%llu)", (unsigned long long)s.lost);
+	tap_ok(!allocs && existing == 1,
+	       "stalled reader: a process that began meanwhile is introduced (%u, %u)", allocs,
+	       existing);
+	tap_ok(missing_ppm() < 20000,
+	       "stalled reader: the time of the CPUs is complete all the same (%llu ppm missing)",
+	       (unsigned long long)missing_ppm());
+	memwatch_stream_unref(stream);
+}
+
+#endif /* _MW_SELFTESTS_BPF_SCHEDULER_LOSSES_H */
