@@ -6,7 +6,6 @@
  * see enum mw_process_state. Every change of state happens here, under mw_lock.
  */
 #include <linux/mm.h>
-#include <linux/moduleparam.h>
 #include <linux/string.h>
 
 #include "fail.h"
@@ -14,6 +13,7 @@
 #include "kick.h"
 #include "lock.h"
 #include "owner.h"
+#include "residue.h"
 #include "user.h"
 
 struct mw_rmid_pool mw_pool;
@@ -23,14 +23,6 @@ LIST_HEAD(mw_waiters);
 
 /* Processes that have an RMID although a filter excludes them. Guarded by mw_lock. */
 static LIST_HEAD(excluded);
-
-static ulong limbo_occupancy;
-module_param(limbo_occupancy, ulong, 0400);
-MODULE_PARM_DESC(limbo_occupancy,
-		 "keep a freed RMID that holds more bytes of cache in limbo, for at most a second");
-
-/* Residual occupancy of each RMID in bytes, the sum over all domains. */
-static atomic64_t *residues;
 
 /*
  * Called after each ALLOC record; returns how many records it has sent. Set once, before
@@ -44,21 +36,19 @@ static u32 records_sent;
 int mw_owner_init(u32 nr_rmids, u32 first_rmid, u64 limbo_ns)
 {
 	struct mw_rmid *entry;
+	int err;
 
 	entry = mw_fail(MW_FAIL_POOL) ? NULL : kvcalloc(nr_rmids + 1, sizeof(*entry), GFP_KERNEL);
 	mw_owners = kvcalloc(nr_rmids + 1, sizeof(*mw_owners), GFP_KERNEL);
-	residues = kvcalloc(nr_rmids + 1, sizeof(*residues), GFP_KERNEL);
-	if (!entry || !mw_owners || !residues) {
+	err = entry && mw_owners ? mw_residue_init(nr_rmids) : -ENOMEM;
+	if (err) {
 		kvfree(entry);
 		kvfree(mw_owners);
-		kvfree(residues);
-		return -ENOMEM;
+		return err;
 	}
 	mw_rmid_pool_init(&mw_pool, entry, nr_rmids, limbo_ns);
 	mw_rmid_pool_reserve(&mw_pool, first_rmid - 1);
-	BUILD_BUG_ON(sizeof(*residues) != sizeof(*mw_pool.residue));
-	mw_pool.residue = (const u64 *)residues;
-	mw_pool.residue_limit = limbo_occupancy;
+	mw_residue_use(&mw_pool);
 	return 0;
 }
 
@@ -66,23 +56,7 @@ void mw_owner_uninit(void)
 {
 	kvfree(mw_pool.entry);
 	kvfree(mw_owners);
-	kvfree(residues);
-}
-
-/* The occupancy of @rmid in one domain has changed by @bytes. Any context. */
-void mw_owner_add_residue(u32 rmid, s64 bytes)
-{
-	if (bytes)
-		atomic64_add(bytes, &residues[rmid]);
-}
-
-/* Nothing reads counters at this time. RMIDs may be allocated. */
-void mw_owner_forget_residue(void)
-{
-	u32 rmid;
-
-	for (rmid = 0; rmid <= mw_pool.nr; rmid++)
-		atomic64_set(&residues[rmid], 0);
+	mw_residue_uninit();
 }
 
 /**
@@ -99,8 +73,8 @@ void mw_owner_on_alloc(u32 (*report)(u32 rmid, u32 generation, u64 now))
 
 size_t mw_owner_memory(void)
 {
-	return (mw_pool.nr + 1) *
-	       (sizeof(struct mw_rmid) + sizeof(struct mw_owner) + sizeof(*residues));
+	return (mw_pool.nr + 1) * (sizeof(struct mw_rmid) + sizeof(struct mw_owner)) +
+	       mw_residue_memory();
 }
 
 static bool owner_is_wanted(struct task_struct *leader, const char *comm)

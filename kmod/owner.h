@@ -76,9 +76,6 @@ int mw_owner_init(u32 nr_rmids, u32 first_rmid, u64 limbo_ns);
 void mw_owner_uninit(void);
 size_t mw_owner_memory(void);
 
-/* Residual occupancy. */
-void mw_owner_add_residue(u32 rmid, s64 bytes);
-void mw_owner_forget_residue(void);
 void mw_owner_on_alloc(u32 (*report)(u32 rmid, u32 generation, u64 now));
 
 /* The life of a process. Caller holds mw_lock. */

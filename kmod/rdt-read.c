@@ -21,6 +21,7 @@
 #include "rdt-ctr.h"
 #include "rdt-domain.h"
 #include "rdt-read.h"
+#include "residue.h"
 #include "resctrl.h"
 #include "trace.h"
 
@@ -68,7 +69,7 @@ void mw_rdt_read_arm(void)
 void mw_rdt_read_disarm(void)
 {
 	static_branch_disable(&mw_rdt_read_key);
-	mw_owner_forget_residue();
+	mw_residue_forget();
 	mw_rdt_domain_free_all();
 }
 
@@ -134,6 +135,12 @@ static void read_fill_record(const struct mw_rdt_domain *d, u32 rmid, u64 now,
 	mw_rdt_count_show(&d->count[rmid], &mw_rdt.format, rmid, rec);
 }
 
+/* Did the hardware count the bandwidth of this RMID at the last reading? */
+static bool read_is_tracked(const struct mw_rdt_count *count)
+{
+	return count->status[MEMWATCH_RDT_MBM_TOTAL] != MEMWATCH_STATUS_UNAVAILABLE;
+}
+
 /*
  * Read @rmid, which this CPU has taken. @since: it ran on this CPU after that time;
  * 0 if it did not. Returns true if it ran or a value has changed. That happens without
@@ -147,7 +154,7 @@ static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64
 	u64 others = mw_rdt_plan_ran_since(&d->plan, rmid);
 	u64 reg[MEMWATCH_RDT_MAX], now, level = count->occupancy;
 	struct mw_rdt_owner owner = read_owner_of(rmid);
-	bool moved;
+	bool moved, tracked = read_is_tracked(count);
 
 	if (!since || (others && others < since))
 		since = others;
@@ -156,7 +163,8 @@ static bool read_rmid(struct mw_rdt_domain *d, struct mw_cpu *cpu, u32 rmid, u64
 	read_counters(d, cpu, rmid, &owner, reg);
 	now = max(mw_now(), count->read_ns + 1);
 	moved = mw_rdt_count_read(count, &mw_rdt.format, reg, &owner, now);
-	mw_owner_add_residue(rmid, count->occupancy - level);
+	mw_residue_add(rmid, count->occupancy - level);
+	mw_residue_note_tracked(rmid, tracked, read_is_tracked(count));
 	read_fill_record(d, rmid, now, rec);
 	cpu->now_ns = now;
 	if (since)
@@ -418,11 +426,13 @@ static void read_take_baseline(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 		for (; rmid < end; rmid++) {
 			struct mw_rdt_count *count = &d->count[rmid];
 			struct mw_rdt_owner owner = read_owner_of(rmid);
+			bool tracked = read_is_tracked(count);
 			u64 level = count->occupancy;
 
 			read_counters(d, cpu, rmid, &owner, reg);
 			mw_rdt_count_begin(count, &mw_rdt.format, reg, &owner, mw_now());
-			mw_owner_add_residue(rmid, count->occupancy - level);
+			mw_residue_add(rmid, count->occupancy - level);
+			mw_residue_note_tracked(rmid, tracked, read_is_tracked(count));
 		}
 		raw_spin_unlock_irqrestore(&d->lock, flags);
 	}
@@ -541,5 +551,5 @@ void mw_rdt_read_end(void)
 	static_branch_disable_cpuslocked(&mw_rdt_read_key);
 	list_for_each_entry (d, &mw_rdt_domains, link)
 		read_report_end(d);
-	mw_owner_forget_residue();
+	mw_residue_forget();
 }

@@ -26,6 +26,20 @@ static u64 rmid_residue(const struct mw_rmid_pool *pool, u32 rmid)
 	return pool->residue ? *(const volatile u64 *)&pool->residue[rmid] : 0;
 }
 
+static u32 rmid_untracked(const struct mw_rmid_pool *pool, u32 rmid)
+{
+	return pool->untracked ? *(const volatile u32 *)&pool->untracked[rmid] : 0;
+}
+
+/* The values of an RMID that the hardware does not count for would be unavailable. */
+static bool rmid_is_better(const struct mw_rmid_pool *pool, u32 rmid, u32 other)
+{
+	u32 mine = rmid_untracked(pool, rmid), others = rmid_untracked(pool, other);
+
+	return mine == others ? rmid_residue(pool, rmid) < rmid_residue(pool, other)
+			      : mine < others;
+}
+
 static bool rmid_holds_too_much(const struct mw_rmid_pool *pool, u32 rmid, u64 now)
 {
 	const struct mw_rmid *r = &pool->entry[rmid];
@@ -36,8 +50,8 @@ static bool rmid_holds_too_much(const struct mw_rmid_pool *pool, u32 rmid, u64 n
 
 /*
  * Choose the RMID with the lowest residual occupancy among those at the head
- * that have rested. Sets @before to its predecessor. Returns 0 if there is
- * none.
+ * that have rested, of those that the hardware counts for if there are any. Sets @before to its
+ * predecessor. Returns 0 if there is none.
  */
 static u32 rmid_choose(const struct mw_rmid_pool *pool, u64 now, u32 *before)
 {
@@ -47,10 +61,10 @@ static u32 rmid_choose(const struct mw_rmid_pool *pool, u64 now, u32 *before)
 		if (!rmid_has_rested(pool, &pool->entry[rmid], now))
 			break;
 		if (!rmid_holds_too_much(pool, rmid, now) &&
-		    (!best || rmid_residue(pool, rmid) < rmid_residue(pool, best))) {
+		    (!best || rmid_is_better(pool, rmid, best))) {
 			best = rmid;
 			*before = last;
-			if (!rmid_residue(pool, rmid))
+			if (!rmid_residue(pool, rmid) && !rmid_untracked(pool, rmid))
 				break;
 		}
 		last = rmid;

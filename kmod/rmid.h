@@ -63,6 +63,8 @@ struct mw_rmid {
  * @limbo_ns: how long a freed RMID rests; may be changed at any time
  * @residue: residual occupancy of each RMID in bytes. Owned by the caller, who may
  * 	change the values at any time; NULL if they are not known.
+ * @untracked: of each RMID, in how many L3 domains the hardware has stopped to count for
+ * 	it. Like @residue.
  * @residue_limit: an RMID with a higher residual occupancy rests longer, by
  * 	MW_RMID_RESIDUE_NS at most; 0 for no limit
  * @retry_ns: when to try again, if all free RMIDs were above @residue_limit
@@ -78,6 +80,7 @@ struct mw_rmid_pool {
 	u32 used;
 	u64 limbo_ns;
 	const u64 *residue;
+	const u32 *untracked;
 	u64 residue_limit;
 	u64 retry_ns;
 	u64 allocs;

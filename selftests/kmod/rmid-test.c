@@ -145,6 +145,30 @@ static void test_wrap(void)
 	tap_eq(pool_alloc(late + LIMBO, &rmid, &generation), 0, "limbo ends if the clock wraps");
 }
 
+/* RMIDs for which the hardware has stopped to count come last. */
+static void test_untracked(void)
+{
+	static u64 residue[NR + 1];
+	static u32 untracked[NR + 1];
+
+	pool_reset();
+	pool.residue = residue;
+	pool.untracked = untracked;
+	untracked[1] = 2;
+	untracked[2] = untracked[4] = 1;
+	residue[3] = 500;
+	residue[4] = 100;
+	check_alloc(0, 5, "an RMID that the hardware counts for is preferred");
+	residue[6] = residue[7] = residue[8] = 900;
+	check_alloc(0, 3, "an RMID that is counted for is preferred to one without residue");
+	check_alloc(0, 6, "of those that are counted for, the one with the least residue is next");
+	check_alloc(0, 7, "an RMID with residue is next");
+	check_alloc(0, 8, "the last RMID that is counted for is next");
+	check_alloc(0, 2, "an RMID that is not counted for in one domain is next");
+	check_alloc(0, 4, "residue decides among them");
+	check_alloc(0, 1, "an RMID that is counted for nowhere is given, too");
+}
+
 static void test_residue(void)
 {
 	static u64 residue[NR + 1];
@@ -337,6 +361,7 @@ int main(int argc, char **argv)
 	test_misuse();
 	test_wrap();
 	test_residue();
+	test_untracked();
 	test_reserve();
 	test_model(seed, 1000000);
 	return tap_done();
