@@ -61,25 +61,52 @@ static uint64_t missing_ppm(void)
 	return time > run ? (time - run) * 1000000 / time : 0;
 }
 
-/* A process that begins while nobody reads, and goes on when somebody does. */
+/* A process that runs until it is killed; on @cpu, or anywhere if that is negative. */
+static pid_t start_spinner(int cpu)
+{
+	pid_t pid = fork();
+	cpu_set_t set;
+
+	if (pid)
+		return pid;
+	CPU_ZERO(&set);
+	CPU_SET((unsigned int)cpu, &set);
+	if (cpu >= 0)
+		sched_setaffinity(0, sizeof(set), &set);
+	for (;;)
+		;
+}
+
+static void end_spinner(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/*
+ * A process that begins while nobody reads, and goes on when somebody does. All CPUs are busy, so
+ * that all rings are full.
+ */
 static void test_stalled_reader(void)
 {
 	struct memwatch_stream *stream = open_stream(MEMWATCH_STREAM_SLOT, 4, "stalled reader");
+	int online = (int)sysconf(_SC_NPROCESSORS_ONLN), cpu;
 	uint32_t allocs = 0, existing = 0;
+	pid_t spinners[CPUS_MAX], pid;
 	struct seen s = { 0 };
-	pid_t pid;
 
 	if (!stream)
 		return;
+	for (cpu = 0; cpu < online && cpu < CPUS_MAX; cpu++)
+		spinners[cpu] = start_spinner(cpu);
 	read_for(stream, &s, 0.2);
 	usleep(500000);
-	pid = fork();
-	while (!pid)
-		;
+	pid = start_spinner(-1);
 	usleep(500000);
 	read_for(stream, &s, 0.5);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	end_spinner(pid);
+	while (cpu > 0)
+		end_spinner(spinners[--cpu]);
 	memwatch_stream_stop(stream);
 	tap_eq(read_stream(stream, &s, NULL), 0, "stalled reader: the stream ends");
 	for (uint32_t i = 0; i < IDENTITIES; i++) {
