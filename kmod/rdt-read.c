@@ -135,10 +135,11 @@ static void read_fill_record(const struct mw_rdt_domain *d, u32 rmid, u64 now,
 	mw_rdt_count_show(&d->count[rmid], &mw_rdt.format, rmid, rec);
 }
 
-/* Did the hardware count the bandwidth of this RMID at the last reading? */
+/* Did the hardware count the bandwidth of this RMID at the last reading, if there was one? */
 static bool read_is_tracked(const struct mw_rdt_count *count)
 {
-	return count->status[MEMWATCH_RDT_MBM_TOTAL] != MEMWATCH_STATUS_UNAVAILABLE;
+	return !count->read_ns ||
+	       count->status[MEMWATCH_RDT_MBM_TOTAL] != MEMWATCH_STATUS_UNAVAILABLE;
 }
 
 /*
