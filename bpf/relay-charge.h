@@ -212,7 +212,7 @@ __noinline int send_last(struct bpf_raw_tracepoint_args *ctx, __u32 tick)
  * interval begins at last_ns, up to which everything has been charged. The intervals of samples
  * for which there is no room go on.
  */
-static __noinline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
+static __always_inline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __u32 tick)
 {
 	int i, left = 0;
 

@@ -36,10 +36,13 @@ const volatile __u64 since_ns = 0; /* CLOCK_BOOTTIME: when the session began */
  * struct thread - a registered thread
  * @owner: what its time is charged to
  * @process: the key of its process
+ * @owed_ns: time that the scheduler has counted for it and that is not charged yet; negative if
+ *	more was charged
  */
 struct thread {
 	__u64 owner;
 	__u64 process;
+	__s64 owed_ns;
 };
 
 /**
@@ -214,6 +217,7 @@ __noinline __u64 register_thread(struct bpf_raw_tracepoint_args *ctx, __u64 addr
 	if (!process)
 		return 0;
 	thread.owner = (__u64)process->record.generation << 32;
+	thread.owed_ns = 0;
 	if (leaving)
 		return thread.owner;
 	__sync_fetch_and_add(&process->threads, 1);
@@ -251,17 +255,16 @@ __noinline int introduce_process(struct bpf_raw_tracepoint_args *ctx, __u64 key,
 	return 0;
 }
 
-/* What @task is charged to while it runs. */
+/* What @task is charged to while it runs. @thread is set to it, or to NULL if it is new. */
 static __always_inline __u64 thread_owner(struct bpf_raw_tracepoint_args *ctx, __u64 address,
-					  __u64 now)
+					  __u64 now, struct thread **thread)
 {
-	struct thread *thread = bpf_map_lookup_elem(&threads, &address);
-
-	if (!thread)
+	*thread = bpf_map_lookup_elem(&threads, &address);
+	if (!*thread)
 		return register_thread(ctx, address, now);
 	if (unknown_processes)
-		introduce_process(ctx, thread->process, now);
-	return thread->owner;
+		introduce_process(ctx, (*thread)->process, now);
+	return (*thread)->owner;
 }
 
 /*

@@ -30,11 +30,25 @@ const volatile __u64 period_ns = MEMWATCH_PERIOD_DEFAULT_NS;
 /* Set by the library: each CPU stops at its next tick. */
 __u32 stopping;
 
+/*
+ * What the scheduler may take from the beginning of a switch, at which it reads its clock, to the
+ * tracepoint. If it took longer, the rest is charged in the next run of the thread.
+ */
+#define SWITCH_NS 30000
+
+/* More time that was counted for no thread is that of generation 0. */
+#define GAP_NS 50000
+
 /**
  * struct clock - the ticks of a CPU
  * @due_ns: when the next tick is due, a multiple of the period
  * @tick_ns: time of the last tick
  * @thread: the address of the task that runs, 0 if unknown
+ * @exec_ns: the CPU time of @thread when it was switched in, as the scheduler counts it
+ * @known: @exec_ns is known
+ * @counted_ns: CPU time of the threads of the same owner that have run before @thread, since the
+ *	owner was switched in
+ * @charged_ns: time that was charged to the owner since then
  * @idle_thread: the address of the task that runs when no other one does, 0 if unknown
  * @idle: the CPU was idle at the last tick
  */
@@ -42,6 +56,10 @@ struct clock {
 	__u64 due_ns;
 	__u64 tick_ns;
 	__u64 thread;
+	__u64 exec_ns;
+	__u64 known;
+	__s64 counted_ns;
+	__s64 charged_ns;
 	__u64 idle_thread;
 	__u64 idle;
 };
@@ -109,6 +127,89 @@ static __always_inline void leave_idle(struct bpf_raw_tracepoint_args *ctx,
 	clock->idle = 0;
 }
 
+static __always_inline __u64 cpu_time(__u64 address)
+{
+	const struct task_struct *task = (const struct task_struct *)address;
+
+	return BPF_CORE_READ(task, se.sum_exec_runtime);
+}
+
+/* Charges the time up to @now to the owner that runs. */
+__noinline int charge(struct bpf_raw_tracepoint_args *ctx, __u64 now, __u32 slot_ends)
+{
+	struct mw_relay_cpu *cpu = this_cpu();
+	struct clock *clock = this_clock();
+	__u64 before;
+
+	if (!cpu || !clock)
+		return 0;
+	before = cpu->last_ns;
+	charge_owner(ctx, cpu, cpu->owner, now, slot_ends);
+	clock->charged_ns += cpu->last_ns - before;
+	return 0;
+}
+
+/* The time of @now, less what the scheduler has taken from the beginning of a switch to here. */
+static __always_inline __u64 before_switch(const struct mw_relay_cpu *cpu, __u64 now)
+{
+	return now - cpu->last_ns > SWITCH_NS ? now - SWITCH_NS : cpu->last_ns;
+}
+
+/*
+ * Until when the owner has run whose thread @prev is switched out: so long that it has been charged
+ * for what the scheduler has counted. The scheduler takes the time when the switch begins, or when
+ * the task was woken up that preempts, and it does not count what the host has stolen. What does
+ * not fit in between is left for the next run of the thread.
+ */
+static __always_inline __u64 run_end(const struct mw_relay_cpu *cpu, const struct clock *clock,
+				     __u64 prev, __u64 now)
+{
+	struct thread *thread;
+	__u64 end = now;
+	__s64 due;
+
+	if (!cpu->owner)
+		return before_switch(cpu, now);
+	if (!clock->known)
+		return now;
+	due = clock->counted_ns + (__s64)(cpu_time(prev) - clock->exec_ns) - clock->charged_ns;
+	if (due >= 0 && due <= (__s64)(now - cpu->last_ns))
+		return cpu->last_ns + due;
+	if (due < 0)
+		end = cpu->last_ns;
+	thread = bpf_map_lookup_elem(&threads, &prev);
+	if (thread)
+		thread->owed_ns = due - (__s64)(end - cpu->last_ns);
+	return end;
+}
+
+/* The run of an owner ends. Time that belongs to no task is that of generation 0. */
+static __always_inline void end_run(struct bpf_raw_tracepoint_args *ctx, struct mw_relay_cpu *cpu,
+				    struct clock *clock, __u64 prev, __u64 now)
+{
+	charge(ctx, run_end(cpu, clock, prev, now), clock->idle != 0);
+	if (clock->idle)
+		leave_idle(ctx, cpu, clock);
+	if (now - cpu->last_ns > GAP_NS) {
+		cpu->owner = 0;
+		charge(ctx, before_switch(cpu, now), 0);
+	}
+	clock->counted_ns = 0;
+	clock->charged_ns = 0;
+}
+
+/* @address is switched in. @thread: the same, NULL for the idle task and for a new thread. */
+static __always_inline void begin_thread(struct clock *clock, __u64 address, struct thread *thread)
+{
+	clock->thread = address;
+	clock->exec_ns = cpu_time(address);
+	clock->known = 1;
+	if (!thread)
+		return;
+	clock->counted_ns += thread->owed_ns;
+	thread->owed_ns = 0;
+}
+
 /*
  * @prev is switched out, but another thread was switched in: some kernels do not trace each
  * switch. How long it has run is known from the time that the scheduler has counted for it.
@@ -118,20 +219,21 @@ __noinline int catch_up(struct bpf_raw_tracepoint_args *ctx, __u64 prev, __u64 n
 	const struct task_struct *task = (const struct task_struct *)prev;
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct clock *clock = this_clock();
+	struct thread *thread;
 	__u64 ran, owner = 0;
 
 	if (!cpu || !clock)
 		return 0;
 	count_failure(MW_RELAY_FAIL_OWNER);
 	if (!is_idle(clock, prev))
-		owner = thread_owner(ctx, prev, now);
+		owner = thread_owner(ctx, prev, now, &thread);
+	clock->known = 0;
 	if (!cpu->active)
 		return 0;
-	ran = BPF_CORE_READ(task, se.sum_exec_runtime) -
-	      BPF_CORE_READ(task, se.prev_sum_exec_runtime);
+	ran = cpu_time(prev) - BPF_CORE_READ(task, se.prev_sum_exec_runtime);
 	if (ran > now - cpu->last_ns)
 		ran = now - cpu->last_ns;
-	charge_owner(ctx, cpu, cpu->owner, now - ran, clock->idle != 0);
+	charge(ctx, now - ran, clock->idle != 0);
 	if (clock->idle)
 		leave_idle(ctx, cpu, clock);
 	cpu->owner = owner;
@@ -145,21 +247,20 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	__u64 prev = ctx->args[1], next = ctx->args[2], now = bpf_ktime_get_ns(), owner = 0;
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct clock *clock = this_clock();
+	struct thread *thread = NULL;
 
 	if (!cpu || !clock)
 		return 0;
 	if (clock->thread && clock->thread != prev)
 		catch_up(ctx, prev, now);
-	clock->thread = next;
 	if (!is_idle(clock, next))
-		owner = thread_owner(ctx, next, now);
-	if (cpu->active) {
-		if (mode == MW_RELAY_SWITCH || owner != cpu->owner || clock->idle)
-			charge_owner(ctx, cpu, cpu->owner, now, clock->idle != 0);
-		if (clock->idle)
-			leave_idle(ctx, cpu, clock);
-		cpu->owner = owner;
-	}
+		owner = thread_owner(ctx, next, now, &thread);
+	if (cpu->active && (mode == MW_RELAY_SWITCH || owner != cpu->owner || clock->idle))
+		end_run(ctx, cpu, clock, prev, now);
+	else if (clock->known)
+		clock->counted_ns += cpu_time(prev) - clock->exec_ns;
+	begin_thread(clock, next, thread);
+	cpu->owner = owner;
 	if (is_dead((const struct task_struct *)prev))
 		end_thread(ctx, prev);
 	return 0;
@@ -215,6 +316,7 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 	const struct hrtimer *timer = (const struct hrtimer *)ctx->args[0];
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct clock *clock = this_clock();
+	struct thread *found;
 	__u64 now, thread;
 	int idle;
 
@@ -229,16 +331,18 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 		if (stopping)
 			return 0;
 		clock->thread = thread;
-		activate_cpu(cpu, now, thread_owner(ctx, thread, now));
+		clock->known = 0;
+		activate_cpu(cpu, now, thread_owner(ctx, thread, now, &found));
 		send_state(ctx, cpu, MEMWATCH_CPU_ONLINE, now, 0);
 	} else {
 		/* A switch was not traced; most likely it was soon after the last one. */
 		if (clock->thread != thread) {
 			count_failure(MW_RELAY_FAIL_OWNER);
 			clock->thread = thread;
-			cpu->owner = thread_owner(ctx, thread, now);
+			clock->known = 0;
+			cpu->owner = thread_owner(ctx, thread, now, &found);
 		}
-		charge_owner(ctx, cpu, cpu->owner, now, 1);
+		charge(ctx, now, 1);
 		now = cpu->last_ns;
 	}
 	if (stopping) {
