@@ -30,11 +30,9 @@ const volatile __u64 period_ns = MEMWATCH_PERIOD_DEFAULT_NS;
 /* Set by the library: each CPU stops at its next tick. */
 __u32 stopping;
 
-/*
- * What the scheduler may take from the beginning of a switch, at which it reads its clock, to the
- * tracepoint. If it took longer, the rest is charged in the next run of the thread.
- */
-#define SWITCH_NS 30000
+/* What a switch may take from its beginning to its tracepoint. */
+#define SWITCH_MIN_NS 20000
+#define SWITCH_MAX_NS 500000
 
 /* More time that was counted for no thread is that of generation 0. */
 #define GAP_NS 50000
@@ -49,6 +47,8 @@ __u32 stopping;
  * @counted_ns: CPU time of the threads of the same owner that have run before @thread, since the
  *	owner was switched in
  * @charged_ns: time that was charged to the owner since then
+ * @switch_ns: what a switch takes from its beginning, at which the scheduler reads its clock, to
+ *	its tracepoint: learned from runs that were too short for what the scheduler has counted
  * @idle_thread: the address of the task that runs when no other one does, 0 if unknown
  * @idle: the CPU was idle at the last tick
  */
@@ -60,6 +60,7 @@ struct clock {
 	__u64 known;
 	__s64 counted_ns;
 	__s64 charged_ns;
+	__u64 switch_ns;
 	__u64 idle_thread;
 	__u64 idle;
 };
@@ -149,10 +150,21 @@ __noinline int charge(struct bpf_raw_tracepoint_args *ctx, __u64 now, __u32 slot
 	return 0;
 }
 
-/* The time of @now, less what the scheduler has taken from the beginning of a switch to here. */
-static __always_inline __u64 before_switch(const struct mw_relay_cpu *cpu, __u64 now)
+/* When the switch has begun whose tracepoint has the time @now. */
+static __always_inline __u64 switch_begin(const struct mw_relay_cpu *cpu, const struct clock *clock,
+					  __u64 now)
 {
-	return now - cpu->last_ns > SWITCH_NS ? now - SWITCH_NS : cpu->last_ns;
+	return now - cpu->last_ns > clock->switch_ns ? now - clock->switch_ns : cpu->last_ns;
+}
+
+/* A run was too short by @missing_ns, or it was not. */
+static __always_inline void learn_switch(struct clock *clock, __u64 missing_ns)
+{
+	clock->switch_ns += missing_ns - clock->switch_ns / 256;
+	if (clock->switch_ns > SWITCH_MAX_NS)
+		clock->switch_ns = SWITCH_MAX_NS;
+	if (clock->switch_ns < SWITCH_MIN_NS)
+		clock->switch_ns = SWITCH_MIN_NS;
 }
 
 /*
@@ -161,25 +173,29 @@ static __always_inline __u64 before_switch(const struct mw_relay_cpu *cpu, __u64
  * the task was woken up that preempts, and it does not count what the host has stolen. What does
  * not fit in between is left for the next run of the thread.
  */
-static __always_inline __u64 run_end(const struct mw_relay_cpu *cpu, const struct clock *clock,
+static __always_inline __u64 run_end(const struct mw_relay_cpu *cpu, struct clock *clock,
 				     __u64 prev, __u64 now)
 {
 	struct thread *thread;
 	__u64 end = now;
-	__s64 due;
+	__s64 due, left;
 
 	if (!cpu->owner)
-		return before_switch(cpu, now);
+		return switch_begin(cpu, clock, now);
 	if (!clock->known)
 		return now;
 	due = clock->counted_ns + (__s64)(cpu_time(prev) - clock->exec_ns) - clock->charged_ns;
-	if (due >= 0 && due <= (__s64)(now - cpu->last_ns))
+	left = due - (__s64)(now - cpu->last_ns);
+	learn_switch(clock, left > 0 ? left : 0);
+	if (due >= 0 && left <= 0)
 		return cpu->last_ns + due;
-	if (due < 0)
+	if (due < 0) {
 		end = cpu->last_ns;
+		left = due;
+	}
 	thread = bpf_map_lookup_elem(&threads, &prev);
 	if (thread)
-		thread->owed_ns = due - (__s64)(end - cpu->last_ns);
+		thread->owed_ns = left;
 	return end;
 }
 
@@ -190,9 +206,9 @@ static __always_inline void end_run(struct bpf_raw_tracepoint_args *ctx, struct 
 	charge(ctx, run_end(cpu, clock, prev, now), clock->idle != 0);
 	if (clock->idle)
 		leave_idle(ctx, cpu, clock);
-	if (now - cpu->last_ns > GAP_NS) {
+	if (now - cpu->last_ns > clock->switch_ns + GAP_NS) {
 		cpu->owner = 0;
-		charge(ctx, before_switch(cpu, now), 0);
+		charge(ctx, switch_begin(cpu, clock, now), 0);
 	}
 	clock->counted_ns = 0;
 	clock->charged_ns = 0;
