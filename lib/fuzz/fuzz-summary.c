@@ -16,6 +16,13 @@
 #define ROWS_MAX  20
 #define RMIDS_MAX 30
 
+/* Each RMID is there once, but of RMID 0 each generation. */
+static bool is_same_rmid(const struct memwatch_summary_rmid *a,
+			 const struct memwatch_summary_rmid *b)
+{
+	return a->rmid == b->rmid && (a->rmid || a->generation == b->generation);
+}
+
 static void check_summary(struct memwatch_summary *summary, unsigned int key)
 {
 	const struct memwatch_summary_row *row, *total;
@@ -29,8 +36,8 @@ static void check_summary(struct memwatch_summary *summary, unsigned int key)
 		wraps |= __builtin_add_overflow(run_ns, row->cpu_time_ns.value, &run_ns);
 		rmids += row->nr_rmids;
 		for (uint32_t i = 1; i < row->nr_rmids; i++)
-			if (memwatch_summary_rmid_at(row, i)->rmid ==
-			    memwatch_summary_rmid_at(row, i - 1)->rmid)
+			if (is_same_rmid(memwatch_summary_rmid_at(row, i),
+					 memwatch_summary_rmid_at(row, i - 1)))
 				abort();
 	}
 	memwatch_summary_get_total(summary, &total);

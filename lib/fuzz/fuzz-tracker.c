@@ -24,7 +24,8 @@ static void check_tracker(const struct memwatch_tracker *tracker)
 		if (memwatch_tracker_lookup(tracker, process->rmid, process->generation, &found) ||
 		    found != process || process->comm[MEMWATCH_COMM_LEN - 1])
 			abort();
-		if (!(process->flags & MEMWATCH_PROCESS_FREED) &&
+		/* RMID 0 has many owners at a time. */
+		if (!(process->flags & MEMWATCH_PROCESS_FREED) && process->rmid &&
 		    (memwatch_tracker_owner(tracker, process->rmid, ~0ULL, &found) ||
 		     found != process))
 			abort();

@@ -190,7 +190,7 @@ const struct memwatch_value *memwatch_summary_counter_at(const struct memwatch_s
  * memwatch_summary_rmid_at - an RMID in a row
  * @row: a row
  * @index: counted from 0, in order of appearance; each RMID is there once, with its newest
- *	generation
+ *	generation, and each generation of RMID 0
  *
  * Returns: valid as long as @row; NULL past the last one.
  * Since: 0.1
