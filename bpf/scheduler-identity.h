@@ -255,16 +255,20 @@ __noinline int introduce_process(struct bpf_raw_tracepoint_args *ctx, __u64 key,
 	return 0;
 }
 
-/* What @task is charged to while it runs. @thread is set to it, or to NULL if it is new. */
-static __always_inline __u64 thread_owner(struct bpf_raw_tracepoint_args *ctx, __u64 address,
-					  __u64 now, struct thread **thread)
+static __always_inline struct thread *find_thread(__u64 address)
 {
-	*thread = bpf_map_lookup_elem(&threads, &address);
-	if (!*thread)
+	return bpf_map_lookup_elem(&threads, &address);
+}
+
+/* What the task at @address is charged to while it runs. @thread is find_thread() of it. */
+static __always_inline __u64 thread_owner(struct bpf_raw_tracepoint_args *ctx, __u64 address,
+					  __u64 now, const struct thread *thread)
+{
+	if (!thread)
 		return register_thread(ctx, address, now);
 	if (unknown_processes)
-		introduce_process(ctx, (*thread)->process, now);
-	return (*thread)->owner;
+		introduce_process(ctx, thread->process, now);
+	return thread->owner;
 }
 
 /*

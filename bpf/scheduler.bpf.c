@@ -193,7 +193,7 @@ static __always_inline __u64 run_end(const struct mw_relay_cpu *cpu, struct cloc
 		end = cpu->last_ns;
 		left = due;
 	}
-	thread = bpf_map_lookup_elem(&threads, &prev);
+	thread = find_thread(prev);
 	if (thread)
 		thread->owed_ns = left;
 	return end;
@@ -235,14 +235,13 @@ __noinline int catch_up(struct bpf_raw_tracepoint_args *ctx, __u64 prev, __u64 n
 	const struct task_struct *task = (const struct task_struct *)prev;
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct clock *clock = this_clock();
-	struct thread *thread;
 	__u64 ran, owner = 0;
 
 	if (!cpu || !clock)
 		return 0;
 	count_failure(MW_RELAY_FAIL_OWNER);
 	if (!is_idle(clock, prev))
-		owner = thread_owner(ctx, prev, now, &thread);
+		owner = thread_owner(ctx, prev, now, find_thread(prev));
 	clock->known = 0;
 	if (!cpu->active)
 		return 0;
@@ -264,18 +263,27 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct clock *clock = this_clock();
 	struct thread *thread = NULL;
+	int idle;
 
 	if (!cpu || !clock)
 		return 0;
 	if (clock->thread && clock->thread != prev)
 		catch_up(ctx, prev, now);
-	if (!is_idle(clock, next))
-		owner = thread_owner(ctx, next, now, &thread);
-	if (cpu->active && (mode == MW_RELAY_SWITCH || owner != cpu->owner || clock->idle))
+	idle = is_idle(clock, next);
+	if (!idle)
+		thread = find_thread(next);
+	if (thread)
+		owner = thread->owner;
+	/* A new thread may have any owner. */
+	if (cpu->active &&
+	    (mode == MW_RELAY_SWITCH || owner != cpu->owner || clock->idle || (!thread && !idle)))
 		end_run(ctx, cpu, clock, prev, now);
 	else if (clock->known)
 		clock->counted_ns += cpu_time(prev) - clock->exec_ns;
 	begin_thread(clock, next, thread);
+	/* A new process begins where the one before it ends. */
+	if (!idle)
+		owner = thread_owner(ctx, next, cpu->active ? cpu->last_ns : now, thread);
 	cpu->owner = owner;
 	if (is_dead((const struct task_struct *)prev))
 		end_thread(ctx, prev);
@@ -332,7 +340,6 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 	const struct hrtimer *timer = (const struct hrtimer *)ctx->args[0];
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct clock *clock = this_clock();
-	struct thread *found;
 	__u64 now, thread;
 	int idle;
 
@@ -348,7 +355,7 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 			return 0;
 		clock->thread = thread;
 		clock->known = 0;
-		activate_cpu(cpu, now, thread_owner(ctx, thread, now, &found));
+		activate_cpu(cpu, now, thread_owner(ctx, thread, now, find_thread(thread)));
 		send_state(ctx, cpu, MEMWATCH_CPU_ONLINE, now, 0);
 	} else {
 		/* A switch was not traced; most likely it was soon after the last one. */
@@ -356,7 +363,7 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 			count_failure(MW_RELAY_FAIL_OWNER);
 			clock->thread = thread;
 			clock->known = 0;
-			cpu->owner = thread_owner(ctx, thread, now, &found);
+			cpu->owner = thread_owner(ctx, thread, now, find_thread(thread));
 		}
 		charge(ctx, now, 1);
 		now = cpu->last_ns;

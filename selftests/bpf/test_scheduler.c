@@ -378,11 +378,33 @@ static void add_verdict(struct verdict *sum, const struct verdict *v)
 	sum->excess_ns += v->excess_ns;
 }
 
+/* How many programs of this name are loaded, and how often the kernel has skipped them. */
+static unsigned int find_programs(const char *name, uint64_t *skipped)
+{
+	unsigned int count = 0;
+	__u32 id = 0;
+
+	while (!bpf_prog_get_next_id(id, &id)) {
+		struct bpf_prog_info info = { 0 };
+		__u32 size = sizeof(info);
+		int fd = bpf_prog_get_fd_by_id(id);
+
+		if (fd < 0)
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &info, &size) && !strcmp(info.name, name)) {
+			count++;
+			*skipped += info.recursion_misses;
+		}
+		close(fd);
+	}
+	return count;
+}
+
 static void judge_lives(const struct storm *storm, struct identity *const *sorted, uint32_t count,
 			uint64_t before_ns)
 {
 	struct verdict kinds[STORM_KINDS] = { 0 }, all = { 0 };
-	uint64_t now_ns = stolen_ns(), stolen, off;
+	uint64_t now_ns = stolen_ns(), stolen, off, skipped = 0;
 
 	/* A machine whose host never says so has none; otherwise the last tick is not complete. */
 	stolen = now_ns ? now_ns - before_ns + NS_PER_TICK * (uint64_t)get_nprocs() : 0;
@@ -406,7 +428,15 @@ static void judge_lives(const struct storm *storm, struct identity *const *sorte
 	tap_note("stolen by the host: at most %.1f ms", (double)stolen / 1e6);
 	tap_eq(all.missing, 0, "storm: each process has an identity");
 	tap_eq(all.unfinished, 0, "storm: the end of each process is seen");
-	tap_eq(all.unnamed, 0, "storm: each new program is seen");
+	/*
+	 * A kernel that lets tracepoints be preempted skips a program that is running on the CPU
+	 * already: of two processes that execute a program at the same time, one is missed.
+	 */
+	find_programs("on_exec", &skipped);
+	tap_ok(all.unnamed <= skipped,
+	       "storm: each new program is seen, but for %llu that the "
+	       "kernel has skipped (%llu)",
+	       (unsigned long long)skipped, (unsigned long long)all.unnamed);
 	tap_eq(all.short_of, 0, "storm: the time of threads that outlive their leader is counted");
 	if (untimed) {
 		tap_skip("storm: CPU times", "the host takes the CPUs away and does not say so");
@@ -503,29 +533,11 @@ static void test_hotplug(void)
 }
 
 /* How many BPF programs with this name the kernel has. */
-static unsigned int count_programs(const char *name)
-{
-	unsigned int count = 0;
-	__u32 id = 0;
-
-	while (!bpf_prog_get_next_id(id, &id)) {
-		struct bpf_prog_info info = { 0 };
-		__u32 size = sizeof(info);
-		int fd = bpf_prog_get_fd_by_id(id);
-
-		if (fd < 0)
-			continue;
-		if (!bpf_obj_get_info_by_fd(fd, &info, &size))
-			count += !strcmp(info.name, name);
-		close(fd);
-	}
-	return count;
-}
-
 /* A reader that is killed leaves no program. */
 static void test_killed(void)
 {
-	unsigned int before = count_programs("on_timer"), during, after;
+	uint64_t unused = 0;
+	unsigned int before = find_programs("on_timer", &unused), during, after;
 	int pipes[2];
 	pid_t pid;
 	char byte;
@@ -544,11 +556,11 @@ static void test_killed(void)
 	close(pipes[1]);
 	tap_count++; /* the child has printed a result */
 	tap_eq(read(pipes[0], &byte, 1), 1, "killed: the reader is ready");
-	during = count_programs("on_timer");
+	during = find_programs("on_timer", &unused);
 	tap_eq(during, before + 1, "killed: its programs are loaded");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	for (int i = 0; i < 500 && (after = count_programs("on_timer")) != before; i++)
+	for (int i = 0; i < 500 && (after = find_programs("on_timer", &unused)) != before; i++)
 		usleep(20000);
 	tap_eq(after, before, "killed: nothing of them is left");
 }
