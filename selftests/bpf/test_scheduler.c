@@ -185,6 +185,13 @@ static struct memwatch_stream *open_stream(uint32_t mode, uint32_t pages, const 
 
 /* ------------------------------------------------------------- judging */
 
+/*
+ * Some kernels hide the switches of threads of the machine's own manager. Whose time it is that
+ * passes between such a switch and the next tick is not known.
+ */
+#define HIDDEN_NS 1000000ULL
+static uint64_t hidden; /* such switches */
+
 static void check_counts(struct memwatch_stream *stream, const struct seen *s, const char *what)
 {
 	MEMWATCH_OPTS(memwatch_stream_stats, stats);
@@ -210,7 +217,7 @@ static void check_counts(struct memwatch_stream *stream, const struct seen *s, c
 			failures += count;
 	}
 	tap_eq(failures, 0, "%s: no other failure than a lack of room is counted", what);
-	/* Some kernels hide the switches of threads of the machine's own manager. */
+	hidden = missed;
 	tap_ok(missed * 100 < stats.produced, "%s: nearly all switches are traced", what);
 }
 
@@ -425,7 +432,9 @@ static void judge_lives(const struct storm *storm, struct identity *const *sorte
 		add_verdict(&all, v);
 	}
 	off = all.seen_ns > all.true_ns ? all.seen_ns - all.true_ns : all.true_ns - all.seen_ns;
-	tap_note("stolen by the host: at most %.1f ms", (double)stolen / 1e6);
+	stolen += hidden * HIDDEN_NS;
+	tap_note("stolen by the host, or after hidden switches: at most %.1f ms",
+		 (double)stolen / 1e6);
 	tap_eq(all.missing, 0, "storm: each process has an identity");
 	tap_eq(all.unfinished, 0, "storm: the end of each process is seen");
 	/*
