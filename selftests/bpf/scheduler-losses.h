@@ -31,22 +31,12 @@ static void test_losses(void)
 }
 
 /* Reads a stream for @seconds. */
-static int read_for(struct memwatch_stream *stream, struct seen *s, double seconds)
+static void read_for(struct memwatch_stream *stream, struct seen *s, double seconds)
 {
-	const struct memwatch_record_header *record;
 	uint64_t end = storm_clock(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
-	int err;
 
-	while (storm_clock(CLOCK_MONOTONIC) < end) {
-		err = memwatch_stream_next(stream, &record);
-		if (err == 1)
-			count_record(s, record);
-		else if (err == -EAGAIN)
-			memwatch_stream_poll(stream, 20);
-		else
-			return err;
-	}
-	return 0;
+	while (storm_clock(CLOCK_MONOTONIC) < end && read_record(stream, s) == 1)
+		;
 }
 
 /* What is missing of the time of the CPUs, in millionths. */

@@ -24,6 +24,8 @@
 
 #include "../prng.h"
 
+#define NS_PER_TICK 10000000ULL /* of times in /proc */
+
 enum storm_kind {
 	STORM_QUIET,	   /* ends at once */
 	STORM_SPIN,	   /* uses the CPU, then ends */
@@ -313,6 +315,23 @@ static struct storm *storm_start(uint32_t count, uint64_t seed, pid_t *pid)
 		return storm;
 	storm_run(storm, count, seed);
 	_exit(0);
+}
+
+/*
+ * For how long the host has taken CPUs away, as far as it says. The scheduler does not count this
+ * as CPU time. The counter has ticks of 10 ms.
+ */
+static uint64_t storm_stolen_ns(void)
+{
+	unsigned long long stolen = 0;
+	FILE *file = fopen("/proc/stat", "r");
+
+	if (file) {
+		if (fscanf(file, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &stolen) != 1)
+			stolen = 0;
+		fclose(file);
+	}
+	return stolen * NS_PER_TICK;
 }
 
 #endif /* _MW_SELFTESTS_BPF_STORM_H */

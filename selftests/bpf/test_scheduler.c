@@ -23,7 +23,6 @@
 
 #define CPUS_MAX     256
 #define IDENTITIES   (1U << 20)
-#define NS_PER_TICK  10000000ULL /* of start times in /proc */
 #define SEED_DEFAULT 20261123
 
 static struct memwatch_ctx *ctx;
@@ -151,22 +150,28 @@ static void count_record(struct seen *s, const struct memwatch_record_header *h)
 	}
 }
 
+/* Reads a record, or waits for one. Returns 1, or 0 or an error at the end of the stream. */
+static int read_record(struct memwatch_stream *stream, struct seen *s)
+{
+	const struct memwatch_record_header *record;
+	int err = memwatch_stream_next(stream, &record);
+
+	if (err == 1)
+		count_record(s, record);
+	if (err != -EAGAIN)
+		return err;
+	memwatch_stream_poll(stream, 20);
+	return 1;
+}
+
 /* Reads until *@done is set, or to the end of the stream if @done is NULL. */
 static int read_stream(struct memwatch_stream *stream, struct seen *s, const uint32_t *done)
 {
-	const struct memwatch_record_header *record;
-	int err;
+	int err = 1;
 
-	while (!done || !__atomic_load_n(done, __ATOMIC_ACQUIRE)) {
-		err = memwatch_stream_next(stream, &record);
-		if (err == 1)
-			count_record(s, record);
-		else if (err == -EAGAIN)
-			memwatch_stream_poll(stream, 20);
-		else
-			return err;
-	}
-	return 0;
+	while (err == 1 && !(done && __atomic_load_n(done, __ATOMIC_ACQUIRE)))
+		err = read_record(stream, s);
+	return err == 1 ? 0 : err;
 }
 
 static struct memwatch_stream *open_stream(uint32_t mode, uint32_t pages, const char *what)
@@ -355,23 +360,6 @@ static void judge_life(const struct storm_life *life, const struct identity *id,
 	v->excess_ns += off > allowed ? off - allowed : 0;
 }
 
-/*
- * For how long the host has taken CPUs away, as far as it says. The scheduler does not count this
- * as CPU time. The counter has ticks of 10 ms.
- */
-static uint64_t stolen_ns(void)
-{
-	unsigned long long stolen = 0;
-	FILE *file = fopen("/proc/stat", "r");
-
-	if (file) {
-		if (fscanf(file, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &stolen) != 1)
-			stolen = 0;
-		fclose(file);
-	}
-	return stolen * NS_PER_TICK;
-}
-
 static void add_verdict(struct verdict *sum, const struct verdict *v)
 {
 	sum->lives += v->lives;
@@ -411,10 +399,10 @@ static void judge_lives(const struct storm *storm, struct identity *const *sorte
 			uint64_t before_ns)
 {
 	struct verdict kinds[STORM_KINDS] = { 0 }, all = { 0 };
-	uint64_t now_ns = stolen_ns(), stolen, off, skipped = 0;
+	uint64_t now_ns = storm_stolen_ns(), unsure_ns, off, skipped = 0;
 
 	/* A machine whose host never says so has none; otherwise the last tick is not complete. */
-	stolen = now_ns ? now_ns - before_ns + NS_PER_TICK * (uint64_t)get_nprocs() : 0;
+	unsure_ns = now_ns ? now_ns - before_ns + NS_PER_TICK * (uint64_t)get_nprocs() : 0;
 	for (uint32_t i = 0; i < storm->count; i++) {
 		const struct storm_life *life = &storm->lives[i];
 
@@ -432,9 +420,9 @@ static void judge_lives(const struct storm *storm, struct identity *const *sorte
 		add_verdict(&all, v);
 	}
 	off = all.seen_ns > all.true_ns ? all.seen_ns - all.true_ns : all.true_ns - all.seen_ns;
-	stolen += hidden * HIDDEN_NS;
+	unsure_ns += hidden * HIDDEN_NS;
 	tap_note("stolen by the host, or after hidden switches: at most %.1f ms",
-		 (double)stolen / 1e6);
+		 (double)unsure_ns / 1e6);
 	tap_eq(all.missing, 0, "storm: each process has an identity");
 	tap_eq(all.unfinished, 0, "storm: the end of each process is seen");
 	/*
@@ -451,10 +439,11 @@ static void judge_lives(const struct storm *storm, struct identity *const *sorte
 		tap_skip("storm: CPU times", "the host takes the CPUs away and does not say so");
 		return;
 	}
-	tap_ok(all.excess_ns <= stolen,
+	tap_ok(all.excess_ns <= unsure_ns,
 	       "storm: the CPU time of each process is within 0.1 %% and the time of a switch of "
 	       "what the scheduler has counted");
-	tap_ok(off <= all.true_ns / 1000 + stolen, "storm: so is that of all processes together");
+	tap_ok(off <= all.true_ns / 1000 + unsure_ns,
+	       "storm: so is that of all processes together");
 }
 
 /* --------------------------------------------------------------- tests */
@@ -465,7 +454,7 @@ static void test_storm(uint32_t lives, uint64_t seed)
 	struct memwatch_stream *stream = open_stream(MEMWATCH_STREAM_SLOT, 1024, "storm");
 	struct seen s = { 0 };
 	struct storm *storm;
-	uint64_t stolen = stolen_ns();
+	uint64_t stolen = storm_stolen_ns();
 	uint32_t count;
 	pid_t pid;
 
