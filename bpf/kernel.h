@@ -83,7 +83,16 @@ struct signal_struct {
 
 struct mm_struct;
 
+struct rq {
+	__u64 clock;
+} KERNEL;
+
+struct cfs_rq {
+	struct rq *rq;
+} KERNEL;
+
 struct sched_entity {
+	struct cfs_rq *cfs_rq;
 	__u64 sum_exec_runtime;
 	__u64 prev_sum_exec_runtime; /* the same when it was switched in */
 } KERNEL;

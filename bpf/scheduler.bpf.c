@@ -30,9 +30,8 @@ const volatile __u64 period_ns = MEMWATCH_PERIOD_DEFAULT_NS;
 /* Set by the library: each CPU stops at its next tick. */
 __u32 stopping;
 
-/* What a switch may take from its beginning to its tracepoint. */
-#define SWITCH_MIN_NS 20000
-#define SWITCH_MAX_NS 500000
+/* By how much CLOCK_MONOTONIC may run faster than the clock of the scheduler: 1/1024. */
+#define DRIFT_SHIFT 10
 
 /* More time that was counted for no thread is that of generation 0. */
 #define GAP_NS 50000
@@ -47,8 +46,9 @@ __u32 stopping;
  * @counted_ns: CPU time of the threads of the same owner that have run before @thread, since the
  *	owner was switched in
  * @charged_ns: time that was charged to the owner since then
- * @switch_ns: what a switch takes from its beginning, at which the scheduler reads its clock, to
- *	its tracepoint: learned from runs that were too short for what the scheduler has counted
+ * @rq: the run queue of the CPU, 0 if unknown
+ * @ahead_ns: CLOCK_MONOTONIC minus the clock of the scheduler, if it was read in a tracepoint
+ * @ahead_at_ns: when that was found out, 0 if it was not
  * @idle_thread: the address of the task that runs when no other one does, 0 if unknown
  * @idle: the CPU was idle at the last tick
  */
@@ -60,7 +60,9 @@ struct clock {
 	__u64 known;
 	__s64 counted_ns;
 	__s64 charged_ns;
-	__u64 switch_ns;
+	__u64 rq;
+	__s64 ahead_ns;
+	__u64 ahead_at_ns;
 	__u64 idle_thread;
 	__u64 idle;
 };
@@ -150,43 +152,49 @@ __noinline int charge(struct bpf_raw_tracepoint_args *ctx, __u64 now, __u32 slot
 	return 0;
 }
 
-/* When the switch has begun whose tracepoint has the time @now. */
-static __always_inline __u64 switch_begin(const struct mw_relay_cpu *cpu, const struct clock *clock,
-					  __u64 now)
+/*
+ * When the switch to @next has begun whose tracepoint has the time @now: when the scheduler has
+ * read its clock, which may be as early as the wake-up of @next. BPF cannot read that clock, but it
+ * can see what the scheduler has read. So the smallest difference to CLOCK_MONOTONIC is that of
+ * the two clocks, and what it is larger now, the switch has taken.
+ */
+static __always_inline __u64 switch_begin(const struct mw_relay_cpu *cpu, struct clock *clock,
+					  __u64 next, __u64 now)
 {
-	return now - cpu->last_ns > clock->switch_ns ? now - clock->switch_ns : cpu->last_ns;
-}
+	const struct task_struct *task = (const struct task_struct *)next;
+	const struct rq *rq;
+	__s64 ahead, least;
 
-/* A run was too short by @missing_ns, or it was not. */
-static __always_inline void learn_switch(struct clock *clock, __u64 missing_ns)
-{
-	clock->switch_ns += missing_ns - clock->switch_ns / 256;
-	if (clock->switch_ns > SWITCH_MAX_NS)
-		clock->switch_ns = SWITCH_MAX_NS;
-	if (clock->switch_ns < SWITCH_MIN_NS)
-		clock->switch_ns = SWITCH_MIN_NS;
+	if (!clock->rq)
+		clock->rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+	rq = (const struct rq *)clock->rq;
+	ahead = (__s64)(now - BPF_CORE_READ(rq, clock));
+	least = clock->ahead_ns + (__s64)((now - clock->ahead_at_ns) >> DRIFT_SHIFT);
+	if (!clock->ahead_at_ns || ahead < least)
+		least = ahead;
+	clock->ahead_ns = least;
+	clock->ahead_at_ns = now;
+	return (__s64)(now - cpu->last_ns) > ahead - least ? now - (__u64)(ahead - least)
+							   : cpu->last_ns;
 }
 
 /*
- * Until when the owner has run whose thread @prev is switched out: so long that it has been charged
- * for what the scheduler has counted. The scheduler takes the time when the switch begins, or when
- * the task was woken up that preempts, and it does not count what the host has stolen. What does
- * not fit in between is left for the next run of the thread.
+ * Until when the owner has run whose thread @prev is switched out, in a switch that began at
+ * @begin: so long that it has been charged for what the scheduler has counted, which does not
+ * include what the host has stolen. What does not fit in between is left for the next run of the
+ * thread.
  */
-static __always_inline __u64 run_end(const struct mw_relay_cpu *cpu, struct clock *clock,
-				     __u64 prev, __u64 now)
+static __always_inline __u64 run_end(const struct mw_relay_cpu *cpu, const struct clock *clock,
+				     __u64 prev, __u64 begin, __u64 now)
 {
 	struct thread *thread;
 	__u64 end = now;
 	__s64 due, left;
 
-	if (!cpu->owner)
-		return switch_begin(cpu, clock, now);
-	if (!clock->known)
-		return now;
+	if (!cpu->owner || !clock->known)
+		return begin;
 	due = clock->counted_ns + (__s64)(cpu_time(prev) - clock->exec_ns) - clock->charged_ns;
 	left = due - (__s64)(now - cpu->last_ns);
-	learn_switch(clock, left > 0 ? left : 0);
 	if (due >= 0 && left <= 0)
 		return cpu->last_ns + due;
 	if (due < 0) {
@@ -201,14 +209,16 @@ static __always_inline __u64 run_end(const struct mw_relay_cpu *cpu, struct cloc
 
 /* The run of an owner ends. Time that belongs to no task is that of generation 0. */
 static __always_inline void end_run(struct bpf_raw_tracepoint_args *ctx, struct mw_relay_cpu *cpu,
-				    struct clock *clock, __u64 prev, __u64 now)
+				    struct clock *clock, __u64 prev, __u64 next, __u64 now)
 {
-	charge(ctx, run_end(cpu, clock, prev, now), clock->idle != 0);
+	__u64 begin = switch_begin(cpu, clock, next, now);
+
+	charge(ctx, run_end(cpu, clock, prev, begin, now), clock->idle != 0);
 	if (clock->idle)
 		leave_idle(ctx, cpu, clock);
-	if (now - cpu->last_ns > clock->switch_ns + GAP_NS) {
+	if ((__s64)(begin - cpu->last_ns) > GAP_NS) {
 		cpu->owner = 0;
-		charge(ctx, switch_begin(cpu, clock, now), 0);
+		charge(ctx, begin, 0);
 	}
 	clock->counted_ns = 0;
 	clock->charged_ns = 0;
@@ -277,7 +287,7 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	/* A new thread may have any owner. */
 	if (cpu->active &&
 	    (mode == MW_RELAY_SWITCH || owner != cpu->owner || clock->idle || (!thread && !idle)))
-		end_run(ctx, cpu, clock, prev, now);
+		end_run(ctx, cpu, clock, prev, next, now);
 	else if (clock->known)
 		clock->counted_ns += cpu_time(prev) - clock->exec_ns;
 	begin_thread(clock, next, thread);
