@@ -166,9 +166,9 @@ json=$follower
 	}' 2> /dev/null 9>&-
 ) &
 leak=$!
-within 120 has '"source": "growth", "event": "alert"' json
+within 200 has '"source": "growth", "event": "alert"' json
 ok $? "with --growth, a process that leaks is an event"
-within 120 has "^MEMWATCH_SOURCE=growth" journal
+within 200 has "^MEMWATCH_SOURCE=growth" journal
 ok $? "with --growth in a unit, the alert is in the journal"
 grep '"event": "alert"' json | head -1 > /out/alert.json
 is "the name of a process forges no field" "$(grep -c '^PRIORITY=0$' journal)" \
