@@ -25,6 +25,8 @@
 
 MW_INLINE void mw_growth_episode_start(struct mw_growth *g, __u32 signal, __u64 now)
 {
+	if (g->top > g->ceiling)
+		g->ceiling = g->top;
 	g->onset_ns = now;
 	g->top_ns = now;
 	g->top = signal;

@@ -75,24 +75,31 @@ MW_INLINE __u64 mw_growth_current_slope(const struct mw_growth *g,
 }
 
 /*
- * Pages that the growth may still gain before its peaks meet the limit. A trend follows
- * the lower envelope; the peaks above it, here of the last two bins, reach the limit
- * first. @history may be NULL.
+ * Pages that a trend of @level may still gain before its peaks meet the limit. It follows
+ * the lower envelope; the peaks above it, here of the last two bins, reach the limit first.
  */
+MW_INLINE __u32 mw_growth_level_headroom(const struct mw_growth *g,
+					 const struct mw_growth_level *level)
+{
+	__u32 high = level->peak > level->high ? level->peak : level->high;
+
+	if (g->headroom == MW_GROWTH_NO_LIMIT)
+		return g->headroom;
+	return mw_growth_sub_sat(g->headroom, mw_growth_sub_sat(high, g->signal));
+}
+
+/* The same for the growth that is extrapolated. @history may be NULL. */
 MW_INLINE __u32 mw_growth_peak_headroom(const struct mw_growth *g,
 					const struct mw_growth_history *history)
 {
 	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
-	const struct mw_growth_level *level;
-	__u32 high = g->top;
 
+	if (trend)
+		return mw_growth_level_headroom(
+			g, &history->level[trend->level & (MW_GROWTH_LEVELS - 1)]);
 	if (g->headroom == MW_GROWTH_NO_LIMIT)
 		return g->headroom;
-	if (trend) {
-		level = &history->level[trend->level & (MW_GROWTH_LEVELS - 1)];
-		high = level->peak > level->high ? level->peak : level->high;
-	}
-	return mw_growth_sub_sat(g->headroom, mw_growth_sub_sat(high, g->signal));
+	return mw_growth_sub_sat(g->headroom, mw_growth_sub_sat(g->top, g->signal));
 }
 
 /*

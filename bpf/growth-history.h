@@ -10,7 +10,7 @@
 #ifndef _MW_GROWTH_HISTORY_H
 #define _MW_GROWTH_HISTORY_H
 
-#include "growth-units.h"
+#include "growth-days.h"
 
 #define MW_GROWTH_BINS	 32U /* of a level; a power of two, so that a mask bounds an index */
 #define MW_GROWTH_LEVELS 4U  /* a power of two, for the same reason */
@@ -25,9 +25,6 @@
  */
 #define MW_GROWTH_SHIFT(level) (2 * ((level) + (level) / 3))
 
-/* Bins of level 3 that make a day: 17 * 5120 s are 24.2 h. */
-#define MW_GROWTH_SEASON 17U
-
 /*
  * A process gets a history once its signal is this many pages above its minimum, or
  * its address space this many. Most processes of a host never reach either.
@@ -41,16 +38,22 @@
  * @low: lowest signal in the open bin, in pages
  * @high: highest signal in the open bin
  * @peak: highest signal in the bin before the open one
+ * @ever: highest signal of the bins that are no longer in @top
  * @ring: lowest signal of each closed bin, or MW_GROWTH_MISSING
+ * @top: highest signal of each closed bin; 0 if it has no sample
  * @file: mapped file pages at the first sample of each group of four bins
  * @vsz: address space in pages at the same samples
+ * @reserved: zero
  */
 struct mw_growth_level {
 	__u32 bin;
 	__u32 low;
 	__u32 high;
 	__u32 peak;
+	__u32 ever;
+	__u32 reserved;
 	__u32 ring[MW_GROWTH_BINS];
+	__u32 top[MW_GROWTH_BINS];
 	__u32 file[MW_GROWTH_BINS / 4];
 	__u32 vsz[MW_GROWTH_BINS / 4];
 };
@@ -62,7 +65,6 @@ struct mw_growth_level {
  * @r2_permille: R squared of the line, in thousandths
  * @score: lowest score of all tests of the window; 100: passed all of them
  * @window: number of bins; 0: there is no trend
- * @slowing: over the longest window of the level, the growth slows down
  * @level: the level that the bins belong to
  * @share: part of the growth that is signal and not mapped files, in percent
  * @reserved: zero
@@ -73,10 +75,9 @@ struct mw_growth_trend {
 	__u16 r2_permille;
 	__u8 score;
 	__u8 window;
-	__u8 slowing;
 	__u8 level;
 	__u8 share;
-	__u8 reserved[5];
+	__u8 reserved[6];
 };
 
 /**
@@ -114,6 +115,7 @@ struct mw_growth_sums {
  *	program and all functions it calls share a stack of 512 bytes.
  * @level: the bins
  * @trend: the best trend of each level
+ * @days: the hours of the last days
  */
 struct mw_growth_history {
 	__u64 start_ns;
@@ -123,6 +125,7 @@ struct mw_growth_history {
 	struct mw_growth_sums sums;
 	struct mw_growth_level level[MW_GROWTH_LEVELS];
 	struct mw_growth_trend trend[MW_GROWTH_LEVELS];
+	struct mw_growth_days days;
 };
 
 MW_INLINE void mw_growth_trend_clear(struct mw_growth_trend *trend)
@@ -132,9 +135,18 @@ MW_INLINE void mw_growth_trend_clear(struct mw_growth_trend *trend)
 	trend->r2_permille = 0;
 	trend->score = 0;
 	trend->window = 0;
-	trend->slowing = 0;
 	trend->level = 0;
 	trend->share = 0;
+}
+
+/* Puts the highest signal of a closed bin into the ring, and what was there into @ever. */
+MW_INLINE void mw_growth_level_push_top(struct mw_growth_level *level, __u32 bin, __u32 high)
+{
+	__u32 *top = &level->top[bin & (MW_GROWTH_BINS - 1)];
+
+	if (*top > level->ever)
+		level->ever = *top;
+	*top = high;
 }
 
 /* Adds one sample to a level. Returns 1 if that closed a bin. */
@@ -157,10 +169,12 @@ MW_INLINE int mw_growth_level_add(struct mw_growth_level *level, __u32 bin, __u3
 	 */
 	level->ring[level->bin & (MW_GROWTH_BINS - 1)] = level->bin ? level->low
 								    : MW_GROWTH_MISSING;
+	mw_growth_level_push_top(level, level->bin, level->high);
 	for (i = 1; i < MW_GROWTH_BINS; i++) {
 		if (i >= gap)
 			break;
 		level->ring[(level->bin + i) & (MW_GROWTH_BINS - 1)] = MW_GROWTH_MISSING;
+		mw_growth_level_push_top(level, level->bin + i, 0);
 	}
 	if (bin / 4 != level->bin / 4) {
 		level->file[(bin / 4) & (MW_GROWTH_BINS / 4 - 1)] = file;

@@ -28,25 +28,23 @@ struct mw_growth_key {
 /**
  * struct mw_growth_process - value of the map "processes"
  * @growth: state of the detectors
- * @exec: counts the execs of the process: another value is another program
  * @cgroup: cgroup id in the unified hierarchy, 0 if there is none
  * @round: number of the round in which the process was sampled last
  * @limit: &enum memwatch_limit that the headroom in @growth is the distance to
  * @anon: anonymous pages at the last sample
- * @swap: pages in swap at the last sample
- * @shmem: pages of shared memory at the last sample
+ * @swap: pages in swap at the last sample; what the signal has beyond these is shared memory
+ * @exec: counts the execs of the process: another value is another program
  * @owner: user that the process counts for, see &struct mw_growth_owner
  * @comm: name at the first sample, at the last exec or at the last event
  */
 struct mw_growth_process {
 	struct mw_growth growth;
-	__u64 exec;
 	__u64 cgroup;
 	__u32 round;
 	__u32 limit;
 	__u32 anon;
 	__u32 swap;
-	__u32 shmem;
+	__u32 exec;
 	__u32 owner;
 	char comm[16];
 };

@@ -26,18 +26,20 @@ enum mw_growth_verdict {
 enum mw_growth_reason {
 	MW_GROWTH_NONE = 0,
 	MW_GROWTH_LIMIT = 1,  /* the growth is steady and the limit is near */
-	MW_GROWTH_STEADY = 2, /* steady growth for a long time */
-	MW_GROWTH_SLOW = 3,   /* slow growth for almost two days */
+	MW_GROWTH_HEIGHT = 2, /* for hours, more than in the whole week before */
 };
 
 /* What one call of mw_growth_feed() changed. */
-#define MW_GROWTH_EVENT_ALERT (1U << 0)
-#define MW_GROWTH_EVENT_CLEAR (1U << 1)
+#define MW_GROWTH_EVENT_ALERT  (1U << 0)
+#define MW_GROWTH_EVENT_CLEAR  (1U << 1)
+#define MW_GROWTH_EVENT_NOTICE (1U << 2)
+#define MW_GROWTH_EVENT_SETTLE (1U << 3)
 
 /* Flags of struct mw_growth. */
 #define MW_GROWTH_F_ALERT    (1U << 0) /* an alert is raised and not cleared */
 #define MW_GROWTH_F_HISTORY  (1U << 1) /* has grown, and needs a history */
 #define MW_GROWTH_F_RESERVED (1U << 2) /* address space grows without memory behind it */
+#define MW_GROWTH_F_NOTICE   (1U << 3) /* a notice is raised and has not ended */
 
 /* Indices of &struct mw_growth.score. */
 enum mw_growth_detector {
@@ -56,8 +58,6 @@ enum mw_growth_detector {
  * @shmem: pages of shared memory
  * @vsz: address space; saturates at the largest value
  * @headroom: pages until the nearest limit, or MW_GROWTH_NO_LIMIT
- * @address_headroom: pages until RLIMIT_AS or RLIMIT_DATA, or MW_GROWTH_NO_LIMIT
- * @reserved: zero
  */
 struct mw_growth_sample {
 	__u64 time_ns;
@@ -67,8 +67,6 @@ struct mw_growth_sample {
 	__u32 shmem;
 	__u32 vsz;
 	__u32 headroom;
-	__u32 address_headroom;
-	__u32 reserved;
 };
 
 /**
@@ -82,22 +80,29 @@ struct mw_growth_point {
 };
 
 /**
- * struct mw_growth - what is kept of every process
+ * struct mw_growth - what is kept of every process; its age counts from the first sample
  * @first_ns: time of the first sample
  * @last_ns: time of the last sample
  * @onset_ns: onset of the episode
  * @top_ns: when the episode last reached a new maximum
  * @alert_ns: first alert; 0: there was none
  * @progress_ns: during an alert, when the signal last reached a new maximum
+ * @notice_ns: first notice; 0: there was none
  * @slope_bps: slope at the first alert, in bytes per second
  * @signal: last signal: anonymous + swapped + shared pages
  * @file: last number of mapped file pages
  * @vsz: last address space, in pages
  * @vsz_floor: lowest address space since the first minute, in which libraries are mapped
  * @headroom: last headroom, in pages
- * @address_headroom: last headroom of the address space, in pages
  * @floor: lowest signal ever
+ * @ceiling: highest signal before the episode
  * @top: highest signal of the episode
+ * @base: signal from which the growth of a notice is counted
+ * @base_s: age at which @base began to be the lowest signal, or at which the notice was raised
+ * @rise: highest signal that a notice has seen
+ * @rise_s: age at which a notice last saw a new maximum
+ * @jump: about the largest rise from one sample to the next lately: it is forgotten with a
+ *	half-life of 22 samples
  * @alert_from: signal at the start of the growth that raised the alert
  * @alert_top: highest signal since the alert
  * @eta_s: at the first alert, seconds to the limit
@@ -119,15 +124,21 @@ struct mw_growth {
 	__u64 top_ns;
 	__u64 alert_ns;
 	__u64 progress_ns;
+	__u64 notice_ns;
 	__u64 slope_bps;
 	__u32 signal;
 	__u32 file;
 	__u32 vsz;
 	__u32 vsz_floor;
 	__u32 headroom;
-	__u32 address_headroom;
 	__u32 floor;
+	__u32 ceiling;
 	__u32 top;
+	__u32 base;
+	__u32 base_s;
+	__u32 rise;
+	__u32 rise_s;
+	__u32 jump;
 	__u32 alert_from;
 	__u32 alert_top;
 	__u32 eta_s;
@@ -142,6 +153,12 @@ struct mw_growth {
 	__u8 origin;
 	__u8 reserved[3];
 };
+
+/* Seconds from the first sample to the last. */
+MW_INLINE __u32 mw_growth_age_s(const struct mw_growth *g)
+{
+	return (__u32)((g->last_ns - g->first_ns) / MW_GROWTH_SECOND);
+}
 
 /* The signal of a sample: memory that only the process itself can give back. */
 MW_INLINE __u32 mw_growth_signal(const struct mw_growth_sample *sample)

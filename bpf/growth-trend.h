@@ -40,9 +40,6 @@
 #define MW_GROWTH_RISING_GOOD 25U /* percent of the bins in which the envelope rose */
 #define MW_GROWTH_RISING_BAD  8U
 
-/* Growth slows down if the last third is less than this percentage of an earlier one. */
-#define MW_GROWTH_SLOWING 75U
-
 /*
  * Sums up the envelope of the last @window bins of @level. Returns 1 if at least three
  * quarters of the bins, the newest among them, have a sample. The loop goes back from
@@ -113,21 +110,6 @@ MW_INLINE __u32 mw_growth_score_window(const struct mw_growth_sums *s, __u32 r2_
 }
 
 /*
- * Returns 1 if the last third of a window grew clearly less than the one before, or if
- * each third grew less than the one before and the last clearly less than the first.
- * Warm-up and fragmentation look like that; a leak that begins after a warm-up does not.
- */
-MW_INLINE int mw_growth_is_slowing(const struct mw_growth_sums *s)
-{
-	__u32 last = s->third, middle = s->two_thirds - s->third;
-	__u32 first = s->thirds - s->two_thirds;
-
-	return mw_growth_percent(last, middle) < MW_GROWTH_SLOWING ||
-	       (last < middle && middle < first &&
-		mw_growth_percent(last, first) < MW_GROWTH_SLOWING);
-}
-
-/*
  * Fits a line to the last @window bins of level @i; the trend goes to history->attempt.
  * Returns 0 if the bins do not suffice. Depths are at most 2^26 and there are at most 32
  * bins, so n times a sum stays below 2^62; only R squared, a ratio of products of two
@@ -163,7 +145,6 @@ MW_INLINE int mw_growth_fit_window(struct mw_growth_history *history, __u32 i, _
 		trend->slope_bps = (num << MW_GROWTH_PAGE_SHIFT) /
 				   (den_x * (MW_GROWTH_BIN_S << MW_GROWTH_SHIFT(i)));
 	trend->score = (__u8)mw_growth_score_window(s, ppm / 1000, t2);
-	trend->slowing = (__u8)mw_growth_is_slowing(s);
 	return 1;
 }
 

@@ -8,16 +8,17 @@
 #ifndef _MW_GROWTH_VERDICT_H
 #define _MW_GROWTH_VERDICT_H
 
+#include "growth-notice.h"
 #include "growth-rules.h"
 
-/* Trend score from which a process is "growing". */
-#define MW_GROWTH_GROWS 70U
-
 /* The verdict is "insufficient" before a process was watched for this long. */
-#define MW_GROWTH_SETTLE_NS (60 * MW_GROWTH_SECOND)
+#define MW_GROWTH_WATCHED_NS (60 * MW_GROWTH_SECOND)
 
 /* An alert holds at least this long after the last maximum, unless the growth is freed. */
 #define MW_GROWTH_CLEAR_NS (300 * MW_GROWTH_SECOND)
+
+/* The same for the rule "height": the load of a day comes back after a day. */
+#define MW_GROWTH_CLEAR_HEIGHT_NS (26 * MW_GROWTH_HOUR_NS)
 
 /* Least growth of the address space, in pages, that sets MW_GROWTH_F_RESERVED. */
 #define MW_GROWTH_RESERVED_MIN (16 * MW_GROWTH_MIB)
@@ -35,7 +36,7 @@ MW_INLINE __u8 mw_growth_calibrated_confidence(__u32 evidence)
 	 * Two more keep the table from being 16 bytes long: constants of that size go to a
 	 * section that libbpf does not load.
 	 */
-	static const __u8 table[18] = { 3,  4,	5,  24, 36, 64, 81, 96, 97,
+	static const __u8 table[18] = { 3,  4,	5,  24, 41, 79, 92, 96, 97,
 					98, 99, 99, 99, 99, 99, 99, 99, 99 };
 
 	return table[evidence & 15];
@@ -65,10 +66,11 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_histo
 		evidence = 8 + (trend >= 90) + (g->reason != MW_GROWTH_LIMIT);
 	} else {
 		evidence = trend * 5 / 100 + g->score[MW_GROWTH_THRESHOLD] * (trend >= 40) / 50U;
-		if (g->last_ns - g->first_ns < MW_GROWTH_SETTLE_NS)
+		if (g->flags & MW_GROWTH_F_NOTICE)
+			g->verdict = MW_GROWTH_GROWING;
+		else if (g->last_ns - g->first_ns < MW_GROWTH_WATCHED_NS)
 			g->verdict = MW_GROWTH_INSUFFICIENT;
-		else if (trend >= MW_GROWTH_GROWS || g->flags & MW_GROWTH_F_RESERVED ||
-			 (slope && g->top - mw_growth_episode_origin(g)->pages >= MW_GROWTH_MASS))
+		else if (g->flags & MW_GROWTH_F_RESERVED)
 			g->verdict = MW_GROWTH_GROWING;
 		else
 			g->verdict = MW_GROWTH_STABLE;
@@ -77,16 +79,12 @@ MW_INLINE void mw_growth_judge(struct mw_growth *g, const struct mw_growth_histo
 }
 
 /*
- * Raises an alert for the rule @reason. @trend is NULL if the rule is about the episode;
- * @headroom is that of mw_growth_peak_headroom().
+ * Raises an alert for the rule @reason, about growth at @slope_bps that began at @from pages
+ * and has @headroom pages left.
  */
-MW_INLINE __u32 mw_growth_alert_raise(struct mw_growth *g, __u32 reason,
-				      const struct mw_growth_trend *trend, __u32 headroom)
+MW_INLINE __u32 mw_growth_alert_raise(struct mw_growth *g, __u32 reason, __u64 slope_bps,
+				      __u32 from, __u32 headroom)
 {
-	__u64 slope = trend ? trend->slope_bps : mw_growth_episode_slope(g);
-	__u32 from = trend ? mw_growth_sub_sat(g->signal, trend->growth)
-			   : mw_growth_episode_origin(g)->pages;
-
 	g->flags |= MW_GROWTH_F_ALERT;
 	g->reason = (__u8)reason;
 	g->alert_from = from;
@@ -94,28 +92,54 @@ MW_INLINE __u32 mw_growth_alert_raise(struct mw_growth *g, __u32 reason,
 	g->progress_ns = g->last_ns;
 	if (!g->alert_ns) {
 		g->alert_ns = g->last_ns;
-		g->slope_bps = slope;
-		g->eta_s = mw_growth_eta(headroom, slope);
+		g->slope_bps = slope_bps;
+		g->eta_s = mw_growth_eta(headroom, slope_bps);
 	}
 	return MW_GROWTH_EVENT_ALERT;
 }
 
+/* Raises an alert for a rule about the history. */
+MW_INLINE __u32 mw_growth_alert_raise_by_history(struct mw_growth *g,
+						 const struct mw_growth_history *history,
+						 __u32 reason)
+{
+	const struct mw_growth_trend *fired = &history->fired;
+
+	if (reason == MW_GROWTH_HEIGHT)
+		return mw_growth_alert_raise(g, reason, mw_growth_days_slope(&history->days),
+					     history->days.height, g->headroom);
+	return mw_growth_alert_raise(g, reason, fired->slope_bps,
+				     mw_growth_sub_sat(g->signal, fired->growth),
+				     mw_growth_peak_headroom(g, history));
+}
+
+/* Raises an alert for the rule "limit" about the episode. @history may be NULL. */
+MW_INLINE __u32 mw_growth_alert_raise_by_episode(struct mw_growth *g,
+						 const struct mw_growth_history *history)
+{
+	return mw_growth_alert_raise(g, MW_GROWTH_LIMIT, mw_growth_episode_slope(g),
+				     mw_growth_episode_origin(g)->pages,
+				     mw_growth_peak_headroom(g, history));
+}
+
 /*
  * Updates a raised alert. It is cleared when the growth is given back, or when there was no
- * new maximum for more than MW_GROWTH_CLEAR_NS and for more than a quarter of the time from
- * the alert to the last maximum.
+ * new maximum for more than MW_GROWTH_CLEAR_NS (MW_GROWTH_CLEAR_HEIGHT_NS) and for more than
+ * a quarter of the time from the alert to the last maximum.
  */
 MW_INLINE __u32 mw_growth_alert_update(struct mw_growth *g)
 {
-	__u64 patience = (g->progress_ns - g->alert_ns) / 4;
+	__u64 patience = (g->progress_ns - g->alert_ns) / 4, least = MW_GROWTH_CLEAR_NS;
 
 	if (g->signal > g->alert_top) {
 		g->alert_top = g->signal;
 		g->progress_ns = g->last_ns;
 		return 0;
 	}
-	if (patience < MW_GROWTH_CLEAR_NS)
-		patience = MW_GROWTH_CLEAR_NS;
+	if (g->reason == MW_GROWTH_HEIGHT)
+		least = MW_GROWTH_CLEAR_HEIGHT_NS;
+	if (patience < least)
+		patience = least;
 	if (g->signal > g->alert_from && g->last_ns - g->progress_ns <= patience)
 		return 0;
 	g->flags &= (__u8)~MW_GROWTH_F_ALERT;

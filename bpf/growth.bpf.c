@@ -31,6 +31,7 @@
 #define call_fit_window(history, i, window) growth_fit_window(i, window)
 #define call_fit_level(history, i)	    growth_fit_level(i)
 #define call_update_level(g, history, i)    ((void)(g), growth_update_level(i))
+#define call_update_days(g, history)	    ((void)(g), (void)(history), growth_update_days())
 #define call_judge(g, history)		    growth_judge((history) != 0)
 
 /*
@@ -40,6 +41,7 @@
 int growth_fit_window(__u64 i, __u64 window);
 int growth_fit_level(__u64 i);
 int growth_update_level(__u64 i);
+int growth_update_days(void);
 int growth_judge(__u64 history);
 
 #include "growth-counters.h"
@@ -108,14 +110,12 @@ static __noinline int sample_read_headroom(struct task_struct *task, struct mm_s
 		limit = MEMWATCH_LIMIT_AS;
 	}
 	s->sample.headroom = headroom;
-	s->sample.address_headroom = data < as ? data : as;
 	s->process.limit = limit;
 	s->process.cgroup = task->cgroups->dfl_cgrp->kn->id;
 	s->process.round = control.round;
 	s->process.owner = s->owner;
 	s->process.anon = s->sample.anon;
 	s->process.swap = s->sample.swap;
-	s->process.shmem = s->sample.shmem;
 	return 0;
 }
 
@@ -186,6 +186,13 @@ __noinline int growth_update_level(__u64 i)
 	return mw_growth_update_level(&s->process.growth, &s->history, i & (MW_GROWTH_LEVELS - 1));
 }
 
+__noinline int growth_update_days(void)
+{
+	struct scratch *s = get_scratch();
+
+	return s ? mw_growth_update_days(&s->process.growth, &s->history) : 0;
+}
+
 __noinline int growth_judge(__u64 history)
 {
 	struct scratch *s = get_scratch();
@@ -233,14 +240,29 @@ static __noinline int begin_process(struct task_struct *task, struct scratch *s)
 {
 	__builtin_memset(&s->process, 0, sizeof(s->process));
 	mw_growth_init(&s->process.growth, s->sample.time_ns, mw_growth_signal(&s->sample));
-	s->process.exec = task->self_exec_id;
+	s->process.exec = (__u32)task->self_exec_id;
 	bpf_probe_read_kernel(s->process.comm, sizeof(s->process.comm), task->comm);
+	return 0;
+}
+
+/* Sends a record for each MW_GROWTH_EVENT_* in @event. */
+static __noinline int send_events(void *ctx, struct scratch *s, const struct mw_growth_key *key,
+				  __u32 event)
+{
+	if (event & MW_GROWTH_EVENT_SETTLE)
+		send_record(ctx, &s->process, key, s->sample.time_ns, MEMWATCH_GROWTH_SETTLED);
+	if (event & MW_GROWTH_EVENT_CLEAR)
+		send_record(ctx, &s->process, key, s->sample.time_ns, MEMWATCH_GROWTH_CLEARED);
+	if (event & MW_GROWTH_EVENT_NOTICE)
+		send_record(ctx, &s->process, key, s->sample.time_ns, MEMWATCH_GROWTH_NOTICED);
+	if (event & MW_GROWTH_EVENT_ALERT)
+		send_record(ctx, &s->process, key, s->sample.time_ns, MEMWATCH_GROWTH_ALERTED);
 	return 0;
 }
 
 /*
  * Feeds the sample in the scratch to the process in the scratch and to its history, and
- * sends a record if that raised or cleared an alert.
+ * sends what that raised or ended.
  */
 static __noinline int sample_process(void *ctx, struct task_struct *task, struct scratch *s,
 				     struct mw_growth_key *key)
@@ -264,9 +286,7 @@ static __noinline int sample_process(void *ctx, struct task_struct *task, struct
 	}
 	if (event) {
 		bpf_probe_read_kernel(s->process.comm, sizeof(s->process.comm), task->comm);
-		send_record(ctx, &s->process, key, s->sample.time_ns,
-			    event & MW_GROWTH_EVENT_ALERT ? MEMWATCH_GROWTH_ALERTED
-							  : MEMWATCH_GROWTH_CLEARED);
+		send_events(ctx, s, key, event);
 	}
 	return 0;
 }
@@ -299,7 +319,7 @@ static __noinline int load_process(struct task_struct *task, struct scratch *s,
 	if (!p)
 		return begin_process(task, s);
 	__builtin_memcpy(&s->process, p, sizeof(s->process));
-	if (p->exec != task->self_exec_id) {
+	if (p->exec != (__u32)task->self_exec_id) {
 		bpf_map_delete_elem(&histories, key);
 		begin_process(task, s);
 		count_event(MW_GROWTH_COUNT_EXECS);

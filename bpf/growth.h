@@ -12,9 +12,11 @@
  *   growth-units.h     pages, seconds, and the values that mean "none"
  *   growth-state.h     a sample, and the state of every process
  *   growth-episode.h   growth within seconds
+ *   growth-days.h      means of the signal over days
  *   growth-history.h   minima of the signal over hours, for a process that has grown
  *   growth-trend.h     lines through the history
  *   growth-forecast.h  the time to the limit
+ *   growth-notice.h    when to give notice
  *   growth-rules.h     when to alert
  *   growth-verdict.h   alerts, verdict, confidence
  */
@@ -26,11 +28,16 @@
 /* Begins the state of a process at its first sample, or at the first after an exec. */
 MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
 {
+	__u32 i;
+
 	g->first_ns = g->last_ns = now;
 	g->alert_ns = g->progress_ns = g->slope_bps = 0;
-	g->signal = g->floor = signal;
+	g->notice_ns = 0;
+	g->base_s = g->rise_s = 0;
+	g->signal = g->floor = g->base = signal;
+	g->top = g->ceiling = g->rise = g->jump = 0;
 	g->file = g->vsz = g->vsz_floor = 0;
-	g->headroom = g->address_headroom = MW_GROWTH_NO_LIMIT;
+	g->headroom = MW_GROWTH_NO_LIMIT;
 	g->alert_from = g->alert_top = 0;
 	g->eta_s = MW_GROWTH_NEVER;
 	g->flags = 0;
@@ -38,14 +45,15 @@ MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
 	g->verdict = MW_GROWTH_INSUFFICIENT;
 	g->confidence = mw_growth_calibrated_confidence(0);
 	g->score[0] = g->score[1] = g->score[2] = 0;
-	g->reserved[0] = g->reserved[1] = g->reserved[2] = 0;
+	for (i = 0; i < sizeof(g->reserved); i++)
+		g->reserved[i] = 0;
 	mw_growth_episode_start(g, signal, now);
 }
 
 /* Begins the history of a process, after the sample that set MW_GROWTH_F_HISTORY. */
 MW_INLINE void mw_growth_history_init(struct mw_growth_history *history, const struct mw_growth *g)
 {
-	__u32 i;
+	__u32 i, bin;
 
 	history->start_ns = g->last_ns;
 	mw_growth_trend_clear(&history->best);
@@ -55,10 +63,14 @@ MW_INLINE void mw_growth_history_init(struct mw_growth_history *history, const s
 		history->level[i].bin = 0;
 		history->level[i].low = g->signal;
 		history->level[i].high = history->level[i].peak = g->signal;
+		history->level[i].ever = history->level[i].reserved = 0;
+		for (bin = 0; bin < MW_GROWTH_BINS; bin++)
+			history->level[i].top[bin] = 0;
 		history->level[i].file[0] = g->file;
 		history->level[i].vsz[0] = g->vsz;
 		mw_growth_trend_clear(&history->trend[i]);
 	}
+	mw_growth_days_init(&history->days, g->signal);
 }
 
 /*
@@ -67,30 +79,23 @@ MW_INLINE void mw_growth_history_init(struct mw_growth_history *history, const s
  */
 MW_INLINE __u32 mw_growth_window_bins(__u32 k)
 {
-	return k == 0	? MW_GROWTH_BINS
-	       : k == 1 ? MW_GROWTH_STEADY_BINS
-	       : k == 2 ? MW_GROWTH_SOON_BINS
-			: 8;
+	return k == 0 ? MW_GROWTH_BINS : k == 1 ? 19 : k == 2 ? 16 : 8;
 }
 
 /* Fits all windows of level @i. Its trend is the longest of those with the best score. */
 MW_INLINE void mw_growth_fit_level(struct mw_growth_history *history, __u32 i)
 {
 	struct mw_growth_trend *best = &history->trend[i];
-	__u32 k, found = 0;
-	__u8 slowing = 0;
+	__u32 k;
 
 	best->window = 0;
 	best->score = 0;
 	for (k = 0; k < 4; k++) {
 		if (!MW_GROWTH_CALL(fit_window)(history, i, mw_growth_window_bins(k)))
 			continue;
-		if (!found++)
-			slowing = history->attempt.slowing;
 		if (!best->window || history->attempt.score > best->score)
 			*best = history->attempt;
 	}
-	best->slowing = slowing;
 }
 
 /*
@@ -107,31 +112,46 @@ MW_INLINE __u32 mw_growth_signal_share(const struct mw_growth *g,
 	return mw_growth_percent(trend->growth, mw_growth_add_sat(trend->growth, file));
 }
 
-/* Adds the last sample to level @i. Returns the rule that is true if that closed a bin. */
-MW_INLINE __u32 mw_growth_update_level(const struct mw_growth *g, struct mw_growth_history *history,
-				       __u32 i)
+/* Adds the last sample to level @i. Returns 1 if the rule "limit" is true for its trend. */
+MW_INLINE int mw_growth_update_level(const struct mw_growth *g, struct mw_growth_history *history,
+				     __u32 i)
 {
 	__u32 bin = (__u32)((g->last_ns - history->start_ns) / MW_GROWTH_BIN_NS);
 
-	if (!mw_growth_level_add(&history->level[i], bin >> MW_GROWTH_SHIFT(i), g->file, g->vsz,
-				 g->signal))
-		return MW_GROWTH_NONE;
-	MW_GROWTH_CALL(fit_level)(history, i);
-	history->trend[i].share = (__u8)mw_growth_signal_share(g, &history->level[i],
-							       &history->trend[i]);
-	return mw_growth_rule_bin(g, history, i);
+	if (mw_growth_level_add(&history->level[i], bin >> MW_GROWTH_SHIFT(i), g->file, g->vsz,
+				g->signal)) {
+		MW_GROWTH_CALL(fit_level)(history, i);
+		history->trend[i].share = (__u8)mw_growth_signal_share(g, &history->level[i],
+								       &history->trend[i]);
+	}
+	return i < 2 && mw_growth_rule_trend(g, history, i);
 }
 
-/* Adds the last sample to the history. Returns the first rule that is true. */
+/* Adds the last sample to the hours. Returns 1 if that closed one and "height" is true. */
+MW_INLINE int mw_growth_update_days(const struct mw_growth *g, struct mw_growth_history *history)
+{
+	__u32 hour = (__u32)((g->last_ns - history->start_ns) / MW_GROWTH_HOUR_NS);
+	struct mw_growth_days *days = &history->days;
+	int found = 0;
+
+	if (hour != days->hour) {
+		mw_growth_days_close(days, hour);
+		found = mw_growth_days_judge(days);
+	}
+	days->sum += g->signal;
+	days->samples++;
+	return found;
+}
+
+/* Adds the last sample to the history. Returns the rule that is true, or MW_GROWTH_NONE. */
 MW_INLINE __u32 mw_growth_history_update(struct mw_growth *g, struct mw_growth_history *history)
 {
-	__u32 found = MW_GROWTH_NONE, i, reason;
+	__u32 reason = MW_GROWTH_NONE, i;
 
 	mw_growth_trend_clear(&history->best);
 	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
-		reason = MW_GROWTH_CALL(update_level)(g, history, i);
-		if (reason && !found) {
-			found = reason;
+		if (MW_GROWTH_CALL(update_level)(g, history, i) && !reason) {
+			reason = MW_GROWTH_LIMIT;
 			history->fired = history->trend[i];
 		}
 	}
@@ -140,19 +160,25 @@ MW_INLINE __u32 mw_growth_history_update(struct mw_growth *g, struct mw_growth_h
 		    history->trend[i].growth >= MW_GROWTH_MIB)
 			history->best = history->trend[i];
 	}
-	return found;
+	if (MW_GROWTH_CALL(update_days)(g, history) && !reason)
+		reason = MW_GROWTH_HEIGHT;
+	return reason;
 }
 
 /* Copies a sample to the state, and updates the minima that a history is asked for by. */
 MW_INLINE void mw_growth_take_sample(struct mw_growth *g, const struct mw_growth_sample *sample,
 				     __u32 signal)
 {
+	__u32 jump = mw_growth_sub_sat(signal, g->signal);
+
+	g->jump -= g->jump / 32;
+	if (jump > g->jump)
+		g->jump = jump;
 	g->last_ns = sample->time_ns;
 	g->signal = signal;
 	g->file = sample->file;
 	g->vsz = sample->vsz;
 	g->headroom = sample->headroom;
-	g->address_headroom = sample->address_headroom;
 	if (signal < g->floor)
 		g->floor = signal;
 	if (g->last_ns - g->first_ns < MW_GROWTH_START_NS || g->vsz < g->vsz_floor)
@@ -170,8 +196,7 @@ MW_INLINE void mw_growth_take_sample(struct mw_growth *g, const struct mw_growth
 MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_history *history,
 			       const struct mw_growth_sample *sample)
 {
-	__u32 signal = mw_growth_signal(sample), reason = MW_GROWTH_NONE, event = 0;
-	const struct mw_growth_trend *by = 0;
+	__u32 signal = mw_growth_signal(sample), reason = MW_GROWTH_NONE, event;
 
 	mw_growth_take_sample(g, sample, signal);
 	mw_growth_episode_update(g, signal, sample->time_ns);
@@ -181,14 +206,13 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_history *hi
 		if (mw_growth_is_reserving(g, history))
 			g->flags |= MW_GROWTH_F_RESERVED;
 	}
-	if (reason)
-		by = &history->fired;
-	else if (mw_growth_rule_limit(g))
-		reason = MW_GROWTH_LIMIT;
+	event = mw_growth_notice_update(g, history);
 	if (g->flags & MW_GROWTH_F_ALERT)
-		event = mw_growth_alert_update(g);
+		event |= mw_growth_alert_update(g);
 	else if (reason)
-		event = mw_growth_alert_raise(g, reason, by, mw_growth_peak_headroom(g, history));
+		event |= mw_growth_alert_raise_by_history(g, history, reason);
+	else if (mw_growth_rule_limit(g))
+		event |= mw_growth_alert_raise_by_episode(g, history);
 	MW_GROWTH_CALL(judge)(g, history);
 	return event;
 }

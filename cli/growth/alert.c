@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Alerts in words and as JSON.
+ * Notices and alerts in words and as JSON.
  */
 #include <string.h>
 
@@ -21,7 +21,11 @@ static void alert_row_of_record(const struct memwatch_record_growth *record, uin
 	row->signal_bytes = record->signal_bytes;
 	row->slope = row->alert_slope = record->slope;
 	row->first_ns = row->last_ns = row->since_ns = start_ns;
-	row->first_alert_ns = record->h.time_ns;
+	row->first_notice_ns = row->first_alert_ns = MEMWATCH_GROWTH_NONE;
+	if (record->what == MEMWATCH_GROWTH_ALERTED)
+		row->first_alert_ns = record->h.time_ns;
+	if (record->what == MEMWATCH_GROWTH_NOTICED)
+		row->first_notice_ns = record->h.time_ns;
 	row->room_bytes = MEMWATCH_GROWTH_NONE;
 	row->eta_ns = row->eta_low_ns = row->eta_high_ns = row->alert_eta_ns = MEMWATCH_GROWTH_NONE;
 	if (record->eta_s != UINT32_MAX)
@@ -39,13 +43,24 @@ void mw_alert_find(struct memwatch_watch *watch, const struct memwatch_record_gr
 
 const char *mw_alert_name(const struct memwatch_record_growth *record)
 {
-	return record->what == MEMWATCH_GROWTH_ALERTED ? "alert" : "clear";
+	switch (record->what) {
+	case MEMWATCH_GROWTH_ALERTED:
+		return "alert";
+	case MEMWATCH_GROWTH_CLEARED:
+		return "clear";
+	case MEMWATCH_GROWTH_NOTICED:
+		return "notice";
+	case MEMWATCH_GROWTH_SETTLED:
+		return "settle";
+	default:
+		return NULL;
+	}
 }
 
 void mw_alert_sentence(const struct memwatch_record_growth *record,
 		       const struct memwatch_growth_row *row, char *buf, size_t size)
 {
-	if (record->what == MEMWATCH_GROWTH_ALERTED)
+	if (record->what == MEMWATCH_GROWTH_ALERTED || record->what == MEMWATCH_GROWTH_NOTICED)
 		mw_verdict_sentence(row, memwatch_watch_limit_name(record->limit), buf, size);
 	else
 		snprintf(buf, size, "process %s (%u): memory has stopped growing", record->comm,

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * An alert of the growth monitor, or the end of one, in words and as JSON.
+ * A notice or an alert of the growth monitor, or the end of one, in words and as JSON.
  */
 #ifndef MW_GROWTH_ALERT_H
 #define MW_GROWTH_ALERT_H
@@ -18,7 +18,7 @@
 void mw_alert_find(struct memwatch_watch *watch, const struct memwatch_record_growth *record,
 		   uint64_t start_ns, struct memwatch_growth_row *row, __u64 *cgroup);
 
-/* "alert" or "clear" */
+/* "alert", "clear", "notice" or "settle"; NULL for a record that is neither. */
 const char *mw_alert_name(const struct memwatch_record_growth *record);
 
 /* What has happened. It contains the name of the process as it is, see mw_verdict_sentence(). */

@@ -40,10 +40,9 @@ static void set_env_uint(const char *name, uint64_t value)
 static void set_environment(const struct mw_hook_event *event, uint64_t count)
 {
 	const struct memwatch_record_growth *record = &event->record;
-	bool alert = record->what == MEMWATCH_GROWTH_ALERTED;
 	char sentence[sizeof(event->sentence) + 64];
 
-	set_env_text("MEMWATCH_EVENT", alert ? "alert" : "clear");
+	set_env_text("MEMWATCH_EVENT", event->name);
 	set_env_uint("MEMWATCH_COUNT", count);
 	set_env_uint("MEMWATCH_PID", record->tgid);
 	set_env_text("MEMWATCH_COMM", record->comm);

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The hooks of "growth watch --exec": a shell command that is run for alerts and for the
- * ends of alerts. Whoever can make processes that leak decides how many events there are,
+ * The hooks of "growth watch --exec": a shell command that is run for alerts, or for notices
+ * too, and for their ends. Whoever can make processes that leak decides how many events there are,
  * so few commands run at a time, one of them for each process, and few events wait. All
  * other events are merged: a command is told how many events it stands for, and the sum
  * over all commands is the number of events.
@@ -30,8 +30,9 @@ enum mw_hook_state {
 	MW_HOOK_MERGED,	 /* the command of another event counts it */
 };
 
-/* An alert or the end of one. */
+/* A notice or an alert, or the end of one. */
 struct mw_hook_event {
+	const char *name; /* what happened, as mw_alert_name() says it */
 	struct memwatch_record_growth record;
 	char sentence[2048];
 };

@@ -10,7 +10,7 @@
 #include "growth/verdict.h"
 #include "output/human.h"
 
-enum { PID, COMM, VERDICT, CONFIDENCE, SIZE, SLOPE, R2, ALERT, ETA };
+enum { PID, COMM, VERDICT, CONFIDENCE, SIZE, SLOPE, R2, NOTICE, ALERT, ETA };
 
 const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS] = {
 	[PID] = { "pid", "PID", MW_KIND_UINT, 0, 0 },
@@ -20,6 +20,7 @@ const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS] = {
 	[SIZE] = { "signal_bytes", "MEMORY", MW_KIND_UINT, MW_UNIT_BYTES, 0 },
 	[SLOPE] = { "slope_bytes_per_second", "GROWTH", MW_KIND_UINT, MW_UNIT_RATE, 0 },
 	[R2] = { "r2_permille", "R2", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
+	[NOTICE] = { "first_notice_s", "NOTICE AT (S)", MW_KIND_DOUBLE, 0, 0 },
 	[ALERT] = { "first_alert_s", "ALERT AT (S)", MW_KIND_DOUBLE, 0, 0 },
 	[ETA] = { "eta_oom_seconds", "LIMIT IN (S)", MW_KIND_UINT, 0, 0 },
 };
@@ -28,6 +29,14 @@ const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS] = {
 static uint64_t time_since(uint64_t time_ns, uint64_t origin_ns)
 {
 	return time_ns > origin_ns ? time_ns - origin_ns : 0;
+}
+
+/* A time in seconds since @origin_ns, or an empty cell for MEMWATCH_GROWTH_NONE. */
+static struct mw_cell time_cell(uint64_t time_ns, uint64_t origin_ns)
+{
+	if (time_ns == MEMWATCH_GROWTH_NONE)
+		return (struct mw_cell){ .missing = true };
+	return (struct mw_cell){ .real = (double)time_since(time_ns, origin_ns) / 1e9 };
 }
 
 void mw_verdict_fill_cells(const struct memwatch_growth_row *row, uint64_t origin_ns,
@@ -42,9 +51,8 @@ void mw_verdict_fill_cells(const struct memwatch_growth_row *row, uint64_t origi
 	cells[SIZE] = (struct mw_cell){ .number = row->signal_bytes };
 	cells[SLOPE] = (struct mw_cell){ .number = row->slope };
 	cells[R2] = (struct mw_cell){ .number = row->r2_permille };
-	cells[ALERT] = (struct mw_cell){ .missing = !alerted };
-	if (alerted)
-		cells[ALERT].real = (double)time_since(row->first_alert_ns, origin_ns) / 1e9;
+	cells[NOTICE] = time_cell(row->first_notice_ns, origin_ns);
+	cells[ALERT] = time_cell(row->first_alert_ns, origin_ns);
 	cells[ETA] = (struct mw_cell){ .missing = true };
 	if (alerted && row->alert_eta_ns != MEMWATCH_GROWTH_NONE)
 		cells[ETA] = (struct mw_cell){ .number = row->alert_eta_ns / 1000000000 };
@@ -73,11 +81,23 @@ static void write_bytes_or_null(struct mw_json *json, const char *key, uint64_t 
 		mw_json_uint(json, key, bytes);
 }
 
-void mw_verdict_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
-		     struct mw_json *json)
+static void write_time_or_null(struct mw_json *json, const char *key, uint64_t time_ns,
+			       uint64_t origin_ns)
+{
+	if (time_ns == MEMWATCH_GROWTH_NONE)
+		mw_json_null(json, key);
+	else
+		mw_json_double(json, key, (double)time_since(time_ns, origin_ns) / 1e9);
+}
+
+void mw_verdict_span_json(const struct memwatch_growth_span *span, uint64_t origin_ns,
+			  struct mw_json *json)
 {
 	mw_json_row(json, NULL);
-	mw_verdict_json_members(row, origin_ns, json);
+	write_time_or_null(json, "start_s", span->start_ns, origin_ns);
+	write_time_or_null(json, "end_s", span->end_ns, origin_ns);
+	if (span->level == MEMWATCH_GROWTH_ALERT)
+		mw_json_string(json, "reason", memwatch_growth_reason_name(span->reason));
 	mw_json_object_end(json);
 }
 
@@ -90,9 +110,8 @@ void mw_verdict_json_members(const struct memwatch_growth_row *row, uint64_t ori
 	mw_json_string(json, "comm", row->comm);
 	mw_json_string(json, "verdict", memwatch_growth_verdict_name(row->verdict));
 	mw_json_uint(json, "confidence", row->confidence);
-	write_seconds_or_null(json, "first_alert_s",
-			      alerted ? time_since(row->first_alert_ns, origin_ns)
-				      : MEMWATCH_GROWTH_NONE);
+	write_time_or_null(json, "first_notice_s", row->first_notice_ns, origin_ns);
+	write_time_or_null(json, "first_alert_s", row->first_alert_ns, origin_ns);
 	mw_json_uint(json, "slope_bytes_per_second", row->slope);
 	mw_json_uint(json, "r2_permille", row->r2_permille);
 	write_seconds_or_null(json, "eta_oom_seconds",
@@ -142,8 +161,11 @@ const char *mw_verdict_sentence(const struct memwatch_growth_row *row, const cha
 	mw_human_uint(row->slope, MW_UNIT_RATE, slope, sizeof(slope));
 	mw_human_uint(row->signal_bytes, MW_UNIT_BYTES, now, sizeof(now));
 	format_estimate(row->last_ns - row->since_ns, span, sizeof(span));
-	len = snprintf(buf, size, "process %s (%u): memory grew by %s in the last %s, at %s, to %s",
-		       row->comm, row->tgid, grown, span, slope, now);
+	len = snprintf(
+		buf, size, "process %s (%u): memory grew by %s in the last %s, at %s, to %s%s",
+		row->comm, row->tgid, grown, span, slope, now,
+		row->reason == MEMWATCH_GROWTH_REASON_HEIGHT ? ", more than in the week before"
+							     : "");
 	if (len < 0 || (size_t)len >= size || row->eta_ns == MEMWATCH_GROWTH_NONE)
 		return buf;
 	snprintf(buf + len, size - (size_t)len, "; at this rate it reaches %s in %s",

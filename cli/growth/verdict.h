@@ -13,7 +13,7 @@
 #include "common/cmd.h"
 #include "output/table.h"
 
-#define MW_VERDICT_COLUMNS 9
+#define MW_VERDICT_COLUMNS 10
 extern const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS];
 
 /*
@@ -22,9 +22,9 @@ extern const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS];
  */
 void mw_verdict_fill_cells(const struct memwatch_growth_row *row, uint64_t origin_ns,
 			   struct mw_cell *cells);
-/* Writes all values of @row as a JSON object on one line. */
-void mw_verdict_json(const struct memwatch_growth_row *row, uint64_t origin_ns,
-		     struct mw_json *json);
+/* Writes a notice or an alert of a process as an object with its start and its end. */
+void mw_verdict_span_json(const struct memwatch_growth_span *span, uint64_t origin_ns,
+			  struct mw_json *json);
 /* Writes all values of @row as members of the object that is open. */
 void mw_verdict_json_members(const struct memwatch_growth_row *row, uint64_t origin_ns,
 			     struct mw_json *json);

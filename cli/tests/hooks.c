@@ -36,6 +36,7 @@ static void make_privileges(void)
 static void make_event(unsigned int process, int nr_names, char **names, struct mw_hook_event *ret)
 {
 	*ret = (struct mw_hook_event){
+		.name = "alert",
 		.record = {
 			.tgid = 2000 + process,
 			.start_time_ns = 1000,

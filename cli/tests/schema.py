@@ -97,7 +97,8 @@ STATUS_LISTS = {
     "growth_monitors": MONITORS}
 
 VERDICT = {"pid": int, "comm": str, "verdict": str, "confidence": int,
-           "first_alert_s": (int, float) + OPTIONAL, "slope_bytes_per_second": int,
+           "first_notice_s": (int, float) + OPTIONAL, "first_alert_s": (int, float) + OPTIONAL,
+           "slope_bytes_per_second": int,
            "r2_permille": int, "eta_oom_seconds": (int, float) + OPTIONAL,
            "detectors": {"regression": {"score": int}, "ratio": {"score": int},
                          "threshold": {"score": int}},
@@ -106,6 +107,7 @@ VERDICT = {"pid": int, "comm": str, "verdict": str, "confidence": int,
            "eta_high_seconds": (int, float) + OPTIONAL, "growth_bytes": int,
            "since_s": (int, float) + OPTIONAL, "signal_bytes": int, "file_bytes": int,
            "vsz_bytes": int, "room_bytes": (int,) + OPTIONAL}
+SPAN = {"start_s": (int, float), "end_s": (int, float) + OPTIONAL}
 ALERT = {"schema": int, "event": str, "time_s": (int, float), "time_ns": int,
          "start_time_ns": int, "limit": (str,) + OPTIONAL, "sentence": str, **VERDICT}
 
@@ -134,7 +136,7 @@ SCHEMAS = {
     # Without the module, values are null and lists are empty.
     "growth-status": {**{key: OPTIONAL for key in STATUS_VALUES}, **STATUS_LISTS, "schema": int},
     "growth-replay": {"schema": int, "samples": int, "duration_seconds": (int, float),
-                      "processes": [VERDICT]},
+                      "processes": [{**VERDICT, "notices": [SPAN], "alerts": [{**SPAN, "reason": str}]}]},
     "heap-report": {**HEAP, "sites": [SITE],
                     "rows": [{**FRAME, "depth?": int, **{sum_of: {
                         "live_bytes": ESTIMATE, "live_objects": ESTIMATE, **ALLOCATED}
@@ -152,7 +154,7 @@ SCHEMAS = {
                    "limits": {"no_space": bool, "file_size": bool, "samples_full": bool,
                               "stacks_full": bool, "modules_full": bool, "forked_away": bool,
                               "snapshots": bool, "code_full": bool}},
-    "growth-alert": ALERT,
+    "growth-alert": ALERT, "growth-notice": ALERT,
     "events-event": {"schema": int, "source": str, "event": str, "time_ns": int, "sentence": str,
                      "cpu": int, "count": int, "value": int, "sequence": int, "suppressed": int,
                      "lost": int},

@@ -39,7 +39,6 @@ static int use_state(void *userdata, const struct mw_growth_key *key,
 		.time_ns = g.last_ns,
 		.anon = g.signal,
 		.headroom = g.headroom,
-		.address_headroom = g.address_headroom,
 	};
 
 	(void)userdata;

@@ -28,7 +28,7 @@ static void test_sizes(void)
 	size_t both = state + sizeof(struct mw_growth_history);
 
 	tap_ok(state <= 256, "the state of a process has %zu bytes, at most 256", state);
-	tap_ok(both <= 1536, "state and history of a process have %zu bytes, at most 1536", both);
+	tap_ok(both <= 3072, "state and history of a process have %zu bytes, at most 3072", both);
 }
 
 static void test_multiply(void)

@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The growth detectors against what is known in closed form: a leak against the time in
- * which it must be found, its slope and its time to the limit; growth that is no leak
- * against silence.
+ * which it must be noticed, its slope and its time to the limit; growth that is no leak
+ * against the silence of alerts.
  */
 #include <errno.h>
 #include <math.h>
@@ -24,7 +24,7 @@ typedef double (*shape)(double t);
 
 struct result {
 	struct memwatch_growth_row row;
-	unsigned int alerts, clears;
+	unsigned int alerts, clears, notices, settles;
 };
 
 /* Feeds a process of shape @f to the detectors, a sample every @step seconds. */
@@ -45,8 +45,10 @@ static struct result run_shape(shape f, double seconds, double step, uint64_t li
 		sample.vsz_bytes = sample.anon_bytes + 300 * MIB;
 		sample.limit_bytes = limit ? limit : MEMWATCH_GROWTH_NONE;
 		event = memwatch_growth_feed(growth, &sample);
-		r.alerts += event == MEMWATCH_GROWTH_ALERT;
-		r.clears += event == MEMWATCH_GROWTH_CLEAR;
+		r.alerts += !!(event & MEMWATCH_GROWTH_ALERT);
+		r.clears += !!(event & MEMWATCH_GROWTH_CLEAR);
+		r.notices += !!(event & MEMWATCH_GROWTH_NOTICE);
+		r.settles += !!(event & MEMWATCH_GROWTH_SETTLE);
 	}
 	memwatch_growth_get_row(growth, 0, &r.row);
 	memwatch_growth_unref(growth);
@@ -80,9 +82,15 @@ static double leak_slow(double t)
 	return 256.0 * MIB + t * 1456;
 }
 
+static double leak_100k(double t)
+{
+	return BASE + (t > 600 ? (t - 600) * 102400 : 0);
+}
+
+/* 1 MiB/s from 60 s on, for 200 s. */
 static double leak_ends(double t)
 {
-	return BASE + 102400 * fmin(t, 2400);
+	return BASE + fmin(200, fmax(0, t - 60)) * MIB;
 }
 
 /* A start-up of 14 s, then 10 s without growth, then a leak of 130 KiB/s; as redis did. */
@@ -158,24 +166,57 @@ static void test_slow_leak(void)
 {
 	struct result r = run_shape(leak_10k, 1800, 5, 0);
 
-	tap_eq(r.alerts, 1, "a leak of 10 KiB/s is found within 30 minutes: at %.0f s",
-	       seconds_of(r.row.first_alert_ns));
-	tap_eq(r.row.verdict, MEMWATCH_GROWTH_LEAK, "a leak of 10 KiB/s has the verdict leak");
-	tap_eq(r.row.reason, MEMWATCH_GROWTH_REASON_STEADY,
-	       "a leak of 10 KiB/s is found by the rule steady");
+	tap_eq(r.alerts, 0, "a leak of 10 KiB/s far from any limit raises no alert in 30 minutes");
+	tap_eq(r.row.verdict, MEMWATCH_GROWTH_GROWING,
+	       "a leak of 10 KiB/s has the verdict growing");
 	tap_ok(is_near((double)r.row.slope, 10240, 0.001), "a leak of 10 KiB/s has its slope: %llu",
 	       (unsigned long long)r.row.slope);
 	r = run_shape(leak_saw, 1800, 5, 0);
-	tap_eq(r.alerts, 1, "a leak of 50 KiB/s below a sawtooth of 60 MiB is found");
+	tap_ok(r.notices >= 1, "a leak of 50 KiB/s below a sawtooth of 60 MiB is noticed");
+	tap_eq(r.row.verdict, MEMWATCH_GROWTH_GROWING,
+	       "a leak of 50 KiB/s below a sawtooth of 60 MiB has the verdict growing");
 	tap_ok(is_near((double)r.row.slope, 51200, 0.02),
 	       "a leak of 50 KiB/s below a sawtooth has its slope: %llu",
 	       (unsigned long long)r.row.slope);
 	r = run_shape(leak_slow, 172800, 20, 0);
-	tap_eq(r.alerts, 1, "a leak of 5 MB/h is found within two days");
-	tap_eq(r.row.reason, MEMWATCH_GROWTH_REASON_SLOW,
-	       "a leak of 5 MB/h is found by the rule slow");
-	tap_ok(is_near((double)r.row.slope, 1456, 0.01), "a leak of 5 MB/h has its slope: %llu",
-	       (unsigned long long)r.row.slope);
+	tap_eq(r.alerts, 1, "a leak of 5 MB/h is found within two days: at %.1f h",
+	       seconds_of(r.row.first_alert_ns) / 3600);
+	tap_eq(r.row.reason, MEMWATCH_GROWTH_REASON_HEIGHT,
+	       "a leak of 5 MB/h is found by the rule height");
+	tap_ok(is_near((double)r.row.alert_slope, 1456, 0.02),
+	       "the alert about a leak of 5 MB/h has its slope: %llu",
+	       (unsigned long long)r.row.alert_slope);
+	tap_ok(is_near((double)r.row.growth_bytes, 11 * 3600 * 1456.0, 0.05),
+	       "the growth of the alert is that of the last 12 hours: %llu bytes",
+	       (unsigned long long)r.row.growth_bytes);
+}
+
+/* The times are those of the issue of live notices; the step is the cadence of samples. */
+static void test_notice_in_time(void)
+{
+	static const struct {
+		const char *rate;
+		shape f;
+		double onset, deadline, step;
+	} cases[] = {
+		{ "10 MiB/s", leak_10m, 60, 5, 1 },
+		{ "1 MiB/s", leak_1m, 600, 20, 5 },
+		{ "100 KiB/s", leak_100k, 600, 120, 5 },
+		{ "10 KiB/s", leak_10k, 0, 1800, 5 },
+	};
+
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct result r = run_shape(cases[i].f, cases[i].onset + cases[i].deadline,
+					    cases[i].step, 0);
+
+		tap_eq(r.notices, 1, "a leak of %s is noticed within %.0f s: after %.0f s",
+		       cases[i].rate, cases[i].deadline,
+		       seconds_of(r.row.first_notice_ns) - cases[i].onset);
+		tap_ok(r.row.first_notice_ns > cases[i].onset * 1e9,
+		       "a leak of %s is noticed after its onset", cases[i].rate);
+		tap_eq(r.row.verdict, MEMWATCH_GROWTH_GROWING, "a leak of %s is growing",
+		       cases[i].rate);
+	}
 }
 
 static void test_fast_leak(void)
@@ -221,14 +262,81 @@ static void test_leak_after_start(void)
 
 static void test_clear(void)
 {
-	struct result r = run_shape(leak_ends, 7200, 5, 0);
+	struct result r = run_shape(leak_ends, 7200, 5, 360 * MIB);
 
-	tap_eq(r.alerts, 1, "a leak of 100 KiB/s for 40 minutes is found");
+	tap_eq(r.alerts, 1, "a leak of 1 MiB/s towards a limit is found before it ends");
 	tap_eq(r.clears, 1, "the alert is cleared after the growth has ended");
+	tap_eq(r.notices, 1, "there is one notice of growth that goes on");
+	tap_eq(r.settles, 1, "the notice ends after the growth has ended");
 	tap_eq(r.row.verdict, MEMWATCH_GROWTH_STABLE,
 	       "after the alert is cleared the verdict is stable");
 	tap_ok(r.row.first_alert_ns != MEMWATCH_GROWTH_NONE,
 	       "the time of the first alert is kept after it is cleared");
+	tap_ok(r.row.first_notice_ns < r.row.first_alert_ns, "the notice comes before the alert");
+}
+
+/* Two days of a wave, and then a leak of 8 MiB/h below it. */
+static double wave_leaks(double t)
+{
+	return daily_wave(t) + (t > 259200 ? (t - 259200) / 3600 * 8 * MIB : 0);
+}
+
+/* The wave of every day, but for one that is twice as high, on the fifth. */
+static double wave_with_peak(double t)
+{
+	bool fifth = t > 4 * 86400 && t < 4 * 86400 + 43200;
+
+	return 300 * MIB + (fifth ? 200 : 100) * MIB * sin(t * 2 * M_PI / 86400);
+}
+
+static void test_height(void)
+{
+	struct result r = run_shape(wave_leaks, 8 * 86400, 60, 0);
+
+	tap_ok(r.alerts >= 1, "a leak of 8 MiB/h below a daily wave of 200 MiB is found");
+	tap_eq(r.row.reason == MEMWATCH_GROWTH_REASON_HEIGHT || r.clears, 1,
+	       "a leak below a daily wave is found by the rule height");
+	tap_ok(r.row.first_alert_ns > 259200 * 1000000000ULL,
+	       "a leak below a daily wave is found after its onset: %.1f h",
+	       (seconds_of(r.row.first_alert_ns) - 259200) / 3600);
+	tap_ok(r.row.first_alert_ns < (259200 + 2 * 86400) * 1000000000ULL,
+	       "a leak below a daily wave is found within two days");
+	r = run_shape(daily_wave, 8 * 86400, 60, 0);
+	tap_eq(r.alerts, 0, "no alert for a week of a daily wave");
+	r = run_shape(wave_with_peak, 8 * 86400, 60, 0);
+	tap_eq(r.alerts, 0, "no alert for half a day that is twice as high");
+}
+
+static void test_spans(void)
+{
+	MEMWATCH_OPTS(memwatch_growth_sample, sample, .tgid = 7, .comm = "x",
+		      .limit_bytes = 360 * MIB);
+	MEMWATCH_OPTS(memwatch_growth_span, span);
+	struct memwatch_growth *growth;
+
+	memwatch_growth_new(ctx, &growth);
+	for (uint64_t t = 0; t <= 7200; t += 5) {
+		sample.time_ns = t * 1000000000;
+		sample.anon_bytes = (uint64_t)leak_ends((double)t);
+		memwatch_growth_feed(growth, &sample);
+	}
+	tap_eq(memwatch_growth_get_span(growth, 0, 0, &span), 1, "a process has a first span");
+	tap_eq(span.level, MEMWATCH_GROWTH_NOTICE, "the first span is a notice");
+	tap_ok(span.start_ns >= 65000000000ULL && span.start_ns <= 80000000000ULL,
+	       "the notice begins after the onset: at %.0f s", seconds_of(span.start_ns));
+	tap_ok(span.end_ns >= 320000000000ULL && span.end_ns <= 400000000000ULL,
+	       "the notice ends after the growth: at %.0f s", seconds_of(span.end_ns));
+	tap_eq(memwatch_growth_get_span(growth, 0, 1, &span), 1, "a process has a second span");
+	tap_eq(span.level, MEMWATCH_GROWTH_ALERT, "the second span is an alert");
+	tap_eq(span.reason, MEMWATCH_GROWTH_REASON_LIMIT, "the alert has its reason");
+	tap_ok(span.end_ns > 560000000000ULL && span.end_ns < 600000000000ULL,
+	       "the alert ends five minutes after the growth: at %.0f s", seconds_of(span.end_ns));
+	tap_eq(memwatch_growth_get_span(growth, 0, 2, &span), 0, "there is no third span");
+	tap_eq(memwatch_growth_get_span(growth, 1, 0, &span), 0, "there is no second process");
+	span.sz = 0;
+	tap_eq(memwatch_growth_get_span(growth, 0, 0, &span), -EINVAL,
+	       "a span without its size is refused");
+	memwatch_growth_unref(growth);
 }
 
 static void test_time_to_limit(void)
@@ -246,7 +354,8 @@ static void test_time_to_limit(void)
 	       "the interval of the sawtooth ends after the true time: %.0f s",
 	       seconds_of(r.row.eta_high_ns));
 	tap_ok(seconds_of(r.row.eta_high_ns) < 1.3 * seconds_of(r.row.eta_low_ns),
-	       "the interval of the sawtooth is less than 30 %% wide");
+	       "the interval of the sawtooth is less than 30 %% wide: %.0f s to %.0f s",
+	       seconds_of(r.row.eta_low_ns), seconds_of(r.row.eta_high_ns));
 	/* 500 MiB at 5 MiB/s, after two hours of slow growth that fill the windows. */
 	r = run_shape(leak_bursts_out, 7230, 1, (uint64_t)leak_bursts_out(7300));
 	tap_ok(is_near(seconds_of(r.row.eta_ns), 70, 0.02),
@@ -280,6 +389,7 @@ static void test_benign(void)
 		{ "a warm-up of 10 minutes", warm_up, 14400, 5, 0 },
 		{ "a warm-up below a limit", warm_up, 14400, 5, 512 * MIB },
 		{ "a start-up to 600 MiB of 1 GiB", start_up, 3600, 1, 1024 * MIB },
+		{ "a start-up to 90 % of its limit", start_up, 3600, 1, 667 * MIB },
 		{ "tables that double", doubling_steps, 14400, 5, 0 },
 		{ "a daily wave", daily_wave, 259200, 20, 0 },
 		{ "growth that comes back to where it was", comes_back, 6600, 5, 0 },
@@ -401,7 +511,7 @@ static void test_identity(void)
 
 	memwatch_growth_new(ctx, &growth);
 	feed_sample(growth, 0, 1, "sh", 50);
-	feed_sample(growth, 100, 1, "sh", 60);
+	feed_sample(growth, 100, 1, "sh", 56);
 	feed_sample(growth, 105, 1, "prog", 2);
 	memwatch_growth_get_row(growth, 0, &row);
 	tap_eq(row.first_ns, 105000000000ULL, "another name with less memory is an exec");
@@ -427,9 +537,12 @@ int main(void)
 	if (memwatch_ctx_new(NULL, &ctx))
 		return EXIT_FAILURE;
 	test_slow_leak();
+	test_notice_in_time();
 	test_fast_leak();
 	test_leak_after_start();
 	test_clear();
+	test_height();
+	test_spans();
 	test_time_to_limit();
 	test_benign();
 	test_reserved();

@@ -62,7 +62,7 @@ static void feed_state(struct state *state, const struct mw_growth_sample *sampl
 static void make_state(struct state *state, uint32_t pages, uint32_t samples)
 {
 	uint64_t step = 5 * MW_GROWTH_SECOND, end = clock_ns();
-	struct mw_growth_sample sample = { .headroom = 1 << 22, .address_headroom = ~0U };
+	struct mw_growth_sample sample = { .headroom = 1 << 22 };
 
 	if (end < step * samples)
 		step = end / samples;
@@ -97,7 +97,7 @@ static void test_computed(void)
 						      : (uint32_t)prng_below(&prng, 3000) + i;
 			sample.file = (uint32_t)prng_next(&prng) >> prng_below(&prng, 32);
 			sample.vsz = (uint32_t)prng_next(&prng);
-			sample.headroom = kind % 2 ? mw_growth_sub_sat(300000, sample.anon) : ~0U;
+			sample.headroom = kind % 2 ? mw_growth_sub_sat(150000, sample.anon) : ~0U;
 			feed_state(&state, &sample);
 			alerts += state.process.growth.flags & MW_GROWTH_F_ALERT;
 			wrong = check_state(&state, sample.time_ns);
@@ -147,10 +147,18 @@ static void test_refused(void)
 	EXPECT_REFUSED(process.growth.score[1], 101);
 	EXPECT_REFUSED(process.growth.slope_bps, ~0ULL);
 	EXPECT_REFUSED(process.growth.reserved[1], 1);
+	EXPECT_REFUSED(process.growth.notice_ns, now + second);
+	EXPECT_REFUSED(process.growth.notice_ns, 0);
+	EXPECT_REFUSED(process.growth.base_s, ~0U);
+	EXPECT_REFUSED(process.growth.rise_s, ~0U);
 	EXPECT_REFUSED(history.start_ns, now + second);
 	EXPECT_REFUSED(history.level[0].bin, ~0U);
 	EXPECT_REFUSED(history.level[3].bin, 1000);
 	EXPECT_REFUSED(history.level[1].low, ~0U);
+	EXPECT_REFUSED(history.level[2].reserved, 1);
+	EXPECT_REFUSED(history.days.hour, 1000);
+	EXPECT_REFUSED(history.days.samples, ~0U);
+	EXPECT_REFUSED(history.days.sum, ~0ULL);
 	EXPECT_REFUSED(history.best.level, 200); /* would be a shift by 532 */
 	EXPECT_REFUSED(history.best.window, 3);
 	EXPECT_REFUSED(history.best.window, 255);

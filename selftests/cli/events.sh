@@ -170,7 +170,9 @@ json=$follower
 leak=$!
 within 200 has '"source": "growth", "event": "alert"' json
 ok $? "with --growth, a process that leaks is an event"
-within 200 has "^MEMWATCH_SOURCE=growth" journal
+has '"source": "growth", "event": "notice"' json
+ok $? "the notice of its growth is an event, too"
+within 200 has "^MEMWATCH_EVENT=alert" journal
 ok $? "with --growth in a unit, the alert is in the journal"
 grep '"event": "alert"' json | head -1 > /out/alert.json
 is "the name of a process forges no field" "$(grep -c '^PRIORITY=0$' journal)" \

@@ -41,6 +41,9 @@ record=$!
 "$ctl" --format json growth watch --interval 1s --duration 60s --state state --pid $leak \
 	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>hook' >alerts 2>errors &
 watch=$!
+"$ctl" --quiet growth watch --interval 1s --duration 60s --pid $leak --notices --exec-on notice \
+	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>noticed' >lines &
+lines=$!
 sleep 8
 "$ctl" --format json status >status 2>&1
 # On a busy machine the event program exceeds its budget, and status says so.
@@ -49,19 +52,32 @@ grep -q "\"pid\": $watch, \"command\": \"growth watch\".*\"budget_rest_ppm\": 10
 knows=$?
 ok $knows "status lists both growth monitors"
 [ $knows -eq 0 ] || sed 's/^/# /' status
+wait $lines
 wait $watch
 ok $? "growth watch ends when the watched process has ended"
 grep -q "process $leak has ended" errors
 ok $? "growth watch says that the watched process has ended"
-head -1 alerts | grep -q "\"event\": \"alert\".*\"pid\": $leak, .*\"verdict\": \"leak\""
+head -1 alerts | grep -q "\"event\": \"notice\".*\"pid\": $leak, .*\"verdict\": \"growing\""
+ok $? "a notice is one line of JSON, and comes first"
+grep -m 1 '"event": "alert"' alerts >alert
+grep -q "\"pid\": $leak, .*\"verdict\": \"leak\"" alert
 ok $? "an alert is one line of JSON"
-head -1 alerts >alert
+head -1 alerts >notice
+python3 "$here/../../cli/tests/schema.py" growth-notice notice >schema
+ok $? "a notice has the documented members"
 python3 "$here/../../cli/tests/schema.py" growth-alert alert >schema
 ok $? "an alert has the documented members"
-head -1 alerts | grep -q "\"sentence\": \"process [a-z]* ($leak): memory grew by .* at this rate it reaches RLIMIT_DATA in "
+grep -q "\"sentence\": \"process [a-z]* ($leak): memory grew by .* at this rate it reaches RLIMIT_DATA in " alert
 ok $? "an alert says how much memory grew, how fast, and when it reaches which limit"
 grep -q "^alert $leak limit process [a-z]* ($leak): memory grew" hook
 ok $? "the hook of --exec gets event, process, reason and sentence of the alert"
+! grep -q '^\(notice\|settle\)' hook
+ok $? "the hook of --exec is for alerts only"
+grep -q "^notice $leak none process [a-z]* ($leak): memory grew" noticed &&
+	grep -q "^alert $leak limit " noticed
+ok $? "with --exec-on notice, the hook is for notices and alerts"
+grep -q "^notice process [a-z]* ($leak): memory grew" lines && grep -q '^ALERT ' lines
+ok $? "growth watch --notices prints notices and alerts"
 [ "$(grep -c '"pid": ' alerts)" -eq "$(grep -c "\"pid\": $leak," alerts)" ]
 ok $? "--pid shows no other process"
 "$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: loaded [1-9][0-9]* histories'
@@ -96,6 +112,16 @@ ok $? "status does not list monitors that have ended"
 "$ctl" --format json growth replay trace.csv >replay
 grep -q "\"pid\": $leak, .*\"reason\": \"limit\"\|\"first_alert_s\": [0-9]" replay
 ok $? "replaying the recorded trace gives an alert too"
+python3 - $leak <<'END'
+import json, sys
+p = next(p for p in json.load(open("replay"))["processes"] if p["pid"] == int(sys.argv[1]))
+spans = p["notices"] + p["alerts"]
+sys.exit(not (p["notices"] and p["alerts"] and p["notices"][0]["start_s"] == p["first_notice_s"]
+              and p["alerts"][0]["start_s"] == p["first_alert_s"]
+              and p["first_notice_s"] <= p["first_alert_s"]
+              and all(s["end_s"] is None or s["end_s"] > s["start_s"] for s in spans)))
+END
+ok $? "replaying lists all notices and alerts with their times"
 is "the trace begins with its header" "$(head -1 trace.csv)" \
 	time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb
 is "the trace has one process" "$(sed 1d trace.csv | cut -d, -f2 | sort -u | wc -l)" 1

@@ -3,9 +3,12 @@
 """Figures of merit for the alerts of a detector, given the truth of the traces.
 
 A truth is the object of a NAME.json file. An answer of a detector is
-{pid: {"alert_s", "confidence", "eta_now_s"}} for one trace, or for the beginning of a trace.
+{pid: {"notices", "alert_s", "confidence", "eta_now_s"}} for one trace, or for the beginning of a
+trace; "notices" is a list of [start, end], in which the end is None for one that holds. A detector
+without notices tells by its alerts.
 This module knows neither how a detector works nor how a trace was made.
 """
+import math
 import random
 import statistics
 
@@ -13,9 +16,11 @@ FAST_BYTES_PER_S = (1 << 20) / 60       # 1 MiB a minute
 SLOW_BYTES_PER_S = (10 << 10, 100 << 10)
 SLOW_DEADLINE_S = 1800
 LEAD_S = 120
+# How soon a notice must come: (bytes per second, seconds), and lines between the logarithms.
+NOTICE_DEADLINES = [(10e3, 1800), (100e3, 120), (1e6, 20), (10e6, 5)]
 MARKS = {
     "recall_fast": ("at least", 0.98), "recall_slow": ("at least", 0.90),
-         "false_alarms": ("at most", 0),
+    "noticed_in_time": ("at least", 0.90), "false_alarms": ("at most", 0),
     "lead_ratio_median": ("at least", 1.0), "eta_error_median": ("at most", 0.20),
 }
 BENIGN_RUNS = 200
@@ -49,8 +54,20 @@ def leaked_at(truth, when):
     return line[-1][1]
 
 
+def notice_deadline(rate):
+    """Seconds in which a leak of some bytes per second must be noticed; None if it is too slow."""
+    if rate < NOTICE_DEADLINES[0][0]:
+        return None
+    for (low, first), (high, last) in zip(NOTICE_DEADLINES, NOTICE_DEADLINES[1:]):
+        if rate <= high:
+            way = math.log(rate / low) / math.log(high / low)
+            return first * (last / first) ** way
+    return NOTICE_DEADLINES[-1][1]
+
+
 class Leak:
-    """One leak and what the detector said about it."""
+    """One leak and what the detector said about it. A leak that ends with a kill is found by an
+    alert before it, any other by a notice: nobody has to act at once."""
 
     def __init__(self, truth, answer):
         mine = answer.get(truth["leaker_pid"], {})
@@ -59,21 +76,43 @@ class Leak:
         self.rate = truth["rate_bytes_per_second"]
         self.end = truth["oom_s"] if truth["oom_s"] is not None else truth["end_s"]
         self.early = self.alert is not None and self.alert < truth["onset_s"]
-        self.found = self.alert is not None and not self.early and self.alert <= self.end
-        self.delay = self.alert - truth["onset_s"] if self.found else None
-        self.found_in_time = self.found and self.delay <= SLOW_DEADLINE_S
+        self.alerted = self.alert is not None and not self.early and self.alert <= self.end
+        self.told = self.first_told(mine)
+        self.found = self.told is not None and (self.alerted or truth["oom_s"] is None)
+        self.delay = self.told - truth["onset_s"] if self.told is not None else None
+        self.told_in_half_an_hour = self.told is not None and self.delay <= SLOW_DEADLINE_S
         self.strangers = sum(1 for pid, a in answer.items()
                              if pid != truth["leaker_pid"] and a.get("alert_s") is not None)
 
+    def first_told(self, mine):
+        """The first time after the onset at which a notice, or an alert, says that it grows."""
+        told = [[start, end] for start, end in mine.get("notices", [])]
+        if self.alert is not None and not self.early:
+            told.append([self.alert, None])
+        onset = self.truth["onset_s"]
+        times = [max(start, onset) for start, end in told
+                 if start <= self.end and (end is None or end > onset)]
+        return min(times, default=None)
+
+    def due(self):
+        """Seconds from the onset in which it must be noticed. None if it ends before that, or if
+        it does not leak at its mean rate yet. The next sample may come a period later."""
+        deadline = notice_deadline(self.rate)
+        onset = self.truth["onset_s"]
+        if deadline is None or deadline > self.end - onset or \
+                leaked_at(self.truth, onset + deadline) < 0.9 * self.rate * deadline:
+            return None
+        return deadline + self.truth["cadence_s"]
+
     def leaked(self):
-        return leaked_at(self.truth, self.alert) if self.found else None
+        return leaked_at(self.truth, self.told) if self.told is not None else None
 
     def lead_ratio(self):
         """Lead time divided by the required one; 0 for a missed leak, None without a kill."""
         if self.truth["oom_s"] is None:
             return None
         asked = min(LEAD_S, (self.truth["oom_s"] - self.truth["onset_s"]) / 2)
-        return (self.truth["oom_s"] - self.alert) / asked if self.found else 0
+        return (self.truth["oom_s"] - self.alert) / asked if self.alerted else 0
 
     def eta_error(self, answer_half, half):
         """Relative error of the estimate made half way; 100 % if there is none."""
@@ -140,7 +179,7 @@ def decades(leaks):
     edges = (1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20)
     for low, high in zip(edges, edges[1:]):
         inside = [leak for leak in leaks if low <= leak.rate < high]
-        found = [leak for leak in inside if leak.found]
+        found = [leak for leak in inside if leak.told is not None]
         if inside:
             rows.append({"from_bytes_per_second": low, "n": len(inside), "found": len(found),
                          "delay_s_median": median([leak.delay for leak in found]),
@@ -162,10 +201,13 @@ def measure(truths, answers, halves, looks):
     alerts = sum(1 for t in benign for a in answers[t["name"]].values()
                  if a.get("alert_s") is not None)
     found = [leak for leak in leaks if leak.found]
+    alerted_leaks = [leak for leak in leaks if leak.alerted]
+    told = [leak for leak in leaks if leak.told is not None]
+    due = [leak for leak in leaks if leak.due() is not None]
     wrong = len(alarmed) + sum(leak.early for leak in leaks) + sum(leak.strangers
                                                                    for leak in leaks)
     leads = [leak.lead_ratio() for leak in leaks if leak.lead_ratio() is not None]
-    seconds = [leak.truth["oom_s"] - leak.alert for leak in found
+    seconds = [leak.truth["oom_s"] - leak.alert for leak in alerted_leaks
                if leak.truth["oom_s"] is not None]
     errors = {leak.truth["name"]: leak.eta_error(halves[leak.truth["name"]], half_way(leak.truth))
               for leak in leaks if leak.truth["name"] in halves}
@@ -183,14 +225,17 @@ def measure(truths, answers, halves, looks):
         "recall": share(len(found), len(leaks)),
         "n_fast": len(fast), "recall_fast": share(sum(leak.found for leak in fast), len(fast)),
         "n_slow": len(slow),
-            "recall_slow": share(sum(leak.found_in_time for leak in slow), len(slow)),
-        "precision": share(len(found), len(found) + wrong),
+            "recall_slow": share(sum(leak.told_in_half_an_hour for leak in slow), len(slow)),
+        "n_due": len(due),
+        "noticed_in_time": share(sum(leak.told is not None and leak.delay <= leak.due()
+                                     for leak in due), len(due)),
+        "precision": share(len(alerted_leaks), len(alerted_leaks) + wrong),
         "false_alarms": len(alarmed), "alarmed": alarmed,
             "alerts_per_host_day": share(alerts, days),
         "early_alerts": sum(leak.early for leak in leaks),
             "strangers": sum(leak.strangers for leak in leaks),
-        "delay_s_median": median([leak.delay for leak in found]),
-        "leaked_bytes_median": median([leak.leaked() for leak in found]),
+        "delay_s_median": median([leak.delay for leak in told]),
+        "leaked_bytes_median": median([leak.leaked() for leak in told]),
         "n_killed": len(leads), "lead_ratio_median": median(leads),
             "lead_s_median": median(seconds),
         "lead_s_p10": quantile(seconds, 0.1), "lead_s_min": min(seconds, default=None),
@@ -202,9 +247,9 @@ def measure(truths, answers, halves, looks):
         "decades": decades(leaks),
         "missed": [leak.truth["name"] for leak in fast if not leak.found]
                   + [leak.truth["name"] for leak in slow if leak not in fast
-                     and not leak.found_in_time],
-        "slow_late": [leak.truth["name"] for leak in slow if leak.found
-                      and not leak.found_in_time],
+                     and not leak.told_in_half_an_hour],
+        "late": [leak.truth["name"] for leak in due
+                 if leak.told is None or leak.delay > leak.due()],
         "early": [leak.truth["name"] for leak in leaks if leak.early],
         "strangers_in": [leak.truth["name"] for leak in leaks if leak.strangers],
         "confusable": [alerted(confusable), len(confusable)],

@@ -38,12 +38,23 @@ def check_equal(got, expected, what):
 
 
 def perfect(truth):
-    """A detector that alerts after a tenth of the time to the kill."""
+    """A detector that notices a leak at once and alerts after a tenth of the time to the kill."""
     if truth["label"] != "leak":
         return {1000: {"alert_s": None, "confidence": 0.0}}
     end = truth["oom_s"] or truth["end_s"]
     alert = truth["onset_s"] + min(600, (end - truth["onset_s"]) / 10)
-    return {truth["leaker_pid"]: {"alert_s": alert, "confidence": 100.0}}
+    return {truth["leaker_pid"]: {"notices": [[truth["onset_s"], None]], "alert_s": alert,
+                                  "confidence": 100.0}}
+
+
+def noticing(truth, *notices):
+    """As perfect(), with other notices: [seconds after the onset, seconds after the onset]."""
+    answer = perfect(truth)
+    for entry in answer.values():
+        entry["notices"] = [[truth["onset_s"] + start,
+                             None if end is None else truth["onset_s"] + end]
+                            for start, end in notices if truth["label"] == "leak"]
+    return answer
 
 
 def half_of(truth, wrong=1.0):
@@ -75,6 +86,7 @@ def late(truth):
     for entry in answer.values():
         if entry["alert_s"] is not None:
             entry["alert_s"] = (truth["oom_s"] or truth["end_s"]) - 0.001
+            entry["notices"] = []
     return answer
 
 
@@ -93,6 +105,7 @@ def early(truth):
     for entry in answer.values():
         if entry["alert_s"] is not None:
             entry["alert_s"] = truth["onset_s"] - 1
+            entry["notices"] = []
     return answer
 
 
@@ -158,6 +171,12 @@ def test_scorer(truths):
           "a detector that alarms just before the kill misses the lead time")
     check("recall_slow" in missed(truths, late),
           "a detector that alarms just before the kill misses slow leaks")
+    check_equal(missed(truths, noticing), ["noticed_in_time"],
+                "a detector that alerts but gives no notice misses only the time of the notices")
+    check_equal(missed(truths, lambda t: noticing(t, [-60, -1])), ["noticed_in_time"],
+                "a notice that ends before the onset does not count")
+    check_equal(missed(truths, lambda t: noticing(t, [-60, None])), [],
+                "a notice that holds at the onset counts from there")
     check("recall_fast" in missed(truths, after_the_kill),
           "a detector that alarms after the kill misses fast leaks")
     before = figures(truths, early)

@@ -70,7 +70,8 @@ def replay(program, csv):
                       f"{done.stderr.strip()[:200]}")
     answer = {}
     for p in json.loads(done.stdout)["processes"]:
-        entry = {"alert_s": number(p["first_alert_s"]), "confidence": number(p["confidence"]),
+        entry = {"notices": [[number(n["start_s"]), number(n["end_s"])] for n in p["notices"]],
+                 "alert_s": number(p["first_alert_s"]), "confidence": number(p["confidence"]),
                  "verdict": p["verdict"], "eta_alert_s": number(p["eta_oom_seconds"]),
                  "eta_now_s": number(p.get("eta_now_seconds")),
                  "eta_low_s": number(p.get("eta_low_seconds")),
@@ -159,13 +160,15 @@ def number_text(value):
 
 def print_table(title, results):
     print(f"\n### {title}\n")
-    print("| detector | recall, fast | recall, slow | precision | benign runs with an alert "
-          "| false alarms per host-day | median delay | median leaked | median lead (p10) |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| detector | recall, fast | recall, slow | noticed in time | precision "
+          "| benign runs with an alert | false alarms per host-day | median delay "
+          "| median leaked | median lead (p10) |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for name, f in results.items():
         rate = "-" if f["alerts_per_host_day"] is None else f"{f['alerts_per_host_day']:.2f}"
         print(f"| {name} | {percent(f['recall_fast'])} (n={f['n_fast']}) "
               f"| {percent(f['recall_slow'])} (n={f['n_slow']}) "
+              f"| {percent(f['noticed_in_time'])} (n={f['n_due']}) "
               f"| {percent(f['precision'])} | {f['false_alarms']} of {f['n_benign']} | {rate} "
               f"| {seconds(f['delay_s_median'])} | {mebibytes(f['leaked_bytes_median'])} "
               f"| {seconds(f['lead_s_median'])} "
@@ -197,7 +200,7 @@ def print_detail(title, f):
 
 
 def print_failures(title, f):
-    for what in ("missed", "early", "alarmed", "strangers_in"):
+    for what in ("missed", "late", "early", "alarmed", "strangers_in"):
         if f[what]:
             print(f"{title}: {what}: {' '.join(f[what])}")
     if f["eta_errors"]:
@@ -248,8 +251,10 @@ def required(name):
 
 
 def report(parts, by_kind, missed, explain):
-    print("Fast leaks: above 1 MiB/min. Slow leaks: 10 to 100 KiB/s, within 30 minutes.")
-    print("Lead: time from alert to kill.")
+    print("Fast leaks: above 1 MiB/min, found by an alert before the kill, or by a notice if there "
+          "is none.")
+    print("Slow leaks: 10 to 100 KiB/s, noticed within 30 minutes. Delay: from the onset to the "
+          "first notice. Lead: from the alert to the kill.")
     for part, title in (("tuning", "Tuning part"),
                         ("test", "Test part, on which nothing was tuned"), ("all", "Both parts")):
         print_table(title, parts[part])

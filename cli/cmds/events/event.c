@@ -79,6 +79,18 @@ void mw_event_of_notice(const struct memwatch_notice_message *notice, struct mw_
 	}
 }
 
+static enum mw_event_priority alert_priority(const struct memwatch_record_growth *alert)
+{
+	switch (alert->what) {
+	case MEMWATCH_GROWTH_ALERTED:
+		return MW_EVENT_WARNING;
+	case MEMWATCH_GROWTH_NOTICED:
+		return MW_EVENT_NOTICE;
+	default:
+		return MW_EVENT_INFO;
+	}
+}
+
 void mw_event_of_alert(const struct memwatch_record_growth *alert, struct memwatch_watch *watch,
 		       uint64_t start_ns, struct mw_event *ret)
 {
@@ -87,8 +99,7 @@ void mw_event_of_alert(const struct memwatch_record_growth *alert, struct memwat
 	*ret = (struct mw_event){
 		.name = mw_alert_name(alert),
 		.time_ns = alert->h.time_ns,
-		.priority = alert->what == MEMWATCH_GROWTH_ALERTED ? MW_EVENT_WARNING
-								   : MW_EVENT_INFO,
+		.priority = alert_priority(alert),
 		.alert = alert,
 		.start_ns = start_ns,
 	};

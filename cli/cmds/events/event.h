@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Something that an operator is told: a notice of the module, or an alert of the growth
- * monitor.
+ * Something that an operator is told: a notice of the module, or a notice or an alert of the
+ * growth monitor.
  */
 #ifndef MW_EVENTS_EVENT_H
 #define MW_EVENTS_EVENT_H

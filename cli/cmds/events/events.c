@@ -157,8 +157,7 @@ static int take_growth(void *data, const struct memwatch_record_growth *record)
 	struct events *e = data;
 	struct mw_event event;
 
-	if ((record->what != MEMWATCH_GROWTH_ALERTED && record->what != MEMWATCH_GROWTH_CLEARED) ||
-	    !events_go_on(e))
+	if (!mw_alert_name(record) || !events_go_on(e))
 		return 0;
 	mw_event_of_alert(record, e->monitor.watch, e->start_ns, &event);
 	return show_event(e, &event);
@@ -226,7 +225,8 @@ static const char *const events_usage[] = {
 	"",
 	"Shows what the kernel module wants an operator to be told, as it happens: that RMIDs",
 	"are exhausted, that another program uses RDT, that CPUs come and go, and the like.",
-	"With --growth, the alerts of a growth monitor are shown, too. With --format json, each",
+	"With --growth, the notices and alerts of a growth monitor are shown, too. With --format "
+	"json, each",
 	"event is one object on a line. In a unit of systemd, events go to the journal with",
 	"fields.",
 	NULL,

@@ -40,6 +40,19 @@ static int replay_trace(struct replay *r)
 	return err < 0 ? err : 0;
 }
 
+/* Writes the notices or the alerts of a process. */
+static void write_spans(const struct replay *r, unsigned int process, unsigned int level,
+			const char *key, struct mw_json *json)
+{
+	MEMWATCH_OPTS(memwatch_growth_span, span);
+
+	mw_json_array(json, key);
+	for (unsigned int i = 0; memwatch_growth_get_span(r->growth, process, i, &span) == 1; i++)
+		if (span.level == level)
+			mw_verdict_span_json(&span, 0, json);
+	mw_json_array_end(json);
+}
+
 static int print_replay_json(const struct replay *r)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
@@ -49,8 +62,13 @@ static int print_replay_json(const struct replay *r)
 	mw_json_uint(&json, "samples", r->samples);
 	mw_json_double(&json, "duration_seconds", (double)(r->last_ns - r->first_ns) / 1e9);
 	mw_json_array(&json, "processes");
-	for (unsigned int i = 0; memwatch_growth_get_row(r->growth, i, &row) == 1; i++)
-		mw_verdict_json(&row, 0, &json);
+	for (unsigned int i = 0; memwatch_growth_get_row(r->growth, i, &row) == 1; i++) {
+		mw_json_row(&json, NULL);
+		mw_verdict_json_members(&row, 0, &json);
+		write_spans(r, i, MEMWATCH_GROWTH_NOTICE, "notices", &json);
+		write_spans(r, i, MEMWATCH_GROWTH_ALERT, "alerts", &json);
+		mw_json_object_end(&json);
+	}
 	mw_json_array_end(&json);
 	mw_json_finish(&json);
 	return MW_EXIT_DONE;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * "growth watch": monitors the processes of this machine, reports alerts, and shows a
- * table of the processes that are most likely to leak.
+ * "growth watch": monitors the processes of this machine, reports notices and alerts, and
+ * shows a table of the processes that are most likely to leak.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,8 +34,12 @@ struct watch_config {
 	const char *exec;
 	const char *state;
 	const char *snapshots;
-	bool alerts;
+	int exec_on;
+	bool alerts, notices;
 };
+
+enum { EXEC_ON_ALERT, EXEC_ON_NOTICE };
+static const char *const exec_on_names[] = { "alert", "notice", NULL };
 
 #define MEMBER(member) offsetof(struct watch_config, member)
 
@@ -43,10 +47,14 @@ static const struct mw_option watch_options[] = {
 	MW_MONITOR_OPTIONS(struct watch_config, "rounds"),
 	{ "alerts", 'a', MW_OPTION_FLAG, MEMBER(alerts), NULL, "print alerts only, no table",
 	  NULL },
+	{ "notices", 0, MW_OPTION_FLAG, MEMBER(notices), NULL,
+	  "print notices and alerts only, no table", NULL },
 	{ "rows", 'n', MW_OPTION_UINT, MEMBER(rows), "N",
 	  "number of rows of the table; default: 10", NULL },
 	{ "exec", 'x', MW_OPTION_STRING, MEMBER(exec), "COMMAND",
 	  "run COMMAND in a shell for alerts, with MEMWATCH_* variables", NULL },
+	{ "exec-on", 0, MW_OPTION_CHOICE, MEMBER(exec_on), "WHAT",
+	  "what --exec is for: alert (the default), or notice: both", exec_on_names },
 	{ "state", 's', MW_OPTION_FILE, MEMBER(state), "FILE",
 	  "save the histories to FILE, and load them from it at the start", NULL },
 	{ "snapshots", 0, MW_OPTION_FILE, MEMBER(snapshots), "DIR",
@@ -58,7 +66,7 @@ static const struct mw_option watch_options[] = {
 	{ 0 },
 };
 
-/* An alert or the end of one, as it is reported. */
+/* A notice or an alert, or the end of one, as it is reported. */
 struct notice {
 	struct mw_hook_event event;
 	struct memwatch_growth_row row;
@@ -94,22 +102,36 @@ static void print_notice_json(const struct watcher *w, const struct notice *n)
 	fflush(stdout);
 }
 
-static void print_notice_line(const struct notice *n, bool alert)
+static void print_notice_line(const struct notice *n)
 {
-	printf("%s%s%s ", mw_colour(stdout, alert ? MW_RED : MW_GREEN), alert ? "ALERT" : "clear",
-	       mw_colour(stdout, MW_PLAIN));
+	const struct memwatch_record_growth *record = &n->event.record;
+	bool alert = record->what == MEMWATCH_GROWTH_ALERTED;
+	bool notice = record->what == MEMWATCH_GROWTH_NOTICED;
+
+	printf("%s%s%s ",
+	       mw_colour(stdout, alert	  ? MW_RED
+				 : notice ? MW_YELLOW
+					  : MW_GREEN),
+	       alert ? "ALERT" : n->event.name, mw_colour(stdout, MW_PLAIN));
 	mw_escape_line(stdout, "%s", n->event.sentence);
 	fflush(stdout);
 }
 
+static bool is_of_alert(const struct notice *n)
+{
+	return n->event.record.what == MEMWATCH_GROWTH_ALERTED ||
+	       n->event.record.what == MEMWATCH_GROWTH_CLEARED;
+}
+
+/* The lines of notices would only push the table away, which shows the same. */
 static void print_notice(struct watcher *w, struct notice *n)
 {
-	if (w->config->exec)
+	if (w->config->exec && (is_of_alert(n) || w->config->exec_on == EXEC_ON_NOTICE))
 		n->hook = mw_hook_state_name(mw_hooks_add(&w->hooks, &n->event));
 	if (w->cli->format == MW_FORMAT_JSON)
 		print_notice_json(w, n);
-	else
-		print_notice_line(n, n->event.record.what == MEMWATCH_GROWTH_ALERTED);
+	else if (is_of_alert(n) || w->config->notices)
+		print_notice_line(n);
 }
 
 /* Prints an alert that has waited for the search in the profile. */
@@ -174,10 +196,12 @@ static void report_growth(struct watcher *w, const struct memwatch_record_growth
 {
 	bool alert = record->what == MEMWATCH_GROWTH_ALERTED;
 	struct notice n = {
-		.event = { .record = *record },
+		.event = { .name = mw_alert_name(record), .record = *record },
 	};
 	__u64 cgroup;
 
+	if (!n.event.name)
+		return;
 	mw_alert_find(w->monitor.watch, record, w->monitor.start_ns, &n.row, &cgroup);
 	if (!mw_monitor_selects(&w->monitor, record->tgid, cgroup))
 		return;
@@ -365,7 +389,7 @@ static void report_room(struct watcher *w)
 
 static int watch_processes(struct watcher *w)
 {
-	bool table = w->cli->format == MW_FORMAT_TABLE && !w->config->alerts;
+	bool table = w->cli->format == MW_FORMAT_TABLE && !w->config->alerts && !w->config->notices;
 	int bits, err = 0;
 
 	while (!err && mw_monitor_goes_on(&w->monitor)) {
@@ -390,10 +414,11 @@ static const char *const watch_usage[] = {
 	"growth watch [--alerts] [--exec COMMAND] [--state FILE] [--snapshots DIR]",
 	"             [--pid PID] [--cgroup PATH]",
 	"",
-	"Monitors the memory of all processes and reports those that leak, before they reach",
-	"a limit and are killed. With --format json, it prints one object on a line for each",
-	"alert and for each end of an alert. If a process that leaks has a heap profile, see",
-	"memwatchctl-heap(8), the alert names the call stack that holds the growth.",
+	"Monitors the memory of all processes. A notice says that a process grows; an alert,",
+	"that somebody should act: a limit is near, or there was never so much in a week. With",
+	"--format json, it prints one object on a line for each notice and each alert, and for",
+	"their ends. If a process of an alert has a heap profile, see memwatchctl-heap(8), the",
+	"alert names the call stack that holds the growth.",
 	NULL,
 };
 

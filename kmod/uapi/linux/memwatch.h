@@ -84,8 +84,8 @@
  * 	memwatch_notice
  * @MEMWATCH_RECORD_LOST: records of one CPU were lost. The library makes this record;
  * 	it is never on the wire.
- * @MEMWATCH_RECORD_GROWTH: an alert about a process was raised or cleared. The growth
- * 	monitor, which does not need the module, makes this record.
+ * @MEMWATCH_RECORD_GROWTH: a notice or an alert about a process was raised or has ended. The
+ * 	growth monitor, which does not need the module, makes this record.
  */
 enum memwatch_record_type {
 	MEMWATCH_RECORD_SAMPLE = 1,
@@ -468,12 +468,16 @@ struct memwatch_record_lost {
  * @MEMWATCH_GROWTH_STATE: the verdict about a process, made by a recorder when the
  * 	verdict changes, and once a round while the process grows. @slope is the
  * 	present one.
+ * @MEMWATCH_GROWTH_NOTICED: a notice was raised: the process grows significantly
+ * @MEMWATCH_GROWTH_SETTLED: the notice has ended: the process has stopped growing
  */
 enum memwatch_growth_event {
 	MEMWATCH_GROWTH_ALERTED = 1,
 	MEMWATCH_GROWTH_CLEARED = 2,
 	MEMWATCH_GROWTH_POKED = 3,
 	MEMWATCH_GROWTH_STATE = 4,
+	MEMWATCH_GROWTH_NOTICED = 5,
+	MEMWATCH_GROWTH_SETTLED = 6,
 };
 
 /**
@@ -502,7 +506,7 @@ enum memwatch_limit {
  * @what: &enum memwatch_growth_event
  * @verdict: 0 insufficient, 1 stable, 2 growing, 3 leak
  * @confidence: confidence that the process leaks, 0 to 100
- * @reason: 1 a limit is near, 2 steady growth, 3 slow growth; 0 when cleared
+ * @reason: of an alert: 1 a limit is near, 2 more memory than in the week before; else 0
  * @limit: &enum memwatch_limit that is nearest
  * @eta_s: seconds until that limit is reached, or ~0
  * @signal_bytes: anonymous, swapped and shared memory

@@ -41,7 +41,7 @@ extern "C" {
  * enum memwatch_growth_verdict - the state of a process, see VERDICT
  * @MEMWATCH_GROWTH_INSUFFICIENT: not watched for long enough
  * @MEMWATCH_GROWTH_STABLE: does not grow
- * @MEMWATCH_GROWTH_GROWING: grows, without an alert
+ * @MEMWATCH_GROWTH_GROWING: a notice holds: the process grows significantly
  * @MEMWATCH_GROWTH_LEAK: an alert holds
  */
 enum memwatch_growth_verdict {
@@ -55,20 +55,19 @@ enum memwatch_growth_verdict {
  * enum memwatch_growth_reason - the rule that raised an alert
  * @MEMWATCH_GROWTH_REASON_NONE: there is no alert
  * @MEMWATCH_GROWTH_REASON_LIMIT: a limit is near and the growth is steady
- * @MEMWATCH_GROWTH_REASON_STEADY: steady growth for longer than caches take to fill;
- *	docs/growth.md, step 4, says how long
- * @MEMWATCH_GROWTH_REASON_SLOW: slow growth for almost two days
+ * @MEMWATCH_GROWTH_REASON_HEIGHT: for hours, more memory than in the whole week before
  */
 enum memwatch_growth_reason {
 	MEMWATCH_GROWTH_REASON_NONE = 0,
 	MEMWATCH_GROWTH_REASON_LIMIT = 1,
-	MEMWATCH_GROWTH_REASON_STEADY = 2,
-	MEMWATCH_GROWTH_REASON_SLOW = 3,
+	MEMWATCH_GROWTH_REASON_HEIGHT = 2,
 };
 
 /* The bits that memwatch_growth_feed() returns. */
-#define MEMWATCH_GROWTH_ALERT 1 /* an alert was raised */
-#define MEMWATCH_GROWTH_CLEAR 2 /* an alert was cleared */
+#define MEMWATCH_GROWTH_ALERT  1 /* an alert was raised */
+#define MEMWATCH_GROWTH_CLEAR  2 /* an alert was cleared */
+#define MEMWATCH_GROWTH_NOTICE 4 /* a notice was raised */
+#define MEMWATCH_GROWTH_SETTLE 8 /* a notice has ended */
 
 /**
  * struct memwatch_growth_sample - the memory of one process at one time
@@ -117,6 +116,7 @@ struct memwatch_growth_sample {
  * @start_time_ns: start time, as in the samples
  * @first_ns: time of the first sample
  * @last_ns: time of the last sample
+ * @first_notice_ns: time of the first notice, or MEMWATCH_GROWTH_NONE
  * @first_alert_ns: time of the first alert, or MEMWATCH_GROWTH_NONE
  * @since_ns: when the growth began, as far back as the history reaches
  * @alert_slope: slope at the first alert, in bytes per second
@@ -147,6 +147,7 @@ struct memwatch_growth_row {
 	__u64 start_time_ns;
 	__u64 first_ns;
 	__u64 last_ns;
+	__u64 first_notice_ns;
 	__u64 first_alert_ns;
 	__u64 since_ns;
 	__u64 alert_slope;
@@ -163,6 +164,22 @@ struct memwatch_growth_row {
 };
 
 #define MEMWATCH_GROWTH_F_RESERVED (1U << 0) /* address space grows without memory behind it */
+
+/**
+ * struct memwatch_growth_span - from the beginning of a notice or an alert to its end
+ * @sz: sizeof(struct memwatch_growth_span)
+ * @level: MEMWATCH_GROWTH_NOTICE or MEMWATCH_GROWTH_ALERT
+ * @reason: &enum memwatch_growth_reason; none for a notice
+ * @start_ns: time of the sample that raised it
+ * @end_ns: time of the sample that ended it, or MEMWATCH_GROWTH_NONE if it holds
+ */
+struct memwatch_growth_span {
+	size_t sz;
+	__u32 level;
+	__u32 reason;
+	__u64 start_ns;
+	__u64 end_ns;
+};
 
 /**
  * struct memwatch_growth - the detectors and the processes they watch
@@ -193,8 +210,9 @@ struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth);
  * @growth: detectors
  * @sample: the sample
  *
- * Returns: 0; MEMWATCH_GROWTH_ALERT; MEMWATCH_GROWTH_CLEAR; -EINVAL if the time is before that of
- * the last sample of the process or @sz is not set; -E2BIG for a sample of a newer library;
+ * Returns: what the sample changed, a set of MEMWATCH_GROWTH_ALERT, MEMWATCH_GROWTH_CLEAR,
+ * MEMWATCH_GROWTH_NOTICE and MEMWATCH_GROWTH_SETTLE, mostly 0; -EINVAL if the time is before that
+ * of the last sample of the process or @sz is not set; -E2BIG for a sample of a newer library;
  * -ENOMEM.
  * Since: 0.1
  */
@@ -214,6 +232,19 @@ int memwatch_growth_get_row(struct memwatch_growth *growth, unsigned int index,
 			    struct memwatch_growth_row *ret);
 
 /**
+ * memwatch_growth_get_span - get a notice or an alert of one process
+ * @growth: detectors
+ * @index: the process, as for memwatch_growth_get_row()
+ * @span: from 0, in the order of their beginnings
+ * @ret: filled in; @sz is set by the caller
+ *
+ * Returns: 1; 0 if there is no such process or no such span; -EINVAL.
+ * Since: 0.1
+ */
+int memwatch_growth_get_span(struct memwatch_growth *growth, unsigned int index, unsigned int span,
+			     struct memwatch_growth_span *ret);
+
+/**
  * memwatch_growth_verdict_name - name of a verdict, as in the JSON output
  * @verdict: &enum memwatch_growth_verdict
  *
@@ -226,7 +257,7 @@ const char *memwatch_growth_verdict_name(unsigned int verdict);
  * memwatch_growth_reason_name - name of a reason, as in the JSON output
  * @reason: &enum memwatch_growth_reason
  *
- * Returns: "none", "limit", "steady", "slow", or "unknown".
+ * Returns: "none", "limit", "height", or "unknown".
  * Since: 0.1
  */
 const char *memwatch_growth_reason_name(unsigned int reason);

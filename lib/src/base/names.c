@@ -60,10 +60,9 @@ static const char *const cpu_state_names[] = {
 };
 
 static const char *const growth_event_names[] = {
-	[MEMWATCH_GROWTH_ALERTED] = "alerted",
-	[MEMWATCH_GROWTH_CLEARED] = "cleared",
-	[MEMWATCH_GROWTH_POKED] = "poked",
-	[MEMWATCH_GROWTH_STATE] = "state",
+	[MEMWATCH_GROWTH_ALERTED] = "alerted", [MEMWATCH_GROWTH_CLEARED] = "cleared",
+	[MEMWATCH_GROWTH_POKED] = "poked",     [MEMWATCH_GROWTH_STATE] = "state",
+	[MEMWATCH_GROWTH_NOTICED] = "noticed", [MEMWATCH_GROWTH_SETTLED] = "settled",
 };
 
 static const char *const growth_verdict_names[] = {
@@ -76,8 +75,7 @@ static const char *const growth_verdict_names[] = {
 static const char *const growth_reason_names[] = {
 	[MEMWATCH_GROWTH_REASON_NONE] = "none",
 	[MEMWATCH_GROWTH_REASON_LIMIT] = "limit",
-	[MEMWATCH_GROWTH_REASON_STEADY] = "steady",
-	[MEMWATCH_GROWTH_REASON_SLOW] = "slow",
+	[MEMWATCH_GROWTH_REASON_HEIGHT] = "height",
 };
 
 static const char *const limit_names[] = {

@@ -29,6 +29,9 @@
  * @start_time_ns: start time; 0 if it is not known
  * @state: state of the detectors
  * @history: owned; NULL until the process has grown
+ * @spans: owned; its notices and alerts in the order of their beginnings
+ * @nr_spans: their number
+ * @max_spans: how many fit
  */
 struct process {
 	__u32 tgid;
@@ -36,6 +39,8 @@ struct process {
 	__u64 start_time_ns;
 	struct mw_growth state;
 	struct mw_growth_history *history;
+	struct memwatch_growth_span *spans;
+	uint32_t nr_spans, max_spans;
 };
 
 /**
@@ -69,8 +74,10 @@ struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth)
 {
 	if (!growth)
 		return NULL;
-	for (uint32_t i = 0; i < growth->count; i++)
+	for (uint32_t i = 0; i < growth->count; i++) {
 		free(growth->processes[i].history);
+		free(growth->processes[i].spans);
+	}
 	free(growth->processes);
 	mw_index_free(&growth->by_tgid);
 	memwatch_ctx_unref(growth->ctx);
@@ -106,7 +113,6 @@ static void sample_convert(const struct memwatch_growth_sample *from, struct mw_
 		.shmem = mw_pages_from_bytes(from->shmem_bytes),
 		.vsz = mw_pages_from_bytes(from->vsz_bytes),
 		.headroom = MW_GROWTH_NO_LIMIT,
-		.address_headroom = MW_GROWTH_NO_LIMIT,
 	};
 	/* Swapped memory and mapped files, which can be read again, do not use the limit up. */
 	if (from->limit_bytes != MEMWATCH_GROWTH_NONE)
@@ -152,15 +158,15 @@ static struct process *process_add(struct memwatch_growth *growth, const struct 
 }
 
 /*
- * The state for a sample. After an exec a process is judged anew. If it had an alert, it
- * stays in the list as it was, and the new program gets a state of its own.
+ * The state for a sample. After an exec a process is judged anew. If it had a notice or an
+ * alert, it stays in the list as it was, and the new program gets a state of its own.
  */
 static struct process *process_for_sample(struct memwatch_growth *growth,
 					  const struct memwatch_growth_sample *sample, __u32 signal)
 {
 	struct process *p = process_find(growth, sample->tgid);
 
-	if (!p || (!is_same_program(p, sample, signal) && p->state.alert_ns))
+	if (!p || (!is_same_program(p, sample, signal) && p->nr_spans))
 		return process_add(growth, p, sample, signal);
 	if (!is_same_program(p, sample, signal)) {
 		free(p->history);
@@ -169,6 +175,49 @@ static struct process *process_for_sample(struct memwatch_growth *growth,
 		mw_growth_init(&p->state, sample->time_ns, signal);
 	}
 	return p;
+}
+
+static int begin_span(struct memwatch_growth *growth, struct process *p, __u32 level)
+{
+	struct memwatch_growth_span span = {
+		.sz = sizeof(span),
+		.level = level,
+		.start_ns = p->state.last_ns,
+		.end_ns = MEMWATCH_GROWTH_NONE,
+	};
+
+	if (level == MEMWATCH_GROWTH_ALERT)
+		span.reason = p->state.reason;
+	if (mw_array_reserve(p->spans, p->max_spans, p->nr_spans + 1U))
+		return mw_fail_memory(growth->ctx, "growth detectors");
+	p->spans[p->nr_spans++] = span;
+	return 0;
+}
+
+/* Ends the last span of the level, which holds. */
+static void end_span(struct process *p, __u32 level)
+{
+	uint32_t i = p->nr_spans;
+
+	while (i-- > 0)
+		if (p->spans[i].level == level)
+			break;
+	p->spans[i].end_ns = p->state.last_ns;
+}
+
+static int keep_spans(struct memwatch_growth *growth, struct process *p, __u32 event)
+{
+	int err = 0;
+
+	if (event & MEMWATCH_GROWTH_SETTLE)
+		end_span(p, MEMWATCH_GROWTH_NOTICE);
+	if (event & MEMWATCH_GROWTH_CLEAR)
+		end_span(p, MEMWATCH_GROWTH_ALERT);
+	if (event & MEMWATCH_GROWTH_NOTICE)
+		err = begin_span(growth, p, MEMWATCH_GROWTH_NOTICE);
+	if (!err && event & MEMWATCH_GROWTH_ALERT)
+		err = begin_span(growth, p, MEMWATCH_GROWTH_ALERT);
+	return err;
 }
 
 int memwatch_growth_feed(struct memwatch_growth *growth,
@@ -198,7 +247,8 @@ int memwatch_growth_feed(struct memwatch_growth *growth,
 			return mw_fail_memory(growth->ctx, "growth history");
 		mw_growth_history_init(p->history, &p->state);
 	}
-	return (int)event;
+	err = keep_spans(growth, p, event);
+	return err ? err : (int)event;
 }
 
 int memwatch_growth_get_row(struct memwatch_growth *growth, unsigned int index,
@@ -216,5 +266,20 @@ int memwatch_growth_get_row(struct memwatch_growth *growth, unsigned int index,
 	memcpy(row.comm, p->comm, sizeof(row.comm));
 	mw_growth_row_fill(&row, &p->state, p->history);
 	err = mw_opts_export(ret, &row, sizeof(row));
+	return err ? err : 1;
+}
+
+int memwatch_growth_get_span(struct memwatch_growth *growth, unsigned int index, unsigned int span,
+			     struct memwatch_growth_span *ret)
+{
+	const struct process *p;
+	int err;
+
+	if (index >= growth->count)
+		return 0;
+	p = &growth->processes[index];
+	if (span >= p->nr_spans)
+		return 0;
+	err = mw_opts_export(ret, &p->spans[span], sizeof(p->spans[span]));
 	return err ? err : 1;
 }

@@ -11,9 +11,13 @@
 #include "base/timemath.h"
 
 _Static_assert((int)MEMWATCH_GROWTH_LEAK == (int)MW_GROWTH_LEAK, "the verdicts are the same");
-_Static_assert((int)MEMWATCH_GROWTH_REASON_SLOW == (int)MW_GROWTH_SLOW, "the reasons are the same");
+_Static_assert((int)MEMWATCH_GROWTH_REASON_LIMIT == (int)MW_GROWTH_LIMIT &&
+		       (int)MEMWATCH_GROWTH_REASON_HEIGHT == (int)MW_GROWTH_HEIGHT,
+	       "the reasons are the same");
 _Static_assert(MEMWATCH_GROWTH_ALERT == MW_GROWTH_EVENT_ALERT, "the events are the same");
 _Static_assert(MEMWATCH_GROWTH_CLEAR == MW_GROWTH_EVENT_CLEAR, "the events are the same");
+_Static_assert(MEMWATCH_GROWTH_NOTICE == MW_GROWTH_EVENT_NOTICE, "the events are the same");
+_Static_assert(MEMWATCH_GROWTH_SETTLE == MW_GROWTH_EVENT_SETTLE, "the events are the same");
 
 void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth *g,
 			const struct mw_growth_history *history)
@@ -29,6 +33,7 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 	row->flags = g->flags & MW_GROWTH_F_RESERVED ? MEMWATCH_GROWTH_F_RESERVED : 0;
 	row->first_ns = g->first_ns;
 	row->last_ns = g->last_ns;
+	row->first_notice_ns = g->notice_ns ? g->notice_ns : MEMWATCH_GROWTH_NONE;
 	row->first_alert_ns = g->alert_ns ? g->alert_ns : MEMWATCH_GROWTH_NONE;
 	row->alert_slope = g->slope_bps;
 	row->alert_eta_ns = g->eta_s == MW_GROWTH_NEVER ? MEMWATCH_GROWTH_NONE
@@ -41,7 +46,10 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 
 	mw_growth_fill_eta(row, g, history);
 	row->r2_permille = trend ? trend->r2_permille : history ? history->best.r2_permille : 0;
-	if (trend && trend->score >= MW_GROWTH_RELIABLE) {
+	if (history && g->reason == MW_GROWTH_HEIGHT) {
+		row->growth_bytes = mw_bytes_from_pages(history->days.gained);
+		row->since_ns = mw_sub_sat(g->last_ns, MW_GROWTH_RECENT_HOURS * MW_GROWTH_HOUR_NS);
+	} else if (trend && trend->score >= MW_GROWTH_RELIABLE) {
 		row->growth_bytes = mw_bytes_from_pages(trend->growth);
 		row->since_ns = mw_sub_sat(
 			g->last_ns,

@@ -82,23 +82,25 @@ int mw_snapshot_sample(const struct mw_snapshot *snapshot, unsigned int index,
 {
 	MEMWATCH_OPTS(memwatch_growth_sample, sample);
 	const struct mw_growth_process *p;
+	__u32 shmem;
 	int err;
 
 	if (index >= snapshot->count)
 		return 0;
 	p = &snapshot->items[index].process;
+	shmem = mw_growth_sub_sat(p->growth.signal, mw_growth_add_sat(p->anon, p->swap));
 	sample.time_ns = p->growth.last_ns;
 	sample.start_time_ns = snapshot->items[index].key.start_ns;
 	sample.tgid = snapshot->items[index].key.tgid;
 	memcpy(sample.comm, p->comm, sizeof(p->comm));
 	sample.anon_bytes = mw_bytes_from_pages(p->anon);
 	sample.file_bytes = mw_bytes_from_pages(p->growth.file);
-	sample.shmem_bytes = mw_bytes_from_pages(p->shmem);
+	sample.shmem_bytes = mw_bytes_from_pages(shmem);
 	sample.swap_bytes = mw_bytes_from_pages(p->swap);
 	sample.vsz_bytes = mw_bytes_from_pages(p->growth.vsz);
 	sample.limit_bytes = MEMWATCH_GROWTH_NONE;
 	if (p->growth.headroom != MW_GROWTH_NO_LIMIT)
-		sample.limit_bytes = ((__u64)p->anon + p->shmem + p->growth.headroom)
+		sample.limit_bytes = ((__u64)p->anon + shmem + p->growth.headroom)
 				     << MW_GROWTH_PAGE_SHIFT;
 	if (cgroup)
 		*cgroup = p->cgroup;

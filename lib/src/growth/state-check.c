@@ -14,7 +14,8 @@
 /* The most bytes per second that the detectors compute: 2^32 pages in a millisecond. */
 #define SLOPE_MAX (1ULL << 54)
 
-#define FLAGS_ALL (MW_GROWTH_F_ALERT | MW_GROWTH_F_HISTORY | MW_GROWTH_F_RESERVED)
+#define FLAGS_ALL                                                                                  \
+	(MW_GROWTH_F_ALERT | MW_GROWTH_F_HISTORY | MW_GROWTH_F_RESERVED | MW_GROWTH_F_NOTICE)
 
 static bool are_zero(const uint8_t *bytes, size_t n)
 {
@@ -48,12 +49,24 @@ static bool is_alert_valid(const struct mw_growth *g)
 {
 	bool raised = g->flags & MW_GROWTH_F_ALERT;
 
-	if (g->reason > MW_GROWTH_SLOW || raised != (g->reason != MW_GROWTH_NONE))
+	if (g->reason > MW_GROWTH_HEIGHT || raised != (g->reason != MW_GROWTH_NONE))
 		return false;
 	if (!g->alert_ns)
 		return !raised && !g->progress_ns;
 	return g->first_ns <= g->alert_ns && g->alert_ns <= g->progress_ns &&
 	       g->progress_ns <= g->last_ns;
+}
+
+static bool is_notice_valid(const struct mw_growth *g)
+{
+	bool raised = g->flags & MW_GROWTH_F_NOTICE;
+
+	if (g->base_s > mw_growth_age_s(g) || g->rise_s > mw_growth_age_s(g))
+		return false;
+	if (!g->notice_ns)
+		return !raised && !g->rise_s;
+	return g->first_ns <= g->notice_ns && g->notice_ns <= g->last_ns &&
+	       (!raised || g->base_s <= g->rise_s);
 }
 
 static const char *check_growth(const struct mw_growth *g, uint64_t now_ns)
@@ -66,6 +79,8 @@ static const char *check_growth(const struct mw_growth *g, uint64_t now_ns)
 		return "an episode is not valid";
 	if (g->flags & ~FLAGS_ALL || !is_alert_valid(g))
 		return "an alert is not valid";
+	if (!is_notice_valid(g))
+		return "a notice is not valid";
 	if (g->verdict > MW_GROWTH_LEAK || g->confidence > 100 || g->slope_bps > SLOPE_MAX)
 		return "a verdict is not valid";
 	for (unsigned int i = 0; i < MW_GROWTH_DETECTORS; i++)
@@ -85,9 +100,16 @@ static bool is_window_valid(uint32_t window)
 static bool is_trend_valid(const struct mw_growth_trend *trend)
 {
 	return is_window_valid(trend->window) && trend->level < MW_GROWTH_LEVELS &&
-	       trend->score <= 100 && trend->r2_permille <= 1000 && trend->slowing <= 1 &&
-	       trend->share <= 100 && trend->slope_bps <= SLOPE_MAX &&
-	       are_zero(trend->reserved, sizeof(trend->reserved));
+	       trend->score <= 100 && trend->r2_permille <= 1000 && trend->share <= 100 &&
+	       trend->slope_bps <= SLOPE_MAX && are_zero(trend->reserved, sizeof(trend->reserved));
+}
+
+static bool are_days_valid(const struct mw_growth_days *days, uint64_t age_ns)
+{
+	/* More samples in an hour than there are milliseconds would let the sum overflow. */
+	return days->hour == age_ns / MW_GROWTH_HOUR_NS &&
+	       days->samples <= MW_GROWTH_HOUR_NS / 1000000 &&
+	       days->sum <= (uint64_t)days->samples * MW_GROWTH_MISSING;
 }
 
 static const char *check_history(const struct mw_growth_history *history, const struct mw_growth *g)
@@ -100,7 +122,8 @@ static const char *check_history(const struct mw_growth_history *history, const 
 	for (unsigned int i = 0; i < MW_GROWTH_LEVELS; i++) {
 		const struct mw_growth_level *level = &history->level[i];
 
-		if (level->bin != bin >> MW_GROWTH_SHIFT(i) || level->low > level->high)
+		if (level->bin != bin >> MW_GROWTH_SHIFT(i) || level->low > level->high ||
+		    level->reserved)
 			return "a level of a history is not valid";
 		if (!is_trend_valid(&history->trend[i]) ||
 		    (history->trend[i].window && history->trend[i].level != i))
@@ -109,6 +132,8 @@ static const char *check_history(const struct mw_growth_history *history, const 
 	if (!is_trend_valid(&history->best) || !is_trend_valid(&history->attempt) ||
 	    !is_trend_valid(&history->fired))
 		return "a trend is not valid";
+	if (!are_days_valid(&history->days, g->last_ns - history->start_ns))
+		return "an hour of a history is not valid";
 	return NULL;
 }
 
