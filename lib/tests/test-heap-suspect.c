@@ -10,10 +10,14 @@
 #include <link.h>
 #include <math.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +31,10 @@
 #define BYTES  (MW_HEAP_CHUNKS_OFFSET + CHUNKS * CHUNK)
 #define SECOND 1000000000ULL
 #define MIB    (1UL << 20)
+
+/* Where code lies that is in no file, and the name of its map in a pid namespace of its own. */
+#define COMPILED_AT 0x10000000
+#define OWN_MAP	    P_tmpdir "/perf-1.map"
 
 static struct memwatch_ctx *ctx;
 static char directory[] = "/tmp/XXXXXX";
@@ -95,7 +103,8 @@ static void fill_samples(void *file)
 		};
 }
 
-static void *map_profile(const char *path)
+/* @leak: the address of the code that leaks in no file, or 0 for leak_here(). */
+static void *map_profile(const char *path, uint64_t leak)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	struct mw_heap_module *module;
@@ -118,7 +127,7 @@ static void *map_profile(const char *path)
 		stacks[i] = (struct mw_heap_stack){ .ready = 1, .depth = i ? 1 : 0, .frames = i };
 	dl_iterate_phdr(find_bias, NULL);
 	frames = chunk_at(file, MW_HEAP_CHUNK_FRAMES);
-	frames[1] = 1ULL << 48 | ((uint64_t)(uintptr_t)leak_here - bias);
+	frames[1] = leak ?: 1ULL << 48 | ((uint64_t)(uintptr_t)leak_here - bias);
 	frames[2] = 1ULL << 48 | ((uint64_t)(uintptr_t)map_profile - bias);
 	strings = chunk_at(file, MW_HEAP_CHUNK_STRINGS);
 	len = readlink("/proc/self/exe", strings, 1000);
@@ -193,6 +202,105 @@ static void test_failures(struct mw_heap_header *header)
 	       "a process without a profile is said");
 }
 
+static bool write_map(const char *name)
+{
+	int fd = open(OWN_MAP, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return false;
+	dprintf(fd, "%x 100 %s\n", COMPILED_AT, name);
+	close(fd);
+	return true;
+}
+
+/* Process 1 of its pid namespace, with a /tmp of its own, leaks in code that it has compiled. */
+static void run_in_container(int ready)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/container.1.mwheap", directory);
+	map_profile(path, COMPILED_AT);
+	unlink(path);
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", P_tmpdir, "tmpfs", 0, NULL) || !write_map("compiled") ||
+	    write(ready, "", 1) != 1)
+		_exit(EXIT_FAILURE);
+	pause();
+	_exit(EXIT_SUCCESS);
+}
+
+/* Returns its number here; -1 if there can be no such process. */
+static pid_t start_container(void)
+{
+	int ends[2], told[2];
+	pid_t starter, pid = -1;
+	char byte;
+
+	if (pipe(ends) || pipe(told))
+		return -1;
+	starter = fork();
+	if (!starter) {
+		close(ends[0]);
+		if (unshare(CLONE_NEWPID | CLONE_NEWNS))
+			_exit(EXIT_FAILURE);
+		pid = fork();
+		if (!pid)
+			run_in_container(ends[1]);
+		if (write(told[1], &pid, sizeof(pid)) != sizeof(pid))
+			_exit(EXIT_FAILURE);
+		_exit(EXIT_SUCCESS);
+	}
+	close(ends[1]);
+	close(told[1]);
+	if (read(told[0], &pid, sizeof(pid)) != sizeof(pid) || read(ends[0], &byte, 1) != 1)
+		pid = -1;
+	close(ends[0]);
+	close(told[0]);
+	waitpid(starter, NULL, 0);
+	return pid;
+}
+
+static void check_container(pid_t pid, const char *name, const char *title)
+{
+	uint64_t since = clock_now(CLOCK_MONOTONIC) - 60 * SECOND;
+	MEMWATCH_OPTS(memwatch_heap_suspect_info, info);
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+	struct memwatch_heap_suspect *suspect;
+
+	if (memwatch_heap_suspect_new(ctx, (uint32_t)pid, since, -1, &suspect)) {
+		tap_ok(false, "%s: %s", title, memwatch_ctx_error(ctx));
+		return;
+	}
+	if (wait_answer(suspect, &info) != 1)
+		tap_note("%s", memwatch_ctx_error(ctx));
+	memwatch_heap_suspect_get_frame(suspect, 0, &frame);
+	tap_str_eq(frame.function ?: "", name, "%s", title);
+	memwatch_heap_suspect_unref(suspect);
+}
+
+static void test_container(void)
+{
+	const char *title =
+		"code that a process in a container has compiled has the name of its own map";
+	pid_t pid = geteuid() ? -1 : start_container();
+	char map[64];
+	bool decoy;
+
+	if (pid < 0) {
+		tap_skip(title, "only root can make a container");
+		return;
+	}
+	decoy = write_map("another_process");
+	check_container(pid, "compiled", title);
+	snprintf(map, sizeof(map), "/proc/%d/root" OWN_MAP, (int)pid);
+	unlink(map);
+	check_container(pid, "",
+			"without it, the map of another process with its number is not used");
+	if (decoy)
+		unlink(OWN_MAP);
+	kill(pid, SIGKILL);
+}
+
 int main(void)
 {
 	char path[128];
@@ -202,9 +310,10 @@ int main(void)
 	if (memwatch_ctx_new(NULL, &ctx) || !mkdtemp(directory))
 		return EXIT_FAILURE;
 	snprintf(path, sizeof(path), "%s/test.1.mwheap", directory);
-	file = map_profile(path);
+	file = map_profile(path, 0);
 	test_answer();
 	test_failures(file);
+	test_container();
 	unlink(path);
 	rmdir(directory);
 	memwatch_ctx_unref(ctx);

@@ -10,18 +10,13 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* A file system of a user may never answer. */
@@ -56,97 +51,12 @@ static bool is_elf(int fd)
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-/* The directory in which the paths of this owner are, also if symbolic links are among them. */
-static int open_root(const struct server *server, const struct heap_owner *owner)
+static int open_elf(const struct server *server, const struct memwatch_heap_owner *owner,
+		    const char *path)
 {
-	char name[32] = "/";
-
-	if (owner->pid)
-		snprintf(name, sizeof(name), "/proc/%u/root", owner->pid);
-	return open(*server->sysroot ? server->sysroot : name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* A regular file that an O_PATH descriptor is for, opened for reading. Fills in @st. */
-static int open_regular(int at, struct stat *st)
-{
-	char name[32];
-
-	/* Opening anything else could have an effect: on a tape, or on who reads a pipe. */
-	if (fstat(at, st) || !S_ISREG(st->st_mode))
-		return -1;
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", at);
-	return open(name, O_RDONLY | O_CLOEXEC);
-}
-
-/* Opens a regular file as its owner would. @flags: O_NOFOLLOW or 0. */
-static int open_as_owner(const struct server *server, const struct heap_owner *owner,
-			 const char *path, unsigned int flags, struct stat *st)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_IN_ROOT };
-	int root = open_root(server, owner), at, fd;
-
-	/* These calls do not fail for root; and if they did, the file would belong to root. */
-	setfsgid(owner->gid);
-	setfsuid(owner->uid);
-	at = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	fd = open_regular(at, st);
-	setfsuid(0);
-	setfsgid(0);
-	if (at >= 0)
-		close(at);
-	if (root >= 0)
-		close(root);
-	return fd;
-}
-
-/* The number by which a process knows itself: in the innermost name space. 0: it has ended. */
-static uint32_t own_pid(uint32_t pid)
-{
-	char name[32], line[256];
-	FILE *file;
-
-	snprintf(name, sizeof(name), "/proc/%u/status", pid);
-	file = fopen(name, "re");
-	if (!file)
-		return 0;
-	/* The last number of the line, which a kernel without name spaces does not have. */
-	while (fgets(line, sizeof(line), file))
-		if (!strncmp(line, "NStgid:", 7))
-			pid = (uint32_t)strtoul(strrchr(line, '\t'), NULL, 10);
-	fclose(file);
-	return pid;
-}
-
-/* Whether this is where a runtime writes a file for perf, in the process if there is one. */
-static bool is_perf_map(const char *path, const struct heap_owner *owner)
-{
-	uint32_t pid = owner->pid ? own_pid(owner->pid) : 0;
-	char expected[64], digits[11];
-
-	if (!owner->pid && sscanf(path, P_tmpdir "/perf-%10[0-9].map", digits) == 1)
-		pid = (uint32_t)strtoul(digits, NULL, 10);
-	snprintf(expected, sizeof(expected), P_tmpdir "/perf-%u.map", pid);
-	return pid && !strcmp(path, expected);
-}
-
-static int open_perf_map(const struct server *server, const struct heap_owner *owner,
-			 const char *path)
-{
-	struct stat st;
-	int fd = open_as_owner(server, owner, path, O_NOFOLLOW, &st);
-
-	if (fd < 0 || !st.st_uid || st.st_uid == owner->uid)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-static int open_elf(const struct server *server, const struct heap_owner *owner, const char *path)
-{
-	struct stat st;
-	int fd = owner->pid && !*server->sysroot
+	int fd = owner->pid && !owner->root
 			 ? memwatch_heap_open_module(server->ctx, owner->pid, path)
-			 : open_as_owner(server, owner, path, 0, &st);
+			 : memwatch_heap_open_file(server->ctx, owner, path);
 
 	if (fd < 0 || is_elf(fd))
 		return fd;
@@ -154,9 +64,10 @@ static int open_elf(const struct server *server, const struct heap_owner *owner,
 	return -1;
 }
 
-static int open_module(const struct server *server, const struct heap_owner *owner,
-		       const char *path)
+static int open_module(const struct server *server, const struct heap_owner *of, const char *path)
 {
+	MEMWATCH_OPTS(memwatch_heap_owner, owner, .pid = of->pid, .uid = of->uid, .gid = of->gid,
+		      .root = *server->sysroot ? server->sysroot : NULL);
 	size_t prefix = strlen(server->sysroot);
 	int fd;
 
@@ -165,8 +76,9 @@ static int open_module(const struct server *server, const struct heap_owner *own
 	path += prefix;
 	/* Nobody else can end this process while it waits: its parent has no permission to. */
 	alarm(TIMEOUT_S);
-	fd = is_perf_map(path, owner) ? open_perf_map(server, owner, path)
-				      : open_elf(server, owner, path);
+	fd = memwatch_heap_open_perf_map(server->ctx, &owner, path);
+	if (fd == -EINVAL)
+		fd = open_elf(server, &owner, path);
 	alarm(0);
 	return fd;
 }

@@ -60,6 +60,56 @@ int memwatch_heap_find(struct memwatch_ctx *ctx, __u32 pid, int writable, int *r
 int memwatch_heap_open_module(struct memwatch_ctx *ctx, __u32 pid, const char *path);
 
 /**
+ * struct memwatch_heap_owner - the owner of a profile, for whom root opens files
+ * @sz: sizeof(struct memwatch_heap_owner)
+ * @pid: the process; 0: there is only a profile in a file
+ * @uid: its user
+ * @gid: its group
+ * @root: directory in which paths are looked up; NULL: the root directory of the process, or that
+ *	of the caller if there is none
+ */
+struct memwatch_heap_owner {
+	size_t sz;
+	__u32 pid;
+	__u32 uid;
+	__u32 gid;
+	const char *root;
+};
+
+/**
+ * memwatch_heap_open_file - open a regular file that the owner of a profile may read
+ * @ctx: context
+ * @owner: owner
+ * @path: path in the root directory; symbolic links in it do not lead out of this directory
+ *
+ * If the caller is root, the file is opened with the rights of the owner, whose identity the
+ * calling thread has meanwhile for access to files. It may take as long as the file system of a
+ * user.
+ *
+ * Returns: a descriptor, which the caller closes; -EACCES, there is no such file, or the owner may
+ * not read it; -EINVAL; -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_heap_open_file(struct memwatch_ctx *ctx, const struct memwatch_heap_owner *owner,
+			    const char *path);
+
+/**
+ * memwatch_heap_open_perf_map - open the map for perf of code that was compiled at run time
+ * @ctx: context
+ * @owner: owner, to whom the map must belong unless it belongs to root
+ * @path: perf-NUMBER.map in the directory for temporary files; of a process, NUMBER must be the
+ *	number that it has in its own pid namespace
+ *
+ * Works like memwatch_heap_open_file(), but the file is no symbolic link.
+ *
+ * Returns: a descriptor, which the caller closes; -EACCES as there; -EINVAL, @path is not that of a
+ * map, or of the process; -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_heap_open_perf_map(struct memwatch_ctx *ctx, const struct memwatch_heap_owner *owner,
+				const char *path);
+
+/**
  * enum memwatch_heap_control - what a profiler is asked for
  * @MEMWATCH_HEAP_START: take samples
  * @MEMWATCH_HEAP_STOP: take no further samples, but follow the frees of those there are

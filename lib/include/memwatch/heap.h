@@ -248,9 +248,9 @@ int memwatch_heap_get_info(const struct memwatch_heap *heap, unsigned int profil
  * @open_module: NULL, or called with @data for each program and library that is needed, and for
  *	perf-PID.map, before the child is started, to open a file that the child may not open: with
  *	the number of a profile and the path, after @sysroot. It returns a descriptor, which is
- *	closed after use, or a negative value if the child shall try. The path comes from the
- *	profile: who opens it for somebody else must check what it is, and whether the owner of the
- *	profile may read it.
+ *	closed after use, or a negative value. Then the child tries to open a program or library
+ *	itself. The path comes from the profile: who opens it for somebody else must check what it
+ *	is, and whether the owner of the profile may read it.
  * @data: for @open_module
  */
 struct memwatch_heap_symbol_opts {

@@ -29,6 +29,13 @@ struct mw_perf_map {
 	char *text;
 };
 
+char *mw_perf_map_path(const char *sysroot, uint32_t pid)
+{
+	char *path;
+
+	return asprintf(&path, "%s" P_tmpdir "/perf-%u.map", sysroot, pid) < 0 ? NULL : path;
+}
+
 static int compare_entries(const void *a, const void *b)
 {
 	const struct map_entry *x = a, *y = b;

@@ -3,7 +3,7 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * Symbols of code that was compiled at run time: perf-PID.map in /tmp, which runtimes write for
- * perf. It only runs in a confined child.
+ * perf. It is only read in a confined child.
  */
 #ifndef MW_HEAP_PERF_MAP_H
 #define MW_HEAP_PERF_MAP_H
@@ -12,6 +12,10 @@
 #include <sys/types.h>
 
 struct mw_perf_map;
+
+/* Where a process with this number writes it, below @sysroot. The caller frees it. NULL: no memory.
+ */
+char *mw_perf_map_path(const char *sysroot, uint32_t pid);
 
 /*
  * Reads the map @fd, or if it is -1 the one at @path, which must belong to @owner or root. Returns

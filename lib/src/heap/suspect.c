@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <memwatch/heap-process.h>
@@ -23,6 +24,7 @@
 #include "heap/elfutils.h"
 #include "heap/estimate.h"
 #include "heap/model.h"
+#include "heap/owner-file.h"
 #include "heap/symbol-find.h"
 #include "base/array.h"
 #include "base/context.h"
@@ -173,6 +175,7 @@ static void resolve_stack(struct search *search)
 	struct mw_prof_profile *profile = mw_heap_last(search->heap);
 	const struct mw_symbol_finder finder = { .heap = search->heap,
 						 .modules = &search->modules,
+						 .maps_are_open = true,
 						 .found = keep_lines,
 						 .data = search->heap };
 	uint32_t nr, *locations, kept = 0;
@@ -238,6 +241,24 @@ static int read_profile(struct search *search)
 	return err < 0 ? err : 0;
 }
 
+/* The map for perf that the process has written, if its profile and the map have one owner. */
+static void open_perf_map(struct search *search)
+{
+	MEMWATCH_OPTS(memwatch_heap_owner, owner, .pid = search->pid);
+	char *path = mw_owner_perf_map_path(search->ctx, search->pid);
+	struct stat st;
+	int fd = -1;
+
+	if (path && search->profile >= 0 && !fstat(search->profile, &st)) {
+		owner.uid = st.st_uid;
+		owner.gid = st.st_gid;
+		fd = memwatch_heap_open_perf_map(search->ctx, &owner, path);
+	}
+	if (fd >= 0 && !mw_modules_add(&search->modules, path, fd))
+		close(fd);
+	free(path);
+}
+
 /* Opens what the child can only open before it has given up its privileges. */
 static void open_files(void *data)
 {
@@ -245,6 +266,7 @@ static void open_files(void *data)
 
 	search->head.err = memwatch_heap_find(search->ctx, search->pid, 0, &search->profile);
 	mw_modules_open(search->ctx, search->pid, &search->modules);
+	open_perf_map(search);
 	search->may.nr_keep = PROFILE_FDS + search->modules.nr;
 }
 

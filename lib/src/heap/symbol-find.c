@@ -25,11 +25,8 @@ char *mw_symbols_path(const struct mw_symbol_finder *finder, uint32_t mapping)
 char *mw_symbols_perf_map_path(const struct mw_symbol_finder *finder)
 {
 	uint32_t pid = finder->heap->profiles[0].info.pid;
-	char *full;
 
-	if (!pid || asprintf(&full, "%s" P_tmpdir "/perf-%u.map", finder->sysroot ?: "", pid) < 0)
-		return NULL;
-	return full;
+	return pid ? mw_perf_map_path(finder->sysroot ?: "", pid) : NULL;
 }
 
 static struct mw_resolver *open_mapping(const struct mw_symbol_finder *finder, uint32_t mapping)
@@ -73,8 +70,10 @@ static void resolve_compiled(const struct mw_symbol_finder *finder, const uint32
 	int fd = path && finder->modules ? mw_modules_find(finder->modules, path) : -1;
 	struct mw_perf_map *map;
 
-	if (!path)
+	if (!path || (fd < 0 && finder->maps_are_open)) {
+		free(path);
 		return;
+	}
 	map = mw_perf_map_open(fd, path, finder->heap->profiles[0].owner);
 	for (uint32_t i = 0; map && i < count; i++) {
 		struct mw_resolved line = { .file = "" };

@@ -16,6 +16,8 @@
  * struct mw_symbol_finder - where to look, and what to do with what is found
  * @sysroot: directory that is prepended to paths, or NULL
  * @modules: files that are open already, by these paths, or NULL
+ * @maps_are_open: the perf map is among @modules; if it is not, it could not be opened, and what
+ *has its name here may be that of another process
  * @found: called for each location that is known, with its lines
  * @unread: NULL, or called for each mapping whose file cannot be read or is another one now
  */
@@ -23,6 +25,7 @@ struct mw_symbol_finder {
 	const struct memwatch_heap *heap;
 	const char *sysroot;
 	const struct mw_modules *modules;
+	bool maps_are_open;
 	void (*found)(void *data, uint32_t location, const struct mw_resolved *lines, uint32_t nr);
 	void (*unread)(void *data, uint32_t mapping);
 	void *data;

@@ -240,8 +240,8 @@ static void open_module(struct work *work, uint32_t mapping)
 }
 
 /*
- * Opens the files that the child needs, each once, also if it is absent. What is not opened here,
- * the child tries itself.
+ * Opens the files that the child needs, each once, also if it is absent. A program or library that
+ * is not opened here, the child tries itself.
  */
 static void open_modules(struct work *work)
 {
@@ -307,6 +307,7 @@ int memwatch_heap_symbolize(struct memwatch_heap *heap,
 	work.finder = (struct mw_symbol_finder){ .heap = heap,
 						 .sysroot = work.opts.sysroot,
 						 .modules = &work.modules,
+						 .maps_are_open = work.opts.open_module,
 						 .found = answer_location,
 						 .unread = answer_unread,
 						 .data = &work };
