@@ -198,10 +198,11 @@ static inline bool has_swap(void)
 }
 
 /* Opens the monitor for @max processes, with a budget that does not slow it down. */
-static inline struct memwatch_watch *open_watch(uint32_t max, uint64_t period_ns)
+static inline struct memwatch_watch *open_watch_with(uint32_t flags, uint32_t max,
+						     uint64_t period_ns)
 {
-	MEMWATCH_OPTS(memwatch_watch_opts, opts, .max_processes = max, .period_ns = period_ns,
-		      .rest_ppm = 500000, .storm_ppm = 500000);
+	MEMWATCH_OPTS(memwatch_watch_opts, opts, .flags = flags, .max_processes = max,
+		      .period_ns = period_ns, .rest_ppm = 500000, .storm_ppm = 500000);
 	struct memwatch_watch *w = NULL;
 	int err = memwatch_watch_open(ctx, &opts, &w);
 
@@ -210,6 +211,11 @@ static inline struct memwatch_watch *open_watch(uint32_t max, uint64_t period_ns
 		exit(EXIT_FAILURE);
 	}
 	return w;
+}
+
+static inline struct memwatch_watch *open_watch(uint32_t max, uint64_t period_ns)
+{
+	return open_watch_with(0, max, period_ns);
 }
 
 #endif /* GROWTH_RIG_H */

@@ -25,6 +25,7 @@
 #include "../tap.h"
 #include "bpf/growth-maps.h"
 #include "growth-children.h"
+#include "growth-descriptor.h"
 #include "growth.skel.h"
 
 static struct prng prng = { 1 };
@@ -398,6 +399,26 @@ static void test_request(void)
 	stop_child(&c);
 }
 
+/* The entry of a CPU says for it alone which growth the event program does not look at again. */
+static void test_filters(void)
+{
+	struct bpf_map_info info;
+	__u32 id = 0, size, entries = 0;
+
+	while (!bpf_map_get_next_id(id, &id)) {
+		int fd = bpf_map_get_fd_by_id(id);
+
+		size = sizeof(info);
+		memset(&info, 0, sizeof(info));
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) &&
+		    !strcmp(info.name, "filters"))
+			entries = info.max_entries;
+		close(fd);
+	}
+	tap_eq(entries, (uint32_t)libbpf_num_possible_cpus(),
+	       "each possible CPU has a filter of its own");
+}
+
 static void test_restart(void)
 {
 	char path[] = "growth-state-XXXXXX";
@@ -503,6 +524,9 @@ int main(int argc, char **argv)
 	test_pid_reuse();
 	test_swap();
 	test_request();
+	test_descriptor_time();
+	test_descriptor_request();
+	test_filters();
 	test_limit();
 	test_clock();
 	test_restart();
