@@ -18,7 +18,7 @@
 #include "../prng.h"
 #include "../tap.h"
 
-#define PERIOD	 1000000ULL
+#define MS	 1000000ULL
 #define SLOTS	 120
 #define RMIDS	 512
 #define CPUS_MAX 512
@@ -71,7 +71,8 @@ static u64 line_free[LINES], seen[CPUS_MAX][LINES];
 static const struct cpu *line_of[LINES]; /* who changed it, if nobody has looked since */
 static u64 announced[MW_RDT_RMIDS];	 /* slot since which a run waits to be read */
 static u32 oldest;			 /* slots */
-static u32 nr_cpus, share, cursor;
+static u64 period = MS;
+static u32 nr_cpus, share, per_bout, cursor;
 static bool shared;
 static struct prng prng = { .state = 1 };
 
@@ -132,7 +133,7 @@ static void begin_bout(struct cpu *c)
 {
 	c->begin = c->now;
 	c->longest = 0;
-	c->most = share < c->left ? share : c->left;
+	c->most = per_bout < c->left ? per_bout : c->left;
 }
 
 static bool fits(const struct cpu *c)
@@ -207,7 +208,7 @@ static void announce(struct cpu *c, u32 rmid)
 	u32 w = rmid / MW_RDT_GROUP;
 	u64 marks = plan.word[w].marks, ran = plan.ran_ns[rmid];
 
-	mw_rdt_plan_ran(&plan, rmid, c->due - PERIOD);
+	mw_rdt_plan_ran(&plan, rmid, c->due - period);
 	touch_line(c, TIME_LINE(rmid), plan.ran_ns[rmid] != ran);
 	touch_line(c, w, plan.word[w].marks != marks);
 	if (!announced[rmid])
@@ -216,11 +217,11 @@ static void announce(struct cpu *c, u32 rmid)
 
 static void report_or_continue(struct cpu *c)
 {
-	if (c->left && c->begin + INTERVAL_NS + TIME_NS <= c->due + PERIOD) {
+	if (c->left && c->begin + INTERVAL_NS + TIME_NS <= c->due + period) {
 		end_bout(c, true);
 		return;
 	}
-	c->reports = share;
+	c->reports = per_bout;
 	c->step = REPORT;
 }
 
@@ -233,7 +234,7 @@ static void do_announce(struct cpu *c)
 	} else if (c->own && c->kept) {
 		report_or_continue(c);
 	} else if (c->own ||
-		   (shared && !mw_rdt_plan_elect(&plan, c->due, PERIOD, nr_cpus, &c->rest))) {
+		   (shared && !mw_rdt_plan_elect(&plan, c->due, period, nr_cpus, &c->rest))) {
 		end_bout(c, false);
 	} else {
 		c->left *= nr_cpus;
@@ -275,7 +276,7 @@ static void do_queue(struct cpu *c)
 
 static void do_end_read(struct cpu *c)
 {
-	u32 age = announced[c->rmid] ? (c->now - announced[c->rmid]) / PERIOD : 0;
+	u32 age = announced[c->rmid] ? (c->now - announced[c->rmid]) / period : 0;
 
 	oldest = age > oldest ? age : oldest;
 	announced[c->rmid] = 0;
@@ -380,16 +381,18 @@ static void machine_init(u32 n, bool one_evtsel)
 {
 	u32 i;
 
+	/* What a CPU may read in a slot grows with the period, but not what it reads in one go. */
 	nr_cpus = n;
 	shared = one_evtsel;
-	share = mw_rdt_plan_share(RMIDS + 1, BUDGET, 6, PERIOD);
+	share = mw_rdt_plan_share(RMIDS + 1, BUDGET, 6, period);
+	per_bout = mw_rdt_plan_share(RMIDS + 1, BUDGET, 6, 0);
 	memset(cpus, 0, sizeof(cpus));
 	memset(line_free, 0, sizeof(line_free));
 	memset(line_of, 0, sizeof(line_of));
 	memset(seen, 0, sizeof(seen));
 	memset(announced, 0, sizeof(announced));
 	oldest = 0;
-	mw_rdt_plan_init(&plan, RMIDS + 1, PERIOD);
+	mw_rdt_plan_init(&plan, RMIDS + 1, period);
 	for (i = 0; i < n; i++)
 		cpus[i].cursor = i * MW_RDT_GROUP % plan.nr;
 }
@@ -401,12 +404,12 @@ static struct figures simulate(u32 n, u32 rmids, bool everywhere, bool one_evtse
 	u32 i;
 
 	machine_init(n, one_evtsel);
-	for (slot = 2 * PERIOD; slot < (2 + SLOTS) * PERIOD; slot += PERIOD) {
+	for (slot = 2 * period; slot < (2 + SLOTS) * period; slot += period) {
 		choose_runs(rmids, everywhere);
 		run_slot(slot);
 	}
 	for (i = 0; i < n; i++) {
-		double percent = 100.0 / (SLOTS * PERIOD), off = cpus[i].longest_off / 1e3;
+		double percent = 100.0 / (SLOTS * period), off = cpus[i].longest_off / 1e3;
 		double both = (cpus[i].reading + cpus[i].waiting) * percent;
 
 		f.reading += cpus[i].reading * percent / n;
@@ -415,11 +418,12 @@ static struct figures simulate(u32 n, u32 rmids, bool everywhere, bool one_evtse
 		f.off_us = off > f.off_us ? off : f.off_us;
 	}
 	f.slots = oldest;
-	tap_note("%3u CPUs, %s, %3u RMIDs per slot%s: reading %.2f %% of a CPU, waiting %.2f %%, "
+	tap_note("%3u CPUs, %s, %3u RMIDs per slot of %llu ms%s: reading %.2f %% of a CPU, waiting "
+		 "%.2f %%, "
 		 "worst CPU %.2f %% in all; interrupts off %.1f us; oldest run %u slots",
 		 n, one_evtsel ? "one EVTSEL" : "EVTSEL each", rmids,
-		 everywhere ? " on every CPU" : "", f.reading, f.waiting, f.worst, f.off_us,
-		 f.slots);
+		 (unsigned long long)(period / MS), everywhere ? " on every CPU" : "", f.reading,
+		 f.waiting, f.worst, f.off_us, f.slots);
 	return f;
 }
 
@@ -488,6 +492,19 @@ static void test_shared_evtsel(void)
 	tap_ok(worst <= 1, "one EVTSEL, 16 CPUs and more: at most 1 %% of any CPU: %.2f %%", worst);
 }
 
+/* All 512 RMIDs run in each slot of 100 ms, and few CPUs read them. */
+static void test_long_period(bool one_evtsel, const char *title)
+{
+	struct figures f;
+
+	period = 100 * MS;
+	f = simulate(16, RMIDS, false, one_evtsel);
+	tap_ok(f.off_us <= 50, "%s: interrupts are off for at most 50 us: %.1f us", title,
+	       f.off_us);
+	tap_ok(f.slots <= 1, "%s: a run is read in its slot or the next: %u", title, f.slots);
+	period = MS;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -497,5 +514,7 @@ int main(int argc, char **argv)
 	test_own_evtsel();
 	test_same_rmids();
 	test_shared_evtsel();
+	test_long_period(false, "slots of 100 ms");
+	test_long_period(true, "slots of 100 ms, one EVTSEL");
 	return tap_done();
 }
