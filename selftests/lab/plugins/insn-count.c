@@ -19,6 +19,10 @@
  * code that does not sleep and is not interrupted by the module itself, such as hooks and
  * timers. The figures of other functions are good but not exact.
  *
+ * It also counts how often an invocation stores to a cache line to which another virtual CPU
+ * stored last, in the text of the module as well. On a real machine, such a line has to come from
+ * the other CPU each time.
+ *
  * The plugin recognises modules by their address: boot with nokaslr.
  */
 #include <inttypes.h>
@@ -40,6 +44,9 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 #define SLOTS 8192
 /* Assumed size of the last function of a section, which no other symbol ends. */
 #define TAIL_BYTES 16384
+#define LINE_BYTES 64
+/* Cache lines of which the last writer is known. */
+#define LINES 65536
 
 enum kind { PLAIN, CALL, RETURN, JUMP, BRANCH, JUMP_INDIRECT };
 
@@ -65,7 +72,8 @@ struct sym {
 struct figures {
 	uint64_t instructions; /* without those of called functions */
 	uint64_t invocations;
-	uint64_t lost; /* invocations of which no return was seen */
+	uint64_t lost;	  /* invocations of which no return was seen */
+	uint64_t fetched; /* stores to lines of another CPU */
 	uint64_t max;
 	uint32_t *histogram;
 };
@@ -75,6 +83,7 @@ struct frame {
 	bool tail;	/* entered by a jump: returns together with its caller */
 	bool interrupt; /* entered by an interrupt: does not count for the frame below */
 	uint64_t count;
+	uint64_t fetched;
 };
 
 struct vcpu {
@@ -90,6 +99,8 @@ static struct vcpu *vcpus;
 static int nvcpus;
 static atomic_bool active;
 static char *dir;
+/* The number of a line and its last writer; lines with the same place displace each other. */
+static _Atomic uint64_t writers[LINES];
 
 static char *path_in_dir(const char *name)
 {
@@ -275,6 +286,7 @@ static void frame_pop(struct vcpu *v)
 	struct figures *f = &v->figures[done->sym];
 
 	f->invocations++;
+	f->fetched += done->fetched;
 	if (done->count > f->max)
 		f->max = done->count;
 	if (!f->histogram) {
@@ -283,8 +295,10 @@ static void frame_pop(struct vcpu *v)
 			abort();
 	}
 	f->histogram[done->count < SLOTS ? done->count : SLOTS - 1]++;
-	if (v->depth && !done->interrupt)
+	if (v->depth && !done->interrupt) {
 		done[-1].count += done->count;
+		done[-1].fetched += done->fetched;
+	}
 }
 
 /* @sym has returned. The frames above it were abandoned, for example by sleeping. */
@@ -362,6 +376,20 @@ static void count_insn(unsigned int cpu, void *data)
 	v->last = i;
 }
 
+/* Called after count_insn() for the same instruction. */
+static void count_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	uint64_t line = address / LINE_BYTES, now = line << 8 | (cpu + 1), before;
+	struct vcpu *v = &vcpus[cpu];
+
+	(void)info;
+	if (!atomic_load_explicit(&active, memory_order_acquire) || insn_symbol(data) == NONE)
+		return;
+	before = atomic_exchange_explicit(&writers[line % LINES], now, memory_order_relaxed);
+	if (v->depth && before != now && before >> 8 == line << 8 >> 8)
+		v->stack[v->depth - 1].fetched++;
+}
+
 static void instrument_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	uint64_t at = qemu_plugin_tb_vaddr(tb);
@@ -383,6 +411,8 @@ static void instrument_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		atomic_init(&i->sym, UNKNOWN);
 		insn_classify(i, qemu_plugin_insn_data(insn));
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, count_insn, QEMU_PLUGIN_CB_NO_REGS, i);
+		qemu_plugin_register_vcpu_mem_cb(insn, count_store, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_W, i);
 	}
 }
 
@@ -391,7 +421,7 @@ static void instrument_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 static void write_function(FILE *f, int sym)
 {
 	static uint64_t slots[SLOTS];
-	uint64_t own = 0, calls = 0, lost = 0, max = 0, seen = 0, median = 0;
+	uint64_t own = 0, calls = 0, lost = 0, fetched = 0, max = 0, seen = 0, median = 0;
 	uint64_t min = 0;
 	const char *comma = "";
 	int c, n;
@@ -403,6 +433,7 @@ static void write_function(FILE *f, int sym)
 		own += g->instructions;
 		calls += g->invocations;
 		lost += g->lost;
+		fetched += g->fetched;
 		if (g->max > max)
 			max = g->max;
 		for (n = 0; g->histogram && n < SLOTS; n++)
@@ -422,9 +453,10 @@ static void write_function(FILE *f, int sym)
 	}
 	fprintf(f,
 		"{\"function\": \"%s\", \"invocations\": %" PRIu64 ", \"unfinished\": %" PRIu64
-		", \"own_instructions\": %" PRIu64 ", \"min\": %" PRIu64 ", \"median\": %" PRIu64
-		", \"max\": %" PRIu64 ", \"histogram\": [",
-		syms[sym].name, calls, lost, own, min, median, max);
+		", \"own_instructions\": %" PRIu64 ", \"fetched_lines\": %" PRIu64
+		", \"min\": %" PRIu64 ", \"median\": %" PRIu64 ", \"max\": %" PRIu64
+		", \"histogram\": [",
+		syms[sym].name, calls, lost, own, fetched, min, median, max);
 	for (n = 0; n < SLOTS; n++) {
 		if (!slots[n])
 			continue;
