@@ -16,6 +16,9 @@
  *	attack page FILE set|get|argument
  *		calls the module with memory that is mapped from FILE: the mask of SET_CONFIG,
  *		the mask of GET_CONFIG, or the argument of SET_CONFIG itself.
+ *	attack fault set|get|argument
+ *		the same with memory whose page faults go to userfaultfd, where nobody answers.
+ *		Prints "called", and "read" when the module waits in such a page fault.
  *	attack dump MILLISECONDS, attack start MILLISECONDS
  *		calls DUMP, or START and STOP, as fast as possible; prints how often.
  */
@@ -26,7 +29,9 @@
 #include <linux/capability.h>
 #include <linux/fuse.h>
 #include <linux/memwatch.h>
+#include <linux/userfaultfd.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +47,7 @@
 #include <unistd.h>
 
 #define DEVICE	  "/dev/memwatch"
-#define PAGE	  4096
+#define PAGE	  4096UL
 #define NODE_FILE 2
 
 static void fail(const char *what)
@@ -267,17 +272,52 @@ static int open_file(const char *path)
 	return error != 0;
 }
 
-static int call_with_page(const char *path, const char *what)
+static void *map_page(const char *path)
+{
+	int file = open(path, O_RDWR);
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	if (file < 0 || page == MAP_FAILED)
+		fail(path);
+	return page;
+}
+
+/* A child takes the page fault, and keeps it for ever. */
+static void *map_fault(void)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register area = { .range = { (unsigned long)page, PAGE },
+					.mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffd_msg fault;
+	pid_t pid;
+
+	if (fd < 0 || page == MAP_FAILED || ioctl(fd, UFFDIO_API, &api) ||
+	    ioctl(fd, UFFDIO_REGISTER, &area))
+		fail("userfaultfd");
+	pid = fork();
+	if (pid < 0)
+		fail("fork");
+	if (pid)
+		return page;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (read(fd, &fault, sizeof(fault)) == sizeof(fault)) {
+		printf("read\n");
+		fflush(stdout);
+	}
+	for (;;)
+		pause();
+}
+
+static int call_with_page(void *page, const char *what)
 {
 	struct memwatch_config config = { .size = sizeof(config), .cpumask_bytes = PAGE / 8 };
 	struct memwatch_config *arg = &config;
-	int device = open(DEVICE, O_RDWR), file = open(path, O_RDWR);
-	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	int device = open(DEVICE, O_RDWR);
 
 	if (device < 0)
 		fail(DEVICE);
-	if (file < 0 || page == MAP_FAILED)
-		fail(path);
 	config.cpumask = (unsigned long)page;
 	if (!strcmp(what, "set"))
 		config.flags = MEMWATCH_CONFIG_CPUMASK;
@@ -355,7 +395,9 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "open"))
 		return open_file(argv[2]);
 	if (!strcmp(what, "page") && argc > 3)
-		return call_with_page(argv[2], argv[3]);
+		return call_with_page(map_page(argv[2]), argv[3]);
+	if (!strcmp(what, "fault"))
+		return call_with_page(map_fault(), argv[2]);
 	if (!strcmp(what, "dump"))
 		return repeat_dump(strtoul(argv[2], NULL, 10));
 	if (!strcmp(what, "start"))

@@ -226,6 +226,23 @@ is "CPUs with the RMID of their group after such a session, of 6" \
 	"$(paste -d' ' - - < "$TMP/stops" | awk '$1 == $3 && $1 { n += 2 } END { print n + 0 }')" 6
 rmmod memwatch
 
+# ---- the same, while the module waits for user memory that never comes
+load
+for page in set get argument; do
+	hold_session
+	attack fault $page > "$TMP/fault" 9>&- &
+	within 10 grep -q read "$TMP/fault"
+	ok $? "fault-$page: the module accesses memory and blocks"
+	mount -t resctrl resctrl $RESCTRL
+	within 5 status_is backend emulated
+	ok $? "fault-$page: RDT is given up when resctrl is mounted meanwhile"
+	is "fault-$page: no CPU has an RMID" "$(rmids)" 0
+	end_all attack
+	release_session
+	umount $RESCTRL
+done
+rmmod memwatch
+
 # ---- another program writes PQR_ASSOC
 load
 begin_record
