@@ -13,7 +13,8 @@
 
 static uint fail_step;
 module_param(fail_step, uint, 0600);
-MODULE_PARM_DESC(fail_step, "for tests: the step that fails, 1 to fail_steps; 0 for none");
+MODULE_PARM_DESC(fail_step, "for tests: the step that fails, 1 to fail_steps; one more: removing "
+			    "a probe; 0 for none");
 
 static uint fail_steps = MW_FAIL_STEPS;
 module_param(fail_steps, uint, 0400);
@@ -26,6 +27,10 @@ MODULE_PARM_DESC(assume_rdt, "for tests: simulate RDT with this many RMIDs");
 static uint delay_ms;
 module_param(delay_ms, uint, 0600);
 MODULE_PARM_DESC(delay_ms, "for tests: how long to wait where others may come between two steps");
+
+static ulong idle_jiffies;
+module_param(idle_jiffies, ulong, 0600);
+MODULE_PARM_DESC(idle_jiffies, "for tests: what runs is believed to have run so long ago");
 
 static void (*fail_storm)(u32 nr);
 
@@ -59,6 +64,11 @@ void mw_fail_delay(const char *what)
 		return;
 	pr_notice("fault injection: %s waits\n", what);
 	msleep(ms);
+}
+
+unsigned long mw_fail_idle(void)
+{
+	return READ_ONCE(idle_jiffies);
 }
 
 u32 mw_fail_assumed_rmids(void)

@@ -41,6 +41,8 @@ enum mw_fail_step {
 	MW_FAIL_DOMAIN,
 	MW_FAIL_STARTED,
 	MW_FAIL_STEPS = MW_FAIL_STARTED,
+	/* the last MEMWATCH_IOC_STOP, which tries again */
+	MW_FAIL_UNHOOK,
 };
 
 #ifdef MW_TEST
@@ -48,6 +50,8 @@ enum mw_fail_step {
 bool mw_fail(enum mw_fail_step step);
 /* Sleeps. @what: who waits, for the log */
 void mw_fail_delay(const char *what);
+/* So many jiffies ago a process is believed to run when it runs. */
+unsigned long mw_fail_idle(void);
 /* The RMIDs of the RDT to be simulated; 0, look at the hardware. */
 u32 mw_fail_assumed_rmids(void);
 /* @storm sends as many notices as somebody writes to a parameter; NULL: nothing any more */
@@ -61,6 +65,11 @@ static inline bool mw_fail(enum mw_fail_step step)
 
 static inline void mw_fail_delay(const char *what)
 {
+}
+
+static inline unsigned long mw_fail_idle(void)
+{
+	return 0;
 }
 
 static inline u32 mw_fail_assumed_rmids(void)

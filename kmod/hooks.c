@@ -117,7 +117,8 @@ int mw_hooks_register(void)
  */
 static void hooks_unregister_one(const struct hook *hook)
 {
-	while (tracepoint_probe_unregister(hook->tracepoint, hook->probe, NULL) == -ENOMEM)
+	while (mw_fail(MW_FAIL_UNHOOK) ||
+	       tracepoint_probe_unregister(hook->tracepoint, hook->probe, NULL) == -ENOMEM)
 		msleep(20);
 }
 

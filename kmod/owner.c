@@ -141,6 +141,12 @@ static void owner_stop_waiting(struct mw_process *p)
 	list_del_init(&p->waiters);
 }
 
+/* The time at which a process runs; in tests it may be long ago. */
+static unsigned long owner_run_time(void)
+{
+	return jiffies - mw_fail_idle();
+}
+
 /**
  * mw_owner_note_run - a thread of a process begins to run, or runs
  * @p: the process
@@ -151,7 +157,7 @@ static void owner_stop_waiting(struct mw_process *p)
  */
 void mw_owner_note_run(struct mw_process *p)
 {
-	WRITE_ONCE(p->last_run, jiffies);
+	WRITE_ONCE(p->last_run, owner_run_time());
 	if (likely(READ_ONCE(p->state) != MW_PROCESS_WAITING) || !list_empty_careful(&p->queue))
 		return;
 	raw_spin_lock(&mw_lock);
@@ -185,9 +191,9 @@ static int owner_give_rmid(struct mw_process *p, struct task_struct *leader, con
 	o->late = reason == MEMWATCH_REASON_FORK ? MW_LATE_NOT : MW_LATE_NEW;
 	o->unmeasured_ns = atomic64_xchg(&p->unmeasured_ns, 0);
 	/* A new process counts as having run, even if it runs in this jiffy only. */
-	o->given = jiffies - (reason == MEMWATCH_REASON_SCAN   ? MW_ASLEEP_JIFFIES
-			      : reason == MEMWATCH_REASON_FORK ? 1
-							       : 0);
+	o->given = owner_run_time() - (reason == MEMWATCH_REASON_SCAN	? MW_ASLEEP_JIFFIES
+				       : reason == MEMWATCH_REASON_FORK ? 1
+									: 0);
 	mw_record_set_ids(o, leader);
 	mw_record_set_name(o, leader, comm ?: mw_record_kept_name(p));
 	mw_record_keep_name(p, NULL);
@@ -331,7 +337,8 @@ void mw_owner_birth(struct mw_process *p, struct task_struct *leader, u32 reason
 	p->owner = 0;
 	p->retiring = 0;
 	/* What the scan finds sleeps until the hook or a tick sees it run. */
-	p->last_run = reason == MEMWATCH_REASON_SCAN ? jiffies - MW_ASLEEP_JIFFIES : jiffies;
+	p->last_run = reason == MEMWATCH_REASON_SCAN ? jiffies - MW_ASLEEP_JIFFIES
+						     : owner_run_time();
 	p->state = MW_PROCESS_FILTERED;
 	mw_owner_stats.state[MW_PROCESS_FILTERED]++;
 	mw_user_join(p, leader);

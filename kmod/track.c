@@ -268,6 +268,7 @@ static bool track_pause_walk(struct task_struct *leader, struct task_struct *tas
 	get_task_struct(leader);
 	get_task_struct(task);
 	rcu_read_unlock();
+	mw_fail_delay("a walk of all threads");
 	cond_resched();
 	rcu_read_lock();
 	alive = pid_alive(leader) && pid_alive(task);

@@ -242,7 +242,8 @@ test_rates() {
 test_release() {
 	insmod /lab/release/memwatch.ko
 	is "a module that is not built for tests has no parameter for tests" \
-		"$(cd /sys/module/memwatch/parameters && ls -d assume_rdt delay_ms fail_step fail_steps 2> /dev/null)" ""
+		"$(cd /sys/module/memwatch/parameters &&
+			ls -d assume_rdt delay_ms fail_step fail_steps idle_jiffies notices 2> /dev/null)" ""
 	is "a module that is not built for tests limits what ticks cost" \
 		"$(cat /sys/module/memwatch/parameters/tick_max_percent)" 5
 	check "a module that is not built for tests runs a session" mwctl start dump stop

@@ -4,11 +4,14 @@
 #
 # Three ways into a process that no fork hook sees: workers of io_uring and vhost, which
 # the kernel creates without the fork event, and forks for which the object cache is
-# empty because the worker that fills it cannot run. Runs in the lab beside
-# memwatch.ko, mwctl, mwproc and chrt. Speaks TAP.
+# empty because the worker that fills it cannot run. And what seldom happens: a scan of
+# very many threads, many promotions at once, processes that were idle for weeks, and a
+# probe that cannot be removed. Runs in the lab beside memwatch.ko, mwctl, mwproc and
+# chrt. Speaks TAP.
 set -u
 # shellcheck source=SCRIPTDIR/../guest.sh
 . "${0%/*}/guest.sh"
+PARAMETERS=/sys/module/memwatch/parameters
 
 worker_of() {
 	grep -ls '^iou-wrk' "/proc/$1"/task/*/comm | sed -n "s,.*/task/\([0-9]*\)/comm,\1,p"
@@ -100,10 +103,120 @@ test_starved() {
 	ok $? "the RMIDs of the processes are no longer in use"
 }
 
+# ------------------------------------------------------------------- scan
+
+# A machine with very many threads: the walk must let others run, and still find all of them.
+test_scan() {
+	mwproc many 1500 >"$TMP/many" &
+	many=$!
+	within 60 grep -q ready "$TMP/many"
+	mwproc storm 100000 2 &
+	storm=$!
+	echo 1 >$PARAMETERS/delay_ms
+	pauses=$(dmesg | grep -c "a walk of all threads waits")
+	hold_session
+	echo 0 >$PARAMETERS/delay_ms
+	pauses=$(($(dmesg | grep -c "a walk of all threads waits") - pauses))
+	# Four walks at least, and a pause after each 512 threads.
+	[ "$pauses" -ge 4 ]
+	ok $? "the scan pauses again and again among 1500 processes: $pauses times"
+	end_processes $storm
+	status_at_least processes 1501
+	ok $? "it finds all of them beside a storm of forks: $(status processes)"
+	release_session
+	end_processes $many
+	end_all mwproc
+}
+
+# -------------------------------------------------------------- promotions
+
+# promoted_at_once: the largest number of RMIDs that one interrupt gave to waiting processes
+promoted_at_once() {
+	awk 'match($0, /\[[0-9]+\]/) { cpu = substr($0, RSTART, RLENGTH) }
+		/hrtimer_expire_entry:/ { inside[cpu] = /function=policy_promote/; n[cpu] = 0 }
+		/hrtimer_expire_exit:/ { inside[cpu] = 0 }
+		/memwatch_rmid_alloc:.* reason=3 / && inside[cpu] && ++n[cpu] > most { most = n[cpu] }
+		END { print most + 0 }' $TRACING/trace
+}
+
+# While one interrupt promotes, its CPU does nothing else, and others may wait for the lock.
+test_promotions() {
+	rmmod memwatch
+	insmod "$KO" rmids=64
+	hold_session policy=fifo limbo=1000000000 set
+	mwproc many 200 >"$TMP/many" &
+	many=$!
+	within 20 grep -q ready "$TMP/many"
+	within 10 status_is rmids_free 0
+	promotions=$(status promotions)
+	for victim in $(awk -F '\t' '$9 == "mwproc" { print $3 }' $PROC/rmids | tail -n +2); do
+		kill -9 "$victim"
+	done
+	within 5 status_at_least rmids_limbo 40
+	freed=$(status rmids_limbo)
+	trace_start rmid_alloc
+	echo 1 >$TRACING/events/timer/hrtimer_expire_entry/enable
+	echo 1 >$TRACING/events/timer/hrtimer_expire_exit/enable
+	mwctl limbo=1000000 force set
+	within 10 status_is rmids_limbo 0
+	echo 0 >$TRACING/tracing_on
+	promotions=$(($(status promotions) - promotions))
+	[ "$promotions" -ge "$freed" ] && [ "$freed" -ge 40 ]
+	ok $? "RMIDs that are ready at the same time go to processes that wait: $promotions"
+	most=$(promoted_at_once)
+	[ "$most" -gt 0 ] && [ "$most" -le 16 ]
+	ok $? "an interrupt gives at most 16 of them: $most"
+	release_session
+	end_processes $many
+	end_all mwproc
+}
+
+# --------------------------------------------------------- long idle, hooks
+
+# check_long_idle POLICY: RMIDs of processes that ran 2^31 jiffies ago, which is 25 days with
+# HZ=1000, are taken for one that runs.
+check_long_idle() {
+	rmmod memwatch
+	insmod "$KO" rmids=8
+	hold_session policy="$1" set
+	echo 3000000000 >$PARAMETERS/idle_jiffies
+	mwproc many 20 >"$TMP/many" &
+	many=$!
+	within 10 grep -q ready "$TMP/many"
+	within 10 status_is rmids_free 0
+	within 10 status_is rmids_limbo 0
+	echo 0 >$PARAMETERS/idle_jiffies
+	mwproc spin >"$TMP/spin" 9>&- &
+	spin=$!
+	within 3 has_rmid $spin && status_at_least revocations 1
+	ok $? "$1: a process that runs gets an RMID that was idle for 3000000000 jiffies"
+	end_processes $spin $many
+	end_all mwproc
+	release_session
+}
+
+# Linux 5.10 may be out of memory when a probe is removed. The module must not forget the probe.
+test_unhook() {
+	rmmod memwatch
+	insmod "$KO"
+	hold_session
+	echo $(($(cat $PARAMETERS/fail_steps) + 1)) >$PARAMETERS/fail_step
+	exec 9>&-
+	sleep 1
+	grep -q '^State:.[RSD]' /proc/$session_holder/status
+	ok $? "a session does not end as long as a probe cannot be removed"
+	echo 0 >$PARAMETERS/fail_step
+	wait $session_holder
+	is "it ends when the probe can be removed" $? 0
+	rm -f "$TMP/hold"
+	mwctl start stop
+	ok $? "the probe can be registered again"
+}
+
 need_module
 may_disrupt || skip_all "occupies every CPU with real-time tasks: $disruptive"
 mount_tracing
-plan 10
+plan
 check "the module loads" insmod "$KO"
 hold_session
 within 10 status_is sessions_started 1
@@ -111,5 +224,14 @@ test_worker
 test_vhost
 test_starved
 release_session
+if [ -e $PARAMETERS/fail_steps ]; then
+	test_scan
+	test_promotions
+	check_long_idle active
+	check_long_idle fair
+	test_unhook
+else
+	skip "what needs parameters for tests" "the module was not built with MEMWATCH_TEST=1"
+fi
 check "the module unloads" rmmod memwatch
 tap_end
