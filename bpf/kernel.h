@@ -85,6 +85,8 @@ struct mm_struct;
 
 struct rq {
 	__u64 clock;
+	__u64 clock_task; /* less interrupts and what the host has stolen, if that is counted */
+	__u64 prev_steal_time_rq; /* with CONFIG_PARAVIRT_TIME_ACCOUNTING only */
 } KERNEL;
 
 struct cfs_rq {
@@ -93,6 +95,7 @@ struct cfs_rq {
 
 struct sched_entity {
 	struct cfs_rq *cfs_rq;
+	__u64 exec_start; /* clock_task when sum_exec_runtime was updated */
 	__u64 sum_exec_runtime;
 	__u64 prev_sum_exec_runtime; /* the same when it was switched in */
 } KERNEL;
@@ -118,6 +121,10 @@ struct task_struct {
 /* Up to 5.13: 2f064a59a11f ("sched: Change task_struct::state"). */
 struct task_struct___old {
 	long state;
+} KERNEL;
+
+struct kvm_steal_time {
+	__u64 steal; /* for how long the host has not let the CPU run, in ns */
 } KERNEL;
 
 struct hrtimer {

@@ -30,6 +30,12 @@ const volatile __u64 period_ns = MEMWATCH_PERIOD_DEFAULT_NS;
 /* Set by the library: each CPU stops at its next tick. */
 __u32 stopping;
 
+/*
+ * Set by the library before loading: where a CPU has struct kvm_steal_time, as the distance from
+ * its run queue; 0 if it has none.
+ */
+const volatile __s64 steal_time = 0;
+
 /* By how much CLOCK_MONOTONIC may run faster than the clock of the scheduler: 1/1024. */
 #define DRIFT_SHIFT 10
 
@@ -137,6 +143,41 @@ static __always_inline __u64 cpu_time(__u64 address)
 	return BPF_CORE_READ(task, se.sum_exec_runtime);
 }
 
+/* What the scheduler had counted for it when it was switched in. Right for normal tasks only. */
+static __always_inline __u64 cpu_time_before(__u64 address)
+{
+	const struct task_struct *task = (const struct task_struct *)address;
+
+	return BPF_CORE_READ(task, se.prev_sum_exec_runtime);
+}
+
+/* What the host has stolen since the scheduler has read its clock, which does not count it. */
+static __always_inline __u64 stolen_since(const struct rq *rq)
+{
+	const struct kvm_steal_time *here;
+
+	if (!steal_time || !bpf_core_field_exists(rq->prev_steal_time_rq))
+		return 0;
+	here = (const struct kvm_steal_time *)((const char *)rq + steal_time);
+	return BPF_CORE_READ(here, steal) - BPF_CORE_READ(rq, prev_steal_time_rq);
+}
+
+/*
+ * The CPU time of the thread that runs, as the scheduler would count it if it read its clock at
+ * @now. The run queue of the CPU is known.
+ */
+static __always_inline __u64 cpu_time_until(const struct clock *clock, __u64 now)
+{
+	const struct task_struct *task = (const struct task_struct *)clock->thread;
+	const struct rq *rq = (const struct rq *)clock->rq;
+	__s64 since = (__s64)(now - (__u64)clock->ahead_ns - BPF_CORE_READ(rq, clock));
+	__s64 stolen = (__s64)stolen_since(rq);
+
+	since = since > stolen ? since - stolen : 0;
+	return cpu_time(clock->thread) + BPF_CORE_READ(rq, clock_task) -
+	       BPF_CORE_READ(task, se.exec_start) + (__u64)since;
+}
+
 /* Charges the time up to @now to the owner that runs. */
 __noinline int charge(struct bpf_raw_tracepoint_args *ctx, __u64 now, __u32 slot_ends)
 {
@@ -165,8 +206,10 @@ static __always_inline __u64 switch_begin(const struct mw_relay_cpu *cpu, struct
 	const struct rq *rq;
 	__s64 ahead, least;
 
-	if (!clock->rq)
+	if (!clock->rq && bpf_core_field_exists(task->se.cfs_rq))
 		clock->rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+	if (!clock->rq)
+		return now > cpu->last_ns ? now : cpu->last_ns;
 	rq = (const struct rq *)clock->rq;
 	ahead = (__s64)(now - BPF_CORE_READ(rq, clock));
 	least = clock->ahead_ns + (__s64)((now - clock->ahead_at_ns) >> DRIFT_SHIFT);
@@ -182,19 +225,19 @@ static __always_inline __u64 switch_begin(const struct mw_relay_cpu *cpu, struct
  * Until when the owner has run whose thread @prev is switched out, in a switch that began at
  * @begin: so long that it has been charged for what the scheduler has counted, which does not
  * include what the host has stolen. What does not fit in between is left for the next run of the
- * thread.
+ * thread; it must not shorten that of the next thread.
  */
 static __always_inline __u64 run_end(const struct mw_relay_cpu *cpu, const struct clock *clock,
-				     __u64 prev, __u64 begin, __u64 now)
+				     __u64 prev, __u64 begin)
 {
 	struct thread *thread;
-	__u64 end = now;
+	__u64 end = begin;
 	__s64 due, left;
 
 	if (!cpu->owner || !clock->known)
 		return begin;
 	due = clock->counted_ns + (__s64)(cpu_time(prev) - clock->exec_ns) - clock->charged_ns;
-	left = due - (__s64)(now - cpu->last_ns);
+	left = due - (__s64)(begin - cpu->last_ns);
 	if (due >= 0 && left <= 0)
 		return cpu->last_ns + due;
 	if (due < 0) {
@@ -207,13 +250,28 @@ static __always_inline __u64 run_end(const struct mw_relay_cpu *cpu, const struc
 	return end;
 }
 
-/* The run of an owner ends. Time that belongs to no task is that of generation 0. */
+/*
+ * The run of an owner ends in a switch to @next, which is @thread, NULL if that is idle or new.
+ * Time that belongs to no task is that of generation 0.
+ */
 static __always_inline void end_run(struct bpf_raw_tracepoint_args *ctx, struct mw_relay_cpu *cpu,
-				    struct clock *clock, __u64 prev, __u64 next, __u64 now)
+				    struct clock *clock, __u64 prev, __u64 next, __u64 now,
+				    const struct thread *thread)
 {
 	__u64 begin = switch_begin(cpu, clock, next, now);
 
-	charge(ctx, run_end(cpu, clock, prev, begin, now), clock->idle != 0);
+	/*
+	 * A tick between the moment when the scheduler has read its clock and the switch has
+	 * charged generation 0 for too much, which @thread gets back.
+	 */
+	if (!cpu->owner && thread && thread->owed_ns > 0) {
+		if (thread->owed_ns < (__s64)(begin - cpu->last_ns))
+			begin -= (__u64)thread->owed_ns;
+		else
+			begin = cpu->last_ns;
+	}
+	charge(ctx, run_end(cpu, clock, prev, is_idle(clock, next) ? now : begin),
+	       clock->idle != 0);
 	if (clock->idle)
 		leave_idle(ctx, cpu, clock);
 	if ((__s64)(begin - cpu->last_ns) > GAP_NS) {
@@ -224,11 +282,15 @@ static __always_inline void end_run(struct bpf_raw_tracepoint_args *ctx, struct 
 	clock->charged_ns = 0;
 }
 
-/* @address is switched in. @thread: the same, NULL for the idle task and for a new thread. */
-static __always_inline void begin_thread(struct clock *clock, __u64 address, struct thread *thread)
+/*
+ * @address runs, and had used @used_ns when it began. @thread: the same, NULL for the idle task and
+ * for a new thread.
+ */
+static __always_inline void begin_thread(struct clock *clock, __u64 address, struct thread *thread,
+					 __u64 used_ns)
 {
 	clock->thread = address;
-	clock->exec_ns = cpu_time(address);
+	clock->exec_ns = used_ns;
 	clock->known = 1;
 	if (!thread)
 		return;
@@ -237,32 +299,69 @@ static __always_inline void begin_thread(struct clock *clock, __u64 address, str
 }
 
 /*
- * @prev is switched out, but another thread was switched in: some kernels do not trace each
- * switch. How long it has run is known from the time that the scheduler has counted for it.
+ * The thread at @address runs, but another one was switched in: some kernels do not trace each
+ * switch. It has been running since @begin, and for @ran_ns of that the scheduler has counted it.
  */
-__noinline int catch_up(struct bpf_raw_tracepoint_args *ctx, __u64 prev, __u64 now)
+__noinline int find_runner(struct bpf_raw_tracepoint_args *ctx, __u64 address, __u64 begin,
+			   __u64 ran_ns)
 {
-	const struct task_struct *task = (const struct task_struct *)prev;
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct clock *clock = this_clock();
-	__u64 ran, owner = 0;
+	struct thread *thread = NULL;
+	__u64 owner = 0;
 
 	if (!cpu || !clock)
 		return 0;
 	count_failure(MW_RELAY_FAIL_OWNER);
-	if (!is_idle(clock, prev))
-		owner = thread_owner(ctx, prev, now, find_thread(prev));
-	clock->known = 0;
-	if (!cpu->active)
-		return 0;
-	ran = cpu_time(prev) - BPF_CORE_READ(task, se.prev_sum_exec_runtime);
-	if (ran > now - cpu->last_ns)
-		ran = now - cpu->last_ns;
-	charge(ctx, now - ran, clock->idle != 0);
+	charge(ctx, begin, clock->idle != 0);
 	if (clock->idle)
 		leave_idle(ctx, cpu, clock);
+	if (!is_idle(clock, address)) {
+		thread = find_thread(address);
+		owner = thread_owner(ctx, address, cpu->last_ns, thread);
+	}
 	cpu->owner = owner;
+	clock->counted_ns = 0;
+	clock->charged_ns = 0;
+	begin_thread(clock, address, thread, cpu_time(address) - ran_ns);
 	return 0;
+}
+
+/* @prev is switched out, but another thread was switched in. */
+static __always_inline void catch_up(struct bpf_raw_tracepoint_args *ctx, struct mw_relay_cpu *cpu,
+				     struct clock *clock, __u64 prev, __u64 next, __u64 now)
+{
+	__u64 ran = cpu_time(prev) - cpu_time_before(prev), begin;
+
+	begin = switch_begin(cpu, clock, next, now);
+	if (ran > begin - cpu->last_ns)
+		ran = begin - cpu->last_ns;
+	find_runner(ctx, prev, begin - ran, ran);
+}
+
+/*
+ * A tick finds @thread, but another one was switched in. The scheduler has read its clock when it
+ * switched to @thread, and perhaps later.
+ */
+static __always_inline void catch_up_at_tick(struct bpf_raw_tracepoint_args *ctx,
+					     struct mw_relay_cpu *cpu, struct clock *clock,
+					     __u64 thread, __u64 now)
+{
+	const struct task_struct *task = (const struct task_struct *)thread;
+	const struct rq *rq = (const struct rq *)clock->rq;
+	__u64 ran = cpu_time(thread) - cpu_time_before(thread), read;
+
+	if (!clock->rq) {
+		find_runner(ctx, thread, cpu->last_ns, 0);
+		return;
+	}
+	read = BPF_CORE_READ(task, se.exec_start) + BPF_CORE_READ(rq, clock) -
+	       BPF_CORE_READ(rq, clock_task) + (__u64)clock->ahead_ns;
+	if (read < cpu->last_ns || read > now)
+		read = cpu->last_ns;
+	if (ran > read - cpu->last_ns)
+		ran = read - cpu->last_ns;
+	find_runner(ctx, thread, read - ran, ran);
 }
 
 /* preempt, prev, next; and from 5.18 on the state of prev */
@@ -277,8 +376,8 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!cpu || !clock)
 		return 0;
-	if (clock->thread && clock->thread != prev)
-		catch_up(ctx, prev, now);
+	if (cpu->active && clock->thread && clock->thread != prev)
+		catch_up(ctx, cpu, clock, prev, next, now);
 	idle = is_idle(clock, next);
 	if (!idle)
 		thread = find_thread(next);
@@ -287,10 +386,10 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	/* A new thread may have any owner. */
 	if (cpu->active &&
 	    (mode == MW_RELAY_SWITCH || owner != cpu->owner || clock->idle || (!thread && !idle)))
-		end_run(ctx, cpu, clock, prev, next, now);
+		end_run(ctx, cpu, clock, prev, next, now, thread);
 	else if (clock->known)
 		clock->counted_ns += cpu_time(prev) - clock->exec_ns;
-	begin_thread(clock, next, thread);
+	begin_thread(clock, next, thread, cpu_time(next));
 	/* A new process begins where the one before it ends. */
 	if (!idle)
 		owner = thread_owner(ctx, next, cpu->active ? cpu->last_ns : now, thread);
@@ -343,6 +442,35 @@ static __always_inline void fill_tick(struct mw_relay_cpu *cpu, const struct clo
 		rec->overruns = (rec->expected_ns - clock->due_ns) / period_ns;
 }
 
+/*
+ * Charges the time up to a tick. What the scheduler would not count, such as the time that the host
+ * has stolen, is that of generation 0.
+ */
+static __always_inline void charge_tick(struct bpf_raw_tracepoint_args *ctx,
+					struct mw_relay_cpu *cpu, struct clock *clock, __u64 now)
+{
+	__u64 owner = cpu->owner;
+	__s64 gap = 0, due;
+
+	if (owner && clock->known && clock->rq) {
+		due = clock->counted_ns + (__s64)(cpu_time_until(clock, now) - clock->exec_ns) -
+		      clock->charged_ns;
+		if (due < 0)
+			due = 0;
+		gap = (__s64)(now - cpu->last_ns) - due;
+	}
+	if (gap > GAP_NS) {
+		charge(ctx, now - (__u64)gap, 0);
+		due = clock->charged_ns;
+		cpu->owner = 0;
+		charge(ctx, now, 1);
+		cpu->owner = owner;
+		clock->charged_ns = due;
+		return;
+	}
+	charge(ctx, now, 1);
+}
+
 /* hrtimer, now: before the function of a timer is called */
 SEC("raw_tp/hrtimer_expire_entry")
 int on_timer(struct bpf_raw_tracepoint_args *ctx)
@@ -368,14 +496,9 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 		activate_cpu(cpu, now, thread_owner(ctx, thread, now, find_thread(thread)));
 		send_state(ctx, cpu, MEMWATCH_CPU_ONLINE, now, 0);
 	} else {
-		/* A switch was not traced; most likely it was soon after the last one. */
-		if (clock->thread != thread) {
-			count_failure(MW_RELAY_FAIL_OWNER);
-			clock->thread = thread;
-			clock->known = 0;
-			cpu->owner = thread_owner(ctx, thread, now, find_thread(thread));
-		}
-		charge(ctx, now, 1);
+		if (clock->thread != thread)
+			catch_up_at_tick(ctx, cpu, clock, thread, now);
+		charge_tick(ctx, cpu, clock, now);
 		now = cpu->last_ns;
 	}
 	if (stopping) {

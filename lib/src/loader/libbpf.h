@@ -40,6 +40,7 @@
 	X(btf__find_by_name_kind)                                                                  \
 	X(btf__free)                                                                               \
 	X(btf__load_vmlinux_btf)                                                                   \
+	X(btf__type_by_id)                                                                         \
 	X(libbpf_num_possible_cpus)                                                                \
 	X(libbpf_set_print)
 
@@ -76,6 +77,7 @@ int mw_libbpf_load(struct memwatch_ctx *ctx, const char *what);
 #define btf__find_by_name_kind		 mw_libbpf.btf__find_by_name_kind
 #define btf__free			 mw_libbpf.btf__free
 #define btf__load_vmlinux_btf		 mw_libbpf.btf__load_vmlinux_btf
+#define btf__type_by_id			 mw_libbpf.btf__type_by_id
 #define libbpf_num_possible_cpus	 mw_libbpf.libbpf_num_possible_cpus
 #define libbpf_set_print		 mw_libbpf.libbpf_set_print
 

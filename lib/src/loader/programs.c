@@ -16,6 +16,7 @@
 
 #include "loader/libbpf.h"
 #include "loader/log.h"
+#include "loader/stolen.h"
 #include "base/context.h"
 #include "base/timemath.h"
 
@@ -167,6 +168,7 @@ static int load_scheduler(struct memwatch_ctx *ctx, const struct mw_bpf_programs
 	skel->rodata->cpus = opts->cpus;
 	skel->rodata->period_ns = opts->period_ns;
 	skel->rodata->since_ns = mw_clock(CLOCK_BOOTTIME);
+	skel->rodata->steal_time = mw_bpf_stolen_distance();
 	err = bpf_map__set_max_entries(skel->maps.sums, SCHEDULER_PLACES);
 	if (!err)
 		err = bpf_map__set_max_entries(skel->maps.threads, threads);
