@@ -174,18 +174,45 @@ static int read_stream(struct memwatch_stream *stream, struct seen *s, const uin
 	return err == 1 ? 0 : err;
 }
 
-static struct memwatch_stream *open_stream(uint32_t mode, uint32_t pages, const char *what)
+static struct memwatch_stream *new_stream(uint32_t mode, uint32_t pages)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .mode = mode, .ring_pages = pages,
 		      .backend = MEMWATCH_LIVE_BPF);
 	struct memwatch_stream *stream = NULL;
-	int err = memwatch_stream_open_live(ctx, &opts, &stream);
+
+	return memwatch_stream_open_live(ctx, &opts, &stream) ? NULL : stream;
+}
+
+static struct memwatch_stream *open_stream(uint32_t mode, uint32_t pages, const char *what)
+{
+	struct memwatch_stream *stream = new_stream(mode, pages);
 
 	memset(identities, 0, sizeof(identities));
 	memset(cpus, 0, sizeof(cpus));
 	newest = 0;
-	tap_ok(!err, "%s: the stream is opened: %s", what, err ? memwatch_ctx_error(ctx) : "yes");
-	return err ? NULL : stream;
+	tap_ok(stream != NULL, "%s: the stream is opened: %s", what,
+	       stream ? "yes" : memwatch_ctx_error(ctx));
+	return stream;
+}
+
+/* The program after that with @id, and what the kernel says about it. */
+static bool next_program(__u32 *id, struct bpf_prog_info *info)
+{
+	const struct bpf_prog_info wanted = *info;
+
+	while (!bpf_prog_get_next_id(*id, id)) {
+		__u32 size = sizeof(*info);
+		int fd = bpf_prog_get_fd_by_id(*id), err;
+
+		if (fd < 0)
+			continue;
+		*info = wanted;
+		err = bpf_obj_get_info_by_fd(fd, info, &size);
+		close(fd);
+		if (!err)
+			return true;
+	}
+	return false;
 }
 
 /* ------------------------------------------------------------- judging */
@@ -314,6 +341,7 @@ static const struct identity *find_identity(struct identity *const *sorted, uint
 
 struct verdict {
 	uint64_t lives, missing, unfinished, unnamed, short_of, switches;
+	uint64_t timed, within, tolerated; /* lives with one thread */
 	uint64_t seen_ns, true_ns, worst_ns, excess_ns;
 };
 
@@ -357,6 +385,9 @@ static void judge_life(const struct storm_life *life, const struct identity *id,
 	v->switches += life->switches;
 	v->worst_ns = off > v->worst_ns ? off : v->worst_ns;
 	allowed = tolerance(life->cpu_ns);
+	v->timed++;
+	v->within += off <= life->cpu_ns / 1000;
+	v->tolerated += off <= allowed;
 	v->excess_ns += off > allowed ? off - allowed : 0;
 }
 
@@ -368,38 +399,32 @@ static void add_verdict(struct verdict *sum, const struct verdict *v)
 	sum->unnamed += v->unnamed;
 	sum->short_of += v->short_of;
 	sum->switches += v->switches;
+	sum->timed += v->timed;
+	sum->within += v->within;
+	sum->tolerated += v->tolerated;
 	sum->seen_ns += v->seen_ns;
 	sum->true_ns += v->true_ns;
 	sum->excess_ns += v->excess_ns;
 }
 
-/* How many programs of this name are loaded, and how often the kernel has skipped them. */
-static unsigned int find_programs(const char *name, uint64_t *skipped)
+/* How often the kernel has skipped the programs of this name. */
+static uint64_t skipped_runs(const char *name)
 {
-	unsigned int count = 0;
+	struct bpf_prog_info info = { 0 };
+	uint64_t skipped = 0;
 	__u32 id = 0;
 
-	while (!bpf_prog_get_next_id(id, &id)) {
-		struct bpf_prog_info info = { 0 };
-		__u32 size = sizeof(info);
-		int fd = bpf_prog_get_fd_by_id(id);
-
-		if (fd < 0)
-			continue;
-		if (!bpf_obj_get_info_by_fd(fd, &info, &size) && !strcmp(info.name, name)) {
-			count++;
-			*skipped += info.recursion_misses;
-		}
-		close(fd);
-	}
-	return count;
+	while (next_program(&id, &info))
+		if (!strcmp(info.name, name))
+			skipped += info.recursion_misses;
+	return skipped;
 }
 
 static void judge_lives(const struct storm *storm, struct identity *const *sorted, uint32_t count,
 			uint64_t before_ns)
 {
 	struct verdict kinds[STORM_KINDS] = { 0 }, all = { 0 };
-	uint64_t now_ns = storm_stolen_ns(), unsure_ns, off, skipped = 0;
+	uint64_t now_ns = storm_stolen_ns(), unsure_ns, off, skipped;
 
 	/* A machine whose host never says so has none; otherwise the last tick is not complete. */
 	unsure_ns = now_ns ? now_ns - before_ns + NS_PER_TICK * (uint64_t)get_nprocs() : 0;
@@ -419,7 +444,13 @@ static void judge_lives(const struct storm *storm, struct identity *const *sorte
 			 (double)v->excess_ns / 1e3);
 		add_verdict(&all, v);
 	}
+	tap_note("of %llu lives with one thread, %llu are within 0.1 %%, %llu within the tolerance",
+		 (unsigned long long)all.timed, (unsigned long long)all.within,
+		 (unsigned long long)all.tolerated);
 	off = all.seen_ns > all.true_ns ? all.seen_ns - all.true_ns : all.true_ns - all.seen_ns;
+	tap_note("all of them: CPU time %.3f ms, the scheduler %.3f ms, %.3f %% apart",
+		 (double)all.seen_ns / 1e6, (double)all.true_ns / 1e6,
+		 100.0 * (double)off / (double)all.true_ns);
 	unsure_ns += hidden * HIDDEN_NS;
 	tap_note("stolen by the host, or after hidden switches: at most %.1f ms",
 		 (double)unsure_ns / 1e6);
@@ -429,7 +460,7 @@ static void judge_lives(const struct storm *storm, struct identity *const *sorte
 	 * A kernel that lets tracepoints be preempted skips a program that is running on the CPU
 	 * already: of two processes that execute a program at the same time, one is missed.
 	 */
-	find_programs("on_exec", &skipped);
+	skipped = skipped_runs("on_exec");
 	tap_ok(all.unnamed <= skipped,
 	       "storm: each new program is seen, but for %llu that the "
 	       "kernel has skipped (%llu)",
@@ -442,8 +473,11 @@ static void judge_lives(const struct storm *storm, struct identity *const *sorte
 	tap_ok(all.excess_ns <= unsure_ns,
 	       "storm: the CPU time of each process is within 0.1 %% and the time of a switch of "
 	       "what the scheduler has counted");
-	tap_ok(off <= all.true_ns / 1000 + unsure_ns,
-	       "storm: so is that of all processes together");
+	/* What the host has stolen is known at each tick and switch, but not when between them. */
+	tap_ok(off <= all.true_ns / 1000 + unsure_ns / 20,
+	       "storm: that of all processes together is within 0.1 %%");
+	tap_ok(all.timed - all.within <= all.timed / 50 + hidden,
+	       "storm: nearly all processes are within 0.1 %%, without the time of a switch");
 }
 
 /* --------------------------------------------------------------- tests */
@@ -483,85 +517,7 @@ static void test_storm(uint32_t lives, uint64_t seed)
 
 #include "scheduler-losses.h"
 
-static int set_cpu_online(const char *value)
-{
-	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY | O_CLOEXEC);
-	int err = fd < 0 || write(fd, value, 1) != 1;
-
-	close(fd);
-	return err;
-}
-
-/* CPU 1 goes offline and comes back. */
-static void test_hotplug(void)
-{
-	struct memwatch_stream *stream = open_stream(MEMWATCH_STREAM_SLOT, 256, "hotplug");
-	struct seen s = { 0 };
-	struct storm *storm;
-	uint32_t *done;
-	pid_t pid, other;
-
-	if (!stream)
-		return;
-	storm = storm_start(300, SEED_DEFAULT, &pid);
-	done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (!storm || done == MAP_FAILED)
-		return;
-	other = fork();
-	if (!other) {
-		int err;
-
-		usleep(300000);
-		err = set_cpu_online("0");
-		usleep(300000);
-		err |= set_cpu_online("1");
-		usleep(1000000);
-		__atomic_store_n(done, 1, __ATOMIC_RELEASE);
-		_exit(err);
-	}
-	read_stream(stream, &s, &storm->done);
-	read_stream(stream, &s, done);
-	waitpid(pid, NULL, 0);
-	waitpid(other, NULL, 0);
-	memwatch_stream_stop(stream);
-	tap_eq(read_stream(stream, &s, NULL), 0, "hotplug: the stream ends");
-	check_counts(stream, &s, "hotplug");
-	check_cpus("hotplug");
-	memwatch_stream_unref(stream);
-}
-
-/* How many BPF programs with this name the kernel has. */
-/* A reader that is killed leaves no program. */
-static void test_killed(void)
-{
-	uint64_t unused = 0;
-	unsigned int before = find_programs("on_timer", &unused), during, after;
-	int pipes[2];
-	pid_t pid;
-	char byte;
-
-	if (pipe(pipes))
-		return;
-	pid = fork();
-	if (!pid) {
-		if (!open_stream(MEMWATCH_STREAM_SLOT, 64, "killed"))
-			_exit(1);
-		if (write(pipes[1], "", 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(pipes[1]);
-	tap_count++; /* the child has printed a result */
-	tap_eq(read(pipes[0], &byte, 1), 1, "killed: the reader is ready");
-	during = find_programs("on_timer", &unused);
-	tap_eq(during, before + 1, "killed: its programs are loaded");
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	for (int i = 0; i < 500 && (after = find_programs("on_timer", &unused)) != before; i++)
-		usleep(20000);
-	tap_eq(after, before, "killed: nothing of them is left");
-}
+#include "scheduler-ends.h"
 
 int main(int argc, char **argv)
 {
@@ -579,9 +535,7 @@ int main(int argc, char **argv)
 	test_killed();
 	test_losses();
 	test_stalled_reader();
-	/* Not on a machine that others use. */
-	if (untimed)
-		test_hotplug();
+	test_hotplug();
 	test_storm(lives, seed ? strtoull(seed, NULL, 0) : SEED_DEFAULT);
 	memwatch_ctx_unref(ctx);
 	return tap_done();
