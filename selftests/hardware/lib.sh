@@ -3,7 +3,7 @@
 # shellcheck shell=sh
 #
 # Functions for the tests that need RDT or a PMU: recording a load, and comparing two values of
-# it. Sourced; it sources guest.sh.
+# it. BACKEND names what measures, if it is not the module. Sourced; it sources guest.sh.
 
 # shellcheck source=SCRIPTDIR/../guest.sh
 . "${0%/*}/guest.sh"
@@ -60,7 +60,8 @@ record_load() {
 	record_period=$1
 	shift
 	rm -f "$TMP/load.mwr"
-	memwatchctl -q record -o "$TMP/load.mwr" --period "$record_period" -- "$@" \
+	memwatchctl -q record --backend "${BACKEND:-module}" -o "$TMP/load.mwr" \
+		--period "$record_period" -- "$@" \
 		>"$TMP/record.log" 2>&1 ||
 		sed 's/^/# /' "$TMP/record.log"
 	memwatchctl -q --format csv report "$TMP/load.mwr" >"$TMP/load.csv" || return 1
@@ -71,4 +72,45 @@ recorded() {
 	awk -F, -v comm="$1" -v key="$2" '
 		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 		$at["comm"] == comm { print $at[key]; exit }' "$TMP/load.csv"
+}
+
+# ------------------------------------------------------------------ perf stat
+
+# perf_count EVENTS COMMAND...
+perf_count() {
+	perf_events=$1
+	shift
+	taskset -c "$CPU" perf stat -x, -o "$TMP/perf.csv" -e "$perf_events" "$@" >/dev/null 2>&1
+}
+
+# perf_value EVENT: what perf has counted; nothing if it could not count the whole time
+perf_value() { awk -F, -v e="$1" '$3 ~ "^" e && $5 == "100.00" && $1 ~ /^[0-9]+$/ { print $1 }' "$TMP/perf.csv"; }
+
+# need_pmu: skips the whole test where perf has no counters. Called before plan.
+need_pmu() {
+	command -v perf >/dev/null || skip_all "perf is not installed"
+	perf_count instructions true
+	[ -n "$(perf_value instructions)" ] || skip_all "this machine has no PMU that perf can use"
+}
+
+# compare_counters SHAPE KIB EVENT KEY EVENT KEY: two counters of one load. perf counts the same
+# work before and after: at the same time, the two could need more counters than the PMU has.
+compare_counters() {
+	passes=$(passes_for "$1" "$2")
+	perf_count "$3,$5" memload "$1" "$passes" "$2"
+	first=$(perf_value "$3") second=$(perf_value "$5")
+	# What a tick costs is counted for the process in which it ticks.
+	record_load 20ms taskset -c "$CPU" memload "$1" "$passes" "$2"
+	ok $? "memload $1 is recorded"
+	perf_count "$3,$5" memload "$1" "$passes" "$2"
+	agrees "$4 is that of perf stat" "$4" "load-$1" "$first" "$(perf_value "$3")" 3
+	agrees "$6 is that of perf stat" "$6" "load-$1" "$second" "$(perf_value "$5")" 3
+}
+
+# compare_all_counters: those that memwatch has
+compare_all_counters() {
+	cache_kib=$(sed 's/K$//' "/sys/devices/system/cpu/cpu$CPU/cache/index3/size" 2>/dev/null)
+	compare_counters read 64 instructions instructions cycles cycles
+	compare_counters random $((${cache_kib:-16384} * 4)) cache-references llc_references \
+		cache-misses llc_misses
 }
