@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/backend.h"
 #include "common/library.h"
 #include "common/message.h"
 #include "common/root.h"
@@ -40,10 +41,13 @@ struct status_key {
 	{ { #member, title, MW_KIND_UINT, MW_UNIT_NS, 0 }, STATUS_MEMBER(member), PLAIN }
 /* clang-format on */
 
+/* The rows that are also known without the module. */
+enum { K_BACKEND = 1, K_BACKEND_REASON, NR_BACKEND = 2 };
+
 static const struct status_key status_keys[] = {
 	STATUS_TEXT(version, "module version"),
-	STATUS_TEXT(backend, "backend"),
-	STATUS_TEXT(backend_reason, "  reason"),
+	[K_BACKEND] = STATUS_TEXT(backend, "backend"),
+	[K_BACKEND_REASON] = STATUS_TEXT(backend_reason, "  reason"),
 	STATUS_UINT(sessions, "open sessions"),
 	STATUS_UINT(sessions_started, "running sessions"),
 	STATUS_TIME(period_ns, "tick period"),
@@ -317,7 +321,7 @@ static int fill_jitter_table(const struct memwatch_proc_overhead *o, struct mw_t
 }
 
 struct answer {
-	bool module; /* is loaded; if not, only the growth monitors are shown */
+	bool module; /* is loaded; if not, the backend and the growth monitors are shown */
 	struct mw_column columns[NR_STATUS];
 	struct mw_cell status[NR_STATUS];
 	char setters[NR_STATUS][SETTER_TEXT];
@@ -357,7 +361,7 @@ static void print_status_json(const struct answer *a)
 
 static int print_growth_monitors(const struct answer *a)
 {
-	printf("%sGrowth monitors:%s\n", a->module ? "\n" : "", a->growth.nr_rows ? "" : " none");
+	printf("\nGrowth monitors:%s\n", a->growth.nr_rows ? "" : " none");
 	return a->growth.nr_rows ? mw_table_print(&a->growth) : 0;
 }
 
@@ -374,8 +378,10 @@ static int print_status_table(const struct answer *a)
 	char title[80] = "Overhead by CPU", memory[32];
 	int rc;
 
-	if (!a->module)
+	if (!a->module) {
+		mw_row_print(&a->columns[K_BACKEND], NR_BACKEND, &a->status[K_BACKEND]);
 		return print_growth_monitors(a);
+	}
 	mw_row_print(a->columns, NR_STATUS, a->status);
 	printf("%-26s %s%s%s\n", "conflicts", a->resctrl ? "resctrl is mounted" : "",
 	       a->resctrl && a->foreign ? ", " : "",
@@ -412,6 +418,7 @@ static const char *const status_usage[] = {
 	"Shows the state of the module: its backend and configuration, how many RMIDs are in",
 	"use, which processes wait for one, and the overhead that the module has measured.",
 	"Also shows the growth monitors that run, with or without the module, and their cost.",
+	"Without the module, shows what \"record\" and \"top\" measure with.",
 	NULL,
 };
 
@@ -435,6 +442,21 @@ static int read_module_status(struct memwatch_ctx *ctx, struct answer *a,
 	a->foreign = (*status)->foreign_writes;
 	return fill_session_table(*status, &a->sessions) ?: fill_waiting_table(*status, &a->waiting)
 		?: fill_cpu_table(*overhead, &a->cpus) ?: fill_jitter_table(*overhead, &a->jitter);
+}
+
+/* What "record" and "top" measure with. All other values are those of the module. */
+static void fill_without_module(const struct mw_cli *cli, struct answer *a)
+{
+	bool bpf = mw_backend_has_btf(cli);
+
+	for (size_t i = 0; i < NR_STATUS; i++)
+		a->status[i].missing = true;
+	if (bpf)
+		a->status[K_BACKEND] = (struct mw_cell){ .text = "bpf" };
+	a->status[K_BACKEND_REASON] = (struct mw_cell){
+		.text = bpf ? "the module is not loaded; it would add " MW_ADDED_BY_MODULE
+			    : "there is neither the module nor BTF",
+	};
 }
 
 static void uninit_answer(struct answer *a)
@@ -464,10 +486,10 @@ static int status_run(const struct mw_cli *cli, void *config, int argc, char **a
 	err = mw_registry_read(cli, &a.growth);
 	if (!err)
 		err = read_module_status(ctx, &a, &status, &overhead);
-	if (err == -ENOENT && a.growth.nr_rows && cli->format != MW_FORMAT_CSV) {
+	if (err == -ENOENT &&
+	    (mw_backend_has_btf(cli) || (a.growth.nr_rows && cli->format != MW_FORMAT_CSV))) {
 		mw_note(cli, "the kernel module memwatch is not loaded");
-		for (size_t i = 0; i < NR_STATUS; i++)
-			a.status[i].missing = true;
+		fill_without_module(cli, &a);
 		err = 0;
 	}
 	rc = err ? mw_module_failed(ctx, err, "status") : print_answer(cli, &a);

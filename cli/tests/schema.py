@@ -133,8 +133,9 @@ SCHEMAS = {
                "checks": [{"name": str, "result": str, "required": bool, "found": str,
                            "cost": (str,) + OPTIONAL, "remedy": (str,) + OPTIONAL}]},
     "status": {**STATUS_VALUES, **STATUS_LISTS},
-    # Without the module, values are null and lists are empty.
-    "growth-status": {**{key: OPTIONAL for key in STATUS_VALUES}, **STATUS_LISTS, "schema": int},
+    # Without the module, other values are null and lists are empty.
+    "growth-status": {**{key: OPTIONAL for key in STATUS_VALUES}, **STATUS_LISTS, "schema": int,
+                      "backend": (str,) + OPTIONAL, "backend_reason": str},
     "growth-replay": {"schema": int, "samples": int, "duration_seconds": (int, float),
                       "processes": [{**VERDICT, "notices": [SPAN], "alerts": [{**SPAN, "reason": str}]}]},
     "heap-report": {**HEAP, "sites": [SITE],

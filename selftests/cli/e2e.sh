@@ -35,10 +35,14 @@ writes() { within 60 test -s "$1"; }
 
 # ------------------------------------------------------- without the module
 
-memwatchctl status >"$T/out" 2>"$T/err"
-is "without the module memwatchctl status exits with 3" $? 3
+memwatchctl status >"$T/out"
+is "without the module memwatchctl status exits with 0" $? 0
+grep -q '^backend  *bpf$' "$T/out" && grep -q 'module is not loaded; it would add' "$T/out"
+ok $? "without the module memwatchctl status says what measures, and what the module would add"
+memwatchctl dump >"$T/out" 2>"$T/err"
+is "without the module memwatchctl dump exits with 3" $? 3
 grep -q '^hint: ' "$T/err"
-ok $? "without the module memwatchctl status prints a hint"
+ok $? "without the module memwatchctl dump prints a hint"
 
 insmod /lab/memwatch.ko rmids=64
 ok $? "the module loads"

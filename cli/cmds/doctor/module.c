@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmds/doctor/doctor.h"
+#include "common/backend.h"
 #include "common/root.h"
 
 bool mw_module_is_loaded(const struct mw_cli *cli)
@@ -41,19 +42,11 @@ static void find_installed_module(const struct mw_cli *cli, const char *release,
 		fclose(file);
 }
 
-/* The kernel describes its types, which measuring without the module needs. */
-static bool has_btf(const struct mw_cli *cli)
-{
-	return !mw_root_access(cli, "/sys/kernel/btf/vmlinux", R_OK);
-}
-
-#define ADDED_BY_MODULE "the cache and the memory bandwidth that each process uses"
-
 /* What does not work without the module. */
 static void set_module_cost(const struct mw_cli *cli, struct mw_finding *f)
 {
-	if (has_btf(cli))
-		mw_finding_cost(f, "not measured: " ADDED_BY_MODULE);
+	if (mw_backend_has_btf(cli))
+		mw_finding_cost(f, "not measured: " MW_ADDED_BY_MODULE);
 	else
 		mw_finding_cost(f, "no live measurement");
 }
@@ -163,9 +156,9 @@ static void check_backend(const struct mw_cli *cli, struct mw_finding *f)
 		}
 		mw_finding_missing(f, "module: it is there, but cannot be used, see above");
 		mw_finding_cost(f, "no live measurement, but perhaps with --backend bpf");
-	} else if (has_btf(cli)) {
+	} else if (mw_backend_has_btf(cli)) {
 		mw_finding_warn(f, "bpf: BPF programs measure, without the module");
-		mw_finding_cost(f, "the module would add " ADDED_BY_MODULE);
+		mw_finding_cost(f, "the module would add " MW_ADDED_BY_MODULE);
 	} else {
 		mw_finding_missing(f, "there is neither the module nor BTF");
 		mw_finding_cost(f, "no live measurement");
