@@ -144,7 +144,7 @@ test_promotions() {
 	rmmod memwatch
 	insmod "$KO" rmids=64
 	hold_session policy=fifo limbo=1000000000 set
-	mwproc many 200 >"$TMP/many" &
+	mwproc many 200 >"$TMP/many" 9>&- &
 	many=$!
 	within 20 grep -q ready "$TMP/many"
 	within 10 status_is rmids_free 0
@@ -180,7 +180,7 @@ check_long_idle() {
 	insmod "$KO" rmids=8
 	hold_session policy="$1" set
 	echo 3000000000 >$PARAMETERS/idle_jiffies
-	mwproc many 20 >"$TMP/many" &
+	mwproc many 20 >"$TMP/many" 9>&- &
 	many=$!
 	within 10 grep -q ready "$TMP/many"
 	within 10 status_is rmids_free 0
