@@ -123,6 +123,10 @@ struct task_struct___old {
 	long state;
 } KERNEL;
 
+enum cpuhp_state {
+	CPUHP_AP_ACTIVE = 1,
+};
+
 struct kvm_steal_time {
 	__u64 steal; /* for how long the host has not let the CPU run, in ns */
 } KERNEL;

@@ -11,8 +11,8 @@
  * such a time ends the slot. A CPU that is idle at a tick sends nothing more until it is busy.
  *
  * Contexts: on_switch runs under the run queue lock and on_timer in hard interrupt context, both
- * with interrupts off, so they never interrupt each other. on_exec and on_rename run in the
- * context of the process with interrupts on. They leave the state of the CPU alone, except for
+ * with interrupts off, so they never interrupt each other. on_exec, on_rename and on_hotplug run in
+ * the context of a thread with interrupts on. They leave the state of the CPU alone, except for
  * the counts of records, which are changed atomically.
  */
 #include <linux/bpf.h>
@@ -57,6 +57,7 @@ const volatile __s64 steal_time = 0;
  * @ahead_at_ns: when that was found out, 0 if it was not
  * @idle_thread: the address of the task that runs when no other one does, 0 if unknown
  * @idle: the CPU was idle at the last tick
+ * @leaving: the CPU goes offline, or is offline
  */
 struct clock {
 	__u64 due_ns;
@@ -71,6 +72,7 @@ struct clock {
 	__u64 ahead_at_ns;
 	__u64 idle_thread;
 	__u64 idle;
+	__u64 leaving;
 };
 
 struct {
@@ -364,6 +366,16 @@ static __always_inline void catch_up_at_tick(struct bpf_raw_tracepoint_args *ctx
 	find_runner(ctx, thread, read - ran, ran);
 }
 
+/* The CPU goes offline: what follows, which are the last steps of that, is not measured. */
+static __always_inline void leave_cpu(struct bpf_raw_tracepoint_args *ctx, struct mw_relay_cpu *cpu,
+				      struct clock *clock)
+{
+	flush_samples(ctx, cpu, 0);
+	send_state(ctx, cpu, MEMWATCH_CPU_OFFLINE, cpu->last_ns, 0);
+	cpu->active = 0;
+	clock->due_ns = 0;
+}
+
 /* preempt, prev, next; and from 5.18 on the state of prev */
 SEC("raw_tp/sched_switch")
 int on_switch(struct bpf_raw_tracepoint_args *ctx)
@@ -384,11 +396,13 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	if (thread)
 		owner = thread->owner;
 	/* A new thread may have any owner. */
-	if (cpu->active &&
-	    (mode == MW_RELAY_SWITCH || owner != cpu->owner || clock->idle || (!thread && !idle)))
+	if (cpu->active && (mode == MW_RELAY_SWITCH || owner != cpu->owner || clock->idle ||
+			    clock->leaving || (!thread && !idle)))
 		end_run(ctx, cpu, clock, prev, next, now, thread);
 	else if (clock->known)
 		clock->counted_ns += cpu_time(prev) - clock->exec_ns;
+	if (cpu->active && clock->leaving)
+		leave_cpu(ctx, cpu, clock);
 	begin_thread(clock, next, thread, cpu_time(next));
 	/* A new process begins where the one before it ends. */
 	if (!idle)
@@ -423,6 +437,23 @@ int on_rename(struct bpf_raw_tracepoint_args *ctx)
 	if (BPF_CORE_READ(task, group_leader) != task)
 		return 0;
 	rename_process(ctx, task, (const char *)ctx->args[1], MEMWATCH_REASON_COMM);
+	return 0;
+}
+
+/*
+ * cpu, target, state: a step of bringing a CPU up or down. When CPUHP_AP_ACTIVE is left, which is
+ * the first step down and runs on the CPU itself, its perf events still work. The next switch sends
+ * OFFLINE; the kernel waits for all CPUs to switch before it goes on.
+ */
+SEC("raw_tp/cpuhp_enter")
+int on_hotplug(struct bpf_raw_tracepoint_args *ctx)
+{
+	int target = (int)ctx->args[1], state = (int)ctx->args[2];
+	struct clock *clock = this_clock();
+
+	if (clock && (__u32)ctx->args[0] == bpf_get_smp_processor_id() &&
+	    state == (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_AP_ACTIVE))
+		clock->leaving = target < state;
 	return 0;
 }
 
@@ -489,7 +520,7 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	thread = bpf_get_current_task();
 	if (!cpu->active) {
-		if (stopping)
+		if (stopping || clock->leaving)
 			return 0;
 		clock->thread = thread;
 		clock->known = 0;

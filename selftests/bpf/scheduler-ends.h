@@ -12,7 +12,8 @@
 
 #include "../module.h"
 
-static const char *const program_names[] = { "on_switch", "on_exec", "on_rename", "on_timer" };
+static const char *const program_names[] = { "on_switch", "on_exec", "on_rename", "on_hotplug",
+					     "on_timer" };
 
 #define PROGRAMS (sizeof(program_names) / sizeof(program_names[0]))
 
@@ -194,6 +195,9 @@ static void test_hotplug(void)
 	tap_eq(read_stream(stream, &s, NULL), 0, "hotplug: the stream ends");
 	check_counts(stream, &s, "hotplug");
 	check_cpus("hotplug");
+	tap_eq(cpus[1].offline, 1, "hotplug: CPU 1 sends OFFLINE");
+	tap_eq(cpus[1].online, 2,
+	       "hotplug: CPU 1 sends ONLINE at the beginning and when it is back");
 	memwatch_stream_unref(stream);
 }
 

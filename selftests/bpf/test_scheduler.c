@@ -40,6 +40,7 @@ static uint32_t newest; /* the highest generation so far */
 /* What the stream says about one CPU. */
 struct cpu {
 	uint64_t online_ns, stopped_ns, run_ns, end_ns, ticks, early, gaps, due_ns;
+	uint32_t online, offline; /* records of these states */
 };
 
 static struct cpu cpus[CPUS_MAX];
@@ -112,6 +113,9 @@ static void count_cpu(const struct memwatch_record_header *h)
 		/* As if it had always been online, but nothing had run for longer. */
 		cpu->online_ns = h->time_ns - cpu->run_ns;
 		cpu->end_ns = h->time_ns;
+		cpu->online++;
+	} else if (rec->state == MEMWATCH_CPU_OFFLINE) {
+		cpu->offline++;
 	} else if (rec->state == MEMWATCH_CPU_STOPPED) {
 		cpu->stopped_ns = h->time_ns;
 	}
