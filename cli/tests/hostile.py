@@ -283,7 +283,7 @@ def check_screen():
 
 def write_trace(path, names):
     rows = [b"time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb"]
-    for t in range(0, 2401, 20):
+    for t in range(0, 2921, 20):
         for pid, name in names.items():
             rows.append(b'%d,%d,"%s",%d,20000,0,0,500000,400000' % (
                 t, pid, name.replace(b'"', b'""'), 100000 + 100 * t))
