@@ -84,10 +84,9 @@ static void write_bytes_or_null(struct mw_json *json, const char *key, uint64_t 
 static void write_time_or_null(struct mw_json *json, const char *key, uint64_t time_ns,
 			       uint64_t origin_ns)
 {
-	if (time_ns == MEMWATCH_GROWTH_NONE)
-		mw_json_null(json, key);
-	else
-		mw_json_double(json, key, (double)time_since(time_ns, origin_ns) / 1e9);
+	if (time_ns != MEMWATCH_GROWTH_NONE)
+		time_ns = time_since(time_ns, origin_ns);
+	write_seconds_or_null(json, key, time_ns);
 }
 
 void mw_verdict_span_json(const struct memwatch_growth_span *span, uint64_t origin_ns,

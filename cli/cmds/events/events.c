@@ -40,7 +40,7 @@ static const struct mw_option events_options[] = {
 	{ "duration", 'd', MW_OPTION_DURATION, offsetof(struct events_config, duration), "TIME",
 	  "stop after TIME; default: run until Ctrl-C", NULL },
 	{ "growth", 'g', MW_OPTION_FLAG, offsetof(struct events_config, growth), NULL,
-	  "also run a growth monitor, and show its alerts", NULL },
+	  "also run a growth monitor, and show its notices and alerts", NULL },
 	{ 0 },
 };
 
@@ -225,10 +225,9 @@ static const char *const events_usage[] = {
 	"",
 	"Shows what the kernel module wants an operator to be told, as it happens: that RMIDs",
 	"are exhausted, that another program uses RDT, that CPUs come and go, and the like.",
-	"With --growth, the notices and alerts of a growth monitor are shown, too. With --format "
-	"json, each",
-	"event is one object on a line. In a unit of systemd, events go to the journal with",
-	"fields.",
+	"With --growth, the notices and alerts of a growth monitor are shown, too. With",
+	"--format json, each event is one object on a line. In a unit of systemd, events go to",
+	"the journal with fields.",
 	NULL,
 };
 

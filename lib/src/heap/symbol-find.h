@@ -16,8 +16,8 @@
  * struct mw_symbol_finder - where to look, and what to do with what is found
  * @sysroot: directory that is prepended to paths, or NULL
  * @modules: files that are open already, by these paths, or NULL
- * @maps_are_open: the perf map is among @modules; if it is not, it could not be opened, and what
- *has its name here may be that of another process
+ * @maps_are_open: the perf map is among @modules; if it is not, it could not be opened, and
+ *	what has its name here may be that of another process
  * @found: called for each location that is known, with its lines
  * @unread: NULL, or called for each mapping whose file cannot be read or is another one now
  */
