@@ -85,6 +85,15 @@ within() {
 # not COMMAND...: for within
 not() { ! "$@"; }
 
+# in_background FILE COMMAND...: a command whose output goes to the file, which is empty from now
+# on: the shell of the command may open it only after this one has searched it for "ready".
+in_background() {
+	background_file=$1
+	shift
+	: >"$background_file"
+	"$@" >"$background_file" 9>&- &
+}
+
 # end_all NAME: kills all processes of that name
 end_all() {
 	for end_comm in /proc/[0-9]*/comm; do
@@ -154,6 +163,9 @@ trace_start() {
 	for trace_event; do echo 1 >"$TRACING/events/memwatch/memwatch_$trace_event/enable"; done
 	echo 1 >$TRACING/tracing_on
 }
+
+# trace_has PATTERN: for within
+trace_has() { grep -q "$1" $TRACING/trace; }
 
 # trace_count PATTERN: stops the trace and counts its lines that match
 trace_count() {

@@ -19,7 +19,7 @@ alone() {
 compare_two() {
 	reads=$(passes_for read 64) writes=$(passes_for write 64)
 	read1=$(alone read "$reads") write1=$(alone write "$writes")
-	record_load 1ms sh -c "taskset -c $CPU memload read $reads 64 & taskset -c $CPU memload write $writes 64; wait"
+	record_load 20ms sh -c "taskset -c $CPU memload read $reads 64 & taskset -c $CPU memload write $writes 64; wait"
 	ok $? "two processes on one CPU are recorded"
 	agrees "the first of two processes has its own instructions" instructions load-read \
 		"$read1" "$(alone read "$reads")" 3

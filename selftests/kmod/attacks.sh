@@ -111,8 +111,7 @@ test_memory() {
 	mkdir -p "$TMP/fuse"
 	chmod 755 "$TMP"
 	for page in set get argument; do
-		: > "$TMP/hang"
-		attack hang "$TMP/fuse" > "$TMP/hang" &
+		in_background "$TMP/hang" attack hang "$TMP/fuse"
 		server=$!
 		within 10 grep -q ready "$TMP/hang"
 		hangs $page

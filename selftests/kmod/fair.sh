@@ -18,8 +18,7 @@ VICTIM=1002
 
 # start_herd UID N KIND [MS]: its pid in $herd, the pids of its processes in the file $TMP/$herd
 start_herd() {
-	: >"$TMP/herd"
-	herd "$@" >"$TMP/herd" 9>&- &
+	in_background "$TMP/herd" herd "$@"
 	herd=$!
 	within 20 grep -q ready "$TMP/herd" || echo "# herd $* did not get ready"
 	grep -v ready "$TMP/herd" >"$TMP/$herd"

@@ -41,7 +41,7 @@ excluded_have_rmids() {
 }
 
 start_spin() {
-	taskset 2 mwproc spin >"$TMP/spin" 9>&- &
+	in_background "$TMP/spin" taskset 2 mwproc spin
 	spin=$!
 	within 10 grep -q ready "$TMP/spin"
 }
@@ -60,7 +60,7 @@ test_exec() {
 # Ten processes that run take turns with four RMIDs. The process on CPU 1 is excluded.
 test_rotation() {
 	insmod "$KO" rmids=4
-	taskset 1 herd 1001 10 spin >"$TMP/herd" &
+	in_background "$TMP/herd" taskset 1 herd 1001 10 spin
 	herd=$!
 	within 20 grep -q ready "$TMP/herd"
 	hold_session uid=1001

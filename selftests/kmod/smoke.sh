@@ -17,8 +17,7 @@ RMIDS=$((processes < 16 ? 32 : processes * 2))
 
 # shape ARGUMENT...: one of mwproc's processes in the background; its pid in $pid
 shape() {
-	: > "$TMP/shape"
-	mwproc "$@" > "$TMP/shape" 9>&- &
+	in_background "$TMP/shape" mwproc "$@"
 	pid=$!
 	within 5 grep -q ready "$TMP/shape" || echo "# mwproc $* did not get ready"
 }
@@ -102,7 +101,7 @@ test_identity() {
 	end_processes $pid
 
 	trace_start rmid_alloc rmid_exec rmid_free
-	mwproc exec mwproc sleep > "$TMP/shape" 9>&- &
+	in_background "$TMP/shape" mwproc exec mwproc sleep
 	pid=$!
 	within 3 grep -q ready "$TMP/shape"
 	is "execve() by another thread than the leader allocates no new RMID" \
@@ -292,6 +291,8 @@ test_filters() {
 	ok $? "with a filter by name one process is measured"
 	has_rmid $chosen
 	ok $? "the measured process is the one with that name"
+	# The process is not measured any more before its RMID is free.
+	within 3 trace_has "rmid_free.*tgid=$pid "
 	is "a process that the filter excludes loses its RMID with that reason" \
 		"$(trace_count "rmid_free.*tgid=$pid .*reason=6")" 1
 	end_processes $pid

@@ -7,6 +7,8 @@
 # The other arguments are for run_kselftest.sh.
 # udev makes this link on a real machine; the runner writes to it.
 ln -sf /proc/self/fd/1 /dev/stdout
+# With Debian's value, 3, perf events would need CAP_SYS_ADMIN.
+echo 2 >/proc/sys/kernel/perf_event_paranoid
 # The processors are emulated, so that times cannot be compared.
 export KSELFTEST_TEST_SCHEDULER_ARGS="500 untimed"
 case ${1-} in
