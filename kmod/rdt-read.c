@@ -34,7 +34,8 @@
 /*
  * An RMID that holds cache without running is read again after REFRESH_NS if a
  * CPU has budget left: at most REFRESHES of them in one go. The CPUs of a domain
- * together look at LOOK RMIDs in each slot, and each of them at one or more.
+ * together look at each RMID twice in REFRESH_NS, but at LOOK of them in a slot at
+ * most, and each CPU at one or more.
  */
 #define REFRESH_NS 20000000ULL
 #define REFRESHES  2
@@ -290,10 +291,18 @@ static bool read_is_holder(const struct mw_rdt_domain *d, u32 rmid, u64 now)
 	       now >= READ_ONCE(d->count[rmid].read_ns) + REFRESH_NS;
 }
 
+/* How many RMIDs a CPU looks at. A domain learns of what ran within two slots. */
+static u32 read_looks(const struct mw_rdt_domain *d)
+{
+	u64 due = d->plan.nr * READ_ONCE(settle_ns) / REFRESH_NS;
+
+	return 1 + min_t(u64, due, LOOK) / READ_ONCE(d->nr_cpus);
+}
+
 /* Spend what is left of the budget on RMIDs that hold cache without running. */
 void mw_rdt_read_holders(struct mw_rdt_domain *d, struct mw_cpu *cpu, struct mw_rdt_bout *bout)
 {
-	u32 rmid, looks = 1 + LOOK / READ_ONCE(d->nr_cpus);
+	u32 rmid, looks = read_looks(d);
 
 	bout->most = min_t(u32, bout->most, REFRESHES);
 	for (; looks; looks--) {
