@@ -67,6 +67,7 @@ include selftests/selftests.mk
 include selftests/bpf/bpf-tests.mk
 include selftests/eval/eval.mk
 include selftests/heap/heap-evidence.mk
+include selftests/stale/stale.mk
 include selftests/lab/lab.mk
 include packaging/packaging.mk
 
@@ -117,7 +118,7 @@ deps: ## Install the packages that a fresh Debian 12 machine lacks (root).
 all: lib cli heap ## Build the libraries and memwatchctl into build/.
 
 tests: lib-tests cli-tests bpf-tests heap-tests ## Build every test program.
-tests: identity-programs stress-programs bench-programs eval-programs heap-evidence-programs
+tests: identity-programs stress-programs bench-programs eval-programs heap-evidence-programs stale-programs
 
 clean: ## Remove build/; the cache of kernels is elsewhere and stays.
 	$(call msg,CLEAN,$(BUILD))

@@ -10,7 +10,8 @@ BPFTOOL ?= $(or $(shell command -v bpftool 2>/dev/null),/usr/sbin/bpftool)
 BPF_CFLAGS ?= -g -O2 -Wall -Wextra -Werror
 BPF_FLAGS   = -target bpf -mcpu=v2 -std=gnu11 -Ibpf/include -Ikmod/uapi -Ibpf
 BPF_SKELS   = $(BUILD)/bpf/relay.skel.h $(BUILD)/bpf/scheduler.skel.h \
-	      $(BUILD)/bpf/growth.skel.h
+	      $(BUILD)/bpf/growth.skel.h $(BUILD)/bpf/groups.skel.h \
+	      $(BUILD)/bpf/touch.skel.h $(BUILD)/bpf/where.skel.h
 
 bpf: $(BPF_SKELS)
 

@@ -24,6 +24,20 @@
 /* A trend with at least this score is extrapolated unless the episode is new growth. */
 #define MW_GROWTH_RELIABLE 50U
 
+/*
+ * Pages of the headroom that cannot be used. The kernel kills before the last page is charged:
+ * each CPU has charged some pages in advance (64, see MEMCG_CHARGE_BATCH), and file pages in use,
+ * page tables and kernel stacks are in no counter of a process. The programs that are recorded
+ * for the evaluation were killed when 0.2 to 1 MiB seemed to be left.
+ */
+#define MW_GROWTH_UNUSABLE (3 * MW_GROWTH_MIB / 4)
+
+MW_INLINE __u32 mw_growth_usable(__u32 headroom)
+{
+	return headroom == MW_GROWTH_NO_LIMIT ? headroom
+					      : mw_growth_sub_sat(headroom, MW_GROWTH_UNUSABLE);
+}
+
 /* Seconds until @headroom is used up. */
 MW_INLINE __u32 mw_growth_eta(__u32 headroom, __u64 slope_bps)
 {

@@ -49,6 +49,9 @@ struct mw_growth_process {
 	char comm[16];
 };
 
+/* How many processes with a notice can be looked at for what they touch. */
+#define MW_GROWTH_SUSPECTS 16U
+
 /* The key of the map "owners" for all users that have no entry of their own. */
 #define MW_GROWTH_OWNER_OTHERS (~0U)
 #define MW_GROWTH_OWNERS       4096U

@@ -26,6 +26,9 @@
 /* A notice ends after at least this many seconds without a new maximum. */
 #define MW_GROWTH_SETTLE_S 60U
 
+/* Seconds after which a notice is completed: half of the growth is a minute old by then. */
+#define MW_GROWTH_TOUCH_S 150U
+
 /* Returns 1 if the best trend alone is significant. @history may be NULL. */
 MW_INLINE int mw_growth_trend_grows(const struct mw_growth_history *history)
 {
@@ -68,9 +71,23 @@ MW_INLINE int mw_growth_notice_is_over(const struct mw_growth *g,
 	return g->signal <= g->base || mw_growth_age_s(g) - g->rise_s > patience;
 }
 
-/* Raises or ends the notice after a sample. Returns the event, or 0. */
+/*
+ * Completes a notice once it is known how much of the growth is cold, and enough of it is old
+ * enough to tell. Returns the event, or 0.
+ */
+MW_INLINE __u32 mw_growth_notice_complete(struct mw_growth *g, const struct mw_growth_touch *touch)
+{
+	if (!touch->gained || g->flags & MW_GROWTH_F_TOUCH ||
+	    mw_growth_age_s(g) - g->base_s < MW_GROWTH_TOUCH_S)
+		return 0;
+	g->flags |= MW_GROWTH_F_TOUCH;
+	return MW_GROWTH_EVENT_TOUCH;
+}
+
+/* Raises, completes or ends the notice after a sample. Returns the event, or 0. */
 MW_INLINE __u32 mw_growth_notice_update(struct mw_growth *g,
-					const struct mw_growth_history *history)
+					const struct mw_growth_history *history,
+					const struct mw_growth_touch *touch)
 {
 	if (!(g->flags & MW_GROWTH_F_NOTICE)) {
 		mw_growth_notice_rebase(g);
@@ -89,8 +106,8 @@ MW_INLINE __u32 mw_growth_notice_update(struct mw_growth *g,
 		g->rise_s = mw_growth_age_s(g);
 	}
 	if (!mw_growth_notice_is_over(g, history))
-		return 0;
-	g->flags &= (__u8)~MW_GROWTH_F_NOTICE;
+		return mw_growth_notice_complete(g, touch);
+	g->flags &= (__u8) ~(MW_GROWTH_F_NOTICE | MW_GROWTH_F_TOUCH);
 	g->base = g->signal;
 	g->base_s = mw_growth_age_s(g);
 	return MW_GROWTH_EVENT_SETTLE;

@@ -2,12 +2,13 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The two rules that raise an alert, and their constants. The counters of memory cannot
- * tell a leak from a cache that fills or from a morning, so an alert waits for one of two
- * things that an operator has to know in any case:
+ * The rules that raise an alert, and their constants. The counters of memory cannot tell a leak
+ * from a cache that fills or from a morning, so an alert waits for one of two things that an
+ * operator has to know in any case, or for a proof:
  *
- *   limit   the limit is near, and the growth is new and steady
- *   height  for hours, more memory than in the whole week before
+ *   limit      the limit is near, and the growth is new and steady
+ *   height     for hours, more memory than in the whole week before
+ *   untouched  for 40 minutes it has gained memory and not used it any more
  *
  * The times and shares follow from what the evaluation asks (docs/evaluation.md); the
  * others were tuned on the tuning part of its corpus.
@@ -15,7 +16,7 @@
 #ifndef _MW_GROWTH_RULES_H
 #define _MW_GROWTH_RULES_H
 
-#include "growth-forecast.h"
+#include "growth-notice.h"
 
 /*
  * Rule "limit": the percentage of the headroom that the growth must have used, counted
@@ -40,6 +41,16 @@
  */
 #define MW_GROWTH_SIZED_NS (1800 * MW_GROWTH_SECOND)
 
+/*
+ * Rule "untouched": the time since the notice, the percentage of what was gained that must be
+ * cold, surely, and the time since the last maximum. What leaks is not touched again, but nor is a
+ * table that is loaded once or a cache whose entries nobody reads, until it has reached its size.
+ * Most of these have after 40 minutes.
+ */
+#define MW_GROWTH_COLD_S	  2400U
+#define MW_GROWTH_COLD_SHARE	  90U
+#define MW_GROWTH_COLD_PROGRESS_S 60U
+
 /* The part of the growth of a window that must be signal and not mapped files, in percent. */
 #define MW_GROWTH_SHARE_MIN 50U
 
@@ -48,7 +59,7 @@ MW_INLINE __u32 mw_growth_consumed_share(const struct mw_growth *g, int starts)
 {
 	__u64 limit = (__u64)g->signal + g->headroom, floor = g->floor;
 
-	if (starts || floor * 3 >= limit * 2)
+	if (starts || g->flags & MW_GROWTH_F_WARM || floor * 3 >= limit * 2)
 		return MW_GROWTH_CONSUMED_MEANT;
 	if (g->last_ns - g->first_ns < MW_GROWTH_SIZED_NS && floor * 2 >= limit)
 		return MW_GROWTH_CONSUMED_MEANT;
@@ -130,6 +141,23 @@ MW_INLINE int mw_growth_rule_trend(const struct mw_growth *g,
 	       mw_growth_eta(left, trend->slope_bps) <= MW_GROWTH_URGENT_S &&
 	       mw_growth_has_consumed(trend->growth, left, mw_growth_consumed_share(g, 0)) &&
 	       mw_growth_is_new_high(level, trend);
+}
+
+/*
+ * Rule "untouched": a notice has held for long, the growth is new, steady and goes on, and what
+ * was gained is cold.
+ */
+MW_INLINE int mw_growth_rule_untouched(const struct mw_growth *g,
+				       const struct mw_growth_history *history,
+				       const struct mw_growth_touch *touch)
+{
+	__u32 age = mw_growth_age_s(g);
+
+	if (!(g->flags & MW_GROWTH_F_NOTICE) || age - g->base_s < MW_GROWTH_COLD_S ||
+	    age - g->rise_s > MW_GROWTH_COLD_PROGRESS_S || !mw_growth_trend_grows(history))
+		return 0;
+	return touch->gained >= MW_GROWTH_MASS && g->top > g->ceiling &&
+	       (__u64)touch->cold_low * 100 >= (__u64)touch->gained * MW_GROWTH_COLD_SHARE;
 }
 
 #endif /* _MW_GROWTH_RULES_H */

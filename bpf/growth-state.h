@@ -25,8 +25,9 @@ enum mw_growth_verdict {
 /* The rule that raised an alert; as enum memwatch_growth_reason. */
 enum mw_growth_reason {
 	MW_GROWTH_NONE = 0,
-	MW_GROWTH_LIMIT = 1,  /* the growth is steady and the limit is near */
-	MW_GROWTH_HEIGHT = 2, /* for hours, more than in the whole week before */
+	MW_GROWTH_LIMIT = 1,	 /* the growth is steady and the limit is near */
+	MW_GROWTH_HEIGHT = 2,	 /* for hours, more than in the whole week before */
+	MW_GROWTH_UNTOUCHED = 3, /* what it has gained for 40 minutes is not used any more */
 };
 
 /* What one call of mw_growth_feed() changed. */
@@ -34,12 +35,15 @@ enum mw_growth_reason {
 #define MW_GROWTH_EVENT_CLEAR  (1U << 1)
 #define MW_GROWTH_EVENT_NOTICE (1U << 2)
 #define MW_GROWTH_EVENT_SETTLE (1U << 3)
+#define MW_GROWTH_EVENT_TOUCH  (1U << 4)
 
 /* Flags of struct mw_growth. */
 #define MW_GROWTH_F_ALERT    (1U << 0) /* an alert is raised and not cleared */
 #define MW_GROWTH_F_HISTORY  (1U << 1) /* has grown, and needs a history */
 #define MW_GROWTH_F_RESERVED (1U << 2) /* address space grows without memory behind it */
 #define MW_GROWTH_F_NOTICE   (1U << 3) /* a notice is raised and has not ended */
+#define MW_GROWTH_F_TOUCH    (1U << 4) /* it has been said how much of the growth is cold */
+#define MW_GROWTH_F_WARM     (1U << 5) /* surely less than half of the growth is cold */
 
 /* Indices of &struct mw_growth.score. */
 enum mw_growth_detector {
@@ -47,6 +51,23 @@ enum mw_growth_detector {
 	MW_GROWTH_COMPOSITION = 1,
 	MW_GROWTH_THRESHOLD = 2,
 	MW_GROWTH_DETECTORS = 3,
+};
+
+/**
+ * struct mw_growth_touch - how much of what a process has gained is cold, in pages: not touched
+ *	any more since shortly after it was gained
+ * @gained: gained while a notice held, and old enough to tell; 0: it is not known
+ * @cold: how much of @gained is cold
+ * @cold_low: lower end of its 95 % confidence interval
+ * @cold_high: upper end
+ * @untouched_s: for at least so many seconds it was not touched
+ */
+struct mw_growth_touch {
+	__u32 gained;
+	__u32 cold;
+	__u32 cold_low;
+	__u32 cold_high;
+	__u32 untouched_s;
 };
 
 /**
@@ -58,6 +79,8 @@ enum mw_growth_detector {
  * @shmem: pages of shared memory
  * @vsz: address space; saturates at the largest value
  * @headroom: pages until the nearest limit, or MW_GROWTH_NO_LIMIT
+ * @touch: what is known of the pages that were gained
+ * @reserved: zero
  */
 struct mw_growth_sample {
 	__u64 time_ns;
@@ -67,6 +90,8 @@ struct mw_growth_sample {
 	__u32 shmem;
 	__u32 vsz;
 	__u32 headroom;
+	struct mw_growth_touch touch;
+	__u32 reserved;
 };
 
 /**

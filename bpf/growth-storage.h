@@ -33,6 +33,15 @@ struct {
 	__type(value, struct mw_growth_history);
 } histories SEC(".maps");
 
+/* What the library knows of the pages of suspects, see touch.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MW_GROWTH_SUSPECTS);
+	__type(key, struct mw_growth_key);
+	__type(value, struct mw_growth_touch);
+} touches SEC(".maps");
+
 /* But for the exits only on_task uses it: user space may change it between two rounds. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

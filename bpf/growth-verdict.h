@@ -93,7 +93,7 @@ MW_INLINE __u32 mw_growth_alert_raise(struct mw_growth *g, __u32 reason, __u64 s
 	if (!g->alert_ns) {
 		g->alert_ns = g->last_ns;
 		g->slope_bps = slope_bps;
-		g->eta_s = mw_growth_eta(headroom, slope_bps);
+		g->eta_s = mw_growth_eta(mw_growth_usable(headroom), slope_bps);
 	}
 	return MW_GROWTH_EVENT_ALERT;
 }
@@ -119,6 +119,16 @@ MW_INLINE __u32 mw_growth_alert_raise_by_episode(struct mw_growth *g,
 {
 	return mw_growth_alert_raise(g, MW_GROWTH_LIMIT, mw_growth_episode_slope(g),
 				     mw_growth_episode_origin(g)->pages,
+				     mw_growth_peak_headroom(g, history));
+}
+
+/* Raises an alert for the rule "untouched". */
+MW_INLINE __u32 mw_growth_alert_raise_by_touch(struct mw_growth *g,
+					       const struct mw_growth_history *history,
+					       const struct mw_growth_touch *touch)
+{
+	return mw_growth_alert_raise(g, MW_GROWTH_UNTOUCHED, mw_growth_current_slope(g, history),
+				     mw_growth_sub_sat(g->signal, touch->gained),
 				     mw_growth_peak_headroom(g, history));
 }
 

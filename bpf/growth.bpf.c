@@ -255,6 +255,8 @@ static __noinline int send_events(void *ctx, struct scratch *s, const struct mw_
 		send_record(ctx, &s->process, key, s->sample.time_ns, MEMWATCH_GROWTH_CLEARED);
 	if (event & MW_GROWTH_EVENT_NOTICE)
 		send_record(ctx, &s->process, key, s->sample.time_ns, MEMWATCH_GROWTH_NOTICED);
+	if (event & MW_GROWTH_EVENT_TOUCH)
+		send_record(ctx, &s->process, key, s->sample.time_ns, MEMWATCH_GROWTH_TOUCHED);
 	if (event & MW_GROWTH_EVENT_ALERT)
 		send_record(ctx, &s->process, key, s->sample.time_ns, MEMWATCH_GROWTH_ALERTED);
 	return 0;
@@ -330,6 +332,20 @@ static __noinline int load_process(struct task_struct *task, struct scratch *s,
 	return 0;
 }
 
+/* Adds to the sample in the scratch what is known of the pages of the process. */
+static __noinline int read_touch(struct scratch *s, struct mw_growth_key *key)
+{
+	struct mw_growth_touch *touch = NULL;
+
+	if (s->process.growth.flags & MW_GROWTH_F_NOTICE)
+		touch = bpf_map_lookup_elem(&touches, key);
+	if (touch)
+		s->sample.touch = *touch;
+	else
+		__builtin_memset(&s->sample.touch, 0, sizeof(s->sample.touch));
+	return 0;
+}
+
 /* Writes the state in the scratch to the map, in which it is new if @p is NULL. */
 static __noinline int store_process(struct scratch *s, struct mw_growth_key *key,
 				    struct mw_growth_process *p, struct mw_growth_owner *owner)
@@ -386,6 +402,7 @@ int on_task(struct bpf_iter__task *ctx)
 
 	read_counters(mm, s);
 	load_process(task, s, &key, p);
+	read_touch(s, &key);
 	sample_read_headroom(task, mm, s);
 	/* The process has exited meanwhile: its counters may be those of a freed mm. */
 	if (task->mm != mm)
@@ -495,6 +512,7 @@ static __always_inline void delete_process(struct task_struct *leader)
 	if (!bpf_map_delete_elem(&processes, &key))
 		count_event(MW_GROWTH_COUNT_EXITS);
 	bpf_map_delete_elem(&histories, &key);
+	bpf_map_delete_elem(&touches, &key);
 }
 
 SEC("tp_btf/sched_process_exit")

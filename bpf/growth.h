@@ -179,6 +179,9 @@ MW_INLINE void mw_growth_take_sample(struct mw_growth *g, const struct mw_growth
 	g->file = sample->file;
 	g->vsz = sample->vsz;
 	g->headroom = sample->headroom;
+	g->flags &= (__u8)~MW_GROWTH_F_WARM;
+	if ((__u64)sample->touch.cold_high * 2 < sample->touch.gained)
+		g->flags |= MW_GROWTH_F_WARM;
 	if (signal < g->floor)
 		g->floor = signal;
 	if (g->last_ns - g->first_ns < MW_GROWTH_START_NS || g->vsz < g->vsz_floor)
@@ -206,13 +209,15 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_history *hi
 		if (mw_growth_is_reserving(g, history))
 			g->flags |= MW_GROWTH_F_RESERVED;
 	}
-	event = mw_growth_notice_update(g, history);
+	event = mw_growth_notice_update(g, history, &sample->touch);
 	if (g->flags & MW_GROWTH_F_ALERT)
 		event |= mw_growth_alert_update(g);
 	else if (reason)
 		event |= mw_growth_alert_raise_by_history(g, history, reason);
 	else if (mw_growth_rule_limit(g))
 		event |= mw_growth_alert_raise_by_episode(g, history);
+	else if (mw_growth_rule_untouched(g, history, &sample->touch))
+		event |= mw_growth_alert_raise_by_touch(g, history, &sample->touch);
 	MW_GROWTH_CALL(judge)(g, history);
 	return event;
 }

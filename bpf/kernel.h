@@ -100,6 +100,29 @@ struct sched_entity {
 	__u64 prev_sum_exec_runtime; /* the same when it was switched in */
 } KERNEL;
 
+/* The first word of a page has its flags; its type changed in 6.18. */
+struct page {
+	unsigned long compound_head; /* of a tail page: that of its folio, plus 1 */
+	void *mapping;		     /* for anonymous memory an odd number */
+	atomic_t _mapcount;	     /* page tables that map it, minus 1 */
+} KERNEL;
+
+/* From 7.1 on the word is an address, or a mask that makes that of the folio of the page's. */
+struct page___info {
+	unsigned long compound_info;
+} KERNEL;
+
+struct vm_struct {
+	void *addr;
+	struct page **pages;
+} KERNEL;
+
+enum pageflags {
+	PG_referenced = 2,
+	PG_active = 5,
+	PG_young = 28, /* with CONFIG_PAGE_IDLE_FLAG only */
+};
+
 struct task_struct {
 	struct sched_entity se;
 	unsigned int flags;
@@ -115,6 +138,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct css_set *cgroups;
 	const struct cred *real_cred;
+	struct vm_struct *stack_vm_area; /* with CONFIG_VMAP_STACK only */
 	char comm[16];
 } KERNEL;
 
@@ -136,8 +160,10 @@ struct hrtimer {
 } KERNEL;
 
 struct mm_struct {
+	void *pgd;
 	unsigned long total_vm;
 	unsigned long data_vm;
+	unsigned long brk;
 	struct task_struct *owner; /* with CONFIG_MEMCG only */
 } KERNEL;
 
@@ -164,9 +190,27 @@ struct page_counter {
 } KERNEL;
 
 enum node_stat_item {
+	NR_INACTIVE_ANON = 0,
+	NR_ACTIVE_ANON = 1,
 	NR_INACTIVE_FILE = 2,
 	NR_ACTIVE_FILE = 3,
-	NR_SLAB_RECLAIMABLE_B = 5, /* in bytes */
+	NR_UNEVICTABLE = 4,
+	NR_SLAB_RECLAIMABLE_B = 5,   /* in bytes */
+	NR_SLAB_UNRECLAIMABLE_B = 6, /* in bytes */
+	NR_ANON_MAPPED = 17,
+	NR_SHMEM = 22,
+	NR_KERNEL_STACK_KB = 36,
+	NR_PAGETABLE = 38,	     /* from 5.11 on */
+	NR_SECONDARY_PAGETABLE = 39, /* from 6.1 on */
+	NR_PERCPU_B = 46,	     /* later than 7.0 */
+};
+
+enum memcg_stat_item {
+	MEMCG_SWAP = 43,
+	MEMCG_SOCK = 44,
+	MEMCG_PERCPU_B = 45,
+	MEMCG_KMEM = 47, /* from 5.18 on; all memory of the kernel, without sockets */
+	MEMCG_NR_STAT = 48,
 };
 
 /*

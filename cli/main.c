@@ -17,9 +17,9 @@ static const char *const main_usage[] = {
 };
 
 static const struct mw_cmd *const commands[] = {
-	&mw_cmd_doctor, &mw_cmd_status,	    &mw_cmd_dump,   &mw_cmd_top,    &mw_cmd_record,
-	&mw_cmd_report, &mw_cmd_export,	    &mw_cmd_events, &mw_cmd_growth, &mw_cmd_heap,
-	&mw_cmd_config, &mw_cmd_completion, NULL,
+	&mw_cmd_doctor, &mw_cmd_status, &mw_cmd_dump,	    &mw_cmd_top,    &mw_cmd_record,
+	&mw_cmd_report, &mw_cmd_export, &mw_cmd_events,	    &mw_cmd_growth, &mw_cmd_heap,
+	&mw_cmd_stale,	&mw_cmd_config, &mw_cmd_completion, NULL,
 };
 
 const struct mw_cmd mw_cmd_main = {

@@ -13,8 +13,14 @@ LIB_SO	:= $(BUILD)/lib/$(LIB_SONAME)
 # libbpf, libdw and libnl are loaded when they are needed; see lib/src/base/library.h.
 LIB_LIBS := -lzstd -lz -lm -ldl -liberty -lpthread
 
-# Its headers are in a folder of their own.
-LIBNL_CFLAGS := $(shell pkg-config --cflags libnl-genl-3.0)
+# Its headers are in a folder of their own. The goals that are left out install what is missing,
+# or need no library.
+LIBNL_CFLAGS := $(shell pkg-config --cflags libnl-genl-3.0 2>/dev/null)
+ifeq ($(LIBNL_CFLAGS),)
+ifneq ($(filter-out deps demo check check-matrix check-debug eval help clean,$(or $(MAKECMDGOALS),all)),)
+$(warning packages are missing: pkg-config does not find libnl-genl-3.0; "make deps" installs them)
+endif
+endif
 
 LIB_CFLAGS := -std=gnu11 -Wall -Wextra -Wshadow -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 	-DMEMWATCH_VERSION_STRING='"$(VERSION)"' -Ilib/include -Ilib/src \
@@ -72,12 +78,19 @@ $(BUILD)/lib/fuzz/%: lib/fuzz/%.c $(BUILD)/lib/asan/libmemwatch.a
 		$(BUILD)/lib/asan/libmemwatch.a $(LIB_LIBS)
 
 # The benchmarks of the library link the plain variant.
-bench-programs: $(addprefix $(BUILD)/lib/bench/,merge-bench recorder collector growth-bench growth-cost)
+bench-programs: $(addprefix $(BUILD)/lib/bench/,merge-bench recorder collector growth-bench growth-cost \
+	stale-bench touch-bench)
 
 $(BUILD)/lib/bench/%: selftests/bench/%.c $(BUILD)/lib/libmemwatch.a
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(CFLAGS) -o $@ $< $(BUILD)/lib/libmemwatch.a -lbpf $(LIB_LIBS)
+
+$(BUILD)/lib/bench/%: selftests/bench/%.cc $(BUILD)/lib/libmemwatch.a
+	$(call msg,CXXLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -std=gnu++17 -Wall -Wextra $(filter-out -std=%,$(LIB_CFLAGS)) -Iselftests $(CFLAGS) -o $@ $< \
+		$(BUILD)/lib/libmemwatch.a $(LIB_LIBS)
 
 lib-tests: $(LIB_TESTS) $(LIB_FUZZ)
 

@@ -192,8 +192,11 @@ static int print_report_table(struct report *r)
 		mw_unavailable_print(info);
 		mw_table_legend(&r->table);
 		if (r->unassigned.nr_rows)
-			printf("(unassigned) is RMID 0: idle time, the kernel, and processes "
-			       "without an RMID.\n");
+			puts(info->nr_rmids
+				     ? "(unassigned) is RMID 0: idle time, the kernel, and "
+				       "processes without an RMID."
+				     : "(unassigned) is idle time and the kernel. Without the "
+				       "module, all processes have RMID 0.");
 	}
 	return MW_EXIT_DONE;
 }

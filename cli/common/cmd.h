@@ -93,6 +93,7 @@ extern const struct mw_cmd mw_cmd_events;
 extern const struct mw_cmd mw_cmd_config;
 extern const struct mw_cmd mw_cmd_growth;
 extern const struct mw_cmd mw_cmd_heap;
+extern const struct mw_cmd mw_cmd_stale;
 extern const struct mw_cmd mw_cmd_completion;
 
 /* The options that every command accepts. */

@@ -54,8 +54,7 @@ void mw_live_raise(struct mw_live_share *share, const struct mw_live_config *con
 		   const struct mw_cli *cli)
 {
 	share->priority = config->priority ? MW_PRIORITY_NORMAL : mw_priority_raise();
-	share->begin_ns = mw_clock_ns(CLOCK_MONOTONIC);
-	share->cpu_ns = thread_cpu_ns();
+	share->begin_ns = 0;
 	if (!config->priority && share->priority != MW_PRIORITY_REAL_TIME)
 		mw_note(cli, "real-time priority is not permitted: records may be lost on a busy "
 			     "machine");
@@ -71,7 +70,8 @@ void mw_live_limit(struct mw_live_share *share, const struct mw_cli *cli)
 	if (now - share->begin_ns < INTERVAL_NS)
 		return;
 	cpu = thread_cpu_ns();
-	if (cpu - share->cpu_ns > (now - share->begin_ns) / 2) {
+	/* What it took to load programs and to read BTF does not count. */
+	if (share->begin_ns && cpu - share->cpu_ns > (now - share->begin_ns) / 2) {
 		mw_priority_lower();
 		share->priority = MW_PRIORITY_NORMAL;
 		mw_warn(cli, "reading the rings takes more than half of a CPU: it goes on with the "

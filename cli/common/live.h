@@ -50,7 +50,10 @@ int mw_live_open(const struct mw_cli *cli, struct memwatch_ctx *ctx,
 		 const struct mw_live_config *config, struct memwatch_live_opts *opts,
 		 const char *where, struct memwatch_stream **ret);
 
-/* How much of a CPU this thread has used in the last interval. Times in nanoseconds. */
+/*
+ * How much of a CPU this thread has used in the last interval. Times in nanoseconds; @begin_ns is 0
+ * before it has begun to read.
+ */
 struct mw_live_share {
 	enum mw_priority priority;
 	uint64_t begin_ns;

@@ -52,6 +52,8 @@ const char *mw_alert_name(const struct memwatch_record_growth *record)
 		return "notice";
 	case MEMWATCH_GROWTH_SETTLED:
 		return "settle";
+	case MEMWATCH_GROWTH_TOUCHED:
+		return "touch";
 	default:
 		return NULL;
 	}
@@ -60,7 +62,7 @@ const char *mw_alert_name(const struct memwatch_record_growth *record)
 void mw_alert_sentence(const struct memwatch_record_growth *record,
 		       const struct memwatch_growth_row *row, char *buf, size_t size)
 {
-	if (record->what == MEMWATCH_GROWTH_ALERTED || record->what == MEMWATCH_GROWTH_NOTICED)
+	if (record->what != MEMWATCH_GROWTH_CLEARED && record->what != MEMWATCH_GROWTH_SETTLED)
 		mw_verdict_sentence(row, memwatch_watch_limit_name(record->limit), buf, size);
 	else
 		snprintf(buf, size, "process %s (%u): memory has stopped growing", record->comm,

@@ -14,8 +14,9 @@
 int mw_background_monitor_open(struct mw_background_monitor *monitor, const struct mw_cli *cli,
 			       struct memwatch_ctx *ctx, const char *command)
 {
+	MEMWATCH_OPTS(memwatch_watch_opts, opts, .flags = MEMWATCH_WATCH_NO_WHERE);
 	struct memwatch_watch *watch;
-	int err = memwatch_watch_open(ctx, NULL, &watch);
+	int err = memwatch_watch_open(ctx, &opts, &watch);
 
 	if (err)
 		return mw_monitor_failed(ctx, err, command);

@@ -44,8 +44,17 @@ static void set_environment(const struct mw_hook_event *event, uint64_t count)
 
 	set_env_text("MEMWATCH_EVENT", event->name);
 	set_env_uint("MEMWATCH_COUNT", count);
-	set_env_uint("MEMWATCH_PID", record->tgid);
-	set_env_text("MEMWATCH_COMM", record->comm);
+	unsetenv("MEMWATCH_PID");
+	unsetenv("MEMWATCH_COMM");
+	unsetenv("MEMWATCH_CGROUP");
+	unsetenv("MEMWATCH_CLASS");
+	if (event->cgroup[0]) {
+		set_env_text("MEMWATCH_CGROUP", event->cgroup);
+		set_env_text("MEMWATCH_CLASS", record->comm);
+	} else {
+		set_env_uint("MEMWATCH_PID", record->tgid);
+		set_env_text("MEMWATCH_COMM", record->comm);
+	}
 	set_env_text("MEMWATCH_REASON", memwatch_growth_reason_name(record->reason));
 	set_env_uint("MEMWATCH_CONFIDENCE", record->confidence);
 	set_env_uint("MEMWATCH_SLOPE_BYTES_PER_SECOND", record->slope);

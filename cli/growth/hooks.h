@@ -34,6 +34,7 @@ enum mw_hook_state {
 struct mw_hook_event {
 	const char *name; /* what happened, as mw_alert_name() says it */
 	struct memwatch_record_growth record;
+	char cgroup[1024]; /* that it is about, "/" for the machine; "": it is about a process */
 	char sentence[2048];
 };
 

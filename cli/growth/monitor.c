@@ -66,7 +66,9 @@ int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
 	MEMWATCH_OPTS(memwatch_watch_opts, opts, .period_ns = config->interval,
 		      .max_processes = (uint32_t)config->max,
 		      .flags = MEMWATCH_WATCH_OWN_THREAD |
-			       (config->no_events ? MEMWATCH_WATCH_NO_EVENTS : 0));
+			       (config->no_events ? MEMWATCH_WATCH_NO_EVENTS : 0) |
+			       (config->no_touch ? MEMWATCH_WATCH_NO_TOUCH : 0) |
+			       (config->no_where ? MEMWATCH_WATCH_NO_WHERE : 0));
 	int err, rc;
 
 	*monitor = (struct mw_monitor){
@@ -142,4 +144,15 @@ bool mw_monitor_selects(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgro
 		return true;
 	path = mw_cgroups_path(monitor->cgroups, cgroup);
 	return path && !strncmp(path, monitor->prefix, len) && path[len] == '/';
+}
+
+bool mw_monitor_selects_group(const struct mw_monitor *monitor, const char *path)
+{
+	size_t len = strlen(monitor->prefix);
+
+	if (monitor->pid)
+		return false;
+	if (!monitor->cgroup)
+		return true;
+	return !strncmp(path, monitor->prefix, len) && (!path[len] || path[len] == '/');
 }

@@ -22,6 +22,8 @@ struct mw_monitor_config {
 	uint64_t pid;	    /* 0: all processes */
 	const char *cgroup; /* NULL: all cgroups */
 	bool no_events;
+	bool no_touch;
+	bool no_where;
 };
 
 /*
@@ -79,6 +81,9 @@ int mw_monitor_wait(struct mw_monitor *monitor);
 
 /* Returns whether a process, which is in @cgroup, is selected by the options. */
 bool mw_monitor_selects(struct mw_monitor *monitor, uint32_t tgid, uint64_t cgroup);
+
+/* The same for a cgroup with a path, or the machine ("/"). */
+bool mw_monitor_selects_group(const struct mw_monitor *monitor, const char *path);
 
 /*
  * Prints the error message for a call of a monitor that returned @err. Returns the exit

@@ -50,6 +50,12 @@ enum {
 	REASON,
 	RETRY,
 	DETACHED,
+	TOUCH,
+	SUSPECTS,
+	STALL,
+	WHERE,
+	SAMPLED,
+	PERIOD,
 	AGE,
 	NR_COLUMNS,
 	NO_COLUMN,
@@ -76,6 +82,12 @@ static const struct mw_column registry_columns[NR_COLUMNS] = {
 	[RETRY] = { "event_program_retry_ns", "RETRY IN", MW_KIND_UINT, MW_UNIT_NS,
 		    MW_COLUMN_HIDDEN },
 	[DETACHED] = { "event_program_detached", "DETACHED", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
+	[TOUCH] = { "touch", "TOUCH", MW_KIND_TEXT, 0, MW_COLUMN_HIDDEN },
+	[SUSPECTS] = { "touch_suspects", "SUSPECTS", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
+	[STALL] = { "touch_stall_ns", "LONGEST STALL", MW_KIND_UINT, MW_UNIT_NS, MW_COLUMN_HIDDEN },
+	[WHERE] = { "where", "WHERE", MW_KIND_TEXT, 0, MW_COLUMN_HIDDEN },
+	[SAMPLED] = { "where_suspects", "SAMPLED", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
+	[PERIOD] = { "where_period", "FAULTS A SAMPLE", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
 	[AGE] = { "age_ns", "AGE", MW_KIND_UINT, MW_UNIT_NS, MW_COLUMN_HIDDEN },
 };
 
@@ -84,6 +96,8 @@ struct registry_values {
 	uint64_t pid, start_ticks, command, told_ns, rounds, pokes, processes, growing, full, lost;
 	uint64_t period_ns, gap_ns, rest_ppm, storm_ppm, cpu_ppm, event_ppm, width;
 	uint64_t events_state, events_error, retry_ns, detached;
+	uint64_t touch_state, suspects, stall_ns;
+	uint64_t where_state, sampled, where_period;
 };
 
 /* A line of a file: its key, the value, and the column that shows the value unchanged. */
@@ -119,6 +133,12 @@ static const struct registry_field fields[] = {
 	FIELD(events_error, NO_COLUMN),
 	FIELD(retry_ns, NO_COLUMN),
 	FIELD(detached, DETACHED),
+	FIELD(touch_state, NO_COLUMN),
+	FIELD(suspects, SUSPECTS),
+	FIELD(stall_ns, STALL),
+	FIELD(where_state, NO_COLUMN),
+	FIELD(sampled, SAMPLED),
+	FIELD(where_period, PERIOD),
 };
 
 #define NR_FIELDS (sizeof(fields) / sizeof(fields[0]))
@@ -207,6 +227,12 @@ static void collect_values(const struct mw_registry_entry *entry,
 		.events_error = s->events_error,
 		.retry_ns = s->events_retry_ns,
 		.detached = s->over_budget,
+		.touch_state = s->touch_state,
+		.suspects = s->touch_suspects,
+		.stall_ns = s->touch_stall_ns,
+		.where_state = s->where_state,
+		.sampled = s->where_suspects,
+		.where_period = s->where_period,
 	};
 	v->start_ticks = mw_root_start_ticks(&here, v->pid);
 	/*
@@ -290,6 +316,21 @@ static const char *detached_reason(const struct registry_values *v)
 	}
 }
 
+/* &enum memwatch_watch_touch or &enum memwatch_watch_where_state, which have the same values. */
+static const char *suspects_state_name(uint64_t state)
+{
+	switch (state) {
+	case MEMWATCH_TOUCH_UNWANTED:
+		return "unwanted";
+	case MEMWATCH_TOUCH_IDLE:
+		return "idle";
+	case MEMWATCH_TOUCH_ACTIVE:
+		return "active";
+	default:
+		return "unavailable";
+	}
+}
+
 static void fill_registry_cells(struct registry_values *v, uint64_t now_ns, struct mw_cell *c)
 {
 	bool attached = v->events_state == MEMWATCH_EVENTS_ATTACHED;
@@ -306,6 +347,8 @@ static void fill_registry_cells(struct registry_values *v, uint64_t now_ns, stru
 	c[EVENT_PROGRAM].text = attached ? "attached" : "detached";
 	c[REASON].text = detached_reason(v);
 	c[REASON].missing = attached;
+	c[TOUCH].text = suspects_state_name(v->touch_state);
+	c[WHERE].text = suspects_state_name(v->where_state);
 	c[RETRY].number = v->retry_ns > now_ns ? v->retry_ns - now_ns : 0;
 	c[RETRY].missing = !v->retry_ns;
 	c[AGE].number = now_ns > v->told_ns ? now_ns - v->told_ns : 0;

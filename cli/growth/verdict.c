@@ -10,7 +10,18 @@
 #include "growth/verdict.h"
 #include "output/human.h"
 
-enum { PID, COMM, VERDICT, CONFIDENCE, SIZE, SLOPE, R2, NOTICE, ALERT, ETA };
+enum {
+	PID = MW_VERDICT_PID,
+	COMM = MW_VERDICT_COMM,
+	VERDICT,
+	CONFIDENCE,
+	SIZE,
+	SLOPE,
+	R2,
+	NOTICE,
+	ALERT,
+	ETA
+};
 
 const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS] = {
 	[PID] = { "pid", "PID", MW_KIND_UINT, 0, 0 },
@@ -95,18 +106,43 @@ void mw_verdict_span_json(const struct memwatch_growth_span *span, uint64_t orig
 	mw_json_row(json, NULL);
 	write_time_or_null(json, "start_s", span->start_ns, origin_ns);
 	write_time_or_null(json, "end_s", span->end_ns, origin_ns);
-	if (span->level == MEMWATCH_GROWTH_ALERT)
+	if (span->level == MEMWATCH_GROWTH_ALERT) {
 		mw_json_string(json, "reason", memwatch_growth_reason_name(span->reason));
+		write_seconds_or_null(json, "eta_oom_seconds", span->eta_ns);
+		write_seconds_or_null(json, "eta_low_seconds", span->eta_low_ns);
+		write_seconds_or_null(json, "eta_high_seconds", span->eta_high_ns);
+	}
 	mw_json_object_end(json);
+}
+
+/* All are null if it is not known what the process touches. */
+static void write_touch_members(const struct memwatch_growth_row *row, struct mw_json *json)
+{
+	bool known = row->gained_bytes;
+
+	write_bytes_or_null(json, "gained_bytes", known ? row->gained_bytes : MEMWATCH_GROWTH_NONE);
+	write_bytes_or_null(json, "cold_bytes", known ? row->cold_bytes : MEMWATCH_GROWTH_NONE);
+	write_bytes_or_null(json, "cold_low_bytes",
+			    known ? row->cold_low_bytes : MEMWATCH_GROWTH_NONE);
+	write_bytes_or_null(json, "cold_high_bytes",
+			    known ? row->cold_high_bytes : MEMWATCH_GROWTH_NONE);
+	write_seconds_or_null(json, "untouched_seconds",
+			      known ? row->untouched_ns : MEMWATCH_GROWTH_NONE);
 }
 
 void mw_verdict_json_members(const struct memwatch_growth_row *row, uint64_t origin_ns,
 			     struct mw_json *json)
 {
-	bool alerted = row->first_alert_ns != MEMWATCH_GROWTH_NONE;
-
 	mw_json_uint(json, "pid", row->tgid);
 	mw_json_string(json, "comm", row->comm);
+	mw_verdict_json_values(row, origin_ns, json);
+}
+
+void mw_verdict_json_values(const struct memwatch_growth_row *row, uint64_t origin_ns,
+			    struct mw_json *json)
+{
+	bool alerted = row->first_alert_ns != MEMWATCH_GROWTH_NONE;
+
 	mw_json_string(json, "verdict", memwatch_growth_verdict_name(row->verdict));
 	mw_json_uint(json, "confidence", row->confidence);
 	write_time_or_null(json, "first_notice_s", row->first_notice_ns, origin_ns);
@@ -132,10 +168,10 @@ void mw_verdict_json_members(const struct memwatch_growth_row *row, uint64_t ori
 	mw_json_uint(json, "file_bytes", row->file_bytes);
 	mw_json_uint(json, "vsz_bytes", row->vsz_bytes);
 	write_bytes_or_null(json, "room_bytes", row->room_bytes);
+	write_touch_members(row, json);
 }
 
-/* "4 min" or "2.5 h": an estimate, so it has few digits. */
-static const char *format_estimate(uint64_t ns, char *buf, size_t size)
+const char *mw_verdict_estimate(uint64_t ns, char *buf, size_t size)
 {
 	double s = (double)ns / 1e9;
 
@@ -150,24 +186,38 @@ static const char *format_estimate(uint64_t ns, char *buf, size_t size)
 	return buf;
 }
 
+/* What of the growth is not used any more, as a part of a sentence; empty if it is not known. */
+static const char *format_cold(const struct memwatch_growth_row *row, char *buf, size_t size)
+{
+	char cold[32], span[32];
+
+	buf[0] = '\0';
+	if (!row->gained_bytes)
+		return buf;
+	mw_human_uint(row->cold_bytes, MW_UNIT_BYTES, cold, sizeof(cold));
+	mw_verdict_estimate(row->untouched_ns, span, sizeof(span));
+	snprintf(buf, size, ", %s of it untouched for %s", cold, span);
+	return buf;
+}
+
 const char *mw_verdict_sentence(const struct memwatch_growth_row *row, const char *limit, char *buf,
 				size_t size)
 {
-	char grown[32], span[32], slope[32], eta[32], now[32];
+	char grown[32], span[32], slope[32], eta[32], now[32], cold[96];
 	int len;
 
 	mw_human_uint(row->growth_bytes, MW_UNIT_BYTES, grown, sizeof(grown));
 	mw_human_uint(row->slope, MW_UNIT_RATE, slope, sizeof(slope));
 	mw_human_uint(row->signal_bytes, MW_UNIT_BYTES, now, sizeof(now));
-	format_estimate(row->last_ns - row->since_ns, span, sizeof(span));
+	mw_verdict_estimate(row->last_ns - row->since_ns, span, sizeof(span));
 	len = snprintf(
-		buf, size, "process %s (%u): memory grew by %s in the last %s, at %s, to %s%s",
-		row->comm, row->tgid, grown, span, slope, now,
+		buf, size, "process %s (%u): memory grew by %s in the last %s%s, at %s, to %s%s",
+		row->comm, row->tgid, grown, span, format_cold(row, cold, sizeof(cold)), slope, now,
 		row->reason == MEMWATCH_GROWTH_REASON_HEIGHT ? ", more than in the week before"
 							     : "");
 	if (len < 0 || (size_t)len >= size || row->eta_ns == MEMWATCH_GROWTH_NONE)
 		return buf;
 	snprintf(buf + len, size - (size_t)len, "; at this rate it reaches %s in %s",
-		 limit ? limit : "its limit", format_estimate(row->eta_ns, eta, sizeof(eta)));
+		 limit ? limit : "its limit", mw_verdict_estimate(row->eta_ns, eta, sizeof(eta)));
 	return buf;
 }

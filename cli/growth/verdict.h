@@ -14,6 +14,8 @@
 #include "output/table.h"
 
 #define MW_VERDICT_COLUMNS 10
+#define MW_VERDICT_PID	   0 /* empty for what is not a process */
+#define MW_VERDICT_COMM	   1
 extern const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS];
 
 /*
@@ -28,6 +30,11 @@ void mw_verdict_span_json(const struct memwatch_growth_span *span, uint64_t orig
 /* Writes all values of @row as members of the object that is open. */
 void mw_verdict_json_members(const struct memwatch_growth_row *row, uint64_t origin_ns,
 			     struct mw_json *json);
+/* The same without the process id and the name. */
+void mw_verdict_json_values(const struct memwatch_growth_row *row, uint64_t origin_ns,
+			    struct mw_json *json);
+/* "4 min" or "2.5 h": an estimate, so it has few digits. Returns @buf. */
+const char *mw_verdict_estimate(uint64_t ns, char *buf, size_t size);
 /*
  * Writes a sentence: how much and how fast the memory grew, and when it reaches @limit,
  * which may be NULL if the name of the limit is unknown. The sentence contains the name of

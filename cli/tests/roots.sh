@@ -187,7 +187,9 @@ make_root_growing() {
 		printf '%s: %s\n' pid "$1" start_ticks "$2" command "$3" told_ns 1 rounds 70 pokes 4 \
 			processes 812 growing 9 full 0 lost 1 period_ns 5000000000 gap_ns 24000000 \
 			rest_ppm 1000 storm_ppm 10000 cpu_ppm 310 event_ppm 4200 width 512 \
-			events_state "$4" events_error 0 retry_ns 0 detached 2
+			events_state "$4" events_error 0 retry_ns 0 detached 2 \
+			touch_state 2 suspects 3 stall_ns 140000 \
+			where_state 2 sampled 3 where_period 64
 	}
 	monitor 41 7700 0 1 | put run/memwatch/growth.41
 	monitor 42 7800 2 2 | put run/memwatch/growth.42

@@ -19,6 +19,14 @@ import sys
 STATUS = ("ok", "unavailable", "error", "stale", "first", "estimated", "multiplexed")
 OPTIONAL = (type(None),)
 
+
+class Nullable:
+    """What a schema describes, or null."""
+
+    def __init__(self, schema):
+        self.schema = schema
+
+
 RECORDING = {"hostname": str, "kernel": str, "memwatch_version": str, "cpus": int, "rmids": int,
              "backend": str, "backend_reason": str, "period_ns": int, "mode": str,
              "record_schema": int, "start_realtime_ns": int, "start_monotonic_ns": int,
@@ -67,7 +75,9 @@ MONITORS = [{"pid": int, "command": str, "processes": int, "processes_growing": 
              "rounds_asked_for": int, "period_ns": int, "gap_ns": int, "budget_rest_ppm": int, "budget_storm_ppm": int, "cpu_ppm": int,
              "event_ppm": (int,) + OPTIONAL, "gate_width": int, "event_program": str,
              "event_program_reason": (str,) + OPTIONAL, "event_program_retry_ns": (int,) + OPTIONAL,
-             "event_program_detached": int, "age_ns": int}]
+             "event_program_detached": int, "touch": str, "touch_suspects": int,
+             "touch_stall_ns": int, "where": str, "where_suspects": int, "where_period": int,
+             "age_ns": int}]
 
 STATUS_VALUES = {
     "schema": int, "backend": str, "policy": str, "cpumask": str, "idle_stop": bool,
@@ -96,7 +106,7 @@ STATUS_LISTS = {
                  "jitter": [{"low_ns": int, "high_ns": int, "count": int}]},
     "growth_monitors": MONITORS}
 
-VERDICT = {"pid": int, "comm": str, "verdict": str, "confidence": int,
+JUDGED = {"verdict": str, "confidence": int,
            "first_notice_s": (int, float) + OPTIONAL, "first_alert_s": (int, float) + OPTIONAL,
            "slope_bytes_per_second": int,
            "r2_permille": int, "eta_oom_seconds": (int, float) + OPTIONAL,
@@ -106,8 +116,15 @@ VERDICT = {"pid": int, "comm": str, "verdict": str, "confidence": int,
            "eta_now_seconds": (int, float) + OPTIONAL, "eta_low_seconds": (int, float) + OPTIONAL,
            "eta_high_seconds": (int, float) + OPTIONAL, "growth_bytes": int,
            "since_s": (int, float) + OPTIONAL, "signal_bytes": int, "file_bytes": int,
-           "vsz_bytes": int, "room_bytes": (int,) + OPTIONAL}
+           "vsz_bytes": int, "room_bytes": (int,) + OPTIONAL,
+           **{f"{key}_bytes": (int,) + OPTIONAL for key in ("gained", "cold", "cold_low", "cold_high")},
+           "untouched_seconds": (int, float) + OPTIONAL}
+VERDICT = {"pid": int, "comm": str, **JUDGED}
 SPAN = {"start_s": (int, float), "end_s": (int, float) + OPTIONAL}
+SPANS = {"notices": [SPAN], "alerts": [{**SPAN, "reason": str,
+                    **{f"eta_{key}_seconds": (int, float) + OPTIONAL for key in ("oom", "low", "high")}}]}
+GROUP = {"path": str, "class": str, "mostly_pid": (int,) + OPTIONAL,
+         "mostly_comm": (str,) + OPTIONAL, **JUDGED}
 ALERT = {"schema": int, "event": str, "time_s": (int, float), "time_ns": int,
          "start_time_ns": int, "limit": (str,) + OPTIONAL, "sentence": str, **VERDICT}
 
@@ -118,6 +135,8 @@ QUANTILES = {"median": (int, float) + OPTIONAL, "p90": (int, float) + OPTIONAL}
 FRAME = {"function": (str,) + OPTIONAL, "file": (str,) + OPTIONAL, "line": (int,) + OPTIONAL,
          "module": (str,) + OPTIONAL, "address": (int,) + OPTIONAL, "inlined": bool}
 ALLOCATED = {"allocated_bytes": (dict,) + OPTIONAL, "allocated_objects": (dict,) + OPTIONAL}
+TAKEN = {"share": (int, float), "samples": int, "of_samples": int, "frame": int, "stack": [FRAME]}
+WHERE = {"touched": Nullable(TAKEN), "asked": Nullable(TAKEN)}
 SITE = {"stack": [FRAME], "live_bytes": ESTIMATE, "live_objects": ESTIMATE, **ALLOCATED,
         "samples": int,
         "age_seconds": QUANTILES, "lifetime_seconds": QUANTILES}
@@ -128,6 +147,11 @@ HEAP = {"schema": int,
                     "stacks": {"frame_pointer": int, "unwound": int, "truncated": int},
                     "python": (dict,) + OPTIONAL}}
 
+DISTRIBUTION = {"basis": str, "objects": int, "flat": bool, "medcouple": (int, float) + OPTIONAL,
+                **{f"{key}_ns": (int, float) + OPTIONAL
+                   for key in ("q1", "median", "q3", "threshold")}}
+TOUCHES = {"access_sites": list, "access_counts": list}
+
 SCHEMAS = {
     "doctor": {"schema": int, "ready": bool, "ok": int, "warn": int, "missing": int,
                "checks": [{"name": str, "result": str, "required": bool, "found": str,
@@ -137,7 +161,12 @@ SCHEMAS = {
     "growth-status": {**{key: OPTIONAL for key in STATUS_VALUES}, **STATUS_LISTS, "schema": int,
                       "backend": (str,) + OPTIONAL, "backend_reason": str},
     "growth-replay": {"schema": int, "samples": int, "duration_seconds": (int, float),
-                      "processes": [{**VERDICT, "notices": [SPAN], "alerts": [{**SPAN, "reason": str}]}]},
+                      "processes": [{**VERDICT, **SPANS}], "cgroups": [{**GROUP, **SPANS}],
+                      "host": OPTIONAL},
+    "growth-replay-host": {
+        "schema": int, "samples": int, "duration_seconds": (int, float),
+        "processes": [{**VERDICT, **SPANS}], "cgroups": [{**GROUP, **SPANS}],
+        "host": {**GROUP, **SPANS, "classes": [{**GROUP, **SPANS}]}},
     "heap-report": {**HEAP, "sites": [SITE],
                     "rows": [{**FRAME, "depth?": int, **{sum_of: {
                         "live_bytes": ESTIMATE, "live_objects": ESTIMATE, **ALLOCATED}
@@ -155,12 +184,15 @@ SCHEMAS = {
                    "limits": {"no_space": bool, "file_size": bool, "samples_full": bool,
                               "stacks_full": bool, "modules_full": bool, "forked_away": bool,
                               "snapshots": bool, "code_full": bool}},
-    "growth-alert": ALERT, "growth-notice": ALERT,
+    "growth-alert": {**ALERT, "hook?": str, "heap": OPTIONAL, "where": WHERE},
+    "growth-notice": {**ALERT, "heap": OPTIONAL, "where": OPTIONAL},
     "events-event": {"schema": int, "source": str, "event": str, "time_ns": int, "sentence": str,
                      "cpu": int, "count": int, "value": int, "sequence": int, "suppressed": int,
                      "lost": int},
     "events-alert": {**ALERT, "source": str},
-    "growth-alert-heap": {**ALERT,
+    "events-group": {**{key: of for key, of in ALERT.items() if key not in VERDICT}, "source": str,
+                     **GROUP},
+    "growth-alert-heap": {**ALERT, "hook?": str, "where": OPTIONAL,
                           "heap": {"growth_bytes": ESTIMATE, "seconds": (int, float),
                                    "copy": (str,) + OPTIONAL, "stack": [FRAME]}},
     "growth-room": {"schema": int, "event": str, "time_ns": int, "processes_unwatched": int},
@@ -176,6 +208,30 @@ SCHEMAS = {
     "heap-sites": {**HEAP, "sites": [SITE]},
     "heap-leaks": {**HEAP, "sites": [{**SITE, "growth_bytes_per_hour": ESTIMATE, "leak": bool,
                                         "stacks": int}]},
+    "stale-report": {"schema": int,
+                     "trace": {"file": str, "cut_off": bool, "sorted": bool,
+                               **{key: int for key in (
+                                   "first_ns", "last_ns", "active_ns", "allocations", "frees",
+                                   "accesses", "unmatched_frees", "overlaps", "misses")}},
+                     "scheme": str, "distribution": DISTRIBUTION,
+                     **{key: int for key in ("live_objects", "live_bytes", "leaked_objects",
+                                             "leaked_bytes")},
+                     "sites": [{"site": str, "leak": bool, "scheme": str, "growth": str,
+                                "threshold_ns": (int, float) + OPTIONAL,
+                                **{key: int for key in (
+                                    "longest_ns", "stale_objects", "stale_bytes",
+                                    "live_objects", "live_bytes", "allocated_objects",
+                                    "allocated_bytes", "freed_objects", "access_others",
+                                    "free_others")},
+                                **TOUCHES, "free_sites": list, "free_counts": list,
+                                "distribution": DISTRIBUTION,
+                                "live": [{"time_ns": int, "live_objects": int,
+                                          "live_bytes": int}]}],
+                     "objects": [{"address": int, "size_bytes": int, "site": str, "tid": int,
+                                  "allocated_ns": int, "staleness_ns": int,
+                                  "active_staleness_ns": int, "scheme": str,
+                                  "last_access_site": (str,) + OPTIONAL, "accesses": int,
+                                  **TOUCHES, "free_sites": list, "leak": bool}]},
     "dump": {"schema": int,
              "rmids": [{"rmid": int, "generation": int, "tgid": int, "parent_tgid": int,
                         "start_time_ns": int, "alloc_time_ns": int,
@@ -214,7 +270,10 @@ def check_measured(value, where):
 
 
 def check_value(value, schema, where):
-    if schema == "measured":
+    if isinstance(schema, Nullable):
+        if value is not None:
+            check_value(value, schema.schema, where)
+    elif schema == "measured":
         check_measured(value, where)
     elif isinstance(schema, dict):
         if not isinstance(value, dict):
@@ -249,7 +308,9 @@ def make_object(pairs):
 
 
 def list_keys(schema):
-    if isinstance(schema, dict):
+    if isinstance(schema, Nullable):
+        yield from list_keys(schema.schema)
+    elif isinstance(schema, dict):
         for key, inner in schema.items():
             yield key.rstrip("?")
             yield from list_keys(inner)
@@ -277,13 +338,14 @@ def main():
             answer = json.loads(file.read().decode("utf-8"), object_pairs_hook=make_object)
     except ValueError as error:
         print(f"the output is not JSON: {error}")
-        return
+        sys.exit(1)
     check_value(answer, SCHEMAS[name], name)
     if answer.get("schema") != 1:
         errors.append("schema is not 1")
     for error in errors[:20]:
         print(error)
     print("json does not have what the schema promises" if errors else "json ok")
+    sys.exit(bool(errors))
 
 
 main()

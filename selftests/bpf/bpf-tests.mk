@@ -18,7 +18,7 @@ bpf_test = $(CC) $(BPF_TEST_FLAGS) $(1) -o $@ $(wildcard $(filter %.c,$^)) $(fil
 
 bpf-tests: $(addprefix $(BPF_TEST_BIN)/,test_relay_math test_relay_native test_relay_rings \
 	test_growth test_growth_hostile test_growth_cgroups plain/test_relay_native plain/test_relay_module plain/test_live \
-	plain/test_scheduler \
+	plain/test_scheduler test_touch plain/test_touch test_stacks plain/test_stacks \
 	plain/test_growth plain/test_growth_hostile plain/test_growth_cgroups \
 	plain/test_growth_machine)
 
@@ -26,12 +26,12 @@ $(BPF_TEST_BIN)/test_relay_rings: $(BUILD)/lib/asan/libmemwatch.a
 
 # Not under ASan: the test measures the memory of its children.
 BPF_GROWTH_TESTS := $(addprefix $(BPF_TEST_BIN)/,test_growth test_growth_hostile \
-	test_growth_cgroups)
+	test_growth_cgroups test_touch test_stacks)
 $(BPF_GROWTH_TESTS): $(BUILD)/lib/ubsan/libmemwatch.a
 $(BPF_GROWTH_TESTS): BPF_SANITIZE := $(LIB_UBSAN)
 
 $(addprefix $(BPF_TEST_BIN)/plain/,test_live test_scheduler test_growth test_growth_hostile \
-	test_growth_cgroups test_growth_machine): \
+	test_growth_cgroups test_growth_machine test_touch test_stacks): \
 	$(BUILD)/lib/libmemwatch.a
 
 $(BPF_TEST_BIN)/%: BPF_SANITIZE ?= $(LIB_SANITIZE)
@@ -53,7 +53,7 @@ check-bpf-math: $(BPF_TEST_BIN)/test_relay_math ## Test the arithmetic of the re
 
 # A kernel with BPF is enough; the module is not needed.
 BPF_NATIVE_TESTS := $(addprefix $(BPF_TEST_BIN)/,test_relay_native test_relay_rings test_growth \
-	test_growth_hostile test_growth_cgroups)
+	test_growth_hostile test_growth_cgroups test_touch test_stacks)
 
 check-bpf-native: $(BPF_NATIVE_TESTS) ## Test the BPF programs on this machine's kernel (root).
 	@set -e; for test in $^; do $$test; done

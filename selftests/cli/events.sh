@@ -179,7 +179,25 @@ is "the name of a process forges no field" "$(grep -c '^PRIORITY=0$' journal)" \
 	"$(grep -c '^MEMWATCH_COMM$' journal)"
 is "status lists the growth monitor of events" \
 	"$(memwatchctl status --format json | grep -c '"command": "events"')" 2
-end_processes $leak $json $unit $datagrams
+end_processes $leak
+
+# ---- a tmpfs fills, by 5 MB/s; no process grows
+mkdir filled
+mount -t tmpfs tmpfs filled
+(
+	for i in $(seq 60); do
+		head -c 5000000 /dev/zero > filled/$i 2> /dev/null
+		sleep 1
+	done
+) 9>&- &
+filler=$!
+within 120 has '"event": "notice".*"class": "shmem"' json
+ok $? "a tmpfs that fills is an event"
+within 30 has "^MEMWATCH_CLASS=shmem" journal
+ok $? "it is in the journal, with its class"
+grep '"class": "shmem"' json | head -1 > /out/group.json
+end_processes $filler $json $unit $datagrams
+umount filled
 
 # ---- unloading
 follow out memwatchctl events

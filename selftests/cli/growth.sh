@@ -21,6 +21,11 @@ cd "$work" || exit 1
 
 plan
 
+"$ctl" top --growth --backend bpf -n 2 -d 1s >top 2>warnings
+rc=$?
+[ $rc -eq 0 ] && grep -q VERDICT top && ! grep -q 'reading the rings' warnings
+ok $? "what top needs to begin, with the growth monitor, is not taken for reading the rings"
+
 # Allocates 2 MiB every 0.1 s, after 12 s at rest.
 (
 	ulimit -d 400000
@@ -42,7 +47,8 @@ record=$!
 	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>hook' >alerts 2>errors &
 watch=$!
 "$ctl" --quiet growth watch --interval 1s --duration 60s --pid $leak --notices --exec-on notice \
-	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>noticed' >lines &
+	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>noticed' \
+	--no-where >lines &
 lines=$!
 sleep 8
 "$ctl" --format json status >status 2>&1
@@ -67,6 +73,15 @@ python3 "$here/../../cli/tests/schema.py" growth-notice notice >schema
 ok $? "a notice has the documented members"
 python3 "$here/../../cli/tests/schema.py" growth-alert alert >schema
 ok $? "an alert has the documented members"
+python3 -c 'import json; w = json.load(open("alert"))["where"]["touched"]
+assert w["share"] > 0.5 and any("awk" in (f["module"] or "") for f in w["stack"])' 2>/dev/null
+named=$?
+case $(uname -m) in
+x86_64) ok $named "an alert says where the process takes its memory" ;;
+*) skip "an alert says where the process takes its memory" "stacks are sampled on x86-64 only" ;;
+esac
+grep -q '; what it keeps is first touched by .* samples)' hook
+ok $? "the sentence says so too"
 grep -q "\"sentence\": \"process [a-z]* ($leak): memory grew by .* at this rate it reaches RLIMIT_DATA in " alert
 ok $? "an alert says how much memory grew, how fast, and when it reaches which limit"
 grep -q "^alert $leak limit process [a-z]* ($leak): memory grew" hook
@@ -78,6 +93,8 @@ grep -q "^notice $leak none process [a-z]* ($leak): memory grew" noticed &&
 ok $? "with --exec-on notice, the hook is for notices and alerts"
 grep -q "^notice process [a-z]* ($leak): memory grew" lines && grep -q '^ALERT ' lines
 ok $? "growth watch --notices prints notices and alerts"
+! grep -q 'first touched' lines
+ok $? "with --no-where, nothing is said about where"
 [ "$(grep -c '"pid": ' alerts)" -eq "$(grep -c "\"pid\": $leak," alerts)" ]
 ok $? "--pid shows no other process"
 "$ctl" --verbose growth watch --duration 1s --state state --alerts 2>&1 | grep -q 'state: loaded [1-9][0-9]* histories'
@@ -123,6 +140,6 @@ sys.exit(not (p["notices"] and p["alerts"] and p["notices"][0]["start_s"] == p["
 END
 ok $? "replaying lists all notices and alerts with their times"
 is "the trace begins with its header" "$(head -1 trace.csv)" \
-	time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb
+	time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb,cgroup,kernel_kb,slab_kb,sock_kb,pagetables_kb,gained_kb,cold_kb,cold_low_kb,cold_high_kb,untouched_s
 is "the trace has one process" "$(sed 1d trace.csv | cut -d, -f2 | sort -u | wc -l)" 1
 tap_end

@@ -9,7 +9,7 @@ EVAL_CFLAGS := -O2 -g -Wall -Wextra -Werror -Iselftests -MMD -MP
 
 .PHONY: eval-programs
 
-eval-programs: $(addprefix $(EVAL_BIN)/,record leak published drop-free.so Memory.class)
+eval-programs: $(addprefix $(EVAL_BIN)/,record leak group published drop-free.so Memory.class)
 
 $(EVAL_BIN)/%: selftests/eval/%.c
 	$(call msg,CCLD,$@)

@@ -3,9 +3,10 @@
 """Figures of merit for the alerts of a detector, given the truth of the traces.
 
 A truth is the object of a NAME.json file. An answer of a detector is
-{pid: {"notices", "alert_s", "confidence", "eta_now_s"}} for one trace, or for the beginning of a
-trace; "notices" is a list of [start, end], in which the end is None for one that holds. A detector
-without notices tells by its alerts.
+{pid: {"notices", "alert_s", "alert_eta_s", "confidence", "eta_now_s"}} for one trace, for the
+beginning of a trace, or for a trace of which samples were left out; "notices" is a list of
+[start, end], in which the end is None for one that holds. A detector without notices tells by its
+alerts.
 This module knows neither how a detector works nor how a trace was made.
 """
 import math
@@ -22,7 +23,12 @@ MARKS = {
     "recall_fast": ("at least", 0.98), "recall_slow": ("at least", 0.90),
     "noticed_in_time": ("at least", 0.90), "false_alarms": ("at most", 0),
     "lead_ratio_median": ("at least", 1.0), "eta_error_median": ("at most", 0.20),
+    "alert_eta_holds": ("at least", 0.80), "sparse_eta_holds": ("at least", 0.80),
 }
+# An estimate holds if it is wrong by no more than this share of the time that was left.
+ETA_TOLERANCE = 0.25
+# The longest time between two samples for which estimates are asked for.
+SPARSE_S = 60
 BENIGN_RUNS = 200
 
 
@@ -72,6 +78,7 @@ class Leak:
     def __init__(self, truth, answer):
         mine = answer.get(truth["leaker_pid"], {})
         self.truth = truth
+        self.mine = mine
         self.alert = mine.get("alert_s")
         self.rate = truth["rate_bytes_per_second"]
         self.end = truth["oom_s"] if truth["oom_s"] is not None else truth["end_s"]
@@ -113,6 +120,20 @@ class Leak:
             return None
         asked = min(LEAD_S, (self.truth["oom_s"] - self.truth["onset_s"]) / 2)
         return (self.truth["oom_s"] - self.alert) / asked if self.alerted else 0
+
+    def alert_eta_holds(self):
+        """Whether the estimate of the first alert holds; None without a kill after the alert."""
+        if self.truth["oom_s"] is None or not self.alerted or self.alert >= self.truth["oom_s"]:
+            return None
+        left = self.truth["oom_s"] - self.alert
+        eta = self.mine.get("alert_eta_s")
+        return eta is not None and abs(eta - left) <= ETA_TOLERANCE * left
+
+    def alert_interval_holds(self):
+        """Whether its interval does; an end that is None is open."""
+        low, high = self.mine.get("alert_eta_low_s"), self.mine.get("alert_eta_high_s")
+        left = self.truth["oom_s"] - self.alert
+        return (low is None or low <= left) and (high is None or left <= high)
 
     def eta_error(self, answer_half, half):
         """Relative error of the estimate made half way; 100 % if there is none."""
@@ -187,9 +208,17 @@ def decades(leaks):
     return rows
 
 
-def measure(truths, answers, halves, looks):
+def estimates(leaks):
+    """(how many estimates of first alerts hold, how many of their intervals, of how many)"""
+    judged = [leak for leak in leaks if leak.alert_eta_holds() is not None]
+    return (sum(leak.alert_eta_holds() for leak in judged),
+            sum(leak.alert_interval_holds() for leak in judged), len(judged))
+
+
+def measure(truths, answers, halves, looks, sparse):
     """All figures of one detector for some traces. `halves` are its answers to traces that are
-    cut at their half_way(), `looks` to those cut at their moment(). Both may be empty."""
+    cut at their half_way(), `looks` to those cut at their moment(), `sparse` to those with a sample
+    in SPARSE_S. All may be empty."""
     leaks = [Leak(t, answers[t["name"]]) for t in truths if t["label"] == "leak"]
     fast = [leak for leak in leaks if leak.rate >= FAST_BYTES_PER_S]
     slow = [leak for leak in leaks if SLOW_BYTES_PER_S[0] <= leak.rate <= SLOW_BYTES_PER_S[1]
@@ -213,6 +242,10 @@ def measure(truths, answers, halves, looks):
               for leak in leaks if leak.truth["name"] in halves}
     intervals = [covered(t, halves[t["name"]], half_way(t)) for t in truths if t["name"] in halves]
     intervals = [inside for inside in intervals if inside is not None]
+    eta_holds, interval_holds, n_alert_eta = estimates(leaks)
+    sparse_holds, sparse_interval, n_sparse = estimates(
+        [Leak(leak.truth, sparse[leak.truth["name"]]) for leak in leaks
+         if leak.truth["name"] in sparse])
     confusable = [t for t in truths if t["label"] == "confusable"]
     reserved = [t for t in truths if t["label"] == "reserved"]
 
@@ -243,6 +276,10 @@ def measure(truths, answers, halves, looks):
         "eta_below_20_percent": share(sum(e < 0.2 for e in errors.values()), len(errors)),
         "n_intervals": len(intervals),
             "eta_interval_coverage": share(sum(intervals), len(intervals)),
+        "n_alert_eta": n_alert_eta, "alert_eta_holds": share(eta_holds, n_alert_eta),
+            "alert_interval_holds": share(interval_holds, n_alert_eta),
+        "n_sparse": n_sparse, "sparse_eta_holds": share(sparse_holds, n_sparse),
+            "sparse_interval_holds": share(sparse_interval, n_sparse),
         "eta_errors": {name: round(e, 3) for name, e in errors.items() if e >= 0.2},
         "decades": decades(leaks),
         "missed": [leak.truth["name"] for leak in fast if not leak.found]

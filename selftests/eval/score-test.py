@@ -44,7 +44,17 @@ def perfect(truth):
     end = truth["oom_s"] or truth["end_s"]
     alert = truth["onset_s"] + min(600, (end - truth["onset_s"]) / 10)
     return {truth["leaker_pid"]: {"notices": [[truth["onset_s"], None]], "alert_s": alert,
-                                  "confidence": 100.0}}
+                                  "alert_eta_s": end - alert, "alert_eta_low_s": end - alert,
+                                  "alert_eta_high_s": end - alert, "confidence": 100.0}}
+
+
+def misjudging(truth, wrong):
+    """As perfect(), with another time to the limit in the alert."""
+    answer = perfect(truth)
+    for entry in answer.values():
+        if entry["alert_s"] is not None:
+            entry["alert_eta_s"] *= wrong
+    return answer
 
 
 def noticing(truth, *notices):
@@ -70,15 +80,15 @@ def look_at(truth, sure):
             if leaks else 1000: {"confidence": sure if leaks else 100.0 - sure}}
 
 
-def figures(truths, detector, wrong=1.0, sure=100.0):
+def figures(truths, detector, wrong=1.0, sure=100.0, sparse=perfect):
     answers = {t["name"]: detector(t) for t in truths}
     halves = {t["name"]: half_of(t, wrong) for t in truths if marks.half_way(t) is not None}
     looks = {t["name"]: look_at(t, sure) for t in truths if marks.moment(t) is not None}
-    return marks.measure(truths, answers, halves, looks)
+    return marks.measure(truths, answers, halves, looks, {t["name"]: sparse(t) for t in truths})
 
 
-def missed(truths, detector, wrong=1.0):
-    return marks.missed_marks(figures(truths, detector, wrong))
+def missed(truths, detector, wrong=1.0, sparse=perfect):
+    return marks.missed_marks(figures(truths, detector, wrong, sparse=sparse))
 
 
 def late(truth):
@@ -117,6 +127,13 @@ def after_the_kill(truth):
     return answer
 
 
+def always(truth):
+    """A detector that raises an alert for every first process."""
+    onset = truth["onset_s"] or 0
+    return {1000: {"alert_s": onset, "alert_eta_s": (truth["oom_s"] or truth["end_s"]) - onset,
+                   "confidence": 50.0}}
+
+
 def wrong_pid(truth):
     return {pid + 1: entry for pid, entry in perfect(truth).items()}
 
@@ -152,13 +169,13 @@ def test_scorer(truths):
           "confidences of 70 % and 30 % have a Brier score of 0.09")
     with_labels_swapped = [t for t in swapped(truths) if t["label"] in ("leak", "benign")]
     answers = {t["name"]: perfect(t) for t in truths}
-    bad = marks.measure(with_labels_swapped, answers, {}, {})
+    bad = marks.measure(with_labels_swapped, answers, {}, {}, {})
     check(set(marks.missed_marks(bad)) == set(marks.MARKS),
           "with the labels swapped every mark is missed")
     silent = missed(truths, lambda t: {})
     check({"recall_fast", "recall_slow", "lead_ratio_median"} <= set(silent),
           "a silent detector misses recalls and lead time")
-    nervous = figures(truths, lambda t: {1000: {"alert_s": t["onset_s"] or 0, "confidence": 50.0}})
+    nervous = figures(truths, always)
     check(marks.missed_marks(nervous) == ["false_alarms"],
           "a detector that always alarms misses only the mark of false alarms")
     check(nervous["precision"] == nervous["n_leaks"] / (nervous["n_leaks"] + nervous["n_benign"]),
@@ -193,6 +210,14 @@ def test_scorer(truths):
     check_equal(figures(truths, perfect, 1.3)["eta_interval_coverage"], 0,
                 "an interval of 10 % to each side misses the kill if the estimate is 30 % off")
     check_equal(missed(truths, perfect, 1.1), [], "an estimate that is 10 % off meets its mark")
+    for wrong, marked in ((0.7, True), (0.8, False), (1.2, False), (1.3, True)):
+        check_equal(missed(truths, lambda t, wrong=wrong: misjudging(t, wrong)),
+                    ["alert_eta_holds"] * marked,
+                    f"alerts whose estimate is {wrong} times the time left "
+                    f"{'miss' if marked else 'meet'} their mark")
+    check_equal(missed(truths, perfect, sparse=lambda t: misjudging(t, 1.3)), ["sparse_eta_holds"],
+                "alerts with few samples whose estimate is 30 % off miss only their own mark")
+    check_equal(good["alert_interval_holds"], 1, "an interval of the time left holds the kill")
 
 
 def test_corpus(truths):

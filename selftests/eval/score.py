@@ -61,6 +61,15 @@ def number(value):
     return None if value is None else float(value)
 
 
+def alert_estimate(alerts):
+    """The estimate of the first alert."""
+    if not alerts:
+        return {}
+    return {"alert_eta_s": number(alerts[0]["eta_oom_seconds"]),
+            "alert_eta_low_s": number(alerts[0]["eta_low_seconds"]),
+            "alert_eta_high_s": number(alerts[0]["eta_high_seconds"])}
+
+
 def replay(program, csv):
     """The answer of memwatchctl for a trace, from its JSON output."""
     done = subprocess.run([program, "--format", "json", "growth", "replay", csv],
@@ -72,7 +81,7 @@ def replay(program, csv):
     for p in json.loads(done.stdout)["processes"]:
         entry = {"notices": [[number(n["start_s"]), number(n["end_s"])] for n in p["notices"]],
                  "alert_s": number(p["first_alert_s"]), "confidence": number(p["confidence"]),
-                 "verdict": p["verdict"], "eta_alert_s": number(p["eta_oom_seconds"]),
+                 "verdict": p["verdict"], **alert_estimate(p["alerts"]),
                  "eta_now_s": number(p.get("eta_now_seconds")),
                  "eta_low_s": number(p.get("eta_low_seconds")),
                  "eta_high_s": number(p.get("eta_high_seconds"))}
@@ -95,51 +104,71 @@ def published(program, csv):
     return answers
 
 
-def cut(csv, until):
-    """Writes the beginning of a trace, up to a time, to a file, and returns its name."""
-    out = tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False)
-    with open(csv, encoding="utf-8") as f, out:
-        out.write(next(f))
+def rows_until(csv, until):
+    """The lines of a trace up to a time."""
+    with open(csv, encoding="utf-8") as f:
+        yield next(f)
         for line in f:
             if float(line.split(",", 1)[0]) > until:
                 break
-            out.write(line)
-    return out.name
+            yield line
+
+
+def sparse_rows(csv):
+    """The lines of a trace of which each process has one in SPARSE_S."""
+    last = {}
+    with open(csv, encoding="utf-8") as f:
+        yield next(f)
+        for line in f:
+            time, pid = line.split(",", 2)[:2]
+            if pid not in last or float(time) - last[pid] >= marks.SPARSE_S:
+                last[pid] = float(time)
+                yield line
+
+
+def replay_rows(program, rows):
+    """As replay(), of a trace that consists of these lines."""
+    with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8") as out:
+        out.writelines(rows)
+        out.flush()
+        return replay(program, out.name)
 
 
 def replay_until(program, csv, until):
     """As replay(), of the trace up to a time; None if the time is None."""
-    if until is None:
+    return None if until is None else replay_rows(program, rows_until(csv, until))
+
+
+def replay_sparse(program, truth):
+    """As replay(), of a leak that ends with a kill, with few samples; else None."""
+    if truth["label"] != "leak" or truth["oom_s"] is None:
         return None
-    short = cut(csv, until)
-    try:
-        return replay(program, short)
-    finally:
-        os.unlink(short)
+    return replay_rows(program, sparse_rows(truth["csv"]))
 
 
 def judge(truth, options):
-    """(answers by detector, ours at half_way(), ours at moment()) for one trace."""
+    """(answers by detector, ours at half_way(), at moment(), with few samples) for one trace."""
     answers = published(options.published, truth["csv"])
     answers[OURS] = replay(options.memwatchctl, truth["csv"])
     return (answers, replay_until(options.memwatchctl, truth["csv"], marks.half_way(truth)),
-            replay_until(options.memwatchctl, truth["csv"], marks.moment(truth)))
+            replay_until(options.memwatchctl, truth["csv"], marks.moment(truth)),
+            replay_sparse(options.memwatchctl, truth))
 
 
 def judge_all(truths, options):
-    """Answers by detector and trace; ours at half_way(); ours at moment()."""
+    """Answers by detector and trace, and ours by trace: at half_way(), at moment(), with few
+    samples."""
     answers = {name: {} for name in BASELINES + [OURS]}
-    halves, looks = {}, {}
+    others = ({}, {}, {})
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for truth, (by_detector, half, look) in zip(truths,
-                                                    pool.map(lambda t: judge(t, options), truths)):
+        for truth, (by_detector, *ours) in zip(truths,
+                                               pool.map(lambda t: judge(t, options), truths)):
             for name, answer in by_detector.items():
                 answers[name][truth["name"]] = answer
-            if half is not None:
-                halves[truth["name"]] = half
-            if look is not None:
-                looks[truth["name"]] = look
-    return answers, halves, looks
+            for other, answer in zip(others, ours):
+                if answer is not None:
+                    other[truth["name"]] = answer
+    return answers, others
 
 
 def percent(value):
@@ -183,6 +212,11 @@ def print_detail(title, f):
           f"below 20 % in {percent(f['eta_below_20_percent'])} (n={f['n_eta']}); "
           f"its 95 % interval holds the kill in {percent(f['eta_interval_coverage'])} "
           f"(n={f['n_intervals']})")
+    for what, key, n in (("at the alert", "alert", "n_alert_eta"),
+                         (f"with a sample in {marks.SPARSE_S} s", "sparse", "n_sparse")):
+        print(f"  time to the limit, {what}: within {percent(marks.ETA_TOLERANCE)} in "
+              f"{percent(f[key + '_eta_holds'])}; its 95 % interval holds the kill in "
+              f"{percent(f[key + '_interval_holds'])} (n={f[n]})")
     print(f"  lead time divided by the required one: median "
           f"{number_text(f['lead_ratio_median'])}, shortest lead {seconds(f['lead_s_min'])}")
     for row in f["decades"]:
@@ -213,17 +247,17 @@ def kinds(truths):
     return sorted({t["kind"] for t in truths})
 
 
-def evaluate(truths, rules, answers, halves, looks):
+def evaluate(truths, rules, answers, others):
     """{"tuning"|"test"|"all": {detector: figures}}, and our figures by kind of trace."""
     for truth in truths:
         truth["part"] = part_of(truth["name"], rules)
     parts = {}
     for part in ("tuning", "test", "all"):
         chosen = [t for t in truths if part in ("all", t["part"])]
-        parts[part] = {name: marks.measure(chosen, answers[name], {}, {}) for name in BASELINES}
-        parts[part][OURS] = marks.measure(chosen, answers[OURS], halves, looks)
+        parts[part] = {name: marks.measure(chosen, answers[name], {}, {}, {}) for name in BASELINES}
+        parts[part][OURS] = marks.measure(chosen, answers[OURS], *others)
     by_kind = {kind: marks.measure([t for t in truths if t["kind"] == kind], answers[OURS],
-                                   halves, looks)
+                                   *others)
                for kind in kinds(truths)}
     return parts, by_kind
 
@@ -285,8 +319,8 @@ def main():
     options = parser.parse_args()
     try:
         truths = load_truths(options.directories)
-        answers, halves, looks = judge_all(truths, options)
-        parts, by_kind = evaluate(truths, load_split(options.split), answers, halves, looks)
+        answers, others = judge_all(truths, options)
+        parts, by_kind = evaluate(truths, load_split(options.split), answers, others)
     except (Failure, OSError, KeyError, json.JSONDecodeError,
             subprocess.CalledProcessError) as error:
         print(f"eval: {error!r}", file=sys.stderr)

@@ -10,6 +10,7 @@
 
 #include "cmds/events/event.h"
 #include "growth/alert.h"
+#include "growth/group.h"
 
 /* A notice whose text is in it needs no sentence of ours. */
 static void describe_notice(const struct memwatch_notice_message *n, char *buf, size_t size)
@@ -91,11 +92,9 @@ static enum mw_event_priority alert_priority(const struct memwatch_record_growth
 	}
 }
 
-void mw_event_of_alert(const struct memwatch_record_growth *alert, struct memwatch_watch *watch,
-		       uint64_t start_ns, struct mw_event *ret)
+static void begin_alert(const struct memwatch_record_growth *alert, uint64_t start_ns,
+			struct mw_event *ret)
 {
-	__u64 cgroup;
-
 	*ret = (struct mw_event){
 		.name = mw_alert_name(alert),
 		.time_ns = alert->h.time_ns,
@@ -103,6 +102,25 @@ void mw_event_of_alert(const struct memwatch_record_growth *alert, struct memwat
 		.alert = alert,
 		.start_ns = start_ns,
 	};
+}
+
+void mw_event_of_alert(const struct memwatch_record_growth *alert, struct memwatch_watch *watch,
+		       uint64_t start_ns, struct mw_event *ret)
+{
+	__u64 cgroup;
+
+	begin_alert(alert, start_ns, ret);
 	mw_alert_find(watch, alert, start_ns, &ret->row, &cgroup);
 	mw_alert_sentence(alert, &ret->row, ret->sentence, sizeof(ret->sentence));
+}
+
+void mw_event_of_group(const struct memwatch_record_growth *alert,
+		       const struct memwatch_growth_group *group,
+		       const struct memwatch_growth_row *row, uint64_t start_ns,
+		       struct mw_event *ret)
+{
+	begin_alert(alert, start_ns, ret);
+	ret->group = group;
+	ret->row = *row;
+	mw_group_event_sentence(alert, group, row, ret->sentence, sizeof(ret->sentence));
 }

@@ -20,7 +20,9 @@ struct mw_event {
 	enum mw_event_priority priority;
 	const struct memwatch_notice_message *notice;
 	const struct memwatch_record_growth *alert;
-	struct memwatch_growth_row row; /* of the process of @alert */
+	/* What @alert is about: a cgroup or the machine; NULL: a process. */
+	const struct memwatch_growth_group *group;
+	struct memwatch_growth_row row; /* of that */
 	uint64_t start_ns;		/* when the growth monitor began */
 	/* What happened. It may contain the name of a process as it is. */
 	char sentence[2048];
@@ -31,5 +33,11 @@ void mw_event_of_notice(const struct memwatch_notice_message *notice, struct mw_
 /* @watch: the monitor that has raised the alert, since @start_ns */
 void mw_event_of_alert(const struct memwatch_record_growth *alert, struct memwatch_watch *watch,
 		       uint64_t start_ns, struct mw_event *ret);
+
+/* The same for an alert about @group, on which the verdict is @row. */
+void mw_event_of_group(const struct memwatch_record_growth *alert,
+		       const struct memwatch_growth_group *group,
+		       const struct memwatch_growth_row *row, uint64_t start_ns,
+		       struct mw_event *ret);
 
 #endif

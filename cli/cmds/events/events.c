@@ -20,6 +20,7 @@
 #include "common/message.h"
 #include "growth/alert.h"
 #include "growth/background.h"
+#include "growth/group.h"
 #include "growth/monitor.h"
 #include "growth/verdict.h"
 #include "output/json.h"
@@ -82,7 +83,10 @@ static void print_json(const struct mw_event *event)
 		print_json_notice(event->notice, event->sentence, &json);
 	} else {
 		mw_alert_json_members(event->alert, event->start_ns, event->sentence, &json);
-		mw_verdict_json_members(&event->row, event->start_ns, &json);
+		if (event->group)
+			mw_group_json_members(event->group, &event->row, event->start_ns, &json);
+		else
+			mw_verdict_json_members(&event->row, event->start_ns, &json);
 	}
 	mw_json_object_end(&json);
 	putchar('\n');
@@ -163,6 +167,23 @@ static int take_growth(void *data, const struct memwatch_record_growth *record)
 	return show_event(e, &event);
 }
 
+/* What grows in no process. */
+static int read_groups(struct events *e)
+{
+	MEMWATCH_OPTS(memwatch_growth_group, group);
+	MEMWATCH_OPTS(memwatch_growth_row, row);
+	struct memwatch_record_growth record;
+	struct mw_event event;
+	int rc = 0;
+
+	while (!rc && events_go_on(e) &&
+	       memwatch_watch_next_group(e->monitor.watch, &record, &group, &row) == 1) {
+		mw_event_of_group(&record, &group, &row, e->start_ns, &event);
+		rc = show_event(e, &event);
+	}
+	return rc;
+}
+
 static int read_growth(struct events *e)
 {
 	int rc;
@@ -170,7 +191,9 @@ static int read_growth(struct events *e)
 	if (!e->monitor.watch)
 		return 0;
 	rc = mw_background_monitor_poll(&e->monitor, take_growth, e);
-	return rc < 0 ? mw_monitor_failed(e->ctx, rc, "events --growth") : rc;
+	if (rc < 0)
+		return mw_monitor_failed(e->ctx, rc, "events --growth");
+	return rc ? rc : read_groups(e);
 }
 
 /* How long to wait: until the end of --duration at most. */
@@ -225,9 +248,9 @@ static const char *const events_usage[] = {
 	"",
 	"Shows what the kernel module wants an operator to be told, as it happens: that RMIDs",
 	"are exhausted, that another program uses RDT, that CPUs come and go, and the like.",
-	"With --growth, the notices and alerts of a growth monitor are shown, too. With",
-	"--format json, each event is one object on a line. In a unit of systemd, events go to",
-	"the journal with fields.",
+	"With --growth, the notices and alerts of a growth monitor are shown, too, about",
+	"processes, cgroups and the machine. With --format json, each event is one object on a",
+	"line. In a unit of systemd, events go to the journal with fields.",
 	NULL,
 };
 

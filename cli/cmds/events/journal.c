@@ -76,13 +76,19 @@ static void put_notice(FILE *out, const struct memwatch_notice_message *notice)
 	put_number(out, "MEMWATCH_LOST", notice->lost);
 }
 
-static void put_alert(FILE *out, const struct memwatch_record_growth *alert)
+static void put_alert(FILE *out, const struct memwatch_record_growth *alert,
+		      const struct memwatch_growth_group *group)
 {
 	char comm[sizeof(alert->comm) + 1] = "";
 
 	memcpy(comm, alert->comm, sizeof(alert->comm));
-	put_number(out, "MEMWATCH_TGID", alert->tgid);
-	put_text(out, "MEMWATCH_COMM", comm);
+	if (group) {
+		put_text(out, "MEMWATCH_CGROUP", group->path);
+		put_text(out, "MEMWATCH_CLASS", memwatch_growth_class_name(group->kind));
+	} else {
+		put_number(out, "MEMWATCH_TGID", alert->tgid);
+		put_text(out, "MEMWATCH_COMM", comm);
+	}
 	put_number(out, "MEMWATCH_CONFIDENCE", alert->confidence);
 	put_number(out, "MEMWATCH_SIGNAL_BYTES", alert->signal_bytes);
 }
@@ -98,7 +104,7 @@ static void put_event(FILE *out, const struct mw_event *event)
 	if (event->notice)
 		put_notice(out, event->notice);
 	else
-		put_alert(out, event->alert);
+		put_alert(out, event->alert, event->group);
 }
 
 int mw_journal_send(int fd, const struct mw_event *event)

@@ -16,6 +16,7 @@
 #include "cmds/growth/growth.h"
 #include "common/clock.h"
 #include "growth/alert.h"
+#include "growth/group.h"
 #include "growth/hooks.h"
 #include "growth/monitor.h"
 #include "growth/suspects.h"
@@ -63,6 +64,10 @@ static const struct mw_option watch_options[] = {
 	  "number of processes to keep state for; default: 10000", NULL },
 	{ "no-events", 0, MW_OPTION_FLAG, MEMBER(monitor.no_events), NULL,
 	  "rounds only, no BPF program at the tracepoint kmem:rss_stat", NULL },
+	{ "no-touch", 0, MW_OPTION_FLAG, MEMBER(monitor.no_touch), NULL,
+	  "do not find out whether growing processes use what they gain", NULL },
+	{ "no-where", 0, MW_OPTION_FLAG, MEMBER(monitor.no_where), NULL,
+	  "do not find out where growing processes take their memory", NULL },
 	{ 0 },
 };
 
@@ -71,7 +76,7 @@ struct notice {
 	struct mw_hook_event event;
 	struct memwatch_growth_row row;
 	const char *hook;	    /* what happens to the command of --exec; NULL: there is none */
-	struct mw_suspect *suspect; /* the search in its heap profile; NULL: there is none */
+	struct mw_suspect *suspect; /* the search in its profile or stacks; NULL: there is none */
 };
 
 struct watcher {
@@ -95,7 +100,7 @@ static void print_notice_json(const struct watcher *w, const struct notice *n)
 	mw_alert_json_members(&n->event.record, start_ns, n->event.sentence, &json);
 	if (n->hook)
 		mw_json_string(&json, "hook", n->hook);
-	mw_suspect_json(n->suspect, &json, "heap");
+	mw_suspect_json(n->suspect, &json);
 	mw_verdict_json_members(&n->row, start_ns, &json);
 	mw_json_object_end(&json);
 	putchar('\n');
@@ -106,7 +111,8 @@ static void print_notice_line(const struct notice *n)
 {
 	const struct memwatch_record_growth *record = &n->event.record;
 	bool alert = record->what == MEMWATCH_GROWTH_ALERTED;
-	bool notice = record->what == MEMWATCH_GROWTH_NOTICED;
+	bool notice = record->what == MEMWATCH_GROWTH_NOTICED ||
+		      record->what == MEMWATCH_GROWTH_TOUCHED;
 
 	printf("%s%s%s ",
 	       mw_colour(stdout, alert	  ? MW_RED
@@ -123,18 +129,25 @@ static bool is_of_alert(const struct notice *n)
 	       n->event.record.what == MEMWATCH_GROWTH_CLEARED;
 }
 
+/* Starts the command of --exec if it is for this. Returns what happened to it, or NULL. */
+static const char *start_hook(struct watcher *w, const struct notice *n)
+{
+	if (!w->config->exec || (!is_of_alert(n) && w->config->exec_on != EXEC_ON_NOTICE))
+		return NULL;
+	return mw_hook_state_name(mw_hooks_add(&w->hooks, &n->event));
+}
+
 /* The lines of notices would only push the table away, which shows the same. */
 static void print_notice(struct watcher *w, struct notice *n)
 {
-	if (w->config->exec && (is_of_alert(n) || w->config->exec_on == EXEC_ON_NOTICE))
-		n->hook = mw_hook_state_name(mw_hooks_add(&w->hooks, &n->event));
+	n->hook = start_hook(w, n);
 	if (w->cli->format == MW_FORMAT_JSON)
 		print_notice_json(w, n);
 	else if (is_of_alert(n) || w->config->notices)
 		print_notice_line(n);
 }
 
-/* Prints an alert that has waited for the search in the profile. */
+/* Prints an event that has waited for its search. */
 static void end_waiting(struct watcher *w, struct notice *n)
 {
 	if (n->suspect->found)
@@ -168,12 +181,11 @@ static void finish_waiting(struct watcher *w)
 	}
 }
 
-/* Lets an alert wait if the process has a heap profile. Returns whether it does. */
+/* Lets an event wait for a search, if there is something to search in. Returns whether it does. */
 static bool let_wait(struct watcher *w, const struct notice *n)
 {
-	struct mw_suspect *suspect = mw_suspects_add(&w->suspects, n->event.record.tgid,
-						     n->row.since_ns);
-
+	struct mw_suspect *suspect = mw_suspects_add(&w->suspects, w->monitor.watch,
+						     &n->event.record, n->row.since_ns);
 	struct notice *waiting;
 
 	if (!suspect)
@@ -194,7 +206,8 @@ static void report_waiting_of(struct watcher *w, const struct memwatch_record_gr
 
 static void report_growth(struct watcher *w, const struct memwatch_record_growth *record)
 {
-	bool alert = record->what == MEMWATCH_GROWTH_ALERTED;
+	bool searched = record->what == MEMWATCH_GROWTH_ALERTED ||
+			record->what == MEMWATCH_GROWTH_TOUCHED;
 	struct notice n = {
 		.event = { .name = mw_alert_name(record), .record = *record },
 	};
@@ -207,8 +220,47 @@ static void report_growth(struct watcher *w, const struct memwatch_record_growth
 		return;
 	report_waiting_of(w, record);
 	mw_alert_sentence(record, &n.row, n.event.sentence, sizeof(n.event.sentence));
-	if (!alert || !let_wait(w, &n))
+	if (!searched || !let_wait(w, &n))
 		print_notice(w, &n);
+}
+
+static void print_group_json(const struct watcher *w, const struct notice *n,
+			     const struct memwatch_growth_group *group)
+{
+	struct mw_json json = { .out = stdout, .flat = { true } };
+	uint64_t start_ns = w->monitor.start_ns;
+
+	mw_json_row(&json, NULL);
+	mw_json_uint(&json, "schema", 1);
+	mw_alert_json_members(&n->event.record, start_ns, n->event.sentence, &json);
+	if (n->hook)
+		mw_json_string(&json, "hook", n->hook);
+	mw_group_json_members(group, &n->row, start_ns, &json);
+	mw_json_object_end(&json);
+	putchar('\n');
+	fflush(stdout);
+}
+
+/* Reports what is new about cgroups and the machine. */
+static void report_groups(struct watcher *w)
+{
+	MEMWATCH_OPTS(memwatch_growth_group, group);
+	struct notice n = { .row = { .sz = sizeof(n.row) } };
+	struct memwatch_record_growth *record = &n.event.record;
+
+	while (memwatch_watch_next_group(w->monitor.watch, record, &group, &n.row) == 1) {
+		if (!mw_monitor_selects_group(&w->monitor, group.path))
+			continue;
+		n.event.name = mw_alert_name(record);
+		snprintf(n.event.cgroup, sizeof(n.event.cgroup), "%s", group.path);
+		mw_group_event_sentence(record, &group, &n.row, n.event.sentence,
+					sizeof(n.event.sentence));
+		n.hook = start_hook(w, &n);
+		if (w->cli->format == MW_FORMAT_JSON)
+			print_group_json(w, &n, &group);
+		else if (is_of_alert(&n) || w->config->notices)
+			print_notice_line(&n);
+	}
 }
 
 static int compare_urgency(const void *a, const void *b)
@@ -282,9 +334,42 @@ static int collect_growth_rows(struct watcher *w, struct memwatch_growth_row **r
 	return 0;
 }
 
+/* The room for the names of cgroups in the table. */
+struct group_rows {
+	char name[16][1100];
+	struct memwatch_growth_row row[16];
+};
+
+/* Adds the cgroups for which there is a notice or an alert. */
+static int add_group_rows(struct watcher *w, struct group_rows *rows, struct mw_table *table)
+{
+	MEMWATCH_OPTS(memwatch_growth_group, group);
+	MEMWATCH_OPTS(memwatch_growth_row, row);
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0;
+	     nr < 16 && memwatch_watch_get_group(w->monitor.watch, i, &group, &row) == 1; i++) {
+		struct mw_cell *cells;
+
+		if (row.verdict < MEMWATCH_GROWTH_GROWING ||
+		    row.first_notice_ns == MEMWATCH_GROWTH_NONE ||
+		    !mw_monitor_selects_group(&w->monitor, group.path))
+			continue;
+		cells = mw_table_row(table);
+		if (!cells)
+			return -ENOMEM;
+		rows->row[nr] = row;
+		mw_group_name(&group, rows->name[nr], sizeof(rows->name[nr]));
+		mw_group_fill_cells(rows->name[nr], &rows->row[nr], w->monitor.start_ns, cells);
+		nr++;
+	}
+	return 0;
+}
+
 static int print_watch_table(struct watcher *w)
 {
 	size_t nr, max = w->config->rows ? w->config->rows : 10;
+	static struct group_rows groups;
 	struct memwatch_growth_row *rows;
 	struct mw_table table;
 	int rc = collect_growth_rows(w, &rows, &nr);
@@ -300,6 +385,8 @@ static int print_watch_table(struct watcher *w)
 		else
 			rc = -ENOMEM;
 	}
+	if (!rc)
+		rc = add_group_rows(w, &groups, &table);
 	if (!rc) {
 		if (isatty(1))
 			fputs("\033[H\033[2J", stdout);
@@ -398,6 +485,8 @@ static int watch_processes(struct watcher *w)
 			return bits;
 		if (bits & MEMWATCH_WATCH_ROUND)
 			report_room(w);
+		if (bits & MEMWATCH_WATCH_GROUP)
+			report_groups(w);
 		if (bits & MEMWATCH_WATCH_ROUND && table)
 			err = print_watch_table(w);
 		if (!err && bits & MEMWATCH_WATCH_EVENT)
@@ -412,13 +501,13 @@ static int watch_processes(struct watcher *w)
 
 static const char *const watch_usage[] = {
 	"growth watch [--alerts] [--exec COMMAND] [--state FILE] [--snapshots DIR]",
-	"             [--pid PID] [--cgroup PATH]",
+	"             [--no-touch] [--pid PID] [--cgroup PATH]",
 	"",
 	"Monitors the memory of all processes. A notice says that a process grows; an alert,",
-	"that somebody should act: a limit is near, or there was never so much in a week. With",
-	"--format json, it prints one object on a line for each notice and each alert, and for",
-	"their ends. If a process of an alert has a heap profile, see memwatchctl-heap(8), the",
-	"alert names the call stack that holds the growth.",
+	"that somebody should act: a limit is near, there was never so much in a week, or the",
+	"process does not use what it gains. With --format json, it prints one object on a line",
+	"for each notice and each alert, and for their ends. If a process of an alert has a heap",
+	"profile, see memwatchctl-heap(8), the alert names the call stack that holds the growth.",
 	NULL,
 };
 

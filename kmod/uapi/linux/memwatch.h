@@ -470,6 +470,8 @@ struct memwatch_record_lost {
  * 	present one.
  * @MEMWATCH_GROWTH_NOTICED: a notice was raised: the process grows significantly
  * @MEMWATCH_GROWTH_SETTLED: the notice has ended: the process has stopped growing
+ * @MEMWATCH_GROWTH_TOUCHED: during a notice it became known how much of what the process has
+ *	gained is not touched any more
  */
 enum memwatch_growth_event {
 	MEMWATCH_GROWTH_ALERTED = 1,
@@ -478,6 +480,7 @@ enum memwatch_growth_event {
 	MEMWATCH_GROWTH_STATE = 4,
 	MEMWATCH_GROWTH_NOTICED = 5,
 	MEMWATCH_GROWTH_SETTLED = 6,
+	MEMWATCH_GROWTH_TOUCHED = 7,
 };
 
 /**
@@ -506,7 +509,8 @@ enum memwatch_limit {
  * @what: &enum memwatch_growth_event
  * @verdict: 0 insufficient, 1 stable, 2 growing, 3 leak
  * @confidence: confidence that the process leaks, 0 to 100
- * @reason: of an alert: 1 a limit is near, 2 more memory than in the week before; else 0
+ * @reason: of an alert: 1 a limit is near, 2 more memory than in the week before, 3 what was
+ *	gained is not touched; else 0
  * @limit: &enum memwatch_limit that is nearest
  * @eta_s: seconds until that limit is reached, or ~0
  * @signal_bytes: anonymous, swapped and shared memory

@@ -18,7 +18,11 @@
  *	time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb
  * time_s is in seconds, may have a fraction, and never decreases. Fields may be quoted as
  * in RFC 4180. limit_kb, the memory limit of the process, is empty or 0 if there is none.
- * Further columns are ignored.
+ * More columns may follow in any order: cgroup, kernel_kb, slab_kb, sock_kb, pagetables_kb. A
+ * line with the process id 0 and a cgroup is a sample of this cgroup, as <memwatch/groups.h>
+ * divides it; "/" is the machine. cold_kb is the memory of a process that it has not touched for a
+ * minute. With gained_kb, what it has gained since its notice, cold_kb is of that, and cold_low_kb,
+ * cold_high_kb and untouched_s may follow. Other columns are ignored.
  */
 #ifndef MEMWATCH_GROWTH_H
 #define MEMWATCH_GROWTH_H
@@ -56,18 +60,21 @@ enum memwatch_growth_verdict {
  * @MEMWATCH_GROWTH_REASON_NONE: there is no alert
  * @MEMWATCH_GROWTH_REASON_LIMIT: a limit is near and the growth is steady
  * @MEMWATCH_GROWTH_REASON_HEIGHT: for hours, more memory than in the whole week before
+ * @MEMWATCH_GROWTH_REASON_UNTOUCHED: for 40 minutes it has gained memory and not touched it again
  */
 enum memwatch_growth_reason {
 	MEMWATCH_GROWTH_REASON_NONE = 0,
 	MEMWATCH_GROWTH_REASON_LIMIT = 1,
 	MEMWATCH_GROWTH_REASON_HEIGHT = 2,
+	MEMWATCH_GROWTH_REASON_UNTOUCHED = 3,
 };
 
 /* The bits that memwatch_growth_feed() returns. */
-#define MEMWATCH_GROWTH_ALERT  1 /* an alert was raised */
-#define MEMWATCH_GROWTH_CLEAR  2 /* an alert was cleared */
-#define MEMWATCH_GROWTH_NOTICE 4 /* a notice was raised */
-#define MEMWATCH_GROWTH_SETTLE 8 /* a notice has ended */
+#define MEMWATCH_GROWTH_ALERT  1  /* an alert was raised */
+#define MEMWATCH_GROWTH_CLEAR  2  /* an alert was cleared */
+#define MEMWATCH_GROWTH_NOTICE 4  /* a notice was raised */
+#define MEMWATCH_GROWTH_SETTLE 8  /* a notice has ended */
+#define MEMWATCH_GROWTH_TOUCH  16 /* during a notice it became known how much is cold */
 
 /**
  * struct memwatch_growth_sample - the memory of one process at one time
@@ -84,6 +91,20 @@ enum memwatch_growth_reason {
  * @swap_bytes: memory in swap
  * @vsz_bytes: address space
  * @limit_bytes: memory that the process may have, or MEMWATCH_GROWTH_NONE
+ * @cgroup: cgroup of the process, NULL if it is not known. With a @tgid of 0 the sample is of this
+ *	cgroup and all below it, or of the machine ("/")
+ * @kernel_bytes: of a cgroup: memory of the kernel, with page tables and the slab that cannot be
+ *	reclaimed
+ * @slab_bytes: of a cgroup: slab that cannot be reclaimed
+ * @sock_bytes: of a cgroup: buffers of sockets
+ * @pagetables_bytes: of a cgroup: page tables
+ * @gained_bytes: memory that it has gained since its notice and that is old enough to tell
+ *	whether it is still used; 0: that is not known; MEMWATCH_GROWTH_NONE: @cold_bytes is of
+ *	all memory of the process, and what of it was gained is for the detectors to find out
+ * @cold_bytes: how much of that it has not touched any more since shortly after it was gained
+ * @cold_low_bytes: lower end of the 95 % confidence interval of @cold_bytes
+ * @cold_high_bytes: upper end
+ * @untouched_ns: for at least this long it was not touched
  */
 struct memwatch_growth_sample {
 	size_t sz;
@@ -97,6 +118,16 @@ struct memwatch_growth_sample {
 	__u64 swap_bytes;
 	__u64 vsz_bytes;
 	__u64 limit_bytes;
+	const char *cgroup;
+	__u64 kernel_bytes;
+	__u64 slab_bytes;
+	__u64 sock_bytes;
+	__u64 pagetables_bytes;
+	__u64 gained_bytes;
+	__u64 cold_bytes;
+	__u64 cold_low_bytes;
+	__u64 cold_high_bytes;
+	__u64 untouched_ns;
 };
 
 /**
@@ -130,6 +161,11 @@ struct memwatch_growth_sample {
  * @file_bytes: mapped files now
  * @vsz_bytes: address space now
  * @room_bytes: bytes until the nearest limit, or MEMWATCH_GROWTH_NONE
+ * @gained_bytes: as in the samples; 0: it is not known
+ * @cold_bytes: as in the samples, and so are the others
+ * @cold_low_bytes: lower end of its interval
+ * @cold_high_bytes: upper end
+ * @untouched_ns: for at least this long it was not touched
  */
 struct memwatch_growth_row {
 	size_t sz;
@@ -161,6 +197,11 @@ struct memwatch_growth_row {
 	__u64 file_bytes;
 	__u64 vsz_bytes;
 	__u64 room_bytes;
+	__u64 gained_bytes;
+	__u64 cold_bytes;
+	__u64 cold_low_bytes;
+	__u64 cold_high_bytes;
+	__u64 untouched_ns;
 };
 
 #define MEMWATCH_GROWTH_F_RESERVED (1U << 0) /* address space grows without memory behind it */
@@ -172,6 +213,10 @@ struct memwatch_growth_row {
  * @reason: &enum memwatch_growth_reason; none for a notice
  * @start_ns: time of the sample that raised it
  * @end_ns: time of the sample that ended it, or MEMWATCH_GROWTH_NONE if it holds
+ * @eta_ns: of an alert: time from its start to the limit, as estimated then, or
+ *	MEMWATCH_GROWTH_NONE
+ * @eta_low_ns: lower end of its 95 % confidence interval, or MEMWATCH_GROWTH_NONE
+ * @eta_high_ns: upper end, or MEMWATCH_GROWTH_NONE if there is none
  */
 struct memwatch_growth_span {
 	size_t sz;
@@ -179,6 +224,9 @@ struct memwatch_growth_span {
 	__u32 reason;
 	__u64 start_ns;
 	__u64 end_ns;
+	__u64 eta_ns;
+	__u64 eta_low_ns;
+	__u64 eta_high_ns;
 };
 
 /**
@@ -211,10 +259,9 @@ struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth);
  * @sample: the sample
  *
  * Returns: what the sample changed, a set of MEMWATCH_GROWTH_ALERT, MEMWATCH_GROWTH_CLEAR,
- * MEMWATCH_GROWTH_NOTICE and MEMWATCH_GROWTH_SETTLE, mostly 0; -EINVAL if the time is before that
- * of the last sample of the process or @sz is not set; -E2BIG for a sample of a newer library;
- * -ENOMEM.
- * Since: 0.1
+ * MEMWATCH_GROWTH_NOTICE, MEMWATCH_GROWTH_SETTLE and MEMWATCH_GROWTH_TOUCH, mostly 0; -EINVAL if
+ * the time is before that of the last sample of the process or @sz is not set; -E2BIG for a sample
+ * of a newer library; -ENOMEM. Since: 0.1
  */
 int memwatch_growth_feed(struct memwatch_growth *growth,
 			 const struct memwatch_growth_sample *sample);
@@ -257,7 +304,7 @@ const char *memwatch_growth_verdict_name(unsigned int verdict);
  * memwatch_growth_reason_name - name of a reason, as in the JSON output
  * @reason: &enum memwatch_growth_reason
  *
- * Returns: "none", "limit", "height", or "unknown".
+ * Returns: "none", "limit", "height", "untouched", or "unknown".
  * Since: 0.1
  */
 const char *memwatch_growth_reason_name(unsigned int reason);
@@ -281,7 +328,7 @@ int memwatch_trace_open(struct memwatch_ctx *ctx, const char *path, struct memwa
 /**
  * memwatch_trace_next - read the next sample
  * @trace: the trace
- * @ret: filled in; @sz is set by the caller
+ * @ret: filled in; @sz is set by the caller. @cgroup is valid until the next call
  *
  * Returns: 1; 0 at the end; -EINVAL, @sz is not set; -EBADMSG for a line that is not a sample:
  * memwatch_ctx_error() says which line and why; -EIO.

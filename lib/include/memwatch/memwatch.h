@@ -66,10 +66,13 @@
 #include <memwatch/proc.h>
 #include <memwatch/device.h>
 #include <memwatch/notices.h>
+#include <memwatch/groups.h>
 #include <memwatch/growth.h>
 #include <memwatch/watch.h>
 #include <memwatch/heap.h>
 #include <memwatch/heap-process.h>
+#include <memwatch/stale.h>
+#include <memwatch/where.h>
 #include <memwatch/file.h>
 
 #endif /* MEMWATCH_MEMWATCH_H */

@@ -26,6 +26,17 @@
  * they may use (version 1: memory.limit_in_bytes and memory.memsw.limit_in_bytes);
  * RLIMIT_DATA and RLIMIT_AS; the memory of the machine.
  *
+ * TOUCH. Leaked memory is not touched any more. Of up to 16 processes with a notice, a sample of
+ * the pages is followed that they have gained since, by their accessed bits, at most 4096 pages of
+ * each every ten seconds. This takes at most 0.5 % of one CPU, and never stops a process: its lock
+ * for the address space is held for some pages at a time, and the statistics say how long that
+ * took at most. It needs an x86-64, CAP_SYS_NICE and CAP_SYS_PTRACE.
+ *
+ * WHERE. Of the same processes, unless they have a heap profile, stacks are sampled when they touch
+ * new pages, and when they ask for memory; <memwatch/where.h> names the functions. The programs for
+ * this are attached only while there is such a process. The rate adapts, so that 200 page faults of
+ * the machine a second are looked at. It needs an x86-64.
+ *
  * CAPABILITIES. Without CAP_SYS_ADMIN the run time of the event program cannot be measured.
  * The budget is then kept by an estimate for each event, and @event_cost says so.
  */
@@ -36,6 +47,7 @@
 
 #include <linux/memwatch.h>
 #include <memwatch/ctx.h>
+#include <memwatch/groups.h>
 #include <memwatch/growth.h>
 
 #ifdef __cplusplus
@@ -50,6 +62,8 @@ struct memwatch_watch;
 /* Flags of &struct memwatch_watch_opts. */
 #define MEMWATCH_WATCH_NO_EVENTS  (1U << 0) /* rounds only, no event program */
 #define MEMWATCH_WATCH_OWN_THREAD (1U << 1) /* all CPU time of the calling thread counts */
+#define MEMWATCH_WATCH_NO_TOUCH	  (1U << 2) /* does not look at the pages of processes, see TOUCH */
+#define MEMWATCH_WATCH_NO_WHERE	  (1U << 3) /* does not sample stacks, see WHERE */
 
 /**
  * struct memwatch_watch_opts - options of memwatch_watch_open(); 0 is the default of each
@@ -97,6 +111,34 @@ enum memwatch_watch_event_cost {
 };
 
 /**
+ * enum memwatch_watch_touch - whether it is known what growing processes touch, see TOUCH
+ * @MEMWATCH_TOUCH_UNWANTED: MEMWATCH_WATCH_NO_TOUCH was given
+ * @MEMWATCH_TOUCH_IDLE: no process has had a notice so far
+ * @MEMWATCH_TOUCH_ACTIVE: it is known
+ * @MEMWATCH_TOUCH_IMPOSSIBLE: not here, or not permitted; it was logged why
+ */
+enum memwatch_watch_touch {
+	MEMWATCH_TOUCH_UNWANTED = 0,
+	MEMWATCH_TOUCH_IDLE = 1,
+	MEMWATCH_TOUCH_ACTIVE = 2,
+	MEMWATCH_TOUCH_IMPOSSIBLE = 3,
+};
+
+/**
+ * enum memwatch_watch_where_state - whether stacks are sampled, see WHERE
+ * @MEMWATCH_WHERE_UNWANTED: MEMWATCH_WATCH_NO_WHERE was given
+ * @MEMWATCH_WHERE_IDLE: there is no process to sample now
+ * @MEMWATCH_WHERE_ACTIVE: they are
+ * @MEMWATCH_WHERE_IMPOSSIBLE: not here, or not permitted; it was logged why
+ */
+enum memwatch_watch_where_state {
+	MEMWATCH_WHERE_UNWANTED = 0,
+	MEMWATCH_WHERE_IDLE = 1,
+	MEMWATCH_WHERE_ACTIVE = 2,
+	MEMWATCH_WHERE_IMPOSSIBLE = 3,
+};
+
+/**
  * struct memwatch_watch_stats - what the monitor does and costs
  * @sz: sizeof(struct memwatch_watch_stats)
  * @rounds: rounds since the monitor was opened
@@ -136,6 +178,18 @@ enum memwatch_watch_event_cost {
  * @event_cost: &enum memwatch_watch_event_cost
  * @deep_cgroups: times that limits were read of a cgroup with more than 32 ancestors, of
  *	which the further ones were left out
+ * @touch_state: &enum memwatch_watch_touch
+ * @touch_error: errno that made it impossible
+ * @touch_suspects: processes whose pages are followed
+ * @touch_reserved: zero
+ * @touch_visits: how often their pages were looked at
+ * @touch_cpu_ns: CPU time of that, a part of @cpu_ns
+ * @touch_stall_ns: longest time that the lock of an address space was held
+ * @where_state: &enum memwatch_watch_where_state
+ * @where_error: errno that made it impossible
+ * @where_suspects: processes whose stacks are sampled
+ * @where_period: one in so many page faults is looked at
+ * @where_faults: page faults that were looked at, of all processes
  */
 struct memwatch_watch_stats {
 	size_t sz;
@@ -171,6 +225,18 @@ struct memwatch_watch_stats {
 	__u32 quota;
 	__u32 event_cost;
 	__u32 deep_cgroups;
+	__u32 touch_state;
+	__u32 touch_error;
+	__u32 touch_suspects;
+	__u32 touch_reserved;
+	__u64 touch_visits;
+	__u64 touch_cpu_ns;
+	__u64 touch_stall_ns;
+	__u32 where_state;
+	__u32 where_error;
+	__u32 where_suspects;
+	__u32 where_period;
+	__u64 where_faults;
 };
 
 /**
@@ -199,6 +265,7 @@ struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch);
 /* The bits that memwatch_watch_poll() returns. */
 #define MEMWATCH_WATCH_EVENT 1 /* memwatch_watch_next() has a record */
 #define MEMWATCH_WATCH_ROUND 2 /* a round has ended */
+#define MEMWATCH_WATCH_GROUP 4 /* memwatch_watch_next_group() has an event */
 
 /**
  * memwatch_watch_poll - run the rounds that are due, and wait for events
@@ -233,6 +300,62 @@ int memwatch_watch_fd(struct memwatch_watch *watch);
  * Since: 0.1
  */
 int memwatch_watch_next(struct memwatch_watch *watch, const struct memwatch_record_header **ret);
+
+/**
+ * memwatch_watch_next_group - get the next notice or alert of a cgroup or of the machine
+ * @watch: monitor
+ * @record: filled in. @tgid is 0, @start_time_ns the key of the group, @comm the class
+ * @group: filled in; @sz is set by the caller. @path is valid until the next round
+ * @row: the verdict; @sz is set by the caller
+ *
+ * The same for the end of one. What is not taken after the round that brought it, which
+ * MEMWATCH_WATCH_GROUP tells, is dropped before the next one. Cgroups are sampled in the regular
+ * rounds, or less often if that would cost more than two fifths of the budget.
+ *
+ * Returns: 1; 0 if there is none now; -EINVAL.
+ * Since: 0.1
+ */
+int memwatch_watch_next_group(struct memwatch_watch *watch, struct memwatch_record_growth *record,
+			      struct memwatch_growth_group *group, struct memwatch_growth_row *row);
+
+/**
+ * memwatch_watch_get_group - get the verdict on a class of a cgroup or of the machine
+ * @watch: monitor
+ * @index: from 0, in no particular order
+ * @ret: filled in; @sz is set by the caller
+ * @row: the verdict; @sz is set by the caller
+ *
+ * Returns: 1; 0 if there is no such index; -EINVAL.
+ * Since: 0.1
+ */
+int memwatch_watch_get_group(struct memwatch_watch *watch, unsigned int index,
+			     struct memwatch_growth_group *ret, struct memwatch_growth_row *row);
+
+/**
+ * memwatch_watch_get_group_sample - get the last sample of a cgroup or of the machine
+ * @watch: monitor
+ * @index: from 0, in no particular order
+ * @ret: filled in; @sz is set by the caller. @cgroup is valid until the next round
+ *
+ * Returns: 1; 0 if there is no such index; -EINVAL.
+ * Since: 0.1
+ */
+int memwatch_watch_get_group_sample(struct memwatch_watch *watch, unsigned int index,
+				    struct memwatch_growth_sample *ret);
+
+/**
+ * memwatch_watch_group_of - get the path of the memory cgroup of a process
+ * @watch: monitor
+ * @tgid: process id
+ * @cgroup: id of its cgroup, as memwatch_watch_get_sample() gives it
+ * @path: gets the path
+ * @size: size of @path
+ *
+ * Returns: 1; 0 if it is not known, or longer.
+ * Since: 0.1
+ */
+int memwatch_watch_group_of(struct memwatch_watch *watch, __u32 tgid, __u64 cgroup, char *path,
+			    size_t size);
 
 /**
  * memwatch_watch_charge - report CPU time that the caller used for the monitor

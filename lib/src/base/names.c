@@ -63,6 +63,7 @@ static const char *const growth_event_names[] = {
 	[MEMWATCH_GROWTH_ALERTED] = "alerted", [MEMWATCH_GROWTH_CLEARED] = "cleared",
 	[MEMWATCH_GROWTH_POKED] = "poked",     [MEMWATCH_GROWTH_STATE] = "state",
 	[MEMWATCH_GROWTH_NOTICED] = "noticed", [MEMWATCH_GROWTH_SETTLED] = "settled",
+	[MEMWATCH_GROWTH_TOUCHED] = "touched",
 };
 
 static const char *const growth_verdict_names[] = {
@@ -76,6 +77,7 @@ static const char *const growth_reason_names[] = {
 	[MEMWATCH_GROWTH_REASON_NONE] = "none",
 	[MEMWATCH_GROWTH_REASON_LIMIT] = "limit",
 	[MEMWATCH_GROWTH_REASON_HEIGHT] = "height",
+	[MEMWATCH_GROWTH_REASON_UNTOUCHED] = "untouched",
 };
 
 static const char *const limit_names[] = {

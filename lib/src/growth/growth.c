@@ -6,6 +6,7 @@
  * about, and feeds the sample to it. The detectors themselves are in bpf/growth.h only.
  */
 #include <memwatch/growth.h>
+#include <memwatch/groups.h>
 
 #include <errno.h>
 #include <stdbool.h>
@@ -16,8 +17,11 @@
 #include "base/array.h"
 #include "base/context.h"
 #include "base/index.h"
+#include "growth/groups.h"
 #include "growth/pages.h"
+#include "growth/past.h"
 #include "growth/row.h"
+#include "growth/spans.h"
 
 /* A trace is an untrusted file: it must not take all memory. */
 #define PROCESSES_MAX (1U << 20)
@@ -27,20 +31,27 @@
  * @tgid: process id
  * @comm: name at the last sample
  * @start_time_ns: start time; 0 if it is not known
+ * @cgroup: owned; its cgroup at the last sample, or NULL
+ * @shmem: pages of shared memory at the last sample
+ * @signal_before: signal at the last sample before the notice
+ * @cold_before: pages of cold memory then, if that is known
+ * @touch: what was known of its pages at the last sample
  * @state: state of the detectors
  * @history: owned; NULL until the process has grown
- * @spans: owned; its notices and alerts in the order of their beginnings
- * @nr_spans: their number
- * @max_spans: how many fit
+ * @spans: its notices and alerts
  */
 struct process {
 	__u32 tgid;
 	char comm[MEMWATCH_GROWTH_COMM_MAX];
 	__u64 start_time_ns;
+	char *cgroup;
+	__u32 shmem;
+	__u32 signal_before;
+	__u32 cold_before;
+	struct mw_growth_touch touch;
 	struct mw_growth state;
 	struct mw_growth_history *history;
-	struct memwatch_growth_span *spans;
-	uint32_t nr_spans, max_spans;
+	struct mw_spans spans;
 };
 
 /**
@@ -50,13 +61,48 @@ struct process {
  * @count: number of processes
  * @capacity: how many fit
  * @by_tgid: from a process id to the newest process with this id
+ * @groups: the cgroups and the machine
  */
 struct memwatch_growth {
 	struct memwatch_ctx *ctx;
 	struct process *processes;
 	uint32_t count, capacity;
 	struct mw_index by_tgid;
+	struct mw_groups groups;
 };
+
+/* The part of the growth of a process that is memory of the class. */
+static __u32 part_of_class(const struct process *p, unsigned int class, __u64 since_ns)
+{
+	__u32 growth = mw_past_growth(&p->state, p->history, since_ns);
+	__u32 pages = class == MEMWATCH_CLASS_SHMEM ? p->shmem
+						    : mw_growth_sub_sat(p->state.signal, p->shmem);
+
+	return growth < pages ? growth : pages;
+}
+
+static bool blame_process(void *userdata, const struct mw_group_class *class, uint64_t since_ns,
+			  uint32_t least, struct mw_group_by *ret)
+{
+	const struct memwatch_growth *growth = userdata;
+	const char *path = class->group->path;
+
+	for (uint32_t i = 0; i < growth->count; i++) {
+		const struct process *p = &growth->processes[i];
+		__u32 pages;
+
+		if (p->state.last_ns + MW_GROUP_CURRENT_NS < growth->groups.now ||
+		    !mw_group_contains(path, p->cgroup ? p->cgroup : ""))
+			continue;
+		pages = part_of_class(p, class->class, since_ns);
+		if (pages < least || pages <= ret->pages)
+			continue;
+		ret->tgid = p->tgid;
+		ret->pages = pages;
+		memcpy(ret->comm, p->comm, sizeof(ret->comm));
+	}
+	return ret->pages;
+}
 
 int memwatch_growth_new(struct memwatch_ctx *ctx, struct memwatch_growth **ret)
 {
@@ -66,6 +112,12 @@ int memwatch_growth_new(struct memwatch_ctx *ctx, struct memwatch_growth **ret)
 		return mw_fail_memory(ctx, "growth detectors");
 	growth->ctx = memwatch_ctx_ref(ctx);
 	mw_index_init(&growth->by_tgid);
+	growth->groups = (struct mw_groups){
+		.ctx = ctx,
+		.blame = blame_process,
+		.userdata = growth,
+	};
+	mw_groups_init(&growth->groups);
 	*ret = growth;
 	return 0;
 }
@@ -75,9 +127,11 @@ struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth)
 	if (!growth)
 		return NULL;
 	for (uint32_t i = 0; i < growth->count; i++) {
+		free(growth->processes[i].cgroup);
 		free(growth->processes[i].history);
-		free(growth->processes[i].spans);
+		mw_spans_free(&growth->processes[i].spans);
 	}
+	mw_groups_uninit(&growth->groups);
 	free(growth->processes);
 	mw_index_free(&growth->by_tgid);
 	memwatch_ctx_unref(growth->ctx);
@@ -113,12 +167,44 @@ static void sample_convert(const struct memwatch_growth_sample *from, struct mw_
 		.shmem = mw_pages_from_bytes(from->shmem_bytes),
 		.vsz = mw_pages_from_bytes(from->vsz_bytes),
 		.headroom = MW_GROWTH_NO_LIMIT,
+		.touch = {
+			.gained = mw_pages_from_bytes(from->gained_bytes),
+			.cold = mw_pages_from_bytes(from->cold_bytes),
+			.cold_low = mw_pages_from_bytes(from->cold_low_bytes),
+			.cold_high = mw_pages_from_bytes(from->cold_high_bytes),
+			.untouched_s = (__u32)(from->untouched_ns / MW_GROWTH_SECOND),
+		},
 	};
 	/* Swapped memory and mapped files, which can be read again, do not use the limit up. */
 	if (from->limit_bytes != MEMWATCH_GROWTH_NONE)
 		to->headroom = from->limit_bytes > used
 				       ? mw_pages_from_bytes(from->limit_bytes - used)
 				       : 0;
+}
+
+/*
+ * If only all cold memory of a process is known, what it has gained since its notice is taken to be
+ * the growth of the signal, and as much of that to be cold as the cold memory has grown by.
+ */
+static void derive_touch(struct process *p, const struct memwatch_growth_sample *from,
+			 struct mw_growth_sample *sample)
+{
+	__u32 signal = mw_growth_signal(sample), cold = mw_pages_from_bytes(from->cold_bytes);
+	struct mw_growth_touch *touch = &sample->touch;
+
+	if (from->gained_bytes != MEMWATCH_GROWTH_NONE)
+		return;
+	memset(touch, 0, sizeof(*touch));
+	if (!(p->state.flags & MW_GROWTH_F_NOTICE)) {
+		p->signal_before = signal;
+		p->cold_before = cold;
+		return;
+	}
+	touch->gained = mw_growth_sub_sat(signal, p->signal_before);
+	cold = mw_growth_sub_sat(cold, p->cold_before);
+	touch->cold = cold < touch->gained ? cold : touch->gained;
+	touch->cold_low = touch->cold_high = touch->cold;
+	touch->untouched_s = 60;
 }
 
 /* Is the sample about the same program, with no exec and no new process in between? */
@@ -166,7 +252,7 @@ static struct process *process_for_sample(struct memwatch_growth *growth,
 {
 	struct process *p = process_find(growth, sample->tgid);
 
-	if (!p || (!is_same_program(p, sample, signal) && p->nr_spans))
+	if (!p || (!is_same_program(p, sample, signal) && p->spans.nr))
 		return process_add(growth, p, sample, signal);
 	if (!is_same_program(p, sample, signal)) {
 		free(p->history);
@@ -177,60 +263,28 @@ static struct process *process_for_sample(struct memwatch_growth *growth,
 	return p;
 }
 
-static int begin_span(struct memwatch_growth *growth, struct process *p, __u32 level)
+static int set_cgroup(struct memwatch_growth *growth, struct process *p, const char *cgroup)
 {
-	struct memwatch_growth_span span = {
-		.sz = sizeof(span),
-		.level = level,
-		.start_ns = p->state.last_ns,
-		.end_ns = MEMWATCH_GROWTH_NONE,
-	};
+	char *copy;
 
-	if (level == MEMWATCH_GROWTH_ALERT)
-		span.reason = p->state.reason;
-	if (mw_array_reserve(p->spans, p->max_spans, p->nr_spans + 1U))
+	if (!cgroup || (p->cgroup && !strcmp(p->cgroup, cgroup)))
+		return 0;
+	copy = strdup(cgroup);
+	if (!copy)
 		return mw_fail_memory(growth->ctx, "growth detectors");
-	p->spans[p->nr_spans++] = span;
+	free(p->cgroup);
+	p->cgroup = copy;
 	return 0;
 }
 
-/* Ends the last span of the level, which holds. */
-static void end_span(struct process *p, __u32 level)
+static int feed_process(struct memwatch_growth *growth, const struct memwatch_growth_sample *sample)
 {
-	uint32_t i = p->nr_spans;
-
-	while (i-- > 0)
-		if (p->spans[i].level == level)
-			break;
-	p->spans[i].end_ns = p->state.last_ns;
-}
-
-static int keep_spans(struct memwatch_growth *growth, struct process *p, __u32 event)
-{
-	int err = 0;
-
-	if (event & MEMWATCH_GROWTH_SETTLE)
-		end_span(p, MEMWATCH_GROWTH_NOTICE);
-	if (event & MEMWATCH_GROWTH_CLEAR)
-		end_span(p, MEMWATCH_GROWTH_ALERT);
-	if (event & MEMWATCH_GROWTH_NOTICE)
-		err = begin_span(growth, p, MEMWATCH_GROWTH_NOTICE);
-	if (!err && event & MEMWATCH_GROWTH_ALERT)
-		err = begin_span(growth, p, MEMWATCH_GROWTH_ALERT);
-	return err;
-}
-
-int memwatch_growth_feed(struct memwatch_growth *growth,
-			 const struct memwatch_growth_sample *user_sample)
-{
-	struct memwatch_growth_sample copy, *sample = &copy;
+	MEMWATCH_OPTS(memwatch_growth_row, row);
 	struct mw_growth_sample converted;
 	struct process *p;
 	__u32 event;
-	int err = mw_opts_copy(growth->ctx, &copy, sizeof(copy), user_sample);
+	int err;
 
-	if (err)
-		return err;
 	sample_convert(sample, &converted);
 	p = process_for_sample(growth, sample, mw_growth_signal(&converted));
 	if (!p)
@@ -240,6 +294,12 @@ int memwatch_growth_feed(struct memwatch_growth *growth,
 			       "process %u: the time of a sample is before that of the last one",
 			       sample->tgid);
 	memcpy(p->comm, sample->comm, sizeof(p->comm));
+	p->shmem = converted.shmem;
+	err = set_cgroup(growth, p, sample->cgroup);
+	if (err)
+		return err;
+	derive_touch(p, sample, &converted);
+	p->touch = converted.touch;
 	event = mw_growth_feed(&p->state, p->history, &converted);
 	if (p->state.flags & MW_GROWTH_F_HISTORY && !p->history) {
 		p->history = calloc(1, sizeof(*p->history));
@@ -247,8 +307,64 @@ int memwatch_growth_feed(struct memwatch_growth *growth,
 			return mw_fail_memory(growth->ctx, "growth history");
 		mw_growth_history_init(p->history, &p->state);
 	}
-	err = keep_spans(growth, p, event);
+	if (event)
+		mw_growth_row_fill(&row, &p->state, p->history);
+	err = mw_spans_note(growth->ctx, &p->spans, event, p->state.last_ns, &row);
 	return err ? err : (int)event;
+}
+
+/* The kernel's memory includes slab and page tables, which are classes of their own. */
+static void group_sample_convert(const struct memwatch_growth_sample *from,
+				 struct mw_group_sample *to)
+{
+	__u32 part = mw_pages_from_bytes(from->slab_bytes + from->pagetables_bytes);
+	__u64 used = from->anon_bytes + from->shmem_bytes + from->sock_bytes;
+
+	*to = (struct mw_group_sample){
+		.time_ns = from->time_ns,
+		.headroom = MW_GROWTH_NO_LIMIT,
+	};
+	to->pages[MEMWATCH_CLASS_ANON] = mw_pages_from_bytes(from->anon_bytes + from->swap_bytes);
+	to->pages[MEMWATCH_CLASS_SHMEM] = mw_pages_from_bytes(from->shmem_bytes);
+	to->pages[MEMWATCH_CLASS_KERNEL] = mw_growth_sub_sat(
+		mw_pages_from_bytes(from->kernel_bytes), part);
+	to->pages[MEMWATCH_CLASS_SLAB] = mw_pages_from_bytes(from->slab_bytes);
+	to->pages[MEMWATCH_CLASS_SOCK] = mw_pages_from_bytes(from->sock_bytes);
+	to->pages[MEMWATCH_CLASS_PAGETABLES] = mw_pages_from_bytes(from->pagetables_bytes);
+	used += from->kernel_bytes > from->slab_bytes + from->pagetables_bytes
+			? from->kernel_bytes
+			: from->slab_bytes + from->pagetables_bytes;
+	if (from->limit_bytes != MEMWATCH_GROWTH_NONE)
+		to->headroom = from->limit_bytes > used
+				       ? mw_pages_from_bytes(from->limit_bytes - used)
+				       : 0;
+}
+
+static int feed_group(struct memwatch_growth *growth, const struct memwatch_growth_sample *sample)
+{
+	struct mw_group *group = mw_groups_get(&growth->groups, sample->cgroup);
+	struct mw_group_sample converted;
+
+	if (!group)
+		return -ENOMEM;
+	group_sample_convert(sample, &converted);
+	return mw_groups_feed(&growth->groups, group, &converted);
+}
+
+int memwatch_growth_feed(struct memwatch_growth *growth,
+			 const struct memwatch_growth_sample *user_sample)
+{
+	struct memwatch_growth_sample sample;
+	int err = mw_opts_copy(growth->ctx, &sample, sizeof(sample), user_sample);
+
+	/* A new time is a new round. */
+	if (!err && sample.time_ns != growth->groups.now)
+		err = mw_groups_judge(&growth->groups);
+	if (err)
+		return err;
+	if (!sample.tgid && sample.cgroup)
+		return feed_group(growth, &sample);
+	return feed_process(growth, &sample);
 }
 
 int memwatch_growth_get_row(struct memwatch_growth *growth, unsigned int index,
@@ -265,6 +381,8 @@ int memwatch_growth_get_row(struct memwatch_growth *growth, unsigned int index,
 	row.start_time_ns = p->start_time_ns;
 	memcpy(row.comm, p->comm, sizeof(row.comm));
 	mw_growth_row_fill(&row, &p->state, p->history);
+	mw_spans_fill_row(&p->spans, &row);
+	mw_growth_row_touch(&row, &p->state, &p->touch);
 	err = mw_opts_export(ret, &row, sizeof(row));
 	return err ? err : 1;
 }
@@ -272,14 +390,46 @@ int memwatch_growth_get_row(struct memwatch_growth *growth, unsigned int index,
 int memwatch_growth_get_span(struct memwatch_growth *growth, unsigned int index, unsigned int span,
 			     struct memwatch_growth_span *ret)
 {
-	const struct process *p;
-	int err;
-
 	if (index >= growth->count)
 		return 0;
-	p = &growth->processes[index];
-	if (span >= p->nr_spans)
-		return 0;
-	err = mw_opts_export(ret, &p->spans[span], sizeof(p->spans[span]));
+	return mw_spans_get(&growth->processes[index].spans, span, ret);
+}
+
+/* The class with a number, after the last round was judged; NULL, and *err, if there is none. */
+static const struct mw_group_class *class_at(struct memwatch_growth *growth, unsigned int index,
+					     int *err)
+{
+	*err = mw_groups_judge(&growth->groups);
+	if (*err || index >= growth->groups.nr_list)
+		return NULL;
+	return growth->groups.list[index];
+}
+
+int memwatch_growth_get_group(struct memwatch_growth *growth, unsigned int index,
+			      struct memwatch_growth_group *ret, struct memwatch_growth_row *row)
+{
+	MEMWATCH_OPTS(memwatch_growth_group, group);
+	MEMWATCH_OPTS(memwatch_growth_row, verdict);
+	const struct mw_group_class *class;
+	int err;
+
+	class = class_at(growth, index, &err);
+	if (!class)
+		return err;
+	mw_groups_fill(class, &group, &verdict);
+	verdict.limit = 0;
+	err = mw_opts_export(ret, &group, sizeof(group));
+	if (!err)
+		err = mw_opts_export(row, &verdict, sizeof(verdict));
 	return err ? err : 1;
+}
+
+int memwatch_growth_get_group_span(struct memwatch_growth *growth, unsigned int index,
+				   unsigned int span, struct memwatch_growth_span *ret)
+{
+	const struct mw_group_class *class;
+	int err;
+
+	class = class_at(growth, index, &err);
+	return class ? mw_spans_get(&class->spans, span, ret) : err;
 }

@@ -7,22 +7,27 @@
  * correlated over time, and a curve looks like a line with such residuals. So the growth
  * is cut into consecutive batches, each longer than the correlation, and the interval is
  * that of Student's t over the slopes of the batches. Growth that accelerates may go on
- * doing so: if that reaches the limit earlier, it is the early end of the interval.
+ * doing so: if that reaches the limit earlier, it is the early end of the interval. If it
+ * accelerates from each batch to the next, it is expected to go on.
  */
 #include "growth/interval.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "base/timemath.h"
 
 /* Least half-width of the interval of a slope, as a share of the slope. */
 #define SPREAD_MIN 0.02
 
+/* Growth accelerates if its last batch is faster than the first by this share of the mean. */
+#define ACCELERATION_MIN 0.15
+
 /*
- * Uncertainty of the headroom, as shares of it. Less may be usable, because page tables
- * and kernel stacks are in no counter of a process and some file pages are in use. More
- * may be usable, because pages that were counted can still be dropped. Both values are
- * estimates; docs/evaluation.md says how often the interval holds the time of the kill.
+ * Uncertainty of the headroom, as shares of it. Less may be usable than without
+ * MW_GROWTH_UNUSABLE, by up to 1 MiB in any case. More may be usable, because
+ * pages that were counted can still be dropped. The values are estimates; docs/evaluation.md
+ * says how often the interval holds the time of the kill.
  */
 #define HEADROOM_LESS 0.08
 #define HEADROOM_MORE 0.03
@@ -36,9 +41,11 @@ static const double student[] = { 8.985, 2.484, 1.591, 1.242, 1.049, 0.925 };
  *	more, the time to the limit has no upper bound
  * @bend: change of the slope, in bytes per second squared
  * @now: slope at the end of the last batch, in bytes per second, if @bend is positive
+ * @accelerates: each batch was faster than the one before, see ACCELERATION_MIN
  */
 struct pace {
 	double spread, bend, now;
+	bool accelerates;
 };
 
 /*
@@ -59,6 +66,9 @@ static struct pace pace_of_batches(const double *slopes, unsigned int n, double 
 		square += (slopes[i] - mean) * (slopes[i] - mean);
 	if (mean > 0)
 		pace.spread = fmax(SPREAD_MIN, student[n - 2] * sqrt(square / (n - 1)) / mean);
+	pace.accelerates = slopes[n - 1] - slopes[0] > ACCELERATION_MIN * mean;
+	for (unsigned int i = 1; i < n; i++)
+		pace.accelerates &= slopes[i] > slopes[i - 1];
 	pace.bend = (slopes[n - 1] - slopes[0]) / seconds;
 	pace.now = slopes[n - 1] + pace.bend * after;
 	return pace;
@@ -104,15 +114,26 @@ static struct pace pace_of_episode(const struct mw_growth *g)
 	return pace_of_batches(slopes, n, last - first, after);
 }
 
+/* Seconds until growth that accelerates by @bend, which is positive, has gained @bytes. */
+static double curved_seconds(double bytes, const struct pace *pace)
+{
+	return (sqrt(pace->now * pace->now + 2 * pace->bend * bytes) - pace->now) / pace->bend;
+}
+
 /* The early end of the interval: seconds until the growth may have gained @bytes. */
 static double early_seconds(double bytes, double slope, const struct pace *pace)
 {
-	double even = bytes / (slope * (1 + pace->spread)), root;
+	double even = bytes / (slope * (1 + pace->spread));
 
-	if (pace->bend <= 0)
-		return even;
-	root = sqrt(pace->now * pace->now + 2 * pace->bend * bytes);
-	return fmin(even, (root - pace->now) / pace->bend);
+	return pace->bend > 0 ? fmin(even, curved_seconds(bytes, pace)) : even;
+}
+
+/* Seconds until the growth will have gained @bytes. */
+static double likely_seconds(double bytes, double slope, const struct pace *pace)
+{
+	double even = bytes / slope;
+
+	return pace->accelerates ? fmin(even, curved_seconds(bytes, pace)) : even;
 }
 
 static __u64 ns_of(double seconds)
@@ -127,16 +148,17 @@ void mw_growth_fill_eta(struct memwatch_growth_row *row, const struct mw_growth 
 {
 	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
 	struct pace pace = trend ? pace_of_trend(history, trend) : pace_of_episode(g);
-	double headroom = fractional_bytes(mw_growth_peak_headroom(g, history)), usable;
+	__u32 left = mw_growth_peak_headroom(g, history);
+	double usable = fractional_bytes(mw_growth_usable(left)), most = fractional_bytes(left);
+	double least = most * (1 - HEADROOM_LESS) - fractional_bytes(MW_GROWTH_MIB);
 
 	row->slope = mw_growth_current_slope(g, history);
 	row->eta_ns = row->eta_low_ns = row->eta_high_ns = MEMWATCH_GROWTH_NONE;
 	if (g->headroom == MW_GROWTH_NO_LIMIT || !row->slope)
 		return;
-	row->eta_ns = ns_of(headroom / (double)row->slope);
-	usable = fmax(0, headroom * (1 - HEADROOM_LESS) - fractional_bytes(MW_GROWTH_MIB));
-	row->eta_low_ns = ns_of(early_seconds(usable, (double)row->slope, &pace));
+	row->eta_ns = ns_of(likely_seconds(usable, (double)row->slope, &pace));
+	row->eta_low_ns = ns_of(early_seconds(fmax(0, least), (double)row->slope, &pace));
 	if (pace.spread < 1)
-		row->eta_high_ns = ns_of(headroom * (1 + HEADROOM_MORE) /
+		row->eta_high_ns = ns_of(most * (1 + HEADROOM_MORE) /
 					 ((double)row->slope * (1 - pace.spread)));
 }

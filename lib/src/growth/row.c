@@ -12,12 +12,30 @@
 
 _Static_assert((int)MEMWATCH_GROWTH_LEAK == (int)MW_GROWTH_LEAK, "the verdicts are the same");
 _Static_assert((int)MEMWATCH_GROWTH_REASON_LIMIT == (int)MW_GROWTH_LIMIT &&
-		       (int)MEMWATCH_GROWTH_REASON_HEIGHT == (int)MW_GROWTH_HEIGHT,
+		       (int)MEMWATCH_GROWTH_REASON_HEIGHT == (int)MW_GROWTH_HEIGHT &&
+		       (int)MEMWATCH_GROWTH_REASON_UNTOUCHED == (int)MW_GROWTH_UNTOUCHED,
 	       "the reasons are the same");
 _Static_assert(MEMWATCH_GROWTH_ALERT == MW_GROWTH_EVENT_ALERT, "the events are the same");
 _Static_assert(MEMWATCH_GROWTH_CLEAR == MW_GROWTH_EVENT_CLEAR, "the events are the same");
 _Static_assert(MEMWATCH_GROWTH_NOTICE == MW_GROWTH_EVENT_NOTICE, "the events are the same");
 _Static_assert(MEMWATCH_GROWTH_SETTLE == MW_GROWTH_EVENT_SETTLE, "the events are the same");
+_Static_assert(MEMWATCH_GROWTH_TOUCH == MW_GROWTH_EVENT_TOUCH, "the events are the same");
+
+void mw_growth_row_touch(struct memwatch_growth_row *row, const struct mw_growth *g,
+			 const struct mw_growth_touch *touch)
+{
+	if (!touch->gained)
+		return;
+	row->gained_bytes = mw_bytes_from_pages(touch->gained);
+	row->cold_bytes = mw_bytes_from_pages(touch->cold);
+	row->cold_low_bytes = mw_bytes_from_pages(touch->cold_low);
+	row->cold_high_bytes = mw_bytes_from_pages(touch->cold_high);
+	row->untouched_ns = touch->untouched_s * MW_GROWTH_SECOND;
+	if (!(g->flags & MW_GROWTH_F_NOTICE) || g->reason == MW_GROWTH_HEIGHT)
+		return;
+	row->growth_bytes = mw_bytes_from_pages(mw_growth_sub_sat(g->signal, g->base));
+	row->since_ns = g->first_ns + g->base_s * MW_GROWTH_SECOND;
+}
 
 void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth *g,
 			const struct mw_growth_history *history)

@@ -16,4 +16,11 @@
 void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth *g,
 			const struct mw_growth_history *history);
 
+/*
+ * Adds what is known of the pages of the process, after mw_growth_row_fill(). The growth is then
+ * that since the notice, of which the cold memory is a part.
+ */
+void mw_growth_row_touch(struct memwatch_growth_row *row, const struct mw_growth *g,
+			 const struct mw_growth_touch *touch);
+
 #endif /* MW_GROWTH_ROW_H */

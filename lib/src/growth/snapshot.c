@@ -29,6 +29,14 @@ static int snapshot_add(void *userdata, const void *key, const void *value)
 	return 0;
 }
 
+/* Only processes with a notice are suspects. */
+static void read_touch(struct mw_snapshot_item *item, struct mw_bpf_growth *bpf)
+{
+	memset(&item->touch, 0, sizeof(item->touch));
+	if (item->process.growth.flags & MW_GROWTH_F_NOTICE)
+		mw_bpf_growth_get_touch(bpf, &item->key, &item->touch);
+}
+
 int mw_snapshot_take(struct memwatch_ctx *ctx, struct mw_snapshot *snapshot,
 		     struct mw_bpf_growth *bpf)
 {
@@ -38,6 +46,8 @@ int mw_snapshot_take(struct memwatch_ctx *ctx, struct mw_snapshot *snapshot,
 	err = mw_bpf_growth_each(bpf, snapshot_add, snapshot);
 	if (err)
 		return err == -ENOMEM ? mw_fail_memory(ctx, "snapshot of all processes") : err;
+	for (size_t i = 0; i < snapshot->count; i++)
+		read_touch(&snapshot->items[i], bpf);
 	return (int)snapshot->count;
 }
 
@@ -55,6 +65,7 @@ static int item_to_row(const struct mw_snapshot_item *item, struct mw_bpf_growth
 	row.limit = item->process.limit;
 	mw_growth_row_fill(&row, &item->process.growth,
 			   mw_bpf_growth_history(bpf, &item->key, &history) ? &history : NULL);
+	mw_growth_row_touch(&row, &item->process.growth, &item->touch);
 	err = mw_opts_export(ret, &row, sizeof(row));
 	return err ? err : 1;
 }
@@ -74,6 +85,7 @@ int mw_snapshot_find(struct mw_bpf_growth *bpf, const struct mw_growth_key *key,
 		return 0;
 	if (cgroup)
 		*cgroup = item.process.cgroup;
+	read_touch(&item, bpf);
 	return item_to_row(&item, bpf, ret);
 }
 
@@ -82,12 +94,14 @@ int mw_snapshot_sample(const struct mw_snapshot *snapshot, unsigned int index,
 {
 	MEMWATCH_OPTS(memwatch_growth_sample, sample);
 	const struct mw_growth_process *p;
+	const struct mw_growth_touch *touch;
 	__u32 shmem;
 	int err;
 
 	if (index >= snapshot->count)
 		return 0;
 	p = &snapshot->items[index].process;
+	touch = &snapshot->items[index].touch;
 	shmem = mw_growth_sub_sat(p->growth.signal, mw_growth_add_sat(p->anon, p->swap));
 	sample.time_ns = p->growth.last_ns;
 	sample.start_time_ns = snapshot->items[index].key.start_ns;
@@ -98,6 +112,11 @@ int mw_snapshot_sample(const struct mw_snapshot *snapshot, unsigned int index,
 	sample.shmem_bytes = mw_bytes_from_pages(shmem);
 	sample.swap_bytes = mw_bytes_from_pages(p->swap);
 	sample.vsz_bytes = mw_bytes_from_pages(p->growth.vsz);
+	sample.gained_bytes = mw_bytes_from_pages(touch->gained);
+	sample.cold_bytes = mw_bytes_from_pages(touch->cold);
+	sample.cold_low_bytes = mw_bytes_from_pages(touch->cold_low);
+	sample.cold_high_bytes = mw_bytes_from_pages(touch->cold_high);
+	sample.untouched_ns = touch->untouched_s * MW_GROWTH_SECOND;
 	sample.limit_bytes = MEMWATCH_GROWTH_NONE;
 	if (p->growth.headroom != MW_GROWTH_NO_LIMIT)
 		sample.limit_bytes = ((__u64)p->anon + shmem + p->growth.headroom)

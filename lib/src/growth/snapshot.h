@@ -14,6 +14,7 @@
 struct mw_snapshot_item {
 	struct mw_growth_key key;
 	struct mw_growth_process process;
+	struct mw_growth_touch touch;
 };
 
 /**

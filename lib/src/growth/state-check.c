@@ -15,7 +15,8 @@
 #define SLOPE_MAX (1ULL << 54)
 
 #define FLAGS_ALL                                                                                  \
-	(MW_GROWTH_F_ALERT | MW_GROWTH_F_HISTORY | MW_GROWTH_F_RESERVED | MW_GROWTH_F_NOTICE)
+	(MW_GROWTH_F_ALERT | MW_GROWTH_F_HISTORY | MW_GROWTH_F_RESERVED | MW_GROWTH_F_NOTICE |     \
+	 MW_GROWTH_F_TOUCH | MW_GROWTH_F_WARM)
 
 static bool are_zero(const uint8_t *bytes, size_t n)
 {
@@ -49,7 +50,7 @@ static bool is_alert_valid(const struct mw_growth *g)
 {
 	bool raised = g->flags & MW_GROWTH_F_ALERT;
 
-	if (g->reason > MW_GROWTH_HEIGHT || raised != (g->reason != MW_GROWTH_NONE))
+	if (g->reason > MW_GROWTH_UNTOUCHED || raised != (g->reason != MW_GROWTH_NONE))
 		return false;
 	if (!g->alert_ns)
 		return !raised && !g->progress_ns;

@@ -22,7 +22,7 @@
 #include "base/safe-file.h"
 #include "growth/state-check.h"
 
-#define MAGIC	     0x33776f72674d4dULL /* "MMgrow3" */
+#define MAGIC	     0x34776f72674d4dULL /* "MMgrow4" */
 #define MAGIC_COMMON 6			 /* bytes that all versions have in common */
 
 /* The checksum is FNV-1a over words of 64 bits: it finds damage, not forgery. */

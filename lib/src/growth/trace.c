@@ -15,12 +15,32 @@
 #include "base/context.h"
 #include "base/text.h"
 
-#define LINE_MAX_BYTES 4096
-#define NR_FIELDS      9
+#define LINE_MAX_BYTES 8192
+#define NR_FIELDS      9  /* which every trace has */
+#define MAX_FIELDS     64 /* columns that are looked at */
 
 static const char *const field_names[NR_FIELDS] = { "time_s",  "pid",	  "comm",
 						    "anon_kb", "file_kb", "shmem_kb",
 						    "swap_kb", "vsz_kb",  "limit_kb" };
+
+/* Columns that a trace may have behind these, in any order. */
+enum {
+	CGROUP,
+	KERNEL,
+	SLAB,
+	SOCK,
+	PAGETABLES,
+	GAINED,
+	COLD,
+	COLD_LOW,
+	COLD_HIGH,
+	UNTOUCHED,
+	NR_OPTIONAL
+};
+static const char *const optional_names[NR_OPTIONAL] = {
+	"cgroup",    "kernel_kb", "slab_kb",	 "sock_kb",	 "pagetables_kb",
+	"gained_kb", "cold_kb",	  "cold_low_kb", "cold_high_kb", "untouched_s"
+};
 
 /* The most KiB whose number of bytes fits 64 bits. */
 #define KB_MAX ((UINT64_MAX >> 10) - 1)
@@ -31,6 +51,8 @@ static const char *const field_names[NR_FIELDS] = { "time_s",  "pid",	  "comm",
  * @file: owned
  * @number: number of the line in @line
  * @last_ns: time of the previous sample
+ * @place: which field is which of the optional columns; 0: there is none
+ * @cgroup: the cgroup of the current line
  * @line: the current line, whose fields are unquoted in place
  */
 struct memwatch_trace {
@@ -38,6 +60,8 @@ struct memwatch_trace {
 	FILE *file;
 	uint64_t number;
 	uint64_t last_ns;
+	unsigned int place[NR_OPTIONAL];
+	char cgroup[LINE_MAX_BYTES];
 	char line[LINE_MAX_BYTES];
 };
 
@@ -59,7 +83,7 @@ static int read_line(struct memwatch_trace *trace)
 		if (!c)
 			return refuse_line(trace, "contains a NUL byte", NULL);
 		if (len == sizeof(trace->line) - 1)
-			return refuse_line(trace, "is longer than 4095 bytes", NULL);
+			return refuse_line(trace, "is longer than 8191 bytes", NULL);
 		trace->line[len++] = (char)c;
 	}
 	if (c == EOF && ferror(trace->file))
@@ -89,28 +113,32 @@ static char *unquote_field(char *at, struct mw_text *field)
 	return from;
 }
 
+/* Splits the line into @fields, the rest of which are empty. */
 static int split_line(struct memwatch_trace *trace, struct mw_text *fields)
 {
-	char *at = trace->line;
+	char *at = trace->line, *end;
+	int n = 0;
 
-	for (int i = 0; i < NR_FIELDS; i++) {
-		char *end;
+	for (bool more = true; more && n < MAX_FIELDS; n++) {
+		const char *what = n < NR_FIELDS ? field_names[n] : "a column";
 
 		if (*at == '"') {
-			end = unquote_field(at, &fields[i]);
+			end = unquote_field(at, &fields[n]);
 			if (!end)
-				return refuse_line(trace, "has a quote that does not end",
-						   field_names[i]);
+				return refuse_line(trace, "has a quote that does not end", what);
 		} else {
 			end = at + strcspn(at, ",");
-			fields[i] = (struct mw_text){ at, (size_t)(end - at) };
+			fields[n] = (struct mw_text){ at, (size_t)(end - at) };
 		}
 		if (*end && *end != ',')
-			return refuse_line(trace, "has text after a quote", field_names[i]);
-		if (!*end && i < NR_FIELDS - 1)
-			return refuse_line(trace, "is missing", field_names[i + 1]);
-		at = end + !!*end;
+			return refuse_line(trace, "has text after a quote", what);
+		more = *end;
+		at = end + more;
 	}
+	if (n < NR_FIELDS)
+		return refuse_line(trace, "is missing", field_names[n]);
+	for (; n < MAX_FIELDS; n++)
+		fields[n] = (struct mw_text){ at, 0 };
 	return 0;
 }
 
@@ -132,15 +160,84 @@ static bool parse_time(struct mw_text text, uint64_t *ret_ns)
 	return true;
 }
 
-static int parse_kb(struct memwatch_trace *trace, const struct mw_text *fields, int i,
-		    __u64 *ret_bytes)
+static int parse_bytes(struct memwatch_trace *trace, struct mw_text field, const char *name,
+		       __u64 *ret_bytes)
 {
 	uint64_t kb;
 
-	if (!mw_text_number(fields[i], KB_MAX, &kb))
-		return refuse_line(trace, "is not a number of KiB", field_names[i]);
+	if (!mw_text_number(field, KB_MAX, &kb))
+		return refuse_line(trace, "is not a number of KiB", name);
 	*ret_bytes = kb << 10;
 	return 0;
+}
+
+static int parse_kb(struct memwatch_trace *trace, const struct mw_text *fields, int i,
+		    __u64 *ret_bytes)
+{
+	return parse_bytes(trace, fields[i], field_names[i], ret_bytes);
+}
+
+/* As parse_kb(); what is not there is left alone. */
+static int parse_optional_kb(struct memwatch_trace *trace, const struct mw_text *fields, int i,
+			     __u64 *ret_bytes)
+{
+	struct mw_text field = fields[trace->place[i]];
+
+	if (!trace->place[i] || !field.len)
+		return 0;
+	return parse_bytes(trace, field, optional_names[i], ret_bytes);
+}
+
+/* What the process does not touch any more. Without an interval it is exact. */
+static int parse_touch(struct memwatch_trace *trace, const struct mw_text *fields,
+		       struct memwatch_growth_sample *ret)
+{
+	struct mw_text cold = fields[trace->place[COLD]], gained = fields[trace->place[GAINED]];
+	struct mw_text untouched = fields[trace->place[UNTOUCHED]];
+	uint64_t seconds = 0;
+	int err;
+
+	if (!trace->place[COLD] || !cold.len)
+		return 0;
+	err = parse_optional_kb(trace, fields, COLD, &ret->cold_bytes);
+	ret->cold_low_bytes = ret->cold_high_bytes = ret->cold_bytes;
+	ret->gained_bytes = MEMWATCH_GROWTH_NONE;
+	if (err || !trace->place[GAINED] || !gained.len)
+		return err;
+	err = parse_optional_kb(trace, fields, GAINED, &ret->gained_bytes);
+	if (!err)
+		err = parse_optional_kb(trace, fields, COLD_LOW, &ret->cold_low_bytes);
+	if (!err)
+		err = parse_optional_kb(trace, fields, COLD_HIGH, &ret->cold_high_bytes);
+	if (!err && trace->place[UNTOUCHED] && untouched.len &&
+	    !mw_text_number(untouched, UINT32_MAX, &seconds))
+		return refuse_line(trace, "is not a number of seconds", optional_names[UNTOUCHED]);
+	ret->untouched_ns = seconds * 1000000000;
+	return err;
+}
+
+static int parse_optional(struct memwatch_trace *trace, const struct mw_text *fields,
+			  struct memwatch_growth_sample *ret)
+{
+	struct mw_text cgroup = fields[trace->place[CGROUP]];
+	int err;
+
+	if (trace->place[CGROUP]) {
+		if (!mw_text_copy(cgroup, trace->cgroup, sizeof(trace->cgroup)))
+			return refuse_line(trace, "is not a path", optional_names[CGROUP]);
+		ret->cgroup = trace->cgroup;
+		/* Without a path, it is unknown for a process, and is the machine for id 0. */
+		if (!cgroup.len)
+			ret->cgroup = ret->tgid ? NULL : "/";
+	}
+	err = parse_optional_kb(trace, fields, KERNEL, &ret->kernel_bytes);
+	if (!err)
+		err = parse_optional_kb(trace, fields, SLAB, &ret->slab_bytes);
+	if (!err)
+		err = parse_optional_kb(trace, fields, SOCK, &ret->sock_bytes);
+	if (!err)
+		err = parse_optional_kb(trace, fields, PAGETABLES, &ret->pagetables_bytes);
+	return err ? err : parse_touch(trace, fields, ret);
 }
 
 static int parse_sample(struct memwatch_trace *trace, struct mw_text *fields,
@@ -172,12 +269,21 @@ static int parse_sample(struct memwatch_trace *trace, struct mw_text *fields,
 		err = parse_kb(trace, fields, 8, &ret->limit_bytes);
 	if (!ret->limit_bytes)
 		ret->limit_bytes = MEMWATCH_GROWTH_NONE;
-	return err;
+	return err ? err : parse_optional(trace, fields, ret);
+}
+
+/* Finds the optional columns in the header. */
+static void find_columns(struct memwatch_trace *trace, const struct mw_text *fields)
+{
+	for (unsigned int i = NR_FIELDS; i < MAX_FIELDS; i++)
+		for (unsigned int name = 0; name < NR_OPTIONAL; name++)
+			if (mw_text_is(fields[i], optional_names[name]))
+				trace->place[name] = i;
 }
 
 static int read_header(struct memwatch_trace *trace)
 {
-	struct mw_text fields[NR_FIELDS];
+	struct mw_text fields[MAX_FIELDS];
 	int err = read_line(trace);
 
 	if (err > 0)
@@ -191,6 +297,8 @@ static int read_header(struct memwatch_trace *trace)
 		mw_fail(trace->ctx, err,
 			"line 1: the header of a trace is needed: time_s,pid,comm,anon_kb,file_kb,"
 			"shmem_kb,swap_kb,vsz_kb,limit_kb");
+	else if (!err)
+		find_columns(trace, fields);
 	return err;
 }
 
@@ -230,7 +338,7 @@ int memwatch_trace_open(struct memwatch_ctx *ctx, const char *path, struct memwa
 int memwatch_trace_next(struct memwatch_trace *trace, struct memwatch_growth_sample *ret)
 {
 	MEMWATCH_OPTS(memwatch_growth_sample, sample);
-	struct mw_text fields[NR_FIELDS];
+	struct mw_text fields[MAX_FIELDS];
 	int err;
 
 	do {

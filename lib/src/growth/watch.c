@@ -21,10 +21,14 @@
 #include "growth/quota.h"
 #include "growth/snapshot.h"
 #include "growth/state-file.h"
+#include "growth/suspects.h"
+#include "growth/survey.h"
 #include "loader/growth.h"
 #include "loader/wakeup.h"
 
-#define FLAGS_ALL	  (MEMWATCH_WATCH_NO_EVENTS | MEMWATCH_WATCH_OWN_THREAD)
+#define FLAGS_ALL                                                                                  \
+	(MEMWATCH_WATCH_NO_EVENTS | MEMWATCH_WATCH_OWN_THREAD | MEMWATCH_WATCH_NO_TOUCH |          \
+	 MEMWATCH_WATCH_NO_WHERE)
 #define PROCESSES_DEFAULT 10000
 #define PERIOD_DEFAULT_NS 5000000000ULL
 #define PERIOD_MIN_NS	  50000000ULL
@@ -65,6 +69,8 @@
  * @wakeup: the descriptor for event loops
  * @snapshot: see memwatch_watch_snapshot()
  * @quota: which processes have a state when there is not room for all
+ * @survey: the cgroups and the machine, owned
+ * @suspects: what is found out about growing processes
  */
 struct memwatch_watch {
 	struct memwatch_ctx *ctx;
@@ -85,7 +91,19 @@ struct memwatch_watch {
 	struct mw_wakeup wakeup;
 	struct mw_snapshot snapshot;
 	struct mw_quota quota;
+	struct mw_survey *survey;
+	struct mw_suspects suspects;
 };
+
+struct mw_survey *mw_watch_survey(struct memwatch_watch *watch)
+{
+	return watch->survey;
+}
+
+struct mw_suspects *mw_watch_suspects(struct memwatch_watch *watch)
+{
+	return &watch->suspects;
+}
 
 /* CPU time of the monitor since it was opened, in a call that began with begin_call(). */
 static uint64_t cpu_used(const struct memwatch_watch *watch)
@@ -133,6 +151,7 @@ static int sweep_process(void *userdata, const void *key, const void *value)
 		mw_bpf_growth_delete(sweep->watch->bpf, key);
 		return 0;
 	}
+	mw_suspects_check(&sweep->watch->suspects, key, &process->growth, sweep->watch->last_ns);
 	sweep->processes++;
 	sweep->growing += !!(process->growth.flags & MW_GROWTH_F_HISTORY);
 	return 0;
@@ -203,6 +222,9 @@ static int run_round(struct memwatch_watch *watch)
 	uint64_t now = mw_clock(CLOCK_MONOTONIC), spent;
 	int err = sample_all(watch, now);
 
+	if (!err)
+		err = mw_survey_visit(watch->survey, now, watch->governor.period_ns,
+				      watch->governor.rest_ppm);
 	if (err)
 		return err;
 	watch->stats.rounds++;
@@ -287,8 +309,10 @@ static int next_record(struct memwatch_watch *watch, const struct memwatch_recor
 			return 1;
 		if ((*ret)->type != MEMWATCH_RECORD_GROWTH)
 			continue;
-		if (record->what != MEMWATCH_GROWTH_POKED)
+		if (record->what != MEMWATCH_GROWTH_POKED) {
+			mw_suspects_note(&watch->suspects, record, mw_clock(CLOCK_MONOTONIC));
 			return 1;
+		}
 		/* The record only wakes this thread up: the request is in request_ns. */
 		watch->stats.pokes++;
 	}
@@ -309,6 +333,7 @@ static uint64_t next_action(const struct memwatch_watch *watch, uint64_t now)
 {
 	uint64_t at = mw_min_u64(watch->next_ns, mw_merge_deadline(watch->merge));
 
+	at = mw_min_u64(at, mw_suspects_next(&watch->suspects));
 	if (watch->events)
 		at = mw_min_u64(at, watch->measure.next_ns);
 	return watch->requested_ns ? mw_min_u64(at, now + 1000000) : at;
@@ -336,8 +361,12 @@ static int poll_once(struct memwatch_watch *watch, uint64_t now)
 		if (err)
 			return err;
 		bits |= MEMWATCH_WATCH_ROUND;
+		if (mw_survey_have_events(watch->survey))
+			bits |= MEMWATCH_WATCH_GROUP;
 	}
 	measure_events(watch, now);
+	/* Visits have a budget of their own. */
+	watch->charged_ns += mw_suspects_run(&watch->suspects, now);
 	if (!watch->peeked) {
 		err = next_record(watch, &watch->peeked);
 		if (err <= 0)
@@ -414,24 +443,6 @@ int memwatch_watch_get_sample(struct memwatch_watch *watch, unsigned int index,
 	return mw_snapshot_sample(&watch->snapshot, index, ret, cgroup);
 }
 
-const char *memwatch_watch_limit_name(unsigned int limit)
-{
-	switch (limit) {
-	case MEMWATCH_LIMIT_HOST:
-		return "the memory of the machine";
-	case MEMWATCH_LIMIT_CGROUP_MAX:
-		return "memory.max of its cgroup";
-	case MEMWATCH_LIMIT_CGROUP_HIGH:
-		return "memory.high of its cgroup";
-	case MEMWATCH_LIMIT_DATA:
-		return "RLIMIT_DATA";
-	case MEMWATCH_LIMIT_AS:
-		return "RLIMIT_AS";
-	default:
-		return "its limit";
-	}
-}
-
 /* Checks the options and fills in the defaults. */
 static int complete_watch_opts(struct memwatch_ctx *ctx, struct memwatch_watch_opts *opts)
 {
@@ -479,6 +490,12 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	err = mw_merge_new(&merge_opts, &watch->merge);
 	if (!err)
 		err = mw_bpf_growth_open(ctx, opts.max_processes, watch->merge, &watch->bpf);
+	if (!err)
+		err = mw_survey_open(ctx, watch->bpf, &watch->survey);
+	/* The first visit finds the names of all cgroups: that is no cost of a round. */
+	if (!err)
+		err = mw_survey_visit(watch->survey, mw_clock(CLOCK_MONOTONIC), opts.period_ns,
+				      opts.rest_ppm);
 	if (err) {
 		memwatch_watch_unref(watch);
 		return err;
@@ -491,6 +508,7 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	mw_measure_init(&watch->measure, mw_clock(CLOCK_MONOTONIC));
 	if (watch->events)
 		apply_decision(watch);
+	mw_suspects_open(&watch->suspects, ctx, watch->bpf, opts.flags);
 	watch->own_thread = opts.flags & MEMWATCH_WATCH_OWN_THREAD;
 	watch->call_cpu_ns = mw_clock(CLOCK_THREAD_CPUTIME_ID);
 	*ret = watch;
@@ -502,7 +520,9 @@ struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch)
 	if (!watch)
 		return NULL;
 	mw_measure_uninit(&watch->measure);
+	mw_suspects_close(&watch->suspects);
 	mw_wakeup_close(&watch->wakeup);
+	mw_survey_close(watch->survey);
 	mw_bpf_growth_close(watch->bpf);
 	mw_merge_free(watch->merge);
 	free(watch->snapshot.items);
@@ -556,6 +576,7 @@ int memwatch_watch_get_stats(struct memwatch_watch *watch, struct memwatch_watch
 	s->width = watch->governor.width;
 	s->rest_ppm = watch->governor.rest_ppm;
 	s->storm_ppm = watch->governor.storm_ppm;
+	mw_suspects_get_stats(&watch->suspects, s);
 	if (watch->own_thread)
 		end_call(watch);
 	s->events_retry_ns = 0;

@@ -25,8 +25,11 @@
 	X(dwarf_getscopes_die)                                                                     \
 	X(dwarf_getsrcfiles)                                                                       \
 	X(dwarf_tag)                                                                               \
+	X(dwfl_attach_state)                                                                       \
 	X(dwfl_begin)                                                                              \
 	X(dwfl_end)                                                                                \
+	X(dwfl_frame_pc)                                                                           \
+	X(dwfl_getthread_frames)                                                                   \
 	X(dwfl_lineinfo)                                                                           \
 	X(dwfl_module_addrdie)                                                                     \
 	X(dwfl_module_addrinfo)                                                                    \
@@ -38,6 +41,7 @@
 	X(dwfl_report_elf)                                                                         \
 	X(dwfl_report_end)                                                                         \
 	X(dwfl_standard_find_debuginfo)                                                            \
+	X(dwfl_thread_state_registers)                                                             \
 	X(elf_getphdrnum)                                                                          \
 	X(gelf_getphdr)
 
@@ -60,8 +64,11 @@ int mw_elfutils_load(struct memwatch_ctx *ctx);
 #define dwarf_getscopes_die	     mw_elfutils.dwarf_getscopes_die
 #define dwarf_getsrcfiles	     mw_elfutils.dwarf_getsrcfiles
 #define dwarf_tag		     mw_elfutils.dwarf_tag
+#define dwfl_attach_state	     mw_elfutils.dwfl_attach_state
 #define dwfl_begin		     mw_elfutils.dwfl_begin
 #define dwfl_end		     mw_elfutils.dwfl_end
+#define dwfl_frame_pc		     mw_elfutils.dwfl_frame_pc
+#define dwfl_getthread_frames	     mw_elfutils.dwfl_getthread_frames
 #define dwfl_lineinfo		     mw_elfutils.dwfl_lineinfo
 #define dwfl_module_addrdie	     mw_elfutils.dwfl_module_addrdie
 #define dwfl_module_addrinfo	     mw_elfutils.dwfl_module_addrinfo
@@ -73,6 +80,7 @@ int mw_elfutils_load(struct memwatch_ctx *ctx);
 #define dwfl_report_elf		     mw_elfutils.dwfl_report_elf
 #define dwfl_report_end		     mw_elfutils.dwfl_report_end
 #define dwfl_standard_find_debuginfo mw_elfutils.dwfl_standard_find_debuginfo
+#define dwfl_thread_state_registers  mw_elfutils.dwfl_thread_state_registers
 #define elf_getphdrnum		     mw_elfutils.elf_getphdrnum
 #define gelf_getphdr		     mw_elfutils.gelf_getphdr
 

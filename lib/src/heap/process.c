@@ -43,9 +43,13 @@ bool mw_process_mapping_parse(struct mw_text line, struct mw_process_mapping *re
 	    !mw_text_copy(range, ret->range, sizeof(ret->range)) ||
 	    !mw_text_copy(permissions, ret->permissions, sizeof(ret->permissions)))
 		return false;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
 		if (!mw_text_take(&line, ' ', &field))
 			return false;
+		/* The number ends at the blank behind it. */
+		if (!i)
+			ret->offset = strtoull(field.at, NULL, 16);
+	}
 	while (line.len && *line.at == ' ') {
 		line.at++;
 		line.len--;
@@ -104,13 +108,19 @@ static int find_profile(struct memwatch_ctx *ctx, __u32 pid, struct mw_process_m
 int mw_process_mapping_open(struct memwatch_ctx *ctx, uint32_t pid,
 			    const struct mw_process_mapping *mapping, bool writable)
 {
+	unsigned long long start, end;
 	char *path = NULL, name[4200];
 	int err, fd;
 
+	if (sscanf(mapping->range, "%llx-%llx", &start, &end) != 2)
+		return -EINVAL;
+	/* Of programs at low addresses, maps has zeros in front that the names of files do not
+	 * have.
+	 */
 	if (geteuid())
 		snprintf(name, sizeof(name), "/proc/%u/root%s", pid, mapping->path);
 	else
-		snprintf(name, sizeof(name), "/proc/%u/map_files/%s", pid, mapping->range);
+		snprintf(name, sizeof(name), "/proc/%u/map_files/%llx-%llx", pid, start, end);
 	err = mw_ctx_path(ctx, name, &path);
 	if (err)
 		return err;

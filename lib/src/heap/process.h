@@ -19,6 +19,7 @@
 struct mw_process_mapping {
 	char range[64];
 	char permissions[8];
+	uint64_t offset;
 	char path[4096];
 };
 

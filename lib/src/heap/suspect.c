@@ -20,20 +20,17 @@
 
 #include <memwatch/heap-process.h>
 
+#include "heap/answer.h"
 #include "heap/confine.h"
 #include "heap/elfutils.h"
 #include "heap/estimate.h"
 #include "heap/model.h"
 #include "heap/owner-file.h"
 #include "heap/symbol-find.h"
-#include "base/array.h"
 #include "base/context.h"
 #include "base/timemath.h"
 
 #define COPY_MAX    (256ULL << 20)
-#define ANSWER_MAX  (256U << 10)
-#define TEXT_MAX    1024U
-#define FRAMES_MAX  64U
 #define PROFILE_FDS 2
 
 struct answer_head {
@@ -43,26 +40,18 @@ struct answer_head {
 	uint64_t window_ns;
 };
 
-struct answer_frame {
-	uint64_t address;
-	uint32_t line, inlined;
-	uint32_t lengths[3]; /* of function, file and module */
-};
-
 /**
  * struct memwatch_heap_suspect - a search for the stack that grows
- * @answer, @len, @capacity: what the child has written so far, owned
- * @texts: of the frames: function, file and module, owned
+ * @answer: what the child has written so far
+ * @stack: the frames
  * @complete: the answer was read
  */
 struct memwatch_heap_suspect {
 	struct memwatch_ctx *ctx;
 	struct mw_confined child;
-	char *answer;
-	size_t len, capacity;
+	struct mw_answer answer;
 	struct answer_head head;
-	struct memwatch_heap_frame frames[FRAMES_MAX];
-	char *texts[FRAMES_MAX][3];
+	struct mw_answer_stack stack;
 	bool complete;
 };
 
@@ -96,9 +85,10 @@ static void keep_lines(void *data, uint32_t location, const struct mw_resolved *
 		struct mw_prof_line line = { .number = lines[i].line };
 
 		if (mw_strings_add_text(&heap->strings, lines[i].function,
-					strnlen(lines[i].function, TEXT_MAX), &line.function) ||
+					strnlen(lines[i].function, MW_ANSWER_TEXT_MAX),
+					&line.function) ||
 		    mw_strings_add_text(&heap->strings, lines[i].file,
-					strnlen(lines[i].file, TEXT_MAX), &line.file) ||
+					strnlen(lines[i].file, MW_ANSWER_TEXT_MAX), &line.file) ||
 		    mw_heap_add_line(heap, &line))
 			return;
 	}
@@ -193,20 +183,6 @@ static void resolve_stack(struct search *search)
 	free(locations);
 }
 
-static void write_frame(FILE *out, const struct memwatch_heap_frame *frame)
-{
-	const char *texts[3] = { frame->function, frame->file, frame->module };
-	struct answer_frame head = { .address = frame->address,
-				     .line = frame->line,
-				     .inlined = frame->inlined };
-
-	for (int i = 0; i < 3; i++)
-		head.lengths[i] = (uint32_t)strnlen(texts[i], TEXT_MAX);
-	fwrite(&head, sizeof(head), 1, out);
-	for (int i = 0; i < 3; i++)
-		fwrite(texts[i], 1, head.lengths[i], out);
-}
-
 static void write_answer(struct search *search, FILE *out)
 {
 	MEMWATCH_OPTS(memwatch_heap_view_opts, opts, .by = MEMWATCH_HEAP_BY_SITE);
@@ -217,11 +193,12 @@ static void write_answer(struct search *search, FILE *out)
 	if (!search->head.err)
 		search->head.err = memwatch_heap_view_new(search->heap, &opts, &view);
 	if (!search->head.err && memwatch_heap_view_get_row(view, 0, &row) == 1)
-		search->head.frames = row.frames < FRAMES_MAX ? row.frames : FRAMES_MAX;
+		search->head.frames = row.frames < MW_ANSWER_FRAMES_MAX ? row.frames
+									: MW_ANSWER_FRAMES_MAX;
 	fwrite(&search->head, sizeof(search->head), 1, out);
 	for (uint32_t i = 0; i < search->head.frames; i++)
 		if (memwatch_heap_view_get_frame(view, 0, i, &frame) == 1)
-			write_frame(out, &frame);
+			mw_answer_write_frame(out, &frame);
 	fflush(out);
 }
 
@@ -343,87 +320,29 @@ struct memwatch_heap_suspect *memwatch_heap_suspect_unref(struct memwatch_heap_s
 	if (!suspect)
 		return NULL;
 	mw_confined_stop(&suspect->child);
-	for (uint32_t i = 0; i < FRAMES_MAX; i++)
-		for (int k = 0; k < 3; k++)
-			free(suspect->texts[i][k]);
-	free(suspect->answer);
+	mw_answer_stack_uninit(&suspect->stack);
+	mw_answer_uninit(&suspect->answer);
 	memwatch_ctx_unref(suspect->ctx);
 	free(suspect);
 	return NULL;
 }
 
-/* Splits @bytes off the answer. */
-static bool answer_take(struct memwatch_heap_suspect *suspect, size_t *at, void *to, size_t bytes)
-{
-	if (suspect->len - *at < bytes)
-		return false;
-	memcpy(to, suspect->answer + *at, bytes);
-	*at += bytes;
-	return true;
-}
-
-static int parse_frame(struct memwatch_heap_suspect *suspect, size_t *at, uint32_t number)
-{
-	struct memwatch_heap_frame *frame = &suspect->frames[number];
-	struct answer_frame head;
-
-	if (!answer_take(suspect, at, &head, sizeof(head)))
-		return -EBADMSG;
-	for (int i = 0; i < 3; i++) {
-		if (head.lengths[i] > TEXT_MAX || head.lengths[i] > suspect->len - *at)
-			return -EBADMSG;
-		suspect->texts[number][i] = strndup(suspect->answer + *at, head.lengths[i]);
-		if (!suspect->texts[number][i])
-			return -ENOMEM;
-		*at += head.lengths[i];
-	}
-	*frame = (struct memwatch_heap_frame){ .sz = sizeof(*frame),
-					       .function = suspect->texts[number][0],
-					       .file = suspect->texts[number][1],
-					       .module = suspect->texts[number][2],
-					       .line = head.line,
-					       .inlined = head.inlined,
-					       .address = head.address };
-	return 0;
-}
-
 static int parse_answer(struct memwatch_heap_suspect *suspect)
 {
-	size_t at = 0;
-	int err = 0;
+	int err;
 
-	if (!answer_take(suspect, &at, &suspect->head, sizeof(suspect->head)) ||
-	    suspect->head.frames > FRAMES_MAX || suspect->head.err > 0)
+	if (!mw_answer_take(&suspect->answer, &suspect->head, sizeof(suspect->head)) ||
+	    suspect->head.err > 0)
 		return mw_fail(suspect->ctx, -EBADMSG, "the process that reads the profile failed");
 	if (suspect->head.err)
 		return mw_fail(suspect->ctx, suspect->head.err, "the profile: %s",
 			       suspect->head.err == -ENODATA ? "nothing grows in it"
 							     : strerror(-suspect->head.err));
-	for (uint32_t i = 0; i < suspect->head.frames && !err; i++)
-		err = parse_frame(suspect, &at, i);
+	err = mw_answer_take_stack(&suspect->answer, suspect->head.frames, &suspect->stack);
 	if (err)
 		return mw_fail(suspect->ctx, err, "the answer about the profile is damaged");
 	suspect->complete = true;
 	return 0;
-}
-
-/* Returns 1 at the end of the answer, 0 if there is more to come, or a negative errno. */
-static int read_more(struct memwatch_heap_suspect *suspect)
-{
-	char part[4096];
-	ssize_t n;
-
-	while ((n = read(suspect->child.answer, part, sizeof(part))) > 0) {
-		if (suspect->len + (size_t)n > ANSWER_MAX)
-			return -EBADMSG;
-		if (mw_array_reserve(suspect->answer, suspect->capacity, suspect->len + (size_t)n))
-			return -ENOMEM;
-		memcpy(suspect->answer + suspect->len, part, (size_t)n);
-		suspect->len += (size_t)n;
-	}
-	if (n && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	return n ? -errno : 1;
 }
 
 int memwatch_heap_suspect_poll(struct memwatch_heap_suspect *suspect,
@@ -433,7 +352,7 @@ int memwatch_heap_suspect_poll(struct memwatch_heap_suspect *suspect,
 	int err;
 
 	if (!suspect->complete) {
-		err = read_more(suspect);
+		err = mw_answer_read(&suspect->answer, suspect->child.answer);
 		if (err < 0)
 			return mw_fail(suspect->ctx, err, "the answer about the profile: %s",
 				       strerror(-err));
@@ -459,5 +378,5 @@ int memwatch_heap_suspect_get_frame(const struct memwatch_heap_suspect *suspect,
 {
 	if (!suspect->complete || frame >= suspect->head.frames)
 		return 0;
-	return mw_opts_export(ret, &suspect->frames[frame], sizeof(*ret)) ?: 1;
+	return mw_opts_export(ret, &suspect->stack.frames[frame], sizeof(*ret)) ?: 1;
 }

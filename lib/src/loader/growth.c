@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loader/iterator.h"
 #include "loader/libbpf.h"
 #include "loader/log.h"
 #include "loader/map-walk.h"
@@ -199,21 +200,7 @@ volatile struct mw_growth_control *mw_bpf_growth_control(struct mw_bpf_growth *g
 
 int mw_bpf_growth_round(struct mw_bpf_growth *growth)
 {
-	int fd = bpf_iter_create(bpf_link__fd(growth->task));
-	char nothing[64];
-	ssize_t n;
-
-	if (fd < 0)
-		return mw_fail(growth->ctx, -errno, "cannot start a round: %s", strerror(errno));
-	/*
-	 * The program writes no data. From 5.9 on, reading a long list fails with EAGAIN
-	 * from time to time, so that other tasks can run.
-	 */
-	do {
-		n = read(fd, nothing, sizeof(nothing));
-	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	close(fd);
-	return n < 0 ? mw_fail(growth->ctx, -errno, "a round failed: %s", strerror(errno)) : 0;
+	return mw_bpf_iterator_run(growth->ctx, growth->task, "a round");
 }
 
 int mw_bpf_growth_attach_events(struct mw_bpf_growth *growth)
@@ -333,4 +320,23 @@ void mw_bpf_growth_delete(struct mw_bpf_growth *growth, const struct mw_growth_k
 {
 	bpf_map_delete_elem(bpf_map__fd(growth->skel->maps.histories), key);
 	bpf_map_delete_elem(bpf_map__fd(growth->skel->maps.processes), key);
+}
+
+int mw_bpf_growth_put_touch(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+			    const struct mw_growth_touch *pages)
+{
+	int fd = bpf_map__fd(growth->skel->maps.touches);
+
+	if (!pages)
+		return bpf_map_delete_elem(fd, key) ? -errno : 0;
+	return bpf_map_update_elem(fd, key, pages, BPF_ANY) ? -errno : 0;
+}
+
+void mw_bpf_growth_get_touch(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+			     struct mw_growth_touch *pages)
+{
+	struct mw_growth_touch found;
+
+	if (!bpf_map_lookup_elem(bpf_map__fd(growth->skel->maps.touches), key, &found))
+		*pages = found;
 }

@@ -77,6 +77,14 @@ int mw_bpf_growth_put(struct mw_bpf_growth *growth, const struct mw_growth_key *
 		      const struct mw_growth_history *history);
 void mw_bpf_growth_delete(struct mw_bpf_growth *growth, const struct mw_growth_key *key);
 
+/* Reads what the iterator was told of the pages of a process; leaves @pages alone if nothing. */
+void mw_bpf_growth_get_touch(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+			     struct mw_growth_touch *pages);
+
+/* Tells the iterator what is known of the pages of a process; with NULL, nothing any more. */
+int mw_bpf_growth_put_touch(struct mw_bpf_growth *growth, const struct mw_growth_key *key,
+			    const struct mw_growth_touch *pages);
+
 /* Waits for a record. Returns 1, 0 on timeout, or -EINTR. */
 int mw_bpf_growth_wait(struct mw_bpf_growth *growth, int timeout_ms);
 

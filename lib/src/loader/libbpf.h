@@ -22,6 +22,7 @@
 	X(bpf_link__fd)                                                                            \
 	X(bpf_map__fd)                                                                             \
 	X(bpf_map__set_max_entries)                                                                \
+	X(bpf_map_create)                                                                          \
 	X(bpf_map_delete_elem)                                                                     \
 	X(bpf_map_lookup_batch)                                                                    \
 	X(bpf_map_lookup_elem)                                                                     \
@@ -34,6 +35,7 @@
 	X(bpf_object__next_program)                                                                \
 	X(bpf_object__open_skeleton)                                                               \
 	X(bpf_program__attach)                                                                     \
+	X(bpf_program__attach_perf_event)                                                          \
 	X(bpf_program__fd)                                                                         \
 	X(bpf_program__section_name)                                                               \
 	X(bpf_program__set_autoload)                                                               \
@@ -59,6 +61,7 @@ int mw_libbpf_load(struct memwatch_ctx *ctx, const char *what);
 #define bpf_link__fd			 mw_libbpf.bpf_link__fd
 #define bpf_map__fd			 mw_libbpf.bpf_map__fd
 #define bpf_map__set_max_entries	 mw_libbpf.bpf_map__set_max_entries
+#define bpf_map_create			 mw_libbpf.bpf_map_create
 #define bpf_map_delete_elem		 mw_libbpf.bpf_map_delete_elem
 #define bpf_map_lookup_batch		 mw_libbpf.bpf_map_lookup_batch
 #define bpf_map_lookup_elem		 mw_libbpf.bpf_map_lookup_elem
@@ -71,6 +74,7 @@ int mw_libbpf_load(struct memwatch_ctx *ctx, const char *what);
 #define bpf_object__next_program	 mw_libbpf.bpf_object__next_program
 #define bpf_object__open_skeleton	 mw_libbpf.bpf_object__open_skeleton
 #define bpf_program__attach		 mw_libbpf.bpf_program__attach
+#define bpf_program__attach_perf_event	 mw_libbpf.bpf_program__attach_perf_event
 #define bpf_program__fd			 mw_libbpf.bpf_program__fd
 #define bpf_program__section_name	 mw_libbpf.bpf_program__section_name
 #define bpf_program__set_autoload	 mw_libbpf.bpf_program__set_autoload

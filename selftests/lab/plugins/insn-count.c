@@ -382,8 +382,9 @@ static void count_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t a
 	uint64_t line = address / LINE_BYTES, now = line << 8 | (cpu + 1), before;
 	struct vcpu *v = &vcpus[cpu];
 
-	(void)info;
-	if (!atomic_load_explicit(&active, memory_order_acquire) || insn_symbol(data) == NONE)
+	/* QEMU 7.2 calls it for loads, too. */
+	if (!qemu_plugin_mem_is_store(info) ||
+	    !atomic_load_explicit(&active, memory_order_acquire) || insn_symbol(data) == NONE)
 		return;
 	before = atomic_exchange_explicit(&writers[line % LINES], now, memory_order_relaxed);
 	if (v->depth && before != now && before >> 8 == line << 8 >> 8)

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The simulation of a heap.
+ */
+#include "stale/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+void mw_sim_init(struct mw_sim *sim, bool is_active)
+{
+	*sim = (struct mw_sim){ .is_active = is_active };
+}
+
+void mw_sim_uninit(struct mw_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->nr_sites; i++) {
+		mw_histogram_uninit(&sim->sites[i].idle);
+		mw_places_uninit(&sim->sites[i].access);
+		mw_places_uninit(&sim->sites[i].frees);
+		free(sim->sites[i].curve);
+	}
+	free(sim->sites);
+	free(sim->site_of);
+	mw_ranges_uninit(&sim->ranges);
+	mw_objects_uninit(&sim->objects);
+	*sim = (struct mw_sim){ 0 };
+}
+
+/* The number of the site with this name, which is added if it is new. */
+static int find_site(struct mw_sim *sim, uint32_t name, uint32_t *ret)
+{
+	while (sim->names <= name) {
+		if (mw_array_reserve(sim->site_of, sim->names_capacity, name + 1U))
+			return -ENOMEM;
+		sim->site_of[sim->names++] = MW_OBJECT_NONE;
+	}
+	if (sim->site_of[name] == MW_OBJECT_NONE) {
+		if (sim->nr_sites == MW_SIM_SITES_MAX)
+			return -E2BIG;
+		if (mw_array_reserve(sim->sites, sim->sites_capacity, sim->nr_sites + 1U))
+			return -ENOMEM;
+		sim->sites[sim->nr_sites] = (struct mw_site){ .name = name };
+		sim->site_of[name] = sim->nr_sites++;
+	}
+	*ret = sim->site_of[name];
+	return 0;
+}
+
+static uint64_t end_of(const struct mw_object *object)
+{
+	return object->start + (object->size ? object->size : 1);
+}
+
+static void forget_object(struct mw_sim *sim, uint32_t number)
+{
+	struct mw_object *object = mw_objects_at(&sim->objects, number);
+	struct mw_site *site = &sim->sites[object->site];
+
+	site->live--;
+	site->live_bytes -= object->size;
+	sim->live_bytes -= object->size;
+	mw_objects_free(&sim->objects, number);
+}
+
+/* An allocator does not give out memory twice: what overlaps was freed, which was not seen. */
+static void end_overlapped(struct mw_sim *sim, uint64_t start, uint64_t size)
+{
+	uint64_t last = start + (size ? size - 1 : 0), at;
+	uint32_t number;
+
+	while (mw_ranges_find(&sim->ranges, last, &at, &number) &&
+	       (at >= start || end_of(mw_objects_at(&sim->objects, number)) > start)) {
+		mw_ranges_remove(&sim->ranges, at, &number);
+		forget_object(sim, number);
+		sim->overlaps++;
+	}
+}
+
+static int feed_malloc(struct mw_sim *sim, const struct mw_event *event)
+{
+	struct mw_object *object;
+	uint32_t number, site;
+	int err = find_site(sim, event->place, &site);
+
+	if (err)
+		return err;
+	end_overlapped(sim, event->address, event->size);
+	if (mw_objects_new(&sim->objects, &number))
+		return -ENOMEM;
+	object = mw_objects_at(&sim->objects, number);
+	object->start = event->address;
+	object->size = event->size;
+	object->birth_ns = object->last_ns = event->time_ns;
+	object->birth = object->last = sim->now;
+	object->site = site;
+	object->tid = event->tid;
+	sim->sites[site].live++;
+	sim->sites[site].live_bytes += event->size;
+	sim->sites[site].allocated++;
+	sim->sites[site].allocated_bytes += event->size;
+	sim->live_bytes += event->size;
+	err = mw_ranges_add(&sim->ranges, event->address, number);
+	if (err)
+		forget_object(sim, number);
+	return err;
+}
+
+static int feed_free(struct mw_sim *sim, const struct mw_event *event)
+{
+	struct mw_object *object;
+	struct mw_site *site;
+	uint32_t number;
+	int err;
+
+	if (!event->address)
+		return 0;
+	if (!mw_ranges_remove(&sim->ranges, event->address, &number)) {
+		sim->unmatched_frees++;
+		return 0;
+	}
+	object = mw_objects_at(&sim->objects, number);
+	site = &sim->sites[object->site];
+	err = mw_histogram_add(&site->idle, sim->now - object->last);
+	if (!err)
+		err = mw_places_count(&site->frees, event->place);
+	site->freed++;
+	forget_object(sim, number);
+	return err;
+}
+
+static int feed_access(struct mw_sim *sim, const struct mw_event *event)
+{
+	struct mw_object *object = NULL;
+	uint64_t start;
+	uint32_t number;
+
+	if (mw_ranges_find(&sim->ranges, event->address, &start, &number))
+		object = mw_objects_at(&sim->objects, number);
+	if (!object || end_of(object) <= event->address) {
+		sim->misses++;
+		return 0;
+	}
+	object->last_ns = event->time_ns;
+	object->last = sim->now;
+	mw_object_touch(object, event->place);
+	return mw_places_count(&sim->sites[object->site].access, event->place);
+}
+
+/* Enters the points that lie before @time_ns into the curves. */
+static int update_curves(struct mw_sim *sim, uint64_t time_ns)
+{
+	while (mw_curve_is_due(&sim->clock, time_ns)) {
+		bool thin = sim->clock.count == MW_CURVE_POINTS;
+
+		for (uint32_t i = 0; i < sim->nr_sites; i++) {
+			struct mw_site *site = &sim->sites[i];
+
+			if (!site->curve && site->live)
+				site->curve = calloc(MW_CURVE_POINTS, sizeof(*site->curve));
+			if (!site->curve && site->live)
+				return -ENOMEM;
+			if (site->curve && thin)
+				mw_curve_thin(site->curve);
+			else if (site->curve)
+				site->curve[sim->clock.count] = (struct mw_curve_point){
+					site->live_bytes, site->live
+				};
+		}
+		if (thin)
+			mw_curve_clock_thin(&sim->clock);
+		else
+			sim->clock.count++;
+	}
+	return 0;
+}
+
+static int advance_clock(struct mw_sim *sim, uint64_t time_ns)
+{
+	uint64_t passed = time_ns - sim->time_ns;
+
+	if (!sim->started) {
+		sim->started = true;
+		sim->first_ns = sim->time_ns = time_ns;
+		mw_curve_clock_init(&sim->clock, time_ns);
+		return 0;
+	}
+	sim->time_ns = time_ns;
+	sim->now += sim->is_active && passed > MW_SIM_ACTIVE_NS ? MW_SIM_ACTIVE_NS : passed;
+	return update_curves(sim, time_ns);
+}
+
+int mw_sim_feed(struct mw_sim *sim, const struct mw_event *event)
+{
+	int err = advance_clock(sim, event->time_ns);
+
+	if (err)
+		return err;
+	sim->events[event->kind]++;
+	switch (event->kind) {
+	case MW_EVENT_MALLOC:
+		return feed_malloc(sim, event);
+	case MW_EVENT_FREE:
+		return feed_free(sim, event);
+	default:
+		return feed_access(sim, event);
+	}
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Reading a trace and judging what it leaves.
+ */
+#include "stale/stale.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/context.h"
+
+#define FENCE_DEFAULT	   3.0
+#define SHARE_DEFAULT	   0.01
+#define SORT_BYTES_DEFAULT (256ULL << 20)
+#define FLAGS_KNOWN	   (MEMWATCH_STALE_WALL_TIME | MEMWATCH_STALE_ANY_GROWTH)
+
+static int check_opts(struct memwatch_ctx *ctx, const struct memwatch_stale_opts *opts)
+{
+	if (opts->scheme > MEMWATCH_STALE_GLOBAL)
+		return mw_fail(ctx, -EINVAL, "there is no scheme %u", opts->scheme);
+	if (opts->flags & ~FLAGS_KNOWN)
+		return mw_fail(ctx, -EINVAL, "unknown flags %#x", opts->flags & ~FLAGS_KNOWN);
+	if (!isfinite(opts->fence) || opts->fence < 0)
+		return mw_fail(ctx, -EINVAL, "the coefficient of the fence must not be negative");
+	if (!isfinite(opts->share) || opts->share > 1)
+		return mw_fail(ctx, -EINVAL, "the share of the memory must be at most 1");
+	return 0;
+}
+
+int memwatch_stale_new(struct memwatch_ctx *ctx, const struct memwatch_stale_opts *opts,
+		       struct memwatch_stale **ret)
+{
+	struct memwatch_stale_opts o;
+	struct memwatch_stale *stale;
+	int err = mw_opts_copy(ctx, &o, sizeof(o), opts);
+
+	if (!err)
+		err = check_opts(ctx, &o);
+	if (err)
+		return err;
+	stale = calloc(1, sizeof(*stale));
+	if (stale)
+		stale->directory = strdup(o.directory ? o.directory : "/var/tmp");
+	if (!stale || !stale->directory) {
+		free(stale);
+		return mw_fail_memory(ctx, "stale objects");
+	}
+	stale->ctx = memwatch_ctx_ref(ctx);
+	stale->fd = -1;
+	stale->sort_bytes = o.sort_bytes ? o.sort_bytes : SORT_BYTES_DEFAULT;
+	stale->rule = (struct mw_decision_rule){
+		.scheme = o.scheme,
+		.coefficient = o.fence > 0 ? o.fence : FENCE_DEFAULT,
+		.share = o.share != 0 ? fmax(o.share, 0) : SHARE_DEFAULT,
+		.any_growth = o.flags & MEMWATCH_STALE_ANY_GROWTH,
+	};
+	mw_sim_init(&stale->sim, !(o.flags & MEMWATCH_STALE_WALL_TIME));
+	*ret = stale;
+	return 0;
+}
+
+struct memwatch_stale *memwatch_stale_unref(struct memwatch_stale *stale)
+{
+	if (!stale)
+		return NULL;
+	if (stale->state != MW_STALE_EMPTY)
+		mw_import_uninit(&stale->import);
+	mw_decision_uninit(&stale->decision);
+	mw_sim_uninit(&stale->sim);
+	if (stale->fd >= 0)
+		close(stale->fd);
+	free(stale->sites);
+	free(stale->objects);
+	free(stale->directory);
+	memwatch_ctx_unref(stale->ctx);
+	free(stale);
+	return NULL;
+}
+
+int mw_stale_open_fd(struct memwatch_stale *stale, int fd)
+{
+	stale->fd = fd;
+	stale->state = MW_STALE_READING;
+	return mw_import_init(&stale->import, stale->ctx, &stale->sim, fd, stale->sort_bytes,
+			      stale->directory);
+}
+
+int memwatch_stale_open(struct memwatch_stale *stale, const char *path)
+{
+	int fd;
+
+	if (stale->state != MW_STALE_EMPTY)
+		return mw_fail(stale->ctx, -EBUSY, "there is a trace already");
+	if (strcmp(path, "-"))
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	else
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return mw_fail(stale->ctx, -errno, "cannot be opened: %s", strerror(errno));
+	return mw_stale_open_fd(stale, fd);
+}
+
+int memwatch_stale_step(struct memwatch_stale *stale)
+{
+	int rc;
+
+	if (stale->state != MW_STALE_READING)
+		return stale->state == MW_STALE_EMPTY
+			       ? mw_fail(stale->ctx, -EINVAL, "there is no trace")
+			       : 0;
+	rc = mw_import_step(&stale->import);
+	if (!rc)
+		stale->state = MW_STALE_READ;
+	return rc;
+}
+
+int memwatch_stale_get_progress(const struct memwatch_stale *stale,
+				struct memwatch_stale_progress *ret)
+{
+	struct memwatch_stale_progress progress = { .sz = sizeof(progress) };
+	uint64_t done = 0, all = 0;
+
+	if (stale->state != MW_STALE_EMPTY)
+		mw_import_progress(&stale->import, &done, &all);
+	progress.done = done;
+	progress.all = all;
+	return mw_opts_export(ret, &progress, sizeof(progress));
+}
+
+bool mw_stale_is_leaked(const struct memwatch_stale *stale, const struct mw_object *object)
+{
+	const struct mw_site_decision *site = &stale->decision.sites[object->site];
+
+	return site->leak && (double)(stale->sim.now - object->last) > site->threshold;
+}
+
+static int compare_sites(const void *a, const void *b, void *data)
+{
+	const struct memwatch_stale *stale = data;
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct mw_site_decision *x = &stale->decision.sites[i];
+	const struct mw_site_decision *y = &stale->decision.sites[j];
+	uint64_t live_x = stale->sim.sites[i].live_bytes, live_y = stale->sim.sites[j].live_bytes;
+
+	if (x->leak != y->leak)
+		return x->leak ? -1 : 1;
+	if (x->stale_bytes != y->stale_bytes)
+		return x->stale_bytes > y->stale_bytes ? -1 : 1;
+	if (live_x != live_y)
+		return live_x > live_y ? -1 : 1;
+	return i < j ? -1 : 1;
+}
+
+static int compare_objects(const void *a, const void *b, void *data)
+{
+	const struct memwatch_stale *stale = data;
+	const struct mw_object *x = mw_objects_at(&stale->sim.objects, *(const uint32_t *)a);
+	const struct mw_object *y = mw_objects_at(&stale->sim.objects, *(const uint32_t *)b);
+	bool leak_x = mw_stale_is_leaked(stale, x), leak_y = mw_stale_is_leaked(stale, y);
+
+	if (leak_x != leak_y)
+		return leak_x ? -1 : 1;
+	if (x->last != y->last)
+		return x->last < y->last ? -1 : 1;
+	return x->start < y->start ? -1 : 1;
+}
+
+static void list_objects(struct memwatch_stale *stale)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < stale->sim.objects.used; i++) {
+		const struct mw_object *object = mw_objects_at(&stale->sim.objects, i);
+
+		if (object->site == MW_OBJECT_NONE)
+			continue;
+		stale->objects[count++] = i;
+		if (mw_stale_is_leaked(stale, object)) {
+			stale->leaked_objects++;
+			stale->leaked_bytes += object->size;
+		}
+	}
+	qsort_r(stale->objects, count, sizeof(*stale->objects), compare_objects, stale);
+}
+
+int memwatch_stale_judge(struct memwatch_stale *stale)
+{
+	struct mw_sim *sim = &stale->sim;
+
+	if (stale->state != MW_STALE_READ)
+		return mw_fail(stale->ctx, -EINVAL, "the trace was not read to its end");
+	stale->sites = malloc((sim->nr_sites + 1UL) * sizeof(*stale->sites));
+	stale->objects = malloc((sim->objects.live + 1UL) * sizeof(*stale->objects));
+	if (!stale->sites || !stale->objects ||
+	    mw_decision_make(&stale->decision, sim, &stale->rule))
+		return mw_fail_memory(stale->ctx, "judging the trace");
+	for (uint32_t i = 0; i < sim->nr_sites; i++) {
+		stale->sites[i] = i;
+		mw_places_sort(&sim->sites[i].access);
+		mw_places_sort(&sim->sites[i].frees);
+	}
+	qsort_r(stale->sites, sim->nr_sites, sizeof(*stale->sites), compare_sites, stale);
+	for (uint32_t i = 0; i < sim->nr_sites; i++)
+		stale->decision.sites[stale->sites[i]].shown = i;
+	list_objects(stale);
+	stale->state = MW_STALE_JUDGED;
+	return 0;
+}

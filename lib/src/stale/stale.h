@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The object behind <memwatch/stale.h>.
+ */
+#ifndef MW_STALE_STALE_H
+#define MW_STALE_STALE_H
+
+#include <memwatch/stale.h>
+
+#include "stale/decide.h"
+#include "stale/import.h"
+#include "stale/sim.h"
+
+enum mw_stale_state { MW_STALE_EMPTY, MW_STALE_READING, MW_STALE_READ, MW_STALE_JUDGED };
+
+/**
+ * struct memwatch_stale - a trace and what was found in it
+ * @ctx: context, a reference
+ * @state: enum mw_stale_state
+ * @rule: parameters of the decision
+ * @sort_bytes, @directory: for the sorter; the string is owned
+ * @fd: the trace, or -1; owned
+ * @import: valid unless the state is EMPTY
+ * @sim: the simulation
+ * @decision: valid if the state is JUDGED
+ * @sites: numbers of the sites in the order of the report; owned
+ * @objects: numbers of the live objects in the order of the report; owned
+ * @leaked_objects, @leaked_bytes: what was found
+ */
+struct memwatch_stale {
+	struct memwatch_ctx *ctx;
+	enum mw_stale_state state;
+	struct mw_decision_rule rule;
+	uint64_t sort_bytes;
+	char *directory;
+	int fd;
+	struct mw_import import;
+	struct mw_sim sim;
+	struct mw_decision decision;
+	uint32_t *sites, *objects;
+	uint64_t leaked_objects, leaked_bytes;
+};
+
+/* As memwatch_stale_open(), from a descriptor that the object closes. */
+int mw_stale_open_fd(struct memwatch_stale *stale, int fd);
+
+/* Whether a live object is leaked; the decision must have been made. */
+bool mw_stale_is_leaked(const struct memwatch_stale *stale, const struct mw_object *object);
+
+#endif /* MW_STALE_STALE_H */

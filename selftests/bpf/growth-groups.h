@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Memory that grows in a cgroup but in no process, and what the monitor says about it.
+ */
+#ifndef GROWTH_GROUPS_H
+#define GROWTH_GROUPS_H
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+
+#include "growth-children.h"
+
+#define STEPS 24 /* of planted growth, one for each round */
+
+static char filler[MIB];
+
+/* Appends a MiB to a file in memory that no process maps. */
+static inline void grow_shmem(int step)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = memfd_create("grows", MFD_CLOEXEC);
+	for (int i = 0; i < 2; i++)
+		if (write(fd, filler, sizeof(filler)) < 0)
+			tap_note("write %d: %s", step, strerror(errno));
+}
+
+/* Opens pipes, of which each takes more than a KiB of slab. */
+static inline void grow_slab(int step)
+{
+	int ends[2];
+
+	for (int i = 0; i < 400; i++)
+		if (pipe(ends)) {
+			tap_note("pipe %d: %s", step, strerror(errno));
+			return;
+		}
+}
+
+/* The memory of one process. */
+static inline void grow_anon(int step)
+{
+	(void)step;
+	map_touched(2 * MIB, MAP_PRIVATE);
+}
+
+/* One more process with two MiB; every eighth is replaced at each step. */
+static inline void grow_pool(int step)
+{
+	static pid_t pids[STEPS];
+
+	for (int i = 0; i <= step && i < STEPS; i++) {
+		if (i != step && (i + step) % 8)
+			continue;
+		if (pids[i]) {
+			kill(pids[i], SIGKILL);
+			waitpid(pids[i], NULL, 0);
+		}
+		pids[i] = fork();
+		if (!pids[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			map_touched(2 * MIB, MAP_PRIVATE);
+			for (;;)
+				pause();
+		}
+	}
+}
+
+/* What the next child does in its cgroup. */
+static void (*planned_growth)(int step);
+static const char *planned_group;
+
+static inline void grow_in_group(struct child *c)
+{
+	const struct rlimit files = { 100000, 100000 };
+	int fd = open(planned_group, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		tap_note("%s: %s", planned_group, strerror(errno));
+	close(fd);
+	setrlimit(RLIMIT_NOFILE, &files);
+	map_touched(4 * MIB, MAP_PRIVATE);
+	send_byte(c->done[1]);
+	for (int step = 0;; step++) {
+		await_byte(c->go[0]);
+		planned_growth(step);
+		send_byte(c->done[1]);
+	}
+}
+
+/* Reads the last sample of a cgroup. Returns whether there is one. */
+static inline bool find_group(const char *path, struct memwatch_growth_sample *sample)
+{
+	*sample = (struct memwatch_growth_sample){ .sz = sizeof(*sample) };
+	for (unsigned int i = 0; memwatch_watch_get_group_sample(watch, i, sample) == 1; i++)
+		if (!strcmp(sample->cgroup, path))
+			return true;
+	return false;
+}
+
+/* The classes of the cgroup for which a notice came, one bit for each. */
+static inline unsigned int take_notices(const char *path)
+{
+	MEMWATCH_OPTS(memwatch_growth_group, group);
+	MEMWATCH_OPTS(memwatch_growth_row, row);
+	struct memwatch_record_growth record;
+	unsigned int classes = 0;
+
+	while (memwatch_watch_next_group(watch, &record, &group, &row) == 1) {
+		if (record.what != MEMWATCH_GROWTH_NOTICED)
+			continue;
+		if (!strcmp(group.path, path))
+			classes |= 1U << group.kind;
+		else
+			tap_note("a notice about %s, class %s", group.path, record.comm);
+	}
+	return classes;
+}
+
+#endif /* GROWTH_GROUPS_H */
