@@ -3,8 +3,7 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * Reads the memory of all cgroups that have processes, and of those above them, from the sums
- * that the kernel keeps. It flushes none of them, so it costs the kernel nothing, and the sums are
- * up to two seconds old. The library judges them.
+ * that the kernel keeps. The library has made the kernel add them up before, and judges them.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>

@@ -57,6 +57,17 @@ static int use_state(void *userdata, const struct mw_growth_key *key,
 	return 0;
 }
 
+static int use_class(void *userdata, const struct mw_state_class *class, const char *path,
+		     const struct mw_growth_history *history)
+{
+	const struct mw_growth_key key = { .tgid = 1 };
+	const struct mw_growth_process process = { .growth = class->state };
+
+	if (path[0] != '/')
+		abort();
+	return use_state(userdata, &key, &process, history);
+}
+
 static void fuzz_states(const uint8_t *data, size_t size)
 {
 	struct state state;
@@ -75,6 +86,7 @@ static void fuzz_states(const uint8_t *data, size_t size)
 
 static void fuzz_file(const uint8_t *data, size_t size)
 {
+	const struct mw_state_reader reader = { use_state, use_class, NULL };
 	struct memwatch_ctx *ctx = NULL;
 	FILE *file;
 
@@ -82,7 +94,7 @@ static void fuzz_file(const uint8_t *data, size_t size)
 		return;
 	file = fmemopen((void *)data, size, "r");
 	if (file) {
-		mw_state_file_read(ctx, file, "fuzz", use_state, NULL);
+		mw_state_file_read(ctx, file, "fuzz", &reader);
 		fclose(file);
 	}
 	memwatch_ctx_unref(ctx);

@@ -171,19 +171,55 @@ static void test_refused(void)
 	tap_ok(check_state(&good, now) != NULL, "a name without an end is refused");
 }
 
+/* What the reader has received: processes, and how often one says that it was sampled; classes. */
+struct received {
+	int processes, sampled, classes;
+	char path[64];
+	bool has_history;
+};
+
 static int count_state(void *userdata, const struct mw_growth_key *key,
 		       const struct mw_growth_process *process,
 		       const struct mw_growth_history *history)
 {
-	int *count = userdata;
+	struct received *received = userdata;
 
 	(void)key;
 	(void)history;
-	*count += 1 + (process->round ? 1000 : 0);
+	received->processes++;
+	received->sampled += !!process->round;
 	return 0;
 }
 
-static FILE *write_states(const struct state *states, int nr)
+static int count_class(void *userdata, const struct mw_state_class *class, const char *path,
+		       const struct mw_growth_history *history)
+{
+	struct received *received = userdata;
+
+	(void)class;
+	received->classes++;
+	snprintf(received->path, sizeof(received->path), "%s", path);
+	received->has_history = history != NULL;
+	return 0;
+}
+
+/* A class of a cgroup with the state of a process. */
+static struct mw_state_class class_of(const struct state *state)
+{
+	struct mw_state_class class;
+
+	memset(&class, 0, sizeof(class));
+	class.kind = MEMWATCH_CLASS_SHMEM;
+	class.level = MEMWATCH_GROWTH_NOTICE;
+	class.base_ns = class.since_ns = state->process.growth.first_ns;
+	class.state = state->process.growth;
+	return class;
+}
+
+#define PATH_16 "/system.slice/16" /* of two words, so that one of zeros follows */
+
+/* The states as processes, and, if @classes, as classes of cgroups too. */
+static FILE *write_states(const struct state *states, int nr, bool classes)
 {
 	FILE *file = tmpfile();
 	struct mw_state_writer writer;
@@ -192,53 +228,68 @@ static FILE *write_states(const struct state *states, int nr)
 	for (int i = 0; i < nr; i++)
 		mw_state_writer_put(&writer, &states[i].key, &states[i].process,
 				    states[i].has_history ? &states[i].history : NULL);
+	if (classes)
+		mw_state_writer_begin_classes(&writer, (uint64_t)nr);
+	for (int i = 0; classes && i < nr; i++) {
+		struct mw_state_class class = class_of(&states[i]);
+
+		mw_state_writer_put_class(&writer, &class, i ? PATH_16 : "/",
+					  states[i].has_history ? &states[i].history : NULL);
+	}
 	if (mw_state_writer_end(ctx, &writer))
 		tap_note("%s", memwatch_ctx_error(ctx));
 	rewind(file);
 	return file;
 }
 
-static int read_states(FILE *file, int *count)
+static int read_states(FILE *file, struct received *received)
 {
-	*count = 0;
+	const struct mw_state_reader reader = { count_state, count_class, received };
+
+	*received = (struct received){ 0 };
 	rewind(file);
-	return mw_state_file_read(ctx, file, "test", count_state, count);
+	return mw_state_file_read(ctx, file, "test", &reader);
 }
 
 /* A file that is not ours must not be taken for a damaged one: saving would replace it. */
 static void test_other_file(void)
 {
 	FILE *file = tmpfile();
-	int count;
+	struct received received;
 
 	fputs("MMW", file);
-	tap_eq(read_states(file, &count), -ENOMSG,
+	tap_eq(read_states(file, &received), -ENOMSG,
 	       "the beginning of another file is no state file");
 	fputs("recording of a machine, and what else there is in a file of some size", file);
-	tap_eq(read_states(file, &count), -ENOMSG, "another file is no state file");
+	tap_eq(read_states(file, &received), -ENOMSG, "another file is no state file");
 	fclose(file);
 	file = tmpfile();
 	fputs("MMg", file);
-	tap_eq(read_states(file, &count), -EBADMSG, "the beginning of a state file is damaged");
+	tap_eq(read_states(file, &received), -EBADMSG, "the beginning of a state file is damaged");
 	fclose(file);
 	file = tmpfile();
-	tap_eq(read_states(file, &count), -EBADMSG, "an empty file is damaged");
+	tap_eq(read_states(file, &received), -EBADMSG, "an empty file is damaged");
 	fclose(file);
 }
 
 static void test_file(void)
 {
-	int accepted = 0, count, err;
+	struct received received;
+	int accepted = 0, err;
 	struct state states[3];
 	FILE *file;
 	long size;
 
 	for (int i = 0; i < 3; i++)
 		make_state(&states[i], i * 30, 300);
-	file = write_states(states, 3);
-	err = read_states(file, &count);
-	tap_eq(err, 0, "a file with three processes is read");
-	tap_eq(count, 3, "three processes come from it, none of them sampled in a round");
+	file = write_states(states, 3, true);
+	err = read_states(file, &received);
+	tap_eq(err, 0, "a file with three processes and three classes of cgroups is read");
+	tap_eq(received.processes, 3, "three processes come from it");
+	tap_eq(received.sampled, 0, "none of them was sampled in a round");
+	tap_eq(received.classes, 3, "three classes come from it");
+	tap_str_eq(received.path, PATH_16, "the path of a cgroup comes from it");
+	tap_ok(received.has_history, "the history of a class comes from it");
 	fseek(file, 0, SEEK_END);
 	size = ftell(file);
 	for (long at = 0; at < size; at += 1 + (long)prng_below(&prng, 8)) {
@@ -248,24 +299,57 @@ static void test_file(void)
 		byte = getc(file);
 		fseek(file, at, SEEK_SET);
 		putc(byte ^ (1 << prng_below(&prng, 8)), file);
-		accepted += !read_states(file, &count);
-		accepted += count;
+		accepted += !read_states(file, &received);
+		accepted += received.processes + received.classes;
 		fseek(file, at, SEEK_SET);
 		putc(byte, file);
 	}
 	tap_eq(accepted, 0, "with any one bit changed the whole file is refused");
 	if (fseek(file, 0, SEEK_END) || putc(0, file))
 		tap_note("%s", strerror(errno));
-	tap_eq(read_states(file, &count), -EBADMSG, "a file with one more byte is refused");
+	tap_eq(read_states(file, &received), -EBADMSG, "a file with one more byte is refused");
+	fclose(file);
+
+	file = write_states(states, 3, false);
+	tap_eq(read_states(file, &received), 0, "a file from before cgroups were kept is read");
+	tap_eq(received.processes, 3, "its three processes come from it");
 	fclose(file);
 
 	states[1].history.trend[1].level = 200;
-	file = write_states(states, 3);
-	tap_eq(read_states(file, &count), -EBADMSG, "a file with one invalid trend is refused");
-	tap_eq(count, 0, "nothing of a file with one invalid trend is used");
+	file = write_states(states, 3, true);
+	tap_eq(read_states(file, &received), -EBADMSG, "a file with one invalid trend is refused");
+	tap_eq(received.processes, 0, "nothing of a file with one invalid trend is used");
 	tap_ok(strstr(memwatch_ctx_error(ctx), "trend") != NULL, "the error says why: %s",
 	       memwatch_ctx_error(ctx));
 	fclose(file);
+}
+
+/* Changes one member of a valid class to a value, which must be refused. */
+#define EXPECT_CLASS_REFUSED(member, value)                                                        \
+	do {                                                                                       \
+		struct mw_state_class bad_ = good;                                                 \
+		bad_.member = (value);                                                             \
+		tap_ok(mw_state_check_class(&bad_, "/a", NULL, now) != NULL,                       \
+		       "%s of %s is refused in a class", #member, #value);                         \
+	} while (0)
+
+static void test_class(void)
+{
+	struct mw_state_class good;
+	struct state state;
+	uint64_t now;
+
+	make_state(&state, 0, 100);
+	good = class_of(&state);
+	now = clock_ns();
+	tap_ok(!mw_state_check_class(&good, "/a", NULL, now), "a class of a cgroup passes");
+	tap_ok(mw_state_check_class(&good, "a", NULL, now) != NULL,
+	       "a path that does not begin with / is refused");
+	EXPECT_CLASS_REFUSED(kind, MEMWATCH_CLASSES);
+	EXPECT_CLASS_REFUSED(level, MEMWATCH_GROWTH_CLEAR);
+	EXPECT_CLASS_REFUSED(base_ns, good.state.last_ns + 1);
+	EXPECT_CLASS_REFUSED(since_ns, ~0ULL);
+	EXPECT_CLASS_REFUSED(state.last_ns, now + MW_GROWTH_SECOND);
 }
 
 static void test_shares(void)
@@ -304,6 +388,7 @@ int main(void)
 	test_refused();
 	test_file();
 	test_other_file();
+	test_class();
 	test_shares();
 	test_interest();
 	memwatch_ctx_unref(ctx);

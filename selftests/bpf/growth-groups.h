@@ -47,7 +47,32 @@ static inline void grow_anon(int step)
 	map_touched(2 * MIB, MAP_PRIVATE);
 }
 
-/* One more process with two MiB; every eighth is replaced at each step. */
+/* A process with two MiB. Returns when it has them, so that it counts in the next round. */
+static inline pid_t start_worker(void)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	if (pipe(ready))
+		return 0;
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ready[0]);
+		map_touched(2 * MIB, MAP_PRIVATE);
+		close(ready[1]);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) < 0)
+		tap_note("worker: %s", strerror(errno));
+	close(ready[0]);
+	return pid;
+}
+
+/* One more worker; every eighth is replaced at each step. */
 static inline void grow_pool(int step)
 {
 	static pid_t pids[STEPS];
@@ -59,13 +84,7 @@ static inline void grow_pool(int step)
 			kill(pids[i], SIGKILL);
 			waitpid(pids[i], NULL, 0);
 		}
-		pids[i] = fork();
-		if (!pids[i]) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			map_touched(2 * MIB, MAP_PRIVATE);
-			for (;;)
-				pause();
-		}
+		pids[i] = start_worker();
 	}
 }
 

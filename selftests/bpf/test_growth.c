@@ -419,16 +419,29 @@ static void test_filters(void)
 	       "each possible CPU has a filter of its own");
 }
 
+/* Reads the verdict on the anonymous memory of the machine. */
+static void find_machine(struct memwatch_growth_row *row)
+{
+	MEMWATCH_OPTS(memwatch_growth_group, group);
+
+	row->sz = sizeof(*row);
+	for (unsigned int i = 0; memwatch_watch_get_group(watch, i, &group, row) == 1; i++)
+		if (!strcmp(group.path, "/") && group.kind == MEMWATCH_CLASS_ANON)
+			return;
+}
+
 static void test_restart(void)
 {
 	char path[] = "growth-state-XXXXXX";
 	struct memwatch_growth_row before = { 0 }, after = { 0 };
+	struct memwatch_growth_row machine = { 0 }, machine_after = { 0 };
 	struct child c = start_child(hold_memory);
 	int fd = mkstemp(path), n;
 
 	await_byte(c.done[0]);
 	run_rounds(3);
 	find_process(c.pid, &before, NULL);
+	find_machine(&machine);
 	tap_eq(memwatch_watch_save(watch, path), 0, "the state file is written");
 	memwatch_watch_unref(watch);
 	watch = open_watch(0, 300000000);
@@ -438,6 +451,12 @@ static void test_restart(void)
 	tap_ok(n > 0, "a new monitor reads %d states from the file", n);
 	tap_eq(after.first_ns, before.first_ns, "a state continues in the new monitor");
 	tap_ok(after.last_ns > before.last_ns, "the new monitor samples the process");
+	/* The machine is visited less often than processes. */
+	run_rounds(4);
+	find_machine(&machine_after);
+	tap_ok(machine.first_ns && machine_after.first_ns == machine.first_ns,
+	       "the state of the machine continues too");
+	tap_ok(machine_after.last_ns > machine.last_ns, "the new monitor samples the machine");
 	memwatch_watch_unref(watch);
 	watch = open_watch(0, 300000000);
 	if (truncate(path, 100))

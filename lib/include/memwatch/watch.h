@@ -447,6 +447,8 @@ int memwatch_watch_save(struct memwatch_watch *watch, const char *path);
  *
  * Processes that still run continue where they stood; the time in between counts as time
  * without samples. What the file says about other processes is dropped at the first round.
+ * Cgroups that still have processes continue too, and the machine. A file of a version that
+ * kept no cgroups is read.
  * A file is refused as a whole if it is of another boot or another version, if any part of
  * it is not valid, or if another user could have written it.
  *

@@ -214,6 +214,56 @@ int mw_groups_feed(struct mw_groups *groups, struct mw_group *group,
 	return err;
 }
 
+/* The notice and the alert of a class that was restored. */
+static int restore_spans(struct mw_groups *groups, struct mw_group_class *class)
+{
+	MEMWATCH_OPTS(memwatch_growth_row, row);
+	int err = 0;
+
+	mw_growth_row_fill(&row, &class->state, class->history);
+	/* The estimate of that time; its interval is not kept. */
+	row.eta_ns = row.eta_low_ns = row.eta_high_ns = row.alert_eta_ns;
+	if (class->level & MEMWATCH_GROWTH_NOTICE)
+		err = mw_spans_note(groups->ctx, &class->spans, MEMWATCH_GROWTH_NOTICE,
+				    class->state.notice_ns, &row);
+	if (!err && class->level & MEMWATCH_GROWTH_ALERT)
+		err = mw_spans_note(groups->ctx, &class->spans, MEMWATCH_GROWTH_ALERT,
+				    class->state.alert_ns, &row);
+	return err;
+}
+
+int mw_groups_restore(struct mw_groups *groups, const struct mw_state_class *saved,
+		      const char *path, const struct mw_growth_history *history)
+{
+	struct mw_group *group = find_group(groups, path, strlen(path));
+	struct mw_group_class *class;
+
+	if (!group || group->last.time_ns < saved->state.last_ns)
+		return 0;
+	class = group->classes[saved->kind];
+	if (!class)
+		class = add_class(groups, group, saved->kind, &group->last);
+	if (!class)
+		return -ENOMEM;
+	free(class->history);
+	class->history = NULL;
+	if (history) {
+		class->history = malloc(sizeof(*history));
+		if (!class->history)
+			return mw_fail_memory(groups->ctx, "growth history");
+		*class->history = *history;
+	}
+	class->state = saved->state;
+	class->level = saved->level;
+	class->base_ns = saved->base_ns;
+	class->since_ns = saved->since_ns;
+	group->first_ns = saved->state.first_ns;
+	if (saved->total_floor < group->total_floor)
+		group->total_floor = saved->total_floor;
+	mw_spans_free(&class->spans);
+	return restore_spans(groups, class) ?: 1;
+}
+
 /* Raises or ends what @event says. */
 static int change_level(struct mw_groups *groups, struct mw_group_class *class, unsigned int event)
 {

@@ -149,6 +149,35 @@ int mw_groups_feed(struct mw_groups *groups, struct mw_group *group,
 /* Ends a round: raises and ends notices and alerts. Returns 0 or a negative errno. */
 int mw_groups_judge(struct mw_groups *groups);
 
+/**
+ * struct mw_state_class - what a state file keeps of a class of a group, see &struct mw_group_class
+ * @kind: &enum memwatch_growth_class
+ * @level: what is raised
+ * @total_floor: of the group
+ * @path_size: of the path that follows, with zeros to a multiple of 8
+ * @base_ns: of the class
+ * @since_ns: of the class
+ * @has_history: a history follows the path
+ * @state: of the detectors
+ */
+struct mw_state_class {
+	uint32_t kind;
+	uint32_t level;
+	uint32_t total_floor;
+	uint32_t path_size;
+	uint64_t base_ns;
+	uint64_t since_ns;
+	uint64_t has_history;
+	struct mw_growth state;
+};
+
+/*
+ * Goes on with a class as a file has it; @history may be NULL. The group has been fed already.
+ * Returns 1; 0 if there is no such group any more; or a negative errno.
+ */
+int mw_groups_restore(struct mw_groups *groups, const struct mw_state_class *saved,
+		      const char *path, const struct mw_growth_history *history);
+
 /* Removes the groups without a sample since @before_ns. */
 int mw_groups_drop(struct mw_groups *groups, uint64_t before_ns);
 

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "growth/state-file.h"
+
 /* The most bytes per second that the detectors compute: 2^32 pages in a millisecond. */
 #define SLOPE_MAX (1ULL << 54)
 
@@ -138,21 +140,38 @@ static const char *check_history(const struct mw_growth_history *history, const 
 	return NULL;
 }
 
+static const char *check_both(const struct mw_growth *g, const struct mw_growth_history *history,
+			      uint64_t now_ns)
+{
+	const char *wrong = check_growth(g, now_ns);
+
+	if (!wrong && history && !(g->flags & MW_GROWTH_F_HISTORY))
+		wrong = "a history belongs to no growth";
+	return wrong || !history ? wrong : check_history(history, g);
+}
+
 const char *mw_state_check(const struct mw_growth_key *key, const struct mw_growth_process *process,
 			   const struct mw_growth_history *history, uint64_t now_ns)
 {
-	const char *wrong;
-
 	if (!key->tgid || key->tgid > INT32_MAX || key->reserved)
 		return "a process id is not valid";
 	if (process->limit > MEMWATCH_LIMIT_AS)
 		return "a limit is not known";
 	if (strnlen(process->comm, sizeof(process->comm)) == sizeof(process->comm))
 		return "a name has no end";
-	wrong = check_growth(&process->growth, now_ns);
-	if (!wrong && history && !(process->growth.flags & MW_GROWTH_F_HISTORY))
-		wrong = "a history belongs to no growth";
-	if (!wrong && history)
-		wrong = check_history(history, &process->growth);
-	return wrong;
+	return check_both(&process->growth, history, now_ns);
+}
+
+const char *mw_state_check_class(const struct mw_state_class *class, const char *path,
+				 const struct mw_growth_history *history, uint64_t now_ns)
+{
+	if (class->kind >= MEMWATCH_CLASSES)
+		return "a class of memory is not known";
+	if (class->level & ~(unsigned int)(MEMWATCH_GROWTH_NOTICE | MEMWATCH_GROWTH_ALERT))
+		return "a level is not known";
+	if (path[0] != '/')
+		return "a path of a cgroup is not valid";
+	if (class->base_ns > class->state.last_ns || class->since_ns > class->state.last_ns)
+		return "a time is not in order";
+	return check_both(&class->state, history, now_ns);
 }

@@ -103,7 +103,10 @@ static bool find_mount(struct mw_survey *survey)
 		snprintf(survey->mount, sizeof(survey->mount), "%s", places[i]);
 		survey->legacy = !i;
 		survey->mount_fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		return survey->mount_fd >= 0;
+		if (survey->mount_fd < 0)
+			return false;
+		survey->stat_fd = openat(survey->mount_fd, "memory.stat", O_RDONLY | O_CLOEXEC);
+		return true;
 	}
 	return false;
 }
@@ -131,7 +134,7 @@ int mw_survey_open(struct memwatch_ctx *ctx, struct mw_bpf_growth *processes,
 		return mw_fail_memory(ctx, "growth of cgroups");
 	survey->ctx = ctx;
 	survey->processes = processes;
-	survey->mount_fd = -1;
+	survey->mount_fd = survey->stat_fd = -1;
 	survey->groups = (struct mw_groups){
 		.ctx = ctx,
 		.blame = blame_process,
@@ -159,6 +162,8 @@ void mw_survey_close(struct mw_survey *survey)
 	free(survey->events);
 	free(survey->memory);
 	free(survey->ids);
+	if (survey->stat_fd >= 0)
+		close(survey->stat_fd);
 	if (survey->mount_fd >= 0)
 		close(survey->mount_fd);
 	free(survey);
@@ -240,15 +245,29 @@ static int take_memory(void *userdata, const void *key, const void *value)
 }
 
 /*
+ * Makes the kernel add up what its CPUs have counted, as any reader of memory.stat does. The kernel
+ * does it every two seconds, but with a deferrable timer: on an idle CPU it may come much later.
+ */
+static void flush_sums(const struct mw_survey *survey)
+{
+	char byte;
+
+	/* If it cannot be read, the sums are as old as the kernel leaves them. */
+	(void)!pread(survey->stat_fd, &byte, 1, 0);
+}
+
+/*
  * Runs the program. Where a kernel keeps which sum is not told, so once they are compared: the LRU
  * lists hold the same pages as the sums of anonymous and of shared memory, but for what is on its
  * way to a list, locked files, and what is swapped.
  */
 static int read_cgroups(struct mw_survey *survey, uint64_t swap_bytes)
 {
-	int err = mw_bpf_groups_round(survey->bpf,
-				      (uint32_t)(swap_bytes / (uint64_t)sysconf(_SC_PAGESIZE)));
+	int err;
 
+	flush_sums(survey);
+	err = mw_bpf_groups_round(survey->bpf,
+				  (uint32_t)(swap_bytes / (uint64_t)sysconf(_SC_PAGESIZE)));
 	survey->lru = survey->sums = 0;
 	if (!err)
 		err = mw_bpf_groups_each(survey->bpf, take_memory, survey);

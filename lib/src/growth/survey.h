@@ -35,6 +35,7 @@ struct mw_survey_event {
  * @groups: the detectors
  * @mount_fd: the mount point of the memory controller
  * @mount: its path
+ * @stat_fd: memory.stat of the root, or -1
  * @legacy: it is a hierarchy of version 1
  * @ids: owned; the groups in the order of their first rounds, and the ids of their cgroups
  * @nr_ids: their number
@@ -57,7 +58,7 @@ struct mw_survey {
 	struct mw_bpf_groups *bpf;
 	struct mw_bpf_growth *processes;
 	struct mw_groups groups;
-	int mount_fd;
+	int mount_fd, stat_fd;
 	char mount[64];
 	bool legacy;
 	struct mw_survey_id *ids;

@@ -537,7 +537,7 @@ int memwatch_watch_save(struct memwatch_watch *watch, const char *path)
 	int err;
 
 	begin_call(watch);
-	err = mw_state_file_save(watch->ctx, watch->bpf, path);
+	err = mw_state_file_save(watch->ctx, watch->bpf, &watch->survey->groups, path);
 	end_call(watch);
 	return err;
 }
@@ -550,7 +550,7 @@ int memwatch_watch_load(struct memwatch_watch *watch, const char *path)
 		return mw_fail(watch->ctx, -EINVAL,
 			       "histories must be loaded before the first round");
 	begin_call(watch);
-	n = mw_state_file_load(watch->ctx, watch->bpf, path);
+	n = mw_state_file_load(watch->ctx, watch->bpf, &watch->survey->groups, path);
 	end_call(watch);
 	return n;
 }
