@@ -90,7 +90,9 @@ struct watcher {
 	bool full; /* processes wait for room, and the output says so */
 };
 
-static void print_notice_json(const struct watcher *w, const struct notice *n)
+/* @group is NULL if it is about a process. */
+static void print_notice_json(const struct watcher *w, const struct notice *n,
+			      const struct memwatch_growth_group *group)
 {
 	struct mw_json json = { .out = stdout, .flat = { true } };
 	uint64_t start_ns = w->monitor.start_ns;
@@ -100,8 +102,12 @@ static void print_notice_json(const struct watcher *w, const struct notice *n)
 	mw_alert_json_members(&n->event.record, start_ns, n->event.sentence, &json);
 	if (n->hook)
 		mw_json_string(&json, "hook", n->hook);
-	mw_suspect_json(n->suspect, &json);
-	mw_verdict_json_members(&n->row, start_ns, &json);
+	if (group) {
+		mw_group_json_members(group, &n->row, start_ns, &json);
+	} else {
+		mw_suspect_json(n->suspect, &json);
+		mw_verdict_json_members(&n->row, start_ns, &json);
+	}
 	mw_json_object_end(&json);
 	putchar('\n');
 	fflush(stdout);
@@ -142,7 +148,7 @@ static void print_notice(struct watcher *w, struct notice *n)
 {
 	n->hook = start_hook(w, n);
 	if (w->cli->format == MW_FORMAT_JSON)
-		print_notice_json(w, n);
+		print_notice_json(w, n, NULL);
 	else if (is_of_alert(n) || w->config->notices)
 		print_notice_line(n);
 }
@@ -224,23 +230,6 @@ static void report_growth(struct watcher *w, const struct memwatch_record_growth
 		print_notice(w, &n);
 }
 
-static void print_group_json(const struct watcher *w, const struct notice *n,
-			     const struct memwatch_growth_group *group)
-{
-	struct mw_json json = { .out = stdout, .flat = { true } };
-	uint64_t start_ns = w->monitor.start_ns;
-
-	mw_json_row(&json, NULL);
-	mw_json_uint(&json, "schema", 1);
-	mw_alert_json_members(&n->event.record, start_ns, n->event.sentence, &json);
-	if (n->hook)
-		mw_json_string(&json, "hook", n->hook);
-	mw_group_json_members(group, &n->row, start_ns, &json);
-	mw_json_object_end(&json);
-	putchar('\n');
-	fflush(stdout);
-}
-
 /* Reports what is new about cgroups and the machine. */
 static void report_groups(struct watcher *w)
 {
@@ -257,7 +246,7 @@ static void report_groups(struct watcher *w)
 					sizeof(n.event.sentence));
 		n.hook = start_hook(w, &n);
 		if (w->cli->format == MW_FORMAT_JSON)
-			print_group_json(w, &n, &group);
+			print_notice_json(w, &n, &group);
 		else if (is_of_alert(&n) || w->config->notices)
 			print_notice_line(&n);
 	}
