@@ -267,7 +267,8 @@ static void test_group_memory(void)
 	tap_ok(s.shmem_bytes > 31 * MIB && s.shmem_bytes < 34 * MIB,
 	       "files in memory are counted: %llu of 32 MiB",
 	       (unsigned long long)s.shmem_bytes >> 20);
-	tap_ok(s.anon_bytes >= 4 * MIB && s.anon_bytes < 8 * MIB,
+	/* Before 5.13 the sums lack up to 32 pages of each CPU (2d146aa3aa84). */
+	tap_ok(s.anon_bytes + MIB > 4 * MIB && s.anon_bytes < 8 * MIB,
 	       "the memory of processes is counted: %llu MiB, of 4 and what a process needs",
 	       (unsigned long long)s.anon_bytes >> 20);
 	if (strcmp(used_file, "memory.current")) {
