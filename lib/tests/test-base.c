@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The growing array and the hash index, compared with an array of what they should contain.
+ * The growing array and the hash index, compared with an array of what they should contain; lists
+ * of CPUs.
  */
 #include <stdbool.h>
 
@@ -11,6 +12,7 @@
 #include "../../selftests/prng.h"
 #include "../../selftests/tap.h"
 #include "base/array.h"
+#include "base/cpus.h"
 #include "base/index.h"
 
 static void test_array(void)
@@ -166,6 +168,30 @@ static void test_status(void)
 	tap_eq(sum.value, ~0ULL, "a sum does not wrap");
 }
 
+/* The first ten CPUs of a list as digits, or NULL if it is no list. */
+static const char *cpus_of(const char *list)
+{
+	static char digits[11];
+	uint8_t set[10];
+
+	if (!mw_cpus_parse((struct mw_text){ list, strlen(list) }, set, 10))
+		return NULL;
+	for (int i = 0; i < 10; i++)
+		digits[i] = (char)('0' + set[i]);
+	return digits;
+}
+
+static void test_cpus(void)
+{
+	static const char *const bad[] = { "0-", "-3", "3-1", "1,,2", "1-2-3", "x", "1 2", "0x1" };
+
+	tap_str_eq(cpus_of("0-3,8\n"), "1111000010", "a list of CPUs has ranges and numbers");
+	tap_str_eq(cpus_of("5-8191,100000"), "0000011111", "CPUs beyond the set are ignored");
+	tap_str_eq(cpus_of("\n"), "0000000000", "a list of CPUs may be empty");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		tap_str_eq(cpus_of(bad[i]), NULL, "\"%s\" is no list of CPUs", bad[i]);
+}
+
 int main(void)
 {
 	tap_start();
@@ -176,5 +202,6 @@ int main(void)
 	test_index(3, 64, "hashes that collide");
 	test_renumber();
 	test_status();
+	test_cpus();
 	return tap_done();
 }

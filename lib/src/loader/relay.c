@@ -28,6 +28,7 @@
 #include "loader/programs.h"
 #include "loader/rings.h"
 #include "base/context.h"
+#include "base/cpus.h"
 #include "base/sleep.h"
 #include "base/timemath.h"
 

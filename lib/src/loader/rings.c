@@ -7,7 +7,6 @@
 #include "loader/rings.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 
 #include "loader/libbpf.h"
 #include "base/context.h"
+#include "base/cpus.h"
 #include "base/timemath.h"
 
 /**
@@ -209,48 +209,6 @@ static int ring_reopen(struct mw_bpf_rings *rings, unsigned int cpu)
 }
 
 /* --------------------------------------------------------------------- CPUs */
-
-static int read_sysfs_text(struct memwatch_ctx *ctx, const char *name, char *text, size_t size)
-{
-	ssize_t got;
-	char *path;
-	int fd, err = mw_ctx_path(ctx, name, &path);
-
-	if (err)
-		return err;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	free(path);
-	if (fd < 0)
-		return -errno;
-	got = read(fd, text, size - 1);
-	close(fd);
-	if (got <= 0)
-		return -EIO;
-	text[got] = '\0';
-	return 0;
-}
-
-/* The content of the file is a list such as "0-3,8". */
-int mw_cpus_online(struct memwatch_ctx *ctx, uint8_t *online, unsigned int nr)
-{
-	char text[4096], *at = text;
-	int err = read_sysfs_text(ctx, "/sys/devices/system/cpu/online", text, sizeof(text));
-
-	if (err)
-		return mw_fail(ctx, err, "cannot read which CPUs are online: %s", strerror(-err));
-	memset(online, 0, nr);
-	while (*at >= '0' && *at <= '9') {
-		unsigned long first = strtoul(at, &at, 10), last = first;
-
-		if (*at == '-')
-			last = strtoul(at + 1, &at, 10);
-		for (unsigned long cpu = first; cpu <= last && cpu < nr; cpu++)
-			online[cpu] = 1;
-		if (*at == ',')
-			at++;
-	}
-	return 0;
-}
 
 static void cpu_set_online(struct mw_bpf_rings *rings, unsigned int cpu)
 {

@@ -78,7 +78,4 @@ int mw_bpf_rings_index(const struct mw_bpf_rings *rings, unsigned int cpu);
 /* Number of CPUs that have had a ring. */
 unsigned int mw_bpf_rings_count(const struct mw_bpf_rings *rings);
 
-/* Sets @online[cpu] to 1 or 0 for each of @nr CPUs. Returns 0 or a negative errno. */
-int mw_cpus_online(struct memwatch_ctx *ctx, uint8_t *online, unsigned int nr);
-
 #endif /* MW_LOADER_RINGS_H */
