@@ -42,9 +42,14 @@ static uint32_t table_count(void)
 	return __atomic_load_n(&index_table_count, __ATOMIC_ACQUIRE);
 }
 
-/* The place whose key is @address in any state; false if there is none. */
+/*
+ * The place whose key is @address in any state; false if there is none. No object is at address 0,
+ * which is the key of an empty place.
+ */
 static bool place_find(uint64_t address, struct mw_index_place *ret)
 {
+	if (!address)
+		return false;
 	for (uint32_t t = table_count(); t-- > 0;) {
 		const struct index_table *table = &index_tables[t];
 

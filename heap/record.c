@@ -98,6 +98,8 @@ bool mw_record_free(const void *address)
 	int saved = errno;
 	bool entered;
 
+	if (!address)
+		return true;
 	if (mw_bootstrap_owns(address))
 		return false;
 	if (mw_unlikely(thread->probe == address)) {

@@ -120,6 +120,20 @@ static void check_index(void)
 	       "an address that was taken is not found again");
 }
 
+/* An empty place has the key 0, and must not be taken for an object at that address. */
+static void check_null(void)
+{
+	struct mw_index_place place;
+	uint32_t slot;
+
+	tap_eq(mw_index_take(0, &slot), MW_INDEX_ABSENT, "there is no sample at address 0");
+	tap_ok(!mw_index_hold(0, &place), "it cannot be held either");
+	tap_ok(!mw_index_claim(48, &place) && mw_index_release(&place, 48, 5),
+	       "places stay empty when address 0 is looked for");
+	tap_ok(mw_index_take(48, &slot) == MW_INDEX_FOUND && slot == 5,
+	       "a sample behind an empty place is found");
+}
+
 static void check_doom(void)
 {
 	struct mw_index_place place, other;
@@ -222,6 +236,7 @@ int main(void)
 	check_seeds();
 	check_filter();
 	check_index();
+	check_null();
 	check_doom();
 	check_races();
 	check_lock();
