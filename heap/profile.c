@@ -14,19 +14,18 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "blocks.h"
 #include "config.h"
 #include "identity.h"
 #include "lock.h"
 #include "profile.h"
 
-#define NAMES_TRIED  100
-#define FILE_MODE    0600
-#define FILE_SUFFIX  ".mwheap"
-#define WRITE_BLOCKS 4096
+#define NAMES_TRIED 100
+#define FILE_MODE   0600
+#define FILE_SUFFIX ".mwheap"
 
 /*
  * Shares of the kinds in the largest file, in percent. A kind that has used up its share
@@ -65,38 +64,11 @@ static int file_reopen(void)
 	return fd;
 }
 
-/* Allocates blocks; where the file system cannot, writes zeros, which does it too. */
-static int blocks_allocate(int fd, uint64_t offset, uint64_t bytes)
-{
-	static const char zeros[WRITE_BLOCKS];
-	int rc;
-
-	do {
-		rc = fallocate(fd, 0, (off_t)offset, (off_t)bytes);
-	} while (rc && errno == EINTR);
-	if (!rc)
-		return 0;
-	if (errno != EOPNOTSUPP && errno != ENOSYS)
-		return -errno;
-	for (uint64_t done = 0; done < bytes; done += WRITE_BLOCKS) {
-		ssize_t written = pwrite(fd, zeros, WRITE_BLOCKS, (off_t)(offset + done));
-
-		if (written != WRITE_BLOCKS)
-			return written < 0 ? -errno : -ENOSPC;
-	}
-	return 0;
-}
-
 /* Allocates and maps @bytes at @offset of the file. */
 static int file_map(int fd, uint64_t offset, uint64_t bytes)
 {
-	struct rlimit limit;
-	int rc;
+	int rc = mw_blocks_allocate(fd, offset, bytes);
 
-	/* Beyond this limit the kernel would send SIGXFSZ to the program. */
-	if (!getrlimit(RLIMIT_FSIZE, &limit) && offset + bytes > limit.rlim_cur)
-		return -EFBIG;
-	rc = blocks_allocate(fd, offset, bytes);
 	if (rc)
 		return rc;
 	if (mmap(mw_profile.base + offset, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
