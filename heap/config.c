@@ -148,6 +148,11 @@ int mw_config_read(void)
 					  UINT64_C(1) << 30, MW_CONFIG_MAX_BYTES_DEFAULT);
 	mw_config.depth = (uint32_t)number_read("MEMWATCH_HEAP_DEPTH", 1, MW_HEAP_DEPTH_MAX,
 						MW_CONFIG_DEPTH_DEFAULT);
+	mw_config.trace = flag_read("MEMWATCH_HEAP_TRACE");
+	mw_config.trace_max = number_read("MEMWATCH_HEAP_TRACE_MAX", 0, UINT64_MAX / 2,
+					  MW_CONFIG_TRACE_MAX_DEFAULT);
+	mw_config.trace_depth = (uint32_t)number_read(
+		"MEMWATCH_HEAP_TRACE_DEPTH", 1, MW_CONFIG_TRACE_DEPTH_MOST, MW_CONFIG_TRACE_DEPTH);
 	snapshots_read("MEMWATCH_HEAP_SNAPSHOT", &mw_config.snapshots);
 	mw_config.seed = number_read("MEMWATCH_HEAP_SEED", 0, UINT64_MAX, 0);
 	return directory_read();

@@ -17,6 +17,9 @@
 #define MW_CONFIG_MAX_BYTES_LEAST   (UINT64_C(8) << 20)
 #define MW_CONFIG_DEPTH_DEFAULT	    128
 #define MW_CONFIG_SNAPSHOTS_DEFAULT 100
+#define MW_CONFIG_TRACE_MAX_DEFAULT (UINT64_C(16) << 30)
+#define MW_CONFIG_TRACE_DEPTH	    4
+#define MW_CONFIG_TRACE_DEPTH_MOST  16
 
 /* Memory of the library that is not in the file: filter, index, caches. */
 #define MW_CONFIG_PRIVATE_BYTES (UINT64_C(8) << 20)
@@ -37,11 +40,14 @@ struct mw_config {
 	uint64_t seed;			  /* MEMWATCH_HEAP_SEED; 0: random */
 	uint32_t depth;			  /* MEMWATCH_HEAP_DEPTH */
 	struct mw_config_snapshots snapshots;
-	bool dormant;	    /* MEMWATCH_HEAP_DORMANT=1 */
-	bool fork_stops;    /* MEMWATCH_HEAP_FORK=stop */
-	bool mmap;	    /* MEMWATCH_HEAP_MMAP=1 */
-	bool log;	    /* MEMWATCH_HEAP_LOG=1 */
-	bool python_malloc; /* PYTHONMALLOC: CPython calls malloc() for each object */
+	uint64_t trace_max;   /* MEMWATCH_HEAP_TRACE_MAX */
+	uint32_t trace_depth; /* MEMWATCH_HEAP_TRACE_DEPTH */
+	bool trace;	      /* MEMWATCH_HEAP_TRACE=1 */
+	bool dormant;	      /* MEMWATCH_HEAP_DORMANT=1 */
+	bool fork_stops;      /* MEMWATCH_HEAP_FORK=stop */
+	bool mmap;	      /* MEMWATCH_HEAP_MMAP=1 */
+	bool log;	      /* MEMWATCH_HEAP_LOG=1 */
+	bool python_malloc;   /* PYTHONMALLOC: CPython calls malloc() for each object */
 };
 
 extern struct mw_config mw_config __attribute__((visibility("hidden")));

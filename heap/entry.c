@@ -15,6 +15,7 @@
 #include "entry.h"
 #include "modules.h"
 #include "next.h"
+#include "trace.h"
 
 /* clang-format off */
 MW_ALLOCATOR(malloc, (size_t size), (size), mw_next.malloc, size, MW_HEAP_SOURCE_MALLOC)
@@ -31,11 +32,11 @@ MW_DEALLOCATOR(cfree, (void *address), (address), mw_next.free)
 MW_SLOW void *calloc_slow(size_t count, size_t size)
 {
 	size_t bytes = count * size; /* the fast half has excluded an overflow */
-	bool due = mw_record_due(bytes);
+	unsigned int due = mw_record_due(bytes);
 	void *memory = mw_next.calloc(count, size);
 
 	if (due && memory)
-		mw_record_allocation(memory, bytes, MW_HEAP_SOURCE_CALLOC);
+		mw_record_allocation(due, memory, bytes, MW_HEAP_SOURCE_CALLOC, MW_FRAME);
 	return memory;
 }
 
@@ -52,11 +53,11 @@ MW_EXPORT void *calloc(size_t count, size_t size)
 
 MW_SLOW int posix_memalign_slow(void **ret, size_t alignment, size_t size)
 {
-	bool due = mw_record_due(size);
+	unsigned int due = mw_record_due(size);
 	int rc = mw_next.posix_memalign(ret, alignment, size);
 
 	if (due && !rc && *ret)
-		mw_record_allocation(*ret, size, MW_HEAP_SOURCE_ALIGNED);
+		mw_record_allocation(due, *ret, size, MW_HEAP_SOURCE_ALIGNED, MW_FRAME);
 	return rc;
 }
 
@@ -84,19 +85,22 @@ static void *bootstrap_move(const void *address, size_t size)
  */
 MW_SLOW void *realloc_slow(void *address, size_t size, bool expired)
 {
-	uint64_t moving = MW_RECORD_NOT_MOVING;
-	bool due = expired && mw_record_due(size);
+	uint64_t moving = MW_RECORD_NOT_MOVING, time;
+	unsigned int due = expired ? mw_record_due(size) : mw_record_due_traced();
 	void *memory;
 
 	if (mw_bootstrap_owns(address))
 		return bootstrap_move(address, size);
 	if (address && mw_filter_may_have(address))
 		moving = mw_record_moving(address);
+	time = due & MW_DUE_TRACE ? mw_trace_now() : 0;
 	memory = mw_next.realloc(address, size);
 	/* Without a result the object is still there, unless its new size was 0. */
 	mw_record_moved(moving, memory || !size);
+	if (due & MW_DUE_TRACE && address && (memory || !size))
+		mw_record_free_at(address, time, MW_FRAME);
 	if (due && memory)
-		mw_record_allocation(memory, size, MW_HEAP_SOURCE_REALLOC);
+		mw_record_allocation(due, memory, size, MW_HEAP_SOURCE_REALLOC, MW_FRAME);
 	return memory;
 }
 
@@ -120,10 +124,16 @@ MW_EXPORT void *reallocarray(void *address, size_t count, size_t size)
 	return realloc(address, bytes);
 }
 
+/* Called, not jumped to: the site of this free begins with the entry point. */
+MW_SLOW bool free_sized_slow(void *address)
+{
+	return mw_record_free(address, MW_FRAME);
+}
+
 /* C23; where the C library has them, they may check the size. */
 MW_EXPORT void free_sized(void *address, size_t size)
 {
-	if (mw_unlikely(mw_filter_may_have(address)) && !mw_record_free(address))
+	if (mw_unlikely(mw_filter_may_have(address)) && !free_sized_slow(address))
 		return;
 	if (mw_next.free_sized)
 		mw_next.free_sized(address, size);
@@ -133,7 +143,7 @@ MW_EXPORT void free_sized(void *address, size_t size)
 
 MW_EXPORT void free_aligned_sized(void *address, size_t alignment, size_t size)
 {
-	if (mw_unlikely(mw_filter_may_have(address)) && !mw_record_free(address))
+	if (mw_unlikely(mw_filter_may_have(address)) && !free_sized_slow(address))
 		return;
 	if (mw_next.free_aligned_sized)
 		mw_next.free_aligned_sized(address, alignment, size);

@@ -17,6 +17,9 @@
 
 #define MW_SLOW __attribute__((noinline, cold)) static
 
+/* In a slow half: where the return address of the application is. */
+#define MW_FRAME __builtin_frame_address(0)
+
 /*
  * MW_ALLOCATOR(NAME, PARAMETERS, ARGUMENTS, NEXT, SIZE, SOURCE) defines the exported function
  * NAME that returns memory of SIZE bytes from NEXT.
@@ -24,11 +27,11 @@
 #define MW_ALLOCATOR(name, parameters, arguments, next, size, source)                              \
 	MW_SLOW void *name##_slow parameters                                                       \
 	{                                                                                          \
-		bool due = mw_record_due(size);                                                    \
+		unsigned int due = mw_record_due(size);                                            \
 		void *memory = next arguments;                                                     \
                                                                                                    \
 		if (due && memory)                                                                 \
-			mw_record_allocation(memory, size, source);                                \
+			mw_record_allocation(due, memory, size, source, MW_FRAME);                 \
 		return memory;                                                                     \
 	}                                                                                          \
 	MW_EXPORT void *name parameters                                                            \
@@ -42,7 +45,7 @@
 #define MW_DEALLOCATOR(name, parameters, arguments, next)                                          \
 	MW_SLOW void name##_slow parameters                                                        \
 	{                                                                                          \
-		if (mw_record_free(address))                                                       \
+		if (mw_record_free(address, MW_FRAME))                                             \
 			next arguments;                                                            \
 	}                                                                                          \
 	MW_EXPORT void name parameters                                                             \

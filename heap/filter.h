@@ -35,6 +35,16 @@ static inline bool mw_filter_may_have(const void *address)
 void mw_filter_add(const void *address);
 void mw_filter_remove(const void *address);
 
+/* How many live samples may be at @address. */
+static inline uint8_t mw_filter_count(const void *address)
+{
+	return __atomic_load_n(&mw_filter[mw_filter_cell(address)], __ATOMIC_ACQUIRE);
+}
+
+/* Adds one to all counters, so that everything passes, and takes it off again. */
+void mw_filter_raise(void);
+void mw_filter_lower(void);
+
 /* Forgets all samples; in a forked child, which has none. */
 void mw_filter_clear(void);
 

@@ -17,6 +17,7 @@
 #include "next.h"
 #include "profile.h"
 #include "thread.h"
+#include "trace.h"
 
 /* What the page says. In a child it reads as COOKIE_FORKED. */
 enum cookie {
@@ -75,8 +76,10 @@ void mw_fork_settle(void)
  */
 static void fork_inside(void)
 {
-	if (mw_thread.busy)
+	if (mw_thread.busy || mw_thread.writing) {
 		mw_profile_detach();
+		mw_trace_detach();
+	}
 }
 
 __attribute__((constructor)) static void fork_constructor(void)

@@ -15,7 +15,7 @@
 
 struct mw_lock mw_maintenance __attribute__((visibility("hidden")));
 
-static void signals_block(sigset_t *ret_old)
+void mw_signals_block(sigset_t *ret_old)
 {
 	/* Raised by an instruction, which cannot wait; debuggers need them, too. */
 	static const int synchronous[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
@@ -33,7 +33,7 @@ bool mw_lock_try(struct mw_lock *lock)
 
 	if (__atomic_load_n(&lock->taken, __ATOMIC_RELAXED))
 		return false;
-	signals_block(&old);
+	mw_signals_block(&old);
 	if (__atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE)) {
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		return false;
@@ -70,7 +70,7 @@ void mw_lock_inherit(struct mw_lock *lock)
 {
 	sigset_t old;
 
-	signals_block(&old);
+	mw_signals_block(&old);
 	lock->signals = old;
 	__atomic_store_n(&lock->taken, 1, __ATOMIC_RELEASE);
 }

@@ -21,6 +21,9 @@ struct mw_lock {
 	sigset_t signals; /* that its holder had blocked before */
 };
 
+/* Blocks all signals that are not raised by an instruction. */
+void mw_signals_block(sigset_t *ret_old);
+
 bool mw_lock_try(struct mw_lock *lock);
 void mw_lock_end(struct mw_lock *lock);
 

@@ -134,9 +134,11 @@ static __attribute__((constructor)) void stream_open(void)
 	if (getauxval(AT_SECURE) || !mw_next_resolve() || !mw_next.mallinfo2 ||
 	    !mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return;
+	thread->own = true;
 	reader.stream = fopencookie(NULL, "w", functions);
 	if (reader.stream)
 		setvbuf(reader.stream, reader.buffer, _IOFBF, sizeof(reader.buffer));
+	thread->own = false;
 	mw_thread_leave(thread);
 }
 

@@ -137,13 +137,13 @@ static void endings_end(const struct endings *endings, bool done)
 static void mapping_record(bool due, void *address, uint64_t size)
 {
 	if (due && address != MAP_FAILED &&
-	    mw_record_allocation(address, size, MW_HEAP_SOURCE_MMAP))
+	    mw_record_allocation(MW_DUE_SAMPLE, address, size, MW_HEAP_SOURCE_MMAP, NULL))
 		mapping_add((uintptr_t)address, size);
 }
 
 static bool mapping_due(uint64_t size)
 {
-	return mw_countdown_expires(size) && mw_record_due(size);
+	return mw_countdown_expires(size) && mw_record_due(size) & MW_DUE_SAMPLE;
 }
 
 MW_SLOW void *mmap_slow(void *address, size_t size, int protection, int flags, int fd, off_t offset,

@@ -13,6 +13,7 @@
  * nothing while they call the next definition, and they have unwind tables.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -72,11 +73,11 @@ typedef const void *nothrow; /* std::nothrow_t const & */
 	}                                                                                         \
 	MW_SLOW void *name##_slow parameters                                                      \
 	{                                                                                         \
-		bool due = mw_record_due(size);                                                   \
+		unsigned int due = mw_record_due(size);                                           \
 		void *memory = name##_next arguments;                                             \
                                                                                                   \
 		if (due && memory)                                                                \
-			mw_record_allocation(memory, size, MW_HEAP_SOURCE_NEW);                   \
+			mw_record_allocation(due, memory, size, MW_HEAP_SOURCE_NEW, MW_FRAME);    \
 		return memory;                                                                    \
 	}                                                                                         \
 	static void *name##_counting parameters                                                   \
@@ -102,7 +103,7 @@ typedef const void *nothrow; /* std::nothrow_t const & */
 	}                                                                                         \
 	MW_SLOW void name##_slow parameters                                                       \
 	{                                                                                         \
-		if (mw_record_free(address))                                                      \
+		if (mw_record_free(address, MW_FRAME))                                            \
 			name##_next arguments;                                                    \
 	}                                                                                         \
 	static void name##_counting parameters                                                    \
@@ -140,6 +141,11 @@ enum {
 	FORM_DELETE = 8,
 	FORMS_COUNT = sizeof(forms) / sizeof(forms[0]),
 };
+
+/* Where the next definition of each form is. */
+static struct code {
+	uintptr_t begin, end;
+} forms_code[FORMS_COUNT];
 
 #define TRY_SIZE  64
 #define TRY_ALIGN 64
@@ -204,6 +210,25 @@ static void *form_find(const char *name)
 	return found;
 }
 
+/* The code of the function at @address, if it is in a table of symbols. */
+static struct code code_of(void *address)
+{
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	if (!dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return (struct code){ 0 };
+	return (struct code){ (uintptr_t)address, (uintptr_t)address + symbol->st_size };
+}
+
+bool mw_operators_contain(uintptr_t pc)
+{
+	for (size_t i = 0; i < FORMS_COUNT; i++)
+		if (pc >= forms_code[i].begin && pc < forms_code[i].end)
+			return true;
+	return false;
+}
+
 static void forms_resolve(void)
 {
 	for (size_t i = 0; i < FORMS_COUNT; i++) {
@@ -212,6 +237,7 @@ static void forms_resolve(void)
 		if (!next)
 			continue;
 		*forms[i].next = next;
+		forms_code[i] = code_of(next);
 		*forms[i].go = form_comes_back(i) ? next : forms[i].counting;
 	}
 }

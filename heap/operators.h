@@ -7,7 +7,13 @@
 #ifndef _MW_HEAP_OPERATORS_H
 #define _MW_HEAP_OPERATORS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* Looks the next definitions up, if the program has any by now. */
 void mw_operators_resolve(void);
+
+/* Whether @pc is in a definition of operator new or operator delete that this library calls. */
+bool mw_operators_contain(uintptr_t pc);
 
 #endif

@@ -94,6 +94,8 @@ enum mw_heap_control {
 	MW_HEAP_CONTROL_NONE = 0, /* as configured by the environment */
 	MW_HEAP_CONTROL_START = 1,
 	MW_HEAP_CONTROL_STOP = 2,
+	MW_HEAP_CONTROL_TRACE_START = 3, /* record all allocations and frees, see trace-format.h */
+	MW_HEAP_CONTROL_TRACE_STOP = 4,
 };
 #define MW_HEAP_CONTROL_BYTES (64u << 10)
 

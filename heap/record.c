@@ -14,25 +14,73 @@
 #include "samples.h"
 #include "stacks.h"
 #include "thread.h"
+#include "trace-write.h"
+#include "trace.h"
 #include "unwind.h"
 
-bool mw_record_due(size_t size)
+/* Takes @size off the countdown of the sampler. False if that contains a sample. */
+static inline bool left_take(struct mw_thread *thread, size_t size)
 {
-	struct mw_thread *thread = &mw_thread;
-	int saved = errno;
-	bool due = false;
+	uint64_t *left = mw_countdown(thread), bytes = size + (size == 0);
 
-	mw_countdown_restore(size);
-	thread->probe_hit = true;
-	if (thread->probe || !mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+	if (*left < bytes)
 		return false;
-	if (mw_runtime_follow(thread))
-		due = mw_countdown_expires(size);
-	if (due)
-		mw_countdown_restore(size);
+	*left -= bytes;
+	return true;
+}
+
+/* What the library itself allocates is in no trace. */
+static inline unsigned int trace_due(const struct mw_thread *thread)
+{
+	return thread->traced && !thread->own ? MW_DUE_TRACE : 0;
+}
+
+static __attribute__((noinline)) unsigned int due_find(struct mw_thread *thread, size_t size)
+{
+	unsigned int due = 0;
+	int saved = errno;
+
+	thread->probe_hit = true;
+	if (thread->probe)
+		return 0;
+	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+		return trace_due(thread);
+	if (mw_runtime_follow(thread) && !left_take(thread, size))
+		due = MW_DUE_SAMPLE;
 	mw_thread_leave(thread);
 	errno = saved;
-	return due;
+	return due | trace_due(thread);
+}
+
+unsigned int mw_record_due(size_t size)
+{
+	struct mw_thread *thread = &mw_thread;
+
+	mw_countdown_restore(size);
+	if (mw_likely(mw_trace_is_current(thread) && !thread->probe && left_take(thread, size)))
+		return trace_due(thread);
+	return due_find(thread, size);
+}
+
+/* The thread follows before its first event, which may be a free. */
+static __attribute__((noinline, cold)) void trace_join(struct mw_thread *thread)
+{
+	int saved = errno;
+
+	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+		return;
+	mw_runtime_follow(thread);
+	mw_thread_leave(thread);
+	errno = saved;
+}
+
+unsigned int mw_record_due_traced(void)
+{
+	struct mw_thread *thread = &mw_thread;
+
+	if (!mw_trace_is_current(thread) && mw_trace.wanted)
+		trace_join(thread);
+	return trace_due(thread);
 }
 
 static void time_count(uint64_t begin)
@@ -70,12 +118,18 @@ static bool allocation_sample(struct mw_thread *thread, const void *address, siz
 	return stored;
 }
 
-bool mw_record_allocation(const void *address, size_t size, enum mw_heap_source source)
+bool mw_record_allocation(unsigned int due, const void *address, size_t size,
+			  enum mw_heap_source source, const void *frame)
 {
 	struct mw_thread *thread = &mw_thread;
-	int saved = errno;
 	bool stored = false;
+	int saved;
 
+	if (due & MW_DUE_TRACE)
+		mw_trace_allocation(thread, address, size, frame);
+	if (mw_likely(!(due & MW_DUE_SAMPLE)))
+		return false;
+	saved = errno;
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return false;
 	/* The process may have forked in between, in a signal handler or in the allocator itself.
@@ -92,11 +146,22 @@ bool mw_record_allocation(const void *address, size_t size, enum mw_heap_source 
  * A free is tracked also if the thread is busy, because a signal handler may free a sample. If it
  * is not, it is marked: a signal handler may fork here, too.
  */
-bool mw_record_free(const void *address)
+static __attribute__((noinline)) void sample_free(struct mw_thread *thread, const void *address)
 {
-	struct mw_thread *thread = &mw_thread;
 	int saved = errno;
 	bool entered;
+
+	entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
+	if (mw_runtime_owns_samples() && !mw_sample_free(address))
+		mw_count(&mw_profile.header->counters.false_lookups, 1);
+	if (entered)
+		mw_thread_leave(thread);
+	errno = saved;
+}
+
+bool mw_record_free(const void *address, const void *frame)
+{
+	struct mw_thread *thread = &mw_thread;
 
 	if (!address)
 		return true;
@@ -106,13 +171,16 @@ bool mw_record_free(const void *address)
 		thread->probe_hit = true;
 		return true;
 	}
-	entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
-	if (mw_runtime_owns_samples() && !mw_sample_free(address))
-		mw_count(&mw_profile.header->counters.false_lookups, 1);
-	if (entered)
-		mw_thread_leave(thread);
-	errno = saved;
+	if (mw_record_due_traced())
+		mw_trace_free(thread, address, frame);
+	if (mw_trace_may_be_sample(address))
+		sample_free(thread, address);
 	return true;
+}
+
+void mw_record_free_at(const void *address, uint64_t time, const void *frame)
+{
+	mw_trace_free_at(&mw_thread, address, time, frame);
 }
 
 /* A slot, and the instance of the profile to which it belongs in the upper half. */

@@ -15,21 +15,31 @@
 
 #include "profile-format.h"
 
+#define MW_DUE_SAMPLE 1u /* the allocation is to be sampled */
+#define MW_DUE_TRACE  2u /* it is to be written to the trace */
+
 /*
- * The countdown of this thread has wrapped by @size. Puts it right, and returns true if the
- * allocation is to be sampled: then mw_record_allocation() follows if it succeeded; if it
+ * The countdown of this thread has wrapped by @size. Puts it right, and returns what is to be done
+ * with the allocation, MW_DUE_*: then mw_record_allocation() follows if it succeeded; if it
  * failed, nothing does, because an object that does not exist does not use up the countdown.
  */
-bool mw_record_due(size_t size);
+unsigned int mw_record_due(size_t size);
+
+/* The same for a call that has not changed the countdown: MW_DUE_TRACE or nothing. */
+unsigned int mw_record_due_traced(void);
 
 /*
- * The sampled allocation succeeded. Leaves errno alone. False if there is no sample of it, because
- * there was no room, or the process was forked meanwhile.
+ * The allocation succeeded. Leaves errno alone. False if there is no sample of it, because it was
+ * not due, there was no room, or the process was forked meanwhile. See trace-write.h for @frame.
  */
-bool mw_record_allocation(const void *address, size_t size, enum mw_heap_source source);
+bool mw_record_allocation(unsigned int due, const void *address, size_t size,
+			  enum mw_heap_source source, const void *frame);
 
 /* @address is about to be freed and passed the filter. False: do not free it (bootstrap heap). */
-bool mw_record_free(const void *address);
+bool mw_record_free(const void *address, const void *frame);
+
+/* @address was freed by a traced call that began at @time. */
+void mw_record_free_at(const void *address, uint64_t time, const void *frame);
 
 #define MW_RECORD_NOT_MOVING UINT64_MAX
 

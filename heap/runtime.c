@@ -26,6 +26,7 @@
 #include "snapshot.h"
 #include "stacks.h"
 #include "thread.h"
+#include "trace.h"
 #include "unwind.h"
 
 /* A countdown that does not end. */
@@ -114,6 +115,7 @@ static void runtime_begin(void)
 		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_OFF, __ATOMIC_RELEASE);
 	else
 		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_ON, __ATOMIC_RELEASE);
+	mw_trace_request(mw_config.trace, MW_HEAP_BEGAN_PROCESS_START);
 	mw_lock_end(&mw_maintenance);
 }
 
@@ -124,6 +126,7 @@ static void runtime_continue(void)
 		return;
 	mw_lock_inherit(&mw_maintenance);
 	mw_runtime.instance++;
+	mw_trace_forget();
 	mw_profile_forget();
 	mw_filter_clear();
 	mw_index_clear();
@@ -155,14 +158,16 @@ static void control_follow(void)
 		sampling_set(rate ? rate : mw_config.rate, MW_HEAP_BEGAN_LATER);
 	else if (control == MW_HEAP_CONTROL_STOP)
 		sampling_set(0, MW_HEAP_BEGAN_NOT);
+	else if (control == MW_HEAP_CONTROL_TRACE_START || control == MW_HEAP_CONTROL_TRACE_STOP)
+		mw_trace_request(control == MW_HEAP_CONTROL_TRACE_START, MW_HEAP_BEGAN_LATER);
 	__atomic_store_n(&header->control_seen, control, __ATOMIC_RELEASE);
 }
 
 void mw_runtime_draw(struct mw_thread *thread)
 {
 	thread->rate = __atomic_load_n(&mw_runtime.rate, __ATOMIC_RELAXED);
-	thread->countdown = thread->rate ? mw_interval_draw(&thread->random, thread->rate)
-					 : MW_HEAP_CONTROL_BYTES;
+	*mw_countdown(thread) = thread->rate ? mw_interval_draw(&thread->random, thread->rate)
+					     : MW_HEAP_CONTROL_BYTES;
 }
 
 void mw_runtime_raise(uint64_t rate)
@@ -181,6 +186,7 @@ bool mw_runtime_follow(struct mw_thread *thread)
 	if (mw_runtime.mode == MW_RUNTIME_ON && mw_unlikely(!mw_fork_is_settled()))
 		runtime_continue();
 	if (!mw_runtime_owns_samples()) {
+		mw_trace_release(thread);
 		thread->rate = 0;
 		thread->countdown = mw_runtime.mode == MW_RUNTIME_OFF ? COUNTDOWN_NEVER
 								      : MW_HEAP_CONTROL_BYTES;
@@ -196,6 +202,7 @@ bool mw_runtime_follow(struct mw_thread *thread)
 	 */
 	if (!thread->rate || !mw_runtime.rate)
 		mw_runtime_draw(thread);
+	mw_trace_follow(thread);
 	return thread->rate != 0;
 }
 
@@ -207,7 +214,9 @@ __attribute__((constructor)) static void runtime_constructor(void)
 	/* What this library allocates itself is not sampled. */
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return;
+	thread->own = true;
 	mw_operators_resolve();
+	thread->own = false;
 	mw_runtime_follow(thread);
 	mw_thread_leave(thread);
 }
@@ -221,6 +230,7 @@ __attribute__((destructor)) static void runtime_destructor(void)
 		return;
 	if (mw_runtime_owns_samples() && mw_profile.header->pid == (uint32_t)getpid()) {
 		state_set(MW_HEAP_STATE_ENDED);
+		mw_trace_exit();
 		mw_snapshot_exit();
 	}
 	mw_thread_leave(thread);

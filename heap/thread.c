@@ -47,13 +47,16 @@ static void stack_bounds_find(struct mw_thread *thread)
 		stack_bounds_main(thread);
 		return;
 	}
-	if (pthread_getattr_np(pthread_self(), &attributes))
-		return;
-	if (!pthread_attr_getstack(&attributes, &low, &size)) {
-		thread->stack_low = (uintptr_t)low;
-		thread->stack_high = (uintptr_t)low + size;
+	/* These allocate, and free. */
+	thread->own = true;
+	if (!pthread_getattr_np(pthread_self(), &attributes)) {
+		if (!pthread_attr_getstack(&attributes, &low, &size)) {
+			thread->stack_low = (uintptr_t)low;
+			thread->stack_high = (uintptr_t)low + size;
+		}
+		pthread_attr_destroy(&attributes);
 	}
-	pthread_attr_destroy(&attributes);
+	thread->own = false;
 }
 
 /* Different in each thread, in each process, and after each fork. */
@@ -84,12 +87,15 @@ void mw_thread_prepare(struct mw_thread *thread)
 	thread->instance = mw_runtime.instance;
 }
 
+bool mw_thread_mark_is_left(const struct mw_thread *thread, uintptr_t mark, uintptr_t frame)
+{
+	return frame >= thread->stack_low && frame < thread->stack_high &&
+	       mark >= thread->stack_low && mark < thread->stack_high && frame > mark;
+}
+
 bool mw_thread_enter(struct mw_thread *thread, uintptr_t frame)
 {
-	bool same_stack = frame >= thread->stack_low && frame < thread->stack_high &&
-			  thread->busy >= thread->stack_low && thread->busy < thread->stack_high;
-
-	if (thread->busy && !(same_stack && frame > thread->busy))
+	if (thread->busy && !mw_thread_mark_is_left(thread, thread->busy, frame))
 		return false;
 	thread->busy = frame;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -21,6 +21,8 @@
 #define mw_likely(x)   __builtin_expect(!!(x), 1)
 #define mw_unlikely(x) __builtin_expect(!!(x), 0)
 
+struct mw_trace_writer;
+
 struct mw_thread {
 	uint64_t countdown; /* bytes that can be allocated before the next sample */
 	uint64_t rate;	    /* with which the countdown was drawn; 0: nothing is sampled */
@@ -34,6 +36,11 @@ struct mw_thread {
 	uint32_t pid; /* equal to tid in the main thread */
 	void *probe;  /* see operators.c: the entry points report here that they were called */
 	bool probe_hit;
+	bool own;      /* the library itself calls what allocates; that is in no trace */
+	bool traced;   /* every allocation takes the slow path: the countdown is 0 */
+	uint64_t held; /* what the countdown would be otherwise */
+	struct mw_trace_writer *writer; /* NULL: none yet */
+	uintptr_t writing;		/* as @busy, while an event is being written */
 };
 
 extern __thread struct mw_thread mw_thread __attribute__((tls_model("initial-exec"))) MW_HIDDEN;
@@ -74,6 +81,15 @@ void mw_thread_prepare(struct mw_thread *thread);
  * its address, which is below the caller's frame, and ignored.
  */
 bool mw_thread_enter(struct mw_thread *thread, uintptr_t frame);
+
+/* Whether longjmp() has left the mark @mark behind, see mw_thread_enter(). */
+bool mw_thread_mark_is_left(const struct mw_thread *thread, uintptr_t mark, uintptr_t frame);
+
+/* The countdown of the sampler. */
+static inline uint64_t *mw_countdown(struct mw_thread *thread)
+{
+	return thread->traced ? &thread->held : &thread->countdown;
+}
 
 static inline void mw_thread_leave(struct mw_thread *thread)
 {

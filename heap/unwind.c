@@ -19,6 +19,7 @@
 
 #include "cfi.h"
 #include "cpython.h"
+#include "operators.h"
 #include "profile.h"
 #include "thread.h"
 #include "unwind-cache.h"
@@ -382,7 +383,19 @@ static void walk_begin(struct walk *walk, const struct mw_thread *thread)
 	walk->exact = true;
 }
 
-static bool is_ours(uintptr_t pc)
+/* The registers of the function that contains this. */
+#if defined(__x86_64__)
+#define WALK_HERE(walk)                                                                            \
+	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"                      \
+			 : "=&r"((walk)->pc), "=&r"((walk)->sp), "=&r"((walk)->fp))
+#elif defined(__aarch64__)
+#define WALK_HERE(walk)                                                                            \
+	__asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"                   \
+			 : "=&r"((walk)->pc), "=&r"((walk)->sp), "=&r"((walk)->fp),                \
+			   "=&r"((walk)->ra))
+#endif
+
+bool mw_unwind_is_ours(uintptr_t pc)
 {
 	return pc >= (uintptr_t)__ehdr_start && pc < (uintptr_t)etext;
 }
@@ -399,13 +412,7 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 	bool more, exact;
 
 	walk_begin(&walk, thread);
-#if defined(__x86_64__)
-	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
-			 : "=&r"(walk.pc), "=&r"(walk.sp), "=&r"(walk.fp));
-#elif defined(__aarch64__)
-	__asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
-			 : "=&r"(walk.pc), "=&r"(walk.sp), "=&r"(walk.fp), "=&r"(walk.ra));
-#endif
+	WALK_HERE(&walk);
 	do {
 		exact = walk.exact;
 		lookup = walk.pc - !exact;
@@ -413,7 +420,7 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 			pc_resolve(lookup, epoch, &known);
 			walk.misses++;
 		}
-		if (depth || !is_ours(lookup)) {
+		if (depth || !mw_unwind_is_ours(lookup)) {
 			if (native == max || depth == MW_HEAP_DEPTH_MAX) {
 				walk_fail(&walk, &mw_profile.header->unwinder.truncated_depth);
 				break;
@@ -435,5 +442,33 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 		     (walk.frames_fp ? MW_HEAP_STACK_FP : 0) |
 		     (python.added ? MW_HEAP_STACK_CODE : 0);
 	health_count(&walk, depth);
+	return depth;
+}
+
+uint32_t mw_unwind_site(const struct mw_thread *thread, uint64_t *frames, uint32_t max,
+			uint32_t *ret_flags, bool *ret_whole)
+{
+	uint32_t epoch = __atomic_load_n(&mw_module_epoch, __ATOMIC_ACQUIRE), depth = 0,
+		 operators = 0;
+	struct mw_unwind_known known;
+	struct walk walk;
+	uintptr_t lookup;
+
+	walk_begin(&walk, thread);
+	WALK_HERE(&walk);
+	do {
+		lookup = walk.pc - !walk.exact;
+		if (!mw_unwind_cache_find(lookup, epoch, &known))
+			pc_resolve(lookup, epoch, &known);
+		if (!depth && mw_unwind_is_ours(lookup))
+			continue;
+		if (depth == operators && mw_operators_contain(lookup))
+			operators++;
+		frames[depth++] = known.frame;
+	} while (depth < max + operators && depth < MW_HEAP_DEPTH_MAX &&
+		 walk_step(&walk, lookup, &known));
+	*ret_whole = walk.complete || depth == max + operators;
+	*ret_flags = (walk.complete ? 0 : MW_HEAP_STACK_TRUNCATED) |
+		     (walk.frames_fp ? MW_HEAP_STACK_FP : 0);
 	return depth;
 }

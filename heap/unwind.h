@@ -7,6 +7,7 @@
 #ifndef _MW_HEAP_UNWIND_H
 #define _MW_HEAP_UNWIND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct mw_thread;
@@ -19,5 +20,15 @@ struct mw_thread;
  */
 uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t max,
 		   uint32_t *ret_flags);
+
+/*
+ * The same for the site of an event: @max frames behind those of operator new and delete, which are
+ * kept, without those of Python. Counts nothing. *ret_whole: there are @max, or these are all.
+ */
+uint32_t mw_unwind_site(const struct mw_thread *thread, uint64_t *frames, uint32_t max,
+			uint32_t *ret_flags, bool *ret_whole);
+
+/* Whether @pc is in this library. */
+bool mw_unwind_is_ours(uintptr_t pc);
 
 #endif

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Traces of programs that know what they do: no event is lost, none is invented, and their times
+ * are in the right order across threads.
+ */
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "heap/tests/steps.h"
+#include "heap/tests/trace-read.h"
+
+#define OBJECTS_MAX 100000
+
+static bool open_trace(struct trace *trace, const char *mark)
+{
+	DIR *directory = opendir(kit.directory);
+	char path[PATH_MAX + 300];
+	struct dirent *entry;
+	bool found = false;
+
+	while (directory && !found && (entry = readdir(directory))) {
+		if (!strstr(entry->d_name, mark))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", kit.directory, entry->d_name);
+		found = trace_open(trace, path);
+	}
+	if (directory)
+		closedir(directory);
+	return found;
+}
+
+static bool open_trace_of(struct trace *trace, pid_t pid)
+{
+	char mark[32];
+
+	snprintf(mark, sizeof(mark), ".%d" MW_TRACE_SUFFIX, (int)pid);
+	return open_trace(trace, mark);
+}
+
+/* Opens the trace of a program that ended well, and plays it. */
+static bool play(struct kit_run *run, const char *settings, const char *const *argv,
+		 struct trace *trace, struct trace_balance *balance, const char *what)
+{
+	kit_empty();
+	kit_run(run, NULL, settings, argv);
+	if (!tap_ok(kit_exited(run) && open_trace_of(trace, run->pid),
+		    "%s: the program ends well and leaves a trace (status %#x)", what, run->status))
+		return false;
+	trace_balance(trace, balance);
+	return true;
+}
+
+static void check_balance(const struct trace *trace, const struct trace_balance *balance,
+			  const char *what)
+{
+	tap_eq(balance->unmatched, 0, "%s: every free ends an object (%lu events)", what,
+	       (unsigned long)trace->count);
+	tap_eq(balance->twice, 0, "%s: no address is allocated while it lives", what);
+	tap_eq(trace->header->lost_nested + trace->header->lost_no_room, 0, "%s: nothing is lost",
+	       what);
+}
+
+static void end_play(struct kit_run *run, struct trace *trace, struct trace_balance *balance)
+{
+	free(balance->live);
+	trace_close(trace);
+	kit_free(run);
+}
+
+struct object {
+	uint64_t address, size;
+};
+
+static int compare_objects(const void *a, const void *b)
+{
+	const struct object *left = a, *right = b;
+
+	return left->address < right->address ? -1 : left->address > right->address;
+}
+
+static size_t parse_objects(const char *text, struct object *objects)
+{
+	size_t count = 0;
+	int used;
+
+	while (count < OBJECTS_MAX && sscanf(text, "%lx %lu\n%n", &objects[count].address,
+					     &objects[count].size, &used) == 2) {
+		text += used;
+		count++;
+	}
+	return count;
+}
+
+/* The live objects that the program itself has allocated, and not the C library. */
+static size_t list_live(const struct profile *profile, const struct trace_balance *balance,
+			struct object *objects)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < balance->live_count && count < OBJECTS_MAX; i++) {
+		const struct mw_heap_stack *stack = profile_stack(profile, balance->live[i].site);
+		uint32_t module = mw_heap_frame_module(profile_frames(profile, stack)[0]);
+
+		if (profile_module(profile, module)->flags & MW_HEAP_MODULE_EXE)
+			objects[count++] = (struct object){ balance->live[i].address,
+							    balance->live[i].size };
+	}
+	return count;
+}
+
+/* @sizes: the program says the sizes, too. */
+static void check_exact(const char *what, const char *settings, const char *const *argv, bool sizes)
+{
+	static struct object told[OBJECTS_MAX], seen[OBJECTS_MAX];
+	struct trace_balance balance;
+	size_t told_count, same = 0;
+	struct profile profile;
+	struct trace trace;
+	struct kit_run run;
+
+	if (!play(&run, settings, argv, &trace, &balance, what) || !kit_open(&profile, run.pid))
+		return;
+	check_balance(&trace, &balance, what);
+	told_count = parse_objects(run.text, told);
+	tap_eq(list_live(&profile, &balance, seen), told_count,
+	       "%s: as many objects live as the program says", what);
+	qsort(told, told_count, sizeof(*told), compare_objects);
+	qsort(seen, told_count, sizeof(*seen), compare_objects);
+	for (size_t i = 0; i < told_count; i++)
+		same += told[i].address == seen[i].address &&
+			(!sizes || told[i].size == seen[i].size);
+	tap_ok(told_count && same == told_count, "%s: they are the same objects", what);
+	tap_eq(profile.header->counters.unseen_frees, 0, "%s: the samples are right, too", what);
+	profile_close(&profile);
+	end_play(&run, &trace, &balance);
+}
+
+static void check_threads(void)
+{
+	const char *what = "128 threads that come and go";
+	uint32_t streams = 0, threads = 0, tid = 0;
+	struct trace_balance balance;
+	struct trace trace;
+	struct kit_run run;
+
+	if (!play(&run, "MEMWATCH_HEAP_TRACE=1", KIT_ARGV(kit.work, "threads", "16", "8"), &trace,
+		  &balance, what))
+		return;
+	check_balance(&trace, &balance, what);
+	tap_ok(balance.allocations >= 128 * 20000, "%s: all their allocations are there (%lu)",
+	       what, (unsigned long)balance.allocations);
+	for (uint64_t n = 0; n < trace.header->chunks; n++) {
+		const struct mw_trace_chunk *chunk = (const void *)(trace.base +
+								    MW_TRACE_CHUNKS_OFFSET +
+								    n * MW_TRACE_CHUNK_BYTES);
+
+		streams += chunk->sequence == 0;
+	}
+	for (size_t i = 0; i < trace.count; i++) {
+		threads += trace.events[i].tid > tid;
+		if (trace.events[i].tid > tid)
+			tid = trace.events[i].tid;
+	}
+	tap_ok(streams < 64, "%s: streams are used again (%u)", what, streams);
+	tap_ok(threads > 20, "%s: events say which thread it was (%u)", what, threads);
+	tap_ok(trace.used <= 8 * trace.count, "%s: an event takes at most 8 bytes (%.2f)", what,
+	       (double)trace.used / (double)trace.count);
+	end_play(&run, &trace, &balance);
+}
+
+static void check_signals(void)
+{
+	const char *what = "ten thousand signals a second";
+	struct trace_balance balance;
+	struct trace trace;
+	struct kit_run run;
+
+	if (!play(&run, "MEMWATCH_HEAP_TRACE=1", KIT_ARGV(kit.work, "signals"), &trace, &balance,
+		  what))
+		return;
+	check_balance(&trace, &balance, what);
+	end_play(&run, &trace, &balance);
+}
+
+/* The same program without a trace allocates as often: its own countdown says so. */
+static void check_stress(void)
+{
+	const char *what = "everything at once";
+	struct trace_balance balance;
+	char plugin[PATH_MAX];
+	struct trace trace;
+	struct kit_run run;
+
+	snprintf(plugin, sizeof(plugin), "%.4000s/plugin.so", kit.build);
+	if (!play(&run,
+		  "MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_RATE=5000 MEMWATCH_HEAP_MMAP=1 "
+		  "MEMWATCH_HEAP_MAX=16M",
+		  KIT_ARGV(kit.work, "stress", plugin, "32", "3"), &trace, &balance, what))
+		return;
+	check_balance(&trace, &balance, what);
+	tap_ok(balance.live_count < 3000, "%s: all that the program frees is freed (%lu left)",
+	       what, (unsigned long)balance.live_count);
+	end_play(&run, &trace, &balance);
+}
+
+/* A child has its own trace, and its parent's does not change. */
+static void check_fork(const char *how)
+{
+	struct trace_balance balance;
+	struct trace trace;
+	struct kit_run run;
+
+	if (!play(&run, "MEMWATCH_HEAP_TRACE=1", KIT_ARGV(kit.work, "fork", how, "1000000"), &trace,
+		  &balance, how))
+		return;
+	check_balance(&trace, &balance, how);
+	tap_ok(balance.live_count >= 2000 && balance.live_count < 2020,
+	       "%s: the parent has its 2000 objects (%lu)", how, (unsigned long)balance.live_count);
+	free(balance.live);
+	trace_close(&trace);
+	if (!tap_ok(open_trace_of(&trace, atoi(run.text)), "%s: the child has a trace", how))
+		return;
+	trace_balance(&trace, &balance);
+	tap_eq(balance.live_count, 1000, "%s: the child has its 1000 objects", how);
+	tap_eq(trace.header->began, MW_HEAP_BEGAN_FORK, "%s: it says that it was forked", how);
+	end_play(&run, &trace, &balance);
+}
+
+/* Forks by a handler that interrupts the recorder anywhere. */
+static void check_fork_inside(const char *name, const char *count)
+{
+	struct trace_balance balance;
+	struct trace trace;
+	struct kit_run run;
+
+	if (!play(&run, "MEMWATCH_HEAP_TRACE=1", KIT_ARGV(kit.work, name, count), &trace, &balance,
+		  name))
+		return;
+	check_balance(&trace, &balance, name);
+	tap_ok(strstr(run.text, " 0\n"), "%s: no child fails", name);
+	end_play(&run, &trace, &balance);
+}
+
+static void check_kill(void)
+{
+	const char *what = "kill -9";
+	struct trace_balance balance;
+	struct steps steps;
+	struct trace trace;
+
+	if (!tap_ok(steps_start(&steps, "MEMWATCH_HEAP_TRACE=1") && steps_go(&steps),
+		    "%s: the program runs", what))
+		return;
+	kill(steps.run.pid, SIGKILL);
+	steps_end(&steps);
+	if (!tap_ok(open_trace(&trace, MW_TRACE_SUFFIX), "%s: there is a trace", what))
+		return;
+	trace_balance(&trace, &balance);
+	check_balance(&trace, &balance, what);
+	tap_ok(balance.live_count >= 1000 && balance.live_count < 1020,
+	       "%s: everything until then is there (%lu)", what, (unsigned long)balance.live_count);
+	tap_eq(trace.header->state, MW_TRACE_STATE_ACTIVE, "%s: it was not ended", what);
+	free(balance.live);
+	trace_close(&trace);
+}
+
+/* On and off while the program runs; each time there is another file. */
+static void check_control(void)
+{
+	const char *what = "on and off";
+	struct trace_balance balance;
+	struct steps steps;
+	struct trace trace;
+
+	if (!tap_ok(steps_start(&steps, "MEMWATCH_HEAP_RATE=64K") && steps_go(&steps),
+		    "%s: the program runs", what))
+		return;
+	tap_ok(!open_trace(&trace, MW_TRACE_SUFFIX), "%s: it is off at first", what);
+	for (int n = 0; n < 2; n++) {
+		steps_ask(&steps, MW_HEAP_CONTROL_TRACE_START, 0);
+		steps_go(&steps);
+		steps_ask(&steps, MW_HEAP_CONTROL_TRACE_STOP, 0);
+		steps_go(&steps);
+	}
+	steps_end(&steps);
+	for (int n = 0; n < 2; n++) {
+		if (!tap_ok(open_trace(&trace, n ? "-2" MW_TRACE_SUFFIX : MW_TRACE_SUFFIX),
+			    "%s: trace %d is there", what, n + 1))
+			return;
+		trace_balance(&trace, &balance);
+		/* The program looks whenever it has allocated 64 KiB on average. */
+		tap_ok(balance.live_count > 100 && balance.live_count < 1900,
+		       "%s: trace %d has one step (%lu of 1000)", what, n + 1,
+		       (unsigned long)balance.live_count);
+		tap_eq(trace.header->began, MW_HEAP_BEGAN_LATER, "%s: trace %d began later", what,
+		       n + 1);
+		tap_eq(trace.header->state, MW_TRACE_STATE_STOPPED, "%s: trace %d is ended", what,
+		       n + 1);
+		free(balance.live);
+		trace_close(&trace);
+	}
+}
+
+/* The trace ends, and the program does not. */
+static void check_full(const char *settings, uint32_t limit, const char *what)
+{
+	struct trace_balance balance;
+	struct trace trace;
+	struct kit_run run;
+
+	if (!play(&run, settings, KIT_ARGV(kit.work, "threads", "8", "4"), &trace, &balance, what))
+		return;
+	tap_eq(trace.header->state, MW_TRACE_STATE_FULL, "%s: it says that it is full", what);
+	tap_eq(trace.header->limits, limit, "%s: and why", what);
+	tap_ok(trace.header->lost_no_room > 100000, "%s: the rest is counted (%lu)", what,
+	       (unsigned long)trace.header->lost_no_room);
+	tap_ok(trace.count > 1000, "%s: what came before is there (%lu)", what,
+	       (unsigned long)trace.count);
+	end_play(&run, &trace, &balance);
+}
+
+static void check_full_disk(void)
+{
+	if (geteuid() || unshare(CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", kit.directory, "tmpfs", 0, "size=3m")) {
+		tap_skip("a full disk", "needs root, to mount a small file system");
+		return;
+	}
+	check_full("MEMWATCH_HEAP_TRACE=1", MW_TRACE_LIMIT_NO_SPACE, "a full disk");
+	umount(kit.directory);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	kit_init(argv[0]);
+	tap_start();
+	check_exact("random operations", "MEMWATCH_HEAP_TRACE=1",
+		    KIT_ARGV(kit.work, "exact", "1", "300000"), true);
+	check_exact("with samples", "MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_RATE=100",
+		    KIT_ARGV(kit.work, "exact", "2"), true);
+	check_exact("8 threads that free each other's objects", "MEMWATCH_HEAP_TRACE=1",
+		    KIT_ARGV(kit.work, "swap", "8"), false);
+	check_threads();
+	check_signals();
+	check_stress();
+	check_fork("fork");
+	check_fork("raw");
+	check_fork_inside("sigfork", "300");
+#ifdef __x86_64__
+	check_fork_inside("stepfork", "5");
+#endif
+	check_kill();
+	check_control();
+	check_full("MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_MAX=800K", MW_TRACE_LIMIT_FILE_SIZE,
+		   "a small file");
+	check_full_disk();
+	return tap_done();
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The file of a trace. As with the profile, blocks are allocated before a page is mapped, so that
+ * a full disk ends the trace and not the program, and children of fork() do not inherit what is
+ * mapped. The file is open only while a chunk is added.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blocks.h"
+#include "config.h"
+#include "profile.h"
+#include "trace-file.h"
+
+#define NAMES_TRIED 1000
+
+static char trace_path[MW_PROFILE_PATH_MAX + 16];
+static dev_t trace_dev;
+static ino_t trace_ino;
+
+/* COMM.PID.mwtrace, and COMM.PID-2.mwtrace and so on for further traces of the process. */
+static int file_create(void)
+{
+	const char *profile = mw_profile_path(), *suffix = strrchr(profile, '.');
+	int stem = suffix ? (int)(suffix - profile) : 0, fd = -1;
+
+	for (int n = 1; n <= NAMES_TRIED && fd < 0; n++) {
+		char number[16] = "";
+
+		if (n > 1)
+			snprintf(number, sizeof(number), "-%d", n);
+		snprintf(trace_path, sizeof(trace_path), "%.*s%s" MW_TRACE_SUFFIX, stem, profile,
+			 number);
+		fd = open(trace_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static int file_reopen(void)
+{
+	struct stat st;
+	int fd = open(trace_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || st.st_dev != trace_dev || st.st_ino != trace_ino) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+/* Allocates and maps @bytes at @offset. */
+static int file_map(int fd, uint64_t offset, uint64_t bytes, void **ret)
+{
+	int rc = mw_blocks_allocate(fd, offset, bytes);
+	void *memory;
+
+	if (rc)
+		return rc;
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+	if (memory == MAP_FAILED)
+		return -errno;
+	madvise(memory, bytes, MADV_DONTFORK);
+	*ret = memory;
+	return 0;
+}
+
+static void header_fill(struct mw_trace_header *header)
+{
+	const struct mw_heap_header *profile = mw_profile.header;
+
+	header->version = MW_TRACE_VERSION;
+	header->header_bytes = sizeof(*header);
+	header->chunk_bytes = MW_TRACE_CHUNK_BYTES;
+	header->pid = profile->pid;
+	header->parent_pid = profile->parent_pid;
+	header->start_time_ticks = profile->start_time_ticks;
+	header->pid_namespace = profile->pid_namespace;
+	memcpy(header->boot_id, profile->boot_id, sizeof(header->boot_id));
+	memcpy(header->comm, profile->comm, sizeof(header->comm));
+	header->file_bytes_max = mw_config.trace_max;
+}
+
+int mw_trace_file_create(struct mw_trace_header **ret)
+{
+	int fd = file_create(), rc;
+	void *memory = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	rc = fstat(fd, &st) ? -errno : file_map(fd, 0, MW_TRACE_CHUNKS_OFFSET, &memory);
+	close(fd);
+	if (rc) {
+		unlink(trace_path);
+		return rc;
+	}
+	trace_dev = st.st_dev;
+	trace_ino = st.st_ino;
+	*ret = memory;
+	header_fill(memory);
+	return 0;
+}
+
+void mw_trace_file_publish(struct mw_trace_header *header)
+{
+	uint64_t magic;
+
+	memcpy(&magic, MW_TRACE_MAGIC, sizeof(magic));
+	__atomic_store_n((uint64_t *)(void *)header->magic, magic, __ATOMIC_RELEASE);
+}
+
+static int chunk_map(uint64_t offset, void **ret)
+{
+	int fd = file_reopen(), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = file_map(fd, offset, MW_TRACE_CHUNK_BYTES, ret);
+	close(fd);
+	return rc;
+}
+
+struct mw_trace_chunk *mw_trace_file_chunk(struct mw_trace_header *header)
+{
+	uint64_t n = __atomic_fetch_add(&header->chunks, 1, __ATOMIC_RELAXED);
+	uint64_t offset = MW_TRACE_CHUNKS_OFFSET + n * MW_TRACE_CHUNK_BYTES;
+	void *memory = NULL;
+	int rc;
+
+	if (offset + MW_TRACE_CHUNK_BYTES > header->file_bytes_max) {
+		__atomic_fetch_or(&header->limits, MW_TRACE_LIMIT_FILE_SIZE, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	rc = chunk_map(offset, &memory);
+	if (rc)
+		__atomic_fetch_or(&header->limits, MW_TRACE_LIMIT_NO_SPACE, __ATOMIC_RELAXED);
+	return memory;
+}
+
+void mw_trace_file_release(struct mw_trace_chunk *chunk)
+{
+	if (chunk)
+		munmap(chunk, MW_TRACE_CHUNK_BYTES);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Recording events: trace-format.h says what they look like.
+ *
+ * The time of a free is taken before the allocator has the memory, and that of an allocation when
+ * it has given it out, so that the events of an address are in the right order also if different
+ * threads record them.
+ *
+ * thread->writing guards the writer against signal handlers; it is the address of a frame, so that
+ * a mark that longjmp() has left behind is recognised.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "lock.h"
+#include "stacks.h"
+#include "trace-file.h"
+#include "trace-site.h"
+#include "trace-write.h"
+#include "trace.h"
+
+/* Room for one event, and for the rest of its last store, which has eight bytes. */
+#define EVENT_ROOM (MW_TRACE_EVENT_BYTES_MAX + 8)
+
+static inline uint8_t *varint_put(uint8_t *at, uint64_t value)
+{
+	while (value >= 0x80) {
+		*at++ = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	*at++ = (uint8_t)value;
+	return at;
+}
+
+static inline struct mw_trace_slot *slot_of(struct mw_trace_writer *writer, uint32_t site)
+{
+	return &writer->slots[(site * UINT32_C(0x9e3779b1)) >> 24];
+}
+
+_Static_assert(MW_TRACE_SLOTS == 256, "slots are numbered by one byte");
+
+/* Time and address, and the control byte at @begin. The event ends at what is returned. */
+static inline uint8_t *event_finish(uint8_t *begin, uint8_t *at, enum mw_trace_kind kind,
+				    uint64_t elapsed, struct mw_trace_slot *slot, uint64_t address)
+{
+	int64_t distance = (int64_t)(address - slot->address);
+	uint64_t code = (uint64_t)(distance >> 3) << 1 ^ (uint64_t)(distance >> 63);
+	uint32_t time_length = (elapsed > UINT8_MAX) + (elapsed > UINT16_MAX) +
+			       (elapsed > UINT32_MAX);
+	uint32_t length = code ? (71 - (uint32_t)__builtin_clzll(code)) / 8 : 0;
+
+	memcpy(at, &elapsed, sizeof(elapsed));
+	at += 1u << time_length;
+	if (mw_unlikely(length >= MW_TRACE_ADDRESS_ITSELF || distance % MW_TRACE_ADDRESS_DIVISOR)) {
+		length = MW_TRACE_ADDRESS_ITSELF;
+		memcpy(at, &address, sizeof(address));
+		at += sizeof(address);
+	} else {
+		memcpy(at, &code, sizeof(code));
+		at += length;
+	}
+	*begin = (uint8_t)(kind | time_length << MW_TRACE_TIME_SHIFT |
+			   length << MW_TRACE_ADDRESS_SHIFT);
+	slot->address = address;
+	return at;
+}
+
+static inline void event_publish(struct mw_trace_writer *writer, uint8_t *at)
+{
+	writer->at = at;
+	__atomic_store_n(&writer->chunk->used, (uint32_t)(at - (uint8_t *)writer->chunk),
+			 __ATOMIC_RELEASE);
+}
+
+/* Time since the last event; clocks of processors may differ by a little. */
+static inline uint64_t time_pass(struct mw_trace_writer *writer, uint64_t time)
+{
+	uint64_t elapsed = time > writer->time ? time - writer->time : 0;
+
+	writer->time += elapsed;
+	return elapsed;
+}
+
+static inline void allocation_put(struct mw_trace_writer *writer, uint64_t address, uint64_t size,
+				  uint32_t site, uint64_t time)
+{
+	struct mw_trace_slot *slot = slot_of(writer, site);
+	uint8_t *begin = writer->at, *at = begin + 1;
+	enum mw_trace_kind kind = MW_TRACE_MALLOC;
+
+	*at++ = (uint8_t)(slot - writer->slots);
+	if (mw_unlikely(slot->site != site)) {
+		kind = MW_TRACE_MALLOC_SITE;
+		slot->site = site;
+		slot->size = size;
+		at = varint_put(varint_put(at, site), size);
+	} else if (slot->size != size) {
+		kind = MW_TRACE_MALLOC_SIZE;
+		slot->size = size;
+		at = varint_put(at, size);
+	}
+	at = event_finish(begin, at, kind, time_pass(writer, time), slot, address);
+	event_publish(writer, at);
+}
+
+static inline void free_put(struct mw_trace_writer *writer, uint64_t address, uint32_t site,
+			    uint64_t time)
+{
+	struct mw_trace_slot *slot = slot_of(writer, site);
+	uint8_t *begin = writer->at, *at = begin + 1;
+	enum mw_trace_kind kind = MW_TRACE_FREE;
+
+	*at++ = (uint8_t)(slot - writer->slots);
+	if (mw_unlikely(slot->site != site)) {
+		kind = MW_TRACE_FREE_SITE;
+		slot->site = site;
+		at = varint_put(at, site);
+	}
+	at = event_finish(begin, at, kind, time_pass(writer, time), slot, address);
+	event_publish(writer, at);
+}
+
+static void chunk_begin(struct mw_trace_writer *writer, struct mw_trace_chunk *chunk, uint64_t time)
+{
+	if (time < writer->time)
+		time = writer->time;
+	chunk->used = sizeof(*chunk);
+	chunk->stream = writer->stream;
+	chunk->sequence = writer->sequence++;
+	chunk->tid = writer->tid;
+	chunk->base = time;
+	chunk->moment = mw_trace_moment_now();
+	memset(writer->slots, 0, sizeof(writer->slots));
+	writer->time = time;
+	writer->chunk = chunk;
+	writer->at = (uint8_t *)(chunk + 1);
+	writer->end = (uint8_t *)chunk + MW_TRACE_CHUNK_BYTES - EVENT_ROOM;
+	__atomic_store_n(&chunk->ready, MW_TRACE_CHUNK_READY, __ATOMIC_RELEASE);
+}
+
+/* The next chunk of the stream. False if there is none. */
+static __attribute__((noinline, cold)) bool chunk_next(struct mw_trace_writer *writer,
+						       uint64_t time)
+{
+	struct mw_trace_header *header = mw_trace.header;
+	struct mw_trace_chunk *chunk = NULL;
+	sigset_t old;
+
+	mw_signals_block(&old);
+	mw_trace_file_release(writer->chunk);
+	writer->at = NULL;
+	writer->chunk = NULL;
+	if (__atomic_load_n(&header->state, __ATOMIC_RELAXED) == MW_TRACE_STATE_ACTIVE)
+		chunk = mw_trace_file_chunk(header);
+	if (chunk)
+		chunk_begin(writer, chunk, time);
+	else
+		__atomic_store_n(&header->state, MW_TRACE_STATE_FULL, __ATOMIC_RELAXED);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return chunk != NULL;
+}
+
+/* The stream has been that of another thread. */
+static void thread_put(struct mw_trace_writer *writer, const struct mw_thread *thread)
+{
+	struct mw_trace_slot none = { 0 };
+	uint8_t *at = varint_put(writer->at + 1, thread->tid);
+
+	event_publish(writer, event_finish(writer->at, at, MW_TRACE_THREAD, 0, &none, 0));
+	writer->tid = thread->tid;
+}
+
+static bool writer_prepare(struct mw_trace_writer *writer, const struct mw_thread *thread,
+			   uint64_t time)
+{
+	if (mw_likely(writer->at && writer->at < writer->end && writer->tid == thread->tid))
+		return true;
+	if (!(writer->at && writer->at < writer->end)) {
+		writer->tid = thread->tid;
+		return chunk_next(writer, time);
+	}
+	thread_put(writer, thread);
+	return true;
+}
+
+/* False in a signal handler that has interrupted the recorder. */
+static inline bool writing_begin(struct mw_thread *thread)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (mw_unlikely(thread->writing) && !mw_thread_mark_is_left(thread, thread->writing, frame))
+		return false;
+	thread->writing = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
+static inline void writing_end(struct mw_thread *thread)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	thread->writing = 0;
+}
+
+void mw_trace_allocation(struct mw_thread *thread, const void *address, size_t size,
+			 const void *frame)
+{
+	struct mw_trace_writer *writer = thread->writer;
+	uint32_t site;
+	uint64_t time;
+
+	if (mw_unlikely(!writing_begin(thread))) {
+		mw_trace_lose(&mw_trace.header->lost_nested);
+		return;
+	}
+	/* The process may have forked in between, in a signal handler or in the allocator. */
+	if (mw_likely(mw_trace_is_current(thread))) {
+		site = mw_trace_site(thread, frame);
+		time = mw_trace_now();
+		if (mw_likely(writer_prepare(writer, thread, time)))
+			allocation_put(writer, (uintptr_t)address, size, site, time);
+		else
+			mw_trace_lose(&mw_trace.header->lost_no_room);
+	}
+	writing_end(thread);
+}
+
+static inline void free_record(struct mw_thread *thread, const void *address, uint64_t time,
+			       const void *frame)
+{
+	struct mw_trace_writer *writer = thread->writer;
+	uint32_t site;
+
+	if (mw_unlikely(!writing_begin(thread))) {
+		mw_trace_lose(&mw_trace.header->lost_nested);
+		return;
+	}
+	if (mw_likely(mw_trace_is_current(thread))) {
+		site = mw_trace_site(thread, frame);
+		if (!time)
+			time = mw_trace_now();
+		if (mw_likely(writer_prepare(writer, thread, time)))
+			free_put(writer, (uintptr_t)address, site, time);
+		else
+			mw_trace_lose(&mw_trace.header->lost_no_room);
+	}
+	writing_end(thread);
+}
+
+void mw_trace_free(struct mw_thread *thread, const void *address, const void *frame)
+{
+	free_record(thread, address, 0, frame);
+}
+
+void mw_trace_free_at(struct mw_thread *thread, const void *address, uint64_t time,
+		      const void *frame)
+{
+	free_record(thread, address, time, frame);
+}
