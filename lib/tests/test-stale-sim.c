@@ -156,6 +156,39 @@ static void test_against_model(void)
 	mw_sim_uninit(&sim);
 }
 
+/* Enough objects that their memory is fetched ahead. */
+static void test_batches(void)
+{
+	enum { COUNT = 400000, SLOTS = 60000 };
+	struct mw_event *events = calloc(COUNT, sizeof(*events));
+	struct prng prng = { SEED };
+	struct mw_sim one, all;
+	int err = 0;
+
+	mw_sim_init(&one, true);
+	mw_sim_init(&all, true);
+	for (int i = 0; i < COUNT; i++) {
+		struct mw_event *e = &events[i];
+
+		e->time_ns = (uint64_t)i * 10;
+		e->kind = (uint8_t)(i < 100000 ? 0 : prng_below(&prng, 3));
+		e->address = 4096 + 64 * prng_below(&prng, SLOTS);
+		e->size = prng_below(&prng, 80);
+		e->place = (uint32_t)prng_below(&prng, 50);
+		err |= mw_sim_feed(&one, e);
+	}
+	for (int i = 0; i < COUNT; i += 4000)
+		err |= mw_sim_feed_all(&all, events + i, 4000);
+	tap_eq(err, 0, "no batch fails");
+	tap_ok(all.objects.live > 16384 && one.objects.live == all.objects.live &&
+		       one.live_bytes == all.live_bytes && one.overlaps == all.overlaps &&
+		       one.misses == all.misses && one.unmatched_frees == all.unmatched_frees,
+	       "events in batches do what they do one by one (%u live objects)", all.objects.live);
+	mw_sim_uninit(&one);
+	mw_sim_uninit(&all);
+	free(events);
+}
+
 static void test_ranges(void)
 {
 	enum { KEYS = 5000 };
@@ -242,8 +275,9 @@ static void test_places(void)
 
 int main(void)
 {
-	tap_plan(15);
+	tap_plan(17);
 	test_against_model();
+	test_batches();
 	test_ranges();
 	test_histogram();
 	test_places();

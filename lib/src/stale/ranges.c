@@ -11,7 +11,10 @@
 
 #include "base/array.h"
 
-/* The number of elements that are at most @key. */
+/*
+ * The number of elements that are at most @key. The steps are computed and not branched to: half of
+ * the branches would be predicted wrong.
+ */
 static size_t upper_bound(const uint64_t *keys, size_t count, uint64_t key)
 {
 	const uint64_t *base = keys;
@@ -21,7 +24,7 @@ static size_t upper_bound(const uint64_t *keys, size_t count, uint64_t key)
 	while (count > 1) {
 		size_t half = count / 2;
 
-		base += base[half - 1] <= key ? half : 0;
+		base += -(size_t)(base[half - 1] <= key) & half;
 		count -= half;
 	}
 	return (size_t)(base - keys) + (*base <= key);
@@ -131,6 +134,18 @@ bool mw_ranges_find(const struct mw_ranges *ranges, uint64_t address, uint64_t *
 	*start = leaf->start[after - 1];
 	*object = leaf->object[after - 1];
 	return true;
+}
+
+void mw_ranges_fetch(const struct mw_ranges *ranges, uint64_t address)
+{
+	const struct mw_ranges_leaf *leaf;
+
+	if (!ranges->count)
+		return;
+	leaf = ranges->leaf[leaf_of(ranges, address)];
+	__builtin_prefetch(&leaf->count);
+	for (size_t i = MW_RANGES_LEAF / 8; i < MW_RANGES_LEAF; i += MW_RANGES_LEAF / 8)
+		__builtin_prefetch(&leaf->start[i]);
 }
 
 /* Joins leaf @at + 1 to leaf @at if both together are half full. */

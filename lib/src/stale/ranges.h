@@ -43,6 +43,9 @@ int mw_ranges_add(struct mw_ranges *ranges, uint64_t start, uint32_t object);
 bool mw_ranges_find(const struct mw_ranges *ranges, uint64_t address, uint64_t *start,
 		    uint32_t *object);
 
+/* Fetches what mw_ranges_find() will look at. */
+void mw_ranges_fetch(const struct mw_ranges *ranges, uint64_t address);
+
 /* Removes the object at @start. Returns false if there is none. */
 bool mw_ranges_remove(struct mw_ranges *ranges, uint64_t start, uint32_t *object);
 

@@ -210,3 +210,67 @@ int mw_sim_feed(struct mw_sim *sim, const struct mw_event *event)
 		return feed_access(sim, event);
 	}
 }
+
+/*
+ * The events in a batch are known before they are replayed, so what they need is fetched while
+ * others are replayed: first the leaf, then the object, then its site.
+ */
+#define FETCH_OBJECTS 16384 /* fewer are in the caches of the processor */
+#define AHEAD_LEAF    24
+#define AHEAD_OBJECT  16
+#define AHEAD_SITE    8
+
+static void fetch_site(const struct mw_sim *sim, uint32_t number)
+{
+	uint32_t site;
+
+	if (number == MW_OBJECT_NONE)
+		return;
+	site = mw_objects_at(&sim->objects, number)->site;
+	if (site < sim->nr_sites) {
+		__builtin_prefetch(&sim->sites[site]);
+		__builtin_prefetch((const char *)&sim->sites[site] + 64);
+	}
+}
+
+static uint32_t fetch_object(const struct mw_sim *sim, const struct mw_event *event)
+{
+	uint32_t number = MW_OBJECT_NONE;
+	uint64_t start;
+
+	/* Of an allocation it is the object before it, which may overlap. */
+	if (!mw_ranges_find(&sim->ranges, event->address, &start, &number))
+		return MW_OBJECT_NONE;
+	__builtin_prefetch(mw_objects_at(&sim->objects, number));
+	__builtin_prefetch((const char *)mw_objects_at(&sim->objects, number) + 64);
+	return number;
+}
+
+static int feed_fetching(struct mw_sim *sim, const struct mw_event *events, uint32_t count)
+{
+	uint32_t numbers[AHEAD_OBJECT] = { 0 };
+	int err = 0;
+
+	for (uint32_t i = 0; i < AHEAD_OBJECT; i++)
+		numbers[i] = MW_OBJECT_NONE;
+	for (uint32_t i = 0; !err && i < count; i++) {
+		if (i + AHEAD_LEAF < count)
+			mw_ranges_fetch(&sim->ranges, events[i + AHEAD_LEAF].address);
+		fetch_site(sim, numbers[(i + AHEAD_SITE) % AHEAD_OBJECT]);
+		if (i + AHEAD_OBJECT < count)
+			numbers[i % AHEAD_OBJECT] = fetch_object(sim, &events[i + AHEAD_OBJECT]);
+		err = mw_sim_feed(sim, &events[i]);
+	}
+	return err;
+}
+
+int mw_sim_feed_all(struct mw_sim *sim, const struct mw_event *events, uint32_t count)
+{
+	int err = 0;
+
+	if (sim->objects.live >= FETCH_OBJECTS)
+		return feed_fetching(sim, events, count);
+	for (uint32_t i = 0; !err && i < count; i++)
+		err = mw_sim_feed(sim, &events[i]);
+	return err;
+}

@@ -100,6 +100,9 @@ void mw_sim_uninit(struct mw_sim *sim);
 /* Returns 0, -ENOMEM, or -E2BIG if there are more than MW_SIM_SITES_MAX sites. */
 int mw_sim_feed(struct mw_sim *sim, const struct mw_event *event);
 
+/* The same for several events, which is faster. Events behind one that failed are not replayed. */
+int mw_sim_feed_all(struct mw_sim *sim, const struct mw_event *events, uint32_t count);
+
 /* Whether an object of @size bytes can be at @address. */
 static inline bool mw_sim_fits(uint64_t address, uint64_t size)
 {
