@@ -9,32 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "stale/stale.h"
 #include "fuzz.h"
-
-static void read_results(struct memwatch_stale *stale)
-{
-	MEMWATCH_OPTS(memwatch_stale_distribution, distribution);
-	MEMWATCH_OPTS(memwatch_stale_object, object);
-	MEMWATCH_OPTS(memwatch_stale_place, place);
-	MEMWATCH_OPTS(memwatch_stale_point, point);
-	MEMWATCH_OPTS(memwatch_stale_site, site);
-
-	for (uint32_t i = 0; memwatch_stale_get_site(stale, i, &site) == 1; i++) {
-		memwatch_stale_get_distribution(stale, i, &distribution);
-		for (uint32_t list = 0; list < 2; list++)
-			for (uint32_t n = 0;
-			     memwatch_stale_get_place(stale, list, i, n, &place) == 1; n++)
-				;
-		for (uint32_t n = 0; memwatch_stale_get_point(stale, i, n, &point) == 1; n++)
-			;
-	}
-	for (uint64_t i = 0; memwatch_stale_get_object(stale, i, &object) == 1; i++)
-		for (uint32_t n = 0; memwatch_stale_get_place(stale, MEMWATCH_STALE_OBJECT_ACCESS,
-							      i, n, &place) == 1;
-		     n++)
-			;
-}
+#include "stale.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -18,6 +18,10 @@
  * address, a symbol, or anything else that tells places apart. Empty lines and those that begin
  * with "#" are skipped. The lines need not be in the order of time.
  *
+ * memwatch_stale_open() also reads the traces that the preloaded heap profiler records
+ * (COMM.PID.mwtrace). Their sites are stacks of the profile beside them;
+ *memwatch_stale_name_sites() gives them names. They contain no accesses.
+ *
  * USE. memwatch_stale_open() once, memwatch_stale_step() until it returns 0, then
  * memwatch_stale_judge(), then the functions that return results.
  *
@@ -30,6 +34,7 @@
 
 #include <linux/types.h>
 #include <memwatch/ctx.h>
+#include <memwatch/heap.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -102,10 +107,21 @@ struct memwatch_stale *memwatch_stale_unref(struct memwatch_stale *stale);
  * @stale: object, which has no trace yet
  * @path: path of the file; "-": standard input
  *
- * Returns: 0; any errno of open(); -EBUSY, there is a trace; -ENOMEM.
+ * Returns: 0; any errno of open(); or as memwatch_stale_open_fd().
  * Since: 0.1
  */
 int memwatch_stale_open(struct memwatch_stale *stale, const char *path);
+
+/**
+ * memwatch_stale_open_fd - open a trace that is open as a file
+ * @stale: object, which has no trace yet
+ * @fd: readable descriptor, which is duplicated
+ *
+ * Returns: 0; any errno of dup(); -EBUSY, there is a trace; -ENOMEM. A recorded trace is looked at
+ * now: -EBADMSG, it is damaged; -EPROTO, its format is newer; any errno of read().
+ * Since: 0.1
+ */
+int memwatch_stale_open_fd(struct memwatch_stale *stale, int fd);
 
 /**
  * memwatch_stale_step - replay a part of the trace
@@ -195,6 +211,39 @@ struct memwatch_stale_distribution {
 };
 
 /**
+ * enum memwatch_stale_began - when the recording of a trace began
+ * @MEMWATCH_STALE_BEGAN_UNKNOWN: the trace does not say
+ * @MEMWATCH_STALE_BEGAN_START: with the process; nothing is missing
+ * @MEMWATCH_STALE_BEGAN_LATER: in a running process; what it had allocated before is not known
+ * @MEMWATCH_STALE_BEGAN_FORK: in a forked child; what its parent had allocated is not known
+ */
+enum memwatch_stale_began {
+	MEMWATCH_STALE_BEGAN_UNKNOWN = 0,
+	MEMWATCH_STALE_BEGAN_START = 1,
+	MEMWATCH_STALE_BEGAN_LATER = 2,
+	MEMWATCH_STALE_BEGAN_FORK = 3,
+};
+
+/**
+ * enum memwatch_stale_state - what the recorder of a trace did last
+ * @MEMWATCH_STALE_STATE_UNKNOWN: the trace does not say
+ * @MEMWATCH_STALE_STATE_ACTIVE: it is recording, or the process was killed or has called _exit()
+ * @MEMWATCH_STALE_STATE_STOPPED: it was switched off
+ * @MEMWATCH_STALE_STATE_ENDED: the process has ended
+ * @MEMWATCH_STALE_STATE_FULL: there was no room for more
+ */
+enum memwatch_stale_state {
+	MEMWATCH_STALE_STATE_UNKNOWN = 0,
+	MEMWATCH_STALE_STATE_ACTIVE = 1,
+	MEMWATCH_STALE_STATE_STOPPED = 2,
+	MEMWATCH_STALE_STATE_ENDED = 3,
+	MEMWATCH_STALE_STATE_FULL = 4,
+};
+
+#define MEMWATCH_STALE_NO_SPACE	 (1U << 0) /* the file system was full, or out of reach */
+#define MEMWATCH_STALE_FILE_SIZE (1U << 1) /* the file had its largest size */
+
+/**
  * struct memwatch_stale_info - what was read and found
  * @sz: in: sizeof(struct memwatch_stale_info)
  * @cut_off: 1: the last line is not complete, and was left out
@@ -208,6 +257,14 @@ struct memwatch_stale_distribution {
  * @live_objects, @live_bytes: at the end
  * @leaked_objects, @leaked_bytes: of these
  * @sites: number of sites
+ * @recorded: 1: the trace was recorded by the heap profiler; otherwise what follows is 0
+ * @pid, @comm: its process; the string belongs to the object
+ * @began: enum memwatch_stale_began
+ * @state: enum memwatch_stale_state
+ * @limits: MEMWATCH_STALE_NO_SPACE, MEMWATCH_STALE_FILE_SIZE: why it is full
+ * @threads: the largest number of threads at a time, about
+ * @lost: events that could not be recorded
+ * @damaged: parts that could not be read
  */
 struct memwatch_stale_info {
 	size_t sz;
@@ -227,6 +284,15 @@ struct memwatch_stale_info {
 	__u64 leaked_objects;
 	__u64 leaked_bytes;
 	__u64 sites;
+	__u32 recorded;
+	__u32 pid;
+	const char *comm;
+	__u32 began;
+	__u32 state;
+	__u32 limits;
+	__u32 threads;
+	__u64 lost;
+	__u64 damaged;
 };
 
 /**
@@ -352,6 +418,33 @@ int memwatch_stale_get_site(const struct memwatch_stale *stale, __u32 site,
  */
 int memwatch_stale_get_object(const struct memwatch_stale *stale, __u64 object,
 			      struct memwatch_stale_object *ret);
+
+/**
+ * memwatch_stale_name_sites - name the sites of a recorded trace
+ * @stale: object with a recorded trace
+ * @heap: its first profile is that of the process; it must live as long as @stale, and symbols that
+ *	are found later are not used
+ *
+ * Without this, the name of each site is "unknown".
+ *
+ * Returns: 0; -EINVAL, it is another trace, or the profile is that of another process; -EBUSY, the
+ * sites have names; -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_stale_name_sites(struct memwatch_stale *stale, const struct memwatch_heap *heap);
+
+/**
+ * memwatch_stale_get_frame - a frame of a site that has a call stack
+ * @stale: object that has judged
+ * @site: number of the site
+ * @frame: counted from 0; the innermost one comes first
+ * @ret: filled in up to ret->sz
+ *
+ * Returns: 1; 0 if there are not so many frames or sites; or -EINVAL.
+ * Since: 0.1
+ */
+int memwatch_stale_get_frame(const struct memwatch_stale *stale, __u32 site, __u32 frame,
+			     struct memwatch_heap_frame *ret);
 
 /**
  * enum memwatch_stale_list - a list of places

@@ -344,6 +344,10 @@ static int read_stacks(struct own_profile *p)
 		return no_memory(p);
 	for (uint64_t i = 0; i < nr && !err; i++)
 		err = read_stack(p, i);
+	if (!err) {
+		mw_heap_last(p->heap)->stack_of = p->stack_of;
+		mw_heap_last(p->heap)->nr_stacks = nr;
+	}
 	return err;
 }
 
@@ -498,7 +502,8 @@ int mw_memwatch_profile_read(struct memwatch_heap *heap, const struct mw_input *
 	if (!err)
 		mw_heap_last(heap)->info.end_ns = to_realtime(&p->file.header, p->end_ns);
 	free(p->module_mapping);
-	free(p->stack_of);
+	if (mw_heap_last(heap)->stack_of != p->stack_of)
+		free(p->stack_of);
 	free(p->codes);
 	free(p->line_runs.runs);
 	mw_index_free(&p->by_frame);

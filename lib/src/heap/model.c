@@ -48,6 +48,7 @@ struct memwatch_heap *memwatch_heap_unref(struct memwatch_heap *heap)
 	for (uint32_t i = 0; i < heap->nr_profiles; i++) {
 		free(heap->profiles[i].samples);
 		free(heap->profiles[i].lifetimes);
+		free(heap->profiles[i].stack_of);
 	}
 	mw_strings_uninit(&heap->strings);
 	mw_strings_uninit(&heap->stacks);

@@ -77,6 +77,8 @@ struct mw_prof_sample {
  * @earlier: and before that
  * @figures_ns: when that was, CLOCK_REALTIME
  * @lifetimes, @nr_lifetimes, @lifetime_capacity: what is known about freed samples, owned
+ * @stack_of, @nr_stacks: of a profile of memwatch, the stack in the heap for each of its stacks, or
+ *	MW_PROF_NONE; owned
  */
 struct mw_prof_profile {
 	struct memwatch_heap_info info;
@@ -94,6 +96,8 @@ struct mw_prof_profile {
 		double seconds;
 	} * lifetimes;
 	uint32_t nr_lifetimes, lifetime_capacity;
+	uint32_t *stack_of;
+	uint64_t nr_stacks;
 };
 
 /**

@@ -13,7 +13,12 @@
 
 static const char *name_of(const struct memwatch_stale *stale, uint32_t number)
 {
-	return mw_strings_text(&stale->import.words, number);
+	const char *name;
+
+	if (stale->kind == MW_STALE_TEXT)
+		return mw_strings_text(&stale->import.words, number);
+	name = mw_site_names_text(stale->names, number);
+	return *name ? name : "unknown";
 }
 
 static int export_item(void *ret, const void *item, size_t size)
@@ -28,7 +33,7 @@ int memwatch_stale_get_info(const struct memwatch_stale *stale, struct memwatch_
 	const struct mw_sim *sim = &stale->sim;
 	struct memwatch_stale_info info = {
 		.sz = sizeof(info),
-		.cut_off = stale->import.cut_off,
+		.cut_off = stale->import.cut_off || stale->file.cut_off,
 		.sorted = stale->import.sorted,
 		.first_ns = sim->first_ns,
 		.last_ns = sim->time_ns,
@@ -44,6 +49,15 @@ int memwatch_stale_get_info(const struct memwatch_stale *stale, struct memwatch_
 		.leaked_objects = stale->leaked_objects,
 		.leaked_bytes = stale->leaked_bytes,
 		.sites = sim->nr_sites,
+		.recorded = stale->kind == MW_STALE_RECORDED,
+		.pid = stale->file.header.pid,
+		.comm = stale->comm,
+		.began = stale->file.header.began,
+		.state = stale->file.header.state,
+		.limits = stale->file.header.limits,
+		.threads = stale->file.nr_streams,
+		.lost = stale->file.header.lost_nested + stale->file.header.lost_no_room,
+		.damaged = stale->file.source.faults.damaged + stale->file.source.faults.missing,
 	};
 
 	if (stale->state != MW_STALE_JUDGED)
@@ -212,6 +226,20 @@ int memwatch_stale_get_place(const struct memwatch_stale *stale, __u32 list, __u
 		return rc;
 	out.place = name_of(stale, found.name);
 	out.count = found.count;
+	return export_item(ret, &out, sizeof(out));
+}
+
+int memwatch_stale_get_frame(const struct memwatch_stale *stale, __u32 site, __u32 frame,
+			     struct memwatch_heap_frame *ret)
+{
+	struct memwatch_heap_frame out;
+	uint32_t number;
+	int rc = site_number(stale, site, &number);
+
+	if (rc != 1)
+		return rc;
+	if (!mw_site_names_frame(stale->names, stale->sim.sites[number].name, frame, &out))
+		return 0;
 	return export_item(ret, &out, sizeof(out));
 }
 

@@ -14,10 +14,13 @@
 #include <unistd.h>
 
 #include "base/context.h"
+#include "heap/model.h"
 
 #define FENCE_DEFAULT	   3.0
 #define SHARE_DEFAULT	   0.01
 #define SORT_BYTES_DEFAULT (256ULL << 20)
+#define BATCH_EVENTS	   4096U
+#define STEP_BATCHES	   32U
 #define FLAGS_KNOWN	   (MEMWATCH_STALE_WALL_TIME | MEMWATCH_STALE_ANY_GROWTH)
 
 static int check_opts(struct memwatch_ctx *ctx, const struct memwatch_stale_opts *opts)
@@ -69,8 +72,12 @@ struct memwatch_stale *memwatch_stale_unref(struct memwatch_stale *stale)
 {
 	if (!stale)
 		return NULL;
-	if (stale->state != MW_STALE_EMPTY)
+	if (stale->kind == MW_STALE_TEXT)
 		mw_import_uninit(&stale->import);
+	else if (stale->kind == MW_STALE_RECORDED)
+		mw_event_file_uninit(&stale->file);
+	mw_site_names_free(stale->names);
+	free(stale->batch);
 	mw_decision_uninit(&stale->decision);
 	mw_sim_uninit(&stale->sim);
 	if (stale->fd >= 0)
@@ -85,10 +92,32 @@ struct memwatch_stale *memwatch_stale_unref(struct memwatch_stale *stale)
 
 int mw_stale_open_fd(struct memwatch_stale *stale, int fd)
 {
+	int err;
+
 	stale->fd = fd;
 	stale->state = MW_STALE_READING;
+	if (mw_event_file_is(fd)) {
+		stale->kind = MW_STALE_RECORDED;
+		stale->batch = malloc(BATCH_EVENTS * sizeof(*stale->batch));
+		if (!stale->batch)
+			return mw_fail_memory(stale->ctx, "reading the trace");
+		err = mw_event_file_init(&stale->file, stale->ctx, fd);
+		memcpy(stale->comm, stale->file.header.comm, sizeof(stale->file.header.comm));
+		return err;
+	}
+	stale->kind = MW_STALE_TEXT;
 	return mw_import_init(&stale->import, stale->ctx, &stale->sim, fd, stale->sort_bytes,
 			      stale->directory);
+}
+
+int memwatch_stale_open_fd(struct memwatch_stale *stale, int fd)
+{
+	if (stale->state != MW_STALE_EMPTY)
+		return mw_fail(stale->ctx, -EBUSY, "there is a trace already");
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return mw_fail(stale->ctx, -errno, "cannot be opened: %s", strerror(errno));
+	return mw_stale_open_fd(stale, fd);
 }
 
 int memwatch_stale_open(struct memwatch_stale *stale, const char *path)
@@ -106,6 +135,26 @@ int memwatch_stale_open(struct memwatch_stale *stale, const char *path)
 	return mw_stale_open_fd(stale, fd);
 }
 
+/* Returns 1, 0 at the end, or an error with a message. */
+static int replay_events(struct memwatch_stale *stale)
+{
+	for (unsigned int i = 0; i < STEP_BATCHES; i++) {
+		int n = mw_event_file_next(&stale->file, stale->batch, BATCH_EVENTS), err;
+
+		if (n < 0)
+			return mw_fail(stale->ctx, n, "cannot be read: %s", strerror(-n));
+		if (!n)
+			return 0;
+		err = mw_sim_feed_all(&stale->sim, stale->batch, (uint32_t)n);
+		if (err == -E2BIG)
+			return mw_fail(stale->ctx, err, "there are more than %u sites",
+				       MW_SIM_SITES_MAX);
+		if (err)
+			return mw_fail_memory(stale->ctx, "replaying the trace");
+	}
+	return 1;
+}
+
 int memwatch_stale_step(struct memwatch_stale *stale)
 {
 	int rc;
@@ -114,7 +163,7 @@ int memwatch_stale_step(struct memwatch_stale *stale)
 		return stale->state == MW_STALE_EMPTY
 			       ? mw_fail(stale->ctx, -EINVAL, "there is no trace")
 			       : 0;
-	rc = mw_import_step(&stale->import);
+	rc = stale->kind == MW_STALE_TEXT ? mw_import_step(&stale->import) : replay_events(stale);
 	if (!rc)
 		stale->state = MW_STALE_READ;
 	return rc;
@@ -126,11 +175,30 @@ int memwatch_stale_get_progress(const struct memwatch_stale *stale,
 	struct memwatch_stale_progress progress = { .sz = sizeof(progress) };
 	uint64_t done = 0, all = 0;
 
-	if (stale->state != MW_STALE_EMPTY)
+	if (stale->kind == MW_STALE_TEXT) {
 		mw_import_progress(&stale->import, &done, &all);
+	} else if (stale->kind == MW_STALE_RECORDED) {
+		done = stale->file.done;
+		all = stale->file.nr_chunks;
+	}
 	progress.done = done;
 	progress.all = all;
 	return mw_opts_export(ret, &progress, sizeof(progress));
+}
+
+int memwatch_stale_name_sites(struct memwatch_stale *stale, const struct memwatch_heap *heap)
+{
+	if (stale->kind != MW_STALE_RECORDED)
+		return mw_fail(stale->ctx, -EINVAL, "the trace has names itself");
+	if (!heap->nr_profiles || heap->damaged ||
+	    heap->profiles[0].info.format != MEMWATCH_HEAP_MEMWATCH ||
+	    heap->profiles[0].info.pid != stale->file.header.pid)
+		return mw_fail(stale->ctx, -EINVAL, "the profile is not that of the process");
+	if (stale->names)
+		return mw_fail(stale->ctx, -EBUSY, "the sites have names already");
+	if (mw_site_names_new(heap, &stale->names))
+		return mw_fail_memory(stale->ctx, "the names of sites");
+	return 0;
 }
 
 bool mw_stale_is_leaked(const struct memwatch_stale *stale, const struct mw_object *object)

@@ -10,9 +10,12 @@
 #include <memwatch/stale.h>
 
 #include "stale/decide.h"
+#include "stale/event-file.h"
 #include "stale/import.h"
+#include "stale/names.h"
 #include "stale/sim.h"
 
+enum mw_stale_kind { MW_STALE_NONE, MW_STALE_TEXT, MW_STALE_RECORDED };
 enum mw_stale_state { MW_STALE_EMPTY, MW_STALE_READING, MW_STALE_READ, MW_STALE_JUDGED };
 
 /**
@@ -22,7 +25,12 @@ enum mw_stale_state { MW_STALE_EMPTY, MW_STALE_READING, MW_STALE_READ, MW_STALE_
  * @rule: parameters of the decision
  * @sort_bytes, @directory: for the sorter; the string is owned
  * @fd: the trace, or -1; owned
- * @import: valid unless the state is EMPTY
+ * @kind: what is being read; EMPTY has none
+ * @import: valid if the kind is TEXT
+ * @file: valid if the kind is RECORDED
+ * @batch: events of @file; owned
+ * @names: of the sites of @file, or NULL; owned
+ * @comm: of the process that wrote @file
  * @sim: the simulation
  * @decision: valid if the state is JUDGED
  * @sites: numbers of the sites in the order of the report; owned
@@ -36,7 +44,12 @@ struct memwatch_stale {
 	uint64_t sort_bytes;
 	char *directory;
 	int fd;
+	enum mw_stale_kind kind;
 	struct mw_import import;
+	struct mw_event_file file;
+	struct mw_event *batch;
+	struct mw_site_names *names;
+	char comm[17];
 	struct mw_sim sim;
 	struct mw_decision decision;
 	uint32_t *sites, *objects;

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The reader of traces.
+ */
+#include "stale/event-file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/context.h"
+
+#define CHUNK_BYTES_LEAST 256U
+#define CHUNK_BYTES_MOST  (1U << 20)
+
+bool mw_event_file_is(int fd)
+{
+	char magic[8];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       !memcmp(magic, MW_TRACE_MAGIC, sizeof(magic));
+}
+
+static int read_header(struct mw_event_file *file, struct memwatch_ctx *ctx)
+{
+	struct mw_trace_header *h = &file->header;
+	ssize_t n = pread(file->source.fd, h, sizeof(*h), 0);
+
+	if (n < 0)
+		return mw_fail(ctx, -errno, "cannot be read: %s", strerror(errno));
+	if (n != sizeof(*h))
+		return mw_fail(ctx, -EBADMSG, "the header is cut off");
+	if (h->version != MW_TRACE_VERSION)
+		return mw_fail(ctx, -EPROTO, "its format has version %u", h->version);
+	if (h->header_bytes > MW_TRACE_CHUNKS_OFFSET)
+		return mw_fail(ctx, -EBADMSG, "the size of the header is impossible");
+	/* A shorter header is one of an older version; what follows it is absent. */
+	if (h->header_bytes < sizeof(*h))
+		memset((char *)h + h->header_bytes, 0, sizeof(*h) - h->header_bytes);
+	if (h->chunk_bytes < CHUNK_BYTES_LEAST || h->chunk_bytes > CHUNK_BYTES_MOST)
+		return mw_fail(ctx, -EBADMSG, "the size of a chunk is impossible");
+	file->source.chunk_bytes = h->chunk_bytes;
+	return 0;
+}
+
+static void use_moment(const struct mw_trace_moment *moment, struct mw_trace_moment *last)
+{
+	if (moment->units > last->units && moment->ns > last->ns)
+		*last = *moment;
+}
+
+/* A straight line through the first moment and the last one. */
+static void measure_units(struct mw_event_file *file, const struct mw_trace_moment *last)
+{
+	uint64_t units = last->units - file->first.units, ns = last->ns - file->first.ns;
+
+	file->ns_of_unit = last->units > file->first.units && last->ns > file->first.ns
+				   ? (double)ns / (double)units
+				   : 1;
+}
+
+static int find_chunks(struct mw_event_file *file, struct memwatch_ctx *ctx, uint64_t size)
+{
+	struct mw_trace_moment last = file->header.first;
+	uint64_t chunk_bytes = file->header.chunk_bytes, room = 0, n = 0;
+	struct mw_trace_chunk head;
+
+	file->first = file->header.first;
+	use_moment(&file->header.second, &last);
+	use_moment(&file->header.last, &last);
+	for (; n < file->header.chunks; n++) {
+		uint64_t offset = MW_TRACE_CHUNKS_OFFSET + n * chunk_bytes;
+		struct mw_event_chunk *chunk;
+
+		/* The program may have added chunks since; those are not ready. */
+		if (offset >= size || pread(file->source.fd, &head, sizeof(head), (off_t)offset) !=
+					      (ssize_t)sizeof(head)) {
+			file->cut_off = true;
+			break;
+		}
+		if (head.ready != MW_TRACE_CHUNK_READY)
+			continue;
+		if (mw_array_reserve(file->chunks, room, file->nr_chunks + 1))
+			return mw_fail_memory(ctx, "reading the trace");
+		chunk = &file->chunks[file->nr_chunks++];
+		*chunk = (struct mw_event_chunk){ head.stream, head.sequence, head.base, offset };
+		use_moment(&head.moment, &last);
+	}
+	measure_units(file, &last);
+	return 0;
+}
+
+static int compare_chunks(const void *a, const void *b)
+{
+	const struct mw_event_chunk *x = a, *y = b;
+
+	if (x->stream != y->stream)
+		return x->stream < y->stream ? -1 : 1;
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Moves stream @i of the heap down to its place. Streams of one key keep an order. */
+static void sift_down(struct mw_event_file *file, uint32_t i)
+{
+	const struct mw_event_stream *streams = file->streams;
+	uint32_t moved = file->heap[i];
+
+	for (;;) {
+		uint32_t child = 2 * i + 1;
+
+		if (child + 1 < file->live &&
+		    streams[file->heap[child + 1]].key < streams[file->heap[child]].key)
+			child++;
+		if (child >= file->live || streams[file->heap[child]].key >= streams[moved].key)
+			break;
+		file->heap[i] = file->heap[child];
+		i = child;
+	}
+	file->heap[i] = moved;
+}
+
+static int make_streams(struct mw_event_file *file, struct memwatch_ctx *ctx)
+{
+	uint64_t first = 0, count = 0;
+
+	if (file->nr_chunks)
+		qsort(file->chunks, file->nr_chunks, sizeof(*file->chunks), compare_chunks);
+	for (uint64_t i = 0; i < file->nr_chunks; i++)
+		count += !i || file->chunks[i].stream != file->chunks[i - 1].stream;
+	file->streams = calloc(count + 1, sizeof(*file->streams));
+	file->heap = calloc(count + 1, sizeof(*file->heap));
+	if (!file->streams || !file->heap)
+		return mw_fail_memory(ctx, "reading the trace");
+	for (uint64_t i = 1; i <= file->nr_chunks; i++) {
+		if (i < file->nr_chunks && file->chunks[i].stream == file->chunks[first].stream)
+			continue;
+		mw_event_stream_init(&file->streams[file->nr_streams], file->chunks + first,
+				     (uint32_t)(i - first));
+		file->heap[file->live++] = file->nr_streams++;
+		first = i;
+	}
+	for (uint32_t i = file->live / 2; i-- > 0;)
+		sift_down(file, i);
+	return 0;
+}
+
+int mw_event_file_init(struct mw_event_file *file, struct memwatch_ctx *ctx, int fd)
+{
+	struct stat st;
+	int err;
+
+	*file = (struct mw_event_file){ .source = { .fd = fd } };
+	err = read_header(file, ctx);
+	if (!err && fstat(fd, &st))
+		err = mw_fail(ctx, -errno, "cannot be read: %s", strerror(errno));
+	if (!err)
+		err = find_chunks(file, ctx, (uint64_t)st.st_size);
+	return err ?: make_streams(file, ctx);
+}
+
+void mw_event_file_uninit(struct mw_event_file *file)
+{
+	for (uint32_t i = 0; i < file->nr_streams; i++)
+		mw_event_stream_uninit(&file->streams[i]);
+	free(file->streams);
+	free(file->heap);
+	free(file->chunks);
+	*file = (struct mw_event_file){ 0 };
+}
+
+static uint64_t to_ns(const struct mw_event_file *file, uint64_t units)
+{
+	double ns = (double)units;
+
+	if (file->header.clock == MW_TRACE_CLOCK_MONOTONIC)
+		return units;
+	ns = (double)file->first.ns +
+	     ((double)units - (double)file->first.units) * file->ns_of_unit;
+	return ns <= 0 ? 0 : ns >= (double)INT64_MAX ? INT64_MAX : (uint64_t)ns;
+}
+
+/* The lowest key of the other streams. */
+static uint64_t second_key(const struct mw_event_file *file)
+{
+	uint64_t key = UINT64_MAX - 1;
+
+	for (uint32_t i = 1; i < 3 && i < file->live; i++)
+		if (file->streams[file->heap[i]].key < key)
+			key = file->streams[file->heap[i]].key;
+	return key;
+}
+
+int mw_event_file_next(struct mw_event_file *file, struct mw_event *events, uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (file->live && n < max) {
+		struct mw_event_stream *stream = &file->streams[file->heap[0]];
+		uint32_t chunk = stream->next;
+		int rc = mw_event_stream_take(stream, &file->source, second_key(file), events + n,
+					      max - n);
+
+		if (rc < 0)
+			return rc;
+		n += (uint32_t)rc;
+		file->done += stream->next - chunk;
+		if (stream->key == UINT64_MAX)
+			file->heap[0] = file->heap[--file->live];
+		if (file->live)
+			sift_down(file, 0);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		events[i].time_ns = to_ns(file, events[i].time_ns);
+	return (int)n;
+}

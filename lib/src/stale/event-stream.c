@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * The decoder of a stream.
+ */
+#include "stale/event-stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void mw_event_stream_init(struct mw_event_stream *stream, const struct mw_event_chunk *chunks,
+			  uint32_t count)
+{
+	*stream = (struct mw_event_stream){
+		.chunks = chunks,
+		.count = count,
+		.key = chunks->base,
+	};
+}
+
+static void free_buffers(struct mw_event_stream *stream)
+{
+	free(stream->buffer);
+	free(stream->slots);
+	stream->buffer = NULL;
+	stream->slots = NULL;
+	stream->at = stream->end = NULL;
+}
+
+void mw_event_stream_uninit(struct mw_event_stream *stream)
+{
+	free_buffers(stream);
+}
+
+static int read_all(int fd, void *to, size_t len, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(fd, (char *)to + done, len - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (int)done;
+}
+
+/* Reads the next chunk. A file that was cut off meanwhile has an empty one. */
+static int read_chunk(struct mw_event_stream *stream, struct mw_event_source *source)
+{
+	const struct mw_event_chunk *chunk = &stream->chunks[stream->next];
+	struct mw_trace_chunk head = { 0 };
+	int n;
+
+	if (!stream->buffer)
+		stream->buffer = malloc(source->chunk_bytes);
+	if (!stream->slots)
+		stream->slots = malloc(MW_TRACE_SLOTS * sizeof(*stream->slots));
+	if (!stream->buffer || !stream->slots)
+		return -ENOMEM;
+	n = read_all(source->fd, stream->buffer, source->chunk_bytes, chunk->offset);
+	if (n < 0)
+		return n;
+	if (stream->next && chunk->sequence != stream->chunks[stream->next - 1].sequence + 1)
+		source->faults.missing++;
+	stream->next++;
+	memset(stream->slots, 0, MW_TRACE_SLOTS * sizeof(*stream->slots));
+	if ((size_t)n >= sizeof(head))
+		memcpy(&head, stream->buffer, sizeof(head));
+	if (head.used < sizeof(head) || head.used > (uint32_t)n) {
+		source->faults.damaged++;
+		head.used = sizeof(head);
+	}
+	stream->at = stream->buffer + sizeof(head);
+	stream->end = stream->buffer + head.used;
+	/* Time does not go back. */
+	if (chunk->base > stream->units)
+		stream->units = chunk->base;
+	stream->tid = head.tid;
+	return 0;
+}
+
+static bool take_varint(const uint8_t **at, const uint8_t *end, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; *at < end && shift < 64; shift += 7) {
+		uint8_t byte = *(*at)++;
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80) {
+			*ret = value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool take_number(const uint8_t **at, const uint8_t *end, unsigned int bytes, uint64_t *ret)
+{
+	uint64_t value;
+
+	if (end - *at >= 8) {
+		/* A load of eight bytes, of which only some are part of the number. */
+		memcpy(&value, *at, sizeof(value));
+		if (bytes < 8)
+			value &= (1ULL << 8 * bytes) - 1;
+	} else if (end - *at >= (ptrdiff_t)bytes) {
+		value = 0;
+		memcpy(&value, *at, bytes);
+	} else {
+		return false;
+	}
+	*at += bytes;
+	*ret = value;
+	return true;
+}
+
+static bool take_thread(struct mw_event_stream *stream, const uint8_t **at)
+{
+	uint64_t tid;
+
+	if (!take_varint(at, stream->end, &tid) || tid > UINT32_MAX)
+		return false;
+	stream->tid = (uint32_t)tid;
+	return true;
+}
+
+/* What an event says about its slot. */
+static bool take_slot(const struct mw_event_stream *stream, const uint8_t **at, unsigned int kind,
+		      struct mw_trace_slot **ret)
+{
+	struct mw_trace_slot *slot;
+	uint64_t site;
+
+	if (*at == stream->end)
+		return false;
+	slot = &stream->slots[*(*at)++];
+	if (kind == MW_TRACE_MALLOC_SITE || kind == MW_TRACE_FREE_SITE) {
+		if (!take_varint(at, stream->end, &site) || site >= MW_EVENT_SITES_MAX)
+			return false;
+		slot->site = (uint32_t)site;
+	}
+	if ((kind == MW_TRACE_MALLOC_SITE || kind == MW_TRACE_MALLOC_SIZE) &&
+	    !take_varint(at, stream->end, &slot->size))
+		return false;
+	*ret = slot;
+	return true;
+}
+
+static bool take_address(const struct mw_event_stream *stream, const uint8_t **at,
+			 unsigned int length, struct mw_trace_slot *slot)
+{
+	uint64_t code;
+
+	if (length == MW_TRACE_ADDRESS_ITSELF)
+		return take_number(at, stream->end, 8, &slot->address);
+	if (!take_number(at, stream->end, length, &code))
+		return false;
+	slot->address += (code >> 1 ^ -(code & 1)) * MW_TRACE_ADDRESS_DIVISOR;
+	return true;
+}
+
+/* Decodes one event. Returns 1, 0 if it was none for the simulation, or -EBADMSG. */
+static int decode_event(struct mw_event_stream *stream, struct mw_event *event)
+{
+	const uint8_t *at = stream->at;
+	uint8_t control = *at++;
+	unsigned int kind = control & MW_TRACE_KIND_MASK;
+	unsigned int time_bytes = 1U << (control >> MW_TRACE_TIME_SHIFT & MW_TRACE_TIME_MASK);
+	unsigned int length = control >> MW_TRACE_ADDRESS_SHIFT;
+	struct mw_trace_slot *slot = NULL;
+	uint64_t passed, units;
+
+	if (kind > MW_TRACE_THREAD ||
+	    !(kind == MW_TRACE_THREAD ? take_thread(stream, &at)
+				      : take_slot(stream, &at, kind, &slot)) ||
+	    !take_number(&at, stream->end, time_bytes, &passed) ||
+	    (slot && !take_address(stream, &at, length, slot)) ||
+	    __builtin_add_overflow(stream->units, passed, &units))
+		return -EBADMSG;
+	stream->units = units;
+	stream->at = at;
+	if (!slot)
+		return 0;
+	event->time_ns = stream->units;
+	event->sequence = 0;
+	event->address = slot->address;
+	event->size = kind < MW_TRACE_FREE ? slot->size : 0;
+	event->place = slot->site;
+	event->tid = stream->tid;
+	event->kind = kind < MW_TRACE_FREE ? MW_EVENT_MALLOC : MW_EVENT_FREE;
+	if (event->kind == MW_EVENT_MALLOC && !mw_sim_fits(event->address, event->size))
+		return -EBADMSG;
+	return 1;
+}
+
+/* The next event. Returns 1, 0 at the end of the chunk, or of the stream if there is no other. */
+static int next_event(struct mw_event_stream *stream, struct mw_event_source *source,
+		      struct mw_event *event)
+{
+	while (stream->at < stream->end) {
+		int rc = decode_event(stream, event);
+
+		if (rc > 0)
+			return 1;
+		if (rc < 0) {
+			source->faults.damaged++;
+			stream->at = stream->end;
+		}
+	}
+	return 0;
+}
+
+int mw_event_stream_take(struct mw_event_stream *stream, struct mw_event_source *source,
+			 uint64_t limit, struct mw_event *events, uint32_t max)
+{
+	uint32_t n = 0;
+
+	if (stream->pending) {
+		stream->pending = false;
+		events[n++] = stream->event;
+	}
+	while (n < max) {
+		if (!next_event(stream, source, &events[n])) {
+			int err;
+
+			if (stream->next == stream->count) {
+				stream->key = UINT64_MAX;
+				free_buffers(stream);
+				return (int)n;
+			}
+			stream->key = stream->chunks[stream->next].base;
+			if (stream->key < stream->units)
+				stream->key = stream->units;
+			if (stream->key > limit)
+				return (int)n;
+			err = read_chunk(stream, source);
+			if (err)
+				return err;
+			continue;
+		}
+		if (events[n].time_ns > limit) {
+			stream->event = events[n];
+			stream->pending = true;
+			stream->key = events[n].time_ns;
+			return (int)n;
+		}
+		n++;
+	}
+	stream->key = stream->units;
+	return (int)n;
+}
