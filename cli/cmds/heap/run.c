@@ -6,23 +6,18 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "cmds/heap/command.h"
 #include "cmds/heap/heap.h"
+#include "cmds/heap/preload.h"
 #include "cmds/heap/processes.h"
-#include "common/child.h"
 #include "common/clock.h"
 #include "common/message.h"
 #include "common/parse.h"
 
-#define LIBRARY "libmemwatch-heap.so"
 /* How often the command is looked at. */
 #define STEP_NS 50000000
 /* The profiler refuses less. */
@@ -65,49 +60,13 @@ static const struct mw_option run_options[] = {
 };
 
 struct run {
-	const struct mw_cli *cli;
 	const struct run_config *config;
 	struct memwatch_ctx *ctx;
-	struct mw_child child;
-	char directory[PATH_MAX];
-	char library[PATH_MAX];
+	struct heap_preload preload;
 	char snapshot[128]; /* MEMWATCH_HEAP_SNAPSHOT, or "" */
 	uint64_t next_ns;
 	unsigned int snapshots;
 };
-
-/* The profiler is installed beside libmemwatch, and built into a folder beside this program's. */
-static int find_library(struct run *r)
-{
-	static const char *const places[] = { "../lib/" LIBRARY, "../lib/memwatch/" LIBRARY,
-					      "../heap/" LIBRARY };
-	char self[PATH_MAX - 64], path[PATH_MAX], *slash;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (r->config->library && realpath(r->config->library, r->library))
-		return 0;
-	if (r->config->library)
-		return mw_error_errno(-errno, "--library");
-	self[n > 0 ? n : 0] = '\0';
-	slash = strrchr(self, '/');
-	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self), self, places[i]);
-		if (realpath(path, r->library) && !access(r->library, R_OK))
-			return 0;
-	}
-	mw_error(MW_EXIT_UNSUPPORTED, "heap run", LIBRARY " was not found");
-	mw_hint("name it with --library FILE");
-	return MW_EXIT_UNSUPPORTED;
-}
-
-static int create_directory(struct run *r)
-{
-	if (mkdir(r->config->output, 0700) && errno != EEXIST)
-		return mw_error_errno(-errno, r->config->output);
-	if (!realpath(r->config->output, r->directory))
-		return mw_error_errno(-errno, r->config->output);
-	return 0;
-}
 
 /* Adds a word of --snapshot to what the profiler is told, which knows no units. */
 static bool add_snapshot_word(const char *word, char *list, size_t size)
@@ -146,39 +105,17 @@ static int read_snapshot(struct run *r)
 	return 0;
 }
 
-static int set_number(const char *name, uint64_t value)
-{
-	char text[32];
-
-	if (!value)
-		return 0;
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	return setenv(name, text, 1) ? -errno : 0;
-}
-
-/* The child inherits the environment of this process, which loads nothing any more. */
 static int set_environment(const struct run *r)
 {
 	const struct run_config *c = r->config;
-	const char *others = getenv("LD_PRELOAD");
-	char *preload = NULL;
-	int err;
+	int err = heap_preload_number("MEMWATCH_HEAP_RATE", c->rate);
 
-	if (asprintf(&preload, "%s%s%s", r->library, others && *others ? ":" : "",
-		     others ? others : "") < 0)
-		return -ENOMEM;
-	err = setenv("LD_PRELOAD", preload, 1) ? -errno : 0;
-	free(preload);
-	if (!err && setenv("MEMWATCH_HEAP_DIR", r->directory, 1))
-		err = -errno;
 	if (!err)
-		err = set_number("MEMWATCH_HEAP_RATE", c->rate);
+		err = heap_preload_number("MEMWATCH_HEAP_MAX", c->max);
 	if (!err)
-		err = set_number("MEMWATCH_HEAP_MAX", c->max);
+		err = heap_preload_number("MEMWATCH_HEAP_DORMANT", c->dormant);
 	if (!err)
-		err = set_number("MEMWATCH_HEAP_DORMANT", c->dormant);
-	if (!err)
-		err = set_number("MEMWATCH_HEAP_MMAP", c->mmap);
+		err = heap_preload_number("MEMWATCH_HEAP_MMAP", c->mmap);
 	if (!err && *r->snapshot && setenv("MEMWATCH_HEAP_SNAPSHOT", r->snapshot, 1))
 		err = -errno;
 	if (!err && c->no_children && setenv("MEMWATCH_HEAP_FORK", "stop", 1))
@@ -194,7 +131,7 @@ static void take_snapshot(struct run *r)
 	struct memwatch_heap *heap;
 	int fd;
 
-	if (memwatch_heap_find(r->ctx, (uint32_t)r->child.pid, 0, &fd))
+	if (memwatch_heap_find(r->ctx, (uint32_t)r->preload.child.pid, 0, &fd))
 		return;
 	if (!heap_header_read(r->ctx, fd, "profile", &heap, &info)) {
 		snprintf(comm, sizeof(comm), "%s", info.comm);
@@ -204,8 +141,8 @@ static void take_snapshot(struct run *r)
 				*p = '_';
 		/* With --snapshot the process makes copies, too. */
 		do
-			snprintf(path, sizeof(path), "%s/%s.%d-%04u.mwheap", r->directory, comm,
-				 (int)r->child.pid, ++r->snapshots);
+			snprintf(path, sizeof(path), "%s/%s.%d-%04u.mwheap", r->preload.directory,
+				 comm, (int)r->preload.child.pid, ++r->snapshots);
 		while (!access(path, F_OK));
 		heap_snapshot_write(r->ctx, fd, "profile", path);
 	}
@@ -217,28 +154,17 @@ static void wait_for_command(struct run *r)
 	const struct timespec step = { .tv_nsec = STEP_NS };
 
 	if (!r->config->interval) {
-		mw_child_wait(&r->child);
+		mw_child_wait(&r->preload.child);
 		return;
 	}
 	r->next_ns = mw_clock_ns(CLOCK_MONOTONIC) + r->config->interval;
-	while (!mw_child_poll(&r->child)) {
+	while (!mw_child_poll(&r->preload.child)) {
 		if (mw_clock_ns(CLOCK_MONOTONIC) >= r->next_ns) {
 			take_snapshot(r);
 			r->next_ns += r->config->interval;
 		}
 		nanosleep(&step, NULL);
 	}
-}
-
-/* The status of the command is that of this program, as env(1) and others do it. */
-static int command_status(const struct run *r)
-{
-	char text[128];
-
-	if (!WIFSIGNALED(r->child.status))
-		return WEXITSTATUS(r->child.status);
-	mw_warn(r->cli, "the command %s", mw_child_status_text(&r->child, text, sizeof(text)));
-	return 128 + WTERMSIG(r->child.status);
 }
 
 static const char *const run_usage[] = {
@@ -254,7 +180,7 @@ static const char *const run_usage[] = {
 static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
-	struct run r = { .cli = cli, .config = config };
+	struct run r = { .config = config, .preload = { .cli = cli, .what = "heap run" } };
 	int err, rc;
 
 	(void)argc;
@@ -263,24 +189,15 @@ static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	rc = read_snapshot(&r) ?: mw_library_new(cli, &ctx);
 	r.ctx = ctx;
 	if (!rc)
-		rc = heap_command_check(argv[0]);
-	if (!rc)
-		rc = find_library(&r);
-	if (!rc)
-		rc = create_directory(&r);
+		rc = heap_preload_init(&r.preload, argv[0], r.config->library, r.config->output);
 	if (rc)
 		return rc;
-	err = set_environment(&r) ?: mw_child_fork(&r.child, argv);
-	if (!err)
-		err = mw_child_start(&r.child);
-	if (err) {
-		mw_child_uninit(&r.child);
-		return mw_error_errno(err, argv[0]);
-	}
+	err = set_environment(&r);
+	rc = err ? mw_error_errno(err, argv[0]) : heap_preload_start(&r.preload, argv);
+	if (rc)
+		return rc;
 	wait_for_command(&r);
-	rc = command_status(&r);
-	mw_child_uninit(&r.child);
-	return rc;
+	return heap_preload_end(&r.preload);
 }
 
 const struct mw_cmd mw_cmd_heap_run = {

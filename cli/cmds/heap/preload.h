@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * What the commands have in common that run another command with the profiler preloaded.
+ */
+#ifndef MW_CMDS_HEAP_PRELOAD_H
+#define MW_CMDS_HEAP_PRELOAD_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "common/child.h"
+#include "common/cmd.h"
+
+/**
+ * struct heap_preload - a command and its environment
+ * @what: name of the subcommand for messages, "heap run"
+ * @library: the profiler
+ * @directory: of the profiles
+ */
+struct heap_preload {
+	const struct mw_cli *cli;
+	const char *what;
+	char library[PATH_MAX];
+	char directory[PATH_MAX];
+	struct mw_child child;
+};
+
+/*
+ * Checks that the profiler can be preloaded into @command, finds the profiler, which is @library
+ * unless that is NULL, and creates the directory @output. Returns 0 or an exit code after an error
+ * message.
+ */
+int heap_preload_init(struct heap_preload *preload, const char *command, const char *library,
+		      const char *output);
+
+/* Sets a variable of the command, unless @value is 0. Returns 0 or a negative errno. */
+int heap_preload_number(const char *name, uint64_t value);
+
+/* Starts the command. Returns 0 or an exit code after an error message. */
+int heap_preload_start(struct heap_preload *preload, char **argv);
+
+/* The exit code of the command that has ended, as env(1) and others have it. */
+int heap_preload_end(struct heap_preload *preload);
+
+#endif
