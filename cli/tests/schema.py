@@ -212,12 +212,15 @@ SCHEMAS = {
                      "trace": {"file": str, "cut_off": bool, "sorted": bool,
                                **{key: int for key in (
                                    "first_ns", "last_ns", "active_ns", "allocations", "frees",
-                                   "accesses", "unmatched_frees", "overlaps", "misses")}},
+                                   "accesses", "unmatched_frees", "overlaps", "misses")},
+                               "recording": Nullable({
+                                   "pid": int, "comm": str, "began": str, "state": str,
+                                   "threads": int, "lost": int, "damaged": int})},
                      "scheme": str, "distribution": DISTRIBUTION,
                      **{key: int for key in ("live_objects", "live_bytes", "leaked_objects",
                                              "leaked_bytes")},
-                     "sites": [{"site": str, "leak": bool, "scheme": str, "growth": str,
-                                "threshold_ns": (int, float) + OPTIONAL,
+                     "sites": [{"site": str, "stack": [FRAME], "leak": bool, "scheme": str,
+                                "growth": str, "threshold_ns": (int, float) + OPTIONAL,
                                 **{key: int for key in (
                                     "longest_ns", "stale_objects", "stale_bytes",
                                     "live_objects", "live_bytes", "allocated_objects",

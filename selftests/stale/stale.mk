@@ -6,12 +6,18 @@
 
 .PHONY: stale-programs stale-tool eval-stale
 
-stale-programs: $(addprefix $(SELFTESTS_BIN)/stale/,fences)
+stale-programs: $(addprefix $(SELFTESTS_BIN)/stale/,fences leak-work)
 
 $(SELFTESTS_BIN)/stale/%: selftests/stale/%.c $(BUILD)/lib/libmemwatch.a
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(CFLAGS) -o $@ $< $(BUILD)/lib/libmemwatch.a $(LIB_LIBS)
+
+# A program that is traced needs nothing of ours.
+$(SELFTESTS_BIN)/stale/leak-work: selftests/stale/leak-work.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -fno-builtin -o $@ $<
 
 # The tool is linked as valgrind links its own. The option VALGRIND_LIB of the environment names
 # the folder, which also has what valgrind needs beside a tool.

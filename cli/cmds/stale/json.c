@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "cmds/stale/stale.h"
+#include "output/frame.h"
 #include "output/json.h"
 
 static const char *const basis_names[] = { "none", "all", "freed" };
@@ -17,6 +18,40 @@ static void number_or_null(struct mw_json *json, const char *key, double value)
 		mw_json_null(json, key);
 	else
 		mw_json_double(json, key, value);
+}
+
+/* What is known of a trace that the profiler has recorded; null of another one. */
+static void recording_json(const struct memwatch_stale_info *info, struct mw_json *json)
+{
+	static const char *const began[] = { "unknown", "start", "later", "fork" };
+	static const char *const state[] = { "unknown", "active", "stopped", "ended", "full" };
+
+	if (!info->recorded) {
+		mw_json_null(json, "recording");
+		return;
+	}
+	mw_json_object(json, "recording");
+	mw_json_uint(json, "pid", info->pid);
+	mw_json_string(json, "comm", info->comm);
+	mw_json_string(json, "began", began[info->began < 4 ? info->began : 0]);
+	mw_json_string(json, "state", state[info->state < 5 ? info->state : 0]);
+	mw_json_uint(json, "threads", info->threads);
+	mw_json_uint(json, "lost", info->lost);
+	mw_json_uint(json, "damaged", info->damaged);
+	mw_json_object_end(json);
+}
+
+static void stack_json(const struct stale_result *r, uint32_t site, struct mw_json *json)
+{
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+
+	mw_json_array(json, "stack");
+	for (uint32_t i = 0; memwatch_stale_get_frame(r->stale, site, i, &frame) == 1; i++) {
+		mw_json_row(json, NULL);
+		mw_frame_json(json, &frame);
+		mw_json_object_end(json);
+	}
+	mw_json_array_end(json);
 }
 
 static void trace_json(const struct stale_result *r, struct mw_json *json)
@@ -36,6 +71,7 @@ static void trace_json(const struct stale_result *r, struct mw_json *json)
 	mw_json_uint(json, "unmatched_frees", info->unmatched_frees);
 	mw_json_uint(json, "overlaps", info->overlaps);
 	mw_json_uint(json, "misses", info->misses);
+	recording_json(info, json);
 	mw_json_object_end(json);
 }
 
@@ -95,6 +131,7 @@ static void site_json(const struct stale_result *r, uint32_t number, struct mw_j
 	memwatch_stale_get_site(r->stale, number, &site);
 	mw_json_object(json, NULL);
 	mw_json_string(json, "site", site.site);
+	stack_json(r, number, json);
 	mw_json_bool(json, "leak", site.leak);
 	mw_json_string(json, "scheme", stale_scheme_names[site.scheme]);
 	mw_json_string(json, "growth", stale_growth_names[site.growth]);

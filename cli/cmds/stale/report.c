@@ -5,12 +5,15 @@
  * "stale report": replays a trace and shows what is leaked.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cmds/heap/profiles.h"
 #include "cmds/stale/stale.h"
+#include "cmds/stale/traces.h"
 #include "common/clock.h"
 #include "common/interrupt.h"
 #include "common/library.h"
@@ -28,8 +31,9 @@ struct report_config {
 	const char *import;
 	int scheme, clock;
 	const char *fence, *share;
-	uint64_t sort_memory, top;
-	bool objects, any_growth;
+	const char *sysroot;
+	uint64_t sort_memory, top, pid;
+	bool objects, any_growth, no_symbols;
 };
 
 static const struct report_config report_defaults = { .top = UINT64_MAX };
@@ -39,6 +43,12 @@ static const struct report_config report_defaults = { .top = UINT64_MAX };
 static const struct mw_option report_options[] = {
 	{ "import", 'i', MW_OPTION_FILE, MEMBER(import), "TRACE",
 	  "the trace; \"-\": standard input", NULL },
+	{ "pid", 0, MW_OPTION_UINT, MEMBER(pid), "PID",
+	  "of the traces in DIR that of this process; default: the largest one", NULL },
+	{ "no-symbols", 0, MW_OPTION_FLAG, MEMBER(no_symbols), NULL,
+	  "do not look for the names of functions", NULL },
+	{ "sysroot", 0, MW_OPTION_FILE, MEMBER(sysroot), "DIR",
+	  "where the programs and libraries of a recorded trace are", NULL },
 	{ "objects", 0, MW_OPTION_FLAG, MEMBER(objects), NULL, "one row for each live object",
 	  NULL },
 	{ "top", 'n', MW_OPTION_UINT, MEMBER(top), "N", "only the first N rows; 0: all", NULL },
@@ -111,15 +121,13 @@ static void show_progress(struct memwatch_stale *stale, uint64_t *shown_ns)
 	fflush(stderr);
 }
 
-/* Returns 0, an errno of the library, or -EINTR. */
-static int replay_trace(const struct mw_cli *cli, struct memwatch_stale *stale, const char *path)
+/* Replays a trace that is open. Returns 0, an errno of the library, or -EINTR. */
+static int replay_trace(const struct mw_cli *cli, struct memwatch_stale *stale)
 {
 	uint64_t begin_ns = mw_clock_ns(CLOCK_MONOTONIC), shown_ns = begin_ns;
 	bool progress = !cli->quiet && isatty(STDERR_FILENO);
-	int rc = memwatch_stale_open(stale, path);
+	int rc;
 
-	if (rc)
-		return rc;
 	while ((rc = memwatch_stale_step(stale)) == 1) {
 		if (mw_interrupted())
 			return -EINTR;
@@ -131,8 +139,8 @@ static int replay_trace(const struct mw_cli *cli, struct memwatch_stale *stale, 
 	return rc ? rc : memwatch_stale_judge(stale);
 }
 
-/* What makes the result less than exact. */
-static void warn_about_trace(const struct stale_result *r)
+/* What makes the result of an imported trace less than exact. */
+static void warn_about_import(const struct stale_result *r)
 {
 	const struct memwatch_stale_info *info = &r->info;
 
@@ -155,11 +163,44 @@ static void warn_about_trace(const struct stale_result *r)
 			r->path);
 }
 
+/* The same for one that the profiler has recorded. */
+static void warn_about_recording(const struct stale_result *r)
+{
+	const struct memwatch_stale_info *info = &r->info;
+
+	if (info->cut_off || info->damaged)
+		mw_warn(r->cli, "%s: is damaged or cut off; what can be read is shown", r->path);
+	if (info->state == MEMWATCH_STALE_STATE_FULL)
+		mw_warn(r->cli, "%s: ends early, because %s", r->path,
+			info->limits & MEMWATCH_STALE_FILE_SIZE
+				? "it reached its largest size (--max-size)"
+				: "the disk was full");
+	if (info->lost)
+		mw_warn(r->cli, "%s: events that were not recorded: %" PRIu64, r->path,
+			(uint64_t)info->lost);
+	if (info->began == MEMWATCH_STALE_BEGAN_LATER)
+		mw_warn(r->cli, "%s: what was allocated before the recording began is not known",
+			r->path);
+	if (info->began == MEMWATCH_STALE_BEGAN_FORK)
+		mw_note(r->cli, "%s: what was allocated before the fork is not known", r->path);
+	if (info->unmatched_frees)
+		mw_note(r->cli, "%s: frees of objects from before the trace: %" PRIu64, r->path,
+			(uint64_t)info->unmatched_frees);
+	if (info->overlaps)
+		mw_warn(r->cli, "%s: objects whose end was not recorded: %" PRIu64, r->path,
+			(uint64_t)info->overlaps);
+	if (!r->named)
+		mw_warn(r->cli, "%s: without the profile beside it, sites have no names", r->path);
+}
+
 static int print_result(const struct stale_result *r)
 {
 	int rc = 0;
 
-	warn_about_trace(r);
+	if (r->info.recorded)
+		warn_about_recording(r);
+	else
+		warn_about_import(r);
 	if (r->cli->format == MW_FORMAT_JSON)
 		stale_print_json(r);
 	else if (r->objects)
@@ -167,59 +208,139 @@ static int print_result(const struct stale_result *r)
 	else
 		rc = stale_print_sites(r);
 	if (!rc && r->cli->format == MW_FORMAT_TABLE)
-		stale_print_leaks(r);
+		stale_print_summary(r);
 	return !rc && !r->info.leaked_objects ? MW_EXIT_NOTHING : rc;
 }
 
+/* Prints what was found in a trace that was replayed, or why it was not. */
+static int finish_report(struct stale_result *r, struct memwatch_ctx *ctx,
+			 const struct report_config *c, int err)
+{
+	int rc;
+
+	r->info.sz = sizeof(r->info);
+	if (!err)
+		err = memwatch_stale_get_info(r->stale, &r->info);
+	if (err == -EINTR) {
+		rc = mw_error(MW_EXIT_FAILED, r->path, "interrupted");
+	} else if (err) {
+		rc = mw_error(mw_exit_of(err), r->path, "%s", memwatch_ctx_error(ctx));
+	} else if (!c->import && !r->info.recorded) {
+		rc = mw_error(MW_EXIT_FAILED, r->path, "was not recorded by \"stale run\"");
+		mw_hint("a trace as text is read with --import");
+	} else {
+		r->scheme = (uint32_t)c->scheme;
+		r->top = c->top != UINT64_MAX		     ? c->top
+			 : r->cli->format == MW_FORMAT_TABLE ? DEFAULT_TOP
+							     : 0;
+		rc = print_result(r);
+	}
+	memwatch_stale_unref(r->stale);
+	return rc;
+}
+
+static int report_import(const struct mw_cli *cli, const struct report_config *c,
+			 const struct memwatch_stale_opts *opts)
+{
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	struct stale_result r = { .cli = cli, .path = c->import, .objects = c->objects };
+	int err, rc = mw_library_new(cli, &ctx);
+
+	if (rc)
+		return rc;
+	err = memwatch_stale_new(ctx, opts, &r.stale);
+	if (!err)
+		err = memwatch_stale_open(r.stale, c->import);
+	if (!err)
+		err = replay_trace(cli, r.stale);
+	return finish_report(&r, ctx, c, err);
+}
+
+/* What reads a recorded trace, without the permissions of root. */
+struct recording {
+	const struct mw_cli *cli;
+	const struct report_config *config;
+	const struct memwatch_stale_opts *opts;
+	struct stale_trace trace;
+	int fd;
+};
+
+static int replay_recording(struct recording *w, struct heap_profiles *profiles)
+{
+	struct stale_result r = { .cli = w->cli,
+				  .path = w->trace.path,
+				  .objects = w->config->objects };
+	int err = memwatch_stale_new(profiles->ctx, w->opts, &r.stale);
+
+	if (!err)
+		err = memwatch_stale_open_fd(r.stale, w->fd);
+	if (!err)
+		err = replay_trace(w->cli, r.stale);
+	/* A file that is no recorded trace has no sites to be named. */
+	if (!err && profiles->count)
+		r.named = !memwatch_stale_name_sites(r.stale, profiles->heap);
+	return finish_report(&r, profiles->ctx, w->config, err);
+}
+
+static int report_recording(void *data)
+{
+	struct recording *w = data;
+	struct heap_choice choice = { .sysroot = w->config->sysroot,
+				      .no_symbols = w->config->no_symbols };
+	char *files[] = { w->trace.profile };
+	struct heap_profiles profiles;
+	int rc;
+
+	w->fd = open(w->trace.path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (w->fd < 0)
+		return mw_error_errno(-errno, w->trace.path);
+	rc = heap_profiles_open(&profiles, w->cli, &choice, !access(*files, R_OK), files);
+	if (!rc)
+		rc = replay_recording(w, &profiles);
+	heap_profiles_close(&profiles);
+	close(w->fd);
+	return rc;
+}
+
 static const char *const report_usage[] = {
-	"stale report --import TRACE [--objects] [--top N]",
-	"             [--scheme hybrid|local|global] [--fence C] [--share PERCENT]",
-	"             [--clock active|wall] [--any-growth] [--sort-memory SIZE]",
+	"stale report DIR|FILE [--pid PID] [--no-symbols] [--sysroot DIR] [OPTIONS]",
+	"stale report --import TRACE [--sort-memory SIZE] [OPTIONS]",
+	"             OPTIONS: [--objects] [--top N] [--scheme hybrid|local|global] [--fence C]",
+	"             [--share PERCENT] [--clock active|wall] [--any-growth]",
 	"",
 	"Replays a trace of allocations, frees and memory accesses, and shows which live",
 	"objects were not used for longer than the statistics of their allocation site",
-	"explain, and become more. The lines of TRACE are \"m TIME THREAD ADDRESS SIZE SITE\",",
-	"\"f TIME THREAD ADDRESS SITE\" and \"a TIME THREAD ADDRESS PLACE\"; TIME is in",
-	"nanoseconds. The exit status is 4 if no leak was found.",
+	"explain, and become more. DIR is that of \"stale run\"; such traces have no accesses, and",
+	"the age of an object stands for its staleness. The lines of TRACE are \"m TIME THREAD",
+	"ADDRESS SIZE SITE\", \"f TIME THREAD ADDRESS SITE\" and \"a TIME THREAD ADDRESS PLACE\";",
+	"TIME is in nanoseconds. The exit status is 4 if no leak was found.",
 	NULL,
 };
 
 static int report_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
-	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
 	MEMWATCH_OPTS(memwatch_stale_opts, opts);
 	const struct report_config *c = config;
-	struct stale_result r = { .cli = cli, .path = c->import, .objects = c->objects };
-	int err, rc;
+	struct recording w = { .cli = cli, .config = c, .opts = &opts };
+	int rc;
 
-	(void)argc;
-	(void)argv;
-	if (!c->import)
-		return mw_error(MW_EXIT_USAGE, "stale report", "--import TRACE is missing");
+	if (!c->import == !argc)
+		return mw_error(MW_EXIT_USAGE, "stale report",
+				argc ? "DIR and --import exclude each other"
+				     : "DIR or --import TRACE is missing");
 	rc = make_opts(c, &opts);
-	if (!rc)
-		rc = mw_library_new(cli, &ctx);
 	if (rc)
 		return rc;
 	mw_interrupt_init();
-	err = memwatch_stale_new(ctx, &opts, &r.stale);
-	if (!err)
-		err = replay_trace(cli, r.stale, c->import);
-	if (err == -EINTR) {
-		rc = mw_error(MW_EXIT_FAILED, c->import, "interrupted");
-	} else if (err) {
-		rc = mw_error(mw_exit_of(err), c->import, "%s", memwatch_ctx_error(ctx));
-	} else {
-		r.info.sz = sizeof(r.info);
-		memwatch_stale_get_info(r.stale, &r.info);
-		r.scheme = opts.scheme;
-		r.top = c->top != UINT64_MAX		 ? c->top
-			: cli->format == MW_FORMAT_TABLE ? DEFAULT_TOP
-							 : 0;
-		rc = print_result(&r);
-	}
-	memwatch_stale_unref(r.stale);
-	return rc;
+	if (c->import)
+		return report_import(cli, c, &opts);
+	rc = stale_trace_find(&w.trace, argv[0], c->pid);
+	if (rc)
+		return rc;
+	if (w.trace.others)
+		mw_warn(cli, "%s is shown; other traces in %s: %" PRIu64 " (--pid PID)",
+			w.trace.path, argv[0], w.trace.others);
+	return heap_profiles_run(report_recording, &w);
 }
 
 const struct mw_cmd mw_cmd_stale_report = {
@@ -231,4 +352,5 @@ const struct mw_cmd mw_cmd_stale_report = {
 	.flags = MW_CMD_JSON | MW_CMD_CSV,
 	.defaults = &report_defaults,
 	.config_size = sizeof(struct report_config),
+	.operands_max = 1,
 };

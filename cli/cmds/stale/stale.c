@@ -7,6 +7,8 @@
 #include "cmds/stale/stale.h"
 
 static const char *const stale_usage[] = {
+	"stale run -o DIR -- COMMAND...",
+	"stale report DIR|FILE [OPTIONS]",
 	"stale report --import TRACE [OPTIONS]",
 	"",
 	"Finds memory that is allocated and that nobody uses any more: leaks, told by",
@@ -14,7 +16,7 @@ static const char *const stale_usage[] = {
 	NULL,
 };
 
-static const struct mw_cmd *const subs[] = { &mw_cmd_stale_report, NULL };
+static const struct mw_cmd *const subs[] = { &mw_cmd_stale_run, &mw_cmd_stale_report, NULL };
 
 const struct mw_cmd mw_cmd_stale = {
 	.name = "stale",

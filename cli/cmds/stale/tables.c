@@ -201,7 +201,7 @@ static void print_leak(const struct stale_result *r, uint32_t number,
 		mw_escape_line(stdout, "  Its objects are used most often at %s.", access.place);
 }
 
-void stale_print_leaks(const struct stale_result *r)
+void stale_print_summary(const struct stale_result *r)
 {
 	MEMWATCH_OPTS(memwatch_stale_site, site);
 
@@ -210,4 +210,8 @@ void stale_print_leaks(const struct stale_result *r)
 			print_leak(r, i, &site);
 	if (!r->info.leaked_objects)
 		printf("No leak was found.\n");
+	if (r->info.recorded && !r->cli->quiet)
+		printf("No accesses were sampled: \"not used\" means allocated and not freed "
+		       "since.\n"
+		       "What is live, where it was allocated, and its age and growth are exact.\n");
 }

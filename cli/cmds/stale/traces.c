@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Finds the traces in a directory.
+ */
+#include "cmds/stale/traces.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/message.h"
+
+#define SUFFIX ".mwtrace"
+
+/* The process of "COMM.PID.mwtrace" or "COMM.PID-2.mwtrace"; 0: it is not one of these. */
+static uint64_t pid_of(const char *name)
+{
+	const char *suffix = strrchr(name, '.'), *dot = suffix;
+
+	if (!suffix || strcmp(suffix, SUFFIX))
+		return 0;
+	while (dot > name && *--dot != '.')
+		;
+	return *dot == '.' ? strtoull(dot + 1, NULL, 10) : 0;
+}
+
+/* "COMM.PID.mwheap" beside it. */
+static void find_profile(struct stale_trace *trace)
+{
+	size_t len = strlen(trace->path);
+	const char *slash = strrchr(trace->path, '/');
+	char *end = trace->path + len - strlen(SUFFIX), *dash = end;
+
+	*trace->profile = '\0';
+	if (len < strlen(SUFFIX) || strcmp(end, SUFFIX))
+		return;
+	while (dash > trace->path && dash > slash && *dash != '-' && (dash == end || *dash != '.'))
+		dash--;
+	if (*dash == '-' && dash > slash)
+		end = dash;
+	snprintf(trace->profile, sizeof(trace->profile), "%.*s.mwheap", (int)(end - trace->path),
+		 trace->path);
+}
+
+/* The largest trace, and of those of one size the first by name. */
+static int choose_trace(struct stale_trace *trace, const char *directory, uint64_t pid, DIR *dir)
+{
+	uint64_t found = 0, largest = 0;
+	char path[PATH_MAX];
+	struct dirent *entry;
+	struct stat st;
+
+	*trace->path = '\0';
+	while ((entry = readdir(dir))) {
+		uint64_t owner = pid_of(entry->d_name);
+
+		if (!owner || (pid && owner != pid) ||
+		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) >=
+			    (int)sizeof(path) ||
+		    stat(path, &st) || !S_ISREG(st.st_mode))
+			continue;
+		found++;
+		if (*trace->path &&
+		    ((uint64_t)st.st_size < largest ||
+		     ((uint64_t)st.st_size == largest && strcmp(path, trace->path) > 0)))
+			continue;
+		largest = (uint64_t)st.st_size;
+		strcpy(trace->path, path);
+	}
+	trace->others = found - !!found;
+	if (found)
+		return 0;
+	if (pid)
+		return mw_error(MW_EXIT_NOTHING, directory, "has no trace of process %" PRIu64,
+				pid);
+	mw_error(MW_EXIT_NOTHING, directory, "has no trace (COMM.PID" SUFFIX ")");
+	mw_hint("\"memwatchctl stale run -o DIR -- COMMAND\" records one");
+	return MW_EXIT_NOTHING;
+}
+
+int stale_trace_find(struct stale_trace *trace, const char *name, uint64_t pid)
+{
+	DIR *dir = opendir(name);
+	int rc;
+
+	trace->others = 0;
+	if (!dir && errno != ENOTDIR)
+		return mw_error_errno(-errno, name);
+	if (!dir) {
+		if (snprintf(trace->path, sizeof(trace->path), "%s", name) >=
+		    (int)sizeof(trace->path))
+			return mw_error_errno(-ENAMETOOLONG, name);
+		find_profile(trace);
+		return 0;
+	}
+	rc = choose_trace(trace, name, pid, dir);
+	closedir(dir);
+	if (!rc)
+		find_profile(trace);
+	return rc;
+}
