@@ -52,11 +52,24 @@ static __attribute__((noinline)) unsigned int due_find(struct mw_thread *thread,
 	return due | trace_due(thread);
 }
 
+/*
+ * A signal handler has allocated between the countdown and the slow path. The countdown was not
+ * below 0 for it, but very large, so it took the fast path, and its allocation is not in the trace.
+ */
+static __attribute__((noinline, cold)) void countdown_repair(struct mw_thread *thread)
+{
+	thread->countdown = 0;
+	if (thread->traced)
+		mw_trace_lose(&mw_trace.header->lost_nested);
+}
+
 unsigned int mw_record_due(size_t size)
 {
 	struct mw_thread *thread = &mw_thread;
 
 	mw_countdown_restore(size);
+	if (mw_unlikely((int64_t)thread->countdown < 0))
+		countdown_repair(thread);
 	if (mw_likely(mw_trace_is_current(thread) && !thread->probe && left_take(thread, size)))
 		return trace_due(thread);
 	return due_find(thread, size);
