@@ -3,8 +3,8 @@
 # Copyright (C) 2026 The memwatch authors
 """Tests the scorer with invented detectors, good and bad, on the synthetic corpus: each bad
 one must miss the mark that it breaks, and only the good one may meet all marks. Also compares
-the generators with the closed form, and the published detectors with an earlier
-implementation.
+the generators with the closed form, the published detectors with an earlier
+implementation, and the scorer of days with invented answers.
 
     score-test.py DIRECTORY PUBLISHED
 
@@ -12,14 +12,17 @@ DIRECTORY has the synthetic corpus, which is made if it is missing; PUBLISHED is
 of published.c.
 """
 import copy
+import importlib
 import os
 import sys
 import tempfile
 
 import corpus
 import marks
+import packed
 import score
 
+score_days = importlib.import_module("score-days")
 number_of_tests = 0
 failed = 0
 
@@ -296,6 +299,68 @@ def test_published(program):
                   f"the other implementation at {alert} s")
 
 
+def test_packed():
+    """A process whose id is used again, a cgroup, and a line that was cut."""
+    lines = [f"{t}.0,{pid},x,{t * 100},0,{t},0,5000,2048,/a,,,,"
+             for t in range(1, 9) for pid in (7, 8) if pid == 7 or t not in (4, 5)]
+    lines += [f"{t}.0,0,,{t * 96},0,0,0,0,2048,/a,{t * 32},,," for t in range(1, 9)]
+    lines.sort(key=lambda line: float(line.split(",")[0]))
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/t.csv", "w", encoding="utf-8") as f:
+            f.write("\n".join([packed.HEADER] + lines) + "\n9.0,7,x,12")
+        check_equal(packed.pack(folder + "/t.csv", folder + "/t.xz"), 8.0,
+                    "a packed trace ends with its last complete sample")
+        times, series = packed.unpack(folder + "/t.xz")
+    check_equal(times, [float(t) for t in range(1, 9)], "a packed trace has all times")
+    check_equal(sorted((at, len(columns["vsz_kb"])) for (number, _, _), (at, columns)
+                       in series.items() if number), [(0, 3), (0, 8), (5, 3)],
+                "an id that is used again is another process")
+    rows = [line.strip().split(",") for line in packed.trace(times, series)][1:]
+    check_equal(len(rows), len(lines), "a packed trace has all samples")
+    check(all(abs(int(a[3]) - float(a[0]) * (100 if int(a[1]) else 96)) <= packed.QUANTUM_KB / 2
+              for a in rows), "values of a packed trace are rounded to the next unit")
+    check_equal([row[10] for row in rows if row[1] == "0"], [str(t * 32) for t in range(1, 9)],
+                "the memory of the kernel of a cgroup is kept")
+
+
+def days_answer(alerts, group_alerts=()):
+    """Processes 1 and 2 of cgroup /a, of which 1 leaks."""
+    def spans(times):
+        return [{"start_s": t, "end_s": None, "reason": "height", "eta_oom_seconds": 1000,
+                 "eta_low_seconds": 900, "eta_high_seconds": None} for t in times]
+    return {"processes": [{"pid": pid, "comm": "x", "notices": spans(alerts.get(pid, [])),
+                           "alerts": spans(alerts.get(pid, []))} for pid in (1, 2)],
+            "cgroups": [{"path": "/a", "class": "anon", "notices": [],
+                         "alerts": spans(group_alerts)}]}
+
+
+def test_score_days():
+    truth = {"name": "x", "label": "leak", "percent_per_hour": 1, "program": "x", "path": "/a",
+             "by": "time", "onset_s": 100, "oom_s": None}
+    times = [60.0 * t for t in range(300)]
+    series = {(1, "x", "/a"): (0, {"anon_kb": [max(0, t - 100) for t in range(300)]}),
+              (2, "x", "/a"): (0, {"anon_kb": [5] * 300})}
+    for alerts, of_group, expected, what in (
+            ({1: [9000]}, (), (1, 0, 0), "an alert of the process that leaks is one"),
+            ({}, [9000], (1, 0, 0), "an alert of the cgroup that leaks is one"),
+            ({}, (), (0, 0, 0), "no alert is a missed leak"),
+            ({1: [5000, 9000]}, (), (1, 1, 0), "an alert before the onset is a false alarm"),
+            ({2: [9000]}, (), (0, 0, 1), "an alert of another process is a false alarm")):
+        run = score_days.Run(truth, 60, times, series, days_answer(alerts, of_group))
+        figures = score_days.measure([run])
+        check_equal((figures["alerted"], figures["early"], figures["strangers"]), expected,
+                    f"days: {what}")
+    for killed, expected in ((180, (False, True)), (165, (True, True)), (160, (False, False))):
+        run = score_days.Run({**truth, "oom_s": killed}, 60, times, series,
+                             days_answer({1: [9000]}))
+        check_equal(run.estimate(), expected,
+                    f"days: an estimate of 1000 s is judged, the kill is at {killed * 60} s")
+    run = score_days.Run({**truth, "label": "benign", "onset_s": None}, 60, times, series,
+                         days_answer({2: [9000]}))
+    check_equal(score_days.measure([run])["benign_alarms"], 1,
+                "days: an alert of a run without a leak is a false alarm")
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -306,6 +371,8 @@ def main():
     test_scorer(truths)
     test_corpus(truths)
     test_published(sys.argv[2])
+    test_packed()
+    test_score_days()
     print(f"# Totals: pass:{number_of_tests - failed} fail:{failed} xfail:0 xpass:0 skip:0 error:0")
     return 1 if failed else 0
 
