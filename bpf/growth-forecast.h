@@ -3,12 +3,14 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The threshold detector: which growth to extrapolate, at what slope, and how much
- * time is left until the nearest limit.
+ * time is left until the nearest limit. Growth over many hours is that of days, see
+ * growth-pace.h.
  */
 #ifndef _MW_GROWTH_FORECAST_H
 #define _MW_GROWTH_FORECAST_H
 
 #include "growth-episode.h"
+#include "growth-pace.h"
 #include "growth-trend.h"
 
 /*
@@ -31,6 +33,20 @@
  * for the evaluation were killed when 0.2 to 1 MiB seemed to be left.
  */
 #define MW_GROWTH_UNUSABLE (3 * MW_GROWTH_MIB / 4)
+
+/*
+ * Rule "height": by how many pages hours must be above the week before. That is this part of the
+ * limit, at least LEAST and at most MOST. It is MOST if there is no limit, or if it would take
+ * longer than NEAR to get there.
+ */
+#define MW_GROWTH_HEIGHT_SHARE	32U
+#define MW_GROWTH_HEIGHT_LEAST	MW_GROWTH_MIB
+#define MW_GROWTH_HEIGHT_MOST	(8 * MW_GROWTH_MIB)
+#define MW_GROWTH_HEIGHT_NEAR_S (7 * MW_GROWTH_DAY_S)
+
+/* The level whose bins cover days, and its bins in a day. */
+#define MW_GROWTH_DAY_LEVEL 3U
+#define MW_GROWTH_DAY_BINS  17U
 
 MW_INLINE __u32 mw_growth_usable(__u32 headroom)
 {
@@ -79,13 +95,35 @@ mw_growth_pick_trend(const struct mw_growth *g, const struct mw_growth_history *
 	return history->trend[0].r2_permille >= MW_GROWTH_R2_BAD ? &history->trend[0] : 0;
 }
 
+/*
+ * Does growth go on as from day to day, and not along @trend? A window of many hours is part of the
+ * wave of a day.
+ */
+MW_INLINE int mw_growth_goes_by_days(const struct mw_growth *g,
+				     const struct mw_growth_history *history,
+				     const struct mw_growth_trend *trend)
+{
+	return history && history->days.pace && history->days.hour >= MW_GROWTH_KNOWN_HOURS &&
+	       (g->reason == MW_GROWTH_HEIGHT || (trend && trend->level == MW_GROWTH_DAY_LEVEL));
+}
+
 /* Bytes per second of the growth that is extrapolated. @history may be NULL. */
 MW_INLINE __u64 mw_growth_current_slope(const struct mw_growth *g,
 					const struct mw_growth_history *history)
 {
 	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
 
+	if (mw_growth_goes_by_days(g, history, trend))
+		return mw_growth_days_slope(&history->days);
 	return trend ? trend->slope_bps : mw_growth_episode_slope(g);
+}
+
+/* Pages until the limit for a signal as high as @high, or as now if that is higher. */
+MW_INLINE __u32 mw_growth_headroom_above(const struct mw_growth *g, __u32 high)
+{
+	if (g->headroom == MW_GROWTH_NO_LIMIT)
+		return g->headroom;
+	return mw_growth_sub_sat(g->headroom, mw_growth_sub_sat(high, g->signal));
 }
 
 /*
@@ -95,11 +133,21 @@ MW_INLINE __u64 mw_growth_current_slope(const struct mw_growth *g,
 MW_INLINE __u32 mw_growth_level_headroom(const struct mw_growth *g,
 					 const struct mw_growth_level *level)
 {
-	__u32 high = level->peak > level->high ? level->peak : level->high;
+	return mw_growth_headroom_above(g, level->peak > level->high ? level->peak : level->high);
+}
 
-	if (g->headroom == MW_GROWTH_NO_LIMIT)
-		return g->headroom;
-	return mw_growth_sub_sat(g->headroom, mw_growth_sub_sat(high, g->signal));
+/* The same for growth from day to day: its peaks are those of the last day. */
+MW_INLINE __u32 mw_growth_days_headroom(const struct mw_growth *g,
+					const struct mw_growth_history *history)
+{
+	const struct mw_growth_level *level = &history->level[MW_GROWTH_DAY_LEVEL];
+	__u32 high = level->high, i, top;
+
+	for (i = 1; i <= MW_GROWTH_DAY_BINS; i++) {
+		top = level->top[(level->bin - i) & (MW_GROWTH_BINS - 1)];
+		high = mw_growth_select(top, high, high, top);
+	}
+	return mw_growth_headroom_above(g, high);
 }
 
 /* The same for the growth that is extrapolated. @history may be NULL. */
@@ -108,12 +156,25 @@ MW_INLINE __u32 mw_growth_peak_headroom(const struct mw_growth *g,
 {
 	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
 
+	if (mw_growth_goes_by_days(g, history, trend))
+		return mw_growth_days_headroom(g, history);
 	if (trend)
 		return mw_growth_level_headroom(
 			g, &history->level[trend->level & (MW_GROWTH_LEVELS - 1)]);
-	if (g->headroom == MW_GROWTH_NO_LIMIT)
-		return g->headroom;
-	return mw_growth_sub_sat(g->headroom, mw_growth_sub_sat(g->top, g->signal));
+	return mw_growth_headroom_above(g, g->top);
+}
+
+/* By how many pages hours must be above the week before, for the rule "height". */
+MW_INLINE __u32 mw_growth_height_margin(const struct mw_growth *g,
+					const struct mw_growth_history *history)
+{
+	__u64 share = ((__u64)g->signal + g->headroom) / MW_GROWTH_HEIGHT_SHARE;
+
+	if (share >= MW_GROWTH_HEIGHT_MOST ||
+	    mw_growth_eta(mw_growth_days_headroom(g, history),
+			  mw_growth_days_slope(&history->days)) > MW_GROWTH_HEIGHT_NEAR_S)
+		return MW_GROWTH_HEIGHT_MOST;
+	return share < MW_GROWTH_HEIGHT_LEAST ? MW_GROWTH_HEIGHT_LEAST : (__u32)share;
 }
 
 /*

@@ -107,7 +107,8 @@ MW_INLINE __u32 mw_growth_alert_raise_by_history(struct mw_growth *g,
 
 	if (reason == MW_GROWTH_HEIGHT)
 		return mw_growth_alert_raise(g, reason, mw_growth_days_slope(&history->days),
-					     history->days.height, g->headroom);
+					     history->days.height,
+					     mw_growth_days_headroom(g, history));
 	return mw_growth_alert_raise(g, reason, fired->slope_bps,
 				     mw_growth_sub_sat(g->signal, fired->growth),
 				     mw_growth_peak_headroom(g, history));

@@ -13,6 +13,7 @@
  *   growth-state.h     a sample, and the state of every process
  *   growth-episode.h   growth within seconds
  *   growth-days.h      means of the signal over days
+ *   growth-pace.h      what a day adds
  *   growth-history.h   minima of the signal over hours, for a process that has grown
  *   growth-trend.h     lines through the history
  *   growth-forecast.h  the time to the limit
@@ -136,7 +137,8 @@ MW_INLINE int mw_growth_update_days(const struct mw_growth *g, struct mw_growth_
 
 	if (hour != days->hour) {
 		mw_growth_days_close(days, hour);
-		found = mw_growth_days_judge(days);
+		mw_growth_days_measure(days);
+		found = mw_growth_days_judge(days, mw_growth_height_margin(g, history));
 	}
 	days->sum += g->signal;
 	days->samples++;

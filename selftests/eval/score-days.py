@@ -9,7 +9,7 @@ days were compressed, and compares the answer with its truth.
 A leak is told by a notice or an alert of the process that grew most since the onset, or of the
 class of its cgroup that did. Every other alert is a false alarm: of a run without a leak, before the onset, or of
 another process. Prints the marks of docs/evaluation.md for real machines and whether they are met;
-exits with 1 only if a figure is worse than it was when the recording was made.
+exits with 1 only if a figure is worse than it was when the rules were last changed.
 """
 import json
 import statistics
@@ -18,8 +18,8 @@ import sys
 
 import packed
 
-# What was measured when the recording was made: not less, and not more.
-MEASURED = {"alerted": 10, "noticed": 13, "benign_alarms": 2, "early": 0, "strangers": 0}
+# What was measured when the rules were last tuned with the recording: not less, and not more.
+MEASURED = {"alerted": 12, "noticed": 13, "benign_alarms": 1, "early": 0, "strangers": 0}
 MARK_PERCENT = (0.5, 2)     # rates of leaks, in percent of the limit an hour, that have a mark
 MARK_ALERTED = 0.9
 MARK_EARLY = 0.01

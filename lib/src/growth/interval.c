@@ -24,6 +24,15 @@
 #define ACCELERATION_MIN 0.15
 
 /*
+ * The same for what a day adds; by how much days differ if that is not known, as a share of the
+ * signal; and the quantile of the slope for days that differ by as much as a day adds. The slope
+ * comes from half a day or more.
+ */
+#define SPREAD_DAYS   0.25
+#define DAYS_DIFFER   0.1
+#define DAYS_QUANTILE 2
+
+/*
  * Uncertainty of the headroom, as shares of it. Less may be usable than without
  * MW_GROWTH_UNUSABLE, by up to 1 MiB in any case. More may be usable, because
  * pages that were counted can still be dropped. The values are estimates; docs/evaluation.md
@@ -95,6 +104,28 @@ static struct pace pace_of_trend(const struct mw_growth_history *history,
 			       3, 2 * batch, batch / 2);
 }
 
+/*
+ * What a day adds is as uncertain as a day is: by what it has more or less than the day before,
+ * here the last two days before the newest one. If they are not known, that is taken to be a part
+ * of the signal.
+ */
+static struct pace pace_of_days(const struct mw_growth *g, const struct mw_growth_history *history)
+{
+	const struct mw_growth_days *days = &history->days;
+	double square = 0, most = g->signal * DAYS_DIFFER, differ;
+	unsigned int n = 0;
+
+	for (__u32 i = MW_GROWTH_DAY_HOURS + 1; i <= 2 * MW_GROWTH_DAY_HOURS; i++) {
+		struct mw_growth_gain gain = { 0 };
+
+		mw_growth_gain_add(days, i, i, &gain);
+		n += gain.hours;
+		square += (double)gain.sum * (double)gain.sum;
+	}
+	differ = n >= MW_GROWTH_DAY_HOURS / 2 ? sqrt(square / n) : most;
+	return (struct pace){ .spread = fmax(SPREAD_DAYS, DAYS_QUANTILE * differ / days->pace) };
+}
+
 /* A batch of an episode lasts from one point to the next. */
 static struct pace pace_of_episode(const struct mw_growth *g)
 {
@@ -147,7 +178,9 @@ void mw_growth_fill_eta(struct memwatch_growth_row *row, const struct mw_growth 
 			const struct mw_growth_history *history)
 {
 	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
-	struct pace pace = trend ? pace_of_trend(history, trend) : pace_of_episode(g);
+	struct pace pace = mw_growth_goes_by_days(g, history, trend) ? pace_of_days(g, history)
+			   : trend				     ? pace_of_trend(history, trend)
+								     : pace_of_episode(g);
 	__u32 left = mw_growth_peak_headroom(g, history);
 	double usable = fractional_bytes(mw_growth_usable(left)), most = fractional_bytes(left);
 	double least = most * (1 - HEADROOM_LESS) - fractional_bytes(MW_GROWTH_MIB);

@@ -37,6 +37,15 @@ void mw_growth_row_touch(struct memwatch_growth_row *row, const struct mw_growth
 	row->since_ns = g->first_ns + g->base_s * MW_GROWTH_SECOND;
 }
 
+/* What the newest hour has more than the same hour of the day before, in pages. */
+static __u32 day_gain(const struct mw_growth_days *days)
+{
+	struct mw_growth_gain gain = { 0 };
+
+	mw_growth_gain_add(days, 1, 1, &gain);
+	return gain.hours ? mw_growth_gain_mean(&gain) : days->pace;
+}
+
 void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth *g,
 			const struct mw_growth_history *history)
 {
@@ -65,8 +74,8 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 	mw_growth_fill_eta(row, g, history);
 	row->r2_permille = trend ? trend->r2_permille : history ? history->best.r2_permille : 0;
 	if (history && g->reason == MW_GROWTH_HEIGHT) {
-		row->growth_bytes = mw_bytes_from_pages(history->days.gained);
-		row->since_ns = mw_sub_sat(g->last_ns, MW_GROWTH_RECENT_HOURS * MW_GROWTH_HOUR_NS);
+		row->growth_bytes = mw_bytes_from_pages(day_gain(&history->days));
+		row->since_ns = mw_sub_sat(g->last_ns, MW_GROWTH_DAY_HOURS * MW_GROWTH_HOUR_NS);
 	} else if (trend && trend->score >= MW_GROWTH_RELIABLE) {
 		row->growth_bytes = mw_bytes_from_pages(trend->growth);
 		row->since_ns = mw_sub_sat(

@@ -111,7 +111,7 @@ static bool are_days_valid(const struct mw_growth_days *days, uint64_t age_ns)
 {
 	/* More samples in an hour than there are milliseconds would let the sum overflow. */
 	return days->hour == age_ns / MW_GROWTH_HOUR_NS &&
-	       days->samples <= MW_GROWTH_HOUR_NS / 1000000 &&
+	       days->samples <= MW_GROWTH_HOUR_NS / 1000000 && days->pace <= MW_GROWTH_MAX_D &&
 	       days->sum <= (uint64_t)days->samples * MW_GROWTH_MISSING;
 }
 
