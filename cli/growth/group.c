@@ -113,6 +113,12 @@ const char *mw_group_sentence(const struct memwatch_growth_group *group,
 	return buf;
 }
 
+const char *mw_group_state_sentence(const struct memwatch_growth_group *group,
+				    const struct memwatch_growth_row *row, char *buf, size_t size)
+{
+	return mw_group_sentence(group, row, limit_name(row->limit), buf, size);
+}
+
 const char *mw_group_event_sentence(const struct memwatch_record_growth *record,
 				    const struct memwatch_growth_group *group,
 				    const struct memwatch_growth_row *row, char *buf, size_t size)

@@ -41,6 +41,10 @@ const char *mw_group_sentence(const struct memwatch_growth_group *group,
 			      const struct memwatch_growth_row *row, const char *limit, char *buf,
 			      size_t size);
 
+/* The same about what is now, with the name of its limit. */
+const char *mw_group_state_sentence(const struct memwatch_growth_group *group,
+				    const struct memwatch_growth_row *row, char *buf, size_t size);
+
 /* What an event says: a sentence about a notice or an alert, or about its end. Returns @buf. */
 const char *mw_group_event_sentence(const struct memwatch_record_growth *record,
 				    const struct memwatch_growth_group *group,

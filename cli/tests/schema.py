@@ -250,6 +250,9 @@ SCHEMAS = {
     "top-process": {**STREAM, "intervals": [{**INTERVAL, "processes": [
         {**OWNER, "rmids": list, "rss_bytes": "measured",
          "rss_growth_bytes_per_second": "measured", **GROWTH, **TOP_VALUES}]}]},
+    "top-growth": {**STREAM, "intervals": [{**INTERVAL, "growth_groups": [GROUP], "processes": [
+        {**OWNER, "rmids": list, "rss_bytes": "measured",
+         "rss_growth_bytes_per_second": "measured", **GROWTH, **TOP_VALUES}]}]},
     "top-cgroup": {**STREAM, "intervals": [{**INTERVAL, "cgroups": [
         {"cgroup_id": int, "cgroup": str, "processes": int, "rmids": list,
          "anonymous_bytes": "measured", "anonymous_growth_bytes_per_second": "measured",

@@ -306,6 +306,7 @@ int mw_top_cut(struct top *top, uint64_t end_ns)
 	top->stats.sz = sizeof(top->stats);
 	memwatch_stream_get_stats(top->feed.stream, &top->stats);
 	mw_top_sort(top);
+	mw_top_take_groups(top);
 	return err;
 }
 

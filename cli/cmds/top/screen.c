@@ -119,15 +119,33 @@ static void draw_summary(const struct screen *s)
 		printw("  filter \"%s\"", mw_escape(s->filter, text, sizeof(text)));
 }
 
+/* A line for each cgroup with a notice or an alert, below the summary. Returns the next line. */
+static int draw_groups(const struct screen *s)
+{
+	char sentence[TOP_SENTENCE], text[4 * TOP_SENTENCE];
+	int y = 2;
+
+	for (size_t i = 0; i < s->top->nr_groups && y < LINES / 3; i++) {
+		const struct top_group *group = &s->top->groups[i];
+
+		mw_top_group_sentence(group, sentence, sizeof(sentence));
+		if (group->row.verdict == MEMWATCH_GROWTH_LEAK)
+			attron(A_BOLD);
+		mvaddnstr(y++, 0, mw_escape(sentence, text, sizeof(text)), COLS);
+		attroff(A_BOLD);
+	}
+	return y + 1;
+}
+
 static void draw_table(struct screen *s)
 {
 	struct top *top = s->top;
 	size_t skipped = 0, matching = 0;
 	char text[512];
-	int y = 4;
+	int y = draw_groups(s);
 
 	draw_summary(s);
-	draw_headings(s, 3);
+	draw_headings(s, y++);
 	for (size_t i = 0; i < top->table.nr_rows; i++) {
 		const struct mw_cell *row = top->table.cells + i * mw_top_layout.nr_columns;
 
@@ -144,7 +162,7 @@ static void draw_table(struct screen *s)
 	if (s->scroll && s->scroll >= matching)
 		s->scroll = matching ? matching - 1 : 0;
 	if (!top->table.nr_rows)
-		mvaddstr(5, 2, s->shown ? "no process ran in this interval" : "measuring...");
+		mvaddstr(y + 1, 2, s->shown ? "no process ran in this interval" : "measuring...");
 	attron(A_DIM);
 	if (s->mode == MODE_FILTER)
 		mvprintw(LINES - 1, 0, "show only names with: %s_",

@@ -36,7 +36,7 @@ static const struct mw_option top_options[] = {
 	{ "batch", 'b', MW_OPTION_FLAG, MEMBER(batch), NULL,
 	  "print tables one after the other, also on a terminal", NULL },
 	{ "growth", 0, MW_OPTION_FLAG, MEMBER(growth), NULL,
-	  "also run a growth monitor and show its verdict on each process", NULL },
+	  "also run a growth monitor and show its verdicts", NULL },
 	{ "replay", 0, MW_OPTION_FILE, MEMBER(replay), "FILE", "show a recording instead", NULL },
 	MW_LIMITS_OPTION(struct top_config, max_memory),
 	MW_LIVE_OPTIONS(struct top_config, live),
@@ -108,6 +108,7 @@ static void print_interval_json(const struct top *top, struct mw_json *json)
 	mw_json_uint(json, "lost", top->stats.lost);
 	mw_json_uint(json, "late", top->stats.late);
 	mw_table_json(&top->table, json, mw_by_arrays[top->config.by]);
+	mw_top_groups_json(top, json);
 	mw_json_object_end(json);
 	fflush(stdout);
 }
@@ -130,7 +131,7 @@ static void print_interval_csv(const struct top *top, bool first)
 static int print_interval_table(const struct top *top, bool first)
 {
 	struct mw_cell unassigned = mw_top_unassigned(top);
-	char interval[32], percent[32];
+	char interval[32], percent[32], sentence[TOP_SENTENCE];
 	int rc = 0;
 
 	if (!first)
@@ -142,6 +143,9 @@ static int print_interval_table(const struct top *top, bool first)
 		memwatch_stream_get_info(top->feed.stream)->backend,
 		mw_cell_human(&mw_top_unassigned_column, &unassigned, percent, sizeof(percent)),
 		(uint64_t)top->stats.lost, (uint64_t)top->stats.late);
+	for (size_t i = 0; i < top->nr_groups; i++)
+		mw_escape_line(stdout, "%s",
+			       mw_top_group_sentence(&top->groups[i], sentence, sizeof(sentence)));
 	if (top->table.nr_rows)
 		rc = mw_table_print(&top->table);
 	fflush(stdout);
@@ -272,7 +276,7 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 		rc = mw_error_errno(err, "top");
 	} else if (!rc) {
 		if (!top.replay)
-			top.begin_ns = mw_clock_ns(CLOCK_MONOTONIC);
+			top.begin_ns = top.first_ns = mw_clock_ns(CLOCK_MONOTONIC);
 		rc = top.config.batch || cli->format != MW_FORMAT_TABLE || !isatty(STDOUT_FILENO) ||
 				     !isatty(STDIN_FILENO)
 			     ? run_batch(&top)

@@ -14,6 +14,7 @@
 #include "summary/feed.h"
 #include "growth/background.h"
 #include "summary/rows.h"
+#include "output/json.h"
 #include "output/table.h"
 
 struct top_config {
@@ -89,6 +90,17 @@ struct top_rss {
 	uint64_t id, start, bytes;
 };
 
+/* How many notices and alerts of cgroups are shown, and the room for the words of one. */
+#define TOP_GROUPS   8
+#define TOP_SENTENCE 2048
+
+/* A cgroup, or the machine, with a notice or an alert. */
+struct top_group {
+	struct memwatch_growth_group group;
+	struct memwatch_growth_row row;
+	char path[1024];
+};
+
 struct top {
 	const struct mw_cli *cli;
 	struct top_config config; /* the keys change it */
@@ -108,6 +120,9 @@ struct top {
 	struct memwatch_stream_stats stats;
 	struct mw_background_monitor monitor; /* --growth */
 	struct mw_growth_latest recorded;     /* growth in a recording */
+	struct top_group groups[TOP_GROUPS];  /* those with an alert come first */
+	size_t nr_groups;
+	uint64_t first_ns; /* when the monitor began */
 	/* The interval that is being measured: */
 	uint64_t begin_ns;
 	struct top_rss *rss;
@@ -131,6 +146,15 @@ extern const struct mw_column mw_top_unassigned_column;
 struct mw_cell mw_top_unassigned(const struct top *top);
 /* Whether a row passes the filter. */
 bool mw_top_matches(const struct top *top, const struct mw_cell *row);
+
+/* groups.c */
+
+/* Takes the notices and alerts of cgroups and of the machine from the monitor. */
+void mw_top_take_groups(struct top *top);
+/* A line about one of them, without the newline. Returns @buf. */
+const char *mw_top_group_sentence(const struct top_group *group, char *buf, size_t size);
+/* Writes all of them as a member of the object that is open; nothing without a monitor. */
+void mw_top_groups_json(const struct top *top, struct mw_json *json);
 
 /* screen.c: runs until the user ends it. Returns an exit code. */
 int mw_top_screen(struct top *top);
