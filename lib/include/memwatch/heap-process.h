@@ -113,14 +113,18 @@ int memwatch_heap_open_perf_map(struct memwatch_ctx *ctx, const struct memwatch_
  * enum memwatch_heap_control - what a profiler is asked for
  * @MEMWATCH_HEAP_START: take samples
  * @MEMWATCH_HEAP_STOP: take no further samples, but follow the frees of those there are
+ * @MEMWATCH_HEAP_TRACE_START: record all allocations and frees in a trace beside the profile
+ * @MEMWATCH_HEAP_TRACE_STOP: end the trace
  */
 enum memwatch_heap_control {
 	MEMWATCH_HEAP_START = 1,
 	MEMWATCH_HEAP_STOP = 2,
+	MEMWATCH_HEAP_TRACE_START = 3,
+	MEMWATCH_HEAP_TRACE_STOP = 4,
 };
 
 /**
- * memwatch_heap_request - ask the profiler in a process to start or to stop
+ * memwatch_heap_request - ask the profiler in a process for something
  * @ctx: context
  * @fd: descriptor of memwatch_heap_find(), writable
  * @control: enum memwatch_heap_control

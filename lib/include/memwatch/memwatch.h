@@ -54,6 +54,7 @@
 #ifndef MEMWATCH_MEMWATCH_H
 #define MEMWATCH_MEMWATCH_H
 
+#include <memwatch/access.h>
 #include <memwatch/ctx.h>
 #include <memwatch/value.h>
 #include <memwatch/metric.h>

@@ -20,10 +20,13 @@
  *
  * memwatch_stale_open() also reads the traces that the preloaded heap profiler records
  * (COMM.PID.mwtrace). Their sites are stacks of the profile beside them;
- *memwatch_stale_name_sites() gives them names. They contain no accesses.
+ * memwatch_stale_name_sites() gives them names. They contain no accesses; those that
+ * <memwatch/access.h> records are added with memwatch_stale_add_accesses_fd().
  *
  * USE. memwatch_stale_open() once, memwatch_stale_step() until it returns 0, then
- * memwatch_stale_judge(), then the functions that return results.
+ * memwatch_stale_judge(), then the functions that return results. A recorded trace that is still
+ * written can be resumed then, with memwatch_stale_resume(), memwatch_stale_step() and so on; only
+ * what is new is read.
  *
  * STRINGS come from the trace and may contain any bytes but NUL. They belong to the object.
  */
@@ -138,6 +141,36 @@ int memwatch_stale_open_fd(struct memwatch_stale *stale, int fd);
 int memwatch_stale_step(struct memwatch_stale *stale);
 
 /**
+ * memwatch_stale_add_accesses_fd - add access samples to a recorded trace
+ * @stale: object with a recorded trace, of which nothing was replayed yet
+ * @fd: readable descriptor of a file of memwatch_access_record(), which is duplicated
+ *
+ * The accesses of the process are charged to the objects that contain their addresses, in the order
+ * of time; those of other processes in the file are skipped. Several files can be added.
+ *
+ * Returns: 0; -EINVAL, the trace was not recorded; -EBUSY, it is being replayed; -ENOMSG, it is no
+ * file of accesses; -EPROTO, its format is newer; any errno of dup() and read(); -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_stale_add_accesses_fd(struct memwatch_stale *stale, int fd);
+
+/**
+ * memwatch_stale_resume - go on with a recorded trace that is still written
+ * @stale: object with a recorded trace
+ * @until_ns: leave later events for the next time (CLOCK_MONOTONIC); UINT64_MAX: none
+ *
+ * Reads what was written since, and not what was replayed before: memory follows the live objects.
+ * The threads of a program write what they do shortly afterwards, so @until_ns should be a second
+ * or two in the past: what is written later than that is replayed as if it happened at the end of
+ * the time before. Can also be called before the first memwatch_stale_step().
+ *
+ * Returns: 0, go on with memwatch_stale_step(); -EINVAL, the trace was not recorded; -EBUSY, it is
+ * being replayed; -EBADMSG, it is damaged; any errno of read(); -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_stale_resume(struct memwatch_stale *stale, __u64 until_ns);
+
+/**
  * struct memwatch_stale_progress - how far the replay is
  * @sz: in: sizeof(struct memwatch_stale_progress)
  * @done: work that is done
@@ -240,8 +273,13 @@ enum memwatch_stale_state {
 	MEMWATCH_STALE_STATE_FULL = 4,
 };
 
-#define MEMWATCH_STALE_NO_SPACE	 (1U << 0) /* the file system was full, or out of reach */
-#define MEMWATCH_STALE_FILE_SIZE (1U << 1) /* the file had its largest size */
+#define MEMWATCH_STALE_ACCESS_PAGE_FAULTS (1U << 0) /* only first accesses to pages were sampled   \
+						     */
+#define MEMWATCH_STALE_ACCESS_USER_ONLY (1U << 1)   /* accesses of system calls were not sampled */
+#define MEMWATCH_STALE_ACCESS_ENDED	(1U << 2)   /* the recorder has written all it had */
+
+#define MEMWATCH_STALE_NO_SPACE		(1U << 0) /* the file system was full, or out of reach */
+#define MEMWATCH_STALE_FILE_SIZE	(1U << 1) /* the file had its largest size */
 
 /**
  * struct memwatch_stale_info - what was read and found
@@ -265,6 +303,14 @@ enum memwatch_stale_state {
  * @threads: the largest number of threads at a time, about
  * @lost: events that could not be recorded
  * @damaged: parts that could not be read
+ * @access_event: names of the perf events of the accesses that were added; NULL: none were. The
+ *	string belongs to the object.
+ * @access_period: mean number of accesses between two samples of a thread
+ * @access_flags: MEMWATCH_STALE_ACCESS_*
+ * @reserved: 0
+ * @access_lost: samples that were lost, of all processes of the recorder
+ * @access_throttled: how often the kernel stopped sampling for a tick, because it took too long
+ * @access_damaged: parts of the files of accesses that could not be read
  */
 struct memwatch_stale_info {
 	size_t sz;
@@ -293,6 +339,13 @@ struct memwatch_stale_info {
 	__u32 threads;
 	__u64 lost;
 	__u64 damaged;
+	const char *access_event;
+	__u64 access_period;
+	__u32 access_flags;
+	__u32 reserved;
+	__u64 access_lost;
+	__u64 access_throttled;
+	__u64 access_damaged;
 };
 
 /**
@@ -420,15 +473,27 @@ int memwatch_stale_get_object(const struct memwatch_stale *stale, __u64 object,
 			      struct memwatch_stale_object *ret);
 
 /**
+ * memwatch_stale_add_places - add the places of accesses to a heap
+ * @stale: object with a recorded trace that was replayed
+ * @heap: its first profile is that of the process; it must have no view
+ *
+ * memwatch_heap_symbolize() finds their symbols then. Without this, the names of places are
+ * "unknown".
+ *
+ * Returns: 0; -EINVAL as memwatch_stale_name_sites(); -ENOMEM.
+ * Since: 0.1
+ */
+int memwatch_stale_add_places(struct memwatch_stale *stale, struct memwatch_heap *heap);
+
+/**
  * memwatch_stale_name_sites - name the sites of a recorded trace
  * @stale: object with a recorded trace
- * @heap: its first profile is that of the process; it must live as long as @stale, and symbols that
- *	are found later are not used
+ * @heap: its first profile is that of the process; it must live as long as @stale, or until the
+ *	sites are named again; symbols that are found later are not used
  *
  * Without this, the name of each site is "unknown".
  *
- * Returns: 0; -EINVAL, it is another trace, or the profile is that of another process; -EBUSY, the
- * sites have names; -ENOMEM.
+ * Returns: 0; -EINVAL, it is another trace, or the profile is that of another process; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_stale_name_sites(struct memwatch_stale *stale, const struct memwatch_heap *heap);

@@ -184,8 +184,30 @@ static bool has_followed(const struct mw_heap_header *header, uint32_t control)
 {
 	if (header->control_seen != control)
 		return false;
-	return control == MW_HEAP_CONTROL_START ? header->state == MW_HEAP_STATE_ACTIVE
-						: header->state != MW_HEAP_STATE_ACTIVE;
+	switch (control) {
+	case MW_HEAP_CONTROL_START:
+		return header->state == MW_HEAP_STATE_ACTIVE;
+	case MW_HEAP_CONTROL_STOP:
+		return header->state != MW_HEAP_STATE_ACTIVE;
+	default:
+		return true;
+	}
+}
+
+/* The word for the header; MW_HEAP_CONTROL_NONE: there is no such request. */
+static uint32_t control_word(enum memwatch_heap_control control)
+{
+	switch (control) {
+	case MEMWATCH_HEAP_START:
+		return MW_HEAP_CONTROL_START;
+	case MEMWATCH_HEAP_STOP:
+		return MW_HEAP_CONTROL_STOP;
+	case MEMWATCH_HEAP_TRACE_START:
+		return MW_HEAP_CONTROL_TRACE_START;
+	case MEMWATCH_HEAP_TRACE_STOP:
+		return MW_HEAP_CONTROL_TRACE_STOP;
+	}
+	return MW_HEAP_CONTROL_NONE;
 }
 
 int memwatch_heap_request(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_control control,
@@ -193,12 +215,11 @@ int memwatch_heap_request(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_c
 {
 	uint64_t deadline = mw_add_sat(mw_clock(CLOCK_MONOTONIC), timeout_ns);
 	const struct timespec step = { .tv_nsec = WAIT_STEP_NS };
-	uint32_t word = control == MEMWATCH_HEAP_START ? MW_HEAP_CONTROL_START
-						       : MW_HEAP_CONTROL_STOP;
+	uint32_t word = control_word(control);
 	struct mw_heap_header header;
 	int err;
 
-	if (control != MEMWATCH_HEAP_START && control != MEMWATCH_HEAP_STOP)
+	if (word == MW_HEAP_CONTROL_NONE)
 		return mw_fail(ctx, -EINVAL, "heap profile: unknown request %d", (int)control);
 	err = read_header(ctx, fd, &header);
 	/* The rate first: the process may look as soon as the request is there. */

@@ -15,29 +15,32 @@
 
 /**
  * struct mw_event_file - a trace
- * @header: as it was when the trace was opened
+ * @header: as it was when the trace was opened or resumed
  * @source: the file, whose descriptor is not owned
  * @chunks: sorted by stream and sequence; owned
- * @nr_chunks: their number
+ * @nr_chunks, @room: their number, and room for as many
+ * @scanned: as many chunks of the file were looked at and need not be looked at again
  * @streams: owned
  * @nr_streams: their number
  * @heap: numbers of the streams that are not at their end, the one with the lowest key first; owned
  * @live: how many these are
- * @first, @ns_of_unit: a unit of time
- * @bytes, @done: size of all chunks, and of those that were replayed
+ * @first, @last, @ns_of_unit: a unit of time
+ * @horizon_ns, @horizon: later events are left for the next time; the same in units
+ * @done: how many chunks were replayed
  * @cut_off: the file ends before its last chunk
  */
 struct mw_event_file {
 	struct mw_trace_header header;
 	struct mw_event_source source;
 	struct mw_event_chunk *chunks;
-	uint64_t nr_chunks;
+	uint64_t nr_chunks, room, scanned;
 	struct mw_event_stream *streams;
 	uint32_t nr_streams;
 	uint32_t *heap;
 	uint32_t live;
-	struct mw_trace_moment first;
+	struct mw_trace_moment first, last;
 	double ns_of_unit;
+	uint64_t horizon_ns, horizon;
 	uint64_t done;
 	bool cut_off;
 };
@@ -51,6 +54,12 @@ bool mw_event_file_is(int fd);
  */
 int mw_event_file_init(struct mw_event_file *file, struct memwatch_ctx *ctx, int fd);
 void mw_event_file_uninit(struct mw_event_file *file);
+
+/*
+ * Goes on with what was written since, up to the time @horizon_ns of CLOCK_MONOTONIC; UINT64_MAX:
+ * all of it. Returns as mw_event_file_init().
+ */
+int mw_event_file_resume(struct mw_event_file *file, struct memwatch_ctx *ctx, uint64_t horizon_ns);
 
 /* The next events, at most @max, with times in ns. Returns their number, 0 at the end, or -errno.
  */

@@ -17,12 +17,16 @@ void mw_event_stream_init(struct mw_event_stream *stream, const struct mw_event_
 	*stream = (struct mw_event_stream){
 		.chunks = chunks,
 		.count = count,
+		.number = chunks->stream,
 		.key = chunks->base,
 	};
 }
 
 static void free_buffers(struct mw_event_stream *stream)
 {
+	if (stream->buffer)
+		stream->taken = stream->damaged ? UINT32_MAX
+						: (uint32_t)(stream->at - stream->buffer);
 	free(stream->buffer);
 	free(stream->slots);
 	stream->buffer = NULL;
@@ -69,14 +73,14 @@ static int read_chunk(struct mw_event_stream *stream, struct mw_event_source *so
 	n = read_all(source->fd, stream->buffer, source->chunk_bytes, chunk->offset);
 	if (n < 0)
 		return n;
-	if (stream->next && chunk->sequence != stream->chunks[stream->next - 1].sequence + 1)
-		source->faults.missing++;
 	stream->next++;
+	stream->damaged = false;
 	memset(stream->slots, 0, MW_TRACE_SLOTS * sizeof(*stream->slots));
 	if ((size_t)n >= sizeof(head))
 		memcpy(&head, stream->buffer, sizeof(head));
 	if (head.used < sizeof(head) || head.used > (uint32_t)n) {
 		source->faults.damaged++;
+		stream->damaged = true;
 		head.used = sizeof(head);
 	}
 	stream->at = stream->buffer + sizeof(head);
@@ -214,9 +218,71 @@ static int next_event(struct mw_event_stream *stream, struct mw_event_source *so
 			return 1;
 		if (rc < 0) {
 			source->faults.damaged++;
+			stream->damaged = true;
 			stream->at = stream->end;
 		}
 	}
+	return 0;
+}
+
+static void count_missing(const struct mw_event_stream *stream, struct mw_event_source *source)
+{
+	const struct mw_event_chunk *chunk = &stream->chunks[stream->next];
+
+	if (stream->next && chunk->sequence != chunk[-1].sequence + 1)
+		source->faults.missing++;
+}
+
+/* Whether the chunk before the next one has more than the @taken bytes that were decoded of it. */
+static int chunk_has_grown(const struct mw_event_stream *stream,
+			   const struct mw_event_source *source, uint32_t taken)
+{
+	struct mw_trace_chunk head = { 0 };
+	int n = read_all(source->fd, &head, sizeof(head), stream->chunks[stream->next - 1].offset);
+
+	return n < 0 ? n : head.used > taken && head.used <= source->chunk_bytes;
+}
+
+/* Reads the chunk before the next one again, up to where it was decoded before. */
+static int reread_chunk(struct mw_event_stream *stream, struct mw_event_source *source,
+			uint32_t taken)
+{
+	uint64_t units = stream->units;
+	struct mw_event event;
+	int err;
+
+	stream->next--;
+	stream->units = 0;
+	err = read_chunk(stream, source);
+	while (!err && stream->at < stream->end && stream->at - stream->buffer < (ptrdiff_t)taken &&
+	       next_event(stream, source, &event))
+		;
+	if (stream->units < units)
+		stream->units = units;
+	return err;
+}
+
+int mw_event_stream_resume(struct mw_event_stream *stream, struct mw_event_source *source,
+			   const struct mw_event_chunk *chunks, uint32_t count)
+{
+	uint32_t taken = stream->buffer ? (uint32_t)(stream->at - stream->buffer) : stream->taken;
+	bool ended = mw_event_stream_has_ended(stream), damaged = stream->damaged;
+	int rc = 0;
+
+	stream->chunks = chunks;
+	stream->count = count;
+	if (stream->next > count)
+		stream->next = count;
+	if (stream->next && !damaged && taken != UINT32_MAX)
+		rc = chunk_has_grown(stream, source,
+				     stream->buffer ? (uint32_t)(stream->end - stream->buffer)
+						    : taken);
+	if (rc > 0)
+		rc = reread_chunk(stream, source, taken) ?: 1;
+	if (rc < 0)
+		return rc;
+	if (ended && (rc || stream->next < count))
+		stream->key = stream->units;
 	return 0;
 }
 
@@ -243,6 +309,7 @@ int mw_event_stream_take(struct mw_event_stream *stream, struct mw_event_source 
 				stream->key = stream->units;
 			if (stream->key > limit)
 				return (int)n;
+			count_missing(stream, source);
 			err = read_chunk(stream, source);
 			if (err)
 				return err;

@@ -30,6 +30,10 @@ struct mw_event_chunk {
  * @chunks: its chunks in order, not owned
  * @count: number of chunks
  * @next: the chunk that is decoded next
+ * @number: of the stream in the file
+ * @taken: bytes of the chunk before @next that were decoded, if there is no @buffer; UINT32_MAX: it
+ *	is damaged
+ * @damaged: the rest of the current chunk is
  * @key: no event before this time, in units, is left
  * @buffer: the current chunk, or NULL; owned
  * @at, @end: what of it is left
@@ -39,7 +43,8 @@ struct mw_event_chunk {
  */
 struct mw_event_stream {
 	const struct mw_event_chunk *chunks;
-	uint32_t count, next;
+	uint32_t count, next, number, taken;
+	bool damaged;
 	uint64_t key;
 	uint8_t *buffer;
 	const uint8_t *at, *end;
@@ -68,10 +73,23 @@ struct mw_event_source {
 	struct mw_event_faults faults;
 };
 
+/* Whether nothing of the stream is left, at present. */
+static inline bool mw_event_stream_has_ended(const struct mw_event_stream *stream)
+{
+	return stream->key == UINT64_MAX;
+}
+
 /* A stream has at least one chunk. */
 void mw_event_stream_init(struct mw_event_stream *stream, const struct mw_event_chunk *chunks,
 			  uint32_t count);
 void mw_event_stream_uninit(struct mw_event_stream *stream);
+
+/*
+ * Goes on with a stream of which more was written: @chunks begin with those of before. Returns 0,
+ * -ENOMEM or any errno of read().
+ */
+int mw_event_stream_resume(struct mw_event_stream *stream, struct mw_event_source *source,
+			   const struct mw_event_chunk *chunks, uint32_t count);
 
 /*
  * Decodes events up to the time @limit, in units, and at most @max. Their time is in units, their

@@ -17,8 +17,29 @@ static const char *name_of(const struct memwatch_stale *stale, uint32_t number)
 
 	if (stale->kind == MW_STALE_TEXT)
 		return mw_strings_text(&stale->import.words, number);
+	if (number == MW_CHARGES_PLACE_FIRST)
+		return "[kernel]";
 	name = mw_site_names_text(stale->names, number);
 	return *name ? name : "unknown";
+}
+
+/* The perf events of all files of accesses, and what is missing in them. */
+static void describe_accesses(const struct memwatch_stale *stale, struct memwatch_stale_info *info)
+{
+	const struct mw_charges *charges = &stale->charges;
+
+	for (uint32_t i = 0; i < charges->nr_files; i++) {
+		const struct mw_access_file_header *h = &charges->files[i].header;
+
+		if (!charges->files[i].used && i + 1 < charges->nr_files)
+			continue;
+		info->access_event = h->event;
+		info->access_period = h->period;
+		info->access_flags = h->flags;
+		info->access_lost += h->lost;
+		info->access_throttled += h->throttled;
+		info->access_damaged += charges->files[i].damaged;
+	}
 }
 
 static int export_item(void *ret, const void *item, size_t size)
@@ -62,6 +83,7 @@ int memwatch_stale_get_info(const struct memwatch_stale *stale, struct memwatch_
 
 	if (stale->state != MW_STALE_JUDGED)
 		return -EINVAL;
+	describe_accesses(stale, &info);
 	return mw_opts_export(ret, &info, sizeof(info));
 }
 

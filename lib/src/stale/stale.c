@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/context.h"
+#include "base/timemath.h"
 #include "heap/model.h"
 
 #define FENCE_DEFAULT	   3.0
@@ -68,6 +69,12 @@ int memwatch_stale_new(struct memwatch_ctx *ctx, const struct memwatch_stale_opt
 	return 0;
 }
 
+static void uninit_recorded(struct memwatch_stale *stale)
+{
+	mw_event_file_uninit(&stale->file);
+	mw_charges_uninit(&stale->charges);
+}
+
 struct memwatch_stale *memwatch_stale_unref(struct memwatch_stale *stale)
 {
 	if (!stale)
@@ -75,8 +82,9 @@ struct memwatch_stale *memwatch_stale_unref(struct memwatch_stale *stale)
 	if (stale->kind == MW_STALE_TEXT)
 		mw_import_uninit(&stale->import);
 	else if (stale->kind == MW_STALE_RECORDED)
-		mw_event_file_uninit(&stale->file);
+		uninit_recorded(stale);
 	mw_site_names_free(stale->names);
+	free(stale->places.stacks);
 	free(stale->batch);
 	mw_decision_uninit(&stale->decision);
 	mw_sim_uninit(&stale->sim);
@@ -90,21 +98,28 @@ struct memwatch_stale *memwatch_stale_unref(struct memwatch_stale *stale)
 	return NULL;
 }
 
-int mw_stale_open_fd(struct memwatch_stale *stale, int fd)
+static int open_recorded(struct memwatch_stale *stale)
 {
 	int err;
 
+	stale->kind = MW_STALE_RECORDED;
+	stale->state = MW_STALE_LOADING;
+	stale->batch = malloc(BATCH_EVENTS * sizeof(*stale->batch));
+	err = mw_event_file_init(&stale->file, stale->ctx, stale->fd);
+	memcpy(stale->comm, stale->file.header.comm, sizeof(stale->file.header.comm));
+	if (!stale->batch || mw_charges_init(&stale->charges, stale->ctx, stale->sort_bytes,
+					     stale->directory, stale->file.header.created_ns))
+		return mw_fail_memory(stale->ctx, "reading the trace");
+	mw_charges_begin(&stale->charges, UINT64_MAX);
+	return err;
+}
+
+int mw_stale_open_fd(struct memwatch_stale *stale, int fd)
+{
 	stale->fd = fd;
+	if (mw_event_file_is(fd))
+		return open_recorded(stale);
 	stale->state = MW_STALE_READING;
-	if (mw_event_file_is(fd)) {
-		stale->kind = MW_STALE_RECORDED;
-		stale->batch = malloc(BATCH_EVENTS * sizeof(*stale->batch));
-		if (!stale->batch)
-			return mw_fail_memory(stale->ctx, "reading the trace");
-		err = mw_event_file_init(&stale->file, stale->ctx, fd);
-		memcpy(stale->comm, stale->file.header.comm, sizeof(stale->file.header.comm));
-		return err;
-	}
 	stale->kind = MW_STALE_TEXT;
 	return mw_import_init(&stale->import, stale->ctx, &stale->sim, fd, stale->sort_bytes,
 			      stale->directory);
@@ -135,6 +150,82 @@ int memwatch_stale_open(struct memwatch_stale *stale, const char *path)
 	return mw_stale_open_fd(stale, fd);
 }
 
+int memwatch_stale_add_accesses_fd(struct memwatch_stale *stale, int fd)
+{
+	if (stale->kind != MW_STALE_RECORDED)
+		return mw_fail(stale->ctx, -EINVAL, "it is no recorded trace");
+	if (stale->state != MW_STALE_LOADING)
+		return mw_fail(stale->ctx, -EBUSY, "the trace is being replayed already");
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return mw_fail(stale->ctx, -errno, "cannot be opened: %s", strerror(errno));
+	return mw_charges_add(&stale->charges, fd, stale->file.header.pid,
+			      stale->file.header.boot_id);
+}
+
+int memwatch_stale_resume(struct memwatch_stale *stale, __u64 until_ns)
+{
+	int err;
+
+	if (stale->kind != MW_STALE_RECORDED)
+		return mw_fail(stale->ctx, -EINVAL, "it is no recorded trace");
+	if (stale->state == MW_STALE_READING)
+		return mw_fail(stale->ctx, -EBUSY, "the trace is being replayed");
+	err = mw_event_file_resume(&stale->file, stale->ctx, until_ns);
+	if (err)
+		return err;
+	mw_charges_begin(&stale->charges, until_ns);
+	stale->state = MW_STALE_LOADING;
+	return 0;
+}
+
+static int fail_replay(struct memwatch_stale *stale, int err)
+{
+	if (err == -E2BIG)
+		return mw_fail(stale->ctx, err, "there are more than %u sites", MW_SIM_SITES_MAX);
+	return mw_fail_memory(stale->ctx, "replaying the trace");
+}
+
+/* Replays the accesses before @time_ns. */
+static int replay_accesses(struct memwatch_stale *stale, uint64_t time_ns)
+{
+	struct mw_event access;
+	int rc;
+
+	while ((rc = mw_charges_next(&stale->charges, time_ns, &access)) == 1) {
+		/* It may have been written later than the horizon of the last time allows. */
+		access.time_ns = mw_max_u64(access.time_ns, stale->sim.time_ns);
+		rc = mw_sim_feed(&stale->sim, &access);
+		if (rc)
+			return fail_replay(stale, rc);
+	}
+	return rc;
+}
+
+static int replay_batch(struct memwatch_stale *stale, uint32_t count)
+{
+	uint32_t done = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		stale->batch[i].time_ns = mw_max_u64(stale->batch[i].time_ns, stale->sim.time_ns);
+	for (uint32_t i = 0; !err && i < count; i++) {
+		uint64_t time_ns = stale->batch[i].time_ns;
+
+		if (!stale->charges.has_next || stale->charges.next.time_ns >= time_ns)
+			continue;
+		err = mw_sim_feed_all(&stale->sim, stale->batch + done, i - done);
+		if (err)
+			return fail_replay(stale, err);
+		err = replay_accesses(stale, time_ns);
+		done = i;
+	}
+	if (err)
+		return err;
+	err = mw_sim_feed_all(&stale->sim, stale->batch + done, count - done);
+	return err ? fail_replay(stale, err) : 0;
+}
+
 /* Returns 1, 0 at the end, or an error with a message. */
 static int replay_events(struct memwatch_stale *stale)
 {
@@ -144,13 +235,10 @@ static int replay_events(struct memwatch_stale *stale)
 		if (n < 0)
 			return mw_fail(stale->ctx, n, "cannot be read: %s", strerror(-n));
 		if (!n)
-			return 0;
-		err = mw_sim_feed_all(&stale->sim, stale->batch, (uint32_t)n);
-		if (err == -E2BIG)
-			return mw_fail(stale->ctx, err, "there are more than %u sites",
-				       MW_SIM_SITES_MAX);
+			return replay_accesses(stale, UINT64_MAX);
+		err = replay_batch(stale, (uint32_t)n);
 		if (err)
-			return mw_fail_memory(stale->ctx, "replaying the trace");
+			return err;
 	}
 	return 1;
 }
@@ -159,14 +247,23 @@ int memwatch_stale_step(struct memwatch_stale *stale)
 {
 	int rc;
 
-	if (stale->state != MW_STALE_READING)
-		return stale->state == MW_STALE_EMPTY
-			       ? mw_fail(stale->ctx, -EINVAL, "there is no trace")
-			       : 0;
-	rc = stale->kind == MW_STALE_TEXT ? mw_import_step(&stale->import) : replay_events(stale);
-	if (!rc)
-		stale->state = MW_STALE_READ;
-	return rc;
+	switch (stale->state) {
+	case MW_STALE_EMPTY:
+		return mw_fail(stale->ctx, -EINVAL, "there is no trace");
+	case MW_STALE_LOADING:
+		rc = mw_charges_load(&stale->charges);
+		if (!rc)
+			stale->state = MW_STALE_READING;
+		return rc < 0 ? rc : 1;
+	case MW_STALE_READING:
+		rc = stale->kind == MW_STALE_TEXT ? mw_import_step(&stale->import)
+						  : replay_events(stale);
+		if (!rc)
+			stale->state = MW_STALE_READ;
+		return rc;
+	default:
+		return 0;
+	}
 }
 
 int memwatch_stale_get_progress(const struct memwatch_stale *stale,
@@ -186,7 +283,7 @@ int memwatch_stale_get_progress(const struct memwatch_stale *stale,
 	return mw_opts_export(ret, &progress, sizeof(progress));
 }
 
-int memwatch_stale_name_sites(struct memwatch_stale *stale, const struct memwatch_heap *heap)
+static int check_profile(const struct memwatch_stale *stale, const struct memwatch_heap *heap)
 {
 	if (stale->kind != MW_STALE_RECORDED)
 		return mw_fail(stale->ctx, -EINVAL, "the trace has names itself");
@@ -194,10 +291,32 @@ int memwatch_stale_name_sites(struct memwatch_stale *stale, const struct memwatc
 	    heap->profiles[0].info.format != MEMWATCH_HEAP_MEMWATCH ||
 	    heap->profiles[0].info.pid != stale->file.header.pid)
 		return mw_fail(stale->ctx, -EINVAL, "the profile is not that of the process");
-	if (stale->names)
-		return mw_fail(stale->ctx, -EBUSY, "the sites have names already");
-	if (mw_site_names_new(heap, &stale->names))
+	return 0;
+}
+
+int memwatch_stale_add_places(struct memwatch_stale *stale, struct memwatch_heap *heap)
+{
+	int err = check_profile(stale, heap);
+
+	if (err)
+		return err;
+	free(stale->places.stacks);
+	if (mw_place_stacks_add(&stale->places, heap, &stale->charges))
+		return mw_fail_memory(stale->ctx, "the names of places");
+	return 0;
+}
+
+int memwatch_stale_name_sites(struct memwatch_stale *stale, const struct memwatch_heap *heap)
+{
+	struct mw_site_names *names;
+	int err = check_profile(stale, heap);
+
+	if (err)
+		return err;
+	if (mw_site_names_new(heap, &stale->places, &names))
 		return mw_fail_memory(stale->ctx, "the names of sites");
+	mw_site_names_free(stale->names);
+	stale->names = names;
 	return 0;
 }
 
@@ -257,12 +376,23 @@ static void list_objects(struct memwatch_stale *stale)
 	qsort_r(stale->objects, count, sizeof(*stale->objects), compare_objects, stale);
 }
 
+/* A trace that was resumed has an older one. */
+static void forget_decision(struct memwatch_stale *stale)
+{
+	mw_decision_uninit(&stale->decision);
+	free(stale->sites);
+	free(stale->objects);
+	stale->sites = stale->objects = NULL;
+	stale->leaked_objects = stale->leaked_bytes = 0;
+}
+
 int memwatch_stale_judge(struct memwatch_stale *stale)
 {
 	struct mw_sim *sim = &stale->sim;
 
 	if (stale->state != MW_STALE_READ)
 		return mw_fail(stale->ctx, -EINVAL, "the trace was not read to its end");
+	forget_decision(stale);
 	stale->sites = malloc((sim->nr_sites + 1UL) * sizeof(*stale->sites));
 	stale->objects = malloc((sim->objects.live + 1UL) * sizeof(*stale->objects));
 	if (!stale->sites || !stale->objects ||

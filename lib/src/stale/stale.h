@@ -9,6 +9,7 @@
 
 #include <memwatch/stale.h>
 
+#include "stale/charges.h"
 #include "stale/decide.h"
 #include "stale/event-file.h"
 #include "stale/import.h"
@@ -16,7 +17,13 @@
 #include "stale/sim.h"
 
 enum mw_stale_kind { MW_STALE_NONE, MW_STALE_TEXT, MW_STALE_RECORDED };
-enum mw_stale_state { MW_STALE_EMPTY, MW_STALE_READING, MW_STALE_READ, MW_STALE_JUDGED };
+enum mw_stale_state {
+	MW_STALE_EMPTY,
+	MW_STALE_LOADING, /* reading the accesses of a recorded trace */
+	MW_STALE_READING,
+	MW_STALE_READ,
+	MW_STALE_JUDGED,
+};
 
 /**
  * struct memwatch_stale - a trace and what was found in it
@@ -28,7 +35,9 @@ enum mw_stale_state { MW_STALE_EMPTY, MW_STALE_READING, MW_STALE_READ, MW_STALE_
  * @kind: what is being read; EMPTY has none
  * @import: valid if the kind is TEXT
  * @file: valid if the kind is RECORDED
+ * @charges: accesses that are replayed with @file; valid if the kind is RECORDED
  * @batch: events of @file; owned
+ * @places: of @charges in the heap of the names
  * @names: of the sites of @file, or NULL; owned
  * @comm: of the process that wrote @file
  * @sim: the simulation
@@ -47,7 +56,9 @@ struct memwatch_stale {
 	enum mw_stale_kind kind;
 	struct mw_import import;
 	struct mw_event_file file;
+	struct mw_charges charges;
 	struct mw_event *batch;
+	struct mw_place_stacks places;
 	struct mw_site_names *names;
 	char comm[17];
 	struct mw_sim sim;
