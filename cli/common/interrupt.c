@@ -24,8 +24,12 @@ static void handle_child_exit(int number)
 
 void mw_interrupt_init(void)
 {
-	/* The empty handler makes poll() return when the command of "record" ends. */
-	struct sigaction child = { .sa_handler = handle_child_exit, .sa_flags = SA_NOCLDSTOP };
+	/*
+	 * The empty handler makes poll() return when the command of "record" ends. SA_RESTART does
+	 * not change that, and keeps a write to a full pipe from failing when a child ends.
+	 */
+	struct sigaction child = { .sa_handler = handle_child_exit,
+				   .sa_flags = SA_NOCLDSTOP | SA_RESTART };
 	/* No SA_RESTART: the signal must interrupt a wait for records. */
 	struct sigaction action = { .sa_handler = handle_termination, .sa_flags = SA_RESETHAND };
 
