@@ -98,7 +98,7 @@ static void print_bash_command_end(const struct mw_cmd *cmd)
 
 static void print_bash_value(const char *command, const struct mw_option *o)
 {
-	if (o->kind == MW_OPTION_FLAG)
+	if (o->kind == MW_OPTION_FLAG || o->kind == MW_OPTION_OPTIONAL)
 		return;
 	printf("\t%s:--%s", command, o->name);
 	if (o->letter)
@@ -198,7 +198,7 @@ static void print_zsh_option(const struct mw_cmd *cmd, const struct mw_option *o
 		putchar(')');
 	} else if (o->kind == MW_OPTION_FILE) {
 		printf(":%s:_files", o->arg);
-	} else if (o->kind != MW_OPTION_FLAG) {
+	} else if (o->kind != MW_OPTION_FLAG && o->kind != MW_OPTION_OPTIONAL) {
 		printf(":%s: ", o->arg);
 	}
 	putchar('\'');
@@ -275,7 +275,7 @@ static void print_fish_option(const struct mw_cmd *cmd, const struct mw_option *
 		putchar('\'');
 	} else if (o->kind == MW_OPTION_FILE) {
 		printf(" -r");
-	} else if (o->kind != MW_OPTION_FLAG) {
+	} else if (o->kind != MW_OPTION_FLAG && o->kind != MW_OPTION_OPTIONAL) {
 		printf(" -x");
 	}
 	printf(" -d '");

@@ -70,7 +70,9 @@ const char *mw_nearest(const char *word, const char *best, const char *candidate
 
 static const char *option_syntax(const struct mw_option *o, char *buf, size_t size)
 {
-	if (o->letter)
+	if (o->kind == MW_OPTION_OPTIONAL)
+		snprintf(buf, size, "    --%s[=%s]", o->name, o->arg);
+	else if (o->letter)
 		snprintf(buf, size, "-%c, --%s%s%s", o->letter, o->name, o->arg ? " " : "",
 			 o->arg ? o->arg : "");
 	else

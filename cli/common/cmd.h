@@ -43,6 +43,7 @@ struct mw_cli {
 enum mw_option_kind {
 	MW_OPTION_FLAG,	    /* bool */
 	MW_OPTION_STRING,   /* const char * */
+	MW_OPTION_OPTIONAL, /* const char *, only as --name=VALUE; "" without a value */
 	MW_OPTION_FILE,	    /* const char *; the completion offers file names */
 	MW_OPTION_UINT,	    /* uint64_t */
 	MW_OPTION_DURATION, /* uint64_t, nanoseconds */

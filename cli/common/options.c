@@ -92,7 +92,8 @@ static int store_value(const struct match *m, const char *value, const char *whe
 		return 0;
 	case MW_OPTION_STRING:
 	case MW_OPTION_FILE:
-		if (!*value)
+	case MW_OPTION_OPTIONAL:
+		if (!*value && o->kind != MW_OPTION_OPTIONAL)
 			return mw_error(MW_EXIT_USAGE, where, "--%s: the value is empty", o->name);
 		*(const char **)member = value;
 		return 0;
@@ -126,6 +127,8 @@ static int store_value(const struct match *m, const char *value, const char *whe
 /* Stores the value of an option: @attached, or the next argument if that is NULL. */
 static int take_option(struct parser *p, const struct match *m, const char *attached)
 {
+	if (m->option->kind == MW_OPTION_OPTIONAL && !attached)
+		attached = "";
 	if (m->option->kind != MW_OPTION_FLAG && !attached) {
 		if (p->next >= p->argc)
 			return mw_error(MW_EXIT_USAGE, p->where, "--%s needs a value: --%s %s",

@@ -215,7 +215,11 @@ SCHEMAS = {
                                    "accesses", "unmatched_frees", "overlaps", "misses")},
                                "recording": Nullable({
                                    "pid": int, "comm": str, "began": str, "state": str,
-                                   "threads": int, "lost": int, "damaged": int})},
+                                   "threads": int, "lost": int, "damaged": int}),
+                               "sampling": Nullable({
+                                   "event": str, "period": int, "page_faults": bool,
+                                   "user_only": bool, "ended": bool, "lost": int,
+                                   "throttled": int, "damaged": int})},
                      "scheme": str, "distribution": DISTRIBUTION,
                      **{key: int for key in ("live_objects", "live_bytes", "leaked_objects",
                                              "leaked_bytes")},

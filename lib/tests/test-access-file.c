@@ -19,7 +19,7 @@
 #define ITEMS 20000
 
 static struct memwatch_ctx *ctx;
-static char folder[] = "/tmp/memwatch-accesses-XXXXXX";
+static char folder[] = P_tmpdir "/memwatch-accesses-XXXXXX";
 
 static struct mw_access_item items[ITEMS];
 
@@ -100,7 +100,7 @@ static uint64_t read_back(int fd, uint32_t pid, uint64_t *wrong)
 		while (next < ITEMS && items[next].pid != pid)
 			next++;
 		*wrong += next == ITEMS || !is_same(&record, &items[next]);
-		next++;
+		next += next < ITEMS;
 		read++;
 	}
 	*wrong += file.damaged;
@@ -284,7 +284,7 @@ static void test_charges(void)
 	tap_eq(info.accesses, 5, "accesses before the trace and behind an exec do not count");
 	tap_eq(info.misses, 2, "an access before the birth of an object, or beside it, is a miss");
 	tap_str_eq(info.access_event, "cpu/mem-loads/", "it is known how accesses were sampled");
-	tap_eq(info.access_period, 1000, "and how many");
+	tap_eq(info.access_period, 1000, "it is known how many accesses a sample stands for");
 	for (uint64_t i = 0; memwatch_stale_get_object(stale, i, &object) == 1; i++)
 		if (object.address == 4096)
 			first = i;

@@ -140,7 +140,7 @@ static void compare_with_whole(const struct recorded *r, struct memwatch_stale *
 	for (uint64_t i = 0; memwatch_stale_get_object(whole, i, &y) == 1; i++)
 		wrong += memwatch_stale_get_object(grown, i, &x) != 1 || x.address != y.address ||
 			 x.allocated_ns != y.allocated_ns || x.tid != y.tid || x.leak != y.leak;
-	tap_eq(wrong, 0, "so are the objects");
+	tap_eq(wrong, 0, "the objects are those of reading it at once");
 	memwatch_stale_unref(whole);
 }
 
@@ -175,7 +175,7 @@ static void grow_trace(int steps, const char *title)
 	compare_with_whole(&r, stale);
 	tap_eq(replay_until(stale, UINT64_MAX), 0, "if nothing is new, nothing happens");
 	memwatch_stale_get_info(stale, &info);
-	tap_eq(info.allocations + info.frees, EVENTS, "and no event is replayed again");
+	tap_eq(info.allocations + info.frees, EVENTS, "without new events, none is replayed again");
 	memwatch_stale_unref(stale);
 	close(fd);
 	free(r.bytes);

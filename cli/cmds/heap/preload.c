@@ -90,12 +90,17 @@ static int set_environment(const struct heap_preload *preload)
 	return err;
 }
 
-int heap_preload_start(struct heap_preload *preload, char **argv)
+int heap_preload_fork(struct heap_preload *preload, char **argv)
 {
 	int err = set_environment(preload) ?: mw_child_fork(&preload->child, argv);
 
-	if (!err)
-		err = mw_child_start(&preload->child);
+	return err ? mw_error_errno(err, argv[0]) : 0;
+}
+
+int heap_preload_start(struct heap_preload *preload, char **argv)
+{
+	int err = mw_child_start(&preload->child);
+
 	if (!err)
 		return 0;
 	mw_child_uninit(&preload->child);

@@ -38,7 +38,12 @@ int heap_preload_init(struct heap_preload *preload, const char *command, const c
 /* Sets a variable of the command, unless @value is 0. Returns 0 or a negative errno. */
 int heap_preload_number(const char *name, uint64_t value);
 
-/* Starts the command. Returns 0 or an exit code after an error message. */
+/*
+ * Forks a process for the command, which waits. Returns 0 or an exit code after an error message.
+ */
+int heap_preload_fork(struct heap_preload *preload, char **argv);
+
+/* Starts the command in it. Returns 0 or an exit code after an error message. */
 int heap_preload_start(struct heap_preload *preload, char **argv);
 
 /* The exit code of the command that has ended, as env(1) and others have it. */

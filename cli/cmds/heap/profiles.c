@@ -25,11 +25,13 @@ const char *heap_text(const char *text, char *buf, size_t size)
 	return mw_escape(text, buf, size);
 }
 
-/* Profiles by their numbers. */
-struct open_files {
+/* Profiles by their numbers, and who opens files for their owners. */
+struct heap_open_files {
 	int *fds;
 	struct heap_owner *owners;
-	int nr;
+	char **names;
+	int nr, count;
+	struct heap_opener opener;
 };
 
 static int open_file(const char *name, int *fd)
@@ -190,7 +192,7 @@ static int read_files(struct heap_profiles *profiles, const int *fds, int count,
 
 /* Opens the profiles, the base last. Returns 0 or an exit code. */
 static int open_files(struct heap_profiles *profiles, const struct heap_choice *choice, int count,
-		      char **files, struct open_files *ret)
+		      char **files, struct heap_open_files *ret)
 {
 	int rc = 0;
 
@@ -200,56 +202,99 @@ static int open_files(struct heap_profiles *profiles, const struct heap_choice *
 	return rc;
 }
 
-static void close_files(struct open_files *files)
+static void close_files(struct heap_open_files *files)
 {
+	if (!files)
+		return;
+	heap_opener_stop(&files->opener);
 	while (files->nr-- > 0)
 		if (files->fds[files->nr] >= 0)
 			close(files->fds[files->nr]);
 	free(files->fds);
 	free(files->owners);
+	free(files);
+}
+
+static struct heap_open_files *new_files(int count, char **names)
+{
+	struct heap_open_files *files = calloc(1, sizeof(*files));
+
+	if (!files)
+		return NULL;
+	*files = (struct heap_open_files){
+		.fds = calloc((size_t)count + 1, sizeof(*files->fds)),
+		.owners = calloc((size_t)count + 1, sizeof(*files->owners)),
+		.names = names,
+		.count = count,
+		.opener = { -1 },
+	};
+	if (files->fds && files->owners)
+		return files;
+	close_files(files);
+	return NULL;
 }
 
 /* Returns 0 or a negative errno. */
 static int drop_privileges(struct heap_profiles *profiles, const struct heap_choice *choice,
-			   const struct open_files *files, struct heap_opener *opener)
+			   struct heap_open_files *files)
 {
-	int err = is_root() ? heap_opener_start(opener, profiles->ctx, choice->sysroot,
+	int err = is_root() ? heap_opener_start(&files->opener, profiles->ctx, choice->sysroot,
 						files->owners, (uint32_t)files->nr)
 			    : 0;
 
 	return err ?: heap_give_up_root(profiles->ctx);
 }
 
+/* Reads what is open, and finds names. Returns 0 or an exit code. */
+static int read_profiles(struct heap_profiles *profiles, const struct heap_choice *choice,
+			 struct heap_open_files *files)
+{
+	MEMWATCH_OPTS(memwatch_heap_opts, opts, .flags = choice->native ? MEMWATCH_HEAP_NATIVE : 0);
+	int err = memwatch_heap_new(profiles->ctx, &opts, &profiles->heap);
+	int rc = err ? mw_error_errno(err, "heap")
+		     : read_files(profiles, files->fds, files->count, files->names, choice->diff);
+
+	if (!rc && choice->before_symbols)
+		rc = choice->before_symbols(choice->data, profiles);
+	if (!rc && !choice->no_symbols)
+		find_symbols(profiles, choice, &files->opener);
+	return rc;
+}
+
 int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 		       const struct heap_choice *choice, int count, char **files)
 {
-	MEMWATCH_OPTS(memwatch_heap_opts, opts, .flags = choice->native ? MEMWATCH_HEAP_NATIVE : 0);
-	size_t nr = (size_t)count + 1;
-	struct open_files open = { calloc(nr, sizeof(*open.fds)), calloc(nr, sizeof(*open.owners)),
-				   0 };
-	struct heap_opener opener = { -1 };
+	struct heap_open_files *open = new_files(count, files);
 	int err, rc;
 
 	*profiles = (struct heap_profiles){ .cli = cli, .base = -1 };
-	rc = open.fds && open.owners ? mw_library_new(cli, &profiles->ctx)
-				     : mw_error_errno(-ENOMEM, "heap");
+	rc = open ? mw_library_new(cli, &profiles->ctx) : mw_error_errno(-ENOMEM, "heap");
 	if (!rc)
-		rc = open_files(profiles, choice, count, files, &open);
+		rc = open_files(profiles, choice, count, files, open);
 	if (!rc) {
-		err = drop_privileges(profiles, choice, &open, &opener)
-			      ?: memwatch_heap_new(profiles->ctx, &opts, &profiles->heap);
-		rc = err ? mw_error_errno(err, "heap")
-			 : read_files(profiles, open.fds, count, files, choice->diff);
+		err = drop_privileges(profiles, choice, open);
+		rc = err ? mw_error_errno(err, "heap") : read_profiles(profiles, choice, open);
 	}
-	close_files(&open);
-	if (!rc && !choice->no_symbols)
-		find_symbols(profiles, choice, &opener);
-	heap_opener_stop(&opener);
+	if (choice->keep)
+		profiles->kept = open;
+	else
+		close_files(open);
 	return rc;
+}
+
+int heap_profiles_again(struct heap_profiles *profiles, const struct heap_choice *choice)
+{
+	profiles->heap = memwatch_heap_unref(profiles->heap);
+	profiles->count = 0;
+	for (int i = 0; i < profiles->kept->nr; i++)
+		if (lseek(profiles->kept->fds[i], 0, SEEK_SET))
+			return mw_error_errno(-errno, "heap");
+	return read_profiles(profiles, choice, profiles->kept);
 }
 
 void heap_profiles_close(struct heap_profiles *profiles)
 {
+	close_files(profiles->kept);
 	memwatch_heap_memory_unref(profiles->memory);
 	memwatch_heap_unref(profiles->heap);
 	memwatch_ctx_unref(profiles->ctx);

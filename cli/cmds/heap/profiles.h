@@ -10,7 +10,13 @@
 #include "common/library.h"
 #include "output/frame.h"
 
-/* Options that choose the value, shared by the commands. */
+struct heap_profiles;
+
+/*
+ * Options that choose the value, shared by the commands. @before_symbols is called with @data when
+ * the files were read and their symbols were not looked for yet; it returns 0 or an exit code. With
+ * @keep, heap_profiles_again() can be called.
+ */
 struct heap_choice {
 	bool objects;
 	bool allocated;
@@ -19,7 +25,12 @@ struct heap_choice {
 	bool no_symbols;
 	bool native; /* also the native frames of interpreters */
 	bool rss;    /* also look at the memory of the process, if the name is that of one */
+	bool keep;
+	int (*before_symbols)(void *data, struct heap_profiles *profiles);
+	void *data;
 };
+
+struct heap_open_files;
 
 struct heap_profiles {
 	const struct mw_cli *cli;
@@ -28,6 +39,7 @@ struct heap_profiles {
 	unsigned int count;
 	int base;			     /* number of the base, or -1 */
 	struct memwatch_heap_memory *memory; /* NULL: it was not looked at */
+	struct heap_open_files *kept;	     /* NULL: they were closed */
 };
 
 /*
@@ -51,6 +63,12 @@ int heap_give_up_root(struct memwatch_ctx *ctx);
 int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 		       const struct heap_choice *choice, int count, char **files);
 void heap_profiles_close(struct heap_profiles *profiles);
+
+/*
+ * Reads the profiles, but not the base, again from the files that were opened and kept, as they are
+ * now. Returns as heap_profiles_open().
+ */
+int heap_profiles_again(struct heap_profiles *profiles, const struct heap_choice *choice);
 
 /*
  * Finds the value to show: the chosen one, or, if the profile lacks it, the nearest one that

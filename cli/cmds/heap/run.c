@@ -193,7 +193,9 @@ static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	if (rc)
 		return rc;
 	err = set_environment(&r);
-	rc = err ? mw_error_errno(err, argv[0]) : heap_preload_start(&r.preload, argv);
+	rc = err ? mw_error_errno(err, argv[0]) : heap_preload_fork(&r.preload, argv);
+	if (!rc)
+		rc = heap_preload_start(&r.preload, argv);
 	if (rc)
 		return rc;
 	wait_for_command(&r);

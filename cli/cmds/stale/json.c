@@ -41,6 +41,25 @@ static void recording_json(const struct memwatch_stale_info *info, struct mw_jso
 	mw_json_object_end(json);
 }
 
+/* How the accesses of a recorded trace were sampled; null if they were not. */
+static void sampling_json(const struct memwatch_stale_info *info, struct mw_json *json)
+{
+	if (!info->access_event) {
+		mw_json_null(json, "sampling");
+		return;
+	}
+	mw_json_object(json, "sampling");
+	mw_json_string(json, "event", info->access_event);
+	mw_json_uint(json, "period", info->access_period);
+	mw_json_bool(json, "page_faults", info->access_flags & MEMWATCH_STALE_ACCESS_PAGE_FAULTS);
+	mw_json_bool(json, "user_only", info->access_flags & MEMWATCH_STALE_ACCESS_USER_ONLY);
+	mw_json_bool(json, "ended", info->access_flags & MEMWATCH_STALE_ACCESS_ENDED);
+	mw_json_uint(json, "lost", info->access_lost);
+	mw_json_uint(json, "throttled", info->access_throttled);
+	mw_json_uint(json, "damaged", info->access_damaged);
+	mw_json_object_end(json);
+}
+
 static void stack_json(const struct stale_result *r, uint32_t site, struct mw_json *json)
 {
 	MEMWATCH_OPTS(memwatch_heap_frame, frame);
@@ -72,6 +91,7 @@ static void trace_json(const struct stale_result *r, struct mw_json *json)
 	mw_json_uint(json, "overlaps", info->overlaps);
 	mw_json_uint(json, "misses", info->misses);
 	recording_json(info, json);
+	sampling_json(info, json);
 	mw_json_object_end(json);
 }
 

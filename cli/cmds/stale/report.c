@@ -5,15 +5,12 @@
  * "stale report": replays a trace and shows what is leaked.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cmds/heap/profiles.h"
 #include "cmds/stale/stale.h"
-#include "cmds/stale/traces.h"
 #include "common/clock.h"
 #include "common/interrupt.h"
 #include "common/library.h"
@@ -27,24 +24,17 @@ enum stale_clock { CLOCK_ACTIVE, CLOCK_WALL };
 static const char *const clock_names[] = { "active", "wall", NULL };
 const char *const stale_scheme_names[] = { "hybrid", "local", "global", NULL };
 
-struct report_config {
-	const char *import;
-	int scheme, clock;
-	const char *fence, *share;
-	const char *sysroot;
-	uint64_t sort_memory, top, pid;
-	bool objects, any_growth, no_symbols;
-};
+static const struct stale_report_config report_defaults = { .top = UINT64_MAX };
 
-static const struct report_config report_defaults = { .top = UINT64_MAX };
-
-#define MEMBER(name) offsetof(struct report_config, name)
+#define MEMBER(name) offsetof(struct stale_report_config, name)
 
 static const struct mw_option report_options[] = {
 	{ "import", 'i', MW_OPTION_FILE, MEMBER(import), "TRACE",
 	  "the trace; \"-\": standard input", NULL },
 	{ "pid", 0, MW_OPTION_UINT, MEMBER(pid), "PID",
 	  "of the traces in DIR that of this process; default: the largest one", NULL },
+	{ "follow", 0, MW_OPTION_OPTIONAL, MEMBER(follow), "INTERVAL",
+	  "report again and again what a process has recorded so far (10s)", NULL },
 	{ "no-symbols", 0, MW_OPTION_FLAG, MEMBER(no_symbols), NULL,
 	  "do not look for the names of functions", NULL },
 	{ "sysroot", 0, MW_OPTION_FILE, MEMBER(sysroot), "DIR",
@@ -84,7 +74,7 @@ static int parse_fraction(const char *text, double max, const char *what, double
 	return 0;
 }
 
-static int make_opts(const struct report_config *c, struct memwatch_stale_opts *opts)
+static int make_opts(const struct stale_report_config *c, struct memwatch_stale_opts *opts)
 {
 	double fence = 0, percent = 0;
 	int rc = parse_fraction(c->fence, 1000, "--fence", &fence);
@@ -121,8 +111,7 @@ static void show_progress(struct memwatch_stale *stale, uint64_t *shown_ns)
 	fflush(stderr);
 }
 
-/* Replays a trace that is open. Returns 0, an errno of the library, or -EINTR. */
-static int replay_trace(const struct mw_cli *cli, struct memwatch_stale *stale)
+int stale_replay(const struct mw_cli *cli, struct memwatch_stale *stale)
 {
 	uint64_t begin_ns = mw_clock_ns(CLOCK_MONOTONIC), shown_ns = begin_ns;
 	bool progress = !cli->quiet && isatty(STDERR_FILENO);
@@ -189,6 +178,14 @@ static void warn_about_recording(const struct stale_result *r)
 	if (info->overlaps)
 		mw_warn(r->cli, "%s: objects whose end was not recorded: %" PRIu64, r->path,
 			(uint64_t)info->overlaps);
+	if (info->access_lost || info->access_throttled)
+		mw_warn(r->cli,
+			"%s: samples of accesses are missing (lost: %" PRIu64
+			", throttled: %" PRIu64 ")",
+			r->path, (uint64_t)info->access_lost, (uint64_t)info->access_throttled);
+	if (info->access_damaged)
+		mw_warn(r->cli, "%s: the file of accesses is damaged; what can be read is used",
+			r->path);
 	if (!r->named)
 		mw_warn(r->cli, "%s: without the profile beside it, sites have no names", r->path);
 }
@@ -212,9 +209,8 @@ static int print_result(const struct stale_result *r)
 	return !rc && !r->info.leaked_objects ? MW_EXIT_NOTHING : rc;
 }
 
-/* Prints what was found in a trace that was replayed, or why it was not. */
-static int finish_report(struct stale_result *r, struct memwatch_ctx *ctx,
-			 const struct report_config *c, int err)
+int stale_print_report(struct stale_result *r, struct memwatch_ctx *ctx,
+		       const struct stale_report_config *c, int err)
 {
 	int rc;
 
@@ -235,11 +231,10 @@ static int finish_report(struct stale_result *r, struct memwatch_ctx *ctx,
 							     : 0;
 		rc = print_result(r);
 	}
-	memwatch_stale_unref(r->stale);
 	return rc;
 }
 
-static int report_import(const struct mw_cli *cli, const struct report_config *c,
+static int report_import(const struct mw_cli *cli, const struct stale_report_config *c,
 			 const struct memwatch_stale_opts *opts)
 {
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
@@ -252,95 +247,52 @@ static int report_import(const struct mw_cli *cli, const struct report_config *c
 	if (!err)
 		err = memwatch_stale_open(r.stale, c->import);
 	if (!err)
-		err = replay_trace(cli, r.stale);
-	return finish_report(&r, ctx, c, err);
-}
-
-/* What reads a recorded trace, without the permissions of root. */
-struct recording {
-	const struct mw_cli *cli;
-	const struct report_config *config;
-	const struct memwatch_stale_opts *opts;
-	struct stale_trace trace;
-	int fd;
-};
-
-static int replay_recording(struct recording *w, struct heap_profiles *profiles)
-{
-	struct stale_result r = { .cli = w->cli,
-				  .path = w->trace.path,
-				  .objects = w->config->objects };
-	int err = memwatch_stale_new(profiles->ctx, w->opts, &r.stale);
-
-	if (!err)
-		err = memwatch_stale_open_fd(r.stale, w->fd);
-	if (!err)
-		err = replay_trace(w->cli, r.stale);
-	/* A file that is no recorded trace has no sites to be named. */
-	if (!err && profiles->count)
-		r.named = !memwatch_stale_name_sites(r.stale, profiles->heap);
-	return finish_report(&r, profiles->ctx, w->config, err);
-}
-
-static int report_recording(void *data)
-{
-	struct recording *w = data;
-	struct heap_choice choice = { .sysroot = w->config->sysroot,
-				      .no_symbols = w->config->no_symbols };
-	char *files[] = { w->trace.profile };
-	struct heap_profiles profiles;
-	int rc;
-
-	w->fd = open(w->trace.path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (w->fd < 0)
-		return mw_error_errno(-errno, w->trace.path);
-	rc = heap_profiles_open(&profiles, w->cli, &choice, !access(*files, R_OK), files);
-	if (!rc)
-		rc = replay_recording(w, &profiles);
-	heap_profiles_close(&profiles);
-	close(w->fd);
+		err = stale_replay(cli, r.stale);
+	rc = stale_print_report(&r, ctx, c, err);
+	memwatch_stale_unref(r.stale);
 	return rc;
 }
 
 static const char *const report_usage[] = {
-	"stale report DIR|FILE [--pid PID] [--no-symbols] [--sysroot DIR] [OPTIONS]",
+	"stale report DIR|FILE [--pid PID] [--follow[=INTERVAL]] [--no-symbols] [--sysroot DIR]",
+	"             [OPTIONS]",
 	"stale report --import TRACE [--sort-memory SIZE] [OPTIONS]",
 	"             OPTIONS: [--objects] [--top N] [--scheme hybrid|local|global] [--fence C]",
 	"             [--share PERCENT] [--clock active|wall] [--any-growth]",
 	"",
 	"Replays a trace of allocations, frees and memory accesses, and shows which live",
 	"objects were not used for longer than the statistics of their allocation site",
-	"explain, and become more. DIR is that of \"stale run\"; such traces have no accesses, and",
-	"the age of an object stands for its staleness. The lines of TRACE are \"m TIME THREAD",
-	"ADDRESS SIZE SITE\", \"f TIME THREAD ADDRESS SITE\" and \"a TIME THREAD ADDRESS PLACE\";",
-	"TIME is in nanoseconds. The exit status is 4 if no leak was found.",
+	"explain, and become more. DIR is that of \"stale run\"; without --accesses there, the age",
+	"of an object stands for its staleness. With --follow, the report is repeated with what",
+	"was recorded since, until the process ends. The lines of TRACE are \"m TIME THREAD "
+	"ADDRESS",
+	"SIZE SITE\", \"f TIME THREAD ADDRESS SITE\" and \"a TIME THREAD ADDRESS PLACE\"; TIME is "
+	"in",
+	"nanoseconds. The exit status is 4 if no leak was found.",
 	NULL,
 };
 
 static int report_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
 	MEMWATCH_OPTS(memwatch_stale_opts, opts);
-	const struct report_config *c = config;
-	struct recording w = { .cli = cli, .config = c, .opts = &opts };
+	const struct stale_report_config *c = config;
 	int rc;
 
 	if (!c->import == !argc)
 		return mw_error(MW_EXIT_USAGE, "stale report",
 				argc ? "DIR and --import exclude each other"
 				     : "DIR or --import TRACE is missing");
+	if (c->follow && (c->import || cli->format == MW_FORMAT_CSV))
+		return mw_error(MW_EXIT_USAGE, "--follow",
+				c->import ? "is for DIR, not for --import"
+					  : "cannot be used with --format csv");
 	rc = make_opts(c, &opts);
 	if (rc)
 		return rc;
 	mw_interrupt_init();
 	if (c->import)
 		return report_import(cli, c, &opts);
-	rc = stale_trace_find(&w.trace, argv[0], c->pid);
-	if (rc)
-		return rc;
-	if (w.trace.others)
-		mw_warn(cli, "%s is shown; other traces in %s: %" PRIu64 " (--pid PID)",
-			w.trace.path, argv[0], w.trace.others);
-	return heap_profiles_run(report_recording, &w);
+	return stale_report_recording(cli, c, &opts, argv[0]);
 }
 
 const struct mw_cmd mw_cmd_stale_report = {
@@ -351,6 +303,6 @@ const struct mw_cmd mw_cmd_stale_report = {
 	.run = report_run,
 	.flags = MW_CMD_JSON | MW_CMD_CSV,
 	.defaults = &report_defaults,
-	.config_size = sizeof(struct report_config),
+	.config_size = sizeof(struct stale_report_config),
 	.operands_max = 1,
 };

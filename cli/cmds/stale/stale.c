@@ -7,7 +7,8 @@
 #include "cmds/stale/stale.h"
 
 static const char *const stale_usage[] = {
-	"stale run -o DIR -- COMMAND...",
+	"stale run -o DIR [--accesses[=EVENT]] -- COMMAND...",
+	"stale start|stop PID",
 	"stale report DIR|FILE [OPTIONS]",
 	"stale report --import TRACE [OPTIONS]",
 	"",
@@ -16,7 +17,8 @@ static const char *const stale_usage[] = {
 	NULL,
 };
 
-static const struct mw_cmd *const subs[] = { &mw_cmd_stale_run, &mw_cmd_stale_report, NULL };
+static const struct mw_cmd *const subs[] = { &mw_cmd_stale_run, &mw_cmd_stale_start,
+					     &mw_cmd_stale_stop, &mw_cmd_stale_report, NULL };
 
 const struct mw_cmd mw_cmd_stale = {
 	.name = "stale",

@@ -13,6 +13,8 @@
 
 extern const struct mw_cmd mw_cmd_stale_report;
 extern const struct mw_cmd mw_cmd_stale_run;
+extern const struct mw_cmd mw_cmd_stale_start;
+extern const struct mw_cmd mw_cmd_stale_stop;
 
 /* A trace that was judged. */
 struct stale_result {
@@ -25,6 +27,28 @@ struct stale_result {
 	bool objects;	 /* the table is about objects */
 	bool named;	 /* the sites of a recorded trace have call stacks */
 };
+
+/* What "stale report" was asked for; 0 and NULL: the default. */
+struct stale_report_config {
+	const char *import;
+	int scheme, clock;
+	const char *fence, *share;
+	const char *sysroot, *follow;
+	uint64_t sort_memory, top, pid;
+	bool objects, any_growth, no_symbols;
+};
+
+/* Replays what is open, and judges it. Returns 0, an errno of the library, or -EINTR. */
+int stale_replay(const struct mw_cli *cli, struct memwatch_stale *stale);
+
+/* Prints what was found, or why nothing was: @err is that of stale_replay(). Returns an exit code.
+ */
+int stale_print_report(struct stale_result *result, struct memwatch_ctx *ctx,
+		       const struct stale_report_config *config, int err);
+
+/* Reports a trace that the profiler has recorded, in the file or directory @name. */
+int stale_report_recording(const struct mw_cli *cli, const struct stale_report_config *config,
+			   const struct memwatch_stale_opts *opts, const char *name);
 
 /* Print the sites or the objects as a table or as CSV. Return an exit code. */
 int stale_print_sites(const struct stale_result *result);

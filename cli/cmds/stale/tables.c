@@ -201,6 +201,25 @@ static void print_leak(const struct stale_result *r, uint32_t number,
 		mw_escape_line(stdout, "  Its objects are used most often at %s.", access.place);
 }
 
+/* What "not used" means in this report. */
+static void print_evidence(const struct memwatch_stale_info *info)
+{
+	uint64_t charged = info->accesses - info->misses;
+
+	if (!info->access_event)
+		printf("No accesses were sampled: \"not used\" means allocated and not freed "
+		       "since.\n"
+		       "What is live, where it was allocated, and its age and growth are exact.\n");
+	else if (info->access_flags & MEMWATCH_STALE_ACCESS_PAGE_FAULTS)
+		printf("Accesses: %" PRIu64 " to live objects, the first one to each page only "
+		       "(%s):\n"
+		       "\"not used\" hardly means more than allocated and not freed since.\n",
+		       charged, info->access_event);
+	else
+		printf("Accesses: %" PRIu64 " samples in live objects, one in %" PRIu64 " (%s).\n",
+		       charged, (uint64_t)info->access_period, info->access_event);
+}
+
 void stale_print_summary(const struct stale_result *r)
 {
 	MEMWATCH_OPTS(memwatch_stale_site, site);
@@ -211,7 +230,5 @@ void stale_print_summary(const struct stale_result *r)
 	if (!r->info.leaked_objects)
 		printf("No leak was found.\n");
 	if (r->info.recorded && !r->cli->quiet)
-		printf("No accesses were sampled: \"not used\" means allocated and not freed "
-		       "since.\n"
-		       "What is live, where it was allocated, and its age and growth are exact.\n");
+		print_evidence(&r->info);
 }

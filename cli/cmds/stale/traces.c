@@ -105,3 +105,15 @@ int stale_trace_find(struct stale_trace *trace, const char *name, uint64_t pid)
 		find_profile(trace);
 	return rc;
 }
+
+bool stale_access_path(const struct stale_trace *trace, unsigned int number, char *path)
+{
+	const char *slash = strrchr(trace->path, '/');
+	int folder = slash ? (int)(slash + 1 - trace->path) : 0;
+	char suffix[16] = "";
+
+	if (number)
+		snprintf(suffix, sizeof(suffix), "-%u", number + 1);
+	return snprintf(path, PATH_MAX, "%.*saccesses%s.mwaccess", folder, trace->path, suffix) <
+	       PATH_MAX;
+}

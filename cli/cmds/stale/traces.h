@@ -30,4 +30,13 @@ struct stale_trace {
  */
 int stale_trace_find(struct stale_trace *trace, const char *name, uint64_t pid);
 
+/* As many files of accesses are looked at. */
+#define STALE_ACCESS_FILES 64
+
+/*
+ * The path of file @number of accesses beside a trace, counted from 0, which need not exist. @path
+ * has PATH_MAX bytes. Returns false if it does not fit.
+ */
+bool stale_access_path(const struct stale_trace *trace, unsigned int number, char *path);
+
 #endif

@@ -273,13 +273,12 @@ enum memwatch_stale_state {
 	MEMWATCH_STALE_STATE_FULL = 4,
 };
 
-#define MEMWATCH_STALE_ACCESS_PAGE_FAULTS (1U << 0) /* only first accesses to pages were sampled   \
-						     */
-#define MEMWATCH_STALE_ACCESS_USER_ONLY (1U << 1)   /* accesses of system calls were not sampled */
-#define MEMWATCH_STALE_ACCESS_ENDED	(1U << 2)   /* the recorder has written all it had */
+#define MEMWATCH_STALE_ACCESS_PAGE_FAULTS (1U << 0) /* only the first access to each page */
+#define MEMWATCH_STALE_ACCESS_USER_ONLY	  (1U << 1) /* no accesses of system calls */
+#define MEMWATCH_STALE_ACCESS_ENDED	  (1U << 2) /* the recorder has written all it had */
 
-#define MEMWATCH_STALE_NO_SPACE		(1U << 0) /* the file system was full, or out of reach */
-#define MEMWATCH_STALE_FILE_SIZE	(1U << 1) /* the file had its largest size */
+#define MEMWATCH_STALE_NO_SPACE		  (1U << 0) /* the file system was full, or out of reach */
+#define MEMWATCH_STALE_FILE_SIZE	  (1U << 1) /* the file had its largest size */
 
 /**
  * struct memwatch_stale_info - what was read and found
@@ -426,7 +425,8 @@ int memwatch_stale_judge(struct memwatch_stale *stale);
 
 /**
  * memwatch_stale_get_info - what was read and found
- * @stale: object that has judged
+ * @stale: object that has judged, or that has a recorded trace: what is known of its process is
+ *	valid from memwatch_stale_open() on
  * @ret: filled in up to ret->sz
  *
  * Returns: 0 or -EINVAL.

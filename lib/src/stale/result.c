@@ -39,6 +39,9 @@ static void describe_accesses(const struct memwatch_stale *stale, struct memwatc
 		info->access_lost += h->lost;
 		info->access_throttled += h->throttled;
 		info->access_damaged += charges->files[i].damaged;
+		/* While it is written, its last block may be incomplete. */
+		info->access_damaged += charges->files[i].cut_off &&
+					h->flags & MW_ACCESS_FILE_ENDED;
 	}
 }
 
@@ -81,7 +84,7 @@ int memwatch_stale_get_info(const struct memwatch_stale *stale, struct memwatch_
 		.damaged = stale->file.source.faults.damaged + stale->file.source.faults.missing,
 	};
 
-	if (stale->state != MW_STALE_JUDGED)
+	if (stale->state != MW_STALE_JUDGED && stale->kind != MW_STALE_RECORDED)
 		return -EINVAL;
 	describe_accesses(stale, &info);
 	return mw_opts_export(ret, &info, sizeof(info));
