@@ -6,18 +6,22 @@
 
 .PHONY: stale-programs stale-tool eval-stale
 
-stale-programs: $(addprefix $(SELFTESTS_BIN)/stale/,fences leak-work)
+STALE_CASES := $(patsubst selftests/stale/%.c,$(SELFTESTS_BIN)/stale/%,\
+	$(wildcard selftests/stale/case-*.c))
+
+stale-programs: $(addprefix $(SELFTESTS_BIN)/stale/,fences leak-work) $(STALE_CASES)
 
 $(SELFTESTS_BIN)/stale/%: selftests/stale/%.c $(BUILD)/lib/libmemwatch.a
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_CFLAGS) -Iselftests $(CFLAGS) -o $@ $< $(BUILD)/lib/libmemwatch.a $(LIB_LIBS)
 
-# A program that is traced needs nothing of ours.
-$(SELFTESTS_BIN)/stale/leak-work: selftests/stale/leak-work.c
+# A program that is traced needs nothing of ours. The addresses that valgrind sees in it are those of
+# the file.
+$(SELFTESTS_BIN)/stale/leak-work $(STALE_CASES): $(SELFTESTS_BIN)/stale/%: selftests/stale/%.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -fno-builtin -o $@ $<
+	$(Q)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -fno-builtin -no-pie -pthread -o $@ $<
 
 # The tool is linked as valgrind links its own. The option VALGRIND_LIB of the environment names
 # the folder, which also has what valgrind needs beside a tool.
@@ -26,6 +30,11 @@ VALGRIND_TOOL := $(SELFTESTS_BIN)/stale/valgrind
 VALGRIND_CFLAGS := -std=gnu99 -O2 -g -Wall -Wextra -fno-stack-protector -fno-strict-aliasing \
 	-fno-builtin -fno-pie -DVGA_amd64=1 -DVGO_linux=1 -DVGP_amd64_linux=1 \
 	-DVGPV_amd64_linux_vanilla=1 -isystem /usr/include/valgrind
+
+# Where valgrind's libraries are installed, the case studies use the tool, too.
+ifneq ($(VALGRIND_LIBS),)
+stale-programs: stale-tool
+endif
 
 stale-tool: $(addprefix $(VALGRIND_TOOL)/,mwtrace-amd64-linux vgpreload_mwtrace-amd64-linux.so \
 	vgpreload_core-amd64-linux.so default.supp)
