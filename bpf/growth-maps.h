@@ -49,8 +49,11 @@ struct mw_growth_process {
 	char comm[16];
 };
 
-/* How many processes with a notice can be looked at for what they touch. */
+/* How many processes with a notice are looked at for where they take memory. */
 #define MW_GROWTH_SUSPECTS 16U
+
+/* How many can be looked at for what they touch, at most. */
+#define MW_GROWTH_SUSPECTS_MAX 512U
 
 /* The key of the map "owners" for all users that have no entry of their own. */
 #define MW_GROWTH_OWNER_OTHERS (~0U)

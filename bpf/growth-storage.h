@@ -37,7 +37,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, MW_GROWTH_SUSPECTS);
+	__uint(max_entries, MW_GROWTH_SUSPECTS_MAX);
 	__type(key, struct mw_growth_key);
 	__type(value, struct mw_growth_touch);
 } touches SEC(".maps");

@@ -42,11 +42,12 @@ struct mw_touch_control control = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MW_GROWTH_SUSPECTS);
+	__uint(max_entries, MW_GROWTH_SUSPECTS_MAX);
 	__type(key, struct mw_growth_key);
 	__type(value, __u32);
 } slots SEC(".maps");
 
+/* The library sets max_entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MW_GROWTH_SUSPECTS);

@@ -18,6 +18,8 @@
 #include "growth/monitor.h"
 
 #define MAX_PROCESSES 1000000
+#define MAX_SUSPECTS  512
+#define MAX_BUDGET    100000
 
 int mw_monitor_failed(struct memwatch_ctx *ctx, int err, const char *what)
 {
@@ -64,7 +66,8 @@ int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
 		    const struct mw_monitor_config *config, const char *command)
 {
 	MEMWATCH_OPTS(memwatch_watch_opts, opts, .period_ns = config->interval,
-		      .max_processes = (uint32_t)config->max,
+		      .max_processes = (uint32_t)config->max, .rest_ppm = (uint32_t)config->budget,
+		      .max_suspects = (uint32_t)config->suspects,
 		      .flags = MEMWATCH_WATCH_OWN_THREAD |
 			       (config->no_events ? MEMWATCH_WATCH_NO_EVENTS : 0) |
 			       (config->no_touch ? MEMWATCH_WATCH_NO_TOUCH : 0) |
@@ -79,6 +82,11 @@ int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
 	if (config->max > MAX_PROCESSES)
 		return mw_error(MW_EXIT_USAGE, command, "--max-processes: the maximum is %d",
 				MAX_PROCESSES);
+	if (config->budget > MAX_BUDGET)
+		return mw_error(MW_EXIT_USAGE, command, "--budget: the maximum is %d", MAX_BUDGET);
+	if (config->suspects > MAX_SUSPECTS)
+		return mw_error(MW_EXIT_USAGE, command, "--suspects: the maximum is %d",
+				MAX_SUSPECTS);
 	if (config->pid && !process_exists(config->pid))
 		return mw_error(MW_EXIT_FAILED, command, "there is no process %" PRIu64,
 				config->pid);

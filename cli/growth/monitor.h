@@ -19,6 +19,8 @@ struct mw_monitor_config {
 	uint64_t interval;  /* ns; 0: default */
 	uint64_t duration;  /* ns; 0: no limit */
 	uint64_t max;	    /* number of processes; 0: default */
+	uint64_t suspects;  /* whose pages are followed; 0: default */
+	uint64_t budget;    /* of the rounds, in millionths of one CPU; 0: default */
 	uint64_t pid;	    /* 0: all processes */
 	const char *cgroup; /* NULL: all cgroups */
 	bool no_events;
@@ -40,6 +42,13 @@ struct mw_monitor_config {
 	  "monitor only this process, until it ends", NULL },                                      \
 	{ "cgroup", 'c', MW_OPTION_STRING, offsetof(type, monitor.cgroup), "PATH",                 \
 	  "monitor only processes in this cgroup and below", NULL }
+#define MW_MONITOR_TOUCH_OPTIONS(type)                                                             \
+	{ "budget", 0, MW_OPTION_UINT, offsetof(type, monitor.budget), "PPM",                      \
+	  "CPU time of the rounds, in millionths of one CPU; default: 1000", NULL },              \
+	{ "suspects", 0, MW_OPTION_UINT, offsetof(type, monitor.suspects), "N",                    \
+	  "number of growing processes whose pages are followed; default: 16", NULL },            \
+	{ "no-touch", 0, MW_OPTION_FLAG, offsetof(type, monitor.no_touch), NULL,                   \
+	  "do not find out whether growing processes use what they gain", NULL }
 /* clang-format on */
 
 struct mw_monitor {

@@ -67,11 +67,11 @@ static void test_fit(void)
 	struct mw_cohort cohort;
 	uint64_t all = 0;
 
-	mw_cohort_init(&cohort, 100000);
+	mw_cohort_init(&cohort, 100000, MW_TOUCH_PAGES);
 	tap_eq(cohort.shift, 7,
 	       "the first sample of 100000 pages is at most a quarter of the room");
 	tap_ok(!mw_cohort_fit(&cohort, MW_TOUCH_PAGES), "a full sample fits");
-	mw_cohort_init(&cohort, 1);
+	mw_cohort_init(&cohort, 1, MW_TOUCH_PAGES);
 	mw_cohort_visit(&cohort, START, pages, put_pages(0, BASE, MW_TOUCH_PAGES, 0), cleared);
 	tap_ok(mw_cohort_fit(&cohort, 5 * MW_TOUCH_PAGES), "one that is too large is made coarser");
 	tap_eq(cohort.shift, 4, "until it takes half of the room");
@@ -99,7 +99,7 @@ static uint64_t visit_times(struct mw_cohort *cohort, uint64_t now, unsigned int
 
 static uint64_t begin(struct mw_cohort *cohort)
 {
-	mw_cohort_init(cohort, 1);
+	mw_cohort_init(cohort, 1, MW_TOUCH_PAGES);
 	mw_cohort_visit(cohort, START, pages, put_pages(0, BASE, 100, MW_TOUCH_YOUNG), cleared);
 	return START + STEP;
 }

@@ -425,7 +425,7 @@ int main(void)
 		tap_ok(false, "the growth programs are loaded: %s", memwatch_ctx_error(ctx));
 		return tap_done();
 	}
-	mw_touch_init(&touch, ctx, growth, true);
+	mw_touch_init(&touch, ctx, growth, 0, true);
 	if (mw_touch_open(&touch)) {
 		tap_ok(false, "page tables can be read: %s", memwatch_ctx_error(ctx));
 		return tap_done();

@@ -5,15 +5,13 @@
  * "growth record": writes the memory use of all processes to a trace, which is CSV.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include "cmds/growth/growth.h"
 #include "growth/monitor.h"
+#include "growth/trace.h"
 #include "common/interrupt.h"
 #include "common/message.h"
 #include "common/out-file.h"
-#include "output/table.h"
 
 struct growth_record_config {
 	struct mw_monitor_config monitor;
@@ -28,105 +26,15 @@ static const struct mw_option growth_record_options[] = {
 	  "the trace to write; must not exist yet", NULL },
 	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL },
 	MW_MONITOR_OPTIONS(struct growth_record_config, "samples"),
-	{ "no-touch", 0, MW_OPTION_FLAG, MEMBER(monitor.no_touch), NULL,
-	  "do not find out whether growing processes use what they gain", NULL },
+	MW_MONITOR_TOUCH_OPTIONS(struct growth_record_config),
 	{ 0 },
 };
-
-static void write_kb(FILE *out, uint64_t bytes)
-{
-	fprintf(out, ",%" PRIu64, bytes >> 10);
-}
-
-/* What the process does not touch any more; empty fields where that is not known. */
-static void write_touch(FILE *out, const struct memwatch_growth_sample *s)
-{
-	if (!s->gained_bytes) {
-		fputs(",,,,,\n", out);
-		return;
-	}
-	write_kb(out, s->gained_bytes);
-	write_kb(out, s->cold_bytes);
-	write_kb(out, s->cold_low_bytes);
-	write_kb(out, s->cold_high_bytes);
-	fprintf(out, ",%" PRIu64 "\n", (uint64_t)s->untouched_ns / 1000000000);
-}
-
-/* Writes a line up to the column cgroup. */
-static void write_sample(FILE *out, uint64_t time_ns, const struct memwatch_growth_sample *s)
-{
-	fprintf(out, "%" PRIu64 ".%03" PRIu64 ",%u,", time_ns / 1000000000,
-		time_ns / 1000000 % 1000, s->tgid);
-	mw_text_csv(s->comm, out);
-	write_kb(out, s->anon_bytes);
-	write_kb(out, s->file_bytes);
-	write_kb(out, s->shmem_bytes);
-	write_kb(out, s->swap_bytes);
-	write_kb(out, s->vsz_bytes);
-	putc(',', out);
-	if (s->limit_bytes != MEMWATCH_GROWTH_NONE)
-		fprintf(out, "%" PRIu64, (uint64_t)s->limit_bytes >> 10);
-	putc(',', out);
-	if (s->cgroup)
-		mw_text_csv(s->cgroup, out);
-}
-
-/* Writes the cgroups and the machine. */
-static void write_groups(struct mw_monitor *monitor, FILE *out, uint64_t time_ns)
-{
-	MEMWATCH_OPTS(memwatch_growth_sample, sample);
-
-	for (unsigned int i = 0; memwatch_watch_get_group_sample(monitor->watch, i, &sample) == 1;
-	     i++) {
-		/* The cgroup is gone, or it was not its turn. */
-		if (sample.time_ns + 1000000000 < time_ns + monitor->start_ns ||
-		    !mw_monitor_selects_group(monitor, sample.cgroup))
-			continue;
-		write_sample(out, time_ns, &sample);
-		write_kb(out, sample.kernel_bytes);
-		write_kb(out, sample.slab_bytes);
-		write_kb(out, sample.sock_bytes);
-		write_kb(out, sample.pagetables_bytes);
-		write_touch(out, &sample);
-	}
-}
-
-/* All samples of a round get the same time, so the times of a trace never decrease. */
-static int write_round(struct mw_monitor *monitor, FILE *out, uint64_t time_ns, uint64_t *samples)
-{
-	MEMWATCH_OPTS(memwatch_growth_sample, sample);
-	char path[4096];
-	__u64 cgroup;
-	int n = memwatch_watch_snapshot(monitor->watch);
-
-	if (n < 0)
-		return n;
-	for (unsigned int i = 0;
-	     memwatch_watch_get_sample(monitor->watch, i, &sample, &cgroup) == 1; i++) {
-		if (!mw_monitor_selects(monitor, sample.tgid, cgroup))
-			continue;
-		sample.cgroup = NULL;
-		if (memwatch_watch_group_of(monitor->watch, sample.tgid, cgroup, path,
-					    sizeof(path)) == 1)
-			sample.cgroup = path;
-		write_sample(out, time_ns, &sample);
-		fputs(",,,,", out);
-		write_touch(out, &sample);
-		++*samples;
-	}
-	write_groups(monitor, out, time_ns);
-	return fflush(out) ? -errno : 0;
-}
 
 static int write_trace(struct mw_monitor *monitor, FILE *out, uint64_t *samples)
 {
 	const struct memwatch_record_header *record;
-	int bits, err = 0;
+	int bits, err = mw_trace_write_header(out);
 
-	fputs("time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb,cgroup,kernel_kb,"
-	      "slab_kb,sock_kb,pagetables_kb,gained_kb,cold_kb,cold_low_kb,cold_high_kb,"
-	      "untouched_s\n",
-	      out);
 	while (!err && mw_monitor_goes_on(monitor)) {
 		bits = mw_monitor_wait(monitor);
 		if (bits < 0)
@@ -136,8 +44,7 @@ static int write_trace(struct mw_monitor *monitor, FILE *out, uint64_t *samples)
 		       memwatch_watch_next(monitor->watch, &record) == 1)
 			;
 		if (bits & MEMWATCH_WATCH_ROUND)
-			err = write_round(monitor, out, monitor->now_ns - monitor->start_ns,
-					  samples);
+			err = mw_trace_write_round(monitor, out, samples);
 	}
 	return err;
 }

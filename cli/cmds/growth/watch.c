@@ -20,10 +20,12 @@
 #include "growth/hooks.h"
 #include "growth/monitor.h"
 #include "growth/suspects.h"
+#include "growth/trace.h"
 #include "growth/verdict.h"
 #include "output/human.h"
 #include "common/interrupt.h"
 #include "common/message.h"
+#include "common/out-file.h"
 #include "text/escape.h"
 
 /* How often the state file is written. */
@@ -35,8 +37,9 @@ struct watch_config {
 	const char *exec;
 	const char *state;
 	const char *snapshots;
+	const char *trace;
 	int exec_on;
-	bool alerts, notices;
+	bool alerts, notices, force;
 };
 
 enum { EXEC_ON_ALERT, EXEC_ON_NOTICE };
@@ -60,12 +63,15 @@ static const struct mw_option watch_options[] = {
 	  "save the histories to FILE, and load them from it at the start", NULL },
 	{ "snapshots", 0, MW_OPTION_FILE, MEMBER(snapshots), "DIR",
 	  "copy the heap profile of a process to DIR when an alert is raised", NULL },
+	{ "trace", 0, MW_OPTION_FILE, MEMBER(trace), "FILE",
+	  "also write a trace, as growth record does; FILE must not exist yet", NULL },
+	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE of --trace if it exists",
+	  NULL },
 	{ "max-processes", 0, MW_OPTION_UINT, MEMBER(monitor.max), "N",
 	  "number of processes to keep state for; default: 10000", NULL },
 	{ "no-events", 0, MW_OPTION_FLAG, MEMBER(monitor.no_events), NULL,
 	  "rounds only, no BPF program at the tracepoint kmem:rss_stat", NULL },
-	{ "no-touch", 0, MW_OPTION_FLAG, MEMBER(monitor.no_touch), NULL,
-	  "do not find out whether growing processes use what they gain", NULL },
+	MW_MONITOR_TOUCH_OPTIONS(struct watch_config),
 	{ "no-where", 0, MW_OPTION_FLAG, MEMBER(monitor.no_where), NULL,
 	  "do not find out where growing processes take their memory", NULL },
 	{ 0 },
@@ -87,7 +93,9 @@ struct watcher {
 	struct mw_suspects suspects;
 	struct notice waiting[MW_SUSPECTS_MAX]; /* by place in @suspects; @suspect is NULL: free */
 	uint64_t saved_ns;			/* when the state file was written */
-	bool full; /* processes wait for room, and the output says so */
+	struct mw_out_file trace; /* of --trace; its stream is NULL if there is none */
+	uint64_t traced;	  /* samples in it */
+	bool full;		  /* processes wait for room, and the output says so */
 };
 
 /* @group is NULL if it is about a process. */
@@ -474,9 +482,11 @@ static int watch_processes(struct watcher *w)
 			return bits;
 		if (bits & MEMWATCH_WATCH_ROUND)
 			report_room(w);
+		if (bits & MEMWATCH_WATCH_ROUND && w->trace.stream)
+			err = mw_trace_write_round(&w->monitor, w->trace.stream, &w->traced);
 		if (bits & MEMWATCH_WATCH_GROUP)
 			report_groups(w);
-		if (bits & MEMWATCH_WATCH_ROUND && table)
+		if (!err && bits & MEMWATCH_WATCH_ROUND && table)
 			err = print_watch_table(w);
 		if (!err && bits & MEMWATCH_WATCH_EVENT)
 			err = report_records(w);
@@ -488,9 +498,27 @@ static int watch_processes(struct watcher *w)
 	return err;
 }
 
+static int open_trace(struct watcher *w)
+{
+	int err, rc;
+
+	if (!w->config->trace)
+		return 0;
+	rc = mw_out_file_open(&w->trace, w->monitor.ctx, w->config->trace, w->config->force);
+	if (rc)
+		return rc;
+	err = mw_trace_write_header(w->trace.stream);
+	return err ? mw_error_errno(err, w->config->trace) : 0;
+}
+
+static int close_trace(struct watcher *w)
+{
+	return w->trace.stream ? mw_out_file_close(&w->trace) : 0;
+}
+
 static const char *const watch_usage[] = {
 	"growth watch [--alerts] [--exec COMMAND] [--state FILE] [--snapshots DIR]",
-	"             [--no-touch] [--pid PID] [--cgroup PATH]",
+	"             [--trace FILE] [--no-touch] [--pid PID] [--cgroup PATH]",
 	"",
 	"Monitors the memory of all processes. A notice says that a process grows; an alert,",
 	"that somebody should act: a limit is near, there was never so much in a week, or the",
@@ -514,7 +542,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 						   .ctx = w.monitor.ctx,
 						   .directory = w.config->snapshots };
 		w.saved_ns = w.monitor.start_ns;
-		rc = load_state(&w);
+		rc = load_state(&w) ?: open_trace(&w);
 	}
 	if (!rc) {
 		mw_interrupt_init();
@@ -527,6 +555,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 		if (cli->verbose)
 			print_monitor_cost(&w);
 	}
+	rc = close_trace(&w) ?: rc;
 	mw_monitor_uninit(&w.monitor);
 	return rc;
 }

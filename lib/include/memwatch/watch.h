@@ -28,7 +28,9 @@
  *
  * TOUCH. Leaked memory is not touched any more. Of up to 16 processes with a notice, a sample of
  * the pages is followed that they have gained since, by their accessed bits, at most 4096 pages of
- * each every ten seconds. This takes at most 0.5 % of one CPU, and never stops a process: its lock
+ * each every ten seconds. More processes can be followed with @max_suspects: then it is fewer pages
+ * of each, but at least 1024, and visits come less often if they would cost more, because all of
+ * this takes at most 0.5 % of one CPU, and never stops a process: its lock
  * for the address space is held for some pages at a time, and the statistics say how long that
  * took at most. It needs an x86-64, CAP_SYS_NICE and CAP_SYS_PTRACE.
  *
@@ -73,6 +75,9 @@ struct memwatch_watch;
  * @period_ns: time from one round to the next; default 5 s
  * @rest_ppm: budget of regular rounds, in millionths of one CPU; default 1000
  * @storm_ppm: budget while processes grow fast; default 10000
+ * @max_suspects: the pages of how many processes can be followed, at most 512; default 16. See
+ *	TOUCH
+ * @reserved: zero
  */
 struct memwatch_watch_opts {
 	size_t sz;
@@ -81,6 +86,8 @@ struct memwatch_watch_opts {
 	__u64 period_ns;
 	__u32 rest_ppm;
 	__u32 storm_ppm;
+	__u32 max_suspects;
+	__u32 reserved;
 };
 
 /**

@@ -44,12 +44,13 @@ static bool fits(uint64_t pages, uint32_t shift, uint32_t room)
 	return pages >> shift <= room;
 }
 
-void mw_cohort_init(struct mw_cohort *cohort, uint64_t pages)
+void mw_cohort_init(struct mw_cohort *cohort, uint64_t pages, uint32_t room)
 {
 	memset(cohort, 0, sizeof(*cohort));
+	cohort->room = room;
 	/* With room for twice as many pages, and for a process whose pages are few in each table.
 	 */
-	while (!fits(pages, cohort->shift, MW_TOUCH_PAGES / 4))
+	while (!fits(pages, cohort->shift, room / 4))
 		cohort->shift++;
 }
 
@@ -64,9 +65,9 @@ bool mw_cohort_fit(struct mw_cohort *cohort, uint64_t pages)
 {
 	uint32_t shift = cohort->shift, kept = 0;
 
-	if (fits(pages, 0, MW_TOUCH_PAGES))
+	if (fits(pages, 0, cohort->room))
 		return false;
-	while (!fits(pages, cohort->shift - shift, MW_TOUCH_PAGES / 2))
+	while (!fits(pages, cohort->shift - shift, cohort->room / 2))
 		cohort->shift++;
 	for (uint32_t i = 0; i < cohort->count; i++)
 		if (mw_touch_samples_page(cohort->page[i].at, cohort->shift))

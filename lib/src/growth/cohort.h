@@ -38,6 +38,7 @@ struct mw_cohort_page {
  * struct mw_cohort - the sampled pages of a suspect
  * @start_ns: time of the first visit; 0: there was none
  * @shift: 1 of 2^shift pages is sampled
+ * @room: how many pages there can be, at most MW_TOUCH_PAGES
  * @count: number of pages
  * @sweeps: visits that found nearly all quiet pages touched at once
  * @page: in order of address; owned
@@ -45,13 +46,14 @@ struct mw_cohort_page {
 struct mw_cohort {
 	uint64_t start_ns;
 	uint32_t shift;
+	uint32_t room;
 	uint32_t count;
 	uint32_t sweeps;
 	struct mw_cohort_page *page;
 };
 
-/* Begins the cohort of a process that has @pages of memory. */
-void mw_cohort_init(struct mw_cohort *cohort, uint64_t pages);
+/* Begins the cohort of a process that has @pages of memory, of which at most @room are sampled. */
+void mw_cohort_init(struct mw_cohort *cohort, uint64_t pages, uint32_t room);
 void mw_cohort_uninit(struct mw_cohort *cohort);
 
 /*

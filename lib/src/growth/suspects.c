@@ -9,9 +9,9 @@
 #include "base/timemath.h"
 
 void mw_suspects_open(struct mw_suspects *suspects, struct memwatch_ctx *ctx,
-		      struct mw_bpf_growth *growth, uint32_t flags)
+		      struct mw_bpf_growth *growth, uint32_t max, uint32_t flags)
 {
-	mw_touch_init(&suspects->touch, ctx, growth, !(flags & MEMWATCH_WATCH_NO_TOUCH));
+	mw_touch_init(&suspects->touch, ctx, growth, max, !(flags & MEMWATCH_WATCH_NO_TOUCH));
 	mw_touch_open(&suspects->touch);
 	mw_stacks_init(&suspects->stacks, ctx, !(flags & MEMWATCH_WATCH_NO_WHERE));
 	mw_stacks_open(&suspects->stacks);

@@ -19,9 +19,10 @@ struct mw_suspects {
 /* Of a monitor. */
 struct mw_suspects *mw_watch_suspects(struct memwatch_watch *watch);
 
-/* @flags: MEMWATCH_WATCH_*. What is not possible is logged, and is not done. */
+/* @max: how many suspects are followed; 0: the default. @flags: MEMWATCH_WATCH_*. What is not
+ * possible is logged, and is not done. */
 void mw_suspects_open(struct mw_suspects *suspects, struct memwatch_ctx *ctx,
-		      struct mw_bpf_growth *growth, uint32_t flags);
+		      struct mw_bpf_growth *growth, uint32_t max, uint32_t flags);
 void mw_suspects_close(struct mw_suspects *suspects);
 
 /* A process is a suspect from its notice on, and no longer than that holds. */

@@ -26,21 +26,26 @@
 #define REST_FACTOR 200
 
 /* Ranges that one call clears. */
-#define BATCH	   64
+#define BATCH 64
 
-#define SMALL_PAGE 4096U
-#define HUGE_PAGE  (1U << MW_TOUCH_REGION_SHIFT)
+/* Pages of all suspects that are sampled, unless that leaves too few of each for a proof. */
+#define PAGES_OF_ALL (MW_GROWTH_SUSPECTS * MW_TOUCH_PAGES)
+#define PAGES_MIN    1024U
+
+#define SMALL_PAGE   4096U
+#define HUGE_PAGE    (1U << MW_TOUCH_REGION_SHIFT)
 
 void mw_touch_init(struct mw_touch *touch, struct memwatch_ctx *ctx, struct mw_bpf_growth *growth,
-		   bool wanted)
+		   uint32_t max, bool wanted)
 {
 	*touch = (struct mw_touch){
 		.ctx = ctx,
 		.growth = growth,
+		.max = max ? max : MW_GROWTH_SUSPECTS,
 		.state = wanted ? MEMWATCH_TOUCH_IDLE : MEMWATCH_TOUCH_UNWANTED,
 		.next_ns = MW_TIME_MAX,
 	};
-	for (uint32_t i = 0; i < MW_GROWTH_SUSPECTS; i++)
+	for (uint32_t i = 0; i < touch->max; i++)
 		touch->follow[i].pidfd = -1;
 }
 
@@ -58,7 +63,7 @@ static void end_follow(struct mw_touch *touch, struct mw_touch_follow *follow)
 
 static void end_all(struct mw_touch *touch)
 {
-	for (uint32_t i = 0; i < MW_GROWTH_SUSPECTS; i++)
+	for (uint32_t i = 0; i < touch->max; i++)
 		end_follow(touch, &touch->follow[i]);
 	touch->next_ns = MW_TIME_MAX;
 	mw_bpf_touch_close(touch->bpf);
@@ -87,15 +92,23 @@ int mw_touch_open(struct mw_touch *touch)
 
 	if (touch->state == MEMWATCH_TOUCH_UNWANTED)
 		return 0;
-	err = mw_bpf_touch_open(touch->ctx, &touch->bpf);
+	err = mw_bpf_touch_open(touch->ctx, touch->max, &touch->bpf);
 	if (err)
 		give_up(touch, err);
 	return err;
 }
 
+/* How many pages of a suspect are sampled: fewer if there may be many suspects. */
+static uint32_t pages_of_each(const struct mw_touch *touch)
+{
+	uint32_t share = PAGES_OF_ALL / touch->max;
+
+	return (uint32_t)mw_min_u64(MW_TOUCH_PAGES, mw_max_u64(PAGES_MIN, share));
+}
+
 static struct mw_touch_follow *find_follow(struct mw_touch *touch, const struct mw_growth_key *key)
 {
-	for (uint32_t i = 0; i < MW_GROWTH_SUSPECTS; i++)
+	for (uint32_t i = 0; i < touch->max; i++)
 		if (touch->follow[i].pidfd >= 0 &&
 		    !memcmp(&touch->follow[i].key, key, sizeof(*key)))
 			return &touch->follow[i];
@@ -104,7 +117,7 @@ static struct mw_touch_follow *find_follow(struct mw_touch *touch, const struct 
 
 static struct mw_touch_follow *find_free(struct mw_touch *touch)
 {
-	for (uint32_t i = 0; i < MW_GROWTH_SUSPECTS; i++)
+	for (uint32_t i = 0; i < touch->max; i++)
 		if (touch->follow[i].pidfd < 0)
 			return &touch->follow[i];
 	return NULL;
@@ -126,7 +139,7 @@ static void begin_follow(struct mw_touch *touch, const struct mw_growth_key *key
 		return;
 	follow->key = *key;
 	follow->placed = false;
-	mw_cohort_init(&follow->cohort, pages);
+	mw_cohort_init(&follow->cohort, pages, pages_of_each(touch));
 	/* What is there already is not of the cohort, so look at once. */
 	touch->next_ns = now_ns;
 }
@@ -237,7 +250,7 @@ static int place_all(struct mw_touch *touch)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < MW_GROWTH_SUSPECTS; i++) {
+	for (uint32_t i = 0; !err && i < touch->max; i++) {
 		struct mw_touch_follow *follow = &touch->follow[i];
 
 		if (follow->pidfd < 0 || follow->placed)
@@ -255,7 +268,7 @@ static int visit_all(struct mw_touch *touch, uint64_t now_ns)
 
 	if (!rc)
 		rc = mw_bpf_touch_visit(touch->bpf);
-	for (uint32_t i = 0; rc >= 0 && i < MW_GROWTH_SUSPECTS; i++) {
+	for (uint32_t i = 0; rc >= 0 && i < touch->max; i++) {
 		if (touch->follow[i].pidfd < 0)
 			continue;
 		rc = evaluate(touch, &touch->follow[i], now_ns);
@@ -291,7 +304,7 @@ uint32_t mw_touch_count(const struct mw_touch *touch)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < MW_GROWTH_SUSPECTS; i++)
+	for (uint32_t i = 0; i < touch->max; i++)
 		count += touch->follow[i].pidfd >= 0;
 	return count;
 }

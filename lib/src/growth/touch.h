@@ -36,11 +36,12 @@ struct mw_touch_follow {
  * @bpf: reads the pages; NULL if that is not wanted or not possible; owned
  * @state: &enum memwatch_watch_touch
  * @error: errno that made it impossible
+ * @max: how many suspects there can be
  * @next_ns: when the next visit is due; MW_TIME_MAX: there is no suspect
  * @visits: number of visits
  * @cpu_ns: CPU time of all of them
  * @stall_ns: longest call that held the lock of a suspect's address space
- * @follow: the suspects
+ * @follow: the suspects, of which the first @max are used
  * @clear: pages that are being cleared
  */
 struct mw_touch {
@@ -49,16 +50,18 @@ struct mw_touch {
 	struct mw_bpf_touch *bpf;
 	uint32_t state;
 	int error;
+	uint32_t max;
 	uint64_t next_ns;
 	uint64_t visits;
 	uint64_t cpu_ns;
 	uint64_t stall_ns;
-	struct mw_touch_follow follow[MW_GROWTH_SUSPECTS];
+	struct mw_touch_follow follow[MW_GROWTH_SUSPECTS_MAX];
 	__u64 clear[MW_TOUCH_PAGES];
 };
 
+/* @max: how many suspects there can be, at most MW_GROWTH_SUSPECTS_MAX; 0: the default. */
 void mw_touch_init(struct mw_touch *touch, struct memwatch_ctx *ctx, struct mw_bpf_growth *growth,
-		   bool wanted);
+		   uint32_t max, bool wanted);
 void mw_touch_uninit(struct mw_touch *touch);
 
 /*

@@ -460,6 +460,11 @@ static int complete_watch_opts(struct memwatch_ctx *ctx, struct memwatch_watch_o
 	if (opts->period_ns < PERIOD_MIN_NS || opts->period_ns > MW_GOVERNOR_PERIOD_MAX_NS)
 		return mw_fail(ctx, -EINVAL,
 			       "the period of a growth monitor must be 50 ms to 60 s");
+	if (opts->max_suspects > MW_GROWTH_SUSPECTS_MAX)
+		return mw_fail(ctx, -EINVAL,
+			       "a growth monitor can follow the pages of at most %u "
+			       "processes",
+			       MW_GROWTH_SUSPECTS_MAX);
 	if (opts->rest_ppm > 1000000 || opts->storm_ppm > 1000000)
 		return mw_fail(ctx, -EINVAL,
 			       "a budget of a growth monitor must be at most one CPU (1000000)");
@@ -508,7 +513,7 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	mw_measure_init(&watch->measure, mw_clock(CLOCK_MONOTONIC));
 	if (watch->events)
 		apply_decision(watch);
-	mw_suspects_open(&watch->suspects, ctx, watch->bpf, opts.flags);
+	mw_suspects_open(&watch->suspects, ctx, watch->bpf, opts.max_suspects, opts.flags);
 	watch->own_thread = opts.flags & MEMWATCH_WATCH_OWN_THREAD;
 	watch->call_cpu_ns = mw_clock(CLOCK_THREAD_CPUTIME_ID);
 	*ret = watch;

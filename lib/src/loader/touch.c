@@ -64,7 +64,7 @@ static int find_direct_map(struct mw_bpf_touch *touch)
 	return err;
 }
 
-static int load(struct mw_bpf_touch *touch)
+static int load(struct mw_bpf_touch *touch, uint32_t max_suspects)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = "/sys/kernel/btf/vmlinux");
 	int err = 0;
@@ -73,6 +73,8 @@ static int load(struct mw_bpf_touch *touch)
 	touch->skel = touch_bpf__open_opts(&opts);
 	if (!touch->skel)
 		err = -errno;
+	if (!err)
+		err = bpf_map__set_max_entries(touch->skel->maps.suspects, max_suspects);
 	if (!err)
 		err = touch_bpf__load(touch->skel);
 	if (!err) {
@@ -86,7 +88,7 @@ static int load(struct mw_bpf_touch *touch)
 		   : 0;
 }
 
-int mw_bpf_touch_open(struct memwatch_ctx *ctx, struct mw_bpf_touch **ret)
+int mw_bpf_touch_open(struct memwatch_ctx *ctx, uint32_t max_suspects, struct mw_bpf_touch **ret)
 {
 	struct mw_bpf_touch *touch;
 	int err;
@@ -98,7 +100,7 @@ int mw_bpf_touch_open(struct memwatch_ctx *ctx, struct mw_bpf_touch **ret)
 	if (!touch)
 		return mw_fail_memory(ctx, "program that reads page tables");
 	touch->ctx = ctx;
-	err = load(touch);
+	err = load(touch, max_suspects);
 	if (!err)
 		err = find_direct_map(touch);
 	if (err)

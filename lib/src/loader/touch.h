@@ -17,10 +17,10 @@
 struct mw_bpf_touch;
 
 /*
- * Returns -EOPNOTSUPP if the page tables of this machine cannot be read: it is not an x86-64, or
- * its direct map was not found.
+ * @max_suspects: how many slots there are. Returns -EOPNOTSUPP if the page tables of this machine
+ * cannot be read: it is not an x86-64, or its direct map was not found.
  */
-int mw_bpf_touch_open(struct memwatch_ctx *ctx, struct mw_bpf_touch **ret);
+int mw_bpf_touch_open(struct memwatch_ctx *ctx, uint32_t max_suspects, struct mw_bpf_touch **ret);
 void mw_bpf_touch_close(struct mw_bpf_touch *touch);
 
 /* Makes @key the suspect of @slot, or changes its @shift. */
