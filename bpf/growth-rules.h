@@ -51,6 +51,13 @@
 #define MW_GROWTH_COLD_SHARE	  90U
 #define MW_GROWTH_COLD_PROGRESS_S 60U
 
+/*
+ * Rule "height": growth of which surely less than this percentage is cold is memory in use, and
+ * stays a notice. It is a small share because a leak below a daily wave is a part of what a process
+ * gains in a morning, and the rest of that is in use.
+ */
+#define MW_GROWTH_USED_SHARE 10U
+
 /* The part of the growth of a window that must be signal and not mapped files, in percent. */
 #define MW_GROWTH_SHARE_MIN 50U
 
@@ -141,6 +148,13 @@ MW_INLINE int mw_growth_rule_trend(const struct mw_growth *g,
 	       mw_growth_eta(left, trend->slope_bps) <= MW_GROWTH_URGENT_S &&
 	       mw_growth_has_consumed(trend->growth, left, mw_growth_consumed_share(g, 0)) &&
 	       mw_growth_is_new_high(level, trend);
+}
+
+/* Is what was gained in use, as far as that is known? */
+MW_INLINE int mw_growth_is_used(const struct mw_growth_touch *touch)
+{
+	return touch->gained >= MW_GROWTH_MASS &&
+	       (__u64)touch->cold_high * 100 < (__u64)touch->gained * MW_GROWTH_USED_SHARE;
 }
 
 /*

@@ -211,6 +211,8 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_history *hi
 		if (mw_growth_is_reserving(g, history))
 			g->flags |= MW_GROWTH_F_RESERVED;
 	}
+	if (reason == MW_GROWTH_HEIGHT && mw_growth_is_used(&sample->touch))
+		reason = MW_GROWTH_NONE;
 	event = mw_growth_notice_update(g, history, &sample->touch);
 	if (g->flags & MW_GROWTH_F_ALERT)
 		event |= mw_growth_alert_update(g);
