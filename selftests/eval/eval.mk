@@ -9,7 +9,13 @@ EVAL_CFLAGS := -O2 -g -Wall -Wextra -Werror -Iselftests -MMD -MP
 
 .PHONY: eval-programs
 
-eval-programs: $(addprefix $(EVAL_BIN)/,record leak group published drop-free.so Memory.class)
+eval-programs: $(addprefix $(EVAL_BIN)/,record leak group published touch-worker drop-free.so Memory.class)
+
+# The allocator of the system, or one that is preloaded.
+$(EVAL_BIN)/touch-worker: selftests/eval/touch/worker.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(EVAL_CFLAGS) -o $@ $< -lm
 
 $(EVAL_BIN)/%: selftests/eval/%.c
 	$(call msg,CCLD,$@)

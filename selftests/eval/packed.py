@@ -5,18 +5,26 @@
 The first line has the times in ms. Each further line is a column of a process or of a cgroup: the
 index of its first time, a number, comm, path of the cgroup, name of the column, and the values in
 pages of 4 KiB, which is what the kernel counts in. Times and values are differences to the one
-before; word*count is a word that is repeated. The number is 0 for a cgroup, and instead of the
+before; word*count is a word that is repeated. The number is 0 for a cgroup, or less for what comes
+after a gap, and instead of the
 process id another one for each process, because in a recording of hours ids are used again.
 Columns that are empty or zero throughout are left out.
 """
+import collections
 import lzma
 
 QUANTUM_KB = 4
 COLUMNS = ("anon_kb", "file_kb", "shmem_kb", "swap_kb", "vsz_kb", "limit_kb", "kernel_kb",
            "slab_kb", "sock_kb", "pagetables_kb")
-PLACES = (3, 4, 5, 6, 7, 8, 10, 11, 12, 13)     # of these in a line of a trace
+# These may follow. They are empty while they are not known, which is kept as -1.
+TOUCH = ("gained_kb", "cold_kb", "cold_low_kb", "cold_high_kb", "untouched_s")
+PLACES = (3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18)     # of these in a line of a trace
 HEADER = ("time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb,cgroup,kernel_kb,"
           "slab_kb,sock_kb,pagetables_kb")
+
+
+def quantum(name):
+    return QUANTUM_KB if name.endswith("_kb") else 1
 
 
 def shorten(values):
@@ -47,11 +55,26 @@ class Stretch:
     def __init__(self, comm, path, at):
         self.comm, self.path, self.at = comm, path, at
         self.rows = []
+        self.names = COLUMNS
+
+    def share_room(self):
+        """Keeps what is left in the place of the limit: without a limit of its own, it is that of
+        the machine, and the same for all processes, which xz makes small."""
+        self.names = tuple("room_kb" if name == "limit_kb" else name for name in COLUMNS)
+        for row in self.rows:
+            if row[5]:
+                row[5] = str(max(0, int(row[5]) - int(row[0]) - int(row[2])))
 
     def columns(self):
-        for name, column in zip(COLUMNS, zip(*self.rows)):
+        if len(self.rows[0]) > len(COLUMNS):
+            self.share_room()
+        for name, column in zip(self.names, zip(*self.rows)):
             if "" not in column and any(value != "0" for value in column):
                 yield name, [round(int(value) / QUANTUM_KB) for value in column]
+        for name, column in zip(TOUCH, list(zip(*self.rows))[len(COLUMNS):]):
+            if any(column):
+                yield name, [round(int(value) / quantum(name)) if value else -1
+                             for value in column]
 
 
 def read_trace(source):
@@ -72,7 +95,7 @@ def read_trace(source):
                 stretch = last[key] = Stretch(fields[2], fields[9], len(times) - 1)
                 stretch.is_group = fields[1] == "0"
                 stretches.append(stretch)
-            stretch.rows.append([fields[place] for place in PLACES])
+            stretch.rows.append([fields[place] for place in PLACES if place < len(fields)])
     return times, stretches
 
 
@@ -83,8 +106,11 @@ def pack(source, target):
         return None
     with lzma.open(target, "wt", preset=9 | lzma.PRESET_EXTREME) as file:
         file.write(shorten(round(float(t) * 1000) for t in times) + "\n")
+        groups = collections.Counter()
         for number, stretch in enumerate(sorted(stretches, key=lambda s: s.path), 1):
-            number = 0 if stretch.is_group else number
+            if stretch.is_group:
+                number = -groups[stretch.path]
+                groups[stretch.path] += 1
             for name, values in stretch.columns():
                 file.write(f"{stretch.at},{number},{stretch.comm},{stretch.path},{name},"
                            f"{shorten(values)}\n")
@@ -100,24 +126,36 @@ def unpack(source):
         for line in file:
             at, number, comm, path, name, text = line.rstrip("\n").split(",")
             first, columns = series.setdefault((int(number), comm, path), (int(at), {}))
-            columns[name] = [value * QUANTUM_KB for value in restore(text)]
+            columns[name] = [None if value < 0 and name in TOUCH else value * quantum(name)
+                             for value in restore(text)]
             if first != int(at):
                 raise ValueError(f"{path}: a process has two beginnings")
+    for _, columns in series.values():
+        if "room_kb" in columns:
+            columns["limit_kb"] = [sum(kb) for kb in zip(*(
+                columns[name] for name in ("room_kb", "anon_kb", "shmem_kb") if name in columns))]
     return times, series
+
+
+def touch_cells(columns, i):
+    return [""] * len(TOUCH) if "gained_kb" not in columns or columns["gained_kb"][i] is None \
+        else [str(columns[name][i]) if name in columns else "0" for name in TOUCH]
 
 
 def trace(times, series):
     """The lines of the trace, in which the memory of processes is before that of cgroups."""
     rows = [[] for _ in times]
-    for (number, comm, path), (at, columns) in sorted(series.items(), key=lambda s: s[0][0] == 0):
+    touch = any("gained_kb" in columns for _, columns in series.values())
+    for (number, comm, path), (at, columns) in sorted(series.items(), key=lambda s: s[0][0] <= 0):
         kb = [columns.get(name) for name in COLUMNS]
         empty = ["0"] * 6 + ["" if number else "0"] + [""] * 3
         length = max(map(len, columns.values()))
         for i in range(length):
             cells = [str(c[i]) if c else none for c, none in zip(kb, empty)]
-            rows[at + i].append(f"{number},{comm},{','.join(cells[:6])},{path},"
+            cells += touch_cells(columns, i) if touch else []
+            rows[at + i].append(f"{max(0, number)},{comm},{','.join(cells[:6])},{path},"
                                 f"{','.join(cells[6:])}\n")
-    yield HEADER + "\n"
+    yield ",".join((HEADER,) + (TOUCH if touch else ())) + "\n"
     for when, lines in zip(times, rows):
         for line in lines:
             yield f"{when:.3f},{line}"
