@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "isolate.h"
 
 /* Copies at shorter distances would be most of what the program does. */
 #define SNAPSHOT_BYTES_LEAST (UINT64_C(1) << 20)
@@ -136,6 +137,7 @@ int mw_config_read(void)
 {
 	const char *fork_rule = getenv("MEMWATCH_HEAP_FORK");
 	const char *python_malloc = getenv("PYTHONMALLOC");
+	uint64_t most;
 
 	mw_config.python_malloc = python_malloc && !strncmp(python_malloc, "malloc", 6);
 	mw_config.log = flag_read("MEMWATCH_HEAP_LOG");
@@ -148,6 +150,12 @@ int mw_config_read(void)
 					  UINT64_C(1) << 30, MW_CONFIG_MAX_BYTES_DEFAULT);
 	mw_config.depth = (uint32_t)number_read("MEMWATCH_HEAP_DEPTH", 1, MW_HEAP_DEPTH_MAX,
 						MW_CONFIG_DEPTH_DEFAULT);
+	mw_config.isolate = (uint32_t)number_read("MEMWATCH_HEAP_ISOLATE", 0, MW_ISOLATE_MAX, 0);
+	most = mw_config.max_bytes / 3 / (MW_ISOLATE_BLOCKS * mw_isolate_page());
+	if (mw_config.isolate > most)
+		mw_config.isolate = (uint32_t)most;
+	mw_config.epoch_ns = 1000000 * number_read("MEMWATCH_HEAP_EPOCH", MW_CONFIG_EPOCH_LEAST,
+						   UINT32_MAX, 0);
 	mw_config.trace = flag_read("MEMWATCH_HEAP_TRACE");
 	mw_config.trace_max = number_read("MEMWATCH_HEAP_TRACE_MAX", 0, UINT64_MAX / 2,
 					  MW_CONFIG_TRACE_MAX_DEFAULT);

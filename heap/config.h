@@ -18,6 +18,7 @@
 #define MW_CONFIG_DEPTH_DEFAULT	    128
 #define MW_CONFIG_SNAPSHOTS_DEFAULT 100
 #define MW_CONFIG_TRACE_MAX_DEFAULT (UINT64_C(16) << 30)
+#define MW_CONFIG_EPOCH_LEAST	    10
 #define MW_CONFIG_TRACE_DEPTH	    4
 #define MW_CONFIG_TRACE_DEPTH_MOST  16
 
@@ -39,6 +40,8 @@ struct mw_config {
 	uint64_t max_bytes;		  /* MEMWATCH_HEAP_MAX */
 	uint64_t seed;			  /* MEMWATCH_HEAP_SEED; 0: random */
 	uint32_t depth;			  /* MEMWATCH_HEAP_DEPTH */
+	uint32_t isolate;		  /* MEMWATCH_HEAP_ISOLATE; 0: nothing is watched */
+	uint64_t epoch_ns;		  /* MEMWATCH_HEAP_EPOCH, in ms; 0: see epoch.c */
 	struct mw_config_snapshots snapshots;
 	uint64_t trace_max;   /* MEMWATCH_HEAP_TRACE_MAX */
 	uint32_t trace_depth; /* MEMWATCH_HEAP_TRACE_DEPTH */

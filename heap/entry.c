@@ -12,19 +12,20 @@
 #include <string.h>
 
 #include "bootstrap.h"
+#include "config.h"
 #include "entry.h"
 #include "modules.h"
 #include "next.h"
 #include "trace.h"
 
 /* clang-format off */
-MW_ALLOCATOR(malloc, (size_t size), (size), mw_next.malloc, size, MW_HEAP_SOURCE_MALLOC)
+MW_ALLOCATOR(malloc, (size_t size), (size), mw_next.malloc, 1, size, MW_HEAP_SOURCE_MALLOC)
 MW_ALLOCATOR(aligned_alloc, (size_t alignment, size_t size), (alignment, size),
-	     mw_next.aligned_alloc, size, MW_HEAP_SOURCE_ALIGNED)
+	     mw_next.aligned_alloc, alignment, size, MW_HEAP_SOURCE_ALIGNED)
 MW_ALLOCATOR(memalign, (size_t alignment, size_t size), (alignment, size),
-	     mw_next.memalign, size, MW_HEAP_SOURCE_ALIGNED)
-MW_ALLOCATOR(valloc, (size_t size), (size), mw_next.valloc, size, MW_HEAP_SOURCE_ALIGNED)
-MW_ALLOCATOR(pvalloc, (size_t size), (size), mw_next.pvalloc, size, MW_HEAP_SOURCE_ALIGNED)
+	     mw_next.memalign, alignment, size, MW_HEAP_SOURCE_ALIGNED)
+MW_ALLOCATOR(valloc, (size_t size), (size), mw_next.valloc, 1, size, MW_HEAP_SOURCE_ALIGNED)
+MW_ALLOCATOR(pvalloc, (size_t size), (size), mw_next.pvalloc, 1, size, MW_HEAP_SOURCE_ALIGNED)
 MW_DEALLOCATOR(free, (void *address), (address), mw_next.free)
 MW_DEALLOCATOR(cfree, (void *address), (address), mw_next.free)
 /* clang-format on */
@@ -33,8 +34,12 @@ MW_SLOW void *calloc_slow(size_t count, size_t size)
 {
 	size_t bytes = count * size; /* the fast half has excluded an overflow */
 	unsigned int due = mw_record_due(bytes);
-	void *memory = mw_next.calloc(count, size);
+	void *memory = mw_isolate(&due, 1, bytes);
 
+	if (memory)
+		memset(memory, 0, bytes);
+	else
+		memory = mw_next.calloc(count, size);
 	if (due && memory)
 		mw_record_allocation(due, memory, bytes, MW_HEAP_SOURCE_CALLOC, MW_FRAME);
 	return memory;
@@ -54,8 +59,13 @@ MW_EXPORT void *calloc(size_t count, size_t size)
 MW_SLOW int posix_memalign_slow(void **ret, size_t alignment, size_t size)
 {
 	unsigned int due = mw_record_due(size);
-	int rc = mw_next.posix_memalign(ret, alignment, size);
+	void *memory = alignment % sizeof(void *) ? NULL : mw_isolate(&due, alignment, size);
+	int rc = 0;
 
+	if (memory)
+		*ret = memory;
+	else
+		rc = mw_next.posix_memalign(ret, alignment, size);
 	if (due && !rc && *ret)
 		mw_record_allocation(due, *ret, size, MW_HEAP_SOURCE_ALIGNED, MW_FRAME);
 	return rc;
@@ -79,6 +89,25 @@ static void *bootstrap_move(const void *address, size_t size)
 	return moved;
 }
 
+/* The new object has pages of its own. NULL: it has not, and nothing has happened. */
+static void *realloc_isolated(unsigned int *due, void *address, size_t size)
+{
+	size_t old = 0;
+	void *memory;
+
+	if (!(*due & MW_DUE_ISOLATE) || !size)
+		return NULL;
+	if (address && !mw_next.malloc_usable_size)
+		return NULL;
+	memory = mw_isolate(due, 1, size);
+	if (!memory || !address)
+		return memory;
+	old = mw_next.malloc_usable_size(address);
+	memcpy(memory, address, old < size ? old : size);
+	mw_next.free(address);
+	return memory;
+}
+
 /*
  * A reallocation ends one object and begins another one, even if it stays where it is. The old
  * sample leaves the map before, because afterwards its address may belong to another thread.
@@ -94,7 +123,9 @@ MW_SLOW void *realloc_slow(void *address, size_t size, bool expired)
 	if (address && mw_filter_may_have(address))
 		moving = mw_record_moving(address);
 	time = due & MW_DUE_TRACE ? mw_trace_now() : 0;
-	memory = mw_next.realloc(address, size);
+	memory = realloc_isolated(&due, address, size);
+	if (!memory)
+		memory = mw_next.realloc(address, size);
 	/* Without a result the object is still there, unless its new size was 0. */
 	mw_record_moved(moving, memory || !size);
 	if (due & MW_DUE_TRACE && address && (memory || !size))
@@ -130,12 +161,16 @@ MW_SLOW bool free_sized_slow(void *address)
 	return mw_record_free(address, MW_FRAME);
 }
 
-/* C23; where the C library has them, they may check the size. */
+/*
+ * C23; where the C library has them, they may check the size. The block of an object that has pages
+ * of its own is larger than its size says, so then they are not used at all: a forked child does
+ * not know which objects of its parent these are.
+ */
 MW_EXPORT void free_sized(void *address, size_t size)
 {
 	if (mw_unlikely(mw_filter_may_have(address)) && !free_sized_slow(address))
 		return;
-	if (mw_next.free_sized)
+	if (mw_next.free_sized && !mw_config.isolate)
 		mw_next.free_sized(address, size);
 	else
 		mw_next.free(address);
@@ -145,7 +180,7 @@ MW_EXPORT void free_aligned_sized(void *address, size_t alignment, size_t size)
 {
 	if (mw_unlikely(mw_filter_may_have(address)) && !free_sized_slow(address))
 		return;
-	if (mw_next.free_aligned_sized)
+	if (mw_next.free_aligned_sized && !mw_config.isolate)
 		mw_next.free_aligned_sized(address, alignment, size);
 	else
 		mw_next.free(address);

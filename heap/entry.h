@@ -12,6 +12,7 @@
 #define _MW_HEAP_ENTRY_H
 
 #include "filter.h"
+#include "isolate.h"
 #include "record.h"
 #include "thread.h"
 
@@ -21,15 +22,17 @@
 #define MW_FRAME __builtin_frame_address(0)
 
 /*
- * MW_ALLOCATOR(NAME, PARAMETERS, ARGUMENTS, NEXT, SIZE, SOURCE) defines the exported function
- * NAME that returns memory of SIZE bytes from NEXT.
+ * MW_ALLOCATOR(NAME, PARAMETERS, ARGUMENTS, NEXT, ALIGNMENT, SIZE, SOURCE) defines the exported
+ * function NAME that returns memory of SIZE bytes from NEXT. ALIGNMENT is 1 if it has none.
  */
-#define MW_ALLOCATOR(name, parameters, arguments, next, size, source)                              \
+#define MW_ALLOCATOR(name, parameters, arguments, next, alignment, size, source)                   \
 	MW_SLOW void *name##_slow parameters                                                       \
 	{                                                                                          \
 		unsigned int due = mw_record_due(size);                                            \
-		void *memory = next arguments;                                                     \
+		void *memory = mw_isolate(&due, alignment, size);                                  \
                                                                                                    \
+		if (!memory)                                                                       \
+			memory = next arguments;                                                   \
 		if (due && memory)                                                                 \
 			mw_record_allocation(due, memory, size, source, MW_FRAME);                 \
 		return memory;                                                                     \

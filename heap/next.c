@@ -248,6 +248,7 @@ bool mw_next_resolve(void)
 	symbol_find(&next.pvalloc, "pvalloc");
 	symbol_find(&next.free_sized, "free_sized");
 	symbol_find(&next.free_aligned_sized, "free_aligned_sized");
+	symbol_find(&next.malloc_usable_size, "malloc_usable_size");
 	symbol_find(&next.dlclose, "dlclose");
 	symbol_find(&next._Fork, "_Fork");
 	symbol_find(&next.mmap, "mmap");

@@ -29,6 +29,7 @@ struct mw_next {
 	void *(*pvalloc)(size_t size);
 	void (*free_sized)(void *address, size_t size);				  /* may be NULL */
 	void (*free_aligned_sized)(void *address, size_t alignment, size_t size); /* may be NULL */
+	size_t (*malloc_usable_size)(void *address);				  /* may be NULL */
 	int (*dlclose)(void *handle);
 	pid_t (*_Fork)(void); /* may be NULL */
 	void *(*mmap)(void *address, size_t size, int protection, int flags, int fd, off_t offset);

@@ -59,6 +59,7 @@ enum mw_heap_chunk_kind {
 	MW_HEAP_CHUNK_STRINGS = 5,    /* bytes */
 	MW_HEAP_CHUNK_CODE = 6,	      /* struct mw_heap_code */
 	MW_HEAP_CHUNK_CODE_BYTES = 7, /* bytes: what code objects refer to */
+	MW_HEAP_CHUNK_WATCHES = 8,    /* struct mw_heap_watch */
 };
 
 /*
@@ -271,7 +272,21 @@ struct mw_heap_header {
 	uint64_t code_bytes_used; /* of MW_HEAP_CHUNK_CODE_BYTES, as above */
 	uint32_t python;	  /* MW_HEAP_PYTHON_* */
 	uint32_t python_version;  /* Py_Version, 0xMMmmppLs; 0: unknown, older than 3.11 */
-	uint64_t reserved[10];
+
+	/*
+	 * Accesses to samples, see struct mw_heap_watch. Epoch n ends when it is found out for the
+	 * n-th time what was touched. Both times are 0 before the end of the first one.
+	 */
+	uint32_t watch_max;	  /* most watches at a time; 0: nothing is watched */
+	uint32_t watch_shift;	  /* of new watches */
+	uint64_t epochs;	  /* so far */
+	uint64_t epoch_ns;	  /* when the last one ended */
+	uint64_t epoch_before_ns; /* when the one before it ended */
+	uint64_t epoch_cpu_ns;	  /* CPU time that all of them took */
+	uint64_t watch_refused;	  /* samples that were chosen and could not be watched */
+	uint64_t watch_lost;	  /* watches that ended because nothing could be seen any more */
+	uint64_t watch_least;	  /* smaller objects are never chosen */
+	uint64_t reserved[2];
 
 	struct mw_heap_counters counters;
 	struct mw_heap_unwinder unwinder;
@@ -310,8 +325,33 @@ struct mw_heap_sample {
 	uint32_t stack;		   /* index into the stacks */
 	uint32_t tid;		   /* thread that allocated */
 	uint16_t source;	   /* enum mw_heap_source */
-	uint16_t reserved16;
+	uint16_t watch; /* index into the watches + 1; 0: none. It may be of another sample now */
 	uint32_t free_link; /* the writer's list of free slots; means nothing in a live sample */
+};
+
+#define MW_HEAP_WATCH_PART 0x1u /* only a part of the object is watched */
+
+/*
+ * Of which sample it is known when it was touched last. A sample that is chosen for this gets whole
+ * pages of its own when it is allocated, so that what touches them touches the object; or it is so
+ * large that some of its pages are watched where they are. It is chosen with a probability of
+ * 2^-shift, which depends on nothing but the time. A watch belongs to the live sample that has its
+ * address and time.
+ *
+ * The last access was between touched_after_ns and touched_ns. At first, both are the time of the
+ * allocation, which counts as an access.
+ */
+struct mw_heap_watch {
+	uint64_t state;	  /* as that of a sample */
+	uint64_t address; /* of the sample */
+	uint64_t time_ns; /* of its allocation */
+	uint64_t begin;	  /* the pages that are watched */
+	uint32_t bytes;
+	uint16_t shift;
+	uint16_t flags; /* MW_HEAP_WATCH_* */
+	uint64_t touched_ns;
+	uint64_t touched_after_ns;
+	uint64_t reserved;
 };
 
 /* Bits of stack.flags. */
@@ -442,6 +482,7 @@ MW_HEAP_ASSERT(sizeof(struct mw_heap_counters) == 192);
 MW_HEAP_ASSERT(sizeof(struct mw_heap_unwinder) == 128);
 MW_HEAP_ASSERT(sizeof(struct mw_heap_figures) == 128);
 MW_HEAP_ASSERT(sizeof(struct mw_heap_sample) == 64);
+MW_HEAP_ASSERT(sizeof(struct mw_heap_watch) == 64);
 MW_HEAP_ASSERT(sizeof(struct mw_heap_stack) == 256);
 MW_HEAP_ASSERT(sizeof(struct mw_heap_module) == 128);
 MW_HEAP_ASSERT(sizeof(struct mw_heap_code) == 64);

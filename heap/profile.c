@@ -20,6 +20,7 @@
 #include "blocks.h"
 #include "config.h"
 #include "identity.h"
+#include "isolate.h"
 #include "lock.h"
 #include "profile.h"
 
@@ -34,7 +35,7 @@
 static const uint8_t kind_share[MW_PROFILE_KINDS] = {
 	[MW_HEAP_CHUNK_SAMPLES] = 32,	[MW_HEAP_CHUNK_STACKS] = 29, [MW_HEAP_CHUNK_FRAMES] = 28,
 	[MW_HEAP_CHUNK_MODULES] = 2,	[MW_HEAP_CHUNK_STRINGS] = 2, [MW_HEAP_CHUNK_CODE] = 2,
-	[MW_HEAP_CHUNK_CODE_BYTES] = 5,
+	[MW_HEAP_CHUNK_CODE_BYTES] = 5, [MW_HEAP_CHUNK_WATCHES] = 0,
 };
 
 static struct mw_heap_header header_scratch;
@@ -113,10 +114,11 @@ static int addresses_reserve(void)
 {
 	uint64_t max = mw_config.max_bytes / 2;
 	uint64_t most = MW_HEAP_CHUNKS_OFFSET + (uint64_t)MW_HEAP_CHUNKS_MAX * MW_HEAP_CHUNK_BYTES;
+	uint64_t private = MW_CONFIG_PRIVATE_BYTES + mw_isolate_bytes();
 	void *base;
 
-	if (mw_config.max_bytes > 2 * MW_CONFIG_PRIVATE_BYTES)
-		max = mw_config.max_bytes - MW_CONFIG_PRIVATE_BYTES;
+	if (mw_config.max_bytes > 2 * private)
+		max = mw_config.max_bytes - private;
 	if (max > most)
 		max = most;
 	base = mmap(NULL, max, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -14,7 +14,7 @@
 
 #include "profile-format.h"
 
-#define MW_PROFILE_KINDS    8 /* enum mw_heap_chunk_kind */
+#define MW_PROFILE_KINDS    9 /* enum mw_heap_chunk_kind */
 #define MW_PROFILE_PATH_MAX (MW_HEAP_PATH_MAX + 64)
 
 struct mw_profile {

@@ -8,6 +8,7 @@
 
 #include "bootstrap.h"
 #include "figures.h"
+#include "isolate.h"
 #include "profile.h"
 #include "record.h"
 #include "runtime.h"
@@ -17,6 +18,7 @@
 #include "trace-write.h"
 #include "trace.h"
 #include "unwind.h"
+#include "watch.h"
 
 /* Takes @size off the countdown of the sampler. False if that contains a sample. */
 static inline bool left_take(struct mw_thread *thread, size_t size)
@@ -39,14 +41,18 @@ static __attribute__((noinline)) unsigned int due_find(struct mw_thread *thread,
 {
 	unsigned int due = 0;
 	int saved = errno;
+	uint32_t shift;
 
 	thread->probe_hit = true;
 	if (thread->probe)
 		return 0;
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return trace_due(thread);
-	if (mw_runtime_follow(thread) && !left_take(thread, size))
+	if (mw_runtime_follow(thread) && !left_take(thread, size)) {
 		due = MW_DUE_SAMPLE;
+		if (mw_isolate_chooses(size, &thread->random, &shift))
+			due |= MW_DUE_ISOLATE | shift << MW_DUE_SHIFT;
+	}
 	mw_thread_leave(thread);
 	errno = saved;
 	return due | trace_due(thread);
@@ -106,8 +112,8 @@ static void time_count(uint64_t begin)
 		__atomic_store_n(&counters->sample_ns_max, took, __ATOMIC_RELAXED);
 }
 
-static bool allocation_sample(struct mw_thread *thread, const void *address, size_t size,
-			      enum mw_heap_source source)
+static bool allocation_sample(struct mw_thread *thread, unsigned int due, const void *address,
+			      size_t size, enum mw_heap_source source)
 {
 	uint64_t frames[MW_HEAP_DEPTH_MAX];
 	struct mw_sample_birth birth = {
@@ -125,7 +131,12 @@ static bool allocation_sample(struct mw_thread *thread, const void *address, siz
 	if (source == MW_HEAP_SOURCE_MMAP)
 		flags |= MW_HEAP_STACK_MMAP;
 	birth.stack = mw_stack_intern(frames, depth, flags, birth.time_ns);
+	/* What the program has advised for mappings of its own stays. */
+	if (due & MW_DUE_ISOLATE && source != MW_HEAP_SOURCE_MMAP)
+		birth.watch = mw_watch_begin(&birth, due >> MW_DUE_SHIFT, &thread->random);
 	stored = mw_sample_add(&birth);
+	if (!stored)
+		mw_watch_end(birth.watch, birth.address, size);
 	time_count(birth.time_ns);
 	mw_figures_follow(birth.time_ns);
 	return stored;
@@ -148,7 +159,7 @@ bool mw_record_allocation(unsigned int due, const void *address, size_t size,
 	/* The process may have forked in between, in a signal handler or in the allocator itself.
 	 */
 	if (mw_runtime_owns_samples() && thread->rate)
-		stored = allocation_sample(thread, address, size, source);
+		stored = allocation_sample(thread, due, address, size, source);
 	mw_runtime_draw(thread);
 	mw_thread_leave(thread);
 	errno = saved;
@@ -213,6 +224,7 @@ uint64_t mw_record_moving(const void *address)
 	struct mw_thread *thread = &mw_thread;
 	bool entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
 	uint64_t moving = MW_RECORD_NOT_MOVING;
+	int saved = errno;
 	uint32_t slot;
 
 	if (mw_runtime_owns_samples()) {
@@ -223,6 +235,7 @@ uint64_t mw_record_moving(const void *address)
 	}
 	if (entered)
 		mw_thread_leave(thread);
+	errno = saved;
 	return moving;
 }
 

@@ -11,6 +11,7 @@
 #include "bootstrap.h"
 #include "code.h"
 #include "cpython.h"
+#include "epoch.h"
 #include "figures.h"
 #include "filter.h"
 #include "fork.h"
@@ -28,6 +29,7 @@
 #include "thread.h"
 #include "trace.h"
 #include "unwind.h"
+#include "watch.h"
 
 /* A countdown that does not end. */
 #define COUNTDOWN_NEVER (UINT64_C(1) << 62)
@@ -90,6 +92,8 @@ static int profile_begin(uint64_t rate, uint32_t parent_pid, enum mw_heap_began 
 		return rc;
 	mw_figures_clear();
 	mw_snapshot_clear();
+	mw_watch_prepare();
+	mw_epoch_clear();
 	mw_profile.header->allocator = mw_next.allocator;
 	mw_profile.header->depth_max = mw_config.depth;
 	mw_profile.header->configured_rate = mw_config.rate;
@@ -127,6 +131,7 @@ static void runtime_continue(void)
 	mw_lock_inherit(&mw_maintenance);
 	mw_runtime.instance++;
 	mw_trace_forget();
+	mw_watch_forget();
 	mw_profile_forget();
 	mw_filter_clear();
 	mw_index_clear();
@@ -193,6 +198,7 @@ bool mw_runtime_follow(struct mw_thread *thread)
 		return false;
 	}
 	control_follow();
+	mw_epoch_follow();
 	mw_snapshot_follow();
 	if (thread->instance != mw_runtime.instance) {
 		mw_thread_prepare(thread);
@@ -229,6 +235,7 @@ __attribute__((destructor)) static void runtime_destructor(void)
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return;
 	if (mw_runtime_owns_samples() && mw_profile.header->pid == (uint32_t)getpid()) {
+		mw_epoch_exit();
 		state_set(MW_HEAP_STATE_ENDED);
 		mw_trace_exit();
 		mw_snapshot_exit();

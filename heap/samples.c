@@ -21,6 +21,7 @@
 #include "samples.h"
 #include "stacks.h"
 #include "thread.h"
+#include "watch.h"
 
 /* Samples that are looked at while the lock is held: this takes some tens of microseconds. */
 #define THIN_STEP   512
@@ -186,6 +187,7 @@ static void slot_retire(uint32_t slot)
 {
 	struct mw_heap_sample *sample = slot_at(slot);
 
+	mw_watch_end(sample->watch, sample->address, sample->size);
 	mw_filter_remove((const void *)(uintptr_t)sample->address);
 	state_change(sample, MW_HEAP_SAMPLE_FREE);
 	slot_push(slot);
@@ -280,6 +282,9 @@ static void slot_thin(uint32_t slot, uint64_t rate, struct mw_random *random)
 		live_uncount(&before);
 		mw_count(&mw_profile.header->counters.thinned_samples, 1);
 		mw_probe_free(address);
+		/* The object keeps its pages, and nobody will see that it is freed. */
+		mw_watch_stop(sample->watch, address);
+		sample->watch = 0;
 		mw_index_abandon(&place);
 		slot_retire(slot);
 		return;
@@ -388,6 +393,7 @@ bool mw_sample_add(const struct mw_sample_birth *birth)
 	sample->stack = birth->stack;
 	sample->tid = birth->tid;
 	sample->source = (uint16_t)birth->source;
+	sample->watch = birth->watch;
 	state_change(sample, MW_HEAP_SAMPLE_LIVE);
 	mw_filter_add((const void *)(uintptr_t)birth->address);
 	birth_count(birth, &weight);
@@ -415,7 +421,11 @@ bool mw_sample_free(const void *address)
 
 bool mw_sample_detach(const void *address, uint32_t *ret_slot)
 {
-	return mw_index_take((uintptr_t)address, ret_slot) == MW_INDEX_FOUND;
+	if (mw_index_take((uintptr_t)address, ret_slot) != MW_INDEX_FOUND)
+		return false;
+	/* The allocator must find one mapping where it had one: mremap() takes no others. */
+	mw_watch_stop(slot_at(*ret_slot)->watch, (uintptr_t)address);
+	return true;
 }
 
 void mw_sample_detached_free(uint32_t slot)

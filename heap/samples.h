@@ -22,6 +22,7 @@ struct mw_sample_birth {
 	uint32_t stack;
 	uint32_t tid;
 	enum mw_heap_source source;
+	uint16_t watch; /* of mw_watch_begin() */
 };
 
 /*

@@ -20,12 +20,14 @@
 
 #include "heap/profile-format.h"
 
+#define PROFILE_KINDS 9 /* enum mw_heap_chunk_kind */
+
 struct profile {
 	uint8_t *base;
 	size_t bytes;
 	const struct mw_heap_header *header;
-	const uint8_t *chunk[8][MW_HEAP_CHUNKS_MAX];
-	uint32_t chunks[8];
+	const uint8_t *chunk[PROFILE_KINDS][MW_HEAP_CHUNKS_MAX];
+	uint32_t chunks[PROFILE_KINDS];
 };
 
 /* False if there is no complete header. The mapping is shared: a living profile is seen live. */
@@ -55,7 +57,8 @@ static inline bool profile_open(struct profile *profile, const char *path)
 	for (uint32_t n = 0; n < MW_HEAP_CHUNKS_MAX; n++) {
 		uint32_t kind = __atomic_load_n(&entry[n].kind, __ATOMIC_ACQUIRE);
 
-		if (!kind || kind >= 8 || entry[n].offset + entry[n].bytes > profile->bytes)
+		if (!kind || kind >= PROFILE_KINDS ||
+		    entry[n].offset + entry[n].bytes > profile->bytes)
 			break;
 		profile->chunk[kind][profile->chunks[kind]++] = profile->base + entry[n].offset;
 	}
@@ -124,6 +127,19 @@ static inline bool profile_sample(const struct profile *profile, uint64_t slot,
 static inline uint64_t profile_slots(const struct profile *profile)
 {
 	return profile_count(profile, MW_HEAP_CHUNK_SAMPLES, sizeof(struct mw_heap_sample));
+}
+
+/* Copies the watch of a sample; false if it has none. */
+static inline bool profile_watch(const struct profile *profile, const struct mw_heap_sample *sample,
+				 struct mw_heap_watch *ret)
+{
+	if (!sample->watch ||
+	    sample->watch > profile_count(profile, MW_HEAP_CHUNK_WATCHES, sizeof(*ret)))
+		return false;
+	memcpy(ret, profile_at(profile, MW_HEAP_CHUNK_WATCHES, sample->watch - 1u, sizeof(*ret)),
+	       sizeof(*ret));
+	return (ret->state & MW_HEAP_SAMPLE_MASK) == MW_HEAP_SAMPLE_LIVE &&
+	       ret->address == sample->address && ret->time_ns == sample->time_ns;
 }
 
 static inline double profile_probability(uint64_t size, uint64_t rate)

@@ -508,7 +508,8 @@ static const struct {
 	{ "fill", work_fill },	       { "mmap", work_mmap },	    { "arenas", work_arenas },
 	{ "secure", work_secure },     { "stress", work_stress },   { "steps", work_steps },
 	{ "fds", work_fds },	       { "daemon", work_daemon },   { "sigfork", work_sigfork },
-	{ "stepfork", work_stepfork },
+	{ "stepfork", work_stepfork }, { "touch", work_touch },	    { "end", work_end },
+	{ "many", work_many },
 };
 
 int main(int argc, char **argv)

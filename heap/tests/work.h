@@ -36,4 +36,9 @@ int work_stepfork(char **argv);
 /* work-stress.c */
 int work_stress(char **argv);
 
+/* work-touch.c */
+int work_touch(char **argv);
+int work_end(char **argv);
+int work_many(char **argv);
+
 #endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Watched objects: is it known when they were touched last?
+ */
+#include "heap/tests/kit.h"
+
+#define SETTINGS "MEMWATCH_HEAP_RATE=1 MEMWATCH_HEAP_EPOCH=20 MEMWATCH_HEAP_ISOLATE="
+#define COUNT	 "240"
+
+/* What the program says about its objects, and what the profile says. */
+struct compared {
+	uint64_t objects;
+	uint64_t watched;
+	uint64_t parts;
+	uint64_t right;	   /* the last access is in the interval of the watch */
+	uint64_t too_late; /* an access that there was not */
+	uint64_t too_early;
+};
+
+/* Copies the sample at @address that is watched. */
+static bool find_watch(const struct profile *profile, uint64_t address, struct mw_heap_watch *ret)
+{
+	struct mw_heap_sample sample;
+
+	for (uint64_t slot = 0; slot < profile_slots(profile); slot++)
+		if (profile_sample(profile, slot, &sample) && sample.address == address)
+			return profile_watch(profile, &sample, ret);
+	return false;
+}
+
+static struct compared compare(const struct profile *profile, char *text)
+{
+	struct compared compared = { 0 };
+	char *line;
+
+	while ((line = strsep(&text, "\n")) && *line) {
+		uint64_t address = strtoull(line, &line, 16), size = strtoull(line, &line, 10);
+		uint64_t before = strtoull(line, &line, 10), after = strtoull(line, &line, 10);
+		struct mw_heap_watch watch;
+
+		(void)size;
+		compared.objects++;
+		if (!find_watch(profile, address, &watch))
+			continue;
+		compared.watched++;
+		compared.parts += (watch.flags & MW_HEAP_WATCH_PART) != 0;
+		if (watch.touched_after_ns > after)
+			compared.too_late++;
+		else if (watch.touched_ns < before)
+			compared.too_early++;
+		else
+			compared.right++;
+	}
+	return compared;
+}
+
+static struct compared run_and_compare(const char *library, const char *max, const char *how)
+{
+	struct compared compared = { 0 };
+	char settings[128];
+	struct profile profile;
+	struct kit_run run;
+
+	kit_empty();
+	snprintf(settings, sizeof(settings), SETTINGS "%s", max);
+	kit_run(&run, library, settings, KIT_ARGV(kit.work, "touch", COUNT, how));
+	if (WIFEXITED(run.status) && WEXITSTATUS(run.status) == 77) {
+		tap_skip(how, "this is not possible on this machine");
+	} else if (tap_ok(kit_exited(&run) && kit_open(&profile, run.pid),
+			  "%s: a program of known accesses ends as it should", how)) {
+		compared = compare(&profile, run.text);
+		printf("# %s: %lu objects, %lu watched, %lu of them in part; %lu right, "
+		       "%lu too late, %lu too early; %lu epochs, %lu us of CPU time; "
+		       "%lu refused, %lu lost\n",
+		       how, compared.objects, compared.watched, compared.parts, compared.right,
+		       compared.too_late, compared.too_early, profile.header->epochs,
+		       profile.header->epoch_cpu_ns / 1000, profile.header->watch_refused,
+		       profile.header->watch_lost);
+		profile_close(&profile);
+	}
+	kit_free(&run);
+	return compared;
+}
+
+static void check_right(const struct compared *compared, const char *how)
+{
+	tap_ok(compared->right * 100 >= compared->watched * 99,
+	       "%s: the last access is known within one epoch for 99 %%", how);
+	tap_eq(compared->too_early, 0, "%s: no access is missed", how);
+}
+
+static void check_plain(const char *how)
+{
+	struct compared compared = run_and_compare(NULL, "1000", how);
+
+	if (!compared.objects)
+		return;
+	tap_eq(compared.watched, compared.objects, "%s: all objects are watched", how);
+	check_right(&compared, how);
+}
+
+/* Only objects that can be freed by any function of the allocator get another place. */
+static void check_allocator(const char *library, const char *name, bool blocks)
+{
+	struct compared compared;
+
+	if (access(library, R_OK)) {
+		tap_skip(name, "the allocator is not installed");
+		return;
+	}
+	compared = run_and_compare(library, "1000", "plain");
+	if (blocks)
+		tap_eq(compared.watched, compared.objects, "%s: all objects are watched", name);
+	else
+		tap_eq(compared.watched, compared.parts, "%s: large objects are watched", name);
+	tap_ok(compared.parts * 10 == compared.objects, "%s: of a tenth a part is watched", name);
+	check_right(&compared, name);
+}
+
+static uint64_t watches_count(const struct profile *profile, double *ret_objects)
+{
+	struct mw_heap_sample sample;
+	struct mw_heap_watch watch;
+	uint64_t count = 0;
+
+	*ret_objects = 0;
+	for (uint64_t slot = 0; slot < profile_slots(profile); slot++) {
+		if (!profile_sample(profile, slot, &sample) ||
+		    !profile_watch(profile, &sample, &watch))
+			continue;
+		count++;
+		*ret_objects += exp2(watch.shift);
+	}
+	return count;
+}
+
+/* Each run has other random numbers; what the watched objects stand for is right on average. */
+static void check_limit(void)
+{
+	double objects, total = 0, mean;
+	struct profile profile;
+	uint64_t most = 0, refused = 0;
+	struct kit_run run;
+
+	for (int seed = 1; seed <= 10; seed++) {
+		char settings[128];
+
+		snprintf(settings, sizeof(settings), SETTINGS "100 MEMWATCH_HEAP_SEED=%d", seed);
+		kit_empty();
+		kit_run(&run, NULL, settings, KIT_ARGV(kit.work, "many", "2000"));
+		if (kit_exited(&run) && kit_open(&profile, run.pid)) {
+			uint64_t count = watches_count(&profile, &objects);
+
+			most = count > most ? count : most;
+			refused += profile.header->watch_refused;
+			total += objects;
+			profile_close(&profile);
+		}
+		kit_free(&run);
+	}
+	mean = total / 10;
+	tap_ok(most > 40 && most <= 100, "never more than 100 are watched (%lu)", most);
+	tap_eq(refused, 0, "none is refused");
+	/* The standard deviation of one run is 13 %. */
+	tap_ok(fabs(mean - 2000) < 4 * 0.13 * 2000 / sqrt(10),
+	       "they stand for all objects (%.0f of 2000 in ten runs)", mean);
+}
+
+static void check_end(void)
+{
+	struct profile profile;
+	struct kit_run run;
+	double objects;
+
+	kit_empty();
+	kit_run(&run, NULL, SETTINGS "1000", KIT_ARGV(kit.work, "end", COUNT));
+	if (tap_ok(kit_exited(&run) && kit_open(&profile, run.pid),
+		   "objects that are moved and freed keep their content")) {
+		tap_ok(strtoull(run.text, NULL, 10) <= watches_count(&profile, &objects) + 2,
+		       "what is freed is not marked any more (%s mappings are)",
+		       strtok(run.text, "\n"));
+		profile_close(&profile);
+	}
+	kit_free(&run);
+}
+
+int main(int argc, char **argv)
+{
+	kit_init(argv[0]);
+	tap_start();
+	if (argc > 1) {
+		check_plain(argv[1]);
+		return tap_done();
+	}
+	check_plain("plain");
+	check_plain("fork");
+	check_plain("threads");
+	check_plain("storm");
+	check_plain("protect");
+	check_plain("follow");
+	check_allocator(KIT_LIBRARIES "libjemalloc.so.2", "jemalloc", false);
+	check_allocator(KIT_LIBRARIES "libtcmalloc_minimal.so.4", "tcmalloc", false);
+	check_allocator(KIT_LIBRARIES "libmimalloc.so.2", "mimalloc", true);
+	check_limit();
+	check_end();
+	return tap_done();
+}
