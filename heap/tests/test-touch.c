@@ -186,24 +186,50 @@ static void check_end(void)
 	kit_free(&run);
 }
 
+static void check_jemalloc(void)
+{
+	check_allocator(KIT_LIBRARIES "libjemalloc.so.2", "jemalloc", false);
+}
+
+static void check_tcmalloc(void)
+{
+	check_allocator(KIT_LIBRARIES "libtcmalloc_minimal.so.4", "tcmalloc", false);
+}
+
+static void check_mimalloc(void)
+{
+	check_allocator(KIT_LIBRARIES "libmimalloc.so.2", "mimalloc", true);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void); /* NULL: a program of this name */
+} checks[] = {
+	{ "plain", NULL },
+	{ "fork", NULL },
+	{ "threads", NULL },
+	{ "storm", NULL },
+	{ "protect", NULL },
+	{ "follow", NULL },
+	{ "jemalloc", check_jemalloc },
+	{ "tcmalloc", check_tcmalloc },
+	{ "mimalloc", check_mimalloc },
+	{ "limit", check_limit },
+	{ "end", check_end },
+};
+
+/* With an argument: only the check of that name. */
 int main(int argc, char **argv)
 {
 	kit_init(argv[0]);
 	tap_start();
-	if (argc > 1) {
-		check_plain(argv[1]);
-		return tap_done();
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		if (argc > 1 && strcmp(argv[1], checks[i].name))
+			continue;
+		if (checks[i].run)
+			checks[i].run();
+		else
+			check_plain(checks[i].name);
 	}
-	check_plain("plain");
-	check_plain("fork");
-	check_plain("threads");
-	check_plain("storm");
-	check_plain("protect");
-	check_plain("follow");
-	check_allocator(KIT_LIBRARIES "libjemalloc.so.2", "jemalloc", false);
-	check_allocator(KIT_LIBRARIES "libtcmalloc_minimal.so.4", "tcmalloc", false);
-	check_allocator(KIT_LIBRARIES "libmimalloc.so.2", "mimalloc", true);
-	check_limit();
-	check_end();
 	return tap_done();
 }
