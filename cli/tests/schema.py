@@ -139,13 +139,19 @@ TAKEN = {"share": (int, float), "samples": int, "of_samples": int, "frame": int,
 WHERE = {"touched": Nullable(TAKEN), "asked": Nullable(TAKEN)}
 SITE = {"stack": [FRAME], "live_bytes": ESTIMATE, "live_objects": ESTIMATE, **ALLOCATED,
         "samples": int,
+        "touched": Nullable({"minute": UNSURE, "hour": UNSURE, "day": UNSURE,
+                             "watched": int, "watched_parts": int}),
         "age_seconds": QUANTILES, "lifetime_seconds": QUANTILES}
 HEAP = {"schema": int,
         "profile": {"file": str, "format": str, "pid": (int,) + OPTIONAL,
                     "comm": (str,) + OPTIONAL, "from_start": (bool,) + OPTIONAL,
                     "rate_bytes": (int,) + OPTIONAL, "samples": int, "objects": str,
                     "stacks": {"frame_pointer": int, "unwound": int, "truncated": int},
-                    "python": (dict,) + OPTIONAL}}
+                    "python": (dict,) + OPTIONAL,
+                    "watch": Nullable({"max": int, "watched": int, "refused": int,
+                                       "least_bytes": int,
+                                       "step_seconds": (int, float) + OPTIONAL,
+                                       "age_seconds": (int, float) + OPTIONAL})}}
 
 DISTRIBUTION = {"basis": str, "objects": int, "flat": bool, "medcouple": (int, float) + OPTIONAL,
                 **{f"{key}_ns": (int, float) + OPTIONAL

@@ -152,6 +152,11 @@ static void warn_incomplete(const struct report *r)
 		mw_warn(r->cli,
 			"%s: %" PRIu64 " samples were lost, which stand for %" PRIu64 " bytes",
 			r->path, (uint64_t)r->info.lost, (uint64_t)r->info.lost_bytes);
+	if (r->info.watch_refused)
+		mw_warn(r->cli,
+			"%s: %" PRIu64 " objects that were chosen could not be watched: what is "
+			"said about touches may be biased",
+			r->path, (uint64_t)r->info.watch_refused);
 	if (r->info.state == MEMWATCH_HEAP_STATE_DORMANT)
 		mw_warn(r->cli, "%s: sampling was never started", r->path);
 }
@@ -193,6 +198,47 @@ static void python_json(const struct memwatch_heap_info *info, struct mw_json *j
 	mw_json_object_end(json);
 }
 
+/* What is known about accesses, of a profile of memwatch. */
+static void print_touched(const struct report *r, const struct memwatch_heap_row *total)
+{
+	const struct memwatch_heap_info *info = &r->info;
+	char step[32], ago[32], least[32];
+
+	if (!info->watch_max)
+		return;
+	if (!heap_touched_print(total, "Touched"))
+		printf("When objects were touched last is not known of all: age and lifetime "
+		       "only.\n");
+	if (info->watch_ns)
+		printf("Accesses are known to within %s, until %s before the end of the profile.\n",
+		       mw_human_uint(info->watch_step_ns, MW_UNIT_NS, step, sizeof(step)),
+		       mw_human_uint(info->end_ns - info->watch_ns, MW_UNIT_NS, ago, sizeof(ago)));
+	if (info->watch_least)
+		printf("With this allocator, objects below %s cannot be watched.\n",
+		       mw_human_uint(info->watch_least, MW_UNIT_BYTES, least, sizeof(least)));
+}
+
+static void watch_json(const struct memwatch_heap_info *info, struct mw_json *json)
+{
+	if (!info->watch_max) {
+		mw_json_null(json, "watch");
+		return;
+	}
+	mw_json_row(json, "watch");
+	mw_json_uint(json, "max", info->watch_max);
+	mw_json_uint(json, "watched", info->watched);
+	mw_json_uint(json, "refused", info->watch_refused);
+	mw_json_uint(json, "least_bytes", info->watch_least);
+	if (info->watch_ns) {
+		mw_json_double(json, "step_seconds", (double)info->watch_step_ns / 1e9);
+		mw_json_double(json, "age_seconds", (double)(info->end_ns - info->watch_ns) / 1e9);
+	} else {
+		mw_json_null(json, "step_seconds");
+		mw_json_null(json, "age_seconds");
+	}
+	mw_json_object_end(json);
+}
+
 static void print_head(const struct report *r)
 {
 	MEMWATCH_OPTS(memwatch_heap_row, total);
@@ -212,6 +258,7 @@ static void print_head(const struct report *r)
 	} else {
 		print_total_value(r, &total, MEMWATCH_HEAP_LIVE_BYTES, "Live");
 		print_total_value(r, &total, MEMWATCH_HEAP_ALLOCATED_BYTES, "Allocated");
+		print_touched(r, &total);
 	}
 	putchar('\n');
 }
@@ -244,6 +291,7 @@ static void profile_json(const struct report *r, struct mw_json *json)
 	mw_json_uint(json, "truncated", info->truncated);
 	mw_json_object_end(json);
 	python_json(info, json);
+	watch_json(info, json);
 	mw_json_object_end(json);
 }
 

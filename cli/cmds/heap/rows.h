@@ -29,6 +29,12 @@ int heap_rows_print(const struct heap_rows *rows);
 /* Prints each row with its whole call stack. */
 void heap_sites_print(const struct heap_rows *rows);
 
+/*
+ * Prints in one line how much of a row was touched in the last minute, hour and day. False if it is
+ * not known.
+ */
+bool heap_touched_print(const struct memwatch_heap_row *row, const char *title);
+
 /* Write the rows as an array with the key @key: with call stacks, or with flat and cum. */
 void heap_sites_json(const struct heap_rows *rows, struct mw_json *json, const char *key);
 void heap_rows_json(const struct heap_rows *rows, struct mw_json *json, const char *key);

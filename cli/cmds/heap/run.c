@@ -22,11 +22,14 @@
 #define STEP_NS 50000000
 /* The profiler refuses less. */
 #define SNAPSHOT_BYTES_LEAST (1U << 20)
+/* The profiler does not watch more objects. */
+#define ISOLATE_MOST 1000U
 
 struct run_config {
 	uint64_t rate;
 	uint64_t max;
 	uint64_t interval;
+	uint64_t isolate;
 	const char *output;
 	const char *library;
 	const char *snapshot;
@@ -46,6 +49,9 @@ static const struct mw_option run_options[] = {
 	  NULL },
 	{ "mmap", 0, MW_OPTION_FLAG, MEMBER(mmap), NULL,
 	  "also profile anonymous memory that a program maps itself", NULL },
+	{ "isolate", 0, MW_OPTION_UINT, MEMBER(isolate), "N",
+	  "watch up to N sampled objects, each on pages of its own, for accesses (1000 at most)",
+	  NULL },
 	{ "snapshot", 's', MW_OPTION_STRING, MEMBER(snapshot), "WHEN",
 	  "have each process copy its profile: bytes=BYTES, peak, exit, max=N", NULL },
 	{ "interval", 'i', MW_OPTION_DURATION, MEMBER(interval), "TIME",
@@ -116,6 +122,8 @@ static int set_environment(const struct run *r)
 		err = heap_preload_number("MEMWATCH_HEAP_DORMANT", c->dormant);
 	if (!err)
 		err = heap_preload_number("MEMWATCH_HEAP_MMAP", c->mmap);
+	if (!err)
+		err = heap_preload_number("MEMWATCH_HEAP_ISOLATE", c->isolate);
 	if (!err && *r->snapshot && setenv("MEMWATCH_HEAP_SNAPSHOT", r->snapshot, 1))
 		err = -errno;
 	if (!err && c->no_children && setenv("MEMWATCH_HEAP_FORK", "stop", 1))
@@ -186,6 +194,9 @@ static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	(void)argc;
 	if (!r.config->output)
 		return mw_error(MW_EXIT_USAGE, "heap run", "-o DIR is missing");
+	if (r.config->isolate > ISOLATE_MOST)
+		return mw_error(MW_EXIT_USAGE, "heap run", "--isolate: at most %u objects",
+				ISOLATE_MOST);
 	rc = read_snapshot(&r) ?: mw_library_new(cli, &ctx);
 	r.ctx = ctx;
 	if (!rc)

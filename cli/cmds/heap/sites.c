@@ -62,6 +62,63 @@ static void print_frame(const struct memwatch_heap_frame *frame)
 	printf("%s\n", frame->inlined ? " (inlined)" : "");
 }
 
+static const char *const window_keys[MEMWATCH_HEAP_WINDOWS] = {
+	[MEMWATCH_HEAP_MINUTE] = "minute",
+	[MEMWATCH_HEAP_HOUR] = "hour",
+	[MEMWATCH_HEAP_DAY] = "day",
+};
+
+static bool is_touched_known(const struct memwatch_heap_row *row)
+{
+	for (int w = 0; w < MEMWATCH_HEAP_WINDOWS; w++)
+		if (!isnan(row->touched[w].value))
+			return true;
+	return false;
+}
+
+/* "touched in the last minute 1.2 MiB (1.1 MiB to 1.4 MiB), hour 2.0 MiB, of 12 watched" */
+bool heap_touched_print(const struct memwatch_heap_row *row, const char *title)
+{
+	const char *before = " in the last";
+	char value[32], low[32], high[32];
+
+	if (!is_touched_known(row))
+		return false;
+	printf("%s", title);
+	for (int w = 0; w < MEMWATCH_HEAP_WINDOWS; w++) {
+		const struct memwatch_heap_estimate *e = &row->touched[w];
+
+		if (isnan(e->value))
+			continue;
+		printf("%s %s %s", before, window_keys[w],
+		       mw_human_double(e->value, MW_UNIT_BYTES, value, sizeof(value)));
+		if (e->low < e->high)
+			printf(" (%s to %s)",
+			       mw_human_double(e->low, MW_UNIT_BYTES, low, sizeof(low)),
+			       mw_human_double(e->high, MW_UNIT_BYTES, high, sizeof(high)));
+		before = ",";
+	}
+	printf("; %llu watched", (unsigned long long)row->watched);
+	if (row->watched_parts)
+		printf(", of %llu a part", (unsigned long long)row->watched_parts);
+	putchar('\n');
+	return true;
+}
+
+static void touched_json(struct mw_json *json, const struct memwatch_heap_row *row)
+{
+	if (!is_touched_known(row)) {
+		mw_json_null(json, "touched");
+		return;
+	}
+	mw_json_object(json, "touched");
+	for (int w = 0; w < MEMWATCH_HEAP_WINDOWS; w++)
+		mw_estimate_json(json, window_keys[w], &row->touched[w]);
+	mw_json_uint(json, "watched", row->watched);
+	mw_json_uint(json, "watched_parts", row->watched_parts);
+	mw_json_object_end(json);
+}
+
 static void print_site(const struct heap_rows *rows, uint64_t number, uint64_t index,
 		       const struct memwatch_heap_row *row)
 {
@@ -85,6 +142,8 @@ static void print_site(const struct heap_rows *rows, uint64_t number, uint64_t i
 		printf(", age %s",
 		       mw_human_double(row->age_seconds[0] * 1e9, MW_UNIT_NS, buf, sizeof(buf)));
 	putchar('\n');
+	if (!rows->is_diff)
+		heap_touched_print(row, "     touched");
 	for (uint32_t i = 0; memwatch_heap_view_get_frame(rows->view, index, i, &frame) == 1; i++)
 		print_frame(&frame);
 	if (row->stacks > 1)
@@ -153,6 +212,7 @@ static void site_json(const struct heap_rows *rows, struct mw_json *json, uint64
 	mw_json_uint(json, "samples", row->samples);
 	times_json(json, "age_seconds", row->age_seconds);
 	times_json(json, "lifetime_seconds", row->lifetime_seconds);
+	touched_json(json, row);
 	if (rows->is_growth) {
 		mw_estimate_json(json, "growth_bytes_per_hour", &row->growth);
 		mw_json_bool(json, "leak", row->leak);

@@ -192,6 +192,13 @@ enum memwatch_heap_state {
  * @live_bytes: estimate of the live bytes, as the process keeps it
  * @python: MEMWATCH_HEAP_PYTHON_*
  * @python_version: Py_Version of CPython, 0xMMmmppLs; 0: there is none, or it is older than 3.11
+ * @watch_max: most objects that are watched for accesses at a time; 0: none
+ * @watched: how many are
+ * @watch_ns: until when their accesses are known, nanoseconds of CLOCK_REALTIME, or 0
+ * @watch_step_ns: how exactly the time of an access is known
+ * @watch_least: smaller objects are never watched
+ * @watch_refused: objects that were chosen and could not be watched: too few are, and estimates
+ *	may be biased
  */
 struct memwatch_heap_info {
 	size_t sz;
@@ -223,6 +230,12 @@ struct memwatch_heap_info {
 	__u64 live_bytes;
 	__u32 python;
 	__u32 python_version;
+	__u32 watch_max;
+	__u32 watched;
+	__u64 watch_ns;
+	__u64 watch_step_ns;
+	__u64 watch_least;
+	__u64 watch_refused;
 };
 
 /**
@@ -354,6 +367,23 @@ struct memwatch_heap_view_opts {
 #define MEMWATCH_HEAP_ROW_ROOM 8
 
 /**
+ * enum memwatch_heap_window - the time before &memwatch_heap_info.watch_ns
+ * @MEMWATCH_HEAP_MINUTE: a minute
+ * @MEMWATCH_HEAP_HOUR: an hour
+ * @MEMWATCH_HEAP_DAY: 24 hours
+ * @MEMWATCH_HEAP_WINDOWS: number of windows
+ */
+enum memwatch_heap_window {
+	MEMWATCH_HEAP_MINUTE = 0,
+	MEMWATCH_HEAP_HOUR = 1,
+	MEMWATCH_HEAP_DAY = 2,
+	MEMWATCH_HEAP_WINDOWS = 3,
+};
+
+/* Length of the array of windows, which has room for further ones. */
+#define MEMWATCH_HEAP_WINDOW_ROOM 8
+
+/**
  * struct memwatch_heap_estimate - a value and its interval of 95 %; it does not grow
  * @value: estimate
  * @low: lower end; NaN if it is not known
@@ -404,6 +434,10 @@ struct memwatch_heap_frame {
  * @stacks: number of call stacks of a SITE. More than one with GROWTH: none of them grows enough
  *	to be a leak, but all together do, and the frames are those that they have in common. 0 if
  *	the row is no SITE.
+ * @touched: by window, how many of the live bytes in @flat are in objects that were touched in it;
+ *	what was allocated in it was touched. NaN: not known. Without mappings, and without BASE.
+ * @watched: objects in @flat that were watched for it
+ * @watched_parts: of how many of them only a part was watched, because they are large
  */
 struct memwatch_heap_row {
 	size_t sz;
@@ -420,6 +454,9 @@ struct memwatch_heap_row {
 	struct memwatch_heap_estimate growth;
 	__u32 leak;
 	__u32 stacks;
+	struct memwatch_heap_estimate touched[MEMWATCH_HEAP_WINDOW_ROOM];
+	__u64 watched;
+	__u64 watched_parts;
 };
 
 /**

@@ -351,6 +351,30 @@ static int read_stacks(struct own_profile *p)
 	return err;
 }
 
+/* The watch of the sample that was added last, if it has one. */
+static int add_watch(struct own_profile *p, const struct mw_heap_sample *from)
+{
+	struct mw_prof_profile *profile = mw_heap_last(p->heap);
+	struct mw_heap_watch watch;
+
+	if (!from->watch ||
+	    !mw_profile_element(&p->file, MW_HEAP_CHUNK_WATCHES, from->watch - 1U, &watch,
+				sizeof(watch)) ||
+	    (watch.state & MW_HEAP_SAMPLE_MASK) != MW_HEAP_SAMPLE_LIVE ||
+	    watch.address != from->address || watch.time_ns != from->time_ns || watch.shift > 63)
+		return 0;
+	if (mw_array_reserve(profile->watches, profile->watch_capacity, profile->nr_watches + 1U))
+		return no_memory(p);
+	profile->watches[profile->nr_watches++] = (struct mw_prof_watch){
+		.sample = profile->nr_samples - 1,
+		.is_part = watch.flags & MW_HEAP_WATCH_PART,
+		.weight = (double)(1ULL << watch.shift),
+		.touched_ns = (int64_t)(p->file.header.created_realtime_ns +
+					(watch.touched_ns - p->file.header.created_ns)),
+	};
+	return 0;
+}
+
 static int add_live(struct own_profile *p, const struct mw_heap_sample *from)
 {
 	struct mw_prof_sample sample = { .count = 1 };
@@ -373,7 +397,7 @@ static int add_live(struct own_profile *p, const struct mw_heap_sample *from)
 	sample.birth_ns = (int64_t)(p->file.header.created_realtime_ns +
 				    (from->time_ns - p->file.header.created_ns));
 	p->end_ns = mw_max_u64(p->end_ns, from->time_ns);
-	return mw_heap_add_sample(p->heap, &sample) ? no_memory(p) : 0;
+	return mw_heap_add_sample(p->heap, &sample) ? no_memory(p) : add_watch(p, from);
 }
 
 /* The state of each sample of a chunk now, or NULL if the file cannot be read again. */
@@ -460,11 +484,20 @@ static int read_info(struct own_profile *p)
 	info->sample_ns = h->counters.sample_ns;
 	info->file_bytes = p->file.input->len;
 	info->live_bytes = h->live_bytes;
+	info->watch_max = h->watch_max;
+	info->watch_ns = to_realtime(h, h->epoch_ns);
+	if (h->epochs && h->epoch_ns > h->began_ns)
+		info->watch_step_ns = mw_max_u64(
+			(h->epoch_ns - h->began_ns) / h->epochs,
+			h->epoch_ns - mw_max_u64(h->epoch_before_ns, h->began_ns));
+	info->watch_least = h->watch_least;
+	info->watch_refused = h->watch_refused;
 	/* Otherwise the samples are counted as they are read. */
 	info->samples = p->heap->header_only ? h->live_samples : 0;
 	read_figures(h, profile);
 	p->end_ns = mw_max_u64(h->state_ns, h->counters.peak_live_ns);
 	p->end_ns = mw_max_u64(p->end_ns, h->snapshot_ns);
+	p->end_ns = mw_max_u64(p->end_ns, h->epoch_ns);
 	for (int i = 0; i < 2; i++)
 		p->end_ns = mw_max_u64(p->end_ns, h->figures[i].time_ns);
 	if (mw_strings_add_text(&p->heap->strings, h->comm, sizeof(h->comm), &profile->comm))

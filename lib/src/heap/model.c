@@ -48,6 +48,7 @@ struct memwatch_heap *memwatch_heap_unref(struct memwatch_heap *heap)
 	for (uint32_t i = 0; i < heap->nr_profiles; i++) {
 		free(heap->profiles[i].samples);
 		free(heap->profiles[i].lifetimes);
+		free(heap->profiles[i].watches);
 		free(heap->profiles[i].stack_of);
 	}
 	mw_strings_uninit(&heap->strings);
@@ -76,6 +77,7 @@ int memwatch_heap_get_info(const struct memwatch_heap *heap, unsigned int profil
 	info.name = mw_strings_text(&heap->strings, p->name);
 	for (uint32_t i = 0; i < p->nr_samples; i++)
 		info.samples += p->samples[i].count;
+	info.watched = p->nr_watches;
 	return mw_opts_export(ret, &info, sizeof(info));
 }
 

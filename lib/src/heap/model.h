@@ -77,6 +77,7 @@ struct mw_prof_sample {
  * @earlier: and before that
  * @figures_ns: when that was, CLOCK_REALTIME
  * @lifetimes, @nr_lifetimes, @lifetime_capacity: what is known about freed samples, owned
+ * @watches, @nr_watches, @watch_capacity: the samples that are watched for accesses, owned
  * @stack_of, @nr_stacks: of a profile of memwatch, the stack in the heap for each of its stacks, or
  *	MW_PROF_NONE; owned
  */
@@ -96,6 +97,13 @@ struct mw_prof_profile {
 		double seconds;
 	} * lifetimes;
 	uint32_t nr_lifetimes, lifetime_capacity;
+	struct mw_prof_watch {
+		uint32_t sample;    /* number of the sample */
+		bool is_part;	    /* of the object */
+		double weight;	    /* how many live samples it stands for */
+		int64_t touched_ns; /* the last access is not later, CLOCK_REALTIME */
+	} * watches;
+	uint32_t nr_watches, watch_capacity;
 	uint32_t *stack_of;
 	uint64_t nr_stacks;
 };

@@ -75,6 +75,7 @@ int mw_profile_file_header(struct mw_profile_file *file, struct memwatch_ctx *ct
 	file->arrays[MW_HEAP_CHUNK_STRINGS].element_bytes = 1;
 	file->arrays[MW_HEAP_CHUNK_CODE].element_bytes = h->code_bytes;
 	file->arrays[MW_HEAP_CHUNK_CODE_BYTES].element_bytes = 1;
+	file->arrays[MW_HEAP_CHUNK_WATCHES].element_bytes = sizeof(struct mw_heap_watch);
 	return 0;
 }
 

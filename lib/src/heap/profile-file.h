@@ -13,7 +13,7 @@
 #include "heap/input.h"
 #include "heap/profile-format.h"
 
-#define MW_PROFILE_KINDS 8 /* enum mw_heap_chunk_kind */
+#define MW_PROFILE_KINDS 9 /* enum mw_heap_chunk_kind */
 
 /* The array of one kind of element, which is spread over chunks. */
 struct mw_chunk_array {

@@ -13,6 +13,7 @@
 #include "heap/leaks.h"
 #include "heap/quantiles.h"
 #include "heap/rows.h"
+#include "heap/touched.h"
 #include "base/context.h"
 
 /**
@@ -21,6 +22,7 @@
  * @frames: of each row, and an empty one of all together: what the caller sees
  * @quantiles: of each row, and of all together
  * @trends: the same, or NULL
+ * @touched: of each row, and of all together
  * @known: by metric, whether the rate is known, and with it intervals
  */
 struct memwatch_heap_view {
@@ -31,6 +33,7 @@ struct memwatch_heap_view {
 	struct memwatch_heap_frame *frames;
 	struct mw_quantiles *quantiles;
 	struct mw_trend *trends;
+	struct mw_touched *touched;
 	bool known;
 };
 
@@ -180,6 +183,8 @@ static int fill_view(struct memwatch_heap_view *view)
 	if (!err)
 		err = mw_quantiles_new(&view->rows, profile, &view->quantiles);
 	if (!err)
+		err = mw_touched_new(&view->rows, profile, &view->touched);
+	if (!err)
 		err = sort_rows(view);
 	if (!err)
 		view->frames = calloc(view->rows.count + 1UL, sizeof(*view->frames));
@@ -221,6 +226,7 @@ struct memwatch_heap_view *memwatch_heap_view_unref(struct memwatch_heap_view *v
 	free(view->frames);
 	free(view->quantiles);
 	free(view->trends);
+	free(view->touched);
 	free(view);
 	return NULL;
 }
@@ -308,6 +314,12 @@ static int export_row(const struct memwatch_heap_view *view, uint32_t number,
 	out.samples = row->samples;
 	memcpy(out.age_seconds, quantiles->age, sizeof(out.age_seconds));
 	memcpy(out.lifetime_seconds, quantiles->lifetime, sizeof(out.lifetime_seconds));
+	for (int w = 0; w < MEMWATCH_HEAP_WINDOWS; w++)
+		out.touched[w] = view->opts.flags & MEMWATCH_HEAP_BASE
+					 ? mw_estimate_around(NAN, NAN)
+					 : view->touched[number].window[w];
+	out.watched = view->touched[number].watched;
+	out.watched_parts = view->touched[number].parts;
 	out.growth = mw_estimate_around(NAN, NAN);
 	if (view->trends) {
 		out.growth = view->trends[number].per_hour;
