@@ -6,7 +6,7 @@
  *
  * The accessed bits of the pages are read, and those that are set are cleared. An access after a
  * bit was read as clear is found in the next epoch, and one between reading a set bit and clearing
- * it is less than some milliseconds later than the end of its epoch. So none is missed.
+ * it gets the time that is read in between. So none is missed.
  */
 #include <sys/mman.h>
 #include <time.h>

@@ -36,8 +36,8 @@
 #define PART_PAGES 16
 
 /*
- * So many samples may be chosen in such a time; if there are more, they are chosen less often. To
- * begin and to end a watch takes some 30 us, so this is less than half a percent of a processor.
+ * So many samples may be chosen in such a time; if there are more, they are chosen less often,
+ * because to begin and to end a watch takes some system calls.
  */
 #define BUDGET	       1000u
 #define BUDGET_TIME_NS UINT64_C(8000000000)

@@ -119,66 +119,88 @@ static void check_allocator(const char *library, const char *name, bool blocks)
 	check_right(&compared, name);
 }
 
-static uint64_t watches_count(const struct profile *profile, double *ret_objects)
+/* What watched objects stand for. */
+struct stood_for {
+	uint64_t watches;
+	double objects;
+	double early; /* of those that were allocated in the first half of all bytes */
+};
+
+static struct stood_for stood_for(const struct profile *profile)
 {
+	struct stood_for sum = { 0 };
 	struct mw_heap_sample sample;
 	struct mw_heap_watch watch;
-	uint64_t count = 0;
 
-	*ret_objects = 0;
 	for (uint64_t slot = 0; slot < profile_slots(profile); slot++) {
 		if (!profile_sample(profile, slot, &sample) ||
 		    !profile_watch(profile, &sample, &watch))
 			continue;
-		count++;
-		*ret_objects += exp2(watch.shift);
+		sum.watches++;
+		sum.objects += exp2(watch.shift);
+		if (sample.allocated_before < profile->header->counters.allocated_bytes / 2)
+			sum.early += exp2(watch.shift);
 	}
-	return count;
+	return sum;
 }
 
-/* Each run has other random numbers; what the watched objects stand for is right on average. */
+#define LIMIT_RUNS    20
+#define LIMIT_OBJECTS 2000
+
+/*
+ * Each run has other random numbers, the same whenever the test runs, and no epoch ends before the
+ * program does. With a final shift of 5, the standard deviation of what the watched objects of a
+ * run stand for is sqrt(2000 * 31), that is 249, and 176 for each half of them.
+ */
 static void check_limit(void)
 {
-	double objects, total = 0, mean;
-	struct profile profile;
+	double sum = 0, early = 0, squares = 0, deviation;
 	uint64_t most = 0, refused = 0;
+	struct profile profile;
 	struct kit_run run;
 
-	for (int seed = 1; seed <= 10; seed++) {
-		char settings[128];
+	for (int seed = 1; seed <= LIMIT_RUNS; seed++) {
+		struct stood_for found = { 0 };
+		char settings[160];
 
-		snprintf(settings, sizeof(settings), SETTINGS "100 MEMWATCH_HEAP_SEED=%d", seed);
+		snprintf(settings, sizeof(settings),
+			 "MEMWATCH_HEAP_RATE=1 MEMWATCH_HEAP_EPOCH=600000 "
+			 "MEMWATCH_HEAP_ISOLATE=100 MEMWATCH_HEAP_SEED=%d",
+			 seed);
 		kit_empty();
 		kit_run(&run, NULL, settings, KIT_ARGV(kit.work, "many", "2000"));
 		if (kit_exited(&run) && kit_open(&profile, run.pid)) {
-			uint64_t count = watches_count(&profile, &objects);
-
-			most = count > most ? count : most;
+			found = stood_for(&profile);
+			most = found.watches > most ? found.watches : most;
 			refused += profile.header->watch_refused;
-			total += objects;
 			profile_close(&profile);
 		}
+		sum += found.objects;
+		squares += (found.objects - LIMIT_OBJECTS) * (found.objects - LIMIT_OBJECTS);
+		early += found.early;
 		kit_free(&run);
 	}
-	mean = total / 10;
+	deviation = sqrt(squares / LIMIT_RUNS);
 	tap_ok(most > 40 && most <= 100, "never more than 100 are watched (%lu)", most);
 	tap_eq(refused, 0, "none is refused");
-	/* The standard deviation of one run is 13 %. */
-	tap_ok(fabs(mean - 2000) < 4 * 0.13 * 2000 / sqrt(10),
-	       "they stand for all objects (%.0f of 2000 in ten runs)", mean);
+	tap_ok(fabs(sum / LIMIT_RUNS - LIMIT_OBJECTS) < 4 * 249 / sqrt(LIMIT_RUNS),
+	       "they stand for all objects (%.0f of 2000 on average)", sum / LIMIT_RUNS);
+	tap_ok(fabs(early / LIMIT_RUNS - LIMIT_OBJECTS / 2.0) < 4 * 176 / sqrt(LIMIT_RUNS),
+	       "those that were thinned for the first half (%.0f of 1000)", early / LIMIT_RUNS);
+	tap_ok(deviation > 249 * 0.6 && deviation < 249 * 1.5,
+	       "and this scatters as a random choice does (by %.0f)", deviation);
 }
 
 static void check_end(void)
 {
 	struct profile profile;
 	struct kit_run run;
-	double objects;
 
 	kit_empty();
 	kit_run(&run, NULL, SETTINGS "1000", KIT_ARGV(kit.work, "end", COUNT));
 	if (tap_ok(kit_exited(&run) && kit_open(&profile, run.pid),
 		   "objects that are moved and freed keep their content")) {
-		tap_ok(strtoull(run.text, NULL, 10) <= watches_count(&profile, &objects) + 2,
+		tap_ok(strtoull(run.text, NULL, 10) <= stood_for(&profile).watches + 2,
 		       "what is freed is not marked any more (%s mappings are)",
 		       strtok(run.text, "\n"));
 		profile_close(&profile);
