@@ -125,6 +125,6 @@ int main(void)
 	tap_ok(isnan(estimate(0, 0, MEMWATCH_HEAP_MINUTE).value),
 	       "without watches nothing is known");
 	tap_ok(isnan(estimate(watches_choose(), 500, MEMWATCH_HEAP_MINUTE).value),
-	       "nor if small ones are never watched");
+	       "if small ones are never watched, neither");
 	return tap_done();
 }
