@@ -186,6 +186,13 @@ static void write_for_ever(uint64_t *written)
 	}
 }
 
+/* Waits until there are records in the file, for ten seconds at most. */
+static void await_records(const uint64_t *written)
+{
+	for (int i = 0; i < 10000 && !__atomic_load_n(written, __ATOMIC_ACQUIRE); i++)
+		usleep(1000);
+}
+
 static void test_killed(void)
 {
 	uint64_t *written = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -204,7 +211,10 @@ static void test_killed(void)
 		pid = fork();
 		if (!pid)
 			write_for_ever(written);
-		usleep((useconds_t)dice(i % 2 ? 3000 : 30000));
+		/* Half of them are killed while they write, the others perhaps before. */
+		if (i % 2)
+			await_records(written);
+		usleep((useconds_t)dice(3000));
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		if (access(path, F_OK))
