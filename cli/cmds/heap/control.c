@@ -12,12 +12,8 @@
 #include "cmds/heap/heap.h"
 #include "cmds/heap/processes.h"
 #include "common/message.h"
-#include "common/parse.h"
 #include "output/human.h"
 #include "output/json.h"
-
-/* How long a process may take to follow; it looks when it allocates. */
-#define FOLLOW_NS 1000000000ULL
 
 struct start_config {
 	uint64_t rate;
@@ -28,29 +24,6 @@ static const struct mw_option start_options[] = {
 	  "mean number of bytes between two samples", NULL },
 	{ 0 },
 };
-
-static int send_request(const struct mw_cli *cli, const char *name,
-			enum memwatch_heap_control control, uint64_t rate)
-{
-	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
-	uint64_t pid;
-	int fd, err, rc = mw_library_new(cli, &ctx);
-
-	if (rc)
-		return rc;
-	if (mw_parse_uint(name, &pid) || pid > INT32_MAX)
-		return mw_error(MW_EXIT_USAGE, "heap", "PID must be the number of a process");
-	err = memwatch_heap_find(ctx, (uint32_t)pid, 1, &fd);
-	if (err)
-		return heap_process_failed(ctx, err, name);
-	err = memwatch_heap_request(ctx, fd, control, rate, FOLLOW_NS);
-	close(fd);
-	if (err == -ETIMEDOUT) {
-		mw_warn(cli, "process %" PRIu64 " will follow when it allocates", pid);
-		return MW_EXIT_DONE;
-	}
-	return err ? heap_process_failed(ctx, err, name) : MW_EXIT_DONE;
-}
 
 static const char *const start_usage[] = {
 	"heap start PID [--rate BYTES]",
@@ -65,7 +38,7 @@ static int start_run(const struct mw_cli *cli, void *config, int argc, char **ar
 	const struct start_config *c = config;
 
 	(void)argc;
-	return send_request(cli, argv[0], MEMWATCH_HEAP_START, c->rate);
+	return heap_process_request(cli, "heap", argv[0], MEMWATCH_HEAP_START, c->rate);
 }
 
 static const char *const stop_usage[] = {
@@ -80,7 +53,7 @@ static int stop_run(const struct mw_cli *cli, void *config, int argc, char **arg
 {
 	(void)config;
 	(void)argc;
-	return send_request(cli, argv[0], MEMWATCH_HEAP_STOP, 0);
+	return heap_process_request(cli, "heap", argv[0], MEMWATCH_HEAP_STOP, 0);
 }
 
 static void print_stats_json(const struct memwatch_heap_info *info)

@@ -6,12 +6,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmds/heap/processes.h"
 #include "common/message.h"
 #include "common/parse.h"
+
+/* How long a process may take to follow; it looks when it allocates. */
+#define FOLLOW_NS 1000000000ULL
 
 static const char *const state_names[] = {
 	[MEMWATCH_HEAP_STATE_UNKNOWN] = "starting", [MEMWATCH_HEAP_STATE_DORMANT] = "dormant",
@@ -85,6 +89,29 @@ int heap_process_failed(struct memwatch_ctx *ctx, int err, const char *name)
 	if (err == -EACCES || err == -EPERM)
 		mw_hint("run memwatchctl as root, or as the user that the profile belongs to");
 	return mw_exit_of(err);
+}
+
+int heap_process_request(const struct mw_cli *cli, const char *what, const char *name,
+			 enum memwatch_heap_control control, uint64_t rate)
+{
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	uint64_t pid;
+	int fd, err, rc = mw_library_new(cli, &ctx);
+
+	if (rc)
+		return rc;
+	if (mw_parse_uint(name, &pid) || pid > INT32_MAX)
+		return mw_error(MW_EXIT_USAGE, what, "PID must be the number of a process");
+	err = memwatch_heap_find(ctx, (uint32_t)pid, 1, &fd);
+	if (err)
+		return heap_process_failed(ctx, err, name);
+	err = memwatch_heap_request(ctx, fd, control, rate, FOLLOW_NS);
+	close(fd);
+	if (err == -ETIMEDOUT) {
+		mw_warn(cli, "process %" PRIu64 " will follow when it allocates", pid);
+		return MW_EXIT_DONE;
+	}
+	return err ? heap_process_failed(ctx, err, name) : MW_EXIT_DONE;
 }
 
 int heap_header_read(struct memwatch_ctx *ctx, int fd, const char *name,

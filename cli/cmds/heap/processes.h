@@ -19,6 +19,13 @@ const char *heap_fd_path(int fd, char *buf, size_t size);
 int heap_process_failed(struct memwatch_ctx *ctx, int err, const char *name);
 
 /*
+ * Asks the profiler in the process @name, which is a number, for @control, with the rate of
+ * memwatch_heap_request(). @what is the command that says if @name is none. Returns an exit code.
+ */
+int heap_process_request(const struct mw_cli *cli, const char *what, const char *name,
+			 enum memwatch_heap_control control, uint64_t rate);
+
+/*
  * Reads the header of the profile @fd. Returns 0 or a negative errno. Strings of @info belong
  * to @heap, which the caller frees with memwatch_heap_unref().
  */

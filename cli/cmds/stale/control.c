@@ -4,40 +4,8 @@
  *
  * "stale start" and "stale stop": the trace of a running process, on and off.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <unistd.h>
-
 #include "cmds/heap/processes.h"
 #include "cmds/stale/stale.h"
-#include "common/message.h"
-#include "common/parse.h"
-
-/* How long a process may take to follow; it looks when it allocates. */
-#define FOLLOW_NS 1000000000ULL
-
-static int send_request(const struct mw_cli *cli, const char *name,
-			enum memwatch_heap_control control)
-{
-	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
-	uint64_t pid;
-	int fd, err, rc = mw_library_new(cli, &ctx);
-
-	if (rc)
-		return rc;
-	if (mw_parse_uint(name, &pid) || pid > INT32_MAX)
-		return mw_error(MW_EXIT_USAGE, "stale", "PID must be the number of a process");
-	err = memwatch_heap_find(ctx, (uint32_t)pid, 1, &fd);
-	if (err)
-		return heap_process_failed(ctx, err, name);
-	err = memwatch_heap_request(ctx, fd, control, 0, FOLLOW_NS);
-	close(fd);
-	if (err == -ETIMEDOUT) {
-		mw_warn(cli, "process %" PRIu64 " will follow when it allocates", pid);
-		return MW_EXIT_DONE;
-	}
-	return err ? heap_process_failed(ctx, err, name) : MW_EXIT_DONE;
-}
 
 static const char *const start_usage[] = {
 	"stale start PID",
@@ -53,7 +21,7 @@ static int start_run(const struct mw_cli *cli, void *config, int argc, char **ar
 {
 	(void)config;
 	(void)argc;
-	return send_request(cli, argv[0], MEMWATCH_HEAP_TRACE_START);
+	return heap_process_request(cli, "stale", argv[0], MEMWATCH_HEAP_TRACE_START, 0);
 }
 
 static const char *const stop_usage[] = {
@@ -68,7 +36,7 @@ static int stop_run(const struct mw_cli *cli, void *config, int argc, char **arg
 {
 	(void)config;
 	(void)argc;
-	return send_request(cli, argv[0], MEMWATCH_HEAP_TRACE_STOP);
+	return heap_process_request(cli, "stale", argv[0], MEMWATCH_HEAP_TRACE_STOP, 0);
 }
 
 const struct mw_cmd mw_cmd_stale_start = {

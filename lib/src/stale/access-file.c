@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/context.h"
+#include "stale/varint.h"
 
 _Static_assert(sizeof(struct mw_access_file_header) == 272, "the header has no padding");
 _Static_assert(sizeof(struct mw_access_block) == 24, "the head of a block has no padding");
@@ -113,27 +114,11 @@ static int read_block(struct mw_access_file *file)
 	return 1;
 }
 
-static bool take_varint(const uint8_t **at, const uint8_t *end, uint64_t *ret)
-{
-	uint64_t value = 0;
-
-	for (unsigned int shift = 0; *at < end && shift < 64; shift += 7) {
-		uint8_t byte = *(*at)++;
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80) {
-			*ret = value;
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool take_difference(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
 	uint64_t code;
 
-	if (!take_varint(at, end, &code))
+	if (!mw_varint_take(at, end, &code))
 		return false;
 	*value += code >> 1 ^ -(code & 1);
 	return true;
@@ -150,7 +135,8 @@ static bool decode_record(struct mw_access_file *file, struct mw_access_record *
 	if (control & ~MW_ACCESS_RECORD_KNOWN ||
 	    (control & MW_ACCESS_RECORD_EXEC && control != MW_ACCESS_RECORD_EXEC))
 		return false;
-	if (control & MW_ACCESS_RECORD_THREAD && (!take_varint(at, end, &tid) || tid > UINT32_MAX))
+	if (control & MW_ACCESS_RECORD_THREAD &&
+	    (!mw_varint_take(at, end, &tid) || tid > UINT32_MAX))
 		return false;
 	last->tid = (uint32_t)tid;
 	if (!take_difference(at, end, &last->time_ns))

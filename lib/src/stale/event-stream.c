@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "stale/varint.h"
+
 void mw_event_stream_init(struct mw_event_stream *stream, const struct mw_event_chunk *chunks,
 			  uint32_t count)
 {
@@ -92,22 +94,6 @@ static int read_chunk(struct mw_event_stream *stream, struct mw_event_source *so
 	return 0;
 }
 
-static bool take_varint(const uint8_t **at, const uint8_t *end, uint64_t *ret)
-{
-	uint64_t value = 0;
-
-	for (unsigned int shift = 0; *at < end && shift < 64; shift += 7) {
-		uint8_t byte = *(*at)++;
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80) {
-			*ret = value;
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool take_number(const uint8_t **at, const uint8_t *end, unsigned int bytes, uint64_t *ret)
 {
 	uint64_t value;
@@ -132,7 +118,7 @@ static bool take_thread(struct mw_event_stream *stream, const uint8_t **at)
 {
 	uint64_t tid;
 
-	if (!take_varint(at, stream->end, &tid) || tid > UINT32_MAX)
+	if (!mw_varint_take(at, stream->end, &tid) || tid > UINT32_MAX)
 		return false;
 	stream->tid = (uint32_t)tid;
 	return true;
@@ -149,12 +135,12 @@ static bool take_slot(const struct mw_event_stream *stream, const uint8_t **at, 
 		return false;
 	slot = &stream->slots[*(*at)++];
 	if (kind == MW_TRACE_MALLOC_SITE || kind == MW_TRACE_FREE_SITE) {
-		if (!take_varint(at, stream->end, &site) || site >= MW_EVENT_SITES_MAX)
+		if (!mw_varint_take(at, stream->end, &site) || site >= MW_EVENT_SITES_MAX)
 			return false;
 		slot->site = (uint32_t)site;
 	}
 	if ((kind == MW_TRACE_MALLOC_SITE || kind == MW_TRACE_MALLOC_SIZE) &&
-	    !take_varint(at, stream->end, &slot->size))
+	    !mw_varint_take(at, stream->end, &slot->size))
 		return false;
 	*ret = slot;
 	return true;
