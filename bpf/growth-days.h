@@ -96,8 +96,15 @@ MW_INLINE void mw_growth_days_close(struct mw_growth_days *days, __u32 hour)
 /* The mean of the hour @back hours before the open one; the newest closed one is 1 back. */
 MW_INLINE __u32 mw_growth_days_mean(const struct mw_growth_days *days, __u32 back)
 {
-	__u32 at = days->hour - back;
+	__u32 at;
 
+	/*
+	 * Otherwise clang reads the hour at the end of a loop for its next round, and lets that
+	 * fall through to the head of the loop, which verifiers refuse as a back-edge (seen
+	 * with 6.1).
+	 */
+	MW_GROWTH_OPAQUE(days);
+	at = days->hour - back;
 	/* A compiler that knows the range of the hour leaves out the mask. */
 	MW_GROWTH_OPAQUE(at);
 	return days->mean[at & (MW_GROWTH_HOURS - 1)];
