@@ -334,4 +334,21 @@ static uint64_t storm_stolen_ns(void)
 	return stolen * NS_PER_TICK;
 }
 
+/*
+ * Whether a host may take CPUs away without saying so: Linux runs under a hypervisor, and not a
+ * tick has been counted as stolen since it booted.
+ */
+static bool storm_steals_silently(void)
+{
+	char line[4096];
+	bool guest = false;
+	FILE *file = fopen("/proc/cpuinfo", "r");
+
+	while (file && !guest && fgets(line, sizeof(line), file))
+		guest = !strncmp(line, "flags", 5) && strstr(line, " hypervisor");
+	if (file)
+		fclose(file);
+	return guest && !storm_stolen_ns();
+}
+
 #endif /* _MW_SELFTESTS_BPF_STORM_H */
