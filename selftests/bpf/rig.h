@@ -100,11 +100,10 @@ static inline void rig_ring_close(struct rig *rig, int cpu)
 	ring->fd = -1;
 }
 
-static inline int rig_open(struct rig *rig, enum mw_relay_mode mode, uint32_t counters,
-			   uint32_t nr_rmids, size_t pages)
+/* Loads the programs. Returns 0 or a negative errno. */
+static inline int rig_load(struct rig *rig, enum mw_relay_mode mode, uint32_t counters,
+			   uint32_t nr_rmids)
 {
-	int err;
-
 	memset(rig, 0, sizeof(*rig));
 	rig->nr_cpus = libbpf_num_possible_cpus();
 	rig->rings = calloc(rig->nr_cpus, sizeof(*rig->rings));
@@ -114,12 +113,63 @@ static inline int rig_open(struct rig *rig, enum mw_relay_mode mode, uint32_t co
 	rig->skel->rodata->mode = mode;
 	rig->skel->rodata->counters = counters;
 	bpf_map__set_max_entries(rig->skel->maps.sums, nr_rmids + 1);
-	err = relay_bpf__load(rig->skel);
-	for (int cpu = 0; !err && cpu < rig->nr_cpus && pages; cpu++) {
+	return relay_bpf__load(rig->skel);
+}
+
+/* Opens a ring of @pages for each CPU that is online. */
+static inline int rig_open_rings(struct rig *rig, size_t pages)
+{
+	int err = 0;
+
+	for (int cpu = 0; !err && cpu < rig->nr_cpus; cpu++) {
 		err = rig_ring_open(rig, cpu, pages);
 		if (err == -ENODEV)
 			err = 0;
 	}
+	return err;
+}
+
+static inline void rig_close_rings(struct rig *rig)
+{
+	for (int cpu = 0; cpu < rig->nr_cpus; cpu++)
+		rig_ring_close(rig, cpu);
+}
+
+static inline int rig_open(struct rig *rig, enum mw_relay_mode mode, uint32_t counters,
+			   uint32_t nr_rmids, size_t pages)
+{
+	int err = rig_load(rig, mode, counters, nr_rmids);
+
+	return err || !pages ? err : rig_open_rings(rig, pages);
+}
+
+static inline int rig_map_clear(const struct bpf_map *map, int nr_cpus)
+{
+	/* the kernel rounds per-CPU values up to 8 */
+	void *zeros = calloc(nr_cpus, (bpf_map__value_size(map) + 7) & ~7U);
+	int err = zeros ? 0 : -ENOMEM;
+
+	for (uint32_t key = 0; !err && key < bpf_map__max_entries(map); key++)
+		err = bpf_map_update_elem(bpf_map__fd(map), &key, zeros, BPF_ANY);
+	free(zeros);
+	return err;
+}
+
+/*
+ * Makes the programs, which must be detached, forget what they have counted and kept, as if they
+ * had been loaded anew. Returns 0 or a negative errno.
+ */
+static inline int rig_reset(struct rig *rig)
+{
+	struct bpf_map *map;
+	int err = 0;
+
+	bpf_object__for_each_map(map, rig->skel->obj)
+	{
+		if (!err && bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY)
+			err = rig_map_clear(map, rig->nr_cpus);
+	}
+	rig->skel->bss->missing_rings = 0;
 	return err;
 }
 
@@ -148,8 +198,7 @@ static inline void rig_detach(struct rig *rig)
 static inline void rig_close(struct rig *rig)
 {
 	rig_detach(rig);
-	for (int cpu = 0; cpu < rig->nr_cpus; cpu++)
-		rig_ring_close(rig, cpu);
+	rig_close_rings(rig);
 	relay_bpf__destroy(rig->skel);
 	free(rig->rings);
 	memset(rig, 0, sizeof(*rig));

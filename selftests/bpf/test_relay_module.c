@@ -291,19 +291,32 @@ static void *run_reader(void *unused)
 	return unused;
 }
 
-static bool start_measuring(struct rig *rig, enum mw_relay_mode mode, size_t pages)
-{
-	int err = rig_open(rig, mode, 0, 512, pages);
+/* The relay, for each mode. It is loaded once, because each load runs the verifier. */
+static struct rig relays[MW_RELAY_SWITCH + 1];
 
+/* Loads the relay of @mode, or makes the one that is loaded begin anew. */
+static int prepare_relay(struct rig *rig, enum mw_relay_mode mode)
+{
+	return rig->skel ? rig_reset(rig) : rig_load(rig, mode, 0, 512);
+}
+
+/* Returns NULL on failure. */
+static struct rig *start_measuring(enum mw_relay_mode mode, size_t pages)
+{
+	struct rig *rig = &relays[mode];
+	int err = prepare_relay(rig, mode);
+
+	if (!err)
+		err = rig_open_rings(rig, pages);
 	if (!err)
 		err = rig_attach(rig);
 	if (!tap_ok(!err, "the relay is attached to the module: %s", strerror(-err)))
-		return false;
+		return NULL;
 	reader.rig = rig;
 	reader.stop = reader.pause = false;
 	store.count = 0;
 	pthread_create(&reader.thread, NULL, run_reader, NULL);
-	return tap_ok(start_session(), "a session is started");
+	return tap_ok(start_session(), "a session is started") ? rig : NULL;
 }
 
 /* Closing the device stops the session, which makes the last records. */
@@ -384,80 +397,82 @@ static void test_conservation(enum mw_relay_mode mode)
 {
 	const char *what = mode == MW_RELAY_SLOT ? "slot" : "switch";
 	uint64_t from, to, whole = 0;
-	struct rig rig;
+	struct rig *rig;
 
 	from = now_ns();
-	if (!start_measuring(&rig, mode, 1024))
+	rig = start_measuring(mode, 1024);
+	if (!rig)
 		return;
 	run_work(2000);
-	stop_measuring(&rig);
+	stop_measuring(rig);
 	to = now_ns();
 	count_records();
-	check_counts(&rig, what, false);
-	check_partition(&rig, what, true);
-	for (int cpu = 0; cpu < rig.nr_cpus && cpu < CPUS_MAX; cpu++)
+	check_counts(rig, what, false);
+	check_partition(rig, what, true);
+	for (int cpu = 0; cpu < rig->nr_cpus && cpu < CPUS_MAX; cpu++)
 		whole += seen[cpu].run_ns;
-	tap_ok(whole > 1900000000ULL * rig.nr_cpus,
+	tap_ok(whole > 1900000000ULL * rig->nr_cpus,
 	       "%s: the run_ns of all CPUs cover the workload (%llu ms)", what,
 	       (unsigned long long)whole / 1000000);
-	tap_ok(whole < (to - from) * rig.nr_cpus,
+	tap_ok(whole < (to - from) * rig->nr_cpus,
 	       "%s: the run_ns of all CPUs do not exceed the time (%llu ms)", what,
-	       (unsigned long long)(to - from) * rig.nr_cpus / 1000000);
+	       (unsigned long long)(to - from) * rig->nr_cpus / 1000000);
 	tap_ok(allocs + existing > 2, "%s: RMIDs are assigned (%llu new, %llu existing)", what,
 	       (unsigned long long)allocs, (unsigned long long)existing);
 	tap_ok(frees > 2, "%s: RMIDs are freed (%llu, and %llu execs)", what,
 	       (unsigned long long)frees, (unsigned long long)execs);
 	tap_eq(dumps, 1, "%s: there is one dump", what);
-	rig_close(&rig);
+	rig_close_rings(rig);
 }
 
 /* In mode slot, batches do not fit as a whole or in parts. */
 static void test_stalled_reader(enum mw_relay_mode mode)
 {
-	struct rig rig;
+	struct rig *rig = start_measuring(mode, mode == MW_RELAY_SLOT ? 1 : 4);
 
-	if (!start_measuring(&rig, mode, mode == MW_RELAY_SLOT ? 1 : 4))
+	if (!rig)
 		return;
 	run_work(300);
 	reader.pause = true;
 	run_work(1000);
 	reader.pause = false;
 	run_work(300);
-	stop_measuring(&rig);
+	stop_measuring(rig);
 	count_records();
-	check_counts(&rig,
+	check_counts(rig,
 		     mode == MW_RELAY_SLOT ? "slot, reader stalled for a second"
 					   : "switch, reader stalled for a second",
 		     true);
-	rig_close(&rig);
+	rig_close_rings(rig);
 }
 
 static void test_idle_stop(void)
 {
 	uint64_t idle = 0, busy = 0, ticks = 0;
-	struct rig rig;
+	struct rig *rig;
 
 	if (!tap_ok(set_idle_stop(1), "idle_stop is set"))
 		return;
-	if (!start_measuring(&rig, MW_RELAY_SLOT, 1024))
+	rig = start_measuring(MW_RELAY_SLOT, 1024);
+	if (!rig)
 		return;
 	usleep(1000000);
 	run_work(300);
-	stop_measuring(&rig);
+	stop_measuring(rig);
 	count_records();
-	check_counts(&rig, "idle_stop", false);
-	check_partition(&rig, "idle_stop", true);
-	for (int cpu = 0; cpu < rig.nr_cpus && cpu < CPUS_MAX; cpu++) {
+	check_counts(rig, "idle_stop", false);
+	check_partition(rig, "idle_stop", true);
+	for (int cpu = 0; cpu < rig->nr_cpus && cpu < CPUS_MAX; cpu++) {
 		idle += seen[cpu].idle;
 		busy += seen[cpu].busy;
 		ticks += seen[cpu].ticks;
 	}
 	tap_ok(idle > 10, "idle_stop: CPUs become idle (%llu times)", (unsigned long long)idle);
 	tap_ok(busy > 10, "idle_stop: CPUs become busy (%llu times)", (unsigned long long)busy);
-	tap_ok(ticks < 1200ULL * rig.nr_cpus, "idle_stop: idle CPUs do not tick (%llu ticks)",
+	tap_ok(ticks < 1200ULL * rig->nr_cpus, "idle_stop: idle CPUs do not tick (%llu ticks)",
 	       (unsigned long long)ticks);
 	set_idle_stop(0);
-	rig_close(&rig);
+	rig_close_rings(rig);
 }
 
 /* A second relay with a session of its own, while the first one is running. */
@@ -465,13 +480,17 @@ static void test_two_relays(void)
 {
 	struct memwatch_start start = { .size = sizeof(start) };
 	struct memwatch_dump dump = { .size = sizeof(dump) };
-	struct rig one, two;
+	struct rig two, *one;
 	int second, err;
 
-	if (!start_measuring(&one, MW_RELAY_SLOT, 1024))
+	/* before there is a session, so that its records do not pile up meanwhile */
+	err = rig_load(&two, MW_RELAY_SLOT, 0, 512);
+	one = start_measuring(MW_RELAY_SLOT, 1024);
+	if (!one)
 		return;
 	run_work(200);
-	err = rig_open(&two, MW_RELAY_SLOT, 0, 512, 1024);
+	if (!err)
+		err = rig_open_rings(&two, 1024);
 	if (!err)
 		err = rig_attach(&two);
 	second = open("/dev/memwatch", O_RDWR);
@@ -479,10 +498,10 @@ static void test_two_relays(void)
 	tap_ok(!ioctl(second, MEMWATCH_IOC_START, &start), "second of two: the session is started");
 	tap_ok(!ioctl(second, MEMWATCH_IOC_DUMP, &dump), "second of two: the dump is made");
 	run_work(300);
-	stop_measuring(&one);
+	stop_measuring(one);
 	count_records();
-	check_counts(&one, "first of two", false);
-	rig_close(&one);
+	check_counts(one, "first of two", false);
+	rig_close_rings(one);
 	/* the store is empty now: read the rings of the second relay */
 	run_work(200);
 	close(second);
@@ -502,7 +521,7 @@ static void test_two_relays(void)
 static void test_hotplug(void)
 {
 	static const char path[] = "/sys/devices/system/cpu/cpu1/online";
-	struct rig rig;
+	struct rig *rig;
 	bool ok = true;
 	int fd;
 
@@ -515,21 +534,22 @@ static void test_hotplug(void)
 		tap_skip("hotplug", MODULE_DISRUPTIVE);
 		return;
 	}
-	if (!start_measuring(&rig, MW_RELAY_SLOT, 1024))
+	rig = start_measuring(MW_RELAY_SLOT, 1024);
+	if (!rig)
 		return;
 	run_work(200);
 	ok &= write(fd, "0", 1) == 1;
 	run_work(200);
 	ok &= pwrite(fd, "1", 1, 0) == 1;
 	run_work(200);
-	stop_measuring(&rig);
+	stop_measuring(rig);
 	close(fd);
 	count_records();
 	tap_ok(ok, "hotplug: CPU 1 is set offline and online");
 	/* rig.h opens no ring for a CPU that comes back, so all its records are dropped */
-	check_counts(&rig, "hotplug", true);
-	check_partition(&rig, "hotplug", false);
-	rig_close(&rig);
+	check_counts(rig, "hotplug", true);
+	check_partition(rig, "hotplug", false);
+	rig_close_rings(rig);
 }
 
 int main(void)
@@ -549,5 +569,7 @@ int main(void)
 	test_idle_stop();
 	test_two_relays();
 	test_hotplug();
+	rig_close(&relays[MW_RELAY_SLOT]);
+	rig_close(&relays[MW_RELAY_SWITCH]);
 	return tap_done();
 }
