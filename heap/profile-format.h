@@ -201,7 +201,7 @@ enum mw_heap_allocator {
 
 /* The first page of the file. A file whose magic is not there yet is being created. */
 struct mw_heap_header {
-	char magic[8]; /* stored last */
+	char magic[8];
 	uint32_t version;
 	uint32_t header_bytes; /* sizeof(struct mw_heap_header): fields beyond it are absent */
 	/* Distance of two elements of an array; records grow at their end. */

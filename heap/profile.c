@@ -22,10 +22,10 @@
 #include "identity.h"
 #include "isolate.h"
 #include "lock.h"
+#include "new-file.h"
 #include "profile.h"
 
 #define NAMES_TRIED 100
-#define FILE_MODE   0600
 #define FILE_SUFFIX ".mwheap"
 
 /*
@@ -42,7 +42,8 @@ static struct mw_heap_header header_scratch;
 
 struct mw_profile mw_profile __attribute__((visibility("hidden"))) = { .header = &header_scratch };
 
-static char profile_path[MW_PROFILE_PATH_MAX];
+static char profile_stem[MW_NEW_FILE_PATH_MAX]; /* the name without numbers and suffix */
+static char profile_path[MW_NEW_FILE_PATH_MAX];
 static dev_t profile_dev;
 static ino_t profile_ino;
 
@@ -91,23 +92,13 @@ static int file_extend(uint64_t offset, uint64_t bytes)
 }
 
 /* COMM.PID.mwheap; after an exec() the same pid may already have a profile. */
-static int file_create(const char *comm, uint32_t pid)
+static void file_name(char *path, size_t size, const char *stem, uint32_t n)
 {
-	int fd = -1;
+	char number[16] = "";
 
-	for (int n = 0; n < NAMES_TRIED && fd < 0; n++) {
-		char number[16] = "";
-
-		if (n > 0)
-			snprintf(number, sizeof(number), ".%d", n);
-		snprintf(profile_path, sizeof(profile_path), "%s/%s.%u%s" FILE_SUFFIX,
-			 mw_config.directory, comm, pid, number);
-		fd = open(profile_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			  FILE_MODE);
-		if (fd < 0 && errno != EEXIST)
-			break;
-	}
-	return fd < 0 ? -errno : fd;
+	if (n > 0)
+		snprintf(number, sizeof(number), ".%u", n);
+	snprintf(path, size, "%s%s" FILE_SUFFIX, stem, number);
 }
 
 static int addresses_reserve(void)
@@ -138,7 +129,9 @@ static int file_begin(const struct mw_heap_header *identity)
 	int fd, rc;
 
 	mw_identity_file_name(comm, identity->comm);
-	fd = file_create(comm, identity->pid);
+	snprintf(profile_stem, sizeof(profile_stem), "%s/%s.%u", mw_config.directory, comm,
+		 identity->pid);
+	fd = mw_new_file_create(file_name, profile_stem, NAMES_TRIED, profile_path);
 	if (fd < 0)
 		return fd;
 	rc = fstat(fd, &st) ? -errno : file_map(fd, 0, MW_HEAP_CHUNKS_OFFSET);
@@ -198,12 +191,15 @@ void mw_profile_provide(void)
 	mw_lock_end(&mw_maintenance);
 }
 
-void mw_profile_publish(void)
+int mw_profile_publish(void)
 {
-	uint64_t magic;
+	int rc;
 
-	memcpy(&magic, MW_HEAP_MAGIC, sizeof(magic));
-	__atomic_store_n((uint64_t *)(void *)mw_profile.header->magic, magic, __ATOMIC_RELEASE);
+	memcpy(mw_profile.header->magic, MW_HEAP_MAGIC, sizeof(mw_profile.header->magic));
+	rc = mw_new_file_publish(file_name, profile_stem, NAMES_TRIED, profile_path);
+	if (rc)
+		mw_config_log(profile_path, -rc);
+	return rc;
 }
 
 /* Memory at addresses where there is none; it takes no room until it is written. */
@@ -231,14 +227,26 @@ void mw_profile_detach(void)
 		memory_fill(at, MW_HEAP_CHUNK_BYTES);
 }
 
+static void profile_clear(void)
+{
+	memset(&header_scratch, 0, sizeof(header_scratch));
+	memset(&mw_profile, 0, sizeof(mw_profile));
+	mw_profile.header = &header_scratch;
+}
+
+void mw_profile_abandon(void)
+{
+	unlink(profile_path);
+	munmap(mw_profile.base, mw_profile.file_max);
+	profile_clear();
+}
+
 void mw_profile_forget(void)
 {
 	/* The mappings were not inherited, and their addresses may be in use for something else. */
 	if (mw_profile.detached)
 		munmap(mw_profile.base, mw_profile.file_max);
-	memset(&header_scratch, 0, sizeof(header_scratch));
-	memset(&mw_profile, 0, sizeof(mw_profile));
-	mw_profile.header = &header_scratch;
+	profile_clear();
 }
 
 static struct mw_heap_chunk *directory_entry(uint32_t n)

@@ -14,9 +14,7 @@
 
 #include "profile-format.h"
 
-#define MW_PROFILE_KINDS    9 /* enum mw_heap_chunk_kind */
-#define MW_PROFILE_PATH_MAX (MW_HEAP_PATH_MAX + 64)
-
+#define MW_PROFILE_KINDS 9 /* enum mw_heap_chunk_kind */
 struct mw_profile {
 	/* Never NULL: without a file, a page of private memory that nobody reads. */
 	struct mw_heap_header *header;
@@ -41,8 +39,11 @@ int mw_profile_create(uint32_t parent_pid);
 /* Of the file. */
 const char *mw_profile_path(void);
 
-/* Stores the magic: readers accept the file from now on. */
-void mw_profile_publish(void);
+/* Gives the file its name: readers find it from now on. Returns 0 or a negative errno. */
+int mw_profile_publish(void);
+
+/* Removes a file that was not published. */
+void mw_profile_abandon(void);
 
 /*
  * Adds the chunks that a program of usual size needs, because the file will perhaps be out of

@@ -86,10 +86,13 @@ static int profile_begin(uint64_t rate, uint32_t parent_pid, enum mw_heap_began 
 {
 	int rc = mw_profile_create(parent_pid);
 
-	if (!rc)
-		rc = mw_index_grow();
 	if (rc)
 		return rc;
+	rc = mw_index_grow();
+	if (rc) {
+		mw_profile_abandon();
+		return rc;
+	}
 	mw_figures_clear();
 	mw_snapshot_clear();
 	mw_watch_prepare();
@@ -100,8 +103,10 @@ static int profile_begin(uint64_t rate, uint32_t parent_pid, enum mw_heap_began 
 	control_seen = MW_HEAP_CONTROL_NONE;
 	control_rate_seen = 0;
 	sampling_set(rate, began);
-	mw_profile_publish();
-	return 0;
+	rc = mw_profile_publish();
+	if (rc)
+		mw_profile_abandon();
+	return rc;
 }
 
 /* Sets the library up. Before the C library has its environment, it is too early. */

@@ -6,10 +6,9 @@
  *
  * The other threads go on while a copy is made, so the order matters: samples first, then the
  * stacks they refer to, then what stacks refer to. A sample that changes while it is copied is
- * left out. The header is written last, so that nobody takes half a copy for a profile.
+ * left out. A copy has its name when it is complete.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,12 +16,12 @@
 
 #include "config.h"
 #include "lock.h"
+#include "new-file.h"
 #include "profile.h"
 #include "runtime.h"
 #include "snapshot.h"
 #include "thread.h"
 
-#define FILE_MODE	0600
 #define NAMES_TRIED	10000
 #define SAMPLES_AT_ONCE 256
 
@@ -186,37 +185,32 @@ static int copy_fill(int fd, enum mw_heap_snapshot_reason reason, uint64_t now)
 }
 
 /* COMM.PID-NNNN.mwheap beside the profile. */
-static int copy_create(char *path, size_t size)
+static void copy_name(char *path, size_t size, const char *profile, uint32_t n)
 {
-	const char *profile = mw_profile_path();
-	int stem = (int)(strrchr(profile, '.') - profile), fd = -1;
-	uint32_t number = (uint32_t)mw_profile.header->snapshots + 1;
+	const char *suffix = strrchr(profile, '.');
 
-	for (int n = 0; n < NAMES_TRIED && fd < 0; n++) {
-		snprintf(path, size, "%.*s-%04u%s", stem, profile, number++, profile + stem);
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-		if (fd < 0 && errno != EEXIST)
-			break;
-	}
-	return fd < 0 ? -errno : fd;
+	snprintf(path, size, "%.*s-%04u%s", (int)(suffix - profile), profile,
+		 (uint32_t)mw_profile.header->snapshots + 1 + n, suffix);
 }
 
 static int copy_make(enum mw_heap_snapshot_reason reason, uint64_t now)
 {
-	char path[MW_PROFILE_PATH_MAX + 16];
+	char path[MW_NEW_FILE_PATH_MAX];
 	struct rlimit limit;
 	int fd, rc;
 
 	/* Beyond this limit the kernel would send SIGXFSZ to the program. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && mw_profile.file_max > limit.rlim_cur)
 		return -EFBIG;
-	fd = copy_create(path, sizeof(path));
+	fd = mw_new_file_create(copy_name, mw_profile_path(), NAMES_TRIED, path);
 	if (fd < 0)
 		return fd;
 	rc = copy_fill(fd, reason, now);
+	close(fd);
+	if (!rc)
+		rc = mw_new_file_publish(copy_name, mw_profile_path(), NAMES_TRIED, path);
 	if (rc)
 		unlink(path);
-	close(fd);
 	return rc;
 }
 

@@ -17,12 +17,13 @@
 
 #include "blocks.h"
 #include "config.h"
+#include "new-file.h"
 #include "profile.h"
 #include "trace-file.h"
 
 #define NAMES_TRIED 1000
 
-static char trace_path[MW_PROFILE_PATH_MAX + 16];
+static char trace_path[MW_NEW_FILE_PATH_MAX];
 static dev_t trace_dev;
 static ino_t trace_ino;
 

@@ -163,18 +163,30 @@ static inline void kit_free(struct kit_run *run)
 	run->text = NULL;
 }
 
-/* How many profiles there are. */
-static inline unsigned int kit_profiles(void)
+static inline bool kit_ends_in(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), ending = strlen(suffix);
+
+	return length >= ending && !strcmp(name + length - ending, suffix);
+}
+
+/* How many files there are whose names end in @suffix. */
+static inline unsigned int kit_count(const char *suffix)
 {
 	DIR *directory = opendir(kit.directory);
 	unsigned int count = 0;
 	struct dirent *entry;
 
 	while (directory && (entry = readdir(directory)))
-		count += strstr(entry->d_name, ".mwheap") != NULL;
+		count += entry->d_name[0] != '.' && kit_ends_in(entry->d_name, suffix);
 	if (directory)
 		closedir(directory);
 	return count;
+}
+
+static inline unsigned int kit_profiles(void)
+{
+	return kit_count(".mwheap");
 }
 
 /* Opens a profile whose name contains @mark. */
@@ -185,7 +197,7 @@ static inline bool kit_open_named(struct profile *profile, const char *mark)
 	bool found = false;
 
 	while (directory && !found && (entry = readdir(directory))) {
-		if (!strstr(entry->d_name, mark))
+		if (!strstr(entry->d_name, mark) || !kit_ends_in(entry->d_name, ".mwheap"))
 			continue;
 		snprintf(kit.opened, sizeof(kit.opened), "%s/%s", kit.directory, entry->d_name);
 		found = profile_open(profile, kit.opened);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Files whose names appear when they are complete.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "new-file.h"
+
+#define FILE_MODE  0600
+#define NEW_SUFFIX ".new"
+
+int mw_new_file_create(mw_new_file_name *name, const char *stem, uint32_t tries, char *path)
+{
+	for (uint32_t n = 0; n < tries; n++) {
+		int fd;
+
+		name(path, MW_NEW_FILE_PATH_MAX - strlen(NEW_SUFFIX), stem, n);
+		strcat(path, NEW_SUFFIX);
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+		if (fd >= 0 || errno != EEXIST)
+			return fd < 0 ? -errno : fd;
+	}
+	return -EEXIST;
+}
+
+/* As rename(), but fails with -EEXIST if @to is in use. */
+static int rename_to_new(const char *from, const char *to)
+{
+	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	/* Some file systems, such as NFS, cannot do this in one step. */
+	if (link(from, to))
+		return -errno;
+	unlink(from);
+	return 0;
+}
+
+int mw_new_file_publish(mw_new_file_name *name, const char *stem, uint32_t tries, char *path)
+{
+	char published[MW_NEW_FILE_PATH_MAX];
+	int rc = -EEXIST;
+
+	for (uint32_t n = 0; n < tries && rc == -EEXIST; n++) {
+		name(published, sizeof(published), stem, n);
+		rc = rename_to_new(path, published);
+	}
+	if (!rc)
+		strcpy(path, published);
+	return rc;
+}
