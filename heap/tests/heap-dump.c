@@ -30,6 +30,10 @@ static void print_header(const struct profile *profile)
 	       " unseen frees %" PRIu64 " false lookups %" PRIu64 "\n",
 	       c->thinnings, c->thinned_samples, c->lost_samples, c->lost_no_room, c->unseen_frees,
 	       c->false_lookups);
+	printf("watches %u refused %" PRIu64 " lost %" PRIu64 " epochs %" PRIu64 " until %" PRIu64
+	       " took %" PRIu64 " ns\n",
+	       h->watch_max, h->watch_refused, h->watch_lost, h->epochs, h->epoch_ns,
+	       h->epoch_cpu_ns);
 	printf("ns per sample %" PRIu64 " max %" PRIu64 "\n",
 	       c->samples ? c->sample_ns / c->samples : 0, c->sample_ns_max);
 	printf("stacks %" PRIu64 " walked %" PRIu64 " frames %" PRIu64 " cfi %" PRIu64
@@ -95,6 +99,21 @@ static void print_samples(const struct profile *profile)
 			       sample.tid, sample.source);
 }
 
+static void print_watches(const struct profile *profile)
+{
+	struct mw_heap_sample sample;
+	struct mw_heap_watch watch;
+
+	for (uint64_t slot = 0; slot < profile_slots(profile); slot++)
+		if (profile_sample(profile, slot, &sample) &&
+		    profile_watch(profile, &sample, &watch))
+			printf("watch %#" PRIx64 " pages %#" PRIx64 " %u since %" PRIu64
+			       " touched %" PRIu64 " %" PRIu64 " part %u\n",
+			       watch.address, watch.begin, watch.bytes, watch.time_ns,
+			       watch.touched_after_ns, watch.touched_ns,
+			       watch.flags & MW_HEAP_WATCH_PART);
+}
+
 int main(int argc, char **argv)
 {
 	struct profile profile;
@@ -108,6 +127,7 @@ int main(int argc, char **argv)
 		print_modules(&profile);
 		print_stacks(&profile);
 		print_samples(&profile);
+		print_watches(&profile);
 	}
 	return 0;
 }
