@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -333,15 +334,15 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 		_exit(3);
 }
 
-/* A write barrier, as garbage collectors have it. */
-static void objects_protect(void)
+/* A write barrier, as garbage collectors have it, for one in @every objects. */
+static void objects_protect(uint64_t every)
 {
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
 	unsigned char *pages;
 	size_t bytes;
 
 	sigaction(SIGSEGV, &action, NULL);
-	for (uint64_t n = 0; n < object_count; n++)
+	for (uint64_t n = 0; n < object_count; n += every)
 		if (n / PHASES % 6 != 2 && (pages = object_pages(&objects[n], &bytes)))
 			mprotect(pages, bytes, PROT_READ);
 }
@@ -363,8 +364,8 @@ static void *fault_thread(void *argument)
 	return argument;
 }
 
-/* Write protection by userfaultfd, whose handler allocates. */
-static bool objects_follow(void)
+/* Write protection by userfaultfd, whose handler allocates, for one in @every objects. */
+static bool objects_follow(uint64_t every)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
 	unsigned char *pages;
@@ -375,7 +376,7 @@ static bool objects_follow(void)
 	if (fault_fd < 0 || ioctl(fault_fd, UFFDIO_API, &api) ||
 	    pthread_create(&thread, NULL, fault_thread, NULL))
 		return false;
-	for (uint64_t n = 0; n < object_count; n++) {
+	for (uint64_t n = every - 1; n < object_count; n += every) {
 		struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_WP };
 		struct uffdio_writeprotect protect = { .mode = UFFDIO_WRITEPROTECT_MODE_WP };
 
@@ -388,6 +389,19 @@ static bool objects_follow(void)
 			return false;
 	}
 	return true;
+}
+
+/* Gives the pages behind some objects the advice that theirs have, so that the kernel joins them.
+ */
+static void objects_join(void)
+{
+	unsigned char *pages;
+	size_t bytes;
+
+	for (uint64_t n = 0; n < object_count; n += 16)
+		if ((pages = object_pages(&objects[n], &bytes)) &&
+		    madvise(pages + bytes, 4096, MADV_RANDOM))
+			abort();
 }
 
 /* Moves all objects, and frees them. Content must stay. */
@@ -433,6 +447,24 @@ int work_many(char **argv)
 	return 0;
 }
 
+/* small COUNT TIMES: objects of 24 bytes, allocated so often; prints the largest resident set, KiB.
+ */
+int work_small(char **argv)
+{
+	uint64_t count = work_number(argv, 0, 1000), times = work_number(argv, 1, 1);
+	void **small = calloc(count, sizeof(*small));
+	struct rusage usage;
+
+	for (uint64_t n = 0; n < times * count; n++) {
+		free(small[n % count]);
+		small[n % count] = malloc(24);
+		memset(small[n % count], 1, 24);
+	}
+	getrusage(RUSAGE_SELF, &usage);
+	printf("%ld\n", usage.ru_maxrss);
+	return 0;
+}
+
 /*
  * touch COUNT HOW: prints the address, the size and the last access of each object. HOW is "plain"
  * or what the program does besides.
@@ -441,7 +473,7 @@ int work_touch(char **argv)
 {
 	const char *how = argv[0] && argv[1] ? argv[1] : "plain";
 	int child_end = -1, status = 0;
-	bool fine;
+	bool all, fine;
 
 	zeros = open("/dev/zero", O_RDONLY);
 	sink = open("/dev/shm", O_TMPFILE | O_WRONLY, 0600);
@@ -450,15 +482,18 @@ int work_touch(char **argv)
 	objects_allocate(work_number(argv, 0, 600));
 	if (!epochs_wait(1))
 		return 1;
-	if (!strcmp(how, "fork"))
+	all = !strcmp(how, "all");
+	if (all || !strcmp(how, "fork"))
 		child_start(&child_end);
-	if (!strcmp(how, "storm"))
-		storm_begin();
-	if (!strcmp(how, "protect"))
-		objects_protect();
-	if (!strcmp(how, "follow") && !objects_follow())
+	if (all || !strcmp(how, "protect"))
+		objects_protect(all ? 2 : 1);
+	if ((all || !strcmp(how, "follow")) && !objects_follow(all ? 2 : 1))
 		return WORK_UNSUPPORTED;
-	fine = phases_run(!strcmp(how, "threads") ? 4 : 1);
+	if (!strcmp(how, "join"))
+		objects_join();
+	if (all || !strcmp(how, "storm"))
+		storm_begin();
+	fine = phases_run(all || !strcmp(how, "threads") ? 4 : 1);
 	storm_end();
 	if (child_end >= 0) {
 		close(child_end);

@@ -509,7 +509,7 @@ static const struct {
 	{ "secure", work_secure },     { "stress", work_stress },   { "steps", work_steps },
 	{ "fds", work_fds },	       { "daemon", work_daemon },   { "sigfork", work_sigfork },
 	{ "stepfork", work_stepfork }, { "touch", work_touch },	    { "end", work_end },
-	{ "many", work_many },
+	{ "many", work_many },	       { "small", work_small },
 };
 
 int main(int argc, char **argv)

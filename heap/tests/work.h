@@ -40,5 +40,6 @@ int work_stress(char **argv);
 int work_touch(char **argv);
 int work_end(char **argv);
 int work_many(char **argv);
+int work_small(char **argv);
 
 #endif
