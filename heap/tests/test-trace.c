@@ -304,6 +304,38 @@ static void check_control(void)
 }
 
 /* The trace ends, and the program does not. */
+/* What the program's heap has at its end, without the library (NULL) or with it. */
+static void heap_read(const char *settings, char *ret, size_t size)
+{
+	struct kit_run run;
+
+	kit_empty();
+	if (settings) {
+		kit_run(&run, NULL, settings, KIT_ARGV(kit.work, "heap", "100000"));
+	} else {
+		if (kit_fork(&run))
+			kit_exec_command(KIT_ARGV(kit.work, "heap", "100000"));
+		kit_finish(&run);
+	}
+	snprintf(ret, size, "%s", kit_exited(&run) ? run.text : "it failed");
+	kit_free(&run);
+}
+
+/* The trace takes nothing from the heap of the program; to load the library takes some bytes. */
+static void check_heap(void)
+{
+	char plain[256], off[256], on[256];
+	size_t end[2], arena[2];
+
+	heap_read(NULL, plain, sizeof(plain));
+	heap_read("MEMWATCH_HEAP_DORMANT=1", off, sizeof(off));
+	heap_read("MEMWATCH_HEAP_TRACE=1", on, sizeof(on));
+	tap_str_eq(on, off, "the program's heap is the same with the trace and without it");
+	tap_ok(sscanf(plain, "%zu %zu", &end[0], &arena[0]) == 2 && arena[0] > 1000000 &&
+		       sscanf(on, "%zu %zu", &end[1], &arena[1]) == 2 && arena[1] == arena[0],
+	       "it has as many pages as without the library (%.50s)", strtok(plain, "\n"));
+}
+
 static void check_full(const char *settings, uint32_t limit, const char *what)
 {
 	struct trace_balance balance;
@@ -355,6 +387,7 @@ int main(int argc, char **argv)
 #endif
 	check_kill();
 	check_control();
+	check_heap();
 	check_full("MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_MAX=800K", MW_TRACE_LIMIT_FILE_SIZE,
 		   "a small file");
 	check_full_disk();

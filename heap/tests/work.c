@@ -489,6 +489,30 @@ static int work_arenas(char **argv)
 	return work_steps(argv + 2);
 }
 
+/*
+ * heap COUNT: random allocations and frees; prints what the heap of the C library has then: its
+ * end, its size, what is in use, and what is mapped.
+ */
+static int work_heap(char **argv)
+{
+	uint64_t count = work_number(argv, 0, 100000);
+	struct prng prng = { 1 };
+	static void *objects[1000];
+	char *begin = sbrk(0);
+	struct mallinfo2 info;
+
+	for (uint64_t n = 0; n < count; n++) {
+		size_t which = prng_below(&prng, 1000);
+
+		free(objects[which]);
+		objects[which] = malloc(prng_below(&prng, n % 100 ? 5000 : 300000));
+	}
+	info = mallinfo2();
+	printf("%zu %zu %zu %zu %zu\n", (size_t)((char *)sbrk(0) - begin), info.arena,
+	       info.uordblks, info.fordblks, info.hblkhd);
+	return 0;
+}
+
 /* secure: prints whether the program has more privileges than its caller, and its user. */
 static int work_secure(char **argv)
 {
@@ -509,7 +533,7 @@ static const struct {
 	{ "secure", work_secure },     { "stress", work_stress },   { "steps", work_steps },
 	{ "fds", work_fds },	       { "daemon", work_daemon },   { "sigfork", work_sigfork },
 	{ "stepfork", work_stepfork }, { "touch", work_touch },	    { "end", work_end },
-	{ "many", work_many },	       { "small", work_small },
+	{ "many", work_many },	       { "small", work_small },	    { "heap", work_heap },
 };
 
 int main(int argc, char **argv)
