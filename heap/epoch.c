@@ -140,7 +140,7 @@ static void epoch_end(uint64_t now)
 		mw_smaps_close(&epoch_smaps);
 	}
 	walk.after_ns = now;
-	mw_watch_relax();
+	mw_watch_relax(now);
 	took = cpu_now() - cpu;
 	header->epoch_cpu_ns += took;
 	header->epoch_before_ns = header->epoch_ns;

@@ -87,14 +87,14 @@ $(BUILD)/selftests/rss-answers: selftests/cli/rss-answers.c
 
 # The benchmarks compare the library with the least that a preloaded library can do.
 bench-programs: $(addprefix $(BUILD)/selftests/,forwarder.so heap-pairs heap-figures \
-	free-filter)
+	heap-watched free-filter)
 
 $(BUILD)/selftests/forwarder.so: selftests/bench/forwarder.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fPIC -shared -o $@ $<
 
-$(BUILD)/selftests/heap-pairs $(BUILD)/selftests/heap-figures: $(BUILD)/selftests/%: \
+$(addprefix $(BUILD)/selftests/,heap-pairs heap-figures heap-watched): $(BUILD)/selftests/%: \
 		selftests/bench/%.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)

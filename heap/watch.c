@@ -36,11 +36,11 @@
 #define PART_PAGES 16
 
 /*
- * So many samples may be chosen in such a time; if there are more, they are chosen less often,
- * because to begin and to end a watch takes some system calls.
+ * To begin and to end a watch takes some system calls and changes the heap, up to 300 us in all. So
+ * samples are chosen less often when there are so many at once, or more than one in such a time.
  */
 #define BUDGET	       1000u
-#define BUDGET_TIME_NS UINT64_C(8000000000)
+#define BUDGET_EACH_NS UINT64_C(100000000)
 
 #define SHIFT_MAX      32u
 
@@ -107,17 +107,32 @@ static bool shift_keeps(uint32_t from, uint32_t to, struct mw_random *random)
 	return from >= to || mw_random_unit(random) * (double)(UINT64_C(1) << (to - from)) < 1;
 }
 
-static void budget_count(uint64_t now)
+static void budget_refill(uint64_t now)
 {
 	uint64_t begin = __atomic_load_n(&budget_begin, __ATOMIC_RELAXED);
+	uint64_t count = now > begin ? (now - begin) / BUDGET_EACH_NS : 0;
+	uint32_t used = __atomic_load_n(&budget_used, __ATOMIC_RELAXED), left;
+
+	if (!count ||
+	    !__atomic_compare_exchange_n(&budget_begin, &begin, begin + count * BUDGET_EACH_NS,
+					 false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	do {
+		left = used > count ? used - (uint32_t)count : 0;
+	} while (!__atomic_compare_exchange_n(&budget_used, &used, left, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+}
+
+/* Once it is used up, a quarter of it is left until the next step. */
+static void budget_count(uint64_t now)
+{
 	uint32_t used;
 
-	if (now - begin > BUDGET_TIME_NS &&
-	    __atomic_compare_exchange_n(&budget_begin, &begin, now, false, __ATOMIC_RELAXED,
-					__ATOMIC_RELAXED))
-		__atomic_store_n(&budget_used, 0, __ATOMIC_RELAXED);
+	budget_refill(now);
 	used = __atomic_add_fetch(&budget_used, 1, __ATOMIC_RELAXED);
-	if (used % BUDGET == 0)
+	if (used >= BUDGET &&
+	    __atomic_compare_exchange_n(&budget_used, &used, used - BUDGET / 4, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		shift_raise(shift_now());
 }
 
@@ -382,10 +397,11 @@ void mw_watch_lose(const struct mw_watch_pages *pages)
 	watch_free(pages->number);
 }
 
-void mw_watch_relax(void)
+void mw_watch_relax(uint64_t now)
 {
 	uint32_t shift = shift_now();
 
+	budget_refill(now);
 	if (shift && __atomic_load_n(&budget_used, __ATOMIC_RELAXED) < BUDGET / 4 &&
 	    __atomic_load_n(&watch_count, __ATOMIC_RELAXED) < mw_profile.header->watch_max / 4)
 		__atomic_compare_exchange_n(&mw_profile.header->watch_shift, &shift, shift - 1,

@@ -55,7 +55,7 @@ void mw_watch_touched(const struct mw_watch_pages *pages, uint64_t after_ns, uin
 void mw_watch_lose(const struct mw_watch_pages *pages);
 
 /* If there are few watches and few samples, new ones are chosen more often. At an epoch's end. */
-void mw_watch_relax(void);
+void mw_watch_relax(uint64_t now);
 
 /* After a fork: the watches are the parent's. Only while no other thread runs. */
 void mw_watch_forget(void);
