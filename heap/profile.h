@@ -15,6 +15,7 @@
 #include "profile-format.h"
 
 #define MW_PROFILE_KINDS 9 /* enum mw_heap_chunk_kind */
+
 struct mw_profile {
 	/* Never NULL: without a file, a page of private memory that nobody reads. */
 	struct mw_heap_header *header;
