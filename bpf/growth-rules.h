@@ -11,7 +11,8 @@
  *   untouched  for 40 minutes it has gained memory and not used it any more
  *
  * The times and shares follow from what the evaluation asks (docs/evaluation.md); the
- * others were tuned on the tuning part of its corpus.
+ * others were tuned on the tuning part of its corpus, COLD_SHARE on its recording of real
+ * programs with touch.
  */
 #ifndef _MW_GROWTH_RULES_H
 #define _MW_GROWTH_RULES_H
@@ -31,9 +32,15 @@
  */
 #define MW_GROWTH_CONSUMED_MEANT 92U
 
-/* A start-up: its onset is within YOUNG_NS of the first sample, and it lasts START_NS. */
+/*
+ * A start-up: its onset is within YOUNG_NS of the first sample, and it lasts START_NS. A process
+ * that waits before it loads its data begins later, within START_NS, and takes up to LOAD_NS. By
+ * its counters it leaks, so this holds only where touch will tell; and not for a process that had a
+ * fifth of its limit to begin with, which has been running before it was seen for the first time.
+ */
 #define MW_GROWTH_START_NS (120 * MW_GROWTH_SECOND)
 #define MW_GROWTH_YOUNG_NS (10 * MW_GROWTH_SECOND)
+#define MW_GROWTH_LOAD_NS  (900 * MW_GROWTH_SECOND)
 
 /*
  * A process that never had less than two thirds of its limit is sized for it; so is one that
@@ -48,7 +55,7 @@
  * Most of these have after 40 minutes.
  */
 #define MW_GROWTH_COLD_S	  2400U
-#define MW_GROWTH_COLD_SHARE	  90U
+#define MW_GROWTH_COLD_SHARE	  75U
 #define MW_GROWTH_COLD_PROGRESS_S 60U
 
 /*
@@ -61,7 +68,29 @@
 /* The part of the growth of a window that must be signal and not mapped files, in percent. */
 #define MW_GROWTH_SHARE_MIN 50U
 
-/* The percentage of the headroom that a process must have used for the rule "limit". */
+/* Is what was gained cold, surely? */
+MW_INLINE int mw_growth_is_cold(const struct mw_growth_touch *touch)
+{
+	return touch->gained &&
+	       (__u64)touch->cold_low * 100 >= (__u64)touch->gained * MW_GROWTH_COLD_SHARE;
+}
+
+/* Does the process start, for all that is known, and not gain what surely is cold? */
+MW_INLINE int mw_growth_is_starting(const struct mw_growth *g, const struct mw_growth_touch *touch)
+{
+	__u64 limit = (__u64)g->signal + g->headroom;
+	__u64 waits = g->onset_ns - g->first_ns, lasts = g->top_ns - g->first_ns;
+
+	if (waits < MW_GROWTH_YOUNG_NS && lasts < MW_GROWTH_START_NS)
+		return 1;
+	return touch->untouched_s && !mw_growth_is_cold(touch) && waits < MW_GROWTH_START_NS &&
+	       lasts < MW_GROWTH_LOAD_NS && (__u64)g->floor * 5 < limit;
+}
+
+/*
+ * The percentage of the headroom that a process, or a class of a group, must have used for the
+ * rule "limit", if it @starts and if not.
+ */
 MW_INLINE __u32 mw_growth_consumed_share(const struct mw_growth *g, int starts)
 {
 	__u64 limit = (__u64)g->signal + g->headroom, floor = g->floor;
@@ -79,6 +108,14 @@ MW_INLINE int mw_growth_has_consumed(__u32 growth, __u32 left, __u32 share)
 	return (__u64)growth * 100 >= ((__u64)growth + left) * share;
 }
 
+/* The same for the share that @growth of a process must have used for the rule "limit". */
+MW_INLINE int mw_growth_nears_limit(const struct mw_growth *g, __u32 growth, __u32 left)
+{
+	__u32 share = mw_growth_consumed_share(g, g->flags & MW_GROWTH_F_STARTING);
+
+	return mw_growth_has_consumed(growth, left, share);
+}
+
 /*
  * Rule "limit", checked at each sample: little time is left, a good part of the headroom is
  * used, and the episode keeps its pace. What the process has had before is not new: it may
@@ -87,8 +124,6 @@ MW_INLINE int mw_growth_has_consumed(__u32 growth, __u32 left, __u32 share)
  */
 MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 {
-	int starts = g->onset_ns - g->first_ns < MW_GROWTH_YOUNG_NS &&
-		     g->top_ns - g->first_ns < MW_GROWTH_START_NS;
 	__u32 from = mw_growth_episode_origin(g)->pages, gained;
 	__u64 slope;
 
@@ -98,7 +133,7 @@ MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 		from = g->ceiling;
 	gained = mw_growth_sub_sat(g->top, from);
 	if (gained < MW_GROWTH_MASS || gained <= mw_growth_sub_sat(g->ceiling, g->floor) ||
-	    !mw_growth_has_consumed(gained, g->headroom, mw_growth_consumed_share(g, starts)))
+	    !mw_growth_nears_limit(g, gained, g->headroom))
 		return 0;
 	slope = mw_growth_episode_slope(g);
 	return slope && mw_growth_eta(g->headroom, slope) <= MW_GROWTH_URGENT_S;
@@ -146,8 +181,7 @@ MW_INLINE int mw_growth_rule_trend(const struct mw_growth *g,
 	return trend->window && trend->score == 100 && trend->growth >= MW_GROWTH_MASS &&
 	       trend->share >= MW_GROWTH_SHARE_MIN &&
 	       mw_growth_eta(left, trend->slope_bps) <= MW_GROWTH_URGENT_S &&
-	       mw_growth_has_consumed(trend->growth, left, mw_growth_consumed_share(g, 0)) &&
-	       mw_growth_is_new_high(level, trend);
+	       mw_growth_nears_limit(g, trend->growth, left) && mw_growth_is_new_high(level, trend);
 }
 
 /* Is what was gained in use, as far as that is known? */
@@ -170,8 +204,7 @@ MW_INLINE int mw_growth_rule_untouched(const struct mw_growth *g,
 	if (!(g->flags & MW_GROWTH_F_NOTICE) || age - g->base_s < MW_GROWTH_COLD_S ||
 	    age - g->rise_s > MW_GROWTH_COLD_PROGRESS_S || !mw_growth_trend_grows(history))
 		return 0;
-	return touch->gained >= MW_GROWTH_MASS && g->top > g->ceiling &&
-	       (__u64)touch->cold_low * 100 >= (__u64)touch->gained * MW_GROWTH_COLD_SHARE;
+	return touch->gained >= MW_GROWTH_MASS && g->top > g->ceiling && mw_growth_is_cold(touch);
 }
 
 #endif /* _MW_GROWTH_RULES_H */

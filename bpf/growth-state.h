@@ -44,6 +44,7 @@ enum mw_growth_reason {
 #define MW_GROWTH_F_NOTICE   (1U << 3) /* a notice is raised and has not ended */
 #define MW_GROWTH_F_TOUCH    (1U << 4) /* it has been said how much of the growth is cold */
 #define MW_GROWTH_F_WARM     (1U << 5) /* surely less than half of the growth is cold */
+#define MW_GROWTH_F_STARTING (1U << 6) /* it may be starting, see mw_growth_is_starting() */
 
 /* Indices of &struct mw_growth.score. */
 enum mw_growth_detector {
@@ -60,7 +61,8 @@ enum mw_growth_detector {
  * @cold: how much of @gained is cold
  * @cold_low: lower end of its 95 % confidence interval
  * @cold_high: upper end
- * @untouched_s: for at least so many seconds it was not touched
+ * @untouched_s: for at least so many seconds it was not touched; if @gained is 0, the process is
+ *	followed, and it will be known later; 0: it is not followed
  */
 struct mw_growth_touch {
 	__u32 gained;

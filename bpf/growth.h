@@ -205,6 +205,10 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_history *hi
 
 	mw_growth_take_sample(g, sample, signal);
 	mw_growth_episode_update(g, signal, sample->time_ns);
+	/* Once for all rules: where they are checked, old verifiers have no stack left for it. */
+	g->flags &= (__u8)~MW_GROWTH_F_STARTING;
+	if (mw_growth_is_starting(g, &sample->touch))
+		g->flags |= MW_GROWTH_F_STARTING;
 	if (history) {
 		reason = mw_growth_history_update(g, history);
 		g->flags &= (__u8)~MW_GROWTH_F_RESERVED;

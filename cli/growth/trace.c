@@ -15,10 +15,10 @@ static void write_kb(FILE *out, uint64_t bytes)
 	fprintf(out, ",%" PRIu64, bytes >> 10);
 }
 
-/* What the process does not touch any more; empty fields where that is not known. */
+/* What the process does not touch any more; empty fields where nobody looks. */
 static void write_touch(FILE *out, const struct memwatch_growth_sample *s)
 {
-	if (!s->gained_bytes) {
+	if (!s->untouched_ns) {
 		fputs(",,,,,\n", out);
 		return;
 	}

@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * What is known of touch decides about growth of days: a cache that fills and is in use stays a
- * notice; growth that is not used, or of which nothing is known, is an alert.
+ * notice; growth that is not used, or of which nothing is known, is an alert. It also decides about
+ * growth far from any limit, and about a process that seems to start.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,27 +20,43 @@ struct result {
 	unsigned int alerts, notices;
 };
 
-/*
- * Feeds three days of growth by 2 MiB an hour, of which @cold percent are not used; 101: that is
- * not known.
- */
-static struct result run_cache(struct memwatch_ctx *ctx, unsigned int cold)
+struct growth {
+	double seconds, step; /* how long it is watched, and the time between two samples */
+	double rate;	      /* bytes a second */
+	uint64_t base, known; /* the bytes before it, and those after which touch is known */
+	uint64_t limit;
+};
+
+static const struct growth days = { 72 * 3600, 60,	 2.0 * MIB / 3600,
+				    100 * MIB, 16 * MIB, MEMWATCH_GROWTH_NONE };
+static const struct growth hour = {
+	3600, 5, 100 * 1024, 100 * MIB, 16 * MIB, MEMWATCH_GROWTH_NONE
+};
+/* As a program that loads its data for eight minutes, but it does not stop. */
+static const struct growth start = { 540, 5, 1.2 * MIB, 20 * MIB, 120 * MIB, 667 * MIB };
+
+/* What is known of touch instead of the percentage that is cold. */
+enum { NOT_FOLLOWED = 101, NOT_YET_KNOWN };
+
+/* Feeds the growth @g, of which @cold percent are not used. */
+static struct result run_growth(struct memwatch_ctx *ctx, const struct growth *g, unsigned int cold)
 {
 	MEMWATCH_OPTS(memwatch_growth_sample, sample, .tgid = 7, .comm = "x",
-		      .limit_bytes = MEMWATCH_GROWTH_NONE);
+		      .limit_bytes = g->limit);
 	struct result r = { .row = { .sz = sizeof(r.row) } };
 	struct memwatch_growth *growth;
 
 	if (memwatch_growth_new(ctx, &growth))
 		exit(EXIT_FAILURE);
-	for (uint64_t t = 0; t < 72 * 3600; t += 60) {
-		uint64_t grown = 2 * MIB * t / 3600;
+	for (double t = 0; t < g->seconds; t += g->step) {
+		uint64_t grown = (uint64_t)(g->rate * t);
 		int event;
 
-		sample.time_ns = t * 1000000000;
-		sample.anon_bytes = 100 * MIB + grown;
-		if (cold <= 100 && grown >= 16 * MIB) {
-			sample.gained_bytes = grown - 16 * MIB;
+		sample.time_ns = (uint64_t)(t * 1e9);
+		sample.anon_bytes = g->base + grown;
+		sample.untouched_ns = cold == NOT_FOLLOWED ? 0 : 60 * 1000000000ULL;
+		if (cold <= 100 && grown >= g->known) {
+			sample.gained_bytes = grown - g->known;
 			sample.cold_bytes = sample.gained_bytes / 100 * cold;
 			sample.cold_low_bytes = sample.cold_high_bytes = sample.cold_bytes;
 		}
@@ -52,24 +69,68 @@ static struct result run_cache(struct memwatch_ctx *ctx, unsigned int cold)
 	return r;
 }
 
+static void test_days(struct memwatch_ctx *ctx)
+{
+	struct result r = run_growth(ctx, &days, NOT_FOLLOWED);
+
+	tap_eq(r.alerts, 1, "growth of days has an alert if nothing is known of what is used");
+	tap_eq(r.row.reason, MEMWATCH_GROWTH_REASON_HEIGHT, "the alert is by the rule height");
+	r = run_growth(ctx, &days, 2);
+	tap_eq(r.alerts, 0, "growth of days that is in use has no alert");
+	tap_ok(r.notices >= 1, "growth of days that is in use has a notice");
+	r = run_growth(ctx, &days, 30);
+	tap_eq(r.alerts, 1, "growth of days of which a third is not used has an alert");
+	tap_eq(r.row.reason, MEMWATCH_GROWTH_REASON_HEIGHT,
+	       "the alert about growth of which a third is not used is by the rule height");
+}
+
+static void test_untouched(struct memwatch_ctx *ctx)
+{
+	struct result r = run_growth(ctx, &hour, 80);
+
+	tap_eq(r.alerts, 1, "growth of an hour of which 80 %% are not used has an alert");
+	tap_eq(r.row.reason, MEMWATCH_GROWTH_REASON_UNTOUCHED,
+	       "the alert about growth of an hour is by the rule untouched");
+	r = run_growth(ctx, &hour, 70);
+	tap_eq(r.alerts, 0, "growth of an hour of which 70 %% are not used has no alert");
+	r = run_growth(ctx, &hour, NOT_FOLLOWED);
+	tap_eq(r.alerts, 0, "growth of an hour of which nothing is known has no alert");
+}
+
+/* Near its limit there is an alert in any case: how much was used then? */
+static uint64_t used_at_alert(struct memwatch_ctx *ctx, unsigned int cold, const char *what)
+{
+	struct result r = run_growth(ctx, &start, cold);
+
+	tap_eq(r.row.reason, MEMWATCH_GROWTH_REASON_LIMIT,
+	       "a process that starts and gains what %s has an alert by the rule limit", what);
+	return start.base + (uint64_t)(start.rate * (double)r.row.first_alert_ns / 1e9);
+}
+
+static void test_start(struct memwatch_ctx *ctx)
+{
+	const uint64_t late = start.limit / 100 * 90, soon = start.limit / 100 * 80;
+
+	tap_ok(used_at_alert(ctx, NOT_FOLLOWED, "nobody follows") < soon,
+	       "it has one below 80 %% of its limit, if nobody follows what it touches");
+	tap_ok(used_at_alert(ctx, NOT_YET_KNOWN, "may be in use") > late,
+	       "it has none below 90 %% of its limit, as long as touch does not tell");
+	tap_ok(used_at_alert(ctx, 60, "is 60 % cold") > late,
+	       "it has none below 90 %% of its limit, if that is 60 %% cold");
+	tap_ok(used_at_alert(ctx, 90, "is 90 % cold") < soon,
+	       "it has one below 80 %% of its limit, if that is 90 %% cold");
+}
+
 int main(void)
 {
 	struct memwatch_ctx *ctx;
-	struct result r;
 
 	tap_start();
 	if (memwatch_ctx_new(NULL, &ctx))
 		return EXIT_FAILURE;
-	r = run_cache(ctx, 101);
-	tap_eq(r.alerts, 1, "growth of days has an alert if nothing is known of what is used");
-	tap_eq(r.row.reason, MEMWATCH_GROWTH_REASON_HEIGHT, "the alert is by the rule height");
-	r = run_cache(ctx, 2);
-	tap_eq(r.alerts, 0, "growth of days that is in use has no alert");
-	tap_ok(r.notices >= 1, "growth of days that is in use has a notice");
-	r = run_cache(ctx, 30);
-	tap_eq(r.alerts, 1, "growth of days of which a third is not used has an alert");
-	tap_eq(r.row.reason, MEMWATCH_GROWTH_REASON_HEIGHT,
-	       "the alert about growth of which a third is not used is by the rule height");
+	test_days(ctx);
+	test_untouched(ctx);
+	test_start(ctx);
 	memwatch_ctx_unref(ctx);
 	return tap_done();
 }

@@ -104,7 +104,8 @@ enum memwatch_growth_reason {
  * @cold_bytes: how much of that it has not touched any more since shortly after it was gained
  * @cold_low_bytes: lower end of the 95 % confidence interval of @cold_bytes
  * @cold_high_bytes: upper end
- * @untouched_ns: for at least this long it was not touched
+ * @untouched_ns: for at least this long it was not touched; if @gained_bytes is 0, what the process
+ *	touches is followed, and will be known later; 0: it is not followed
  */
 struct memwatch_growth_sample {
 	size_t sz;

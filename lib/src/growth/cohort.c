@@ -234,6 +234,7 @@ void mw_cohort_measure(const struct mw_cohort *cohort, uint64_t now_ns, struct m
 
 	memset(ret, 0, sizeof(*ret));
 	untouched = mw_min_u64(UNTOUCHED_MAX_NS, mw_max_u64(UNTOUCHED_MIN_NS, untouched));
+	ret->untouched_s = (uint32_t)(untouched / MW_GROWTH_SECOND);
 	for (uint32_t i = 0; i < cohort->count; i++) {
 		const struct mw_cohort_page *page = &cohort->page[i];
 		double weight = (double)mw_touch_weight(page->at, cohort->shift);
@@ -250,5 +251,4 @@ void mw_cohort_measure(const struct mw_cohort *cohort, uint64_t now_ns, struct m
 	if (sums.pages < PAGES_MIN)
 		return;
 	fill_interval(&sums, ret);
-	ret->untouched_s = (uint32_t)(untouched / MW_GROWTH_SECOND);
 }

@@ -18,7 +18,7 @@
 
 #define FLAGS_ALL                                                                                  \
 	(MW_GROWTH_F_ALERT | MW_GROWTH_F_HISTORY | MW_GROWTH_F_RESERVED | MW_GROWTH_F_NOTICE |     \
-	 MW_GROWTH_F_TOUCH | MW_GROWTH_F_WARM)
+	 MW_GROWTH_F_TOUCH | MW_GROWTH_F_WARM | MW_GROWTH_F_STARTING)
 
 static bool are_zero(const uint8_t *bytes, size_t n)
 {
