@@ -197,6 +197,12 @@ int mw_profile_publish(void)
 
 	memcpy(mw_profile.header->magic, MW_HEAP_MAGIC, sizeof(mw_profile.header->magic));
 	rc = mw_new_file_publish(file_name, profile_stem, NAMES_TRIED, profile_path);
+	/*
+	 * Valgrind 3.19 notes which name the file of a mapping had, and fails when it joins parts
+	 * of a file with different names. So all of it is mapped under the new one.
+	 */
+	if (!rc)
+		rc = file_extend(0, mw_profile.file_end);
 	if (rc)
 		mw_config_log(profile_path, -rc);
 	return rc;
