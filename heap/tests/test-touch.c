@@ -278,7 +278,8 @@ static void check_small(const char *count, const char *times, uint64_t least)
 static void check_memory(void)
 {
 	check_small("950", "1", 900);
-	check_small("100000", "3", 100);
+	/* At most ten a second are chosen for long, so a slow machine halves the number again. */
+	check_small("100000", "3", 20);
 }
 
 static void check_end(void)
