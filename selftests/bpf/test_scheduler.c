@@ -5,12 +5,12 @@
  * The live stream without the module, on the machine on which the test runs. What is expected
  * comes from the scheduler and from the arithmetic of time, not from the programs.
  *
- *	test_scheduler [LIVES [timed|untimed]]
+ *	test_scheduler [LIVES [timed]]
  *
  * CPU times are compared by default unless the host may take the CPUs away without saying so. It
  * may do so between the clock of the scheduler and that of BPF, and what passes then is charged
  * to one process by the one and to another process by the other. An emulated machine whose clock
- * counts instructions has no such time ("timed"); with several CPUs it does not know ("untimed").
+ * counts instructions has no such time ("timed").
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -530,7 +530,7 @@ int main(int argc, char **argv)
 	const char *seed = getenv("STORM_SEED");
 	uint32_t lives = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1000;
 
-	untimed = argc > 2 ? !strcmp(argv[2], "untimed") : storm_steals_silently();
+	untimed = (argc < 3 || strcmp(argv[2], "timed")) && storm_steals_silently();
 	tap_start();
 	if (geteuid())
 		tap_skip_all("needs root");
