@@ -23,17 +23,22 @@ struct {
 	__type(value, struct mw_relay_sum);
 } sums SEC(".maps");
 
-/* Makes the sample of the sum at @place, or of cpu->alone, at @number of the batch. */
-__noinline int fill_sample(__u32 place, __u32 alone, __u32 number)
+/*
+ * Makes the sample of the sum that was touched as number @touched, or of cpu->alone, at @number of
+ * the batch.
+ */
+__noinline int fill_sample(__u32 touched, __u32 alone, __u32 number)
 {
+	__u64 index = to_index(number), which = to_index(touched);
 	struct mw_relay_cpu *cpu = this_cpu();
-	__u64 index = to_index(number);
 	struct mw_relay_sum *sum;
+	__u32 place;
 
-	if (!cpu)
+	if (!cpu || which >= MW_RELAY_TOUCHED_MAX || index >= MW_RELAY_SAMPLES_MAX)
 		return 0;
+	place = cpu->touched[which];
 	sum = alone ? &cpu->alone : bpf_map_lookup_elem(&sums, &place);
-	if (!sum || index >= MW_RELAY_SAMPLES_MAX)
+	if (!sum)
 		return 0;
 	if (cpu->uneven)
 		mw_relay_apply_times(cpu, sum);
@@ -180,7 +185,6 @@ __noinline int send_last(struct bpf_raw_tracepoint_args *ctx, __u32 tick)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
 	__u32 i, number, first = 0;
-	__u64 index;
 
 	if (!cpu)
 		return 0;
@@ -190,10 +194,9 @@ __noinline int send_last(struct bpf_raw_tracepoint_args *ctx, __u32 tick)
 		first = cpu->touched_count - number;
 	}
 	for (i = 0; i < MW_RELAY_SAMPLES_MAX; i++) {
-		index = to_index(first + i);
-		if (i >= number || index >= MW_RELAY_TOUCHED_MAX)
+		if (i >= number)
 			break;
-		fill_sample(cpu->touched[index], 0, i);
+		fill_sample(first + i, 0, i);
 	}
 	if (!send_samples(ctx, number, tick && !first)) {
 		cpu->touched_count = first;
@@ -216,6 +219,8 @@ static __always_inline int flush_samples(void *ctx, struct mw_relay_cpu *cpu, __
 {
 	int i, left = 0;
 
+	if (cpu->held)
+		send_held(ctx);
 	for (i = 0; i < MW_RELAY_BATCHES_MAX; i++) {
 		left = send_last(ctx, tick);
 		if (left <= 0)

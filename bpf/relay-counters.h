@@ -85,8 +85,8 @@ static __always_inline void read_counter(struct mw_relay_cpu *cpu, void *map, __
 /*
  * Reads the counters; their increments since the last reading go to cpu->piece.
  *
- * This, fill_sample(), send_samples(), send_held() and resend_record() are global functions with
- * scalar arguments that leave their results in the map: the verifier checks a global function
+ * This, fill_sample(), send_samples(), send_held_batch() and resend_record() are global functions
+ * with scalar arguments that leave their results in the map: the verifier checks a global function
  * once, and not again on each path and in each iteration of the loop that calls it.
  */
 __noinline int read_counters(__u32 times, __u64 run_ns)

@@ -57,41 +57,47 @@ static __always_inline void count_dropped(struct mw_relay_cpu *cpu, long err)
 		count_failure(MW_RELAY_FAIL_OUTPUT);
 }
 
+/* Sends the batch that waits as number @number. Returns whether there is no ring for it. */
+__noinline int send_held_batch(struct bpf_raw_tracepoint_args *ctx, __u32 number)
+{
+	struct mw_relay_held *batch = bpf_map_lookup_elem(&held, &number);
+	struct mw_relay_cpu *cpu = this_cpu();
+	__u64 size;
+	long err;
+
+	if (!cpu || !batch)
+		return 0;
+	size = batch->size;
+	if (size > MW_RELAY_HELD_BYTES)
+		return 0;
+	err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, &batch->records,
+				    sizeof(batch->records) + size);
+	if (is_ring_missing(err))
+		return 1;
+	if (err) {
+		count_dropped(cpu, err);
+		__sync_fetch_and_add(&cpu->dropped, batch->records - 1);
+	}
+	return 0;
+}
+
 /*
- * Sends the batches that wait for a ring, as far as there is one: those of a CPU that has come
- * online, its state record first. Returns how many still wait.
+ * Sends the batches that wait for a ring, if there is one: those of a CPU that has come online, its
+ * state record first. As long as some wait, send_batch() lets others wait behind them.
  */
 __noinline int send_held(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct mw_relay_cpu *cpu = this_cpu();
-	struct mw_relay_held *batch;
-	__u32 i, key;
-	__u64 size;
-	long err;
+	__u32 i;
 
 	if (!cpu)
 		return 0;
 	for (i = 0; i < MW_RELAY_HELD_MAX; i++) {
 		if (i >= cpu->held)
 			break;
-		/* The verifier of 6.1 does not track a number on the stack. */
-		key = i;
-		barrier_var(i);
-		batch = bpf_map_lookup_elem(&held, &key);
-		if (!batch)
-			break;
-		size = batch->size;
-		if (size > MW_RELAY_HELD_BYTES)
-			break;
-		err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, &batch->records,
-					    sizeof(batch->records) + size);
 		/* A ring is there from the first batch on, or for none of them. */
-		if (is_ring_missing(err))
-			return cpu->held;
-		if (err) {
-			count_dropped(cpu, err);
-			__sync_fetch_and_add(&cpu->dropped, batch->records - 1);
-		}
+		if (send_held_batch(ctx, i))
+			return 0;
 	}
 	cpu->held = 0;
 	cpu->held_records = 0;
@@ -118,16 +124,16 @@ static __always_inline int hold_batch(struct mw_relay_cpu *cpu, const __u32 *num
 }
 
 /*
- * Sends a batch. @number points to the number of records, @size bytes of records follow it.
- * Returns 0; or an error if its records were dropped, of which the first one was counted; or
- * SPLIT if they cannot wait for a ring together, and each has to be sent on its own.
+ * Sends a batch, after send_held(). @number points to the number of records, @size bytes of records
+ * follow it. Returns 0; or an error if its records were dropped, of which the first one was
+ * counted; or SPLIT if they cannot wait for a ring together, and each has to be sent on its own.
  */
 static __always_inline long send_batch(void *ctx, struct mw_relay_cpu *cpu, __u32 *number,
 				       __u64 size)
 {
 	long err = -ENOENT;
 
-	if (!cpu->held || !send_held(ctx))
+	if (!cpu->held)
 		err = bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, number,
 					    sizeof(*number) + size);
 	if (!err)
@@ -164,6 +170,8 @@ static __always_inline long send_single(void *ctx, struct mw_relay_cpu *cpu,
 	batch->unsent = 0;
 	batch->records = 1;
 	__sync_fetch_and_add(&cpu->produced, 1);
+	if (cpu->held)
+		send_held(ctx);
 	return send_batch(ctx, cpu, &batch->records, size);
 }
 
