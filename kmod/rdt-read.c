@@ -515,8 +515,6 @@ void mw_rdt_read_leave(struct mw_cpu *cpu)
 {
 	struct mw_rdt_domain *d = cpu->domain;
 
-	if (!d)
-		return;
 	hrtimer_cancel(&cpu->bout);
 	read_what_ran(d, cpu, d->nr_cpus == 1);
 	WRITE_ONCE(d->nr_cpus, d->nr_cpus - 1);

@@ -235,9 +235,12 @@ static void tick_dismiss_cpu(struct mw_cpu *cpu)
 	mw_switch_end(cpu);
 	if (mw_resctrl_is_mounted())
 		mw_pqr_hand_over(cpu);
-	local_irq_restore(flags);
-	mw_rdt_read_leave(cpu);
-	local_irq_save(flags);
+	/* Until the record is sent, what runs is charged to nobody. */
+	if (cpu->domain) {
+		local_irq_restore(flags);
+		mw_rdt_read_leave(cpu);
+		local_irq_save(flags);
+	}
 	cpu->state = MW_TICK_OFF;
 	if (was_live)
 		mw_cpu_report_state(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
