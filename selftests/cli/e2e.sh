@@ -105,9 +105,17 @@ is "no session is left after record, dump and top" "$(status sessions)" 0
 
 # ------------------------------------------------------ a reader that stops
 
+# cpu_time_status PROGRAM: the status of the CPU time of the processes of that name
+cpu_time_status() {
+	sed -n "s/.*\"comm\": *\"$1\".*\"cpu_time_ns\": *{[^}]*\"status\": *\"\([a-z]*\)\".*/\1/p" \
+		"$T/json" | sort -u
+}
+
 memwatchctl record -o "$T/stopped.mwr" --mode switch 2>"$T/err" &
 recorder=$!
 writes "$T/stopped.mwr"
+dd if=/dev/zero of=/dev/null bs=64k count=2000 2>/dev/null
+sleep 0.5
 kill -STOP $recorder
 yield threads 60000
 kill -CONT $recorder
@@ -120,6 +128,9 @@ is "the recording of a recorder that was stopped is complete" $? 0
 lost=$(json lost)
 [ "${lost:-0}" -gt 0 ]
 ok $? "records that the stopped recorder missed are counted: $lost"
+is "the CPU time of what ran while the recorder was stopped is a lower bound" \
+	"$(cpu_time_status yield)" estimated
+is "the CPU time of what ended before is exact" "$(cpu_time_status dd)" ok
 
 # ----------------------------------------------------------------- kill -9
 
