@@ -201,7 +201,7 @@ static struct memwatch_stream *open_stream(uint32_t mode, uint32_t pages, const 
 	return stream;
 }
 
-/* The program after that with @id, and what the kernel says about it. */
+/* The program after that with @id, and what the kernel says about it. @info says what is wanted. */
 static bool next_program(__u32 *id, struct bpf_prog_info *info)
 {
 	const struct bpf_prog_info wanted = *info;
@@ -416,14 +416,17 @@ static void add_verdict(struct verdict *sum, const struct verdict *v)
 /* How often the kernel has skipped the programs of this name. */
 static uint64_t skipped_runs(const char *name)
 {
-	struct bpf_prog_info info = { 0 };
 	uint64_t skipped = 0;
 	__u32 id = 0;
 
-	while (next_program(&id, &info))
+	for (;;) {
+		struct bpf_prog_info info = { 0 };
+
+		if (!next_program(&id, &info))
+			return skipped;
 		if (!strcmp(info.name, name))
 			skipped += info.recursion_misses;
-	return skipped;
+	}
 }
 
 static void judge_lives(const struct storm *storm, struct identity *const *sorted, uint32_t count,
