@@ -9,7 +9,7 @@
 #define _MW_SELFTESTS_BPF_SCHEDULER_LOSSES_H
 
 /* A sample for each switch, small rings, and nobody who reads them. */
-static void test_losses(void)
+static void test_losses(uint32_t lives)
 {
 	struct memwatch_stream *stream = open_stream(MEMWATCH_STREAM_SWITCH, 4, "losses");
 	struct seen s = { 0 };
@@ -18,7 +18,7 @@ static void test_losses(void)
 
 	if (!stream)
 		return;
-	storm = storm_start(300, SEED_DEFAULT, &pid);
+	storm = storm_start(lives, SEED_DEFAULT, &pid);
 	if (!storm)
 		return;
 	waitpid(pid, NULL, 0);

@@ -542,7 +542,7 @@ int main(int argc, char **argv)
 	if (memwatch_ctx_new(NULL, &ctx))
 		return 1;
 	test_killed();
-	test_losses();
+	test_losses(lives < 300 ? lives : 300);
 	test_stalled_reader();
 	test_hotplug();
 	test_storm(lives, seed ? strtoull(seed, NULL, 0) : SEED_DEFAULT);
