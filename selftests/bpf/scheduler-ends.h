@@ -150,7 +150,7 @@ static int set_cpu_online(const char *value)
 }
 
 /* CPU 1 goes offline and comes back. */
-static void test_hotplug(void)
+static void test_hotplug(uint32_t lives)
 {
 	struct memwatch_stream *stream;
 	struct seen s = { 0 };
@@ -170,7 +170,7 @@ static void test_hotplug(void)
 	stream = open_stream(MEMWATCH_STREAM_SLOT, 256, "hotplug");
 	if (!stream)
 		return;
-	storm = storm_start(300, SEED_DEFAULT, &pid);
+	storm = storm_start(lives, SEED_DEFAULT, &pid);
 	done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!storm || done == MAP_FAILED)
 		return;

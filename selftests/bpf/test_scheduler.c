@@ -532,6 +532,7 @@ int main(int argc, char **argv)
 {
 	const char *seed = getenv("STORM_SEED");
 	uint32_t lives = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1000;
+	uint32_t few = lives < 300 ? lives : 300;
 
 	untimed = (argc < 3 || strcmp(argv[2], "timed")) && storm_steals_silently();
 	tap_start();
@@ -542,9 +543,9 @@ int main(int argc, char **argv)
 	if (memwatch_ctx_new(NULL, &ctx))
 		return 1;
 	test_killed();
-	test_losses(lives < 300 ? lives : 300);
+	test_losses(few);
 	test_stalled_reader();
-	test_hotplug();
+	test_hotplug(few);
 	test_storm(lives, seed ? strtoull(seed, NULL, 0) : SEED_DEFAULT);
 	memwatch_ctx_unref(ctx);
 	return tap_done();
