@@ -73,16 +73,16 @@ void mw_pqr_capture(struct mw_cpu *cpu)
  * @cpu: this CPU, interrupts off
  * @found: what the register holds
  *
- * The write is counted and reported. Its CLOSID stays in the register. If the RMID is
- * still that of memwatch, the program has changed the CLOSID only, as pqos does.
+ * The write is counted and reported. Its CLOSID stays in the register. An RMID that is
+ * still that of memwatch says nothing: pqos changes the CLOSID only, but resctrl may have
+ * given the same RMID to one of its groups.
  */
 void mw_pqr_note_foreign(struct mw_cpu *cpu, u64 found)
 {
 	/* See mw_pqr_capture(). */
 	if (mw_rdt.backend == MEMWATCH_BACKEND_SIMULATED)
 		return;
-	if ((found ^ cpu->pqr) & MW_PQR_RMID)
-		pqr_remember_foreign(cpu, found);
+	pqr_remember_foreign(cpu, found);
 	cpu->pqr = found;
 	cpu->foreign_writes++;
 	if (mw_notify_is_due(&cpu->notice_ns, mw_now()))

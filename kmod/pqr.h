@@ -14,7 +14,9 @@
  * RDMSR, about 100 cycles, where a WRMSR is done anyway; a switch that does not change
  * the RMID does neither.
  *
- * Limits: pqos does not read and write the register in one step, so it may write back an
+ * Limits: a write of resctrl is not seen if it changes neither the RMID that memwatch had
+ * programmed nor the CLOSID, before resctrl has been noticed; resctrl would have to give
+ * that RMID to a group of the default class. pqos does not read and write the register in one step, so it may write back an
  * RMID that is out of date, which stays until the next write or tick of memwatch. The
  * class of a CPU that is offline is not kept: the kernel clears the register when the CPU
  * comes back, before memwatch reads it.

@@ -174,6 +174,29 @@ stop_after_mount() {
 	umount $RESCTRL
 }
 
+# write_same_rmid: resctrl gives CPU 1 a class, and the RMID that memwatch has programmed there.
+# Only a process that does not sleep runs on CPU 1. Fails if RDT was given up before the write.
+write_same_rmid() {
+	taskset -p 1 $$ > "$TMP/affinity"
+	hold_session period=1000000000 set
+	taskset 2 sh -c 'while :; do :; done' 9>&- &
+	spinner=$!
+	sleep 0.3
+	same=$(read_pqr 1 | cut -d' ' -f1)
+	mount -t resctrl resctrl $RESCTRL
+	rdtctl pqr 1 "$same" 3
+	! status_is backend emulated
+	in_time=$?
+	within 5 status_is backend emulated
+	kept=$(read_pqr 1)
+	rdtctl pqr 1 0 0
+	kill $spinner
+	release_session
+	umount $RESCTRL
+	taskset -p 3 $$ > "$TMP/affinity"
+	[ $in_time = 0 ] && [ "$same" != 0 ]
+}
+
 plan
 rdtctl guest
 
@@ -224,6 +247,11 @@ is "CPUs in the class of resctrl after a session that ended when it was mounted,
 	"$(cut -d' ' -f2 "$TMP/stops" | grep -c '^1$')" 6
 is "CPUs with the RMID of their group after such a session, of 6" \
 	"$(paste -d' ' - - < "$TMP/stops" | awk '$1 == $3 && $1 { n += 2 } END { print n + 0 }')" 6
+for _ in 1 2 3 4 5 6; do
+	write_same_rmid && break
+done
+ok $? "resctrl gives a CPU the RMID that memwatch had programmed there"
+is "that CPU keeps RMID and class" "$kept" "$same 3"
 rmmod memwatch
 
 # ---- the same, while the module waits for user memory that never comes
