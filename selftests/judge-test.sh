@@ -36,6 +36,10 @@ is "a good log passes" "$(log 'ok 1 - a' 'ok 2 - b' | verdict)" \
 	"2 passed, 0 failed, 0 skipped"
 is "a failed test fails the suite" "$(log 'ok 1 - a' 'not ok 2 - b' | verdict)" \
 	"1 passed, 1 failed, 0 skipped;not ok 2 - b"
+is "a failed test is reported with its diagnostics" \
+	"$( (echo "TAP version 13"; echo "# before"; echo "not ok 1 - a"; echo "# got 1, wanted 2"
+		echo "ok 2 - b"; echo "# after"; totals 1 1 0) | verdict)" \
+	"1 passed, 1 failed, 0 skipped;not ok 1 - a: got 1, wanted 2"
 is "a missing result fails the suite" "$(log 'ok 1 - a' | sed 's/^1\.\.1/1..2/' | verdict)" \
 	"1 passed, 1 failed, 0 skipped;results: 1 of 2"
 is "a surplus result fails the suite" \
