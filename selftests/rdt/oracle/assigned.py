@@ -21,7 +21,7 @@ def check_loads(tap, run, log):
             continue
         slack = switching_bytes(run, key) + SLACK
         for event in BANDWIDTH:
-            want = lifetime_bytes(parts, log, event)
+            want = lifetime_bytes(run, parts, log, event)
             report = reported.get(key, {}).get(NAMES[event], {})
             got, status = report.get("value") or 0, report.get("status")
             row = (parts[0].comm, key[0], event, want, got, status)

@@ -44,8 +44,8 @@ class Account:
     domain (time, value by event, set of estimated events).
     """
 
-    def __init__(self, rmid):
-        self.rmid = rmid
+    def __init__(self, rmid, generation):
+        self.rmid, self.generation = rmid, generation
         self.tgid = self.start = self.alloc = self.free = None
         self.comm = ""
         self.seen = 0
@@ -99,7 +99,8 @@ def read_accounts(path):
     for r in records:
         if "rmid" not in r:
             continue
-        account = accounts.setdefault((r["rmid"], r["generation"]), Account(r["rmid"]))
+        owner = r["rmid"], r["generation"]
+        account = accounts.setdefault(owner, Account(*owner))
         account.seen = r["time_ns"]
         if r["type"] in LIFE_RECORDS:
             account.add_life(r)

@@ -17,9 +17,24 @@ LINE = 64
 SLACK = 64 * LINE	# at the begin and end of a life, and when an RMID gets another owner
 
 
-def lifetime_bytes(parts, log, event):
-    """What a process moved from its birth to the last read of a counter in the recording."""
-    return sum(log.truth_at(d, parts[0], None, event) for d in log.domains)
+def next_owner_read(run, log, domain, account):
+    """The first read of the counters for the next owner of the RMID; None if there is none."""
+    later = [a for a in run.accounts.values()
+             if a.rmid == account.rmid and a.generation > account.generation]
+    for a in sorted(later, key=lambda a: a.generation):
+        rows = log.match_readings(domain, a.rmid, a.readings.get(domain, []))
+        if rows:
+            return rows[0][3]
+    return None
+
+
+def lifetime_bytes(run, parts, log, event):
+    """
+    What a process moved from its birth until another process had its last RMID, or to the last
+    read of a counter in the recording. What is written back later has the RMID of the other one.
+    """
+    return sum(log.truth_at(d, parts[0], next_owner_read(run, log, d, parts[-1]), event)
+               for d in log.domains)
 
 
 def missed_bytes(parts, log):
@@ -70,7 +85,7 @@ def check_lifetime(tap, run, log):
                      (parts[0].comm, key[0], missed))
         switching = switching_bytes(run, key)
         for event in BANDWIDTH:
-            want = lifetime_bytes(parts, log, event) - missed
+            want = lifetime_bytes(run, parts, log, event) - missed
             report = reported.get(key, {}).get(NAMES[event], {})
             got = report.get("value") or 0
             row = (parts[0].comm, key[0], event, want, got, report.get("status"),
@@ -87,15 +102,16 @@ def check_lifetime(tap, run, log):
            "what was filled while it was switched in or out", bad)
 
 
-def uncounted_bytes(parts, log):
-    """What a process moved after the last reading for which it had bandwidth counters."""
+def uncounted_bytes(run, parts, log):
+    """What of its lifetime_bytes() a process moved after the last reading with a counter."""
     count = 0
     for d in log.domains:
         reads = [row[3] for a in parts
                  for row in log.match_readings(d, a.rmid, a.readings.get(d, []))
                  if "total" in row[1]]
         if reads:
-            count += log.truth_at(d, parts[0], None, "total") - \
+            end = next_owner_read(run, log, d, parts[-1])
+            count += log.truth_at(d, parts[0], end, "total") - \
                 log.truth_at(d, parts[0], reads[-1], "total")
     return count
 
@@ -111,10 +127,10 @@ def check_children(tap, run, log, comm):
     for key, parts in run.processes().items():
         if parts[0].comm != comm or not parts[0].free:
             continue
-        want += lifetime_bytes(parts, log, "total")
+        want += lifetime_bytes(run, parts, log, "total")
         got += sum(sum(a.final("total").values()) for a in parts)
         if assigned and reported.get(key, {}).get(NAMES["total"], {}).get("status") == "estimated":
-            uncounted += uncounted_bytes(parts, log)
+            uncounted += uncounted_bytes(run, parts, log)
         n += 1
     tap.note("%d short-lived children: truth %d memwatch %d, without counters %d" %
              (n, want, got, uncounted))
