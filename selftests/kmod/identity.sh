@@ -14,10 +14,20 @@ cd /lab || exit 1
 
 OUT=${OUT:-/out}
 SEED=${SEED:-1}
+KPROBES=/sys/kernel/tracing/kprobe_events
 mount_tracing
 
 # capture_decided LOG PID: the capture is ready or has ended
 capture_decided() { grep -q ready "$1" || not kill -0 "$2" 2>/dev/null; }
+
+# The policy chooses in a pass who loses an RMID, and the records follow after a grace period.
+# The probes tell the model when that was.
+begin_probes() {
+	{
+		echo "p:memwatch_pass/begin memwatch:mw_revoke_pass"
+		echo "r:memwatch_pass/end memwatch:mw_revoke_pass"
+	} > $KPROBES
+}
 
 run_storm() {
 	rmids=$1 policy=$2 lifetimes=$3 workers=$4 module=${5:-}
@@ -30,6 +40,8 @@ run_storm() {
 	is "$name: the module simulates RDT" "$(status backend)" simulated
 	is "$name: the module has $rmids RMIDs" "$(status rmids_total)" "$rmids"
 	is "$name: the module uses policy $policy" "$(status policy)" "$policy"
+	begin_probes
+	ok $? "$name: probes of the policy's passes are set"
 
 	: > "$log"
 	./tracecap -b "${BUFFER_KB:-32768}" -o "$OUT/$name" > "$log" &
@@ -49,11 +61,12 @@ run_storm() {
 	cp /proc/memwatch/overhead "$OUT/$name/overhead" 2>/dev/null
 	is "$name: no session is left" "$(status sessions)" 0
 	is "$name: no RMID is in use after the session" "$(status rmids_used)" 0
+	: > $KPROBES
 	rmmod memwatch >&2
 	ok $? "$name: the module unloads"
 }
 
-plan $((10 * $#))
+plan $((11 * $#))
 for run; do
 	IFS=: read -r rmids policy lifetimes workers module <<END
 $run

@@ -50,6 +50,9 @@ static const char *const default_events[] = {
 	"memwatch/memwatch_dump_begin",
 	"memwatch/memwatch_dump_end",
 	"memwatch/memwatch_cpu_state",
+	/* identity.sh defines these. */
+	"memwatch_pass/begin",
+	"memwatch_pass/end",
 	NULL,
 };
 

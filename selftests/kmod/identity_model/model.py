@@ -27,7 +27,7 @@ from .records import RecordRules
 from .state import FOREVER, MS, PREEMPTED, SETTLE, Cpu, Process
 from .tasks import TaskEvents
 from .trace import (ALLOC, CPU_STATE, DUMP_BEGIN, DUMP_END, EXEC, EXISTING, EXIT, FORK, FREE, MSR,
-                    MWSWITCH, NEWTASK, RENAME, REXEC, SWITCH, TASKFREE, TICK)
+                    MWSWITCH, NEWTASK, PASS_BEGIN, PASS_END, RENAME, REXEC, SWITCH, TASKFREE, TICK)
 from .verdicts import RULES, Verdicts
 
 __all__ = ["RULES", "Model"]
@@ -58,6 +58,7 @@ class Model(Verdicts, PqrRules, TaskEvents, RecordRules, PolicyRules):
         self.last_use = {}			# RMID: the last time that it was in PQR
         self.last_start = {}			# tgid: start time of its newest process
         self.waiters = {}			# Process: see add_waiter()
+        self.pass_begin = None			# of the pass that takes RMIDs, while it lasts
         self.late_ticks = collections.deque(maxlen=1024)	# time and delay, see jiffies_lag()
         self.unanswered = {}			# pid: what it did, see await_module()
         self.dispatch = {
@@ -66,7 +67,8 @@ class Model(Verdicts, PqrRules, TaskEvents, RecordRules, PolicyRules):
             ALLOC: self.on_alloc, FREE: self.on_free, REXEC: self.on_rexec,
             EXISTING: self.on_existing, TICK: self.on_tick, MWSWITCH: self.on_mwswitch,
             TASKFREE: self.on_nothing, DUMP_BEGIN: self.on_nothing, DUMP_END: self.on_nothing,
-            CPU_STATE: self.on_cpu_state,
+            CPU_STATE: self.on_cpu_state, PASS_BEGIN: self.on_pass_begin,
+            PASS_END: self.on_pass_end,
         }
 
     def run(self, events):

@@ -3,7 +3,7 @@
 """Who waits for an RMID, who gets one and who loses one: rules R6 and R13."""
 
 from .state import (ACTIVE_TICKS, FAIR_IDLE, FAIR_JIFFY, FAIR_PAUSE, FAIR_RESERVE, FAIR_SLICE,
-                    FAIR_TICKS, GRACE, IDLE_SLACK, RCU_GRACE, REASON_PROMOTED, REASON_SCAN,
+                    FAIR_TICKS, GRACE, IDLE_SLACK, REASON_PROMOTED, REASON_SCAN,
                     RECENT_TICKS, SETTLE, TICKS)
 from .trace import R_REASON
 
@@ -157,18 +157,25 @@ class PolicyRules:
         if process.alloc_ns - self.started > SETTLE and held < slice_ns:
             self.violation("R13", event, f"{process!r} loses its RMID after {held} ns")
 
+    def on_pass_begin(self, cpu, event):
+        self.pass_begin = event[0]
+
+    def on_pass_end(self, cpu, event):
+        self.pass_begin = None
+
     def judge_revoked(self, batch):
         """A process that lost its RMID was idle for longer than each that keeps its own."""
         running = self.running_processes()
         if self.policy == "fair":
             self.judge_turns(batch, running)
             return
-        # The batch is judged at a later event, which is much later if the CPU was stalled.
-        chosen = min(event[0] for _, _, event in batch)
+        # From the choice of an RMID to its FREE, a grace period passes. The batch is judged at
+        # a later event, which is much later if the CPU was stalled.
+        chosen = self.pass_begin or min(event[0] for _, _, event in batch)
         left = [(self.idle_since(other), other) for other in self.owner.values()
                 if other not in running and other.unfinished and
                 # An RMID that was allocated later could not be chosen by the policy.
-                other.alloc_ns < chosen - IDLE_SLACK - RCU_GRACE]
+                other.alloc_ns < chosen - IDLE_SLACK]
         if not left:
             return
         oldest, other = min(left, key=lambda item: item[0])

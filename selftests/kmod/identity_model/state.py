@@ -23,7 +23,6 @@ START = 500 * MS		# in this time the start of a session reaches every CPU
 SETTLE = 100 * MS		# around the start and the stop of a session
 ACTIVE_TICKS = 40		# policy active: a process that runs this long has an RMID
 IDLE_SLACK = 20 * MS		# tolerance of "has been idle for longest"
-RCU_GRACE = 100 * MS		# between the choice of an RMID and its FREE, a grace period passes
 RECENT_TICKS = 20		# not fifo: who ran within as many ticks counts as running
 JIFFY = 4 * MS			# of the kernel with the lowest HZ in the matrix
 FAIR_TICKS = 1500		# policy fair: a process that runs this long has had its turn

@@ -21,7 +21,7 @@ import re
 import struct
 
 (SWITCH, NEWTASK, FORK, EXEC, EXIT, TASKFREE, RENAME, MSR, ALLOC, EXISTING, REXEC, FREE, TICK,
- MWSWITCH, DUMP_BEGIN, DUMP_END, CPU_STATE) = range(17)
+ MWSWITCH, DUMP_BEGIN, DUMP_END, CPU_STATE, PASS_BEGIN, PASS_END) = range(19)
 
 RMID_FIELDS = ("time_ns", "rmid", "generation", "tgid", "parent_tgid", "start_time_ns",
                "alloc_time_ns", "uid", "reason", "comm")
@@ -49,6 +49,8 @@ FIELDS = {
     "memwatch.memwatch_dump_begin": (DUMP_BEGIN, DUMP_FIELDS),
     "memwatch.memwatch_dump_end": (DUMP_END, DUMP_FIELDS),
     "memwatch.memwatch_cpu_state": (CPU_STATE, ("time_ns", "state", "since_ns")),
+    "memwatch_pass.begin": (PASS_BEGIN, ()),
+    "memwatch_pass.end": (PASS_END, ()),
 }
 
 CODES = {(1, 0): "B", (1, 1): "b", (2, 0): "H", (2, 1): "h",

@@ -9,7 +9,7 @@ more: when every CPU has logged something newer.
 
 import collections
 
-from .state import GRACE, RCU_GRACE, RECENT_TICKS
+from .state import GRACE, RECENT_TICKS
 from .trace import FIELDS
 
 RULES = {
@@ -125,9 +125,8 @@ class Verdicts:
                                        self.may_be_chosen(doubt))
 
     def may_be_chosen(self, doubt):
-        """The policy may have chosen the RMID then and report that only from now on."""
-        return self.policy != "fifo" and (self.ticks_since(doubt.time) <= RECENT_TICKS or
-                                          self.now - doubt.time <= RCU_GRACE)
+        """The pass that is not over may have chosen the RMID before, and report that later."""
+        return self.pass_begin is not None and self.pass_begin - GRACE <= doubt.time
 
     def pqr_violation(self, doubt):
         self.violation("R1", doubt.event, f"{doubt.process!r} runs with RMID {doubt.actual}, its "
