@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,28 +22,30 @@
 
 #define NAMES_TRIED 1000
 
+static char trace_stem[MW_NEW_FILE_PATH_MAX]; /* the name of the profile without its suffix */
 static char trace_path[MW_NEW_FILE_PATH_MAX];
 static dev_t trace_dev;
 static ino_t trace_ino;
 
 /* COMM.PID.mwtrace, and COMM.PID-2.mwtrace and so on for further traces of the process. */
+static void file_name(char *path, size_t size, const char *stem, uint32_t n)
+{
+	char number[16] = "";
+
+	if (n > 0)
+		snprintf(number, sizeof(number), "-%u", n + 1);
+	snprintf(path, size, "%s%s" MW_TRACE_SUFFIX, stem, number);
+}
+
 static int file_create(void)
 {
-	const char *profile = mw_profile_path(), *suffix = strrchr(profile, '.');
-	int stem = suffix ? (int)(suffix - profile) : 0, fd = -1;
+	char *suffix;
 
-	for (int n = 1; n <= NAMES_TRIED && fd < 0; n++) {
-		char number[16] = "";
-
-		if (n > 1)
-			snprintf(number, sizeof(number), "-%d", n);
-		snprintf(trace_path, sizeof(trace_path), "%.*s%s" MW_TRACE_SUFFIX, stem, profile,
-			 number);
-		fd = open(trace_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (fd < 0 && errno != EEXIST)
-			break;
-	}
-	return fd < 0 ? -errno : fd;
+	strcpy(trace_stem, mw_profile_path());
+	suffix = strrchr(trace_stem, '.');
+	if (suffix)
+		*suffix = 0;
+	return mw_new_file_create(file_name, trace_stem, NAMES_TRIED, trace_path);
 }
 
 static int file_reopen(void)
@@ -77,10 +78,12 @@ static int file_map(int fd, uint64_t offset, uint64_t bytes, void **ret)
 	return 0;
 }
 
-static void header_fill(struct mw_trace_header *header)
+/* Who wrote the trace, and what it needs to be read. */
+static void header_identify(struct mw_trace_header *header)
 {
 	const struct mw_heap_header *profile = mw_profile.header;
 
+	memcpy(header->magic, MW_TRACE_MAGIC, sizeof(header->magic));
 	header->version = MW_TRACE_VERSION;
 	header->header_bytes = sizeof(*header);
 	header->chunk_bytes = MW_TRACE_CHUNK_BYTES;
@@ -93,33 +96,36 @@ static void header_fill(struct mw_trace_header *header)
 	header->file_bytes_max = mw_config.trace_max;
 }
 
-int mw_trace_file_create(struct mw_trace_header **ret)
+static int header_write(int fd, const struct mw_trace_header *header)
+{
+	struct stat st;
+	int rc = fstat(fd, &st) ? -errno : mw_blocks_allocate(fd, 0, MW_TRACE_CHUNKS_OFFSET);
+
+	if (rc)
+		return rc;
+	trace_dev = st.st_dev;
+	trace_ino = st.st_ino;
+	if (pwrite(fd, header, sizeof(*header), 0) != sizeof(*header))
+		return -EIO;
+	return mw_new_file_publish(file_name, trace_stem, NAMES_TRIED, trace_path);
+}
+
+int mw_trace_file_create(struct mw_trace_header *header, struct mw_trace_header **ret)
 {
 	int fd = file_create(), rc;
 	void *memory = NULL;
-	struct stat st;
 
 	if (fd < 0)
 		return fd;
-	rc = fstat(fd, &st) ? -errno : file_map(fd, 0, MW_TRACE_CHUNKS_OFFSET, &memory);
-	close(fd);
-	if (rc) {
+	header_identify(header);
+	rc = header_write(fd, header);
+	if (!rc)
+		rc = file_map(fd, 0, MW_TRACE_CHUNKS_OFFSET, &memory);
+	if (rc)
 		unlink(trace_path);
-		return rc;
-	}
-	trace_dev = st.st_dev;
-	trace_ino = st.st_ino;
+	close(fd);
 	*ret = memory;
-	header_fill(memory);
-	return 0;
-}
-
-void mw_trace_file_publish(struct mw_trace_header *header)
-{
-	uint64_t magic;
-
-	memcpy(&magic, MW_TRACE_MAGIC, sizeof(magic));
-	__atomic_store_n((uint64_t *)(void *)header->magic, magic, __ATOMIC_RELEASE);
+	return rc;
 }
 
 static int chunk_map(uint64_t offset, void **ret)

@@ -12,13 +12,11 @@
 #include "trace-format.h"
 
 /*
- * Creates the file beside the profile and maps its header, which has the identity of the process
- * and no magic yet. Returns 0 or a negative errno. Caller holds the maintenance lock.
+ * Creates the file beside the profile. Adds the identity of the process to @header, which becomes
+ * that of the file; the file has its name when the header is complete. @ret is where it is mapped.
+ * Returns 0 or a negative errno. Caller holds the maintenance lock.
  */
-int mw_trace_file_create(struct mw_trace_header **ret);
-
-/* Stores the magic: readers accept the file from now on. */
-void mw_trace_file_publish(struct mw_trace_header *header);
+int mw_trace_file_create(struct mw_trace_header *header, struct mw_trace_header **ret);
 
 /*
  * The next chunk, mapped and zero; NULL if there is no room, and header.limits says why. Caller has

@@ -56,9 +56,9 @@ struct mw_trace_moment {
 	uint64_t ns;	/* CLOCK_MONOTONIC */
 };
 
-/* The first page of the file. A file whose magic is not there yet is being created. */
+/* The first page of the file, which is complete when the file has its name. */
 struct mw_trace_header {
-	char magic[8]; /* stored last */
+	char magic[8];
 	uint32_t version;
 	uint32_t header_bytes; /* sizeof(struct mw_trace_header): fields beyond it are absent */
 	uint32_t chunk_bytes;  /* MW_TRACE_CHUNK_BYTES in this version; readers use this value */

@@ -77,30 +77,27 @@ static void clock_calibrate(struct mw_trace_header *header)
 
 static void trace_begin(void)
 {
-	struct mw_trace_header *header;
-	int rc = mw_trace_file_create(&header);
+	struct mw_trace_header new = { .began = mw_trace.began }, *header;
+	int rc;
 
+	new.clock = mw_trace.clock = clock_choose();
+	new.depth = mw_trace.depth = mw_config.trace_depth;
+	new.created_ns = mw_runtime_now();
+	new.created_realtime_ns = mw_profile.header->created_realtime_ns +
+				  (new.created_ns - mw_profile.header->created_ns);
+	new.state = MW_TRACE_STATE_ACTIVE;
+	clock_calibrate(&new);
+	rc = mw_trace_file_create(&new, &header);
 	if (rc) {
 		mw_config_log("trace", -rc);
 		mw_trace.wanted = false;
 		return;
 	}
-	mw_trace.clock = clock_choose();
-	mw_trace.depth = mw_config.trace_depth;
-	header->clock = mw_trace.clock;
-	header->depth = mw_trace.depth;
-	header->began = mw_trace.began;
-	header->created_ns = mw_runtime_now();
-	header->created_realtime_ns = mw_profile.header->created_realtime_ns +
-				      (header->created_ns - mw_profile.header->created_ns);
-	header->state = MW_TRACE_STATE_ACTIVE;
-	clock_calibrate(header);
 	mw_trace.header = header;
 	mw_trace.streams = 0;
 	mw_filter_raise();
 	__atomic_store_n(&mw_trace.filter, mw_trace.filter + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&mw_trace.instance, ++instances, __ATOMIC_RELEASE);
-	mw_trace_file_publish(header);
 }
 
 static void state_end(enum mw_trace_state state)

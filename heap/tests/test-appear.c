@@ -2,13 +2,14 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * A profile and a copy of one have their names when they are complete: whoever sees such a name
- * can read the file. The program is stopped before and after each system call, and all files are
+ * A profile, a copy of one and a trace have their names when they are complete: whoever sees such
+ * a name can read the file. The program is stopped before and after each system call, and all files are
  * read at each stop.
  */
 #include <sys/ptrace.h>
 
 #include "heap/tests/kit.h"
+#include "heap/tests/trace-read.h"
 
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |    \
@@ -16,28 +17,42 @@
 
 struct seen {
 	uint64_t stops;
-	unsigned int most;   /* profiles at a time */
-	uint64_t unreadable; /* profiles, over all stops */
+	unsigned int most;   /* files at a time */
+	uint64_t unreadable; /* files, over all stops */
 	bool has_failed;
 };
+
+static bool file_is_readable(const char *path)
+{
+	struct profile profile;
+	struct trace trace;
+
+	if (kit_ends_in(path, ".mwtrace")) {
+		if (!trace_open(&trace, path))
+			return false;
+		trace_close(&trace);
+		return true;
+	}
+	if (!profile_open(&profile, path))
+		return false;
+	profile_close(&profile);
+	return true;
+}
 
 static void files_read(struct seen *seen)
 {
 	DIR *directory = opendir(kit.directory);
 	unsigned int count = 0;
 	struct dirent *entry;
-	struct profile profile;
 	char path[PATH_MAX + 300];
 
 	while (directory && (entry = readdir(directory))) {
-		if (!kit_ends_in(entry->d_name, ".mwheap"))
+		if (!kit_ends_in(entry->d_name, ".mwheap") &&
+		    !kit_ends_in(entry->d_name, ".mwtrace"))
 			continue;
 		count++;
 		snprintf(path, sizeof(path), "%s/%s", kit.directory, entry->d_name);
-		if (profile_open(&profile, path))
-			profile_close(&profile);
-		else
-			seen->unreadable++;
+		seen->unreadable += !file_is_readable(path);
 	}
 	if (directory)
 		closedir(directory);
@@ -93,9 +108,9 @@ static void check_appearance(const char *what, const char *settings, const char 
 	program_step(&seen, run.pid);
 	close(run.output);
 	printf("# %s: %lu stops, at most %u files\n", what, seen.stops, seen.most);
-	tap_ok(!seen.has_failed && seen.most >= files, "%s: the program leaves %u profiles or more",
+	tap_ok(!seen.has_failed && seen.most >= files, "%s: the program leaves %u files or more",
 	       what, files);
-	tap_eq(seen.unreadable, 0, "%s: at each system call, every profile can be read", what);
+	tap_eq(seen.unreadable, 0, "%s: at each system call, every file can be read", what);
 	tap_eq(kit_count(""), seen.most, "%s: no other files are left", what);
 }
 
@@ -110,5 +125,7 @@ int main(int argc, char **argv)
 			 KIT_ARGV(kit.work, "fill", "4000000"), 3);
 	check_appearance("forked children", "MEMWATCH_HEAP_RATE=10000",
 			 KIT_ARGV(kit.work, "fork", "fork"), 2);
+	check_appearance("a trace", "MEMWATCH_HEAP_RATE=10000 MEMWATCH_HEAP_TRACE=1",
+			 KIT_ARGV(kit.work, "fill", "1000000"), 2);
 	return tap_done();
 }
