@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * A profile, a copy of one and a trace have their names when they are complete: whoever sees such
- * a name can read the file. The program is stopped before and after each system call, and all files are
- * read at each stop.
+ * a name can read the file. The program is stopped before and after each system call, and all
+ * files are read at each stop.
  */
 #include <sys/ptrace.h>
 
