@@ -16,10 +16,10 @@
  *
  * Limits: a write of resctrl is not seen if it changes neither the RMID that memwatch had
  * programmed nor the CLOSID, before resctrl has been noticed; resctrl would have to give
- * that RMID to a group of the default class. pqos does not read and write the register in one step, so it may write back an
- * RMID that is out of date, which stays until the next write or tick of memwatch. The
- * class of a CPU that is offline is not kept: the kernel clears the register when the CPU
- * comes back, before memwatch reads it.
+ * that RMID to a group of the default class. pqos does not read and write the register in
+ * one step, so it may write back an RMID that is out of date, which stays until the next
+ * write or tick of memwatch. The class of a CPU that is offline is not kept: the kernel
+ * clears the register when the CPU comes back, before memwatch reads it.
  */
 #ifndef _MW_PQR_H
 #define _MW_PQR_H
