@@ -12,7 +12,6 @@
  * that they leave are allocated.
  */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
