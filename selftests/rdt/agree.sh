@@ -12,6 +12,20 @@ loads="read write random"
 # total_bytes GROUP: over all L3 domains
 total_bytes() { cat "$1"/mon_data/mon_L3_*/mbm_total_bytes | awk '{ s += $1 } END { print s }'; }
 
+# count_wild_totals N: of N values of mbm_total_bytes that resctrl gives, those that are less than
+# the one before, or by more than a GiB more
+count_wild_totals() {
+	first='' wild=0
+	for _ in $(seq "$1"); do
+		read -r total < $RESCTRL/mon_data/mon_L3_00/mbm_total_bytes
+		[ -n "$first" ] || first=$total last=$total
+		moved=$((total - last))
+		[ $moved -ge 0 ] && [ $moved -lt 1073741824 ] || wild=$((wild + 1))
+		last=$total
+	done
+	[ "$last" -gt "$first" ] && echo $wild || echo "the counter stands still"
+}
+
 plan
 rdtctl guest && rdtctl track on
 : > /out/agree
@@ -28,6 +42,17 @@ for load in $loads; do
 	echo "resctrl $load $pid $(($(total_bytes "$group") - before))" >> /out/agree
 	rmdir "$group"
 done
+# Beside resctrl, a session must leave the counters alone, whatever it was told.
+load force=1
+hold_session
+memload read 3 8192 &
+pid=$!
+is "values of mbm_total_bytes that a session with force has spoiled, of 200" \
+	"$(count_wild_totals 200)" 0
+wait $pid
+release_session
+rmmod memwatch
+ok $? "the module unloads beside resctrl"
 umount $RESCTRL
 rdtctl snapshot resctrl
 
