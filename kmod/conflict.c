@@ -73,6 +73,7 @@ static void conflict_end_rdt(u32 kind, const char *reason)
 
 static void conflict_check_users(struct work_struct *unused)
 {
+	mw_fail_delay("looking for other users of RDT");
 	if (READ_ONCE(mw_rdt_small_cpu))
 		conflict_end_rdt(MEMWATCH_NOTICE_SMALL_CPU,
 				 "a CPU has fewer RMIDs; reload the module to use that number");
