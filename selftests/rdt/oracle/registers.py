@@ -95,7 +95,8 @@ class RegisterLog:
         For the readings of one account: (time, values, estimated, read), where read is the
         read of the counters that the record is about. That is the last one before the
         record's time. Clocks can be compared up to SLACK_NS; of the reads that are closer
-        than that, the one whose values fit is taken.
+        than that, the one whose values fit is taken, and an earlier one rather than one after
+        the record, which may be what the next record is about.
         """
         reads, out, i = self.reads[domain, rmid], [], 0
         for time, value, estimated in readings:
@@ -105,7 +106,9 @@ class RegisterLog:
             if not close:
                 continue
             last = out[-1] if out else None
-            read = next((r for r in reversed(close) if self.fits(last, value, r)), close[-1])
+            before = [r for r in reversed(close) if r.time <= time]
+            ranked = before + [r for r in close if r.time > time]
+            read = next((r for r in ranked if self.fits(last, value, r)), ranked[0])
             i = reads.index(read, max(begin, 0)) + 1
             out.append((time, value, estimated, read))
         return out
