@@ -14,6 +14,7 @@ cd /lab || exit 1
 
 OUT=${OUT:-/out}
 SEED=${SEED:-1}
+PERIOD=${PERIOD:-1000000}
 KPROBES=/sys/kernel/tracing/kprobe_events
 mount_tracing
 
@@ -50,7 +51,7 @@ run_storm() {
 	ok $? "$name: the capture starts"
 
 	# The session ends before the capture, because the model judges its end too.
-	./mwctl start sleep=200 \
+	./mwctl "period=$PERIOD" set start sleep=200 \
 		"run=./storm -n $lifetimes -c $workers -s $SEED -t ./tiny >&2" \
 		sleep=50 stop sleep=300 >&2
 	ok $? "$name: the storm of $lifetimes lifetimes ends well"

@@ -166,12 +166,12 @@ class PolicyRules:
     def judge_revoked(self, batch):
         """A process that lost its RMID was idle for longer than each that keeps its own."""
         running = self.running_processes()
-        if self.policy == "fair":
-            self.judge_turns(batch, running)
-            return
         # From the choice of an RMID to its FREE, a grace period passes. The batch is judged at
         # a later event, which is much later if the CPU was stalled.
         chosen = self.pass_begin or min(event[0] for _, _, event in batch)
+        if self.policy == "fair":
+            self.judge_turns(batch, running, chosen)
+            return
         left = [(self.idle_since(other), other) for other in self.owner.values()
                 if other not in running and other.unfinished and
                 # An RMID that was allocated later could not be chosen by the policy.
@@ -184,16 +184,16 @@ class PolicyRules:
                 self.violation("R13", event, f"{process!r}, idle since {idle}, loses its RMID "
                                              f"before {other!r}, idle since {oldest}")
 
-    def judge_turns(self, batch, running):
+    def judge_turns(self, batch, running, chosen):
         """Policy fair: a process that runs keeps its RMID while another owner is idle."""
         for other in self.owner.values():
             idle = self.idle_since(other)
             # Who has not run since it got its RMID, may keep it for a while.
             limit = FAIR_IDLE if other.last_run > other.alloc_ns + FAIR_JIFFY else FAIR_PAUSE
-            if other in running or not other.unfinished or self.now - idle < limit + IDLE_SLACK:
+            if other in running or not other.unfinished or chosen - idle < limit + IDLE_SLACK:
                 continue
             for process, since, event in batch:
-                over = min(since - idle, self.now - idle - limit) - IDLE_SLACK
+                over = min(since - idle, chosen - idle - limit) - IDLE_SLACK
                 if over > 0 and over > self.jiffies_lag(idle):
                     self.violation("R13", event, f"{process!r}, idle since {since}, loses its RMID "
                                                  f"before {other!r}, idle since {idle}")
