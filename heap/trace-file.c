@@ -62,15 +62,11 @@ static int file_reopen(void)
 	return fd;
 }
 
-/* Allocates and maps @bytes at @offset. */
+/* Maps @bytes at @offset, which are allocated. */
 static int file_map(int fd, uint64_t offset, uint64_t bytes, void **ret)
 {
-	int rc = mw_blocks_allocate(fd, offset, bytes);
-	void *memory;
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
 
-	if (rc)
-		return rc;
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
 	if (memory == MAP_FAILED)
 		return -errno;
 	madvise(memory, bytes, MADV_DONTFORK);
@@ -134,7 +130,9 @@ static int chunk_map(uint64_t offset, void **ret)
 
 	if (fd < 0)
 		return fd;
-	rc = file_map(fd, offset, MW_TRACE_CHUNK_BYTES, ret);
+	rc = mw_blocks_allocate(fd, offset, MW_TRACE_CHUNK_BYTES);
+	if (!rc)
+		rc = file_map(fd, offset, MW_TRACE_CHUNK_BYTES, ret);
 	close(fd);
 	return rc;
 }

@@ -28,7 +28,7 @@ change_cpu() {
 	dmesg -c > /dev/null
 	echo 3000 > $parameters/delay_ms
 	mount -t resctrl resctrl $RESCTRL
-	within 10 gives_up
+	within 5 gives_up
 	ok $? "$1: RDT is being given up"
 	(echo "$2" > $online) 2> /dev/null
 	change_status=$?
