@@ -17,6 +17,7 @@ KO=${KO:-$HERE/memwatch.ko}
 # An instance of its own, because the machine may be traced by somebody else.
 TRACING=/sys/kernel/tracing/instances/memwatch-test
 PROC=/proc/memwatch
+PARAMETERS=/sys/module/memwatch/parameters
 session_holder=
 module_loaded=
 

@@ -9,7 +9,6 @@ set -u
 . /lab/guest.sh
 export LC_ALL=C
 USER=1000 GROUP=990 # the group memwatch of the guest
-PARAMETERS=/sys/module/memwatch/parameters
 cd "$TMP" || exit 1
 chmod 755 "$TMP"
 

@@ -241,10 +241,10 @@ test_rates() {
 test_release() {
 	insmod /lab/release/memwatch.ko
 	is "a module that is not built for tests has no parameter for tests" \
-		"$(cd /sys/module/memwatch/parameters &&
+		"$(cd $PARAMETERS &&
 			ls -d assume_rdt delay_ms fail_step fail_steps idle_jiffies notices 2> /dev/null)" ""
 	is "a module that is not built for tests limits what ticks cost" \
-		"$(cat /sys/module/memwatch/parameters/tick_max_percent)" 5
+		"$(cat $PARAMETERS/tick_max_percent)" 5
 	check "a module that is not built for tests runs a session" mwctl start dump stop
 	rmmod memwatch
 }

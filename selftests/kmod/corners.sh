@@ -11,7 +11,6 @@
 set -u
 # shellcheck source=SCRIPTDIR/../guest.sh
 . "${0%/*}/guest.sh"
-PARAMETERS=/sys/module/memwatch/parameters
 
 worker_of() {
 	grep -ls '^iou-wrk' "/proc/$1"/task/*/comm | sed -n "s,.*/task/\([0-9]*\)/comm,\1,p"

@@ -12,7 +12,6 @@ set -u
 . /lab/guest.sh
 KO=${KO:-/lab/memwatch.ko}
 USER=1000 GROUP=990 # the group memwatch of the guest
-PARAMETERS=/sys/module/memwatch/parameters
 
 load() { insmod "$KO" "$@"; }
 

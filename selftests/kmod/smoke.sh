@@ -339,7 +339,7 @@ test_filters() {
 test_unwinding() {
 	rmmod memwatch
 	load
-	steps=$(cat /sys/module/memwatch/parameters/fail_steps 2> /dev/null)
+	steps=$(cat $PARAMETERS/fail_steps 2> /dev/null)
 	rmmod memwatch
 	[ -n "$steps" ] || skip "each step can fail and is undone" \
 		"the module was not built with MEMWATCH_TEST=1"
@@ -348,7 +348,7 @@ test_unwinding() {
 		if insmod "$KO" fail_step="$step" rmids=16 assume_rdt=16 2> /dev/null; then
 			mwctl '!start' '!start' > /dev/null || bad="$bad $step"
 			[ "$(status rmids_used)$(status processes)" = 00 ] || bad="$bad $step:left"
-			echo 0 > /sys/module/memwatch/parameters/fail_step
+			echo 0 > $PARAMETERS/fail_step
 			mwctl start stop || bad="$bad $step:again"
 			rmmod memwatch || bad="$bad $step:rmmod"
 		elif [ -e /proc/memwatch ] || [ -e /dev/memwatch ]; then

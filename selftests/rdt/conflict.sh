@@ -6,8 +6,6 @@
 set -u
 . /lab/lib.sh
 
-parameters=/sys/module/memwatch/parameters
-
 # PQR_ASSOC of a CPU as the machine has it: "RMID CLOSID"
 read_pqr() {
 	rdtctl snapshot pqr
@@ -184,14 +182,14 @@ write_same_rmid() {
 	hold_session period=1000000000 set
 	taskset 2 sh -c 'while :; do :; done' 9>&- &
 	spinner=$!
-	echo 2000 > $parameters/delay_ms
+	echo 2000 > $PARAMETERS/delay_ms
 	sleep 0.5
 	same=$(read_pqr 1 | cut -d' ' -f1)
 	mount -t resctrl resctrl $RESCTRL
 	rdtctl pqr 1 "$same" 3
 	! status_is backend emulated
 	in_time=$?
-	echo 0 > $parameters/delay_ms
+	echo 0 > $PARAMETERS/delay_ms
 	within 5 status_is backend emulated
 	kept=$(read_pqr 1)
 	rdtctl pqr 1 0 0

@@ -10,7 +10,6 @@ set -u
 . /lab/lib.sh
 
 online=/sys/devices/system/cpu/cpu1/online
-parameters=/sys/module/memwatch/parameters
 
 ticks() { sed -n 's/^cpu 1: ticks=\([0-9]*\).*/\1/p' $PROC/overhead; }
 ticks_more_than() { [ "$(ticks)" -gt "$1" ]; }
@@ -26,13 +25,13 @@ begin_session() {
 # up. $change_status is the exit status of the change.
 change_cpu() {
 	dmesg -c > /dev/null
-	echo 3000 > $parameters/delay_ms
+	echo 3000 > $PARAMETERS/delay_ms
 	mount -t resctrl resctrl $RESCTRL
 	within 5 gives_up
 	ok $? "$1: RDT is being given up"
 	(echo "$2" > $online) 2> /dev/null
 	change_status=$?
-	echo 0 > $parameters/delay_ms
+	echo 0 > $PARAMETERS/delay_ms
 	dmesg | grep -q "a CPU that .* waits"
 	ok $? "$1: the CPU was slow"
 	is "$1: RDT is given up" "$(status backend)" emulated
@@ -58,11 +57,11 @@ check_no_tick "going offline"
 
 begin_session "failing to come online"
 # The step after which coming online fails: MW_FAIL_CPU_LAST, two steps before the last.
-echo $(($(cat $parameters/fail_steps) - 2)) > $parameters/fail_step
+echo $(($(cat $PARAMETERS/fail_steps) - 2)) > $PARAMETERS/fail_step
 change_cpu "failing to come online" 1
 [ $change_status -ne 0 ]
 ok $? "failing to come online: the CPU reports the failure"
-echo 0 > $parameters/fail_step
+echo 0 > $PARAMETERS/fail_step
 check_no_tick "failing to come online"
 
 begin_session "coming online"

@@ -26,7 +26,7 @@ is_gone() {
 
 mount_tracing
 insmod ./memwatch.ko >&2 || { echo "Bail out! the module does not load"; exit 1; }
-steps=$(cat /sys/module/memwatch/parameters/fail_steps)
+steps=$(cat $PARAMETERS/fail_steps)
 rmmod memwatch
 plan $((11 + 3 * steps + 3))
 
