@@ -38,16 +38,19 @@ static inline struct registers registers_of(const void *frame)
 	return (struct registers){ words[1], (uintptr_t)(words + 2), words[0] };
 }
 
-static inline struct mw_trace_path *path_of(struct mw_trace_writer *writer,
-					    const struct registers *caller)
+/*
+ * Where the call stacks of a caller are that are of this depth. There may be more than one, with
+ * other return addresses further up.
+ */
+static inline struct mw_trace_path *paths_of(struct mw_trace_writer *writer,
+					     const struct registers *caller)
 {
-	/* Different call stacks of a function that allocates are of different depth. */
 	uint64_t hash = (caller->pc ^ caller->sp << 20) * UINT64_C(0x9e3779b97f4a7c15);
 
-	return &writer->paths[hash >> 56];
+	return writer->paths[hash >> 58];
 }
 
-_Static_assert(MW_TRACE_PATHS == 256, "a path is found by eight bits");
+_Static_assert(MW_TRACE_PATH_SETS == 64, "a set is found by six bits");
 
 static inline bool path_matches(const struct mw_trace_path *path, const struct mw_thread *thread,
 				const struct registers *caller)
@@ -127,25 +130,28 @@ static bool path_step(struct mw_trace_path *path, const struct mw_thread *thread
 static void path_remember(struct mw_thread *thread, const struct registers *caller, uint32_t depth,
 			  uint32_t site, uint32_t epoch)
 {
-	struct mw_trace_path *path = path_of(thread->writer, caller);
+	struct mw_trace_writer *writer = thread->writer;
+	struct mw_trace_path *paths = paths_of(writer, caller), *place;
+	struct mw_trace_path path = {
+		.ra = caller->pc, .epoch = epoch, .site = site, .reach = WORD
+	};
 	struct registers at = *caller;
 	uintptr_t saved = 0;
+	uint32_t reach;
 
-	path->reach = 0;
-	path->checks = 0;
-	path->frame_pointer = false;
-	path->ra = caller->pc;
-	path->epoch = epoch;
-	path->site = site;
 	if (caller->sp < thread->stack_low || caller->sp + WORD > thread->stack_high)
 		return;
-	path->reach = WORD;
-	for (uint32_t n = 1; n < depth; n++) {
-		if (!path_step(path, thread, caller, &at, &saved)) {
-			path->reach = 0;
+	for (uint32_t n = 1; n < depth; n++)
+		if (!path_step(&path, thread, caller, &at, &saved))
 			return;
-		}
-	}
+	place = &paths[writer->paths_replaced++ % MW_TRACE_PATH_WAYS];
+	/* A signal handler may end in longjmp(): a place that is half written is empty. */
+	reach = path.reach;
+	place->reach = path.reach = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*place = path;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	place->reach = reach;
 }
 
 #endif
@@ -177,10 +183,11 @@ uint32_t mw_trace_site(struct mw_thread *thread, const void *frame)
 {
 #if defined(__x86_64__)
 	struct registers caller = registers_of(frame);
-	const struct mw_trace_path *path = path_of(thread->writer, &caller);
+	const struct mw_trace_path *path = paths_of(thread->writer, &caller);
 
-	if (mw_likely(path_matches(path, thread, &caller)))
-		return path->site;
+	for (uint32_t way = 0; way < MW_TRACE_PATH_WAYS; way++)
+		if (path_matches(&path[way], thread, &caller))
+			return path[way].site;
 #endif
 	return site_find(thread, frame);
 }

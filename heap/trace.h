@@ -19,7 +19,8 @@
 #include "thread.h"
 #include "trace-format.h"
 
-#define MW_TRACE_PATHS	     256
+#define MW_TRACE_PATH_SETS   64
+#define MW_TRACE_PATH_WAYS   4
 #define MW_TRACE_PATH_CHECKS 8
 /* Cycles in a unit of time: 8, some nanoseconds. */
 #define MW_TRACE_CYCLES_SHIFT 3
@@ -56,7 +57,8 @@ struct mw_trace_writer {
 	uint32_t stream;
 	uint32_t sequence;
 	struct mw_trace_slot slots[MW_TRACE_SLOTS];
-	struct mw_trace_path paths[MW_TRACE_PATHS];
+	uint32_t paths_replaced;
+	struct mw_trace_path paths[MW_TRACE_PATH_SETS][MW_TRACE_PATH_WAYS];
 };
 
 struct mw_trace {
