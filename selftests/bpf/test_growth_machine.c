@@ -170,6 +170,7 @@ static void test_hotplug(void)
 	await_byte(c.done[0]);
 	pin_process(c.pid, 1);
 	pin_process(0, 1); /* an alert is sent by the CPU that runs the round */
+	send_byte(c.go[1]);
 	listen_to(c.pid, 60, &heard);
 	pin_process(0, -1);
 	tap_ok(heard.alert.tgid > 0, "a leak on the CPU that was offline is found");
@@ -411,6 +412,25 @@ static void test_many(void)
 	memwatch_watch_unref(watch);
 }
 
+/*
+ * Gives the memory controller to version 1. It stays busy until the last group of version 2 is
+ * released, which is some time after its rmdir().
+ */
+static bool mount_cgroup1(void)
+{
+	static const char at[] = "/sys/fs/cgroup/memory";
+	uint64_t end = now_ns() + 30000000000;
+	int err;
+
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "-memory");
+	umount2("/sys/fs/cgroup", MNT_DETACH);
+	if (mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) || mkdir(at, 0755))
+		return false;
+	while ((err = mount("none", at, "cgroup", 0, "memory")) && errno == EBUSY && now_ns() < end)
+		usleep(100000);
+	return !err;
+}
+
 /* The last test, because it mounts another hierarchy. */
 static void test_cgroup1(void)
 {
@@ -419,12 +439,7 @@ static void test_cgroup1(void)
 	struct child c;
 	int known;
 
-	write_file("/sys/fs/cgroup/cgroup.subtree_control", "-memory");
-	umount2("/sys/fs/cgroup", MNT_DETACH);
-	usleep(500000);
-	if (mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) ||
-	    mkdir("/sys/fs/cgroup/memory", 0755) ||
-	    mount("none", "/sys/fs/cgroup/memory", "cgroup", 0, "memory")) {
+	if (!mount_cgroup1()) {
 		tap_skip("cgroup v1 does not disturb the monitor",
 			 "no memory controller of cgroup v1");
 		return;

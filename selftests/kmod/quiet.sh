@@ -107,8 +107,6 @@ if ! grep -q '^1$' /sys/devices/system/cpu/nohz_full; then
 	tap_end
 	exit
 fi
-# isolcpus= need not keep them from CPU 1: 7.2 puts some of the programs of exec_programs there.
-taskset -p 1 $$ >/dev/null
 start_spin
 test_exec
 test_rotation
