@@ -40,7 +40,7 @@ run_scarce() {
 	begin_record
 	sleep 0.2
 	rdtctl snapshot begin
-	rdtctl every 100 200 slice &
+	rdtctl every 100 10000 slice &
 	slices=$!
 	loads=
 	for _ in 1 2 3 4 5 6; do
@@ -49,7 +49,7 @@ run_scarce() {
 	done
 	# shellcheck disable=SC2086 # words
 	wait $loads
-	memload children 2 2048
+	memload children "$((2 * SLOW))" 2048
 	kill $slices 2> /dev/null
 	within 10 status_at_least rdt_counter_turns 10
 	ok $? "counters were taken from RMIDs that run: $(status rdt_counter_turns) times"

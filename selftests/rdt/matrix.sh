@@ -16,7 +16,7 @@ matches "RDT is used" "$(status backend)" "intel-rdt\|amd-qos"
 begin_record
 sleep 0.2
 rdtctl snapshot begin
-rdtctl every 100 200 slice &
+rdtctl every 100 10000 slice &
 slices=$!
 
 # First one load at a time, then several together.
@@ -26,7 +26,7 @@ memload random 2 16384
 (memload read 4 1024) &
 memload idle 4
 wait $!
-memload children 2 2048
+memload children "$((2 * SLOW))" 2048
 memload threads 2 16384
 memload migrate 3 12288
 memload read 2 8192 &

@@ -96,7 +96,8 @@ class RegisterLog:
         read of the counters that the record is about. That is the last one before the
         record's time. Clocks can be compared up to SLACK_NS; of the reads that are closer
         than that, the one whose values fit is taken, and an earlier one rather than one after
-        the record, which may be what the next record is about.
+        the record, which may be what the next record is about. A record without a new read is
+        about that of the record before.
         """
         reads, out, i = self.reads[domain, rmid], [], 0
         for time, value, estimated in readings:
@@ -107,9 +108,10 @@ class RegisterLog:
                 continue
             last = out[-1] if out else None
             before = [r for r in reversed(close) if r.time <= time]
-            ranked = before + [r for r in close if r.time > time]
-            read = next((r for r in ranked if self.fits(last, value, r)), ranked[0])
-            i = reads.index(read, max(begin, 0)) + 1
+            after = [r for r in close if r.time > time]
+            ranked = before + ([last[3]] if last else []) + after
+            read = next((r for r in ranked if self.fits(last, value, r)), (before + after)[0])
+            i = max(i, reads.index(read) + 1)
             out.append((time, value, estimated, read))
         return out
 
