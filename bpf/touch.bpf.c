@@ -91,17 +91,29 @@ static __always_inline struct walk *get_walk(void)
 	return bpf_map_lookup_elem(&walks, &zero);
 }
 
+/*
+ * Reads memory of the kernel. What is taken for a table may be anything, and lead to an address
+ * that no memory can have. bpf_probe_read_kernel() should refuse it silently, but a kernel with
+ * page tables of four levels warns of it if the processor is capable of five (seen on 5.10).
+ */
+static __always_inline int read_kernel(void *to, __u32 size, __u64 from)
+{
+	if (from < control.lowest)
+		return -1;
+	return bpf_probe_read_kernel(to, size, (void *)from);
+}
+
 static __always_inline __u64 read_entry(__u64 table, __u64 i)
 {
 	__u64 entry = 0;
 
-	bpf_probe_read_kernel(&entry, sizeof(entry), (void *)(table + i * sizeof(entry)));
+	read_kernel(&entry, sizeof(entry), table + i * sizeof(entry));
 	return entry;
 }
 
 static __always_inline int read_table(__u64 *copy, __u64 table)
 {
-	return bpf_probe_read_kernel(copy, ENTRIES * sizeof(*copy), (void *)table);
+	return read_kernel(copy, ENTRIES * sizeof(*copy), table);
 }
 
 /* Adds the page at @at to those of the suspect. */
@@ -129,9 +141,11 @@ static __always_inline struct page *find_head(struct page *page)
 	__u64 info = 0;
 
 	if (bpf_core_field_exists(page->compound_head))
-		bpf_core_read(&info, sizeof(info), &page->compound_head);
+		read_kernel(&info, sizeof(info),
+			    (__u64)page + bpf_core_field_offset(page->compound_head));
 	else if (bpf_core_field_exists(new->compound_info))
-		bpf_core_read(&info, sizeof(info), &new->compound_info);
+		read_kernel(&info, sizeof(info),
+			    (__u64)page + bpf_core_field_offset(new->compound_info));
 	if (!(info & 1))
 		return page;
 	/* No address of a page has these bits. */
@@ -150,7 +164,7 @@ static __always_inline int is_young(__u64 entry, struct page *page)
 		return 1;
 	if (bpf_core_enum_value_exists(enum pageflags, PG_young))
 		touched |= 1ULL << bpf_core_enum_value(enum pageflags, PG_young);
-	bpf_probe_read_kernel(&flags, sizeof(flags), page);
+	read_kernel(&flags, sizeof(flags), (__u64)page);
 	return !!(flags & touched);
 }
 
@@ -169,11 +183,12 @@ static __always_inline __u64 present_page(__u64 entry)
 	page = (void *)(control.pages + ((entry & control.mask) >> MW_GROWTH_PAGE_SHIFT) *
 						bpf_core_type_size(struct page));
 	head = find_head(page);
-	bpf_core_read(&mapping, sizeof(mapping), &head->mapping);
+	read_kernel(&mapping, sizeof(mapping), (__u64)head + bpf_core_field_offset(head->mapping));
 	if (!(mapping & 1))
 		return MW_TOUCH_NONE;
 	/* What a folio of several pages has here is not how often it is mapped. */
-	bpf_core_read(&mapcount, sizeof(mapcount), &page->_mapcount.counter);
+	read_kernel(&mapcount, sizeof(mapcount),
+		    (__u64)page + bpf_core_field_offset(page->_mapcount.counter));
 	if (head == page && !(entry & LEAF) && mapcount > 0)
 		return MW_TOUCH_SHARED;
 	return is_young(entry, head) ? MW_TOUCH_YOUNG : 0;
@@ -273,9 +288,12 @@ __noinline int touch_global(__u64 at, __u64 table, __u64 entries)
 }
 
 /* Page tables have five levels if the direct map begins below where it can with four. */
+#define LOWEST_FOUR_LEVELS 0xffff800000000000ULL
+#define LOWEST_FIVE_LEVELS 0xff00000000000000ULL
+
 static __always_inline int has_five_levels(__u64 address)
 {
-	return address >> 47 != 0x1ffff;
+	return address < LOWEST_FOUR_LEVELS;
 }
 
 /* Walks the lower half of the address space, which is that of the process. */
@@ -390,6 +408,7 @@ int on_visit(struct bpf_iter__task *ctx)
 	struct mw_growth_key key = {};
 	struct mm_struct *mm;
 	__u32 *slot;
+	__u64 pgd;
 
 	if (!task)
 		return 0;
@@ -398,11 +417,13 @@ int on_visit(struct bpf_iter__task *ctx)
 	if (!mm || task->flags & PF_KTHREAD || (task->pid != task->tgid && task->group_leader->mm))
 		return 0;
 	if (!control.base) {
+		pgd = read_pgd(mm);
+		control.lowest = has_five_levels(pgd) ? LOWEST_FIVE_LEVELS : LOWEST_FOUR_LEVELS;
 		if (!control.searched)
-			touch_search(read_pgd(mm));
+			touch_search(pgd);
 		control.searched = 1;
 		if (control.base)
-			find_pages(task, read_pgd(mm));
+			find_pages(task, pgd);
 		return 0;
 	}
 	key.tgid = task->tgid;

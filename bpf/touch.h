@@ -52,6 +52,7 @@ struct mw_touch_suspect {
  * @base: where the direct map of all memory begins, or 0 while it is being searched for
  * @pages: where the array of &struct page begins, or 0 if that is not known
  * @mask: the bits of a page table entry that are a physical address
+ * @lowest: the lowest address that memory of the kernel can have, or 0 before the first search
  * @candidate: the next place to search at, in GiB below the address of a page table
  * @searched: 1 if this visit has searched
  * @visit: number of the visit
@@ -61,6 +62,7 @@ struct mw_touch_control {
 	__u64 base;
 	__u64 pages;
 	__u64 mask;
+	__u64 lowest;
 	__u32 candidate;
 	__u32 searched;
 	__u32 visit;
