@@ -95,9 +95,9 @@ is "a skip on the host is not allowed in a guest" \
 	"$(log 'ok 1 - pages in swap # SKIP no swap' | verdict --suite growth-native --kernel "$complete")" \
 	"0 passed, 1 failed, 1 skipped;unexpected skip: pages in swap (no swap)"
 is "a test may be skipped on a kernel that lacks the feature" \
-	"$(log 'ok 1 - a # SKIP cgroup v1' | verdict --suite "growth-machine-$lacking")" \
+	"$(log 'ok 1 - a # SKIP cgroup v1' | verdict --suite "growth-version1-$lacking")" \
 	"0 passed, 0 failed, 1 skipped"
 is "a test may not be skipped on a kernel that has the feature" \
-	"$(log 'ok 1 - a # SKIP cgroup v1' | verdict --suite "growth-machine-$complete")" \
+	"$(log 'ok 1 - a # SKIP cgroup v1' | verdict --suite "growth-version1-$complete")" \
 	"0 passed, 1 failed, 1 skipped;unexpected skip: a (cgroup v1)"
 tap_end

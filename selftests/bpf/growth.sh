@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
+# growth.sh [TEST [ARGUMENT...]]
+#
 # In a guest: runs test_growth, or the test given, with swap, with permission to set the
 # clock, and, with the module ext4, in a file system whose files have pages that can be
 # reclaimed: those of the guest's root cannot. Debian sets kernel.perf_event_paranoid to 3,
@@ -19,4 +21,7 @@ if grep -q ext4 /proc/filesystems && echo 128M >/sys/block/zram1/disksize; then
 	mkdir disk
 	mount -t ext4 /dev/zram1 disk && cd disk || exit 1
 fi
-MEMWATCH_TEST_CLOCK=yes exec "$tests/${1:-test_growth}"
+[ $# -gt 0 ] || set -- test_growth
+test=$1
+shift
+MEMWATCH_TEST_CLOCK=yes exec "$tests/$test" "$@"
