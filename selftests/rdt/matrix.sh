@@ -26,7 +26,8 @@ memload random 2 16384
 (memload read 4 1024) &
 memload idle 4
 wait $!
-memload children "$((2 * SLOW))" 2048
+# More than the cache holds: otherwise a child moves little but what its start and end move.
+memload children "$((4 * SLOW))" 6144
 memload threads 2 16384
 memload migrate 3 12288
 memload read 2 8192 &
