@@ -38,6 +38,10 @@
 
 #define GIB_SHIFT 30
 
+/* Where the upper half of the address space begins, with page tables of four levels and of five. */
+#define LOWEST_FOUR_LEVELS 0xffff800000000000ULL
+#define LOWEST_FIVE_LEVELS 0xff00000000000000ULL
+
 struct mw_touch_control control = {};
 
 struct {
@@ -103,6 +107,10 @@ static __always_inline int read_kernel(void *to, __u32 size, __u64 from)
 	return bpf_probe_read_kernel(to, size, (void *)from);
 }
 
+/* Reads a field of the kernel's structure at @object into @to. */
+#define READ_FIELD(to, object, field)                                                              \
+	read_kernel(&(to), sizeof(to), (__u64)(object) + bpf_core_field_offset((object)->field))
+
 static __always_inline __u64 read_entry(__u64 table, __u64 i)
 {
 	__u64 entry = 0;
@@ -141,11 +149,9 @@ static __always_inline struct page *find_head(struct page *page)
 	__u64 info = 0;
 
 	if (bpf_core_field_exists(page->compound_head))
-		read_kernel(&info, sizeof(info),
-			    (__u64)page + bpf_core_field_offset(page->compound_head));
+		READ_FIELD(info, page, compound_head);
 	else if (bpf_core_field_exists(new->compound_info))
-		read_kernel(&info, sizeof(info),
-			    (__u64)page + bpf_core_field_offset(new->compound_info));
+		READ_FIELD(info, new, compound_info);
 	if (!(info & 1))
 		return page;
 	/* No address of a page has these bits. */
@@ -183,12 +189,11 @@ static __always_inline __u64 present_page(__u64 entry)
 	page = (void *)(control.pages + ((entry & control.mask) >> MW_GROWTH_PAGE_SHIFT) *
 						bpf_core_type_size(struct page));
 	head = find_head(page);
-	read_kernel(&mapping, sizeof(mapping), (__u64)head + bpf_core_field_offset(head->mapping));
+	READ_FIELD(mapping, head, mapping);
 	if (!(mapping & 1))
 		return MW_TOUCH_NONE;
 	/* What a folio of several pages has here is not how often it is mapped. */
-	read_kernel(&mapcount, sizeof(mapcount),
-		    (__u64)page + bpf_core_field_offset(page->_mapcount.counter));
+	READ_FIELD(mapcount, page, _mapcount.counter);
 	if (head == page && !(entry & LEAF) && mapcount > 0)
 		return MW_TOUCH_SHARED;
 	return is_young(entry, head) ? MW_TOUCH_YOUNG : 0;
@@ -288,9 +293,6 @@ __noinline int touch_global(__u64 at, __u64 table, __u64 entries)
 }
 
 /* Page tables have five levels if the direct map begins below where it can with four. */
-#define LOWEST_FOUR_LEVELS 0xffff800000000000ULL
-#define LOWEST_FIVE_LEVELS 0xff00000000000000ULL
-
 static __always_inline int has_five_levels(__u64 address)
 {
 	return address < LOWEST_FOUR_LEVELS;

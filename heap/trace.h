@@ -57,7 +57,7 @@ struct mw_trace_writer {
 	uint32_t stream;
 	uint32_t sequence;
 	struct mw_trace_slot slots[MW_TRACE_SLOTS];
-	uint32_t paths_replaced;
+	uint32_t paths_replaced; /* chooses the way that is replaced next */
 	struct mw_trace_path paths[MW_TRACE_PATH_SETS][MW_TRACE_PATH_WAYS];
 };
 
