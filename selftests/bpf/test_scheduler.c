@@ -394,7 +394,14 @@ static void judge_life(const struct storm_life *life, const struct identity *id,
 	v->timed++;
 	v->within += off <= life->cpu_ns / 1000;
 	v->tolerated += off <= allowed;
-	v->excess_ns += off > allowed ? off - allowed : 0;
+	if (off <= allowed)
+		return;
+	v->excess_ns += off - allowed;
+	if (!untimed)
+		tap_note("%s %u: %.1f us, the scheduler %.1f us, %llu switches, %llu samples",
+			 storm_names[life->kind], life->pid, (double)id->run_ns / 1e3,
+			 (double)life->cpu_ns / 1e3, (unsigned long long)life->switches,
+			 (unsigned long long)id->samples);
 }
 
 static void add_verdict(struct verdict *sum, const struct verdict *v)

@@ -68,9 +68,16 @@ static void run_job(void)
 	_exit(0);
 }
 
-static void live(const char *kind)
+/* A parent that was killed before this process had run for the first time sends no signal. */
+static void end_with(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+}
+
+static void live(const char *kind)
+{
 	for (;;) {
 		if (!strcmp(kind, "sleep"))
 			pause();
@@ -176,6 +183,7 @@ static void enter_namespace(uid_t uid)
 int main(int argc, char **argv)
 {
 	int strangers, start[2];
+	pid_t herd = getpid();
 	uid_t uid;
 	long i, n;
 
@@ -218,6 +226,8 @@ int main(int argc, char **argv)
 				_exit(1);
 			if (strangers && setresuid(i, i, i))
 				fail("herd: setresuid in the user namespace");
+			/* Another user id would undo this. */
+			end_with(herd);
 			live(argv[3]);
 		}
 		printf("%d\n", pid);
