@@ -60,4 +60,4 @@ $(VALGRIND_TOOL)/vgpreload_core-amd64-linux.so $(VALGRIND_TOOL)/default.supp:
 	$(Q)cp /usr/libexec/valgrind/$(@F) $@
 
 eval-stale: stale-tool all ## Plant leaks in traces of real programs and count what "stale" finds.
-	@selftests/stale/evaluate
+	@selftests/stale/evaluate --plot docs/stale-evaluation.svg
