@@ -6,7 +6,7 @@
  * from a cache that fills or from a morning, so an alert waits for one of two things that an
  * operator has to know in any case, or for a proof:
  *
- *   limit      the limit is near, and the growth is new and steady
+ *   limit      the limit is near, and the growth is new, steady and goes on
  *   height     for hours, more memory than in the whole week before
  *   untouched  for 40 minutes it has gained memory and not used it any more
  *
@@ -68,10 +68,10 @@
 /* The part of the growth of a window that must be signal and not mapped files, in percent. */
 #define MW_GROWTH_SHARE_MIN 50U
 
-/* Is what was gained cold, surely? */
+/* Is what was gained cold, surely? Of less than MW_GROWTH_MASS, much may be so by chance. */
 MW_INLINE int mw_growth_is_cold(const struct mw_growth_touch *touch)
 {
-	return touch->gained &&
+	return touch->gained >= MW_GROWTH_MASS &&
 	       (__u64)touch->cold_low * 100 >= (__u64)touch->gained * MW_GROWTH_COLD_SHARE;
 }
 
@@ -117,8 +117,8 @@ MW_INLINE int mw_growth_nears_limit(const struct mw_growth *g, __u32 growth, __u
 }
 
 /*
- * Rule "limit", checked at each sample: little time is left, a good part of the headroom is
- * used, and the episode keeps its pace. What the process has had before is not new: it may
+ * Rule "limit", checked at each sample: a notice holds, little time is left, a good part of the
+ * headroom is used, and the episode keeps its pace. What the process has had before is not new: it may
  * come back to it at any time. Nor is a gain news that is smaller than what the signal has
  * moved by before.
  */
@@ -127,7 +127,7 @@ MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
 	__u32 from = mw_growth_episode_origin(g)->pages, gained;
 	__u64 slope;
 
-	if (g->headroom == MW_GROWTH_NO_LIMIT)
+	if (g->headroom == MW_GROWTH_NO_LIMIT || !(g->flags & MW_GROWTH_F_NOTICE))
 		return 0;
 	if (g->ceiling > from)
 		from = g->ceiling;
@@ -204,7 +204,7 @@ MW_INLINE int mw_growth_rule_untouched(const struct mw_growth *g,
 	if (!(g->flags & MW_GROWTH_F_NOTICE) || age - g->base_s < MW_GROWTH_COLD_S ||
 	    age - g->rise_s > MW_GROWTH_COLD_PROGRESS_S || !mw_growth_trend_grows(history))
 		return 0;
-	return touch->gained >= MW_GROWTH_MASS && g->top > g->ceiling && mw_growth_is_cold(touch);
+	return g->top > g->ceiling && mw_growth_is_cold(touch);
 }
 
 #endif /* _MW_GROWTH_RULES_H */

@@ -218,6 +218,9 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_history *hi
 	if (reason == MW_GROWTH_HEIGHT && mw_growth_is_used(&sample->touch))
 		reason = MW_GROWTH_NONE;
 	event = mw_growth_notice_update(g, history, &sample->touch);
+	/* A trend still shows growth for a while that has settled. */
+	if (reason == MW_GROWTH_LIMIT && !(g->flags & MW_GROWTH_F_NOTICE))
+		reason = MW_GROWTH_NONE;
 	if (g->flags & MW_GROWTH_F_ALERT)
 		event |= mw_growth_alert_update(g);
 	else if (reason)

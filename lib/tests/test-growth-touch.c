@@ -25,15 +25,21 @@ struct growth {
 	double rate;	      /* bytes a second */
 	uint64_t base, known; /* the bytes before it, and those after which touch is known */
 	uint64_t limit;
+	double ends; /* seconds after which it grows no more, 0: never */
 };
 
 static const struct growth days = { 72 * 3600, 60,	 2.0 * MIB / 3600,
-				    100 * MIB, 16 * MIB, MEMWATCH_GROWTH_NONE };
+				    100 * MIB, 16 * MIB, MEMWATCH_GROWTH_NONE,
+				    0 };
 static const struct growth hour = {
-	3600, 5, 100 * 1024, 100 * MIB, 16 * MIB, MEMWATCH_GROWTH_NONE
+	3600, 5, 100 * 1024, 100 * MIB, 16 * MIB, MEMWATCH_GROWTH_NONE, 0,
 };
 /* As a program that loads its data for eight minutes, but it does not stop. */
-static const struct growth start = { 540, 5, 1.2 * MIB, 20 * MIB, 120 * MIB, 667 * MIB };
+static const struct growth start = { 540, 5, 1.2 * MIB, 20 * MIB, 120 * MIB, 667 * MIB, 0 };
+/* The same, sampled each second, and touch is known of what is gained in the end. */
+static const struct growth told_late = { 540, 1, 1.2 * MIB, 20 * MIB, 560 * MIB, 667 * MIB, 0 };
+/* A small program that does stop, at 80 % of its limit. */
+static const struct growth loaded = { 840, 5, 0.08 * MIB, 4 * MIB, 1 * MIB, 45 * MIB, 400 };
 
 /* What is known of touch instead of the percentage that is cold. */
 enum { NOT_FOLLOWED = 101, NOT_YET_KNOWN };
@@ -45,17 +51,20 @@ static struct result run_growth(struct memwatch_ctx *ctx, const struct growth *g
 		      .limit_bytes = g->limit);
 	struct result r = { .row = { .sz = sizeof(r.row) } };
 	struct memwatch_growth *growth;
+	bool followed = cold != NOT_FOLLOWED;
 
 	if (memwatch_growth_new(ctx, &growth))
 		exit(EXIT_FAILURE);
 	for (double t = 0; t < g->seconds; t += g->step) {
-		uint64_t grown = (uint64_t)(g->rate * t);
+		uint64_t grown = (uint64_t)(g->rate * (g->ends && t > g->ends ? g->ends : t));
 		int event;
 
 		sample.time_ns = (uint64_t)(t * 1e9);
 		sample.anon_bytes = g->base + grown;
-		sample.untouched_ns = cold == NOT_FOLLOWED ? 0 : 60 * 1000000000ULL;
-		if (cold <= 100 && grown >= g->known) {
+		sample.untouched_ns = followed ? 60 * 1000000000ULL : 0;
+		sample.gained_bytes = sample.cold_bytes = 0;
+		sample.cold_low_bytes = sample.cold_high_bytes = 0;
+		if (followed && cold <= 100 && grown >= g->known) {
 			sample.gained_bytes = grown - g->known;
 			sample.cold_bytes = sample.gained_bytes / 100 * cold;
 			sample.cold_low_bytes = sample.cold_high_bytes = sample.cold_bytes;
@@ -63,6 +72,9 @@ static struct result run_growth(struct memwatch_ctx *ctx, const struct growth *g
 		event = memwatch_growth_feed(growth, &sample);
 		r.alerts += !!(event & MEMWATCH_GROWTH_ALERT);
 		r.notices += !!(event & MEMWATCH_GROWTH_NOTICE);
+		/* As the monitor does. */
+		if (event & MEMWATCH_GROWTH_SETTLE)
+			followed = false;
 	}
 	memwatch_growth_get_row(growth, 0, &r.row);
 	memwatch_growth_unref(growth);
@@ -98,27 +110,40 @@ static void test_untouched(struct memwatch_ctx *ctx)
 }
 
 /* Near its limit there is an alert in any case: how much was used then? */
-static uint64_t used_at_alert(struct memwatch_ctx *ctx, unsigned int cold, const char *what)
+static uint64_t used_at_alert(struct memwatch_ctx *ctx, const struct growth *g, unsigned int cold,
+			      const char *what)
 {
-	struct result r = run_growth(ctx, &start, cold);
+	struct result r = run_growth(ctx, g, cold);
 
 	tap_eq(r.row.reason, MEMWATCH_GROWTH_REASON_LIMIT,
 	       "a process that starts and gains what %s has an alert by the rule limit", what);
-	return start.base + (uint64_t)(start.rate * (double)r.row.first_alert_ns / 1e9);
+	return g->base + (uint64_t)(g->rate * (double)r.row.first_alert_ns / 1e9);
 }
 
 static void test_start(struct memwatch_ctx *ctx)
 {
 	const uint64_t late = start.limit / 100 * 90, soon = start.limit / 100 * 80;
 
-	tap_ok(used_at_alert(ctx, NOT_FOLLOWED, "nobody follows") < soon,
+	tap_ok(used_at_alert(ctx, &start, NOT_FOLLOWED, "nobody follows") < soon,
 	       "it has one below 80 %% of its limit, if nobody follows what it touches");
-	tap_ok(used_at_alert(ctx, NOT_YET_KNOWN, "may be in use") > late,
+	tap_ok(used_at_alert(ctx, &start, NOT_YET_KNOWN, "may be in use") > late,
 	       "it has none below 90 %% of its limit, as long as touch does not tell");
-	tap_ok(used_at_alert(ctx, 60, "is 60 % cold") > late,
+	tap_ok(used_at_alert(ctx, &start, 60, "is 60 % cold") > late,
 	       "it has none below 90 %% of its limit, if that is 60 %% cold");
-	tap_ok(used_at_alert(ctx, 90, "is 90 % cold") < soon,
+	tap_ok(used_at_alert(ctx, &start, 90, "is 90 % cold") < soon,
 	       "it has one below 80 %% of its limit, if that is 90 %% cold");
+	tap_ok(used_at_alert(ctx, &told_late, 90, "is 90 % cold as far as is known") >
+		       told_late.base + told_late.known + 3 * MIB,
+	       "it has none before touch is known of as much as makes a notice");
+}
+
+static void test_end_of_start(struct memwatch_ctx *ctx)
+{
+	struct result r = run_growth(ctx, &loaded, 40);
+
+	tap_eq(r.notices, 1, "a process that loads up to 80 %% of its limit has a notice");
+	tap_eq(r.alerts, 0,
+	       "it has no alert, also when its growth has settled and nobody follows it any more");
 }
 
 int main(void)
@@ -131,6 +156,7 @@ int main(void)
 	test_days(ctx);
 	test_untouched(ctx);
 	test_start(ctx);
+	test_end_of_start(ctx);
 	memwatch_ctx_unref(ctx);
 	return tap_done();
 }
