@@ -118,8 +118,8 @@ MW_INLINE int mw_growth_nears_limit(const struct mw_growth *g, __u32 growth, __u
 
 /*
  * Rule "limit", checked at each sample: a notice holds, little time is left, a good part of the
- * headroom is used, and the episode keeps its pace. What the process has had before is not new: it may
- * come back to it at any time. Nor is a gain news that is smaller than what the signal has
+ * headroom is used, and the episode keeps its pace. What the process has had before is not new: it
+ * may come back to it at any time. Nor is a gain news that is smaller than what the signal has
  * moved by before.
  */
 MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
