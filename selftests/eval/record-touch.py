@@ -285,7 +285,8 @@ def pack(state, out):
     os.remove(out + ".own.csv")
     pack_events(state, out, pids)
     with open(out + ".json", "w", encoding="utf-8") as file:
-        json.dump({"end_s": end, "pids": pids, "runs": state["runs"]}, file, indent=1)
+        json.dump({"end_s": end, "pids": pids, "runs": state["runs"]}, file,
+                  separators=(",", ":"))
         file.write("\n")
     print(f"packed {end / 60:.1f} minutes of {len(state['runs'])} runs into {out}.csv.xz")
 
