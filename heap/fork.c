@@ -16,18 +16,9 @@
 #include "fork.h"
 #include "next.h"
 #include "profile.h"
-#include "thread.h"
 #include "trace.h"
 
-/* What the page says. In a child it reads as COOKIE_FORKED. */
-enum cookie {
-	COOKIE_FORKED = 0,
-	COOKIE_VALID = 1,
-	COOKIE_BUSY = 2, /* a thread is setting the child up */
-};
-
-static uint32_t *cookie_page;
-static pid_t cookie_pid; /* only used if the kernel cannot clear the page */
+struct mw_fork mw_fork MW_HIDDEN;
 
 int mw_fork_begin(void)
 {
@@ -36,38 +27,34 @@ int mw_fork_begin(void)
 
 	if (page == MAP_FAILED)
 		return -errno;
-	cookie_pid = madvise(page, MW_HEAP_PAGE_BYTES, MADV_WIPEONFORK) ? getpid() : 0;
-	cookie_page = page;
-	*cookie_page = COOKIE_VALID;
+	mw_fork.pid = madvise(page, MW_HEAP_PAGE_BYTES, MADV_WIPEONFORK) ? getpid() : 0;
+	mw_fork.page = page;
+	*mw_fork.page = MW_FORK_VALID;
 	return 0;
 }
 
-static uint32_t cookie_read(void)
+void mw_fork_compare_pid(void)
 {
-	if (mw_unlikely(cookie_pid) && cookie_pid != getpid()) {
-		cookie_pid = getpid();
-		*cookie_page = COOKIE_FORKED;
-	}
-	return __atomic_load_n(cookie_page, __ATOMIC_ACQUIRE);
-}
+	pid_t pid = getpid();
 
-bool mw_fork_is_settled(void)
-{
-	return cookie_read() == COOKIE_VALID;
+	if (mw_fork.pid == pid)
+		return;
+	mw_fork.pid = pid;
+	*mw_fork.page = MW_FORK_FORKED;
 }
 
 bool mw_fork_claim(void)
 {
-	uint32_t expected = COOKIE_FORKED;
+	uint32_t expected = MW_FORK_FORKED;
 
-	return cookie_read() == COOKIE_FORKED &&
-	       __atomic_compare_exchange_n(cookie_page, &expected, COOKIE_BUSY, false,
+	return mw_fork_read() == MW_FORK_FORKED &&
+	       __atomic_compare_exchange_n(mw_fork.page, &expected, MW_FORK_BUSY, false,
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 void mw_fork_settle(void)
 {
-	__atomic_store_n(cookie_page, COOKIE_VALID, __ATOMIC_RELEASE);
+	__atomic_store_n(mw_fork.page, MW_FORK_VALID, __ATOMIC_RELEASE);
 }
 
 /*
