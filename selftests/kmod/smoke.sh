@@ -52,6 +52,8 @@ test_load() {
 	is "the first session continues after the second has stopped" "$(status sessions_started)" 1
 	release_session
 	is "a session ends when its file is closed" "$(status sessions_started)" 0
+	# The other tests may need more RMIDs.
+	rmmod memwatch
 }
 
 # ------------------------------------------------------------------ identity
