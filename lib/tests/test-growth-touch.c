@@ -134,7 +134,7 @@ static void test_start(struct memwatch_ctx *ctx)
 	       "it has one below 80 %% of its limit, if that is 90 %% cold");
 	tap_ok(used_at_alert(ctx, &told_late, 90, "is 90 % cold as far as is known") >
 		       told_late.base + told_late.known + 3 * MIB,
-	       "it has none before touch is known of as much as makes a notice");
+	       "it has none before touch is known of 4 MiB");
 }
 
 static void test_end_of_start(struct memwatch_ctx *ctx)
