@@ -5,7 +5,8 @@
 # dump.sh [LIFETIMES]
 #
 # In a guest: dumps the state repeatedly while short-lived processes run, and
-# captures all records into /out/dump. dump-check judges them on the host. Speaks
+# captures all records into /out/dump. dump-check judges them on the host. Many
+# processes sleep, so that a dump is long and much happens before its end. Speaks
 # TAP.
 set -u
 # shellcheck source=SCRIPTDIR/../guest.sh
@@ -15,8 +16,14 @@ lifetimes=${1:-4000}
 OUT=${OUT:-/out}
 mount_tracing
 mkdir -p "$OUT/dump"
-plan 5
-check "the module loads" insmod ./memwatch.ko assume_rdt=32 rmids=32
+sleepers=200
+plan 6
+check "the module loads" insmod ./memwatch.ko rmids=512
+: > "$TMP/herd"
+./herd 0 $sleepers sleep > "$TMP/herd" &
+herd=$!
+within 60 grep -q ready "$TMP/herd"
+ok $? "$sleepers processes sleep"
 : > "$TMP/capture"
 ./tracecap -o "$OUT/dump" memwatch/memwatch_rmid_alloc memwatch/memwatch_rmid_free \
 	memwatch/memwatch_rmid_exec memwatch/memwatch_rmid_existing \
@@ -37,5 +44,6 @@ ok $? "dumps are made during a storm of $lifetimes lifetimes: $dumps"
 kill "$capture"
 wait "$capture"
 ok $? "the capture is complete"
+kill "$herd"
 check "the module unloads" rmmod memwatch
 tap_end
