@@ -362,10 +362,6 @@ static void test_large(void)
 	tap_mib(result.gained, 960, 10, "gained by a process that has become sixteen times larger");
 	tap_mib(result.cold, 960, 10, "cold");
 	tap_ok(touch.stall_ns > 0, "the time that the lock of its address space was held is known");
-	/* The host of an emulated guest stops it for that long. */
-	if (!getenv("MEMWATCH_TEST_CLOCK"))
-		tap_ok(touch.stall_ns < 10000000, "it is at most 10 ms: %.3f",
-		       (double)touch.stall_ns / 1e6);
 	end_child(&c, &now);
 }
 
