@@ -217,7 +217,7 @@ static void burn_cpu(uint64_t ns)
 		;
 }
 
-/* CPU time that the caller spends between two rounds: far more than a round in an emulated guest. */
+/* CPU time that the caller spends between two rounds: more than a round of an emulated guest. */
 #define CALLER_NS SECOND
 
 /* Runs two rounds, and spends CALLER_NS in between. Returns the period afterwards. */

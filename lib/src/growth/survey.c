@@ -30,6 +30,9 @@
 /* Pages, of the machine, that there must be for a comparison. */
 #define COMPARE_PAGES 4096
 
+/* Comparisons in a row that must fail: one may fall into the moment in which the kernel adds up. */
+#define COMPARE_FAILURES 5
+
 /* Type of the handle of a file in cgroupfs, which is its id (FILEID_KERNFS, Linux 5.5). */
 #define HANDLE_TYPE 0xfe
 
@@ -257,10 +260,31 @@ static void flush_sums(const struct mw_survey *survey)
 }
 
 /*
- * Runs the program. Where a kernel keeps which sum is not told, so once they are compared: the LRU
- * lists hold the same pages as the sums of anonymous and of shared memory, but for what is on its
- * way to a list, locked files, and what is swapped.
+ * Where a kernel keeps which sum is not told, so once they are compared: the LRU lists hold the
+ * same pages as the sums of anonymous and of shared memory, but for what is on its way to a list,
+ * locked files, and what is swapped. Returns whether the sums are wrong, which must be read anew
+ * then.
  */
+static bool compare_sums(struct mw_survey *survey)
+{
+	bool enough = survey->lru >= COMPARE_PAGES;
+	bool agree = survey->sums > survey->lru / 2 && survey->sums / 2 < survey->lru;
+
+	if (!enough || agree) {
+		survey->compared = enough;
+		survey->failures = 0;
+		return false;
+	}
+	mw_log(survey->ctx, MEMWATCH_LOG_DEBUG,
+	       "the sums of the cgroups have %llu pages, their LRU lists %llu",
+	       (unsigned long long)survey->sums, (unsigned long long)survey->lru);
+	if (++survey->failures < COMPARE_FAILURES)
+		return false;
+	survey->compared = true;
+	survey->failures = 0;
+	return true;
+}
+
 static int read_cgroups(struct mw_survey *survey, uint64_t swap_bytes)
 {
 	int err;
@@ -271,11 +295,8 @@ static int read_cgroups(struct mw_survey *survey, uint64_t swap_bytes)
 	survey->lru = survey->sums = 0;
 	if (!err)
 		err = mw_bpf_groups_each(survey->bpf, take_memory, survey);
-	if (err || survey->compared || survey->lru < COMPARE_PAGES)
+	if (err || survey->compared || !compare_sums(survey))
 		return err;
-	survey->compared = true;
-	if (survey->sums > survey->lru / 2 && survey->sums / 2 < survey->lru)
-		return 0;
 	mw_log(survey->ctx, MEMWATCH_LOG_WARNING,
 	       "this kernel keeps the sums of cgroups in an unknown order: tmpfs, sockets and page "
 	       "tables are not told apart");
@@ -374,7 +395,7 @@ static int visit_all(struct mw_survey *survey, uint64_t now)
 		survey->memory[i].round = 0;
 	if (!err && survey->bpf) {
 		err = read_cgroups(survey, swap_bytes);
-		if (!err)
+		if (!err && !survey->failures)
 			err = feed_cgroups(survey, &host);
 	}
 	if (!err)

@@ -52,6 +52,7 @@ struct mw_survey_event {
  * @lru: pages on the LRU lists in the last visit
  * @sums: the same by the sums
  * @compared: they were found to be about the same, or not
+ * @failures: comparisons in a row that failed; what was read is not used meanwhile
  */
 struct mw_survey {
 	struct memwatch_ctx *ctx;
@@ -71,6 +72,7 @@ struct mw_survey {
 	uint32_t max_memory;
 	uint64_t lru, sums;
 	bool compared;
+	uint32_t failures;
 };
 
 /* Opens what can be watched. A machine without memory cgroups is no error. */
