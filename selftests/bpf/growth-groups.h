@@ -8,7 +8,11 @@
 #define GROWTH_GROUPS_H
 
 #include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 #include "growth-children.h"
 
@@ -38,6 +42,42 @@ static inline void grow_slab(int step)
 			tap_note("pipe %d: %s", step, strerror(errno));
 			return;
 		}
+}
+
+/* A listening socket of loopback, which is made ready for that. */
+static inline int listen_locally(struct sockaddr_in *name)
+{
+	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	socklen_t len = sizeof(*name);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*name = (struct sockaddr_in){ .sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (ioctl(fd, SIOCSIFFLAGS, &loopback) || bind(fd, (struct sockaddr *)name, len) ||
+	    listen(fd, 8) || getsockname(fd, (struct sockaddr *)name, &len))
+		tap_note("loopback: %s", strerror(errno));
+	return fd;
+}
+
+/* Opens connections to itself of which nobody reads: each holds some 100 KiB in its buffers. */
+static inline void grow_sockets(int step)
+{
+	static struct sockaddr_in name;
+	static int listening = -1;
+
+	if (listening < 0)
+		listening = listen_locally(&name);
+	for (int i = 0; i < 8; i++) {
+		int from = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (connect(from, (struct sockaddr *)&name, sizeof(name)) ||
+		    accept(listening, NULL, NULL) < 0) {
+			tap_note("connection %d: %s", step, strerror(errno));
+			return;
+		}
+		while (send(from, filler, 65536, MSG_DONTWAIT) > 0)
+			;
+	}
 }
 
 /* The memory of one process. */

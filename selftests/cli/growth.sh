@@ -44,27 +44,28 @@ wait $top
 rm -f "$grown"
 ok $told "top shows growth that is in no process, above the table"
 
-# Allocates 2 MiB every 0.1 s, after 12 s at rest.
+# Allocates a MiB every 0.1 s, after 12 s at rest. On a busy machine the rounds are some seconds
+# apart.
 (
 	ulimit -d 400000
 	exec awk 'BEGIN {
 		for (block = "x"; length(block) < 65536;)
 			block = block block
 		system("sleep 12")
-		for (i = 0; i < 400; i++) {
-			for (j = 0; j < 32; j++)
+		for (i = 0; i < 800; i++) {
+			for (j = 0; j < 16; j++)
 				x[i, j] = block i
 			system("sleep 0.1")
 		}
 	}' 2>/dev/null
 ) &
 leak=$!
-"$ctl" growth record -o trace.csv --interval 1s --duration 60s --pid $leak 2>recorder &
+"$ctl" growth record -o trace.csv --interval 1s --duration 120s --pid $leak 2>recorder &
 record=$!
-"$ctl" --format json growth watch --interval 1s --duration 60s --state state --pid $leak \
+"$ctl" --format json growth watch --interval 1s --duration 120s --state state --pid $leak \
 	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>hook' >alerts 2>errors &
 watch=$!
-"$ctl" --quiet growth watch --interval 1s --duration 60s --pid $leak --notices --exec-on notice \
+"$ctl" --quiet growth watch --interval 1s --duration 120s --pid $leak --notices --exec-on notice \
 	--exec 'echo "$MEMWATCH_EVENT $MEMWATCH_PID $MEMWATCH_REASON $MEMWATCH_SENTENCE" >>noticed' \
 	--no-where >lines &
 lines=$!
