@@ -98,12 +98,32 @@ static inline void stop_child(struct child *c)
 	close(c->done[0]);
 }
 
-static inline uint64_t now_ns(void)
+#define SECOND 1000000000ULL
+
+static inline uint64_t read_clock(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t cpu_ns(void)
+{
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static inline struct memwatch_watch_stats read_stats(void)
+{
+	MEMWATCH_OPTS(memwatch_watch_stats, stats);
+
+	memwatch_watch_get_stats(watch, &stats);
+	return stats;
 }
 
 static inline void drain_records(void)
@@ -117,7 +137,7 @@ static inline void drain_records(void)
 /* Runs at least @n whole rounds that begin now, for at most 20 s. */
 static inline void run_rounds(int n)
 {
-	uint64_t end = now_ns() + 20000000000ULL;
+	uint64_t end = now_ns() + 20 * SECOND;
 
 	for (n++; n && now_ns() < end;) {
 		int bits = memwatch_watch_poll(watch, 1000);

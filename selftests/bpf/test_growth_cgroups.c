@@ -14,16 +14,6 @@
 
 #include "growth-groups.h"
 
-#define SECOND 1000000000ULL
-
-static struct memwatch_watch_stats read_stats(void)
-{
-	MEMWATCH_OPTS(memwatch_watch_stats, stats);
-
-	memwatch_watch_get_stats(watch, &stats);
-	return stats;
-}
-
 static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -188,14 +178,6 @@ static int make_cgroups(void)
 		made++;
 	}
 	return made;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
 /* CPU time of reading the limit of each of them, as a monitor without BPF must do in each round. */

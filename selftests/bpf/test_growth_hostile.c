@@ -20,16 +20,6 @@
 #include "growth/state-file.h"
 #include "growth-children.h"
 
-#define SECOND 1000000000ULL
-
-static struct memwatch_watch_stats read_stats(void)
-{
-	MEMWATCH_OPTS(memwatch_watch_stats, stats);
-
-	memwatch_watch_get_stats(watch, &stats);
-	return stats;
-}
-
 /* The user of the next children; 0: that of the test. */
 static uid_t planned_uid;
 
@@ -175,14 +165,6 @@ static int count_repeated(void)
 	return repeated;
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
-
 /* An alert about one of thousands of processes does not cost a walk over all of them. */
 static void test_find(const pid_t *pids)
 {
@@ -249,7 +231,7 @@ static void test_charge(void)
 	period = charge_caller(MEMWATCH_WATCH_OWN_THREAD, 0, &cost);
 	tap_ok(cost >= CALLER_NS, "the CPU time of the caller's thread is charged: %llu ms",
 	       (unsigned long long)cost / 1000000);
-	tap_ok(period > 2 * SECOND, "it makes the period longer: %llu ms",
+	tap_ok(period > 20 * SECOND, "it makes the period longer: %llu ms",
 	       (unsigned long long)period / 1000000);
 	period = charge_caller(0, CALLER_NS, &cost);
 	tap_ok(cost >= CALLER_NS, "what the caller reports is charged: %llu ms",

@@ -78,14 +78,6 @@ static void grow_on_cpu1(struct child *c)
 	}
 }
 
-static struct memwatch_watch_stats read_stats(void)
-{
-	MEMWATCH_OPTS(memwatch_watch_stats, stats);
-
-	memwatch_watch_get_stats(watch, &stats);
-	return stats;
-}
-
 /* Lets a process grow on CPU 1. Returns how many rounds that requested. */
 static uint64_t count_requests(uint64_t *lost)
 {
