@@ -44,22 +44,30 @@ wait $top
 rm -f "$grown"
 ok $told "top shows growth that is in no process, above the table"
 
-# Allocates a MiB every 0.1 s, after 12 s at rest. On a busy machine the rounds are some seconds
-# apart.
+# Has 120 MiB, and after 20 s at rest allocates a MiB every 0.1 s. Growth that begins sooner, or
+# from less than a fifth of the limit, is taken for a start-up, and the alert waits until the limit
+# is so near that the process can reach it between two rounds, which are some seconds apart on a
+# busy machine.
 (
 	ulimit -d 400000
 	exec awk 'BEGIN {
 		for (block = "x"; length(block) < 65536;)
 			block = block block
-		system("sleep 12")
-		for (i = 0; i < 800; i++) {
+		for (i = -120; i < 800; i++) {
 			for (j = 0; j < 16; j++)
 				x[i, j] = block i
-			system("sleep 0.1")
+			if (i >= 0)
+				system("sleep 0.1")
+			else if (i == -1)
+				system("sleep 20")
 		}
 	}' 2>/dev/null
 ) &
 leak=$!
+for _ in $(seq 100); do
+	[ "$(awk '/^RssAnon/ { print $2 }' /proc/$leak/status)" -gt 122880 ] && break
+	sleep 0.1
+done
 "$ctl" growth record -o trace.csv --interval 1s --duration 120s --pid $leak 2>recorder &
 record=$!
 "$ctl" --format json growth watch --interval 1s --duration 120s --state state --pid $leak \
