@@ -31,14 +31,15 @@ shown=(
 	--help -f/etc/hostname
 )
 
-# Takes its name, and allocates 2 MiB every 0.1 s after 12 s at rest, until its limit.
+# Takes its name and 120 MiB, and after 20 s at rest allocates 2 MiB every 0.1 s until its limit: not
+# a start-up, see growth.sh.
 cat >leak.py <<'END'
 import os, resource, sys, time
 with open("/proc/self/comm", "wb") as file:
     file.write(os.fsencode(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_DATA, (400000000, 400000000))
-time.sleep(12)
-blocks = []
+blocks = [b"x" * (120 << 20)]
+time.sleep(20)
 try:
     while True:
         blocks.append(b"x" * (2 << 20))
@@ -85,11 +86,20 @@ within() {
 counted() { [ "$(awk '{ n += $1 } END { print n + 0 }' counts)" -eq "$(grep -cE '^(ALERT|clear) ' out)" ]; }
 no_zombie() { ! ps --ppid "$watch" -o stat= | grep -q Z; }
 
+# Each has its 120 MiB.
+rest() {
+	local pid
+	for pid in "${leaks[@]}"; do
+		[ "$(awk '/^RssAnon/ { print $2 }' "/proc/$pid/status")" -gt 122880 ] || return 1
+	done
+}
+
 plan
 for name in "${names[@]}"; do
 	python3 leak.py "$name" &
 	leaks+=($!)
 done
+within 20 rest
 PATH=$PWD/bin:$PATH "$ctl" growth watch --alerts --interval 1s --exec 'exec sh ./hook' >out 2>errors &
 watch=$!
 within 60 has_all
