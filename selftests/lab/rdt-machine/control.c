@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cache.h"
+#include "clock.h"
 #include "guest.h"
 #include "rdt.h"
 
@@ -37,14 +37,6 @@ static FILE *open_in_dir(const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", machine.dir, name);
 	return fopen(path, "ae");
-}
-
-static uint64_t host_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
 /* --- Snapshots --- */
@@ -132,7 +124,8 @@ static int write_snapshot(uint64_t tsc, const char *label, const char *guest_ns)
 	fprintf(f,
 		"truth label=%s sequence=%u tsc=%" PRIu64 " host_ns=%" PRIu64
 		" monotonic_ns=%s tracking=%d wakes=%u\n",
-		label, sequence++, tsc, host_ns(), guest_ns, machine_tracking(), machine_wakes());
+		label, sequence++, tsc, clock_host_ns(), guest_ns, machine_tracking(),
+		machine_wakes());
 	for (cpu = 0; cpu < machine.cpus; cpu++)
 		print_cpu(f, cpu);
 	print_caches(f);
@@ -189,8 +182,8 @@ void control_log(unsigned int cpu, char what, uint32_t msr, uint64_t value, bool
 		return;
 	pthread_mutex_lock(&log_lock);
 	if (msr_log)
-		fprintf(msr_log, "%" PRIu64 " %u %c %x %" PRIx64 "%s\n", host_ns(), cpu, what, msr,
-			value, fault ? " fault" : "");
+		fprintf(msr_log, "%" PRIu64 " %u %c %x %" PRIx64 "%s\n", clock_host_ns(), cpu, what,
+			msr, value, fault ? " fault" : "");
 	if (msr_log && log_truth && what == 'r' && msr == MSR_CTR)
 		log_processes(domain_of_cpu(cpu));
 	pthread_mutex_unlock(&log_lock);
@@ -289,6 +282,15 @@ static int do_guest(int words, char **word)
 	return guest_learn(&l) ? 0 : EFAULT;
 }
 
+static int do_slow(int words, char **word)
+{
+	uint64_t factor;
+
+	if (words != 2 || !parse_number(word[1], &factor) || !factor || factor > MAX_SLOWDOWN)
+		return EINVAL;
+	return clock_slow(factor);
+}
+
 static int parse_on_or_off(int words, char **word, bool *on)
 {
 	if (words != 2)
@@ -316,6 +318,8 @@ static int run_command(uint64_t tsc, char *text)
 		return do_pqr(words, word);
 	if (!strcmp(word[0], "guest"))
 		return do_guest(words, word);
+	if (!strcmp(word[0], "slow"))
+		return do_slow(words, word);
 	if (!strcmp(word[0], "sleep") && words == 1) {
 		machine_sleep();
 		return 0;

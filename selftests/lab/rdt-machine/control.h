@@ -5,7 +5,8 @@
  * The guest controls the machine through CPUID leaf 0x4d570000, which works in user space,
  * too. Subleaf 0 returns a signature in EBX, ECX and EDX. Subleaf 1 takes one command, a
  * text of RDX bytes at RBX, and returns 0 or an errno in EAX: EINVAL for a command that it
- * does not know, EFAULT for text that it cannot read, EIO for a file that it cannot write.
+ * does not know, EFAULT for text that it cannot read, EIO for a file that it cannot write,
+ * EPERM for a priority that it may not have.
  * "rdtctl --help" lists the commands. The machine writes its files into machine.dir.
  */
 #ifndef RDT_CONTROL_H

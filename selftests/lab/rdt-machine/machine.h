@@ -35,7 +35,7 @@ struct machine {
 	unsigned int overflow; /* 1: bit 61 is set when a counter has wrapped */
 	unsigned int abmc;     /* assignable bandwidth counters of each domain; AMD only */
 	uint64_t start;	       /* first value of a bandwidth counter */
-	unsigned int delay;    /* ns that an access to EVTSEL or QM_CTR takes */
+	unsigned int delay;    /* ns of the guest that an access to EVTSEL or QM_CTR takes */
 	char *dir;	       /* of the files that it writes */
 };
 

@@ -8,10 +8,10 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include "abmc.h"
 #include "cache.h"
+#include "clock.h"
 #include "control.h"
 
 enum {
@@ -401,15 +401,8 @@ static enum x86_hook_answer msr_read(unsigned int cpu, uint32_t msr, uint64_t *v
 /* Only the CPU that accesses the register waits. */
 static void msr_wait(uint32_t msr)
 {
-	struct timespec begin, now;
-
-	if (!machine.delay || (msr != MSR_EVTSEL && msr != MSR_CTR))
-		return;
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	do
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	while ((now.tv_sec - begin.tv_sec) * 1000000000ll + now.tv_nsec - begin.tv_nsec <
-	       machine.delay);
+	if (machine.delay && (msr == MSR_EVTSEL || msr == MSR_CTR))
+		clock_wait(machine.delay);
 }
 
 enum x86_hook_answer rdt_rdmsr(unsigned int cpu, uint32_t msr, uint64_t *value)

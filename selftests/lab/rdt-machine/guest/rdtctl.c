@@ -41,6 +41,7 @@ static const char usage[] =
 	"  pqr CPU RMID CLOSID         write PQR_ASSOC of that CPU as other software would\n"
 	"  sleep                       reset all registers of RDT and of the PMU, and empty the\n"
 	"                              caches, when the guest resumes (writes IA32_MCG_CTL)\n"
+	"  slow FACTOR                 a second of the guest takes FACTOR seconds of the host\n"
 	"DOMAIN, RMID and EVENT (occupancy, total, local) may be '*'.\n";
 
 static int machine_is_present(void)

@@ -11,7 +11,7 @@ cd /lab || exit 1
 WRAP=$((1 << 24))
 START=16777000
 
-plan 25
+plan 26
 modprobe msr
 modprobe cpuid
 rdtctl guest && rdtctl track on
@@ -135,4 +135,14 @@ check "after sleep a counter starts at the configured value" same "value" "$(cou
 	"$(printf %016x $START)"
 check "after sleep an RMID holds no cache" same "bytes" "$(counter 0 3 1)" 0000000000000000
 check "after sleep PQR is 0" same "PQR" "$(rdmsr -p 1 -0 0xc8f)" 0000000000000000
+
+# elapsed CLOCK: between the snapshots a and b, in ns
+elapsed() { echo $(($(value b truth "$1") - $(value a truth "$1"))); }
+rdtctl slow 20
+snapshot a
+sleep 0.1
+snapshot b
+rdtctl slow 1
+check "after slow, time passes as much more slowly" \
+	near "ns of the host" "$(elapsed host_ns)" "$(($(elapsed monotonic_ns) * 20))" 2
 tap_end
