@@ -198,14 +198,29 @@ static void *use_stack(void *data)
 	return (void *)(uintptr_t)room[0];
 }
 
+/* Where an arena could be, and without a guard page: only the stack pointer tells what it is. */
+static void place_stack(pthread_attr_t *attr)
+{
+	const size_t align = 64 * MIB, size = 8 * MIB;
+	char *room = mmap(NULL, 2 * align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = room + (align - (uintptr_t)room % align) % align;
+
+	if (room == MAP_FAILED || mprotect(stack, size, PROT_READ | PROT_WRITE))
+		exit(2);
+	pthread_attr_init(attr);
+	pthread_attr_setstack(attr, stack, size);
+}
+
 static void make_stacks(void)
 {
 	pthread_barrier_t *barrier = malloc(sizeof(*barrier));
+	pthread_attr_t placed;
 	pthread_t thread;
 
+	place_stack(&placed);
 	pthread_barrier_init(barrier, NULL, 24 + 1);
 	for (int i = 0; i < 24; i++)
-		pthread_create(&thread, NULL, use_stack, barrier);
+		pthread_create(&thread, i ? NULL : &placed, use_stack, barrier);
 	pthread_barrier_wait(barrier);
 }
 

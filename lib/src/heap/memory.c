@@ -28,6 +28,9 @@
 #define GUARD_MAX (64U << 10)
 #define TMPFS_MAX 64
 
+/* How often a thread is asked for its stack pointer, a millisecond apart. */
+#define ASKED_MOST 5
+
 /* Bits of an entry of pagemap. */
 #define PAGEMAP_PRESENT (1ULL << 63)
 
@@ -175,58 +178,81 @@ static int read_smaps(struct smaps *smaps, uint32_t pid)
 	return err;
 }
 
-/* "NUMBER ARGUMENTS... STACK_POINTER PC" of a thread that waits; otherwise "running". */
-static void mark_stack(struct memwatch_heap_memory *memory, uint32_t pid, const char *tid)
+/*
+ * "NUMBER ARGUMENTS... STACK_POINTER PC" of a thread that waits; otherwise "running", and false is
+ * returned.
+ */
+static bool mark_stack(struct memwatch_heap_memory *memory, uint32_t pid, const char *tid)
 {
-	char name[64], *text, *at;
+	struct mw_text rest, field = { 0 }, last = { 0 }, pointer;
 	struct mw_memory_mapping *mapping;
+	char name[64], *text, number[32];
 	size_t len;
 
 	snprintf(name, sizeof(name), "task/%.20s/syscall", tid);
 	if (read_proc(memory, pid, name, &text, &len))
-		return;
-	at = strrchr(text, ' ');
-	if (at) {
-		*at = '\0';
-		at = strrchr(text, ' ');
-	}
-	mapping = at ? mw_memory_find(memory, strtoull(at, NULL, 16)) : NULL;
+		return true;
+	rest = (struct mw_text){ text, len };
+	do {
+		pointer = last;
+		last = field;
+	} while (mw_text_take(&rest, ' ', &field));
+	mapping = pointer.at && mw_text_copy(pointer, number, sizeof(number))
+			  ? mw_memory_find(memory, strtoull(number, NULL, 16))
+			  : NULL;
 	if (mapping && (mapping->kind == MW_MEMORY_ANONYMOUS || mapping->kind == MW_MEMORY_ARENA))
 		mapping->kind = MW_MEMORY_STACK;
 	free(text);
+	return pointer.at;
 }
 
-static void mark_stacks(struct memwatch_heap_memory *memory, uint32_t pid)
+/* Returns the number of threads whose stack is not known because they run. */
+static uint32_t mark_all_stacks(struct memwatch_heap_memory *memory, uint32_t pid)
 {
+	uint32_t threads = 0, running = 0;
 	struct dirent *entry;
 	char path[64], *full;
 	DIR *directory;
 
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
 	if (mw_ctx_path(memory->ctx, path, &full))
-		return;
+		return 0;
 	directory = opendir(full);
 	free(full);
 	while (directory && (entry = readdir(directory)))
 		if (entry->d_name[0] != '.') {
-			memory->threads++;
-			mark_stack(memory, pid, entry->d_name);
+			threads++;
+			running += !mark_stack(memory, pid, entry->d_name);
 		}
 	if (directory)
 		closedir(directory);
+	memory->threads = threads;
+	return running;
+}
+
+/* Most threads that run will wait in a moment, so those that run are asked again. */
+static void mark_stacks(struct memwatch_heap_memory *memory, uint32_t pid)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+
+	for (int i = 1; mark_all_stacks(memory, pid) && i < ASKED_MOST; i++)
+		nanosleep(&moment, NULL);
 }
 
 static void read_status(struct memwatch_heap_memory *memory, uint32_t pid)
 {
-	char *text, *at;
+	struct mw_text rest, line;
+	char *text, copy[64];
 	uint64_t kib;
 	size_t len;
 
 	if (read_proc(memory, pid, "status", &text, &len))
 		return;
-	at = strstr(text, "\nVmPTE:");
-	if (at && sscanf(at, " VmPTE: %" SCNu64, &kib) == 1)
-		memory->page_table_bytes = kib << 10;
+	rest = (struct mw_text){ text, len };
+	while (mw_text_take(&rest, '\n', &line))
+		if (mw_text_skip(&line, "VmPTE:") && mw_text_copy(line, copy, sizeof(copy)) &&
+		    sscanf(copy, " %" SCNu64, &kib) == 1)
+			memory->page_table_bytes = kib << 10;
 	free(text);
 }
 
