@@ -27,12 +27,6 @@
 /* The part of the budget of regular rounds that is for groups. */
 #define BUDGET_PERCENT 40
 
-/* Pages, of the machine, that there must be for a comparison. */
-#define COMPARE_PAGES 4096
-
-/* Comparisons in a row that must fail: one may fall into the moment in which the kernel adds up. */
-#define COMPARE_FAILURES 5
-
 /* Type of the handle of a file in cgroupfs, which is its id (FILEID_KERNFS, Linux 5.5). */
 #define HANDLE_TYPE 0xfe
 
@@ -242,8 +236,7 @@ static int take_memory(void *userdata, const void *key, const void *value)
 		number = add_id(survey, id);
 	if (number != MW_INDEX_NONE)
 		survey->memory[number] = *memory;
-	survey->lru += memory->lru;
-	survey->sums += memory->anon + memory->shmem;
+	mw_sums_add(&survey->sums, memory->lru, memory->anon + memory->shmem);
 	return 0;
 }
 
@@ -259,32 +252,6 @@ static void flush_sums(const struct mw_survey *survey)
 	(void)!pread(survey->stat_fd, &byte, 1, 0);
 }
 
-/*
- * Where a kernel keeps which sum is not told, so once they are compared: the LRU lists hold the
- * same pages as the sums of anonymous and of shared memory, but for what is on its way to a list,
- * locked files, and what is swapped. Returns whether the sums are wrong, which must be read anew
- * then.
- */
-static bool compare_sums(struct mw_survey *survey)
-{
-	bool enough = survey->lru >= COMPARE_PAGES;
-	bool agree = survey->sums > survey->lru / 2 && survey->sums / 2 < survey->lru;
-
-	if (!enough || agree) {
-		survey->compared = enough;
-		survey->failures = 0;
-		return false;
-	}
-	mw_log(survey->ctx, MEMWATCH_LOG_DEBUG,
-	       "the sums of the cgroups have %llu pages, their LRU lists %llu",
-	       (unsigned long long)survey->sums, (unsigned long long)survey->lru);
-	if (++survey->failures < COMPARE_FAILURES)
-		return false;
-	survey->compared = true;
-	survey->failures = 0;
-	return true;
-}
-
 static int read_cgroups(struct mw_survey *survey, uint64_t swap_bytes)
 {
 	int err;
@@ -292,11 +259,14 @@ static int read_cgroups(struct mw_survey *survey, uint64_t swap_bytes)
 	flush_sums(survey);
 	err = mw_bpf_groups_round(survey->bpf,
 				  (uint32_t)(swap_bytes / (uint64_t)sysconf(_SC_PAGESIZE)));
-	survey->lru = survey->sums = 0;
+	mw_sums_begin(&survey->sums);
 	if (!err)
 		err = mw_bpf_groups_each(survey->bpf, take_memory, survey);
-	if (err || survey->compared || !compare_sums(survey))
+	if (err || !mw_sums_compare(&survey->sums))
 		return err;
+	mw_log(survey->ctx, MEMWATCH_LOG_DEBUG,
+	       "the sums of the cgroups have %llu pages, their LRU lists %llu",
+	       (unsigned long long)survey->sums.pages, (unsigned long long)survey->sums.lru);
 	mw_log(survey->ctx, MEMWATCH_LOG_WARNING,
 	       "this kernel keeps the sums of cgroups in an unknown order: tmpfs, sockets and page "
 	       "tables are not told apart");
@@ -395,7 +365,7 @@ static int visit_all(struct mw_survey *survey, uint64_t now)
 		survey->memory[i].round = 0;
 	if (!err && survey->bpf) {
 		err = read_cgroups(survey, swap_bytes);
-		if (!err && !survey->failures)
+		if (!err && !survey->sums.failures)
 			err = feed_cgroups(survey, &host);
 	}
 	if (!err)

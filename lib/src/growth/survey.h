@@ -11,6 +11,7 @@
 #include <memwatch/watch.h>
 
 #include "growth/groups.h"
+#include "growth/sums.h"
 #include "loader/growth.h"
 #include "loader/groups.h"
 
@@ -49,10 +50,7 @@ struct mw_survey_event {
  * @cost_ns: CPU time of a visit, on average
  * @memory: owned; what was read in the last visit, by number in @ids; @round is 0: nothing
  * @max_memory: how many fit
- * @lru: pages on the LRU lists in the last visit
- * @sums: the same by the sums
- * @compared: they were found to be about the same, or not
- * @failures: comparisons in a row that failed; what was read is not used meanwhile
+ * @sums: whether what was read in the last visit is what it is taken for
  */
 struct mw_survey {
 	struct memwatch_ctx *ctx;
@@ -70,9 +68,7 @@ struct mw_survey {
 	uint64_t next_ns, cost_ns;
 	struct mw_group_memory *memory;
 	uint32_t max_memory;
-	uint64_t lru, sums;
-	bool compared;
-	uint32_t failures;
+	struct mw_sums sums;
 };
 
 /* Opens what can be watched. A machine without memory cgroups is no error. */
