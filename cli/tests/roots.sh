@@ -178,9 +178,10 @@ make_root_foreign() {
 	make_root_ready
 }
 
-# A machine without the module on which two growth monitors run; the event program of the
-# second one is detached. Four more files must be ignored: the process id is used again,
-# the process has ended, the file is incomplete, or it is being written.
+# A machine without the module on which three growth monitors run: the event program of the second
+# one is detached, and the third one cannot measure what its event program costs. Four more files
+# must be ignored: the process id is used again, the process has ended, the file is incomplete, or
+# it is being written.
 make_root_growing() {
 	root=$DATA/growing
 	monitor() { # PID START COMMAND EVENTS_STATE
@@ -196,8 +197,10 @@ make_root_growing() {
 	monitor 43 7900 0 1 | put run/memwatch/growth.43
 	monitor 44 8000 0 1 | put run/memwatch/growth.44
 	monitor 45 8100 0 1 | head -9 | put run/memwatch/growth.45
+	monitor 46 8200 4 1 | sed 's/^event_ppm: .*/event_ppm: 18446744073709551615/' |
+		put run/memwatch/growth.46
 	monitor 41 7700 0 1 | put run/memwatch/.growth.41.0123456789abcdef.tmp
-	for stat in 41:7700 42:7800 43:7901 45:8100; do
+	for stat in 41:7700 42:7800 43:7901 45:8100 46:8200; do
 		echo "${stat%:*} (a) b (c) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 ${stat#*:} 9 9" |
 			put "proc/${stat%:*}/stat"
 	done
