@@ -137,6 +137,89 @@ static void check_exact(const char *what, const char *settings, const char *cons
 	end_play(&run, &trace, &balance);
 }
 
+struct sited {
+	uint64_t address, function, caller, path;
+};
+
+#define TURNS 8 /* calls of which the path has a bit */
+
+static int compare_sited(const void *a, const void *b)
+{
+	const struct sited *left = a, *right = b;
+
+	return left->address < right->address ? -1 : left->address > right->address;
+}
+
+static uint64_t frame_in_memory(const struct profile *profile, uint64_t frame)
+{
+	uint32_t module = mw_heap_frame_module(frame);
+
+	return mw_heap_frame_address(frame) + (module ? profile_module(profile, module)->bias : 0);
+}
+
+/*
+ * Is @site a stack of that function, called from there, on that path? A frame is in the call, not
+ * after it. @turn: the frames of the two calls that make a path, which the first object tells.
+ */
+static bool is_site(const struct profile *profile, uint32_t site, const struct sited *object,
+		    uint64_t *turn)
+{
+	const struct mw_heap_stack *stack = profile_stack(profile, site);
+	const uint64_t *frames = profile_frames(profile, stack);
+	uint64_t top = frame_in_memory(profile, frames[0]);
+
+	for (unsigned int i = 0; stack->depth >= TURNS + 2 && i < TURNS; i++) {
+		uint64_t *frame = &turn[object->path >> i & 1];
+
+		*frame = *frame ? *frame : frames[i + 2];
+		if (frames[i + 2] != *frame)
+			return false;
+	}
+	return stack->depth >= TURNS + 2 && turn[0] != turn[1] && top > object->function &&
+	       top < object->function + 200 &&
+	       frame_in_memory(profile, frames[1]) == object->caller - 1;
+}
+
+/* Each object has the site that allocated it, and not one of an object that was there before. */
+static void check_sites(void)
+{
+	const char *what = "4 threads with 1500 stacks that allocate";
+	static struct sited objects[OBJECTS_MAX];
+	struct trace_balance balance;
+	size_t count = 0, right = 0;
+	struct profile profile;
+	struct trace trace;
+	struct kit_run run;
+	uint64_t turn[2] = { 0 };
+	const char *text;
+	int used;
+
+	if (!play(&run, "MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_DEPTH=16",
+		  KIT_ARGV(kit.work, "sites"), &trace, &balance, what) ||
+	    !kit_open(&profile, run.pid))
+		return;
+	check_balance(&trace, &balance, what);
+	text = run.text;
+	while (count < OBJECTS_MAX && sscanf(text, "%lx %lx %lx %lx\n%n", &objects[count].address,
+					     &objects[count].function, &objects[count].caller,
+					     &objects[count].path, &used) == 4) {
+		text += used;
+		count++;
+	}
+	qsort(objects, count, sizeof(*objects), compare_sited);
+	for (size_t i = 0; i < balance.live_count; i++) {
+		struct sited key = { .address = balance.live[i].address };
+		const struct sited *object = bsearch(&key, objects, count, sizeof(*objects),
+						     compare_sited);
+
+		right += object && is_site(&profile, balance.live[i].site, object, turn);
+	}
+	tap_ok(count > 1900, "%s: the program says where its objects are from (%zu)", what, count);
+	tap_eq(right, count, "%s: the trace has these stacks for all of them", what);
+	profile_close(&profile);
+	end_play(&run, &trace, &balance);
+}
+
 static void check_threads(void)
 {
 	const char *what = "128 threads that come and go";
@@ -303,7 +386,6 @@ static void check_control(void)
 	}
 }
 
-/* The trace ends, and the program does not. */
 /* What the program's heap has at its end, without the library (NULL) or with it. */
 static void heap_read(const char *settings, char *ret, size_t size)
 {
@@ -336,6 +418,7 @@ static void check_heap(void)
 	       "it has as many pages as without the library (%.50s)", strtok(plain, "\n"));
 }
 
+/* The trace ends, and the program does not. */
 static void check_full(const char *settings, uint32_t limit, const char *what)
 {
 	struct trace_balance balance;
@@ -376,6 +459,7 @@ int main(int argc, char **argv)
 		    KIT_ARGV(kit.work, "exact", "2"), true);
 	check_exact("8 threads that free each other's objects", "MEMWATCH_HEAP_TRACE=1",
 		    KIT_ARGV(kit.work, "swap", "8"), false);
+	check_sites();
 	check_threads();
 	check_signals();
 	check_stress();

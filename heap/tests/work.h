@@ -33,6 +33,9 @@ int work_storm(char **argv);
 int work_sigfork(char **argv);
 int work_stepfork(char **argv);
 
+/* work-sites.c */
+int work_sites(char **argv);
+
 /* work-stress.c */
 int work_stress(char **argv);
 
