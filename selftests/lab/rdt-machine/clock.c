@@ -45,13 +45,9 @@ static int schedule_threads(unsigned int factor)
 
 int clock_slow(unsigned int factor)
 {
-	int error = schedule_threads(factor);
-
-	if (error)
-		return error;
 	__atomic_store_n(&slowdown, factor, __ATOMIC_RELAXED);
 	qemu_plugin_slow_clocks(factor);
-	return 0;
+	return schedule_threads(factor);
 }
 
 uint64_t clock_host_ns(void)

@@ -15,7 +15,8 @@ enum { MAX_SLOWDOWN = 10000 };
  * From now on a second of the guest takes @factor seconds of the host. Unless @factor is 1,
  * all threads of the emulator get real-time priority, so that a CPU of the guest is not
  * stopped in the middle of what it does. They must not need the whole time of the host.
- * Returns 0 or an errno: EPERM if the emulator may not have the priority.
+ * Returns 0 or an errno: with EPERM the emulator may not have the priority, and the time is
+ * slowed all the same.
  */
 int clock_slow(unsigned int factor);
 
