@@ -73,11 +73,12 @@ struct object {
 	uint64_t address, size;
 };
 
-static int compare_objects(const void *a, const void *b)
+/* Of structures that begin with an address. */
+static int compare_addresses(const void *a, const void *b)
 {
-	const struct object *left = a, *right = b;
+	const uint64_t *left = a, *right = b;
 
-	return left->address < right->address ? -1 : left->address > right->address;
+	return *left < *right ? -1 : *left > *right;
 }
 
 static size_t parse_objects(const char *text, struct object *objects)
@@ -126,8 +127,8 @@ static void check_exact(const char *what, const char *settings, const char *cons
 	told_count = parse_objects(run.text, told);
 	tap_eq(list_live(&profile, &balance, seen), told_count,
 	       "%s: as many objects live as the program says", what);
-	qsort(told, told_count, sizeof(*told), compare_objects);
-	qsort(seen, told_count, sizeof(*seen), compare_objects);
+	qsort(told, told_count, sizeof(*told), compare_addresses);
+	qsort(seen, told_count, sizeof(*seen), compare_addresses);
 	for (size_t i = 0; i < told_count; i++)
 		same += told[i].address == seen[i].address &&
 			(!sizes || told[i].size == seen[i].size);
@@ -142,13 +143,6 @@ struct sited {
 };
 
 #define TURNS 8 /* calls of which the path has a bit */
-
-static int compare_sited(const void *a, const void *b)
-{
-	const struct sited *left = a, *right = b;
-
-	return left->address < right->address ? -1 : left->address > right->address;
-}
 
 static uint64_t frame_in_memory(const struct profile *profile, uint64_t frame)
 {
@@ -206,11 +200,10 @@ static void check_sites(void)
 		text += used;
 		count++;
 	}
-	qsort(objects, count, sizeof(*objects), compare_sited);
+	qsort(objects, count, sizeof(*objects), compare_addresses);
 	for (size_t i = 0; i < balance.live_count; i++) {
-		struct sited key = { .address = balance.live[i].address };
-		const struct sited *object = bsearch(&key, objects, count, sizeof(*objects),
-						     compare_sited);
+		const struct sited *object = bsearch(&balance.live[i].address, objects, count,
+						     sizeof(*objects), compare_addresses);
 
 		right += object && is_site(&profile, balance.live[i].site, object, turn);
 	}
