@@ -129,7 +129,7 @@ MW_SLOW void *realloc_slow(void *address, size_t size, bool expired)
 	/* Without a result the object is still there, unless its new size was 0. */
 	mw_record_moved(moving, memory || !size);
 	if (due & MW_DUE_TRACE && address && (memory || !size))
-		mw_record_free_at(address, time, MW_FRAME);
+		mw_trace_free(&mw_thread, address, time, MW_FRAME);
 	if (due && memory)
 		mw_record_allocation(due, memory, size, MW_HEAP_SOURCE_REALLOC, MW_FRAME);
 	return memory;

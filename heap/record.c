@@ -15,7 +15,6 @@
 #include "samples.h"
 #include "stacks.h"
 #include "thread.h"
-#include "trace-write.h"
 #include "trace.h"
 #include "unwind.h"
 #include "watch.h"
@@ -93,13 +92,16 @@ static __attribute__((noinline, cold)) void trace_join(struct mw_thread *thread)
 	errno = saved;
 }
 
-unsigned int mw_record_due_traced(void)
+static inline unsigned int due_traced(struct mw_thread *thread)
 {
-	struct mw_thread *thread = &mw_thread;
-
-	if (!mw_trace_is_current(thread) && mw_trace.wanted)
+	if (mw_unlikely(!mw_trace_is_current(thread) && mw_trace.wanted))
 		trace_join(thread);
 	return trace_due(thread);
+}
+
+unsigned int mw_record_due_traced(void)
+{
+	return due_traced(&mw_thread);
 }
 
 static void time_count(uint64_t begin)
@@ -142,18 +144,13 @@ static bool allocation_sample(struct mw_thread *thread, unsigned int due, const 
 	return stored;
 }
 
-bool mw_record_allocation(unsigned int due, const void *address, size_t size,
-			  enum mw_heap_source source, const void *frame)
+bool mw_record_sample(unsigned int due, const void *address, size_t size,
+		      enum mw_heap_source source)
 {
 	struct mw_thread *thread = &mw_thread;
 	bool stored = false;
-	int saved;
+	int saved = errno;
 
-	if (due & MW_DUE_TRACE)
-		mw_trace_allocation(thread, address, size, frame);
-	if (mw_likely(!(due & MW_DUE_SAMPLE)))
-		return false;
-	saved = errno;
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return false;
 	/* The process may have forked in between, in a signal handler or in the allocator itself.
@@ -195,16 +192,11 @@ bool mw_record_free(const void *address, const void *frame)
 		thread->probe_hit = true;
 		return true;
 	}
-	if (mw_record_due_traced())
-		mw_trace_free(thread, address, frame);
+	if (due_traced(thread))
+		mw_trace_free(thread, address, 0, frame);
 	if (mw_trace_may_be_sample(address))
 		sample_free(thread, address);
 	return true;
-}
-
-void mw_record_free_at(const void *address, uint64_t time, const void *frame)
-{
-	mw_trace_free_at(&mw_thread, address, time, frame);
 }
 
 /* A slot, and the instance of the profile to which it belongs in the upper half. */

@@ -14,6 +14,8 @@
 #include <stdint.h>
 
 #include "profile-format.h"
+#include "thread.h"
+#include "trace-write.h"
 
 #define MW_DUE_SAMPLE  1u /* the allocation is to be sampled */
 #define MW_DUE_TRACE   2u /* it is to be written to the trace */
@@ -34,14 +36,19 @@ unsigned int mw_record_due_traced(void);
  * The allocation succeeded. Leaves errno alone. False if there is no sample of it, because it was
  * not due, there was no room, or the process was forked meanwhile. See trace-write.h for @frame.
  */
-bool mw_record_allocation(unsigned int due, const void *address, size_t size,
-			  enum mw_heap_source source, const void *frame);
+bool mw_record_sample(unsigned int due, const void *address, size_t size,
+		      enum mw_heap_source source);
+
+static inline bool mw_record_allocation(unsigned int due, const void *address, size_t size,
+					enum mw_heap_source source, const void *frame)
+{
+	if (due & MW_DUE_TRACE)
+		mw_trace_allocation(&mw_thread, address, size, frame);
+	return mw_unlikely(due & MW_DUE_SAMPLE) && mw_record_sample(due, address, size, source);
+}
 
 /* @address is about to be freed and passed the filter. False: do not free it (bootstrap heap). */
 bool mw_record_free(const void *address, const void *frame);
-
-/* @address was freed by a traced call that began at @time. */
-void mw_record_free_at(const void *address, uint64_t time, const void *frame);
 
 #define MW_RECORD_NOT_MOVING UINT64_MAX
 

@@ -25,53 +25,6 @@
 
 #define WORD sizeof(uintptr_t)
 
-/* The registers of the caller of an entry point. */
-struct registers {
-	uintptr_t pc, sp, fp;
-};
-
-/* What an entry point finds at its frame: the caller's frame pointer and the return address. */
-static inline struct registers registers_of(const void *frame)
-{
-	const uintptr_t *words = frame;
-
-	return (struct registers){ words[1], (uintptr_t)(words + 2), words[0] };
-}
-
-/*
- * Where the call stacks of a caller are that are of this depth. There may be more than one, with
- * other return addresses further up.
- */
-static inline struct mw_trace_path *paths_of(struct mw_trace_writer *writer,
-					     const struct registers *caller)
-{
-	uint64_t hash = (caller->pc ^ caller->sp << 20) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return writer->paths[hash >> 58];
-}
-
-_Static_assert(MW_TRACE_PATH_SETS == 64, "a set is found by six bits");
-
-static inline bool path_matches(const struct mw_trace_path *path, const struct mw_thread *thread,
-				const struct registers *caller)
-{
-	if (path->ra != caller->pc || !path->reach ||
-	    path->epoch != __atomic_load_n(&mw_module_epoch, __ATOMIC_RELAXED) ||
-	    caller->sp < thread->stack_low || caller->sp + path->reach > thread->stack_high)
-		return false;
-	if (path->frame_pointer && (intptr_t)(caller->fp - caller->sp) != path->frame_distance)
-		return false;
-	for (uint32_t i = 0; i < path->checks; i++) {
-		uintptr_t word = *(const uintptr_t *)(caller->sp + path->check[i].offset);
-
-		if (path->check[i].relative)
-			word -= caller->sp;
-		if (word != path->check[i].value)
-			return false;
-	}
-	return true;
-}
-
 /* Adds a check of the word at @address. False if there is no room, or it is not on the stack. */
 static bool check_add(struct mw_trace_path *path, const struct mw_thread *thread, uintptr_t sp,
 		      uintptr_t address, bool relative)
@@ -96,7 +49,8 @@ static bool check_add(struct mw_trace_path *path, const struct mw_thread *thread
  * pointer of @at was saved, 0: it is still in the register.
  */
 static bool path_step(struct mw_trace_path *path, const struct mw_thread *thread,
-		      const struct registers *caller, struct registers *at, uintptr_t *saved)
+		      const struct mw_trace_caller *caller, struct mw_trace_caller *at,
+		      uintptr_t *saved)
 {
 	struct mw_unwind_known known;
 	uintptr_t cfa;
@@ -127,15 +81,15 @@ static bool path_step(struct mw_trace_path *path, const struct mw_thread *thread
 }
 
 /* Remembers the call stack of @depth frames, if it is an ordinary one. */
-static void path_remember(struct mw_thread *thread, const struct registers *caller, uint32_t depth,
-			  uint32_t site, uint32_t epoch)
+static void path_remember(struct mw_thread *thread, const struct mw_trace_caller *caller,
+			  uint32_t depth, uint32_t site, uint32_t epoch)
 {
 	struct mw_trace_writer *writer = thread->writer;
-	struct mw_trace_path *paths = paths_of(writer, caller), *place;
+	struct mw_trace_path *paths = mw_trace_paths(writer, caller), *place;
 	struct mw_trace_path path = {
 		.ra = caller->pc, .epoch = epoch, .site = site, .reach = WORD
 	};
-	struct registers at = *caller;
+	struct mw_trace_caller at = *caller;
 	uintptr_t saved = 0;
 	uint32_t reach;
 
@@ -156,8 +110,7 @@ static void path_remember(struct mw_thread *thread, const struct registers *call
 
 #endif
 
-static __attribute__((noinline, cold)) uint32_t site_find(struct mw_thread *thread,
-							  const void *frame)
+uint32_t mw_trace_site_find(struct mw_thread *thread, const void *frame)
 {
 	uint32_t epoch = __atomic_load_n(&mw_module_epoch, __ATOMIC_ACQUIRE);
 	uint64_t frames[MW_HEAP_DEPTH_MAX];
@@ -167,7 +120,7 @@ static __attribute__((noinline, cold)) uint32_t site_find(struct mw_thread *thre
 	depth = mw_unwind_site(thread, frames, mw_trace.depth, &flags, &whole);
 	site = mw_stack_intern(frames, depth, flags, mw_runtime_now());
 #if defined(__x86_64__)
-	struct registers caller = registers_of(frame);
+	struct mw_trace_caller caller = mw_trace_caller(frame);
 
 	if (whole && !mw_unwind_is_ours(caller.pc))
 		path_remember(thread, &caller, depth, site, epoch);
@@ -177,17 +130,4 @@ static __attribute__((noinline, cold)) uint32_t site_find(struct mw_thread *thre
 	(void)whole;
 #endif
 	return site;
-}
-
-uint32_t mw_trace_site(struct mw_thread *thread, const void *frame)
-{
-#if defined(__x86_64__)
-	struct registers caller = registers_of(frame);
-	const struct mw_trace_path *path = paths_of(thread->writer, &caller);
-
-	for (uint32_t way = 0; way < MW_TRACE_PATH_WAYS; way++)
-		if (path_matches(&path[way], thread, &caller))
-			return path[way].site;
-#endif
-	return site_find(thread, frame);
 }

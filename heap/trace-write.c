@@ -35,12 +35,15 @@ static inline uint8_t *varint_put(uint8_t *at, uint64_t value)
 	return at;
 }
 
-static inline struct mw_trace_slot *slot_of(struct mw_trace_writer *writer, uint32_t site)
+static inline uint32_t slot_of(uint32_t site)
 {
-	return &writer->slots[(site * UINT32_C(0x9e3779b1)) >> 24];
+	return (site * UINT32_C(0x9e3779b1)) >> 24;
 }
 
 _Static_assert(MW_TRACE_SLOTS == 256, "slots are numbered by one byte");
+
+/* Two bits for each number of bytes, from 1 to 8: the logarithm of how many are written. */
+#define TIME_LENGTHS 0xffa4u
 
 /* Time and address, and the control byte at @begin. The event ends at what is returned. */
 static inline uint8_t *event_finish(uint8_t *begin, uint8_t *at, enum mw_trace_kind kind,
@@ -48,8 +51,9 @@ static inline uint8_t *event_finish(uint8_t *begin, uint8_t *at, enum mw_trace_k
 {
 	int64_t distance = (int64_t)(address - slot->address);
 	uint64_t code = (uint64_t)(distance >> 3) << 1 ^ (uint64_t)(distance >> 63);
-	uint32_t time_length = (elapsed > UINT8_MAX) + (elapsed > UINT16_MAX) +
-			       (elapsed > UINT32_MAX);
+	/* Of 1, 2, 3 and 4, and 5 to 8 bytes, the power of two that is not less. */
+	uint32_t bytes_less_1 = (63 - (uint32_t)__builtin_clzll(elapsed | 1)) / 8;
+	uint32_t time_length = TIME_LENGTHS >> 2 * bytes_less_1 & MW_TRACE_TIME_MASK;
 	uint32_t length = code ? (71 - (uint32_t)__builtin_clzll(code)) / 8 : 0;
 
 	memcpy(at, &elapsed, sizeof(elapsed));
@@ -87,11 +91,12 @@ static inline uint64_t time_pass(struct mw_trace_writer *writer, uint64_t time)
 static inline void allocation_put(struct mw_trace_writer *writer, uint64_t address, uint64_t size,
 				  uint32_t site, uint64_t time)
 {
-	struct mw_trace_slot *slot = slot_of(writer, site);
+	uint32_t number = slot_of(site);
+	struct mw_trace_slot *slot = &writer->slots[number];
 	uint8_t *begin = writer->at, *at = begin + 1;
 	enum mw_trace_kind kind = MW_TRACE_MALLOC;
 
-	*at++ = (uint8_t)(slot - writer->slots);
+	*at++ = (uint8_t)number;
 	if (mw_unlikely(slot->site != site)) {
 		kind = MW_TRACE_MALLOC_SITE;
 		slot->site = site;
@@ -109,11 +114,12 @@ static inline void allocation_put(struct mw_trace_writer *writer, uint64_t addre
 static inline void free_put(struct mw_trace_writer *writer, uint64_t address, uint32_t site,
 			    uint64_t time)
 {
-	struct mw_trace_slot *slot = slot_of(writer, site);
+	uint32_t number = slot_of(site);
+	struct mw_trace_slot *slot = &writer->slots[number];
 	uint8_t *begin = writer->at, *at = begin + 1;
 	enum mw_trace_kind kind = MW_TRACE_FREE;
 
-	*at++ = (uint8_t)(slot - writer->slots);
+	*at++ = (uint8_t)number;
 	if (mw_unlikely(slot->site != site)) {
 		kind = MW_TRACE_FREE_SITE;
 		slot->site = site;
@@ -173,17 +179,23 @@ static void thread_put(struct mw_trace_writer *writer, const struct mw_thread *t
 	writer->tid = thread->tid;
 }
 
-static bool writer_prepare(struct mw_trace_writer *writer, const struct mw_thread *thread,
-			   uint64_t time)
+/* A chunk with room, for another thread than before, or the next one. */
+static __attribute__((noinline, cold)) bool
+writer_change(struct mw_trace_writer *writer, const struct mw_thread *thread, uint64_t time)
 {
-	if (mw_likely(writer->at && writer->at < writer->end && writer->tid == thread->tid))
-		return true;
 	if (!(writer->at && writer->at < writer->end)) {
 		writer->tid = thread->tid;
 		return chunk_next(writer, time);
 	}
 	thread_put(writer, thread);
 	return true;
+}
+
+static inline bool writer_prepare(struct mw_trace_writer *writer, const struct mw_thread *thread,
+				  uint64_t time)
+{
+	return mw_likely(writer->at && writer->at < writer->end && writer->tid == thread->tid) ||
+	       writer_change(writer, thread, time);
 }
 
 /* False in a signal handler that has interrupted the recorder. */
@@ -227,8 +239,7 @@ void mw_trace_allocation(struct mw_thread *thread, const void *address, size_t s
 	writing_end(thread);
 }
 
-static inline void free_record(struct mw_thread *thread, const void *address, uint64_t time,
-			       const void *frame)
+void mw_trace_free(struct mw_thread *thread, const void *address, uint64_t time, const void *frame)
 {
 	struct mw_trace_writer *writer = thread->writer;
 	uint32_t site;
@@ -247,15 +258,4 @@ static inline void free_record(struct mw_thread *thread, const void *address, ui
 			mw_trace_lose(&mw_trace.header->lost_no_room);
 	}
 	writing_end(thread);
-}
-
-void mw_trace_free(struct mw_thread *thread, const void *address, const void *frame)
-{
-	free_record(thread, address, 0, frame);
-}
-
-void mw_trace_free_at(struct mw_thread *thread, const void *address, uint64_t time,
-		      const void *frame)
-{
-	free_record(thread, address, time, frame);
 }

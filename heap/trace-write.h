@@ -20,11 +20,10 @@ struct mw_thread;
 void mw_trace_allocation(struct mw_thread *thread, const void *address, size_t size,
 			 const void *frame);
 
-/* @address is about to be freed. */
-void mw_trace_free(struct mw_thread *thread, const void *address, const void *frame);
-
-/* The object at @address was freed by a call that began at @time, of mw_trace_now(). */
-void mw_trace_free_at(struct mw_thread *thread, const void *address, uint64_t time,
-		      const void *frame);
+/*
+ * The object at @address is about to be freed, or was freed by a call that began at @time, of
+ * mw_trace_now(); 0: now.
+ */
+void mw_trace_free(struct mw_thread *thread, const void *address, uint64_t time, const void *frame);
 
 #endif

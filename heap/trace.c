@@ -228,17 +228,6 @@ void mw_trace_follow(struct mw_thread *thread)
 	thread->countdown = 0;
 }
 
-bool mw_trace_may_be_sample(const void *address)
-{
-	uint32_t before = __atomic_load_n(&mw_trace.filter, __ATOMIC_ACQUIRE);
-	uint8_t count = mw_filter_count(address);
-
-	/* The counter is one higher only if the filter was raised before and after it was read. */
-	if (before & 1 && before == __atomic_load_n(&mw_trace.filter, __ATOMIC_ACQUIRE))
-		return count != 1;
-	return count != 0;
-}
-
 /* The chunk and the header are not mapped in a child; what was interrupted goes on with memory. */
 static void memory_replace(void *address, size_t bytes)
 {

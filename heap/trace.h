@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "filter.h"
 #include "fork.h"
 #include "runtime.h"
 #include "thread.h"
@@ -104,7 +105,16 @@ static inline bool mw_trace_is_current(const struct mw_thread *thread)
 }
 
 /* False: @address is no live sample, while the trace is on. */
-bool mw_trace_may_be_sample(const void *address);
+static inline bool mw_trace_may_be_sample(const void *address)
+{
+	uint32_t before = __atomic_load_n(&mw_trace.filter, __ATOMIC_ACQUIRE);
+	uint8_t count = mw_filter_count(address);
+
+	/* The counter is one higher only if the filter was raised before and after it was read. */
+	if (before & 1 && before == __atomic_load_n(&mw_trace.filter, __ATOMIC_ACQUIRE))
+		return count != 1;
+	return count != 0;
+}
 
 /*
  * The time in units of the trace. It is read when everything before it is done: when the allocator
