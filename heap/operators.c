@@ -145,7 +145,7 @@ enum {
 /* Where the next definition of each form is. */
 static struct code {
 	uintptr_t begin, end;
-} forms_code[FORMS_COUNT];
+} forms_code[FORMS_COUNT], forms_all; /* from the first to the last of them */
 
 #define TRY_SIZE  64
 #define TRY_ALIGN 64
@@ -223,10 +223,21 @@ static struct code code_of(void *address)
 
 bool mw_operators_contain(uintptr_t pc)
 {
+	if (pc - forms_all.begin >= forms_all.end - forms_all.begin)
+		return false;
 	for (size_t i = 0; i < FORMS_COUNT; i++)
 		if (pc >= forms_code[i].begin && pc < forms_code[i].end)
 			return true;
 	return false;
+}
+
+static void forms_code_set(size_t i, struct code code)
+{
+	forms_code[i] = code;
+	if (code.begin && (!forms_all.end || code.begin < forms_all.begin))
+		forms_all.begin = code.begin;
+	if (code.end > forms_all.end)
+		forms_all.end = code.end;
 }
 
 static void forms_resolve(void)
@@ -237,7 +248,7 @@ static void forms_resolve(void)
 		if (!next)
 			continue;
 		*forms[i].next = next;
-		forms_code[i] = code_of(next);
+		forms_code_set(i, code_of(next));
 		*forms[i].go = form_comes_back(i) ? next : forms[i].counting;
 	}
 }

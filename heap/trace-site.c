@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "modules.h"
+#include "operators.h"
 #include "runtime.h"
 #include "stacks.h"
 #include "trace-site.h"
@@ -46,33 +47,31 @@ static bool check_add(struct mw_trace_path *path, const struct mw_thread *thread
 
 /*
  * Goes to the caller of @at, and adds what proves that it is this one. @saved is where the frame
- * pointer of @at was saved, 0: it is still in the register.
+ * pointer of @at was saved, 0: it is still in the register. False if the rule is no ordinary one.
  */
 static bool path_step(struct mw_trace_path *path, const struct mw_thread *thread,
-		      const struct mw_trace_caller *caller, struct mw_trace_caller *at,
-		      uintptr_t *saved)
+		      const struct mw_trace_caller *caller, const struct mw_unwind_rule *rule,
+		      struct mw_trace_caller *at, uintptr_t *saved)
 {
-	struct mw_unwind_known known;
 	uintptr_t cfa;
 
-	if (!mw_unwind_cache_find(at->pc - 1, path->epoch, &known) ||
-	    known.rule.flags & (uint8_t)~MW_RULE_CFA_FP)
+	if (rule->flags & (uint8_t)~MW_RULE_CFA_FP)
 		return false;
-	cfa = (known.rule.flags & MW_RULE_CFA_FP ? at->fp : at->sp) + known.rule.cfa_offset * WORD;
-	if (known.rule.flags & MW_RULE_CFA_FP && !*saved) {
+	cfa = (rule->flags & MW_RULE_CFA_FP ? at->fp : at->sp) + rule->cfa_offset * WORD;
+	if (rule->flags & MW_RULE_CFA_FP && !*saved) {
 		path->frame_pointer = true;
 		path->frame_distance = (intptr_t)(caller->fp - caller->sp);
-	} else if (known.rule.flags & MW_RULE_CFA_FP &&
+	} else if (rule->flags & MW_RULE_CFA_FP &&
 		   !check_add(path, thread, caller->sp, *saved, true)) {
 		return false;
 	}
-	at->sp = cfa;
-	if (!check_add(path, thread, caller->sp,
-		       cfa + (uintptr_t)(known.rule.ra_offset * (int)WORD), false))
+	if (cfa <= at->sp || !check_add(path, thread, caller->sp,
+					cfa + (uintptr_t)(rule->ra_offset * (int)WORD), false))
 		return false;
+	at->sp = cfa;
 	at->pc = path->check[path->checks - 1].value;
-	if (known.rule.fp_offset) {
-		*saved = cfa + (uintptr_t)(known.rule.fp_offset * (int)WORD);
+	if (rule->fp_offset) {
+		*saved = cfa + (uintptr_t)(rule->fp_offset * (int)WORD);
 		if (*saved < caller->sp || *saved + WORD > thread->stack_high)
 			return false;
 		at->fp = *(const uintptr_t *)*saved;
@@ -80,54 +79,82 @@ static bool path_step(struct mw_trace_path *path, const struct mw_thread *thread
 	return true;
 }
 
-/* Remembers the call stack of @depth frames, if it is an ordinary one. */
-static void path_remember(struct mw_thread *thread, const struct mw_trace_caller *caller,
-			  uint32_t depth, uint32_t site, uint32_t epoch)
+/*
+ * Finds the frames of a site as mw_unwind_site() does, but from the caller of the entry point on,
+ * by rules that are known, and notes how to recognise the stack. Returns how many there are; 0: one
+ * of them has no ordinary rule, or none that is known.
+ */
+static uint32_t path_walk(struct mw_trace_path *path, const struct mw_thread *thread,
+			  const struct mw_trace_caller *caller, uint64_t *frames,
+			  uint32_t *ret_flags)
 {
-	struct mw_trace_writer *writer = thread->writer;
-	struct mw_trace_path *paths = mw_trace_paths(writer, caller), *place;
-	struct mw_trace_path path = {
-		.ra = caller->pc, .epoch = epoch, .site = site, .reach = WORD
-	};
 	struct mw_trace_caller at = *caller;
+	uint32_t depth = 0, left = mw_trace.depth;
+	struct mw_unwind_known known;
+	bool in_operators = true;
 	uintptr_t saved = 0;
-	uint32_t reach;
 
-	if (caller->sp < thread->stack_low || caller->sp + WORD > thread->stack_high)
-		return;
-	for (uint32_t n = 1; n < depth; n++)
-		if (!path_step(&path, thread, caller, &at, &saved))
-			return;
-	place = &paths[writer->paths_replaced++ % MW_TRACE_PATH_WAYS];
-	/* A signal handler may end in longjmp(): a place that is half written is empty. */
-	reach = path.reach;
-	place->reach = path.reach = 0;
+	if (at.sp < thread->stack_low || at.sp + WORD > thread->stack_high ||
+	    mw_unwind_is_ours(at.pc))
+		return 0;
+	*ret_flags = 0;
+	while (at.pc) {
+		if (depth == MW_HEAP_DEPTH_MAX ||
+		    !mw_unwind_cache_find(at.pc - 1, path->epoch, &known))
+			return 0;
+		in_operators = in_operators && mw_operators_contain(at.pc - 1);
+		left -= !in_operators;
+		frames[depth++] = known.frame;
+		if (!left) {
+			*ret_flags = MW_HEAP_STACK_TRUNCATED;
+			break;
+		}
+		if (known.rule.flags & MW_RULE_END)
+			break;
+		if (!path_step(path, thread, caller, &known.rule, &at, &saved))
+			return 0;
+	}
+	return depth;
+}
+
+/* A signal handler may end in longjmp(): a place that is half written is empty, and so is @path. */
+static void path_remember(struct mw_trace_writer *writer, const struct mw_trace_caller *caller,
+			  const struct mw_trace_path *path)
+{
+	struct mw_trace_path *place = mw_trace_paths(writer, caller);
+
+	place += writer->paths_replaced++ % MW_TRACE_PATH_WAYS;
+	place->ra = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	*place = path;
+	*place = *path;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	place->reach = reach;
+	place->ra = caller->pc;
 }
 
 #endif
 
 uint32_t mw_trace_site_find(struct mw_thread *thread, const void *frame)
 {
-	uint32_t epoch = __atomic_load_n(&mw_module_epoch, __ATOMIC_ACQUIRE);
 	uint64_t frames[MW_HEAP_DEPTH_MAX];
-	uint32_t flags, depth, site;
-	bool whole;
+	uint32_t flags, depth;
 
-	depth = mw_unwind_site(thread, frames, mw_trace.depth, &flags, &whole);
-	site = mw_stack_intern(frames, depth, flags, mw_runtime_now());
 #if defined(__x86_64__)
 	struct mw_trace_caller caller = mw_trace_caller(frame);
+	struct mw_trace_path path = {
+		.epoch = __atomic_load_n(&mw_module_epoch, __ATOMIC_ACQUIRE),
+		.reach = WORD,
+	};
 
-	if (whole && !mw_unwind_is_ours(caller.pc))
-		path_remember(thread, &caller, depth, site, epoch);
+	depth = path_walk(&path, thread, &caller, frames, &flags);
+	if (depth) {
+		path.site = mw_stack_intern(frames, depth, flags, mw_runtime_now());
+		path_remember(thread->writer, &caller, &path);
+		return path.site;
+	}
 #else
 	(void)frame;
-	(void)epoch;
-	(void)whole;
 #endif
-	return site;
+	/* Once it has been unwound, its rules are known. */
+	depth = mw_unwind_site(thread, frames, mw_trace.depth, &flags);
+	return mw_stack_intern(frames, depth, flags, mw_runtime_now());
 }

@@ -46,7 +46,7 @@ static inline bool mw_trace_path_matches(const struct mw_trace_path *path,
 					 const struct mw_thread *thread,
 					 const struct mw_trace_caller *caller)
 {
-	if (path->ra != caller->pc || !path->reach ||
+	if (path->ra != caller->pc ||
 	    path->epoch != __atomic_load_n(&mw_module_epoch, __ATOMIC_RELAXED) ||
 	    caller->sp < thread->stack_low || caller->sp + path->reach > thread->stack_high)
 		return false;

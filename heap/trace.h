@@ -32,10 +32,10 @@
  * caller, that prove that it is the same one. See trace-site.c.
  */
 struct mw_trace_path {
-	uintptr_t ra;
+	uintptr_t ra;	/* 0: empty */
 	uint32_t epoch; /* of mw_module_epoch */
 	uint32_t site;
-	uint32_t reach; /* bytes above the stack pointer that are looked at; 0: empty */
+	uint32_t reach; /* bytes above the stack pointer that are looked at */
 	uint16_t checks;
 	bool frame_pointer; /* the frame pointer must be at frame_distance, too */
 	intptr_t frame_distance;

@@ -446,7 +446,7 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 }
 
 uint32_t mw_unwind_site(const struct mw_thread *thread, uint64_t *frames, uint32_t max,
-			uint32_t *ret_flags, bool *ret_whole)
+			uint32_t *ret_flags)
 {
 	uint32_t epoch = __atomic_load_n(&mw_module_epoch, __ATOMIC_ACQUIRE), depth = 0,
 		 operators = 0;
@@ -467,7 +467,6 @@ uint32_t mw_unwind_site(const struct mw_thread *thread, uint64_t *frames, uint32
 		frames[depth++] = known.frame;
 	} while (depth < max + operators && depth < MW_HEAP_DEPTH_MAX &&
 		 walk_step(&walk, lookup, &known));
-	*ret_whole = walk.complete || depth == max + operators;
 	*ret_flags = (walk.complete ? 0 : MW_HEAP_STACK_TRUNCATED) |
 		     (walk.frames_fp ? MW_HEAP_STACK_FP : 0);
 	return depth;

@@ -23,10 +23,10 @@ uint32_t mw_unwind(const struct mw_thread *thread, uint64_t *frames, uint32_t ma
 
 /*
  * The same for the site of an event: @max frames behind those of operator new and delete, which are
- * kept, without those of Python. Counts nothing. *ret_whole: there are @max, or these are all.
+ * kept, without those of Python. Counts nothing.
  */
 uint32_t mw_unwind_site(const struct mw_thread *thread, uint64_t *frames, uint32_t max,
-			uint32_t *ret_flags, bool *ret_whole);
+			uint32_t *ret_flags);
 
 /* Whether @pc is in this library. */
 bool mw_unwind_is_ours(uintptr_t pc);
