@@ -142,8 +142,6 @@ struct sited {
 	uint64_t address, function, caller, path;
 };
 
-#define TURNS 8 /* calls of which the path has a bit */
-
 static uint64_t frame_in_memory(const struct profile *profile, uint64_t frame)
 {
 	uint32_t module = mw_heap_frame_module(frame);
@@ -152,32 +150,35 @@ static uint64_t frame_in_memory(const struct profile *profile, uint64_t frame)
 }
 
 /*
- * Is @site a stack of that function, called from there, on that path? A frame is in the call, not
- * after it. @turn: the frames of the two calls that make a path, which the first object tells.
+ * Is @site a stack of that function, called from there, on that path, of which the innermost @turns
+ * calls are seen? A frame is in the call, not after it. @turn: the frames of the two calls that
+ * make a path, which the first object tells.
  */
 static bool is_site(const struct profile *profile, uint32_t site, const struct sited *object,
-		    uint64_t *turn)
+		    unsigned int turns, uint64_t *turn)
 {
 	const struct mw_heap_stack *stack = profile_stack(profile, site);
 	const uint64_t *frames = profile_frames(profile, stack);
 	uint64_t top = frame_in_memory(profile, frames[0]);
 
-	for (unsigned int i = 0; stack->depth >= TURNS + 2 && i < TURNS; i++) {
+	for (unsigned int i = 0; stack->depth >= turns + 2 && i < turns; i++) {
 		uint64_t *frame = &turn[object->path >> i & 1];
 
 		*frame = *frame ? *frame : frames[i + 2];
 		if (frames[i + 2] != *frame)
 			return false;
 	}
-	return stack->depth >= TURNS + 2 && turn[0] != turn[1] && top > object->function &&
+	return stack->depth >= turns + 2 && turn[0] != turn[1] && top > object->function &&
 	       top < object->function + 200 &&
 	       frame_in_memory(profile, frames[1]) == object->caller - 1;
 }
 
-/* Each object has the site that allocated it, and not one of an object that was there before. */
-static void check_sites(void)
+/*
+ * Each object has the site that allocated it, and not one of an object that was there before.
+ * @turns: how many of the program's eight turns a site has.
+ */
+static void check_sites(const char *settings, unsigned int turns, const char *what)
 {
-	const char *what = "4 threads with 1500 stacks that allocate";
 	static struct sited objects[OBJECTS_MAX];
 	struct trace_balance balance;
 	size_t count = 0, right = 0;
@@ -188,8 +189,7 @@ static void check_sites(void)
 	const char *text;
 	int used;
 
-	if (!play(&run, "MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_DEPTH=16",
-		  KIT_ARGV(kit.work, "sites"), &trace, &balance, what) ||
+	if (!play(&run, settings, KIT_ARGV(kit.work, "sites"), &trace, &balance, what) ||
 	    !kit_open(&profile, run.pid))
 		return;
 	check_balance(&trace, &balance, what);
@@ -205,7 +205,7 @@ static void check_sites(void)
 		const struct sited *object = bsearch(&balance.live[i].address, objects, count,
 						     sizeof(*objects), compare_addresses);
 
-		right += object && is_site(&profile, balance.live[i].site, object, turn);
+		right += object && is_site(&profile, balance.live[i].site, object, turns, turn);
 	}
 	tap_ok(count > 1900, "%s: the program says where its objects are from (%zu)", what, count);
 	tap_eq(right, count, "%s: the trace has these stacks for all of them", what);
@@ -452,7 +452,12 @@ int main(int argc, char **argv)
 		    KIT_ARGV(kit.work, "exact", "2"), true);
 	check_exact("8 threads that free each other's objects", "MEMWATCH_HEAP_TRACE=1",
 		    KIT_ARGV(kit.work, "swap", "8"), false);
-	check_sites();
+	check_sites("MEMWATCH_HEAP_TRACE=1", 2, "24 sites of 4 frames");
+	/* A thread remembers 256 stacks, of up to 9 frames. */
+	check_sites("MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_DEPTH=9", 7,
+		    "768 sites of 9 frames");
+	check_sites("MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_DEPTH=16", 8,
+		    "1500 sites of all frames");
 	check_threads();
 	check_signals();
 	check_stress();
