@@ -7,6 +7,8 @@
 #ifndef _MW_HEAP_TRACE_FILE_H
 #define _MW_HEAP_TRACE_FILE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "trace-format.h"
@@ -18,14 +20,28 @@
  */
 int mw_trace_file_create(struct mw_trace_header *header, struct mw_trace_header **ret);
 
+/* Consecutive chunks of the file, mapped. */
+struct mw_trace_window {
+	uint8_t *memory; /* NULL: none */
+	uint32_t chunks;
+	uint32_t used; /* chunks that are or were written */
+};
+
+/* The bytes that it maps. */
+static inline size_t mw_trace_window_bytes(const struct mw_trace_window *window)
+{
+	return (size_t)window->chunks * MW_TRACE_CHUNK_BYTES;
+}
+
 /*
- * The next chunk, mapped and zero; NULL if there is no room, and header.limits says why. Caller has
- * blocked signals until it is in a writer: a handler may fork, and its child must know what is not
- * mapped there.
+ * Takes the next @chunks, or one if there is no room for all, mapped and zero. False if there is
+ * none, and header.limits says why. Caller has blocked signals until the window is in a writer: a
+ * handler may fork, and its child must know what is not mapped there.
  */
-struct mw_trace_chunk *mw_trace_file_chunk(struct mw_trace_header *header);
+bool mw_trace_file_window(struct mw_trace_header *header, uint32_t chunks,
+			  struct mw_trace_window *ret);
 
 /* Unmaps it; what it contains is in the file. */
-void mw_trace_file_release(struct mw_trace_chunk *chunk);
+void mw_trace_file_release(struct mw_trace_window *window);
 
 #endif

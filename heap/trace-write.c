@@ -22,6 +22,9 @@
 #include "trace-write.h"
 #include "trace.h"
 
+/* 512 KiB, so that adding a window takes little of what its events take. */
+#define WINDOW_CHUNKS_MAX 8
+
 /* Room for one event, and for the rest of its last store, which has eight bytes. */
 #define EVENT_ROOM (MW_TRACE_EVENT_BYTES_MAX + 8)
 
@@ -129,8 +132,12 @@ static inline void free_put(struct mw_trace_writer *writer, uint64_t address, ui
 	event_publish(writer, at);
 }
 
-static void chunk_begin(struct mw_trace_writer *writer, struct mw_trace_chunk *chunk, uint64_t time)
+static void chunk_begin(struct mw_trace_writer *writer, uint64_t time)
 {
+	struct mw_trace_window *window = &writer->window;
+	struct mw_trace_chunk *chunk = (void *)(window->memory +
+						(size_t)window->used++ * MW_TRACE_CHUNK_BYTES);
+
 	if (time < writer->time)
 		time = writer->time;
 	chunk->used = sizeof(*chunk);
@@ -147,26 +154,39 @@ static void chunk_begin(struct mw_trace_writer *writer, struct mw_trace_chunk *c
 	__atomic_store_n(&chunk->ready, MW_TRACE_CHUNK_READY, __ATOMIC_RELEASE);
 }
 
+/* A window has twice as many chunks as the one before, so that a short stream takes little room. */
+static bool window_next(struct mw_trace_writer *writer)
+{
+	struct mw_trace_header *header = mw_trace.header;
+	uint32_t chunks = writer->window.chunks * 2;
+
+	mw_trace_file_release(&writer->window);
+	if (__atomic_load_n(&header->state, __ATOMIC_RELAXED) == MW_TRACE_STATE_ACTIVE &&
+	    mw_trace_file_window(header,
+				 !chunks		      ? 1
+				 : chunks > WINDOW_CHUNKS_MAX ? WINDOW_CHUNKS_MAX
+							      : chunks,
+				 &writer->window))
+		return true;
+	__atomic_store_n(&header->state, MW_TRACE_STATE_FULL, __ATOMIC_RELAXED);
+	return false;
+}
+
 /* The next chunk of the stream. False if there is none. */
 static __attribute__((noinline, cold)) bool chunk_next(struct mw_trace_writer *writer,
 						       uint64_t time)
 {
-	struct mw_trace_header *header = mw_trace.header;
-	struct mw_trace_chunk *chunk = NULL;
 	sigset_t old;
+	bool found;
 
 	mw_signals_block(&old);
-	mw_trace_file_release(writer->chunk);
 	writer->at = NULL;
 	writer->chunk = NULL;
-	if (__atomic_load_n(&header->state, __ATOMIC_RELAXED) == MW_TRACE_STATE_ACTIVE)
-		chunk = mw_trace_file_chunk(header);
-	if (chunk)
-		chunk_begin(writer, chunk, time);
-	else
-		__atomic_store_n(&header->state, MW_TRACE_STATE_FULL, __ATOMIC_RELAXED);
+	found = writer->window.used < writer->window.chunks || window_next(writer);
+	if (found)
+		chunk_begin(writer, time);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return chunk != NULL;
+	return found;
 }
 
 /* The stream has been that of another thread. */

@@ -186,7 +186,7 @@ static void writer_attach(struct mw_thread *thread)
 	thread->writer = writer;
 	if (!writer || writer->instance == mw_trace.instance)
 		return;
-	mw_trace_file_release(writer->chunk);
+	mw_trace_file_release(&writer->window);
 	writer->chunk = NULL;
 	writer->at = NULL;
 	writer->sequence = 0;
@@ -228,7 +228,7 @@ void mw_trace_follow(struct mw_thread *thread)
 	thread->countdown = 0;
 }
 
-/* The chunk and the header are not mapped in a child; what was interrupted goes on with memory. */
+/* The window and the header are not mapped in a child; what was interrupted goes on with memory. */
 static void memory_replace(void *address, size_t bytes)
 {
 	if (address)
@@ -244,8 +244,9 @@ void mw_trace_detach(void)
 		return;
 	detached = true;
 	memory_replace(mw_trace.header, MW_TRACE_CHUNKS_OFFSET);
-	if (thread->writer && thread->writer->chunk)
-		memory_replace(thread->writer->chunk, MW_TRACE_CHUNK_BYTES);
+	if (thread->writer)
+		memory_replace(thread->writer->window.memory,
+			       mw_trace_window_bytes(&thread->writer->window));
 }
 
 void mw_trace_forget(void)
@@ -255,7 +256,7 @@ void mw_trace_forget(void)
 	if (detached) {
 		munmap(mw_trace.header, MW_TRACE_CHUNKS_OFFSET);
 		if (thread->writer)
-			mw_trace_file_release(thread->writer->chunk);
+			mw_trace_file_release(&thread->writer->window);
 	}
 	detached = false;
 	for (uint32_t i = 0; i < writers_count && i < MW_TRACE_WRITERS_MAX; i++) {

@@ -18,6 +18,7 @@
 #include "fork.h"
 #include "runtime.h"
 #include "thread.h"
+#include "trace-file.h"
 #include "trace-format.h"
 
 #define MW_TRACE_PATH_SETS   64
@@ -50,11 +51,12 @@ struct mw_trace_path {
 struct mw_trace_writer {
 	uint8_t *at;		      /* where the next event begins; NULL: no chunk */
 	uint8_t *end;		      /* no event may begin behind it */
-	struct mw_trace_chunk *chunk; /* mapped; NULL: none */
-	uint64_t time;		      /* of the last event */
-	uint32_t instance;	      /* of the trace that the chunk belongs to */
-	uint32_t owner;		      /* id of the thread; 0: nobody */
-	uint32_t tid;		      /* thread that wrote the last event */
+	struct mw_trace_chunk *chunk; /* in the window; NULL: none */
+	struct mw_trace_window window;
+	uint64_t time;	   /* of the last event */
+	uint32_t instance; /* of the trace that the chunk belongs to */
+	uint32_t owner;	   /* id of the thread; 0: nobody */
+	uint32_t tid;	   /* thread that wrote the last event */
 	uint32_t stream;
 	uint32_t sequence;
 	struct mw_trace_slot slots[MW_TRACE_SLOTS];
