@@ -129,8 +129,9 @@ int mw_trace_file_create(struct mw_trace_header *header, struct mw_trace_header 
 }
 
 /*
- * The pages are brought into memory at once, because a file system may take a hundred times longer
- * than memory for a fault (17 us on ext4). Before Linux 5.14 they come one by one.
+ * The pages of more than one chunk are brought into memory at once, because a file system may take
+ * as long for a fault as for ten pages that it is told of (17 us on ext4). Before Linux 5.14 they
+ * come one by one. A thread may have events for a few pages only, so those of one chunk do, too.
  */
 static int window_map(uint64_t offset, struct mw_trace_window *ret)
 {
@@ -144,7 +145,7 @@ static int window_map(uint64_t offset, struct mw_trace_window *ret)
 	if (!rc)
 		rc = file_map(fd, offset, bytes, &memory);
 	close(fd);
-	if (!rc)
+	if (!rc && ret->chunks > 1)
 		madvise(memory, bytes, MADV_POPULATE_WRITE);
 	ret->memory = memory;
 	return rc;
@@ -163,7 +164,7 @@ static uint64_t chunks_max(const struct mw_trace_header *header)
 bool mw_trace_file_window(struct mw_trace_header *header, uint32_t chunks,
 			  struct mw_trace_window *ret)
 {
-	uint64_t most = chunks_max(header), n;
+	uint64_t most = chunks_max(header), n, end;
 	int rc;
 
 	if (__atomic_load_n(&header->chunks, __ATOMIC_RELAXED) + chunks > most)
@@ -176,6 +177,10 @@ bool mw_trace_file_window(struct mw_trace_header *header, uint32_t chunks,
 	*ret = (struct mw_trace_window){ .chunks = n + chunks > most ? 1 : chunks };
 	rc = window_map(MW_TRACE_CHUNKS_OFFSET + n * MW_TRACE_CHUNK_BYTES, ret);
 	if (rc == -ENOSPC && ret->chunks > 1) {
+		/* The others are given back, unless another thread has taken more behind them. */
+		end = n + ret->chunks;
+		__atomic_compare_exchange_n(&header->chunks, &end, n + 1, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
 		ret->chunks = 1;
 		rc = window_map(MW_TRACE_CHUNKS_OFFSET + n * MW_TRACE_CHUNK_BYTES, ret);
 	}

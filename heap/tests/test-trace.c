@@ -232,7 +232,7 @@ static void check_threads(void)
 								    MW_TRACE_CHUNKS_OFFSET +
 								    n * MW_TRACE_CHUNK_BYTES);
 
-		streams += chunk->sequence == 0;
+		streams += chunk->ready == MW_TRACE_CHUNK_READY && chunk->sequence == 0;
 	}
 	for (size_t i = 0; i < trace.count; i++) {
 		threads += trace.events[i].tid > tid;
