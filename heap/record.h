@@ -32,13 +32,14 @@ unsigned int mw_record_due(size_t size);
 /* The same for a call that has not changed the countdown: MW_DUE_TRACE or nothing. */
 unsigned int mw_record_due_traced(void);
 
+/* The second half of mw_record_allocation(). */
+bool mw_record_sample(unsigned int due, const void *address, size_t size,
+		      enum mw_heap_source source);
+
 /*
  * The allocation succeeded. Leaves errno alone. False if there is no sample of it, because it was
  * not due, there was no room, or the process was forked meanwhile. See trace-write.h for @frame.
  */
-bool mw_record_sample(unsigned int due, const void *address, size_t size,
-		      enum mw_heap_source source);
-
 static inline bool mw_record_allocation(unsigned int due, const void *address, size_t size,
 					enum mw_heap_source source, const void *frame)
 {

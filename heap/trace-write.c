@@ -158,15 +158,14 @@ static void chunk_begin(struct mw_trace_writer *writer, uint64_t time)
 static bool window_next(struct mw_trace_writer *writer)
 {
 	struct mw_trace_header *header = mw_trace.header;
-	uint32_t chunks = writer->window.chunks * 2;
+	uint32_t chunks = writer->window.chunks;
 
+	chunks = chunks ? chunks * 2 : 1;
+	if (chunks > WINDOW_CHUNKS_MAX)
+		chunks = WINDOW_CHUNKS_MAX;
 	mw_trace_file_release(&writer->window);
 	if (__atomic_load_n(&header->state, __ATOMIC_RELAXED) == MW_TRACE_STATE_ACTIVE &&
-	    mw_trace_file_window(header,
-				 !chunks		      ? 1
-				 : chunks > WINDOW_CHUNKS_MAX ? WINDOW_CHUNKS_MAX
-							      : chunks,
-				 &writer->window))
+	    mw_trace_file_window(header, chunks, &writer->window))
 		return true;
 	__atomic_store_n(&header->state, MW_TRACE_STATE_FULL, __ATOMIC_RELAXED);
 	return false;
@@ -176,6 +175,7 @@ static bool window_next(struct mw_trace_writer *writer)
 static __attribute__((noinline, cold)) bool chunk_next(struct mw_trace_writer *writer,
 						       uint64_t time)
 {
+	int saved = errno;
 	sigset_t old;
 	bool found;
 
@@ -186,6 +186,7 @@ static __attribute__((noinline, cold)) bool chunk_next(struct mw_trace_writer *w
 	if (found)
 		chunk_begin(writer, time);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = saved;
 	return found;
 }
 

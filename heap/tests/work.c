@@ -214,6 +214,8 @@ static int work_leak(char **argv)
 	return 0;
 }
 
+static unsigned int errno_changes;
+
 static void *churn_thread(void *argument)
 {
 	struct prng prng = { (uintptr_t)argument };
@@ -222,7 +224,10 @@ static void *churn_thread(void *argument)
 	for (int i = 0; i < 20000; i++) {
 		size_t n = prng_below(&prng, 64);
 
+		errno = EXDEV;
 		free(slots[n]);
+		if (errno != EXDEV)
+			__atomic_fetch_add(&errno_changes, 1, __ATOMIC_RELAXED);
 		slots[n] = malloc(prng_below(&prng, 5000));
 	}
 	for (size_t n = 0; n < 64; n++)
@@ -230,7 +235,10 @@ static void *churn_thread(void *argument)
 	return NULL;
 }
 
-/* threads COUNT ROUNDS: threads that come and go, and free all they allocate. */
+/*
+ * threads COUNT ROUNDS: threads that come and go, and free all they allocate. Fails if free()
+ * changes errno.
+ */
 static int work_threads(char **argv)
 {
 	uint64_t count = work_number(argv, 0, 64), rounds = work_number(argv, 1, 4);
@@ -243,7 +251,7 @@ static int work_threads(char **argv)
 			pthread_join(threads[n], NULL);
 	}
 	printf("%" PRIu64 "\n", count * rounds);
-	return 0;
+	return errno_changes != 0;
 }
 
 /* Objects that one thread allocates and another one frees. */
