@@ -14,6 +14,7 @@
 #include "config.h"
 #include "epoch.h"
 #include "lock.h"
+#include "populate.h"
 #include "profile.h"
 #include "runtime.h"
 #include "smaps.h"
@@ -26,10 +27,6 @@
  */
 #define EPOCH_NS     UINT64_C(10000000000)
 #define TIMES_LONGER 200
-
-#ifndef MADV_POPULATE_WRITE /* since Linux 5.14 and glibc 2.35 */
-#define MADV_POPULATE_WRITE 23
-#endif
 
 static struct mw_lock epoch_lock;
 static uint64_t epoch_due_ns;
@@ -64,7 +61,7 @@ static bool pages_clear(const struct mw_watch_pages *pages, const struct mw_smap
 	void *begin = (void *)(uintptr_t)pages->begin;
 	uint64_t bytes = pages->end - pages->begin;
 
-	if (seen->is_shared && (seen->is_followed || madvise(begin, bytes, MADV_POPULATE_WRITE)))
+	if (seen->is_shared && (seen->is_followed || mw_populate(begin, bytes)))
 		return false;
 	return !madvise(begin, bytes, MADV_COLD);
 }

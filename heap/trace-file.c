@@ -17,14 +17,11 @@
 #include "blocks.h"
 #include "config.h"
 #include "new-file.h"
+#include "populate.h"
 #include "profile.h"
 #include "trace-file.h"
 
 #define NAMES_TRIED 1000
-
-#ifndef MADV_POPULATE_WRITE /* since Linux 5.14 and glibc 2.35 */
-#define MADV_POPULATE_WRITE 23
-#endif
 
 static char trace_stem[MW_NEW_FILE_PATH_MAX]; /* the name of the profile without its suffix */
 static char trace_path[MW_NEW_FILE_PATH_MAX];
@@ -146,7 +143,7 @@ static int window_map(uint64_t offset, struct mw_trace_window *ret)
 		rc = file_map(fd, offset, bytes, &memory);
 	close(fd);
 	if (!rc && ret->chunks > 1)
-		madvise(memory, bytes, MADV_POPULATE_WRITE);
+		mw_populate(memory, bytes);
 	ret->memory = memory;
 	return rc;
 }
