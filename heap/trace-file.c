@@ -158,28 +158,42 @@ static uint64_t chunks_max(const struct mw_trace_header *header)
 		       : (bytes - MW_TRACE_CHUNKS_OFFSET) / MW_TRACE_CHUNK_BYTES;
 }
 
+/* Takes up to @chunks numbers of chunks, from *@ret_first on. Returns how many; 0: there is no
+ * more. */
+static uint32_t chunks_take(struct mw_trace_header *header, uint32_t chunks, uint64_t *ret_first)
+{
+	uint64_t most = chunks_max(header), left;
+
+	*ret_first = __atomic_load_n(&header->chunks, __ATOMIC_RELAXED);
+	do {
+		left = *ret_first < most ? most - *ret_first : 0;
+		if (chunks > left)
+			chunks = (uint32_t)left;
+	} while (!__atomic_compare_exchange_n(&header->chunks, ret_first, *ret_first + chunks, true,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return chunks;
+}
+
 bool mw_trace_file_window(struct mw_trace_header *header, uint32_t chunks,
 			  struct mw_trace_window *ret)
 {
-	uint64_t most = chunks_max(header), n, end;
+	uint64_t first, end, offset;
 	int rc;
 
-	if (__atomic_load_n(&header->chunks, __ATOMIC_RELAXED) + chunks > most)
-		chunks = 1;
-	n = __atomic_fetch_add(&header->chunks, chunks, __ATOMIC_RELAXED);
-	if (n >= most) {
+	*ret = (struct mw_trace_window){ .chunks = chunks_take(header, chunks, &first) };
+	if (!ret->chunks) {
 		__atomic_fetch_or(&header->limits, MW_TRACE_LIMIT_FILE_SIZE, __ATOMIC_RELAXED);
 		return false;
 	}
-	*ret = (struct mw_trace_window){ .chunks = n + chunks > most ? 1 : chunks };
-	rc = window_map(MW_TRACE_CHUNKS_OFFSET + n * MW_TRACE_CHUNK_BYTES, ret);
+	offset = MW_TRACE_CHUNKS_OFFSET + first * MW_TRACE_CHUNK_BYTES;
+	rc = window_map(offset, ret);
 	if (rc == -ENOSPC && ret->chunks > 1) {
 		/* The others are given back, unless another thread has taken more behind them. */
-		end = n + ret->chunks;
-		__atomic_compare_exchange_n(&header->chunks, &end, n + 1, false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED);
+		end = first + ret->chunks;
+		__atomic_compare_exchange_n(&header->chunks, &end, first + 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 		ret->chunks = 1;
-		rc = window_map(MW_TRACE_CHUNKS_OFFSET + n * MW_TRACE_CHUNK_BYTES, ret);
+		rc = window_map(offset, ret);
 	}
 	if (!rc)
 		return true;

@@ -34,7 +34,7 @@ static inline size_t mw_trace_window_bytes(const struct mw_trace_window *window)
 }
 
 /*
- * Takes the next @chunks, or one if there is no room for all, mapped and zero. False if there is
+ * Takes the next @chunks, or fewer if there is no room for all, mapped and zero. False if there is
  * none, and header.limits says why. Caller has blocked signals until the window is in a writer: a
  * handler may fork, and its child must know what is not mapped there.
  */
