@@ -111,6 +111,9 @@ end_processes() {
 	for end_pid; do wait "$end_pid" 2>/dev/null; done
 }
 
+# json_number KEY FILE: the number after "KEY"
+json_number() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$2"; }
+
 # ------------------------------------------------------------ module's status
 
 # status KEY: value of a key of /proc/memwatch/status

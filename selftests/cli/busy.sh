@@ -10,9 +10,6 @@ T=$TMP
 
 plan
 
-# json KEY: the number after "KEY"
-json() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$T/json"; }
-
 insmod /lab/memwatch.ko rmids=64
 ok $? "the module loads"
 
@@ -26,9 +23,9 @@ done
 memwatchctl --format json record -o "$T/busy.mwr" -d 3 >"$T/json" 2>"$T/err"
 is "record beside busy processes exits with 0" $? 0
 sed 's/^/# /' "$T/err"
-[ "$(json records)" -gt 5000 ]
-ok $? "records of many processes are recorded: $(json records)"
-is "no record is lost beside busy processes" "$(json lost)" 0
+[ "$(json_number records "$T/json")" -gt 5000 ]
+ok $? "records of many processes are recorded: $(json_number records "$T/json")"
+is "no record is lost beside busy processes" "$(json_number lost "$T/json")" 0
 
 # shellcheck disable=SC2086 # a list of numbers
 end_processes $busy

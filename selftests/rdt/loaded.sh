@@ -9,23 +9,20 @@ set -u
 . /lab/lib.sh
 T=$TMP
 
-# json KEY: the number after "KEY"
-json() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$T/json"; }
-# all, idle: time of all CPUs, in ticks of /proc/stat; what they waited for no disk counts as idle
+# all, idle: time of all CPUs, in ticks of /proc/stat; waiting for a disk is idle, too
 all() { awk '$1 == "cpu" { print $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9; exit }' /proc/stat; }
 idle() { awk '$1 == "cpu" { print $5 + $6; exit }' /proc/stat; }
 
 plan
 load
 cpus=$(nproc)
-mkfifo "$T/spin" "$T/wake"
-herd 0 $((cpus * $1)) spin > "$T/spin" &
+in_background "$T/spin" herd 0 $((cpus * $1)) spin
 spin=$!
-herd 0 $((cpus * $2)) wake 1 > "$T/wake" &
+in_background "$T/wake" herd 0 $((cpus * $2)) wake 1
 wake=$!
-# Nothing here waits by time: a second takes a minute.
 for kind in spin wake; do
-	until read -r line && [ "$line" = ready ]; do :; done < "$T/$kind"
+	within 60 grep -q ready "$T/$kind"
+	ok $? "the processes that $kind are there"
 done
 rdtctl slow 64
 ok $? "time passes slowly"
@@ -38,10 +35,10 @@ sed 's/^/# /' "$T/err"
 echo "# idle for $idle of $all ticks"
 [ $((idle * 50)) -lt "$all" ]
 ok $? "all CPUs are busy for at least 98 % of the time"
-[ "$(json records)" -gt $((cpus * 2000 * $2 / 2)) ]
-ok $? "most wake-ups of the processes are recorded: $(json records) records"
-is "no record is lost at full load" "$(json lost)" 0
-kill $spin $wake
+[ "$(json_number records "$T/json")" -gt $((cpus * 2000 * $2 / 2)) ]
+ok $? "most wake-ups of the processes are recorded: $(json_number records "$T/json") records"
+is "no record is lost at full load" "$(json_number lost "$T/json")" 0
+end_processes $spin $wake
 memwatchctl --format json report "$T/run.mwr" > "$T/json" 2> "$T/err"
 is "the recording is complete" $? 0
 rmmod memwatch
