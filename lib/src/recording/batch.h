@@ -23,8 +23,8 @@
  * @first_ns: smallest time of a record
  * @last_ns: largest time of a record
  * @capacity: bytes of records that make a block; a record that is larger is alone in its batch
- * @room: size of @records
  * @bytes: how much of @records is used
+ * @room: size of @records
  * @count: number of records
  * @written: how much of that was written
  * @records: the records
@@ -34,8 +34,8 @@ struct mw_batch {
 	uint64_t first_ns;
 	uint64_t last_ns;
 	uint32_t capacity;
-	uint32_t room;
 	uint32_t bytes;
+	uint32_t room;
 	uint32_t count;
 	uint32_t written;
 	uint8_t records[] __attribute__((aligned(8)));
@@ -76,8 +76,43 @@ static inline struct mw_batch *mw_batch_new(uint32_t capacity, uint32_t room)
 }
 
 /*
- * Copies a record to the end. Returns false if there is no room, or if the records would span
- * @span_ns. An empty batch takes any record that is not larger than its room.
+ * Copies a record to the end, for which there is room. Its size is a multiple of 8 and seldom above
+ * 80, and calling memcpy() takes longer than copying so few bytes.
+ */
+static inline void mw_batch_copy(struct mw_batch *batch,
+				 const struct memwatch_record_header *record)
+{
+	const uint8_t *from = (const uint8_t *)record;
+	uint8_t *to = batch->records + batch->bytes;
+	size_t size = record->size, i = 0;
+
+	for (; i + 32 <= size; i += 32)
+		memcpy(to + i, from + i, 32);
+	for (; i < size; i += 8)
+		memcpy(to + i, from + i, 8);
+	batch->bytes += record->size;
+	batch->count++;
+}
+
+/*
+ * Adds a record behind others. Returns false if there is no room, if the records would span
+ * @span_ns, or if it is not newer than the first one: then mw_batch_add() decides.
+ */
+static inline bool mw_batch_append(struct mw_batch *batch,
+				   const struct memwatch_record_header *record, uint64_t span_ns)
+{
+	if (!batch->bytes || batch->bytes + record->size > batch->capacity ||
+	    record->time_ns - batch->first_ns >= span_ns)
+		return false;
+	if (record->time_ns > batch->last_ns)
+		batch->last_ns = record->time_ns;
+	mw_batch_copy(batch, record);
+	return true;
+}
+
+/*
+ * Adds a record. Returns false if there is no room, or if the records would span @span_ns. An empty
+ * batch takes any record that is not larger than its room.
  */
 static inline bool mw_batch_add(struct mw_batch *batch, const struct memwatch_record_header *record,
 				uint64_t span_ns)
@@ -88,11 +123,9 @@ static inline bool mw_batch_add(struct mw_batch *batch, const struct memwatch_re
 	if (batch->bytes &&
 	    (batch->bytes + record->size > batch->capacity || last - first >= span_ns))
 		return false;
-	memcpy(batch->records + batch->bytes, record, record->size);
 	batch->first_ns = first;
 	batch->last_ns = last;
-	batch->bytes += record->size;
-	batch->count++;
+	mw_batch_copy(batch, record);
 	return true;
 }
 

@@ -133,45 +133,73 @@ static unsigned int class_get(struct mw_columns *columns,
 /* Most records have one of a few types, so the class that a type had last is tried first. */
 #define HINTS 16
 
+struct class_hints {
+	uint32_t key[HINTS];
+	uint8_t class[HINTS];
+};
+
 /* The type and the size of a record, in one number. No valid record has 0. */
 static inline uint32_t record_key(const struct memwatch_record_header *header)
 {
 	return (uint32_t)header->size << 16 | header->type;
 }
 
+static unsigned int class_get_hinted(struct mw_columns *columns, struct class_hints *hints,
+				     const struct memwatch_record_header *header)
+{
+	unsigned int slot = header->type % HINTS, class;
+
+	if (hints->key[slot] == record_key(header))
+		return hints->class[slot];
+	class = class_get(columns, header);
+	if (class < MW_CLASSES_MAX) {
+		hints->key[slot] = record_key(header);
+		hints->class[slot] = (uint8_t) class;
+	}
+	return class;
+}
+
+/* Everything in a header but the time. No valid record has 0. */
+static inline uint64_t header_rest(const struct memwatch_record_header *header)
+{
+	uint64_t rest;
+
+	memcpy(&rest, &header->type, sizeof(rest));
+	return rest;
+}
+
+/* The RDT records of a tick, for instance, have equal headers: only the first is looked at. */
 void mw_columns_index(struct mw_columns *columns, const uint8_t *records, uint32_t bytes)
 {
-	uint32_t key[HINTS] = { 0 }, count[MW_CLASSES_MAX] = { 0 };
-	uint8_t hint[HINTS] = { 0 };
-	uint64_t first = UINT64_MAX, last = 0;
+	uint32_t count[MW_CLASSES_MAX] = { 0 }, *offset = columns->offset;
+	uint64_t first = UINT64_MAX, last = 0, rest = 0, *time = columns->time;
+	uint8_t *class_of = columns->class_of;
+	struct class_hints hints = { 0 };
+	uint16_t *cpu = columns->cpu;
 	uint32_t row = 0, at = 0;
-	uint16_t flags = 0;
+	unsigned int class = 0;
 
 	mw_columns_reset(columns);
-	while (row < columns->rows_max && at < bytes) {
+	for (; row < columns->rows_max && at < bytes; row++) {
 		const struct memwatch_record_header *header = (const void *)(records + at);
-		unsigned int slot = header->type % HINTS;
 
 		if (header->size > bytes - at)
 			break;
-		if (key[slot] != record_key(header)) {
-			unsigned int class = class_get(columns, header);
-
+		if (header_rest(header) != rest) {
+			class = class_get_hinted(columns, &hints, header);
 			if (class == MW_CLASSES_MAX)
 				break;
-			key[slot] = record_key(header);
-			hint[slot] = (uint8_t) class;
+			rest = header_rest(header);
+			columns->flags |= header->flags;
 		}
-		count[hint[slot]]++;
-		columns->class_of[row] = hint[slot];
-		columns->offset[row] = at;
-		columns->time[row] = header->time_ns;
-		columns->cpu[row] = header->cpu;
-		flags |= header->flags;
+		count[class]++;
+		class_of[row] = (uint8_t) class;
+		offset[row] = at;
+		time[row] = header->time_ns;
+		cpu[row] = header->cpu;
 		first = header->time_ns < first ? header->time_ns : first;
 		last = header->time_ns > last ? header->time_ns : last;
 		at += header->size;
-		row++;
 	}
 	for (unsigned int i = 0; i < columns->classes; i++)
 		columns->class[i].rows = count[i];
@@ -179,11 +207,13 @@ void mw_columns_index(struct mw_columns *columns, const uint8_t *records, uint32
 	columns->bytes = at;
 	columns->first_ns = first;
 	columns->last_ns = last;
-	columns->flags = flags;
 }
 
 void mw_columns_sort(struct mw_columns *columns)
 {
+	uint32_t *order = columns->order, *at = columns->at, rows = columns->rows;
+	const uint8_t *class_of = columns->class_of;
+	const uint32_t *offset = columns->offset;
 	uint32_t next[MW_CLASSES_MAX];
 	uint32_t first = 0;
 
@@ -191,6 +221,10 @@ void mw_columns_sort(struct mw_columns *columns)
 		columns->class[i].first = next[i] = first;
 		first += columns->class[i].rows;
 	}
-	for (uint32_t i = 0; i < columns->rows; i++)
-		columns->order[next[columns->class_of[i]]++] = i;
+	for (uint32_t i = 0; i < rows; i++) {
+		uint32_t place = next[class_of[i]]++;
+
+		order[place] = i;
+		at[place] = offset[i];
+	}
 }

@@ -81,12 +81,13 @@ struct mw_class {
  * @other: by row of a class: column @other_column
  * @offset: by record: where it begins
  * @order: numbers of the records, sorted by class
- * @at: by row of a class: where the record begins
- * @last_cpu: by row of a class: the last row of the same CPU
+ * @at: where the records begin, sorted by class
+ * @last_cpu: by row of a class: the last row of the same CPU, if @cpus_known
  * @last_key: by row of a class: the last row with the same value in column @key
  * @cpu: by record: its CPU
  * @class_of: by record: its class
  * @planes: scratch: 8 bytes by row of a class: the planes of the current column
+ * @cpus_known: @last_cpu is that of the current class
  * @key: the column for which @last_key is valid, or -1
  * @other_column: the column in @other, or -1
  * @slot: scratch: by CPU or key: the last row; none outside of the functions that use it
@@ -120,6 +121,7 @@ struct mw_columns {
 	uint16_t *cpu;
 	uint8_t *class_of;
 	uint8_t *planes;
+	bool cpus_known;
 	int key;
 	int other_column;
 	uint32_t slot[MW_CONTEXTS];
@@ -145,7 +147,7 @@ size_t mw_columns_memory(const struct mw_columns *columns);
  */
 void mw_columns_index(struct mw_columns *columns, const uint8_t *records, uint32_t bytes);
 
-/* Sorts the records by class into columns.order; within a class they keep their order. */
+/* Sorts columns.order and columns.at by class; within a class, the records keep their order. */
 void mw_columns_sort(struct mw_columns *columns);
 
 /* An upper bound of the length that mw_columns_encode() writes for @bytes of records. */

@@ -265,9 +265,9 @@ int mw_columns_decode(struct mw_columns *columns, const uint8_t *from, size_t le
 	mw_columns_sort(columns);
 	mw_predict_block(columns);
 	for (unsigned int i = 0; i < columns->classes && !err; i++) {
-		struct mw_class_view view = { columns, &columns->class[i], records };
+		struct mw_class_view view;
 
-		mw_predict_class(&view);
+		mw_predict_class(columns, i, records, &view);
 		for (unsigned int j = 0; j < view.class->count && !err; j++)
 			err = decode_column(&view, j, &input);
 	}

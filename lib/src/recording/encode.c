@@ -39,24 +39,30 @@ static void encode_column(const struct mw_class_view *view, unsigned int number,
 
 static void encode_times(struct mw_columns *columns, uint8_t **out)
 {
-	uint64_t last = 0, all = 0;
+	uint64_t *residual = columns->residual, last = 0, all = 0;
+	const uint64_t *time = columns->time;
+	uint32_t rows = columns->rows;
 
-	for (uint32_t i = 0; i < columns->rows; i++) {
-		all |= columns->residual[i] = mw_fold(columns->time[i] - last, 8);
-		last = columns->time[i];
+#pragma GCC unroll 4
+	for (size_t i = 0; i < rows; i++) {
+		all |= residual[i] = mw_fold(time[i] - last, 8);
+		last = time[i];
 	}
-	mw_planes_put(columns, columns->rows, all, out);
+	mw_planes_put(columns, rows, all, out);
 }
 
 static void encode_cpus(struct mw_columns *columns, uint8_t **out)
 {
-	uint64_t last = 0, all = 0;
+	uint64_t *residual = columns->residual, last = 0, all = 0;
+	const uint16_t *cpu = columns->cpu;
+	uint32_t rows = columns->rows;
 
-	for (uint32_t i = 0; i < columns->rows; i++) {
-		all |= columns->residual[i] = mw_fold(columns->cpu[i] - last, 2);
-		last = columns->cpu[i];
+#pragma GCC unroll 4
+	for (size_t i = 0; i < rows; i++) {
+		all |= residual[i] = mw_fold(cpu[i] - last, 2);
+		last = cpu[i];
 	}
-	mw_planes_put(columns, columns->rows, all, out);
+	mw_planes_put(columns, rows, all, out);
 }
 
 static void encode_flags(struct mw_columns *columns, const uint8_t *records, uint8_t **out)
@@ -111,10 +117,9 @@ size_t mw_columns_encode(struct mw_columns *columns, const uint8_t *records, uin
 	mw_columns_sort(columns);
 	mw_predict_block(columns);
 	for (unsigned int i = 0; i < columns->classes; i++) {
-		struct mw_class_view view = { columns, &columns->class[i],
-					      (uint8_t *)(uintptr_t)records };
+		struct mw_class_view view;
 
-		mw_predict_class(&view);
+		mw_predict_class(columns, i, (uint8_t *)(uintptr_t)records, &view);
 		for (unsigned int j = 0; j < view.class->count; j++)
 			encode_column(&view, j, &out);
 	}

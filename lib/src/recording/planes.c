@@ -83,6 +83,7 @@ static inline uint64_t find_nonzero(const uint8_t *plane)
 {
 	uint64_t zero = 0;
 
+#pragma GCC unroll 4
 	for (unsigned int i = 0; i < WORD_ROWS; i += 16) {
 		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(plane + i));
 		__m128i is_zero = _mm_cmpeq_epi8(bytes, _mm_setzero_si128());
@@ -125,6 +126,15 @@ static inline void split_half(const uint64_t *residual, uint32_t rows, bool uppe
 
 /* ---------------------------------------------------------- planes to bytes */
 
+/* Without a processor of its own for this, __builtin_popcountll() is a call. */
+static inline uint32_t count_bits(uint64_t bits)
+{
+	bits -= bits >> 1 & 0x5555555555555555;
+	bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);
+	bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0f;
+	return (uint32_t)(bits * 0x0101010101010101 >> 56);
+}
+
 /* Writes the bitmap of a plane. Returns the number of bytes that are not zero. */
 static uint32_t put_bitmap(const uint8_t *plane, uint32_t rows, uint8_t *bitmap)
 {
@@ -135,19 +145,19 @@ static uint32_t put_bitmap(const uint8_t *plane, uint32_t rows, uint8_t *bitmap)
 	for (; row + WORD_ROWS <= rows; row += WORD_ROWS) {
 		bits = find_nonzero(plane + row);
 		memcpy(bitmap + row / 8, &bits, sizeof(bits));
-		count += (uint32_t)__builtin_popcountll(bits);
+		count += count_bits(bits);
 	}
 	memcpy(last, plane + row, rows - row);
 	bits = find_nonzero(last);
 	memcpy(bitmap + row / 8, &bits, mw_bitmap_bytes(rows - row));
-	return count + (uint32_t)__builtin_popcountll(bits);
+	return count + count_bits(bits);
 }
 
 /* Writes the bytes of the rows in a word of the bitmap. Returns the end. */
 static inline uint8_t *put_chosen(const uint8_t *plane, uint64_t bits, uint8_t *to)
 {
 	for (; bits; bits &= bits - 1)
-		*to++ = plane[__builtin_ctzll(bits)];
+		*to++ = plane[(unsigned int)__builtin_ctzll(bits)];
 	return to;
 }
 

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The predictors. docs/recording-format.md defines each of them. A column is copied from the
- * records into an array before it is predicted, and there is a loop for each predictor: a
- * recorder spends most of its time here.
+ * The predictors. docs/recording-format.md defines each of them. There is a loop for each
+ * predictor, which copies the column from the records into an array as it predicts: a recorder
+ * spends most of its time here.
  *
  * Rows are counted from 1. Row 0 is the one that does not exist; its values are 0.
  */
@@ -38,72 +38,68 @@
 /* The last time on the CPU of each record that is not its own: where it began. */
 void mw_predict_block(struct mw_columns *columns)
 {
+	uint64_t *prior = columns->prior, *now = columns->now, *then = columns->then;
+	const uint64_t *times = columns->time;
+	const uint16_t *cpu = columns->cpu;
+	uint32_t rows = columns->rows;
+
 	memset(columns->slot, 0, sizeof(columns->slot));
 	memset(columns->now, 0, sizeof(columns->now));
 	memset(columns->then, 0, sizeof(columns->then));
-	for (uint32_t i = 0; i < columns->rows; i++) {
-		unsigned int slot = columns->cpu[i] % MW_CONTEXTS;
-		uint64_t time = columns->time[i];
+	for (uint32_t i = 0; i < rows; i++) {
+		unsigned int slot = cpu[i] % MW_CONTEXTS;
+		uint64_t time = times[i];
 
-		if (time != columns->now[slot]) {
-			columns->then[slot] = columns->now[slot];
-			columns->now[slot] = time;
+		if (time != now[slot]) {
+			then[slot] = now[slot];
+			now[slot] = time;
 		}
-		columns->prior[i] = columns->then[slot] ? columns->then[slot] : time;
+		prior[i] = then[slot] ? then[slot] : time;
 	}
 }
 
-void mw_predict_class(const struct mw_class_view *view)
+void mw_predict_class(struct mw_columns *columns, unsigned int number, uint8_t *base,
+		      struct mw_class_view *ret)
 {
-	struct mw_columns *columns = view->columns;
-	const uint32_t *order = columns->order + view->class->first - 1;
+	const struct mw_class *class = &columns->class[number];
 
-	for (uint32_t row = 1; row <= view->class->rows; row++)
-		columns->at[row] = columns->offset[order[row]];
-	FIND_LAST(columns, view->class->rows, columns->last_cpu, columns->cpu[order[row]]);
+	*ret = (struct mw_class_view){
+		.columns = columns,
+		.class = class,
+		.order = columns->order + class->first - 1,
+		.at = columns->at + class->first - 1,
+		.base = base,
+	};
+	columns->cpus_known = false;
 	columns->key = -1;
 	columns->other_column = -1;
 }
 
-/* -------------------------------------------------------- values of a column */
-
-ALWAYS_INLINE void gather_width(const struct mw_class_view *view, uint64_t *to, unsigned int offset,
-				unsigned int width)
+static void need_last_cpu(const struct mw_class_view *view)
 {
-	const uint8_t *base = view->base + offset;
-	const uint32_t *at = view->columns->at;
-	uint32_t rows = view->class->rows;
+	struct mw_columns *columns = view->columns;
+	const uint32_t *order = view->order;
+	const uint16_t *cpu = columns->cpu;
 
-#pragma GCC unroll 4
-	for (uint32_t row = 1; row <= rows; row++)
-		to[row] = mw_number_load(base + at[row], width);
-	to[0] = 0;
-}
-
-static void gather_column(const struct mw_class_view *view, const struct mw_column *column,
-			  uint64_t *to)
-{
-	switch (column->width) {
-	case 8:
-		gather_width(view, to, column->offset, 8);
-		break;
-	case 4:
-		gather_width(view, to, column->offset, 4);
-		break;
-	case 2:
-		gather_width(view, to, column->offset, 2);
-		break;
-	default:
-		gather_width(view, to, column->offset, 1);
-	}
+	if (columns->cpus_known)
+		return;
+	FIND_LAST(columns, view->class->rows, columns->last_cpu, cpu[order[row]]);
+	columns->cpus_known = true;
 }
 
 /* Gets a column that was encoded or decoded before into columns.other. */
 static void need_other(const struct mw_class_view *view, unsigned int number)
 {
+	const struct mw_column *column = &view->class->column[number];
+	const uint8_t *base = view->base + column->offset;
+	uint64_t *other = view->columns->other;
+	unsigned int width = column->width;
+
 	if (view->columns->other_column == (int)number)
 		return;
-	gather_column(view, &view->class->column[number], view->columns->other);
+	other[0] = 0;
+	for (uint32_t row = 1; row <= view->class->rows; row++)
+		other[row] = mw_number_load(base + view->at[row], width);
 	view->columns->other_column = (int)number;
 }
 
@@ -121,12 +117,25 @@ static void need_last_key(const struct mw_class_view *view, unsigned int number)
 /* Prepares what the predictor of a column refers to. */
 static void prepare_column(const struct mw_class_view *view, const struct mw_column *column)
 {
-	if (column->predictor == MW_PREDICT_KEY)
+	switch (column->predictor) {
+	case MW_PREDICT_CPU:
+	case MW_PREDICT_CPU_LINEAR:
+		need_last_cpu(view);
+		break;
+	case MW_PREDICT_KEY:
 		need_last_key(view, column->a);
-	if (column->predictor == MW_PREDICT_SCALE)
-		need_last_key(view, column->b);
-	if (column->predictor == MW_PREDICT_SCALE || column->predictor == MW_PREDICT_REST)
+		break;
+	case MW_PREDICT_REST:
+		need_last_cpu(view);
 		need_other(view, column->a);
+		break;
+	case MW_PREDICT_SCALE:
+		need_last_key(view, column->b);
+		need_other(view, column->a);
+		break;
+	default:
+		break;
+	}
 }
 
 /* The column that was handled last is often the one that the next one refers to. */
@@ -144,7 +153,7 @@ static void keep_column(const struct mw_class_view *view, unsigned int number)
 
 /* What a predictor sees: the values of the rows before, and what was prepared. */
 struct scene {
-	const uint64_t *value;
+	uint64_t *value;
 	const uint64_t *other;
 	const uint32_t *last_cpu;
 	const uint32_t *last_key;
@@ -154,46 +163,46 @@ struct scene {
 	uint64_t *rest;
 };
 
-ALWAYS_INLINE uint64_t predict_nothing(const struct scene *s, uint32_t row)
+ALWAYS_INLINE uint64_t predict_nothing(const struct scene *s, size_t row)
 {
 	(void)s;
 	(void)row;
 	return 0;
 }
 
-ALWAYS_INLINE uint64_t predict_last(const struct scene *s, uint32_t row)
+ALWAYS_INLINE uint64_t predict_last(const struct scene *s, size_t row)
 {
 	return s->value[row - 1];
 }
 
-ALWAYS_INLINE uint64_t predict_cpu(const struct scene *s, uint32_t row)
+ALWAYS_INLINE uint64_t predict_cpu(const struct scene *s, size_t row)
 {
 	return s->value[s->last_cpu[row]];
 }
 
-ALWAYS_INLINE uint64_t predict_cpu_linear(const struct scene *s, uint32_t row)
+ALWAYS_INLINE uint64_t predict_cpu_linear(const struct scene *s, size_t row)
 {
 	uint32_t last = s->last_cpu[row], before = s->last_cpu[last];
 
 	return 2 * s->value[last] - s->value[before ? before : last];
 }
 
-ALWAYS_INLINE uint64_t predict_key(const struct scene *s, uint32_t row)
+ALWAYS_INLINE uint64_t predict_key(const struct scene *s, size_t row)
 {
 	return s->value[s->last_key[row]];
 }
 
-ALWAYS_INLINE uint64_t predict_time(const struct scene *s, uint32_t row)
+ALWAYS_INLINE uint64_t predict_time(const struct scene *s, size_t row)
 {
 	return s->time[s->order[row]];
 }
 
-ALWAYS_INLINE uint64_t predict_begin(const struct scene *s, uint32_t row)
+ALWAYS_INLINE uint64_t predict_begin(const struct scene *s, size_t row)
 {
 	return s->prior[s->order[row]];
 }
 
-ALWAYS_INLINE uint64_t predict_rest(const struct scene *s, uint32_t row)
+ALWAYS_INLINE uint64_t predict_rest(const struct scene *s, size_t row)
 {
 	uint64_t time = s->time[s->order[row]];
 	uint32_t last = s->last_cpu[row];
@@ -205,7 +214,7 @@ ALWAYS_INLINE uint64_t predict_rest(const struct scene *s, uint32_t row)
 	return s->rest[row];
 }
 
-ALWAYS_INLINE uint64_t predict_scale(const struct scene *s, uint32_t row)
+ALWAYS_INLINE uint64_t predict_scale(const struct scene *s, size_t row)
 {
 	uint32_t last = s->last_key[row];
 	uint64_t value = s->value[last], before = s->other[last], now = s->other[row];
@@ -219,19 +228,24 @@ ALWAYS_INLINE uint64_t predict_scale(const struct scene *s, uint32_t row)
 
 /* ----------------------------------------------------------------- loops */
 
-typedef uint64_t (*predictor)(const struct scene *s, uint32_t row);
+typedef uint64_t (*predictor)(const struct scene *s, size_t row);
 
+/* The values before a row are in @scene when it is predicted, as they are for the decoder. */
 ALWAYS_INLINE uint64_t encode_rows(const struct mw_class_view *view, const struct scene *scene,
-				   unsigned int width, bool folded, predictor predict)
+				   unsigned int offset, unsigned int width, bool folded,
+				   predictor predict)
 {
-	const uint64_t *value = view->columns->value;
-	uint64_t *residual = view->columns->residual, all = 0;
-	uint32_t rows = view->class->rows;
+	uint64_t *value = scene->value, *residual = view->columns->residual, all = 0;
+	const uint8_t *base = view->base + offset;
+	const uint32_t *at = view->at;
+	size_t rows = view->class->rows;
 
+	value[0] = 0;
 #pragma GCC unroll 4
-	for (uint32_t row = 1; row <= rows; row++) {
-		uint64_t what = value[row];
+	for (size_t row = 1; row <= rows; row++) {
+		uint64_t what = mw_number_load(base + at[row], width);
 
+		value[row] = what;
 		if (folded)
 			what = mw_fold(what - predict(scene, row), width);
 		residual[row - 1] = what;
@@ -241,24 +255,28 @@ ALWAYS_INLINE uint64_t encode_rows(const struct mw_class_view *view, const struc
 }
 
 ALWAYS_INLINE uint64_t decode_rows(const struct mw_class_view *view, const struct scene *scene,
-				   unsigned int width, bool folded, predictor predict)
+				   unsigned int offset, unsigned int width, bool folded,
+				   predictor predict)
 {
+	uint64_t *value = scene->value, mask = UINT64_MAX >> (64 - width * 8);
 	const uint64_t *residual = view->columns->residual;
-	uint64_t *value = view->columns->value, mask = UINT64_MAX >> (64 - width * 8);
+	size_t rows = view->class->rows;
 
 	value[0] = 0;
-	for (uint32_t row = 1; row <= view->class->rows; row++) {
+	for (size_t row = 1; row <= rows; row++) {
 		uint64_t what = residual[row - 1];
 
 		if (folded)
 			what = predict(scene, row) + mw_unfold(what);
 		value[row] = what & mask;
+		mw_number_store(view->base + view->at[row] + offset, width, value[row]);
 	}
 	return 0;
 }
 
 typedef uint64_t (*rows_loop)(const struct mw_class_view *view, const struct scene *scene,
-			      unsigned int width, bool folded, predictor predict);
+			      unsigned int offset, unsigned int width, bool folded,
+			      predictor predict);
 
 /* One loop for each predictor. */
 ALWAYS_INLINE uint64_t run_predictor(const struct mw_class_view *view,
@@ -266,12 +284,13 @@ ALWAYS_INLINE uint64_t run_predictor(const struct mw_class_view *view,
 				     rows_loop loop)
 {
 	struct mw_columns *columns = view->columns;
+	unsigned int offset = column->offset;
 	struct scene s = {
 		.value = columns->value,
 		.other = columns->other,
 		.last_cpu = columns->last_cpu,
 		.last_key = columns->last_key,
-		.order = columns->order + view->class->first - 1,
+		.order = view->order,
 		.time = columns->time,
 		.prior = columns->prior,
 		.rest = columns->rest,
@@ -279,23 +298,23 @@ ALWAYS_INLINE uint64_t run_predictor(const struct mw_class_view *view,
 
 	switch (column->predictor) {
 	case MW_PREDICT_LAST:
-		return loop(view, &s, width, true, predict_last);
+		return loop(view, &s, offset, width, true, predict_last);
 	case MW_PREDICT_CPU:
-		return loop(view, &s, width, true, predict_cpu);
+		return loop(view, &s, offset, width, true, predict_cpu);
 	case MW_PREDICT_CPU_LINEAR:
-		return loop(view, &s, width, true, predict_cpu_linear);
+		return loop(view, &s, offset, width, true, predict_cpu_linear);
 	case MW_PREDICT_KEY:
-		return loop(view, &s, width, true, predict_key);
+		return loop(view, &s, offset, width, true, predict_key);
 	case MW_PREDICT_TIME:
-		return loop(view, &s, width, true, predict_time);
+		return loop(view, &s, offset, width, true, predict_time);
 	case MW_PREDICT_BEGIN:
-		return loop(view, &s, width, true, predict_begin);
+		return loop(view, &s, offset, width, true, predict_begin);
 	case MW_PREDICT_REST:
-		return loop(view, &s, width, true, predict_rest);
+		return loop(view, &s, offset, width, true, predict_rest);
 	case MW_PREDICT_SCALE:
-		return loop(view, &s, width, true, predict_scale);
+		return loop(view, &s, offset, width, true, predict_scale);
 	default:
-		return loop(view, &s, width, false, predict_nothing);
+		return loop(view, &s, offset, width, false, predict_nothing);
 	}
 }
 
@@ -316,7 +335,6 @@ uint64_t mw_predict_encode(const struct mw_class_view *view, unsigned int number
 	uint64_t all;
 
 	prepare_column(view, column);
-	gather_column(view, column, view->columns->value);
 	all = run_column(view, column, encode_rows);
 	keep_column(view, number);
 	return all;
@@ -328,8 +346,5 @@ void mw_predict_decode(const struct mw_class_view *view, unsigned int number)
 
 	prepare_column(view, column);
 	run_column(view, column, decode_rows);
-	for (uint32_t row = 1; row <= view->class->rows; row++)
-		mw_number_store(mw_view_row(view, row) + column->offset, column->width,
-				view->columns->value[row]);
 	keep_column(view, number);
 }

@@ -14,28 +14,38 @@
 
 #include "recording/columns.h"
 
-/* One class of a block, whose records begin at @base. */
+/**
+ * struct mw_class_view - one class of a block
+ * @columns: the block
+ * @class: the class
+ * @order: by row, from 1 on: the number of the record in the block
+ * @at: by row, from 1 on: where the record begins
+ * @base: the records of the block
+ */
 struct mw_class_view {
 	struct mw_columns *columns;
 	const struct mw_class *class;
+	const uint32_t *order;
+	const uint32_t *at;
 	uint8_t *base;
 };
 
 /* The bytes of a row of the class, from 1 on. */
 static inline uint8_t *mw_view_row(const struct mw_class_view *view, uint32_t row)
 {
-	return view->base + view->columns->at[row];
+	return view->base + view->at[row];
 }
 
 /* Prepares the predictions of a block, after its times and CPUs are known. */
 void mw_predict_block(struct mw_columns *columns);
 
-/* Prepares the predictions of a class, after those of its block. */
-void mw_predict_class(const struct mw_class_view *view);
+/* Prepares the predictions of class @number, after those of its block with the records @base. */
+void mw_predict_class(struct mw_columns *columns, unsigned int number, uint8_t *base,
+		      struct mw_class_view *ret);
 
 /*
  * Fills columns.residual from the values of a column. Returns all residuals, combined by OR. The
- * columns of a class are encoded one after the other.
+ * columns of a class are encoded in the order of their numbers.
  */
 uint64_t mw_predict_encode(const struct mw_class_view *view, unsigned int number);
 
@@ -86,11 +96,19 @@ static inline void mw_number_store(uint8_t *to, unsigned int width, uint64_t val
 /* A signed difference of @width bytes as an unsigned number: 0, -1, 1, -2 become 0, 1, 2, 3. */
 static inline uint64_t mw_fold(uint64_t difference, unsigned int width)
 {
-	unsigned int bits = width * 8;
-	uint64_t negative = difference >> (bits - 1) & 1;
-	uint64_t mask = UINT64_MAX >> (64 - bits);
+	uint64_t doubled = difference << 1;
 
-	return (difference << 1 ^ -negative) & mask;
+	/* Shifts of signed numbers keep the sign, as everywhere where Linux runs. */
+	switch (width) {
+	case 8:
+		return doubled ^ (uint64_t)((int64_t)difference >> 63);
+	case 4:
+		return (uint32_t)doubled ^ (uint32_t)((int32_t)difference >> 31);
+	case 2:
+		return (uint16_t)(doubled ^ (uint64_t)((int16_t)difference >> 15));
+	default:
+		return (uint8_t)(doubled ^ (uint64_t)((int8_t)difference >> 7));
+	}
 }
 
 static inline uint64_t mw_unfold(uint64_t folded)

@@ -32,7 +32,6 @@
  * @sync: with fdatasync
  * @busy: the thread is working
  * @stop: the thread shall end when nothing is left
- * @err: the failure at which the thread stopped; also read without the lock
  */
 struct mw_queue {
 	struct mw_queue_opts opts;
@@ -51,7 +50,6 @@ struct mw_queue {
 	int sync;
 	bool busy;
 	bool stop;
-	int err;
 };
 
 void mw_queue_lock(struct mw_queue *queue)
@@ -125,21 +123,26 @@ static int queue_work(struct mw_queue *queue)
 	return err;
 }
 
+static void set_failure(struct mw_queue *queue, int err)
+{
+	__atomic_store_n(queue->sink.failure, err, __ATOMIC_RELEASE);
+}
+
 static void *queue_run(void *data)
 {
 	struct mw_queue *queue = data;
-	int err;
 
 	mw_queue_lock(queue);
 	for (;;) {
-		if (queue->err ? queue->stop : !queue->first && !queue->flush && queue->stop)
+		bool idle = *queue->sink.failure || (!queue->first && !queue->flush);
+
+		if (idle && queue->stop)
 			break;
-		if (queue->err || (!queue->first && !queue->flush)) {
+		if (idle) {
 			pthread_cond_wait(&queue->work, &queue->lock);
 			continue;
 		}
-		err = queue_work(queue);
-		__atomic_store_n(&queue->err, err, __ATOMIC_RELEASE);
+		set_failure(queue, queue_work(queue));
 		pthread_cond_broadcast(&queue->done);
 	}
 	mw_queue_unlock(queue);
@@ -205,22 +208,17 @@ void mw_queue_flush(struct mw_queue *queue, int sync)
 	mw_queue_lock(queue);
 	queue->flush = 1;
 	queue->sync |= sync;
-	queue->err = 0;
+	set_failure(queue, 0);
 	pthread_cond_signal(&queue->work);
-	while (sync && !queue->err && (queue->first || queue->flush || queue->busy))
+	while (sync && !*queue->sink.failure && (queue->first || queue->flush || queue->busy))
 		pthread_cond_wait(&queue->done, &queue->lock);
 	mw_queue_unlock(queue);
-}
-
-int mw_queue_failure(const struct mw_queue *queue)
-{
-	return __atomic_load_n(&queue->err, __ATOMIC_ACQUIRE);
 }
 
 void mw_queue_retry(struct mw_queue *queue)
 {
 	mw_queue_lock(queue);
-	__atomic_store_n(&queue->err, 0, __ATOMIC_RELAXED);
+	set_failure(queue, 0);
 	pthread_cond_signal(&queue->work);
 	mw_queue_unlock(queue);
 }

@@ -18,6 +18,8 @@ struct mw_queue;
 /**
  * struct mw_queue_sink - what the thread does with the batches; called by it only
  * @data: first argument of the functions
+ * @failure: the failure at which the thread has stopped, or 0, for mw_queue_failure(). It stops at
+ *	the first one.
  * @write: writes what is left of a batch. Returns 0 or a negative errno; then it is called again
  *	for the same batch.
  * @flush: called when the queue is empty and a flush was asked for
@@ -26,6 +28,7 @@ struct mw_queue;
  */
 struct mw_queue_sink {
 	void *data;
+	int *failure;
 	int (*write)(void *data, struct mw_batch *batch);
 	int (*flush)(void *data, int sync);
 	void (*publish)(void *data);
@@ -58,8 +61,11 @@ void mw_queue_put(struct mw_queue *queue, struct mw_batch *batch);
  */
 void mw_queue_flush(struct mw_queue *queue, int sync);
 
-/* The failure at which the thread has stopped, or 0. It stops at the first one. */
-int mw_queue_failure(const struct mw_queue *queue);
+/* Reads the failure that a sink has, without the lock: it is asked for with each record. */
+static inline int mw_queue_failure(const int *failure)
+{
+	return __atomic_load_n(failure, __ATOMIC_ACQUIRE);
+}
 
 /* Lets the thread try again what has failed. */
 void mw_queue_retry(struct mw_queue *queue);

@@ -21,7 +21,7 @@
 #include "recording/writer.h"
 
 #define BLOCK_BYTES_MIN	    (4U << 10)
-#define BLOCK_BYTES_DEFAULT (256U << 10)
+#define BLOCK_BYTES_DEFAULT (1U << 20)
 #define LEVEL_DEFAULT	    -3
 #define SYNC_BYTES_DEFAULT  (4ULL << 20)
 #define MODE_DEFAULT	    0600
@@ -35,6 +35,7 @@
  * @batch: the records that are being collected; with a queue, NULL if there are none
  * @queue: the queue and its thread, or NULL
  * @thread_ctx: the context of the thread
+ * @failure: the failure at which the thread has stopped, or 0, see mw_queue_failure()
  * @overflow: records that were dropped because the queue was full
  * @passed: statistics of the batches that were passed on
  * @written: statistics of the writer, protected by the lock of the queue
@@ -47,6 +48,7 @@ struct memwatch_recording {
 	struct mw_batch *batch;
 	struct mw_queue *queue;
 	struct memwatch_ctx *thread_ctx;
+	int failure;
 	struct mw_overflow overflow;
 	struct memwatch_recording_stats passed;
 	struct memwatch_recording_stats written;
@@ -82,7 +84,13 @@ static int start_queue(struct memwatch_recording *recording,
 		.batch_bytes = mw_writer_batch_bytes(recording->writer),
 		.bytes = opts->queue_bytes,
 	};
-	struct mw_queue_sink sink = { recording, sink_write, sink_flush, sink_publish };
+	struct mw_queue_sink sink = {
+		.data = recording,
+		.failure = &recording->failure,
+		.write = sink_write,
+		.flush = sink_flush,
+		.publish = sink_publish,
+	};
 	int err = memwatch_ctx_new(NULL, &recording->thread_ctx);
 
 	if (!err)
@@ -98,7 +106,7 @@ static int start_queue(struct memwatch_recording *recording,
 /* Tells the caller why the thread has failed, if it has. */
 static int thread_failure(struct memwatch_recording *recording)
 {
-	int err = mw_queue_failure(recording->queue);
+	int err = mw_queue_failure(&recording->failure);
 
 	if (err)
 		mw_fail(recording->ctx, err, "%s", memwatch_ctx_error(recording->thread_ctx));
@@ -319,9 +327,9 @@ int memwatch_recording_write(struct memwatch_recording *recording,
 {
 	if (__builtin_expect(recording->batch && !recording->overflow.dropped &&
 				     mw_record_valid(record, record->size) &&
-				     !(recording->queue && mw_queue_failure(recording->queue)),
+				     !mw_queue_failure(&recording->failure),
 			     1) &&
-	    mw_batch_add(recording->batch, record, recording->block_ns))
+	    mw_batch_append(recording->batch, record, recording->block_ns))
 		return 0;
 	return write_slowly(recording, record);
 }
