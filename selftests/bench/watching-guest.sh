@@ -4,14 +4,18 @@
 # runs one, without a session, with the module only, with the recorder on CPU 1, with one that does
 # not use the module, and with perf there. The snapshots of rdtctl count them.
 set -eu
-switches=30000 seconds=3
+messages=15000 seconds=3
 T=$(mktemp -d)
+
+# pass_messages N: two processes of CPU 0 send each other N messages through pipes, one after the
+# other, so that each of them ends in a switch to the other process
+pass_messages() { taskset 1 perf bench sched pipe -l "$1" >/dev/null; }
 
 # phase NAME: CPU 0 switches, then runs one process, then nothing
 phase() {
-	taskset 1 yield processes 2000
+	pass_messages 1000
 	ticks "$1-switch-begin"
-	taskset 1 yield processes $switches
+	pass_messages $messages
 	ticks "$1-switch-end"
 	taskset 1 sh -c 'while :; do :; done' &
 	busy=$!
