@@ -79,6 +79,7 @@ static void test_days_ahead(void)
 	struct result r = run_shape(wave_leaks_late, 8 * 86400, 60, 400 * MIB);
 	/* Its peak, 180 MiB, is at the sixth hour of a day: (400 - 180) / 2 = 110 hours. */
 	double killed = 120 + 110, left = killed - seconds_of(r.row.first_alert_ns) / 3600;
+	double low, likely, high;
 
 	tap_ok(r.alerts >= 1, "a leak of 2 MiB/h below a wave of 60 MiB is found");
 	tap_eq(r.row.reason == MEMWATCH_GROWTH_REASON_HEIGHT || r.clears, 1,
@@ -89,6 +90,16 @@ static void test_days_ahead(void)
 	tap_ok(is_near((double)r.row.alert_slope, 2.0 * MIB / 3600, 0.25),
 	       "the slope of a leak below a wave is that of days and not of a morning: %.2f MiB/h",
 	       (double)r.row.alert_slope * 3600 / MIB);
+	left = killed - 8 * 24;
+	low = seconds_of(r.row.eta_low_ns) / 3600;
+	likely = seconds_of(r.row.eta_ns) / 3600;
+	high = seconds_of(r.row.eta_high_ns) / 3600;
+	tap_ok(low < left && left < high,
+	       "the interval of growth by days holds the end: %.1f h are left, %.1f to %.1f h",
+	       left, low, high);
+	tap_ok(low < likely / 3 && high > likely * 3 && high < likely * 4,
+	       "growth by days may be wrong by a factor of three: %.1f h in all likelihood",
+	       likely);
 }
 
 int main(void)

@@ -24,13 +24,15 @@
 #define ACCELERATION_MIN 0.15
 
 /*
- * The same for what a day adds; by how much days differ if that is not known, as a share of the
- * signal; and the quantile of the slope for days that differ by as much as a day adds. The slope
- * comes from half a day or more.
+ * What a day adds may be wrong by a factor, whose logarithm is at least FACTOR_DAYS: the newest
+ * hours have the load of this day in them, and so has the time at which the rule "height" came
+ * true. It is larger if days differ by much of what a day adds. Where that is not known, they are
+ * taken to differ by DAYS_DIFFER of the signal. Both factors were fitted to leaks that were added
+ * to the memory of real machines, see docs/evaluation.md.
  */
-#define SPREAD_DAYS   0.25
-#define DAYS_DIFFER   0.1
-#define DAYS_QUANTILE 2
+#define FACTOR_DAYS	1.1
+#define FACTOR_QUANTILE 2
+#define DAYS_DIFFER	0.1
 
 /*
  * Uncertainty of the headroom, as shares of it. Less may be usable than without
@@ -45,17 +47,21 @@
 static const double student[] = { 8.985, 2.484, 1.591, 1.242, 1.049, 0.925 };
 
 /**
- * struct pace - the slope of a growth and its uncertainty, from its batches
- * @spread: half-width of the interval of the slope, as a share of the slope; with 1 or
- *	more, the time to the limit has no upper bound
+ * struct pace - the slope of a growth and its uncertainty
+ * @slower: the lower end of the interval of the slope, as a share of the slope; if it is 0, the
+ *	time to the limit has no upper bound
+ * @faster: the upper end of the interval, likewise
  * @bend: change of the slope, in bytes per second squared
  * @now: slope at the end of the last batch, in bytes per second, if @bend is positive
  * @accelerates: each batch was faster than the one before, see ACCELERATION_MIN
  */
 struct pace {
-	double spread, bend, now;
+	double slower, faster, bend, now;
 	bool accelerates;
 };
+
+/* Of a growth of which too little is known. */
+static const struct pace unknown_pace = { .slower = 0, .faster = 2 };
 
 /*
  * @seconds lie between the middles of the first and the last batch, @after between the
@@ -64,8 +70,8 @@ struct pace {
 static struct pace pace_of_batches(const double *slopes, unsigned int n, double seconds,
 				   double after)
 {
-	struct pace pace = { .spread = 1 };
-	double mean = 0, square = 0;
+	double mean = 0, square = 0, spread;
+	struct pace pace = unknown_pace;
 
 	if (n < 2)
 		return pace;
@@ -73,8 +79,11 @@ static struct pace pace_of_batches(const double *slopes, unsigned int n, double 
 		mean += slopes[i] / n;
 	for (unsigned int i = 0; i < n; i++)
 		square += (slopes[i] - mean) * (slopes[i] - mean);
-	if (mean > 0)
-		pace.spread = fmax(SPREAD_MIN, student[n - 2] * sqrt(square / (n - 1)) / mean);
+	if (mean > 0) {
+		spread = fmax(SPREAD_MIN, student[n - 2] * sqrt(square / (n - 1)) / mean);
+		pace.slower = fmax(0, 1 - spread);
+		pace.faster = 1 + spread;
+	}
 	pace.accelerates = slopes[n - 1] - slopes[0] > ACCELERATION_MIN * mean;
 	for (unsigned int i = 1; i < n; i++)
 		pace.accelerates &= slopes[i] > slopes[i - 1];
@@ -97,7 +106,7 @@ static struct pace pace_of_trend(const struct mw_growth_history *history,
 	struct mw_growth_sums s;
 
 	if (!mw_growth_sum_window(&history->level[trend->level], trend->window, &s))
-		return (struct pace){ .spread = 1 };
+		return unknown_pace;
 	return pace_of_batches((double[]){ fractional_bytes(s.thirds - s.two_thirds) / batch,
 					   fractional_bytes(s.two_thirds - s.third) / batch,
 					   fractional_bytes(s.third) / batch },
@@ -105,14 +114,13 @@ static struct pace pace_of_trend(const struct mw_growth_history *history,
 }
 
 /*
- * What a day adds is as uncertain as a day is: by what it has more or less than the day before,
- * here the last two days before the newest one. If they are not known, that is taken to be a part
- * of the signal.
+ * By how much the last two days before the newest one differ, in pages: from each other, or from
+ * what a day adds if that fits better, because the growth may have begun before them. Otherwise
+ * what is taken to be the case if they are not known.
  */
-static struct pace pace_of_days(const struct mw_growth *g, const struct mw_growth_history *history)
+static double days_differ(const struct mw_growth_days *days, double unknown)
 {
-	const struct mw_growth_days *days = &history->days;
-	double square = 0, most = g->signal * DAYS_DIFFER, differ;
+	double alike = 0, grown = 0, pace = days->pace;
 	unsigned int n = 0;
 
 	for (__u32 i = MW_GROWTH_DAY_HOURS + 1; i <= 2 * MW_GROWTH_DAY_HOURS; i++) {
@@ -120,10 +128,19 @@ static struct pace pace_of_days(const struct mw_growth *g, const struct mw_growt
 
 		mw_growth_gain_add(days, i, i, &gain);
 		n += gain.hours;
-		square += (double)gain.sum * (double)gain.sum;
+		alike += (double)gain.sum * (double)gain.sum;
+		grown += gain.hours * ((double)gain.sum - pace) * ((double)gain.sum - pace);
 	}
-	differ = n >= MW_GROWTH_DAY_HOURS / 2 ? sqrt(square / n) : most;
-	return (struct pace){ .spread = fmax(SPREAD_DAYS, DAYS_QUANTILE * differ / days->pace) };
+	return n >= MW_GROWTH_DAY_HOURS / 2 ? sqrt(fmin(alike, grown) / n) : unknown;
+}
+
+/* What a day adds is as uncertain as a day is. */
+static struct pace pace_of_days(const struct mw_growth *g, const struct mw_growth_history *history)
+{
+	double differ = days_differ(&history->days, g->signal * DAYS_DIFFER);
+	double factor = exp(hypot(FACTOR_DAYS, FACTOR_QUANTILE * differ / history->days.pace));
+
+	return (struct pace){ .slower = 1 / factor, .faster = factor };
 }
 
 /* A batch of an episode lasts from one point to the next. */
@@ -135,7 +152,7 @@ static struct pace pace_of_episode(const struct mw_growth *g)
 	unsigned int n = 0;
 
 	if (end - p < 2)
-		return (struct pace){ .spread = 1 };
+		return unknown_pace;
 	first = (p[0].ms + p[1].ms) / 2000.0;
 	last = (end[-1].ms + end[0].ms) / 2000.0;
 	after = (end[0].ms - end[-1].ms) / 2000.0;
@@ -154,7 +171,7 @@ static double curved_seconds(double bytes, const struct pace *pace)
 /* The early end of the interval: seconds until the growth may have gained @bytes. */
 static double early_seconds(double bytes, double slope, const struct pace *pace)
 {
-	double even = bytes / (slope * (1 + pace->spread));
+	double even = bytes / (slope * pace->faster);
 
 	return pace->bend > 0 ? fmin(even, curved_seconds(bytes, pace)) : even;
 }
@@ -191,7 +208,7 @@ void mw_growth_fill_eta(struct memwatch_growth_row *row, const struct mw_growth 
 		return;
 	row->eta_ns = ns_of(likely_seconds(usable, (double)row->slope, &pace));
 	row->eta_low_ns = ns_of(early_seconds(fmax(0, least), (double)row->slope, &pace));
-	if (pace.spread < 1)
+	if (pace.slower > 0)
 		row->eta_high_ns = ns_of(most * (1 + HEADROOM_MORE) /
-					 ((double)row->slope * (1 - pace.spread)));
+					 ((double)row->slope * pace.slower));
 }
