@@ -218,7 +218,8 @@ void mw_columns_sort(struct mw_columns *columns)
 	uint32_t first = 0;
 
 	for (unsigned int i = 0; i < columns->classes; i++) {
-		columns->class[i].first = next[i] = first;
+		columns->class[i].first = first;
+		next[i] = first + 1;
 		first += columns->class[i].rows;
 	}
 	for (uint32_t i = 0; i < rows; i++) {

@@ -49,7 +49,7 @@ struct mw_column {
  * @type: type of the records
  * @size: size of the records
  * @rows: number of records
- * @first: where they begin in mw_columns.order
+ * @first: how many records other classes have before them in mw_columns.order
  * @count: length of @column
  * @column: the columns
  */
@@ -80,8 +80,8 @@ struct mw_class {
  * @value: by row of a class: the current column
  * @other: by row of a class: column @other_column
  * @offset: by record: where it begins
- * @order: numbers of the records, sorted by class
- * @at: where the records begin, sorted by class
+ * @order: from 1 on: numbers of the records, sorted by class
+ * @at: from 1 on: where the records begin, sorted by class
  * @last_cpu: by row of a class: the last row of the same CPU, if @cpus_known
  * @last_key: by row of a class: the last row with the same value in column @key
  * @cpu: by record: its CPU

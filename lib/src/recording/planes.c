@@ -126,7 +126,7 @@ static inline void split_half(const uint64_t *residual, uint32_t rows, bool uppe
 
 /* ---------------------------------------------------------- planes to bytes */
 
-/* Without a processor of its own for this, __builtin_popcountll() is a call. */
+/* __builtin_popcountll() calls a function where the compiler may not use POPCNT. */
 static inline uint32_t count_bits(uint64_t bits)
 {
 	bits -= bits >> 1 & 0x5555555555555555;

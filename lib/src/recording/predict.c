@@ -66,8 +66,8 @@ void mw_predict_class(struct mw_columns *columns, unsigned int number, uint8_t *
 	*ret = (struct mw_class_view){
 		.columns = columns,
 		.class = class,
-		.order = columns->order + class->first - 1,
-		.at = columns->at + class->first - 1,
+		.order = columns->order + class->first,
+		.at = columns->at + class->first,
 		.base = base,
 	};
 	columns->cpus_known = false;
