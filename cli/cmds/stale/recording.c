@@ -35,6 +35,7 @@
  * @choice: how its profile is read
  * @interval_ns: between two reports; 0: there is only one
  * @ended: this is the last report: everything is settled
+ * @opts: of the trace, with the file for sorting
  * @result: the trace, which is replayed when the profile was read
  * @fd: of the trace
  * @access_fds, @nr_access_fds: of the files of accesses
@@ -43,7 +44,7 @@
 struct recording {
 	const struct mw_cli *cli;
 	const struct stale_report_config *config;
-	const struct memwatch_stale_opts *opts;
+	struct memwatch_stale_opts opts;
 	struct stale_trace trace;
 	struct heap_choice choice;
 	struct stale_result result;
@@ -92,12 +93,24 @@ static void add_accesses(struct recording *w, struct memwatch_ctx *ctx)
 	}
 }
 
+/* Accesses are sorted, and where root's rights are given up, no file can be created any more. */
+static void open_sort_file(struct recording *w)
+{
+	const char *directory = w->opts.directory ? w->opts.directory : "/var/tmp";
+
+	w->opts.sort_fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (w->opts.sort_fd < 0)
+		w->opts.sort_fd = -errno;
+}
+
 static int open_trace(struct recording *w)
 {
 	w->fd = open(w->trace.path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (w->fd < 0)
 		return mw_error_errno(-errno, w->trace.path);
 	open_accesses(w);
+	if (w->nr_access_fds)
+		open_sort_file(w);
 	return 0;
 }
 
@@ -105,6 +118,8 @@ static void close_trace(struct recording *w)
 {
 	for (unsigned int i = 0; i < w->nr_access_fds; i++)
 		close(w->access_fds[i]);
+	if (w->opts.sort_fd > 0)
+		close(w->opts.sort_fd);
 	close(w->fd);
 }
 
@@ -126,7 +141,7 @@ static int replay_recording(void *data, struct heap_profiles *profiles)
 	struct memwatch_stale *stale = w->result.stale;
 	uint64_t until = UINT64_MAX;
 
-	w->err = stale ? 0 : memwatch_stale_new(profiles->ctx, w->opts, &w->result.stale);
+	w->err = stale ? 0 : memwatch_stale_new(profiles->ctx, &w->opts, &w->result.stale);
 	if (!w->err && !stale) {
 		w->err = memwatch_stale_open_fd(w->result.stale, w->fd);
 		if (!w->err)
@@ -239,7 +254,7 @@ int stale_report_recording(const struct mw_cli *cli, const struct stale_report_c
 	struct recording w = {
 		.cli = cli,
 		.config = config,
-		.opts = opts,
+		.opts = *opts,
 		.choice = { .sysroot = config->sysroot, .no_symbols = config->no_symbols },
 	};
 	int rc = read_interval(&w);

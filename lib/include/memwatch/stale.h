@@ -73,6 +73,8 @@ enum memwatch_stale_scheme {
  * @sort_bytes: memory for sorting lines that are not in order; what does not fit is sorted in
  *	files; default 256 MiB
  * @directory: where these files are; they have no name; default "/var/tmp". The string is copied.
+ * @sort_fd: such a file, for who may not create one later, as after memwatch_heap_confine(); it
+ *	must stay open. A negative errno says why there is none. 0: it is created if it is needed
  */
 struct memwatch_stale_opts {
 	size_t sz;
@@ -82,6 +84,7 @@ struct memwatch_stale_opts {
 	double share;
 	__u64 sort_bytes;
 	const char *directory;
+	int sort_fd;
 };
 
 /**

@@ -70,6 +70,7 @@ static const int allowed_calls[] = {
 
 /* What the caller of mw_confined_start() needs too, and what its output needs. */
 static const int parent_calls[] = {
+	__NR_pwrite64,
 	__NR_clone,
 	__NR_pipe2,
 	__NR_dup3,

@@ -18,13 +18,12 @@
 /* The kind of an event that ends the address space. */
 #define EVENT_EXEC 0xff
 
-int mw_charges_init(struct mw_charges *charges, struct memwatch_ctx *ctx, uint64_t sort_bytes,
-		    const char *directory, uint64_t begin_ns)
+int mw_charges_init(struct mw_charges *charges, struct memwatch_ctx *ctx,
+		    const struct mw_sorter_place *place, uint64_t begin_ns)
 {
 	*charges = (struct mw_charges){
 		.ctx = ctx,
-		.sort_bytes = sort_bytes,
-		.directory = directory,
+		.place = *place,
 		.begin_ns = begin_ns,
 		.end_ns = UINT64_MAX,
 	};
@@ -123,7 +122,7 @@ void mw_charges_begin(struct mw_charges *charges, uint64_t horizon_ns)
 {
 	if (charges->sorting)
 		mw_sorter_uninit(&charges->sorter);
-	mw_sorter_init(&charges->sorter, charges->ctx, charges->sort_bytes, charges->directory);
+	mw_sorter_init(&charges->sorter, charges->ctx, &charges->place);
 	charges->sorting = true;
 	charges->has_next = false;
 	charges->horizon_ns = horizon_ns;

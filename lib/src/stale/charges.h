@@ -27,7 +27,7 @@
 /**
  * struct mw_charges - the accesses; zero has none
  * @ctx: context, not owned
- * @sort_bytes, @directory: for the sorter; the string is not owned
+ * @place: for the sorter
  * @files: owned
  * @nr_files, @files_capacity: number of files, and room for as many
  * @reading: the file that is being read
@@ -44,8 +44,7 @@
  */
 struct mw_charges {
 	struct memwatch_ctx *ctx;
-	uint64_t sort_bytes;
-	const char *directory;
+	struct mw_sorter_place place;
 	struct mw_access_file *files;
 	uint32_t nr_files, files_capacity, reading;
 	uint64_t begin_ns, end_ns, horizon_ns;
@@ -59,8 +58,8 @@ struct mw_charges {
 };
 
 /* @begin_ns: of the trace. Returns 0 or -ENOMEM; the caller calls mw_charges_uninit() anyway. */
-int mw_charges_init(struct mw_charges *charges, struct memwatch_ctx *ctx, uint64_t sort_bytes,
-		    const char *directory, uint64_t begin_ns);
+int mw_charges_init(struct mw_charges *charges, struct memwatch_ctx *ctx,
+		    const struct mw_sorter_place *place, uint64_t begin_ns);
 void mw_charges_uninit(struct mw_charges *charges);
 
 /*

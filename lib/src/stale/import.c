@@ -17,12 +17,12 @@
 #define STEP_LINES 65536
 
 int mw_import_init(struct mw_import *import, struct memwatch_ctx *ctx, struct mw_sim *sim, int fd,
-		   uint64_t sort_bytes, const char *directory)
+		   const struct mw_sorter_place *place)
 {
 	struct stat st;
 
 	*import = (struct mw_import){ .ctx = ctx, .sim = sim, .phase = MW_IMPORT_LOAD };
-	mw_sorter_init(&import->sorter, ctx, sort_bytes, directory);
+	mw_sorter_init(&import->sorter, ctx, place);
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
 		import->file_bytes = (uint64_t)st.st_size;
 		import->phase = MW_IMPORT_CHECK;

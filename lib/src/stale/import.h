@@ -52,11 +52,11 @@ struct mw_import {
 };
 
 /*
- * @fd must stay open; @sort_bytes and @directory are for the sorter. Returns 0 or -ENOMEM; the
+ * @fd must stay open; @place is for the sorter. Returns 0 or -ENOMEM; the
  * caller calls mw_import_uninit() in any case.
  */
 int mw_import_init(struct mw_import *import, struct memwatch_ctx *ctx, struct mw_sim *sim, int fd,
-		   uint64_t sort_bytes, const char *directory);
+		   const struct mw_sorter_place *place);
 void mw_import_uninit(struct mw_import *import);
 
 /* Replays a part. Returns 1, 0 if this was all, or what memwatch_stale_step() says. */

@@ -33,15 +33,15 @@ struct mw_sorter_run {
 	uint64_t offset, left;
 };
 
-void mw_sorter_init(struct mw_sorter *sorter, struct memwatch_ctx *ctx, uint64_t bytes,
-		    const char *directory)
+void mw_sorter_init(struct mw_sorter *sorter, struct memwatch_ctx *ctx,
+		    const struct mw_sorter_place *place)
 {
 	/* qsort() needs as much again. */
-	uint64_t limit = bytes / 2 / sizeof(struct mw_event);
+	uint64_t limit = place->bytes / 2 / sizeof(struct mw_event);
 
 	*sorter = (struct mw_sorter){
 		.ctx = ctx,
-		.directory = directory,
+		.place = *place,
 		.limit = limit > EVENTS_LEAST ? limit : EVENTS_LEAST,
 		.fd = -1,
 	};
@@ -53,7 +53,7 @@ void mw_sorter_uninit(struct mw_sorter *sorter)
 		free(sorter->runs[i].piece);
 	free(sorter->runs);
 	free(sorter->events);
-	if (sorter->fd >= 0)
+	if (sorter->fd >= 0 && !sorter->place.fd)
 		close(sorter->fd);
 	*sorter = (struct mw_sorter){ .fd = -1 };
 }
@@ -82,10 +82,15 @@ static int open_file(struct mw_sorter *sorter)
 {
 	if (sorter->fd >= 0)
 		return 0;
-	sorter->fd = open(sorter->directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (sorter->fd < 0)
-		return mw_fail(sorter->ctx, -errno, "%s: cannot create a file for sorting: %s",
-			       sorter->directory, strerror(errno));
+	sorter->fd = sorter->place.fd;
+	if (!sorter->fd)
+		sorter->fd = open(sorter->place.directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (sorter->fd < 0) {
+		int err = sorter->place.fd ? sorter->place.fd : -errno;
+
+		return mw_fail(sorter->ctx, err, "%s: cannot create a file for sorting: %s",
+			       sorter->place.directory, strerror(-err));
+	}
 	return 0;
 }
 
@@ -98,8 +103,8 @@ static int write_all(struct mw_sorter *sorter, const void *bytes, size_t len)
 			continue;
 		if (n < 0)
 			return mw_fail(sorter->ctx, -errno,
-				       "%s: cannot write a file for sorting: %s", sorter->directory,
-				       strerror(errno));
+				       "%s: cannot write a file for sorting: %s",
+				       sorter->place.directory, strerror(errno));
 		bytes = (const char *)bytes + n;
 		len -= (size_t)n;
 		sorter->size += (uint64_t)n;
@@ -156,7 +161,8 @@ static int read_piece(struct mw_sorter *sorter, struct mw_sorter_run *run)
 		if (n <= 0)
 			return mw_fail(sorter->ctx, n ? -errno : -EIO,
 				       "%s: cannot read the file for sorting: %s",
-				       sorter->directory, n ? strerror(errno) : "it is too short");
+				       sorter->place.directory,
+				       n ? strerror(errno) : "it is too short");
 		done += (size_t)n;
 	}
 	run->at = 0;

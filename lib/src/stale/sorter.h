@@ -16,9 +16,21 @@
 struct mw_sorter_run;
 
 /**
+ * struct mw_sorter_place - where events are while they are sorted
+ * @bytes: how much memory to use
+ * @directory: where the file is; not owned
+ * @fd: the file, not owned; 0: it is created when it is needed; or a negative errno: there is none
+ */
+struct mw_sorter_place {
+	uint64_t bytes;
+	const char *directory;
+	int fd;
+};
+
+/**
  * struct mw_sorter - the sorter
  * @ctx: context, not owned
- * @directory: where the file is
+ * @place: where the file is
  * @events: the events in memory; owned
  * @count, @capacity: of @events
  * @limit: most events in memory
@@ -31,7 +43,7 @@ struct mw_sorter_run;
  */
 struct mw_sorter {
 	struct memwatch_ctx *ctx;
-	const char *directory;
+	struct mw_sorter_place place;
 	struct mw_event *events;
 	size_t count, capacity, limit;
 	int fd;
@@ -41,9 +53,8 @@ struct mw_sorter {
 	uint64_t added, taken;
 };
 
-/* @bytes: how much memory to use; @directory must stay valid. */
-void mw_sorter_init(struct mw_sorter *sorter, struct memwatch_ctx *ctx, uint64_t bytes,
-		    const char *directory);
+void mw_sorter_init(struct mw_sorter *sorter, struct memwatch_ctx *ctx,
+		    const struct mw_sorter_place *place);
 void mw_sorter_uninit(struct mw_sorter *sorter);
 
 /* Adds an event. Returns 0, -ENOMEM or any errno of open() and write(). */

@@ -57,7 +57,11 @@ int memwatch_stale_new(struct memwatch_ctx *ctx, const struct memwatch_stale_opt
 	}
 	stale->ctx = memwatch_ctx_ref(ctx);
 	stale->fd = -1;
-	stale->sort_bytes = o.sort_bytes ? o.sort_bytes : SORT_BYTES_DEFAULT;
+	stale->sorting = (struct mw_sorter_place){
+		.bytes = o.sort_bytes ? o.sort_bytes : SORT_BYTES_DEFAULT,
+		.directory = stale->directory,
+		.fd = o.sort_fd,
+	};
 	stale->rule = (struct mw_decision_rule){
 		.scheme = o.scheme,
 		.coefficient = o.fence > 0 ? o.fence : FENCE_DEFAULT,
@@ -107,8 +111,8 @@ static int open_recorded(struct memwatch_stale *stale)
 	stale->batch = malloc(BATCH_EVENTS * sizeof(*stale->batch));
 	err = mw_event_file_init(&stale->file, stale->ctx, stale->fd);
 	memcpy(stale->comm, stale->file.header.comm, sizeof(stale->file.header.comm));
-	if (!stale->batch || mw_charges_init(&stale->charges, stale->ctx, stale->sort_bytes,
-					     stale->directory, stale->file.header.created_ns))
+	if (!stale->batch || mw_charges_init(&stale->charges, stale->ctx, &stale->sorting,
+					     stale->file.header.created_ns))
 		return mw_fail_memory(stale->ctx, "reading the trace");
 	mw_charges_begin(&stale->charges, UINT64_MAX);
 	return err;
@@ -121,8 +125,7 @@ int mw_stale_open_fd(struct memwatch_stale *stale, int fd)
 		return open_recorded(stale);
 	stale->state = MW_STALE_READING;
 	stale->kind = MW_STALE_TEXT;
-	return mw_import_init(&stale->import, stale->ctx, &stale->sim, fd, stale->sort_bytes,
-			      stale->directory);
+	return mw_import_init(&stale->import, stale->ctx, &stale->sim, fd, &stale->sorting);
 }
 
 int memwatch_stale_open_fd(struct memwatch_stale *stale, int fd)

@@ -30,7 +30,8 @@ enum mw_stale_state {
  * @ctx: context, a reference
  * @state: enum mw_stale_state
  * @rule: parameters of the decision
- * @sort_bytes, @directory: for the sorter; the string is owned
+ * @sorting: for the sorter
+ * @directory: of @sorting; owned
  * @fd: the trace, or -1; owned
  * @kind: what is being read; EMPTY has none
  * @import: valid if the kind is TEXT
@@ -50,7 +51,7 @@ struct memwatch_stale {
 	struct memwatch_ctx *ctx;
 	enum mw_stale_state state;
 	struct mw_decision_rule rule;
-	uint64_t sort_bytes;
+	struct mw_sorter_place sorting;
 	char *directory;
 	int fd;
 	enum mw_stale_kind kind;
