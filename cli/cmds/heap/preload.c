@@ -44,11 +44,18 @@ static int find_library(struct heap_preload *preload, const char *library)
 	return MW_EXIT_UNSUPPORTED;
 }
 
+/* The profiler says nothing if it cannot write there, so it must be known before. */
 static int create_directory(struct heap_preload *preload, const char *output)
 {
+	struct stat st;
+
 	if (mkdir(output, 0700) && errno != EEXIST)
 		return mw_error_errno(-errno, output);
-	if (!realpath(output, preload->directory))
+	if (!realpath(output, preload->directory) || stat(preload->directory, &st))
+		return mw_error_errno(-errno, output);
+	if (!S_ISDIR(st.st_mode))
+		return mw_error_errno(-ENOTDIR, output);
+	if (access(preload->directory, W_OK | X_OK))
 		return mw_error_errno(-errno, output);
 	return 0;
 }

@@ -119,8 +119,11 @@ static int add_file(struct heap_profiles *profiles, int fd, const char *path)
 	if (number >= 0)
 		return number;
 	switch (-number) {
-	case ENOENT:
 	case EISDIR:
+		mw_error_errno(number, path);
+		mw_hint("\"memwatchctl heap list DIR\" shows the profiles in a directory");
+		return -MW_EXIT_FAILED;
+	case ENOENT:
 	case EACCES:
 	case EPERM:
 		return -mw_error_errno(number, path);

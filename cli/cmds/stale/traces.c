@@ -16,7 +16,8 @@
 
 #include "common/message.h"
 
-#define SUFFIX ".mwtrace"
+#define SUFFIX	       ".mwtrace"
+#define PROFILE_SUFFIX ".mwheap"
 
 /* The process of "COMM.PID.mwtrace" or "COMM.PID-2.mwtrace"; 0: it is not one of these. */
 static uint64_t pid_of(const char *name)
@@ -44,8 +45,21 @@ static void find_profile(struct stale_trace *trace)
 		dash--;
 	if (*dash == '-' && dash > slash)
 		end = dash;
-	snprintf(trace->profile, sizeof(trace->profile), "%.*s.mwheap", (int)(end - trace->path),
-		 trace->path);
+	snprintf(trace->profile, sizeof(trace->profile), "%.*s" PROFILE_SUFFIX,
+		 (int)(end - trace->path), trace->path);
+}
+
+/* A trace and its profile have nearly the same name. */
+static int check_name(const char *name)
+{
+	const char *suffix = strrchr(name, '.');
+
+	if (!suffix || strcmp(suffix, PROFILE_SUFFIX))
+		return 0;
+	mw_error(MW_EXIT_FAILED, name, "is a heap profile, and no trace");
+	mw_hint("if there is a trace beside it, its name ends in " SUFFIX
+		"; \"memwatchctl heap report\" reads profiles");
+	return MW_EXIT_FAILED;
 }
 
 /* The largest trace, and of those of one size the first by name. */
@@ -97,7 +111,7 @@ int stale_trace_find(struct stale_trace *trace, const char *name, uint64_t pid)
 		    (int)sizeof(trace->path))
 			return mw_error_errno(-ENAMETOOLONG, name);
 		find_profile(trace);
-		return 0;
+		return check_name(name);
 	}
 	rc = choose_trace(trace, name, pid, dir);
 	closedir(dir);
