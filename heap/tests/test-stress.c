@@ -42,7 +42,13 @@ static void run_with_limit(struct kit_run *run, const char *settings, const char
 	kit_finish(run);
 }
 
-static bool run_stress(struct kit_run *run, unsigned int seconds, const char *what)
+#define SETTINGS                                                                                   \
+	"MEMWATCH_HEAP_RATE=5000 MEMWATCH_HEAP_MMAP=1 MEMWATCH_HEAP_MAX=16M "                      \
+	"MEMWATCH_HEAP_SNAPSHOT=bytes=64M,peak,interval=1,max=20 "
+#define WATCHING "MEMWATCH_HEAP_ISOLATE=300 MEMWATCH_HEAP_EPOCH=20"
+
+static bool run_stress(struct kit_run *run, const char *settings, unsigned int seconds,
+		       const char *what)
 {
 	struct stress_figures figures = { .failures = 1 };
 	char plugin[PATH_MAX], seconds_text[16];
@@ -50,10 +56,8 @@ static bool run_stress(struct kit_run *run, unsigned int seconds, const char *wh
 	kit_empty();
 	snprintf(plugin, sizeof(plugin), "%.4000s/plugin.so", kit.build);
 	snprintf(seconds_text, sizeof(seconds_text), "%u", seconds);
-	run_with_limit(run,
-		       "MEMWATCH_HEAP_RATE=5000 MEMWATCH_HEAP_MMAP=1 MEMWATCH_HEAP_MAX=16M "
-		       "MEMWATCH_HEAP_SNAPSHOT=bytes=64M,peak,interval=1,max=20",
-		       KIT_ARGV(kit.work, "stress", plugin, THREADS, seconds_text), seconds);
+	run_with_limit(run, settings, KIT_ARGV(kit.work, "stress", plugin, THREADS, seconds_text),
+		       seconds);
 	sscanf(run->text, "%lu %lu %lu %lu %lu", &figures.operations, &figures.children,
 	       &figures.loads, &figures.signals, &figures.failures);
 	tap_ok(kit_exited(run) && figures.operations && figures.children && figures.loads &&
@@ -66,13 +70,13 @@ static bool run_stress(struct kit_run *run, unsigned int seconds, const char *wh
 	return kit_exited(run);
 }
 
-static void check_plain(unsigned int seconds)
+static void check_profile(const char *settings, unsigned int seconds, bool watches,
+			  const char *what)
 {
-	const char *what = "everything at once";
 	struct profile profile;
 	struct kit_run run;
 
-	if (run_stress(&run, seconds, what) &&
+	if (run_stress(&run, settings, seconds, what) &&
 	    tap_ok(kit_open(&profile, run.pid), "%s: there is a profile", what)) {
 		const struct mw_heap_header *header = profile.header;
 
@@ -85,6 +89,11 @@ static void check_plain(unsigned int seconds)
 		tap_ok(header->figures_valid <= 2 + (seconds + HANG_SECONDS) / 10,
 		       "%s: the allocator is asked at most every ten seconds (%u times)", what,
 		       header->figures_valid);
+		if (watches)
+			tap_ok(header->watch_max && header->epochs > 2,
+			       "%s: accesses were looked at (%lu epochs, %lu watches lost, %lu "
+			       "refused)",
+			       what, header->epochs, header->watch_lost, header->watch_refused);
 		profile_close(&profile);
 	}
 	kit_free(&run);
@@ -101,7 +110,7 @@ static void check_directory(const char *options, unsigned int seconds, const cha
 		tap_skip(what, "needs root, to mount a small file system");
 		return;
 	}
-	run_stress(&run, seconds, what);
+	run_stress(&run, SETTINGS WATCHING, seconds, what);
 	kit_free(&run);
 	umount(kit.directory);
 }
@@ -133,7 +142,8 @@ int main(int argc, char **argv)
 
 	kit_init(argv[0]);
 	tap_start();
-	check_plain(seconds / 3 + 1);
+	check_profile(SETTINGS, seconds / 3 + 1, false, "everything at once");
+	check_profile(SETTINGS WATCHING, seconds / 3 + 1, true, "with watched objects");
 	check_valgrind();
 	check_directory("size=4m", seconds / 3, "with a full disk");
 	check_directory("ro", seconds / 3, "with a read-only directory");

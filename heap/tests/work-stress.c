@@ -3,17 +3,23 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * Everything at once, for a while: threads that free each other's objects, threads that come and
- * go, children, signals, libraries that are loaded and unloaded, mappings.
+ * go, children, signals, libraries that are loaded and unloaded, mappings, pages that are protected
+ * or followed.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/userfaultfd.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -152,6 +158,100 @@ static void *loading_thread(void *argument)
 	return NULL;
 }
 
+#define PAGE_BYTES 4096
+
+static unsigned char *pages_allocate(struct prng *prng, size_t *ret)
+{
+	*ret = PAGE_BYTES * (1 + prng_below(prng, 4));
+	return memset(memalign(PAGE_BYTES, *ret), 1, *ret);
+}
+
+/* Counts a failure if the content is not what pages_allocate() has written. */
+static void pages_free(unsigned char *pages, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (pages[i] != 1) {
+			count(&failures, 1);
+			break;
+		}
+	free(pages);
+}
+
+/* Takes away all access to pages of the heap, and gives it back. */
+static void *protecting_thread(void *argument)
+{
+	struct prng prng = { (uintptr_t)argument };
+
+	while (!ended) {
+		size_t bytes;
+		unsigned char *pages = pages_allocate(&prng, &bytes);
+
+		if (mprotect(pages, bytes, PROT_NONE))
+			count(&failures, 1);
+		churn(&prng, 10);
+		if (mprotect(pages, bytes, PROT_READ | PROT_WRITE))
+			count(&failures, 1);
+		pages_free(pages, bytes);
+	}
+	return NULL;
+}
+
+static int fault_fd = -1;
+
+/* Has no end, because the descriptor has none. */
+static void *fault_thread(void *argument)
+{
+	struct uffd_msg message;
+
+	while (read(fault_fd, &message, sizeof(message)) == sizeof(message)) {
+		struct uffdio_writeprotect range = {
+			.range = { message.arg.pagefault.address & ~(uint64_t)(PAGE_BYTES - 1),
+				   PAGE_BYTES },
+		};
+
+		free(malloc(10));
+		ioctl(fault_fd, UFFDIO_WRITEPROTECT, &range);
+	}
+	return argument;
+}
+
+/* False where the kernel does not permit it. */
+static bool faults_begin(void)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
+	pthread_t thread;
+
+	fault_fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	return fault_fd >= 0 && !ioctl(fault_fd, UFFDIO_API, &api) &&
+	       !pthread_create(&thread, NULL, fault_thread, NULL);
+}
+
+/* Writes to pages of the heap whose writes are followed by userfaultfd. */
+static void *following_thread(void *argument)
+{
+	struct prng prng = { (uintptr_t)argument };
+
+	if (!faults_begin())
+		return NULL;
+	while (!ended) {
+		struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_WP };
+		struct uffdio_writeprotect protect = { .mode = UFFDIO_WRITEPROTECT_MODE_WP };
+		size_t bytes;
+		unsigned char *pages = pages_allocate(&prng, &bytes);
+
+		range.range = protect.range = (struct uffdio_range){ (uintptr_t)pages, bytes };
+		if (ioctl(fault_fd, UFFDIO_REGISTER, &range) ||
+		    ioctl(fault_fd, UFFDIO_WRITEPROTECT, &protect))
+			count(&failures, 1);
+		churn(&prng, 10);
+		memset(pages, 1, bytes);
+		if (ioctl(fault_fd, UFFDIO_UNREGISTER, &range.range))
+			count(&failures, 1);
+		pages_free(pages, bytes);
+	}
+	return NULL;
+}
+
 static void signal_handler(int number)
 {
 	(void)number;
@@ -171,8 +271,9 @@ static bool signals_begin(void)
 /* stress PLUGIN THREADS SECONDS: frees everything at the end; prints what it has done. */
 int work_stress(char **argv)
 {
-	static void *(*const others[])(void *) = { forking_thread, forking_thread, loading_thread,
-						   spawning_thread };
+	static void *(*const others[])(void *) = { forking_thread,    forking_thread,
+						   loading_thread,    spawning_thread,
+						   protecting_thread, following_thread };
 	const size_t others_count = sizeof(others) / sizeof(others[0]);
 	static pthread_t threads[THREADS_MAX];
 	uint64_t wanted = work_number(argv, 1, 64);
