@@ -3,7 +3,8 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The decision, on heaps whose leaks are known: rare leaks of a site that frees most of its
- * objects, sites that free nothing, tables, caches, idle programs, and what the guards are for.
+ * objects, sites that free nothing, tables, caches, idle programs, what was lost long ago, and what
+ * the guards are for.
  */
 #include <math.h>
 
@@ -21,40 +22,82 @@ static struct memwatch_ctx *ctx;
 /*
  * A program that handles a request in each step: it takes memory at "request", which lives for
  * some steps. @leaks: every so many requests leak. @keeps: every so many steps, "static" leaks.
+ * @loads: the first so many steps, "load" takes memory that stays.
  */
 struct work {
 	uint64_t leaks, keeps, bytes_kept;
+	uint64_t loads;
+	uint64_t looks;	 /* every so many steps, one object of "load" is used */
+	uint64_t nodes;	 /* objects of "node" that stay as well, for each of "load" */
 	uint64_t tables; /* objects of "table", which are allocated at the start */
 	uint64_t pause;	 /* after half of the steps, in nanoseconds */
 	bool same;	 /* all requests take the same time */
+	bool slow;	 /* every second request takes up to an eighth of the time */
+	bool unseen;	 /* no access is in the trace */
+	bool alone;	 /* "load" takes memory beside 19 requests only */
+	bool freed;	 /* 30 objects of "load" are freed at the end */
 };
+
+#define SLOW (STEPS / 8)
 
 static uint64_t address_of(uint64_t step, uint64_t kind)
 {
 	return (kind << 40) + step * 65536;
 }
 
+__attribute__((format(printf, 3, 4))) static void
+write_access(struct trace *trace, const struct work *w, const char *format, ...)
+{
+	va_list args;
+
+	if (w->unseen)
+		return;
+	va_start(args, format);
+	vfprintf(trace->out, format, args);
+	va_end(args);
+}
+
+static void write_load(struct trace *trace, const struct work *w, uint64_t step, uint64_t now)
+{
+	if (w->freed && step == STEPS - 1) {
+		for (uint64_t i = 0; i < 30; i++)
+			trace_line(trace, "f %lu 1 %#lx unload", now, address_of(i, 4));
+	} else if (step < w->loads) {
+		trace_line(trace, "m %lu 1 %#lx 100 load", now, address_of(step, 4));
+		write_access(trace, w, "a %lu 1 %#lx fill\n", now, address_of(step, 4));
+		for (uint64_t i = 0; i < w->nodes; i++)
+			trace_line(trace, "m %lu 1 %#lx 100 node", now,
+				   address_of(step * 8 + i, 5));
+	} else if (w->looks && step % w->looks == 0) {
+		write_access(trace, w, "a %lu 1 %#lx look\n", now,
+			     address_of(step * 7919 % w->loads, 4));
+	}
+}
+
 static void write_requests(struct trace *trace, const struct work *w)
 {
-	static uint64_t end[STEPS + 16];
+	static uint64_t end[STEPS];
 	struct prng prng = { SEED };
 	uint64_t now = 1000;
 
 	for (uint64_t i = 0; i < STEPS; i++) {
-		uint64_t life = w->same ? 3 : 1 + prng_below(&prng, 6);
+		uint64_t life = w->same ? 3 : 1 + prng_below(&prng, w->slow && i % 2 ? SLOW : 6);
 
 		now += STEP_NS;
 		if (i == STEPS / 2)
 			now += w->pause;
 		end[i] = w->leaks && i % w->leaks == w->leaks / 2 ? 0 : i + life;
-		trace_line(trace, "m %lu 1 %#lx 100 request", now, address_of(i, 1));
-		trace_line(trace, "a %lu 1 %#lx parse", now + 10, address_of(i, 1));
+		if (!w->alone || i >= 2 * w->loads || i % 55 == 0) {
+			trace_line(trace, "m %lu 1 %#lx 100 request", now, address_of(i, 1));
+			write_access(trace, w, "a %lu 1 %#lx parse\n", now + 10, address_of(i, 1));
+		}
 		if (w->keeps && i % w->keeps == 0) {
 			trace_line(trace, "m %lu 2 %#lx %lu static", now + 20, address_of(i, 2),
 				   w->bytes_kept);
-			trace_line(trace, "a %lu 2 %#lx store", now + 30, address_of(i, 2));
+			write_access(trace, w, "a %lu 2 %#lx store\n", now + 30, address_of(i, 2));
 		}
-		for (uint64_t j = i > 8 ? i - 8 : 0; j < i; j++)
+		write_load(trace, w, i, now + 35);
+		for (uint64_t j = i > SLOW ? i - SLOW : 0; j < i; j++)
 			if (end[j] == i)
 				trace_line(trace, "f %lu 1 %#lx done", now + 40, address_of(j, 1));
 	}
@@ -179,6 +222,59 @@ static void test_guards(void)
 	memwatch_stale_unref(stale);
 }
 
+/* Whether memory that is taken in the first steps and stays is taken for a leak. */
+static bool is_lost(const struct work *w)
+{
+	struct memwatch_stale *stale = judge(w, NULL);
+	struct memwatch_stale_site site = site_named(stale, "load");
+
+	memwatch_stale_unref(stale);
+	if (site.leak && (site.scheme != MEMWATCH_STALE_GLOBAL || site.stale_objects < w->loads))
+		tap_note("scheme %u, %lu stale objects", site.scheme, (long)site.stale_objects);
+	return site.leak;
+}
+
+/* A site that has stopped long ago. */
+static void test_abandoned(void)
+{
+	struct work lost = { .loads = STEPS / 4 }, short_time = { .loads = STEPS / 20 };
+	struct work in_use = lost, unseen = lost, beside = lost, alone = lost, freed = lost;
+
+	in_use.looks = 20;
+	unseen.unseen = true;
+	beside.nodes = 1;
+	alone.alone = true;
+	freed.freed = true;
+	tap_ok(is_lost(&lost), "what is not used any more leaks, although it has stopped to grow");
+	tap_ok(!is_lost(&in_use), "it does not if it is looked up now and then");
+	tap_ok(!is_lost(&unseen), "it does not if no access is known");
+	tap_ok(!is_lost(&beside), "it does not if others keep what they took at that time");
+	tap_ok(!is_lost(&alone), "it does not if hardly anything else was taken at that time");
+	tap_ok(!is_lost(&freed), "it does not if its site has freed others after as long a time");
+	tap_ok(!is_lost(&short_time), "it does not if it was taken in a short time");
+}
+
+/* The global fence is longer than the whole time. */
+static void test_beyond(void)
+{
+	struct work keeps = { .keeps = 40, .bytes_kept = 2000, .slow = true }, unseen = keeps;
+	MEMWATCH_OPTS(memwatch_stale_distribution, d);
+	MEMWATCH_OPTS(memwatch_stale_info, info);
+	struct memwatch_stale *stale = judge(&keeps, NULL);
+	struct memwatch_stale_site site = site_named(stale, "static");
+
+	memwatch_stale_get_distribution(stale, MEMWATCH_STALE_ALL_SITES, &d);
+	memwatch_stale_get_info(stale, &info);
+	tap_ok(d.threshold > (double)info.active_ns, "a fence can be longer than the whole time");
+	tap_ok(site.leak && site.threshold_ns < SLOW * STEP_NS && site.stale_objects > 80,
+	       "what is staler than nearly all objects that were freed is stale then");
+	memwatch_stale_unref(stale);
+	unseen.unseen = true;
+	stale = judge(&unseen, NULL);
+	tap_eq(leaked(stale), 0, "it is not stale if no access is known");
+	memwatch_stale_unref(stale);
+}
+
 static void test_few(void)
 {
 	MEMWATCH_OPTS(memwatch_stale_distribution, d);
@@ -268,12 +364,14 @@ static void test_lists(void)
 
 int main(void)
 {
-	tap_plan(25);
+	tap_plan(35);
 	if (memwatch_ctx_new(NULL, &ctx))
 		return EXIT_FAILURE;
 	test_local();
 	test_global();
 	test_guards();
+	test_abandoned();
+	test_beyond();
 	test_few();
 	test_idle();
 	test_lists();

@@ -12,6 +12,10 @@
  * its own fence, or no fence, and has some by the global fence, which take at least a share of
  * the live memory.
  *
+ * ABANDONED. A site that has freed fewer than MW_FENCE_LEAST objects, see kept.h, leaks also if it
+ * does not grow any more. A global fence that no object can reach, because it is longer than the
+ * whole time, gives way for it to the staleness below which nearly all objects were freed.
+ *
  * GUARDS. There is no fence for fewer than MW_FENCE_LEAST objects. The spread of a distribution,
  * with its skewness, is at least a thousandth of the time and half of its third quartile. If more
  * than a quarter of the objects of a distribution live and are stale by the global fence (or, for
@@ -59,6 +63,7 @@ struct mw_basis {
  * @threshold: objects with more staleness are stale; infinity: none can be
  * @stale, @stale_bytes: how many are, and their size
  * @longest: the largest staleness of a live object
+ * @abandoned: what it keeps is no longer used, and what others allocated at that time was freed
  * @global_bytes: size of the objects that are stale by the global fence
  * @births: of the stale objects
  * @growth: enum memwatch_stale_growth
@@ -71,6 +76,7 @@ struct mw_site_decision {
 	double threshold;
 	uint64_t stale, stale_bytes;
 	uint64_t longest, global_bytes;
+	bool abandoned;
 	struct mw_births births;
 	uint32_t growth;
 	bool leak;

@@ -104,6 +104,7 @@ static int feed_malloc(struct mw_sim *sim, const struct mw_event *event)
 	sim->sites[site].allocated++;
 	sim->sites[site].allocated_bytes += event->size;
 	sim->live_bytes += event->size;
+	mw_cohorts_add(&sim->cohorts, sim->now);
 	err = mw_ranges_add(&sim->ranges, event->address, number);
 	if (err)
 		forget_object(sim, number);

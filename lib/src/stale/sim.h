@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stale/cohorts.h"
 #include "stale/curve.h"
 #include "stale/histogram.h"
 #include "stale/objects.h"
@@ -73,6 +74,7 @@ struct mw_site {
  * @first_ns, @time_ns: time of the first and of the last event
  * @now: the clock of the process, which starts at 0
  * @site_of: from the number of a name to that of the site; MW_OBJECT_NONE if it is none
+ * @cohorts: allocations by time
  * @live_bytes: size of all live objects
  * @events: number of events by kind
  * @unmatched_frees: frees of addresses where no object begins
@@ -89,6 +91,7 @@ struct mw_sim {
 	uint32_t *site_of;
 	uint32_t names, names_capacity;
 	struct mw_curve_clock clock;
+	struct mw_cohorts cohorts;
 	uint64_t live_bytes;
 	uint64_t events[3];
 	uint64_t unmatched_frees, overlaps, misses;
