@@ -11,8 +11,7 @@
 /* With more contemporaries that live, objects are no outliers among them. */
 #define CONTEMPORARIES_MAX 0.25
 
-/* The limit is above the staleness of nearly all objects that were freed; few may be an accident.
- */
+/* Nearly all objects that were freed were less stale than the limit, so few may be an accident. */
 #define USED_LATE_MAX 0.01
 
 void mw_kept_add(struct mw_kept *kept, const struct mw_cohorts *cohorts,
