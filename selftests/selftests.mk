@@ -85,10 +85,11 @@ $(addprefix $(SELFTESTS_BIN)/,cost-test backlog-test rmid-test rdt-test rdt-plan
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SELFTESTS_CC) $(SELFTESTS_SANITIZE) -o $@ $(filter %.c,$^)
 
+# It includes the source of the module, to see which cache lines that changes.
 $(SELFTESTS_BIN)/rdt-load:
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ $(filter %.c,$^)
+	$(Q)$(SELFTESTS_CC) $(SELFTESTS_CFLAGS) -o $@ selftests/kmod/rdt-load.c
 
 ##@ Test
 

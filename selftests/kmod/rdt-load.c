@@ -10,6 +10,7 @@
  *
  * Prints TAP. An argument is the seed.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,18 @@
 #include "../../kmod/rdt-plan.h"
 #include "../prng.h"
 #include "../tap.h"
+
+/* The cache line that an atomic operation of the plan takes for itself. */
+static void note_store(const volatile void *at);
+
+#define __atomic_store_n(at, ...)    (note_store(at), __atomic_store_n(at, __VA_ARGS__))
+#define __atomic_exchange_n(at, ...) (note_store(at), __atomic_exchange_n(at, __VA_ARGS__))
+#define __atomic_fetch_or(at, ...)   (note_store(at), __atomic_fetch_or(at, __VA_ARGS__))
+#define __atomic_fetch_and(at, ...)  (note_store(at), __atomic_fetch_and(at, __VA_ARGS__))
+#define __atomic_compare_exchange_n(at, ...)                                                       \
+	(note_store(at), __atomic_compare_exchange_n(at, __VA_ARGS__))
+
+#include "../../kmod/rdt-plan.c"
 
 #define MS	 1000000ULL
 #define SLOTS	 120
@@ -45,7 +58,7 @@
 #define LOOK_NS	  4
 #define ATOMIC_NS 15
 
-/* Cache lines: each word of the plan, the times of 8 RMIDs each, and the slot. */
+/* Cache lines: each word of the plan, the times of 8 RMIDs each, and what is about the slot. */
 #define TIME_LINE(rmid) (MW_RDT_WORDS + (rmid) / 8)
 #define SLOT_LINE	(MW_RDT_WORDS + MW_RDT_RMIDS / 8)
 #define LINES		(SLOT_LINE + 1)
@@ -69,6 +82,7 @@ static struct cpu cpus[CPUS_MAX];
 static struct mw_rdt_plan plan;
 static u64 line_free[LINES], seen[CPUS_MAX][LINES];
 static const struct cpu *line_of[LINES]; /* who changed it, if nobody has looked since */
+static bool stored[LINES];		 /* the plan has changed it, and nobody has paid for it */
 static u64 announced[MW_RDT_RMIDS];	 /* slot since which a run waits to be read */
 static u32 oldest;			 /* slots */
 static u64 period = MS;
@@ -110,12 +124,36 @@ static void look_at_lines(struct cpu *c, u32 from, u32 n, u32 wrap)
 	spend(c, c->now + cost);
 }
 
-static void touch_line(struct cpu *c, u32 line, bool change)
+static void note_store(const volatile void *at)
 {
-	if (change)
+	const char *from = (const char *)&plan, *to = (const char *)(uintptr_t)at;
+	size_t words = offsetof(struct mw_rdt_plan, word),
+	       times = offsetof(struct mw_rdt_plan, ran_ns);
+	size_t offset = to - from;
+
+	if (offset < words)
+		stored[SLOT_LINE] = true;
+	else if (offset < times)
+		stored[(offset - words) / sizeof(struct mw_rdt_word)] = true;
+	else
+		stored[TIME_LINE((offset - times) / sizeof(u64))] = true;
+}
+
+/* A CPU has used a line: it has changed it, or looked at it. */
+static void touch_line(struct cpu *c, u32 line)
+{
+	if (stored[line])
 		change_line(c, line);
 	else
 		look_at_lines(c, line, 1, LINES);
+	stored[line] = false;
+}
+
+/* The line of the slot is looked at all the time; only changes cost something. */
+static void touch_slot(struct cpu *c)
+{
+	if (stored[SLOT_LINE])
+		touch_line(c, SLOT_LINE);
 }
 
 /* ---- The steps of a CPU ---- */
@@ -143,22 +181,21 @@ static bool fits(const struct cpu *c)
 
 static void do_tick(struct cpu *c)
 {
-	u64 before, old[MW_RDT_WORDS];
+	u64 before;
 	u32 i, n, rmid;
 	bool first;
 
 	c->off = c->now;
 	c->now += TICK_NS;
-	for (i = 0; i < MW_RDT_WORDS; i++)
-		old[i] = plan.word[i].marks;
 	first = mw_rdt_plan_slot(&plan, c->due, &before);
-	touch_line(c, SLOT_LINE, first);
+	touch_line(c, SLOT_LINE);
 	if (first) {
 		n = mw_rdt_plan_due(&plan, before, c->due, MW_RDT_ROTATION_NS, &rmid);
 		for (; n; n--, rmid = (rmid + 1) % plan.nr)
 			mw_rdt_plan_add(&plan, rmid);
 		for (i = 0; i * MW_RDT_GROUP < plan.nr; i++)
-			touch_line(c, i, plan.word[i].marks != old[i]);
+			touch_line(c, i);
+		touch_slot(c);
 	}
 	c->own = !shared;
 	c->kept = false;
@@ -173,9 +210,8 @@ static void do_tick(struct cpu *c)
 
 static void read_taken(struct cpu *c)
 {
-	u64 ran = mw_rdt_plan_ran_since(&plan, c->rmid);
-
-	touch_line(c, TIME_LINE(c->rmid), ran);
+	mw_rdt_plan_ran_since(&plan, c->rmid);
+	touch_line(c, TIME_LINE(c->rmid));
 	c->now += READ_NS;
 	c->reading += READ_NS;
 	c->step = END_READ;
@@ -195,22 +231,20 @@ static void do_own(struct cpu *c)
 	c->at++;
 	c->rmid = c->ran[i];
 	if (!mw_rdt_plan_take_one(&plan, c->rmid)) {
-		touch_line(c, c->rmid / MW_RDT_GROUP, false);
+		touch_line(c, c->rmid / MW_RDT_GROUP);
 		return;
 	}
-	touch_line(c, c->rmid / MW_RDT_GROUP, true);
+	touch_line(c, c->rmid / MW_RDT_GROUP);
 	c->ran[i] = NONE;
 	read_taken(c);
 }
 
 static void announce(struct cpu *c, u32 rmid)
 {
-	u32 w = rmid / MW_RDT_GROUP;
-	u64 marks = plan.word[w].marks, ran = plan.ran_ns[rmid];
-
 	mw_rdt_plan_ran(&plan, rmid, c->due - period);
-	touch_line(c, TIME_LINE(rmid), plan.ran_ns[rmid] != ran);
-	touch_line(c, w, plan.word[w].marks != marks);
+	touch_line(c, TIME_LINE(rmid));
+	touch_line(c, rmid / MW_RDT_GROUP);
+	touch_slot(c);
 	if (!announced[rmid])
 		announced[rmid] = c->due;
 }
@@ -269,7 +303,7 @@ static void do_queue(struct cpu *c)
 		end_bout(c, shared && c->begin < c->due + INTERVAL_NS);
 	} else {
 		look_at_lines(c, from, (c->rmid / MW_RDT_GROUP + words - from) % words, words);
-		touch_line(c, c->rmid / MW_RDT_GROUP, true);
+		touch_line(c, c->rmid / MW_RDT_GROUP);
 		read_taken(c);
 	}
 }
@@ -281,7 +315,8 @@ static void do_end_read(struct cpu *c)
 	oldest = age > oldest ? age : oldest;
 	announced[c->rmid] = 0;
 	mw_rdt_plan_release(&plan, c->rmid, true);
-	touch_line(c, c->rmid / MW_RDT_GROUP, true);
+	touch_line(c, c->rmid / MW_RDT_GROUP);
+	touch_slot(c);
 	c->now += RECORD_NS;
 	c->longest = READ_NS + RECORD_NS + MOVE_NS;
 	c->left--;
@@ -299,7 +334,8 @@ static void do_report(struct cpu *c)
 		return;
 	}
 	mw_rdt_plan_release(&plan, rmid, false);
-	touch_line(c, rmid / MW_RDT_GROUP, true);
+	touch_line(c, rmid / MW_RDT_GROUP);
+	touch_slot(c);
 	c->now += RECORD_NS;
 }
 
@@ -390,6 +426,7 @@ static void machine_init(u32 n, bool one_evtsel)
 	memset(line_free, 0, sizeof(line_free));
 	memset(line_of, 0, sizeof(line_of));
 	memset(seen, 0, sizeof(seen));
+	memset(stored, 0, sizeof(stored));
 	memset(announced, 0, sizeof(announced));
 	oldest = 0;
 	mw_rdt_plan_init(&plan, RMIDS + 1, period);
@@ -430,7 +467,7 @@ static struct figures simulate(u32 n, u32 rmids, bool everywhere, bool one_evtse
 static void test_own_evtsel(void)
 {
 	static const u32 sizes[] = { 16, 64, 112, 128, 256, 512 }, runs[] = { 5, 100, 300 };
-	double off = 0, reading = 0, waiting = 0;
+	double off = 0, reading = 0, waiting = 0, few = 0;
 	u32 i, j, slots = 0;
 
 	for (i = 0; i < 6; i++)
@@ -445,6 +482,8 @@ static void test_own_evtsel(void)
 				continue;
 			reading = f.reading > reading ? f.reading : reading;
 			waiting = f.waiting > waiting ? f.waiting : waiting;
+			if (!j)
+				few = f.waiting > few ? f.waiting : few;
 		}
 	tap_ok(off <= 50, "interrupts are off for at most 50 us: %.1f us", off);
 	tap_ok(slots <= 1, "64 CPUs and more: a run is read in its slot or the next: %u", slots);
@@ -452,6 +491,8 @@ static void test_own_evtsel(void)
 	       reading);
 	tap_ok(waiting <= 0.25, "112 CPUs and more: at most 0.25 %% of a CPU waits: %.2f %%",
 	       waiting);
+	/* One CPU alone searches the queue; if all did, twice as much of their time would pass. */
+	tap_ok(few <= 0.045, "112 CPUs and more, few RMIDs: at most 0.045 %% waits: %.3f %%", few);
 }
 
 /* Processes with a thread on each CPU, so that all CPUs want to read the same RMIDs. */
