@@ -146,6 +146,8 @@ static int feed_sample(struct memwatch_slots *slots, uint64_t begin_ns, uint64_t
 	return memwatch_slots_feed(slots, &s.h);
 }
 
+static uint64_t drained_to; /* the end of the slot that was drained last */
+
 static uint64_t drain_slots(struct memwatch_slots *slots, struct memwatch_summary *summary)
 {
 	const struct memwatch_slot *slot;
@@ -154,6 +156,7 @@ static uint64_t drain_slots(struct memwatch_slots *slots, struct memwatch_summar
 	while (memwatch_slots_next(slots, &slot) == 1) {
 		for (uint32_t i = 0; i < slot->nr_entries; i++)
 			run_ns += memwatch_slot_entry_at(slot, i)->cpu_time_ns.value;
+		drained_to = slot->end_ns;
 		if (summary)
 			memwatch_summary_feed(summary, slot);
 	}
@@ -230,6 +233,7 @@ static void test_last_slot(void)
 	memwatch_slots_finish(slots);
 	run_ns = drain_slots(slots, NULL);
 	tap_eq(run_ns, 7, "slots: the last slot before 2^64 ns is delivered");
+	tap_eq(drained_to, ~0ULL, "slots: it ends at the last moment");
 	feed_sample(slots, ~0ULL, ~0ULL, 1, 5);
 	feed_sample(slots, ~0ULL - 3, ~0ULL, 1, 6);
 	memwatch_slots_finish(slots);
