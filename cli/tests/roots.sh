@@ -85,7 +85,7 @@ make_root_ready() {
 	END
 	put proc/memwatch/overhead <<-'END'
 		memory_bytes: 143360
-		cpu 0: ticks=1000 missed=1 jitter_max_ns=81000 switches=6400 pqr_writes=320 switch_cycles=8000 switch_sampled=100 tick_cycles=2000000 rdt_ops=9000 rdt_ops_max=42 rdt_reads=1500 rdt_waits=3 rdt_ns=5100000 rdt_sync_ns=90000 rdt_busy=0 rdt_age_max_ns=1094000 irqs_off_max_ns=38000 tick_ns=73100000 tick_ppm=36550
+		cpu 0: ticks=1000 missed=1 jitter_max_ns=81000 switches=6400 pqr_writes=320 switch_cycles=8000 switch_sampled=100 tick_cycles=2000000 rdt_ops=9000 rdt_ops_max=42 rdt_reads=1500 rdt_waits=3 rdt_ns=5100000 rdt_sync_ns=90000 rdt_busy=17 rdt_age_max_ns=1094000 irqs_off_max_ns=38000 tick_ns=73100000 tick_ppm=36550
 		cpu 1: ticks=0 missed=0 jitter_max_ns=0 switches=0 pqr_writes=0 switch_cycles=0 switch_sampled=0 tick_cycles=0
 		jitter_ns 0-1023: 700
 		jitter_ns 1024-2047: 300

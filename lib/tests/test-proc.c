@@ -192,6 +192,12 @@ static void test_overhead(void)
 	tap_eq(o->nr_cpus, 2, "overhead: number of CPUs");
 	tap_eq(memwatch_proc_cpu_at(o, 0)->switch_cycles, 9000,
 	       "overhead: a value of the first CPU");
+	tap_eq(memwatch_proc_cpu_at(o, 0)->rdt_waits, 3,
+	       "overhead: RMIDs that were not read in time");
+	tap_eq(memwatch_proc_cpu_at(o, 0)->rdt_ns, 40000, "overhead: the time of reading counters");
+	tap_eq(memwatch_proc_cpu_at(o, 0)->rdt_sync_ns, 900,
+	       "overhead: the time of agreeing with other CPUs on what to read");
+	tap_eq(memwatch_proc_cpu_at(o, 0)->rdt_busy, 2, "overhead: how often another CPU read");
 	tap_eq(memwatch_proc_cpu_at(o, 0)->rdt_age_max_ns, 1003000,
 	       "overhead: the age of the oldest run");
 	tap_eq(memwatch_proc_cpu_at(o, 0)->irqs_off_max_ns, 38000,
