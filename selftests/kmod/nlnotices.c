@@ -28,6 +28,7 @@
 #include <linux/genetlink.h>
 #include <linux/memwatch.h>
 #include <linux/netlink.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,11 +303,19 @@ static int run_command(const struct command *command, char **arguments)
 	return err ? err : command->run(fd, arguments);
 }
 
+/* Of a pid namespace, the first process gets only signals that it handles. */
+static void end_at_signal(int number)
+{
+	(void)number;
+	_exit(EXIT_FAILURE);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *end = commands + sizeof(commands) / sizeof(commands[0]);
 	int err;
 
+	signal(SIGTERM, end_at_signal);
 	for (const struct command *c = commands; argc > 1 && c < end; c++) {
 		if (strcmp(argv[1], c->name) || argc < 2 + c->arguments)
 			continue;
