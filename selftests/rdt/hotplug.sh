@@ -17,7 +17,8 @@ gives_up() { dmesg | grep -q "giving up RDT waits"; }
 
 begin_session() {
 	load
-	hold_session
+	# A tick that stops on an idle CPU would not be seen.
+	hold_session idle_stop=0 set
 	matches "$1: RDT is used" "$(status backend)" "intel-rdt\|amd-qos"
 }
 
