@@ -257,6 +257,22 @@ static void test_after_close(void)
 	       "a new session can clear the filters");
 }
 
+/* All its bytes can be read and are zero, so only its size is wrong. */
+static void test_long_argument(void)
+{
+	size_t bytes = 2 * fuzz_memory.page;
+	struct memwatch_get_info *info = calloc(1, bytes);
+	int fd = open(DEVICE, O_RDWR);
+	bool refused;
+
+	if (info)
+		info->size = bytes;
+	refused = info && fd >= 0 && ioctl(fd, MEMWATCH_IOC_GET_INFO, info) && errno == E2BIG;
+	tap_ok(refused, "an argument of more than a page is refused");
+	close(fd);
+	free(info);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long n = 40000;
@@ -276,8 +292,9 @@ int main(int argc, char **argv)
 	fuzz_model.nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	if (!fuzz_memory_map())
 		return 1;
-	tap_plan(14);
+	tap_plan(15);
 	test_device_file();
+	test_long_argument();
 	test_open();
 	test_root(n);
 	test_nobody(n / 8);
