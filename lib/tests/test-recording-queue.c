@@ -14,10 +14,9 @@
 /* Of the address sanitizer, whose header is not installed with every compiler. */
 size_t __sanitizer_get_current_allocated_bytes(void);
 
-#define CPUS	    7	       /* as numbered() chooses them */
-#define BLOCK	    (1U << 20) /* the default */
-#define QUEUE	    (4 * BLOCK)
-#define QUEUE_SMALL (1U << 20) /* for small blocks */
+#define CPUS  7		   /* as numbered() chooses them */
+#define BLOCK (256U << 10) /* the default */
+#define QUEUE (4 * BLOCK)
 
 /* A disk that stands still while @closed, is full while @full, and cannot sync while @broken. */
 static atomic_bool closed, full, broken;
@@ -208,7 +207,7 @@ static int write_large(struct memwatch_recording *recording, uint64_t number)
 /* The smallest blocks, and a record that is larger than they are now and then. */
 static void test_small_blocks(void)
 {
-	struct memwatch_recording *recording = create_with(REPLACE, QUEUE_SMALL, 4096);
+	struct memwatch_recording *recording = create_with(REPLACE, QUEUE, 4096);
 	MEMWATCH_OPTS(memwatch_recording_stats, stats);
 	size_t before = __sanitizer_get_current_allocated_bytes(), queued;
 	int err = 0;
@@ -223,9 +222,9 @@ static void test_small_blocks(void)
 	memwatch_recording_get_stats(recording, &stats);
 	tap_eq(err, 0, "small blocks: records are taken while the disk stands still");
 	tap_ok(stats.lost > 0, "small blocks: the queue has become full");
-	tap_ok(queued <= QUEUE_SMALL + (64 << 10),
-	       "small blocks: the memory is that of the queue: %zu", queued);
-	tap_ok(stats.pending * sizeof(struct memwatch_record_sample) > QUEUE_SMALL / 2,
+	tap_ok(queued <= QUEUE + (64 << 10), "small blocks: the memory is that of the queue: %zu",
+	       queued);
+	tap_ok(stats.pending * sizeof(struct memwatch_record_sample) > QUEUE / 2,
 	       "small blocks: most of the memory holds records: %llu of them",
 	       (unsigned long long)stats.pending);
 	atomic_store(&closed, false);

@@ -39,7 +39,7 @@ struct memwatch_recording;
  * @sz: sizeof(struct memwatch_recording_opts)
  * @flags: MEMWATCH_RECORDING_*
  * @block_bytes: bytes of records that are collected before a block is written; from 4 KiB to
- *	16 MiB, default 1 MiB. They are lost if the writer is killed.
+ *	16 MiB, default 256 KiB. They are lost if the writer is killed.
  * @level: compression level of zstd, default -3
  * @reserved: 0
  * @block_ns: a block is also written when its records span this time; default 1 s

@@ -21,7 +21,7 @@
 #include "recording/writer.h"
 
 #define BLOCK_BYTES_MIN	    (4U << 10)
-#define BLOCK_BYTES_DEFAULT (1U << 20)
+#define BLOCK_BYTES_DEFAULT (256U << 10)
 #define LEVEL_DEFAULT	    -3
 #define SYNC_BYTES_DEFAULT  (4ULL << 20)
 #define MODE_DEFAULT	    0600
