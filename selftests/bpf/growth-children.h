@@ -140,8 +140,11 @@ static inline void leak_to_limit(struct child *c)
 	map_touched(100 * MIB, MAP_PRIVATE);
 	send_byte(c->done[1]);
 	await_byte(c->go[0]);
-	/* What begins in the first ten seconds of a watch is taken for a start-up. */
-	sleep(12);
+	/*
+	 * What begins in the first ten seconds after the first sample is taken for a start-up, and
+	 * growth begins with the last sample before it, which may be some seconds old.
+	 */
+	sleep(16);
 	for (;;) {
 		void *p = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			       -1, 0);
