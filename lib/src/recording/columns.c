@@ -130,35 +130,6 @@ static unsigned int class_get(struct mw_columns *columns,
 	return class;
 }
 
-/* Most records have one of a few types, so the class that a type had last is tried first. */
-#define HINTS 16
-
-struct class_hints {
-	uint32_t key[HINTS];
-	uint8_t class[HINTS];
-};
-
-/* The type and the size of a record, in one number. No valid record has 0. */
-static inline uint32_t record_key(const struct memwatch_record_header *header)
-{
-	return (uint32_t)header->size << 16 | header->type;
-}
-
-static unsigned int class_get_hinted(struct mw_columns *columns, struct class_hints *hints,
-				     const struct memwatch_record_header *header)
-{
-	unsigned int slot = header->type % HINTS, class;
-
-	if (hints->key[slot] == record_key(header))
-		return hints->class[slot];
-	class = class_get(columns, header);
-	if (class < MW_CLASSES_MAX) {
-		hints->key[slot] = record_key(header);
-		hints->class[slot] = (uint8_t) class;
-	}
-	return class;
-}
-
 /* Everything in a header but the time. No valid record has 0. */
 static inline uint64_t header_rest(const struct memwatch_record_header *header)
 {
@@ -174,7 +145,6 @@ void mw_columns_index(struct mw_columns *columns, const uint8_t *records, uint32
 	uint32_t count[MW_CLASSES_MAX] = { 0 }, *offset = columns->offset;
 	uint64_t first = UINT64_MAX, last = 0, rest = 0, *time = columns->time;
 	uint8_t *class_of = columns->class_of;
-	struct class_hints hints = { 0 };
 	uint16_t *cpu = columns->cpu;
 	uint32_t row = 0, at = 0;
 	unsigned int class = 0;
@@ -186,7 +156,7 @@ void mw_columns_index(struct mw_columns *columns, const uint8_t *records, uint32
 		if (header->size > bytes - at)
 			break;
 		if (header_rest(header) != rest) {
-			class = class_get_hinted(columns, &hints, header);
+			class = class_get(columns, header);
 			if (class == MW_CLASSES_MAX)
 				break;
 			rest = header_rest(header);

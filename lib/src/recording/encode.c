@@ -37,30 +37,20 @@ static void encode_column(const struct mw_class_view *view, unsigned int number,
 
 /* The fields of the headers of all records are predicted to be those of the last record. */
 
-static void encode_times(struct mw_columns *columns, uint8_t **out)
+/* One field of all headers, which the index has as an array. */
+static inline __attribute__((always_inline)) void
+encode_field(struct mw_columns *columns, const void *values, unsigned int width, uint8_t **out)
 {
 	uint64_t *residual = columns->residual, last = 0, all = 0;
-	const uint64_t *time = columns->time;
+	const uint8_t *from = values;
 	uint32_t rows = columns->rows;
 
 #pragma GCC unroll 4
 	for (size_t i = 0; i < rows; i++) {
-		all |= residual[i] = mw_fold(time[i] - last, 8);
-		last = time[i];
-	}
-	mw_planes_put(columns, rows, all, out);
-}
+		uint64_t value = mw_number_load(from + i * width, width);
 
-static void encode_cpus(struct mw_columns *columns, uint8_t **out)
-{
-	uint64_t *residual = columns->residual, last = 0, all = 0;
-	const uint16_t *cpu = columns->cpu;
-	uint32_t rows = columns->rows;
-
-#pragma GCC unroll 4
-	for (size_t i = 0; i < rows; i++) {
-		all |= residual[i] = mw_fold(cpu[i] - last, 2);
-		last = cpu[i];
+		all |= residual[i] = mw_fold(value - last, width);
+		last = value;
 	}
 	mw_planes_put(columns, rows, all, out);
 }
@@ -110,8 +100,8 @@ size_t mw_columns_encode(struct mw_columns *columns, const uint8_t *records, uin
 	encode_class_table(columns, &out);
 	memcpy(out, columns->class_of, columns->rows);
 	out += columns->rows;
-	encode_times(columns, &out);
-	encode_cpus(columns, &out);
+	encode_field(columns, columns->time, sizeof(*columns->time), &out);
+	encode_field(columns, columns->cpu, sizeof(*columns->cpu), &out);
 	encode_flags(columns, records, &out);
 
 	mw_columns_sort(columns);
