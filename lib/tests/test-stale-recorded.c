@@ -122,10 +122,12 @@ static void test_merge(void)
 	tap_eq(info.live_bytes, sim.live_bytes, "they have the right size");
 	tap_eq(info.sites, sim.nr_sites, "they are of the right sites");
 	for (uint64_t i = 0; memwatch_stale_get_object(stale, i, &object) == 1; i++) {
+		struct mw_ranges_spot spot = { 0 };
 		uint64_t start;
 		uint32_t number;
 
-		wrong += !mw_ranges_find(&sim.ranges, object.address, &start, &number) ||
+		mw_ranges_seek(&sim.ranges, object.address, &spot);
+		wrong += !mw_ranges_before(&sim.ranges, &spot, &start, &number) ||
 			 start != object.address ||
 			 mw_objects_at(&sim.objects, number)->birth_ns != object.allocated_ns ||
 			 mw_objects_at(&sim.objects, number)->tid != object.tid;

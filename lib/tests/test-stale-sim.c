@@ -83,6 +83,16 @@ static void model_feed(struct model *m, const struct mw_event *e)
 	}
 }
 
+/* The object with the highest first address that is at most @address. */
+static bool find_before(const struct mw_ranges *ranges, uint64_t address, uint64_t *start,
+			uint32_t *number)
+{
+	struct mw_ranges_spot spot = { 0 };
+
+	mw_ranges_seek(ranges, address, &spot);
+	return mw_ranges_before(ranges, &spot, start, number);
+}
+
 /* Whether each live object of the model is in the simulation, with the same history. */
 static bool objects_agree(struct model *m, const struct mw_sim *sim)
 {
@@ -95,7 +105,7 @@ static bool objects_agree(struct model *m, const struct mw_sim *sim)
 		if (!o->live)
 			continue;
 		live++;
-		if (!mw_ranges_find(&sim->ranges, o->start, &start, &number) || start != o->start)
+		if (!find_before(&sim->ranges, o->start, &start, &number) || start != o->start)
 			return false;
 		got = mw_objects_at(&sim->objects, number);
 		if (got->size != o->size || got->last_ns != o->last_ns ||
@@ -189,32 +199,64 @@ static void test_batches(void)
 	free(events);
 }
 
+enum { KEYS = 5000 };
+
+/* Any spot may be a hint, and whatever @hint says. */
+static struct mw_ranges_spot seek_with_hint(const struct mw_ranges *ranges, uint64_t address,
+					    struct prng *prng, struct mw_ranges_spot hint)
+{
+	switch (prng_below(prng, 3)) {
+	case 0:
+		hint = (struct mw_ranges_spot){ 0 };
+		break;
+	case 1:
+		hint.leaf = (uint32_t)prng_below(prng, ranges->count + 2);
+		hint.after = (uint32_t)prng_below(prng, MW_RANGES_LEAF + 2);
+		break;
+	}
+	mw_ranges_seek(ranges, address, &hint);
+	return hint;
+}
+
+/* Whether the map has the same neighbours of this spot as the sorted array. */
+static bool neighbours_agree(const struct mw_ranges *ranges, const struct mw_ranges_spot *spot,
+			     const bool *there, uint64_t key)
+{
+	uint64_t start, behind = key + 1;
+	int64_t before = (int64_t)key;
+	uint32_t number;
+
+	while (before >= 0 && !there[before])
+		before--;
+	while (behind < KEYS && !there[behind])
+		behind++;
+	return mw_ranges_behind(ranges, spot) == (behind < KEYS ? 10 * behind : UINT64_MAX) &&
+	       mw_ranges_before(ranges, spot, &start, &number) == (before >= 0) &&
+	       (before < 0 || (start == 10 * (uint64_t)before && number == before));
+}
+
 static void test_ranges(void)
 {
-	enum { KEYS = 5000 };
 	static bool there[KEYS];
 	struct prng prng = { SEED };
 	struct mw_ranges ranges = { 0 };
-	uint64_t start, leaves;
-	uint32_t number;
+	struct mw_ranges_spot spot = { 0 };
 	int wrong = 0, live = 0;
+	uint64_t leaves;
 
 	for (int i = 0; i < 200000; i++) {
 		/* The map fills up, and becomes empty at the end. */
 		uint64_t key = prng_below(&prng, KEYS);
 		bool add = prng_below(&prng, 200000) > (uint64_t)i;
-		int64_t below = (int64_t)key;
 
+		spot = seek_with_hint(&ranges, 10 * key, &prng, spot);
 		if (add && !there[key])
-			wrong += mw_ranges_add(&ranges, 10 * key, (uint32_t)key) != 0;
-		else if (!add)
-			wrong += mw_ranges_remove(&ranges, 10 * key, &number) != there[key];
+			wrong += mw_ranges_add(&ranges, &spot, 10 * key, (uint32_t)key) != 0;
+		else if (!add && there[key])
+			mw_ranges_remove(&ranges, &spot);
 		there[key] = add;
-		while (below >= 0 && !there[below])
-			below--;
-		if (mw_ranges_find(&ranges, 10 * key + 9, &start, &number) != (below >= 0) ||
-		    (below >= 0 && (start != 10 * (uint64_t)below || number != below)))
-			wrong++;
+		spot = seek_with_hint(&ranges, 10 * key + 9, &prng, spot);
+		wrong += !neighbours_agree(&ranges, &spot, there, key);
 	}
 	tap_eq(wrong, 0, "the ordered map finds what a sorted array has");
 	for (int i = 0; i < KEYS; i++)
@@ -222,8 +264,12 @@ static void test_ranges(void)
 	leaves = ranges.count;
 	tap_ok(leaves <= 1 + 4 * (uint64_t)live / MW_RANGES_LEAF,
 	       "leaves are at least a quarter full on average");
-	for (uint64_t key = 0; key < KEYS; key++)
-		mw_ranges_remove(&ranges, 10 * key, &number);
+	for (uint64_t key = 0; key < KEYS; key++) {
+		if (!there[key])
+			continue;
+		mw_ranges_seek(&ranges, 10 * key, &spot);
+		mw_ranges_remove(&ranges, &spot);
+	}
 	tap_eq(ranges.count, 0, "an empty map has no leaf");
 	mw_ranges_uninit(&ranges);
 }

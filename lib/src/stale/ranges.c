@@ -38,6 +38,71 @@ static size_t leaf_of(const struct mw_ranges *ranges, uint64_t address)
 	return after ? after - 1 : 0;
 }
 
+/* Whether this leaf has @address, or would get it. */
+static bool is_leaf_of(const struct mw_ranges *ranges, size_t at, uint64_t address)
+{
+	return at < ranges->count && (!at || ranges->first[at] <= address) &&
+	       (at + 1 == ranges->count || address < ranges->first[at + 1]);
+}
+
+static bool is_upper_bound(const struct mw_ranges_leaf *leaf, uint32_t after, uint64_t address)
+{
+	return after <= leaf->count && (!after || leaf->start[after - 1] <= address) &&
+	       (after == leaf->count || address < leaf->start[after]);
+}
+
+void mw_ranges_seek(const struct mw_ranges *ranges, uint64_t address, struct mw_ranges_spot *spot)
+{
+	const struct mw_ranges_leaf *leaf;
+
+	if (!ranges->count) {
+		*spot = (struct mw_ranges_spot){ 0 };
+		return;
+	}
+	if (!is_leaf_of(ranges, spot->leaf, address))
+		spot->leaf = (uint32_t)leaf_of(ranges, address);
+	leaf = ranges->leaf[spot->leaf];
+	if (!is_upper_bound(leaf, spot->after, address))
+		spot->after = (uint32_t)upper_bound(leaf->start, leaf->count, address);
+}
+
+void mw_ranges_fetch(const struct mw_ranges *ranges, uint64_t address, struct mw_ranges_spot *spot)
+{
+	const struct mw_ranges_leaf *leaf;
+
+	*spot = (struct mw_ranges_spot){ 0 };
+	if (!ranges->count)
+		return;
+	spot->leaf = (uint32_t)leaf_of(ranges, address);
+	leaf = ranges->leaf[spot->leaf];
+	__builtin_prefetch(&leaf->count);
+	for (size_t i = MW_RANGES_LEAF / 8; i < MW_RANGES_LEAF; i += MW_RANGES_LEAF / 8)
+		__builtin_prefetch(&leaf->start[i]);
+}
+
+bool mw_ranges_before(const struct mw_ranges *ranges, const struct mw_ranges_spot *spot,
+		      uint64_t *start, uint32_t *object)
+{
+	const struct mw_ranges_leaf *leaf;
+
+	/* The first leaf alone may get addresses below its own. */
+	if (!spot->after)
+		return false;
+	leaf = ranges->leaf[spot->leaf];
+	*start = leaf->start[spot->after - 1];
+	*object = leaf->object[spot->after - 1];
+	return true;
+}
+
+uint64_t mw_ranges_behind(const struct mw_ranges *ranges, const struct mw_ranges_spot *spot)
+{
+	if (!ranges->count)
+		return UINT64_MAX;
+	if (spot->after < ranges->leaf[spot->leaf]->count)
+		return ranges->leaf[spot->leaf]->start[spot->after];
+	return spot->leaf + 1 < ranges->count ? ranges->first[spot->leaf + 1] : UINT64_MAX;
+}
+
 /* Makes room for a leaf behind leaf @at and its entry in the arrays. */
 static struct mw_ranges_leaf *insert_leaf(struct mw_ranges *ranges, size_t at)
 {
@@ -81,71 +146,50 @@ static void move_elements(struct mw_ranges_leaf *to, struct mw_ranges_leaf *from
 	from->count = first;
 }
 
-/* Splits a full leaf. A heap that grows upwards leaves full leaves behind it. */
-static int split_leaf(struct mw_ranges *ranges, size_t at, uint64_t start)
+/*
+ * Splits the full leaf of a spot, which moves to the upper half if @start is there. A heap that
+ * grows upwards leaves full leaves behind it.
+ */
+static int split_leaf(struct mw_ranges *ranges, struct mw_ranges_spot *spot)
 {
-	struct mw_ranges_leaf *full = ranges->leaf[at], *upper = insert_leaf(ranges, at + 1);
-	bool is_last = at + 2 == ranges->count && start > full->start[MW_RANGES_LEAF - 1];
+	struct mw_ranges_leaf *full = ranges->leaf[spot->leaf];
+	struct mw_ranges_leaf *upper = insert_leaf(ranges, spot->leaf + 1);
+	bool is_last = spot->leaf + 2 == ranges->count && spot->after == MW_RANGES_LEAF;
+	uint32_t half = is_last ? MW_RANGES_LEAF - 1 : MW_RANGES_LEAF / 2;
 
 	if (!upper)
 		return -ENOMEM;
-	move_elements(upper, full, is_last ? MW_RANGES_LEAF - 1 : MW_RANGES_LEAF / 2);
-	ranges->first[at + 1] = upper->start[0];
+	move_elements(upper, full, half);
+	ranges->first[spot->leaf + 1] = upper->start[0];
+	if (spot->after > half) {
+		spot->leaf++;
+		spot->after -= half;
+	}
 	return 0;
 }
 
-int mw_ranges_add(struct mw_ranges *ranges, uint64_t start, uint32_t object)
+int mw_ranges_add(struct mw_ranges *ranges, const struct mw_ranges_spot *at, uint64_t start,
+		  uint32_t object)
 {
+	struct mw_ranges_spot spot = *at;
 	struct mw_ranges_leaf *leaf;
-	size_t at = 0, place, behind;
+	uint32_t behind;
 
 	if (!ranges->count && !insert_leaf(ranges, 0))
 		return -ENOMEM;
-	at = leaf_of(ranges, start);
-	if (ranges->leaf[at]->count == MW_RANGES_LEAF) {
-		if (split_leaf(ranges, at, start))
-			return -ENOMEM;
-		at += start > ranges->first[at + 1];
-	}
-	leaf = ranges->leaf[at];
-	place = upper_bound(leaf->start, leaf->count, start);
-	behind = leaf->count - place;
-	memmove(leaf->start + place + 1, leaf->start + place, behind * sizeof(*leaf->start));
-	memmove(leaf->object + place + 1, leaf->object + place, behind * sizeof(*leaf->object));
-	leaf->start[place] = start;
-	leaf->object[place] = object;
+	if (ranges->leaf[spot.leaf]->count == MW_RANGES_LEAF && split_leaf(ranges, &spot))
+		return -ENOMEM;
+	leaf = ranges->leaf[spot.leaf];
+	behind = leaf->count - spot.after;
+	memmove(leaf->start + spot.after + 1, leaf->start + spot.after,
+		behind * sizeof(*leaf->start));
+	memmove(leaf->object + spot.after + 1, leaf->object + spot.after,
+		behind * sizeof(*leaf->object));
+	leaf->start[spot.after] = start;
+	leaf->object[spot.after] = object;
 	leaf->count++;
-	ranges->first[at] = leaf->start[0];
+	ranges->first[spot.leaf] = leaf->start[0];
 	return 0;
-}
-
-bool mw_ranges_find(const struct mw_ranges *ranges, uint64_t address, uint64_t *start,
-		    uint32_t *object)
-{
-	const struct mw_ranges_leaf *leaf;
-	size_t after;
-
-	if (!ranges->count)
-		return false;
-	leaf = ranges->leaf[leaf_of(ranges, address)];
-	after = upper_bound(leaf->start, leaf->count, address);
-	if (!after)
-		return false;
-	*start = leaf->start[after - 1];
-	*object = leaf->object[after - 1];
-	return true;
-}
-
-void mw_ranges_fetch(const struct mw_ranges *ranges, uint64_t address)
-{
-	const struct mw_ranges_leaf *leaf;
-
-	if (!ranges->count)
-		return;
-	leaf = ranges->leaf[leaf_of(ranges, address)];
-	__builtin_prefetch(&leaf->count);
-	for (size_t i = MW_RANGES_LEAF / 8; i < MW_RANGES_LEAF; i += MW_RANGES_LEAF / 8)
-		__builtin_prefetch(&leaf->start[i]);
 }
 
 /* Joins leaf @at + 1 to leaf @at if both together are half full. */
@@ -162,33 +206,25 @@ static void join_leaves(struct mw_ranges *ranges, size_t at)
 	delete_leaf(ranges, at + 1);
 }
 
-bool mw_ranges_remove(struct mw_ranges *ranges, uint64_t start, uint32_t *object)
+void mw_ranges_remove(struct mw_ranges *ranges, const struct mw_ranges_spot *spot)
 {
-	struct mw_ranges_leaf *leaf;
-	size_t at, place, behind;
+	struct mw_ranges_leaf *leaf = ranges->leaf[spot->leaf];
+	uint32_t behind = leaf->count - spot->after;
 
-	if (!ranges->count)
-		return false;
-	at = leaf_of(ranges, start);
-	leaf = ranges->leaf[at];
-	place = upper_bound(leaf->start, leaf->count, start);
-	if (!place || leaf->start[place - 1] != start)
-		return false;
-	*object = leaf->object[place - 1];
-	behind = leaf->count - place;
-	memmove(leaf->start + place - 1, leaf->start + place, behind * sizeof(*leaf->start));
-	memmove(leaf->object + place - 1, leaf->object + place, behind * sizeof(*leaf->object));
+	memmove(leaf->start + spot->after - 1, leaf->start + spot->after,
+		behind * sizeof(*leaf->start));
+	memmove(leaf->object + spot->after - 1, leaf->object + spot->after,
+		behind * sizeof(*leaf->object));
 	if (!--leaf->count) {
-		delete_leaf(ranges, at);
-		return true;
+		delete_leaf(ranges, spot->leaf);
+		return;
 	}
-	ranges->first[at] = leaf->start[0];
+	ranges->first[spot->leaf] = leaf->start[0];
 	if (leaf->count <= MW_RANGES_LEAF / 4) {
-		join_leaves(ranges, at);
-		if (at)
-			join_leaves(ranges, at - 1);
+		join_leaves(ranges, spot->leaf);
+		if (spot->leaf)
+			join_leaves(ranges, spot->leaf - 1);
 	}
-	return true;
 }
 
 void mw_ranges_uninit(struct mw_ranges *ranges)

@@ -36,18 +36,37 @@ struct mw_ranges {
 	size_t count, first_room, leaf_room;
 };
 
-/* Adds an object at an address that the map does not have. Returns 0 or -ENOMEM. */
-int mw_ranges_add(struct mw_ranges *ranges, uint64_t start, uint32_t object);
+/**
+ * struct mw_ranges_spot - where an address is in the map, or would be
+ * @leaf: number of the leaf; 0 if there is none
+ * @after: number of elements of this leaf that are at most the address
+ *
+ * A spot that was found earlier, for the same address or any other, is a hint: what is still right
+ * about it is not searched for again. Zero is a valid hint.
+ */
+struct mw_ranges_spot {
+	uint32_t leaf, after;
+};
 
-/* Finds the object with the highest first address that is at most @address. */
-bool mw_ranges_find(const struct mw_ranges *ranges, uint64_t address, uint64_t *start,
-		    uint32_t *object);
+/* Finds the spot of @address. */
+void mw_ranges_seek(const struct mw_ranges *ranges, uint64_t address, struct mw_ranges_spot *spot);
 
-/* Fetches what mw_ranges_find() will look at. */
-void mw_ranges_fetch(const struct mw_ranges *ranges, uint64_t address);
+/* Finds the leaf of @address, and fetches what mw_ranges_seek() will look at. */
+void mw_ranges_fetch(const struct mw_ranges *ranges, uint64_t address, struct mw_ranges_spot *spot);
 
-/* Removes the object at @start. Returns false if there is none. */
-bool mw_ranges_remove(struct mw_ranges *ranges, uint64_t start, uint32_t *object);
+/* The object with the highest first address that is at most that of @spot. False if none is. */
+bool mw_ranges_before(const struct mw_ranges *ranges, const struct mw_ranges_spot *spot,
+		      uint64_t *start, uint32_t *object);
+
+/* The first address of the object behind @spot; UINT64_MAX if there is none. */
+uint64_t mw_ranges_behind(const struct mw_ranges *ranges, const struct mw_ranges_spot *spot);
+
+/* Adds an object at an address that the map does not have, whose spot it is. 0 or -ENOMEM. */
+int mw_ranges_add(struct mw_ranges *ranges, const struct mw_ranges_spot *spot, uint64_t start,
+		  uint32_t object);
+
+/* Removes the object that mw_ranges_before() tells. There is one. */
+void mw_ranges_remove(struct mw_ranges *ranges, const struct mw_ranges_spot *spot);
 
 void mw_ranges_uninit(struct mw_ranges *ranges);
 

@@ -67,21 +67,50 @@ static void forget_object(struct mw_sim *sim, uint32_t number)
 	mw_objects_free(&sim->objects, number);
 }
 
-/* An allocator does not give out memory twice: what overlaps was freed, which was not seen. */
-static void end_overlapped(struct mw_sim *sim, uint64_t start, uint64_t size)
+/* The object with the highest first address that is at most @address; NULL if there is none. */
+static struct mw_object *find_object(const struct mw_sim *sim, uint64_t address,
+				     struct mw_ranges_spot *spot, uint32_t *number)
 {
-	uint64_t last = start + (size ? size - 1 : 0), at;
+	uint64_t start;
+
+	mw_ranges_seek(&sim->ranges, address, spot);
+	return mw_ranges_before(&sim->ranges, spot, &start, number)
+		       ? mw_objects_at(&sim->objects, *number)
+		       : NULL;
+}
+
+/* The object that mw_ranges_before() tells was freed, which was not seen. */
+static void end_object(struct mw_sim *sim, const struct mw_ranges_spot *spot, uint32_t number)
+{
+	mw_ranges_remove(&sim->ranges, spot);
+	forget_object(sim, number);
+	sim->overlaps++;
+}
+
+/*
+ * An allocator does not give out memory twice: what overlaps was freed. Finds the spot of @start.
+ */
+static void end_overlapped(struct mw_sim *sim, uint64_t start, uint64_t size,
+			   struct mw_ranges_spot *spot)
+{
+	uint64_t last = start + (size ? size - 1 : 0);
+	struct mw_object *before;
 	uint32_t number;
 
-	while (mw_ranges_find(&sim->ranges, last, &at, &number) &&
-	       (at >= start || end_of(mw_objects_at(&sim->objects, number)) > start)) {
-		mw_ranges_remove(&sim->ranges, at, &number);
-		forget_object(sim, number);
-		sim->overlaps++;
+	before = find_object(sim, start, spot, &number);
+	if (before && end_of(before) > start) {
+		end_object(sim, spot, number);
+		mw_ranges_seek(&sim->ranges, start, spot);
+	}
+	while (mw_ranges_behind(&sim->ranges, spot) <= last) {
+		find_object(sim, last, spot, &number);
+		end_object(sim, spot, number);
+		mw_ranges_seek(&sim->ranges, start, spot);
 	}
 }
 
-static int feed_malloc(struct mw_sim *sim, const struct mw_event *event)
+static int feed_malloc(struct mw_sim *sim, const struct mw_event *event,
+		       struct mw_ranges_spot *spot)
 {
 	struct mw_object *object;
 	uint32_t number, site;
@@ -89,7 +118,7 @@ static int feed_malloc(struct mw_sim *sim, const struct mw_event *event)
 
 	if (err)
 		return err;
-	end_overlapped(sim, event->address, event->size);
+	end_overlapped(sim, event->address, event->size, spot);
 	if (mw_objects_new(&sim->objects, &number))
 		return -ENOMEM;
 	object = mw_objects_at(&sim->objects, number);
@@ -105,13 +134,13 @@ static int feed_malloc(struct mw_sim *sim, const struct mw_event *event)
 	sim->sites[site].allocated_bytes += event->size;
 	sim->live_bytes += event->size;
 	mw_cohorts_add(&sim->cohorts, sim->now);
-	err = mw_ranges_add(&sim->ranges, event->address, number);
+	err = mw_ranges_add(&sim->ranges, spot, event->address, number);
 	if (err)
 		forget_object(sim, number);
 	return err;
 }
 
-static int feed_free(struct mw_sim *sim, const struct mw_event *event)
+static int feed_free(struct mw_sim *sim, const struct mw_event *event, struct mw_ranges_spot *spot)
 {
 	struct mw_object *object;
 	struct mw_site *site;
@@ -120,11 +149,12 @@ static int feed_free(struct mw_sim *sim, const struct mw_event *event)
 
 	if (!event->address)
 		return 0;
-	if (!mw_ranges_remove(&sim->ranges, event->address, &number)) {
+	object = find_object(sim, event->address, spot, &number);
+	if (!object || object->start != event->address) {
 		sim->unmatched_frees++;
 		return 0;
 	}
-	object = mw_objects_at(&sim->objects, number);
+	mw_ranges_remove(&sim->ranges, spot);
 	site = &sim->sites[object->site];
 	err = mw_histogram_add(&site->idle, sim->now - object->last);
 	if (!err)
@@ -134,14 +164,12 @@ static int feed_free(struct mw_sim *sim, const struct mw_event *event)
 	return err;
 }
 
-static int feed_access(struct mw_sim *sim, const struct mw_event *event)
+static int feed_access(struct mw_sim *sim, const struct mw_event *event,
+		       struct mw_ranges_spot *spot)
 {
-	struct mw_object *object = NULL;
-	uint64_t start;
 	uint32_t number;
+	struct mw_object *object = find_object(sim, event->address, spot, &number);
 
-	if (mw_ranges_find(&sim->ranges, event->address, &start, &number))
-		object = mw_objects_at(&sim->objects, number);
 	if (!object || end_of(object) <= event->address) {
 		sim->misses++;
 		return 0;
@@ -195,7 +223,7 @@ static int advance_clock(struct mw_sim *sim, uint64_t time_ns)
 	return update_curves(sim, time_ns);
 }
 
-int mw_sim_feed(struct mw_sim *sim, const struct mw_event *event)
+static int feed(struct mw_sim *sim, const struct mw_event *event, struct mw_ranges_spot *spot)
 {
 	int err = advance_clock(sim, event->time_ns);
 
@@ -204,63 +232,75 @@ int mw_sim_feed(struct mw_sim *sim, const struct mw_event *event)
 	sim->events[event->kind]++;
 	switch (event->kind) {
 	case MW_EVENT_MALLOC:
-		return feed_malloc(sim, event);
+		return feed_malloc(sim, event, spot);
 	case MW_EVENT_FREE:
-		return feed_free(sim, event);
+		return feed_free(sim, event, spot);
 	default:
-		return feed_access(sim, event);
+		return feed_access(sim, event, spot);
 	}
 }
 
+int mw_sim_feed(struct mw_sim *sim, const struct mw_event *event)
+{
+	struct mw_ranges_spot spot = { 0 };
+
+	return feed(sim, event, &spot);
+}
+
 /*
- * The events in a batch are known before they are replayed, so what they need is fetched while
- * others are replayed: first the leaf, then the object, then its site.
+ * The events in a batch are known before they are replayed, so what they need is found and fetched
+ * while others are replayed: first the leaf, then the object, then its site. What is replayed in
+ * between may change the map, so their spots are hints.
  */
 #define FETCH_OBJECTS 16384 /* fewer are in the caches of the processor */
+#define AHEAD_MAX     32    /* a power of two */
 #define AHEAD_LEAF    24
 #define AHEAD_OBJECT  16
 #define AHEAD_SITE    8
 
-static void fetch_site(const struct mw_sim *sim, uint32_t number)
-{
-	uint32_t site;
+struct ahead {
+	struct mw_ranges_spot spot;
+	const struct mw_object *object; /* may be NULL */
+};
 
-	if (number == MW_OBJECT_NONE)
+static void fetch_object(const struct mw_sim *sim, uint64_t address, struct ahead *ahead)
+{
+	uint32_t number;
+
+	/* Of an allocation it is the object before it, which may overlap. */
+	ahead->object = find_object(sim, address, &ahead->spot, &number);
+	if (!ahead->object)
 		return;
-	site = mw_objects_at(&sim->objects, number)->site;
+	__builtin_prefetch(ahead->object);
+	__builtin_prefetch((const char *)ahead->object + 64);
+}
+
+static void fetch_site(const struct mw_sim *sim, const struct ahead *ahead)
+{
+	uint32_t site = ahead->object ? ahead->object->site : MW_OBJECT_NONE;
+
 	if (site < sim->nr_sites) {
 		__builtin_prefetch(&sim->sites[site]);
 		__builtin_prefetch((const char *)&sim->sites[site] + 64);
 	}
 }
 
-static uint32_t fetch_object(const struct mw_sim *sim, const struct mw_event *event)
-{
-	uint32_t number = MW_OBJECT_NONE;
-	uint64_t start;
-
-	/* Of an allocation it is the object before it, which may overlap. */
-	if (!mw_ranges_find(&sim->ranges, event->address, &start, &number))
-		return MW_OBJECT_NONE;
-	__builtin_prefetch(mw_objects_at(&sim->objects, number));
-	__builtin_prefetch((const char *)mw_objects_at(&sim->objects, number) + 64);
-	return number;
-}
-
 static int feed_fetching(struct mw_sim *sim, const struct mw_event *events, uint32_t count)
 {
-	uint32_t numbers[AHEAD_OBJECT] = { 0 };
+	struct ahead ahead[AHEAD_MAX] = { 0 };
 	int err = 0;
 
-	for (uint32_t i = 0; i < AHEAD_OBJECT; i++)
-		numbers[i] = MW_OBJECT_NONE;
 	for (uint32_t i = 0; !err && i < count; i++) {
+		struct ahead *leaf = &ahead[(i + AHEAD_LEAF) % AHEAD_MAX];
+
 		if (i + AHEAD_LEAF < count)
-			mw_ranges_fetch(&sim->ranges, events[i + AHEAD_LEAF].address);
-		fetch_site(sim, numbers[(i + AHEAD_SITE) % AHEAD_OBJECT]);
+			mw_ranges_fetch(&sim->ranges, events[i + AHEAD_LEAF].address, &leaf->spot);
 		if (i + AHEAD_OBJECT < count)
-			numbers[i % AHEAD_OBJECT] = fetch_object(sim, &events[i + AHEAD_OBJECT]);
-		err = mw_sim_feed(sim, &events[i]);
+			fetch_object(sim, events[i + AHEAD_OBJECT].address,
+				     &ahead[(i + AHEAD_OBJECT) % AHEAD_MAX]);
+		if (i + AHEAD_SITE < count)
+			fetch_site(sim, &ahead[(i + AHEAD_SITE) % AHEAD_MAX]);
+		err = feed(sim, &events[i], &ahead[i % AHEAD_MAX].spot);
 	}
 	return err;
 }
