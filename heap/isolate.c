@@ -5,6 +5,7 @@
  * Which samples are watched, and pages of their own for those that are small.
  */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -12,7 +13,26 @@
 #include "next.h"
 #include "profile.h"
 
+/* What a guard has at least: the widest vector, and what the C library keeps of two blocks. */
+#define GUARD_LEAST 80u
+
+/* The C library keeps one word for each block, and leaves as much as this of a block it divides. */
+#define WORD	   sizeof(size_t)
+#define MARGIN	   64u
+
+#define GUARDS_MAX (MW_ISOLATE_MAX * MW_ISOLATE_BLOCKS)
+
+/* Enough that the end of a block is on another page than its object. */
+#define TAIL_BYTES 64u
+
 static uint32_t blocks; /* that exist */
+
+/*
+ * The profile has the number of a guard, and not its address: nobody who writes to the file can
+ * have other memory freed.
+ */
+static void *guards[GUARDS_MAX];
+static uint32_t guard_hint; /* where to look for a free place */
 
 uint64_t mw_isolate_page(void)
 {
@@ -49,6 +69,19 @@ uint64_t mw_isolate_bytes(void)
 	return (uint64_t)mw_config.isolate * MW_ISOLATE_BLOCKS * mw_isolate_page();
 }
 
+static uint64_t page_after(uint64_t address)
+{
+	uint64_t page = mw_isolate_page();
+
+	return (address + page - 1) / page * page;
+}
+
+/* From the beginning of a guard to the page in front of which it ends. */
+static uint32_t guard_distance(const char *guard)
+{
+	return (uint32_t)(page_after((uintptr_t)guard + GUARD_LEAST) - (uintptr_t)guard);
+}
+
 static bool block_count(void)
 {
 	uint32_t most = mw_profile.header->watch_max * MW_ISOLATE_BLOCKS;
@@ -59,24 +92,111 @@ static bool block_count(void)
 	return false;
 }
 
-void *mw_isolate_allocate(size_t alignment, size_t size)
+/* The number of a guard; 0 if there is none left. */
+static uint32_t guard_add(void *guard)
+{
+	uint32_t first = __atomic_fetch_add(&guard_hint, 1, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < GUARDS_MAX; i++) {
+		uint32_t n = (first + i) % GUARDS_MAX;
+		void *free = NULL;
+
+		if (!__atomic_load_n(&guards[n], __ATOMIC_RELAXED) &&
+		    __atomic_compare_exchange_n(&guards[n], &free, guard, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			return n + 1;
+	}
+	return 0;
+}
+
+/*
+ * A block that ends where a page begins, with enough for @bytes behind it. NULL if there is none.
+ */
+static char *guard_begin(uint64_t page, uint64_t bytes)
+{
+	char *guard = mw_next.malloc(GUARD_LEAST + page + bytes + 2 * MARGIN), *shrunk;
+	size_t size;
+
+	if (!guard)
+		return NULL;
+	size = guard_distance(guard) - WORD;
+	shrunk = mw_next.realloc(guard, size);
+	if (shrunk == guard && mw_next.malloc_usable_size(guard) == size)
+		return guard;
+	mw_next.free(shrunk ? shrunk : guard);
+	return NULL;
+}
+
+/*
+ * A block with a guard; NULL if there is none. The C library has no function that allocates at a
+ * given address. But it keeps the size of each block in the word in front of it, with three flags,
+ * and takes the smallest free block that is large enough. So who asks for all that is free behind
+ * the guard, but for @spare bytes, gets just that, and gives back what it does not need. Should it
+ * be different, for whatever reason, the block has another address.
+ */
+static void *guarded_allocate(uint64_t page, uint64_t bytes, size_t spare, uint32_t *ret_guard)
+{
+	char *guard = guard_begin(page, bytes), *wanted, *memory = NULL, *shrunk = NULL;
+	size_t behind;
+
+	if (!guard)
+		return NULL;
+	wanted = guard + guard_distance(guard);
+	behind = *(const size_t *)(const void *)(wanted - WORD) & ~(size_t)7;
+	if (behind > bytes + MARGIN)
+		memory = mw_next.malloc(behind - WORD - spare);
+	if (memory == wanted)
+		shrunk = mw_next.realloc(memory, bytes);
+	if (shrunk && shrunk == wanted && (*ret_guard = guard_add(guard)))
+		return shrunk;
+	mw_next.free(shrunk ? shrunk : memory);
+	mw_next.free(guard);
+	return NULL;
+}
+
+/*
+ * All the memory behind the last block of the heap cannot be asked for, without making the heap
+ * larger; elsewhere, there may be another block of nearly the same size, but hardly of the same.
+ */
+static void *guarded_allocate_by_size(uint64_t page, uint64_t bytes, uint32_t *ret_guard)
+{
+	void *memory = guarded_allocate(page, bytes, MARGIN, ret_guard);
+
+	return memory ? memory : guarded_allocate(page, bytes, 0, ret_guard);
+}
+
+void *mw_isolate_allocate(size_t alignment, size_t size, uint32_t *ret_guard)
 {
 	uint64_t page = mw_isolate_page();
-	uint64_t bytes = (size + (size == 0) + page - 1) / page * page + page;
+	uint64_t bytes = page_after(size + (size == 0)) + TAIL_BYTES;
 	void *memory = NULL;
 	int saved = errno;
 
+	*ret_guard = 0;
 	if (!alignment || alignment & (alignment - 1) || !block_count()) {
 		mw_count(&mw_profile.header->watch_refused, 1);
 		return NULL;
 	}
-	if (mw_next.posix_memalign(&memory, alignment > page ? alignment : page, bytes)) {
+	if (alignment <= page && mw_next.allocator == MW_HEAP_ALLOCATOR_GLIBC &&
+	    mw_next.malloc_usable_size)
+		memory = guarded_allocate_by_size(page, bytes, ret_guard);
+	if (!memory &&
+	    mw_next.posix_memalign(&memory, alignment > page ? alignment : page, bytes)) {
 		mw_count(&mw_profile.header->watch_refused, 1);
 		mw_isolate_freed();
 		memory = NULL;
 	}
 	errno = saved;
 	return memory;
+}
+
+void mw_isolate_unguard(uint32_t guard)
+{
+	int saved = errno;
+
+	if (guard && guard <= GUARDS_MAX)
+		mw_next.free(__atomic_exchange_n(&guards[guard - 1], NULL, __ATOMIC_RELAXED));
+	errno = saved;
 }
 
 void mw_isolate_freed(void)
@@ -87,4 +207,5 @@ void mw_isolate_freed(void)
 void mw_isolate_clear(void)
 {
 	blocks = 0;
+	memset(guards, 0, sizeof(guards));
 }

@@ -326,7 +326,11 @@ struct mw_heap_sample {
 	uint32_t tid;		   /* thread that allocated */
 	uint16_t source;	   /* enum mw_heap_source */
 	uint16_t watch; /* index into the watches + 1; 0: none. It may be of another sample now */
-	uint32_t free_link; /* the writer's list of free slots; means nothing in a live sample */
+	/* The writer's own, which mean nothing to a reader. */
+	union {
+		uint32_t free_link; /* of a free slot: the next one */
+		uint32_t guard;	    /* of a live sample: of mw_isolate_allocate() */
+	};
 };
 
 #define MW_HEAP_WATCH_PART 0x1u /* only a part of the object is watched */

@@ -125,6 +125,7 @@ static bool allocation_sample(struct mw_thread *thread, unsigned int due, const 
 		.time_ns = mw_runtime_now(),
 		.tid = thread->tid,
 		.source = source,
+		.guard = due >> MW_DUE_GUARD,
 	};
 	uint32_t depth, flags;
 	bool stored;
@@ -135,10 +136,12 @@ static bool allocation_sample(struct mw_thread *thread, unsigned int due, const 
 	birth.stack = mw_stack_intern(frames, depth, flags, birth.time_ns);
 	/* What the program has advised for mappings of its own stays. */
 	if (due & MW_DUE_ISOLATE && source != MW_HEAP_SOURCE_MMAP)
-		birth.watch = mw_watch_begin(&birth, due >> MW_DUE_SHIFT, &thread->random);
+		birth.watch = mw_watch_begin(&birth, due >> MW_DUE_SHIFT & 0xff, &thread->random);
 	stored = mw_sample_add(&birth);
-	if (!stored)
+	if (!stored) {
+		mw_isolate_unguard(birth.guard);
 		mw_watch_end(birth.watch, birth.address, size);
+	}
 	time_count(birth.time_ns);
 	mw_figures_follow(birth.time_ns);
 	return stored;

@@ -20,7 +20,8 @@
 #define MW_DUE_SAMPLE  1u /* the allocation is to be sampled */
 #define MW_DUE_TRACE   2u /* it is to be written to the trace */
 #define MW_DUE_ISOLATE 4u /* it is to be sampled and watched, see isolate.h */
-#define MW_DUE_SHIFT   8  /* the bits above are the shift of the watch */
+#define MW_DUE_SHIFT   8  /* eight bits: the shift of the watch */
+#define MW_DUE_GUARD   16 /* the bits above: its guard */
 
 /*
  * The countdown of this thread has wrapped by @size. Puts it right, and returns what is to be done

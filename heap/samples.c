@@ -187,6 +187,7 @@ static void slot_retire(uint32_t slot)
 {
 	struct mw_heap_sample *sample = slot_at(slot);
 
+	mw_isolate_unguard(sample->guard);
 	mw_watch_end(sample->watch, sample->address, sample->size);
 	mw_filter_remove((const void *)(uintptr_t)sample->address);
 	state_change(sample, MW_HEAP_SAMPLE_FREE);
@@ -394,6 +395,7 @@ bool mw_sample_add(const struct mw_sample_birth *birth)
 	sample->tid = birth->tid;
 	sample->source = (uint16_t)birth->source;
 	sample->watch = birth->watch;
+	sample->guard = birth->guard;
 	state_change(sample, MW_HEAP_SAMPLE_LIVE);
 	mw_filter_add((const void *)(uintptr_t)birth->address);
 	birth_count(birth, &weight);

@@ -23,6 +23,7 @@ struct mw_sample_birth {
 	uint32_t tid;
 	enum mw_heap_source source;
 	uint16_t watch; /* of mw_watch_begin() */
+	uint32_t guard; /* of mw_isolate_allocate() */
 };
 
 /*

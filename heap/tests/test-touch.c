@@ -307,6 +307,27 @@ static void check_end(void)
 	kit_free(&run);
 }
 
+/*
+ * One in 256 objects begins at a page by chance, and has no guard. The free lists of threads count
+ * as memory in use, so there are none.
+ */
+static void check_guards(void)
+{
+	unsigned long paged = 0, beside = 0;
+	long left = -1;
+	struct kit_run run;
+
+	kit_empty();
+	kit_run(&run, NULL, SETTINGS "200 GLIBC_TUNABLES=glibc.malloc.tcache_count=0",
+		KIT_ARGV(kit.work, "guards", "4000"));
+	sscanf(run.text, "%lu %lu %ld", &paged, &beside, &left);
+	tap_ok(kit_exited(&run) && paged > 400, "objects with pages are among others (%lu)", paged);
+	tap_ok(beside * 20 < paged,
+	       "what is in front of them is mostly no other object (but for %lu)", beside);
+	tap_eq(left, 0, "nothing is left in front of objects that were freed");
+	kit_free(&run);
+}
+
 static void check_jemalloc(void)
 {
 	check_allocator(KIT_LIBRARIES "libjemalloc.so.2", "jemalloc", false);
@@ -340,6 +361,7 @@ static const struct {
 	{ "limit", check_limit },
 	{ "memory", check_memory },
 	{ "end", check_end },
+	{ "guards", check_guards },
 };
 
 /* With an argument: only the check of that name. */

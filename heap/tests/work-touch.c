@@ -440,6 +440,43 @@ int work_end(char **argv)
 	return 0;
 }
 
+/* Whether an object has one of the bytes in front of a page that a vector may have as well. */
+static bool is_in_front(const struct object *object, const unsigned char *page)
+{
+	return object->at < page && object->at + malloc_usable_size(object->at) > page - 64;
+}
+
+/*
+ * guards COUNT: small objects, of which some have pages of their own; then others take what is
+ * free around these. Prints how many have pages, how many of them have another object's last bytes
+ * in front of them, and how much more of the heap is in use when all were freed.
+ */
+int work_guards(char **argv)
+{
+	uint64_t paged = 0, beside = 0;
+	size_t used;
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	used = mallinfo2().uordblks;
+	object_count = work_number(argv, 0, 2000);
+	for (uint64_t n = 0; n < object_count; n++)
+		objects[n].at = malloc(16 + n * 7 % 300);
+	for (uint64_t n = 0; n < object_count; n++) {
+		bool is_beside = false;
+
+		if (!object_pages(&objects[n], &(size_t){ 0 }))
+			continue;
+		for (uint64_t other = 0; other < object_count; other++)
+			is_beside |= is_in_front(&objects[other], objects[n].at);
+		paged++;
+		beside += is_beside;
+	}
+	for (uint64_t n = 0; n < object_count; n++)
+		free(objects[n].at);
+	printf("%lu %lu %ld\n", paged, beside, (long)(mallinfo2().uordblks - used));
+	return 0;
+}
+
 /* many COUNT: objects that stay. */
 int work_many(char **argv)
 {

@@ -541,8 +541,8 @@ static const struct {
 	{ "secure", work_secure },     { "stress", work_stress },   { "steps", work_steps },
 	{ "fds", work_fds },	       { "daemon", work_daemon },   { "sigfork", work_sigfork },
 	{ "stepfork", work_stepfork }, { "touch", work_touch },	    { "end", work_end },
-	{ "sites", work_sites },       { "many", work_many },	    { "small", work_small },
-	{ "heap", work_heap },
+	{ "guards", work_guards },     { "sites", work_sites },	    { "many", work_many },
+	{ "small", work_small },       { "heap", work_heap },
 };
 
 int main(int argc, char **argv)

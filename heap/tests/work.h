@@ -42,6 +42,7 @@ int work_stress(char **argv);
 /* work-touch.c */
 int work_touch(char **argv);
 int work_end(char **argv);
+int work_guards(char **argv);
 int work_many(char **argv);
 int work_small(char **argv);
 

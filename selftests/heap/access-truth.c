@@ -16,7 +16,6 @@
  */
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +37,6 @@ static uint32_t *sizes;	  /* of the object that begins there, and 1 */
 static uint8_t *seen;	  /* whether a page is in the list */
 static uint64_t pages[PAGES_MOST];
 static uint32_t page_count;
-static bool is_masked; /* see memcmp() below */
 
 static void *table_map(uint64_t bytes)
 {
@@ -59,7 +57,6 @@ __attribute__((constructor)) static void tables_map(void)
 	last_ns = table_map(units * sizeof(*last_ns));
 	sizes = table_map(units * sizeof(*sizes));
 	seen = table_map(UINT64_C(1) << (ADDRESS_BITS - PAGE_BITS));
-	is_masked = getenv("ACCESS_MASKED");
 }
 
 static uint64_t unit_of(uint64_t address)
@@ -240,27 +237,11 @@ WRAPPED(void *, memset, (void *to, int byte, size_t bytes))
 	return __real_memset(to, byte, bytes);
 }
 
-/*
- * With AVX-512, the C library compares up to 32 bytes by vectors of this size, and masks what is
- * behind. Processors mark the page of masked bytes as accessed, too. So short comparisons are made
- * here, unless the variable ACCESS_MASKED is set.
- */
-#define VECTOR_BYTES 32
-
-static int bytes_compare(const unsigned char *a, const unsigned char *b, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		if (a[i] != b[i])
-			return a[i] - b[i];
-	return 0;
-}
-
 WRAPPED(int, memcmp, (const void *a, const void *b, size_t bytes))
 {
 	range_note(a, bytes);
 	range_note(b, bytes);
-	return bytes > VECTOR_BYTES || is_masked ? __real_memcmp(a, b, bytes)
-						 : bytes_compare(a, b, bytes);
+	return __real_memcmp(a, b, bytes);
 }
 
 WRAPPED(void *, memchr, (const void *in, int byte, size_t bytes))
