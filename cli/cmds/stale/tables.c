@@ -201,6 +201,20 @@ static void print_leak(const struct stale_result *r, uint32_t number,
 		mw_escape_line(stdout, "  Its objects are used most often at %s.", access.place);
 }
 
+/* A program that is active for less, without its pauses, may have done no more than to start. */
+#define SHORT_NS 100000000
+
+static void print_duration(const struct memwatch_stale_info *info)
+{
+	char active[32];
+
+	mw_human_uint(info->active_ns, MW_UNIT_NS, active, sizeof(active));
+	printf("The program was active for %s only. In so short a time, what it keeps from its "
+	       "start\n"
+	       "looks like a leak.\n",
+	       active);
+}
+
 /* What "not used" means in this report. */
 static void print_evidence(const struct memwatch_stale_info *info)
 {
@@ -229,6 +243,8 @@ void stale_print_summary(const struct stale_result *r)
 			print_leak(r, i, &site);
 	if (!r->info.leaked_objects)
 		printf("No leak was found.\n");
+	else if (r->info.recorded && !r->cli->quiet && r->info.active_ns < SHORT_NS)
+		print_duration(&r->info);
 	if (r->info.recorded && !r->cli->quiet)
 		print_evidence(&r->info);
 }
