@@ -51,7 +51,7 @@ void mw_isolate_unguard(uint32_t guard);
 /* A block has been freed. */
 void mw_isolate_freed(void);
 
-/* After a fork. */
+/* After a fork. The child keeps the guards of its parent: to free them would copy their pages. */
 void mw_isolate_clear(void);
 
 /*
