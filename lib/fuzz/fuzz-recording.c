@@ -94,18 +94,21 @@ static void fuzz_file(const uint8_t *data, size_t size)
 
 /*
  * Makes a block of 16 bytes for its header and the payload behind them. The first byte says
- * what is wrong: its payload, its header, or that it claims more bytes than it has.
+ * what is wrong: its payload, its header, that it claims more bytes than it has, or that it claims
+ * far more records, or columns, than a block may have.
  */
 static size_t put_block(uint8_t *to, const uint8_t *data, size_t size, uint64_t sequence)
 {
 	size_t payload = mw_get16(data + 2);
+	uint32_t more_records = data[0] & 8 ? 1U << 30 : 0,
+		 more_plain = data[0] & 16 ? 1U << 30 : 0;
 	struct mw_block_header header = {
 		.version = MW_FORMAT_VERSION - (data[1] >> 4 & 1),
 		.kind = data[1] & 7,
 		.codec = data[1] >> 3 & 1,
 		.records = mw_get16(data + 4),
-		.record_bytes = mw_get32(data + 6) & 0x1ffffff,
-		.plain_bytes = mw_get32(data + 10) & 0x1ffffff,
+		.record_bytes = (mw_get32(data + 6) & 0x1ffffff) + more_records,
+		.plain_bytes = (mw_get32(data + 10) & 0x1ffffff) + more_plain,
 		.first_ns = data[14],
 		.last_ns = data[15],
 		.sequence = sequence,
