@@ -34,10 +34,12 @@ for fault in $faults; do
 	error) rdtctl inject error '*' "$rmid" total 20 && echo total:error >> /out/expected ;;
 	unavailable) rdtctl inject unavailable '*' "$rmid" total 20 && echo total:unavailable >> /out/expected ;;
 	restart) rdtctl inject restart '*' "$rmid" total && echo total:unavailable >> /out/expected ;;
-	# Six readings are disturbed three times each, and one twice, which then succeeds.
+	# Six readings are disturbed three times each, and one twice, which then succeeds. No other
+	# fault gives the event local this status.
 	foreign)
 		wrmsr -p 0 0xc8d 1
-		rdtctl inject foreign '*' "$rmid" total 20 && echo total:error >> /out/expected ;;
+		rdtctl inject foreign '*' "$rmid" total 20 &&
+			rdtctl inject foreign '*' "$rmid" local 20 && echo local:error >> /out/expected ;;
 	occupancy) rdtctl inject error '*' "$rmid" occupancy 20 && echo occupancy:error >> /out/expected ;;
 	esac
 	ok $? "the fault $fault is injected"
