@@ -6,7 +6,7 @@
 # must not be able to do to the module, to its sessions, or to the host. Runs in the
 # lab beside memwatch.ko, release/memwatch.ko, mwctl, mwproc, attack and memwatchctl,
 # with the kernel's module fuse. Prints TAP. Arguments select tests: group container
-# memory settings rates release.
+# memory killed settings rates release.
 set -u
 # shellcheck source=SCRIPTDIR/../guest.sh
 . /lab/guest.sh
@@ -121,6 +121,42 @@ test_memory() {
 	done
 	within 10 status_is sessions 0
 	ok $? "no session is left after the FUSE servers were killed"
+	rmmod memwatch
+}
+
+# ------------------------------------------------------------------- kills
+
+has_ended() { [ ! -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status"; }
+is_blocked() { grep -q '^State:.D' "/proc/$1/status"; }
+
+# kill_waiter WHAT PID: kills a process that waits for a session to start
+kill_waiter() {
+	within 2 is_blocked "$2"
+	ok $? "$1 waits while a session starts"
+	kill -9 "$2"
+	within 2 has_ended "$2" && ! has_ended $starter
+	ok $? "$1 ends when it is killed, although the session still starts"
+}
+
+# A session starts slowly, because each CPU waits when it joins. (What has an open session ends after
+# it was killed only when it could stop the session, so no command is killed here.)
+test_killed() {
+	load
+	dmesg -c >/dev/null
+	echo 10000 >$PARAMETERS/delay_ms
+	mwctl start stop >&2 &
+	starter=$!
+	within 10 eval 'dmesg | grep -q "a CPU that comes online waits"'
+	ok $? "a session starts slowly"
+	mwctl info >&2 &
+	kill_waiter "a process that opens the device" $!
+	for file in status overhead; do
+		cat $PROC/$file >&2 &
+		kill_waiter "a reader of $file" $!
+	done
+	echo 0 >$PARAMETERS/delay_ms
+	wait $starter
+	is "the session starts and ends" $? 0
 	rmmod memwatch
 }
 
@@ -251,7 +287,7 @@ test_release() {
 
 mount_tracing
 plan
-for test in ${*:-group container memory settings rates release}; do
+for test in ${*:-group container memory killed settings rates release}; do
 	test_"$test"
 	[ ! -d /sys/module/memwatch ] || rmmod memwatch
 done
