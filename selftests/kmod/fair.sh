@@ -69,16 +69,36 @@ finish() {
 	rmmod memwatch
 }
 
+start_victim() {
+	start_herd "$1" 1 spin
+	victim=$(head -1 "$TMP/$herd")
+}
+
 # attack TITLE BOUND VICTIM_UID ARGUMENT_OF_HERD...: the share of one process that runs
 attack() {
 	title=$1 bound=$2 uid=$3
 	shift 3
 	begin
 	start_herd "$@"
-	start_herd "$uid" 1 spin
-	victim=$(head -1 "$TMP/$herd")
+	start_victim "$uid"
 	hold_session
 	sleep 2
+	trace_shares 4
+	at_least "$title" "$(share_of "$victim")" "$bound"
+	finish
+}
+
+# late_attack, with the arguments of attack: the process begins when the others hold all RMIDs that
+# they can get. What the session finds has not run yet, and would lose an RMID to one that runs.
+late_attack() {
+	title=$1 bound=$2 uid=$3
+	shift 3
+	begin
+	hold_session
+	start_herd "$@"
+	sleep 1
+	start_victim "$uid"
+	sleep 1
 	trace_shares 4
 	at_least "$title" "$(share_of "$victim")" "$bound"
 	finish
@@ -90,13 +110,16 @@ test_sleepers() {
 }
 
 test_wakers() {
-	attack "60 processes that wake every 50 ms do not keep one of another user from being measured" \
+	late_attack "60 processes that wake every 50 ms do not keep one of another user from being measured" \
 		90 $VICTIM $ATTACKER 60 wake 50
 	# An equal part for each of 61 processes of 24 RMIDs, less the 3 that are left free and
 	# up to 5 of the processes of root.
 	attack "60 processes that wake every 50 ms leave one of the same user its share" \
 		25 $ATTACKER $ATTACKER 60 wake 50
-	attack "60 processes that wake every 900 ms leave one of the same user its share" \
+	# An equal part would be 39 percent.
+	late_attack "40 processes that wake every 50 ms leave one of the same user its share" \
+		25 $ATTACKER $ATTACKER 40 wake 50
+	late_attack "60 processes that wake every 900 ms leave one of the same user its share" \
 		25 $ATTACKER $ATTACKER 60 wake 900
 }
 
