@@ -43,6 +43,13 @@ uint64_t mw_isolate_page(void)
 	return page;
 }
 
+uint64_t mw_isolate_page_after(uint64_t address)
+{
+	uint64_t page = mw_isolate_page();
+
+	return (address + page - 1) / page * page;
+}
+
 /*
  * jemalloc and tcmalloc have functions of their own that free an object and believe what they are
  * told about its size. What was allocated in place of a smaller object must not get there.
@@ -69,17 +76,10 @@ uint64_t mw_isolate_bytes(void)
 	return (uint64_t)mw_config.isolate * MW_ISOLATE_BLOCKS * mw_isolate_page();
 }
 
-static uint64_t page_after(uint64_t address)
-{
-	uint64_t page = mw_isolate_page();
-
-	return (address + page - 1) / page * page;
-}
-
 /* From the beginning of a guard to the page in front of which it ends. */
 static uint32_t guard_distance(const char *guard)
 {
-	return (uint32_t)(page_after((uintptr_t)guard + GUARD_LEAST) - (uintptr_t)guard);
+	return (uint32_t)(mw_isolate_page_after((uintptr_t)guard + GUARD_LEAST) - (uintptr_t)guard);
 }
 
 static bool block_count(void)
@@ -168,7 +168,7 @@ static void *guarded_allocate_by_size(uint64_t page, uint64_t bytes, uint32_t *r
 void *mw_isolate_allocate(size_t alignment, size_t size, uint32_t *ret_guard)
 {
 	uint64_t page = mw_isolate_page();
-	uint64_t bytes = page_after(size + (size == 0)) + TAIL_BYTES;
+	uint64_t bytes = mw_isolate_page_after(size + (size == 0)) + TAIL_BYTES;
 	void *memory = NULL;
 	int saved = errno;
 

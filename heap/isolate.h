@@ -42,6 +42,9 @@ uint64_t mw_isolate_bytes(void);
 
 uint64_t mw_isolate_page(void);
 
+/* The first page that begins at @address or behind it. */
+uint64_t mw_isolate_page_after(uint64_t address);
+
 /* A block for @size bytes; NULL if there is none. @ret_guard: 0 if it has none. Keeps errno. */
 void *mw_isolate_allocate(size_t alignment, size_t size, uint32_t *ret_guard);
 

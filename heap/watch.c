@@ -224,11 +224,11 @@ static void watches_thin(struct mw_random *random)
 static bool pages_choose(uint64_t address, uint64_t size, struct mw_random *random,
 			 struct watch *ret)
 {
-	uint64_t page = mw_isolate_page(), first = (address + page - 1) / page, pages;
+	uint64_t page = mw_isolate_page(), first = mw_isolate_page_after(address) / page, pages;
 
 	if (size <= MW_ISOLATE_OBJECT_MAX) {
 		ret->begin = address;
-		ret->bytes = (uint32_t)((size + (size == 0) + page - 1) / page * page);
+		ret->bytes = (uint32_t)mw_isolate_page_after(size + (size == 0));
 		return true;
 	}
 	if ((address + size) / page < first + 2)

@@ -215,11 +215,13 @@ static void print_duration(const struct memwatch_stale_info *info)
 	       active);
 }
 
-/* What "not used" means in this report. */
+/* For how long the program was watched, and what "not used" means in this report. */
 static void print_evidence(const struct memwatch_stale_info *info)
 {
 	uint64_t charged = info->accesses - info->misses;
 
+	if (info->leaked_objects && info->active_ns < SHORT_NS)
+		print_duration(info);
 	if (!info->access_event)
 		printf("No accesses were sampled: \"not used\" means allocated and not freed "
 		       "since.\n"
@@ -243,8 +245,6 @@ void stale_print_summary(const struct stale_result *r)
 			print_leak(r, i, &site);
 	if (!r->info.leaked_objects)
 		printf("No leak was found.\n");
-	else if (r->info.recorded && !r->cli->quiet && r->info.active_ns < SHORT_NS)
-		print_duration(&r->info);
 	if (r->info.recorded && !r->cli->quiet)
 		print_evidence(&r->info);
 }
