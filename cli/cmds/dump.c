@@ -12,6 +12,7 @@
 #include "common/library.h"
 #include "common/message.h"
 #include "output/table.h"
+#include "common/pool.h"
 
 enum { RMID, GENERATION, TGID, PARENT, START, ALLOC, CGROUP_ID, CGROUP, UID, COMM, NR_COLUMNS };
 
@@ -53,10 +54,12 @@ static int compare_processes(const void *a, const void *b, void *arg)
 	return order ?: (p->rmid > q->rmid) - (p->rmid < q->rmid);
 }
 
-static void fill_dump_cells(const struct memwatch_process *p, struct mw_cgroups *cgroups,
-			    struct mw_cell *row)
+/* Returns false if there is no memory. */
+static bool fill_dump_cells(const struct memwatch_process *p, struct mw_cgroups *cgroups,
+			    struct mw_pool *pool, struct mw_cell *row)
 {
-	const char *path = mw_cgroups_path(cgroups, p->cgroup_id);
+	const char *name = mw_cgroups_path(cgroups, p->cgroup_id);
+	const char *path = name ? mw_pool_copy(pool, name) : NULL;
 
 	row[RMID] = (struct mw_cell){ .number = p->rmid };
 	row[GENERATION] = (struct mw_cell){ .number = p->generation };
@@ -68,6 +71,7 @@ static void fill_dump_cells(const struct memwatch_process *p, struct mw_cgroups 
 	row[CGROUP] = (struct mw_cell){ .text = path, .missing = !path };
 	row[UID] = (struct mw_cell){ .number = p->uid };
 	row[COMM] = (struct mw_cell){ .text = p->comm };
+	return path || !name;
 }
 
 static int print_dump(const struct mw_cli *cli, const struct mw_table *table)
@@ -93,6 +97,7 @@ static int show_dump(const struct mw_cli *cli, const struct dump_config *c,
 {
 	const struct memwatch_process **sorted;
 	struct mw_cgroups *cgroups = NULL;
+	struct mw_pool pool = { 0 };
 	struct mw_table table;
 	int rc = 0;
 
@@ -107,9 +112,7 @@ static int show_dump(const struct mw_cli *cli, const struct dump_config *c,
 	for (size_t i = 0; i < rmids->count && !rc; i++) {
 		struct mw_cell *row = mw_table_row(&table);
 
-		if (row)
-			fill_dump_cells(sorted[i], cgroups, row);
-		else
+		if (!row || !fill_dump_cells(sorted[i], cgroups, &pool, row))
 			rc = mw_error_errno(-ENOMEM, "dump");
 	}
 	if (!rc)
@@ -119,6 +122,7 @@ static int show_dump(const struct mw_cli *cli, const struct dump_config *c,
 		rc = MW_EXIT_NOTHING;
 	}
 	mw_table_uninit(&table);
+	mw_pool_free(&pool);
 	mw_cgroups_free(cgroups);
 	free(sorted);
 	return rc;

@@ -117,7 +117,8 @@ const char *mw_cgroups_path(struct mw_cgroups *cgroups, uint64_t id)
 	if (path || now == cgroups->read_at)
 		return path;
 	read_names(cgroups);
-	cgroups->read_at = now;
+	/* With very many directories it has taken its time. */
+	cgroups->read_at = time(NULL);
 	return find_path(cgroups, id);
 }
 

@@ -13,7 +13,7 @@
 #include "growth/latest.h"
 #include "output/table.h"
 #include "summary/metrics.h"
-#include "summary/pool.h"
+#include "common/pool.h"
 
 /* Names of enum memwatch_summary_by on the command line, ends with NULL. */
 extern const char *const mw_by_names[];

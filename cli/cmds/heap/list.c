@@ -19,7 +19,7 @@
 #include "common/message.h"
 #include "common/parse.h"
 #include "output/table.h"
-#include "summary/pool.h"
+#include "common/pool.h"
 
 enum column {
 	COLUMN_PID,

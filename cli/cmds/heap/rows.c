@@ -13,7 +13,7 @@
 #include "cmds/heap/rows.h"
 #include "common/message.h"
 #include "output/table.h"
-#include "summary/pool.h"
+#include "common/pool.h"
 
 /* Calls of a tree below this share of the total are left out of the table. */
 #define TREE_SHARE 0.005

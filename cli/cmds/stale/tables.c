@@ -11,7 +11,7 @@
 #include "cmds/stale/stale.h"
 #include "common/message.h"
 #include "output/table.h"
-#include "summary/pool.h"
+#include "common/pool.h"
 #include "text/escape.h"
 
 const char *const stale_growth_names[] = { "none", "growing", "burst", "stopped" };

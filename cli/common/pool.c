@@ -4,7 +4,7 @@
  *
  * The pool: a list of chunks; what is larger than a chunk gets a chunk of its own.
  */
-#include "summary/pool.h"
+#include "common/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
