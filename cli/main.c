@@ -5,6 +5,7 @@
  * The entry point and the list of commands.
  */
 #include <locale.h>
+#include <signal.h>
 
 #include "common/cmd.h"
 
@@ -32,5 +33,7 @@ int main(int argc, char **argv)
 {
 	/* LC_CTYPE only: numbers keep the decimal point of the C locale. */
 	setlocale(LC_CTYPE, "");
+	/* If the parent ignored it, the kernel would not keep the exit statuses of children. */
+	signal(SIGCHLD, SIG_DFL);
 	return mw_cmd_run(argc, argv);
 }

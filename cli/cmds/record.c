@@ -397,7 +397,7 @@ static int start_child(struct session *s, char **argv)
 	/* The command did not run, so the recording is of no use. */
 	memwatch_recording_discard(s->recording);
 	s->recording = NULL;
-	return mw_error(MW_EXIT_FAILED, argv[0], "%s", strerror(-err));
+	return mw_child_failed(err, argv[0]);
 }
 
 static int check_record_config(const struct record_config *c)

@@ -2,18 +2,21 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The child waits for one byte in a pipe before it executes the command. A second
- * pipe, which exec closes, brings back the error if exec fails.
+ * The child waits for one byte in a socket, whose writer gets no SIGPIPE if the child was killed,
+ * before it executes the command. A pipe, which exec closes, brings back the error if exec fails.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/child.h"
+#include "common/interrupt.h"
+#include "common/message.h"
 
 /* What the child does after the fork. Does not return. */
 static void child_exec(const int *release, const int *failure, char **argv)
@@ -38,7 +41,7 @@ int mw_child_fork(struct mw_child *child, char **argv)
 	int release[2], failure[2], err;
 	pid_t pid;
 
-	if (pipe2(release, O_CLOEXEC))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, release))
 		return -errno;
 	if (pipe2(failure, O_CLOEXEC)) {
 		err = -errno;
@@ -66,8 +69,11 @@ int mw_child_start(struct mw_child *child)
 	int err = 0;
 	ssize_t n;
 
-	if (write(child->release, "g", 1) != 1)
-		return -errno;
+	if (mw_interrupted())
+		return -EINTR;
+	/* Ctrl-C kills the child, too, and only the child if it comes now. */
+	if (send(child->release, "g", 1, MSG_NOSIGNAL) != 1)
+		return errno == EPIPE || errno == ECONNRESET ? -EINTR : -errno;
 	/* exec closes the child's end of the pipe, so end of file means that it succeeded. */
 	do {
 		n = read(child->failure, &err, sizeof(err));
@@ -78,17 +84,41 @@ int mw_child_start(struct mw_child *child)
 	return 0;
 }
 
+int mw_child_failed(int err, const char *command)
+{
+	if (err == -EINTR)
+		return mw_error(MW_EXIT_FAILED, command, "was not started: a signal came before");
+	return mw_error_errno(err, command);
+}
+
+void mw_child_pass_signals(struct mw_child *child)
+{
+	child->has_signals = true;
+	mw_interrupt_pass_on(child->pid);
+}
+
+/* Returns whether the child has ended. It is reaped later, because its pid is needed till then. */
+static bool has_ended(const struct mw_child *child, int flags)
+{
+	siginfo_t info = { 0 };
+	int err;
+
+	do {
+		err = waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOWAIT | flags);
+	} while (err && errno == EINTR);
+	return err || info.si_pid;
+}
+
 static bool child_reap(struct mw_child *child, int flags)
 {
-	pid_t pid;
-
-	if (!child->pid || child->ended)
+	if (!child->pid || child->ended || !has_ended(child, flags))
 		return child->ended;
-	do {
-		pid = waitpid(child->pid, &child->status, flags);
-	} while (pid < 0 && errno == EINTR);
-	child->ended = pid != 0;
-	return child->ended;
+	if (child->has_signals)
+		mw_interrupt_pass_on(0);
+	while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
+		;
+	child->ended = true;
+	return true;
 }
 
 bool mw_child_poll(struct mw_child *child)

@@ -101,7 +101,10 @@ int heap_preload_fork(struct heap_preload *preload, char **argv)
 {
 	int err = set_environment(preload) ?: mw_child_fork(&preload->child, argv);
 
-	return err ? mw_error_errno(err, argv[0]) : 0;
+	if (err)
+		return mw_error_errno(err, argv[0]);
+	mw_child_pass_signals(&preload->child);
+	return 0;
 }
 
 int heap_preload_start(struct heap_preload *preload, char **argv)
@@ -111,7 +114,7 @@ int heap_preload_start(struct heap_preload *preload, char **argv)
 	if (!err)
 		return 0;
 	mw_child_uninit(&preload->child);
-	return mw_error_errno(err, argv[0]);
+	return mw_child_failed(err, argv[0]);
 }
 
 int heap_preload_end(struct heap_preload *preload)

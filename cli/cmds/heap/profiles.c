@@ -10,12 +10,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmds/heap/opener.h"
 #include "cmds/heap/processes.h"
+#include "common/child.h"
+#include "common/interrupt.h"
 #include "common/message.h"
 #include "common/parse.h"
 #include "text/escape.h"
@@ -77,38 +80,52 @@ static bool is_root(void)
 
 int heap_profiles_run(int (*work)(void *data), void *data)
 {
-	int status, rc;
-	pid_t pid;
+	struct mw_child child = { 0 };
+	int rc;
 
 	if (!is_root())
 		return work(data);
 	fflush(NULL);
-	pid = fork();
-	if (pid < 0)
+	child.pid = fork();
+	if (child.pid < 0)
 		return mw_error_errno(-errno, "heap");
-	if (!pid) {
+	if (!child.pid) {
 		rc = mw_finish_stdout(work(data));
 		fflush(NULL);
 		_exit(rc);
 	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return mw_error_errno(-errno, "heap");
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	/* Nobody reads the output any more: end as a command without a child does. */
-	if (WTERMSIG(status) == SIGPIPE)
-		raise(SIGPIPE);
+	mw_child_pass_signals(&child);
+	mw_child_wait(&child);
+	if (WIFEXITED(child.status))
+		return WEXITSTATUS(child.status);
+	/* Ctrl-C, or nobody reads the output any more: end as a command without a child does. */
+	switch (WTERMSIG(child.status)) {
+	case SIGINT:
+	case SIGQUIT:
+	case SIGTERM:
+	case SIGHUP:
+	case SIGPIPE:
+		mw_interrupt_end_by(WTERMSIG(child.status));
+	}
 	return mw_error(MW_EXIT_FAILED, "heap",
 			"the process that reads the profile was killed by %s",
-			strsignal(WTERMSIG(status)));
+			strsignal(WTERMSIG(child.status)));
 }
 
 int heap_give_up_root(struct memwatch_ctx *ctx)
 {
+	int err;
+
+	if (!is_root())
+		return 0;
+	err = memwatch_heap_confine(ctx);
 	/* The profile of another user must not make root ask a server. */
-	return is_root() ? memwatch_heap_confine(ctx) ?: (unsetenv("DEBUGINFOD_URLS") ? -errno : 0)
-			 : 0;
+	if (!err && unsetenv("DEBUGINFOD_URLS"))
+		err = -errno;
+	/* The process that waits for this one may be killed. A change of the user undoes this. */
+	if (!err && prctl(PR_SET_PDEATHSIG, SIGKILL))
+		err = -errno;
+	return err;
 }
 
 static int add_file(struct heap_profiles *profiles, int fd, const char *path)

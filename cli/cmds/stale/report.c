@@ -115,16 +115,15 @@ int stale_replay(const struct mw_cli *cli, struct memwatch_stale *stale)
 {
 	uint64_t begin_ns = mw_clock_ns(CLOCK_MONOTONIC), shown_ns = begin_ns;
 	bool progress = !cli->quiet && isatty(STDERR_FILENO);
-	int rc;
+	int rc = 0;
 
-	while ((rc = memwatch_stale_step(stale)) == 1) {
-		if (mw_interrupted())
-			return -EINTR;
+	while (!mw_interrupted() && (rc = memwatch_stale_step(stale)) == 1)
 		if (progress)
 			show_progress(stale, &shown_ns);
-	}
 	if (progress && shown_ns != begin_ns)
 		fputs("\r\033[K", stderr);
+	if (mw_interrupted())
+		return -EINTR;
 	return rc ? rc : memwatch_stale_judge(stale);
 }
 

@@ -14,7 +14,6 @@
 
 #include "cmds/heap/preload.h"
 #include "cmds/stale/stale.h"
-#include "common/interrupt.h"
 #include "common/library.h"
 #include "common/message.h"
 
@@ -132,7 +131,6 @@ static int start_accesses(struct run *r)
 
 	if (!r->access)
 		return 0;
-	mw_interrupt_init();
 	err = memwatch_access_record(r->access, (uint32_t)r->preload.child.pid,
 				     r->preload.directory);
 	if (err)
@@ -155,15 +153,12 @@ static void end_accesses(struct run *r, int err)
 		mw_warn(r->cli, "accesses: none was sampled");
 }
 
-/* Returns false if a signal asks this program to end before the command. */
-static bool wait_with_accesses(struct run *r)
+static void wait_with_accesses(struct run *r)
 {
 	bool running = true;
 	int rc, err = 0;
 
 	while (running && !mw_child_poll(&r->preload.child)) {
-		if (mw_interrupted())
-			break;
 		rc = memwatch_access_poll(r->access, POLL_MS);
 		/* What cannot be written is still read, so that the kernel does not wait. */
 		if (rc < 0)
@@ -171,10 +166,6 @@ static bool wait_with_accesses(struct run *r)
 		running = rc != 0;
 	}
 	end_accesses(r, err);
-	if (mw_interrupted() && !mw_child_poll(&r->preload.child))
-		return false;
-	mw_child_wait(&r->preload.child);
-	return true;
 }
 
 static int run_command(struct run *r, char **argv)
@@ -191,12 +182,9 @@ static int run_command(struct run *r, char **argv)
 	rc = heap_preload_start(&r->preload, argv);
 	if (rc)
 		return rc;
-	if (!r->access)
-		mw_child_wait(&r->preload.child);
-	else if (!wait_with_accesses(r))
-		return mw_error(MW_EXIT_FAILED, "stale run",
-				"interrupted; the command goes on, and its accesses are no longer "
-				"sampled");
+	if (r->access)
+		wait_with_accesses(r);
+	mw_child_wait(&r->preload.child);
 	return heap_preload_end(&r->preload);
 }
 
