@@ -94,17 +94,16 @@ static enum hrtimer_restart policy_promote(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static void policy_schedule_promotion(void)
+/* As policy_next_promotion(), for who starts the timer. */
+static bool policy_plan_promotion(u64 *when)
 {
 	unsigned long flags;
-	bool promote;
-	u64 when;
+	bool wait;
 
 	raw_spin_lock_irqsave(&mw_lock, flags);
-	promote = policy_next_promotion(&when);
+	wait = policy_next_promotion(when);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
-	if (promote)
-		policy_start_timer(when);
+	return wait;
 }
 
 /* ---------------------------------------------------------------- kicks */
@@ -116,8 +115,10 @@ static void policy_schedule_promotion(void)
  */
 static void policy_handle_kicks(u32 kicks)
 {
-	if (kicks & MW_KICK_PROMOTE)
-		policy_schedule_promotion();
+	u64 when;
+
+	if (kicks & MW_KICK_PROMOTE && policy_plan_promotion(&when))
+		policy_start_timer(when);
 	if (kicks & MW_KICK_REVOKE)
 		queue_delayed_work(queue, &revoke_work, REVOKE_JIFFIES);
 	if (kicks & MW_KICK_REFILL)
@@ -179,6 +180,7 @@ static void policy_revoke_work(struct work_struct *work)
 {
 	unsigned long flags;
 	bool again;
+	u64 when;
 
 	mw_revoke_pass();
 	raw_spin_lock_irqsave(&mw_lock, flags);
@@ -188,7 +190,10 @@ static void policy_revoke_work(struct work_struct *work)
 	if (again)
 		queue_delayed_work(queue, &revoke_work, REVOKE_JIFFIES);
 	/* What a process may get depends on what the others hold. */
-	policy_schedule_promotion();
+	if (policy_plan_promotion(&when)) {
+		mw_fail_delay("a worker that starts the timer of promotions");
+		policy_start_timer(when);
+	}
 }
 
 /* -------------------------------------------------- start, stop, change */
@@ -236,12 +241,15 @@ int mw_policy_arm(void)
 	return 0;
 }
 
-/* Afterwards no timer and no worker runs. Hooks may still raise kicks, without effect. */
+/*
+ * Afterwards no timer and no worker runs. Hooks may still raise kicks, without effect. Kicks
+ * and revoke_work start the timer, so it is cancelled when neither of them runs any more.
+ */
 void mw_policy_disarm(void)
 {
 	mw_kick_disarm();
-	hrtimer_cancel(&promote_timer);
 	cancel_delayed_work_sync(&revoke_work);
+	hrtimer_cancel(&promote_timer);
 	cancel_work_sync(&refill_work);
 	cancel_delayed_work_sync(&review_work);
 	cancel_work_sync(&expel_work);

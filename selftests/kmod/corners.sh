@@ -175,6 +175,33 @@ test_promotions() {
 	end_all mwproc
 }
 
+# A worker may be about to start the timer of promotions when the session ends.
+test_timer() {
+	rmmod memwatch
+	insmod "$KO" rmids=8
+	hold_session policy=fair limbo=1000000000 set
+	in_background "$TMP/many" mwproc many 20
+	many=$!
+	within 20 grep -q ready "$TMP/many"
+	within 10 status_is rmids_free 0
+	echo 100 >$PARAMETERS/delay_ms
+	for victim in $(awk -F '\t' '$9 == "mwproc" { print $3 }' $PROC/rmids | tail -n 3); do
+		kill -9 "$victim"
+	done
+	in_background "$TMP/spin" mwproc spin
+	spin=$!
+	within 5 worker_waits
+	ok $? "a worker is about to start the timer of promotions"
+	release_session
+	echo 0 >$PARAMETERS/delay_ms
+	not grep policy_promote /proc/timer_list
+	ok $? "the session has ended, and the timer is not started any more"
+	end_processes $spin $many
+	end_all mwproc
+}
+
+worker_waits() { dmesg | grep -q "starts the timer of promotions waits"; }
+
 # --------------------------------------------------------- long idle, hooks
 
 # RMIDs that processes of mwproc hold, but for process $1
@@ -243,6 +270,7 @@ release_session
 if [ -e $PARAMETERS/fail_steps ]; then
 	test_scan
 	test_promotions
+	test_timer
 	check_long_idle active
 	check_long_idle fair
 	test_unhook
