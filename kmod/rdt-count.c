@@ -259,7 +259,7 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 	else if (count->occupancy || owner->uncounted)
 		count_store(&count->uncounted, (u64)owner->generation + 1);
 	count->generation = owner->generation;
-	count->known = format->restarts ? (1 << MW_RDT_TRAFFIC) - 1 : 0;
+	count->known = 0;
 	count->lapsed = 0;
 	for (i = 0; i < MW_RDT_TRAFFIC; i++) {
 		u8 *status = &count->status[MEMWATCH_RDT_MBM_TOTAL + i];
@@ -269,10 +269,12 @@ void mw_rdt_count_begin(struct mw_rdt_count *count, const struct mw_rdt_format *
 		*status = count_has_event(format, MEMWATCH_RDT_MBM_TOTAL + i)
 				  ? mw_rdt_decode(format, reg[MEMWATCH_RDT_MBM_TOTAL + i], &data)
 				  : MEMWATCH_STATUS_UNAVAILABLE;
-		if (*status != MEMWATCH_STATUS_OK)
-			continue;
-		count->prev[i] = data;
-		count->known |= 1 << i;
+		if (*status == MEMWATCH_STATUS_OK)
+			count->prev[i] = data;
+		/* What the hardware does not count for will begin at 0; an error says nothing. */
+		if (*status == MEMWATCH_STATUS_OK ||
+		    (*status == MEMWATCH_STATUS_UNAVAILABLE && format->restarts))
+			count->known |= 1 << i;
 	}
 	count_read_level(count, format, reg[MEMWATCH_RDT_OCCUPANCY], now);
 	count_store(&count->read_ns, now);

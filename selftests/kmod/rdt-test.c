@@ -218,6 +218,13 @@ static void test_amd(void)
 	count_read(0, 9, 0, &first_owner, 4 * MS);
 	check_count(TOTAL, MEMWATCH_STATUS_OK, 9,
 		    "AMD: a counter restarts at 0 if it was unavailable at the baseline");
+	count_begin(ERROR_BIT, 1);
+	count_read(0, 1000000, 0, &first_owner, 4 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_ESTIMATED, 0,
+		    "AMD: what was counted before a baseline that failed is nobody's");
+	count_read(0, 1000007, 0, &first_owner, 5 * MS);
+	check_count(TOTAL, MEMWATCH_STATUS_OK, 7,
+		    "AMD: the reading after a baseline that failed is the baseline");
 	count_begin(100, 1);
 	count_read(0, UNAVAILABLE_BIT, 0, &first_owner, 3 * MS);
 	count_read(0, 150, 0, &first_owner, 4 * MS);
