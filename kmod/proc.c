@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * /proc/memwatch. Data is copied under mw_lock, in pieces where there may be
- * much of it, and formatted afterwards, so that reading a file never delays a
- * context switch.
+ * much of it, and formatted afterwards, so that reading a file delays no context
+ * switch for long.
  */
 #include <linux/cpumask.h>
 #include <linux/mm.h>
@@ -93,12 +93,27 @@ static void proc_copy_status(struct status *s)
 	raw_spin_lock_irqsave(&mw_lock, flags);
 	s->stats = mw_owner_stats;
 	s->used = mw_pool.used;
-	s->resting = mw_rmid_resting(&mw_pool, mw_now());
 	s->allocs = mw_pool.allocs;
 	s->frees = mw_pool.frees;
 	proc_copy_waiting(s);
 	raw_spin_unlock_irqrestore(&mw_lock, flags);
 	rcu_read_unlock();
+}
+
+/* In pieces, because there may be 65535. The owners change meanwhile. */
+static u32 proc_count_resting(void)
+{
+	u32 rmid = 1, end, count = 0;
+	unsigned long flags;
+
+	while (rmid <= mw_pool.nr) {
+		end = min(mw_pool.nr, rmid + COPY_AT_ONCE - 1);
+		raw_spin_lock_irqsave(&mw_lock, flags);
+		for (; rmid <= end; rmid++)
+			count += mw_rmid_is_resting(&mw_pool, rmid, mw_now());
+		raw_spin_unlock_irqrestore(&mw_lock, flags);
+	}
+	return count;
 }
 
 static u64 proc_sum_foreign_writes(void)
@@ -208,6 +223,8 @@ static int proc_show_status(struct seq_file *m, void *v)
 	if (!s)
 		return -ENOMEM;
 	proc_copy_status(s);
+	/* RMIDs may have been freed and allocated since, and there are not more than these. */
+	s->resting = min(proc_count_resting(), mw_rmid_total(&mw_pool) - s->used);
 	seq_printf(m, "version: %s\nabi: %u\nschema: %u\n", MW_VERSION, MEMWATCH_ABI,
 		   MEMWATCH_SCHEMA);
 	err = proc_show_config(m);

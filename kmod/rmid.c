@@ -44,8 +44,9 @@ static bool rmid_holds_too_much(const struct mw_rmid_pool *pool, u32 rmid, u64 n
 {
 	const struct mw_rmid *r = &pool->entry[rmid];
 
+	/* What others left in an RMID that was never freed may stay for ever. */
 	return pool->residue_limit && rmid_residue(pool, rmid) > pool->residue_limit &&
-	       (!r->generation || now - r->free_ns < pool->limbo_ns + MW_RMID_RESIDUE_NS);
+	       r->generation && now - r->free_ns < pool->limbo_ns + MW_RMID_RESIDUE_NS;
 }
 
 /*
@@ -209,17 +210,15 @@ bool mw_rmid_ripe_ns(const struct mw_rmid_pool *pool, u64 *ripe_ns)
 }
 
 /**
- * mw_rmid_resting - the number of free RMIDs in limbo
+ * mw_rmid_is_resting - is an RMID in limbo?
  * @pool: the pool
+ * @rmid: the RMID, from 1 to @pool->nr
  * @now: current time
- *
- * Walks the whole FIFO, so hooks must not call it.
  */
-u32 mw_rmid_resting(const struct mw_rmid_pool *pool, u64 now)
+bool mw_rmid_is_resting(const struct mw_rmid_pool *pool, u32 rmid, u64 now)
 {
-	u32 rmid, count = 0;
+	const struct mw_rmid *r = &pool->entry[rmid];
 
-	for (rmid = pool->head; rmid; rmid = pool->entry[rmid].next)
-		count += !rmid_has_rested(pool, &pool->entry[rmid], now);
-	return count;
+	return r->next != MW_RMID_IN_USE && r->next != MW_RMID_RESERVED &&
+	       !rmid_has_rested(pool, r, now);
 }

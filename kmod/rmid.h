@@ -65,7 +65,7 @@ struct mw_rmid {
  * 	change the values at any time; NULL if they are not known.
  * @untracked: of each RMID, in how many L3 domains the hardware has stopped to count for
  * 	it. Like @residue.
- * @residue_limit: an RMID with a higher residual occupancy rests longer, by
+ * @residue_limit: a freed RMID with a higher residual occupancy rests longer, by
  * 	MW_RMID_RESIDUE_NS at most; 0 for no limit
  * @retry_ns: when to try again, if all free RMIDs were above @residue_limit
  * @allocs: number of allocations
@@ -92,7 +92,7 @@ void mw_rmid_pool_reserve(struct mw_rmid_pool *pool, u32 reserved);
 int mw_rmid_alloc(struct mw_rmid_pool *pool, u64 now, u32 *rmid, u32 *generation);
 int mw_rmid_free(struct mw_rmid_pool *pool, u32 rmid, u32 generation, u64 now);
 bool mw_rmid_ripe_ns(const struct mw_rmid_pool *pool, u64 *ripe_ns);
-u32 mw_rmid_resting(const struct mw_rmid_pool *pool, u64 now);
+bool mw_rmid_is_resting(const struct mw_rmid_pool *pool, u32 rmid, u64 now);
 
 /* The number of RMIDs that can be allocated at all. */
 static inline u32 mw_rmid_total(const struct mw_rmid_pool *pool)

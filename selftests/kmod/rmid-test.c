@@ -34,6 +34,15 @@ static int pool_alloc(u64 now, u32 *rmid, u32 *generation)
 	return mw_rmid_alloc(&pool, now, rmid, generation);
 }
 
+static u32 pool_resting(const struct mw_rmid_pool *p, u64 now)
+{
+	u32 rmid, count = 0;
+
+	for (rmid = 1; rmid <= p->nr; rmid++)
+		count += mw_rmid_is_resting(p, rmid, now);
+	return count;
+}
+
 static void pool_alloc_many(u64 now, u32 n)
 {
 	u32 rmid, generation;
@@ -91,10 +100,10 @@ static void test_limbo(void)
 	mw_rmid_free(&pool, 3, 1, 1000);
 	tap_ok(mw_rmid_ripe_ns(&pool, &ripe), "a freed RMID can be allocated at some time");
 	tap_eq(ripe, 1000 + LIMBO, "a freed RMID can be allocated when its limbo ends");
-	tap_eq(mw_rmid_resting(&pool, 1000 + LIMBO - 1), 1, "one RMID is in limbo");
+	tap_eq(pool_resting(&pool, 1000 + LIMBO - 1), 1, "one RMID is in limbo");
 	check_refused(1000 + LIMBO - 1, -EAGAIN,
 		      "an RMID cannot be allocated a nanosecond before its limbo ends");
-	tap_eq(mw_rmid_resting(&pool, 1000 + LIMBO), 0, "no RMID is in limbo when it ends");
+	tap_eq(pool_resting(&pool, 1000 + LIMBO), 0, "no RMID is in limbo when it ends");
 	tap_eq(pool_alloc(1000 + LIMBO, &rmid, &generation), 0,
 	       "an RMID can be allocated when its limbo ends");
 	tap_eq(rmid, 3, "the RMID whose limbo ended is returned");
@@ -208,6 +217,14 @@ static void test_residue(void)
 	mw_rmid_free(&pool, 5, 1, 0);
 	tap_eq(pool.head, 5, "a freed RMID is the head of an empty FIFO");
 	tap_eq(pool.tail, 5, "a freed RMID is the tail of an empty FIFO");
+	/* Its own residue is what a limit waits for; what others left there may stay for ever. */
+	pool_reset();
+	pool.residue = residue;
+	pool.residue_limit = 150;
+	for (u32 i = 1; i <= NR; i++)
+		residue[i] = 300 + i;
+	check_alloc(0, 1, "an RMID that was never freed is allocated whatever its residue");
+	memset(residue, 0, sizeof(residue));
 }
 
 static void test_reserve(void)
@@ -283,7 +300,7 @@ static const char *compare_pool(const struct mw_rmid_pool *p, const struct model
 		return "the time of mw_rmid_ripe_ns()";
 	if (p->used != MODEL_NR - m->nr_free)
 		return "the number of RMIDs in use";
-	return mw_rmid_resting(p, now) == resting ? NULL : "mw_rmid_resting()";
+	return pool_resting(p, now) == resting ? NULL : "mw_rmid_is_resting()";
 }
 
 /* One random call to both. Returns what differs, or NULL; @err: what the pool returned. */
