@@ -218,13 +218,13 @@ void mw_rdt_abmc_begin_to_run(struct mw_rdt_abmc *abmc, struct mw_rdt_count *cou
 	raw_spin_unlock(&abmc->lock);
 }
 
-/* @rmid has run on a CPU of the domain. */
-void mw_rdt_abmc_ran(struct mw_rdt_abmc *abmc, u32 rmid, u64 now)
+/* The RMIDs of the bitmap @ran have run on a CPU of the domain. */
+void mw_rdt_abmc_ran(struct mw_rdt_abmc *abmc, const unsigned long *ran, u64 now)
 {
 	if (!abmc->on)
 		return;
 	raw_spin_lock(&abmc->lock);
-	mw_rdt_assign_ran(&abmc->assign, rmid, now);
+	mw_rdt_assign_ran(&abmc->assign, ran, now);
 	raw_spin_unlock(&abmc->lock);
 }
 

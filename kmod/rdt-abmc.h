@@ -48,7 +48,7 @@ u32 mw_rdt_abmc_sets(void);
 void mw_rdt_abmc_begin(struct mw_rdt_abmc *abmc);
 void mw_rdt_abmc_end(struct mw_rdt_abmc *abmc);
 void mw_rdt_abmc_begin_to_run(struct mw_rdt_abmc *abmc, struct mw_rdt_count *count, u64 owner);
-void mw_rdt_abmc_ran(struct mw_rdt_abmc *abmc, u32 rmid, u64 now);
+void mw_rdt_abmc_ran(struct mw_rdt_abmc *abmc, const unsigned long *ran, u64 now);
 
 /* The same, while the lock of the domain is held. */
 void mw_rdt_abmc_read(struct mw_rdt_abmc *abmc, struct mw_rdt_ctr *ctr, struct mw_rdt_count *count,

@@ -74,7 +74,7 @@ void mw_rdt_assign_init(struct mw_rdt_assign *assign, u32 nr, u64 now)
 	*assign = (struct mw_rdt_assign){ .nr = nr, .nr_free = nr };
 	for (i = 0; i < nr; i++)
 		assign->set[i] = (struct mw_rdt_set){ .rmid = MW_RDT_NO_RMID };
-	for (i = 0; !nr && i < MW_RDT_WORDS; i++)
+	for (i = 0; !nr && i < MW_RDT_BITMAP; i++)
 		assign->held[i] = ~0ULL;
 	if (nr)
 		assign_give(assign, &assign->set[0], 0, now);
@@ -91,13 +91,18 @@ struct mw_rdt_set *mw_rdt_assign_find(struct mw_rdt_assign *assign, u32 rmid)
 	return (struct mw_rdt_set *)0;
 }
 
-/* A CPU reports that @rmid ran. */
-void mw_rdt_assign_ran(struct mw_rdt_assign *assign, u32 rmid, u64 now)
+/* A CPU reports which RMIDs ran: @ran is a bitmap of words of the machine, as its own are. */
+void mw_rdt_assign_ran(struct mw_rdt_assign *assign, const unsigned long *ran, u64 now)
 {
-	struct mw_rdt_set *set = mw_rdt_assign_find(assign, rmid);
+	const u32 bits = 8 * sizeof(*ran);
+	u32 i;
 
-	if (set)
-		set->ran_ns = now;
+	for (i = 0; i < assign->nr; i++) {
+		struct mw_rdt_set *set = &assign->set[i];
+
+		if (set->rmid != MW_RDT_NO_RMID && ran[set->rmid / bits] >> set->rmid % bits & 1)
+			set->ran_ns = now;
+	}
 }
 
 /* Is less lost if the RMID of @set loses its counters than if that of @best does? */
@@ -156,9 +161,9 @@ static bool assign_find_waiting(struct mw_rdt_assign *assign, mw_rdt_owned_fn ow
 {
 	u32 i, at;
 
-	for (i = 0; i < MW_RDT_WORDS && !assign->waiting[i]; i++)
+	for (i = 0; i < MW_RDT_BITMAP && !assign->waiting[i]; i++)
 		;
-	if (i == MW_RDT_WORDS)
+	if (i == MW_RDT_BITMAP)
 		return false;
 	for (i = 0; i < MW_RDT_RMIDS; i++) {
 		at = (assign->next + i) % MW_RDT_RMIDS;

@@ -22,6 +22,9 @@
 /* The number of a counter has five bits. */
 #define MW_RDT_COUNTERS 32
 
+/* Words of a bitmap of RMIDs. */
+#define MW_RDT_BITMAP (MW_RDT_RMIDS / 64)
+
 /* The RMID of a set that was never assigned. */
 #define MW_RDT_NO_RMID (~0U)
 
@@ -72,8 +75,8 @@ struct mw_rdt_assign {
 	u32 nr_leaving;
 	u32 next;
 	u64 turns;
-	u64 held[MW_RDT_WORDS];
-	u64 waiting[MW_RDT_WORDS];
+	u64 held[MW_RDT_BITMAP];
+	u64 waiting[MW_RDT_BITMAP];
 	struct mw_rdt_set set[MW_RDT_COUNTERS];
 };
 
@@ -94,7 +97,7 @@ typedef bool (*mw_rdt_owned_fn)(u32 rmid);
 
 void mw_rdt_assign_init(struct mw_rdt_assign *assign, u32 nr, u64 now);
 struct mw_rdt_set *mw_rdt_assign_find(struct mw_rdt_assign *assign, u32 rmid);
-void mw_rdt_assign_ran(struct mw_rdt_assign *assign, u32 rmid, u64 now);
+void mw_rdt_assign_ran(struct mw_rdt_assign *assign, const unsigned long *ran, u64 now);
 enum mw_rdt_run mw_rdt_assign_run(struct mw_rdt_assign *assign, u32 rmid, u64 now, u32 *at,
 				  u32 *before);
 bool mw_rdt_assign_choose(struct mw_rdt_assign *assign, u64 now, u64 settle_ns,

@@ -8,7 +8,7 @@
  *
  * On Intel each CPU has an EVTSEL of its own, so all CPUs of a domain read at the
  * same time. On AMD they share one, so only one of them, in turn, reads in a slot.
- * The others leave at once: no CPU waits for another with interrupts off.
+ * The others leave at once: no CPU waits for another's bout with interrupts off.
  */
 #ifndef _MW_RDT_BOUT_H
 #define _MW_RDT_BOUT_H

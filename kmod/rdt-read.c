@@ -206,8 +206,8 @@ void mw_rdt_read_announce(struct mw_rdt_domain *d, struct mw_cpu *cpu)
 {
 	u32 rmid;
 
+	mw_rdt_abmc_ran(&d->abmc, cpu->ran, cpu->now_ns);
 	for_each_set_bit (rmid, cpu->ran, d->plan.nr) {
-		mw_rdt_abmc_ran(&d->abmc, rmid, cpu->now_ns);
 		mw_rdt_plan_ran(&d->plan, rmid, cpu->ran_since);
 		__clear_bit(rmid, cpu->ran);
 	}

@@ -37,6 +37,14 @@ static enum mw_rdt_run run(u32 rmid, u64 now)
 	return mw_rdt_assign_run(&sets, rmid, now, &at, &before);
 }
 
+static void ran(u32 rmid, u64 now)
+{
+	unsigned long bitmap[MW_RDT_RMIDS / (8 * sizeof(unsigned long))] = { 0 };
+
+	bitmap[rmid / (8 * sizeof(*bitmap))] = 1UL << rmid % (8 * sizeof(*bitmap));
+	mw_rdt_assign_ran(&sets, bitmap, now);
+}
+
 static bool is_held(u32 rmid)
 {
 	return sets.held[rmid / 64] >> rmid % 64 & 1;
@@ -88,8 +96,8 @@ static void test_leaving(void)
 	tap_eq(run(8, 13 * MS), MW_RDT_RUN_GIVEN, "a set of an RMID that left is given again");
 	tick(50 * MS);
 	tap_ok(is_held(5) && is_held(7), "an RMID with an owner stays while it is not idle");
-	mw_rdt_assign_ran(&sets, 7, 90 * MS);
-	mw_rdt_assign_ran(&sets, 8, 90 * MS);
+	ran(7, 90 * MS);
+	ran(8, 90 * MS);
 	tick(101 * MS);
 	tap_ok(!is_held(5), "an RMID that has not run for 100 ms leaves");
 	tap_eq(run(5, 102 * MS), MW_RDT_RUN_KEEPS, "an RMID that runs while it leaves, stays");
@@ -129,7 +137,7 @@ static void test_turns(void)
 		for (rmid = 1; rmid <= 6; rmid++) {
 			if (!is_held(rmid))
 				run(rmid, now);
-			mw_rdt_assign_ran(&sets, rmid, now);
+			ran(rmid, now);
 			held[rmid] += is_held(rmid);
 		}
 		tick(now);
@@ -148,7 +156,7 @@ static void test_turns(void)
 		for (rmid = 4; rmid <= 6; rmid++) {
 			if (!is_held(rmid))
 				run(rmid, now);
-			mw_rdt_assign_ran(&sets, rmid, now);
+			ran(rmid, now);
 		}
 		tick(now);
 	}
@@ -259,7 +267,7 @@ static void model_step(u32 rmid, u64 now)
 	if (m->running) {
 		model_run(rmid, now);
 		model_move(rmid);
-		mw_rdt_assign_ran(&sets, rmid, now);
+		ran(rmid, now);
 		m->running = prng_below(&prng, 8);
 	} else if (!prng_below(&prng, rmid % 8 ? 20 : 400)) {
 		model_run(rmid, now);
