@@ -41,7 +41,8 @@ enum mw_late {
  *
  * There is one for each RMID, not for each process: RMIDs are few and processes
  * are many, and when the last thread has gone no task is left to ask. A change
- * of the cgroup or the user id is noticed at execve() and at each dump.
+ * of the cgroup or the user id is noticed at execve(), at a change of the name, at each
+ * dump, and once a second if there are filters.
  */
 struct mw_owner {
 	struct mw_process *process;

@@ -36,8 +36,7 @@
 /* Written under mw_control_lock with CPU hotplug held off. */
 static struct mw_tick_config config;
 static u64 period; /* in use: what was asked for, or longer */
-static bool armed;
-static bool ending;
+static bool armed; /* false while a session starts and ends, too */
 static bool asleep;
 static enum cpuhp_state hotplug_state;
 static void (*report_resctrl)(void);
@@ -223,8 +222,8 @@ void mw_tick_admit_all(void)
 	on_each_cpu(tick_admit_cpu, NULL, 1);
 }
 
-/* Take this CPU out of the session. */
-static void tick_dismiss_cpu(struct mw_cpu *cpu)
+/* Take this CPU out of the session. Returns whether it was part of it. */
+static bool tick_dismiss_cpu(struct mw_cpu *cpu)
 {
 	unsigned long flags;
 	u64 was_live;
@@ -243,8 +242,9 @@ static void tick_dismiss_cpu(struct mw_cpu *cpu)
 	}
 	cpu->state = MW_TICK_OFF;
 	if (was_live)
-		mw_cpu_report_state(ending ? MEMWATCH_CPU_STOPPED : MEMWATCH_CPU_OFFLINE, mw_now());
+		mw_cpu_report_state(armed ? MEMWATCH_CPU_OFFLINE : MEMWATCH_CPU_STOPPED, mw_now());
 	local_irq_restore(flags);
+	return was_live;
 }
 
 /*
@@ -254,10 +254,10 @@ static void tick_dismiss_cpu(struct mw_cpu *cpu)
 static int tick_cpu_offline(unsigned int id)
 {
 	struct mw_cpu *cpu = per_cpu_ptr(&mw_cpu, id);
+	bool was_live = tick_dismiss_cpu(cpu);
 
-	tick_dismiss_cpu(cpu);
 	irq_work_sync(&cpu->wake);
-	if (!ending)
+	if (was_live && armed)
 		mw_notify_readers(MEMWATCH_NOTICE_CPU_OFFLINE, ++departures, 0);
 	mw_fail_delay("a CPU that goes offline");
 	return 0;
@@ -330,16 +330,18 @@ int mw_tick_arm(void (*on_resctrl)(void), void (*on_cost)(void), u32 max_ppm)
 	}
 	mw_rdt_bout_arm();
 	tick_set_idle_key(config.idle_stop);
-	ending = false;
-	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "memwatch:online", tick_cpu_online,
-				tick_cpu_offline);
+	/* No CPU goes offline between this and "armed". */
+	cpus_read_lock();
+	ret = cpuhp_setup_state_cpuslocked(CPUHP_AP_ONLINE_DYN, "memwatch:online", tick_cpu_online,
+					   tick_cpu_offline);
+	armed = ret >= 0;
+	cpus_read_unlock();
 	if (ret < 0) {
 		tick_set_idle_key(false);
 		return ret;
 	}
 	hotplug_state = ret;
 	register_syscore(&tick_syscore);
-	armed = true;
 	return 0;
 }
 
@@ -355,7 +357,6 @@ void mw_tick_disarm(void)
 	if (!armed)
 		return;
 	armed = false;
-	ending = true;
 	cpuhp_remove_state(hotplug_state);
 	unregister_syscore(&tick_syscore);
 	tick_set_idle_key(false);

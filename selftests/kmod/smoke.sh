@@ -348,7 +348,9 @@ test_unwinding() {
 	bad=
 	for step in $(seq "${steps:-0}"); do
 		if insmod "$KO" fail_step="$step" rmids=16 assume_rdt=16 2> /dev/null; then
+			trace_start cpu_state
 			mwctl '!start' '!start' > /dev/null || bad="$bad $step"
+			[ "$(trace_count state=2)" = 0 ] || bad="$bad $step:offline"
 			[ "$(status rmids_used)$(status processes)" = 00 ] || bad="$bad $step:left"
 			echo 0 > $PARAMETERS/fail_step
 			mwctl start stop || bad="$bad $step:again"

@@ -230,7 +230,8 @@ struct memwatch_record_tick {
  * enum memwatch_reason - why an RMID was allocated or freed, or why EXEC was sent
  * @MEMWATCH_REASON_FORK: ALLOC: the process was forked
  * @MEMWATCH_REASON_SCAN: ALLOC: the process existed before the session
- * @MEMWATCH_REASON_PROMOTED: ALLOC: the process had waited for an RMID
+ * @MEMWATCH_REASON_PROMOTED: ALLOC: the process had waited for an RMID, or been excluded by a
+ * filter
  * @MEMWATCH_REASON_EXIT: FREE: the last thread has ended
  * @MEMWATCH_REASON_REVOKED: FREE: the policy took the RMID for another process
  * @MEMWATCH_REASON_FILTERED: FREE: a filter now excludes the process
@@ -314,7 +315,8 @@ struct memwatch_record_dump {
  * @MEMWATCH_CPU_IDLE: the CPU is idle and has stopped its tick; @since_ns is the time of
  * 	the last tick
  * @MEMWATCH_CPU_BUSY: the CPU ticks again; @since_ns is the time of the last tick before
- * @MEMWATCH_CPU_STOPPED: the last session ended, or the cpumask excludes the CPU
+ * @MEMWATCH_CPU_STOPPED: the last session ended, or its start failed, or the cpumask
+ * 	excludes the CPU
  */
 enum memwatch_cpu_state {
 	MEMWATCH_CPU_ONLINE = 1,
@@ -548,7 +550,8 @@ struct memwatch_record_growth {
  *   E2BIG       bytes beyond what this kernel knows are not zero
  *   EOPNOTSUPP  a flag that this kernel does not know
  *   EFAULT      bad pointer
- *   EINTR       a signal arrived while the command waited for its rate limit
+ *   EINTR       a signal arrived while the command waited for its rate limit; with
+ *               SA_RESTART the command begins again
  * The description of each command lists its other errors.
  *
  * Rate limits. All sessions together may start while none is started 4 times a
