@@ -271,7 +271,8 @@ static bool track_pause_walk(struct task_struct *leader, struct task_struct *tas
 	mw_fail_delay("a walk of all threads");
 	cond_resched();
 	rcu_read_lock();
-	alive = pid_alive(leader) && pid_alive(task);
+	/* Another thread may have taken the place of the leader in the list, see de_thread(). */
+	alive = pid_alive(leader) && thread_group_leader(leader) && pid_alive(task);
 	put_task_struct(task);
 	put_task_struct(leader);
 	return alive;
