@@ -130,7 +130,7 @@ static void owner_start_waiting(struct mw_process *p)
 {
 	owner_set_state(p, MW_PROCESS_WAITING);
 	list_add_tail(&p->waiters, &mw_waiters);
-	if (jiffies - p->last_run <= MW_RUNNING_JIFFIES)
+	if ((long)(jiffies - READ_ONCE(p->last_run)) <= MW_RUNNING_JIFFIES)
 		mw_user_queue(p);
 	mw_owner_kick_policy();
 }

@@ -175,7 +175,6 @@ void mw_record_free(u32 rmid, u64 now, u32 reason)
 	trace_memwatch_rmid_free(&rec);
 }
 
-/* One of the two markers of a dump. The caller has set the counts. */
 /* A process was forked and has found no RMID, for the @count th time; @waiting wait now. */
 void mw_record_exhausted(u64 count, u32 waiting)
 {
@@ -186,6 +185,7 @@ void mw_record_exhausted(u64 count, u32 waiting)
 		mw_notify(MEMWATCH_NOTICE_EXHAUSTED, count, waiting, NULL);
 }
 
+/* One of the two markers of a dump. The caller has set the counts. */
 void mw_record_dump(struct memwatch_record_dump *rec, u32 type)
 {
 	rec->h = (struct memwatch_record_header){

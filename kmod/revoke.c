@@ -126,7 +126,7 @@ static enum revoke_class revoke_classify_fair(const struct mw_owner *o, unsigned
 	*since = o->given;
 	if (!ran || held < (long)SLICE_JIFFIES || now - rotated < ROTATE_JIFFIES)
 		return REVOKE_NEVER;
-	return idle > (long)MW_FRESH_JIFFIES ? REVOKE_PAUSED : REVOKE_RUNNING;
+	return idle > MW_FRESH_JIFFIES ? REVOKE_PAUSED : REVOKE_RUNNING;
 }
 
 static enum revoke_class revoke_classify(u32 rmid, unsigned long now, unsigned long *since)

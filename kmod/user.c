@@ -212,7 +212,8 @@ static struct mw_process *user_look(struct mw_user *u, u32 *eager)
 	u32 seen = 0, count = 0;
 
 	list_for_each_entry_safe (p, next, &u->queue, queue) {
-		unsigned long idle = jiffies - p->last_run;
+		/* Another CPU may have stored a later time than this one has read: not long ago. */
+		long idle = jiffies - READ_ONCE(p->last_run);
 
 		if (seen++ == USER_CHOICE || (fresh && !eager))
 			break;

@@ -25,7 +25,7 @@
  * on a busy machine tens of them. If it takes longer, the process counts as paused, and
  * the first one in the queue gets the RMID.
  */
-#define MW_FRESH_JIFFIES msecs_to_jiffies(10)
+#define MW_FRESH_JIFFIES ((long)msecs_to_jiffies(10))
 
 /**
  * struct mw_user - a user
