@@ -25,15 +25,20 @@ __thread struct mw_thread mw_thread MW_HIDDEN;
 /* The end of the main thread's stack, set by the dynamic linker. */
 extern void *__libc_stack_end;
 
-static void stack_bounds_main(struct mw_thread *thread)
+/* False if the thread is on another stack. A forked child has the stack of whoever forked it. */
+static bool stack_bounds_main(struct mw_thread *thread)
 {
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t high = (uintptr_t)__libc_stack_end, size = MAIN_STACK_GAP;
 	struct rlimit limit;
-	uintptr_t size = MAIN_STACK_GAP;
 
 	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur < size)
 		size = limit.rlim_cur;
-	thread->stack_high = (uintptr_t)__libc_stack_end;
-	thread->stack_low = thread->stack_high - size;
+	if (here < high - size || here >= high)
+		return false;
+	thread->stack_high = high;
+	thread->stack_low = high - size;
+	return true;
 }
 
 static void stack_bounds_find(struct mw_thread *thread)
@@ -42,11 +47,11 @@ static void stack_bounds_find(struct mw_thread *thread)
 	void *low;
 	size_t size;
 
-	thread->stack_low = thread->stack_high = 0;
-	if (thread->tid == thread->pid) {
-		stack_bounds_main(thread);
+	if (thread->stack_sought)
 		return;
-	}
+	thread->stack_sought = true;
+	if (stack_bounds_main(thread))
+		return;
 	/* These allocate, and free. */
 	thread->own = true;
 	if (!pthread_getattr_np(pthread_self(), &attributes)) {

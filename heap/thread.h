@@ -36,9 +36,10 @@ struct mw_thread {
 	uint32_t pid; /* equal to tid in the main thread */
 	void *probe;  /* see operators.c: the entry points report here that they were called */
 	bool probe_hit;
-	bool own;      /* the library itself calls what allocates; that is in no trace */
-	bool traced;   /* every allocation takes the slow path: the countdown is 0 */
-	uint64_t held; /* what the countdown would be otherwise */
+	bool stack_sought; /* the bounds of the stack were asked for; they stay after a fork */
+	bool own;	   /* the library itself calls what allocates; that is in no trace */
+	bool traced;	   /* every allocation takes the slow path: the countdown is 0 */
+	uint64_t held;	   /* what the countdown would be otherwise */
 	struct mw_trace_writer *writer; /* NULL: none yet */
 	uintptr_t writing;		/* as @busy, while an event is being written */
 };

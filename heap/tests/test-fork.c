@@ -36,6 +36,8 @@ static void check_own_profile(const char *how)
 	       how);
 	tap_eq(child.header->parent_pid, run.pid, "%s: the child's profile names its parent", how);
 	tap_eq(parent.header->pid, run.pid, "%s: the parent's profile is still its own", how);
+	tap_eq(child.header->unwinder.remote_reads, 0,
+	       "%s: the child reads its stack without system calls", how);
 	profile_close(&parent);
 	profile_close(&child);
 	kit_free(&run);
@@ -152,6 +154,7 @@ int main(int argc, char **argv)
 		return tap_done();
 	}
 	check_own_profile("fork");
+	check_own_profile("thread");
 	check_own_profile("raw");
 	check_shared_memory("vfork");
 	check_shared_memory("vm");

@@ -20,11 +20,35 @@
 
 #include "heap/tests/work.h"
 
-/* fork HOW BYTES: a child that allocates; prints "CHILD-PID". How: fork, vfork, raw, vm. */
+/* fork HOW BYTES: a child that allocates; prints "CHILD-PID". How: fork, thread, vfork, raw, vm. */
 static int child_main(void *argument)
 {
 	work_allocate((size_t)(uintptr_t)argument);
 	_exit(0);
+}
+
+static pid_t fork_allocating(uint64_t bytes)
+{
+	pid_t child = fork();
+
+	if (!child)
+		child_main((void *)(uintptr_t)bytes);
+	return child;
+}
+
+static void *fork_thread(void *argument)
+{
+	return (void *)(intptr_t)fork_allocating((uintptr_t)argument);
+}
+
+static pid_t fork_in_thread(uint64_t bytes)
+{
+	void *child = (void *)-1;
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, fork_thread, (void *)(uintptr_t)bytes))
+		pthread_join(thread, &child);
+	return (pid_t)(intptr_t)child;
 }
 
 int work_fork(char **argv)
@@ -35,7 +59,9 @@ int work_fork(char **argv)
 
 	work_allocate(bytes);
 	if (!strcmp(argv[0], "fork"))
-		child = fork();
+		child = fork_allocating(bytes);
+	else if (!strcmp(argv[0], "thread"))
+		child = fork_in_thread(bytes);
 	else if (!strcmp(argv[0], "vfork"))
 		child = vfork();
 	else if (!strcmp(argv[0], "raw"))
