@@ -39,7 +39,9 @@ install-heap: heap
 HEAP_TESTS_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -D_GNU_SOURCE -I. -MMD -MP
 HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 
-heap-tests: heap-tests-c $(BUILD)/heap/tests/work-cxx
+# Rust may not be installed.
+heap-tests: heap-tests-c $(BUILD)/heap/tests/work-cxx \
+	$(if $(shell command -v rustc),$(BUILD)/heap/tests/work-rust)
 
 # Without what needs a C++ compiler: selftests/heap/check-aarch64 builds it with another compiler.
 heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-apart plugin.so \
@@ -60,8 +62,9 @@ $(BUILD)/heap/tests/work-apart: HEAP_WORK_LDFLAGS := -no-pie \
 	-Wl,-z,max-page-size=0x200000,-z,separate-code
 
 # The allocations must happen: the compiler must not remove pairs of them.
-$(addprefix $(BUILD)/heap/tests/,work work-apart): heap/tests/work.c heap/tests/work-fork.c \
-		heap/tests/work-sites.c heap/tests/work-stress.c heap/tests/work-touch.c heap/tests/work.h
+$(addprefix $(BUILD)/heap/tests/,work work-apart): heap/tests/work.c \
+		heap/tests/work-contract.c heap/tests/work-fork.c heap/tests/work-sites.c \
+		heap/tests/work-stress.c heap/tests/work-touch.c heap/tests/work.h
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(HEAP_TESTS_CFLAGS)) -fno-builtin -fomit-frame-pointer \
@@ -71,6 +74,11 @@ $(BUILD)/heap/tests/work-cxx: heap/tests/work-cxx.cc
 	$(call msg,CXXLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -Wall -Wextra -I. -MMD -MP -o $@ $<
+
+$(BUILD)/heap/tests/work-rust: heap/tests/work-rust.rs
+	$(call msg,RUSTC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)rustc -O -o $@ $<
 
 $(BUILD)/heap/tests/%.so: heap/tests/%.c
 	$(call msg,CCLD,$@)

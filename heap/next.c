@@ -131,6 +131,12 @@ static int first_dlclose(void *handle)
 	return mw_next.dlclose(handle);
 }
 
+static int first_pthread_getattr_np(pthread_t thread, pthread_attr_t *ret)
+{
+	mw_next_resolve();
+	return mw_next.pthread_getattr_np(thread, ret);
+}
+
 /* The system calls, until it is known who else may define these functions. */
 static void *first_mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
@@ -165,6 +171,7 @@ struct mw_next mw_next MW_HIDDEN = {
 	.valloc = first_valloc,
 	.pvalloc = first_pvalloc,
 	.dlclose = first_dlclose,
+	.pthread_getattr_np = first_pthread_getattr_np,
 	.mmap = first_mmap,
 	.munmap = first_munmap,
 	.mremap = first_mremap,
@@ -250,6 +257,7 @@ bool mw_next_resolve(void)
 	symbol_find(&next.free_aligned_sized, "free_aligned_sized");
 	symbol_find(&next.malloc_usable_size, "malloc_usable_size");
 	symbol_find(&next.dlclose, "dlclose");
+	symbol_find(&next.pthread_getattr_np, "pthread_getattr_np");
 	symbol_find(&next._Fork, "_Fork");
 	symbol_find(&next.mmap, "mmap");
 	symbol_find(&next.munmap, "munmap");

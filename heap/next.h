@@ -10,6 +10,7 @@
 #define _MW_HEAP_NEXT_H
 
 #include <malloc.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -31,6 +32,7 @@ struct mw_next {
 	void (*free_aligned_sized)(void *address, size_t alignment, size_t size); /* may be NULL */
 	size_t (*malloc_usable_size)(void *address);				  /* may be NULL */
 	int (*dlclose)(void *handle);
+	int (*pthread_getattr_np)(pthread_t thread, pthread_attr_t *ret);
 	pid_t (*_Fork)(void); /* may be NULL */
 	void *(*mmap)(void *address, size_t size, int protection, int flags, int fd, off_t offset);
 	int (*munmap)(void *address, size_t size);

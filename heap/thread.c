@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "next.h"
 #include "runtime.h"
 #include "thread.h"
 
@@ -54,7 +55,7 @@ static void stack_bounds_find(struct mw_thread *thread)
 		return;
 	/* These allocate, and free. */
 	thread->own = true;
-	if (!pthread_getattr_np(pthread_self(), &attributes)) {
+	if (!mw_next.pthread_getattr_np(pthread_self(), &attributes)) {
 		if (!pthread_attr_getstack(&attributes, &low, &size)) {
 			thread->stack_low = (uintptr_t)low;
 			thread->stack_high = (uintptr_t)low + size;
@@ -62,6 +63,22 @@ static void stack_bounds_find(struct mw_thread *thread)
 		pthread_attr_destroy(&attributes);
 	}
 	thread->own = false;
+}
+
+/*
+ * The C library holds the lock of the thread while it allocates here. If that is the first
+ * allocation of the thread, its slow path would call this function again and wait for that lock,
+ * so the bounds are asked for before.
+ */
+MW_EXPORT int pthread_getattr_np(pthread_t asked, pthread_attr_t *ret)
+{
+	struct mw_thread *thread = &mw_thread;
+
+	if (mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0))) {
+		stack_bounds_find(thread);
+		mw_thread_leave(thread);
+	}
+	return mw_next.pthread_getattr_np(asked, ret);
 }
 
 /* Different in each thread, in each process, and after each fork. */

@@ -31,8 +31,8 @@ static void plain_run(struct kit_run *run, const char *const *argv)
 
 static void check_program(const char *name, const char *const *argv)
 {
-	struct kit_run plain, profiled;
 	const struct mw_heap_unwinder *health;
+	struct kit_run plain, profiled;
 	struct profile profile;
 
 	if (access(argv[0], X_OK)) {
@@ -62,6 +62,8 @@ static void check_program(const char *name, const char *const *argv)
 
 int main(int argc, char **argv)
 {
+	char rust[PATH_MAX];
+
 	(void)argc;
 	kit_init(argv[0]);
 	tap_start();
@@ -89,5 +91,8 @@ int main(int argc, char **argv)
 	check_program("gdb, a C++ program",
 		      KIT_ARGV("/usr/bin/gdb", "-nx", "-batch", "-ex", "print 6 * 7"));
 	check_program("git", KIT_ARGV("/usr/bin/git", "help", "-a"));
+	check_program("java", KIT_ARGV("/usr/bin/java", "--version"));
+	snprintf(rust, sizeof(rust), "%.4000s/work-rust", kit.build);
+	check_program("rust", KIT_ARGV(rust));
 	return tap_done();
 }

@@ -542,7 +542,7 @@ static const struct {
 	{ "fds", work_fds },	       { "daemon", work_daemon },   { "sigfork", work_sigfork },
 	{ "stepfork", work_stepfork }, { "touch", work_touch },	    { "end", work_end },
 	{ "guards", work_guards },     { "sites", work_sites },	    { "many", work_many },
-	{ "small", work_small },       { "heap", work_heap },
+	{ "small", work_small },       { "heap", work_heap },	    { "bounds", work_bounds },
 };
 
 int main(int argc, char **argv)

@@ -27,6 +27,9 @@ void work_allocate(size_t bytes);
 
 #define WORK_UNSUPPORTED 77 /* exit status: this cannot be tried on this machine */
 
+/* work-contract.c */
+int work_bounds(char **argv);
+
 /* work-fork.c */
 int work_fork(char **argv);
 int work_storm(char **argv);
