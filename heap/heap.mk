@@ -39,8 +39,11 @@ install-heap: heap
 HEAP_TESTS_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -D_GNU_SOURCE -I. -MMD -MP
 HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 
+# A C++ program with operators of its own, in itself and in a library, and with its own malloc().
+HEAP_WORKS_CXX := work-cxx-operators work-cxx-library work-cxx-pool
+
 # Rust may not be installed.
-heap-tests: heap-tests-c $(BUILD)/heap/tests/work-cxx \
+heap-tests: heap-tests-c $(addprefix $(BUILD)/heap/tests/,work-cxx $(HEAP_WORKS_CXX)) \
 	$(if $(shell command -v rustc),$(BUILD)/heap/tests/work-rust)
 
 # Without what needs a C++ compiler: selftests/heap/check-aarch64 builds it with another compiler.
@@ -74,6 +77,22 @@ $(BUILD)/heap/tests/work-cxx: heap/tests/work-cxx.cc
 	$(call msg,CXXLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -Wall -Wextra -I. -MMD -MP -o $@ $<
+
+HEAP_CXX := $(CXX) -std=gnu++17 -O2 -g -Wall -Wextra -fno-builtin
+
+$(BUILD)/heap/tests/work-cxx-operators: heap/tests/operators.cc
+$(BUILD)/heap/tests/work-cxx-library: $(BUILD)/heap/tests/operators.so
+$(BUILD)/heap/tests/work-cxx-pool: heap/tests/pool.cc
+
+$(addprefix $(BUILD)/heap/tests/,$(HEAP_WORKS_CXX)): heap/tests/work-cxx.cc
+	$(call msg,CXXLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(HEAP_CXX) -Wl,-rpath,'$$ORIGIN' -o $@ $^
+
+$(BUILD)/heap/tests/operators.so: heap/tests/operators.cc
+	$(call msg,CXXLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(HEAP_CXX) -fPIC -shared -Wl,-soname,operators.so -o $@ $<
 
 $(BUILD)/heap/tests/work-rust: heap/tests/work-rust.rs
 	$(call msg,RUSTC,$@)

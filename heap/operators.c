@@ -7,7 +7,9 @@
  * libstdc++ implements them with malloc() and free(), which come through this library. jemalloc,
  * tcmalloc and mimalloc define them themselves, and these do not. Each form is tried out once to
  * find out: if its call comes through here, it is forwarded by a jump and counted there; if not,
- * it is counted here.
+ * it is counted here. Programs and libraries may define some of the forms, and put something in
+ * front of an object: so what one form of new has made is only given to a form of delete that the
+ * program may call for it.
  *
  * operator new throws std::bad_alloc through these functions. That needs no code: they hold
  * nothing while they call the next definition, and they have unwind tables.
@@ -124,10 +126,12 @@ static void operators_require(void);
 FORMS(DECLARE_NEW, DECLARE_DELETE)
 
 #define FORM_ENTRY(number, name, parameters, arguments)                                           \
-	[number] = { #name, (void *)&name##_next, (void *)&name##_go, (void *)name##_counting },
+	[number] = { #name, (void *)name, (void *)&name##_next, (void *)&name##_go,               \
+		     (void *)name##_counting },
 
 static const struct {
 	const char *name;
+	void *own;
 	void **next;
 	void **go;
 	void *counting;
@@ -135,10 +139,9 @@ static const struct {
 /* clang-format on */
 
 enum {
-	FORM_NEW = 0,
 	FORM_NEW_ALIGNED = 4,
-	FORM_NEW_ALIGNED_NOTHROW = 6,
 	FORM_DELETE = 8,
+	FORM_DELETE_ALIGNED = 14,
 	FORMS_COUNT = sizeof(forms) / sizeof(forms[0]),
 };
 
@@ -150,46 +153,105 @@ static struct code {
 #define TRY_SIZE  64
 #define TRY_ALIGN 64
 
+/* The form of new with which an object begins that a form of delete ends. */
+static size_t form_new(size_t form)
+{
+	return form < FORM_DELETE_ALIGNED ? (form - FORM_DELETE) % 4
+					  : FORM_NEW_ALIGNED + (form - FORM_DELETE_ALIGNED) % 4;
+}
+
+/* The form of delete that programs call for an object. */
+static size_t form_delete(size_t form)
+{
+	return (form < FORM_NEW_ALIGNED ? FORM_DELETE : FORM_DELETE_ALIGNED) + form % 2;
+}
+
 /*
- * Calls the next definition of one form with arguments that fit all forms of its kind: on the
- * machines that this library supports, arguments beyond the parameters are ignored. Returns
- * whether a call of this library was made underneath.
+ * Whether the program calls @own, which is in this library, by @name. If it is linked to a fixed
+ * address, the address of @name may be where the program jumps to it from.
  */
-static bool form_comes_back(size_t form)
+static bool is_called(const char *name, const void *own)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	return found == own || (dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
+				symbol->st_shndx == SHN_UNDEF);
+}
+
+/* Which definition a call of the program comes to in the end; NULL: none. */
+static void *form_called(size_t form)
+{
+	return is_called(forms[form].name, forms[form].own) ? *forms[form].next
+							    : dlsym(RTLD_DEFAULT, forms[form].name);
+}
+
+/*
+ * The next definition is called with arguments that fit all forms of new: on the machines that
+ * this library supports, arguments beyond the parameters are ignored. @ret_memory: what the
+ * definition got from this library; NULL: nothing.
+ */
+static void *object_new(size_t form, void **ret_memory)
 {
 	static const char tag;
 	struct mw_thread *thread = &mw_thread;
 	uint64_t countdown = thread->countdown;
-	void *memory;
+	void *(*next)(size_t, const void *, const void *);
+	void *object;
 
+	memcpy(&next, forms[form].next, sizeof(next));
+	/* The next malloc() goes into its slow path and reports there. */
+	thread->countdown = 0;
+	thread->probe = (void *)&tag;
+	object = next(TRY_SIZE, form < FORM_NEW_ALIGNED ? &tag : (const void *)TRY_ALIGN, &tag);
+	*ret_memory = thread->probe == &tag ? NULL : thread->probe;
+	thread->probe = NULL;
+	thread->countdown = countdown;
+	return object;
+}
+
+static void object_delete(void *object, size_t form, void *definition)
+{
+	size_t first = form < FORM_DELETE_ALIGNED ? FORM_DELETE : FORM_DELETE_ALIGNED;
+	void (*function)(void *, size_t, size_t);
+
+	memcpy(&function, &definition, sizeof(function));
+	function(object, form - first < 4 ? TRY_ALIGN : TRY_SIZE, TRY_ALIGN);
+}
+
+static bool new_comes_back(size_t form)
+{
+	size_t delete = form_delete(form);
+	void *definition = form_called(delete), *memory, *object;
+
+	/* The program has other objects than this form makes, or cannot delete them. */
+	if (!definition || !is_called(forms[form].name, forms[form].own))
+		return true;
+	object = object_new(form, &memory);
+	object_delete(object, delete, definition);
+	return memory;
+}
+
+static bool delete_comes_back(size_t form)
+{
+	size_t new = form_new(form);
+	struct mw_thread *thread = &mw_thread;
+	void *object, *memory;
+
+	if (!*forms[new].next || !is_called(forms[new].name, forms[new].own))
+		return true;
+	object = object_new(new, &memory);
+	if (!object)
+		return true;
+	if (!memory)
+		memory = object;
+	mw_filter_add(memory);
 	thread->probe_hit = false;
-	if (form < FORM_DELETE) {
-		bool aligned = form >= FORM_NEW_ALIGNED;
-		void *(*next)(size_t, const void *, const void *);
-
-		memcpy(&next, forms[form].next, sizeof(next));
-		/* The next malloc() goes into its slow path and reports there. */
-		thread->countdown = 0;
-		thread->probe = (void *)&tag;
-		memory = next(TRY_SIZE, aligned ? (const void *)TRY_ALIGN : &tag, &tag);
-		thread->probe = NULL;
-		thread->countdown = countdown;
-		mw_next.free(memory);
-	} else {
-		bool aligned = form >= 14;
-		bool sized = form == 12 || form == 13 || form >= 18;
-		void (*next)(void *, size_t, size_t);
-
-		memcpy(&next, forms[form].next, sizeof(next));
-		memory = mw_next.aligned_alloc(aligned ? TRY_ALIGN : 16, TRY_SIZE);
-		if (!memory)
-			return true;
-		mw_filter_add(memory);
-		thread->probe = memory;
-		next(memory, sized ? TRY_SIZE : TRY_ALIGN, TRY_ALIGN);
-		thread->probe = NULL;
-		mw_filter_remove(memory);
-	}
+	thread->probe = memory;
+	object_delete(object, form, *forms[form].next);
+	thread->probe = NULL;
+	mw_filter_remove(memory);
 	return thread->probe_hit;
 }
 
@@ -240,17 +302,27 @@ static void forms_code_set(size_t i, struct code code)
 		forms_all.end = code.end;
 }
 
+/* All that are known are looked up before the first is tried, because one may call another. */
 static void forms_resolve(void)
 {
+	/* The program's own malloc() may not be called before its constructors. */
+	bool tries = is_called("malloc", (void *)malloc), is_new[FORMS_COUNT] = { false };
+
+	/* What is allocated here is in no trace. */
+	mw_thread.own = true;
 	for (size_t i = 0; i < FORMS_COUNT; i++) {
-		void *next = form_find(forms[i].name);
+		void *next = *forms[i].next ? NULL : form_find(forms[i].name);
 
 		if (!next)
 			continue;
-		*forms[i].next = next;
+		is_new[i] = true;
+		*forms[i].next = *forms[i].go = next;
 		forms_code_set(i, code_of(next));
-		*forms[i].go = form_comes_back(i) ? next : forms[i].counting;
 	}
+	for (size_t i = 0; tries && i < FORMS_COUNT; i++)
+		if (is_new[i] && !(i < FORM_DELETE ? new_comes_back(i) : delete_comes_back(i)))
+			*forms[i].go = forms[i].counting;
+	mw_thread.own = false;
 }
 
 /*
@@ -259,8 +331,12 @@ static void forms_resolve(void)
  */
 void mw_operators_resolve(void)
 {
-	if (dlsym(RTLD_DEFAULT, forms[0].name) == (void *)_Znwm && dlsym(RTLD_NEXT, forms[0].name))
-		forms_resolve();
+	if (!dlsym(RTLD_NEXT, forms[0].name))
+		return;
+	for (size_t i = 0; i < FORMS_COUNT; i++)
+		if (!is_called(forms[i].name, forms[i].own))
+			return;
+	forms_resolve();
 }
 
 /* A form was called: it must exist now. Without any definition, it is malloc() or free(). */

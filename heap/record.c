@@ -42,9 +42,8 @@ static __attribute__((noinline)) unsigned int due_find(struct mw_thread *thread,
 	int saved = errno;
 	uint32_t shift;
 
-	thread->probe_hit = true;
 	if (thread->probe)
-		return 0;
+		return MW_DUE_SAMPLE;
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return trace_due(thread);
 	if (mw_runtime_follow(thread) && !left_take(thread, size)) {
@@ -154,6 +153,10 @@ bool mw_record_sample(unsigned int due, const void *address, size_t size,
 	bool stored = false;
 	int saved = errno;
 
+	if (mw_unlikely(thread->probe)) {
+		thread->probe = (void *)address;
+		return false;
+	}
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return false;
 	/* The process may have forked in between, in a signal handler or in the allocator itself.

@@ -225,9 +225,7 @@ __attribute__((constructor)) static void runtime_constructor(void)
 	/* What this library allocates itself is not sampled. */
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return;
-	thread->own = true;
 	mw_operators_resolve();
-	thread->own = false;
 	mw_runtime_follow(thread);
 	mw_thread_leave(thread);
 }

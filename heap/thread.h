@@ -34,8 +34,9 @@ struct mw_thread {
 	uint32_t instance; /* for which mw_runtime.instance this was filled in */
 	uint32_t tid;
 	uint32_t pid; /* equal to tid in the main thread */
-	void *probe;  /* see operators.c: the entry points report here that they were called */
-	bool probe_hit;
+	/* Not NULL: operators.c tries something out. The next allocation puts its address here. */
+	void *probe;
+	bool probe_hit;	   /* this address was freed */
 	bool stack_sought; /* the bounds of the stack were asked for; they stay after a fork */
 	bool own;	   /* the library itself calls what allocates; that is in no trace */
 	bool traced;	   /* every allocation takes the slow path: the countdown is 0 */
