@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "figures.h"
+#include "lock.h"
 #include "malloc-info.h"
 #include "next.h"
 #include "profile.h"
@@ -30,18 +31,29 @@
 
 static uint64_t figures_due; /* when the next ones are taken; 0: no sample yet */
 
+static ssize_t statm_read(char *text, size_t size)
+{
+	struct mw_interrupts were;
+	ssize_t length = -1;
+	int fd;
+
+	mw_interrupts_block(&were);
+	fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		length = read(fd, text, size);
+		close(fd);
+	}
+	mw_interrupts_restore(&were);
+	return length;
+}
+
 /* Resident and shared pages, fields 2 and 3. */
 static void memory_read(struct mw_heap_figures *figures)
 {
 	char text[128], *at;
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	uint64_t page = mw_profile.header->system_page_bytes;
-	ssize_t length;
+	ssize_t length = statm_read(text, sizeof(text) - 1);
 
-	if (fd < 0)
-		return;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
 	if (length <= 0)
 		return;
 	text[length] = 0;

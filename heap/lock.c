@@ -4,6 +4,7 @@
  *
  * Locks for what is rare.
  */
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <time.h>
@@ -15,7 +16,7 @@
 
 struct mw_lock mw_maintenance __attribute__((visibility("hidden")));
 
-void mw_signals_block(sigset_t *ret_old)
+void mw_interrupts_block(struct mw_interrupts *ret_were)
 {
 	/* Raised by an instruction, which cannot wait; debuggers need them, too. */
 	static const int synchronous[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
@@ -24,53 +25,61 @@ void mw_signals_block(sigset_t *ret_old)
 	sigfillset(&all);
 	for (unsigned int i = 0; i < sizeof(synchronous) / sizeof(synchronous[0]); i++)
 		sigdelset(&all, synchronous[i]);
-	pthread_sigmask(SIG_BLOCK, &all, ret_old);
+	pthread_sigmask(SIG_BLOCK, &all, &ret_were->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ret_were->cancellation);
+}
+
+void mw_interrupts_restore(const struct mw_interrupts *were)
+{
+	pthread_setcancelstate(were->cancellation, NULL);
+	pthread_sigmask(SIG_SETMASK, &were->signals, NULL);
 }
 
 bool mw_lock_try(struct mw_lock *lock)
 {
-	sigset_t old;
+	struct mw_interrupts were;
 
 	if (__atomic_load_n(&lock->taken, __ATOMIC_RELAXED))
 		return false;
-	mw_signals_block(&old);
+	mw_interrupts_block(&were);
 	if (__atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE)) {
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		mw_interrupts_restore(&were);
 		return false;
 	}
-	lock->signals = old;
+	lock->were = were;
 	__atomic_store_n(&lock->hangs, 0, __ATOMIC_RELAXED);
 	return true;
 }
 
 void mw_lock_end(struct mw_lock *lock)
 {
-	sigset_t old = lock->signals;
+	struct mw_interrupts were = lock->were;
 
 	__atomic_store_n(&lock->taken, 0, __ATOMIC_RELEASE);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	mw_interrupts_restore(&were);
 }
 
 bool mw_lock_wait(struct mw_lock *lock, unsigned int *waits)
 {
 	const struct timespec pause = { .tv_nsec = 100000 };
+	struct mw_interrupts were;
 
 	if (*waits == WAITS_YIELDING + WAITS_SLEEPING)
 		__atomic_store_n(&lock->hangs, 1, __ATOMIC_RELAXED);
 	if (__atomic_load_n(&lock->hangs, __ATOMIC_RELAXED))
 		return false;
-	if (++*waits <= WAITS_YIELDING)
+	if (++*waits <= WAITS_YIELDING) {
 		sched_yield();
-	else
-		nanosleep(&pause, NULL);
+		return true;
+	}
+	mw_interrupts_block(&were);
+	nanosleep(&pause, NULL);
+	mw_interrupts_restore(&were);
 	return true;
 }
 
 void mw_lock_inherit(struct mw_lock *lock)
 {
-	sigset_t old;
-
-	mw_signals_block(&old);
-	lock->signals = old;
+	mw_interrupts_block(&lock->were);
 	__atomic_store_n(&lock->taken, 1, __ATOMIC_RELEASE);
 }

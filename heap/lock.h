@@ -6,7 +6,8 @@
  *
  * The holder has blocked the signals, so that no handler interrupts it: a handler may fork, and
  * the child would go on with work on a file that is its parent's; or call longjmp(), and leave
- * the lock behind.
+ * the lock behind. So would a thread that is cancelled: most functions that work on files are
+ * cancellation points, and the program does not expect any in malloc().
  */
 #ifndef _MW_HEAP_LOCK_H
 #define _MW_HEAP_LOCK_H
@@ -15,14 +16,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct mw_lock {
-	uint32_t taken;
-	uint32_t hangs;	  /* a thread has given up waiting for this holder */
-	sigset_t signals; /* that its holder had blocked before */
+/* What may interrupt a thread. */
+struct mw_interrupts {
+	sigset_t signals; /* that are blocked */
+	int cancellation; /* its state */
 };
 
-/* Blocks all signals that are not raised by an instruction. */
-void mw_signals_block(sigset_t *ret_old);
+struct mw_lock {
+	uint32_t taken;
+	uint32_t hangs;		   /* a thread has given up waiting for this holder */
+	struct mw_interrupts were; /* before its holder took it */
+};
+
+/*
+ * Blocks all signals that are not raised by an instruction, and cancellation. Also for who calls a
+ * cancellation point and holds no lock.
+ */
+void mw_interrupts_block(struct mw_interrupts *ret_were);
+void mw_interrupts_restore(const struct mw_interrupts *were);
 
 bool mw_lock_try(struct mw_lock *lock);
 void mw_lock_end(struct mw_lock *lock);

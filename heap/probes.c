@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lock.h"
 #include "next.h"
 #include "probes.h"
 
@@ -96,15 +97,18 @@ static bool file_has_provider(const char *path)
 bool mw_probes_are_ours(void)
 {
 	uint32_t owner = __atomic_load_n(&probes_owner, __ATOMIC_RELAXED);
+	struct mw_interrupts were;
 	struct dl_find_object found;
 	void *next_malloc;
 
 	if (owner == PROBES_UNKNOWN) {
 		memcpy(&next_malloc, &mw_next.malloc, sizeof(next_malloc));
+		mw_interrupts_block(&were);
 		owner = !_dl_find_object(next_malloc, &found) &&
 					file_has_provider(found.dlfo_link_map->l_name)
 				? PROBES_ALLOCATOR
 				: PROBES_OURS;
+		mw_interrupts_restore(&were);
 		__atomic_store_n(&probes_owner, owner, __ATOMIC_RELAXED);
 	}
 	return owner == PROBES_OURS;

@@ -35,8 +35,8 @@ static inline size_t mw_trace_window_bytes(const struct mw_trace_window *window)
 
 /*
  * Takes the next @chunks, or fewer if there is no room for all, mapped and zero. False if there is
- * none, and header.limits says why. Caller has blocked signals until the window is in a writer: a
- * handler may fork, and its child must know what is not mapped there.
+ * none, and header.limits says why. Caller has blocked interrupts until the window is in a writer:
+ * a handler may fork, and its child must know what is not mapped there.
  */
 bool mw_trace_file_window(struct mw_trace_header *header, uint32_t chunks,
 			  struct mw_trace_window *ret);

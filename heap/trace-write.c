@@ -12,7 +12,6 @@
  * a mark that longjmp() has left behind is recognised.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "lock.h"
@@ -175,17 +174,17 @@ static bool window_next(struct mw_trace_writer *writer)
 static __attribute__((noinline, cold)) bool chunk_next(struct mw_trace_writer *writer,
 						       uint64_t time)
 {
+	struct mw_interrupts were;
 	int saved = errno;
-	sigset_t old;
 	bool found;
 
-	mw_signals_block(&old);
+	mw_interrupts_block(&were);
 	writer->at = NULL;
 	writer->chunk = NULL;
 	found = writer->window.used < writer->window.chunks || window_next(writer);
 	if (found)
 		chunk_begin(writer, time);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	mw_interrupts_restore(&were);
 	errno = saved;
 	return found;
 }

@@ -22,11 +22,35 @@ static void check_bounds(void)
 	kit_free(&run);
 }
 
+static void check_cancel(const char *settings, const char *what)
+{
+	char slow[PATH_MAX];
+	struct profile profile;
+	struct kit_run run;
+
+	kit_empty();
+	snprintf(slow, sizeof(slow), "%.4000s/slow-disk.so", kit.build);
+	kit_run(&run, slow, settings, KIT_ARGV(kit.work, "cancel"));
+	tap_ok(kit_exited(&run), "threads are not cancelled in malloc(): %s", what);
+	if (tap_ok(kit_open(&profile, run.pid), "cancelled threads leave a profile: %s", what)) {
+		tap_ok(profile.header->figures_valid && profile_live(&profile).samples > 4000,
+		       "cancelled threads are profiled to their end: %s (%lu samples)", what,
+		       (unsigned long)profile_live(&profile).samples);
+		profile_close(&profile);
+	}
+	kit_free(&run);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
 	kit_init(argv[0]);
 	tap_start();
 	check_bounds();
+	check_cancel("MEMWATCH_HEAP_RATE=1000", "samples");
+	check_cancel("MEMWATCH_HEAP_RATE=1000 MEMWATCH_HEAP_TRACE=1", "a trace");
+	check_cancel("MEMWATCH_HEAP_RATE=1000 MEMWATCH_HEAP_SNAPSHOT=bytes=1M,max=5", "snapshots");
+	check_cancel("MEMWATCH_HEAP_RATE=1000 MEMWATCH_HEAP_ISOLATE=100 MEMWATCH_HEAP_EPOCH=50",
+		     "accesses");
 	return tap_done();
 }

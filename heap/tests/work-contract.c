@@ -5,8 +5,9 @@
  * Programs that rely on what the C library promises of malloc() and free(), beyond the memory.
  */
 #include <pthread.h>
-#include <stdio.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "heap/tests/work.h"
@@ -42,4 +43,45 @@ int work_bounds(char **argv)
 		return 1;
 	pthread_join(thread, &size);
 	return !size;
+}
+
+#define CANCEL_THREADS 4
+#define CANCEL_SECONDS 2 /* figures of the allocator are taken after half a second */
+
+static volatile unsigned int cancel_begun, cancel_ended;
+
+/* It is cancelled while it runs, and malloc() is no cancellation point. */
+static void *cancel_thread(void *argument)
+{
+	struct timespec begin, now;
+
+	(void)argument;
+	while (!cancel_begun)
+		sched_yield();
+	work_allocate(2000000);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		free(malloc(1000));
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec - begin.tv_sec < CANCEL_SECONDS);
+	__atomic_add_fetch(&cancel_ended, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* cancel: fails if a thread is cancelled in malloc() or in free(). */
+int work_cancel(char **argv)
+{
+	pthread_t threads[CANCEL_THREADS];
+
+	(void)argv;
+	alarm(HANGS_SECONDS);
+	for (int n = 0; n < CANCEL_THREADS; n++)
+		if (pthread_create(&threads[n], NULL, cancel_thread, NULL))
+			return 1;
+	for (int n = 0; n < CANCEL_THREADS; n++)
+		pthread_cancel(threads[n]);
+	cancel_begun = 1;
+	for (int n = 0; n < CANCEL_THREADS; n++)
+		pthread_join(threads[n], NULL);
+	return cancel_ended != CANCEL_THREADS;
 }
