@@ -60,8 +60,14 @@ MW_EXPORT int memwatch_heap_self_copy(void)
 
 MW_EXPORT int memwatch_heap_self_read(struct memwatch_heap_self_stats *stats)
 {
+	struct mw_thread *thread = &mw_thread;
+	int rc = self_enter(thread, (uintptr_t)__builtin_frame_address(0));
 	const struct mw_heap_header *header = mw_profile.header;
-	struct memwatch_heap_self_stats now = {
+	struct memwatch_heap_self_stats now;
+
+	if (rc)
+		return rc;
+	now = (struct memwatch_heap_self_stats){
 		.size = stats->size,
 		.rate = mw_runtime.rate,
 		.samples = header->counters.samples,
@@ -71,9 +77,7 @@ MW_EXPORT int memwatch_heap_self_read(struct memwatch_heap_self_stats *stats)
 		.freed_bytes = header->counters.freed_bytes,
 		.lost_samples = header->counters.lost_samples,
 	};
-
-	if (!mw_runtime_owns_samples())
-		return -ENODEV;
+	mw_thread_leave(thread);
 	memcpy(stats, &now, stats->size < sizeof(now) ? stats->size : sizeof(now));
 	return 0;
 }

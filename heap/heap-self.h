@@ -39,7 +39,8 @@ int memwatch_heap_self_read(struct memwatch_heap_self_stats *stats) __attribute_
 
 /*
  * Starts sampling, with one sample in @rate bytes on average, or with the configured rate if that
- * is 0. Returns 0, or -ENOSYS without the profiler, or -ENODEV if it has no profile here.
+ * is 0. Returns 0, or -ENOSYS without the profiler, or -ENODEV if it has no profile here, or -EBUSY
+ * in a signal handler that has interrupted the profiler.
  */
 static inline int memwatch_heap_self_start(uint64_t rate)
 {

@@ -217,6 +217,24 @@ static inline bool kit_open(struct profile *profile, pid_t pid)
 	return kit_open_named(profile, mark);
 }
 
+/* The profiler is told by its memory that it is in a child, which not every emulator knows. */
+static inline bool kit_forks_clear_memory(void)
+{
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int status = 1;
+	pid_t child;
+
+	if (page == MAP_FAILED || madvise(page, 4096, MADV_WIPEONFORK))
+		return false;
+	*page = 1;
+	child = fork();
+	if (!child)
+		_exit(*page);
+	waitpid(child, &status, 0);
+	munmap(page, 4096);
+	return !status;
+}
+
 static inline bool kit_exited(const struct kit_run *run)
 {
 	return WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0;

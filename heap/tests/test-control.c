@@ -152,6 +152,24 @@ static int self_main(void)
 	return memwatch_heap_self_snapshot() ? 14 : 0;
 }
 
+/* A forked child that asks before it has allocated anything. */
+static int self_fork_main(void)
+{
+	struct memwatch_heap_self_stats stats = { .size = sizeof(stats) };
+	void *volatile memory = malloc(1000);
+	int status;
+	pid_t child;
+
+	if (!memory || memwatch_heap_self_stats(&stats) || !stats.samples)
+		return 10;
+	child = fork();
+	if (!child)
+		_exit(memwatch_heap_self_stats(&stats) ? 11 : stats.samples != 0);
+	if (waitpid(child, &status, 0) != child)
+		return 12;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 13;
+}
+
 static void check_self(const char *self)
 {
 	struct memwatch_heap_self_stats stats = { .size = sizeof(stats) };
@@ -168,15 +186,31 @@ static void check_self(const char *self)
 	kit_free(&run);
 }
 
+static void check_self_fork(const char *self)
+{
+	const char *what = "a forked child that has not allocated yet has figures of its own";
+	struct kit_run run;
+
+	if (!kit_forks_clear_memory()) {
+		tap_skip(what, "this machine does not clear memory in children");
+		return;
+	}
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(self, "fork"));
+	tap_eq(WIFEXITED(run.status) ? WEXITSTATUS(run.status) : -1, 0, "%s", what);
+	kit_free(&run);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
-		return self_main();
+		return strcmp(argv[1], "fork") ? self_main() : self_fork_main();
 	kit_init(argv[0]);
 	tap_start();
 	check_control_word();
 	check_figures();
 	check_arenas();
 	check_self(argv[0]);
+	check_self_fork(argv[0]);
 	return tap_done();
 }

@@ -100,24 +100,6 @@ static void sites_sum(const struct profile *profile, const struct work_truth *tr
 	}
 }
 
-/* The profiler is told by its memory that it is in a child, which not every emulator knows. */
-static bool forks_clear_memory(void)
-{
-	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int status = 1;
-	pid_t child;
-
-	if (page == MAP_FAILED || madvise(page, 4096, MADV_WIPEONFORK))
-		return false;
-	*page = 1;
-	child = fork();
-	if (!child)
-		_exit(*page);
-	waitpid(child, &status, 0);
-	munmap(page, 4096);
-	return !status;
-}
-
 static struct work_truth *truth_map(char *path)
 {
 	struct work_truth *truth;
@@ -353,7 +335,7 @@ int main(int argc, char **argv)
 {
 	unsigned int kills = argc > 1 ? (unsigned int)atoi(argv[1]) : KILLS_DEFAULT;
 	struct kill_totals by_signal = { 0 }, by_kernel = { 0 };
-	size_t cases = forks_clear_memory() ? KILL_CASES : KILL_FORKING;
+	size_t cases = kit_forks_clear_memory() ? KILL_CASES : KILL_FORKING;
 	unsigned int each = (unsigned int)((kills + cases - 1) / cases);
 
 	kit_init(argv[0]);
