@@ -43,7 +43,8 @@ HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 HEAP_WORKS_CXX := work-cxx-operators work-cxx-library work-cxx-pool
 
 # Rust may not be installed.
-heap-tests: heap-tests-c $(addprefix $(BUILD)/heap/tests/,work-cxx $(HEAP_WORKS_CXX)) \
+heap-tests: heap-tests-c \
+	$(addprefix $(BUILD)/heap/tests/,work-cxx $(HEAP_WORKS_CXX) plugin-cxx.so) \
 	$(if $(shell command -v rustc),$(BUILD)/heap/tests/work-rust)
 
 # Without what needs a C++ compiler: selftests/heap/check-aarch64 builds it with another compiler.
@@ -93,6 +94,11 @@ $(BUILD)/heap/tests/operators.so: heap/tests/operators.cc
 	$(call msg,CXXLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(HEAP_CXX) -fPIC -shared -Wl,-soname,operators.so -o $@ $<
+
+$(BUILD)/heap/tests/plugin-cxx.so: heap/tests/plugin-cxx.cc $(BUILD)/heap/tests/operators.so
+	$(call msg,CXXLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(HEAP_CXX) -fPIC -shared -Wl,-rpath,'$$ORIGIN' -o $@ $^
 
 $(BUILD)/heap/tests/work-rust: heap/tests/work-rust.rs
 	$(call msg,RUSTC,$@)

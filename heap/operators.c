@@ -255,6 +255,19 @@ static bool delete_comes_back(size_t form)
 	return thread->probe_hit;
 }
 
+/* The library of @address stays loaded. */
+static void library_keep(const void *address)
+{
+	static const struct link_map *kept;
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map || map == kept)
+		return;
+	if (dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD))
+		kept = map;
+}
+
 /* A library that was loaded with RTLD_LOCAL is not in the scope of RTLD_NEXT. */
 static void *form_find(const char *name)
 {
@@ -262,6 +275,8 @@ static void *form_find(const char *name)
 						 "libc++.so.1" };
 	void *found = dlsym(RTLD_NEXT, name);
 
+	if (found)
+		library_keep(found);
 	for (size_t i = 0; !found && i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
 

@@ -87,6 +87,19 @@ static void check_own(const char *name, const char *what)
 	kit_free(&run);
 }
 
+/* The operators of a library that has been unloaded. */
+static void check_unloaded(void)
+{
+	char plugin[PATH_MAX];
+	struct kit_run run;
+
+	kit_empty();
+	snprintf(plugin, sizeof(plugin), "%.4000s/plugin-cxx.so", kit.build);
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(kit.work, "operators", plugin));
+	tap_ok(kit_exited(&run), "a library with operators is unloaded, and loaded again");
+	kit_free(&run);
+}
+
 /* With one seed, the same allocations of a C program are sampled, whatever is below. */
 static void check_same(const struct allocator *allocator, uint64_t *expected)
 {
@@ -128,5 +141,6 @@ int main(int argc, char **argv)
 	check_own("work-cxx-operators", "operators of its own");
 	check_own("work-cxx-library", "operators in a library");
 	check_own("work-cxx-pool", "an allocator of its own");
+	check_unloaded();
 	return tap_done();
 }

@@ -339,6 +339,26 @@ static int work_dlopen(char **argv)
 	_exit(0);
 }
 
+/*
+ * operators LIBRARY: its operator new may be called by others, and is the one of a library that it
+ * needs. Something else takes the place of that one if it is unloaded with it.
+ */
+static int work_operators(char **argv)
+{
+	for (int n = 0; n < 2; n++) {
+		void *library = dlopen(argv[0], RTLD_NOW | RTLD_GLOBAL);
+		int (*use)(void) = library ? (int (*)(void))dlsym(library, "plugin_use") : NULL;
+		uintptr_t code = library ? (uintptr_t)dlsym(library, "_Znwm") : 0;
+
+		if (!use || use())
+			return 1;
+		dlclose(library);
+		mmap((void *)(code & ~(uintptr_t)4095), 4096, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	}
+	return 0;
+}
+
 /* fill BYTES: keeps objects of 100 bytes; for profiles that are full. Prints bytes and objects. */
 static int work_fill(char **argv)
 {
@@ -534,16 +554,16 @@ static const struct {
 	const char *name;
 	int (*run)(char **argv);
 } works[] = {
-	{ "mix", work_mix },	       { "exact", work_exact },	    { "leak", work_leak },
-	{ "threads", work_threads },   { "swap", work_swap },	    { "fork", work_fork },
-	{ "storm", work_storm },       { "signals", work_signals }, { "dlopen", work_dlopen },
-	{ "fill", work_fill },	       { "mmap", work_mmap },	    { "arenas", work_arenas },
-	{ "secure", work_secure },     { "stress", work_stress },   { "steps", work_steps },
-	{ "fds", work_fds },	       { "daemon", work_daemon },   { "sigfork", work_sigfork },
-	{ "stepfork", work_stepfork }, { "touch", work_touch },	    { "end", work_end },
-	{ "guards", work_guards },     { "sites", work_sites },	    { "many", work_many },
-	{ "small", work_small },       { "heap", work_heap },	    { "bounds", work_bounds },
-	{ "cancel", work_cancel },
+	{ "mix", work_mix },	       { "exact", work_exact },		{ "leak", work_leak },
+	{ "threads", work_threads },   { "swap", work_swap },		{ "fork", work_fork },
+	{ "storm", work_storm },       { "signals", work_signals },	{ "dlopen", work_dlopen },
+	{ "fill", work_fill },	       { "mmap", work_mmap },		{ "arenas", work_arenas },
+	{ "secure", work_secure },     { "stress", work_stress },	{ "steps", work_steps },
+	{ "fds", work_fds },	       { "daemon", work_daemon },	{ "sigfork", work_sigfork },
+	{ "stepfork", work_stepfork }, { "touch", work_touch },		{ "end", work_end },
+	{ "guards", work_guards },     { "sites", work_sites },		{ "many", work_many },
+	{ "small", work_small },       { "heap", work_heap },		{ "bounds", work_bounds },
+	{ "cancel", work_cancel },     { "operators", work_operators },
 };
 
 int main(int argc, char **argv)
