@@ -3,8 +3,8 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * For programs that control their own heap profile. The functions are in libmemwatch-heap.so,
- * which is preloaded and never linked, so the references are weak: without the profiler the
- * functions are NULL, and the inline wrappers return -ENOSYS.
+ * which is preloaded and never linked, so the inline wrappers look them up, and return -ENOSYS
+ * without the profiler. With a C library before glibc 2.34, the program is linked with -ldl.
  *
  *	#include <memwatch/heap-self.h>
  *
@@ -13,9 +13,11 @@
 #ifndef _MEMWATCH_HEAP_SELF_H
 #define _MEMWATCH_HEAP_SELF_H
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,9 +35,29 @@ struct memwatch_heap_self_stats {
 	uint64_t lost_samples;
 };
 
-int memwatch_heap_self_control(int start, uint64_t rate) __attribute__((weak));
-int memwatch_heap_self_copy(void) __attribute__((weak));
-int memwatch_heap_self_read(struct memwatch_heap_self_stats *stats) __attribute__((weak));
+/* What the wrappers call. */
+int memwatch_heap_self_control(int start, uint64_t rate);
+int memwatch_heap_self_copy(void);
+int memwatch_heap_self_read(struct memwatch_heap_self_stats *stats);
+
+/*
+ * Not by weak references: linkers resolve these to NULL for good in a program that is linked to a
+ * fixed address. RTLD_DEFAULT is NULL, and has this name only with _GNU_SOURCE.
+ */
+static inline void memwatch_heap_self_find(const char *name, void *ret_function)
+{
+	void *found = dlsym(NULL, name);
+
+	memcpy(ret_function, &found, sizeof(found));
+}
+
+static inline int memwatch_heap_self_request(int start, uint64_t rate)
+{
+	int (*function)(int, uint64_t);
+
+	memwatch_heap_self_find("memwatch_heap_self_control", &function);
+	return function ? function(start, rate) : -ENOSYS;
+}
 
 /*
  * Starts sampling, with one sample in @rate bytes on average, or with the configured rate if that
@@ -44,13 +66,13 @@ int memwatch_heap_self_read(struct memwatch_heap_self_stats *stats) __attribute_
  */
 static inline int memwatch_heap_self_start(uint64_t rate)
 {
-	return memwatch_heap_self_control ? memwatch_heap_self_control(1, rate) : -ENOSYS;
+	return memwatch_heap_self_request(1, rate);
 }
 
 /* Stops sampling. Frees of samples are still tracked. Returns as above. */
 static inline int memwatch_heap_self_stop(void)
 {
-	return memwatch_heap_self_control ? memwatch_heap_self_control(0, 0) : -ENOSYS;
+	return memwatch_heap_self_request(0, 0);
 }
 
 /*
@@ -59,13 +81,19 @@ static inline int memwatch_heap_self_stop(void)
  */
 static inline int memwatch_heap_self_snapshot(void)
 {
-	return memwatch_heap_self_copy ? memwatch_heap_self_copy() : -ENOSYS;
+	int (*function)(void);
+
+	memwatch_heap_self_find("memwatch_heap_self_copy", &function);
+	return function ? function() : -ENOSYS;
 }
 
 /* Fills in as many fields as @stats->size has room for. Returns as above. */
 static inline int memwatch_heap_self_stats(struct memwatch_heap_self_stats *stats)
 {
-	return memwatch_heap_self_read ? memwatch_heap_self_read(stats) : -ENOSYS;
+	int (*function)(struct memwatch_heap_self_stats *);
+
+	memwatch_heap_self_find("memwatch_heap_self_read", &function);
+	return function ? function(stats) : -ENOSYS;
 }
 
 #ifdef __cplusplus

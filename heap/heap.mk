@@ -49,7 +49,7 @@ heap-tests: heap-tests-c \
 
 # Without what needs a C++ compiler: selftests/heap/check-aarch64 builds it with another compiler.
 heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-apart plugin.so \
-	oracle.so slow-disk.so heap-dump)
+	control-fixed oracle.so slow-disk.so heap-dump)
 
 # One of them is linked with the parts that it tests.
 $(BUILD)/heap/tests/test-parts: HEAP_TEST_OBJ := \
@@ -60,6 +60,12 @@ $(HEAP_TESTS) $(BUILD)/heap/tests/heap-dump: $(BUILD)/%: %.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -o $@ $< $(HEAP_TEST_OBJ) -lm -lpthread
+
+# The same program, linked to a fixed address, where linkers treat functions differently.
+$(BUILD)/heap/tests/control-fixed: heap/tests/test-control.c
+	$(call msg,CCLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -fno-pic -no-pie -o $@ $< -lm
 
 # In one of them, segments with gaps between them are mapped apart.
 $(BUILD)/heap/tests/work-apart: HEAP_WORK_LDFLAGS := -no-pie \

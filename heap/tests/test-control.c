@@ -170,20 +170,25 @@ static int self_fork_main(void)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 13;
 }
 
-static void check_self(const char *self)
+static void check_self(const char *program, const char *what)
+{
+	struct kit_run run;
+
+	kit_empty();
+	kit_run(&run, NULL, "", KIT_ARGV(program, "self"));
+	tap_eq(WIFEXITED(run.status) ? WEXITSTATUS(run.status) : -1, 0,
+	       "%s starts and stops its own profile; frees are tracked after the stop", what);
+	tap_eq(kit_profiles(), 2, "%s copies its own profile", what);
+	kit_free(&run);
+}
+
+static void check_self_alone(void)
 {
 	struct memwatch_heap_self_stats stats = { .size = sizeof(stats) };
-	struct kit_run run;
 
 	tap_eq(memwatch_heap_self_start(0), -ENOSYS, "without the profiler the functions say so");
 	tap_eq(memwatch_heap_self_stats(&stats), -ENOSYS,
 	       "without the profiler there are no figures");
-	kit_empty();
-	kit_run(&run, NULL, "", KIT_ARGV(self, "self"));
-	tap_eq(WIFEXITED(run.status) ? WEXITSTATUS(run.status) : -1, 0,
-	       "a program starts and stops its own profile; frees are tracked after the stop");
-	tap_eq(kit_profiles(), 2, "a program copies its own profile");
-	kit_free(&run);
 }
 
 static void check_self_fork(const char *self)
@@ -203,6 +208,8 @@ static void check_self_fork(const char *self)
 
 int main(int argc, char **argv)
 {
+	char fixed[PATH_MAX];
+
 	if (argc > 1)
 		return strcmp(argv[1], "fork") ? self_main() : self_fork_main();
 	kit_init(argv[0]);
@@ -210,7 +217,10 @@ int main(int argc, char **argv)
 	check_control_word();
 	check_figures();
 	check_arenas();
-	check_self(argv[0]);
+	check_self_alone();
+	check_self(argv[0], "a program");
+	snprintf(fixed, sizeof(fixed), "%.4000s/control-fixed", kit.build);
+	check_self(fixed, "a program at a fixed address");
 	check_self_fork(argv[0]);
 	return tap_done();
 }
