@@ -11,6 +11,7 @@
  * too. So a call stack is recognised by comparing some words of the stack, which do not depend on
  * each other.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "modules.h"
@@ -133,7 +134,7 @@ static void path_remember(struct mw_trace_writer *writer, const struct mw_trace_
 
 #endif
 
-uint32_t mw_trace_site_find(struct mw_thread *thread, const void *frame)
+static uint32_t site_find(struct mw_thread *thread, const void *frame)
 {
 	uint64_t frames[MW_HEAP_DEPTH_MAX];
 	uint32_t flags, depth;
@@ -157,4 +158,13 @@ uint32_t mw_trace_site_find(struct mw_thread *thread, const void *frame)
 	/* Once it has been unwound, its rules are known. */
 	depth = mw_unwind_site(thread, frames, mw_trace.depth, &flags);
 	return mw_stack_intern(frames, depth, flags, mw_runtime_now());
+}
+
+uint32_t mw_trace_site_find(struct mw_thread *thread, const void *frame)
+{
+	int saved = errno;
+	uint32_t site = site_find(thread, frame);
+
+	errno = saved;
+	return site;
 }

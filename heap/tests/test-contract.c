@@ -41,6 +41,17 @@ static void check_cancel(const char *settings, const char *what)
 	kit_free(&run);
 }
 
+static void check_errno(const char *settings, const char *what)
+{
+	struct kit_run run;
+
+	kit_empty();
+	kit_run(&run, NULL, settings, KIT_ARGV(kit.work, "errno", kit.directory));
+	tap_ok(kit_exited(&run), "free() does not change errno when the profile cannot grow: %s",
+	       what);
+	kit_free(&run);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
@@ -52,5 +63,7 @@ int main(int argc, char **argv)
 	check_cancel("MEMWATCH_HEAP_RATE=1000 MEMWATCH_HEAP_SNAPSHOT=bytes=1M,max=5", "snapshots");
 	check_cancel("MEMWATCH_HEAP_RATE=1000 MEMWATCH_HEAP_ISOLATE=100 MEMWATCH_HEAP_EPOCH=50",
 		     "accesses");
+	check_errno("MEMWATCH_HEAP_RATE=1", "samples");
+	check_errno("MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_DEPTH=16", "a trace");
 	return tap_done();
 }

@@ -4,8 +4,11 @@
  *
  * Programs that rely on what the C library promises of malloc() and free(), beyond the memory.
  */
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,4 +87,44 @@ int work_cancel(char **argv)
 	for (int n = 0; n < CANCEL_THREADS; n++)
 		pthread_join(threads[n], NULL);
 	return cancel_ended != CANCEL_THREADS;
+}
+
+#define ERRNO_DEPTH 13 /* 8192 call stacks */
+
+static unsigned int errno_changes;
+
+__attribute__((noipa)) static void free_left(void *memory, unsigned int path, int depth);
+
+__attribute__((noipa)) static void free_right(void *memory, unsigned int path, int depth)
+{
+	if (depth) {
+		(path & 1 ? free_left : free_right)(memory, path >> 1, depth - 1);
+	} else {
+		errno = EXDEV;
+		free(memory);
+		errno_changes += errno != EXDEV;
+	}
+	__asm__ volatile(""); /* no jump in place of the last call */
+}
+
+__attribute__((noipa)) static void free_left(void *memory, unsigned int path, int depth)
+{
+	free_right(memory, path, depth);
+	__asm__ volatile("");
+}
+
+/*
+ * errno DIRECTORY: frees from many call stacks while the directory of the profile has another name.
+ * Fails if free() changes errno.
+ */
+int work_errno(char **argv)
+{
+	char away[PATH_MAX];
+
+	snprintf(away, sizeof(away), "%s.away", argv[0]);
+	if (rename(argv[0], away))
+		return 1;
+	for (unsigned int path = 0; path < 1u << ERRNO_DEPTH; path++)
+		free_left(malloc(100), path, ERRNO_DEPTH);
+	return rename(away, argv[0]) || errno_changes;
 }

@@ -563,7 +563,7 @@ static const struct {
 	{ "stepfork", work_stepfork }, { "touch", work_touch },		{ "end", work_end },
 	{ "guards", work_guards },     { "sites", work_sites },		{ "many", work_many },
 	{ "small", work_small },       { "heap", work_heap },		{ "bounds", work_bounds },
-	{ "cancel", work_cancel },     { "operators", work_operators },
+	{ "cancel", work_cancel },     { "operators", work_operators }, { "errno", work_errno },
 };
 
 int main(int argc, char **argv)

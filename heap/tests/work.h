@@ -30,6 +30,7 @@ void work_allocate(size_t bytes);
 /* work-contract.c */
 int work_bounds(char **argv);
 int work_cancel(char **argv);
+int work_errno(char **argv);
 
 /* work-fork.c */
 int work_fork(char **argv);
