@@ -19,6 +19,29 @@
 #include "unwind.h"
 #include "watch.h"
 
+/* What a slow path keeps. */
+struct slow_path {
+	struct mw_thread *thread;
+	int error;    /* errno of the program */
+	bool entered; /* false: in a signal handler that has interrupted the library */
+};
+
+/* In line, because the mark of the thread is the frame of the caller. */
+static inline __attribute__((always_inline)) bool path_begin(struct slow_path *path)
+{
+	path->thread = &mw_thread;
+	path->error = errno;
+	path->entered = mw_thread_enter(path->thread, (uintptr_t)__builtin_frame_address(0));
+	return path->entered;
+}
+
+static inline void path_end(const struct slow_path *path)
+{
+	if (path->entered)
+		mw_thread_leave(path->thread);
+	errno = path->error;
+}
+
 /* Takes @size off the countdown of the sampler. False if that contains a sample. */
 static inline bool left_take(struct mw_thread *thread, size_t size)
 {
@@ -38,21 +61,20 @@ static inline unsigned int trace_due(const struct mw_thread *thread)
 
 static __attribute__((noinline)) unsigned int due_find(struct mw_thread *thread, size_t size)
 {
+	struct slow_path path;
 	unsigned int due = 0;
-	int saved = errno;
 	uint32_t shift;
 
 	if (thread->probe)
 		return MW_DUE_SAMPLE;
-	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+	if (!path_begin(&path))
 		return trace_due(thread);
 	if (mw_runtime_follow(thread) && !left_take(thread, size)) {
 		due = MW_DUE_SAMPLE;
 		if (mw_isolate_chooses(size, &thread->random, &shift))
 			due |= MW_DUE_ISOLATE | shift << MW_DUE_SHIFT;
 	}
-	mw_thread_leave(thread);
-	errno = saved;
+	path_end(&path);
 	return due | trace_due(thread);
 }
 
@@ -82,13 +104,12 @@ unsigned int mw_record_due(size_t size)
 /* The thread follows before its first event, which may be a free. */
 static __attribute__((noinline, cold)) void trace_join(struct mw_thread *thread)
 {
-	int saved = errno;
+	struct slow_path path;
 
-	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+	if (!path_begin(&path))
 		return;
 	mw_runtime_follow(thread);
-	mw_thread_leave(thread);
-	errno = saved;
+	path_end(&path);
 }
 
 static inline unsigned int due_traced(struct mw_thread *thread)
@@ -150,22 +171,21 @@ bool mw_record_sample(unsigned int due, const void *address, size_t size,
 		      enum mw_heap_source source)
 {
 	struct mw_thread *thread = &mw_thread;
+	struct slow_path path;
 	bool stored = false;
-	int saved = errno;
 
 	if (mw_unlikely(thread->probe)) {
 		thread->probe = (void *)address;
 		return false;
 	}
-	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+	if (!path_begin(&path))
 		return false;
 	/* The process may have forked in between, in a signal handler or in the allocator itself.
 	 */
 	if (mw_runtime_owns_samples() && thread->rate)
 		stored = allocation_sample(thread, due, address, size, source);
 	mw_runtime_draw(thread);
-	mw_thread_leave(thread);
-	errno = saved;
+	path_end(&path);
 	return stored;
 }
 
@@ -173,17 +193,14 @@ bool mw_record_sample(unsigned int due, const void *address, size_t size,
  * A free is tracked also if the thread is busy, because a signal handler may free a sample. If it
  * is not, it is marked: a signal handler may fork here, too.
  */
-static __attribute__((noinline)) void sample_free(struct mw_thread *thread, const void *address)
+static __attribute__((noinline)) void sample_free(const void *address)
 {
-	int saved = errno;
-	bool entered;
+	struct slow_path path;
 
-	entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
+	path_begin(&path);
 	if (mw_runtime_owns_samples() && !mw_sample_free(address))
 		mw_count(&mw_profile.header->counters.false_lookups, 1);
-	if (entered)
-		mw_thread_leave(thread);
-	errno = saved;
+	path_end(&path);
 }
 
 bool mw_record_free(const void *address, const void *frame)
@@ -201,7 +218,7 @@ bool mw_record_free(const void *address, const void *frame)
 	if (due_traced(thread))
 		mw_trace_free(thread, address, 0, frame);
 	if (mw_trace_may_be_sample(address))
-		sample_free(thread, address);
+		sample_free(address);
 	return true;
 }
 
@@ -219,58 +236,48 @@ static bool moving_is_valid(uint64_t moving)
 
 uint64_t mw_record_moving(const void *address)
 {
-	struct mw_thread *thread = &mw_thread;
-	bool entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
 	uint64_t moving = MW_RECORD_NOT_MOVING;
-	int saved = errno;
+	struct slow_path path;
 	uint32_t slot;
 
+	path_begin(&path);
 	if (mw_runtime_owns_samples()) {
 		if (mw_sample_detach(address, &slot))
 			moving = slot_name(slot);
 		else
 			mw_count(&mw_profile.header->counters.false_lookups, 1);
 	}
-	if (entered)
-		mw_thread_leave(thread);
-	errno = saved;
+	path_end(&path);
 	return moving;
 }
 
 void mw_record_moved(uint64_t moving, bool freed)
 {
-	struct mw_thread *thread = &mw_thread;
-	int saved = errno;
-	bool entered;
+	struct slow_path path;
 
 	if (moving == MW_RECORD_NOT_MOVING)
 		return;
-	entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
+	path_begin(&path);
 	if (moving_is_valid(moving)) {
 		if (freed)
 			mw_sample_detached_free((uint32_t)moving);
 		else
 			mw_sample_detached_restore((uint32_t)moving);
 	}
-	if (entered)
-		mw_thread_leave(thread);
-	errno = saved;
+	path_end(&path);
 }
 
 bool mw_record_shrunk(uint64_t moving, const void *address, size_t size)
 {
-	struct mw_thread *thread = &mw_thread;
-	bool entered, kept = false;
-	int saved = errno;
+	struct slow_path path;
+	bool kept = false;
 
 	if (moving == MW_RECORD_NOT_MOVING)
 		return false;
-	entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
+	path_begin(&path);
 	if (moving_is_valid(moving))
 		kept = mw_sample_detached_shrink((uint32_t)moving, (uintptr_t)address, size,
-						 &thread->random);
-	if (entered)
-		mw_thread_leave(thread);
-	errno = saved;
+						 &mw_thread.random);
+	path_end(&path);
 	return kept;
 }
