@@ -9,8 +9,8 @@
  * it gets the time that is read in between. So none is missed.
  */
 #include <sys/mman.h>
-#include <time.h>
 
+#include "clock.h"
 #include "config.h"
 #include "epoch.h"
 #include "lock.h"
@@ -42,14 +42,6 @@ static struct walk {
 	struct mw_smaps_mapping seen; /* what is known of it */
 	uint64_t after_ns;	      /* when the last epoch's end began */
 } walk;
-
-static uint64_t cpu_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /*
  * Accessed bits are not cleared in pages that a forked child has, too. So the child's copy is made
@@ -124,7 +116,7 @@ static uint64_t epoch_length(uint64_t took)
 static void epoch_end(uint64_t now)
 {
 	struct mw_heap_header *header = mw_profile.header;
-	uint64_t cpu = cpu_now(), took;
+	uint64_t cpu = mw_clock_read(CLOCK_THREAD_CPUTIME_ID), took;
 
 	walk.at = 0;
 	walk.count = mw_watch_list(walk.pages);
@@ -138,7 +130,7 @@ static void epoch_end(uint64_t now)
 	}
 	walk.after_ns = now;
 	mw_watch_relax(now);
-	took = cpu_now() - cpu;
+	took = mw_clock_read(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	header->epoch_cpu_ns += took;
 	header->epoch_before_ns = header->epoch_ns;
 	__atomic_store_n(&header->epoch_ns, mw_runtime_now(), __ATOMIC_RELEASE);

@@ -13,9 +13,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "figures.h"
 #include "lock.h"
 #include "malloc-info.h"
@@ -62,18 +62,10 @@ static void memory_read(struct mw_heap_figures *figures)
 	figures->shared_bytes = strtoull(at, &at, 10) * page;
 }
 
-/* Of this thread: waiting for the locks of others disturbs nobody. */
-static uint64_t cpu_time(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void figures_take(struct mw_heap_figures *figures, uint64_t now)
 {
-	uint64_t begin = cpu_time();
+	/* CPU time: waiting for the locks of others disturbs nobody. */
+	uint64_t begin = mw_clock_read(CLOCK_THREAD_CPUTIME_ID);
 
 	memset(figures, 0, sizeof(*figures));
 	if (!mw_malloc_info_read(&mw_thread, figures) && mw_next.mallinfo2) {
@@ -88,7 +80,7 @@ static void figures_take(struct mw_heap_figures *figures, uint64_t now)
 		figures->ordblks = info.ordblks;
 		figures->hblks = info.hblks;
 	}
-	figures->took_ns = cpu_time() - begin;
+	figures->took_ns = mw_clock_read(CLOCK_THREAD_CPUTIME_ID) - begin;
 	memory_read(figures);
 	figures->live_bytes = __atomic_load_n(&mw_profile.header->live_bytes, __ATOMIC_RELAXED);
 	figures->time_ns = now;

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "identity.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -81,14 +81,6 @@ static void boot_id_read(uint8_t ret[16])
 	}
 }
 
-static uint64_t clock_read(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void mw_identity_fill(struct mw_heap_header *header)
 {
 	struct stat st;
@@ -111,9 +103,9 @@ void mw_identity_fill(struct mw_heap_header *header)
 	prctl(PR_GET_NAME, header->comm);
 	length = readlink("/proc/self/exe", header->exe, sizeof(header->exe) - 1);
 	header->exe[length > 0 ? length : 0] = 0;
-	header->created_ns = clock_read(CLOCK_MONOTONIC);
-	header->created_realtime_ns = clock_read(CLOCK_REALTIME);
-	header->created_boottime_ns = clock_read(CLOCK_BOOTTIME);
+	header->created_ns = mw_clock_read(CLOCK_MONOTONIC);
+	header->created_realtime_ns = mw_clock_read(CLOCK_REALTIME);
+	header->created_boottime_ns = mw_clock_read(CLOCK_BOOTTIME);
 }
 
 void mw_identity_file_name(char ret[16], const char comm[16])

@@ -5,10 +5,10 @@
  * What the library does in this process.
  */
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bootstrap.h"
+#include "clock.h"
 #include "code.h"
 #include "cpython.h"
 #include "epoch.h"
@@ -41,10 +41,7 @@ static uint64_t control_rate_seen;
 
 uint64_t mw_runtime_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return mw_clock_read(CLOCK_MONOTONIC);
 }
 
 uint64_t mw_runtime_thread_number(void)

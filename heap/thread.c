@@ -8,7 +8,6 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "next.h"
@@ -84,14 +83,12 @@ MW_EXPORT int pthread_getattr_np(pthread_t asked, pthread_attr_t *ret)
 /* Different in each thread, in each process, and after each fork. */
 static uint64_t seed_make(const struct mw_thread *thread)
 {
-	struct timespec now;
 	uint64_t seed;
 	const uint64_t *entropy = (const uint64_t *)getauxval(AT_RANDOM);
 
 	if (mw_config.seed)
 		return mw_config.seed + mw_runtime_thread_number();
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	seed = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	seed = mw_runtime_now();
 	seed ^= (uint64_t)thread->tid << 40 ^ (uint64_t)(uintptr_t)thread;
 	if (entropy)
 		seed ^= entropy[0] + entropy[1];
