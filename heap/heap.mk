@@ -42,7 +42,7 @@ HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 # A C++ program with operators of its own, in itself and in a library, and with its own malloc().
 HEAP_WORKS_CXX := work-cxx-operators work-cxx-library work-cxx-pool
 
-# Rust may not be installed.
+# Rust may not be installed. Its compiler cannot share the jobs of make.
 heap-tests: heap-tests-c \
 	$(addprefix $(BUILD)/heap/tests/,work-cxx $(HEAP_WORKS_CXX) plugin-cxx.so) \
 	$(if $(shell command -v rustc),$(BUILD)/heap/tests/work-rust)
@@ -109,7 +109,7 @@ $(BUILD)/heap/tests/plugin-cxx.so: heap/tests/plugin-cxx.cc $(BUILD)/heap/tests/
 $(BUILD)/heap/tests/work-rust: heap/tests/work-rust.rs
 	$(call msg,RUSTC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)rustc -O -o $@ $<
+	$(Q)env -u MAKEFLAGS -u MFLAGS rustc -O -o $@ $<
 
 $(BUILD)/heap/tests/%.so: heap/tests/%.c
 	$(call msg,CCLD,$@)
