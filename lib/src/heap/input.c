@@ -9,11 +9,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/array.h"
 #include "base/context.h"
+#include "base/file-io.h"
 
 #define READ_BYTES (1U << 16)
 
@@ -117,17 +117,12 @@ int mw_input_read_head(struct memwatch_ctx *ctx, int fd, const char *name, size_
 
 	if (!input.bytes)
 		return mw_fail_memory(ctx, name);
-	do {
-		n = pread(fd, input.bytes + input.len, len - input.len, (off_t)input.len);
-		if (n > 0)
-			input.len += (size_t)n;
-	} while (n > 0 || (n < 0 && errno == EINTR));
+	n = mw_file_read_at(fd, input.bytes, len, 0);
 	if (n < 0) {
-		int err = -errno;
-
 		mw_input_uninit(&input);
-		return mw_fail(ctx, err, "%s: %s", name, strerror(-err));
+		return mw_fail(ctx, (int)n, "%s: %s", name, strerror((int)-n));
 	}
+	input.len = (size_t)n;
 	*ret = input;
 	return 0;
 }

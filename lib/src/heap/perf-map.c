@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/file-io.h"
 
 /* Runtimes write far less. */
 #define MAX_BYTES (64UL << 20)
@@ -48,21 +49,16 @@ static int compare_entries(const void *a, const void *b)
 static char *read_text(int fd, uid_t owner)
 {
 	char *text = NULL;
-	size_t len = 0;
 	struct stat st;
 	ssize_t n;
 
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (!st.st_uid || st.st_uid == owner) &&
 	    (size_t)st.st_size <= MAX_BYTES)
 		text = malloc((size_t)st.st_size + 1);
-	while (text && len < (size_t)st.st_size) {
-		n = pread(fd, text + len, (size_t)st.st_size - len, (off_t)len);
-		if (n <= 0)
-			break;
-		len += (size_t)n;
+	if (text) {
+		n = mw_file_read_at(fd, text, (size_t)st.st_size, 0);
+		text[n > 0 ? n : 0] = 0;
 	}
-	if (text)
-		text[len] = 0;
 	return text;
 }
 

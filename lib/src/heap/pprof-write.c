@@ -9,13 +9,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "heap/pprof.h"
 #include "heap/wire.h"
 #include "base/array.h"
 #include "base/context.h"
+#include "base/file-io.h"
 
 /**
  * struct pprof_writer - a profile that is being written
@@ -255,21 +255,6 @@ static int put_profile(struct pprof_writer *w)
 	return w->out.failed ? -ENOMEM : 0;
 }
 
-static int write_bytes(int fd, const uint8_t *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int write_compressed(const struct mw_wire_out *out, int fd)
 {
 	uint8_t buffer[1 << 14];
@@ -287,7 +272,7 @@ static int write_compressed(const struct mw_wire_out *out, int fd)
 		z.next_out = buffer;
 		z.avail_out = sizeof(buffer);
 		rc = deflate(&z, rest ? Z_NO_FLUSH : Z_FINISH);
-		err = write_bytes(fd, buffer, sizeof(buffer) - z.avail_out);
+		err = mw_file_write(fd, buffer, sizeof(buffer) - z.avail_out);
 	}
 	deflateEnd(&z);
 	return err;

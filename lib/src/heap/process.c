@@ -26,6 +26,7 @@
 #include "heap/process.h"
 #include "heap/profile-format.h"
 #include "base/context.h"
+#include "base/file-io.h"
 #include "base/text.h"
 #include "base/timemath.h"
 
@@ -289,23 +290,6 @@ static void drop_changed(const struct mw_input *copy, const struct mw_input *now
 	}
 }
 
-static int write_copy(struct memwatch_ctx *ctx, int fd, const struct mw_input *copy)
-{
-	size_t done = 0;
-
-	while (done < copy->len) {
-		ssize_t n = write(fd, copy->bytes + done, copy->len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return mw_fail(ctx, n ? -errno : -EIO, "the copy: %s",
-				       strerror(n ? errno : EIO));
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 int memwatch_heap_snapshot(struct memwatch_ctx *ctx, int fd, int to)
 {
 	struct mw_input copy = { 0 }, now = { 0 };
@@ -322,7 +306,9 @@ int memwatch_heap_snapshot(struct memwatch_ctx *ctx, int fd, int to)
 		err = mw_input_read_head(ctx, fd, "heap profile", copy.len, &now);
 	if (!err) {
 		drop_changed(&copy, &now);
-		err = write_copy(ctx, to, &copy);
+		err = mw_file_write(to, copy.bytes, copy.len);
+		if (err)
+			mw_fail(ctx, err, "the copy: %s", strerror(-err));
 	}
 	mw_input_uninit(&copy);
 	mw_input_uninit(&now);

@@ -18,6 +18,7 @@
 
 #include "recording/block.h"
 #include "base/context.h"
+#include "base/file-io.h"
 #include "recording/format.h"
 #include "recording/block-index.h"
 #include "recording/delivery.h"
@@ -83,23 +84,9 @@ static int reader_fail(struct memwatch_reader *reader, int err, const char *what
 /* Reads @len bytes at @offset, fewer at the end of the file. Returns a length or -errno. */
 static ssize_t read_at(struct memwatch_reader *reader, void *to, size_t len, uint64_t offset)
 {
-	size_t done = 0;
-	ssize_t n;
-	int err;
+	ssize_t n = mw_file_read_at(reader->fd, to, len, offset);
 
-	while (done < len) {
-		n = pread(reader->fd, (char *)to + done, len - done, (off_t)(offset + done));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			err = -errno;
-			return reader_fail(reader, err, strerror(-err));
-		}
-		if (!n)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
+	return n < 0 ? reader_fail(reader, (int)n, strerror((int)-n)) : n;
 }
 
 /* ---------------------------------------------------------- block headers */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/context.h"
+#include "base/file-io.h"
 #include "stale/varint.h"
 
 _Static_assert(sizeof(struct mw_access_file_header) == 272, "the header has no padding");
@@ -20,31 +21,13 @@ _Static_assert(sizeof(struct mw_access_block) == 24, "the head of a block has no
 /* A later version may have larger blocks. */
 #define BLOCK_BYTES_MOST (1U << 20)
 
-static ssize_t read_at(int fd, void *to, size_t len, uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = pread(fd, (char *)to + done, len - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 int mw_access_file_init(struct mw_access_file *file, struct memwatch_ctx *ctx, int fd, uint32_t pid)
 {
 	struct mw_access_file_header *h = &file->header;
 	ssize_t n;
 
 	*file = (struct mw_access_file){ .fd = fd, .pid = pid };
-	n = read_at(fd, h, sizeof(*h), 0);
+	n = mw_file_read_at(fd, h, sizeof(*h), 0);
 	if (n < 0)
 		return mw_fail(ctx, (int)n, "cannot be read: %s", strerror((int)-n));
 	if (n != sizeof(*h) || memcmp(h->magic, MW_ACCESS_FILE_MAGIC, sizeof(h->magic)))
@@ -69,7 +52,7 @@ void mw_access_file_refresh(struct mw_access_file *file)
 {
 	struct mw_access_file_header now;
 
-	if (read_at(file->fd, &now, sizeof(now), 0) != sizeof(now))
+	if (mw_file_read_at(file->fd, &now, sizeof(now), 0) != sizeof(now))
 		return;
 	file->header.flags = now.flags;
 	file->header.samples = now.samples;
@@ -84,7 +67,7 @@ static int read_block(struct mw_access_file *file)
 	ssize_t n;
 
 	for (;;) {
-		n = read_at(file->fd, &head, sizeof(head), file->offset);
+		n = mw_file_read_at(file->fd, &head, sizeof(head), file->offset);
 		if (n < 0)
 			return (int)n;
 		file->cut_off = n && n < (ssize_t)sizeof(head);
@@ -100,7 +83,7 @@ static int read_block(struct mw_access_file *file)
 			break;
 		file->offset += head.bytes;
 	}
-	n = read_at(file->fd, file->buffer, head.bytes, file->offset);
+	n = mw_file_read_at(file->fd, file->buffer, head.bytes, file->offset);
 	if (n < 0)
 		return (int)n;
 	file->cut_off = n < (ssize_t)head.bytes;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/context.h"
+#include "base/file-io.h"
 #include "base/text.h"
 #include "base/timemath.h"
 
@@ -97,18 +98,8 @@ void mw_access_writer_uninit(struct mw_access_writer *writer)
 /* A part that was written before an error is not counted: the next write begins there again. */
 static int write_at(struct mw_access_writer *writer, const void *bytes, size_t len, uint64_t at)
 {
-	ssize_t n = -1;
-
-	while (!writer->err && len) {
-		n = pwrite(writer->fd, bytes, len, (off_t)at);
-		if (n < 0 && errno != EINTR)
-			writer->err = -errno;
-		if (n <= 0)
-			continue;
-		bytes = (const char *)bytes + n;
-		len -= (size_t)n;
-		at += (uint64_t)n;
-	}
+	if (!writer->err)
+		writer->err = mw_file_write_at(writer->fd, bytes, len, at);
 	return writer->err;
 }
 

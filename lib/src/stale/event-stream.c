@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "stale/varint.h"
+#include "base/file-io.h"
 
 void mw_event_stream_init(struct mw_event_stream *stream, const struct mw_event_chunk *chunks,
 			  uint32_t count)
@@ -41,30 +41,12 @@ void mw_event_stream_uninit(struct mw_event_stream *stream)
 	free_buffers(stream);
 }
 
-static int read_all(int fd, void *to, size_t len, uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = pread(fd, (char *)to + done, len - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		done += (size_t)n;
-	}
-	return (int)done;
-}
-
 /* Reads the next chunk. A file that was cut off meanwhile has an empty one. */
 static int read_chunk(struct mw_event_stream *stream, struct mw_event_source *source)
 {
 	const struct mw_event_chunk *chunk = &stream->chunks[stream->next];
 	struct mw_trace_chunk head = { 0 };
-	int n;
+	ssize_t n;
 
 	if (!stream->buffer)
 		stream->buffer = malloc(source->chunk_bytes);
@@ -72,9 +54,9 @@ static int read_chunk(struct mw_event_stream *stream, struct mw_event_source *so
 		stream->slots = malloc(MW_TRACE_SLOTS * sizeof(*stream->slots));
 	if (!stream->buffer || !stream->slots)
 		return -ENOMEM;
-	n = read_all(source->fd, stream->buffer, source->chunk_bytes, chunk->offset);
+	n = mw_file_read_at(source->fd, stream->buffer, source->chunk_bytes, chunk->offset);
 	if (n < 0)
-		return n;
+		return (int)n;
 	stream->next++;
 	stream->damaged = false;
 	memset(stream->slots, 0, MW_TRACE_SLOTS * sizeof(*stream->slots));
@@ -224,9 +206,10 @@ static int chunk_has_grown(const struct mw_event_stream *stream,
 			   const struct mw_event_source *source, uint32_t taken)
 {
 	struct mw_trace_chunk head = { 0 };
-	int n = read_all(source->fd, &head, sizeof(head), stream->chunks[stream->next - 1].offset);
+	ssize_t n = mw_file_read_at(source->fd, &head, sizeof(head),
+				    stream->chunks[stream->next - 1].offset);
 
-	return n < 0 ? n : head.used > taken && head.used <= source->chunk_bytes;
+	return n < 0 ? (int)n : head.used > taken && head.used <= source->chunk_bytes;
 }
 
 /* Reads the chunk before the next one again, up to where it was decoded before. */

@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/context.h"
+#include "base/file-io.h"
 
 /* Events of a run that are read at once while runs are merged. */
 #define PIECE	     1024U
@@ -96,19 +97,12 @@ static int open_file(struct mw_sorter *sorter)
 
 static int write_all(struct mw_sorter *sorter, const void *bytes, size_t len)
 {
-	while (len) {
-		ssize_t n = pwrite(sorter->fd, bytes, len, (off_t)sorter->size);
+	int err = mw_file_write_at(sorter->fd, bytes, len, sorter->size);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return mw_fail(sorter->ctx, -errno,
-				       "%s: cannot write a file for sorting: %s",
-				       sorter->place.directory, strerror(errno));
-		bytes = (const char *)bytes + n;
-		len -= (size_t)n;
-		sorter->size += (uint64_t)n;
-	}
+	if (err)
+		return mw_fail(sorter->ctx, err, "%s: cannot write a file for sorting: %s",
+			       sorter->place.directory, strerror(-err));
+	sorter->size += len;
 	return 0;
 }
 
@@ -149,22 +143,14 @@ int mw_sorter_add(struct mw_sorter *sorter, const struct mw_event *event)
 /* Reads more events of a run that has some. */
 static int read_piece(struct mw_sorter *sorter, struct mw_sorter_run *run)
 {
-	size_t count = run->left < PIECE ? (size_t)run->left : PIECE, done = 0;
+	size_t count = run->left < PIECE ? (size_t)run->left : PIECE;
 	size_t len = count * sizeof(*run->piece);
+	ssize_t n = mw_file_read_at(sorter->fd, run->piece, len, run->offset);
 
-	while (done < len) {
-		ssize_t n = pread(sorter->fd, (char *)run->piece + done, len - done,
-				  (off_t)(run->offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return mw_fail(sorter->ctx, n ? -errno : -EIO,
-				       "%s: cannot read the file for sorting: %s",
-				       sorter->place.directory,
-				       n ? strerror(errno) : "it is too short");
-		done += (size_t)n;
-	}
+	if (n != (ssize_t)len)
+		return mw_fail(sorter->ctx, n < 0 ? (int)n : -EIO,
+			       "%s: cannot read the file for sorting: %s", sorter->place.directory,
+			       n < 0 ? strerror((int)-n) : "it is too short");
 	run->at = 0;
 	run->count = count;
 	run->offset += len;
