@@ -4,18 +4,14 @@
  *
  * Reads the profiles of the memwatch heap profiler. The file belongs to the profiled user,
  * and the process may be writing it: it was copied by read(), because a mapping of a file
- * that somebody truncates raises SIGBUS, and every number in the copy is checked.
- *
- * A sample may have been reused while it was copied. Its state is therefore read again after
- * the copy, and the sample is dropped if its state has changed. Every other element that is
- * complete does not change, except for sums.
+ * that somebody truncates raises SIGBUS, and every number in the copy is checked. Copies that
+ * other programs have made of a file that was being written may lack anything.
  */
 #include "heap/memwatch-profile.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "heap/profile-format.h"
 #include "heap/interpreter.h"
@@ -38,7 +34,6 @@
 struct own_profile {
 	struct memwatch_heap *heap;
 	struct mw_profile_file file;
-	int fd;
 	uint64_t end_ns;
 	uint32_t *module_mapping;
 	uint32_t *stack_of;
@@ -304,6 +299,17 @@ static int add_lifetimes(struct own_profile *p, const struct mw_heap_stack *stac
 	return 0;
 }
 
+/* Finds the frames of a stack, innermost first. A stack whose frames do not exist has none. */
+static uint32_t read_frames(const struct own_profile *p, const struct mw_heap_stack *stack,
+			    uint64_t *frames)
+{
+	for (uint32_t i = 0; i < stack->depth; i++)
+		if (!mw_profile_element(&p->file, MW_HEAP_CHUNK_FRAMES, stack->frames + i,
+					&frames[i], sizeof(*frames)))
+			return 0;
+	return p->heap->native ? stack->depth : mw_interpreter_trim(frames, stack->depth);
+}
+
 static int read_stack(struct own_profile *p, uint64_t number)
 {
 	uint32_t locations[MW_HEAP_DEPTH_MAX + 1], depth = 0, nr;
@@ -319,11 +325,7 @@ static int read_stack(struct own_profile *p, uint64_t number)
 		return damaged(p, "a stack is too deep");
 	if (stack.flags & MW_HEAP_STACK_MMAP)
 		err = add_mmap_location(p, &locations[depth++]);
-	for (uint32_t i = 0; i < stack.depth; i++)
-		if (!mw_profile_element(&p->file, MW_HEAP_CHUNK_FRAMES, stack.frames + i,
-					&frames[i], sizeof(*frames)))
-			return damaged(p, "a stack has frames that do not exist");
-	nr = p->heap->native ? stack.depth : mw_interpreter_trim(frames, stack.depth);
+	nr = read_frames(p, &stack, frames);
 	for (uint32_t i = 0; i < nr && !err; i++)
 		err = find_location(p, frames[i], &locations[depth++]);
 	if (err)
@@ -400,40 +402,18 @@ static int add_live(struct own_profile *p, const struct mw_heap_sample *from)
 	return mw_heap_add_sample(p->heap, &sample) ? no_memory(p) : add_watch(p, from);
 }
 
-/* The state of each sample of a chunk now, or NULL if the file cannot be read again. */
-static char *read_again(const struct own_profile *p, const struct mw_chunk_part *part, size_t bytes)
-{
-	char *again;
-
-	if (p->fd < 0)
-		return NULL;
-	again = malloc(bytes + 1);
-	if (again && pread(p->fd, again, bytes, (off_t)part->offset) == (ssize_t)bytes)
-		return again;
-	free(again);
-	return NULL;
-}
-
 static int read_samples(struct own_profile *p, const struct mw_chunk_part *part)
 {
 	uint32_t distance = p->file.header.sample_bytes;
-	char *again = read_again(p, part, part->count * distance);
 	int err = 0;
 
 	for (uint64_t i = 0; i < part->count && !err; i++) {
 		struct mw_heap_sample sample;
-		uint64_t state;
 
 		memcpy(&sample, p->file.input->bytes + part->offset + i * distance, sizeof(sample));
-		state = sample.state;
-		if (again)
-			memcpy(&state, again + i * distance, sizeof(state));
-		if (sample.state != state ||
-		    (sample.state & MW_HEAP_SAMPLE_MASK) != MW_HEAP_SAMPLE_LIVE)
-			continue;
-		err = add_live(p, &sample);
+		if ((sample.state & MW_HEAP_SAMPLE_MASK) == MW_HEAP_SAMPLE_LIVE)
+			err = add_live(p, &sample);
 	}
-	free(again);
 	return err;
 }
 
@@ -517,7 +497,7 @@ static int read_tables(struct own_profile *p)
 	return err ?: read_stacks(p);
 }
 
-int mw_memwatch_profile_read(struct memwatch_heap *heap, const struct mw_input *input, int fd)
+int mw_memwatch_profile_read(struct memwatch_heap *heap, const struct mw_input *input)
 {
 	struct own_profile *p = calloc(1, sizeof(*p));
 	int err;
@@ -526,7 +506,6 @@ int mw_memwatch_profile_read(struct memwatch_heap *heap, const struct mw_input *
 		return mw_fail_memory(heap->ctx, "heap profile");
 	p->heap = heap;
 	p->file.input = input;
-	p->fd = fd;
 	err = mw_profile_file_header(&p->file, heap->ctx) ?: read_info(p);
 	if (!err && !heap->header_only)
 		err = read_tables(p);

@@ -14,10 +14,7 @@
 
 bool mw_memwatch_profile_is(const struct mw_input *input);
 
-/*
- * Adds the samples of a file to the last profile of the heap. @fd is the file itself, which
- * may still be written, or -1. Returns 0 or a negative errno.
- */
-int mw_memwatch_profile_read(struct memwatch_heap *heap, const struct mw_input *input, int fd);
+/* Adds the samples of a file to the last profile of the heap. Returns 0 or a negative errno. */
+int mw_memwatch_profile_read(struct memwatch_heap *heap, const struct mw_input *input);
 
 #endif /* MW_HEAP_MEMWATCH_PROFILE_H */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "heap/live-file.h"
 #include "heap/memwatch-profile.h"
 #include "heap/profile-format.h"
 #include "heap/pprof.h"
@@ -17,14 +18,18 @@
 #include "base/context.h"
 #include "base/timemath.h"
 
-static int read_profile(struct memwatch_heap *heap, const char *name, const struct mw_input *input,
-			int fd)
+/* @live: the same file, which its process may be writing; or -1. */
+static int read_profile(struct memwatch_heap *heap, const char *name, struct mw_input *input,
+			int live)
 {
 	struct memwatch_heap_info *info = &mw_heap_last(heap)->info;
+	int err = 0;
 
 	if (mw_memwatch_profile_is(input)) {
 		info->format = MEMWATCH_HEAP_MEMWATCH;
-		return mw_memwatch_profile_read(heap, input, fd);
+		if (live >= 0)
+			err = mw_live_file_reread(heap->ctx, live, name, heap->max_bytes, input);
+		return err ?: mw_memwatch_profile_read(heap, input);
 	}
 	if (heap->header_only)
 		return mw_fail(heap->ctx, -ENOMSG, "%s: is not a heap profile of memwatch", name);
@@ -43,7 +48,7 @@ int memwatch_heap_add_fd(struct memwatch_heap *heap, int fd, const char *name)
 {
 	struct mw_input input;
 	struct stat st;
-	bool plain;
+	bool again;
 	int err;
 
 	if (heap->damaged)
@@ -54,12 +59,12 @@ int memwatch_heap_add_fd(struct memwatch_heap *heap, int fd, const char *name)
 	if (err)
 		return err;
 	/* A file that was uncompressed cannot be read again at the same place. */
-	plain = lseek(fd, 0, SEEK_CUR) == (off_t)input.len;
+	again = !heap->header_only && lseek(fd, 0, SEEK_CUR) == (off_t)input.len;
 	err = mw_heap_add_profile(heap, name);
 	if (err)
 		err = mw_fail_memory(heap->ctx, name);
 	else
-		err = read_profile(heap, name, &input, plain ? fd : -1);
+		err = read_profile(heap, name, &input, again ? fd : -1);
 	mw_input_uninit(&input);
 	if (err) {
 		heap->damaged = true;

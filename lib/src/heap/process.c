@@ -22,6 +22,7 @@
 #include <memwatch/heap-process.h>
 
 #include "heap/input.h"
+#include "heap/live-file.h"
 #include "heap/memwatch-profile.h"
 #include "heap/process.h"
 #include "heap/profile-format.h"
@@ -241,58 +242,9 @@ int memwatch_heap_request(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_c
 	return err;
 }
 
-static struct mw_heap_chunk read_chunk(const struct mw_input *copy, uint32_t i)
-{
-	struct mw_heap_chunk chunk;
-
-	memcpy(&chunk, copy->bytes + MW_HEAP_DIRECTORY_OFFSET + i * sizeof(chunk), sizeof(chunk));
-	return chunk;
-}
-
-static bool is_cut_off(const struct mw_input *copy)
-{
-	if (copy->len < MW_HEAP_CHUNKS_OFFSET)
-		return true;
-	for (uint32_t i = 0; i < MW_HEAP_CHUNKS_MAX; i++) {
-		struct mw_heap_chunk chunk = read_chunk(copy, i);
-
-		if (chunk.kind == MW_HEAP_CHUNK_NONE)
-			break;
-		if (chunk.offset > copy->len || chunk.bytes > copy->len - chunk.offset)
-			return true;
-	}
-	return false;
-}
-
-/* Clears the samples whose state is not the same any more. */
-static void drop_changed(const struct mw_input *copy, const struct mw_input *now)
-{
-	struct mw_heap_header header;
-
-	memcpy(&header, copy->bytes, sizeof(header));
-	for (uint32_t i = 0; i < MW_HEAP_CHUNKS_MAX; i++) {
-		struct mw_heap_chunk chunk = read_chunk(copy, i);
-		uint32_t distance = header.sample_bytes;
-
-		if (chunk.kind == MW_HEAP_CHUNK_NONE)
-			break;
-		if (chunk.kind != MW_HEAP_CHUNK_SAMPLES || chunk.offset > copy->len ||
-		    distance < sizeof(struct mw_heap_sample))
-			continue;
-		for (uint64_t k = 0; k < chunk.bytes / distance; k++) {
-			uint64_t at = chunk.offset + k * distance;
-
-			if (at > copy->len - 8 || at > now->len - 8)
-				break;
-			if (memcmp(copy->bytes + at, now->bytes + at, 8))
-				memset(copy->bytes + at, 0, 8);
-		}
-	}
-}
-
 int memwatch_heap_snapshot(struct memwatch_ctx *ctx, int fd, int to)
 {
-	struct mw_input copy = { 0 }, now = { 0 };
+	struct mw_input copy = { 0 };
 	struct mw_heap_header header;
 	int err = read_header(ctx, fd, &header);
 
@@ -300,17 +252,13 @@ int memwatch_heap_snapshot(struct memwatch_ctx *ctx, int fd, int to)
 		err = mw_fail(ctx, -errno, "heap profile: %s", strerror(errno));
 	if (!err)
 		err = mw_input_read(ctx, fd, "heap profile", LARGEST_PROFILE, &copy);
-	if (!err && is_cut_off(&copy))
-		err = mw_fail(ctx, -EBADMSG, "the heap profile is cut off");
 	if (!err)
-		err = mw_input_read_head(ctx, fd, "heap profile", copy.len, &now);
+		err = mw_live_file_reread(ctx, fd, "heap profile", LARGEST_PROFILE, &copy);
 	if (!err) {
-		drop_changed(&copy, &now);
 		err = mw_file_write(to, copy.bytes, copy.len);
 		if (err)
 			mw_fail(ctx, err, "the copy: %s", strerror(-err));
 	}
 	mw_input_uninit(&copy);
-	mw_input_uninit(&now);
 	return err;
 }
