@@ -73,19 +73,21 @@ static void check_closed_files(void)
 	kit_free(&run);
 }
 
-static void check_privileges(void)
+static void check_privileges(const char *work, const char *what)
 {
-	const char *what = "a daemon that gives up its privileges";
 	struct profile profile;
 	struct kit_run run;
+	pid_t child = 0;
 
 	if (geteuid()) {
 		tap_skip(what, "needs root, to have privileges");
 		return;
 	}
 	kit_empty();
-	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1000", KIT_ARGV(kit.work, "daemon", "3000000"));
-	if (!tap_ok(kit_exited(&run) && kit_open(&profile, run.pid), "%s leaves a profile", what))
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1000", KIT_ARGV(kit.work, work, "3000000"));
+	sscanf(run.text, "%*u %*u %d", &child);
+	if (!tap_ok(kit_exited(&run) && kit_open(&profile, child ?: run.pid), "%s leaves a profile",
+		    what))
 		return;
 	tap_ok(fabs(profile_live(&profile).bytes / 3000000 - 1) < 0.08,
 	       "%s is profiled afterwards (%.0f bytes)", what, profile_live(&profile).bytes);
@@ -264,7 +266,8 @@ int main(int argc, char **argv)
 	check_signals();
 	check_dlopen();
 	check_closed_files();
-	check_privileges();
+	check_privileges("daemon", "a daemon that gives up its privileges");
+	check_privileges("worker", "a forked worker that gives up its privileges at once");
 	check_thinning();
 	check_no_directory();
 	check_file_size();

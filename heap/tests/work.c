@@ -20,6 +20,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "heap/tests/work.h"
@@ -460,6 +461,19 @@ static int work_daemon(char **argv)
 	return work_fill(argv);
 }
 
+/* worker BYTES: the same in a forked child, which does nothing before. Prints its id, too. */
+static int work_worker(char **argv)
+{
+	pid_t child = fork();
+
+	if (!child)
+		return work_daemon(argv);
+	waitpid(child, NULL, 0);
+	printf("%d\n", (int)child);
+	fflush(stdout);
+	_exit(child < 0);
+}
+
 /* No thread may end, and leave its arena to another one, before each has one. */
 static pthread_barrier_t arenas_are_taken;
 
@@ -564,6 +578,7 @@ static const struct {
 	{ "guards", work_guards },     { "sites", work_sites },		{ "many", work_many },
 	{ "small", work_small },       { "heap", work_heap },		{ "bounds", work_bounds },
 	{ "cancel", work_cancel },     { "operators", work_operators }, { "errno", work_errno },
+	{ "worker", work_worker },
 };
 
 int main(int argc, char **argv)
