@@ -20,12 +20,12 @@
 #include "entry.h"
 #include "mappings.h"
 #include "next.h"
+#include "runtime.h"
+#include "samples.h"
+#include "thread.h"
 
-/* Sampled mappings that can be live at once; more are counted and their end is not seen. */
+/* Sampled mappings that can be live at once; further ones are lost samples. */
 #define MAPPINGS_MAX 4096
-
-/* How many of them one call can end. */
-#define ENDINGS_MAX 32
 
 /* `start` of an entry: 0: unused; otherwise an address, or this while somebody works on it. */
 #define MAPPING_CLAIMED 1u
@@ -33,22 +33,19 @@
 static struct mapping {
 	uintptr_t start;
 	uintptr_t end;
+	/* While a call that overlaps it has claimed it. */
+	struct mapping *next;
+	uintptr_t claimed_start;
+	uint64_t moving; /* see mw_record_moving() */
 } mappings[MAPPINGS_MAX];
 
 static uint32_t mappings_used; /* entries that have ever been in use */
 
-/* A sampled mapping that a call overlaps. */
-struct ending {
-	struct mapping *entry;
-	uintptr_t start;
-	uint64_t moving; /* see mw_record_moving() */
-};
-
+/* The sampled mappings that a call overlaps. */
 struct endings {
 	uintptr_t start; /* what is unmapped */
 	uintptr_t end;
-	uint32_t count;
-	struct ending of[ENDINGS_MAX];
+	struct mapping *first;
 };
 
 static uint64_t page_round(size_t size)
@@ -58,7 +55,8 @@ static uint64_t page_round(size_t size)
 	return size > SIZE_MAX - page ? size : (size + page - 1) / page * page;
 }
 
-static void mapping_add(uintptr_t start, uint64_t size)
+/* False if there is no room. */
+static bool mapping_add(uintptr_t start, uint64_t size)
 {
 	for (uint32_t i = 0; i < MAPPINGS_MAX; i++) {
 		uintptr_t expected = 0;
@@ -73,8 +71,22 @@ static void mapping_add(uintptr_t start, uint64_t size)
 			;
 		mappings[i].end = start + size;
 		__atomic_store_n(&mappings[i].start, start, __ATOMIC_RELEASE);
-		return;
+		return true;
 	}
+	return false;
+}
+
+/* Its end would not be seen, and it would be live for ever. */
+static void mapping_lose(const void *address)
+{
+	struct mw_thread *thread = &mw_thread;
+	bool entered = mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0));
+	uint32_t slot;
+
+	if (mw_runtime_owns_samples() && mw_sample_detach(address, &slot))
+		mw_sample_detached_lose(slot);
+	if (entered)
+		mw_thread_leave(thread);
 }
 
 /*
@@ -87,19 +99,20 @@ static void endings_begin(struct endings *endings, const void *address, uint64_t
 
 	endings->start = (uintptr_t)address;
 	endings->end = endings->start + size;
-	endings->count = 0;
-	for (uint32_t i = 0; i < used && endings->count < ENDINGS_MAX; i++) {
+	endings->first = NULL;
+	for (uint32_t i = 0; i < used; i++) {
 		struct mapping *entry = &mappings[i];
 		uintptr_t start = __atomic_load_n(&entry->start, __ATOMIC_ACQUIRE);
-		struct ending *ending = &endings->of[endings->count];
 
 		if (start <= MAPPING_CLAIMED || start >= endings->end ||
 		    entry->end <= endings->start ||
 		    !__atomic_compare_exchange_n(&entry->start, &start, MAPPING_CLAIMED, false,
 						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
-		*ending = (struct ending){ entry, start, mw_record_moving((void *)start) };
-		endings->count++;
+		entry->claimed_start = start;
+		entry->moving = mw_record_moving((void *)start);
+		entry->next = endings->first;
+		endings->first = entry;
 	}
 }
 
@@ -118,18 +131,20 @@ static void rest_find(const struct endings *endings, uintptr_t *start, uintptr_t
 /* @done: the range is not mapped any more. */
 static void endings_end(const struct endings *endings, bool done)
 {
-	for (uint32_t i = 0; i < endings->count; i++) {
-		const struct ending *ending = &endings->of[i];
-		uintptr_t start = ending->start, end = ending->entry->end;
+	struct mapping *next;
+
+	for (struct mapping *entry = endings->first; entry; entry = next) {
+		uintptr_t start = entry->claimed_start, end = entry->end;
 
 		if (done)
 			rest_find(endings, &start, &end);
 		if (!done || start == end)
-			mw_record_moved(ending->moving, done);
-		else if (!mw_record_shrunk(ending->moving, (const void *)start, end - start))
+			mw_record_moved(entry->moving, done);
+		else if (!mw_record_shrunk(entry->moving, (const void *)start, end - start))
 			end = start;
-		ending->entry->end = end;
-		__atomic_store_n(&ending->entry->start, start == end ? 0 : start, __ATOMIC_RELEASE);
+		next = entry->next;
+		entry->end = end;
+		__atomic_store_n(&entry->start, start == end ? 0 : start, __ATOMIC_RELEASE);
 	}
 }
 
@@ -137,8 +152,9 @@ static void endings_end(const struct endings *endings, bool done)
 static void mapping_record(bool due, void *address, uint64_t size)
 {
 	if (due && address != MAP_FAILED &&
-	    mw_record_allocation(MW_DUE_SAMPLE, address, size, MW_HEAP_SOURCE_MMAP, NULL))
-		mapping_add((uintptr_t)address, size);
+	    mw_record_allocation(MW_DUE_SAMPLE, address, size, MW_HEAP_SOURCE_MMAP, NULL) &&
+	    !mapping_add((uintptr_t)address, size))
+		mapping_lose(address);
 }
 
 static bool mapping_due(uint64_t size)
@@ -152,7 +168,7 @@ MW_SLOW void *mmap_slow(void *address, size_t size, int protection, int flags, i
 	/* Address space that is only reserved uses no memory. */
 	bool due = flags & MAP_ANONYMOUS && protection != PROT_NONE &&
 		   !mw_next_is_allocator(caller) && mapping_due(page_round(size));
-	struct endings endings = { .count = 0 };
+	struct endings endings = { .first = NULL };
 	void *memory;
 
 	if ((flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE && flags & MAP_FIXED)
@@ -204,7 +220,7 @@ MW_SLOW void *mremap_slow(void *address, size_t old_size, size_t size, int flags
 			  const void *caller)
 {
 	bool due = !mw_next_is_allocator(caller) && old_size && mapping_due(page_round(size));
-	struct endings endings, replaced = { .count = 0 };
+	struct endings endings, replaced = { .first = NULL };
 	void *memory;
 
 	endings_begin(&endings, address, page_round(old_size));

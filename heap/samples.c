@@ -448,8 +448,7 @@ static bool detached_attach(uint32_t slot)
 	return true;
 }
 
-/* The object lives on, and is not tracked any more. */
-static void detached_lose(uint32_t slot)
+void mw_sample_detached_lose(uint32_t slot)
 {
 	struct sample_weight weight = weight_of(slot_at(slot)->size, slot_at(slot)->rate);
 
@@ -462,7 +461,7 @@ static void detached_lose(uint32_t slot)
 void mw_sample_detached_restore(uint32_t slot)
 {
 	if (!detached_attach(slot))
-		detached_lose(slot);
+		mw_sample_detached_lose(slot);
 }
 
 bool mw_sample_detached_shrink(uint32_t slot, uint64_t address, uint64_t size,
@@ -490,7 +489,7 @@ bool mw_sample_detached_shrink(uint32_t slot, uint64_t address, uint64_t size,
 	mw_filter_add((const void *)(uintptr_t)address);
 	if (detached_attach(slot))
 		return true;
-	detached_lose(slot);
+	mw_sample_detached_lose(slot);
 	return false;
 }
 

@@ -43,6 +43,9 @@ bool mw_sample_detach(const void *address, uint32_t *ret_slot);
 void mw_sample_detached_free(uint32_t slot);
 void mw_sample_detached_restore(uint32_t slot);
 
+/* The object lives on, and is not tracked any more: the sample is counted as lost. */
+void mw_sample_detached_lose(uint32_t slot);
+
 /*
  * The same for a mapping of which a part is left: keeps the sample with the odds that a mapping
  * of that size has to be sampled. False if it is gone.

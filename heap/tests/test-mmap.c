@@ -89,6 +89,26 @@ static void check_estimate(void)
 	kit_free(&run);
 }
 
+/* As many as are followed at a time; the profiler's own limit is MAPPINGS_MAX. */
+#define FOLLOWED 4096
+
+static void check_region(const char *count, uint64_t lost, const char *what)
+{
+	struct profile_live mapped, others;
+	struct profile profile;
+	struct kit_run run;
+
+	if (!tap_ok(run_and_open(&run, &profile, NULL, "MEMWATCH_HEAP_RATE=1 MEMWATCH_HEAP_MMAP=1",
+				 KIT_ARGV(kit.work, "region", count)),
+		    "a program that unmaps %s mappings at once leaves a profile", count))
+		return;
+	live_split(&profile, &mapped, &others);
+	tap_eq(mapped.bytes, 0, "%s: nothing stays live", what);
+	tap_eq(profile.header->counters.lost_samples, lost, "%s: number of lost samples", what);
+	profile_close(&profile);
+	kit_free(&run);
+}
+
 static void check_off(void)
 {
 	struct profile_live mapped, others;
@@ -136,6 +156,8 @@ int main(int argc, char **argv)
 	tap_start();
 	check_exact();
 	check_estimate();
+	check_region("200", 0, "mappings that are unmapped at once");
+	check_region("5000", 5000 - FOLLOWED, "more mappings than can be followed");
 	check_off();
 	check_allocator(NULL, "glibc");
 	check_allocator(JEMALLOC, "jemalloc");

@@ -419,6 +419,19 @@ static int work_mmap(char **argv)
 	_exit(0);
 }
 
+/* region COUNT: maps so many pages side by side, one by one, and unmaps all at once. */
+static int work_region(char **argv)
+{
+	uint64_t page = 4096, count = work_number(argv, 0, 100);
+	char *region = mmap(NULL, count * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (uint64_t n = 0; n < count; n++)
+		if (mmap(region + n * page, page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+			return 1;
+	_exit(munmap(region, count * page) != 0);
+}
+
 /* steps: waits for a line before each step, and allocates; for starting and stopping. */
 static int work_steps(char **argv)
 {
@@ -578,7 +591,7 @@ static const struct {
 	{ "guards", work_guards },     { "sites", work_sites },		{ "many", work_many },
 	{ "small", work_small },       { "heap", work_heap },		{ "bounds", work_bounds },
 	{ "cancel", work_cancel },     { "operators", work_operators }, { "errno", work_errno },
-	{ "worker", work_worker },
+	{ "worker", work_worker },     { "region", work_region },
 };
 
 int main(int argc, char **argv)
