@@ -89,15 +89,18 @@ enum mw_heap_began {
 	MW_HEAP_BEGAN_FORK = 3,		 /* child: objects from before the fork are its parent's */
 };
 
-/* What other processes ask for; header.control. The library looks at it at least once in
- * MW_HEAP_CONTROL_BYTES that a thread allocates. */
+/*
+ * What other processes ask for: the low bits of header.control (samples) and header.trace_control
+ * (a trace, see trace-format.h). The bits above count, so that a request differs from the one
+ * before, also if it asks for the same. The library looks at both words at least once in
+ * MW_HEAP_CONTROL_BYTES that a thread allocates.
+ */
 enum mw_heap_control {
 	MW_HEAP_CONTROL_NONE = 0, /* as configured by the environment */
 	MW_HEAP_CONTROL_START = 1,
 	MW_HEAP_CONTROL_STOP = 2,
-	MW_HEAP_CONTROL_TRACE_START = 3, /* record all allocations and frees, see trace-format.h */
-	MW_HEAP_CONTROL_TRACE_STOP = 4,
 };
+#define MW_HEAP_CONTROL_MASK  0xffu
 #define MW_HEAP_CONTROL_BYTES (64u << 10)
 
 /* Why the library made a copy of the profile; header.snapshot_reason of the copy. */
@@ -240,7 +243,7 @@ struct mw_heap_header {
 	uint32_t allocator; /* enum mw_heap_allocator: whose malloc is below */
 	uint32_t figures_valid;
 
-	/* Requests of other processes: rate first (0: as it is), then control. */
+	/* Requests of other processes: rate first (0: as configured), then control. */
 	uint64_t control_rate;
 	uint32_t control;      /* enum mw_heap_control */
 	uint32_t control_seen; /* the library's copy of the last control it followed */
@@ -286,7 +289,11 @@ struct mw_heap_header {
 	uint64_t watch_refused;	  /* samples that were chosen and could not be watched */
 	uint64_t watch_lost;	  /* watches that ended because nothing could be seen any more */
 	uint64_t watch_least;	  /* smaller objects are never chosen */
-	uint64_t reserved[2];
+
+	uint32_t trace_control;	     /* enum mw_heap_control */
+	uint32_t trace_control_seen; /* the last one that the library has followed */
+	uint32_t trace_error;	     /* 0, or the errno with which a trace could not be created */
+	uint32_t reserved32;
 
 	struct mw_heap_counters counters;
 	struct mw_heap_unwinder unwinder;

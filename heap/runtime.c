@@ -150,7 +150,7 @@ static void runtime_continue(void)
 	mw_lock_end(&mw_maintenance);
 }
 
-/* What other processes ask for. */
+/* What other processes ask for; mw_trace_follow() does the same for a trace. */
 static void control_follow(void)
 {
 	struct mw_heap_header *header = mw_profile.header;
@@ -161,12 +161,10 @@ static void control_follow(void)
 		return;
 	control_seen = control;
 	control_rate_seen = rate;
-	if (control == MW_HEAP_CONTROL_START)
+	if ((control & MW_HEAP_CONTROL_MASK) == MW_HEAP_CONTROL_START)
 		sampling_set(rate ? rate : mw_config.rate, MW_HEAP_BEGAN_LATER);
-	else if (control == MW_HEAP_CONTROL_STOP)
+	else if ((control & MW_HEAP_CONTROL_MASK) == MW_HEAP_CONTROL_STOP)
 		sampling_set(0, MW_HEAP_BEGAN_NOT);
-	else if (control == MW_HEAP_CONTROL_TRACE_START || control == MW_HEAP_CONTROL_TRACE_STOP)
-		mw_trace_request(control == MW_HEAP_CONTROL_TRACE_START, MW_HEAP_BEGAN_LATER);
 	__atomic_store_n(&header->control_seen, control, __ATOMIC_RELEASE);
 }
 

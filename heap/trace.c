@@ -75,7 +75,8 @@ static void clock_calibrate(struct mw_trace_header *header)
 		header->second = mw_trace_moment_now();
 }
 
-static void trace_begin(void)
+/* Returns 0 or a negative errno. */
+static int trace_begin(void)
 {
 	struct mw_trace_header new = { .began = mw_trace.began }, *header;
 	int rc;
@@ -91,13 +92,14 @@ static void trace_begin(void)
 	if (rc) {
 		mw_config_log("trace", -rc);
 		mw_trace.wanted = false;
-		return;
+		return rc;
 	}
 	mw_trace.header = header;
 	mw_trace.streams = 0;
 	mw_filter_raise();
 	__atomic_store_n(&mw_trace.filter, mw_trace.filter + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&mw_trace.instance, ++instances, __ATOMIC_RELEASE);
+	return 0;
 }
 
 static void state_end(enum mw_trace_state state)
@@ -205,15 +207,38 @@ void mw_trace_release(struct mw_thread *thread)
 	thread->countdown = thread->held;
 }
 
-void mw_trace_follow(struct mw_thread *thread)
+static bool trace_is_followed(uint32_t request)
 {
 	bool wanted = __atomic_load_n(&mw_trace.wanted, __ATOMIC_ACQUIRE);
 
-	if (mw_unlikely(wanted != (mw_trace.instance != 0)) && mw_lock_try(&mw_maintenance)) {
-		if (mw_trace.wanted && !mw_trace.instance)
-			trace_begin();
-		else if (!mw_trace.wanted && mw_trace.instance)
-			trace_end();
+	return wanted == (mw_trace.instance != 0) &&
+	       request == mw_profile.header->trace_control_seen;
+}
+
+/* Begins or ends the trace, and says whether that worked. Caller holds the maintenance lock. */
+static void request_follow(uint32_t request)
+{
+	struct mw_heap_header *header = mw_profile.header;
+	int rc = 0;
+
+	if (request != header->trace_control_seen)
+		mw_trace_request((request & MW_HEAP_CONTROL_MASK) == MW_HEAP_CONTROL_START,
+				 MW_HEAP_BEGAN_LATER);
+	if (mw_trace.wanted && !mw_trace.instance)
+		rc = trace_begin();
+	else if (!mw_trace.wanted && mw_trace.instance)
+		trace_end();
+	header->trace_error = (uint32_t)-rc;
+	__atomic_store_n(&header->trace_control_seen, request, __ATOMIC_RELEASE);
+}
+
+void mw_trace_follow(struct mw_thread *thread)
+{
+	const uint32_t *control = &mw_profile.header->trace_control;
+
+	if (mw_unlikely(!trace_is_followed(__atomic_load_n(control, __ATOMIC_ACQUIRE))) &&
+	    mw_lock_try(&mw_maintenance)) {
+		request_follow(__atomic_load_n(control, __ATOMIC_ACQUIRE));
 		mw_lock_end(&mw_maintenance);
 	}
 	if (!mw_trace.instance) {

@@ -77,13 +77,16 @@ struct mw_trace {
 
 extern struct mw_trace mw_trace __attribute__((visibility("hidden")));
 
-/* Makes the thread follow what is wanted; begins or ends the trace. Caller is busy. */
+/*
+ * Makes the thread follow what is wanted, by the environment or by another process; begins or ends
+ * the trace. Caller is busy.
+ */
 void mw_trace_follow(struct mw_thread *thread);
 
 /* The thread is traced no more. */
 void mw_trace_release(struct mw_thread *thread);
 
-/* Other processes want it to be on or off. */
+/* It is wanted, or not any more. */
 void mw_trace_request(bool on, uint32_t began);
 
 /* The program ends. */

@@ -57,6 +57,11 @@ static inline void steps_ask(struct steps *steps, enum mw_heap_control control, 
 	__atomic_store_n(&steps->control->control, control, __ATOMIC_RELEASE);
 }
 
+static inline void steps_ask_trace(struct steps *steps, uint32_t control)
+{
+	__atomic_store_n(&steps->control->trace_control, control, __ATOMIC_RELEASE);
+}
+
 static inline void steps_end(struct steps *steps)
 {
 	close(steps->input);

@@ -5,6 +5,7 @@
  * Traces of programs that know what they do: no event is lost, none is invented, and their times
  * are in the right order across threads.
  */
+#include <errno.h>
 #include <sched.h>
 #include <sys/mount.h>
 
@@ -342,6 +343,39 @@ static void check_kill(void)
 	trace_close(&trace);
 }
 
+/* A trace that cannot be created is reported, and can be asked for again. */
+static void check_failed(void)
+{
+	const uint32_t again = MW_HEAP_CONTROL_START + MW_HEAP_CONTROL_MASK + 1;
+	const char *what = "a trace in a folder that is not there";
+	char moved[PATH_MAX + 8];
+	struct steps steps;
+	struct trace trace;
+
+	snprintf(moved, sizeof(moved), "%s.moved", kit.directory);
+	if (!tap_ok(steps_start(&steps, "MEMWATCH_HEAP_DORMANT=1") && steps_go(&steps) &&
+			    !rename(kit.directory, moved),
+		    "%s: the program runs", what))
+		return;
+	steps_ask(&steps, MW_HEAP_CONTROL_START, 10000);
+	steps_ask_trace(&steps, MW_HEAP_CONTROL_START);
+	steps_go(&steps);
+	tap_eq(steps.control->state, MW_HEAP_STATE_ACTIVE,
+	       "%s: samples, which were asked for just before, are taken", what);
+	tap_eq(steps.control->trace_control_seen, MW_HEAP_CONTROL_START,
+	       "%s: the request is followed", what);
+	tap_eq(steps.control->trace_error, ENOENT, "%s: it says why there is none", what);
+	tap_ok(!rename(moved, kit.directory), "%s: the folder is back", what);
+	steps_ask_trace(&steps, again);
+	steps_go(&steps);
+	tap_eq(steps.control->trace_control_seen, again, "%s: the second request is followed",
+	       what);
+	tap_eq(steps.control->trace_error, 0, "%s: the second request has no error", what);
+	steps_end(&steps);
+	if (tap_ok(open_trace(&trace, MW_TRACE_SUFFIX), "%s: then it is there", what))
+		trace_close(&trace);
+}
+
 /* On and off while the program runs; each time there is another file. */
 static void check_control(void)
 {
@@ -355,9 +389,9 @@ static void check_control(void)
 		return;
 	tap_ok(!open_trace(&trace, MW_TRACE_SUFFIX), "%s: it is off at first", what);
 	for (int n = 0; n < 2; n++) {
-		steps_ask(&steps, MW_HEAP_CONTROL_TRACE_START, 0);
+		steps_ask_trace(&steps, MW_HEAP_CONTROL_START);
 		steps_go(&steps);
-		steps_ask(&steps, MW_HEAP_CONTROL_TRACE_STOP, 0);
+		steps_ask_trace(&steps, MW_HEAP_CONTROL_STOP);
 		steps_go(&steps);
 	}
 	steps_end(&steps);
@@ -469,6 +503,7 @@ int main(int argc, char **argv)
 #endif
 	check_kill();
 	check_control();
+	check_failed();
 	check_heap();
 	check_full("MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_MAX=800K", MW_TRACE_LIMIT_FILE_SIZE,
 		   "a small file");

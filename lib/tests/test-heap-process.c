@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -56,37 +57,87 @@ static void test_without_profile(void)
 	tap_eq(memwatch_heap_find(ctx, 0x7ffffffe, 0, &fd), -ENOENT, "a process may not exist");
 }
 
-/* Follows a request as the profiler does. */
+static bool is_answered; /* by memwatch_heap_request() */
+
+static uint32_t wanted(uint32_t word)
+{
+	return word & MW_HEAP_CONTROL_MASK;
+}
+
+/* Follows requests as the profiler does. */
 static void *follow(void *data)
 {
 	volatile struct mw_heap_header *header = data;
 
-	while (header->control == MW_HEAP_CONTROL_NONE)
+	while (!__atomic_load_n(&is_answered, __ATOMIC_ACQUIRE)) {
+		uint32_t control = header->control;
+
+		header->rate_bytes = header->control_rate;
+		header->state = wanted(control) == MW_HEAP_CONTROL_START ? MW_HEAP_STATE_ACTIVE
+									 : MW_HEAP_STATE_STOPPED;
+		header->control_seen = control;
+		header->trace_control_seen = header->trace_control;
 		usleep(1000);
-	header->rate_bytes = header->control_rate;
-	header->state = MW_HEAP_STATE_ACTIVE;
-	header->control_seen = header->control;
+	}
 	return NULL;
+}
+
+/* Returns what memwatch_heap_request() returns if it is followed. */
+static int request(struct mw_heap_header *header, int fd, uint32_t control, uint64_t rate)
+{
+	pthread_t thread;
+	int err;
+
+	is_answered = false;
+	pthread_create(&thread, NULL, follow, header);
+	err = memwatch_heap_request(ctx, fd, control, rate, 10000000000);
+	__atomic_store_n(&is_answered, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	return err;
 }
 
 static void test_control(struct mw_heap_header *header)
 {
-	pthread_t thread;
 	int fd;
 
 	if (!tap_eq(memwatch_heap_find(ctx, (uint32_t)getpid(), 1, &fd), 0,
 		    "the profile of a process is found"))
 		return;
-	pthread_create(&thread, NULL, follow, header);
-	tap_eq(memwatch_heap_request(ctx, fd, MEMWATCH_HEAP_START, 4096, 10000000000), 0,
-	       "a process follows a request");
-	pthread_join(thread, NULL);
+	tap_eq(request(header, fd, MEMWATCH_HEAP_START, 4096), 0, "a process follows a request");
 	tap_eq(header->rate_bytes, 4096, "a request has a rate");
+	tap_eq(memwatch_heap_request(ctx, fd, MEMWATCH_HEAP_START, 1024, 20000000), -ETIMEDOUT,
+	       "that a process has followed the same request before does not count");
 	tap_eq(memwatch_heap_request(ctx, fd, MEMWATCH_HEAP_STOP, 0, 20000000), -ETIMEDOUT,
 	       "a process that does not follow is reported");
-	tap_eq(header->control, MW_HEAP_CONTROL_STOP, "the request stays");
-	tap_eq(header->control_rate, 4096, "a request without a rate leaves it as it is");
+	tap_eq(wanted(header->control), MW_HEAP_CONTROL_STOP, "the request stays");
+	tap_eq(request(header, fd, MEMWATCH_HEAP_START, 0), 0,
+	       "a process follows a request without a rate");
+	tap_eq(header->rate_bytes, 0, "a request to start has no rate of an earlier one");
 	tap_eq(memwatch_heap_request(ctx, fd, 7, 0, 0), -EINVAL, "an unknown request is refused");
+	tap_eq(memwatch_heap_request(ctx, fd, 0, 0, 0), -EINVAL, "no request is refused");
+	close(fd);
+}
+
+static void test_trace_control(struct mw_heap_header *header)
+{
+	int fd;
+
+	memwatch_heap_find(ctx, (uint32_t)getpid(), 1, &fd);
+	memwatch_heap_request(ctx, fd, MEMWATCH_HEAP_STOP, 0, 0);
+	memwatch_heap_request(ctx, fd, MEMWATCH_HEAP_TRACE_START, 0, 0);
+	tap_ok(wanted(header->control) == MW_HEAP_CONTROL_STOP &&
+		       wanted(header->trace_control) == MW_HEAP_CONTROL_START,
+	       "a request for a trace leaves one for samples that was not followed yet");
+	tap_eq(request(header, fd, MEMWATCH_HEAP_TRACE_START, 0), 0,
+	       "a process follows a request for a trace");
+	header->trace_error = ENOSPC;
+	tap_eq(request(header, fd, MEMWATCH_HEAP_TRACE_START, 0), -EIO,
+	       "a trace that could not be created is reported");
+	tap_str_eq(memwatch_ctx_error(ctx), "the trace cannot be created: No space left on device",
+		   "the message says why");
+	header->trace_error = 0;
+	tap_eq(request(header, fd, MEMWATCH_HEAP_TRACE_STOP, 0), 0,
+	       "a process follows a request to end a trace");
 	close(fd);
 }
 
@@ -144,6 +195,7 @@ int main(void)
 	test_without_profile();
 	header = map_profile();
 	test_control(header);
+	test_trace_control(header);
 	test_snapshot(header);
 	test_replaced();
 	munmap(header, BYTES);

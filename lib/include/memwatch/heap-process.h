@@ -128,13 +128,15 @@ enum memwatch_heap_control {
  * @ctx: context
  * @fd: descriptor of memwatch_heap_find(), writable
  * @control: enum memwatch_heap_control
- * @rate_bytes: mean number of bytes between two samples from now on; 0: as it is
+ * @rate_bytes: of START: mean number of bytes between two samples from now on; 0: as it was
+ *	configured when the process was started
  * @timeout_ns: how long to wait until the process has followed; 0: do not wait
  *
  * The process looks for requests when it allocates.
  *
- * Returns: 0; -ETIMEDOUT, the process has not followed yet, and will when it allocates; -ENOMSG
- * or -EBADMSG, the file is no profile; -EINVAL; any errno of read() and write().
+ * Returns: 0; -ETIMEDOUT, the process has not followed yet, and will when it allocates; -EIO, it
+ * could not create the trace; -ENOMSG or -EBADMSG, the file is no profile; -EINVAL; any errno of
+ * read() and write().
  * Since: 0.1
  */
 int memwatch_heap_request(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_control control,

@@ -174,42 +174,57 @@ static int read_header(struct memwatch_ctx *ctx, int fd, struct mw_heap_header *
 
 static int write_at(struct memwatch_ctx *ctx, int fd, const void *value, size_t size, size_t at)
 {
-	ssize_t n = pwrite(fd, value, size, (off_t)at);
+	int err = mw_file_write_at(fd, value, size, at);
 
-	if (n == (ssize_t)size)
-		return 0;
-	return mw_fail(ctx, n < 0 ? -errno : -EIO, "heap profile: %s",
-		       strerror(n < 0 ? errno : EIO));
+	return err ? mw_fail(ctx, err, "heap profile: %s", strerror(-err)) : 0;
 }
 
-static bool has_followed(const struct mw_heap_header *header, uint32_t control)
+/* Of enum memwatch_heap_control. */
+static const struct request_kind {
+	bool is_trace;
+	uint32_t wanted; /* enum mw_heap_control; NONE: there is no such request */
+} request_kinds[] = {
+	[MEMWATCH_HEAP_START] = { false, MW_HEAP_CONTROL_START },
+	[MEMWATCH_HEAP_STOP] = { false, MW_HEAP_CONTROL_STOP },
+	[MEMWATCH_HEAP_TRACE_START] = { true, MW_HEAP_CONTROL_START },
+	[MEMWATCH_HEAP_TRACE_STOP] = { true, MW_HEAP_CONTROL_STOP },
+};
+
+static const struct request_kind *find_request(uint32_t control)
 {
-	if (header->control_seen != control)
-		return false;
-	switch (control) {
-	case MW_HEAP_CONTROL_START:
-		return header->state == MW_HEAP_STATE_ACTIVE;
-	case MW_HEAP_CONTROL_STOP:
-		return header->state != MW_HEAP_STATE_ACTIVE;
-	default:
-		return true;
-	}
+	return control < sizeof(request_kinds) / sizeof(request_kinds[0]) ? &request_kinds[control]
+									  : &request_kinds[0];
 }
 
-/* The word for the header; MW_HEAP_CONTROL_NONE: there is no such request. */
-static uint32_t control_word(enum memwatch_heap_control control)
+/* Writes a word that differs from the one before, and returns it through @ret. */
+static int write_request(struct memwatch_ctx *ctx, int fd, const struct request_kind *kind,
+			 uint64_t rate_bytes, uint32_t *ret)
 {
-	switch (control) {
-	case MEMWATCH_HEAP_START:
-		return MW_HEAP_CONTROL_START;
-	case MEMWATCH_HEAP_STOP:
-		return MW_HEAP_CONTROL_STOP;
-	case MEMWATCH_HEAP_TRACE_START:
-		return MW_HEAP_CONTROL_TRACE_START;
-	case MEMWATCH_HEAP_TRACE_STOP:
-		return MW_HEAP_CONTROL_TRACE_STOP;
-	}
-	return MW_HEAP_CONTROL_NONE;
+	struct mw_heap_header header;
+	int err = read_header(ctx, fd, &header);
+	uint32_t before = kind->is_trace ? header.trace_control : header.control;
+
+	if (err)
+		return err;
+	*ret = ((before | MW_HEAP_CONTROL_MASK) + 1) | kind->wanted;
+	/* The rate first: the process may look as soon as the request is there. */
+	if (!kind->is_trace && kind->wanted == MW_HEAP_CONTROL_START)
+		err = write_at(ctx, fd, &rate_bytes, sizeof(rate_bytes),
+			       offsetof(struct mw_heap_header, control_rate));
+	if (!err)
+		err = write_at(ctx, fd, ret, sizeof(*ret),
+			       kind->is_trace ? offsetof(struct mw_heap_header, trace_control)
+					      : offsetof(struct mw_heap_header, control));
+	return err;
+}
+
+static bool has_followed(const struct mw_heap_header *header, const struct request_kind *kind,
+			 uint32_t word)
+{
+	if (kind->is_trace)
+		return header->trace_control_seen == word;
+	return header->control_seen == word &&
+	       (header->state == MW_HEAP_STATE_ACTIVE) == (kind->wanted == MW_HEAP_CONTROL_START);
 }
 
 int memwatch_heap_request(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_control control,
@@ -217,24 +232,23 @@ int memwatch_heap_request(struct memwatch_ctx *ctx, int fd, enum memwatch_heap_c
 {
 	uint64_t deadline = mw_add_sat(mw_clock(CLOCK_MONOTONIC), timeout_ns);
 	const struct timespec step = { .tv_nsec = WAIT_STEP_NS };
-	uint32_t word = control_word(control);
+	const struct request_kind *kind = find_request(control);
 	struct mw_heap_header header;
+	uint32_t word;
 	int err;
 
-	if (word == MW_HEAP_CONTROL_NONE)
+	if (kind->wanted == MW_HEAP_CONTROL_NONE)
 		return mw_fail(ctx, -EINVAL, "heap profile: unknown request %d", (int)control);
-	err = read_header(ctx, fd, &header);
-	/* The rate first: the process may look as soon as the request is there. */
-	if (!err && rate_bytes)
-		err = write_at(ctx, fd, &rate_bytes, sizeof(rate_bytes),
-			       offsetof(struct mw_heap_header, control_rate));
-	if (!err)
-		err = write_at(ctx, fd, &word, sizeof(word),
-			       offsetof(struct mw_heap_header, control));
+	err = write_request(ctx, fd, kind, rate_bytes, &word);
 	while (!err && timeout_ns) {
 		err = read_header(ctx, fd, &header);
-		if (err || has_followed(&header, word))
-			break;
+		if (err)
+			return err;
+		if (has_followed(&header, kind, word))
+			return kind->is_trace && header.trace_error
+				       ? mw_fail(ctx, -EIO, "the trace cannot be created: %s",
+						 strerror((int)header.trace_error))
+				       : 0;
 		if (mw_clock(CLOCK_MONOTONIC) >= deadline)
 			return mw_fail(ctx, -ETIMEDOUT, "the process has not allocated since");
 		nanosleep(&step, NULL);
