@@ -15,9 +15,12 @@
 #define FILE_MODE  0600
 #define NEW_SUFFIX ".new"
 
-int mw_new_file_create(mw_new_file_name *name, const char *stem, uint32_t tries, char *path)
+/* Programs in containers have the same few process ids with each start. */
+#define NAMES_TRIED 10000
+
+int mw_new_file_create(mw_new_file_name *name, const char *stem, char *path)
 {
-	for (uint32_t n = 0; n < tries; n++) {
+	for (uint32_t n = 0; n < NAMES_TRIED; n++) {
 		int fd;
 
 		name(path, MW_NEW_FILE_PATH_MAX - strlen(NEW_SUFFIX), stem, n);
@@ -43,12 +46,12 @@ static int rename_to_new(const char *from, const char *to)
 	return 0;
 }
 
-int mw_new_file_publish(mw_new_file_name *name, const char *stem, uint32_t tries, char *path)
+int mw_new_file_publish(mw_new_file_name *name, const char *stem, char *path)
 {
 	char published[MW_NEW_FILE_PATH_MAX];
 	int rc = -EEXIST;
 
-	for (uint32_t n = 0; n < tries && rc == -EEXIST; n++) {
+	for (uint32_t n = 0; n < NAMES_TRIED && rc == -EEXIST; n++) {
 		name(published, sizeof(published), stem, n);
 		rc = rename_to_new(path, published);
 	}

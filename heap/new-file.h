@@ -20,12 +20,12 @@ typedef void mw_new_file_name(char *path, size_t size, const char *stem, uint32_
 #define MW_NEW_FILE_PATH_MAX (MW_HEAP_PATH_MAX + 88)
 
 /* Returns a descriptor or a negative errno; @path, MW_NEW_FILE_PATH_MAX long, is its name. */
-int mw_new_file_create(mw_new_file_name *name, const char *stem, uint32_t tries, char *path);
+int mw_new_file_create(mw_new_file_name *name, const char *stem, char *path);
 
 /*
  * Gives a file that is complete its name, which replaces that in @path. Returns 0 or a
  * negative errno.
  */
-int mw_new_file_publish(mw_new_file_name *name, const char *stem, uint32_t tries, char *path);
+int mw_new_file_publish(mw_new_file_name *name, const char *stem, char *path);
 
 #endif

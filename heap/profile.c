@@ -25,7 +25,6 @@
 #include "new-file.h"
 #include "profile.h"
 
-#define NAMES_TRIED 100
 #define FILE_SUFFIX ".mwheap"
 
 /*
@@ -131,7 +130,7 @@ static int file_begin(const struct mw_heap_header *identity)
 	mw_identity_file_name(comm, identity->comm);
 	snprintf(profile_stem, sizeof(profile_stem), "%s/%s.%u", mw_config.directory, comm,
 		 identity->pid);
-	fd = mw_new_file_create(file_name, profile_stem, NAMES_TRIED, profile_path);
+	fd = mw_new_file_create(file_name, profile_stem, profile_path);
 	if (fd < 0)
 		return fd;
 	rc = fstat(fd, &st) ? -errno : file_map(fd, 0, MW_HEAP_CHUNKS_OFFSET);
@@ -196,7 +195,7 @@ int mw_profile_publish(void)
 	int rc;
 
 	memcpy(mw_profile.header->magic, MW_HEAP_MAGIC, sizeof(mw_profile.header->magic));
-	rc = mw_new_file_publish(file_name, profile_stem, NAMES_TRIED, profile_path);
+	rc = mw_new_file_publish(file_name, profile_stem, profile_path);
 	/*
 	 * Valgrind 3.19 notes which name the file of a mapping had, and fails when it joins parts
 	 * of a file with different names. So all of it is mapped under the new one.

@@ -22,7 +22,6 @@
 #include "snapshot.h"
 #include "thread.h"
 
-#define NAMES_TRIED	10000
 #define SAMPLES_AT_ONCE 256
 
 /* A new highest live size is one that is higher by an eighth, and not more often than this. */
@@ -202,13 +201,13 @@ static int copy_make(enum mw_heap_snapshot_reason reason, uint64_t now)
 	/* Beyond this limit the kernel would send SIGXFSZ to the program. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && mw_profile.file_max > limit.rlim_cur)
 		return -EFBIG;
-	fd = mw_new_file_create(copy_name, mw_profile_path(), NAMES_TRIED, path);
+	fd = mw_new_file_create(copy_name, mw_profile_path(), path);
 	if (fd < 0)
 		return fd;
 	rc = copy_fill(fd, reason, now);
 	close(fd);
 	if (!rc)
-		rc = mw_new_file_publish(copy_name, mw_profile_path(), NAMES_TRIED, path);
+		rc = mw_new_file_publish(copy_name, mw_profile_path(), path);
 	if (rc)
 		unlink(path);
 	return rc;

@@ -21,8 +21,6 @@
 #include "profile.h"
 #include "trace-file.h"
 
-#define NAMES_TRIED 1000
-
 static char trace_stem[MW_NEW_FILE_PATH_MAX]; /* the name of the profile without its suffix */
 static char trace_path[MW_NEW_FILE_PATH_MAX];
 static dev_t trace_dev;
@@ -46,7 +44,7 @@ static int file_create(void)
 	suffix = strrchr(trace_stem, '.');
 	if (suffix)
 		*suffix = 0;
-	return mw_new_file_create(file_name, trace_stem, NAMES_TRIED, trace_path);
+	return mw_new_file_create(file_name, trace_stem, trace_path);
 }
 
 static int file_reopen(void)
@@ -104,7 +102,7 @@ static int header_write(int fd, const struct mw_trace_header *header)
 	trace_ino = st.st_ino;
 	if (pwrite(fd, header, sizeof(*header), 0) != sizeof(*header))
 		return -EIO;
-	return mw_new_file_publish(file_name, trace_stem, NAMES_TRIED, trace_path);
+	return mw_new_file_publish(file_name, trace_stem, trace_path);
 }
 
 int mw_trace_file_create(struct mw_trace_header *header, struct mw_trace_header **ret)

@@ -73,6 +73,39 @@ static void check_closed_files(void)
 	kit_free(&run);
 }
 
+#define NAMES_IN_USE 200
+
+static void name_print(char *path, size_t size, pid_t pid, int n)
+{
+	char number[16] = "";
+
+	if (n)
+		snprintf(number, sizeof(number), ".%d", n);
+	snprintf(path, size, "%s/work.%d%s.mwheap", kit.directory, (int)pid, number);
+}
+
+/* In containers, a program has the same process id with each start. */
+static void check_names(void)
+{
+	char path[PATH_MAX + 64];
+	struct kit_run run;
+
+	kit_empty();
+	if (kit_fork(&run)) {
+		for (int n = 0; n < NAMES_IN_USE; n++) {
+			name_print(path, sizeof(path), getpid(), n);
+			close(open(path, O_WRONLY | O_CREAT | O_EXCL, 0600));
+		}
+		kit_exec(NULL, "", KIT_ARGV(kit.work, "fill", "1000"));
+	}
+	kit_finish(&run);
+	name_print(path, sizeof(path), run.pid, NAMES_IN_USE);
+	tap_ok(kit_exited(&run) && !access(path, R_OK),
+	       "a program has a profile after %d others with its name and process id",
+	       NAMES_IN_USE);
+	kit_free(&run);
+}
+
 static void check_privileges(const char *work, const char *what)
 {
 	struct profile profile;
@@ -266,6 +299,7 @@ int main(int argc, char **argv)
 	check_signals();
 	check_dlopen();
 	check_closed_files();
+	check_names();
 	check_privileges("daemon", "a daemon that gives up its privileges");
 	check_privileges("worker", "a forked worker that gives up its privileges at once");
 	check_thinning();
