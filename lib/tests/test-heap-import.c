@@ -306,6 +306,34 @@ static void test_refused(void)
 	}
 }
 
+/* Mappings, locations and functions of profile.proto, each twice with the id 7. */
+static void test_repeated_ids(void)
+{
+	static const char head[] = "\x0a\x04\x08\x01\x10\x02"
+				   "\x32\x00\x32\x0binuse_space\x32\x05"
+				   "bytes";
+	static const char tags[] = { 3 << 3 | 2, 4 << 3 | 2, 5 << 3 | 2 };
+	char profile[sizeof(head) - 1 + 8];
+
+	memcpy(profile, head, sizeof(head) - 1);
+	for (size_t i = 0; i < sizeof(tags); i++) {
+		char message[] = { tags[i], 2, 1 << 3, 7 };
+		int error;
+
+		memcpy(profile + sizeof(head) - 1, message, 4);
+		message[3] = 8;
+		memcpy(profile + sizeof(head) + 3, message, 4);
+		memwatch_heap_unref(read_bytes(profile, sizeof(profile), &error));
+		tap_eq(error, 0, "field %d of pprof: two ids are read", tags[i] >> 3);
+		profile[sizeof(profile) - 1] = 7;
+		memwatch_heap_unref(read_bytes(profile, sizeof(profile), &error));
+		tap_eq(error, -EBADMSG, "field %d of pprof: an id that is repeated is refused",
+		       tags[i] >> 3);
+		tap_str_eq(memwatch_ctx_error(ctx), "pprof profile: an id is repeated",
+			   "field %d of pprof: the error says why", tags[i] >> 3);
+	}
+}
+
 static void test_limit(void)
 {
 	MEMWATCH_OPTS(memwatch_heap_opts, opts, .max_bytes = 10);
@@ -331,6 +359,7 @@ int main(void)
 	test_pprof();
 	test_goroutines();
 	test_refused();
+	test_repeated_ids();
 	test_limit();
 	memwatch_ctx_unref(ctx);
 	return tap_done();

@@ -12,8 +12,10 @@
  *		if (entries[number].key == key)
  *			return &entries[number];
  *
- * Keys come from files of strangers. Each index has a random seed, so nobody can choose keys
- * whose hashes collide. Nothing may depend on the order of the places.
+ * Keys come from files of strangers. Each index has a random seed, so nobody can choose different
+ * keys whose hashes collide. Equal keys do collide: who adds a key without looking for it first
+ * takes time that grows with the square of their number. Nothing may depend on the order of the
+ * places.
  */
 #ifndef MW_INDEX_H
 #define MW_INDEX_H

@@ -84,17 +84,6 @@ static int no_memory(const struct pprof *p)
 	return mw_fail_memory(p->heap->ctx, "pprof profile");
 }
 
-static int id_map_add(const struct pprof *p, struct id_map *map, uint64_t id, uint32_t number)
-{
-	uint32_t hash = mw_strings_hash(p->heap->strings.seed, &id, sizeof(id));
-
-	if (mw_array_reserve(map->entries, map->capacity, map->count + 1U) ||
-	    mw_index_insert(&map->index, hash, map->count))
-		return no_memory(p);
-	map->entries[map->count++] = (struct id_entry){ id, number };
-	return 0;
-}
-
 static uint32_t id_map_find(const struct pprof *p, const struct id_map *map, uint64_t id)
 {
 	uint32_t hash = mw_strings_hash(p->heap->strings.seed, &id, sizeof(id)), at, number;
@@ -103,6 +92,20 @@ static uint32_t id_map_find(const struct pprof *p, const struct id_map *map, uin
 		if (map->entries[number].id == id)
 			return map->entries[number].number;
 	return MW_PROF_NONE;
+}
+
+/* Ids are unique, so that a search for one is short. */
+static int id_map_add(const struct pprof *p, struct id_map *map, uint64_t id, uint32_t number)
+{
+	uint32_t hash = mw_strings_hash(p->heap->strings.seed, &id, sizeof(id));
+
+	if (id_map_find(p, map, id) != MW_PROF_NONE)
+		return damaged(p, "an id is repeated");
+	if (mw_array_reserve(map->entries, map->capacity, map->count + 1U) ||
+	    mw_index_insert(&map->index, hash, map->count))
+		return no_memory(p);
+	map->entries[map->count++] = (struct id_entry){ id, number };
+	return 0;
 }
 
 static void id_map_uninit(struct id_map *map)
