@@ -119,7 +119,6 @@ enum mw_heap_snapshot_reason {
 #define MW_HEAP_LIMIT_SAMPLES_FULL 0x04u /* samples were thinned out: see thinnings */
 #define MW_HEAP_LIMIT_STACKS_FULL  0x08u /* further stacks are counted in stack 0 */
 #define MW_HEAP_LIMIT_MODULES_FULL 0x10u /* frames of further modules are raw addresses */
-#define MW_HEAP_LIMIT_FORKED_AWAY  0x20u /* a forked child could not make its own profile */
 #define MW_HEAP_LIMIT_SNAPSHOTS	   0x40u /* one could not be written, or there are enough */
 #define MW_HEAP_LIMIT_CODE_FULL	   0x80u /* frames of further code objects have no name */
 
@@ -146,8 +145,7 @@ struct mw_heap_counters {
 	uint64_t peak_live_ns;	  /* and when it was reached */
 	uint64_t sample_ns;	  /* time spent in recording samples */
 	uint64_t sample_ns_max;
-	uint64_t forks; /* child processes seen by fork() */
-	uint64_t reserved[7];
+	uint64_t reserved[8];
 };
 
 /* How well stacks are unwound. Counted when a sample is taken, not when a stack is new. */

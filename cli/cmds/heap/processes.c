@@ -30,7 +30,6 @@ const struct heap_limit heap_limits[HEAP_LIMITS] = {
 	  "the rate was raised to save room" },
 	{ MEMWATCH_HEAP_LIMIT_STACKS_FULL, true, "stacks_full", "some samples have no stack" },
 	{ MEMWATCH_HEAP_LIMIT_MODULES_FULL, true, "modules_full", "some frames have no module" },
-	{ MEMWATCH_HEAP_LIMIT_FORKED_AWAY, false, "forked_away", "a child process has no profile" },
 	{ MEMWATCH_HEAP_LIMIT_SNAPSHOTS, false, "snapshots",
 	  "a copy could not be written, or there are as many as allowed" },
 	{ MEMWATCH_HEAP_LIMIT_CODE_FULL, true, "code_full",

@@ -50,7 +50,7 @@ struct heap_limit {
 	const char *key, *text;
 };
 
-#define HEAP_LIMITS 8
+#define HEAP_LIMITS 7
 extern const struct heap_limit heap_limits[HEAP_LIMITS];
 
 #endif

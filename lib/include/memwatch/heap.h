@@ -150,7 +150,6 @@ enum memwatch_heap_state {
 #define MEMWATCH_HEAP_LIMIT_SAMPLES_FULL (1U << 2) /* the rate was raised to save room */
 #define MEMWATCH_HEAP_LIMIT_STACKS_FULL	 (1U << 3) /* some samples have no stack */
 #define MEMWATCH_HEAP_LIMIT_MODULES_FULL (1U << 4) /* some frames have no module */
-#define MEMWATCH_HEAP_LIMIT_FORKED_AWAY	 (1U << 5) /* a child process has no profile */
 #define MEMWATCH_HEAP_LIMIT_SNAPSHOTS	 (1U << 6) /* a copy is missing */
 #define MEMWATCH_HEAP_LIMIT_CODE_FULL	 (1U << 7) /* some functions of Python have no name */
 
