@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "new-file.h"
@@ -18,18 +19,52 @@
 /* Programs in containers have the same few process ids with each start. */
 #define NAMES_TRIED 10000
 
-int mw_new_file_create(mw_new_file_name *name, const char *stem, char *path)
+/* Returns @fd, or a negative errno if nothing can be known about it. */
+static int identity_find(int fd, struct mw_new_file *file)
+{
+	struct stat st;
+	int rc;
+
+	if (fstat(fd, &st)) {
+		rc = -errno;
+		unlink(file->path);
+		close(fd);
+		return rc;
+	}
+	file->device = st.st_dev;
+	file->inode = st.st_ino;
+	return fd;
+}
+
+int mw_new_file_create(mw_new_file_name *name, const char *stem, struct mw_new_file *file)
 {
 	for (uint32_t n = 0; n < NAMES_TRIED; n++) {
 		int fd;
 
-		name(path, MW_NEW_FILE_PATH_MAX - strlen(NEW_SUFFIX), stem, n);
-		strcat(path, NEW_SUFFIX);
-		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-		if (fd >= 0 || errno != EEXIST)
-			return fd < 0 ? -errno : fd;
+		name(file->path, sizeof(file->path) - strlen(NEW_SUFFIX), stem, n);
+		strcat(file->path, NEW_SUFFIX);
+		fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			  FILE_MODE);
+		if (fd >= 0)
+			return identity_find(fd, file);
+		if (errno != EEXIST)
+			return -errno;
 	}
 	return -EEXIST;
+}
+
+int mw_new_file_reopen(const struct mw_new_file *file)
+{
+	struct stat st;
+	int fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || st.st_dev != file->device || st.st_ino != file->inode) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
 }
 
 /* As rename(), but fails with -EEXIST if @to is in use. */
@@ -46,16 +81,16 @@ static int rename_to_new(const char *from, const char *to)
 	return 0;
 }
 
-int mw_new_file_publish(mw_new_file_name *name, const char *stem, char *path)
+int mw_new_file_publish(mw_new_file_name *name, const char *stem, struct mw_new_file *file)
 {
 	char published[MW_NEW_FILE_PATH_MAX];
 	int rc = -EEXIST;
 
 	for (uint32_t n = 0; n < NAMES_TRIED && rc == -EEXIST; n++) {
 		name(published, sizeof(published), stem, n);
-		rc = rename_to_new(path, published);
+		rc = rename_to_new(file->path, published);
 	}
 	if (!rc)
-		strcpy(path, published);
+		strcpy(file->path, published);
 	return rc;
 }

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "profile-format.h"
 
@@ -19,13 +20,23 @@ typedef void mw_new_file_name(char *path, size_t size, const char *stem, uint32_
 /* Room for a name in the folder of the profiles. */
 #define MW_NEW_FILE_PATH_MAX (MW_HEAP_PATH_MAX + 88)
 
-/* Returns a descriptor or a negative errno; @path, MW_NEW_FILE_PATH_MAX long, is its name. */
-int mw_new_file_create(mw_new_file_name *name, const char *stem, char *path);
+struct mw_new_file {
+	char path[MW_NEW_FILE_PATH_MAX];
+	dev_t device;
+	ino_t inode;
+};
+
+/* Returns a descriptor or a negative errno. */
+int mw_new_file_create(mw_new_file_name *name, const char *stem, struct mw_new_file *file);
+
+/* Gives a file that is complete its name. Returns 0 or a negative errno. */
+int mw_new_file_publish(mw_new_file_name *name, const char *stem, struct mw_new_file *file);
 
 /*
- * Gives a file that is complete its name, which replaces that in @path. Returns 0 or a
- * negative errno.
+ * A file is opened whenever it grows, and closed again: programs notice descriptors that are not
+ * theirs, close them, or use their numbers. Returns a descriptor, or a negative errno if the file
+ * cannot be reached any more.
  */
-int mw_new_file_publish(mw_new_file_name *name, const char *stem, char *path);
+int mw_new_file_reopen(const struct mw_new_file *file);
 
 #endif

@@ -10,11 +10,9 @@
  * into the profile of its parent, however it was created.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "blocks.h"
@@ -42,28 +40,7 @@ static struct mw_heap_header header_scratch;
 struct mw_profile mw_profile __attribute__((visibility("hidden"))) = { .header = &header_scratch };
 
 static char profile_stem[MW_NEW_FILE_PATH_MAX]; /* the name without numbers and suffix */
-static char profile_path[MW_NEW_FILE_PATH_MAX];
-static dev_t profile_dev;
-static ino_t profile_ino;
-
-/*
- * The file is opened whenever it grows, and closed again: programs notice descriptors that are
- * not theirs, close them, or use their numbers. Returns a negative errno if the file cannot be
- * reached any more.
- */
-static int file_reopen(void)
-{
-	struct stat st;
-	int fd = open(profile_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || st.st_dev != profile_dev || st.st_ino != profile_ino) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
-}
+static struct mw_new_file profile_file;
 
 /* Allocates and maps @bytes at @offset of the file. */
 static int file_map(int fd, uint64_t offset, uint64_t bytes)
@@ -81,7 +58,7 @@ static int file_map(int fd, uint64_t offset, uint64_t bytes)
 
 static int file_extend(uint64_t offset, uint64_t bytes)
 {
-	int fd = file_reopen(), rc;
+	int fd = mw_new_file_reopen(&profile_file), rc;
 
 	if (fd < 0)
 		return fd;
@@ -123,22 +100,19 @@ static int addresses_reserve(void)
 /* Creates the file and maps its header. */
 static int file_begin(const struct mw_heap_header *identity)
 {
-	struct stat st;
 	char comm[sizeof(identity->comm)];
 	int fd, rc;
 
 	mw_identity_file_name(comm, identity->comm);
 	snprintf(profile_stem, sizeof(profile_stem), "%s/%s.%u", mw_config.directory, comm,
 		 identity->pid);
-	fd = mw_new_file_create(file_name, profile_stem, profile_path);
+	fd = mw_new_file_create(file_name, profile_stem, &profile_file);
 	if (fd < 0)
 		return fd;
-	rc = fstat(fd, &st) ? -errno : file_map(fd, 0, MW_HEAP_CHUNKS_OFFSET);
+	rc = file_map(fd, 0, MW_HEAP_CHUNKS_OFFSET);
 	if (rc)
-		unlink(profile_path);
+		unlink(profile_file.path);
 	close(fd);
-	profile_dev = st.st_dev;
-	profile_ino = st.st_ino;
 	return rc;
 }
 
@@ -154,7 +128,8 @@ int mw_profile_create(uint32_t parent_pid)
 	if (!rc)
 		rc = file_begin(&identity);
 	if (rc) {
-		mw_config_log(profile_path[0] ? profile_path : "cannot reserve addresses", -rc);
+		mw_config_log(profile_file.path[0] ? profile_file.path : "cannot reserve addresses",
+			      -rc);
 		if (mw_profile.base)
 			munmap(mw_profile.base, mw_profile.file_max);
 		mw_profile.base = NULL;
@@ -169,7 +144,7 @@ int mw_profile_create(uint32_t parent_pid)
 
 const char *mw_profile_path(void)
 {
-	return profile_path;
+	return profile_file.path;
 }
 
 /* A few MB of file, no memory: room for thousands of samples and stacks. */
@@ -195,7 +170,7 @@ int mw_profile_publish(void)
 	int rc;
 
 	memcpy(mw_profile.header->magic, MW_HEAP_MAGIC, sizeof(mw_profile.header->magic));
-	rc = mw_new_file_publish(file_name, profile_stem, profile_path);
+	rc = mw_new_file_publish(file_name, profile_stem, &profile_file);
 	/*
 	 * Valgrind 3.19 notes which name the file of a mapping had, and fails when it joins parts
 	 * of a file with different names. So all of it is mapped under the new one.
@@ -203,7 +178,7 @@ int mw_profile_publish(void)
 	if (!rc)
 		rc = file_extend(0, mw_profile.file_end);
 	if (rc)
-		mw_config_log(profile_path, -rc);
+		mw_config_log(profile_file.path, -rc);
 	return rc;
 }
 
@@ -241,7 +216,7 @@ static void profile_clear(void)
 
 void mw_profile_abandon(void)
 {
-	unlink(profile_path);
+	unlink(profile_file.path);
 	munmap(mw_profile.base, mw_profile.file_max);
 	profile_clear();
 }

@@ -194,22 +194,22 @@ static void copy_name(char *path, size_t size, const char *profile, uint32_t n)
 
 static int copy_make(enum mw_heap_snapshot_reason reason, uint64_t now)
 {
-	char path[MW_NEW_FILE_PATH_MAX];
+	struct mw_new_file file;
 	struct rlimit limit;
 	int fd, rc;
 
 	/* Beyond this limit the kernel would send SIGXFSZ to the program. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && mw_profile.file_max > limit.rlim_cur)
 		return -EFBIG;
-	fd = mw_new_file_create(copy_name, mw_profile_path(), path);
+	fd = mw_new_file_create(copy_name, mw_profile_path(), &file);
 	if (fd < 0)
 		return fd;
 	rc = copy_fill(fd, reason, now);
 	close(fd);
 	if (!rc)
-		rc = mw_new_file_publish(copy_name, mw_profile_path(), path);
+		rc = mw_new_file_publish(copy_name, mw_profile_path(), &file);
 	if (rc)
-		unlink(path);
+		unlink(file.path);
 	return rc;
 }
 

@@ -7,11 +7,9 @@
  * mapped. The file is open only while a chunk is added.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "blocks.h"
@@ -22,9 +20,7 @@
 #include "trace-file.h"
 
 static char trace_stem[MW_NEW_FILE_PATH_MAX]; /* the name of the profile without its suffix */
-static char trace_path[MW_NEW_FILE_PATH_MAX];
-static dev_t trace_dev;
-static ino_t trace_ino;
+static struct mw_new_file trace_file;
 
 /* COMM.PID.mwtrace, and COMM.PID-2.mwtrace and so on for further traces of the process. */
 static void file_name(char *path, size_t size, const char *stem, uint32_t n)
@@ -44,21 +40,7 @@ static int file_create(void)
 	suffix = strrchr(trace_stem, '.');
 	if (suffix)
 		*suffix = 0;
-	return mw_new_file_create(file_name, trace_stem, trace_path);
-}
-
-static int file_reopen(void)
-{
-	struct stat st;
-	int fd = open(trace_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || st.st_dev != trace_dev || st.st_ino != trace_ino) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
+	return mw_new_file_create(file_name, trace_stem, &trace_file);
 }
 
 /* Maps @bytes at @offset, which are allocated. */
@@ -93,16 +75,13 @@ static void header_identify(struct mw_trace_header *header)
 
 static int header_write(int fd, const struct mw_trace_header *header)
 {
-	struct stat st;
-	int rc = fstat(fd, &st) ? -errno : mw_blocks_allocate(fd, 0, MW_TRACE_CHUNKS_OFFSET);
+	int rc = mw_blocks_allocate(fd, 0, MW_TRACE_CHUNKS_OFFSET);
 
 	if (rc)
 		return rc;
-	trace_dev = st.st_dev;
-	trace_ino = st.st_ino;
 	if (pwrite(fd, header, sizeof(*header), 0) != sizeof(*header))
 		return -EIO;
-	return mw_new_file_publish(file_name, trace_stem, trace_path);
+	return mw_new_file_publish(file_name, trace_stem, &trace_file);
 }
 
 int mw_trace_file_create(struct mw_trace_header *header, struct mw_trace_header **ret)
@@ -117,7 +96,7 @@ int mw_trace_file_create(struct mw_trace_header *header, struct mw_trace_header 
 	if (!rc)
 		rc = file_map(fd, 0, MW_TRACE_CHUNKS_OFFSET, &memory);
 	if (rc)
-		unlink(trace_path);
+		unlink(trace_file.path);
 	close(fd);
 	*ret = memory;
 	return rc;
@@ -131,7 +110,7 @@ int mw_trace_file_create(struct mw_trace_header *header, struct mw_trace_header 
 static int window_map(uint64_t offset, struct mw_trace_window *ret)
 {
 	uint64_t bytes = mw_trace_window_bytes(ret);
-	int fd = file_reopen(), rc;
+	int fd = mw_new_file_reopen(&trace_file), rc;
 	void *memory = NULL;
 
 	if (fd < 0)
