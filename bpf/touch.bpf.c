@@ -175,10 +175,22 @@ static __always_inline int is_young(__u64 entry, struct page *page)
 }
 
 /*
+ * The physical address of the page of the present @entry. If the page is not accessible, the
+ * kernel stores the address inverted, so that no processor speculates with it (pgtable-invert.h).
+ * The lower bits of a @huge page are none of its address.
+ */
+static __always_inline __u64 page_address(__u64 entry, int huge)
+{
+	__u64 address = (entry & PRESENT ? entry : ~entry) & control.mask;
+
+	return huge ? address >> MW_TOUCH_REGION_SHIFT << MW_TOUCH_REGION_SHIFT : address;
+}
+
+/*
  * Returns the bits MW_TOUCH_* of the page of the present @entry; MW_TOUCH_NONE if it is not
  * anonymous memory.
  */
-static __always_inline __u64 present_page(__u64 entry)
+static __always_inline __u64 present_page(__u64 entry, int huge)
 {
 	__u64 mapping = 0;
 	struct page *page, *head;
@@ -186,7 +198,7 @@ static __always_inline __u64 present_page(__u64 entry)
 
 	if (!control.pages)
 		return entry & ACCESSED ? MW_TOUCH_YOUNG : 0;
-	page = (void *)(control.pages + ((entry & control.mask) >> MW_GROWTH_PAGE_SHIFT) *
+	page = (void *)(control.pages + (page_address(entry, huge) >> MW_GROWTH_PAGE_SHIFT) *
 						bpf_core_type_size(struct page));
 	head = find_head(page);
 	READ_FIELD(mapping, head, mapping);
@@ -194,7 +206,7 @@ static __always_inline __u64 present_page(__u64 entry)
 		return MW_TOUCH_NONE;
 	/* What a folio of several pages has here is not how often it is mapped. */
 	READ_FIELD(mapcount, page, _mapcount.counter);
-	if (head == page && !(entry & LEAF) && mapcount > 0)
+	if (head == page && !huge && mapcount > 0)
 		return MW_TOUCH_SHARED;
 	return is_young(entry, head) ? MW_TOUCH_YOUNG : 0;
 }
@@ -209,7 +221,7 @@ __noinline int touch_page(__u64 at, __u64 entry)
 	__u64 state = MW_TOUCH_SWAPPED;
 
 	if (entry & (PRESENT | PROT_NONE))
-		state = present_page(entry);
+		state = present_page(entry, !!(at & MW_TOUCH_HUGE));
 	if (walk && state != MW_TOUCH_NONE)
 		add_page(walk->slot, at | state);
 	return 0;

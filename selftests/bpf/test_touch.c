@@ -24,7 +24,7 @@ static struct mw_touch touch;
 /* What a child shares with the test: its memory, and what it is to do next. */
 static struct order {
 	size_t grow, from, to; /* MiB */
-	bool huge, fork, exec, lock;
+	bool huge, fork, exec, lock, hide;
 } * order;
 
 static void obey(struct child *c)
@@ -45,6 +45,8 @@ static void obey(struct child *c)
 		held += order->grow * MIB;
 		for (size_t at = order->from * MIB; at < order->to * MIB; at += 4096)
 			base[at]++;
+		if (order->hide)
+			mprotect(base, held, PROT_NONE);
 		if (order->fork && !fork()) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			for (;;)
@@ -331,6 +333,38 @@ static void test_shared(void)
 	end_child(&c, &now);
 }
 
+/* The kernel makes memory inaccessible too, to see on which NUMA node it is used. */
+static void test_hidden(bool huge)
+{
+	uint64_t now = 11000 * MW_GROWTH_SECOND;
+	struct mw_growth_touch result;
+	struct child c;
+
+	order->huge = huge;
+	c = start_child(obey);
+	await_byte(c.done[0]);
+	tell(&c, (struct order){ .grow = 64 });
+	if (huge && read_smaps(c.pid, "AnonHugePages") < 32 * 1024) {
+		kill(c.pid, SIGKILL);
+		waitpid(c.pid, NULL, 0);
+		tap_skip("huge pages that are not accessible", "this machine gives none");
+		return;
+	}
+	follow(&c, 64, now);
+	tell(&c, (struct order){ .grow = 32 });
+	visit_times(&now, 2);
+	tell(&c, (struct order){ .hide = true });
+	visit_times(&now, 12);
+	result = measure(now);
+	tap_mib(result.gained, 32, 15,
+		huge ? "gained in huge pages that became inaccessible"
+		     : "gained in pages that became inaccessible");
+	tap_mib(result.cold, 32, 15,
+		huge ? "cold in huge pages that became inaccessible"
+		     : "cold in pages that became inaccessible");
+	end_child(&c, &now);
+}
+
 static void test_locked(void)
 {
 	uint64_t now = 7000 * MW_GROWTH_SECOND;
@@ -453,6 +487,8 @@ int main(void)
 	test_sweep();
 	test_huge();
 	test_shared();
+	test_hidden(false);
+	test_hidden(true);
 	test_locked();
 	test_large();
 	test_exec();
