@@ -123,6 +123,9 @@ enum pageflags {
 	PG_young = 28, /* with CONFIG_PAGE_IDLE_FLAG only */
 };
 
+/* What is written into a page table where there is no memory; from 5.19 on. */
+typedef unsigned long pte_marker;
+
 struct task_struct {
 	struct sched_entity se;
 	unsigned int flags;

@@ -36,7 +36,11 @@
 #define LEAF	  0x080ULL /* a huge page, and not the address of a table */
 #define PROT_NONE 0x100ULL /* if not PRESENT: in memory, but not accessible */
 
-#define GIB_SHIFT 30
+/* If not 0 and of no page in memory, an entry has a type in its upper bits. */
+#define TYPE_SHIFT  59
+#define TYPE_MARKER 31
+
+#define GIB_SHIFT   30
 
 /* Where the upper half of the address space begins, with page tables of four levels and of five. */
 #define LOWEST_FOUR_LEVELS 0xffff800000000000ULL
@@ -212,6 +216,15 @@ static __always_inline __u64 present_page(__u64 entry, int huge)
 }
 
 /*
+ * Does @entry, which is of no page in memory, say that there is no memory (a guard region, a page
+ * that was lost), and not where it is? The last type says so since there are markers.
+ */
+static __always_inline int is_marker(__u64 entry)
+{
+	return bpf_core_type_exists(pte_marker) && entry >> TYPE_SHIFT == TYPE_MARKER;
+}
+
+/*
  * Adds the page of @entry, if it is one of the suspect. @at is its address, and MW_TOUCH_HUGE if it
  * is of 2 MiB.
  */
@@ -222,6 +235,8 @@ __noinline int touch_page(__u64 at, __u64 entry)
 
 	if (entry & (PRESENT | PROT_NONE))
 		state = present_page(entry, !!(at & MW_TOUCH_HUGE));
+	else if (is_marker(entry))
+		state = MW_TOUCH_NONE;
 	if (walk && state != MW_TOUCH_NONE)
 		add_page(walk->slot, at | state);
 	return 0;

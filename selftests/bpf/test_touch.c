@@ -16,6 +16,10 @@
 #include "growth/touch.h"
 #include "merge/merge.h"
 
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
 #define STEP (10 * MW_GROWTH_SECOND)
 
 static struct mw_bpf_growth *growth;
@@ -24,7 +28,8 @@ static struct mw_touch touch;
 /* What a child shares with the test: its memory, and what it is to do next. */
 static struct order {
 	size_t grow, from, to; /* MiB */
-	bool huge, fork, exec, lock, hide;
+	bool huge, fork, exec, lock, hide, guard;
+	int error; /* the answer to @guard */
 } * order;
 
 static void obey(struct child *c)
@@ -45,6 +50,8 @@ static void obey(struct child *c)
 		held += order->grow * MIB;
 		for (size_t at = order->from * MIB; at < order->to * MIB; at += 4096)
 			base[at]++;
+		if (order->guard && madvise(base + held, 8 * MIB, MADV_GUARD_INSTALL))
+			order->error = errno;
 		if (order->hide)
 			mprotect(base, held, PROT_NONE);
 		if (order->fork && !fork()) {
@@ -220,6 +227,29 @@ static void test_kernel_agrees(void)
 	       "the visit finds these, and few of other mappings: %u", young);
 	end_child(&c, &now);
 	tap_eq(mw_touch_count(&touch), 0, "a process that has ended is not followed any more");
+}
+
+/* The kernel marks a guard region in the page tables, but there is no memory. */
+static void test_guard(void)
+{
+	uint64_t now = 12000 * MW_GROWTH_SECOND;
+	struct child c = start_child(obey);
+	uint32_t before, after, young;
+
+	await_byte(c.done[0]);
+	tell(&c, (struct order){ .grow = 3 });
+	follow(&c, 3, now);
+	before = count_pages(&young);
+	tell(&c, (struct order){ .guard = true });
+	mw_bpf_touch_visit(touch.bpf);
+	after = count_pages(&young);
+	if (order->error == EINVAL)
+		tap_skip("guard regions", "this kernel has none");
+	else
+		tap_ok(!order->error && after < before + 64,
+		       "the 2048 pages of a guard region are not pages of the process: %d more",
+		       (int)(after - before));
+	end_child(&c, &now);
 }
 
 static void test_cold(void)
@@ -482,6 +512,7 @@ int main(void)
 		return tap_done();
 	}
 	test_kernel_agrees();
+	test_guard();
 	test_cold();
 	test_half();
 	test_sweep();
