@@ -9,6 +9,8 @@
 
 #include <linux/types.h>
 
+#include "growth-room.h"
+
 /* Cgroups that are sampled. */
 #define MW_GROUPS_MAX 16384U
 
@@ -16,9 +18,9 @@
  * struct mw_group_memory - value of the map "groups", whose key is the id of a cgroup in the
  *	hierarchy of the memory controller. All in pages of the machine, each with what is below
  * @round: the round in which it was read
- * @limit: &enum memwatch_limit that @headroom is the distance to
+ * @reserved: zero
  * @parent: id of the cgroup above; 0 if that is the root
- * @headroom: until the nearest limit of its own, or ~0
+ * @room: what it has left itself, without those above
  * @anon: anonymous memory
  * @swap: memory in swap
  * @shmem: tmpfs and shared memory
@@ -30,9 +32,9 @@
  */
 struct mw_group_memory {
 	__u32 round;
-	__u32 limit;
+	__u32 reserved;
 	__u64 parent;
-	__u64 headroom;
+	struct mw_growth_room room;
 	__u64 anon;
 	__u64 swap;
 	__u64 shmem;

@@ -31,14 +31,14 @@ struct {
  * @memcg: address of the &struct mem_cgroup
  * @last: that of the task before
  * @id: its id
- * @bound: for its limits
+ * @legacy: 1 for a cgroup of version 1
  * @memory: what was read
  */
 struct scratch {
 	__u64 memcg;
 	__u64 last;
 	__u64 id;
-	struct mw_growth_bound bound;
+	__u64 legacy;
 	struct mw_group_memory memory;
 };
 
@@ -154,11 +154,8 @@ __noinline int groups_read_limits(void)
 
 	if (!s)
 		return 0;
-	s->bound.headroom = ~0ULL;
-	s->bound.limit = MEMWATCH_LIMIT_NONE;
-	mw_growth_memcg_read(&s->bound, s->memcg, control.page_shift);
-	s->memory.headroom = s->bound.headroom;
-	s->memory.limit = s->bound.limit;
+	mw_growth_room_init(&s->memory.room, control.swap);
+	mw_growth_memcg_read(&s->memory.room, s->memcg, s->legacy, control.page_shift);
 	return 0;
 }
 
@@ -230,8 +227,7 @@ int on_member(struct bpf_iter__task *ctx)
 	if (!memcg || (memcg == s->last && s->memory.round == control.round))
 		return 0;
 	s->last = s->memcg = memcg;
-	s->bound.swap = control.swap;
-	s->bound.legacy = mw_growth_memcg_is_legacy(task, memcg);
+	s->legacy = mw_growth_memcg_is_legacy(task, memcg);
 	for (i = 0; i < MW_GROWTH_MEMCG_DEPTH; i++)
 		if (!groups_read_one())
 			break;

@@ -13,6 +13,7 @@
 
 #include <linux/memwatch.h>
 
+#include "growth-room.h"
 #include "kernel.h"
 
 /* Levels of the hierarchy that are read. */
@@ -24,19 +25,15 @@
 /**
  * struct mw_growth_bound - the nearest limit of a cgroup, and what it was read with
  * @memcg: address of the cgroup's &struct mem_cgroup, 0 if there is none
- * @swap: free swap of the machine, in pages of the machine
- * @headroom: pages of the machine until the limit is reached; ~0: there is no limit
+ * @room: what the cgroup and its ancestors have left
  * @round: the round in which this was read
- * @limit: &enum memwatch_limit
  * @legacy: 1 for a cgroup of version 1
  * @deep: 1 if not all ancestors were read
  */
 struct mw_growth_bound {
 	__u64 memcg;
-	__u64 swap;
-	__u64 headroom;
+	struct mw_growth_room room;
 	__u32 round;
-	__u32 limit;
 	__u32 legacy;
 	__u32 deep;
 };
@@ -122,60 +119,47 @@ static __always_inline __u64 mw_growth_memcg_sub(__u64 a, __u64 b)
 	return a > b ? a - b : 0;
 }
 
-static __always_inline void mw_growth_memcg_lower(struct mw_growth_bound *bound, __u64 headroom,
-						  __u32 limit)
-{
-	if (headroom >= bound->headroom)
-		return;
-	bound->headroom = headroom;
-	bound->limit = limit;
-}
-
-/* Lowers @bound to the limits of one cgroup. */
-static __always_inline void mw_growth_memcg_read(struct mw_growth_bound *bound, __u64 memcg,
-						 __u32 page_shift)
+/* Lowers @room to what one cgroup has left, which is one of version 1 if it is @legacy. */
+static __always_inline void mw_growth_memcg_read(struct mw_growth_room *room, __u64 memcg,
+						 __u32 legacy, __u32 page_shift)
 {
 	__u64 max = MW_MEMCG_COUNTER(memcg, memory.max),
 	      high = MW_MEMCG_COUNTER(memcg, memory.high);
-	__u64 swap_max = MW_MEMCG_COUNTER(memcg, swap.max), swap_used, swap = bound->swap;
+	__u64 swap_max = MW_MEMCG_COUNTER(memcg, swap.max),
+	      swap_used = MW_MEMCG_COUNTER(memcg, swap.usage.counter);
 	__u64 used, files;
 
+	if (!legacy)
+		mw_growth_room_lower_swap(room, mw_growth_memcg_sub(swap_max, swap_used));
 	if (max >= MW_GROWTH_MEMCG_UNLIMITED && high >= MW_GROWTH_MEMCG_UNLIMITED &&
-	    (!bound->legacy || swap_max >= MW_GROWTH_MEMCG_UNLIMITED))
+	    (!legacy || swap_max >= MW_GROWTH_MEMCG_UNLIMITED))
 		return;
 	files = mw_growth_memcg_reclaimable(memcg, page_shift);
 	used = mw_growth_memcg_sub(MW_MEMCG_COUNTER(memcg, memory.usage.counter), files);
-	swap_used = MW_MEMCG_COUNTER(memcg, swap.usage.counter);
-	if (bound->legacy) {
-		/* The counter is that of memory and swap together. */
-		if (swap_max < MW_GROWTH_MEMCG_UNLIMITED)
-			mw_growth_memcg_lower(bound,
-					      mw_growth_memcg_sub(swap_max + files, swap_used),
-					      MEMWATCH_LIMIT_CGROUP_MAX);
-	} else if (mw_growth_memcg_sub(swap_max, swap_used) < swap) {
-		swap = mw_growth_memcg_sub(swap_max, swap_used);
-	}
+	/* The counter is that of memory and swap together. */
+	if (legacy && swap_max < MW_GROWTH_MEMCG_UNLIMITED)
+		mw_growth_room_lower_both(room, mw_growth_memcg_sub(swap_max + files, swap_used));
 	if (max < MW_GROWTH_MEMCG_UNLIMITED)
-		mw_growth_memcg_lower(bound, mw_growth_memcg_sub(max, used) + swap,
-				      MEMWATCH_LIMIT_CGROUP_MAX);
+		mw_growth_room_lower(room, mw_growth_memcg_sub(max, used),
+				     MEMWATCH_LIMIT_CGROUP_MAX);
 	if (high < MW_GROWTH_MEMCG_UNLIMITED)
-		mw_growth_memcg_lower(bound, mw_growth_memcg_sub(high, used) + swap,
-				      MEMWATCH_LIMIT_CGROUP_HIGH);
+		mw_growth_room_lower(room, mw_growth_memcg_sub(high, used),
+				     MEMWATCH_LIMIT_CGROUP_HIGH);
 }
 
-/* Sets @bound to the nearest limit of @bound->memcg and its ancestors. */
-static __always_inline void mw_growth_memcg_walk(struct mw_growth_bound *bound, __u32 page_shift)
+/* Sets @bound to what its cgroup and the ancestors have left. The machine has @swap left. */
+static __always_inline void mw_growth_memcg_walk(struct mw_growth_bound *bound, __u64 swap,
+						 __u32 page_shift)
 {
 	__u64 memcg = bound->memcg, counter;
 	__u32 i;
 
-	bound->headroom = ~0ULL;
-	bound->limit = MEMWATCH_LIMIT_NONE;
+	mw_growth_room_init(&bound->room, swap);
 	bound->deep = 0;
 	for (i = 0; i < MW_GROWTH_MEMCG_DEPTH; i++) {
 		if (!memcg)
 			return;
-		mw_growth_memcg_read(bound, memcg, page_shift);
+		mw_growth_memcg_read(&bound->room, memcg, bound->legacy, page_shift);
 		counter = MW_MEMCG_COUNTER(memcg, memory.parent);
 		memcg = counter ? counter - bpf_core_field_offset(((struct mem_cgroup *)0)->memory)
 				: 0;

@@ -59,7 +59,8 @@ __noinline int growth_read_bound(void)
 	struct scratch *s = get_scratch();
 
 	if (s)
-		mw_growth_memcg_walk(&s->bound, MW_GROWTH_PAGE_SHIFT + (control.page_shift & 15));
+		mw_growth_memcg_walk(&s->bound, control.host_swap,
+				     MW_GROWTH_PAGE_SHIFT + (control.page_shift & 15));
 	return 0;
 }
 
@@ -75,7 +76,6 @@ static __noinline int find_bound(struct task_struct *task, struct scratch *s)
 		return 0;
 	s->bound.memcg = memcg;
 	s->bound.round = control.round;
-	s->bound.swap = control.host_swap;
 	s->bound.legacy = memcg ? mw_growth_memcg_is_legacy(task, memcg) : 0;
 	growth_read_bound();
 	if (s->bound.deep)
@@ -96,10 +96,10 @@ static __noinline int sample_read_headroom(struct task_struct *task, struct mm_s
 	__u32 limit = MEMWATCH_LIMIT_HOST, headroom = control.host_headroom, bound;
 
 	find_bound(task, s);
-	bound = convert_headroom(s->bound.headroom);
+	bound = convert_headroom(mw_growth_room_pages(&s->bound.room));
 	if (bound < headroom) {
 		headroom = bound;
-		limit = s->bound.limit;
+		limit = s->bound.room.limit;
 	}
 	if (data < headroom) {
 		headroom = data;

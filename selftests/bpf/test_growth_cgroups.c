@@ -158,6 +158,85 @@ static void test_cgroup_limit(void)
 	rmdir(cgroup_path("memwatch-limit", ""));
 }
 
+#define OUTER	   "memwatch-swap"
+#define INNER	   OUTER "/below"
+#define MEMORY_MAX (200 * MIB)
+#define SWAP_MAX   (16 * MIB)
+
+/* Is @bytes what may grow below a limit of the memory of @group and a limit of swap? */
+static bool is_room_of(uint64_t bytes, const char *group)
+{
+	uint64_t used = read_cgroup(group, used_file, "");
+
+	for (int i = 0; i < 2; i++)
+		used -= read_cgroup(group, "memory.stat", files_keys[i]);
+	tap_note("%s: %llu MiB used, %llu MiB left", group, (unsigned long long)used >> 20,
+		 (unsigned long long)bytes >> 20);
+	return bytes + used + 8 * MIB > MEMORY_MAX + SWAP_MAX &&
+	       bytes + used < MEMORY_MAX + SWAP_MAX + 8 * MIB;
+}
+
+/* What is left to the cgroup, as its last sample says. */
+static uint64_t room_of_group(const char *path)
+{
+	struct memwatch_growth_sample s;
+
+	if (!find_group(path, &s))
+		return 0;
+	return s.limit_bytes - s.anon_bytes - s.shmem_bytes - s.kernel_bytes - s.sock_bytes;
+}
+
+/* One cgroup has a limit of memory, and the one above or below it has one of swap. */
+static void test_swap_limit(const char *limited, const char *unswappable, const char *where)
+{
+	struct memwatch_growth_row row = { 0 };
+	struct child c;
+	char bytes[32];
+
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)MEMORY_MAX);
+	write_file(cgroup_path(limited, limit_file), bytes);
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)SWAP_MAX);
+	write_file(cgroup_path(unswappable, "memory.swap.max"), bytes);
+	planned_group = cgroup_path(INNER, "cgroup.procs");
+	planned_growth = grow_anon;
+	c = start_child(grow_in_group);
+	await_byte(c.done[0]);
+	watch = open_watch(0, SECOND / 2);
+	run_rounds(4);
+	find_process(c.pid, &row, NULL);
+	tap_ok(is_room_of(row.room_bytes, limited),
+	       "a process may use what a cgroup %s its limit lets it swap", where);
+	tap_ok(is_room_of(room_of_group("/" INNER), limited),
+	       "a cgroup may use what a cgroup %s its limit lets it swap", where);
+	stop_child(&c);
+	memwatch_watch_unref(watch);
+	write_file(cgroup_path(limited, limit_file), "max");
+	write_file(cgroup_path(unswappable, "memory.swap.max"), "max");
+}
+
+static void test_swap_limits(void)
+{
+	const char *reason = NULL;
+
+	if (!find_cgroups())
+		reason = "no memory controller is mounted";
+	else if (is_version1())
+		reason = "version 1 limits it together with memory";
+	else if (!has_swap())
+		reason = "no swap here";
+	if (reason) {
+		tap_skip("how much of a cgroup may be in swap is part of its room", reason);
+		return;
+	}
+	mkdir(cgroup_path(OUTER, ""), 0755);
+	write_file(cgroup_path(OUTER, "cgroup.subtree_control"), "+memory");
+	mkdir(cgroup_path(INNER, ""), 0755);
+	test_swap_limit(OUTER, INNER, "below");
+	test_swap_limit(INNER, OUTER, "above");
+	rmdir(cgroup_path(INNER, ""));
+	rmdir(cgroup_path(OUTER, ""));
+}
+
 #define MANY 2000
 
 static const char *name_of_many(int i)
@@ -352,6 +431,7 @@ int main(void)
 	start_rig();
 	test_groups();
 	test_cgroup_limit();
+	test_swap_limits();
 	test_many_cgroups();
 	memwatch_ctx_unref(ctx);
 	return tap_done();

@@ -284,18 +284,22 @@ static uint32_t convert(uint64_t pages)
 static void find_headroom(const struct mw_survey *survey, uint32_t number,
 			  const struct mw_group_sample *host, struct mw_group_sample *sample)
 {
-	sample->headroom = host->headroom;
-	sample->limit = host->limit;
+	struct mw_growth_room room;
+
+	mw_growth_room_init(&room, MW_GROWTH_ROOM_ENDLESS);
 	for (unsigned int depth = 0; depth < 64 && number != MW_INDEX_NONE; depth++) {
 		const struct mw_group_memory *memory = &survey->memory[number];
 
-		if (memory->round && memory->headroom != ~0ULL &&
-		    convert(memory->headroom) < sample->headroom) {
-			sample->headroom = convert(memory->headroom);
-			sample->limit = memory->limit;
-		}
-		number = memory->round && memory->parent ? find_id(survey, memory->parent)
-							 : MW_INDEX_NONE;
+		if (!memory->round)
+			break;
+		mw_growth_room_ascend(&room, &memory->room);
+		number = memory->parent ? find_id(survey, memory->parent) : MW_INDEX_NONE;
+	}
+	sample->headroom = convert(mw_growth_room_pages(&room));
+	sample->limit = room.limit;
+	if (sample->headroom >= host->headroom) {
+		sample->headroom = host->headroom;
+		sample->limit = host->limit;
 	}
 }
 
