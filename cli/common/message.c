@@ -40,6 +40,7 @@ int mw_exit_of(int err)
 	case ENOTTY:
 	case EOPNOTSUPP:
 	case EPROTONOSUPPORT:
+	case EREMOTE:
 		return MW_EXIT_UNSUPPORTED;
 	default:
 		return MW_EXIT_FAILED;

@@ -528,6 +528,33 @@ static void test_clock(void)
 	       "jumps of the real-time clock do not change the times of samples");
 }
 
+/* Opens a monitor in a pid namespace of its own. Returns the error. */
+static int open_in_namespace(void)
+{
+	struct memwatch_watch *other;
+	int status = 0;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		if (unshare(CLONE_NEWPID))
+			_exit(errno);
+		pid = fork();
+		if (!pid)
+			_exit(-memwatch_watch_open(ctx, NULL, &other));
+		waitpid(pid, &status, 0);
+		_exit(WEXITSTATUS(status));
+	}
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+static void test_namespace(void)
+{
+	tap_eq(open_in_namespace(), EREMOTE,
+	       "a monitor cannot be opened where processes have other ids");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "--wait")) {
@@ -555,6 +582,7 @@ int main(int argc, char **argv)
 	test_clock();
 	test_restart();
 	test_full();
+	test_namespace();
 	memwatch_watch_unref(watch);
 	memwatch_ctx_unref(ctx);
 	return tap_done();

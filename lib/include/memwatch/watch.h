@@ -253,7 +253,8 @@ struct memwatch_watch_stats {
  * @ret: caller frees with memwatch_watch_unref()
  *
  * Returns: 0; -EOPNOTSUPP if this kernel lacks BTF or iterators; -EPERM or -EACCES if it
- * is not permitted; -ELIBACC if libbpf is not installed; -EINVAL; -ENOMEM.
+ * is not permitted; -EREMOTE if this process is in another pid namespace than the initial one,
+ * in which a process has other ids; -ELIBACC if libbpf is not installed; -EINVAL; -ENOMEM.
  * Since: 0.1
  */
 MEMWATCH_MUST_CHECK int memwatch_watch_open(struct memwatch_ctx *ctx,

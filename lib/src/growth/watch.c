@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/context.h"
+#include "base/namespace.h"
 #include "base/timemath.h"
 #include "growth/governor.h"
 #include "growth/limits.h"
@@ -482,6 +483,10 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	err = mw_opts_copy(ctx, &opts, sizeof(opts), user_opts);
 	if (!err)
 		err = complete_watch_opts(ctx, &opts);
+	if (!err && !mw_namespace_has_all_pids(ctx))
+		err = mw_fail(ctx, -EREMOTE,
+			      "growing processes can only be watched on the host, or in a "
+			      "container with the pid namespace of the host");
 	if (err)
 		return err;
 	watch = calloc(1, sizeof(*watch));
