@@ -271,6 +271,56 @@ static __always_inline __u64 thread_owner(struct bpf_raw_tracepoint_args *ctx, _
 	return thread->owner;
 }
 
+/* Is @task executing a new program? Then it gets the name first, and on_exec follows. */
+static __always_inline int is_executing(const struct task_struct *task)
+{
+	return bpf_core_field_exists(task->in_execve) &&
+	       BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+}
+
+static __always_inline int is_same_name(const char *a, const char *b)
+{
+	int i;
+
+	for (i = 0; i < 16; i++) {
+		if (a[i] != b[i])
+			return 0;
+		if (!a[i])
+			break;
+	}
+	return 1;
+}
+
+/*
+ * Sends the name of the process with @key, of which the task at @address is a thread, if it is
+ * another one than was sent last. From 7.0 on (a46023d5616e, "tracing: Guard __DECLARE_TRACE() use
+ * of __DO_TRACE_CALL() with SRCU-fast") on_exec and on_rename can be preempted, and the kernel
+ * skips them for all other tasks of the CPU until they go on. Ticks and switches are not preempted.
+ */
+__noinline int update_name(struct bpf_raw_tracepoint_args *ctx, __u64 address, __u64 key, __u64 now)
+{
+	const struct task_struct *task = (const struct task_struct *)address;
+	const struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct process *process = bpf_map_lookup_elem(&processes, &key);
+	struct identities *ids = this_identities();
+	struct mw_relay_cpu *cpu = this_cpu();
+	char comm[16] = {};
+
+	if (!process || !ids || !cpu || is_executing(task))
+		return 0;
+	/* The leader of a thread that is exiting may have been freed. */
+	if (leader != task && BPF_CORE_READ(task, flags) & PF_EXITING)
+		return 0;
+	BPF_CORE_READ_STR_INTO(&comm, leader, comm);
+	if (is_same_name(comm, process->record.comm))
+		return 0;
+	read_credentials(&process->record, leader);
+	__builtin_memcpy(process->record.comm, comm, sizeof(comm));
+	begin_record(&ids->one, process, MEMWATCH_RECORD_RMID_EXEC, MEMWATCH_REASON_COMM, now);
+	send_single(ctx, cpu, &ids->one, sizeof(ids->one.rmid));
+	return 0;
+}
+
 /*
  * A thread was switched out for the last time. Two last threads may end at the same time on two
  * CPUs: the one that deletes the process sends the record.
@@ -295,6 +345,7 @@ __noinline int end_thread(struct bpf_raw_tracepoint_args *ctx, __u64 address)
 	signal = (const struct signal_struct *)key;
 	if (process->threads || BPF_CORE_READ(signal, live.counter))
 		return 0;
+	update_name(ctx, address, key, bpf_ktime_get_ns());
 	/* Not the time of the switch: the other thread may have ended later than this one. */
 	begin_record(&ids->one, process, MEMWATCH_RECORD_RMID_FREE, MEMWATCH_REASON_EXIT,
 		     bpf_ktime_get_ns());

@@ -430,11 +430,7 @@ int on_rename(struct bpf_raw_tracepoint_args *ctx)
 {
 	const struct task_struct *task = (const struct task_struct *)ctx->args[0];
 
-	/* on_exec follows */
-	if (bpf_core_field_exists(task->in_execve) &&
-	    BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
-		return 0;
-	if (BPF_CORE_READ(task, group_leader) != task)
+	if (is_executing(task) || BPF_CORE_READ(task, group_leader) != task)
 		return 0;
 	rename_process(ctx, task, (const char *)ctx->args[1], MEMWATCH_REASON_COMM);
 	return 0;
@@ -509,6 +505,7 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 	const struct hrtimer *timer = (const struct hrtimer *)ctx->args[0];
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct clock *clock = this_clock();
+	const struct thread *running;
 	__u64 now, thread;
 	int idle;
 
@@ -546,6 +543,10 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 	if (idle) {
 		clock->idle = 1;
 		send_state(ctx, cpu, MEMWATCH_CPU_IDLE, now, now);
+		return 0;
 	}
+	running = find_thread(thread);
+	if (running)
+		update_name(ctx, thread, running->process, now);
 	return 0;
 }
