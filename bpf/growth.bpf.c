@@ -438,7 +438,8 @@ static __noinline int request_round(void *ctx, struct mm_struct *mm)
 	__u64 now;
 
 	now = bpf_ktime_get_ns();
-	if (now - control.request_ns < control.request_gap_ns)
+	/* Another CPU may have requested one since @now. */
+	if ((__s64)(now - control.request_ns) < (__s64)control.request_gap_ns)
 		return 0;
 	owner = find_owner(mm);
 	if (!owner)

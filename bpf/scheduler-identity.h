@@ -243,7 +243,8 @@ __noinline int introduce_process(struct bpf_raw_tracepoint_args *ctx, __u64 key,
 	struct mw_relay_cpu *cpu = this_cpu();
 	struct process *process;
 
-	if (!tried || !cpu || !ids || now - *tried < RETRY_NS)
+	/* Another CPU may have tried since @now. */
+	if (!tried || !cpu || !ids || (__s64)(now - *tried) < RETRY_NS)
 		return 0;
 	process = bpf_map_lookup_elem(&processes, &key);
 	if (!process)

@@ -87,7 +87,8 @@ static __always_inline int is_in_time(struct mw_where_process *process, int kind
 {
 	__u64 now = bpf_ktime_get_ns();
 
-	if (now - process->window_ns[kind] >= MW_WHERE_WINDOW_NS) {
+	/* Another CPU may have begun a window since @now. */
+	if ((__s64)(now - process->window_ns[kind]) >= (__s64)MW_WHERE_WINDOW_NS) {
 		process->window_ns[kind] = now;
 		process->taken[kind] = 0;
 	}
