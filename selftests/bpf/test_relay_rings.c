@@ -6,6 +6,7 @@
  * programs of the relay are run with BPF_PROG_TEST_RUN on all CPUs at once.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -14,8 +15,10 @@
 #include <bpf/bpf.h>
 
 #include "loader/relay.h"
+#include "loader/rings.h"
 #include "base/context.h"
 #include "base/timemath.h"
+#include "lib/tests/sysfs-kit.h"
 #include "../tap.h"
 
 #define OWNER(rmid, generation) ((uint64_t)(generation) << 32 | (rmid))
@@ -230,6 +233,70 @@ static void test_failures(struct memwatch_ctx *ctx)
 	mw_merge_free(merge);
 }
 
+static void set_online(struct sysfs *machine, const char *cpus)
+{
+	const struct sysfs_file files[] = { { "online", cpus }, { NULL, NULL } };
+
+	sysfs_add(machine, "sys/devices/system/cpu", files);
+}
+
+static void count_warning(void *userdata, enum memwatch_log_level level, const char *message)
+{
+	tap_note("%s", message);
+	*(unsigned int *)userdata += level <= MEMWATCH_LOG_WARNING;
+}
+
+/* CPU 0 comes online, and what should be the map of the rings is none. */
+static void test_outage(void)
+{
+	int map = bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "rings", 4, 4, CPUS_MAX, NULL);
+	int counts = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "counts", 4, 8, 1, NULL);
+	int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct mw_bpf_rings_opts opts = { .map = dup(none), .counts = counts, .pages = 1 };
+	struct mw_merge_opts merge_opts = { 0 };
+	struct mw_bpf_rings *rings = NULL;
+	unsigned int warnings = 0;
+	struct mw_merge *merge;
+	struct sysfs machine;
+	uint64_t begin;
+	int err;
+
+	sysfs_begin(&machine);
+	memwatch_ctx_set_log(machine.ctx, count_warning, &warnings, MEMWATCH_LOG_WARNING);
+	set_online(&machine, "\n");
+	mw_merge_new(&merge_opts, &merge);
+	err = mw_bpf_rings_open(machine.ctx, &opts, merge, &rings);
+	tap_eq(err, 0, "rings are opened without a CPU: %s", machine.ctx->error);
+	set_online(&machine, "0\n");
+	begin = mw_clock(CLOCK_MONOTONIC);
+	for (int i = 0; i < 5; i++)
+		mw_bpf_rings_refresh(rings);
+	tap_eq(warnings, 1, "a ring that cannot be opened is warned of once");
+	dup2(map, opts.map);
+	mw_bpf_rings_refresh(rings);
+	tap_ok(!mw_bpf_rings_generation(rings, 0) || mw_clock(CLOCK_MONOTONIC) - begin > 1000000000,
+	       "it is not tried again for a second");
+	for (int i = 0; i < 200 && !mw_bpf_rings_generation(rings, 0); i++) {
+		usleep(50000);
+		mw_bpf_rings_refresh(rings);
+	}
+	tap_eq(mw_bpf_rings_generation(rings, 0), 1, "it is opened as soon as that is possible");
+	set_online(&machine, "\n");
+	mw_bpf_rings_refresh(rings);
+	dup2(none, opts.map);
+	set_online(&machine, "0\n");
+	mw_bpf_rings_refresh(rings);
+	mw_bpf_rings_refresh(rings);
+	tap_eq(warnings, 2, "the next time that it cannot be opened is warned of, too");
+	mw_bpf_rings_close(rings);
+	mw_merge_free(merge);
+	sysfs_end(&machine);
+	close(opts.map);
+	close(map);
+	close(none);
+	close(counts);
+}
+
 int main(void)
 {
 	struct memwatch_ctx *ctx;
@@ -242,6 +309,7 @@ int main(void)
 	test_failures(ctx);
 	test_stream(ctx, 1024, false);
 	test_stream(ctx, 1, true);
+	test_outage();
 	memwatch_ctx_unref(ctx);
 	return tap_done();
 }

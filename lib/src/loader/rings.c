@@ -22,6 +22,9 @@
 #include "base/cpus.h"
 #include "base/timemath.h"
 
+/* When a ring cannot be opened, it is tried again so much later. */
+#define RETRY_NS 1000000000ULL
+
 /**
  * struct cpu - a possible CPU and its ring
  * @base: mapping of the ring: the control page, then the data; NULL until the CPU has
@@ -30,6 +33,7 @@
  * @index: index of the ring in the merge
  * @generation: ring generation; 0: no event writes to the ring, as far as is known
  * @last_generation: the last value of @generation that was not 0
+ * @retry_ns: when to open the ring again, which has failed since the CPU came online; 0: it has not
  * @misses: last count of what was dropped or kept for want of a ring
  * @reported: how many of them were reported to the merge
  */
@@ -39,6 +43,7 @@ struct cpu {
 	unsigned int index;
 	uint32_t generation;
 	uint32_t last_generation;
+	uint64_t retry_ns;
 	uint64_t misses;
 	uint64_t reported;
 };
@@ -213,16 +218,24 @@ static int ring_reopen(struct mw_bpf_rings *rings, unsigned int cpu)
 static void cpu_set_online(struct mw_bpf_rings *rings, unsigned int cpu)
 {
 	struct cpu *here = &rings->cpus[cpu];
-	int err = here->base ? ring_reopen(rings, cpu) : ring_open(rings, cpu);
+	uint64_t now = mw_clock(CLOCK_MONOTONIC);
+	int err;
 
+	if (now < here->retry_ns)
+		return;
+	err = here->base ? ring_reopen(rings, cpu) : ring_open(rings, cpu);
+	if (err == -ENODEV)
+		return;
 	if (err) {
-		if (err != -ENODEV)
+		if (!here->retry_ns)
 			mw_log(rings->ctx, MEMWATCH_LOG_WARNING,
 			       "CPU %u came online, but its ring cannot be opened: %s; "
-			       "its records are lost",
+			       "its records are lost until that is possible",
 			       cpu, strerror(-err));
+		here->retry_ns = now + RETRY_NS;
 		return;
 	}
+	here->retry_ns = 0;
 	mw_log(rings->ctx, MEMWATCH_LOG_INFO, "CPU %u came online", cpu);
 	/* what was dropped until now does not mean that the CPU went offline again */
 	read_counts(rings);
@@ -242,7 +255,9 @@ void mw_bpf_rings_refresh(struct mw_bpf_rings *rings)
 			mw_log(rings->ctx, MEMWATCH_LOG_INFO, "CPU %u went offline", i);
 		}
 		cpu->misses = rings->misses[i];
-		if (!cpu->generation && rings->online[i])
+		if (!rings->online[i])
+			cpu->retry_ns = 0;
+		else if (!cpu->generation)
 			cpu_set_online(rings, i);
 	}
 }
