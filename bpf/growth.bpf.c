@@ -14,9 +14,11 @@
  *
  * RACES. Only on_task writes the state of a process, and the library runs one iterator
  * at a time, so no lock is needed; old kernels allow none here. The other programs read
- * the state, or delete it as a whole. A deleted value stays readable for an RCU grace
- * period, because the maps are not preallocated. The programs that use such maps are
- * BTF-typed, because old kernels refuse them to programs of other tracing types.
+ * the state, or delete it as a whole. Since 6.1 the memory of a deleted state can be used for
+ * that of another process at once. Only on_task adds states, so it never writes to a wrong
+ * one; at worst on_rss_stat reads a wrong one, and the record of its request has another name.
+ * The maps are not preallocated, and the programs that use them are BTF-typed, because
+ * old kernels refuse such maps to programs of other tracing types.
  *
  * ACCURACY. From 6.2 on only the shared part of a percpu_counter is read. A reading is
  * off by at most max(32, 2 * CPUs) pages for each CPU. This error is bounded and does

@@ -9,8 +9,9 @@
  * single page, and those that sum it up over mappings hold the lock of the address space for as
  * long as they read. Here no lock is taken. A page table may be freed while it is read; then
  * what is read is not a page of the suspect or a stale one. That is harmless: reads of kernel
- * memory that do not succeed return zeros, nothing is ever written, and the library takes a
- * page for one of the suspect only after /proc/PID/pagemap has said so.
+ * memory that do not succeed return zeros, and nothing is ever written. A page that the suspect
+ * does not have leaves the cohort: where nothing is mapped MADV_COLD fails, and otherwise the next
+ * visit does not find it.
  *
  * The accessed bit is not ours alone: reclaim and DAMON clear it too, and remember in the flags of
  * the page that it was set. So a page with such a flag has been touched as well. Clearing by

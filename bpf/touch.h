@@ -23,7 +23,7 @@
 
 /* The lower bits of a page in &struct mw_touch_suspect; the upper ones are its address. */
 #define MW_TOUCH_YOUNG	 1ULL  /* touched since its accessed bit was cleared */
-#define MW_TOUCH_SWAPPED 2ULL  /* not in memory but in swap */
+#define MW_TOUCH_SWAPPED 2ULL  /* in swap, or being moved, or its memory is broken */
 #define MW_TOUCH_HUGE	 4ULL  /* one of 2 MiB */
 #define MW_TOUCH_SHARED	 8ULL  /* other processes map it too: its accessed bit cannot be cleared */
 #define MW_TOUCH_NONE	 16ULL /* not a page of anonymous memory; never stored */

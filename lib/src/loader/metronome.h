@@ -15,7 +15,8 @@
 
 /*
  * Starts the timer of @cpu. Returns a descriptor, or a negative errno. The timer runs until it
- * is closed, or the CPU goes offline. Takes up to 10 ms.
+ * is closed, or the CPU goes offline. Takes up to 80 ms: eight attempts of 10 ms, until the timer
+ * is not late.
  */
 int mw_metronome_open(unsigned int cpu, uint64_t period_ns);
 
