@@ -8,13 +8,11 @@
 #include "loader/relay.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -383,7 +381,11 @@ int mw_bpf_relay_attach(struct mw_bpf_relay *relay)
 	mw_bpf_log_end();
 	if (!err)
 		return 0;
-	if (err == -ENOENT)
+	if (err == -ENOENT && relay->opts.source == MW_BPF_SOURCE_SCHEDULER)
+		mw_fail(relay->ctx, -EOPNOTSUPP,
+			"cannot attach %s: this kernel has no such tracepoint",
+			bpf_program__section_name(prog));
+	else if (err == -ENOENT)
 		mw_fail(relay->ctx, -EOPNOTSUPP,
 			"cannot attach %s: the module has no such tracepoint: either the "
 			"module is of another version, or it was loaded by force, so that the "

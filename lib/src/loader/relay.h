@@ -109,4 +109,4 @@ unsigned int mw_bpf_relay_cpus(const struct mw_bpf_relay *relay);
 /* For tests: the descriptor of a program ("on_tick"), or -ENOENT. */
 int mw_bpf_relay_program(struct mw_bpf_relay *relay, const char *name);
 
-#endif /* MW_BPF_RELAY_H */
+#endif /* MW_LOADER_RELAY_H */
