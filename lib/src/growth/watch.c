@@ -511,7 +511,7 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 		return err;
 	}
 	mw_governor_init(&watch->governor, opts.period_ns, opts.rest_ppm, opts.storm_ppm,
-			 mw_bpf_growth_width(watch->bpf));
+			 mw_bpf_growth_width());
 	mw_bpf_growth_control(watch->bpf)->request_pages = REQUEST_PAGES;
 	mw_bpf_growth_control(watch->bpf)->request_gap_ns = watch->governor.gap_ns;
 	watch->events = !(opts.flags & MEMWATCH_WATCH_NO_EVENTS);

@@ -11,13 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loader/iterator.h"
 #include "loader/libbpf.h"
 #include "loader/log.h"
 #include "base/context.h"
 
 #include "groups.skel.h"
-
-#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
 struct mw_bpf_groups {
 	struct memwatch_ctx *ctx;
@@ -32,7 +31,7 @@ static volatile struct mw_groups_control *control_of(struct mw_bpf_groups *group
 
 static int load_program(struct mw_bpf_groups *groups)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = KERNEL_BTF);
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = MW_KERNEL_BTF);
 	int err = 0;
 
 	mw_bpf_log_begin(groups->ctx);
@@ -85,22 +84,11 @@ void mw_bpf_groups_close(struct mw_bpf_groups *groups)
 int mw_bpf_groups_round(struct mw_bpf_groups *groups, uint32_t swap)
 {
 	volatile struct mw_groups_control *control = control_of(groups);
-	int fd = bpf_iter_create(bpf_link__fd(groups->link));
-	char nothing[64];
-	ssize_t n;
 
-	if (fd < 0)
-		return mw_fail(groups->ctx, -errno, "cannot read the cgroups: %s", strerror(errno));
 	control->swap = swap;
 	if (!++control->round)
 		control->round = 1;
-	/* As in mw_bpf_growth_round(). */
-	do {
-		n = read(fd, nothing, sizeof(nothing));
-	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	close(fd);
-	return n < 0 ? mw_fail(groups->ctx, -errno, "cannot read the cgroups: %s", strerror(errno))
-		     : 0;
+	return mw_bpf_iterator_run(groups->ctx, groups->link, "a round of the cgroups");
 }
 
 void mw_bpf_groups_set_unsure(struct mw_bpf_groups *groups)

@@ -37,11 +37,9 @@ struct mw_bpf_growth {
 	uint64_t *counts;     /* scratch space: a value for each CPU */
 };
 
-#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
-
 static int fail_growth_load(struct memwatch_ctx *ctx, int err)
 {
-	if (access(KERNEL_BTF, R_OK))
+	if (access(MW_KERNEL_BTF, R_OK))
 		return mw_fail(ctx, -EOPNOTSUPP,
 			       "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which the growth "
 			       "monitor needs");
@@ -77,11 +75,7 @@ static int attach_programs(struct mw_bpf_growth *growth)
 
 static int load_growth_programs(struct mw_bpf_growth *growth, uint32_t max_processes)
 {
-	/*
-	 * Without a path libbpf also looks for types in the BTF of modules, which needs
-	 * CAP_SYS_ADMIN. All types are those of the kernel itself.
-	 */
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = KERNEL_BTF);
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = MW_KERNEL_BTF);
 	int err = 0;
 
 	mw_bpf_log_begin(growth->ctx);
@@ -220,12 +214,11 @@ void mw_bpf_growth_detach_events(struct mw_bpf_growth *growth)
 }
 
 /* Up to 6.1: two events, each of which stands for up to 64 page faults. Later: 2 MiB. */
-uint32_t mw_bpf_growth_width(struct mw_bpf_growth *growth)
+uint32_t mw_bpf_growth_width(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	uint32_t width = 512;
 
-	(void)growth;
 	if (btf && btf__find_by_name_kind(btf, "mm_rss_stat", BTF_KIND_STRUCT) >= 0)
 		width = 2;
 	btf__free(btf);

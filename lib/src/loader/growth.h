@@ -40,7 +40,7 @@ int mw_bpf_growth_attach_events(struct mw_bpf_growth *growth);
 void mw_bpf_growth_detach_events(struct mw_bpf_growth *growth);
 
 /* The initial &struct mw_growth_control.width for this kernel. */
-uint32_t mw_bpf_growth_width(struct mw_bpf_growth *growth);
+uint32_t mw_bpf_growth_width(void);
 
 /* Total run time of the event program. Counts only while statistics are enabled. */
 uint64_t mw_bpf_growth_event_ns(struct mw_bpf_growth *growth);

@@ -14,6 +14,12 @@
 
 #include "base/library.h"
 
+/*
+ * The types of the kernel itself. Programs are opened with this path: without one, libbpf also
+ * looks for types in the BTF of modules, which needs CAP_SYS_ADMIN.
+ */
+#define MW_KERNEL_BTF "/sys/kernel/btf/vmlinux"
+
 /* The functions that are used. A further one is added here and below. */
 #define MW_LIBBPF_CALLS(X)                                                                         \
 	X(bpf_enable_stats)                                                                        \

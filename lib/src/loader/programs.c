@@ -23,8 +23,6 @@
 #include "relay.skel.h"
 #include "scheduler.skel.h"
 
-#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
-
 /*
  * Places for the sums of owners that have a generation only, on each CPU. Owners that share one
  * take turns: more places make this rare.
@@ -154,7 +152,7 @@ static int load_scheduler(struct memwatch_ctx *ctx, const struct mw_bpf_programs
 			  struct mw_bpf_programs *programs)
 {
 	static const char what[] = "the programs that measure without the module";
-	LIBBPF_OPTS(bpf_object_open_opts, open_opts, .btf_custom_path = KERNEL_BTF);
+	LIBBPF_OPTS(bpf_object_open_opts, open_opts, .btf_custom_path = MW_KERNEL_BTF);
 	uint32_t threads = threads_max(ctx);
 	struct scheduler_bpf *skel;
 	int err;

@@ -66,7 +66,7 @@ static int find_direct_map(struct mw_bpf_touch *touch)
 
 static int load(struct mw_bpf_touch *touch, uint32_t max_suspects)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = "/sys/kernel/btf/vmlinux");
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = MW_KERNEL_BTF);
 	int err = 0;
 
 	mw_bpf_log_begin(touch->ctx);

@@ -47,7 +47,7 @@ struct mw_bpf_where {
 
 static int load(struct mw_bpf_where *where, bool calls)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = "/sys/kernel/btf/vmlinux");
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = MW_KERNEL_BTF);
 	int err;
 
 	where->skel = where_bpf__open_opts(&opts);
