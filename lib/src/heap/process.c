@@ -202,10 +202,11 @@ static int write_request(struct memwatch_ctx *ctx, int fd, const struct request_
 {
 	struct mw_heap_header header;
 	int err = read_header(ctx, fd, &header);
-	uint32_t before = kind->is_trace ? header.trace_control : header.control;
+	uint32_t before;
 
 	if (err)
 		return err;
+	before = kind->is_trace ? header.trace_control : header.control;
 	*ret = ((before | MW_HEAP_CONTROL_MASK) + 1) | kind->wanted;
 	/* The rate first: the process may look as soon as the request is there. */
 	if (!kind->is_trace && kind->wanted == MW_HEAP_CONTROL_START)
