@@ -33,7 +33,7 @@ int mw_library_new(const struct mw_cli *cli, struct memwatch_ctx **ret)
 	return 0;
 }
 
-static const char *error_text(struct memwatch_ctx *ctx, int err)
+const char *mw_library_explain(struct memwatch_ctx *ctx, int err)
 {
 	const char *text = memwatch_ctx_error(ctx);
 
@@ -52,30 +52,30 @@ int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what)
 		return MW_EXIT_UNSUPPORTED;
 	case EACCES:
 	case EPERM:
-		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", error_text(ctx, err));
+		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", mw_library_explain(ctx, err));
 		mw_hint("run memwatchctl as root; members of the group memwatch may run status, "
 			"dump and events, and record and top with CAP_BPF and CAP_PERFMON");
 		return MW_EXIT_UNSUPPORTED;
 	case EREMOTE:
-		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", error_text(ctx, err));
+		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", mw_library_explain(ctx, err));
 		mw_hint("run memwatchctl on the host: what it shows is about all processes of it");
 		return MW_EXIT_UNSUPPORTED;
 	case EBUSY:
-		mw_error(MW_EXIT_FAILED, what, "%s", error_text(ctx, err));
+		mw_error(MW_EXIT_FAILED, what, "%s", mw_library_explain(ctx, err));
 		mw_hint("wait until the other session has ended, or leave --period out to use its "
 			"period");
 		return MW_EXIT_FAILED;
 	case EPROTO:
-		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", error_text(ctx, err));
+		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", mw_library_explain(ctx, err));
 		mw_hint("install the same version of the module and of memwatchctl");
 		return MW_EXIT_UNSUPPORTED;
 	case EOPNOTSUPP:
 	case ENOSYS:
-		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", error_text(ctx, err));
+		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", mw_library_explain(ctx, err));
 		mw_hint("'memwatchctl doctor' shows what this kernel lacks");
 		return MW_EXIT_UNSUPPORTED;
 	default:
-		return mw_error(mw_exit_of(err), what, "%s", error_text(ctx, err));
+		return mw_error(mw_exit_of(err), what, "%s", mw_library_explain(ctx, err));
 	}
 }
 
@@ -94,11 +94,12 @@ int mw_file_failed(struct memwatch_ctx *ctx, int err, const char *path)
 		return MW_EXIT_FAILED;
 	case EPROTO:
 		mw_error(MW_EXIT_FAILED, path, "was made by a newer version of memwatch: %s",
-			 error_text(ctx, err));
+			 mw_library_explain(ctx, err));
 		return MW_EXIT_FAILED;
 	case EBADMSG:
-		return mw_error(MW_EXIT_FAILED, path, "is damaged: %s", error_text(ctx, err));
+		return mw_error(MW_EXIT_FAILED, path, "is damaged: %s",
+				mw_library_explain(ctx, err));
 	default:
-		return mw_error(MW_EXIT_FAILED, path, "%s", error_text(ctx, err));
+		return mw_error(MW_EXIT_FAILED, path, "%s", mw_library_explain(ctx, err));
 	}
 }

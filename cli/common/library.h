@@ -17,6 +17,9 @@
  */
 int mw_library_new(const struct mw_cli *cli, struct memwatch_ctx **ret);
 
+/* The reason why a call of the library returned @err: that of the context, or of the number. */
+const char *mw_library_explain(struct memwatch_ctx *ctx, int err);
+
 /*
  * Print the error message for a call of the library that returned @err, with a hint
  * where the remedy is known. Both return the exit code. The first is for calls that

@@ -198,6 +198,12 @@ int mw_out_file_close(struct mw_out_file *out)
 	return 0;
 }
 
+void mw_out_file_abandon(struct mw_out_file *out)
+{
+	clearerr(out->stream);
+	mw_out_file_close(out);
+}
+
 int mw_out_file_check(struct memwatch_ctx *ctx, const char *path, bool force, bool *replace)
 {
 	int err;

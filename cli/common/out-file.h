@@ -40,6 +40,9 @@ int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const ch
  */
 int mw_out_file_close(struct mw_out_file *out);
 
+/* Closes a file that could not be written to, after an error message that said so. */
+void mw_out_file_abandon(struct mw_out_file *out);
+
 /*
  * Checks whether a regular file can be created at @path, before anything is started. *@replace
  * says whether it would replace one. Returns 0, or an exit code after an error message.

@@ -23,7 +23,7 @@
 
 int mw_monitor_failed(struct memwatch_ctx *ctx, int err, const char *what)
 {
-	mw_error(mw_exit_of(err), what, "%s", memwatch_ctx_error(ctx));
+	mw_error(mw_exit_of(err), what, "%s", mw_library_explain(ctx, err));
 	if (err == -EPERM || err == -EACCES)
 		mw_hint("run memwatchctl as root, or with CAP_BPF and CAP_PERFMON");
 	return mw_exit_of(err);

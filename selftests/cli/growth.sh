@@ -142,6 +142,19 @@ grep -q "process $leak has ended" recorder
 ok $? "growth record says that the recorded process has ended"
 "$ctl" growth watch --pid $leak 2>&1 | grep -q "there is no process $leak"
 ok $? "growth watch --pid refuses a process that does not exist"
+# There is room for the header of this trace, and not for a round.
+(
+	trap '' XFSZ
+	ulimit -f 1
+	"$ctl" growth watch --no-events --interval 1s --duration 3s --trace cut.csv 2>&1
+	echo "exit $?"
+) | cat >shown
+[ "$(grep -c '^ *PID' shown)" -gt 1 ]
+ok $? "growth watch goes on when its trace cannot be written"
+[ "$(grep '^memwatchctl: ' shown)" = "memwatchctl: cut.csv: File too large; the monitor goes on without a trace" ]
+ok $? "growth watch says once why its trace ends"
+grep -q '^exit 1$' shown
+ok $? "growth watch fails if its trace could not be written"
 start=$SECONDS
 "$ctl" --quiet growth record -o short.csv --interval 1s --duration 2s --pid $$
 is "growth record --duration exits with 0" $? 0

@@ -85,8 +85,7 @@ static int growth_record_run(const struct mw_cli *cli, void *config, int argc, c
 		err = write_trace(&monitor, out.stream, &samples);
 		if (err) {
 			rc = mw_error_errno(err, c->output);
-			/* One message is enough. */
-			clearerr(out.stream);
+			mw_out_file_abandon(&out);
 		}
 		rc = mw_out_file_close(&out) ?: rc;
 		if (!rc && !samples)

@@ -308,7 +308,10 @@ static void print_monitor_cost(struct watcher *w)
 	printf("\n");
 }
 
-/* Collects the selected processes, the most urgent first. The caller frees *rows. */
+/*
+ * Collects the selected processes, the most urgent first. The caller frees *rows. Returns 0, or an
+ * exit code after an error message.
+ */
 static int collect_growth_rows(struct watcher *w, struct memwatch_growth_row **rows, size_t *nr)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
@@ -317,11 +320,11 @@ static int collect_growth_rows(struct watcher *w, struct memwatch_growth_row **r
 	__u64 cgroup;
 
 	if (n < 0)
-		return n;
+		return mw_monitor_failed(w->monitor.ctx, n, "growth watch");
 	*nr = 0;
 	*rows = calloc((size_t)n + 1, sizeof(**rows));
 	if (!*rows)
-		return -ENOMEM;
+		return mw_error_errno(-ENOMEM, "growth watch");
 	for (unsigned int i = 0; memwatch_watch_get_row(w->monitor.watch, i, &row) == 1; i++) {
 		memwatch_watch_get_sample(w->monitor.watch, i, &sample, &cgroup);
 		if (mw_monitor_selects(&w->monitor, row.tgid, cgroup))
@@ -337,7 +340,7 @@ struct group_rows {
 	struct memwatch_growth_row row[16];
 };
 
-/* Adds the cgroups for which there is a notice or an alert. */
+/* Adds the cgroups for which there is a notice or an alert. Returns an exit code. */
 static int add_group_rows(struct watcher *w, struct group_rows *rows, struct mw_table *table)
 {
 	MEMWATCH_OPTS(memwatch_growth_group, group);
@@ -354,7 +357,7 @@ static int add_group_rows(struct watcher *w, struct group_rows *rows, struct mw_
 			continue;
 		cells = mw_table_row(table);
 		if (!cells)
-			return -ENOMEM;
+			return mw_error_errno(-ENOMEM, "growth watch");
 		rows->row[nr] = row;
 		mw_group_name(&group, rows->name[nr], sizeof(rows->name[nr]));
 		mw_group_fill_cells(rows->name[nr], &rows->row[nr], w->monitor.start_ns, cells);
@@ -363,6 +366,7 @@ static int add_group_rows(struct watcher *w, struct group_rows *rows, struct mw_
 	return 0;
 }
 
+/* Returns an exit code. */
 static int print_watch_table(struct watcher *w)
 {
 	size_t nr, max = w->config->rows ? w->config->rows : 10;
@@ -380,7 +384,7 @@ static int print_watch_table(struct watcher *w)
 		if (cells)
 			mw_verdict_fill_cells(&rows[i], w->monitor.start_ns, cells);
 		else
-			rc = -ENOMEM;
+			rc = mw_error_errno(-ENOMEM, "growth watch");
 	}
 	if (!rc)
 		rc = add_group_rows(w, &groups, &table);
@@ -437,6 +441,7 @@ static void report_loss(const struct watcher *w, const struct memwatch_record_lo
 		(uint64_t)record->count, record->h.cpu);
 }
 
+/* Returns an exit code. */
 static int report_records(struct watcher *w)
 {
 	const struct memwatch_record_header *record;
@@ -448,7 +453,7 @@ static int report_records(struct watcher *w)
 		else
 			report_loss(w, (const struct memwatch_record_lost *)record);
 	}
-	return err;
+	return err ? mw_monitor_failed(w->monitor.ctx, err, "growth watch") : 0;
 }
 
 /* Reports when processes begin to wait for room, and when none waits any more. */
@@ -471,31 +476,51 @@ static void report_room(struct watcher *w)
 	fflush(stdout);
 }
 
+/*
+ * Writes a round to the trace of --trace. A full disk must not end the alerts, so an error ends
+ * only the trace. Returns an exit code.
+ */
+static int write_trace(struct watcher *w)
+{
+	int err;
+
+	if (!w->trace.stream)
+		return 0;
+	err = mw_trace_write_round(&w->monitor, w->trace.stream, &w->traced);
+	if (!err)
+		return 0;
+	mw_error(MW_EXIT_FAILED, w->trace.path, "%s; the monitor goes on without a trace",
+		 strerror(-err));
+	mw_out_file_abandon(&w->trace);
+	return MW_EXIT_FAILED;
+}
+
+/* Returns an exit code. */
 static int watch_processes(struct watcher *w)
 {
 	bool table = w->cli->format == MW_FORMAT_TABLE && !w->config->alerts && !w->config->notices;
-	int bits, err = 0;
+	int bits, rc = 0, trace_rc = 0;
 
-	while (!err && mw_monitor_goes_on(&w->monitor)) {
+	while (!rc && mw_monitor_goes_on(&w->monitor)) {
 		bits = mw_monitor_wait(&w->monitor);
 		if (bits < 0)
-			return bits;
-		if (bits & MEMWATCH_WATCH_ROUND)
+			return mw_monitor_failed(w->monitor.ctx, bits, "growth watch");
+		if (bits & MEMWATCH_WATCH_ROUND) {
 			report_room(w);
-		if (bits & MEMWATCH_WATCH_ROUND && w->trace.stream)
-			err = mw_trace_write_round(&w->monitor, w->trace.stream, &w->traced);
+			trace_rc = write_trace(w) ?: trace_rc;
+		}
 		if (bits & MEMWATCH_WATCH_GROUP)
 			report_groups(w);
-		if (!err && bits & MEMWATCH_WATCH_ROUND && table)
-			err = print_watch_table(w);
-		if (!err && bits & MEMWATCH_WATCH_EVENT)
-			err = report_records(w);
+		if (bits & MEMWATCH_WATCH_ROUND && table)
+			rc = print_watch_table(w);
+		if (!rc && bits & MEMWATCH_WATCH_EVENT)
+			rc = report_records(w);
 		if (w->monitor.now_ns - w->saved_ns > SAVE_NS)
 			save_state(w, w->monitor.now_ns);
 		report_waiting(w, w->monitor.now_ns);
 		mw_hooks_poll(&w->hooks);
 	}
-	return err;
+	return rc ?: trace_rc;
 }
 
 static int open_trace(struct watcher *w)
@@ -508,7 +533,11 @@ static int open_trace(struct watcher *w)
 	if (rc)
 		return rc;
 	err = mw_trace_write_header(w->trace.stream);
-	return err ? mw_error_errno(err, w->config->trace) : 0;
+	if (err) {
+		rc = mw_error_errno(err, w->config->trace);
+		mw_out_file_abandon(&w->trace);
+	}
+	return rc;
 }
 
 static int close_trace(struct watcher *w)
@@ -531,7 +560,7 @@ static const char *const watch_usage[] = {
 static int watch_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
 	struct watcher w = { .cli = cli, .config = config };
-	int err, rc;
+	int rc;
 
 	(void)argc;
 	(void)argv;
@@ -546,9 +575,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 	}
 	if (!rc) {
 		mw_interrupt_init();
-		err = watch_processes(&w);
-		if (err)
-			rc = mw_monitor_failed(w.monitor.ctx, err, "growth watch");
+		rc = watch_processes(&w);
 		finish_waiting(&w);
 		save_state(&w, mw_clock_ns(CLOCK_MONOTONIC));
 		mw_hooks_finish(&w.hooks);

@@ -69,8 +69,7 @@ const char *heap_fd_path(int fd, char *buf, size_t size)
 
 int heap_process_failed(struct memwatch_ctx *ctx, int err, const char *name)
 {
-	const char *text = memwatch_ctx_error(ctx);
-	const char *why = *text ? text : strerror(-err);
+	const char *why = mw_library_explain(ctx, err);
 
 	if (err == -ENODATA) {
 		mw_error(MW_EXIT_NOTHING, name, "%s", why);
