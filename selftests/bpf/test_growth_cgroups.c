@@ -14,6 +14,8 @@
 
 #include "growth-groups.h"
 
+#include "growth/survey.h"
+
 static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -405,6 +407,47 @@ static void test_group_growth(const char *path, void (*growth)(int step), unsign
 	remove_group(&c);
 }
 
+/* Visits all cgroups @after the last time. */
+static void visit_after(struct mw_survey *survey, uint64_t *now, uint64_t after)
+{
+	*now += after;
+	if (mw_survey_visit(survey, *now, SECOND, 1000000))
+		tap_note("visit: %s", memwatch_ctx_error(ctx));
+}
+
+/* How many ids the list has for the cgroup of the tests. */
+static int count_ids(const struct mw_survey *survey)
+{
+	int nr = 0;
+
+	for (uint32_t i = 0; i < survey->nr_ids; i++)
+		nr += !strcmp(survey->ids[i].group->path, "/" GROUP);
+	return nr;
+}
+
+/* A unit that is restarted has the same path, and each time another cgroup. */
+static void test_restarted_group(void)
+{
+	struct mw_survey *survey;
+	struct child c;
+	uint64_t now;
+
+	watch = open_watch(0, SECOND / 2);
+	survey = mw_watch_survey(watch);
+	now = survey->next_ns;
+	for (int start = 0; start < 3; start++) {
+		c = start_growing(grow_anon);
+		visit_after(survey, &now, 10 * SECOND);
+		if (start < 2)
+			remove_group(&c);
+	}
+	tap_eq(count_ids(survey), 3, "a cgroup that is made again is known by its new id");
+	visit_after(survey, &now, 700 * SECOND);
+	tap_eq(count_ids(survey), 1, "the ids of the earlier cgroups of a path are forgotten");
+	memwatch_watch_unref(watch);
+	remove_group(&c);
+}
+
 static void test_groups(void)
 {
 	if (!find_cgroups()) {
@@ -412,6 +455,7 @@ static void test_groups(void)
 		return;
 	}
 	test_group_memory();
+	test_restarted_group();
 	test_group_growth("/" GROUP, grow_shmem, MEMWATCH_CLASS_SHMEM,
 			  "a file in memory that grows is told of the cgroup");
 	test_group_growth("/" GROUP, grow_slab, MEMWATCH_CLASS_SLAB,

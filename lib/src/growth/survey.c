@@ -215,7 +215,7 @@ static uint32_t add_id(struct mw_survey *survey, uint64_t id)
 	    mw_array_reserve(survey->memory, survey->max_memory, survey->nr_ids + 1U) ||
 	    mw_index_insert(&survey->by_id, mw_index_hash(&survey->by_id, id, 0), survey->nr_ids))
 		return MW_INDEX_NONE;
-	survey->ids[survey->nr_ids] = (struct mw_survey_id){ id, group };
+	survey->ids[survey->nr_ids] = (struct mw_survey_id){ .id = id, .group = group };
 	survey->memory[survey->nr_ids].round = 0;
 	return survey->nr_ids++;
 }
@@ -321,6 +321,7 @@ static int feed_cgroups(struct mw_survey *survey, const struct mw_group_sample *
 		sample.pages[MEMWATCH_CLASS_SOCK] = convert(memory->sock);
 		sample.pages[MEMWATCH_CLASS_PAGETABLES] = convert(memory->pagetables);
 		find_headroom(survey, i, host, &sample);
+		survey->ids[i].last_ns = host->time_ns;
 		err = mw_groups_feed(&survey->groups, survey->ids[i].group, &sample);
 	}
 	return err;
@@ -334,7 +335,7 @@ static int drop_gone(struct mw_survey *survey, uint64_t now)
 
 	mw_index_clear(&survey->by_id);
 	for (uint32_t i = 0; i < survey->nr_ids; i++) {
-		if (survey->ids[i].group->last.time_ns < before)
+		if (survey->ids[i].last_ns < before)
 			continue;
 		survey->memory[kept] = survey->memory[i];
 		survey->ids[kept] = survey->ids[i];
@@ -349,7 +350,7 @@ static int drop_gone(struct mw_survey *survey, uint64_t now)
 static bool has_gone(const struct mw_survey *survey, uint64_t now)
 {
 	for (uint32_t i = 0; i < survey->nr_ids; i++)
-		if (survey->ids[i].group->last.time_ns < mw_sub_sat(now, GONE_NS))
+		if (survey->ids[i].last_ns < mw_sub_sat(now, GONE_NS))
 			return true;
 	return false;
 }

@@ -15,9 +15,15 @@
 #include "loader/growth.h"
 #include "loader/groups.h"
 
-/* The group of a cgroup. */
+/**
+ * struct mw_survey_id - a cgroup, by its id
+ * @id: the id; a cgroup that was removed and made again has the same path, and another id
+ * @last_ns: time of the last sample of this cgroup
+ * @group: the group of its path
+ */
 struct mw_survey_id {
 	uint64_t id;
+	uint64_t last_ns;
 	struct mw_group *group;
 };
 
