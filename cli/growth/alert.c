@@ -75,7 +75,9 @@ void mw_alert_json_members(const struct memwatch_record_growth *record, uint64_t
 	mw_json_string(json, "event", mw_alert_name(record));
 	mw_json_double(json, "time_s", (double)(record->h.time_ns - start_ns) / 1e9);
 	mw_json_uint(json, "time_ns", record->h.time_ns);
-	mw_json_uint(json, "start_time_ns", record->start_time_ns);
+	/* Of a cgroup or the machine it is only a key. */
+	if (record->tgid)
+		mw_json_uint(json, "start_time_ns", record->start_time_ns);
 	mw_json_string(json, "limit", memwatch_watch_limit_name(record->limit));
 	mw_json_string(json, "sentence", sentence);
 }

@@ -125,8 +125,9 @@ SPANS = {"notices": [SPAN], "alerts": [{**SPAN, "reason": str,
                     **{f"eta_{key}_seconds": (int, float) + OPTIONAL for key in ("oom", "low", "high")}}]}
 GROUP = {"path": str, "class": str, "mostly_pid": (int,) + OPTIONAL,
          "mostly_comm": (str,) + OPTIONAL, **JUDGED}
-ALERT = {"schema": int, "event": str, "time_s": (int, float), "time_ns": int,
-         "start_time_ns": int, "limit": (str,) + OPTIONAL, "sentence": str, **VERDICT}
+RAISED = {"schema": int, "event": str, "time_s": (int, float), "time_ns": int,
+          "limit": (str,) + OPTIONAL, "sentence": str}
+ALERT = {**RAISED, "start_time_ns": int, **VERDICT}
 
 ESTIMATE = {"value": (int, float), "low": (int, float) + OPTIONAL,
             "high": (int, float) + OPTIONAL}
@@ -192,12 +193,12 @@ SCHEMAS = {
                               "code_full": bool}},
     "growth-alert": {**ALERT, "hook?": str, "heap": OPTIONAL, "where": WHERE},
     "growth-notice": {**ALERT, "heap": OPTIONAL, "where": OPTIONAL},
+    "growth-group": {**RAISED, **GROUP},
     "events-event": {"schema": int, "source": str, "event": str, "time_ns": int, "sentence": str,
                      "cpu": int, "count": int, "value": int, "sequence": int, "suppressed": int,
                      "lost": int},
     "events-alert": {**ALERT, "source": str},
-    "events-group": {**{key: of for key, of in ALERT.items() if key not in VERDICT}, "source": str,
-                     **GROUP},
+    "events-group": {**RAISED, "source": str, **GROUP},
     "growth-alert-heap": {**ALERT, "hook?": str, "where": OPTIONAL,
                           "heap": {"growth_bytes": ESTIMATE, "seconds": (int, float),
                                    "copy": (str,) + OPTIONAL, "stack": [FRAME]}},

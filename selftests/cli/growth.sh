@@ -26,23 +26,28 @@ rc=$?
 [ $rc -eq 0 ] && grep -q VERDICT top && ! grep -q 'reading the rings' warnings
 ok $? "what top needs to begin, with the growth monitor, is not taken for reading the rings"
 
-# A file in memory, which is in no process, grows until top has told it.
+# A file in memory, which is in no process, grows until top and watch have told it.
 grown=$(mktemp -p /dev/shm)
 "$ctl" --format json top --growth --backend bpf -n 2 -d 1s >top.json 2>/dev/null
 python3 "$here/../../cli/tests/schema.py" top-growth top.json >schema
 ok $? "top with the growth monitor has the documented members"
 "$ctl" top --growth --backend bpf --batch -d 1s >top 2>/dev/null &
 top=$!
+"$ctl" --quiet --format json growth watch --interval 1s >watched &
+watch=$!
 told=1
 for _ in $(seq 120); do
 	head -c 2M /dev/zero >>"$grown"
 	sleep 1
-	grep -q '^notice .*: tmpfs and shared memory grew by ' top && told=0 && break
+	grep -q '^notice .*: tmpfs and shared memory grew by ' top && told=0 &&
+		grep -m 1 '"class": "shmem"' watched >group && break
 done
-kill $top
-wait $top
+kill $top $watch
+wait $top $watch
 rm -f "$grown"
 ok $told "top shows growth that is in no process, above the table"
+python3 "$here/../../cli/tests/schema.py" growth-group group >schema
+ok $? "a notice about a cgroup has the documented members"
 
 # Has 120 MiB, and after 20 s at rest allocates a MiB every 0.1 s. Growth that begins sooner, or
 # from less than a fifth of the limit, is taken for a start-up, and the alert waits until the limit
