@@ -281,7 +281,7 @@ static double command_cpu_ns(void)
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
 }
 
-static void print_monitor_cost(struct watcher *w)
+static void print_monitor_cost(struct watcher *w, FILE *out)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, stats);
 	uint64_t elapsed = mw_clock_ns(CLOCK_MONOTONIC) - w->monitor.start_ns;
@@ -289,23 +289,24 @@ static void print_monitor_cost(struct watcher *w)
 	/* The first round costs more than the others: a share would be misleading. */
 	if (memwatch_watch_get_stats(w->monitor.watch, &stats) || stats.rounds < 2)
 		return;
-	printf("%" PRIu64 " rounds, %" PRIu64 " of them requested by events; CPU %.3f %%, ",
-	       (uint64_t)stats.rounds, (uint64_t)stats.pokes,
-	       (double)stats.cpu_ns * 100 / (double)elapsed);
+	fprintf(out, "%" PRIu64 " rounds, %" PRIu64 " of them requested by events; CPU %.3f %%, ",
+		(uint64_t)stats.rounds, (uint64_t)stats.pokes,
+		(double)stats.cpu_ns * 100 / (double)elapsed);
 	if (stats.event_cost == MEMWATCH_EVENT_COST_UNKNOWN)
-		printf("event program not measured");
+		fprintf(out, "event program not measured");
 	else
-		printf("event program %s%.3f %%",
-		       stats.event_cost == MEMWATCH_EVENT_COST_ESTIMATED ? "about " : "",
-		       stats.event_ppm / 1e4);
+		fprintf(out, "event program %s%.3f %%",
+			stats.event_cost == MEMWATCH_EVENT_COST_ESTIMATED ? "about " : "",
+			stats.event_ppm / 1e4);
 	if (!stats.events_attached)
-		printf(" (not attached)");
+		fprintf(out, " (not attached)");
 	if (w->config->exec)
-		printf(", commands of --exec %.3f %%", command_cpu_ns() * 100 / (double)elapsed);
+		fprintf(out, ", commands of --exec %.3f %%",
+			command_cpu_ns() * 100 / (double)elapsed);
 	if (stats.full)
-		printf("; %" PRIu64 " samples were dropped: increase --max-processes",
-		       (uint64_t)stats.full);
-	printf("\n");
+		fprintf(out, "; %" PRIu64 " samples were dropped: increase --max-processes",
+			(uint64_t)stats.full);
+	fprintf(out, "\n");
 }
 
 /*
@@ -391,7 +392,7 @@ static int print_watch_table(struct watcher *w)
 	if (!rc) {
 		if (isatty(1))
 			fputs("\033[H\033[2J", stdout);
-		print_monitor_cost(w);
+		print_monitor_cost(w, stdout);
 		rc = nr ? mw_table_print(&table) : 0;
 		fflush(stdout);
 	}
@@ -580,7 +581,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 		save_state(&w, mw_clock_ns(CLOCK_MONOTONIC));
 		mw_hooks_finish(&w.hooks);
 		if (cli->verbose)
-			print_monitor_cost(&w);
+			print_monitor_cost(&w, stderr);
 	}
 	rc = close_trace(&w) ?: rc;
 	mw_monitor_uninit(&w.monitor);
