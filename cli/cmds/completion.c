@@ -151,7 +151,11 @@ static void print_bash_completion(void)
 	printf("\" ;;\n");
 	visit_commands(&words);
 	printf("\tesac\n"
-	       "\tif [[ $cur == -* || -z $command || $prev == growth ]]; then\n"
+	       "\tif [[ $cur == -* || -z $command");
+	for (const struct mw_cmd *const *c = mw_cmd_main.sub; *c; c++)
+		if ((*c)->sub)
+			printf(" || $prev == %s", (*c)->name);
+	printf(" ]]; then\n"
 	       "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 	       "\telse\n"
 	       "\t\tcompopt -o filenames 2>/dev/null\n"
