@@ -46,8 +46,13 @@ static int select_cgroup(struct mw_monitor *monitor, const char *path)
 		return MW_EXIT_FAILED;
 	}
 	name = mw_cgroups_path(monitor->cgroups, monitor->cgroup);
-	snprintf(monitor->prefix, sizeof(monitor->prefix), "%s",
-		 name && strcmp(name, "/") ? name : "");
+	if (!name) {
+		mw_error(MW_EXIT_FAILED, path,
+			 "is not in the hierarchy that is mounted at /sys/fs/cgroup");
+		mw_hint("--cgroup selects a cgroup of version 2");
+		return MW_EXIT_FAILED;
+	}
+	snprintf(monitor->prefix, sizeof(monitor->prefix), "%s", strcmp(name, "/") ? name : "");
 	return 0;
 }
 

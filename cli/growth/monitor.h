@@ -9,6 +9,8 @@
 #ifndef MW_GROWTH_MONITOR_H
 #define MW_GROWTH_MONITOR_H
 
+#include <limits.h>
+
 #include <memwatch/memwatch.h>
 
 #include "common/cgroup.h"
@@ -57,13 +59,13 @@ struct mw_monitor {
 	struct memwatch_watch *watch;
 	struct mw_cgroups *cgroups;
 	struct mw_registry_entry entry;
-	uint32_t pid;	    /* of the selected process; 0: all */
-	uint64_t cgroup;    /* id of the selected cgroup; 0: all */
-	char prefix[256];   /* its path; "" for the root */
-	uint64_t start_ns;  /* times are on CLOCK_MONOTONIC */
-	uint64_t end_ns;    /* UINT64_MAX: no limit */
-	uint64_t now_ns;    /* when mw_monitor_wait() returned */
-	bool process_ended; /* the selected process */
+	uint32_t pid;	       /* of the selected process; 0: all */
+	uint64_t cgroup;       /* id of the selected cgroup; 0: all */
+	char prefix[PATH_MAX]; /* its path; "" for the root */
+	uint64_t start_ns;     /* times are on CLOCK_MONOTONIC */
+	uint64_t end_ns;       /* UINT64_MAX: no limit */
+	uint64_t now_ns;       /* when mw_monitor_wait() returned */
+	bool process_ended;    /* the selected process */
 };
 
 /*

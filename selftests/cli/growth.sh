@@ -15,8 +15,8 @@ if [ "$(id -u)" -ne 0 ] || [ ! -r /sys/kernel/btf/vmlinux ]; then
 	skip_all "needs root and a kernel with BTF"
 fi
 work=$(mktemp -d)
-leak='' watch='' record='' top='' grown=''
-trap 'kill $leak $watch $record $top 2>/dev/null; rm -rf "$work" "$grown"' EXIT
+leak='' watch='' record='' top='' grown='' deep=''
+trap 'kill $leak $watch $record $top $deep 2>/dev/null; rm -rf "$work" "$grown"' EXIT
 cd "$work" || exit 1
 
 plan
@@ -163,6 +163,25 @@ ok $? "growth watch goes on when its trace cannot be written"
 ok $? "growth watch says once why its trace ends"
 grep -q '^exit 1$' shown
 ok $? "growth watch fails if its trace could not be written"
+# A process in a cgroup below one with a long path. Where version 2 is mounted elsewhere, it is
+# mounted at the usual place for the command.
+v2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+long=memwatch-$(printf '%0190d' 1)/$(printf '%0190d' 2)
+if [ -n "$v2" ] && mkdir -p "$v2/$long/below"; then
+	sleep 600 &
+	deep=$!
+	echo $deep >"$v2/$long/below/cgroup.procs"
+	unshare -m sh -c 'mount --bind "$1" /sys/fs/cgroup && exec "$2" --quiet growth record \
+		-o long.csv --interval 1s --duration 2s --cgroup "/$3"' sh "$v2" "$ctl" "$long"
+	is "growth record finds the process below a cgroup with a long path" \
+		"$(sed 1d long.csv | cut -d, -f2 | grep -vx 0 | sort -u)" $deep
+	kill $deep
+	wait $deep
+	rmdir "$v2/$long/below" "$v2/$long" "$v2/${long%/*}"
+else
+	skip "growth record finds the process below a cgroup with a long path" \
+		"there is no cgroup v2"
+fi
 start=$SECONDS
 "$ctl" --quiet growth record -o short.csv --interval 1s --duration 2s --pid $$
 is "growth record --duration exits with 0" $? 0
