@@ -12,7 +12,8 @@
 
 #include "cost-kit.h"
 
-#define HEADER "time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb\n"
+#define COLUMNS "time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb"
+#define HEADER	COLUMNS "\n"
 
 static struct memwatch_ctx *ctx;
 
@@ -48,6 +49,20 @@ static void test_good_traces(void)
 	tap_eq(s.swap_bytes, 4096, "swap_kb is read");
 	tap_eq(s.vsz_bytes, 5120, "vsz_kb is read");
 	tap_eq(s.limit_bytes, 6144, "limit_kb is read");
+}
+
+/* The name of a cgroup may have bytes that a recorder writes as \xNN. */
+static void test_long_path(void)
+{
+	static char text[32768];
+	MEMWATCH_OPTS(memwatch_growth_sample, s);
+	size_t len = (size_t)snprintf(text, sizeof(text), "%s",
+				      COLUMNS ",cgroup\n1,0,,1,2,3,4,5,,/");
+
+	for (int i = 1; i < 4095; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "\\x01");
+	snprintf(text + len, sizeof(text) - len, "\n2,0,,1,2,3,4,5,,/\n");
+	tap_eq(read_trace(text, &s), 2, "a trace may have a path of 4095 escaped bytes");
 }
 
 static void test_bad_traces(void)
@@ -141,6 +156,7 @@ int main(void)
 	if (memwatch_ctx_new(NULL, &ctx))
 		return EXIT_FAILURE;
 	test_good_traces();
+	test_long_path();
 	test_bad_traces();
 	choose_ids();
 	expect_proportional(read_chosen_ids, 8000, "process ids that collided");

@@ -188,7 +188,7 @@ static void print_leak_sentences(const struct replay *r)
 {
 	MEMWATCH_OPTS(memwatch_growth_group, group);
 	MEMWATCH_OPTS(memwatch_growth_row, row);
-	char text[8192];
+	char text[24576]; /* the path of a cgroup may take most of a line of the trace */
 
 	for (unsigned int i = 0; memwatch_growth_get_row(r->growth, i, &row) == 1; i++)
 		if (row.verdict == MEMWATCH_GROWTH_LEAK)

@@ -15,7 +15,8 @@
 #include "base/context.h"
 #include "base/text.h"
 
-#define LINE_MAX_BYTES 8192
+/* The path of a cgroup has up to 4095 bytes, of which each may be written as an escape of four. */
+#define LINE_MAX_BYTES (20U << 10)
 #define NR_FIELDS      9  /* which every trace has */
 #define MAX_FIELDS     64 /* columns that are looked at */
 
@@ -61,8 +62,8 @@ struct memwatch_trace {
 	uint64_t number;
 	uint64_t last_ns;
 	unsigned int place[NR_OPTIONAL];
-	char cgroup[LINE_MAX_BYTES];
-	char line[LINE_MAX_BYTES];
+	char cgroup[LINE_MAX_BYTES + 1];
+	char line[LINE_MAX_BYTES + 1];
 };
 
 /* Fails with a message about the field @what of the line, or about the line if it is NULL. */
@@ -82,8 +83,8 @@ static int read_line(struct memwatch_trace *trace)
 	while ((c = getc(trace->file)) != EOF && c != '\n') {
 		if (!c)
 			return refuse_line(trace, "contains a NUL byte", NULL);
-		if (len == sizeof(trace->line) - 1)
-			return refuse_line(trace, "is longer than 8191 bytes", NULL);
+		if (len == LINE_MAX_BYTES)
+			return refuse_line(trace, "is longer than 20 KiB", NULL);
 		trace->line[len++] = (char)c;
 	}
 	if (c == EOF && ferror(trace->file))
