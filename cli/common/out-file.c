@@ -181,6 +181,19 @@ int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const ch
 	return rc;
 }
 
+int mw_out_file_flush(struct mw_out_file *out)
+{
+	bool failed = ferror(out->stream);
+
+	if (out->stream == stdout)
+		return 0; /* standard output is checked at the end of the command */
+	errno = 0;
+	if (fflush(out->stream) || failed)
+		return mw_error(MW_EXIT_FAILED, out->path, "%s",
+				errno ? strerror(errno) : "could not be written");
+	return 0;
+}
+
 int mw_out_file_close(struct mw_out_file *out)
 {
 	FILE *stream = out->stream;

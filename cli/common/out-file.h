@@ -35,6 +35,12 @@ int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const ch
 		     bool force);
 
 /*
+ * Writes what is buffered, where another process closes the file. Returns 0, or an exit code after
+ * an error message if something could not be written.
+ */
+int mw_out_file_flush(struct mw_out_file *out);
+
+/*
  * Closes the file, unless it is standard output. Returns 0, or an exit code after an error
  * message if something could not be written.
  */

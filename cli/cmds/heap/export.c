@@ -5,8 +5,6 @@
  * "heap export": writes a profile in the format of another program.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cmds/heap/calls.h"
@@ -14,6 +12,7 @@
 #include "cmds/heap/heap.h"
 #include "cmds/heap/speedscope.h"
 #include "common/message.h"
+#include "common/out-file.h"
 
 enum export_format { EXPORT_PPROF, EXPORT_SPEEDSCOPE, EXPORT_FOLDED, EXPORT_SVG };
 
@@ -23,6 +22,7 @@ struct export_config {
 	struct heap_choice choice;
 	int to;
 	const char *output;
+	bool force;
 };
 
 static const struct export_config export_defaults = { .to = -1 };
@@ -32,7 +32,8 @@ static const struct export_config export_defaults = { .to = -1 };
 static const struct mw_option export_options[] = {
 	{ "to", 't', MW_OPTION_CHOICE, MEMBER(to), "FORMAT", "format of the output", export_names },
 	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "FILE",
-	  "write to FILE, which must not exist, not to standard output", NULL },
+	  "output file; default: standard output", NULL },
+	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE if it exists", NULL },
 	{ "diff", 0, MW_OPTION_FILE, MEMBER(choice.diff), "BASE",
 	  "compare with the profile BASE (folded, svg)", NULL },
 	{ "objects", 0, MW_OPTION_FLAG, MEMBER(choice.objects), NULL,
@@ -53,44 +54,11 @@ struct export
 	const struct mw_cli *cli;
 	const struct export_config *config;
 	const char *path;
-	const char *where; /* the output, for messages */
 	char **files;
 	struct heap_profiles profiles;
 	uint32_t metric;
-	FILE *out;
+	struct mw_out_file out;
 };
-
-/* Creates the output file. Returns 0 or an exit code after an error message. */
-static int open_output(struct export *e)
-{
-	const char *path = e->config->output;
-	int fd, err;
-
-	e->out = stdout;
-	e->where = path ?: "standard output";
-	if (!path)
-		return 0;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	e->out = fd < 0 ? NULL : fdopen(fd, "w");
-	if (e->out)
-		return 0;
-	err = errno;
-	mw_error_errno(-err, path);
-	if (err == EEXIST)
-		mw_hint("remove the file, or choose another name");
-	return MW_EXIT_FAILED;
-}
-
-/* A file that is not complete is removed. */
-static int close_output(struct export *e, int rc)
-{
-	if (e->out == stdout)
-		return rc;
-	fclose(e->out);
-	if (rc)
-		unlink(e->config->output);
-	return rc;
-}
 
 static int write_calls(struct export *e)
 {
@@ -100,29 +68,31 @@ static int write_calls(struct export *e)
 	if (rc)
 		return rc;
 	if (e->config->to == EXPORT_SPEEDSCOPE)
-		heap_speedscope_write(&calls, e->path, e->out);
+		heap_speedscope_write(&calls, e->path, e->out.stream);
 	else if (e->config->to == EXPORT_SVG)
-		heap_flame_write(&calls, e->path, e->out);
+		heap_flame_write(&calls, e->path, e->out.stream);
 	else
-		heap_calls_write_folded(&calls, e->out);
+		heap_calls_write_folded(&calls, e->out.stream);
 	heap_calls_close(&calls);
 	return 0;
 }
 
 static int write_pprof(struct export *e)
 {
+	FILE *out = e->out.stream;
+	const char *where = out == stdout ? "standard output" : e->config->output;
 	int err;
 
-	if (isatty(fileno(e->out)))
+	if (isatty(fileno(out)))
 		return mw_error(MW_EXIT_USAGE, "heap export",
 				"pprof is a binary format; use --output FILE");
-	fflush(e->out);
-	err = memwatch_heap_write_pprof(e->profiles.heap, 0, fileno(e->out));
-	return err ? heap_view_failed(&e->profiles, err, err == -ENODATA ? e->path : e->where) : 0;
+	fflush(out);
+	err = memwatch_heap_write_pprof(e->profiles.heap, 0, fileno(out));
+	return err ? heap_view_failed(&e->profiles, err, err == -ENODATA ? e->path : where) : 0;
 }
 
 static const char *const export_usage[] = {
-	"heap export FILE --to FORMAT [-o FILE] [--diff BASE] [--objects] [--allocated]",
+	"heap export FILE --to FORMAT [-o FILE] [--force] [--diff BASE] [--objects] [--allocated]",
 	"",
 	"Writes a heap profile for another program: pprof (\"go tool pprof\"), speedscope",
 	"(www.speedscope.app), folded stacks, one line each, or a flame graph (svg) that can",
@@ -152,8 +122,8 @@ static int export_profile(void *data)
 		rc = heap_metric(&e->profiles, &c->choice, e->path, &e->metric);
 	if (!rc)
 		rc = c->to == EXPORT_PPROF ? write_pprof(e) : write_calls(e);
-	if (!rc && (fflush(e->out) || ferror(e->out)))
-		rc = mw_error(MW_EXIT_FAILED, e->where, "could not be written");
+	if (!rc)
+		rc = mw_out_file_flush(&e->out);
 	heap_profiles_close(&e->profiles);
 	return rc;
 }
@@ -161,12 +131,23 @@ static int export_profile(void *data)
 static int export_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
 	struct export e = { .cli = cli, .config = config, .path = argv[0], .files = argv };
-	int rc = check_config(e.config);
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	int rc = check_config(e.config) ?: mw_library_new(cli, &ctx);
 
 	(void)argc;
 	if (!rc)
-		rc = open_output(&e);
-	return rc ? rc : close_output(&e, heap_profiles_run(export_profile, &e));
+		rc = mw_out_file_open(&e.out, ctx, e.config->output, e.config->force);
+	if (rc)
+		return rc;
+	rc = heap_profiles_run(export_profile, &e);
+	if (rc)
+		mw_out_file_abandon(&e.out);
+	else
+		rc = mw_out_file_close(&e.out);
+	/* A file that is not complete is removed. */
+	if (rc && e.out.sync)
+		unlink(e.config->output);
+	return rc;
 }
 
 const struct mw_cmd mw_cmd_heap_export = {
