@@ -133,19 +133,20 @@ int heap_header_read(struct memwatch_ctx *ctx, int fd, const char *name,
 
 int heap_snapshot_write(struct memwatch_ctx *ctx, int fd, const char *name, const char *path)
 {
-	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), err;
+	struct memwatch_file *file;
+	int err = memwatch_file_create(ctx, path, &file), rc = 0;
 
-	if (to == -1 && errno == EEXIST) {
-		mw_error_errno(-EEXIST, path);
-		mw_hint("remove the file, or choose another name");
-		return MW_EXIT_FAILED;
+	if (err)
+		return mw_error_errno(err, path);
+	err = memwatch_heap_snapshot(ctx, fd, memwatch_file_fd(file));
+	if (err) {
+		rc = heap_process_failed(ctx, err, name);
+	} else {
+		err = memwatch_file_commit(file, 0);
+		rc = err ? mw_error_errno(err, path) : 0;
 	}
-	if (to < 0)
-		return mw_error_errno(-errno, path);
-	err = memwatch_heap_snapshot(ctx, fd, to);
-	close(to);
-	if (!err)
-		return 0;
-	unlink(path);
-	return heap_process_failed(ctx, err, name);
+	memwatch_file_close(file);
+	if (err == -EEXIST)
+		mw_hint("remove the file, or choose another name");
+	return rc;
 }
