@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "summary/feed.h"
+#include "common/clock.h"
 #include "common/library.h"
 #include "common/message.h"
 #include "common/out-file.h"
@@ -416,9 +417,8 @@ static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char 
 	if (err)
 		return mw_file_failed(ctx, err, path);
 	origin = mw_feed_origin(memwatch_stream_get_info(e->stream), first);
-	e->from = e->config->from ? origin + e->config->from : 0;
-	if (__builtin_add_overflow(origin, e->config->until, &e->until))
-		e->until = UINT64_MAX;
+	e->from = e->config->from ? mw_clock_add(origin, e->config->from) : 0;
+	e->until = mw_clock_add(origin, e->config->until);
 	err = mw_feed_tracker_new(ctx, &e->limits, &e->tracker);
 	if (err)
 		return mw_error_errno(err, "export");

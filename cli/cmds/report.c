@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "summary/feed.h"
+#include "common/clock.h"
 #include "common/library.h"
 #include "common/message.h"
 #include "summary/recording-info.h"
@@ -223,7 +224,7 @@ static int prepare_report(struct report *r, struct memwatch_ctx *ctx)
 {
 	const struct report_config *c = r->config;
 	struct memwatch_stream *stream;
-	uint64_t first = 0, last = 0, origin, to;
+	uint64_t first = 0, last = 0, origin;
 	int err, rc = mw_open_recording(ctx, r->path, &stream);
 
 	if (rc)
@@ -236,12 +237,11 @@ static int prepare_report(struct report *r, struct memwatch_ctx *ctx)
 	origin = mw_feed_origin(memwatch_stream_get_info(stream), first);
 	mw_rows_init(&r->rows, (unsigned int)c->by, origin);
 	r->rows.growth.max = r->limits.rows;
-	if (__builtin_add_overflow(origin, c->to, &to))
-		to = 0;
-	r->from_ns = c->from ? origin + c->from : 0;
-	r->to_ns = to ? to : UINT64_MAX;
+	r->from_ns = c->from ? mw_clock_add(origin, c->from) : 0;
+	r->to_ns = mw_clock_add(origin, c->to);
 	/* Without --from, the interval that ends with the first record counts too. */
-	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by, r->from_ns, to, &r->limits);
+	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by, r->from_ns, r->to_ns,
+			   &r->limits);
 	if (err)
 		return mw_error_errno(err, "report");
 	mw_table_init(&r->table, r->rows.columns, r->rows.nr_columns);

@@ -108,7 +108,8 @@ int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
 		return mw_monitor_failed(monitor->ctx, err, command);
 	raise_priority(cli);
 	monitor->start_ns = monitor->now_ns = mw_clock_ns(CLOCK_MONOTONIC);
-	monitor->end_ns = config->duration ? monitor->start_ns + config->duration : UINT64_MAX;
+	monitor->end_ns = config->duration ? mw_clock_add(monitor->start_ns, config->duration)
+					   : UINT64_MAX;
 	return 0;
 }
 

@@ -182,6 +182,9 @@ else
 	skip "growth record finds the process below a cgroup with a long path" \
 		"there is no cgroup v2"
 fi
+sleep 3 &
+"$ctl" growth watch --alerts --pid $! --duration 18446744073s 2>&1 | grep -q "process $! has ended"
+ok $? "growth watch does not take a duration of centuries for one that is over"
 start=$SECONDS
 "$ctl" --quiet growth record -o short.csv --interval 1s --duration 2s --pid $$
 is "growth record --duration exits with 0" $? 0

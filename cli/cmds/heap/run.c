@@ -165,11 +165,11 @@ static void wait_for_command(struct run *r)
 		mw_child_wait(&r->preload.child);
 		return;
 	}
-	r->next_ns = mw_clock_ns(CLOCK_MONOTONIC) + r->config->interval;
+	r->next_ns = mw_clock_add(mw_clock_ns(CLOCK_MONOTONIC), r->config->interval);
 	while (!mw_child_poll(&r->preload.child)) {
 		if (mw_clock_ns(CLOCK_MONOTONIC) >= r->next_ns) {
 			take_snapshot(r);
-			r->next_ns += r->config->interval;
+			r->next_ns = mw_clock_add(r->next_ns, r->config->interval);
 		}
 		nanosleep(&step, NULL);
 	}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/clock.h"
 #include "common/root.h"
 #include "cmds/top/top.h"
 
@@ -289,6 +290,11 @@ static int make_rows(struct top *top)
 	top->rss = rss;
 	top->nr_rss = nr;
 	return err;
+}
+
+uint64_t mw_top_due(const struct top *top)
+{
+	return mw_clock_add(mw_clock_add(top->begin_ns, top->config.delay), MW_FEED_LAG_NS);
 }
 
 int mw_top_cut(struct top *top, uint64_t end_ns)

@@ -377,7 +377,7 @@ static int run_step(struct screen *s, uint64_t now)
 		if (s->ended && (err = mw_feed_finish(&top->feed)))
 			return err;
 	}
-	if (!s->ended && now < top->begin_ns + top->config.delay + MW_FEED_LAG_NS)
+	if (!s->ended && now < mw_top_due(top))
 		return 0;
 	/* While paused, intervals end as usual but are not shown. */
 	if (s->paused) {

@@ -174,16 +174,16 @@ static int batch_loop(struct top *top, struct mw_json *json)
 
 	while (more > 0 && !mw_interrupted() &&
 	       (!top->config.iterations || shown < top->config.iterations)) {
-		uint64_t length = top->config.delay + MW_FEED_LAG_NS, now;
+		uint64_t now;
 		int err, rc;
 
-		more = mw_top_read(top, top->begin_ns + length, 50);
+		more = mw_top_read(top, mw_top_due(top), 50);
 		if (more < 0)
 			return mw_module_failed(top->ctx, more, "top");
 		if (!more && (err = mw_feed_finish(&top->feed)))
 			return mw_error_errno(err, "top");
 		now = top->replay ? top->feed.last_ns : mw_clock_ns(CLOCK_MONOTONIC);
-		if (!top->begin_ns || (more && now < top->begin_ns + length))
+		if (!top->begin_ns || (more && now < mw_top_due(top)))
 			continue;
 		err = mw_top_cut(top, more ? now - MW_FEED_LAG_NS : now);
 		if (err)

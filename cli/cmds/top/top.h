@@ -138,6 +138,8 @@ void mw_top_uninit(struct top *top);
 int mw_top_growth(struct top *top, const struct memwatch_record_growth *record);
 /* Starts again with the rows that config.by asks for. Returns 0 or a negative errno. */
 int mw_top_regroup(struct top *top);
+/* When the current interval has the length of --delay, and its last records have come. */
+uint64_t mw_top_due(const struct top *top);
 /* Ends the current interval, makes its table and starts the next. 0 or a negative errno. */
 int mw_top_cut(struct top *top, uint64_t end_ns);
 void mw_top_sort(struct top *top);
