@@ -27,6 +27,8 @@ follow() {
 # The command calls poll() only after it has subscribed. 7 is the number of the call.
 polls() { grep -q '^7 ' "/proc/$1/syscall" 2> /dev/null; }
 
+has_ended() { ! grep -q '^State:[[:space:]]*[^Z]' "/proc/$1/status" 2> /dev/null; }
+
 ctl_as() { attack as "$@"; }
 
 # Several notices of several kinds, of which the last one says that CPU 1 is back.
@@ -84,6 +86,14 @@ is "--count ends the command with 0" $? 0
 is "--count is exact" "$(wc -l < out)" 3
 memwatchctl events --duration 300ms > out
 is "--duration ends the command with 0" $? 0
+mkfifo pipe
+sh -c 'exec sleep 60' < pipe 9>&- &
+reader=$!
+follow pipe memwatchctl events
+end_processes $reader
+within 10 has_ended $follower
+ok $? "the command ends when nobody reads its output any more"
+end_processes $follower
 sleep 1.2
 follow out memwatchctl events --format json
 echo 10000 > $PARAMETERS/notices

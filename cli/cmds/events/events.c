@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -207,14 +208,29 @@ static int next_wait_ms(const struct events *e)
 	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
 }
 
+/* Nobody can read the output any more: ends as a command does that has written something. */
+static int end_unread(void)
+{
+	raise(SIGPIPE);
+	return mw_error_errno(-EPIPE, "standard output");
+}
+
 static int follow_events(struct events *e)
 {
-	struct pollfd p = { .fd = memwatch_notices_fd(e->notices), .events = POLLIN };
+	struct pollfd fds[] = {
+		{ .fd = memwatch_notices_fd(e->notices), .events = POLLIN },
+		/* Only for errors: its reader, such as "grep -m 1", may have ended. */
+		{ .fd = e->journal < 0 ? STDOUT_FILENO : -1 },
+	};
 	int rc = 0;
 
 	while (!rc && events_go_on(e)) {
-		if (poll(&p, 1, next_wait_ms(e)) < 0 && errno != EINTR)
+		int ready = poll(fds, 2, next_wait_ms(e));
+
+		if (ready < 0 && errno != EINTR)
 			return mw_error_errno(-errno, "events");
+		if (ready > 0 && fds[1].revents)
+			return end_unread();
 		rc = read_notices(e);
 		if (!rc)
 			rc = read_growth(e);
