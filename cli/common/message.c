@@ -13,19 +13,31 @@
 #include "common/message.h"
 #include "text/escape.h"
 
+static FILE *redirected;
+
+void mw_message_redirect(FILE *stream)
+{
+	redirected = stream;
+}
+
+static FILE *message_stream(void)
+{
+	return redirected ? redirected : stderr;
+}
+
 int mw_error(int code, const char *what, const char *why, ...)
 {
+	FILE *out = message_stream();
 	va_list args;
 
 	fflush(stdout);
-	fprintf(stderr, "%smemwatchctl%s: ", mw_colour(stderr, MW_RED),
-		mw_colour(stderr, MW_PLAIN));
-	mw_escape_write(stderr, what, MW_ESCAPE_TERMINAL);
-	fputs(": ", stderr);
+	fprintf(out, "%smemwatchctl%s: ", mw_colour(out, MW_RED), mw_colour(out, MW_PLAIN));
+	mw_escape_write(out, what, MW_ESCAPE_TERMINAL);
+	fputs(": ", out);
 	va_start(args, why);
-	mw_escape_vprintf(stderr, why, args);
+	mw_escape_vprintf(out, why, args);
 	va_end(args);
-	fputc('\n', stderr);
+	fputc('\n', out);
 	return code;
 }
 
@@ -54,21 +66,24 @@ int mw_error_errno(int err, const char *what)
 
 void mw_hint(const char *format, ...)
 {
+	FILE *out = message_stream();
 	va_list args;
 
-	fputs("hint: ", stderr);
+	fputs("hint: ", out);
 	va_start(args, format);
-	mw_escape_vprintf(stderr, format, args);
+	mw_escape_vprintf(out, format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	fputc('\n', out);
 }
 
 static void print_message(const char *prefix, const char *format, va_list args)
 {
+	FILE *out = message_stream();
+
 	fflush(stdout);
-	fprintf(stderr, "memwatchctl: %s", prefix);
-	mw_escape_vprintf(stderr, format, args);
-	fputc('\n', stderr);
+	fprintf(out, "memwatchctl: %s", prefix);
+	mw_escape_vprintf(out, format, args);
+	fputc('\n', out);
 }
 
 void mw_warn(const struct mw_cli *cli, const char *format, ...)

@@ -10,6 +10,9 @@
 
 #include "common/cmd.h"
 
+/* Where messages go from now on: while the screen is full of something else. NULL: stderr again. */
+void mw_message_redirect(FILE *stream);
+
 /* Prints "memwatchctl: WHAT: WHY". Returns @code. */
 int mw_error(int code, const char *what, const char *why, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/interrupt.h"
@@ -28,6 +29,11 @@ struct screen {
 	size_t scroll;
 	char filter[64];
 	uint64_t shown; /* number of intervals shown so far */
+	/* The messages that were printed meanwhile, in memory; NULL: they do not go to a terminal.
+	 */
+	FILE *messages;
+	char *text;
+	size_t text_size, seen; /* @seen: how many bytes of them a key was pressed after */
 };
 
 #define NAME_WIDTH 16
@@ -137,11 +143,42 @@ static int draw_groups(const struct screen *s)
 	return y + 1;
 }
 
+/* The last message after which no key was pressed, with its newline, or NULL. */
+static const char *find_message(const struct screen *s)
+{
+	const char *line, *end;
+
+	if (!s->messages || fflush(s->messages) || s->text_size == s->seen)
+		return NULL;
+	line = s->text + s->seen;
+	while ((end = strchr(line, '\n')) && end[1])
+		line = end + 1;
+	return line;
+}
+
+static void draw_last_line(const struct screen *s)
+{
+	const char *message = find_message(s);
+	int len = message ? (int)strcspn(message, "\n") : 0;
+	char text[512];
+
+	move(LINES - 1, 0);
+	attron(message && s->mode != MODE_FILTER ? A_BOLD : A_DIM);
+	if (s->mode == MODE_FILTER)
+		printw("show only names with: %s_", mw_escape(s->filter, text, sizeof(text)));
+	else if (message)
+		addnstr(message, len < COLS ? len : COLS - 1);
+	else
+		addnstr("q quit  h help  < > sort  r reverse  / filter  g group  p pause  + - "
+			"delay",
+			COLS - 1);
+	attroff(A_BOLD | A_DIM);
+}
+
 static void draw_table(struct screen *s)
 {
 	struct top *top = s->top;
 	size_t skipped = 0, matching = 0;
-	char text[512];
 	int y = draw_groups(s);
 
 	draw_summary(s);
@@ -163,16 +200,7 @@ static void draw_table(struct screen *s)
 		s->scroll = matching ? matching - 1 : 0;
 	if (!top->table.nr_rows)
 		mvaddstr(y + 1, 2, s->shown ? "no process ran in this interval" : "measuring...");
-	attron(A_DIM);
-	if (s->mode == MODE_FILTER)
-		mvprintw(LINES - 1, 0, "show only names with: %s_",
-			 mw_escape(s->filter, text, sizeof(text)));
-	else
-		mvaddnstr(LINES - 1, 0,
-			  "q quit  h help  < > sort  r reverse  / filter  g group  p pause  + - "
-			  "delay",
-			  COLS - 1);
-	attroff(A_DIM);
+	draw_last_line(s);
 }
 
 /* Explains the columns of the metrics, as many as fit above the last line. */
@@ -334,6 +362,7 @@ static int handle_keys(struct screen *s)
 
 	while (!err && (key = getch()) != ERR) {
 		any = true;
+		s->seen = s->text_size;
 		if (s->mode == MODE_HELP)
 			s->mode = MODE_TABLE;
 		else if (s->mode == MODE_FILTER)
@@ -391,6 +420,24 @@ static int run_step(struct screen *s, uint64_t now)
 	return err;
 }
 
+/* A message must not be written into the screen, which the next one would overwrite in part. */
+static void keep_messages(struct screen *s)
+{
+	if (isatty(STDERR_FILENO))
+		s->messages = open_memstream(&s->text, &s->text_size);
+	mw_message_redirect(s->messages);
+}
+
+static void print_kept_messages(struct screen *s)
+{
+	mw_message_redirect(NULL);
+	if (!s->messages)
+		return;
+	fclose(s->messages);
+	fputs(s->text, stderr);
+	free(s->text);
+}
+
 int mw_top_screen(struct top *top)
 {
 	struct screen s = { .top = top };
@@ -412,6 +459,7 @@ int mw_top_screen(struct top *top)
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
 	set_escdelay(25);
+	keep_messages(&s);
 	draw_screen(&s);
 	while (!err && !s.quit && !mw_interrupted() &&
 	       (!top->config.iterations || s.shown < top->config.iterations)) {
@@ -420,5 +468,6 @@ int mw_top_screen(struct top *top)
 		err = run_step(&s, replay_time(&s, wall, origin)) ?: handle_keys(&s);
 	}
 	endwin();
+	print_kept_messages(&s);
 	return err ? mw_error_errno(err, "top") : MW_EXIT_DONE;
 }
