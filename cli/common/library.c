@@ -79,6 +79,15 @@ int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what)
 	}
 }
 
+/* As mw_library_explain(), without the path, which the library names too. */
+static const char *explain_file(struct memwatch_ctx *ctx, int err, const char *path)
+{
+	const char *why = mw_library_explain(ctx, err);
+	size_t len = strlen(path);
+
+	return !strncmp(why, path, len) && !strncmp(why + len, ": ", 2) ? why + len + 2 : why;
+}
+
 int mw_file_failed(struct memwatch_ctx *ctx, int err, const char *path)
 {
 	switch (-err) {
@@ -94,12 +103,12 @@ int mw_file_failed(struct memwatch_ctx *ctx, int err, const char *path)
 		return MW_EXIT_FAILED;
 	case EPROTO:
 		mw_error(MW_EXIT_FAILED, path, "was made by a newer version of memwatch: %s",
-			 mw_library_explain(ctx, err));
+			 explain_file(ctx, err, path));
 		return MW_EXIT_FAILED;
 	case EBADMSG:
 		return mw_error(MW_EXIT_FAILED, path, "is damaged: %s",
-				mw_library_explain(ctx, err));
+				explain_file(ctx, err, path));
 	default:
-		return mw_error(MW_EXIT_FAILED, path, "%s", mw_library_explain(ctx, err));
+		return mw_error(MW_EXIT_FAILED, path, "%s", explain_file(ctx, err, path));
 	}
 }
