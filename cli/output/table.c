@@ -34,10 +34,9 @@ static bool cell_is_missing(const struct mw_column *column, const struct mw_cell
 	return cell->missing || !mw_status_has_value(cell->status);
 }
 
-int mw_table_init(struct mw_table *table, const struct mw_column *columns, size_t nr_columns)
+void mw_table_init(struct mw_table *table, const struct mw_column *columns, size_t nr_columns)
 {
 	*table = (struct mw_table){ .columns = columns, .nr_columns = nr_columns };
-	return 0;
 }
 
 void mw_table_uninit(struct mw_table *table)

@@ -65,7 +65,7 @@ struct mw_table {
 	size_t capacity; /* of @cells */
 };
 
-int mw_table_init(struct mw_table *table, const struct mw_column *columns, size_t nr_columns);
+void mw_table_init(struct mw_table *table, const struct mw_column *columns, size_t nr_columns);
 void mw_table_uninit(struct mw_table *table);
 /*
  * Appends a row of missing cells, which is valid until the next row is appended.
