@@ -18,7 +18,7 @@
 void mw_alert_find(struct memwatch_watch *watch, const struct memwatch_record_growth *record,
 		   uint64_t start_ns, struct memwatch_growth_row *row, __u64 *cgroup);
 
-/* "alert", "clear", "notice" or "settle"; NULL for a record that is neither. */
+/* "alert", "clear", "notice", "settle" or "touch"; NULL for a record that is none of these. */
 const char *mw_alert_name(const struct memwatch_record_growth *record);
 
 /* What has happened. It contains the name of the process as it is, see mw_verdict_sentence(). */
