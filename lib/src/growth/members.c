@@ -82,7 +82,8 @@ static int look_at(void *userdata, const void *key, const void *value)
 		return 0;
 	if (g->first_ns <= search->since_ns && g->signal - g->floor < search->least)
 		return 0;
-	has_history = mw_bpf_growth_history(search->members->bpf, id, &history);
+	has_history = g->flags & MW_GROWTH_F_HISTORY &&
+		      mw_bpf_growth_history(search->members->bpf, id, &history);
 	grown = mw_past_growth(g, has_history ? &history : NULL, search->since_ns);
 	if (grown < part)
 		part = grown;

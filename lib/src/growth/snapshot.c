@@ -56,16 +56,18 @@ static int item_to_row(const struct mw_snapshot_item *item, struct mw_bpf_growth
 		       struct memwatch_growth_row *ret)
 {
 	MEMWATCH_OPTS(memwatch_growth_row, row);
+	const struct mw_growth *g = &item->process.growth;
 	struct mw_growth_history history;
+	bool has_history = g->flags & MW_GROWTH_F_HISTORY &&
+			   mw_bpf_growth_history(bpf, &item->key, &history);
 	int err;
 
 	row.tgid = item->key.tgid;
 	row.start_time_ns = item->key.start_ns;
 	memcpy(row.comm, item->process.comm, sizeof(item->process.comm));
 	row.limit = item->process.limit;
-	mw_growth_row_fill(&row, &item->process.growth,
-			   mw_bpf_growth_history(bpf, &item->key, &history) ? &history : NULL);
-	mw_growth_row_touch(&row, &item->process.growth, &item->touch);
+	mw_growth_row_fill(&row, g, has_history ? &history : NULL);
+	mw_growth_row_touch(&row, g, &item->touch);
 	err = mw_opts_export(ret, &row, sizeof(row));
 	return err ? err : 1;
 }

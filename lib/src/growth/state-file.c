@@ -192,7 +192,8 @@ static int save_process(void *userdata, const void *key, const void *value)
 	const struct mw_growth_process *process = value;
 	struct save *save = userdata;
 	struct mw_growth_history history;
-	bool has_history = mw_bpf_growth_history(save->growth, key, &history);
+	bool has_history = process->growth.flags & MW_GROWTH_F_HISTORY &&
+			   mw_bpf_growth_history(save->growth, key, &history);
 
 	/* Not yet sampled since it was loaded: nobody knows whether it still runs. */
 	if (process->round)

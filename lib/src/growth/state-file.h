@@ -23,7 +23,8 @@ int mw_state_file_save(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth,
 /*
  * Of the groups those are loaded that @groups has already. Returns the number of processes, -ESTALE
  * for another boot or version, -EPERM for a file that another user could have written, -EBADMSG if
- * any part is not valid, or another error. After an error nothing was loaded.
+ * any part is not valid, or another error. After an error nothing was loaded, unless memory ran out
+ * (-ENOMEM).
  */
 int mw_state_file_load(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth,
 		       struct mw_groups *groups, const char *path);
