@@ -66,41 +66,39 @@ static bool is_member(const struct mw_members *members, uint32_t tgid)
 	       mw_group_contains(members->path, path);
 }
 
-static int look_at(void *userdata, const void *key, const void *value)
+static void look_at(const struct search *search, const struct mw_snapshot_item *item)
 {
-	const struct mw_growth_process *process = value;
+	const struct mw_growth_process *process = &item->process;
 	const struct mw_growth *g = &process->growth;
-	const struct mw_growth_key *id = key;
 	struct mw_growth_history history;
-	struct search *search = userdata;
 	uint32_t private = mw_growth_add_sat(process->anon, process->swap), part, grown;
 	bool has_history;
 
 	part = search->class == MEMWATCH_CLASS_SHMEM ? mw_growth_sub_sat(g->signal, private)
 						     : private;
-	if (!process->round || part < search->least || part <= search->best->pages)
-		return 0;
+	if (part < search->least || part <= search->best->pages)
+		return;
 	if (g->first_ns <= search->since_ns && g->signal - g->floor < search->least)
-		return 0;
+		return;
 	has_history = g->flags & MW_GROWTH_F_HISTORY &&
-		      mw_bpf_growth_history(search->members->bpf, id, &history);
+		      mw_bpf_growth_history(search->members->bpf, &item->key, &history);
 	grown = mw_past_growth(g, has_history ? &history : NULL, search->since_ns);
 	if (grown < part)
 		part = grown;
 	if (part < search->least || part <= search->best->pages ||
-	    !is_member(search->members, id->tgid))
-		return 0;
-	search->best->tgid = id->tgid;
+	    !is_member(search->members, item->key.tgid))
+		return;
+	search->best->tgid = item->key.tgid;
 	search->best->pages = part;
 	memcpy(search->best->comm, process->comm, sizeof(process->comm));
-	return 0;
 }
 
 bool mw_members_find(const struct mw_members *members, unsigned int class, uint64_t since_ns,
 		     uint32_t least, struct mw_group_by *ret)
 {
-	struct search search = { members, class, since_ns, least, ret };
+	const struct search search = { members, class, since_ns, least, ret };
 
-	mw_bpf_growth_each(members->bpf, look_at, &search);
+	for (size_t i = 0; i < members->processes->count; i++)
+		look_at(&search, &members->processes->items[i]);
 	return ret->pages;
 }

@@ -8,17 +8,20 @@
 #define MW_GROWTH_MEMBERS_H
 
 #include "growth/groups.h"
+#include "growth/snapshot.h"
 #include "loader/growth.h"
 
 /**
  * struct mw_members - where to look
  * @ctx: context
- * @bpf: the maps of the processes
+ * @processes: all processes
+ * @bpf: the maps that they are from, with their histories
  * @path: the cgroup; "/" has all processes
  * @legacy: the memory controller is in a hierarchy of version 1
  */
 struct mw_members {
 	struct memwatch_ctx *ctx;
+	const struct mw_snapshot *processes;
 	struct mw_bpf_growth *bpf;
 	const char *path;
 	bool legacy;

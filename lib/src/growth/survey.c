@@ -114,11 +114,19 @@ static bool blame_process(void *userdata, const struct mw_group_class *class, ui
 	struct mw_survey *survey = userdata;
 	const struct mw_members members = {
 		.ctx = survey->ctx,
+		.processes = &survey->snapshot,
 		.bpf = survey->processes,
 		.path = class->group->path,
 		.legacy = survey->legacy,
 	};
 
+	/* A class whose growth a process holds is never raised, so this comes again at each visit.
+	 */
+	if (survey->snapshot_ns != survey->groups.now) {
+		survey->snapshot_ns = survey->groups.now;
+		/* If memory runs out, the processes until then are looked at. */
+		mw_snapshot_take(survey->ctx, &survey->snapshot, survey->processes);
+	}
 	return mw_members_find(&members, class->class, since_ns, least, ret);
 }
 
@@ -159,6 +167,7 @@ void mw_survey_close(struct mw_survey *survey)
 	free(survey->events);
 	free(survey->memory);
 	free(survey->ids);
+	free(survey->snapshot.items);
 	if (survey->stat_fd >= 0)
 		close(survey->stat_fd);
 	if (survey->mount_fd >= 0)

@@ -11,6 +11,7 @@
 #include <memwatch/watch.h>
 
 #include "growth/groups.h"
+#include "growth/snapshot.h"
 #include "growth/sums.h"
 #include "loader/growth.h"
 #include "loader/groups.h"
@@ -39,6 +40,8 @@ struct mw_survey_event {
  * @ctx: context
  * @bpf: the program that reads them, or NULL: only the machine is watched
  * @processes: the maps of the processes, in which growth may be found
+ * @snapshot: owned; what was in them in the visit at @snapshot_ns
+ * @snapshot_ns: time of a visit
  * @groups: the detectors
  * @mount_fd: the mount point of the memory controller
  * @mount: its path
@@ -62,6 +65,8 @@ struct mw_survey {
 	struct memwatch_ctx *ctx;
 	struct mw_bpf_groups *bpf;
 	struct mw_bpf_growth *processes;
+	struct mw_snapshot snapshot;
+	uint64_t snapshot_ns;
 	struct mw_groups groups;
 	int mount_fd, stat_fd;
 	char mount[64];
