@@ -13,6 +13,7 @@
 #include "cmds/heap/calls.h"
 #include "common/array.h"
 #include "common/message.h"
+#include "text/escape.h"
 
 static uint64_t round_value(double value)
 {
@@ -107,7 +108,7 @@ static void write_name(const char *name, FILE *out)
 {
 	char buf[1024];
 
-	heap_text(name, buf, sizeof(buf));
+	mw_escape(name, buf, sizeof(buf));
 	for (char *p = buf; *p; p++)
 		fputc(*p == ';' ? ':' : *p, out);
 }

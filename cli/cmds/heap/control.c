@@ -14,6 +14,7 @@
 #include "common/message.h"
 #include "output/human.h"
 #include "output/json.h"
+#include "text/escape.h"
 
 struct start_config {
 	uint64_t rate;
@@ -101,8 +102,8 @@ static void print_stats(const struct memwatch_heap_info *info)
 {
 	char comm[64], name[256];
 
-	printf("%-26s %u (%s)\n", "Process", info->pid, heap_text(info->comm, comm, sizeof(comm)));
-	printf("%-26s %s\n", "File", heap_text(info->name, name, sizeof(name)));
+	printf("%-26s %u (%s)\n", "Process", info->pid, mw_escape(info->comm, comm, sizeof(comm)));
+	printf("%-26s %s\n", "File", mw_escape(info->name, name, sizeof(name)));
 	print_value("Size of the file", info->file_bytes, MW_UNIT_BYTES);
 	printf("%-26s %s%s\n", "State", heap_state_name(info->state),
 	       info->from_start ? "" : ", began after the start of the process");

@@ -10,6 +10,7 @@
 
 #include "cmds/heap/flame.h"
 #include "output/human.h"
+#include "text/escape.h"
 
 #define WIDTH  1180.0
 #define LEFT   10.0
@@ -32,7 +33,7 @@ static void write_xml(FILE *out, const char *text)
 {
 	char buf[1024];
 
-	heap_text(text, buf, sizeof(buf));
+	mw_escape(text, buf, sizeof(buf));
 	for (const char *p = buf; *p; p++) {
 		switch (*p) {
 		case '&':

@@ -21,12 +21,6 @@
 #include "common/interrupt.h"
 #include "common/message.h"
 #include "common/parse.h"
-#include "text/escape.h"
-
-const char *heap_text(const char *text, char *buf, size_t size)
-{
-	return mw_escape(text, buf, size);
-}
 
 /* Profiles by their numbers, and who opens files for their owners. */
 struct heap_open_files {
@@ -163,20 +157,17 @@ static void warn_unread(const struct heap_profiles *profiles)
 {
 	const char *first = memwatch_heap_unread_module(profiles->heap, 0);
 	unsigned int count = 0;
-	char name[256];
 
 	while (memwatch_heap_unread_module(profiles->heap, count))
 		count++;
 	if (count == 1)
 		mw_warn(profiles->cli,
-			"%s cannot be read, or was replaced: its functions have no names",
-			heap_text(first, name, sizeof(name)));
+			"%s cannot be read, or was replaced: its functions have no names", first);
 	else if (count)
 		mw_warn(profiles->cli,
 			"%u programs and libraries cannot be read, or were replaced, such as %s: "
-			"their "
-			"functions have no names",
-			count, heap_text(first, name, sizeof(name)));
+			"their functions have no names",
+			count, first);
 }
 
 /* A profile without symbols is still useful. */

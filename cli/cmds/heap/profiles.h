@@ -84,7 +84,4 @@ static inline bool heap_metric_is_bytes(uint32_t metric)
 /* Prints the error message for a view that failed. Returns the exit code. */
 int heap_view_failed(const struct heap_profiles *profiles, int err, const char *path);
 
-/* Escapes text of a file for a terminal. Returns @buf. */
-const char *heap_text(const char *text, char *buf, size_t size);
-
 #endif

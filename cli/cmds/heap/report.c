@@ -14,6 +14,7 @@
 #include "cmds/heap/rss.h"
 #include "common/message.h"
 #include "output/human.h"
+#include "text/escape.h"
 
 #define DEFAULT_TOP 20
 
@@ -138,7 +139,7 @@ static void print_total_value(const struct report *r, const struct memwatch_heap
 		printf(" in %s %s",
 		       mw_human_double(total->flat[bytes + 1].value, MW_UNIT_COUNT, value,
 				       sizeof(value)),
-		       heap_text(r->rows.objects, objects, sizeof(objects)));
+		       mw_escape(r->rows.objects, objects, sizeof(objects)));
 	putchar('\n');
 }
 
@@ -244,17 +245,17 @@ static void print_head(const struct report *r)
 	MEMWATCH_OPTS(memwatch_heap_row, total);
 	char name[256], comm[64];
 
-	printf("%s: heap profile of %s", heap_text(r->path, name, sizeof(name)),
+	printf("%s: heap profile of %s", mw_escape(r->path, name, sizeof(name)),
 	       format_names[r->info.format]);
 	if (r->info.pid)
 		printf(", process %u (%s)", r->info.pid,
-		       heap_text(r->info.comm, comm, sizeof(comm)));
+		       mw_escape(r->info.comm, comm, sizeof(comm)));
 	print_sampling(&r->info);
 	putchar('\n');
 	memwatch_heap_view_get_total(r->rows.view, &total);
 	if (r->rows.is_diff) {
 		printf("Values are differences from %s.\n",
-		       heap_text(r->config->choice.diff, name, sizeof(name)));
+		       mw_escape(r->config->choice.diff, name, sizeof(name)));
 	} else {
 		print_total_value(r, &total, MEMWATCH_HEAP_LIVE_BYTES, "Live");
 		print_total_value(r, &total, MEMWATCH_HEAP_ALLOCATED_BYTES, "Allocated");

@@ -11,6 +11,7 @@
 #include "cmds/heap/rss.h"
 #include "common/message.h"
 #include "output/table.h"
+#include "text/escape.h"
 
 static const struct {
 	const char *key, *title;
@@ -183,8 +184,8 @@ int heap_rss_print(const struct heap_profiles *profiles, const struct heap_rows 
 	} else if (!rc) {
 		memwatch_heap_get_info(profiles->heap, 0, &info);
 		printf("%s: process %u (%s), resident set %s\n\n",
-		       heap_text(path, name, sizeof(name)), info.pid,
-		       heap_text(info.comm, comm, sizeof(comm)),
+		       mw_escape(path, name, sizeof(name)), info.pid,
+		       mw_escape(info.comm, comm, sizeof(comm)),
 		       mw_human_uint(rss.rss_bytes, MW_UNIT_BYTES, text, sizeof(text)));
 		rc = mw_table_print(&table);
 		putchar('\n');

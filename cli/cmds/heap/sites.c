@@ -9,6 +9,7 @@
 
 #include "cmds/heap/rows.h"
 #include "output/human.h"
+#include "text/escape.h"
 
 static const char *const metric_keys[MEMWATCH_HEAP_METRICS] = {
 	[MEMWATCH_HEAP_LIVE_BYTES] = "live_bytes",
@@ -53,12 +54,12 @@ static void print_frame(const struct memwatch_heap_frame *frame)
 {
 	char buf[MW_FRAME_NAME_SIZE], name[512], file[512];
 
-	printf("        %s", heap_text(mw_frame_name(frame, buf, sizeof(buf)), name, sizeof(name)));
+	printf("        %s", mw_escape(mw_frame_name(frame, buf, sizeof(buf)), name, sizeof(name)));
 	if (*frame->file && frame->line)
-		printf("  %s:%u", heap_text(frame->file, file, sizeof(file)), frame->line);
+		printf("  %s:%u", mw_escape(frame->file, file, sizeof(file)), frame->line);
 	else if (*frame->file || *frame->module)
 		printf("  %s",
-		       heap_text(*frame->file ? frame->file : frame->module, file, sizeof(file)));
+		       mw_escape(*frame->file ? frame->file : frame->module, file, sizeof(file)));
 	printf("%s\n", frame->inlined ? " (inlined)" : "");
 }
 
@@ -131,13 +132,13 @@ static void print_site(const struct heap_rows *rows, uint64_t number, uint64_t i
 		print_growth(row);
 	print_estimate(rows, rows->metric, &row->flat[rows->metric]);
 	if (!heap_metric_is_bytes(rows->metric))
-		printf(" %s", heap_text(rows->objects, objects, sizeof(objects)));
+		printf(" %s", mw_escape(rows->objects, objects, sizeof(objects)));
 	if (rows->metrics & 1U << other)
 		printf(", %s %s",
 		       human_value(rows, other, row->flat[other].value, buf, sizeof(buf)),
 		       heap_metric_is_bytes(other)
 			       ? ""
-			       : heap_text(rows->objects, objects, sizeof(objects)));
+			       : mw_escape(rows->objects, objects, sizeof(objects)));
 	if (!isnan(row->age_seconds[0]))
 		printf(", age %s",
 		       mw_human_double(row->age_seconds[0] * 1e9, MW_UNIT_NS, buf, sizeof(buf)));
@@ -233,7 +234,7 @@ const char *heap_site_text(const struct memwatch_heap_view *view, uint64_t index
 		if (memwatch_heap_view_get_frame(view, index, nr, &frames[nr]) != 1)
 			break;
 	}
-	return heap_text(mw_stack_text(frames, nr, text, sizeof(text)), buf, size);
+	return mw_escape(mw_stack_text(frames, nr, text, sizeof(text)), buf, size);
 }
 
 void heap_sites_json(const struct heap_rows *rows, struct mw_json *json, const char *key)
