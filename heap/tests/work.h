@@ -38,6 +38,10 @@ int work_storm(char **argv);
 int work_sigfork(char **argv);
 int work_stepfork(char **argv);
 
+/* work-mmap.c */
+int work_mmap(char **argv);
+int work_region(char **argv);
+
 /* work-sites.c */
 int work_sites(char **argv);
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copyright (C) 2026 The memwatch authors
+ *
+ * Memory that a program maps itself.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "heap/tests/work.h"
+#include "selftests/prng.h"
+
+__attribute__((noipa)) static char *map_some(size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* One mapping, of which a part is given back, or which grows. Returns the bytes that are left. */
+static size_t map_one(struct prng *prng)
+{
+	size_t page = 4096, size = page * (2 + prng_below(prng, 100)), cut;
+	char *memory = map_some(size);
+
+	cut = page * (1 + prng_below(prng, size / page - 1));
+	switch (prng_below(prng, 6)) {
+	case 0:
+		munmap(memory, size);
+		return 0;
+	case 1:
+		munmap(memory, cut);
+		return size - cut;
+	case 2:
+		munmap(memory + cut, size - cut);
+		return cut;
+	case 3:
+		return mremap(memory, size, 3 * size, MREMAP_MAYMOVE) != MAP_FAILED ? 3 * size : 0;
+	case 4:
+		/* What is reserved or comes from a file does not count. */
+		mmap(memory, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		return 0;
+	default:
+		/* An unmapping that fails changes nothing. */
+		return munmap(memory + 1, size) ? size : 0;
+	}
+}
+
+/* mmap COUNT: prints the bytes that stay mapped. */
+int work_mmap(char **argv)
+{
+	struct prng prng = { 11 };
+	uint64_t bytes = 0;
+
+	for (uint64_t n = work_number(argv, 0, 100); n > 0; n--)
+		bytes += map_one(&prng);
+	printf("%" PRIu64 "\n", bytes);
+	fflush(stdout);
+	_exit(0);
+}
+
+/* region COUNT: maps so many pages side by side, one by one, and unmaps all at once. */
+int work_region(char **argv)
+{
+	uint64_t page = 4096, count = work_number(argv, 0, 100);
+	char *region = mmap(NULL, count * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (uint64_t n = 0; n < count; n++)
+		if (mmap(region + n * page, page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+			return 1;
+	_exit(munmap(region, count * page) != 0);
+}
