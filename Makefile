@@ -80,7 +80,7 @@ MOVED := $(shell cat /dev/null $(DEPENDENCIES) | grep -oE '[^ ]+\.c\b' | sort -u
 $(MOVED): ;
 
 .PHONY: all tests help demo check check-host check-vm check-matrix check-debug bench eval lint \
-	abi-update install clean deps
+	abi-update install uninstall clean deps
 
 ##@ Start here
 
@@ -157,3 +157,13 @@ eval: deps ## Score the leak detectors on the labelled corpus (root; 10 minutes 
 
 install: all ## Install library, headers, memwatchctl, manual pages, completion and DKMS source.
 	@$(MAKE) install-lib install-cli install-heap install-dkms
+
+# What is installed is only known to the rules that install it, so they install it once more, into
+# a folder whose contents say what to remove.
+uninstall: ## Remove what install and install-system have installed with the same variables.
+	@list=$$(mktemp -d) && trap 'rm -rf "$$list"' EXIT && \
+	$(MAKE) -s install install-system DESTDIR="$$list" >/dev/null && \
+	(cd "$$list" && find . ! -type d) | while read -r file; do rm -f "$(DESTDIR)/$$file"; done && \
+	(cd "$$list" && find . -depth -type d -path '*memwatch*') | \
+		while read -r dir; do rmdir "$(DESTDIR)/$$dir" 2>/dev/null || true; done
+	@echo "Next: rmmod memwatch; dkms remove memwatch/$(VERSION) --all"

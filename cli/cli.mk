@@ -91,7 +91,7 @@ check-cli: cli-tests ## Run the tests of memwatchctl on recordings and fake root
 	@BUILD=$(BUILD) cli/tests/run
 
 install-cli: cli $(CLI_INSTALL)
-	$(call install,755,$(CLI_INSTALL),$(PREFIX)/sbin/memwatchctl)
+	$(call install,755,$(CLI_INSTALL),$(PREFIX)/bin/memwatchctl)
 	$(call install,644,$(BUILD)/completion/memwatchctl.bash,\
 		$(PREFIX)/share/bash-completion/completions/memwatchctl)
 	$(call install,644,$(BUILD)/completion/_memwatchctl,\

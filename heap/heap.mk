@@ -31,8 +31,9 @@ $(HEAP_SO): $(HEAP_OBJ) heap/libmemwatch-heap.map
 		-Wl,--version-script,heap/libmemwatch-heap.map -Wl,-z,defs -Wl,-z,now \
 		-Wl,-Bsymbolic-functions -o $@ $(HEAP_OBJ)
 
+# Where memwatchctl looks for it, whatever LIBDIR is.
 install-heap: heap
-	$(call install,755,$(HEAP_SO),$(LIBDIR)/memwatch/libmemwatch-heap.so)
+	$(call install,755,$(HEAP_SO),$(PREFIX)/lib/memwatch/libmemwatch-heap.so)
 	$(call install,644,heap/heap-self.h,$(PREFIX)/include/memwatch/heap-self.h)
 
 # The tests are programs that run other programs under the profiler.

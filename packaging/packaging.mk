@@ -31,11 +31,12 @@ EVENTS_UNIT := $(BUILD)/packaging/memwatch-events.service
 .PHONY: $(EVENTS_UNIT)
 $(EVENTS_UNIT): packaging/systemd/memwatch-events.service.in
 	$(Q)mkdir -p $(@D)
-	$(Q)sed 's|@SBINDIR@|$(PREFIX)/sbin|' $< >$@
+	$(Q)sed 's|@BINDIR@|$(PREFIX)/bin|' $< >$@
 
 # The rule and the unit name the group, so what makes the group comes with them.
 install-system: $(EVENTS_UNIT) ## Install the group memwatch, the udev rule, and the unit for events.
 	$(call install,0644,packaging/sysusers.d/memwatch.conf,$(SYSUSERSDIR)/memwatch.conf)
 	$(call install,0644,packaging/udev/60-memwatch.rules,$(UDEVDIR)/60-memwatch.rules)
 	$(call install,0644,$(EVENTS_UNIT),$(UNITDIR)/memwatch-events.service)
-	@echo "Next: systemd-sysusers; memwatch(4) says how the group may read /proc/memwatch"
+	@echo "Next: systemd-sysusers && udevadm control --reload"
+	@echo "memwatch(4) says how the group may read /proc/memwatch"

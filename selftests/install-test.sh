@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The memwatch authors
 #
-# What "make install-lib", "make install-system" and "make install-dkms" install, in temporary
+# What "make install" and its parts install, and that "make uninstall" removes it, in temporary
 # folders, and that programs that only read recordings need no libbpf, no elfutils and no libnl.
 # Speaks TAP.
 set -u
@@ -19,7 +19,7 @@ value() {
 	sed -n "s/^$2=//p" "$work/root$1/lib/pkgconfig/libmemwatch.pc"
 }
 
-plan 15
+plan 19
 for prefix in /opt/first /opt/second; do
 	make -s BUILD="$BUILD" DESTDIR="$work/root" PREFIX=$prefix install-lib > "$work/log" 2>&1 ||
 		sed 's/^/# /' "$work/log"
@@ -90,7 +90,7 @@ make -s BUILD="$BUILD" DESTDIR="$work/root" PREFIX=/opt/first install-system > "
 	sed 's/^/# /' "$work/log"
 is "the unit for events runs the command where it is installed" \
 	"$(sed -n 's/^ExecStart=//p' "$work/root/usr/lib/systemd/system/memwatch-events.service")" \
-	"/opt/first/sbin/memwatchctl events"
+	"/opt/first/bin/memwatchctl events"
 if command -v systemd-analyze > /dev/null; then
 	sed 's|^ExecStart=.*|ExecStart=/bin/true|' \
 		"$work/root/usr/lib/systemd/system/memwatch-events.service" > "$work/memwatch-events.service"
@@ -99,6 +99,21 @@ if command -v systemd-analyze > /dev/null; then
 else
 	skip "systemd finds nothing wrong in the unit for events" "systemd-analyze is not installed"
 fi
+
+# Where other packages have files, too.
+mkdir -p "$work/all/usr/local/bin"
+touch "$work/all/usr/local/bin/other"
+make -s BUILD="$BUILD" DESTDIR="$work/all" install install-system > "$work/log" 2>&1 ||
+	sed 's/^/# /' "$work/log"
+installed=$(find "$work/all" -name '*memwatch*' ! -type d | wc -l)
+[ "$installed" -gt 30 ]
+ok $? "make install installs command, libraries, headers, manual pages and module: $installed files"
+is "memwatchctl finds the profiler that was installed with it" \
+	"$(cd "$work/all" && ls usr/local/bin/memwatchctl usr/local/bin/../lib/memwatch/libmemwatch-heap.so | wc -l)" 2
+make -s BUILD="$BUILD" DESTDIR="$work/all" uninstall > "$work/log" 2>&1 || sed 's/^/# /' "$work/log"
+is "make uninstall removes all of it, and nothing else" "$(cd "$work/all" && find . ! -type d)" \
+	./usr/local/bin/other
+is "make uninstall leaves no folder of its own" "$(find "$work/all" -type d -name '*memwatch*')" ""
 
 # Outside of a git checkout, as in a release tarball, the same files are installed.
 GIT_DIR=$work/none make -s install-dkms DKMSDIR="$work/dkms" > "$work/log" 2>&1 ||

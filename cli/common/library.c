@@ -53,8 +53,9 @@ int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what)
 	case EACCES:
 	case EPERM:
 		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", mw_library_explain(ctx, err));
-		mw_hint("run memwatchctl as root; members of the group memwatch may run status, "
-			"dump and events, and record and top with CAP_BPF and CAP_PERFMON");
+		mw_hint("run memwatchctl as root; members of the group memwatch may run status and "
+			"events, dump during a session, and record and top with CAP_BPF and "
+			"CAP_PERFMON");
 		return MW_EXIT_UNSUPPORTED;
 	case EREMOTE:
 		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", mw_library_explain(ctx, err));

@@ -170,7 +170,8 @@ static void check_resctrl(const struct mw_cli *cli, struct mw_finding *f)
 	}
 	mw_finding_warn(f, "resctrl is mounted and assigns RMIDs too");
 	mw_finding_cost(f, "the module does not use RDT: no LLC occupancy and memory bandwidth");
-	mw_finding_remedy(f, "run umount /sys/fs/resctrl");
+	mw_finding_remedy(f, "measure with --backend bpf; or, if nobody needs its groups and "
+			     "allocations, run umount /sys/fs/resctrl");
 }
 
 static void check_pqr_assoc(const struct mw_cli *cli, struct mw_finding *f)
@@ -200,8 +201,8 @@ static void check_pqr_assoc(const struct mw_cli *cli, struct mw_finding *f)
 			f, "another program has set an RMID on %d of %d CPUs (RMID %u on CPU %d)",
 			used, read, (unsigned int)(shown & 0x3ff), first);
 		mw_finding_cost(f, "another program measures with RDT, and both get wrong values");
-		mw_finding_remedy(f, "stop the other program: pqos -R, or umount /sys/fs/resctrl; "
-				     "or load the module with force=1");
+		mw_finding_remedy(f, "stop the other program; if it has ended, reset the RMIDs: "
+				     "pqos -r; or load the module with force=1");
 	} else if (read) {
 		mw_finding_ok(f, "no CPU has an RMID");
 	} else {

@@ -17,6 +17,9 @@
 #include "cmds/doctor/probe.h"
 #include "common/root.h"
 
+/* dkms signs what it builds with a key of its own. */
+#define ENROL_KEY "enrol the key of dkms: mokutil --import /var/lib/dkms/mok.pub, and reboot"
+
 static void check_kernel(const struct mw_cli *cli, struct mw_finding *f)
 {
 	unsigned int major = 0, minor = 0;
@@ -227,11 +230,12 @@ static void check_lockdown(const struct mw_cli *cli, struct mw_finding *f)
 			"unsigned modules are refused, and BPF programs cannot read kernel memory");
 		mw_finding_remedy(
 			f,
-			"sign memwatch.ko with an enrolled key and boot with lockdown=integrity");
+			"enrol the key of dkms: mokutil --import /var/lib/dkms/mok.pub; and boot "
+			"with lockdown=integrity");
 	} else if (strstr(line, "[integrity]")) {
 		mw_finding_warn(f, "the mode is integrity");
 		mw_finding_cost(f, "unsigned modules and writes to /dev/cpu/N/msr are refused");
-		mw_finding_remedy(f, "sign memwatch.ko with an enrolled key (MOK)");
+		mw_finding_remedy(f, ENROL_KEY);
 	} else {
 		mw_finding_ok(f, "off");
 	}
@@ -261,14 +265,12 @@ static void check_signing(const struct mw_cli *cli, struct mw_finding *f)
 		mw_finding_warn(f, "Secure Boot is %s; the kernel loads only signed modules",
 				on ? "on" : "off");
 		mw_finding_cost(f, "memwatch.ko cannot be loaded unless it is signed");
-		mw_finding_remedy(
-			f,
-			"sign memwatch.ko with an enrolled key: mokutil --import, then sign-file");
+		mw_finding_remedy(f, ENROL_KEY);
 	} else if (on) {
 		mw_finding_warn(f, "Secure Boot is on");
 		mw_finding_cost(f,
 				"the kernels of many distributions then refuse unsigned modules");
-		mw_finding_remedy(f, "sign memwatch.ko with an enrolled key (MOK)");
+		mw_finding_remedy(f, ENROL_KEY);
 	} else {
 		mw_finding_ok(f, "Secure Boot is %s; the kernel loads unsigned modules",
 			      known ? "off" : "not available");
@@ -284,9 +286,8 @@ static void check_nohz_full(const struct mw_cli *cli, struct mw_finding *f)
 		mw_finding_ok(f, "no CPU is isolated with nohz_full");
 		return;
 	}
-	mw_finding_warn(f, "nohz_full=%s", list);
-	mw_finding_cost(f, "the tick of memwatch interrupts these CPUs");
-	mw_finding_remedy(f, "exclude these CPUs: memwatchctl config cpumask=LIST");
+	mw_finding_ok(f, "nohz_full=%s: the module does not tick there unless cpumask says so",
+		      list);
 }
 
 static void check_cgroup(const struct mw_cli *cli, struct mw_finding *f)

@@ -20,7 +20,7 @@
 
 #define LIBRARY "libmemwatch-heap.so"
 
-/* The profiler is installed beside libmemwatch, and built into a folder beside this program's. */
+/* The profiler is installed into PREFIX/lib, and built into a folder beside this program's. */
 static int find_library(struct heap_preload *preload, const char *library)
 {
 	static const char *const places[] = { "../lib/" LIBRARY, "../lib/memwatch/" LIBRARY,
