@@ -16,6 +16,7 @@
 
 #include "heap/wire.h"
 #include "../../selftests/tap.h"
+#include "pprof-kit.h"
 
 static struct memwatch_ctx *ctx;
 
@@ -142,19 +143,27 @@ static void put_numbers(struct mw_wire_out *out, uint32_t field, const uint64_t 
 	mw_wire_out_uninit(&inner);
 }
 
-/* A location whose one line is in the function with the same id. */
-static void put_location(struct mw_wire_out *out, uint64_t id, uint64_t line)
+/* A location whose lines are pairs of the id of a function and a number, ended by function 0. */
+static void put_lines(struct mw_wire_out *out, uint64_t id, uint64_t mapping, const uint64_t *pairs)
 {
 	struct mw_wire_out inner = { 0 }, innermost = { 0 };
 
 	mw_wire_put(&inner, 1, id);
-	mw_wire_put(&inner, 2, 1);
-	mw_wire_put(&innermost, 1, id);
-	mw_wire_put(&innermost, 2, line);
-	mw_wire_put_message(&inner, 4, &innermost);
+	mw_wire_put(&inner, 2, mapping);
+	for (; *pairs; pairs += 2) {
+		mw_wire_put(&innermost, 1, pairs[0]);
+		mw_wire_put(&innermost, 2, pairs[1]);
+		mw_wire_put_message(&inner, 4, &innermost);
+	}
 	mw_wire_put_message(out, 4, &inner);
 	mw_wire_out_uninit(&inner);
 	mw_wire_out_uninit(&innermost);
+}
+
+/* A location whose one line is in the function with the same id. */
+static void put_location(struct mw_wire_out *out, uint64_t id, uint64_t line)
+{
+	put_lines(out, id, 1, (uint64_t[]){ id, line, 0 });
 }
 
 static void put_strings(struct mw_wire_out *out, const char *const *strings)
@@ -244,6 +253,62 @@ static void test_pprof(void)
 			tap_eq(error, -EBADMSG, "a profile that is cut off at %zu bytes", len);
 		memwatch_heap_unref(heap);
 	}
+	mw_wire_out_uninit(&out);
+}
+
+/* Functions 1 and 2, of which only the first one has a file, in four mappings. */
+static void build_mappings(struct mw_wire_out *out)
+{
+	static const char *const strings[] = { "",	   "inuse_space", "bytes", "f",
+					       "/src/f.c", "g",		  NULL };
+
+	put_numbers(out, 1, (uint64_t[]){ 1, 1, 2, 2, 0 });
+	put_numbers(out, 2, (uint64_t[]){ 1, 1, 1, 2, 1, 3, 1, 4, 1, 5, 2, 100, 0 });
+	for (uint64_t id = 1; id <= 4; id++)
+		put_numbers(out, 3, (uint64_t[]){ 1, id, 2, id << 20, 3, (id + 1) << 20, 0 });
+	put_lines(out, 1, 1, (uint64_t[]){ 1, 12, 0 });
+	put_lines(out, 2, 1, (uint64_t[]){ 0 });
+	put_lines(out, 3, 2, (uint64_t[]){ 2, 0, 0 });
+	put_lines(out, 4, 3, (uint64_t[]){ 0 });
+	put_lines(out, 5, 4, (uint64_t[]){ 1, 12, 2, 0, 0 });
+	put_numbers(out, 5, (uint64_t[]){ 1, 1, 2, 3, 4, 4, 0 });
+	put_numbers(out, 5, (uint64_t[]){ 1, 2, 2, 5, 0 });
+	put_strings(out, strings);
+}
+
+/* What is known of a mapping is said in it. Otherwise pprof replaces the symbols by its own. */
+static void test_written_symbols(void)
+{
+	static const struct {
+		uint64_t functions, files, lines, inlines;
+		const char *what;
+	} expected[] = {
+		{ 1, 1, 1, 0, "a mapping in which some addresses have a function and a line" },
+		{ 1, 0, 0, 0, "a mapping with the name of a function alone" },
+		{ 0, 0, 0, 0, "a mapping without symbols" },
+		{ 1, 1, 1, 1, "a mapping with an inlined function" },
+	};
+	struct mw_wire_out out = { 0 };
+	struct memwatch_heap *heap;
+	int error;
+
+	build_mappings(&out);
+	heap = read_bytes(out.bytes, out.len, &error);
+	for (uint32_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		const char *what = expected[i].what;
+		struct pprof_kit_mapping m;
+
+		tap_ok(pprof_kit_mapping(ctx, heap, i, &m), "%s: is written", what);
+		tap_eq(m.fields[MW_PPROF_MAPPING_HAS_FUNCTIONS], expected[i].functions,
+		       "%s: whether it has functions", what);
+		tap_eq(m.fields[MW_PPROF_MAPPING_HAS_FILES], expected[i].files,
+		       "%s: whether it has files", what);
+		tap_eq(m.fields[MW_PPROF_MAPPING_HAS_LINES], expected[i].lines,
+		       "%s: whether it has lines", what);
+		tap_eq(m.fields[MW_PPROF_MAPPING_HAS_INLINES], expected[i].inlines,
+		       "%s: whether it has inlined functions", what);
+	}
+	memwatch_heap_unref(heap);
 	mw_wire_out_uninit(&out);
 }
 
@@ -357,6 +422,7 @@ int main(void)
 	test_jemalloc();
 	test_gperftools();
 	test_pprof();
+	test_written_symbols();
 	test_goroutines();
 	test_refused();
 	test_repeated_ids();

@@ -17,12 +17,19 @@
 #include "base/context.h"
 #include "base/file-io.h"
 
+/* Whether a mapping is in use, and what is known about the code in it. */
+struct pprof_mapping {
+	bool used, has_functions, has_files, has_lines, has_inlines;
+};
+
 /**
  * struct pprof_writer - a profile that is being written
  * @out: the message
  * @inner, @innermost: messages in it
  * @position: of each string of the heap, its position in the file plus 1; 0: none yet
  * @order: strings of the heap in the order of their positions
+ * @used_location: whether a sample has the location
+ * @mappings: what is known about each mapping of the heap
  * @functions: interned struct pprof_function; their numbers are ids
  */
 struct pprof_writer {
@@ -31,7 +38,8 @@ struct pprof_writer {
 	struct mw_wire_out out, inner, innermost;
 	uint32_t *position, *order;
 	uint32_t nr_order;
-	bool *used_location, *used_mapping;
+	bool *used_location;
+	struct pprof_mapping *mappings;
 	struct mw_strings functions;
 };
 
@@ -118,9 +126,30 @@ static void put_head(struct pprof_writer *w)
 		mw_wire_put(&w->out, MW_PPROF_DEFAULT_TYPE, fixed_string("inuse_space"));
 }
 
+/* Marks the mapping of a location that is in use. */
+static void mark_mapping(struct pprof_writer *w, const struct mw_prof_location *location)
+{
+	struct pprof_mapping *known;
+
+	if (location->mapping == MW_PROF_NONE)
+		return;
+	known = &w->mappings[location->mapping];
+	known->used = true;
+	known->has_inlines |= location->lines > 1;
+	for (uint32_t i = 0; i < location->lines; i++) {
+		const struct mw_prof_line *line = &w->heap->lines[location->first_line + i];
+
+		known->has_functions |= line->function != 0;
+		known->has_files |= line->file != 0;
+		known->has_lines |= line->number != 0;
+	}
+}
+
+/* Where a mapping has no flag set, pprof looks for symbols itself and replaces those there are. */
 static void put_mapping(struct pprof_writer *w, uint32_t number)
 {
 	const struct mw_prof_mapping *mapping = &w->heap->mappings[number];
+	const struct pprof_mapping *known = &w->mappings[number];
 
 	mw_wire_put(&w->inner, MW_PPROF_ID, number + 1ULL);
 	mw_wire_put(&w->inner, MW_PPROF_MAPPING_START, mapping->start);
@@ -128,6 +157,10 @@ static void put_mapping(struct pprof_writer *w, uint32_t number)
 	mw_wire_put(&w->inner, MW_PPROF_MAPPING_OFFSET, mapping->offset);
 	mw_wire_put(&w->inner, MW_PPROF_MAPPING_FILE, string_position(w, mapping->path));
 	mw_wire_put(&w->inner, MW_PPROF_MAPPING_BUILD_ID, string_position(w, mapping->build_id));
+	mw_wire_put(&w->inner, MW_PPROF_MAPPING_HAS_FUNCTIONS, known->has_functions);
+	mw_wire_put(&w->inner, MW_PPROF_MAPPING_HAS_FILES, known->has_files);
+	mw_wire_put(&w->inner, MW_PPROF_MAPPING_HAS_LINES, known->has_lines);
+	mw_wire_put(&w->inner, MW_PPROF_MAPPING_HAS_INLINES, known->has_inlines);
 	mw_wire_put_message(&w->out, MW_PPROF_MAPPING, &w->inner);
 }
 
@@ -243,12 +276,11 @@ static int put_profile(struct pprof_writer *w)
 	for (uint32_t i = 0; i < w->heap->nr_locations; i++) {
 		if (!w->used_location[i])
 			continue;
-		if (w->heap->locations[i].mapping != MW_PROF_NONE)
-			w->used_mapping[w->heap->locations[i].mapping] = true;
+		mark_mapping(w, &w->heap->locations[i]);
 		put_location(w, i);
 	}
 	for (uint32_t i = 0; i < w->heap->nr_mappings; i++)
-		if (w->used_mapping[i])
+		if (w->mappings[i].used)
 			put_mapping(w, i);
 	put_functions(w);
 	put_strings(w);
@@ -289,8 +321,8 @@ int memwatch_heap_write_pprof(struct memwatch_heap *heap, unsigned int profile, 
 	w.position = calloc(heap->strings.count, sizeof(*w.position));
 	w.order = calloc(heap->strings.count, sizeof(*w.order));
 	w.used_location = calloc(heap->nr_locations + 1UL, sizeof(*w.used_location));
-	w.used_mapping = calloc(heap->nr_mappings + 1UL, sizeof(*w.used_mapping));
-	if (!w.position || !w.order || !w.used_location || !w.used_mapping ||
+	w.mappings = calloc(heap->nr_mappings + 1UL, sizeof(*w.mappings));
+	if (!w.position || !w.order || !w.used_location || !w.mappings ||
 	    mw_strings_init(&w.functions))
 		err = -ENOMEM;
 	if (!err)
@@ -304,7 +336,7 @@ int memwatch_heap_write_pprof(struct memwatch_heap *heap, unsigned int profile, 
 	free(w.position);
 	free(w.order);
 	free(w.used_location);
-	free(w.used_mapping);
+	free(w.mappings);
 	if (err == -ENOMEM)
 		return mw_fail_memory(heap->ctx, "pprof profile");
 	return err ? mw_fail(heap->ctx, err, "pprof profile: %s", strerror(-err)) : 0;
