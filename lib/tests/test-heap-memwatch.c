@@ -17,6 +17,7 @@
 #include "../../selftests/prng.h"
 #include "../../selftests/tap.h"
 #include "heap-header.h"
+#include "pprof-kit.h"
 
 #define CHUNK 4096
 #define START 1700000000000000000ULL
@@ -252,6 +253,36 @@ static void test_mappings(void)
 	free(f);
 }
 
+/* A library was seen before the program, which is the first mapping of pprof all the same. */
+static void test_written_program(void)
+{
+	struct file *f = build_file();
+	struct pprof_kit_mapping mapping;
+	struct memwatch_heap *heap;
+	int error;
+
+	f->modules[1] = f->modules[0];
+	f->modules[1].flags = MW_HEAP_MODULE_EXE;
+	f->modules[1].start = 0x400000;
+	f->frames[8] = 2ULL << 48 | 0x1234;
+	for (int used = 1; used >= 0; used--) {
+		const char *title = used ? "a program with samples" : "a program without samples";
+
+		f->stacks[1].depth = 1 + (uint32_t)used;
+		heap = read_file(f, sizeof(*f), &error);
+		tap_ok(pprof_kit_mapping(ctx, heap, 0, &mapping) &&
+			       mapping.fields[MW_PPROF_MAPPING_START] == 0x400000,
+		       "%s is the first mapping of pprof", title);
+		tap_ok(pprof_kit_mapping(ctx, heap, 1, &mapping) &&
+			       mapping.fields[MW_PPROF_MAPPING_START] == 0x55550000,
+		       "%s: the library is the second mapping", title);
+		tap_ok(!pprof_kit_mapping(ctx, heap, 2, &mapping),
+		       "%s: there are no other mappings", title);
+		memwatch_heap_unref(heap);
+	}
+	free(f);
+}
+
 /* Another program that copies a file that is being written may miss frames and samples of it. */
 static void test_missing_frames(void)
 {
@@ -361,6 +392,7 @@ int main(void)
 	test_good_file();
 	test_lines();
 	test_mappings();
+	test_written_program();
 	test_missing_frames();
 	test_damaged_files();
 	test_random_damage();

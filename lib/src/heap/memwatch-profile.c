@@ -115,6 +115,7 @@ static int read_modules(struct own_profile *p)
 		mapping.start = module.start;
 		mapping.end = module.end;
 		mapping.bias = module.bias;
+		mapping.is_program = module.flags & MW_HEAP_MODULE_EXE;
 		err = read_string(p, MW_HEAP_CHUNK_STRINGS, module.path, module.path_bytes,
 				  &mapping.path)
 			      ?: read_build_id(p, &module, &mapping.build_id);

@@ -32,7 +32,8 @@ struct mw_prof_mapping {
 	uint32_t path;	   /* string */
 	uint32_t build_id; /* string of hexadecimal digits */
 	bool has_bias;
-	bool unread; /* its file was needed for symbols, and could not be read */
+	bool is_program; /* of the program itself, and not of a library */
+	bool unread;	 /* its file was needed for symbols, and could not be read */
 };
 
 /* A line of a source file; all are strings but @number. */

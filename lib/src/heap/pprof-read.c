@@ -173,7 +173,8 @@ static int read_head_field(struct pprof *p, const struct mw_wire_field *field)
 
 static int read_mapping(struct pprof *p, struct mw_wire message)
 {
-	struct mw_prof_mapping mapping = { 0 };
+	/* The first mapping is that of the program. */
+	struct mw_prof_mapping mapping = { .is_program = !mw_heap_last(p->heap)->mappings };
 	struct mw_wire_field field;
 	uint32_t number;
 	uint64_t id = 0;

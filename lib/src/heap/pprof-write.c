@@ -2,8 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Writes profile.proto of pprof, compressed with gzip. Mappings and locations have
- * their numbers in the heap, plus 1, as ids; only those in use are written.
+ * Writes profile.proto of pprof, compressed with gzip. Mappings and locations have their
+ * numbers in the heap, plus 1, as ids; only those in use are written, and the program.
  */
 #include <errno.h>
 #include <math.h>
@@ -164,6 +164,21 @@ static void put_mapping(struct pprof_writer *w, uint32_t number)
 	mw_wire_put_message(&w->out, MW_PPROF_MAPPING, &w->inner);
 }
 
+/* The first mapping is that of the program, if it is known, even if no sample has code of it. */
+static void put_mappings(struct pprof_writer *w)
+{
+	uint32_t first = w->profile->first_mapping, end = first + w->profile->mappings;
+	uint32_t program = first;
+
+	while (program < end && !w->heap->mappings[program].is_program)
+		program++;
+	if (program < end)
+		put_mapping(w, program);
+	for (uint32_t i = first; i < end; i++)
+		if (i != program && w->mappings[i].used)
+			put_mapping(w, i);
+}
+
 /* The id of the function of a line; 0 if there is no memory. */
 static uint32_t function_id(struct pprof_writer *w, const struct mw_prof_line *line)
 {
@@ -279,9 +294,7 @@ static int put_profile(struct pprof_writer *w)
 		mark_mapping(w, &w->heap->locations[i]);
 		put_location(w, i);
 	}
-	for (uint32_t i = 0; i < w->heap->nr_mappings; i++)
-		if (w->mappings[i].used)
-			put_mapping(w, i);
+	put_mappings(w);
 	put_functions(w);
 	put_strings(w);
 	return w->out.failed ? -ENOMEM : 0;
