@@ -63,18 +63,18 @@ struct export
 static int write_calls(struct export *e)
 {
 	struct heap_calls calls;
-	int rc = heap_calls_open(&calls, &e->profiles, e->metric, e->path);
+	int err = 0, rc = heap_calls_open(&calls, &e->profiles, e->metric, e->path);
 
 	if (rc)
 		return rc;
 	if (e->config->to == EXPORT_SPEEDSCOPE)
-		heap_speedscope_write(&calls, e->path, e->out.stream);
+		err = heap_speedscope_write(&calls, e->path, e->out.stream);
 	else if (e->config->to == EXPORT_SVG)
 		heap_flame_write(&calls, e->path, e->out.stream);
 	else
 		heap_calls_write_folded(&calls, e->out.stream);
 	heap_calls_close(&calls);
-	return 0;
+	return err ? mw_error_errno(err, "heap export") : 0;
 }
 
 static int write_pprof(struct export *e)

@@ -9,7 +9,10 @@
 
 #include "cmds/heap/calls.h"
 
-/* Writes a profile of type "sampled", one sample for each call that allocated. */
-void heap_speedscope_write(const struct heap_calls *calls, const char *name, FILE *out);
+/*
+ * Writes a profile of type "sampled", one sample for each call that allocated. Returns 0 or
+ * -ENOMEM.
+ */
+int heap_speedscope_write(const struct heap_calls *calls, const char *name, FILE *out);
 
 #endif
