@@ -5,6 +5,8 @@
  * Reading traces that the preloaded library has recorded: streams are merged in the order of time,
  * and a file that is cut off, damaged or hostile gives what can be read of it.
  */
+#include <memwatch/stale-process.h>
+
 #include "stale-kit.h"
 
 #include "recorded-kit.h"
@@ -136,6 +138,32 @@ static void test_merge(void)
 	memwatch_stale_unref(stale);
 	mw_sim_uninit(&sim);
 	free(r.bytes);
+}
+
+/* The header is enough to know who has recorded a trace. */
+static void test_process(void)
+{
+	MEMWATCH_OPTS(memwatch_stale_process, process);
+	int fd = memfd_create("trace", MFD_CLOEXEC);
+	struct recorded r;
+
+	recorded_begin(&r, 1024);
+	recorded_header(&r)->pid_namespace = 4026531836;
+	recorded_header(&r)->start_time_ticks = 12345;
+	recorded_header(&r)->chunks = 1000;
+	write(fd, r.bytes, r.len);
+	tap_eq(memwatch_stale_get_process(ctx, fd, &process), 0,
+	       "the process is known without chunks");
+	tap_ok(process.pid == 77 && process.pid_namespace == 4026531836 &&
+		       process.start_time_ticks == 12345,
+	       "the process has its number, its namespace and the time of its start");
+	ftruncate(fd, 100);
+	tap_eq(memwatch_stale_get_process(ctx, fd, &process), -EBADMSG,
+	       "a header that is cut off is said to be damaged");
+	ftruncate(fd, 0);
+	tap_eq(memwatch_stale_get_process(ctx, fd, &process), -ENOMSG, "an empty file is no trace");
+	free(r.bytes);
+	close(fd);
 }
 
 /* The clock of a processor, with a moment at the beginning and another one in a chunk. */
@@ -305,6 +333,7 @@ int main(void)
 		return EXIT_FAILURE;
 	make_events();
 	test_merge();
+	test_process();
 	test_time();
 	test_threads();
 	test_cut();

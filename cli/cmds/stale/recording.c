@@ -260,7 +260,7 @@ int stale_report_recording(const struct mw_cli *cli, const struct stale_report_c
 	int rc = read_interval(&w);
 
 	if (!rc)
-		rc = stale_trace_find(&w.trace, name, config->pid);
+		rc = stale_trace_find(&w.trace, cli, name, config->pid);
 	if (rc)
 		return rc;
 	if (w.trace.others)

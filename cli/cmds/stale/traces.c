@@ -8,27 +8,42 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <memwatch/stale-process.h>
+
+#include "common/library.h"
 #include "common/message.h"
 
 #define SUFFIX	       ".mwtrace"
 #define PROFILE_SUFFIX ".mwheap"
 
-/* The process of "COMM.PID.mwtrace" or "COMM.PID-2.mwtrace"; 0: it is not one of these. */
-static uint64_t pid_of(const char *name)
+static bool has_suffix(const char *name, const char *suffix)
 {
-	const char *suffix = strrchr(name, '.'), *dot = suffix;
+	const char *dot = strrchr(name, '.');
 
-	if (!suffix || strcmp(suffix, SUFFIX))
-		return 0;
-	while (dot > name && *--dot != '.')
-		;
-	return *dot == '.' ? strtoull(dot + 1, NULL, 10) : 0;
+	return dot && !strcmp(dot, suffix);
+}
+
+/*
+ * Whether process @pid has recorded the trace. Its name does not say so: "sh.42.1.mwtrace" is of
+ * process 42 if that has executed another shell, and of process 1 of a program "sh.42".
+ */
+static bool is_trace_of(struct memwatch_ctx *ctx, const char *path, uint64_t pid)
+{
+	MEMWATCH_OPTS(memwatch_stale_process, process);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), err;
+
+	if (fd < 0)
+		return false;
+	err = memwatch_stale_get_process(ctx, fd, &process);
+	close(fd);
+	return !err && process.pid == pid;
 }
 
 /* "COMM.PID.mwheap" beside it. */
@@ -52,9 +67,7 @@ static void find_profile(struct stale_trace *trace)
 /* A trace and its profile have nearly the same name. */
 static int check_name(const char *name)
 {
-	const char *suffix = strrchr(name, '.');
-
-	if (!suffix || strcmp(suffix, PROFILE_SUFFIX))
+	if (!has_suffix(name, PROFILE_SUFFIX))
 		return 0;
 	mw_error(MW_EXIT_FAILED, name, "is a heap profile, and no trace");
 	mw_hint("if there is a trace beside it, its name ends in " SUFFIX
@@ -63,7 +76,8 @@ static int check_name(const char *name)
 }
 
 /* The largest trace, and of those of one size the first by name. */
-static int choose_trace(struct stale_trace *trace, const char *directory, uint64_t pid, DIR *dir)
+static int choose_trace(struct memwatch_ctx *ctx, struct stale_trace *trace, const char *directory,
+			uint64_t pid, DIR *dir)
 {
 	uint64_t found = 0, largest = 0;
 	char path[PATH_MAX];
@@ -72,12 +86,11 @@ static int choose_trace(struct stale_trace *trace, const char *directory, uint64
 
 	*trace->path = '\0';
 	while ((entry = readdir(dir))) {
-		uint64_t owner = pid_of(entry->d_name);
-
-		if (!owner || (pid && owner != pid) ||
+		if (!has_suffix(entry->d_name, SUFFIX) ||
 		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) >=
 			    (int)sizeof(path) ||
-		    stat(path, &st) || !S_ISREG(st.st_mode))
+		    stat(path, &st) || !S_ISREG(st.st_mode) ||
+		    (pid && !is_trace_of(ctx, path, pid)))
 			continue;
 		found++;
 		if (*trace->path &&
@@ -98,12 +111,17 @@ static int choose_trace(struct stale_trace *trace, const char *directory, uint64
 	return MW_EXIT_NOTHING;
 }
 
-int stale_trace_find(struct stale_trace *trace, const char *name, uint64_t pid)
+int stale_trace_find(struct stale_trace *trace, const struct mw_cli *cli, const char *name,
+		     uint64_t pid)
 {
-	DIR *dir = opendir(name);
-	int rc;
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	int rc = mw_library_new(cli, &ctx);
+	DIR *dir;
 
+	if (rc)
+		return rc;
 	trace->others = 0;
+	dir = opendir(name);
 	if (!dir && errno != ENOTDIR)
 		return mw_error_errno(-errno, name);
 	if (!dir) {
@@ -113,7 +131,7 @@ int stale_trace_find(struct stale_trace *trace, const char *name, uint64_t pid)
 		find_profile(trace);
 		return check_name(name);
 	}
-	rc = choose_trace(trace, name, pid, dir);
+	rc = choose_trace(ctx, trace, name, pid, dir);
 	closedir(dir);
 	if (!rc)
 		find_profile(trace);

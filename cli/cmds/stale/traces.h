@@ -28,7 +28,8 @@ struct stale_trace {
  * Chooses a trace: the file @name; or in the directory @name, that of process @pid, or the largest
  * one if that is 0. Returns 0 or an exit code after an error message.
  */
-int stale_trace_find(struct stale_trace *trace, const char *name, uint64_t pid);
+int stale_trace_find(struct stale_trace *trace, const struct mw_cli *cli, const char *name,
+		     uint64_t pid);
 
 /* As many files of accesses are looked at. */
 #define STALE_ACCESS_FILES 64

@@ -73,6 +73,7 @@
 #include <memwatch/heap.h>
 #include <memwatch/heap-process.h>
 #include <memwatch/stale.h>
+#include <memwatch/stale-process.h>
 #include <memwatch/where.h>
 #include <memwatch/file.h>
 

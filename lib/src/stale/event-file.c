@@ -27,10 +27,9 @@ bool mw_event_file_is(int fd)
 	       !memcmp(magic, MW_TRACE_MAGIC, sizeof(magic));
 }
 
-static int read_header(struct mw_event_file *file, struct memwatch_ctx *ctx)
+int mw_event_file_header(struct memwatch_ctx *ctx, int fd, struct mw_trace_header *h)
 {
-	struct mw_trace_header *h = &file->header;
-	ssize_t n = pread(file->source.fd, h, sizeof(*h), 0);
+	ssize_t n = pread(fd, h, sizeof(*h), 0);
 
 	if (n < 0)
 		return mw_fail(ctx, -errno, "cannot be read: %s", strerror(errno));
@@ -45,8 +44,16 @@ static int read_header(struct mw_event_file *file, struct memwatch_ctx *ctx)
 		memset((char *)h + h->header_bytes, 0, sizeof(*h) - h->header_bytes);
 	if (h->chunk_bytes < CHUNK_BYTES_LEAST || h->chunk_bytes > CHUNK_BYTES_MOST)
 		return mw_fail(ctx, -EBADMSG, "the size of a chunk is impossible");
-	file->source.chunk_bytes = h->chunk_bytes;
 	return 0;
+}
+
+static int read_header(struct mw_event_file *file, struct memwatch_ctx *ctx)
+{
+	int err = mw_event_file_header(ctx, file->source.fd, &file->header);
+
+	if (!err)
+		file->source.chunk_bytes = file->header.chunk_bytes;
+	return err;
 }
 
 static void use_moment(const struct mw_trace_moment *moment, struct mw_trace_moment *last)

@@ -48,6 +48,9 @@ struct mw_event_file {
 /* Whether a file begins as a trace does. */
 bool mw_event_file_is(int fd);
 
+/* Reads the header of a trace. Returns as mw_event_file_init(). */
+int mw_event_file_header(struct memwatch_ctx *ctx, int fd, struct mw_trace_header *h);
+
 /*
  * Reads the header and finds the chunks. @fd must stay open. Returns 0, -EBADMSG, -EPROTO, -ENOMEM,
  * or any errno of read(), with a message; the caller calls mw_event_file_uninit() in any case.

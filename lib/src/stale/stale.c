@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <memwatch/stale-process.h>
+
 #include "base/context.h"
 #include "base/timemath.h"
 #include "heap/model.h"
@@ -151,6 +153,23 @@ int memwatch_stale_open(struct memwatch_stale *stale, const char *path)
 	if (fd < 0)
 		return mw_fail(stale->ctx, -errno, "cannot be opened: %s", strerror(errno));
 	return mw_stale_open_fd(stale, fd);
+}
+
+int memwatch_stale_get_process(struct memwatch_ctx *ctx, int fd, struct memwatch_stale_process *ret)
+{
+	struct memwatch_stale_process process = { .sz = sizeof(process) };
+	struct mw_trace_header header;
+	int err;
+
+	if (!mw_event_file_is(fd))
+		return mw_fail(ctx, -ENOMSG, "it is no recorded trace");
+	err = mw_event_file_header(ctx, fd, &header);
+	if (err)
+		return err;
+	process.pid = header.pid;
+	process.pid_namespace = header.pid_namespace;
+	process.start_time_ticks = header.start_time_ticks;
+	return mw_opts_export(ret, &process, sizeof(process));
 }
 
 int memwatch_stale_add_accesses_fd(struct memwatch_stale *stale, int fd)
