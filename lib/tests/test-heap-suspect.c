@@ -178,6 +178,29 @@ static void test_answer(void)
 	close(copy);
 }
 
+/* The clock of the day is an hour later or earlier than it would be if nobody had set it. */
+static void test_clock_was_set(struct mw_heap_header *header, bool forward)
+{
+	uint64_t since = clock_now(CLOCK_MONOTONIC) - 60 * SECOND;
+	const char *title = forward ? "the clock was set forward" : "the clock was set back";
+	uint64_t realtime = header->created_realtime_ns;
+	MEMWATCH_OPTS(memwatch_heap_suspect_info, info);
+	MEMWATCH_OPTS(memwatch_heap_frame, frame);
+	struct memwatch_heap_suspect *suspect;
+
+	header->created_realtime_ns = forward ? realtime - 3600 * SECOND : realtime + 3600 * SECOND;
+	if (memwatch_heap_suspect_new(ctx, (uint32_t)getpid(), since, -1, &suspect))
+		exit(EXIT_FAILURE);
+	tap_eq(wait_answer(suspect, &info), 1, "%s: there is an answer", title);
+	tap_ok(info.window_ns >= 59 * SECOND && info.window_ns <= 130 * SECOND,
+	       "%s: the time of growth is that of the alert", title);
+	memwatch_heap_suspect_get_frame(suspect, 0, &frame);
+	tap_str_eq(frame.function ?: "", "leak_here", "%s: the function that leaks is found",
+		   title);
+	memwatch_heap_suspect_unref(suspect);
+	header->created_realtime_ns = realtime;
+}
+
 /* What cannot be read is said, and who does not wait for the answer leaves nothing behind. */
 static void test_failures(struct mw_heap_header *header)
 {
@@ -312,6 +335,8 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/test.1.mwheap", directory);
 	file = map_profile(path, 0);
 	test_answer();
+	test_clock_was_set(file, true);
+	test_clock_was_set(file, false);
 	test_failures(file);
 	test_container();
 	unlink(path);

@@ -450,6 +450,7 @@ static int read_info(struct own_profile *p)
 	info->frame_pointer = h->unwinder.stacks_fp_only;
 	info->unwound = mw_sub_sat(h->unwinder.stacks, h->unwinder.stacks_fp_only);
 	info->truncated = h->unwinder.stacks_truncated;
+	profile->zero_ns = h->created_realtime_ns - h->created_ns;
 	info->start_ns = to_realtime(h, h->began_ns);
 	info->state = h->state <= MW_HEAP_STATE_ENDED ? h->state : MEMWATCH_HEAP_STATE_UNKNOWN;
 	info->limits = h->limits;

@@ -71,6 +71,8 @@ struct mw_prof_sample {
  * @info: its description; its strings and @samples are set when it is exported
  * @name, @comm, @objects: strings of @info
  * @owner: user who owns the file
+ * @zero_ns: of a profile of memwatch, the time of CLOCK_REALTIME at which CLOCK_MONOTONIC was 0, as
+ *	both were when the profile was created, modulo 2^64; the times of samples are reckoned so
  * @first_mapping, @mappings: its mappings
  * @samples, @nr_samples, @capacity: its samples, owned
  * @allocator: enum mw_heap_allocator
@@ -86,6 +88,7 @@ struct mw_prof_profile {
 	struct memwatch_heap_info info;
 	uint32_t name, comm, objects;
 	uid_t owner;
+	uint64_t zero_ns;
 	uint32_t first_mapping, mappings;
 	struct mw_prof_sample *samples;
 	uint32_t nr_samples, capacity;

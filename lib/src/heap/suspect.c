@@ -141,14 +141,15 @@ static void choose_stack(struct search *search, const struct live *live, bool yo
 static int find_stack(struct search *search)
 {
 	const struct mw_prof_profile *profile = mw_heap_last(search->heap);
-	uint64_t now = mw_clock(CLOCK_REALTIME), age;
+	/* On the clock of the samples. CLOCK_REALTIME may have been set since the process began. */
+	uint64_t monotonic = mw_clock(CLOCK_MONOTONIC), now = profile->zero_ns + monotonic;
 	struct live *live = calloc(search->heap->stacks.count + 1UL, sizeof(*live));
 	uint64_t begin;
 
 	if (!live)
 		return -ENOMEM;
-	age = mw_sub_sat(mw_clock(CLOCK_MONOTONIC), search->since_ns);
-	begin = mw_max_u64(mw_sub_sat(now, age), profile->info.start_ns);
+	begin = mw_sub_sat(now, mw_sub_sat(monotonic, search->since_ns));
+	begin = mw_max_u64(begin, profile->info.start_ns);
 	search->head.window_ns = mw_sub_sat(now, begin);
 	sum_live(profile, (int64_t)begin, (int64_t)(begin + search->head.window_ns / 2), live);
 	choose_stack(search, live, false);
