@@ -8,16 +8,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cmds/heap/profiles.h"
+#include "cmds/stale/process.h"
 #include "cmds/stale/stale.h"
 #include "cmds/stale/traces.h"
 #include "common/clock.h"
 #include "common/interrupt.h"
+#include "common/library.h"
 #include "common/message.h"
 #include "common/parse.h"
 
@@ -38,6 +41,7 @@
  * @opts: of the trace, with the file for sorting
  * @result: the trace, which is replayed when the profile was read
  * @fd: of the trace
+ * @process: the one that records it, as stale_process_open() returns it; -1: it does not matter
  * @access_fds, @nr_access_fds: of the files of accesses
  * @err: of the replay
  */
@@ -51,6 +55,7 @@ struct recording {
 	uint64_t interval_ns;
 	bool ended;
 	int fd;
+	int process;
 	int access_fds[STALE_ACCESS_FILES];
 	unsigned int nr_access_fds;
 	int err;
@@ -103,6 +108,25 @@ static void open_sort_file(struct recording *w)
 		w->opts.sort_fd = -errno;
 }
 
+/* While root's rights are there: other users may not see the process. */
+static int open_process(struct recording *w)
+{
+	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
+	int rc = mw_library_new(w->cli, &ctx);
+
+	if (rc)
+		return rc;
+	w->process = stale_process_open(ctx, w->fd);
+	if (w->process < 0 && w->process != -ESRCH)
+		mw_warn(w->cli,
+			"%s: the end of the process cannot be seen (%s); the reports go on until a "
+			"signal arrives",
+			w->trace.path,
+			w->process == -EREMOTE ? "it is in another pid namespace"
+					       : strerror(-w->process));
+	return 0;
+}
+
 static int open_trace(struct recording *w)
 {
 	w->fd = open(w->trace.path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -111,7 +135,7 @@ static int open_trace(struct recording *w)
 	open_accesses(w);
 	if (w->nr_access_fds)
 		open_sort_file(w);
-	return 0;
+	return w->interval_ns ? open_process(w) : 0;
 }
 
 static void close_trace(struct recording *w)
@@ -120,18 +144,20 @@ static void close_trace(struct recording *w)
 		close(w->access_fds[i]);
 	if (w->opts.sort_fd > 0)
 		close(w->opts.sort_fd);
+	if (w->process >= 0)
+		close(w->process);
 	close(w->fd);
 }
 
 /* --------------------------------------------------------------- reports */
 
-/* Whether the process is gone, or its trace is complete. */
-static bool has_ended(const struct memwatch_stale_info *info)
+/* Whether the process is gone, or its trace is complete. poll() ignores a negative descriptor. */
+static bool has_ended(const struct recording *w)
 {
-	char path[32];
+	struct pollfd process = { .fd = w->process, .events = POLLIN };
 
-	snprintf(path, sizeof(path), "/proc/%u", info->pid);
-	return info->state != MEMWATCH_STALE_STATE_ACTIVE || access(path, F_OK);
+	return w->result.info.state != MEMWATCH_STALE_STATE_ACTIVE || w->process == -ESRCH ||
+	       poll(&process, 1, 0) > 0;
 }
 
 /* Replays what is new, up to a moment that is settled. */
@@ -149,7 +175,7 @@ static int replay_recording(void *data, struct heap_profiles *profiles)
 		stale = w->result.stale;
 		w->result.info.sz = sizeof(w->result.info);
 		if (!w->err && !memwatch_stale_get_info(stale, &w->result.info))
-			w->ended = has_ended(&w->result.info);
+			w->ended = has_ended(w);
 	}
 	if (!w->ended)
 		until = mw_clock_ns(CLOCK_MONOTONIC) - SETTLE_NS;
@@ -175,8 +201,7 @@ static bool wait_for_next(const struct recording *w)
 	uint64_t end_ns = mw_clock_ns(CLOCK_MONOTONIC) + w->interval_ns;
 	const struct timespec step = { .tv_nsec = STEP_NS };
 
-	while (!mw_interrupted() && mw_clock_ns(CLOCK_MONOTONIC) < end_ns &&
-	       !has_ended(&w->result.info))
+	while (!mw_interrupted() && mw_clock_ns(CLOCK_MONOTONIC) < end_ns && !has_ended(w))
 		nanosleep(&step, NULL);
 	return !mw_interrupted();
 }
@@ -202,7 +227,7 @@ static int follow_recording(struct recording *w, struct heap_profiles *profiles)
 		fflush(stdout);
 		if (!wait_for_next(w))
 			break;
-		w->ended = has_ended(&w->result.info);
+		w->ended = has_ended(w);
 		rc = heap_profiles_again(profiles, &w->choice);
 		if (rc)
 			return rc;
@@ -255,6 +280,7 @@ int stale_report_recording(const struct mw_cli *cli, const struct stale_report_c
 		.cli = cli,
 		.config = config,
 		.opts = *opts,
+		.process = -1,
 		.choice = { .sysroot = config->sysroot, .no_symbols = config->no_symbols },
 	};
 	int rc = read_interval(&w);
