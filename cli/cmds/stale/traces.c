@@ -37,7 +37,7 @@ static bool has_suffix(const char *name, const char *suffix)
 static bool is_trace_of(struct memwatch_ctx *ctx, const char *path, uint64_t pid)
 {
 	MEMWATCH_OPTS(memwatch_stale_process, process);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), err;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), err;
 
 	if (fd < 0)
 		return false;
