@@ -113,9 +113,8 @@ struct mw_growth_point {
  * @onset_ns: onset of the episode
  * @top_ns: when the episode last reached a new maximum
  * @alert_ns: first alert; 0: there was none
- * @progress_ns: during an alert, when the signal last reached a new maximum
  * @notice_ns: first notice; 0: there was none
- * @slope_bps: slope at the first alert, in bytes per second
+ * @slope_bps: slope at the newest alert, in bytes per second
  * @signal: last signal: anonymous + swapped + shared pages
  * @file: last number of mapped file pages
  * @vsz: last address space, in pages
@@ -132,7 +131,9 @@ struct mw_growth_point {
  *	half-life of 22 samples
  * @alert_from: signal at the start of the growth that raised the alert
  * @alert_top: highest signal since the alert
- * @eta_s: at the first alert, seconds to the limit
+ * @alert_s: age at which the newest alert was raised
+ * @progress_s: age at which the signal last reached a new maximum during that alert
+ * @eta_s: at the newest alert, seconds to the limit
  * @gap_ms: minimum time between two points
  * @point: maxima of the episode, the first at its onset; thinned out as it gets longer
  * @points: number of points
@@ -150,7 +151,6 @@ struct mw_growth {
 	__u64 onset_ns;
 	__u64 top_ns;
 	__u64 alert_ns;
-	__u64 progress_ns;
 	__u64 notice_ns;
 	__u64 slope_bps;
 	__u32 signal;
@@ -168,6 +168,8 @@ struct mw_growth {
 	__u32 jump;
 	__u32 alert_from;
 	__u32 alert_top;
+	__u32 alert_s;
+	__u32 progress_s;
 	__u32 eta_s;
 	__u32 gap_ms;
 	struct mw_growth_point point[MW_GROWTH_POINTS];

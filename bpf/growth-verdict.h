@@ -15,10 +15,10 @@
 #define MW_GROWTH_WATCHED_NS (60 * MW_GROWTH_SECOND)
 
 /* An alert holds at least this long after the last maximum, unless the growth is freed. */
-#define MW_GROWTH_CLEAR_NS (300 * MW_GROWTH_SECOND)
+#define MW_GROWTH_CLEAR_S 300U
 
 /* The same for the rule "height": the load of a day comes back after a day. */
-#define MW_GROWTH_CLEAR_HEIGHT_NS (26 * MW_GROWTH_HOUR_NS)
+#define MW_GROWTH_CLEAR_HEIGHT_S (26 * 3600U)
 
 /* Least growth of the address space, in pages, that sets MW_GROWTH_F_RESERVED. */
 #define MW_GROWTH_RESERVED_MIN (16 * MW_GROWTH_MIB)
@@ -89,12 +89,11 @@ MW_INLINE __u32 mw_growth_alert_raise(struct mw_growth *g, __u32 reason, __u64 s
 	g->reason = (__u8)reason;
 	g->alert_from = from;
 	g->alert_top = g->signal;
-	g->progress_ns = g->last_ns;
-	if (!g->alert_ns) {
+	g->alert_s = g->progress_s = mw_growth_age_s(g);
+	g->slope_bps = slope_bps;
+	g->eta_s = mw_growth_eta(mw_growth_usable(headroom), slope_bps);
+	if (!g->alert_ns)
 		g->alert_ns = g->last_ns;
-		g->slope_bps = slope_bps;
-		g->eta_s = mw_growth_eta(mw_growth_usable(headroom), slope_bps);
-	}
 	return MW_GROWTH_EVENT_ALERT;
 }
 
@@ -135,23 +134,23 @@ MW_INLINE __u32 mw_growth_alert_raise_by_touch(struct mw_growth *g,
 
 /*
  * Updates a raised alert. It is cleared when the growth is given back, or when there was no
- * new maximum for more than MW_GROWTH_CLEAR_NS (MW_GROWTH_CLEAR_HEIGHT_NS) and for more than
+ * new maximum for more than MW_GROWTH_CLEAR_S (MW_GROWTH_CLEAR_HEIGHT_S) and for more than
  * a quarter of the time from the alert to the last maximum.
  */
 MW_INLINE __u32 mw_growth_alert_update(struct mw_growth *g)
 {
-	__u64 patience = (g->progress_ns - g->alert_ns) / 4, least = MW_GROWTH_CLEAR_NS;
+	__u32 patience = (g->progress_s - g->alert_s) / 4, least = MW_GROWTH_CLEAR_S;
 
 	if (g->signal > g->alert_top) {
 		g->alert_top = g->signal;
-		g->progress_ns = g->last_ns;
+		g->progress_s = mw_growth_age_s(g);
 		return 0;
 	}
 	if (g->reason == MW_GROWTH_HEIGHT)
-		least = MW_GROWTH_CLEAR_HEIGHT_NS;
+		least = MW_GROWTH_CLEAR_HEIGHT_S;
 	if (patience < least)
 		patience = least;
-	if (g->signal > g->alert_from && g->last_ns - g->progress_ns <= patience)
+	if (g->signal > g->alert_from && mw_growth_age_s(g) - g->progress_s <= patience)
 		return 0;
 	g->flags &= (__u8)~MW_GROWTH_F_ALERT;
 	g->reason = MW_GROWTH_NONE;

@@ -141,14 +141,17 @@ static __noinline int send_record(void *ctx, const struct mw_growth_process *p,
 	rec->start_time_ns = key->start_ns;
 	rec->tgid = key->tgid;
 	rec->what = what;
+	rec->eta_s = MW_GROWTH_NEVER;
 	if (p) {
 		rec->verdict = p->growth.verdict;
 		rec->confidence = p->growth.confidence;
 		rec->reason = p->growth.reason;
 		rec->limit = p->limit;
 		rec->signal_bytes = (__u64)p->growth.signal << MW_GROWTH_PAGE_SHIFT;
-		rec->slope = p->growth.slope_bps;
-		rec->eta_s = p->growth.eta_s;
+		if (what == MEMWATCH_GROWTH_ALERTED) {
+			rec->slope = p->growth.slope_bps;
+			rec->eta_s = p->growth.eta_s;
+		}
 		__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
 		/* The name was read without a lock while the process may have changed it. */
 		rec->comm[sizeof(rec->comm) - 1] = '\0';

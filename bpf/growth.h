@@ -32,7 +32,7 @@ MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
 	__u32 i;
 
 	g->first_ns = g->last_ns = now;
-	g->alert_ns = g->progress_ns = g->slope_bps = 0;
+	g->alert_ns = g->slope_bps = 0;
 	g->notice_ns = 0;
 	g->base_s = g->rise_s = 0;
 	g->signal = g->floor = g->base = signal;
@@ -40,6 +40,7 @@ MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
 	g->file = g->vsz = g->vsz_floor = 0;
 	g->headroom = MW_GROWTH_NO_LIMIT;
 	g->alert_from = g->alert_top = 0;
+	g->alert_s = g->progress_s = 0;
 	g->eta_s = MW_GROWTH_NEVER;
 	g->flags = 0;
 	g->reason = MW_GROWTH_NONE;

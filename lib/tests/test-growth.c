@@ -61,6 +61,12 @@ static double leak_started(double t)
 	return (fmin(t, 14) + 4) * MIB + (t > 24 ? (t - 24) * 133120 : 0);
 }
 
+/* 475 MiB at 5 MiB/s, and 500 MiB at 20 MiB/s on the next day. */
+static double leaks_twice(double t)
+{
+	return BASE + (fmin(475, fmax(0, t - 600) * 5) + fmin(500, fmax(0, t - 86400) * 20)) * MIB;
+}
+
 static double leak_curve(double t)
 {
 	return BASE + t * t / 3600 * 64 * 1024;
@@ -220,6 +226,22 @@ static void test_clear(void)
 	tap_ok(r.row.first_alert_ns != MEMWATCH_GROWTH_NONE,
 	       "the time of the first alert is kept after it is cleared");
 	tap_ok(r.row.first_notice_ns < r.row.first_alert_ns, "the notice comes before the alert");
+}
+
+/* What is said of the second alert is not what was true of the first one. */
+static void test_second_alert(void)
+{
+	struct result r = run_shape(leaks_twice, 86400 + 900, 5, 1100 * MIB);
+
+	tap_eq(r.alerts, 2, "two leaks of one process have an alert each");
+	tap_eq(r.clears, 2, "an alert that comes a day after another is cleared in minutes too");
+	tap_ok(seconds_of(r.row.first_alert_ns) < 1000, "the time of the first alert stays");
+	tap_ok(is_near((double)r.row.alert_slope, 20.0 * MIB, 0.02),
+	       "the slope is that of the second alert: %llu",
+	       (unsigned long long)r.row.alert_slope);
+	tap_ok(seconds_of(r.row.alert_eta_ns) < 30,
+	       "the time to the limit is that of the second alert: %.0f s",
+	       seconds_of(r.row.alert_eta_ns));
 }
 
 static void test_spans(void)
@@ -459,6 +481,7 @@ int main(void)
 	test_fast_leak();
 	test_leak_after_start();
 	test_clear();
+	test_second_alert();
 	test_spans();
 	test_time_to_limit();
 	test_benign();

@@ -146,6 +146,8 @@ static void test_refused(void)
 	EXPECT_REFUSED(process.growth.confidence, 101);
 	EXPECT_REFUSED(process.growth.score[1], 101);
 	EXPECT_REFUSED(process.growth.slope_bps, ~0ULL);
+	EXPECT_REFUSED(process.growth.alert_s, 1);
+	EXPECT_REFUSED(process.growth.progress_s, 1);
 	EXPECT_REFUSED(process.growth.reserved[1], 1);
 	EXPECT_REFUSED(process.growth.notice_ns, now + second);
 	EXPECT_REFUSED(process.growth.notice_ns, 0);

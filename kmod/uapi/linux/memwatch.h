@@ -514,9 +514,10 @@ enum memwatch_limit {
  * @reason: of an alert: 1 a limit is near, 2 more memory than in the week before, 3 what was
  *	gained is not touched; else 0
  * @limit: &enum memwatch_limit that is nearest
- * @eta_s: seconds until that limit is reached, or ~0
+ * @eta_s: seconds until that limit is reached, as estimated at this time, or ~0. Of the events
+ *	of a process, only an alert has it
  * @signal_bytes: anonymous, swapped and shared memory
- * @slope: bytes per second, at the first alert
+ * @slope: bytes per second, likewise, or 0
  * @comm: name of the process
  */
 struct memwatch_record_growth {

@@ -151,8 +151,8 @@ struct memwatch_growth_sample {
  * @first_notice_ns: time of the first notice, or MEMWATCH_GROWTH_NONE
  * @first_alert_ns: time of the first alert, or MEMWATCH_GROWTH_NONE
  * @since_ns: when the growth began, as far back as the history reaches
- * @alert_slope: slope at the first alert, in bytes per second
- * @alert_eta_ns: time to the limit at the first alert, or MEMWATCH_GROWTH_NONE
+ * @alert_slope: slope at the newest alert, in bytes per second
+ * @alert_eta_ns: time to the limit at the newest alert, or MEMWATCH_GROWTH_NONE
  * @slope: present slope in bytes per second; 0: the process does not grow
  * @eta_ns: time from now to the limit, or MEMWATCH_GROWTH_NONE
  * @eta_low_ns: lower end of its 95 % confidence interval, or MEMWATCH_GROWTH_NONE

@@ -56,7 +56,8 @@ bool mw_blame_is_urgent(const struct mw_group_class *class)
 		.floor = group->total_floor,
 		.headroom = group->last.headroom,
 	};
-	int starts = g->progress_ns - class->since_ns < MW_GROWTH_START_NS;
+	uint64_t progress_ns = g->first_ns + g->progress_s * MW_GROWTH_SECOND;
+	int starts = mw_sub_sat(progress_ns, class->since_ns) < MW_GROWTH_START_NS;
 
 	if (g->reason != MW_GROWTH_LIMIT)
 		return true;

@@ -228,7 +228,8 @@ static int restore_spans(struct mw_groups *groups, struct mw_group_class *class)
 				    class->state.notice_ns, &row);
 	if (!err && class->level & MEMWATCH_GROWTH_ALERT)
 		err = mw_spans_note(groups->ctx, &class->spans, MEMWATCH_GROWTH_ALERT,
-				    class->state.alert_ns, &row);
+				    class->state.first_ns + class->state.alert_s * MW_GROWTH_SECOND,
+				    &row);
 	return err;
 }
 

@@ -37,15 +37,15 @@ static int begin_span(struct memwatch_ctx *ctx, struct mw_spans *spans, unsigned
 	return 0;
 }
 
-/* Ends the last span of the level, which holds. */
-static void end_span(struct mw_spans *spans, unsigned int level, __u64 now)
+/* The last one of the level, of which there is one. */
+static struct memwatch_growth_span *find_last(const struct mw_spans *spans, unsigned int level)
 {
 	unsigned int i = spans->nr;
 
 	while (i-- > 0)
 		if (spans->items[i].level == level)
 			break;
-	spans->items[i].end_ns = now;
+	return &spans->items[i];
 }
 
 int mw_spans_note(struct memwatch_ctx *ctx, struct mw_spans *spans, unsigned int event, __u64 now,
@@ -54,9 +54,9 @@ int mw_spans_note(struct memwatch_ctx *ctx, struct mw_spans *spans, unsigned int
 	int err = 0;
 
 	if (event & MEMWATCH_GROWTH_SETTLE)
-		end_span(spans, MEMWATCH_GROWTH_NOTICE, now);
+		find_last(spans, MEMWATCH_GROWTH_NOTICE)->end_ns = now;
 	if (event & MEMWATCH_GROWTH_CLEAR)
-		end_span(spans, MEMWATCH_GROWTH_ALERT, now);
+		find_last(spans, MEMWATCH_GROWTH_ALERT)->end_ns = now;
 	if (event & MEMWATCH_GROWTH_NOTICE)
 		err = begin_span(ctx, spans, MEMWATCH_GROWTH_NOTICE, now, row);
 	if (!err && event & MEMWATCH_GROWTH_ALERT)
@@ -91,7 +91,8 @@ void mw_spans_fill_row(const struct mw_spans *spans, struct memwatch_growth_row 
 
 	row->first_notice_ns = notice ? notice->start_ns : MEMWATCH_GROWTH_NONE;
 	row->first_alert_ns = alert ? alert->start_ns : MEMWATCH_GROWTH_NONE;
-	row->alert_eta_ns = alert ? alert->eta_ns : MEMWATCH_GROWTH_NONE;
+	row->alert_eta_ns = alert ? find_last(spans, MEMWATCH_GROWTH_ALERT)->eta_ns
+				  : MEMWATCH_GROWTH_NONE;
 }
 
 void mw_spans_free(struct mw_spans *spans)

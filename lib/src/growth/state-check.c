@@ -55,9 +55,10 @@ static bool is_alert_valid(const struct mw_growth *g)
 	if (g->reason > MW_GROWTH_UNTOUCHED || raised != (g->reason != MW_GROWTH_NONE))
 		return false;
 	if (!g->alert_ns)
-		return !raised && !g->progress_ns;
-	return g->first_ns <= g->alert_ns && g->alert_ns <= g->progress_ns &&
-	       g->progress_ns <= g->last_ns;
+		return !raised && !g->alert_s && !g->progress_s;
+	return g->first_ns <= g->alert_ns && g->alert_ns <= g->last_ns &&
+	       (g->alert_ns - g->first_ns) / MW_GROWTH_SECOND <= g->alert_s &&
+	       g->alert_s <= g->progress_s && g->progress_s <= mw_growth_age_s(g);
 }
 
 static bool is_notice_valid(const struct mw_growth *g)

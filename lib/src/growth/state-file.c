@@ -23,7 +23,7 @@
 #include "base/safe-file.h"
 #include "growth/state-check.h"
 
-#define MAGIC	     0x34776f72674d4dULL /* "MMgrow4" */
+#define MAGIC	     0x35776f72674d4dULL /* "MMgrow5" */
 #define MAGIC_COMMON 6			 /* bytes that all versions have in common */
 
 /* The longest path of a cgroup, with the zeros at its end. */
