@@ -12,7 +12,8 @@
 
 #include "growth-units.h"
 
-#define MW_GROWTH_HOUR_NS (3600 * MW_GROWTH_SECOND)
+#define MW_GROWTH_HOUR_S  3600U
+#define MW_GROWTH_HOUR_NS (MW_GROWTH_HOUR_S * MW_GROWTH_SECOND)
 
 /* Places for means; a power of two, so that a mask bounds an index. */
 #define MW_GROWTH_HOURS	    256U
@@ -108,6 +109,21 @@ MW_INLINE __u32 mw_growth_days_mean(const struct mw_growth_days *days, __u32 bac
 	/* A compiler that knows the range of the hour leaves out the mask. */
 	MW_GROWTH_OPAQUE(at);
 	return days->mean[at & (MW_GROWTH_HOURS - 1)];
+}
+
+/*
+ * The highest mean of the last @hours hours. It is MW_GROWTH_MISSING if one of them is missing. The
+ * loop has no branch: see growth-math.h.
+ */
+MW_INLINE __u32 mw_growth_days_highest(const struct mw_growth_days *days, __u32 hours)
+{
+	__u32 highest = 0, i, mean;
+
+	for (i = 1; i <= hours; i++) {
+		mean = mw_growth_days_mean(days, i);
+		highest = mw_growth_select(mean, highest, highest, mean);
+	}
+	return highest;
 }
 
 /**

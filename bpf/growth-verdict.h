@@ -17,8 +17,8 @@
 /* An alert holds at least this long after the last maximum, unless the growth is freed. */
 #define MW_GROWTH_CLEAR_S 300U
 
-/* The same for the rule "height": the load of a day comes back after a day. */
-#define MW_GROWTH_CLEAR_HEIGHT_S (26 * 3600U)
+/* The same for the rule "height", in hours: the load of a day comes back after a day. */
+#define MW_GROWTH_CLEAR_HOURS 26U
 
 /* Least growth of the address space, in pages, that sets MW_GROWTH_F_RESERVED. */
 #define MW_GROWTH_RESERVED_MIN (16 * MW_GROWTH_MIB)
@@ -133,11 +133,26 @@ MW_INLINE __u32 mw_growth_alert_raise_by_touch(struct mw_growth *g,
 }
 
 /*
- * Updates a raised alert. It is cleared when the growth is given back, or when there was no
- * new maximum for more than MW_GROWTH_CLEAR_S (MW_GROWTH_CLEAR_HEIGHT_S) and for more than
- * a quarter of the time from the alert to the last maximum.
+ * Is what the alert is about given back? At night a load that has a daily wave is lower than at any
+ * time of the day, so growth of days is given back when no hour of the last day was as high as
+ * before. @history may be NULL.
  */
-MW_INLINE __u32 mw_growth_alert_update(struct mw_growth *g)
+MW_INLINE int mw_growth_is_given_back(const struct mw_growth *g,
+				      const struct mw_growth_history *history)
+{
+	if (g->signal > g->alert_from)
+		return 0;
+	return g->reason != MW_GROWTH_HEIGHT ||
+	       (history &&
+		mw_growth_days_highest(&history->days, MW_GROWTH_CLEAR_HOURS) <= g->alert_from);
+}
+
+/*
+ * Updates a raised alert. It is cleared when the growth is given back, or when there was no
+ * new maximum for more than MW_GROWTH_CLEAR_S (MW_GROWTH_CLEAR_HOURS) and for more than a
+ * quarter of the time from the alert to the last maximum. @history may be NULL.
+ */
+MW_INLINE __u32 mw_growth_alert_update(struct mw_growth *g, const struct mw_growth_history *history)
 {
 	__u32 patience = (g->progress_s - g->alert_s) / 4, least = MW_GROWTH_CLEAR_S;
 
@@ -147,10 +162,10 @@ MW_INLINE __u32 mw_growth_alert_update(struct mw_growth *g)
 		return 0;
 	}
 	if (g->reason == MW_GROWTH_HEIGHT)
-		least = MW_GROWTH_CLEAR_HEIGHT_S;
+		least = MW_GROWTH_CLEAR_HOURS * MW_GROWTH_HOUR_S;
 	if (patience < least)
 		patience = least;
-	if (g->signal > g->alert_from && mw_growth_age_s(g) - g->progress_s <= patience)
+	if (!mw_growth_is_given_back(g, history) && mw_growth_age_s(g) - g->progress_s <= patience)
 		return 0;
 	g->flags &= (__u8)~MW_GROWTH_F_ALERT;
 	g->reason = MW_GROWTH_NONE;

@@ -223,7 +223,7 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_history *hi
 	if (reason == MW_GROWTH_LIMIT && !(g->flags & MW_GROWTH_F_NOTICE))
 		reason = MW_GROWTH_NONE;
 	if (g->flags & MW_GROWTH_F_ALERT)
-		event |= mw_growth_alert_update(g);
+		event |= mw_growth_alert_update(g, history);
 	else if (reason)
 		event |= mw_growth_alert_raise_by_history(g, history, reason);
 	else if (mw_growth_rule_limit(g))
