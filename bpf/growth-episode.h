@@ -23,10 +23,11 @@
 /* An episode keeps its pace if its later half has this many tenths of the earlier slope. */
 #define MW_GROWTH_PACE 8U
 
-MW_INLINE void mw_growth_episode_start(struct mw_growth *g, __u32 signal, __u64 now)
+/* The least growth, in pages, that an alert or the verdict "growing" can be based on. */
+#define MW_GROWTH_MASS (4 * MW_GROWTH_MIB)
+
+MW_INLINE void mw_growth_episode_begin(struct mw_growth *g, __u32 signal, __u64 now)
 {
-	if (g->top > g->ceiling)
-		g->ceiling = g->top;
 	g->onset_ns = now;
 	g->top_ns = now;
 	g->top = signal;
@@ -35,6 +36,13 @@ MW_INLINE void mw_growth_episode_start(struct mw_growth *g, __u32 signal, __u64 
 	g->point[0].pages = signal;
 	g->points = 1;
 	g->origin = 0;
+}
+
+MW_INLINE void mw_growth_episode_start(struct mw_growth *g, __u32 signal, __u64 now)
+{
+	if (g->top > g->ceiling)
+		g->ceiling = g->top;
+	mw_growth_episode_begin(g, signal, now);
 }
 
 /* Drops every second point; from now on points are twice as far apart. */
@@ -139,10 +147,16 @@ MW_INLINE void mw_growth_episode_update(struct mw_growth *g, __u32 signal, __u64
 			mw_growth_episode_start(g, signal, now);
 		return;
 	}
+	/* After 49 days, the times of points do not fit. What was gained so far is not forgotten.
+	 */
+	if (ms > ~0U) {
+		mw_growth_episode_begin(g, signal, now);
+		return;
+	}
 	g->top = signal;
 	g->top_ns = now;
 	at = (g->points - 1U) & (MW_GROWTH_POINTS - 1);
-	if (ms > ~0U || ms - g->point[at].ms < g->gap_ms)
+	if (ms - g->point[at].ms < g->gap_ms)
 		return;
 	if (g->points == MW_GROWTH_POINTS)
 		mw_growth_episode_thin(g, (__u32)ms);

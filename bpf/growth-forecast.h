@@ -9,8 +9,8 @@
 #ifndef _MW_GROWTH_FORECAST_H
 #define _MW_GROWTH_FORECAST_H
 
-#include "growth-episode.h"
 #include "growth-pace.h"
+#include "growth-spurt.h"
 #include "growth-trend.h"
 
 /*
@@ -19,9 +19,6 @@
  * their limit are told apart by MW_GROWTH_CONSUMED.
  */
 #define MW_GROWTH_URGENT_S 150U
-
-/* The least growth, in pages, that an alert or the verdict "growing" can be based on. */
-#define MW_GROWTH_MASS (4 * MW_GROWTH_MIB)
 
 /* A trend with at least this score is extrapolated unless the episode is new growth. */
 #define MW_GROWTH_RELIABLE 50U
@@ -69,6 +66,7 @@ MW_INLINE __u32 mw_growth_eta(__u32 headroom, __u64 slope_bps)
  * Returns 1 if the episode is growth that the best trend does not describe: it gained
  * more than the window of the trend, and half of that above everything in the previous
  * bin. The rising edge of a sawtooth only comes back to where the signal was before.
+ * Nor does the trend describe a spurt that is much faster.
  */
 MW_INLINE int mw_growth_is_new_growth(const struct mw_growth *g,
 				      const struct mw_growth_history *history)
@@ -77,6 +75,8 @@ MW_INLINE int mw_growth_is_new_growth(const struct mw_growth *g,
 		&history->level[history->best.level & (MW_GROWTH_LEVELS - 1)];
 	__u32 grown = mw_growth_episode_growth(g);
 
+	if (history->spurt.slope_bps / MW_GROWTH_SPURT_FACTOR > history->best.slope_bps)
+		return 1;
 	return grown >= MW_GROWTH_MASS && grown > history->best.growth &&
 	       mw_growth_sub_sat(g->top, level->peak) > grown / 2 && mw_growth_episode_slope(g);
 }
@@ -87,7 +87,7 @@ mw_growth_pick_trend(const struct mw_growth *g, const struct mw_growth_history *
 {
 	if (history && history->best.score >= MW_GROWTH_RELIABLE)
 		return mw_growth_is_new_growth(g, history) ? 0 : &history->best;
-	if (!history || mw_growth_episode_slope(g))
+	if (!history || mw_growth_newest_slope(g, history))
 		return 0;
 	/* Growth in steps, or after a warm-up: a poor fit, but there is no better one. */
 	if (history->trend[1].r2_permille >= MW_GROWTH_R2_BAD)
@@ -115,7 +115,7 @@ MW_INLINE __u64 mw_growth_current_slope(const struct mw_growth *g,
 
 	if (mw_growth_goes_by_days(g, history, trend))
 		return mw_growth_days_slope(&history->days);
-	return trend ? trend->slope_bps : mw_growth_episode_slope(g);
+	return trend ? trend->slope_bps : mw_growth_newest_slope(g, history);
 }
 
 /* Pages until the limit for a signal as high as @high, or as now if that is higher. */

@@ -11,6 +11,7 @@
 #define _MW_GROWTH_HISTORY_H
 
 #include "growth-days.h"
+#include "growth-state.h"
 
 #define MW_GROWTH_BINS	 32U /* of a level; a power of two, so that a mask bounds an index */
 #define MW_GROWTH_LEVELS 4U  /* a power of two, for the same reason */
@@ -80,6 +81,19 @@ struct mw_growth_trend {
 	__u8 reserved[6];
 };
 
+/* Points of a spurt. */
+#define MW_GROWTH_SPURT_POINTS 3U
+
+/**
+ * struct mw_growth_spurt - the newest part of an episode, see growth-spurt.h
+ * @slope_bps: bytes per second of its later part; 0: it does not count
+ * @point: its beginning; a maximum from which on it has gained at least half; a later maximum
+ */
+struct mw_growth_spurt {
+	__u64 slope_bps;
+	struct mw_growth_point point[MW_GROWTH_SPURT_POINTS];
+};
+
 /**
  * struct mw_growth_sums - sums over a window, for the regression and its tests
  * @n: bins that have a sample
@@ -115,6 +129,7 @@ struct mw_growth_sums {
  *	program and all functions it calls share a stack of 512 bytes.
  * @level: the bins
  * @trend: the best trend of each level
+ * @spurt: the newest part of the episode
  * @days: the hours of the last days
  */
 struct mw_growth_history {
@@ -125,6 +140,7 @@ struct mw_growth_history {
 	struct mw_growth_sums sums;
 	struct mw_growth_level level[MW_GROWTH_LEVELS];
 	struct mw_growth_trend trend[MW_GROWTH_LEVELS];
+	struct mw_growth_spurt spurt;
 	struct mw_growth_days days;
 };
 

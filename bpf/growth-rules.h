@@ -117,26 +117,34 @@ MW_INLINE int mw_growth_nears_limit(const struct mw_growth *g, __u32 growth, __u
 }
 
 /*
- * Rule "limit", checked at each sample: a notice holds, little time is left, a good part of the
- * headroom is used, and the episode keeps its pace. What the process has had before is not new: it
- * may come back to it at any time. Nor is a gain news that is smaller than what the signal has
- * moved by before.
+ * Does growth from @from pages on, at @slope_bps, leave little time, and has it used a good part of
+ * the headroom? What the process has had before is not new: it may come back to it at any time. Nor
+ * is a gain news that is smaller than what the signal has moved by before.
  */
-MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g)
+MW_INLINE int mw_growth_is_urgent(const struct mw_growth *g, __u32 from, __u64 slope_bps)
 {
-	__u32 from = mw_growth_episode_origin(g)->pages, gained;
-	__u64 slope;
+	__u32 gained = mw_growth_sub_sat(g->top, g->ceiling > from ? g->ceiling : from);
 
-	if (g->headroom == MW_GROWTH_NO_LIMIT || !(g->flags & MW_GROWTH_F_NOTICE))
-		return 0;
-	if (g->ceiling > from)
-		from = g->ceiling;
-	gained = mw_growth_sub_sat(g->top, from);
 	if (gained < MW_GROWTH_MASS || gained <= mw_growth_sub_sat(g->ceiling, g->floor) ||
 	    !mw_growth_nears_limit(g, gained, g->headroom))
 		return 0;
-	slope = mw_growth_episode_slope(g);
-	return slope && mw_growth_eta(g->headroom, slope) <= MW_GROWTH_URGENT_S;
+	return slope_bps && mw_growth_eta(g->headroom, slope_bps) <= MW_GROWTH_URGENT_S;
+}
+
+/*
+ * Rule "limit", checked at each sample: a notice holds, and the episode, or its spurt, keeps its
+ * pace and is urgent. @history may be NULL.
+ */
+MW_INLINE int mw_growth_rule_limit(const struct mw_growth *g,
+				   const struct mw_growth_history *history)
+{
+	if (g->headroom == MW_GROWTH_NO_LIMIT || !(g->flags & MW_GROWTH_F_NOTICE))
+		return 0;
+	if (history &&
+	    mw_growth_is_urgent(g, history->spurt.point[0].pages, history->spurt.slope_bps))
+		return 1;
+	return mw_growth_is_urgent(g, mw_growth_episode_origin(g)->pages,
+				   mw_growth_episode_slope(g));
 }
 
 /*

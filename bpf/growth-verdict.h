@@ -117,8 +117,8 @@ MW_INLINE __u32 mw_growth_alert_raise_by_history(struct mw_growth *g,
 MW_INLINE __u32 mw_growth_alert_raise_by_episode(struct mw_growth *g,
 						 const struct mw_growth_history *history)
 {
-	return mw_growth_alert_raise(g, MW_GROWTH_LIMIT, mw_growth_episode_slope(g),
-				     mw_growth_episode_origin(g)->pages,
+	return mw_growth_alert_raise(g, MW_GROWTH_LIMIT, mw_growth_newest_slope(g, history),
+				     mw_growth_newest_origin(g, history)->pages,
 				     mw_growth_peak_headroom(g, history));
 }
 

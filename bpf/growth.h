@@ -12,6 +12,7 @@
  *   growth-units.h     pages, seconds, and the values that mean "none"
  *   growth-state.h     a sample, and the state of every process
  *   growth-episode.h   growth within seconds
+ *   growth-spurt.h     growth that becomes faster
  *   growth-days.h      means of the signal over days
  *   growth-pace.h      what a day adds
  *   growth-history.h   minima of the signal over hours, for a process that has grown
@@ -72,6 +73,7 @@ MW_INLINE void mw_growth_history_init(struct mw_growth_history *history, const s
 		history->level[i].vsz[0] = g->vsz;
 		mw_growth_trend_clear(&history->trend[i]);
 	}
+	mw_growth_spurt_begin(&history->spurt, g);
 	mw_growth_days_init(&history->days, g->signal);
 }
 
@@ -151,6 +153,7 @@ MW_INLINE __u32 mw_growth_history_update(struct mw_growth *g, struct mw_growth_h
 {
 	__u32 reason = MW_GROWTH_NONE, i;
 
+	mw_growth_spurt_update(&history->spurt, g);
 	mw_growth_trend_clear(&history->best);
 	for (i = 0; i < MW_GROWTH_LEVELS; i++) {
 		if (MW_GROWTH_CALL(update_level)(g, history, i) && !reason) {
@@ -226,7 +229,7 @@ MW_INLINE __u32 mw_growth_feed(struct mw_growth *g, struct mw_growth_history *hi
 		event |= mw_growth_alert_update(g, history);
 	else if (reason)
 		event |= mw_growth_alert_raise_by_history(g, history, reason);
-	else if (mw_growth_rule_limit(g))
+	else if (mw_growth_rule_limit(g, history))
 		event |= mw_growth_alert_raise_by_episode(g, history);
 	else if (mw_growth_rule_untouched(g, history, &sample->touch))
 		event |= mw_growth_alert_raise_by_touch(g, history, &sample->touch);

@@ -77,6 +77,22 @@ static double leak_bursts_out(double t)
 	return BASE + 2048 * t + (t > 7200 ? (t - 7200) * 5 * MIB : 0);
 }
 
+/* 1 MiB/s from 300 s on, which becomes spurt_rate after half an hour and ends with it. */
+static double spurt_rate, spurt_ends;
+static double leak_spurts(double t)
+{
+	double fast = fmin(spurt_ends, fmax(0, t - 2100));
+
+	return BASE + (fmax(0, t - 300 - fast) + fast * spurt_rate) * MIB;
+}
+
+/* An episode that goes on for 50 days, in which the signal grows by less and less; then 5 MiB/s. */
+#define LONG_EPISODE (51 * 86400.0)
+static double leak_after_weeks(double t)
+{
+	return BASE + (4 * log2(1 + t / 10) + fmax(0, t - LONG_EPISODE) * 5) * MIB;
+}
+
 static double flat_signal(double t)
 {
 	return BASE + fmod(t, 300) * 68;
@@ -226,6 +242,42 @@ static void test_clear(void)
 	tap_ok(r.row.first_alert_ns != MEMWATCH_GROWTH_NONE,
 	       "the time of the first alert is kept after it is cleared");
 	tap_ok(r.row.first_notice_ns < r.row.first_alert_ns, "the notice comes before the alert");
+}
+
+static void test_spurt(void)
+{
+	const uint64_t limit = 4096 * MIB;
+	double begin = 2100, end, told, left;
+	struct result r;
+
+	spurt_ends = 1000;
+	for (spurt_rate = 5; spurt_rate <= 40; spurt_rate *= 2) {
+		end = begin + (double)(limit / MIB - 1900) / spurt_rate;
+		r = run_shape(leak_spurts, end, 5, limit);
+		told = seconds_of(r.row.first_alert_ns);
+		left = end - told;
+		tap_eq(r.alerts, 1, "a leak that becomes %.0f times as fast has one alert",
+		       spurt_rate);
+		tap_ok(told > begin && (left >= 120 || left >= (end - begin) / 2 - 5),
+		       "the alert comes two minutes before the kill or in the first half: %.0f s "
+		       "of %.0f are left",
+		       left, end - begin);
+		tap_ok(is_near(seconds_of(r.row.alert_eta_ns), left, 0.05),
+		       "the alert says how much time is left: %.0f s",
+		       seconds_of(r.row.alert_eta_ns));
+		tap_ok(r.row.since_ns > (begin - 10) * 1e9,
+		       "the growth is that since it became faster: %.0f s",
+		       seconds_of(r.row.since_ns));
+	}
+	spurt_rate = 20;
+	spurt_ends = 20;
+	r = run_shape(leak_spurts, 3000, 5, limit);
+	tap_eq(r.alerts, 0, "20 s of fast growth far from the limit are no alert");
+	r = run_shape(leak_after_weeks, LONG_EPISODE + 190, 10,
+		      (uint64_t)leak_after_weeks(LONG_EPISODE + 200));
+	tap_eq(r.alerts, 1, "a fast leak is found in an episode of more than 49 days");
+	left = LONG_EPISODE + 200 - seconds_of(r.row.first_alert_ns);
+	tap_ok(left > 90, "it is found in the first half of its time: %.0f s are left", left);
 }
 
 /* What is said of the second alert is not what was true of the first one. */
@@ -482,6 +534,7 @@ int main(void)
 	test_leak_after_start();
 	test_clear();
 	test_second_alert();
+	test_spurt();
 	test_spans();
 	test_time_to_limit();
 	test_benign();

@@ -158,6 +158,9 @@ static void test_refused(void)
 	EXPECT_REFUSED(history.level[3].bin, 1000);
 	EXPECT_REFUSED(history.level[1].low, ~0U);
 	EXPECT_REFUSED(history.level[2].reserved, 1);
+	EXPECT_REFUSED(history.spurt.point[0].ms, ~0U);
+	EXPECT_REFUSED(history.spurt.point[2].pages, ~0U);
+	EXPECT_REFUSED(history.spurt.slope_bps, ~0ULL);
 	EXPECT_REFUSED(history.days.hour, 1000);
 	EXPECT_REFUSED(history.days.samples, ~0U);
 	EXPECT_REFUSED(history.days.sum, ~0ULL);

@@ -36,7 +36,7 @@ void mw_blame_note_times(struct mw_group_class *class, unsigned int event)
 		class->base_ns = mw_min_u64(class->base_ns, trend_start(g, &history->best));
 	if (!(event & MW_GROWTH_EVENT_ALERT))
 		return;
-	class->since_ns = g->onset_ns + mw_growth_episode_origin(g)->ms * 1000000ULL;
+	class->since_ns = g->onset_ns + mw_growth_newest_origin(g, history)->ms * 1000000ULL;
 	if (g->reason == MW_GROWTH_HEIGHT)
 		class->since_ns = mw_sub_sat(g->last_ns,
 					     MW_GROWTH_RECENT_HOURS * MW_GROWTH_HOUR_NS);

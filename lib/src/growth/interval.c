@@ -143,11 +143,10 @@ static struct pace pace_of_days(const struct mw_growth *g, const struct mw_growt
 	return (struct pace){ .slower = 1 / factor, .faster = factor };
 }
 
-/* A batch of an episode lasts from one point to the next. */
-static struct pace pace_of_episode(const struct mw_growth *g)
+/* A batch of an episode or a spurt lasts from one point to the next, from @p to @end. */
+static struct pace pace_of_points(const struct mw_growth_point *p,
+				  const struct mw_growth_point *end)
 {
-	const struct mw_growth_point *p = mw_growth_episode_origin(g),
-				     *end = g->point + g->points - 1;
 	double slopes[MW_GROWTH_POINTS], first, last, after;
 	unsigned int n = 0;
 
@@ -160,6 +159,27 @@ static struct pace pace_of_episode(const struct mw_growth *g)
 		slopes[n++] = fractional_bytes((double)p[1].pages - p[0].pages) * 1000 /
 			      ((double)p[1].ms - p[0].ms);
 	return pace_of_batches(slopes, n, last - first, after);
+}
+
+/* The last maximum of a spurt may be one of its points. */
+static struct pace pace_of_spurt(const struct mw_growth *g, const struct mw_growth_spurt *spurt)
+{
+	const struct mw_growth_point points[] = {
+		spurt->point[0],
+		spurt->point[1],
+		spurt->point[2],
+		{ .ms = mw_growth_top_ms(g), .pages = g->top },
+	};
+
+	return pace_of_points(points, points + (points[3].ms > points[2].ms ? 3 : 2));
+}
+
+static struct pace pace_of_episode(const struct mw_growth *g,
+				   const struct mw_growth_history *history)
+{
+	if (history && history->spurt.slope_bps)
+		return pace_of_spurt(g, &history->spurt);
+	return pace_of_points(mw_growth_episode_origin(g), g->point + g->points - 1);
 }
 
 /* Seconds until growth that accelerates by @bend, which is positive, has gained @bytes. */
@@ -197,7 +217,7 @@ void mw_growth_fill_eta(struct memwatch_growth_row *row, const struct mw_growth 
 	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
 	struct pace pace = mw_growth_goes_by_days(g, history, trend) ? pace_of_days(g, history)
 			   : trend				     ? pace_of_trend(history, trend)
-								     : pace_of_episode(g);
+								     : pace_of_episode(g, history);
 	__u32 left = mw_growth_peak_headroom(g, history);
 	double usable = fractional_bytes(mw_growth_usable(left)), most = fractional_bytes(left);
 	double least = most * (1 - HEADROOM_LESS) - fractional_bytes(MW_GROWTH_MIB);

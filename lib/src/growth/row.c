@@ -50,6 +50,7 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 			const struct mw_growth_history *history)
 {
 	const struct mw_growth_trend *trend = mw_growth_pick_trend(g, history);
+	const struct mw_growth_point *origin = mw_growth_newest_origin(g, history);
 
 	row->verdict = g->verdict;
 	row->reason = g->reason;
@@ -82,7 +83,7 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 			g->last_ns,
 			trend->window * (MW_GROWTH_BIN_NS << MW_GROWTH_SHIFT(trend->level)));
 	} else {
-		row->growth_bytes = mw_bytes_from_pages(mw_growth_episode_growth(g));
-		row->since_ns = g->onset_ns + mw_growth_episode_origin(g)->ms * 1000000ULL;
+		row->growth_bytes = mw_bytes_from_pages(mw_growth_sub_sat(g->top, origin->pages));
+		row->since_ns = g->onset_ns + origin->ms * 1000000ULL;
 	}
 }

@@ -108,6 +108,17 @@ static bool is_trend_valid(const struct mw_growth_trend *trend)
 	       trend->slope_bps <= SLOPE_MAX && are_zero(trend->reserved, sizeof(trend->reserved));
 }
 
+static bool is_spurt_valid(const struct mw_growth_spurt *spurt, const struct mw_growth *g)
+{
+	for (unsigned int i = 1; i < MW_GROWTH_SPURT_POINTS; i++)
+		if (spurt->point[i].ms < spurt->point[i - 1].ms ||
+		    spurt->point[i].pages < spurt->point[i - 1].pages)
+			return false;
+	return spurt->slope_bps <= SLOPE_MAX &&
+	       spurt->point[MW_GROWTH_SPURT_POINTS - 1].ms <= mw_growth_top_ms(g) &&
+	       spurt->point[MW_GROWTH_SPURT_POINTS - 1].pages <= g->top;
+}
+
 static bool are_days_valid(const struct mw_growth_days *days, uint64_t age_ns)
 {
 	/* More samples in an hour than there are milliseconds would let the sum overflow. */
@@ -136,6 +147,8 @@ static const char *check_history(const struct mw_growth_history *history, const 
 	if (!is_trend_valid(&history->best) || !is_trend_valid(&history->attempt) ||
 	    !is_trend_valid(&history->fired))
 		return "a trend is not valid";
+	if (!is_spurt_valid(&history->spurt, g))
+		return "a spurt is not valid";
 	if (!are_days_valid(&history->days, g->last_ns - history->start_ns))
 		return "an hour of a history is not valid";
 	return NULL;
