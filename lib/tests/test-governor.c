@@ -43,6 +43,20 @@ static void test_rounds(void)
 	tap_eq(gov.fast_ns, SECOND / 4, "rounds that replace the event program are 250 ms apart");
 }
 
+/* Of the smallest budgets, the event program may use all. */
+static void test_small_budget(void)
+{
+	struct mw_governor gov;
+
+	for (uint32_t ppm = 1; ppm <= 4; ppm++) {
+		mw_governor_init(&gov, 5 * SECOND, 1000, ppm, 128);
+		report_events(&gov, 1, 20000, 1);
+		mw_governor_round(&gov, 1000000);
+		tap_eq(gov.gap_ns, gov.period_ns,
+		       "with a budget of %u ppm, requested rounds are as far apart as others", ppm);
+	}
+}
+
 static void test_detach(void)
 {
 	struct mw_governor gov;
@@ -111,6 +125,7 @@ int main(void)
 {
 	tap_start();
 	test_rounds();
+	test_small_budget();
 	test_detach();
 	test_storm();
 	return tap_done();

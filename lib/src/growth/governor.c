@@ -50,6 +50,8 @@ void mw_governor_round(struct mw_governor *gov, uint64_t cpu_ns)
 	gov->period_ns = mw_min_u64(gov->period_ns,
 				    mw_max_u64(gov->wanted_ns, MW_GOVERNOR_PERIOD_MAX_NS));
 	left = gov->storm_ppm - (uint32_t)mw_min_u64(gov->event_ppm, event_budget(gov));
+	/* Of a budget of less than 4 ppm nothing may be left. */
+	left = left ? left : 1;
 	gov->gap_ns = mw_max_u64(MW_GOVERNOR_GAP_MIN_NS, period_for_cost(gov->round_ns, left));
 	gov->gap_ns = mw_min_u64(gov->gap_ns, gov->period_ns);
 	gov->fast_ns = mw_max_u64(MW_GOVERNOR_FAST_MIN_NS,
