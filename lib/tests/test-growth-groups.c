@@ -176,6 +176,17 @@ static void test_pool(void)
 	end();
 }
 
+/* What a class had gained when it was first seen counts, however old its cgroup is. */
+static void test_new_class(void)
+{
+	begin();
+	for (double t = 0; t <= 2 * 3600; t += 5)
+		feed(t, 0, "/a", 100.0 * MIB, t < 6000 ? 0 : 20.0 * MIB, 0);
+	tap_ok(is_noticed("/a", MEMWATCH_CLASS_SHMEM),
+	       "the first growth of a class is told in a cgroup that is older than an hour");
+	end();
+}
+
 static void test_no_news(void)
 {
 	begin();
@@ -243,6 +254,7 @@ int main(void)
 	test_each_class();
 	test_blame();
 	test_pool();
+	test_new_class();
 	test_no_news();
 	test_errors();
 	memwatch_ctx_unref(ctx);

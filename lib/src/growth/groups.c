@@ -151,6 +151,7 @@ static struct mw_group_class *add_class(struct mw_groups *groups, struct mw_grou
 	else
 		mw_growth_init(&class->state, sample->time_ns, sample->pages[number]);
 	class->state.first_ns = group->first_ns;
+	class->state.base_s = mw_growth_age_s(&class->state);
 	group->classes[number] = class;
 	groups->list[groups->nr_list++] = class;
 	return class;
