@@ -92,8 +92,7 @@ MW_INLINE void mw_growth_fit_level(struct mw_growth_history *history, __u32 i)
 	struct mw_growth_trend *best = &history->trend[i];
 	__u32 k;
 
-	best->window = 0;
-	best->score = 0;
+	mw_growth_trend_clear(best);
 	for (k = 0; k < 4; k++) {
 		if (!MW_GROWTH_CALL(fit_window)(history, i, mw_growth_window_bins(k)))
 			continue;

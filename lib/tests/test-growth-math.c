@@ -115,6 +115,24 @@ static void test_line(void)
 	tap_eq(trend->growth, 18 * 200, "a straight line has the growth of its window");
 }
 
+/* With too few samples there is no trend, and nothing stays of the one before. */
+static void test_no_samples(void)
+{
+	const struct mw_growth_trend *trend = &history.trend[1];
+	uint32_t values[32];
+
+	for (unsigned int i = 0; i < 32; i++)
+		values[i] = 1000 + 200 * i;
+	set_bins(values, 32);
+	mw_growth_fit_level(&history, 1);
+	tap_eq(trend->slope_bps, 10240, "a level has the trend of its bins");
+	history.level[1].ring[history.level[1].bin++ % MW_GROWTH_BINS] = MW_GROWTH_MISSING;
+	mw_growth_fit_level(&history, 1);
+	tap_eq(trend->window, 0, "a level without a sample in its newest bin has no trend");
+	tap_eq(trend->r2_permille, 0, "R squared of an earlier trend does not stay");
+	tap_eq(trend->slope_bps, 0, "the slope of an earlier trend does not stay");
+}
+
 static void test_no_line(void)
 {
 	const struct mw_growth_trend *trend = &history.attempt;
@@ -168,6 +186,7 @@ int main(void)
 	test_multiply();
 	test_ppm();
 	test_line();
+	test_no_samples();
 	test_no_line();
 	test_textbook();
 	return tap_done();
