@@ -328,6 +328,7 @@ static __noinline int load_process(struct task_struct *task, struct scratch *s,
 	__builtin_memcpy(&s->process, p, sizeof(s->process));
 	if (p->exec != (__u32)task->self_exec_id) {
 		bpf_map_delete_elem(&histories, key);
+		bpf_map_delete_elem(&touches, key);
 		begin_process(task, s);
 		count_event(MW_GROWTH_COUNT_EXECS);
 	} else if (!p->round) {

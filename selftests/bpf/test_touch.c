@@ -440,6 +440,8 @@ static void test_exec(void)
 	tell(&c, (struct order){ .grow = 8, .exec = true });
 	visit_times(&now, 3);
 	tap_eq(touch.state, MEMWATCH_TOUCH_ACTIVE, "an exec does no harm");
+	follow(&c, 1, now);
+	tap_eq(touch.follow[0].cohort.start_ns, now, "the new program begins with a new cohort");
 	end_child(&c, &now);
 }
 

@@ -29,10 +29,11 @@ void mw_suspects_note(struct mw_suspects *suspects, const struct memwatch_record
 	struct mw_growth_key key = { .start_ns = record->start_time_ns, .tgid = record->tgid };
 
 	mw_touch_note(&suspects->touch, record, now_ns);
+	/* The stacks of before an exec are those of another program. */
+	if (record->what == MEMWATCH_GROWTH_NOTICED || record->what == MEMWATCH_GROWTH_SETTLED)
+		mw_stacks_end(&suspects->stacks, &key);
 	if (record->what == MEMWATCH_GROWTH_NOTICED)
 		mw_stacks_begin(&suspects->stacks, &key, now_ns);
-	else if (record->what == MEMWATCH_GROWTH_SETTLED)
-		mw_stacks_end(&suspects->stacks, &key);
 }
 
 void mw_suspects_check(struct mw_suspects *suspects, const struct mw_growth_key *key,

@@ -157,10 +157,11 @@ void mw_touch_note(struct mw_touch *touch, const struct memwatch_record_growth *
 {
 	struct mw_growth_key key = { .start_ns = record->start_time_ns, .tgid = record->tgid };
 
+	/* Who is followed already has called exec since: its pages are gone. */
+	if (record->what == MEMWATCH_GROWTH_NOTICED || record->what == MEMWATCH_GROWTH_SETTLED)
+		end_key(touch, &key);
 	if (record->what == MEMWATCH_GROWTH_NOTICED)
 		begin_follow(touch, &key, record->signal_bytes >> MW_GROWTH_PAGE_SHIFT, now_ns);
-	else if (record->what == MEMWATCH_GROWTH_SETTLED)
-		end_key(touch, &key);
 }
 
 void mw_touch_check(struct mw_touch *touch, const struct mw_growth_key *key,
