@@ -219,6 +219,16 @@ static void test_sweeps(void)
 	tap_eq(touch.gained, 220, "of all that was gained");
 	tap_eq(cohort.sweeps, 6, "the sweeps were recognised");
 	mw_cohort_uninit(&cohort);
+	/* New suspects cause visits in between, in which a page is not quiet for long. */
+	now = begin(&cohort);
+	for (unsigned int i = 0; i < 40; i++, now += i % 4 ? MW_GROWTH_SECOND : STEP) {
+		uint32_t count = put_pages(0, BASE, 100, 0);
+
+		count = put_pages(count, BASE + HUGE, 200, i % 4 ? 0 : MW_TOUCH_YOUNG);
+		mw_cohort_visit(&cohort, now, pages, count, cleared);
+	}
+	tap_eq(cohort.sweeps, 0, "what is used every 13 s is not swept, however many visits come");
+	mw_cohort_uninit(&cohort);
 	/* A program that uses a random fifth of its memory in ten seconds is no collector. */
 	now = begin(&cohort);
 	for (unsigned int i = 0; i < 40; i++, now += STEP) {

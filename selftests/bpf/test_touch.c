@@ -100,6 +100,7 @@ static void follow(const struct child *c, size_t mib, uint64_t now)
 	record.start_time_ns = search.key.start_ns;
 	record.signal_bytes = mib * MIB;
 	mw_touch_note(&touch, &record, now);
+	touch.next_ns = now;
 	while (touch.next_ns <= now && mw_touch_count(&touch))
 		mw_touch_run(&touch, now);
 }
@@ -429,6 +430,27 @@ static void test_large(void)
 	end_child(&c, &now);
 }
 
+/* However many processes have a notice, visits have their budget. */
+static void test_budget(void)
+{
+	uint64_t now = 13000 * MW_GROWTH_SECOND;
+	struct child one = start_child(obey), two = start_child(obey);
+	struct memwatch_record_growth record = { .what = MEMWATCH_GROWTH_NOTICED };
+
+	await_byte(one.done[0]);
+	await_byte(two.done[0]);
+	follow(&one, 3, now);
+	record.tgid = (uint32_t)two.pid;
+	mw_touch_note(&touch, &record, now + MW_GROWTH_SECOND / 10);
+	tap_eq(mw_touch_count(&touch), 2, "another suspect comes soon after a visit");
+	tap_ok(touch.next_ns >= now + MW_GROWTH_SECOND,
+	       "it is visited no earlier than a second after that visit");
+	tap_ok(touch.next_ns < now + STEP || touch.cpu_ns >= STEP / 200,
+	       "it is visited earlier than after ten seconds");
+	end_child(&two, &now);
+	end_child(&one, &now);
+}
+
 static void test_exec(void)
 {
 	uint64_t now = 9000 * MW_GROWTH_SECOND;
@@ -524,6 +546,7 @@ int main(void)
 	test_hidden(true);
 	test_locked();
 	test_large();
+	test_budget();
 	test_exec();
 	test_not_permitted();
 	mw_touch_uninit(&touch);

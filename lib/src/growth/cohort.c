@@ -29,12 +29,13 @@
 #define PAGES_MIN 8
 
 /*
- * A sweep: of the pages that were quiet for so many visits, which are at least half of the cohort
- * and so many, it touches at least so many percent.
+ * A sweep: of the pages that were quiet for so many visits and so long, which are at least half of
+ * the cohort and so many, it touches at least so many percent.
  */
-#define SWEEP_QUIET   2
-#define SWEEP_PAGES   16
-#define SWEEP_PERCENT 80
+#define SWEEP_QUIET    2
+#define SWEEP_QUIET_NS (20 * MW_GROWTH_SECOND)
+#define SWEEP_PAGES    16
+#define SWEEP_PERCENT  80
 
 /* The quantile of the normal distribution for an interval of 95 %. */
 #define Z 1.96
@@ -126,8 +127,14 @@ static uint64_t place_of(uint64_t found)
 	return found & (MW_TOUCH_ADDRESS | MW_TOUCH_HUGE);
 }
 
+static bool is_quiet(const struct mw_cohort_page *page, uint64_t now_ns)
+{
+	return page->quiet >= SWEEP_QUIET && now_ns - page->touched_ns > SWEEP_QUIET_NS;
+}
+
 /* Is this visit one that follows the sweep of a collector? */
-static bool is_sweep(const struct mw_cohort *cohort, const __u64 *pages, uint32_t count)
+static bool is_sweep(const struct mw_cohort *cohort, uint64_t now_ns, const __u64 *pages,
+		     uint32_t count)
 {
 	uint64_t all = 0, quiet = 0, touched = 0, n = 0;
 
@@ -138,7 +145,7 @@ static bool is_sweep(const struct mw_cohort *cohort, const __u64 *pages, uint32_
 		if (!page || page->old)
 			continue;
 		all += weight;
-		if (page->quiet < SWEEP_QUIET)
+		if (!is_quiet(page, now_ns))
 			continue;
 		quiet += weight;
 		n++;
@@ -160,7 +167,7 @@ static struct mw_cohort_page follow_page(const struct mw_cohort *cohort, uint64_
 		page.visits++;
 		page.quiet++;
 		page.blind += !!(found & MW_TOUCH_SHARED);
-		if (was_touched(found) && !(sweep && before->quiet >= SWEEP_QUIET)) {
+		if (was_touched(found) && !(sweep && is_quiet(before, now_ns))) {
 			page.touched_ns = now_ns;
 			page.quiet = 0;
 		}
@@ -182,7 +189,7 @@ int mw_cohort_visit(struct mw_cohort *cohort, uint64_t now_ns, const __u64 *page
 		return -ENOMEM;
 	if (!cohort->start_ns)
 		cohort->start_ns = now_ns;
-	sweep = is_sweep(cohort, pages, count);
+	sweep = is_sweep(cohort, now_ns, pages, count);
 	cohort->sweeps += sweep;
 	for (uint32_t i = 0; i < count; i++) {
 		next[i] = follow_page(cohort, pages[i], now_ns, sweep);

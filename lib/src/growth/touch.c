@@ -22,6 +22,9 @@
 
 #define VISIT_NS (10 * MW_GROWTH_SECOND)
 
+/* A new suspect is visited earlier, but no earlier than this after the last visit. */
+#define VISIT_MIN_NS MW_GROWTH_SECOND
+
 /* Visits take at most one part in so many of the time of one CPU. */
 #define REST_FACTOR 200
 
@@ -140,8 +143,8 @@ static void begin_follow(struct mw_touch *touch, const struct mw_growth_key *key
 	follow->key = *key;
 	follow->placed = false;
 	mw_cohort_init(&follow->cohort, pages, pages_of_each(touch));
-	/* What is there already is not of the cohort, so look at once. */
-	touch->next_ns = now_ns;
+	/* What is there already is not of the cohort, so look as soon as the budget allows. */
+	touch->next_ns = mw_min_u64(touch->next_ns, mw_max_u64(now_ns, touch->rested_ns));
 }
 
 static void end_key(struct mw_touch *touch, const struct mw_growth_key *key)
@@ -295,7 +298,8 @@ uint64_t mw_touch_run(struct mw_touch *touch, uint64_t now_ns)
 	rc = visit_all(touch, now_ns);
 	cost = mw_clock(CLOCK_THREAD_CPUTIME_ID) - begin;
 	touch->cpu_ns += cost;
-	touch->next_ns = rc == 1 ? now_ns : now_ns + mw_max_u64(VISIT_NS, cost * REST_FACTOR);
+	touch->rested_ns = now_ns + mw_max_u64(VISIT_MIN_NS, cost * REST_FACTOR);
+	touch->next_ns = rc == 1 ? now_ns : mw_max_u64(now_ns + VISIT_NS, touch->rested_ns);
 	if (rc < 0)
 		give_up(touch, rc);
 	return cost;

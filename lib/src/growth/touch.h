@@ -38,6 +38,7 @@ struct mw_touch_follow {
  * @error: errno that made it impossible
  * @max: how many suspects there can be
  * @next_ns: when the next visit is due; MW_TIME_MAX: there is no suspect
+ * @rested_ns: from when on the budget allows another visit
  * @visits: number of visits
  * @cpu_ns: CPU time of all of them
  * @stall_ns: longest call that held the lock of a suspect's address space
@@ -52,6 +53,7 @@ struct mw_touch {
 	int error;
 	uint32_t max;
 	uint64_t next_ns;
+	uint64_t rested_ns;
 	uint64_t visits;
 	uint64_t cpu_ns;
 	uint64_t stall_ns;
