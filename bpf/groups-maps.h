@@ -52,7 +52,7 @@ struct mw_group_memory {
  * @swap: free swap, in pages of the machine
  * @unsure: the positions of the sums are not those that are known: only @lru, @slab and the rest
  *	of what is charged, as @kernel, are read
- * @full: set by the program: how many cgroups did not fit
+ * @full: counted by the program: how often in this round a cgroup did not fit
  */
 struct mw_groups_control {
 	__u32 round;

@@ -57,6 +57,16 @@ static void test_small_budget(void)
 	}
 }
 
+static void test_visits(void)
+{
+	tap_eq(mw_governor_visits(1000, 5 * SECOND, 1000), 9 * SECOND / 2,
+	       "cheap visits of cgroups come with each round");
+	tap_eq(mw_governor_visits(8000000, 5 * SECOND, 1000) / SECOND, 19,
+	       "visits of 8 ms take two fifths of the budget of rounds");
+	tap_eq(mw_governor_visits(SECOND, 5 * SECOND, 1000), 60 * SECOND,
+	       "visits of a second still come once a minute");
+}
+
 static void test_detach(void)
 {
 	struct mw_governor gov;
@@ -126,6 +136,7 @@ int main(void)
 	tap_start();
 	test_rounds();
 	test_small_budget();
+	test_visits();
 	test_detach();
 	test_storm();
 	return tap_done();

@@ -14,6 +14,9 @@ static uint64_t period_for_cost(uint64_t cost_ns, uint32_t ppm)
 	return mw_mul_sat(cost_ns, 1000000) / ppm;
 }
 
+/* The part of the budget of regular rounds that is for visits of cgroups. */
+#define VISITS_PERCENT 40
+
 /* What the event program may use of the budget for fast growth: three quarters. */
 static uint32_t event_budget(const struct mw_governor *gov)
 {
@@ -57,6 +60,16 @@ void mw_governor_round(struct mw_governor *gov, uint64_t cpu_ns)
 	gov->fast_ns = mw_max_u64(MW_GOVERNOR_FAST_MIN_NS,
 				  period_for_cost(gov->round_ns, gov->storm_ppm / 4 + 1));
 	gov->fast_ns = mw_min_u64(gov->fast_ns, gov->period_ns);
+}
+
+uint64_t mw_governor_visits(uint64_t cost_ns, uint64_t period_ns, uint32_t rest_ppm)
+{
+	uint64_t budget = mw_mul_sat(cost_ns, 1000000 * 100ULL) /
+			  ((uint64_t)rest_ppm * VISITS_PERCENT + 1);
+
+	/* A tenth less, so that rounds at even intervals are not missed by a moment. */
+	return mw_min_u64(mw_max_u64(period_ns - period_ns / 10, budget),
+			  MW_GOVERNOR_PERIOD_MAX_NS);
 }
 
 void mw_governor_events(struct mw_governor *gov, uint32_t ppm, uint64_t time_ns)

@@ -77,6 +77,12 @@ void mw_governor_init(struct mw_governor *gov, uint64_t period_ns, uint32_t rest
 void mw_governor_round(struct mw_governor *gov, uint64_t cpu_ns);
 
 /*
+ * The time from one visit of all cgroups, which takes @cost_ns of CPU time, to the next: as long as
+ * the part of @rest_ppm asks that is for visits, but not longer than the longest period.
+ */
+uint64_t mw_governor_visits(uint64_t cost_ns, uint64_t period_ns, uint32_t rest_ppm);
+
+/*
  * Reports that the event program took @ppm of one CPU, measured during a part of the
  * @time_ns since the last call. While the program is detached, @ppm is ignored. It stays
  * detached until what it used is within the budget again, the detached time included: so

@@ -17,15 +17,13 @@
 #include "base/array.h"
 #include "base/context.h"
 #include "base/timemath.h"
+#include "growth/governor.h"
 #include "growth/host.h"
 #include "growth/members.h"
 #include "growth/pages.h"
 
 /* The state of a cgroup without processes is kept for this long: a pool may be empty meanwhile. */
 #define GONE_NS (600 * MW_GROWTH_SECOND)
-
-/* The part of the budget of regular rounds that is for groups. */
-#define BUDGET_PERCENT 40
 
 /* Type of the handle of a file in cgroupfs, which is its id (FILEID_KERNFS, Linux 5.5). */
 #define HANDLE_TYPE 0xfe
@@ -261,6 +259,16 @@ static void flush_sums(const struct mw_survey *survey)
 	(void)!pread(survey->stat_fd, &byte, 1, 0);
 }
 
+/* Says once that some cgroups are not watched. */
+static void tell_full(struct mw_survey *survey)
+{
+	if (survey->told_full || !mw_bpf_groups_are_full(survey->bpf))
+		return;
+	survey->told_full = true;
+	mw_log(survey->ctx, MEMWATCH_LOG_WARNING,
+	       "more than %u cgroups have processes: the others are not watched", MW_GROUPS_MAX);
+}
+
 static int read_cgroups(struct mw_survey *survey, uint64_t swap_bytes)
 {
 	int err;
@@ -269,6 +277,7 @@ static int read_cgroups(struct mw_survey *survey, uint64_t swap_bytes)
 	err = mw_bpf_groups_round(survey->bpf,
 				  (uint32_t)(swap_bytes / (uint64_t)sysconf(_SC_PAGESIZE)));
 	mw_sums_begin(&survey->sums);
+	tell_full(survey);
 	if (!err)
 		err = mw_bpf_groups_each(survey->bpf, take_memory, survey);
 	if (err || !mw_sums_compare(&survey->sums))
@@ -389,7 +398,7 @@ static int visit_all(struct mw_survey *survey, uint64_t now)
 
 int mw_survey_visit(struct mw_survey *survey, uint64_t now, uint64_t period_ns, uint32_t ppm)
 {
-	uint64_t before = mw_clock(CLOCK_THREAD_CPUTIME_ID), cost, budget;
+	uint64_t before = mw_clock(CLOCK_THREAD_CPUTIME_ID), cost;
 	int err;
 
 	if (now < survey->next_ns)
@@ -402,10 +411,7 @@ int mw_survey_visit(struct mw_survey *survey, uint64_t now, uint64_t period_ns, 
 	if (survey->next_ns)
 		survey->cost_ns = survey->cost_ns ? survey->cost_ns - survey->cost_ns / 8 + cost / 8
 						  : cost;
-	budget = mw_mul_sat(survey->cost_ns, 1000000 * 100ULL) /
-		 ((uint64_t)ppm * BUDGET_PERCENT + 1);
-	/* A tenth less, so that rounds at even intervals are not missed by a moment. */
-	survey->next_ns = now + mw_max_u64(period_ns - period_ns / 10, budget);
+	survey->next_ns = now + mw_governor_visits(survey->cost_ns, period_ns, ppm);
 	return err;
 }
 

@@ -57,6 +57,7 @@ struct mw_survey_event {
  * @taken: the next of them
  * @next_ns: when they are due again
  * @cost_ns: CPU time of a visit, on average
+ * @told_full: it was said that there are too many cgroups
  * @memory: owned; what was read in the last visit, by number in @ids; @round is 0: nothing
  * @max_memory: how many fit
  * @sums: whether what was read in the last visit is what it is taken for
@@ -77,6 +78,7 @@ struct mw_survey {
 	struct mw_survey_event *events;
 	uint32_t nr_events, max_events, taken;
 	uint64_t next_ns, cost_ns;
+	bool told_full;
 	struct mw_group_memory *memory;
 	uint32_t max_memory;
 	struct mw_sums sums;

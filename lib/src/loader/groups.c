@@ -86,6 +86,7 @@ int mw_bpf_groups_round(struct mw_bpf_groups *groups, uint32_t swap)
 	volatile struct mw_groups_control *control = control_of(groups);
 
 	control->swap = swap;
+	control->full = 0;
 	if (!++control->round)
 		control->round = 1;
 	return mw_bpf_iterator_run(groups->ctx, groups->link, "a round of the cgroups");
@@ -99,6 +100,11 @@ void mw_bpf_groups_set_unsure(struct mw_bpf_groups *groups)
 uint32_t mw_bpf_groups_number(const struct mw_bpf_groups *groups)
 {
 	return groups->skel->bss->control.round;
+}
+
+bool mw_bpf_groups_are_full(struct mw_bpf_groups *groups)
+{
+	return control_of(groups)->full;
 }
 
 int mw_bpf_groups_each(struct mw_bpf_groups *groups, mw_bpf_walk_fn fn, void *userdata)

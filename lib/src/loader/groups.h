@@ -31,6 +31,9 @@ void mw_bpf_groups_set_unsure(struct mw_bpf_groups *groups);
 /* The number of the last round, which is in each value that it wrote. */
 uint32_t mw_bpf_groups_number(const struct mw_bpf_groups *groups);
 
+/* Were there more than MW_GROUPS_MAX cgroups in the last round? */
+bool mw_bpf_groups_are_full(struct mw_bpf_groups *groups);
+
 /* Passes each cgroup (its id, &struct mw_group_memory) to @fn, as mw_bpf_map_walk() does. */
 int mw_bpf_groups_each(struct mw_bpf_groups *groups, mw_bpf_walk_fn fn, void *userdata);
 
