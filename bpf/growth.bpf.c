@@ -319,14 +319,27 @@ static __noinline int find_owner_of(struct task_struct *task, struct scratch *s)
 	return 0;
 }
 
+/* Sends that the notice and the alert of a program have ended, which has called exec. */
+static __noinline int end_program(void *ctx, struct scratch *s, struct mw_growth_key *key)
+{
+	struct mw_growth *g = &s->process.growth;
+	__u32 event = (g->flags & MW_GROWTH_F_NOTICE ? MW_GROWTH_EVENT_SETTLE : 0) |
+		      (g->flags & MW_GROWTH_F_ALERT ? MW_GROWTH_EVENT_CLEAR : 0);
+
+	g->reason = MW_GROWTH_NONE;
+	g->verdict = MW_GROWTH_INSUFFICIENT;
+	return send_events(ctx, s, key, event);
+}
+
 /* Copies the state @p of a process to the scratch, or begins a state there. */
-static __noinline int load_process(struct task_struct *task, struct scratch *s,
+static __noinline int load_process(void *ctx, struct task_struct *task, struct scratch *s,
 				   struct mw_growth_key *key, struct mw_growth_process *p)
 {
 	if (!p)
 		return begin_process(task, s);
 	__builtin_memcpy(&s->process, p, sizeof(s->process));
 	if (p->exec != (__u32)task->self_exec_id) {
+		end_program(ctx, s, key);
 		bpf_map_delete_elem(&histories, key);
 		bpf_map_delete_elem(&touches, key);
 		begin_process(task, s);
@@ -407,7 +420,7 @@ int on_task(struct bpf_iter__task *ctx)
 	}
 
 	read_counters(mm, s);
-	load_process(task, s, &key, p);
+	load_process(ctx, task, s, &key, p);
 	read_touch(s, &key);
 	sample_read_headroom(task, mm, s);
 	/* The process has exited meanwhile: its counters may be those of a freed mm. */

@@ -64,6 +64,8 @@ static inline void hold_then_exec(struct child *c)
 	map_touched(80 * MIB, MAP_PRIVATE);
 	send_byte(c->done[1]);
 	await_byte(c->go[0]);
+	map_touched(20 * MIB, MAP_PRIVATE);
+	await_byte(c->go[0]);
 	snprintf(go, sizeof(go), "%d", c->go[0]);
 	execl("/proc/self/exe", "growth", "--wait", go, (char *)NULL); /* its name is "exe" */
 	_exit(1);

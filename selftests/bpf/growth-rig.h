@@ -134,6 +134,25 @@ static inline void drain_records(void)
 		;
 }
 
+/* Waits for an event of a process. Returns whether it has come. */
+static inline bool wait_for_event(pid_t pid, uint32_t what)
+{
+	const struct memwatch_record_header *header;
+	uint64_t end = now_ns() + 20 * SECOND;
+
+	while (now_ns() < end) {
+		memwatch_watch_poll(watch, 100);
+		while (memwatch_watch_next(watch, &header) == 1) {
+			const struct memwatch_record_growth *r = (const void *)header;
+
+			if (header->type == MEMWATCH_RECORD_GROWTH && r->tgid == (uint32_t)pid &&
+			    r->what == what)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Runs at least @n whole rounds that begin now, for at most 20 s. */
 static inline void run_rounds(int n)
 {

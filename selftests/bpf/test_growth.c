@@ -206,10 +206,13 @@ static void test_exec(void)
 
 	await_byte(c.done[0]);
 	run_rounds(2);
+	send_byte(c.go[1]);
+	tap_ok(wait_for_event(c.pid, MEMWATCH_GROWTH_NOTICED), "a process that grows has a notice");
 	find_process(c.pid, &old, NULL);
 	memwatch_watch_get_stats(watch, &before);
 	send_byte(c.go[1]);
-	usleep(200000);
+	tap_ok(wait_for_event(c.pid, MEMWATCH_GROWTH_SETTLED),
+	       "the end of a notice is told when a process calls exec");
 	run_rounds(2);
 	memwatch_watch_get_stats(watch, &after);
 	tap_eq(find_process(c.pid, &row, NULL), 1, "a process that called exec has one state");
