@@ -134,6 +134,25 @@ test_scan() {
 
 # -------------------------------------------------------------- promotions
 
+# hold_scarce RMIDS POLICY PROCESSES: a session in which processes of mwproc ($many) wait for RMIDs,
+# and RMIDs that are freed rest for a second
+hold_scarce() {
+	rmmod memwatch
+	insmod "$KO" rmids="$1"
+	hold_session policy="$2" limbo=1000000000 set
+	in_background "$TMP/many" mwproc many "$3"
+	many=$!
+	within 20 grep -q ready "$TMP/many"
+	within 10 status_is rmids_free 0
+}
+
+# kill_holders COUNT|+FIRST: kills the last processes of mwproc that have RMIDs, or all from one on
+kill_holders() {
+	for victim in $(awk -F '\t' '$9 == "mwproc" { print $3 }' $PROC/rmids | tail -n "$1"); do
+		kill -9 "$victim"
+	done
+}
+
 # promoted_at_once: the largest number of RMIDs that one interrupt gave to waiting processes
 promoted_at_once() {
 	awk 'match($0, /\[[0-9]+\]/) { cpu = substr($0, RSTART, RLENGTH) }
@@ -145,17 +164,9 @@ promoted_at_once() {
 
 # While one interrupt promotes, its CPU does nothing else, and others may wait for the lock.
 test_promotions() {
-	rmmod memwatch
-	insmod "$KO" rmids=64
-	hold_session policy=fifo limbo=1000000000 set
-	in_background "$TMP/many" mwproc many 200
-	many=$!
-	within 20 grep -q ready "$TMP/many"
-	within 10 status_is rmids_free 0
+	hold_scarce 64 fifo 200
 	promotions=$(status promotions)
-	for victim in $(awk -F '\t' '$9 == "mwproc" { print $3 }' $PROC/rmids | tail -n +2); do
-		kill -9 "$victim"
-	done
+	kill_holders +2
 	within 5 status_at_least rmids_limbo 40
 	freed=$(status rmids_limbo)
 	trace_start rmid_alloc
@@ -177,17 +188,9 @@ test_promotions() {
 
 # A worker may be about to start the timer of promotions when the session ends.
 test_timer() {
-	rmmod memwatch
-	insmod "$KO" rmids=8
-	hold_session policy=fair limbo=1000000000 set
-	in_background "$TMP/many" mwproc many 20
-	many=$!
-	within 20 grep -q ready "$TMP/many"
-	within 10 status_is rmids_free 0
+	hold_scarce 8 fair 20
 	echo 100 >$PARAMETERS/delay_ms
-	for victim in $(awk -F '\t' '$9 == "mwproc" { print $3 }' $PROC/rmids | tail -n 3); do
-		kill -9 "$victim"
-	done
+	kill_holders 3
 	in_background "$TMP/spin" mwproc spin
 	spin=$!
 	within 5 worker_waits
