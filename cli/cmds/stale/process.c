@@ -9,17 +9,13 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <memwatch/stale-process.h>
 
-/* The field of /proc/PID/stat with the time of the start. */
-#define START_TIME_FIELD 22
+#include "common/root.h"
 
 static bool is_in_own_namespace(const struct memwatch_stale_process *process)
 {
@@ -33,29 +29,14 @@ static bool is_in_own_namespace(const struct memwatch_stale_process *process)
  * Whether the process that has the number now is another one. One that cannot be looked at is taken
  * for the same.
  */
-static bool was_replaced(const struct memwatch_stale_process *process)
+static bool was_replaced(const struct mw_cli *cli, const struct memwatch_stale_process *process)
 {
-	char path[32], text[1024];
-	const char *at;
-	size_t len = 0;
-	FILE *file;
+	uint64_t ticks = mw_root_start_ticks(cli, process->pid);
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", process->pid);
-	file = fopen(path, "re");
-	if (file) {
-		len = fread(text, 1, sizeof(text) - 1, file);
-		fclose(file);
-	}
-	text[len] = '\0';
-	/* Field 2, the name of the program, is in parentheses and may contain anything. */
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < START_TIME_FIELD; field++)
-		at = strchr(at + 1, ' ');
-	return at && process->start_time_ticks &&
-	       strtoull(at + 1, NULL, 10) != process->start_time_ticks;
+	return ticks && process->start_time_ticks && ticks != process->start_time_ticks;
 }
 
-int stale_process_open(struct memwatch_ctx *ctx, int fd)
+int stale_process_open(const struct mw_cli *cli, struct memwatch_ctx *ctx, int fd)
 {
 	MEMWATCH_OPTS(memwatch_stale_process, process);
 	int pidfd;
@@ -67,7 +48,7 @@ int stale_process_open(struct memwatch_ctx *ctx, int fd)
 	pidfd = (int)syscall(SYS_pidfd_open, process.pid, 0);
 	if (pidfd < 0)
 		return -errno;
-	if (!was_replaced(&process))
+	if (!was_replaced(cli, &process))
 		return pidfd;
 	close(pidfd);
 	return -ESRCH;

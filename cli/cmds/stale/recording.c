@@ -116,7 +116,7 @@ static int open_process(struct recording *w)
 
 	if (rc)
 		return rc;
-	w->process = stale_process_open(ctx, w->fd);
+	w->process = stale_process_open(w->cli, ctx, w->fd);
 	if (w->process < 0 && w->process != -ESRCH)
 		mw_warn(w->cli,
 			"%s: the end of the process cannot be seen (%s); the reports go on until a "
