@@ -86,7 +86,7 @@ static int find_fence(struct work *w, uint32_t begin, uint32_t end, bool with_li
 		      struct mw_basis *ret)
 {
 	const struct mw_fence_rule rule = { w->rule->coefficient, SPREAD_TIME * (double)w->sim->now,
-					    SPREAD_QUARTILE };
+					    SPREAD_QUARTILE, (double)w->sim->pause };
 	int err = 0;
 
 	mw_sample_clear(&w->sample);
@@ -148,7 +148,8 @@ static int find_limit(struct work *w)
 	if (err || w->sample.total < MW_FENCE_LEAST)
 		return err;
 	mw_sample_sort(&w->sample);
-	w->limit = fmax(mw_sample_quantile(&w->sample, FREED_EARLIER), least);
+	w->limit = fmax(mw_sample_quantile(&w->sample, FREED_EARLIER), least) +
+		   (double)w->sim->pause;
 	return 0;
 }
 

@@ -17,7 +17,9 @@
  * whole time, gives way for it to the staleness below which nearly all objects were freed.
  *
  * GUARDS. There is no fence for fewer than MW_FENCE_LEAST objects. The spread of a distribution,
- * with its skewness, is at least a thousandth of the time and half of its third quartile. If more
+ * with its skewness, is at least a thousandth of the time and half of its third quartile. The
+ * longest pause is added to a fence: while the process waits for a CPU or for a disk, all objects
+ * age, and those that live at the end would be staler than those that were freed before. If more
  * than a quarter of the objects of a distribution live and are stale by the global fence (or, for
  * the global distribution, live at all), they would move its fence: it then consists of the freed
  * ones alone.

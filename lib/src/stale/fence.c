@@ -24,6 +24,6 @@ struct mw_fence mw_fence_of(const struct mw_sample *sample, const struct mw_fenc
 
 	/* The medcouple of equal observations may be 1 or -1, by a few others. */
 	fence.flat = distance < least;
-	fence.threshold = fence.q3 + rule->coefficient * fmax(distance, least);
+	fence.threshold = fence.q3 + rule->coefficient * fmax(distance, least) + rule->margin;
 	return fence;
 }

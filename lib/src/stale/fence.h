@@ -20,11 +20,13 @@
  * @coefficient: c
  * @spread: lower limit of what c is multiplied by; 0 would make outliers of all above Q3
  * @spread_share: another lower limit, as a share of Q3
+ * @margin: is added
  */
 struct mw_fence_rule {
 	double coefficient;
 	double spread;
 	double spread_share;
+	double margin;
 };
 
 /**

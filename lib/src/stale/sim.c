@@ -211,6 +211,7 @@ static int update_curves(struct mw_sim *sim, uint64_t time_ns)
 static int advance_clock(struct mw_sim *sim, uint64_t time_ns)
 {
 	uint64_t passed = time_ns - sim->time_ns;
+	uint64_t counted = passed > MW_SIM_ACTIVE_NS ? MW_SIM_ACTIVE_NS : passed;
 
 	if (!sim->started) {
 		sim->started = true;
@@ -219,7 +220,9 @@ static int advance_clock(struct mw_sim *sim, uint64_t time_ns)
 		return 0;
 	}
 	sim->time_ns = time_ns;
-	sim->now += sim->is_active && passed > MW_SIM_ACTIVE_NS ? MW_SIM_ACTIVE_NS : passed;
+	sim->now += sim->is_active ? counted : passed;
+	if (counted > sim->pause)
+		sim->pause = counted;
 	return update_curves(sim, time_ns);
 }
 

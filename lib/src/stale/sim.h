@@ -73,6 +73,7 @@ struct mw_site {
  * @started: there was an event
  * @first_ns, @time_ns: time of the first and of the last event
  * @now: the clock of the process, which starts at 0
+ * @pause: the longest time without an event, at most MW_SIM_ACTIVE_NS
  * @site_of: from the number of a name to that of the site; MW_OBJECT_NONE if it is none
  * @cohorts: allocations by time
  * @live_bytes: size of all live objects
@@ -83,7 +84,7 @@ struct mw_site {
  */
 struct mw_sim {
 	bool is_active, started;
-	uint64_t first_ns, time_ns, now;
+	uint64_t first_ns, time_ns, now, pause;
 	struct mw_ranges ranges;
 	struct mw_objects objects;
 	struct mw_site *sites;
