@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "summary/feed.h"
 #include "common/clock.h"
@@ -392,19 +391,11 @@ static int write_export(struct exporter *e, uint64_t first, uint64_t last)
 	return err;
 }
 
-/* Writing the export over the recording would destroy it before it is read. */
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int open_output(struct exporter *e, struct memwatch_ctx *ctx, const char *input)
 {
 	const char *name = e->config->output;
 
-	if (name && is_same_file(name, input))
+	if (name && mw_out_file_is(name, input))
 		return mw_error(MW_EXIT_USAGE, "export", "%s is the recording itself", name);
 	return mw_out_file_open(&e->file, ctx, name, e->config->force);
 }

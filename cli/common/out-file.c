@@ -111,19 +111,30 @@ static int open_stream(const char *path)
 }
 
 /* A file that is replaced keeps its content for who has it open. */
-static int create_file(struct memwatch_ctx *ctx, const char *path, bool replace)
+static int give_name(struct mw_out_file *out)
 {
-	struct memwatch_file *file;
-	int fd, err = memwatch_file_create(ctx, path, &file);
+	struct memwatch_file *file = out->unnamed;
+	int err = memwatch_file_commit(file, out->replace ? MEMWATCH_FILE_REPLACE : 0);
+
+	out->unnamed = NULL;
+	memwatch_file_close(file);
+	return err;
+}
+
+static int create_file(struct mw_out_file *out, struct memwatch_ctx *ctx, bool replace)
+{
+	int fd, err = memwatch_file_create(ctx, out->path, &out->unnamed);
 
 	if (err)
 		return err;
-	err = memwatch_file_commit(file, replace ? MEMWATCH_FILE_REPLACE : 0);
-	fd = err ? err : fcntl(memwatch_file_fd(file), F_DUPFD_CLOEXEC, 0);
-	if (fd < 0 && !err)
-		fd = -errno;
-	memwatch_file_close(file);
-	return fd;
+	out->replace = replace;
+	fd = fcntl(memwatch_file_fd(out->unnamed), F_DUPFD_CLOEXEC, 0);
+	if (fd >= 0)
+		return fd;
+	err = -errno;
+	memwatch_file_close(out->unnamed);
+	out->unnamed = NULL;
+	return err;
 }
 
 /* Returns a descriptor, or -1 after an error message, with the exit code in *@rc. */
@@ -148,14 +159,14 @@ static int open_path(struct mw_out_file *out, struct memwatch_ctx *ctx, bool for
 	else if (existing == STREAM)
 		fd = open_stream(path);
 	else
-		fd = create_file(ctx, path, existing != NOTHING);
+		fd = create_file(out, ctx, existing != NOTHING);
 	if (fd < 0)
-		*rc = fd == -EEXIST ? report_existing_file(path) : mw_error_errno(fd, path);
+		*rc = mw_error_errno(fd, path);
 	return fd < 0 ? -1 : fd;
 }
 
-int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const char *path,
-		     bool force)
+int mw_out_file_begin(struct mw_out_file *out, struct memwatch_ctx *ctx, const char *path,
+		      bool force)
 {
 	int rc = 0, fd;
 
@@ -178,7 +189,36 @@ int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const ch
 		return 0;
 	rc = mw_error_errno(-errno, path);
 	close(fd);
+	memwatch_file_close(out->unnamed);
+	out->unnamed = NULL;
 	return rc;
+}
+
+static int report_name(const struct mw_out_file *out, int err)
+{
+	if (!err)
+		return 0;
+	return err == -EEXIST ? report_existing_file(out->path) : mw_error_errno(err, out->path);
+}
+
+int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const char *path,
+		     bool force)
+{
+	int rc = mw_out_file_begin(out, ctx, path, force);
+
+	if (rc || !out->unnamed)
+		return rc;
+	rc = report_name(out, give_name(out));
+	if (rc)
+		mw_out_file_abandon(out);
+	return rc;
+}
+
+bool mw_out_file_is(const char *path, const char *input)
+{
+	struct stat x, y;
+
+	return !stat(path, &x) && !stat(input, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 int mw_out_file_flush(struct mw_out_file *out)
@@ -204,15 +244,21 @@ int mw_out_file_close(struct mw_out_file *out)
 		return 0; /* standard output is checked at the end of the command */
 	failed = ferror(stream);
 	errno = 0;
-	failed |= fflush(stream) || (out->sync && fsync(fileno(stream)));
-	if (fclose(stream) || failed)
-		return mw_error(MW_EXIT_FAILED, out->path, "%s",
-				errno ? strerror(errno) : "could not be written");
-	return 0;
+	failed |= fflush(stream) || (out->sync && !out->unnamed && fsync(fileno(stream)));
+	if (fclose(stream) || failed) {
+		mw_error(MW_EXIT_FAILED, out->path, "%s",
+			 errno ? strerror(errno) : "could not be written");
+		memwatch_file_close(out->unnamed);
+		out->unnamed = NULL;
+		return MW_EXIT_FAILED;
+	}
+	return out->unnamed ? report_name(out, give_name(out)) : 0;
 }
 
 void mw_out_file_abandon(struct mw_out_file *out)
 {
+	memwatch_file_close(out->unnamed);
+	out->unnamed = NULL;
 	clearerr(out->stream);
 	mw_out_file_close(out);
 }

@@ -19,11 +19,15 @@
  * @stream: where to write; standard output itself for "-"
  * @path: as given by the user, for messages
  * @sync: it is a file of its own, which must be on the disk when it is closed
+ * @unnamed: the file, if it has not got its name yet
+ * @replace: the name is that of another file
  */
 struct mw_out_file {
 	FILE *stream;
 	const char *path;
 	bool sync;
+	struct memwatch_file *unnamed;
+	bool replace;
 };
 
 /*
@@ -33,6 +37,16 @@ struct mw_out_file {
  */
 int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const char *path,
 		     bool force);
+
+/*
+ * The same, but a file gets its name when it is closed without an error. Until then, what has the
+ * name stays as it is.
+ */
+int mw_out_file_begin(struct mw_out_file *out, struct memwatch_ctx *ctx, const char *path,
+		      bool force);
+
+/* Whether both paths lead to one file, which would be destroyed before it is read. */
+bool mw_out_file_is(const char *path, const char *input);
 
 /*
  * Writes what is buffered, where another process closes the file. Returns 0, or an exit code after
@@ -46,7 +60,10 @@ int mw_out_file_flush(struct mw_out_file *out);
  */
 int mw_out_file_close(struct mw_out_file *out);
 
-/* Closes a file that could not be written to, after an error message that said so. */
+/*
+ * Closes a file that is not complete, after an error message that said so. It is removed if it has
+ * not got its name.
+ */
 void mw_out_file_abandon(struct mw_out_file *out);
 
 /*

@@ -101,14 +101,20 @@ static const char *const export_usage[] = {
 	NULL,
 };
 
-static int check_config(const struct export_config *c)
+static int check_config(const struct export *e)
 {
+	const struct export_config *c = e->config;
+
 	if (c->to < 0)
 		return mw_error(MW_EXIT_USAGE, "heap export", "--to FORMAT is missing");
 	if (c->choice.diff && (c->to == EXPORT_PPROF || c->to == EXPORT_SPEEDSCOPE))
 		return mw_error(MW_EXIT_USAGE, "heap export",
 				"--diff is for the formats folded and svg; 'go tool pprof "
 				"-diff_base' compares profiles of pprof");
+	if (c->output && (mw_out_file_is(c->output, e->path) ||
+			  (c->choice.diff && mw_out_file_is(c->output, c->choice.diff))))
+		return mw_error(MW_EXIT_USAGE, "heap export", "%s is the profile itself",
+				c->output);
 	return 0;
 }
 
@@ -132,11 +138,11 @@ static int export_run(const struct mw_cli *cli, void *config, int argc, char **a
 {
 	struct export e = { .cli = cli, .config = config, .path = argv[0], .files = argv };
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
-	int rc = check_config(e.config) ?: mw_library_new(cli, &ctx);
+	int rc = check_config(&e) ?: mw_library_new(cli, &ctx);
 
 	(void)argc;
 	if (!rc)
-		rc = mw_out_file_open(&e.out, ctx, e.config->output, e.config->force);
+		rc = mw_out_file_begin(&e.out, ctx, e.config->output, e.config->force);
 	if (rc)
 		return rc;
 	rc = heap_profiles_run(export_profile, &e);
@@ -144,9 +150,6 @@ static int export_run(const struct mw_cli *cli, void *config, int argc, char **a
 		mw_out_file_abandon(&e.out);
 	else
 		rc = mw_out_file_close(&e.out);
-	/* A file that is not complete is removed. */
-	if (rc && e.out.sync)
-		unlink(e.config->output);
 	return rc;
 }
 
