@@ -88,7 +88,8 @@ int mw_child_failed(int err, const char *command)
 {
 	if (err == -EINTR)
 		return mw_error(MW_EXIT_FAILED, command, "was not started: a signal came before");
-	return mw_error_errno(err, command);
+	/* Whatever the reason is, it is the command's and not one of this machine. */
+	return mw_error(MW_EXIT_FAILED, command, "%s", strerror(-err));
 }
 
 void mw_child_pass_signals(struct mw_child *child)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "cmds/heap/command.h"
+#include "common/interrupt.h"
 #include "common/message.h"
 
 #define LIBRARY "libmemwatch-heap.so"
@@ -119,14 +121,20 @@ int heap_preload_start(struct heap_preload *preload, char **argv)
 
 int heap_preload_end(struct heap_preload *preload)
 {
-	int rc = WEXITSTATUS(preload->child.status);
+	int status = preload->child.status, number;
 	char text[128];
 
-	if (WIFSIGNALED(preload->child.status)) {
-		rc = 128 + WTERMSIG(preload->child.status);
-		mw_warn(preload->cli, "the command %s",
-			mw_child_status_text(&preload->child, text, sizeof(text)));
+	if (!WIFSIGNALED(status)) {
+		mw_child_uninit(&preload->child);
+		return WEXITSTATUS(status);
 	}
+	number = WTERMSIG(status);
+	mw_warn(preload->cli, "the command %s",
+		mw_child_status_text(&preload->child, text, sizeof(text)));
 	mw_child_uninit(&preload->child);
-	return rc;
+	if (number == SIGINT || number == SIGQUIT) {
+		fflush(NULL);
+		mw_interrupt_end_by(number);
+	}
+	return 128 + number;
 }

@@ -46,7 +46,11 @@ int heap_preload_fork(struct heap_preload *preload, char **argv);
 /* Starts the command in it. Returns 0 or an exit code after an error message. */
 int heap_preload_start(struct heap_preload *preload, char **argv);
 
-/* The exit code of the command that has ended, as env(1) and others have it. */
+/*
+ * The exit code of the command that has ended, as env(1) and others have it. If Ctrl-C or
+ * Ctrl-\ has ended the command, this process ends by the same signal, so that a shell stops its
+ * script.
+ */
 int heap_preload_end(struct heap_preload *preload);
 
 #endif
