@@ -161,9 +161,13 @@ install: all ## Install library, headers, memwatchctl, manual pages, completion 
 # What is installed is only known to the rules that install it, so they install it once more, into
 # a folder whose contents say what to remove.
 uninstall: ## Remove what install and install-system have installed with the same variables.
+	@if [ -d "$(DESTDIR)/var/lib/dkms/memwatch/$(VERSION)" ]; then \
+		echo "dkms needs the source to remove the module. First:"; \
+		echo "  rmmod memwatch; dkms remove memwatch/$(VERSION) --all"; \
+		exit 1; \
+	fi >&2
 	@list=$$(mktemp -d) && trap 'rm -rf "$$list"' EXIT && \
 	$(MAKE) -s install install-system DESTDIR="$$list" >/dev/null && \
 	(cd "$$list" && find . ! -type d) | while read -r file; do rm -f "$(DESTDIR)/$$file"; done && \
 	(cd "$$list" && find . -depth -type d -path '*memwatch*') | \
 		while read -r dir; do rmdir "$(DESTDIR)/$$dir" 2>/dev/null || true; done
-	@echo "Next: rmmod memwatch; dkms remove memwatch/$(VERSION) --all"

@@ -90,7 +90,9 @@ cli-tests: $(addprefix $(BUILD)/cli/asan/,memwatchctl generate hooks opener)
 check-cli: cli-tests ## Run the tests of memwatchctl on recordings and fake roots.
 	@BUILD=$(BUILD) cli/tests/run
 
+# A memwatchctl of earlier versions, in sbin, would be found first by root.
 install-cli: cli $(CLI_INSTALL)
+	$(Q)rm -f $(DESTDIR)$(PREFIX)/sbin/memwatchctl
 	$(call install,755,$(CLI_INSTALL),$(PREFIX)/bin/memwatchctl)
 	$(call install,644,$(BUILD)/completion/memwatchctl.bash,\
 		$(PREFIX)/share/bash-completion/completions/memwatchctl)

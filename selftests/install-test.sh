@@ -19,7 +19,7 @@ value() {
 	sed -n "s/^$2=//p" "$work/root$1/lib/pkgconfig/libmemwatch.pc"
 }
 
-plan 19
+plan 21
 for prefix in /opt/first /opt/second; do
 	make -s BUILD="$BUILD" DESTDIR="$work/root" PREFIX=$prefix install-lib > "$work/log" 2>&1 ||
 		sed 's/^/# /' "$work/log"
@@ -110,6 +110,13 @@ installed=$(find "$work/all" -name '*memwatch*' ! -type d | wc -l)
 ok $? "make install installs command, libraries, headers, manual pages and module: $installed files"
 is "memwatchctl finds the profiler that was installed with it" \
 	"$(cd "$work/all" && ls usr/local/bin/memwatchctl usr/local/bin/../lib/memwatch/libmemwatch-heap.so | wc -l)" 2
+# dkms reads dkms.conf of the source when it removes what it has built.
+mkdir -p "$work/all/var/lib/dkms/memwatch/$(cat VERSION)"
+matches "make uninstall refuses while dkms has the module, and says what to do" \
+	"$(make -s BUILD="$BUILD" DESTDIR="$work/all" uninstall 2>&1)" "dkms remove memwatch/$(cat VERSION) --all"
+[ -e "$work/all/usr/src/memwatch-$(cat VERSION)/dkms.conf" ]
+ok $? "an uninstallation that is refused leaves the source of the module"
+rm -r "$work/all/var"
 make -s BUILD="$BUILD" DESTDIR="$work/all" uninstall > "$work/log" 2>&1 || sed 's/^/# /' "$work/log"
 is "make uninstall removes all of it, and nothing else" "$(cd "$work/all" && find . ! -type d)" \
 	./usr/local/bin/other
