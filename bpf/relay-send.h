@@ -179,7 +179,7 @@ static __always_inline long send_single(void *ctx, struct mw_relay_cpu *cpu,
  * The same from a program that others may interrupt. It must not touch what waits for a ring: if
  * there is none, the record is dropped.
  */
-static __always_inline void send_interruptible(void *ctx, struct mw_relay_cpu *cpu,
+static __always_inline long send_interruptible(void *ctx, struct mw_relay_cpu *cpu,
 					       struct single_batch *batch, __u64 size)
 {
 	long err;
@@ -191,6 +191,7 @@ static __always_inline void send_interruptible(void *ctx, struct mw_relay_cpu *c
 				    sizeof(batch->records) + size);
 	if (err)
 		count_dropped(cpu, err);
+	return err;
 }
 
 /* Sends the RDT record that waits for a tick, if there is one. */

@@ -48,10 +48,14 @@ struct thread {
 /**
  * struct process - a process with a registered thread
  * @threads: number of its registered threads
+ * @renaming_ns: when its name was about to change
+ * @unsent: the record of its name was dropped
  * @record: the fields that all records about it have in common
  */
 struct process {
 	__u64 threads;
+	__u64 renaming_ns;
+	__u64 unsent;
 	struct memwatch_record_rmid record;
 };
 
@@ -87,6 +91,9 @@ __u64 unknown_processes;
 
 /* From one try to send a record of an unknown process to the next one. */
 #define RETRY_NS 1000000
+
+/* The kernel changes a name after on_rename, which may be preempted there. */
+#define RENAMING_NS 10000000
 
 /**
  * struct identities - what a CPU needs to identify processes
@@ -172,7 +179,7 @@ static __always_inline struct process *add_process(struct bpf_raw_tracepoint_arg
 {
 	struct process *new = &ids->process;
 
-	new->threads = 0;
+	new->threads = new->renaming_ns = new->unsent = 0;
 	describe_process(&new->record, task, now);
 	new->record.generation = new_generation(ids);
 	if (!new->record.generation)
@@ -294,9 +301,10 @@ static __always_inline int is_same_name(const char *a, const char *b)
 
 /*
  * Sends the name of the process with @key, of which the task at @address is a thread, if it is
- * another one than was sent last. From 7.0 on (a46023d5616e, "tracing: Guard __DECLARE_TRACE() use
- * of __DO_TRACE_CALL() with SRCU-fast") on_exec and on_rename can be preempted, and the kernel
- * skips them for all other tasks of the CPU until they go on. Ticks and switches are not preempted.
+ * another one than was sent last, or if that was dropped. From 7.0 on (a46023d5616e, "tracing:
+ * Guard __DECLARE_TRACE() use of __DO_TRACE_CALL() with SRCU-fast") on_exec and on_rename can be
+ * preempted, and the kernel skips them for all other tasks of the CPU until they go on. Ticks and
+ * switches are not preempted.
  */
 __noinline int update_name(struct bpf_raw_tracepoint_args *ctx, __u64 address, __u64 key, __u64 now)
 {
@@ -312,13 +320,15 @@ __noinline int update_name(struct bpf_raw_tracepoint_args *ctx, __u64 address, _
 	/* The leader of a thread that is exiting may have been freed. */
 	if (leader != task && BPF_CORE_READ(task, flags) & PF_EXITING)
 		return 0;
+	if ((__s64)(now - process->renaming_ns) < RENAMING_NS)
+		return 0;
 	BPF_CORE_READ_STR_INTO(&comm, leader, comm);
-	if (is_same_name(comm, process->record.comm))
+	if (!process->unsent && is_same_name(comm, process->record.comm))
 		return 0;
 	read_credentials(&process->record, leader);
 	__builtin_memcpy(process->record.comm, comm, sizeof(comm));
 	begin_record(&ids->one, process, MEMWATCH_RECORD_RMID_EXEC, MEMWATCH_REASON_COMM, now);
-	send_single(ctx, cpu, &ids->one, sizeof(ids->one.rmid));
+	process->unsent = !!send_single(ctx, cpu, &ids->one, sizeof(ids->one.rmid));
 	return 0;
 }
 
@@ -369,10 +379,12 @@ static __always_inline void rename_process(struct bpf_raw_tracepoint_args *ctx,
 	/* a process that has not been seen yet is described when it is switched in */
 	if (!process || !cpu)
 		return;
+	if (reason == MEMWATCH_REASON_COMM)
+		process->renaming_ns = now;
 	read_credentials(&process->record, task);
 	bpf_probe_read_kernel_str(process->record.comm, sizeof(process->record.comm), comm);
 	begin_record(&one, process, MEMWATCH_RECORD_RMID_EXEC, reason, now);
-	send_interruptible(ctx, cpu, &one, sizeof(one.rmid));
+	process->unsent = !!send_interruptible(ctx, cpu, &one, sizeof(one.rmid));
 }
 
 #endif /* _MW_SCHEDULER_IDENTITY_H */

@@ -51,7 +51,16 @@ static uint64_t missing_ppm(void)
 	return time > run ? (time - run) * 1000000 / time : 0;
 }
 
-/* A process that runs until it is killed; on @cpu, or anywhere if that is negative. */
+static void rename_self(int number)
+{
+	(void)number;
+	prctl(PR_SET_NAME, "renamed");
+}
+
+/*
+ * A process that runs until it is killed; on @cpu, or anywhere if that is negative. It changes its
+ * name when it gets SIGUSR1.
+ */
 static pid_t start_spinner(int cpu)
 {
 	pid_t pid = fork();
@@ -59,6 +68,7 @@ static pid_t start_spinner(int cpu)
 
 	if (pid)
 		return pid;
+	signal(SIGUSR1, rename_self);
 	CPU_ZERO(&set);
 	CPU_SET((unsigned int)cpu, &set);
 	if (cpu >= 0)
@@ -85,6 +95,15 @@ static void count_introductions(pid_t pid, uint32_t *allocs, uint32_t *existing)
 	}
 }
 
+static uint32_t count_names(pid_t pid)
+{
+	uint32_t names = 0;
+
+	for (uint32_t i = 0; i < IDENTITIES; i++)
+		names += identities[i].tgid == (uint32_t)pid ? identities[i].execs : 0;
+	return names;
+}
+
 /*
  * A process that begins while nobody reads, and goes on when somebody does. All CPUs are busy, so
  * that all rings are full.
@@ -93,7 +112,7 @@ static void test_stalled_reader(void)
 {
 	struct memwatch_stream *stream = open_stream(MEMWATCH_STREAM_SLOT, 4, "stalled reader");
 	int online = (int)sysconf(_SC_NPROCESSORS_ONLN), cpu;
-	uint32_t allocs = 0, existing = 0;
+	uint32_t allocs = 0, existing = 0, names;
 	pid_t spinners[CPUS_MAX], pid;
 	struct seen s = { 0 };
 
@@ -104,13 +123,15 @@ static void test_stalled_reader(void)
 	read_for(stream, &s, 0.2);
 	usleep(500000);
 	pid = start_spinner(-1);
+	kill(spinners[0], SIGUSR1);
 	usleep(500000);
 	/* On a slow machine it takes seconds until there is room for new records. */
-	for (int i = 0; i < 60 && !existing; i++) {
+	for (int i = 0; i < 60 && (!existing || !count_names(spinners[0])); i++) {
 		read_for(stream, &s, 0.5);
 		count_introductions(pid, &allocs, &existing);
 	}
 	end_spinner(pid);
+	names = count_names(spinners[0]);
 	while (cpu > 0)
 		end_spinner(spinners[--cpu]);
 	memwatch_stream_stop(stream);
@@ -120,6 +141,7 @@ static void test_stalled_reader(void)
 	tap_ok(!allocs && existing == 1,
 	       "stalled reader: a process that began meanwhile is introduced (%u, %u)", allocs,
 	       existing);
+	tap_eq(names, 1, "stalled reader: the name that a process took meanwhile is sent once");
 	tap_ok(missing_ppm() < 20000,
 	       "stalled reader: the time of the CPUs is complete all the same (%llu ppm missing)",
 	       (unsigned long long)missing_ppm());

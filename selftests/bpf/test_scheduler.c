@@ -14,6 +14,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/sysinfo.h>
 
 #include <bpf/bpf.h>
