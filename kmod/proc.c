@@ -105,12 +105,14 @@ static u32 proc_count_resting(void)
 {
 	u32 rmid = 1, end, count = 0;
 	unsigned long flags;
+	u64 now;
 
 	while (rmid <= mw_pool.nr) {
 		end = min(mw_pool.nr, rmid + COPY_AT_ONCE - 1);
 		raw_spin_lock_irqsave(&mw_lock, flags);
+		now = mw_now();
 		for (; rmid <= end; rmid++)
-			count += mw_rmid_is_resting(&mw_pool, rmid, mw_now());
+			count += mw_rmid_is_resting(&mw_pool, rmid, now);
 		raw_spin_unlock_irqrestore(&mw_lock, flags);
 	}
 	return count;
