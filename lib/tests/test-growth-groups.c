@@ -219,6 +219,17 @@ static void test_no_news(void)
 	tap_ok(is_alerted("/b", MEMWATCH_CLASS_ANON), "growth that goes on for longer is one");
 	end();
 
+	/* A leak of 1 MiB/s that becomes ten times as fast, and reaches the limit 225 s later. */
+	begin();
+	for (double t = 0; t <= 1800; t += 5)
+		feed(t, 0, "/a", (50 + t) * MIB, 0, 4096.0 * MIB);
+	tap_ok(!is_alerted("/a", MEMWATCH_CLASS_ANON), "a leak is no alert as long as it is slow");
+	for (double t = 1805; t <= 1800 + 112; t += 5)
+		feed(t, 0, "/a", (50 + t + 9 * (t - 1800)) * MIB, 0, 4096.0 * MIB);
+	tap_ok(is_alerted("/a", MEMWATCH_CLASS_ANON),
+	       "a leak of a cgroup that becomes fast is an alert in the first half of its time");
+	end();
+
 	begin();
 	for (double t = 0; t < 4 * 86400; t += 60) {
 		double wave = sin(t / 700) * 150 + sin(t / 13000) * 250;

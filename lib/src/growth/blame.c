@@ -56,8 +56,11 @@ bool mw_blame_is_urgent(const struct mw_group_class *class)
 		.floor = group->total_floor,
 		.headroom = group->last.headroom,
 	};
+	uint64_t origin_ns = g->onset_ns + mw_growth_episode_origin(g)->ms * 1000000ULL;
 	uint64_t progress_ns = g->first_ns + g->progress_s * MW_GROWTH_SECOND;
-	int starts = mw_sub_sat(progress_ns, class->since_ns) < MW_GROWTH_START_NS;
+	/* Growth of hours that becomes faster is no start-up. */
+	uint64_t began_ns = mw_min_u64(class->since_ns, origin_ns);
+	int starts = mw_sub_sat(progress_ns, began_ns) < MW_GROWTH_START_NS;
 
 	if (g->reason != MW_GROWTH_LIMIT)
 		return true;
