@@ -30,6 +30,7 @@ static int begin_span(struct memwatch_ctx *ctx, struct mw_spans *spans, unsigned
 		span.eta_ns = row->eta_ns;
 		span.eta_low_ns = row->eta_low_ns;
 		span.eta_high_ns = row->eta_high_ns;
+		spans->alert_slope = row->alert_slope;
 	}
 	if (mw_array_reserve(spans->items, spans->max, spans->nr + 1U))
 		return mw_fail_memory(ctx, "growth detectors");
@@ -93,6 +94,9 @@ void mw_spans_fill_row(const struct mw_spans *spans, struct memwatch_growth_row 
 	row->first_alert_ns = alert ? alert->start_ns : MEMWATCH_GROWTH_NONE;
 	row->alert_eta_ns = alert ? find_last(spans, MEMWATCH_GROWTH_ALERT)->eta_ns
 				  : MEMWATCH_GROWTH_NONE;
+	/* That of the alert that was told. The detectors may have found another one since. */
+	if (alert)
+		row->alert_slope = spans->alert_slope;
 }
 
 void mw_spans_free(struct mw_spans *spans)

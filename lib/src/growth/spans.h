@@ -15,10 +15,12 @@
  * @items: owned; in the order of their beginnings
  * @nr: their number
  * @max: how many fit
+ * @alert_slope: at the newest alert, in bytes per second
  */
 struct mw_spans {
 	struct memwatch_growth_span *items;
 	unsigned int nr, max;
+	__u64 alert_slope;
 };
 
 /*
@@ -32,7 +34,7 @@ int mw_spans_note(struct memwatch_ctx *ctx, struct mw_spans *spans, unsigned int
 int mw_spans_get(const struct mw_spans *spans, unsigned int index,
 		 struct memwatch_growth_span *ret);
 
-/* Sets what a row says about the first notice and the first alert. */
+/* Sets what a row says about the first notice, and about the first and the newest alert. */
 void mw_spans_fill_row(const struct mw_spans *spans, struct memwatch_growth_row *row);
 
 void mw_spans_free(struct mw_spans *spans);
