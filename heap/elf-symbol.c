@@ -2,8 +2,10 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Looking up an exported symbol by the hash table of its object (DT_GNU_HASH).
+ * Looking up an exported symbol by the hash table of its object (DT_GNU_HASH), and the libraries
+ * that an object needs by their names.
  */
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -54,7 +56,7 @@ static bool tables_find(const struct link_map *map, struct symbol_tables *ret)
 	return ret->hash && ret->symbols && ret->names && ret->hash->buckets;
 }
 
-const void *mw_elf_symbol(const struct link_map *map, const char *name)
+const ElfW(Sym) * mw_elf_symbol_entry(const struct link_map *map, const char *name)
 {
 	uint32_t hash = name_hash(name), number;
 	struct symbol_tables tables;
@@ -73,7 +75,62 @@ const void *mw_elf_symbol(const struct link_map *map, const char *name)
 
 		if ((chain[number - tables.hash->first] | 1) == (hash | 1) &&
 		    symbol->st_shndx != SHN_UNDEF && !strcmp(tables.names + symbol->st_name, name))
-			return (const void *)(map->l_addr + symbol->st_value);
+			return symbol;
 	} while (!(chain[number++ - tables.hash->first] & 1));
 	return NULL;
+}
+
+const void *mw_elf_symbol(const struct link_map *map, const char *name)
+{
+	const ElfW(Sym) *symbol = mw_elf_symbol_entry(map, name);
+
+	/* What the dynamic linker has chosen is not known here. */
+	if (!symbol || ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
+		return NULL;
+	return (const void *)(map->l_addr + symbol->st_value);
+}
+
+struct link_map *mw_elf_object(const void *address)
+{
+	struct dl_find_object object;
+
+	if (!address || _dl_find_object((void *)address, &object))
+		return NULL;
+	return object.dlfo_link_map;
+}
+
+/* The name that a library gives itself, or NULL. */
+static const char *library_name(const struct link_map *map, const struct symbol_tables *tables)
+{
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_SONAME)
+			return tables->names + entry->d_un.d_val;
+	return NULL;
+}
+
+static bool names_equal(const char *needed, const char *path, const char *name)
+{
+	const char *file = strrchr(path, '/');
+
+	return (name && !strcmp(needed, name)) || !strcmp(needed, path) ||
+	       (file && !strcmp(needed, file + 1));
+}
+
+uint32_t mw_elf_needs(const struct link_map *map, const struct link_map *library)
+{
+	struct symbol_tables own, others;
+	uint32_t place = 0;
+	const char *name;
+
+	if (!tables_find(map, &own) || !tables_find(library, &others))
+		return 0;
+	name = library_name(library, &others);
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag != DT_NEEDED)
+			continue;
+		place++;
+		if (names_equal(own.names + entry->d_un.d_val, library->l_name, name))
+			return place;
+	}
+	return 0;
 }

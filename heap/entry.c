@@ -16,6 +16,7 @@
 #include "entry.h"
 #include "modules.h"
 #include "next.h"
+#include "operators.h"
 #include "trace.h"
 
 /* clang-format off */
@@ -194,6 +195,7 @@ MW_EXPORT int dlclose(void *handle)
 {
 	int rc;
 
+	mw_operators_keep();
 	mw_module_unloaded();
 	rc = mw_next.dlclose(handle);
 	mw_module_unloaded();

@@ -43,13 +43,17 @@ HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 # A C++ program with operators of its own, in itself and in a library, and with its own malloc().
 HEAP_WORKS_CXX := work-cxx-operators work-cxx-library work-cxx-pool
 
+# Libraries of C++ for a program in C. libstdc++ may not be installed as a static library.
+HEAP_PLUGINS_CXX := plugin-shared.so plugin-renamed.so \
+	$(if $(filter /%,$(shell $(CXX) -print-file-name=libstdc++.a)),plugin-static.so plugin-hidden.so)
+
 # Rust may not be installed. Its compiler cannot share the jobs of make.
 heap-tests: heap-tests-c \
-	$(addprefix $(BUILD)/heap/tests/,work-cxx $(HEAP_WORKS_CXX) plugin-cxx.so) \
+	$(addprefix $(BUILD)/heap/tests/,work-cxx $(HEAP_WORKS_CXX) plugin-cxx.so $(HEAP_PLUGINS_CXX)) \
 	$(if $(shell command -v rustc),$(BUILD)/heap/tests/work-rust)
 
 # Without what needs a C++ compiler: selftests/heap/check-aarch64 builds it with another compiler.
-heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-apart plugin.so \
+heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-apart plugin.so plugin-bare.so \
 	control-fixed oracle.so slow-disk.so heap-dump)
 
 # One of them is linked with the parts that it tests.
@@ -75,7 +79,7 @@ $(BUILD)/heap/tests/work-apart: HEAP_WORK_LDFLAGS := -no-pie \
 # The allocations must happen: the compiler must not remove pairs of them.
 $(addprefix $(BUILD)/heap/tests/,work work-apart): heap/tests/work.c \
 		heap/tests/work-contract.c heap/tests/work-fork.c heap/tests/work-mmap.c \
-		heap/tests/work-sites.c heap/tests/work-stress.c heap/tests/work-touch.c heap/tests/work.h
+		heap/tests/work-plugins.c heap/tests/work-sites.c heap/tests/work-stress.c heap/tests/work-touch.c heap/tests/work.h
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(HEAP_TESTS_CFLAGS)) -fno-builtin -fomit-frame-pointer \
@@ -106,6 +110,26 @@ $(BUILD)/heap/tests/plugin-cxx.so: heap/tests/plugin-cxx.cc $(BUILD)/heap/tests/
 	$(call msg,CXXLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(HEAP_CXX) -fPIC -shared -Wl,-rpath,'$$ORIGIN' -o $@ $^
+
+$(BUILD)/heap/tests/plugin-static.so: HEAP_LDFLAGS := -static-libstdc++ -static-libgcc
+$(BUILD)/heap/tests/plugin-hidden.so: HEAP_LDFLAGS := -static-libstdc++ -static-libgcc \
+	-Wl,--exclude-libs,ALL
+
+$(addprefix $(BUILD)/heap/tests/plugin-,shared.so static.so hidden.so): heap/tests/plugin-check.cc
+	$(call msg,CXXLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(HEAP_CXX) -fPIC -shared $(HEAP_LDFLAGS) -o $@ $<
+
+# A copy of libstdc++ that has another name.
+$(BUILD)/heap/tests/libstdcxx.so.6:
+	$(Q)mkdir -p $(@D)
+	$(Q)sed 's/libstdc++\.so\.6/libstdcxx.so.6/g' \
+		"$$(realpath "$$($(CXX) -print-file-name=libstdc++.so.6)")" >$@
+
+$(BUILD)/heap/tests/plugin-renamed.so: heap/tests/plugin-check.cc $(BUILD)/heap/tests/libstdcxx.so.6
+	$(call msg,CXXLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(HEAP_CXX) -fPIC -shared -nostdlib -Wl,-rpath,'$$ORIGIN' -o $@ $^ -lgcc_s -lc
 
 $(BUILD)/heap/tests/work-rust: heap/tests/work-rust.rs
 	$(call msg,RUSTC,$@)

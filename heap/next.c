@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bootstrap.h"
+#include "elf-symbol.h"
 #include "next.h"
 #include "thread.h"
 
@@ -186,19 +187,9 @@ static void symbol_find(void *ret, const char *name)
 		memcpy(ret, &found, sizeof(found));
 }
 
-/* The link map of the object that has this address, or NULL. */
-static void *object_of(const void *address)
-{
-	struct dl_find_object object;
-
-	if (!address || _dl_find_object((void *)address, &object))
-		return NULL;
-	return object.dlfo_link_map;
-}
-
 bool mw_next_is_allocator(const void *pc)
 {
-	return mw_next.allocator_map && object_of(pc) == mw_next.allocator_map;
+	return mw_next.allocator_map && mw_elf_object(pc) == mw_next.allocator_map;
 }
 
 /* Whose malloc is below, by what only that allocator defines next to it. */
@@ -215,7 +206,7 @@ static enum mw_heap_allocator allocator_detect(const void *map)
 	};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-		if (map && object_of(dlsym(RTLD_NEXT, marks[i].symbol)) == map)
+		if (map && mw_elf_object(dlsym(RTLD_NEXT, marks[i].symbol)) == map)
 			return marks[i].allocator;
 	return MW_HEAP_ALLOCATOR_UNKNOWN;
 }
@@ -225,10 +216,20 @@ static void allocator_find(struct mw_next *next)
 	void *next_malloc;
 
 	memcpy(&next_malloc, &next->malloc, sizeof(next_malloc));
-	next->allocator_map = object_of(next_malloc);
+	next->allocator_map = mw_elf_object(next_malloc);
 	next->allocator = allocator_detect(next->allocator_map);
 	if (next->allocator == MW_HEAP_ALLOCATOR_GLIBC)
 		symbol_find(&next->mallinfo2, "mallinfo2");
+}
+
+/* What is loaded now is loaded when the program starts: dlopen() allocates before it loads. */
+static const struct link_map *last_find(void)
+{
+	const struct link_map *last = mw_elf_object((const void *)last_find);
+
+	while (last && last->l_next)
+		last = last->l_next;
+	return last;
 }
 
 bool mw_next_resolve(void)
@@ -263,6 +264,7 @@ bool mw_next_resolve(void)
 	symbol_find(&next.munmap, "munmap");
 	symbol_find(&next.mremap, "mremap");
 	allocator_find(&next);
+	next.last_map = last_find();
 	resolving = false;
 	if (next.malloc == first_malloc || next.free == first_free || next.calloc == first_calloc ||
 	    next.realloc == first_realloc) {

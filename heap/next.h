@@ -9,6 +9,7 @@
 #ifndef _MW_HEAP_NEXT_H
 #define _MW_HEAP_NEXT_H
 
+#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -40,6 +41,8 @@ struct mw_next {
 	struct mallinfo2 (*mallinfo2)(void); /* NULL if malloc is not the C library's */
 	enum mw_heap_allocator allocator;
 	void *allocator_map; /* link map of the object that has malloc; NULL: not known */
+	/* The last of the objects that are loaded from the start, which stay loaded. */
+	const struct link_map *last_map;
 };
 
 extern struct mw_next mw_next __attribute__((visibility("hidden")));

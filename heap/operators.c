@@ -11,17 +11,25 @@
  * front of an object: so what one form of new has made is only given to a form of delete that the
  * program may call for it.
  *
+ * There is one next definition of each form for the whole process, so that an object which one
+ * library makes and another one deletes has the same form for both. But a library which is linked
+ * with a runtime of C++ of its own keeps its own operators: an exception can only be caught in the
+ * runtime that throws it. The caller is looked at only where nothing is defined from the start, as
+ * in a program in C that loads plugins.
+ *
  * operator new throws std::bad_alloc through these functions. That needs no code: they hold
  * nothing while they call the next definition, and they have unwind tables.
  */
-#include <dlfcn.h>
-#include <link.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "definition.h"
 #include "entry.h"
+#include "modules.h"
 #include "next.h"
 #include "operators.h"
 
@@ -62,7 +70,8 @@ typedef const void *nothrow; /* std::nothrow_t const & */
 
 /*
  * For each form: `next` is the next definition, and `go` is where the exported function jumps:
- * first to a function that looks everything up, then to `next`, or to one that counts.
+ * first to a function that asks what the caller should get. That stays so if the definition is not
+ * there from the start; otherwise then to `next`, or to a function that counts.
  */
 #define DECLARE_NEW(number, name, parameters, arguments)                                          \
 	static void *name##_first parameters;                                                     \
@@ -90,8 +99,12 @@ typedef const void *nothrow; /* std::nothrow_t const & */
 	}                                                                                         \
 	static void *name##_first parameters                                                      \
 	{                                                                                         \
-		operators_require();                                                              \
-		return name##_go arguments;                                                       \
+		void *(*next) parameters;                                                         \
+		const void *caller = __builtin_return_address(0);                                 \
+		void *found = answer_find(number, caller) ?: form_require(number, caller);        \
+                                                                                                  \
+		memcpy(&next, &found, sizeof(next));                                              \
+		return next arguments;                                                            \
 	}
 
 #define DECLARE_DELETE(number, name, parameters, arguments)                                       \
@@ -117,21 +130,73 @@ typedef const void *nothrow; /* std::nothrow_t const & */
 	}                                                                                         \
 	static void name##_first parameters                                                       \
 	{                                                                                         \
-		operators_require();                                                              \
-		name##_go arguments;                                                              \
+		void (*next) parameters;                                                           \
+		const void *caller = __builtin_return_address(0);                                 \
+		void *found = answer_find(number, caller) ?: form_require(number, caller);        \
+                                                                                                  \
+		memcpy(&next, &found, sizeof(next));                                              \
+		next arguments;                                                                   \
 	}
 
-static void operators_require(void);
+static void *form_require(size_t form, const void *caller);
+
+/*
+ * What callers get, by the page of their code. An entry is valid until a library is unloaded.
+ * `key` is 0 at first, and ANSWER_BUSY while somebody writes.
+ */
+#define ANSWERS_BITS 9
+#define ANSWER_BUSY  1
+
+static struct answer {
+	uint64_t key;
+	void *function;
+} answers[1u << ANSWERS_BITS];
+
+/* 0: there is none, the address has too many bits. */
+static inline uint64_t answer_key(size_t form, const void *caller)
+{
+	uint32_t epoch = __atomic_load_n(&mw_module_epoch, __ATOMIC_ACQUIRE);
+
+	if ((uintptr_t)caller >> 48)
+		return 0;
+	return (uintptr_t)caller >> 12 << 28 | (epoch & 0x7fffff) << 5 | form;
+}
+
+static inline struct answer *answer_at(uint64_t key)
+{
+	return &answers[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - ANSWERS_BITS)];
+}
+
+static inline void *answer_find(size_t form, const void *caller)
+{
+	uint64_t key = answer_key(form, caller);
+	const struct answer *answer = answer_at(key);
+	void *function;
+
+	if (!key || __atomic_load_n(&answer->key, __ATOMIC_ACQUIRE) != key)
+		return NULL;
+	/* Pairs with the release in answer_keep(): a newer function comes with another key. */
+	function = __atomic_load_n(&answer->function, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&answer->key, __ATOMIC_RELAXED) == key ? function : NULL;
+}
+
+static void answer_keep(uint64_t key, void *function)
+{
+	struct answer *answer = answer_at(key);
+
+	if (!key || __atomic_exchange_n(&answer->key, ANSWER_BUSY, __ATOMIC_ACQUIRE) == ANSWER_BUSY)
+		return;
+	__atomic_store_n(&answer->function, function, __ATOMIC_RELEASE);
+	__atomic_store_n(&answer->key, key, __ATOMIC_RELEASE);
+}
 
 FORMS(DECLARE_NEW, DECLARE_DELETE)
 
 #define FORM_ENTRY(number, name, parameters, arguments)                                           \
-	[number] = { #name, (void *)name, (void *)&name##_next, (void *)&name##_go,               \
-		     (void *)name##_counting },
+	[number] = { #name, (void *)&name##_next, (void *)&name##_go, (void *)name##_counting },
 
 static const struct {
 	const char *name;
-	void *own;
 	void **next;
 	void **go;
 	void *counting;
@@ -139,6 +204,7 @@ static const struct {
 /* clang-format on */
 
 enum {
+	FORM_NEW_NOTHROW = 2,
 	FORM_NEW_ALIGNED = 4,
 	FORM_DELETE = 8,
 	FORM_DELETE_ALIGNED = 14,
@@ -149,6 +215,14 @@ enum {
 static struct code {
 	uintptr_t begin, end;
 } forms_code[FORMS_COUNT], forms_all; /* from the first to the last of them */
+
+static struct {
+	bool may_go; /* the next definition is in a library that may be unloaded */
+	bool counts; /* calls of it are counted here */
+} forms_state[FORMS_COUNT];
+
+/* How many definitions are in libraries that may be unloaded, and how many of these are kept. */
+static uint32_t forms_may_go, forms_kept;
 
 #define TRY_SIZE  64
 #define TRY_ALIGN 64
@@ -166,25 +240,16 @@ static size_t form_delete(size_t form)
 	return (form < FORM_NEW_ALIGNED ? FORM_DELETE : FORM_DELETE_ALIGNED) + form % 2;
 }
 
-/*
- * Whether the program calls @own, which is in this library, by @name. If it is linked to a fixed
- * address, the address of @name may be where the program jumps to it from.
- */
-static bool is_called(const char *name, const void *own)
+/* Whether the program calls the definition of this library. */
+static bool is_called(const char *name)
 {
-	void *found = dlsym(RTLD_DEFAULT, name);
-	const ElfW(Sym) *symbol = NULL;
-	Dl_info info;
-
-	return found == own || (dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
-				symbol->st_shndx == SHN_UNDEF);
+	return !mw_definition_before(name);
 }
 
 /* Which definition a call of the program comes to in the end; NULL: none. */
 static void *form_called(size_t form)
 {
-	return is_called(forms[form].name, forms[form].own) ? *forms[form].next
-							    : dlsym(RTLD_DEFAULT, forms[form].name);
+	return mw_definition_before(forms[form].name) ?: *forms[form].next;
 }
 
 /*
@@ -226,7 +291,7 @@ static bool new_comes_back(size_t form)
 	void *definition = form_called(delete), *memory, *object;
 
 	/* The program has other objects than this form makes, or cannot delete them. */
-	if (!definition || !is_called(forms[form].name, forms[form].own))
+	if (!definition || !is_called(forms[form].name))
 		return true;
 	object = object_new(form, &memory);
 	object_delete(object, delete, definition);
@@ -239,7 +304,7 @@ static bool delete_comes_back(size_t form)
 	struct mw_thread *thread = &mw_thread;
 	void *object, *memory;
 
-	if (!*forms[new].next || !is_called(forms[new].name, forms[new].own))
+	if (!*forms[new].next || !is_called(forms[new].name))
 		return true;
 	object = object_new(new, &memory);
 	if (!object)
@@ -255,49 +320,6 @@ static bool delete_comes_back(size_t form)
 	return thread->probe_hit;
 }
 
-/* The library of @address stays loaded. */
-static void library_keep(const void *address)
-{
-	static const struct link_map *kept;
-	struct link_map *map = NULL;
-	Dl_info info;
-
-	if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map || map == kept)
-		return;
-	if (dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD))
-		kept = map;
-}
-
-/* A library that was loaded with RTLD_LOCAL is not in the scope of RTLD_NEXT. */
-static void *form_find(const char *name)
-{
-	static const char *const libraries[] = { "libstdc++.so.6", "libc++abi.so.1",
-						 "libc++.so.1" };
-	void *found = dlsym(RTLD_NEXT, name);
-
-	if (found)
-		library_keep(found);
-	for (size_t i = 0; !found && i < sizeof(libraries) / sizeof(libraries[0]); i++) {
-		void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-
-		/* The handle is kept: what was found must stay loaded. */
-		if (library)
-			found = dlsym(library, name);
-	}
-	return found;
-}
-
-/* The code of the function at @address, if it is in a table of symbols. */
-static struct code code_of(void *address)
-{
-	const ElfW(Sym) *symbol = NULL;
-	Dl_info info;
-
-	if (!dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
-		return (struct code){ 0 };
-	return (struct code){ (uintptr_t)address, (uintptr_t)address + symbol->st_size };
-}
-
 bool mw_operators_contain(uintptr_t pc)
 {
 	if (pc - forms_all.begin >= forms_all.end - forms_all.begin)
@@ -308,35 +330,56 @@ bool mw_operators_contain(uintptr_t pc)
 	return false;
 }
 
-static void forms_code_set(size_t i, struct code code)
+static void form_code_set(size_t form, uintptr_t begin, size_t size)
 {
-	forms_code[i] = code;
-	if (code.begin && (!forms_all.end || code.begin < forms_all.begin))
-		forms_all.begin = code.begin;
-	if (code.end > forms_all.end)
-		forms_all.end = code.end;
+	if (!size)
+		return;
+	forms_code[form] = (struct code){ begin, begin + size };
+	if (!forms_all.end || begin < forms_all.begin)
+		forms_all.begin = begin;
+	if (begin + size > forms_all.end)
+		forms_all.end = begin + size;
 }
 
-/* All that are known are looked up before the first is tried, because one may call another. */
-static void forms_resolve(void)
+/* False if another thread has set it before. */
+static bool form_set(size_t form, const struct mw_definition *found)
+{
+	void *none = NULL;
+
+	if (!__atomic_compare_exchange_n(forms[form].next, &none, found->address, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return false;
+	forms_state[form].may_go = found->may_go;
+	if (!found->may_go)
+		*forms[form].go = found->address;
+	form_code_set(form, (uintptr_t)found->address, found->size);
+	if (found->may_go)
+		__atomic_fetch_add(&forms_may_go, 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/*
+ * Sets all forms that are defined from the start or near @address. All are set before the first is
+ * tried, because one may call another.
+ */
+static void forms_resolve(const void *address)
 {
 	/* The program's own malloc() may not be called before its constructors. */
-	bool tries = is_called("malloc", (void *)malloc), is_new[FORMS_COUNT] = { false };
+	bool tries = is_called("malloc"), is_new[FORMS_COUNT] = { false };
+	struct mw_definition found;
 
 	/* What is allocated here is in no trace. */
 	mw_thread.own = true;
-	for (size_t i = 0; i < FORMS_COUNT; i++) {
-		void *next = *forms[i].next ? NULL : form_find(forms[i].name);
-
-		if (!next)
+	for (size_t i = 0; i < FORMS_COUNT; i++)
+		is_new[i] = !*forms[i].next && mw_definition_near(forms[i].name, address, &found) &&
+			    form_set(i, &found);
+	for (size_t i = 0; tries && i < FORMS_COUNT; i++) {
+		if (!is_new[i] || (i < FORM_DELETE ? new_comes_back(i) : delete_comes_back(i)))
 			continue;
-		is_new[i] = true;
-		*forms[i].next = *forms[i].go = next;
-		forms_code_set(i, code_of(next));
-	}
-	for (size_t i = 0; tries && i < FORMS_COUNT; i++)
-		if (is_new[i] && !(i < FORM_DELETE ? new_comes_back(i) : delete_comes_back(i)))
+		forms_state[i].counts = true;
+		if (!forms_state[i].may_go)
 			*forms[i].go = forms[i].counting;
+	}
 	mw_thread.own = false;
 }
 
@@ -346,25 +389,129 @@ static void forms_resolve(void)
  */
 void mw_operators_resolve(void)
 {
-	if (!dlsym(RTLD_NEXT, forms[0].name))
+	struct mw_definition found;
+
+	if (!mw_definition_at_start(forms[0].name, &found))
 		return;
 	for (size_t i = 0; i < FORMS_COUNT; i++)
-		if (!is_called(forms[i].name, forms[i].own))
+		if (!is_called(forms[i].name))
 			return;
-	forms_resolve();
+	forms_resolve(NULL);
 }
 
-/* A form was called: it must exist now. Without any definition, it is malloc() or free(). */
-static void operators_require(void)
+void mw_operators_keep(void)
 {
-	forms_resolve();
-	for (size_t i = 0; i < FORMS_COUNT; i++) {
-		if (*forms[i].next)
-			continue;
-		if (i < FORM_DELETE)
-			memcpy(forms[i].next, &mw_next.malloc, sizeof(*forms[i].next));
-		else
-			memcpy(forms[i].next, &mw_next.free, sizeof(*forms[i].next));
-		*forms[i].go = forms[i].counting;
+	uint32_t may_go = __atomic_load_n(&forms_may_go, __ATOMIC_ACQUIRE);
+
+	if (mw_likely(__atomic_load_n(&forms_kept, __ATOMIC_ACQUIRE) == may_go))
+		return;
+	for (size_t i = 0; i < FORMS_COUNT; i++)
+		mw_definition_keep(*forms[i].next);
+	__atomic_store_n(&forms_kept, may_go, __ATOMIC_RELEASE);
+}
+
+/* ------------------------------------------------------- without a definition */
+
+/*
+ * Nothing in this process defines the form that is called, as far as this library can find out.
+ * Without it, the dynamic linker would have ended the process. So there is memory, with the right
+ * alignment; a later call may find a definition.
+ *
+ * Callers do not expect NULL from a form that throws. The exception is thrown by the runtime of
+ * C++; where there is none, the process ends as in one that is built without exceptions.
+ */
+static void bad_alloc_throw(const void *caller)
+{
+	static const char failure[] = "memwatch-heap: operator new has no memory, and nothing "
+				      "defines std::bad_alloc\n";
+	struct mw_definition found;
+	void (*throw)(void);
+
+	if (mw_definition_near("_ZSt17__throw_bad_allocv", caller, &found) ||
+	    mw_definition_ask("_ZSt17__throw_bad_allocv", &found)) {
+		memcpy(&throw, &found.address, sizeof(throw));
+		throw();
 	}
+	if (write(STDERR_FILENO, failure, sizeof(failure) - 1) < 0)
+		abort();
+	abort();
+}
+
+static void *fallback_nothrow(size_t size)
+{
+	return malloc(size + (size == 0));
+}
+
+static void *fallback_aligned_nothrow(size_t size, size_t align)
+{
+	return memalign(align, size + (size == 0));
+}
+
+static void *fallback_new(size_t size)
+{
+	void *memory = fallback_nothrow(size);
+
+	if (!memory)
+		bad_alloc_throw(__builtin_return_address(0));
+	return memory;
+}
+
+static void *fallback_aligned(size_t size, size_t align)
+{
+	void *memory = fallback_aligned_nothrow(size, align);
+
+	if (!memory)
+		bad_alloc_throw(__builtin_return_address(0));
+	return memory;
+}
+
+static void *fallback_of(size_t form)
+{
+	if (form >= FORM_DELETE)
+		return (void *)free;
+	if (form % FORM_NEW_ALIGNED < FORM_NEW_NOTHROW)
+		return form < FORM_NEW_ALIGNED ? (void *)fallback_new : (void *)fallback_aligned;
+	return form < FORM_NEW_ALIGNED ? (void *)fallback_nothrow
+				       : (void *)fallback_aligned_nothrow;
+}
+
+/* Sets the next definition of a form that was called; NULL: there is none. */
+static void *form_find(size_t form, const void *caller)
+{
+	struct mw_definition found;
+
+	if (!mw_definition_near(forms[form].name, caller, &found) &&
+	    !mw_definition_ask(forms[form].name, &found))
+		return NULL;
+	/* What is being tried out has called another form: one at a time. */
+	if (mw_thread.probe)
+		return found.address;
+	/* The others of the same library first: that of the caller may have some of them, too. */
+	forms_resolve(found.address);
+	if (!*forms[form].next)
+		form_set(form, &found);
+	return *forms[form].next;
+}
+
+/* Returns what @caller gets by calling a form. */
+static void *form_require(size_t form, const void *caller)
+{
+	uint64_t key = answer_key(form, caller);
+	struct mw_definition found;
+	void *function;
+
+	if (mw_definition_own(forms[form].name, caller, &found)) {
+		function = found.address;
+	} else {
+		function = __atomic_load_n(forms[form].next, __ATOMIC_ACQUIRE)
+				   ?: form_find(form, caller);
+		if (!function)
+			return fallback_of(form);
+		if (forms_state[form].counts)
+			function = forms[form].counting;
+		if (mw_thread.probe)
+			return function;
+	}
+	answer_keep(key, function);
+	return function;
 }

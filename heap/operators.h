@@ -16,4 +16,7 @@ void mw_operators_resolve(void);
 /* Whether @pc is in a definition of operator new or operator delete that this library calls. */
 bool mw_operators_contain(uintptr_t pc);
 
+/* What may be unloaded is about to be: the libraries with these definitions stay. */
+void mw_operators_keep(void);
+
 #endif

@@ -531,7 +531,7 @@ static const struct {
 	{ "guards", work_guards },     { "sites", work_sites },		{ "many", work_many },
 	{ "small", work_small },       { "heap", work_heap },		{ "bounds", work_bounds },
 	{ "cancel", work_cancel },     { "operators", work_operators }, { "errno", work_errno },
-	{ "worker", work_worker },     { "region", work_region },
+	{ "worker", work_worker },     { "region", work_region },	{ "plugins", work_plugins },
 };
 
 int main(int argc, char **argv)

@@ -42,6 +42,9 @@ int work_stepfork(char **argv);
 int work_mmap(char **argv);
 int work_region(char **argv);
 
+/* work-plugins.c */
+int work_plugins(char **argv);
+
 /* work-sites.c */
 int work_sites(char **argv);
 
