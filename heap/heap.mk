@@ -44,7 +44,8 @@ HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 HEAP_WORKS_CXX := work-cxx-operators work-cxx-library work-cxx-pool
 
 # Libraries of C++ for a program in C. libstdc++ may not be installed as a static library.
-HEAP_PLUGINS_CXX := plugin-shared.so plugin-renamed.so \
+HEAP_PLUGINS_CXX := plugin-shared.so plugin-renamed.so plugin-wait.so \
+	plugin-wait-privileges.so \
 	$(if $(filter /%,$(shell $(CXX) -print-file-name=libstdc++.a)),plugin-static.so plugin-hidden.so)
 
 # Rust may not be installed. Its compiler cannot share the jobs of make.
@@ -111,14 +112,14 @@ $(BUILD)/heap/tests/plugin-cxx.so: heap/tests/plugin-cxx.cc $(BUILD)/heap/tests/
 	$(Q)mkdir -p $(@D)
 	$(Q)$(HEAP_CXX) -fPIC -shared -Wl,-rpath,'$$ORIGIN' -o $@ $^
 
-$(BUILD)/heap/tests/plugin-static.so: HEAP_LDFLAGS := -static-libstdc++ -static-libgcc
-$(BUILD)/heap/tests/plugin-hidden.so: HEAP_LDFLAGS := -static-libstdc++ -static-libgcc \
+$(BUILD)/heap/tests/plugin-static.so: HEAP_PLUGIN_FLAGS := -static-libstdc++ -static-libgcc
+$(BUILD)/heap/tests/plugin-hidden.so: HEAP_PLUGIN_FLAGS := -static-libstdc++ -static-libgcc \
 	-Wl,--exclude-libs,ALL
 
 $(addprefix $(BUILD)/heap/tests/plugin-,shared.so static.so hidden.so): heap/tests/plugin-check.cc
 	$(call msg,CXXLD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(HEAP_CXX) -fPIC -shared $(HEAP_LDFLAGS) -o $@ $<
+	$(Q)$(HEAP_CXX) -fPIC -shared $(HEAP_PLUGIN_FLAGS) -o $@ $<
 
 # A copy of libstdc++ that has another name.
 $(BUILD)/heap/tests/libstdcxx.so.6:
@@ -130,6 +131,13 @@ $(BUILD)/heap/tests/plugin-renamed.so: heap/tests/plugin-check.cc $(BUILD)/heap/
 	$(call msg,CXXLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(HEAP_CXX) -fPIC -shared -nostdlib -Wl,-rpath,'$$ORIGIN' -o $@ $^ -lgcc_s -lc
+
+$(BUILD)/heap/tests/plugin-wait-privileges.so: HEAP_PLUGIN_FLAGS := -DWAIT_PRIVILEGES
+
+$(addprefix $(BUILD)/heap/tests/plugin-,wait.so wait-privileges.so): heap/tests/plugin-wait.cc
+	$(call msg,CXXLD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(HEAP_CXX) -fPIC -shared $(HEAP_PLUGIN_FLAGS) -o $@ $< -lpthread
 
 $(BUILD)/heap/tests/work-rust: heap/tests/work-rust.rs
 	$(call msg,RUSTC,$@)

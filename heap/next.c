@@ -260,6 +260,11 @@ bool mw_next_resolve(void)
 	symbol_find(&next.dlclose, "dlclose");
 	symbol_find(&next.pthread_getattr_np, "pthread_getattr_np");
 	symbol_find(&next._Fork, "_Fork");
+	symbol_find(&next.setuid, "setuid");
+	symbol_find(&next.seteuid, "seteuid");
+	symbol_find(&next.setreuid, "setreuid");
+	symbol_find(&next.setresuid, "setresuid");
+	symbol_find(&next.chroot, "chroot");
 	symbol_find(&next.mmap, "mmap");
 	symbol_find(&next.munmap, "munmap");
 	symbol_find(&next.mremap, "mremap");

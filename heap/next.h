@@ -35,6 +35,12 @@ struct mw_next {
 	int (*dlclose)(void *handle);
 	int (*pthread_getattr_np)(pthread_t thread, pthread_attr_t *ret);
 	pid_t (*_Fork)(void); /* may be NULL */
+	/* NULL: nothing is looked up yet, or there is none. */
+	int (*setuid)(uid_t uid);
+	int (*seteuid)(uid_t uid);
+	int (*setreuid)(uid_t real, uid_t effective);
+	int (*setresuid)(uid_t real, uid_t effective, uid_t saved);
+	int (*chroot)(const char *path);
 	void *(*mmap)(void *address, size_t size, int protection, int flags, int fd, off_t offset);
 	int (*munmap)(void *address, size_t size);
 	void *(*mremap)(void *address, size_t old_size, size_t size, int flags, ...);

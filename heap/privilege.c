@@ -6,11 +6,10 @@
  * when it has to grow. So the functions that do this are interposed, and the profile gets its
  * usual size just before.
  */
-#include <dlfcn.h>
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "next.h"
 #include "profile.h"
 #include "runtime.h"
 #include "thread.h"
@@ -32,16 +31,12 @@ static void privileges_change(void)
 #define PRIVILEGE(name, parameters, arguments)                                               \
 	MW_EXPORT int name parameters                                                        \
 	{                                                                                    \
-		int (*next) parameters;                                                      \
-		void *found = dlsym(RTLD_NEXT, #name);                                       \
-                                                                                             \
-		if (!found) {                                                                \
+		if (!mw_next_resolve() || !mw_next.name) {                                   \
 			errno = ENOSYS;                                                      \
 			return -1;                                                           \
 		}                                                                            \
 		privileges_change();                                                         \
-		memcpy(&next, &found, sizeof(next));                                         \
-		return next arguments;                                                       \
+		return mw_next.name arguments;                                               \
 	}
 
 PRIVILEGE(setuid, (uid_t uid), (uid))

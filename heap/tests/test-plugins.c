@@ -76,5 +76,9 @@ int main(int argc, char **argv)
 	check_plugins("unload", "plugin-renamed.so", "plugin-renamed.so",
 		      "a plugin with a renamed libstdc++, unloads it, and loads it again");
 	check_bare();
+	check_plugins(NULL, NULL, "plugin-wait.so",
+		      "a plugin whose constructor waits for a thread that calls operator new");
+	check_plugins(NULL, NULL, "plugin-wait-privileges.so",
+		      "a plugin whose constructor waits for a thread that calls seteuid()");
 	return tap_done();
 }
