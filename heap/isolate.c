@@ -12,6 +12,7 @@
 #include "isolate.h"
 #include "next.h"
 #include "profile.h"
+#include "thread.h"
 
 /* What a guard has at least: the widest vector, and what the C library keeps of two blocks. */
 #define GUARD_LEAST 80u
@@ -31,8 +32,12 @@ static uint32_t blocks; /* that exist */
  * The profile has the number of a guard, and not its address: nobody who writes to the file can
  * have other memory freed.
  */
-static void *guards[GUARDS_MAX];
+static uintptr_t guards[GUARDS_MAX];
 static uint32_t guard_hint; /* where to look for a free place */
+
+/* Guards that nobody needs, but that could not be freed at the time. */
+#define GUARD_LEFT 1u
+static uint32_t guards_left;
 
 uint64_t mw_isolate_page(void)
 {
@@ -99,11 +104,11 @@ static uint32_t guard_add(void *guard)
 
 	for (uint32_t i = 0; i < GUARDS_MAX; i++) {
 		uint32_t n = (first + i) % GUARDS_MAX;
-		void *free = NULL;
+		uintptr_t free = 0;
 
 		if (!__atomic_load_n(&guards[n], __ATOMIC_RELAXED) &&
-		    __atomic_compare_exchange_n(&guards[n], &free, guard, false, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED))
+		    __atomic_compare_exchange_n(&guards[n], &free, (uintptr_t)guard, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return n + 1;
 	}
 	return 0;
@@ -165,6 +170,21 @@ static void *guarded_allocate_by_size(uint64_t page, uint64_t bytes, uint32_t *r
 	return memory ? memory : guarded_allocate(page, bytes, 0, ret_guard);
 }
 
+static void guards_free_left(void)
+{
+	if (mw_likely(!__atomic_load_n(&guards_left, __ATOMIC_RELAXED)) ||
+	    !__atomic_exchange_n(&guards_left, 0, __ATOMIC_ACQUIRE))
+		return;
+	for (uint32_t n = 0; n < GUARDS_MAX; n++) {
+		uintptr_t guard = __atomic_load_n(&guards[n], __ATOMIC_RELAXED);
+
+		if (guard & GUARD_LEFT &&
+		    __atomic_compare_exchange_n(&guards[n], &guard, 0, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			mw_next.free((void *)(guard & ~(uintptr_t)GUARD_LEFT));
+	}
+}
+
 void *mw_isolate_allocate(size_t alignment, size_t size, uint32_t *ret_guard)
 {
 	uint64_t page = mw_isolate_page();
@@ -173,6 +193,7 @@ void *mw_isolate_allocate(size_t alignment, size_t size, uint32_t *ret_guard)
 	int saved = errno;
 
 	*ret_guard = 0;
+	guards_free_left();
 	if (!alignment || alignment & (alignment - 1) || !block_count()) {
 		mw_count(&mw_profile.header->watch_refused, 1);
 		return NULL;
@@ -194,8 +215,14 @@ void mw_isolate_unguard(uint32_t guard)
 {
 	int saved = errno;
 
-	if (guard && guard <= GUARDS_MAX)
-		mw_next.free(__atomic_exchange_n(&guards[guard - 1], NULL, __ATOMIC_RELAXED));
+	if (!guard || guard > GUARDS_MAX)
+		return;
+	if (mw_thread.interrupts) {
+		__atomic_fetch_or(&guards[guard - 1], GUARD_LEFT, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&guards_left, 1, __ATOMIC_RELEASE);
+		return;
+	}
+	mw_next.free((void *)__atomic_exchange_n(&guards[guard - 1], 0, __ATOMIC_RELAXED));
 	errno = saved;
 }
 
@@ -208,4 +235,5 @@ void mw_isolate_clear(void)
 {
 	blocks = 0;
 	memset(guards, 0, sizeof(guards));
+	guards_left = 0;
 }

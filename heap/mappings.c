@@ -159,7 +159,7 @@ static void mapping_record(bool due, void *address, uint64_t size)
 
 static bool mapping_due(uint64_t size)
 {
-	return mw_countdown_expires(size) && mw_record_due(size) & MW_DUE_SAMPLE;
+	return mw_countdown_expires(size) && mw_record_due_mapping(size) & MW_DUE_SAMPLE;
 }
 
 MW_SLOW void *mmap_slow(void *address, size_t size, int protection, int flags, int fd, off_t offset,

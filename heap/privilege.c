@@ -20,6 +20,7 @@ static void privileges_change(void)
 
 	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return;
+	mw_thread_interrupts(thread);
 	/* A forked child gets its profile first: afterwards it may not be able to create one. */
 	mw_runtime_follow(thread);
 	if (mw_runtime_owns_samples())

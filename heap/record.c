@@ -59,7 +59,8 @@ static inline unsigned int trace_due(const struct mw_thread *thread)
 	return thread->traced && !thread->own ? MW_DUE_TRACE : 0;
 }
 
-static __attribute__((noinline)) unsigned int due_find(struct mw_thread *thread, size_t size)
+static __attribute__((noinline)) unsigned int due_find(struct mw_thread *thread, size_t size,
+						       bool interrupts)
 {
 	struct slow_path path;
 	unsigned int due = 0;
@@ -69,6 +70,8 @@ static __attribute__((noinline)) unsigned int due_find(struct mw_thread *thread,
 		return MW_DUE_SAMPLE;
 	if (!path_begin(&path))
 		return trace_due(thread);
+	if (interrupts)
+		mw_thread_interrupts(thread);
 	if (mw_runtime_follow(thread) && !left_take(thread, size)) {
 		due = MW_DUE_SAMPLE;
 		if (mw_isolate_chooses(size, &thread->random, &shift))
@@ -89,7 +92,7 @@ static __attribute__((noinline, cold)) void countdown_repair(struct mw_thread *t
 		mw_trace_lose(&mw_trace.header->lost_nested);
 }
 
-unsigned int mw_record_due(size_t size)
+static inline unsigned int due_of(size_t size, bool interrupts)
 {
 	struct mw_thread *thread = &mw_thread;
 
@@ -98,7 +101,17 @@ unsigned int mw_record_due(size_t size)
 		countdown_repair(thread);
 	if (mw_likely(mw_trace_is_current(thread) && !thread->probe && left_take(thread, size)))
 		return trace_due(thread);
-	return due_find(thread, size);
+	return due_find(thread, size, interrupts);
+}
+
+unsigned int mw_record_due(size_t size)
+{
+	return due_of(size, false);
+}
+
+unsigned int mw_record_due_mapping(size_t size)
+{
+	return due_of(size, true);
 }
 
 /* The thread follows before its first event, which may be a free. */
@@ -163,7 +176,9 @@ static bool allocation_sample(struct mw_thread *thread, unsigned int due, const 
 		mw_watch_end(birth.watch, birth.address, size);
 	}
 	time_count(birth.time_ns);
-	mw_figures_follow(birth.time_ns);
+	/* The next allocation brings them. */
+	if (!thread->interrupts)
+		mw_figures_follow(birth.time_ns);
 	return stored;
 }
 
@@ -180,6 +195,8 @@ bool mw_record_sample(unsigned int due, const void *address, size_t size,
 	}
 	if (!path_begin(&path))
 		return false;
+	if (source == MW_HEAP_SOURCE_MMAP)
+		mw_thread_interrupts(thread);
 	/* The process may have forked in between, in a signal handler or in the allocator itself.
 	 */
 	if (mw_runtime_owns_samples() && thread->rate)

@@ -30,6 +30,9 @@
  */
 unsigned int mw_record_due(size_t size);
 
+/* The same for a mapping, which a signal handler may make that has interrupted the allocator. */
+unsigned int mw_record_due_mapping(size_t size);
+
 /* The same for a call that has not changed the countdown: MW_DUE_TRACE or nothing. */
 unsigned int mw_record_due_traced(void);
 

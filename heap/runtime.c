@@ -204,6 +204,7 @@ bool mw_runtime_follow(struct mw_thread *thread)
 		mw_thread_prepare(thread);
 		thread->rate = 0;
 	}
+	mw_thread_find_stack(thread);
 	/* A countdown that was drawn with an earlier rate is still good: its sample has that rate.
 	 */
 	if (!thread->rate || !mw_runtime.rate)

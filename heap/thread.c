@@ -41,7 +41,7 @@ static bool stack_bounds_main(struct mw_thread *thread)
 	return true;
 }
 
-static void stack_bounds_find(struct mw_thread *thread)
+void mw_thread_find_stack(struct mw_thread *thread)
 {
 	pthread_attr_t attributes;
 	void *low;
@@ -49,10 +49,10 @@ static void stack_bounds_find(struct mw_thread *thread)
 
 	if (thread->stack_sought)
 		return;
-	thread->stack_sought = true;
-	if (stack_bounds_main(thread))
+	thread->stack_sought = stack_bounds_main(thread) || !thread->interrupts;
+	/* The rest allocates, and frees. */
+	if (thread->stack_high || thread->interrupts)
 		return;
-	/* These allocate, and free. */
 	thread->own = true;
 	if (!mw_next.pthread_getattr_np(pthread_self(), &attributes)) {
 		if (!pthread_attr_getstack(&attributes, &low, &size)) {
@@ -74,7 +74,7 @@ MW_EXPORT int pthread_getattr_np(pthread_t asked, pthread_attr_t *ret)
 	struct mw_thread *thread = &mw_thread;
 
 	if (mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0))) {
-		stack_bounds_find(thread);
+		mw_thread_find_stack(thread);
 		mw_thread_leave(thread);
 	}
 	return mw_next.pthread_getattr_np(asked, ret);
@@ -102,7 +102,7 @@ void mw_thread_prepare(struct mw_thread *thread)
 	thread->tid = (uint32_t)syscall(SYS_gettid);
 	thread->pid = (uint32_t)getpid();
 	mw_random_seed(&thread->random, seed_make(thread));
-	stack_bounds_find(thread);
+	mw_thread_find_stack(thread);
 	thread->instance = mw_runtime.instance;
 }
 
@@ -117,6 +117,7 @@ bool mw_thread_enter(struct mw_thread *thread, uintptr_t frame)
 	if (thread->busy && !mw_thread_mark_is_left(thread, thread->busy, frame))
 		return false;
 	thread->busy = frame;
+	thread->interrupts = false;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }

@@ -38,9 +38,11 @@ struct mw_thread {
 	void *probe;
 	bool probe_hit;	   /* this address was freed */
 	bool stack_sought; /* the bounds of the stack were asked for; they stay after a fork */
-	bool own;	   /* the library itself calls what allocates; that is in no trace */
-	bool traced;	   /* every allocation takes the slow path: the countdown is 0 */
-	uint64_t held;	   /* what the countdown would be otherwise */
+	bool interrupts; /* the call may have interrupted the allocator, see mw_thread_interrupts()
+			  */
+	bool own;	 /* the library itself calls what allocates; that is in no trace */
+	bool traced;	 /* every allocation takes the slow path: the countdown is 0 */
+	uint64_t held;	 /* what the countdown would be otherwise */
 	struct mw_trace_writer *writer; /* NULL: none yet */
 	uintptr_t writing;		/* as @busy, while an event is being written */
 };
@@ -83,6 +85,18 @@ void mw_thread_prepare(struct mw_thread *thread);
  * its address, which is below the caller's frame, and ignored.
  */
 bool mw_thread_enter(struct mw_thread *thread, uintptr_t frame);
+
+/*
+ * After mw_thread_enter(), for a function that signal handlers may call: the allocator must neither
+ * be called nor asked, because the thread may hold one of its locks. Until the thread enters again.
+ */
+static inline void mw_thread_interrupts(struct mw_thread *thread)
+{
+	thread->interrupts = true;
+}
+
+/* If they are not known yet, asks for the bounds of the stack. Caller is busy. */
+void mw_thread_find_stack(struct mw_thread *thread);
 
 /* Whether longjmp() has left the mark @mark behind, see mw_thread_enter(). */
 bool mw_thread_mark_is_left(const struct mw_thread *thread, uintptr_t mark, uintptr_t frame);

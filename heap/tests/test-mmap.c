@@ -149,6 +149,22 @@ static void check_allocator(const char *library, const char *name)
 	kit_free(&run);
 }
 
+static void check_handler(const char *first, const char *what)
+{
+	struct profile profile;
+	struct kit_run run;
+
+	if (tap_ok(run_and_open(&run, &profile, NULL,
+				"MEMWATCH_HEAP_RATE=1000 MEMWATCH_HEAP_MMAP=1 MALLOC_ARENA_MAX=1",
+				KIT_ARGV(kit.work, "handler", first)),
+		   "a signal handler that interrupts the allocator maps memory: %s", what)) {
+		tap_ok(profile.header->figures_valid > 0,
+		       "the next allocation asks the allocator for its figures: %s", what);
+		profile_close(&profile);
+	}
+	kit_free(&run);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
@@ -159,6 +175,8 @@ int main(int argc, char **argv)
 	check_region("200", 0, "mappings that are unmapped at once");
 	check_region("5000", 5000 - FOLLOWED, "more mappings than can be followed");
 	check_off();
+	check_handler(NULL, "in a thread that has allocated before");
+	check_handler("first", "as the first call of a thread");
 	check_allocator(NULL, "glibc");
 	check_allocator(JEMALLOC, "jemalloc");
 	return tap_done();

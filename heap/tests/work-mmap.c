@@ -5,8 +5,14 @@
  * Memory that a program maps itself.
  */
 #include <inttypes.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "heap/tests/work.h"
@@ -70,4 +76,53 @@ int work_region(char **argv)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 			return 1;
 	_exit(munmap(region, count * page) != 0);
+}
+
+static bool handler_ends;
+
+static void handler_map(int signal)
+{
+	char *memory = map_some(8 << 20);
+
+	(void)signal;
+	munmap(memory, 8 << 20);
+}
+
+/* The allocator holds its locks most of the time. */
+static void *trim_always(void *first)
+{
+	if (!first)
+		work_allocate(1000000);
+	while (!__atomic_load_n(&handler_ends, __ATOMIC_RELAXED))
+		malloc_trim(0);
+	return NULL;
+}
+
+/*
+ * handler [first]: a signal handler that interrupts the allocator maps memory; "first": that is
+ * the first call of its thread.
+ */
+int work_handler(char **argv)
+{
+	const struct timespec pause = { 0, 10000000 };
+	static void *chunks[4000];
+	pthread_t thread;
+
+	alarm(30);
+	signal(SIGUSR1, handler_map);
+	for (size_t i = 0; i < 4000; i++)
+		chunks[i] = malloc(9000);
+	for (size_t i = 0; i < 4000; i += 2)
+		free(chunks[i]);
+	if (pthread_create(&thread, NULL, trim_always, *argv))
+		return 1;
+	/* Figures are taken half a second after the first sample. */
+	for (int i = 0; i < 80; i++) {
+		nanosleep(&pause, NULL);
+		pthread_kill(thread, SIGUSR1);
+	}
+	handler_ends = true;
+	pthread_join(thread, NULL);
+	work_allocate(3000000);
+	return 0;
 }
