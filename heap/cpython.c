@@ -43,6 +43,18 @@ static void python_say(uint32_t bits)
 		__atomic_fetch_or(&header->python, bits, __ATOMIC_RELAXED);
 }
 
+/*
+ * A program that uses the types of a library, and is linked to a fixed address, has copies of them
+ * that the library uses, too.
+ */
+static const void *type_find(const struct link_map *map, const char *name)
+{
+	const struct link_map *program = mw_elf_program();
+	const void *copy = program ? mw_elf_symbol(program, name) : NULL;
+
+	return copy ?: mw_elf_symbol(map, name);
+}
+
 void mw_cpython_examine(const struct link_map *map, uint32_t module)
 {
 	const struct mw_py_runtime *runtime = mw_elf_symbol(map, "_PyRuntime");
@@ -61,9 +73,9 @@ void mw_cpython_examine(const struct link_map *map, uint32_t module)
 	python_say(MW_HEAP_PYTHON_SEEN);
 	cpython.bias = map->l_addr;
 	cpython.runtime = runtime;
-	cpython.code_type = mw_elf_symbol(map, "PyCode_Type");
-	cpython.unicode_type = mw_elf_symbol(map, "PyUnicode_Type");
-	cpython.bytes_type = mw_elf_symbol(map, "PyBytes_Type");
+	cpython.code_type = type_find(map, "PyCode_Type");
+	cpython.unicode_type = type_find(map, "PyUnicode_Type");
+	cpython.bytes_type = type_find(map, "PyBytes_Type");
 	__atomic_store_n(&mw_cpython_module, module, __ATOMIC_RELEASE);
 }
 

@@ -41,12 +41,10 @@ static bool definition_in(const struct link_map *map, const char *name, struct m
 
 void *mw_definition_before(const char *name)
 {
-	const struct link_map *own = own_map(), *map = own;
+	const struct link_map *own = own_map();
 	struct mw_definition found;
 
-	while (map && map->l_prev)
-		map = map->l_prev;
-	for (; map != own; map = map->l_next)
+	for (const struct link_map *map = mw_elf_program(); map != own; map = map->l_next)
 		if (definition_in(map, name, &found))
 			return found.address;
 	return NULL;

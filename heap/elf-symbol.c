@@ -99,6 +99,15 @@ struct link_map *mw_elf_object(const void *address)
 	return object.dlfo_link_map;
 }
 
+const struct link_map *mw_elf_program(void)
+{
+	const struct link_map *map = mw_elf_object((const void *)mw_elf_program);
+
+	while (map && map->l_prev)
+		map = map->l_prev;
+	return map;
+}
+
 /* The name that a library gives itself, or NULL. */
 static const char *library_name(const struct link_map *map, const struct symbol_tables *tables)
 {

@@ -20,6 +20,9 @@ const void *mw_elf_symbol(const struct link_map *map, const char *name);
 /* The object that has this address, or NULL. */
 struct link_map *mw_elf_object(const void *address);
 
+/* The first object in the order of the dynamic linker: the program. */
+const struct link_map *mw_elf_program(void);
+
 /* Which of the libraries that @map needs @library is, from 1 on; 0: it needs another one. */
 uint32_t mw_elf_needs(const struct link_map *map, const struct link_map *library);
 
