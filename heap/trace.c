@@ -215,15 +215,24 @@ static bool trace_is_followed(uint32_t request)
 	       request == mw_profile.header->trace_control_seen;
 }
 
+static bool trace_is_full(void)
+{
+	return __atomic_load_n(&mw_trace.header->state, __ATOMIC_RELAXED) == MW_TRACE_STATE_FULL;
+}
+
 /* Begins or ends the trace, and says whether that worked. Caller holds the maintenance lock. */
 static void request_follow(uint32_t request)
 {
 	struct mw_heap_header *header = mw_profile.header;
 	int rc = 0;
 
-	if (request != header->trace_control_seen)
+	if (request != header->trace_control_seen) {
+		/* One that is full records nothing any more: whoever asks gets another one. */
+		if (mw_trace.instance && trace_is_full())
+			trace_end();
 		mw_trace_request((request & MW_HEAP_CONTROL_MASK) == MW_HEAP_CONTROL_START,
 				 MW_HEAP_BEGAN_LATER);
+	}
 	if (mw_trace.wanted && !mw_trace.instance)
 		rc = trace_begin();
 	else if (!mw_trace.wanted && mw_trace.instance)

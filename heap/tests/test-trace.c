@@ -463,6 +463,35 @@ static void check_full(const char *settings, uint32_t limit, const char *what)
 	end_play(&run, &trace, &balance);
 }
 
+/* A trace that is full records nothing any more, so a request for one begins another. */
+static void check_after_full(void)
+{
+	const char *what = "a request after a full trace";
+	struct steps steps;
+	struct trace trace;
+
+	if (!tap_ok(steps_start_program(&steps,
+					"MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_MAX=200K",
+					KIT_ARGV(kit.work, "steps", "50000000")) &&
+			    steps_go(&steps) && steps_go(&steps),
+		    "%s: the program runs", what))
+		return;
+	steps_ask_trace(&steps, MW_HEAP_CONTROL_START);
+	steps_go(&steps);
+	tap_eq(steps.control->trace_error, 0, "%s: it has no error", what);
+	steps_end(&steps);
+	if (tap_ok(open_trace_of(&trace, steps.run.pid), "%s: the first trace is there", what)) {
+		tap_eq(trace.header->state, MW_TRACE_STATE_FULL, "%s: the first trace is full",
+		       what);
+		trace_close(&trace);
+	}
+	if (tap_ok(open_trace(&trace, "-2" MW_TRACE_SUFFIX), "%s: there is another one", what)) {
+		tap_ok(trace.count > 1000, "%s: it has events (%lu)", what,
+		       (unsigned long)trace.count);
+		trace_close(&trace);
+	}
+}
+
 static void check_full_disk(void)
 {
 	if (geteuid() || unshare(CLONE_NEWNS) ||
@@ -507,6 +536,7 @@ int main(int argc, char **argv)
 	check_heap();
 	check_full("MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_MAX=800K", MW_TRACE_LIMIT_FILE_SIZE,
 		   "a small file");
+	check_after_full();
 	check_full_disk();
 	return tap_done();
 }
