@@ -23,6 +23,7 @@
 
 #include <memwatch/heap-process.h>
 
+#include "heap/memory.h"
 #include "../../selftests/tap.h"
 #include "heap-header.h"
 
@@ -252,8 +253,33 @@ static void run_in_container(int ready)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Returns its number here; -1 if there can be no such process. */
-static pid_t start_container(void)
+/* Clocks are those of the name space in which a process is. */
+static void run_later(int ready)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/later.1.mwheap", directory);
+	map_profile(path, 0);
+	unlink(path);
+	if (write(ready, "", 1) != 1)
+		_exit(EXIT_FAILURE);
+	pause();
+	_exit(EXIT_SUCCESS);
+}
+
+static bool offsets_set(void)
+{
+	static const char offsets[] = "monotonic 100000 500000000\nboottime 100000 0\n";
+	int fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+	bool set = fd >= 0 && write(fd, offsets, sizeof(offsets) - 1) > 0;
+
+	if (fd >= 0)
+		close(fd);
+	return set;
+}
+
+/* @run in other name spaces. Returns its number here; -1 if there can be no such process. */
+static pid_t start_container(int flags, void (*run)(int ready))
 {
 	int ends[2], told[2];
 	pid_t starter, pid = -1;
@@ -264,11 +290,11 @@ static pid_t start_container(void)
 	starter = fork();
 	if (!starter) {
 		close(ends[0]);
-		if (unshare(CLONE_NEWPID | CLONE_NEWNS))
+		if (unshare(flags) || (flags & CLONE_NEWTIME && !offsets_set()))
 			_exit(EXIT_FAILURE);
 		pid = fork();
 		if (!pid)
-			run_in_container(ends[1]);
+			run(ends[1]);
 		if (write(told[1], &pid, sizeof(pid)) != sizeof(pid))
 			_exit(EXIT_FAILURE);
 		_exit(EXIT_SUCCESS);
@@ -305,7 +331,7 @@ static void test_container(void)
 {
 	const char *title =
 		"code that a process in a container has compiled has the name of its own map";
-	pid_t pid = geteuid() ? -1 : start_container();
+	pid_t pid = geteuid() ? -1 : start_container(CLONE_NEWPID | CLONE_NEWNS, run_in_container);
 	char map[64];
 	bool decoy;
 
@@ -324,6 +350,28 @@ static void test_container(void)
 	kill(pid, SIGKILL);
 }
 
+static void test_time_namespace(void)
+{
+	const char *title = "growth is found in a process with another clock";
+	struct memwatch_heap_memory *memory;
+	pid_t pid = geteuid() ? -1 : start_container(CLONE_NEWTIME, run_later);
+
+	if (pid < 0) {
+		tap_skip(title, "only root can make a container, with a clock since Linux 5.6");
+		return;
+	}
+	check_container(pid, "leak_here", title);
+	if (tap_eq(memwatch_heap_memory_new(ctx, (uint32_t)pid, &memory), 0,
+		   "the mappings of a process with another clock are read")) {
+		uint64_t now = clock_now(CLOCK_MONOTONIC) + 100000 * SECOND + SECOND / 2;
+
+		tap_ok(memory->time_ns <= now && memory->time_ns > now - 10 * SECOND,
+		       "the time of its mappings is on the clock of the process");
+		memwatch_heap_memory_unref(memory);
+	}
+	kill(pid, SIGKILL);
+}
+
 int main(void)
 {
 	char path[128];
@@ -339,6 +387,7 @@ int main(void)
 	test_clock_was_set(file, false);
 	test_failures(file);
 	test_container();
+	test_time_namespace();
 	unlink(path);
 	rmdir(directory);
 	memwatch_ctx_unref(ctx);

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "heap/process.h"
 #include "base/array.h"
 #include "base/context.h"
 #include "base/text.h"
@@ -277,7 +278,7 @@ int memwatch_heap_memory_new(struct memwatch_ctx *ctx, __u32 pid, struct memwatc
 	if (!memory)
 		return mw_fail_memory(ctx, "smaps");
 	memory->ctx = memwatch_ctx_ref(ctx);
-	memory->time_ns = mw_clock(CLOCK_MONOTONIC);
+	memory->time_ns = mw_clock(CLOCK_MONOTONIC) + (uint64_t)mw_process_clock_ahead(ctx, pid);
 	memory->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	open_pagemap(memory, pid);
 	read_mounts(&smaps, pid);

@@ -33,7 +33,7 @@ struct mw_memory_mapping {
  * struct memwatch_heap_memory - the memory of a process at one time
  * @ctx: reference
  * @mappings: sorted by address
- * @time_ns: CLOCK_MONOTONIC
+ * @time_ns: CLOCK_MONOTONIC of the process
  * @page_table_bytes: memory of the kernel for the page tables
  * @threads: number of threads
  * @pagemap: descriptor of /proc/PID/pagemap, or -1

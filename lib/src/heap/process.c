@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,64 @@ size_t mw_process_mapping_path_len(const struct mw_process_mapping *mapping)
 	size_t len = strlen(mapping->path), tail = strlen(DELETED_SUFFIX);
 
 	return len > tail && !strcmp(mapping->path + len - tail, DELETED_SUFFIX) ? len - tail : len;
+}
+
+/*
+ * The offset of a time namespace. The file has that of the children of the process, which are in
+ * another namespace if the process has left its own for them.
+ */
+static int64_t clock_offset(struct memwatch_ctx *ctx, const char *process)
+{
+	int64_t seconds = 0, ns = 0;
+	char path[64], text[256] = "", *full;
+	const char *line;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/timens_offsets", process);
+	if (mw_ctx_path(ctx, path, &full))
+		return 0;
+	fd = open(full, O_RDONLY | O_CLOEXEC);
+	free(full);
+	/* Before Linux 5.6, there are no such namespaces. */
+	if (fd < 0)
+		return 0;
+	if (mw_file_read_at(fd, text, sizeof(text) - 1, 0) < 0)
+		text[0] = '\0';
+	close(fd);
+	line = strstr(text, "monotonic");
+	if (line)
+		sscanf(line, "monotonic %" SCNd64 " %" SCNd64, &seconds, &ns);
+	/* The kernel allows less than 2^33 seconds. */
+	if (seconds > INT64_MAX / 4000000000 || seconds < INT64_MIN / 4000000000)
+		return 0;
+	return seconds * (int64_t)MW_NSEC_PER_SEC + ns;
+}
+
+/* Whether the process is in the time namespace of its children. */
+static bool clock_is_inherited(struct memwatch_ctx *ctx, const char *process)
+{
+	static const char *const names[] = { "time", "time_for_children" };
+	char path[64], target[2][64] = { "", "" }, *full;
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/proc/%s/ns/%s", process, names[i]);
+		if (mw_ctx_path(ctx, path, &full))
+			return false;
+		if (readlink(full, target[i], sizeof(target[i]) - 1) < 0)
+			target[i][0] = '\0';
+		free(full);
+	}
+	return !strcmp(target[0], target[1]);
+}
+
+int64_t mw_process_clock_ahead(struct memwatch_ctx *ctx, uint32_t pid)
+{
+	char process[16];
+
+	snprintf(process, sizeof(process), "%u", pid);
+	if (!clock_is_inherited(ctx, process) || !clock_is_inherited(ctx, "self"))
+		return 0;
+	return clock_offset(ctx, process) - clock_offset(ctx, "self");
 }
 
 static bool is_profile(const struct mw_process_mapping *mapping, const void *unused)

@@ -45,4 +45,10 @@ int mw_process_mapping_find(struct memwatch_ctx *ctx, uint32_t pid,
 int mw_process_mapping_open(struct memwatch_ctx *ctx, uint32_t pid,
 			    const struct mw_process_mapping *mapping, bool writable);
 
+/*
+ * How many ns CLOCK_MONOTONIC of the process is ahead of that of the caller: both may be in time
+ * namespaces. 0 if that is not known.
+ */
+int64_t mw_process_clock_ahead(struct memwatch_ctx *ctx, uint32_t pid);
+
 #endif /* MW_HEAP_PROCESS_H */

@@ -26,6 +26,7 @@
 #include "heap/estimate.h"
 #include "heap/model.h"
 #include "heap/owner-file.h"
+#include "heap/process.h"
 #include "heap/symbol-find.h"
 #include "base/context.h"
 #include "base/timemath.h"
@@ -60,6 +61,7 @@ struct search {
 	struct memwatch_ctx *ctx;
 	uint32_t pid;
 	uint64_t since_ns;
+	int64_t clock_ahead; /* of the process */
 	int profile, copy;
 	struct mw_modules modules;
 	struct mw_confinement may;
@@ -142,7 +144,8 @@ static int find_stack(struct search *search)
 {
 	const struct mw_prof_profile *profile = mw_heap_last(search->heap);
 	/* On the clock of the samples. CLOCK_REALTIME may have been set since the process began. */
-	uint64_t monotonic = mw_clock(CLOCK_MONOTONIC), now = profile->zero_ns + monotonic;
+	uint64_t monotonic = mw_clock(CLOCK_MONOTONIC);
+	uint64_t now = profile->zero_ns + monotonic + (uint64_t)search->clock_ahead;
 	struct live *live = calloc(search->heap->stacks.count + 1UL, sizeof(*live));
 	uint64_t begin;
 
@@ -245,6 +248,7 @@ static void open_files(void *data)
 	search->head.err = memwatch_heap_find(search->ctx, search->pid, 0, &search->profile);
 	mw_modules_open(search->ctx, search->pid, &search->modules);
 	open_perf_map(search);
+	search->clock_ahead = mw_process_clock_ahead(search->ctx, search->pid);
 	search->may.nr_keep = PROFILE_FDS + search->modules.nr;
 }
 
