@@ -151,7 +151,8 @@ static void print_beside(const struct memwatch_heap_rss *rss)
 		printf("The figures of the allocator are %s old.\n",
 		       mw_human_uint(rss->figures_age_ns, MW_UNIT_NS, a, sizeof(a)));
 	if (rss->flags & MEMWATCH_HEAP_RSS_NO_FIGURES)
-		printf("The allocator gives no figures: what it has free is not known.\n");
+		printf("The profile has no figures of the allocator, or none yet: what is free in "
+		       "it is not known.\n");
 	if (rss->flags & MEMWATCH_HEAP_RSS_UNSEEN)
 		printf("The allocator has another number of bytes in use than the profile has "
 		       "live: objects from before it began, for example.\n");
