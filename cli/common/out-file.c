@@ -110,15 +110,25 @@ static int open_stream(const char *path)
 	return -EINVAL;
 }
 
-/* A file that is replaced keeps its content for who has it open. */
+/* Removes the file if it has not got its name. */
+static void drop_unnamed(struct mw_out_file *out)
+{
+	memwatch_file_close(out->unnamed);
+	out->unnamed = NULL;
+}
+
+/*
+ * A file that is replaced keeps its content for who has it open. Returns 0, or an exit code after
+ * an error message.
+ */
 static int give_name(struct mw_out_file *out)
 {
-	struct memwatch_file *file = out->unnamed;
-	int err = memwatch_file_commit(file, out->replace ? MEMWATCH_FILE_REPLACE : 0);
+	int err = memwatch_file_commit(out->unnamed, out->replace ? MEMWATCH_FILE_REPLACE : 0);
 
-	out->unnamed = NULL;
-	memwatch_file_close(file);
-	return err;
+	drop_unnamed(out);
+	if (!err)
+		return 0;
+	return err == -EEXIST ? report_existing_file(out->path) : mw_error_errno(err, out->path);
 }
 
 static int create_file(struct mw_out_file *out, struct memwatch_ctx *ctx, bool replace)
@@ -132,8 +142,7 @@ static int create_file(struct mw_out_file *out, struct memwatch_ctx *ctx, bool r
 	if (fd >= 0)
 		return fd;
 	err = -errno;
-	memwatch_file_close(out->unnamed);
-	out->unnamed = NULL;
+	drop_unnamed(out);
 	return err;
 }
 
@@ -189,16 +198,8 @@ int mw_out_file_begin(struct mw_out_file *out, struct memwatch_ctx *ctx, const c
 		return 0;
 	rc = mw_error_errno(-errno, path);
 	close(fd);
-	memwatch_file_close(out->unnamed);
-	out->unnamed = NULL;
+	drop_unnamed(out);
 	return rc;
-}
-
-static int report_name(const struct mw_out_file *out, int err)
-{
-	if (!err)
-		return 0;
-	return err == -EEXIST ? report_existing_file(out->path) : mw_error_errno(err, out->path);
 }
 
 int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const char *path,
@@ -208,7 +209,7 @@ int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const ch
 
 	if (rc || !out->unnamed)
 		return rc;
-	rc = report_name(out, give_name(out));
+	rc = give_name(out);
 	if (rc)
 		mw_out_file_abandon(out);
 	return rc;
@@ -248,17 +249,15 @@ int mw_out_file_close(struct mw_out_file *out)
 	if (fclose(stream) || failed) {
 		mw_error(MW_EXIT_FAILED, out->path, "%s",
 			 errno ? strerror(errno) : "could not be written");
-		memwatch_file_close(out->unnamed);
-		out->unnamed = NULL;
+		drop_unnamed(out);
 		return MW_EXIT_FAILED;
 	}
-	return out->unnamed ? report_name(out, give_name(out)) : 0;
+	return out->unnamed ? give_name(out) : 0;
 }
 
 void mw_out_file_abandon(struct mw_out_file *out)
 {
-	memwatch_file_close(out->unnamed);
-	out->unnamed = NULL;
+	drop_unnamed(out);
 	clearerr(out->stream);
 	mw_out_file_close(out);
 }

@@ -146,10 +146,9 @@ static int export_run(const struct mw_cli *cli, void *config, int argc, char **a
 	if (rc)
 		return rc;
 	rc = heap_profiles_run(export_profile, &e);
-	if (rc)
-		mw_out_file_abandon(&e.out);
-	else
-		rc = mw_out_file_close(&e.out);
+	if (!rc)
+		return mw_out_file_close(&e.out);
+	mw_out_file_abandon(&e.out);
 	return rc;
 }
 
