@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "elf-symbol.h"
 #include "lock.h"
 #include "next.h"
 #include "probes.h"
@@ -98,16 +99,14 @@ bool mw_probes_are_ours(void)
 {
 	uint32_t owner = __atomic_load_n(&probes_owner, __ATOMIC_RELAXED);
 	struct mw_interrupts were;
-	struct dl_find_object found;
+	const struct link_map *map;
 	void *next_malloc;
 
 	if (owner == PROBES_UNKNOWN) {
 		memcpy(&next_malloc, &mw_next.malloc, sizeof(next_malloc));
 		mw_interrupts_block(&were);
-		owner = !_dl_find_object(next_malloc, &found) &&
-					file_has_provider(found.dlfo_link_map->l_name)
-				? PROBES_ALLOCATOR
-				: PROBES_OURS;
+		map = mw_elf_object(next_malloc);
+		owner = map && file_has_provider(map->l_name) ? PROBES_ALLOCATOR : PROBES_OURS;
 		mw_interrupts_restore(&were);
 		__atomic_store_n(&probes_owner, owner, __ATOMIC_RELAXED);
 	}
