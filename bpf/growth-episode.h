@@ -173,6 +173,11 @@ MW_INLINE const struct mw_growth_point *mw_growth_episode_origin(const struct mw
 	return &g->point[g->origin & (MW_GROWTH_POINTS - 1)];
 }
 
+MW_INLINE __u64 mw_growth_point_ns(const struct mw_growth *g, const struct mw_growth_point *point)
+{
+	return g->onset_ns + point->ms * 1000000ULL;
+}
+
 /* Pages that the episode has gained since its origin. */
 MW_INLINE __u32 mw_growth_episode_growth(const struct mw_growth *g)
 {

@@ -36,7 +36,7 @@ void mw_blame_note_times(struct mw_group_class *class, unsigned int event)
 		class->base_ns = mw_min_u64(class->base_ns, trend_start(g, &history->best));
 	if (!(event & MW_GROWTH_EVENT_ALERT))
 		return;
-	class->since_ns = g->onset_ns + mw_growth_newest_origin(g, history)->ms * 1000000ULL;
+	class->since_ns = mw_growth_point_ns(g, mw_growth_newest_origin(g, history));
 	if (g->reason == MW_GROWTH_HEIGHT)
 		class->since_ns = mw_sub_sat(g->last_ns,
 					     MW_GROWTH_RECENT_HOURS * MW_GROWTH_HOUR_NS);
@@ -56,7 +56,7 @@ bool mw_blame_is_urgent(const struct mw_group_class *class)
 		.floor = group->total_floor,
 		.headroom = group->last.headroom,
 	};
-	uint64_t origin_ns = g->onset_ns + mw_growth_episode_origin(g)->ms * 1000000ULL;
+	uint64_t origin_ns = mw_growth_point_ns(g, mw_growth_episode_origin(g));
 	uint64_t progress_ns = g->first_ns + g->progress_s * MW_GROWTH_SECOND;
 	/* Growth of hours that becomes faster is no start-up. */
 	uint64_t began_ns = mw_min_u64(class->since_ns, origin_ns);

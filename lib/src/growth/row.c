@@ -84,6 +84,6 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 			trend->window * (MW_GROWTH_BIN_NS << MW_GROWTH_SHIFT(trend->level)));
 	} else {
 		row->growth_bytes = mw_bytes_from_pages(mw_growth_sub_sat(g->top, origin->pages));
-		row->since_ns = g->onset_ns + origin->ms * 1000000ULL;
+		row->since_ns = mw_growth_point_ns(g, origin);
 	}
 }
