@@ -451,6 +451,24 @@ static void test_budget(void)
 	end_child(&one, &now);
 }
 
+/* Waits until the child runs the new program: its name changes after its memory. */
+static void await_exec(const struct child *c)
+{
+	char path[64], name[32] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", c->pid);
+	while (strcmp(name, "sleep\n")) {
+		FILE *file = fopen(path, "r");
+
+		if (!file || !fgets(name, sizeof(name), file)) {
+			tap_ok(false, "the child runs another program: %s", strerror(errno));
+			break;
+		}
+		fclose(file);
+		usleep(1000);
+	}
+}
+
 static void test_exec(void)
 {
 	uint64_t now = 9000 * MW_GROWTH_SECOND;
@@ -462,6 +480,7 @@ static void test_exec(void)
 	tell(&c, (struct order){ .grow = 8, .exec = true });
 	visit_times(&now, 3);
 	tap_eq(touch.state, MEMWATCH_TOUCH_ACTIVE, "an exec does no harm");
+	await_exec(&c);
 	follow(&c, 1, now);
 	tap_eq(touch.follow[0].cohort.start_ns, now, "the new program begins with a new cohort");
 	end_child(&c, &now);

@@ -229,7 +229,7 @@ static int evaluate(struct mw_touch *touch, struct mw_touch_follow *follow, uint
 	struct mw_growth_touch result;
 	int err;
 
-	if (!found) { /* the process has ended */
+	if (!found) { /* the process has ended, or called exec during the visit */
 		end_follow(touch, follow);
 		return 0;
 	}
