@@ -207,15 +207,19 @@ static void test_no_news(void)
 	for (double t = 0; t <= 90; t += 1) {
 		feed(t, 0, "/a", 10.0 * MIB, 0, 800.0 * MIB);
 		feed(t, 0, "/b", 10.0 * MIB, 0, 800.0 * MIB);
+		feed(t, 0, "/c", (10.0 + t / 17) * MIB, 0, 800.0 * MIB);
 	}
 	for (double t = 91; t <= 300; t += 1) {
 		double grown = (t < 180 ? t - 90 : 90) * 7 * MIB;
 
 		feed(t, 0, "/a", 10.0 * MIB + grown, 0, 800.0 * MIB);
+		feed(t, 0, "/c", (10.0 + 90.0 / 17) * MIB + grown, 0, 800.0 * MIB);
 		feed(t, 0, "/b", 10.0 * MIB + (t - 90) * 3 * MIB, 0, 800.0 * MIB);
 	}
 	tap_ok(!is_alerted("/a", MEMWATCH_CLASS_ANON),
 	       "processes that start in a cgroup and fill 80 %% of its limit are no alert");
+	tap_ok(!is_alerted("/c", MEMWATCH_CLASS_ANON),
+	       "processes that start in a cgroup that grows slowly are no alert");
 	tap_ok(is_alerted("/b", MEMWATCH_CLASS_ANON), "growth that goes on for longer is one");
 	end();
 

@@ -45,6 +45,23 @@ void mw_blame_note_times(struct mw_group_class *class, unsigned int event)
 		class->since_ns = mw_min_u64(class->since_ns, trend_start(g, &history->fired));
 }
 
+/*
+ * Since when the class grows as it does. Growth that becomes faster is no start-up, unless what it
+ * had gained until then is little: cgroups grow slowly when a process starts in them as well.
+ */
+static uint64_t growth_began(const struct mw_group_class *class)
+{
+	const struct mw_growth *g = &class->state;
+	const struct mw_growth_point *origin = mw_growth_episode_origin(g);
+	const struct mw_growth_point *newest = mw_growth_newest_origin(g, class->history);
+	uint32_t before = mw_growth_sub_sat(newest->pages, origin->pages);
+	uint32_t after = mw_growth_sub_sat(g->signal, newest->pages);
+
+	if (before < after / 2)
+		return class->since_ns;
+	return mw_min_u64(class->since_ns, mw_growth_point_ns(g, origin));
+}
+
 bool mw_blame_is_urgent(const struct mw_group_class *class)
 {
 	const struct mw_group *group = class->group;
@@ -56,11 +73,8 @@ bool mw_blame_is_urgent(const struct mw_group_class *class)
 		.floor = group->total_floor,
 		.headroom = group->last.headroom,
 	};
-	uint64_t origin_ns = mw_growth_point_ns(g, mw_growth_episode_origin(g));
 	uint64_t progress_ns = g->first_ns + g->progress_s * MW_GROWTH_SECOND;
-	/* Growth of hours that becomes faster is no start-up. */
-	uint64_t began_ns = mw_min_u64(class->since_ns, origin_ns);
-	int starts = mw_sub_sat(progress_ns, began_ns) < MW_GROWTH_START_NS;
+	int starts = mw_sub_sat(progress_ns, growth_began(class)) < MW_GROWTH_START_NS;
 
 	if (g->reason != MW_GROWTH_LIMIT)
 		return true;
