@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -134,6 +135,8 @@ int heap_preload_end(struct heap_preload *preload)
 	mw_child_uninit(&preload->child);
 	if (number == SIGINT || number == SIGQUIT) {
 		fflush(NULL);
+		/* The core dump of the command must stay. */
+		prctl(PR_SET_DUMPABLE, 0);
 		mw_interrupt_end_by(number);
 	}
 	return 128 + number;
