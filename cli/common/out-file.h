@@ -62,7 +62,7 @@ int mw_out_file_close(struct mw_out_file *out);
 
 /*
  * Closes a file that is not complete, after an error message that said so. It is removed if it has
- * not got its name.
+ * not got its name. (If a signal ends the command, the next one with the same name removes it.)
  */
 void mw_out_file_abandon(struct mw_out_file *out);
 

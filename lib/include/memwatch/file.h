@@ -33,7 +33,8 @@ struct memwatch_file;
  * @path: final name of the file
  * @ret: receives the file; close it with memwatch_file_close()
  *
- * The file is readable and writable by its owner only (mode 0600).
+ * The file is readable and writable by its owner only (mode 0600). Temporary files for @path whose
+ * writers have ended without closing them are removed.
  *
  * Return: 0; -EISDIR if @path ends with a slash; -ENOMEM, or the error of open(2).
  * Since: 0.1

@@ -82,12 +82,51 @@ static int create_temporary(struct memwatch_file *file)
 		return errno == EEXIST ? -EAGAIN : -errno;
 	/* Fails if the file system has no locks; then no file is ever considered stale. */
 	flock(file->fd, LOCK_EX | LOCK_NB);
-	/* Did mw_safe_remove_stale() of another process lock and remove it just before? */
+	/* Did remove_stale() of another process lock and remove it just before? */
 	if (!fstat(file->fd, &st) && st.st_nlink)
 		return 0;
 	close(file->fd);
 	file->fd = -1;
 	return -EAGAIN;
+}
+
+/* Is @entry the name of a temporary file for @name? */
+static bool is_temporary(const char *entry, const char *name)
+{
+	size_t len = strlen(name);
+
+	return entry[0] == '.' && !strncmp(entry + 1, name, len) && entry[1 + len] == '.' &&
+	       strspn(entry + len + 2, "0123456789abcdef") == RANDOM_DIGITS &&
+	       !strcmp(entry + len + 2 + RANDOM_DIGITS, SUFFIX);
+}
+
+static void remove_if_stale(int dir, const char *entry)
+{
+	int fd = openat(dir, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    !flock(fd, LOCK_EX | LOCK_NB))
+		unlinkat(dir, entry, 0);
+	close(fd);
+}
+
+/* Removes what processes of this user that have ended have left of the same file. */
+static void remove_stale(const struct memwatch_file *file)
+{
+	int fd = openat(file->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), left = ENTRIES_MAX;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	while (dir && left-- && (entry = readdir(dir)))
+		if (is_temporary(entry->d_name, file->name))
+			remove_if_stale(fd, entry->d_name);
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
 }
 
 int memwatch_file_create(struct memwatch_ctx *ctx, const char *path, struct memwatch_file **ret)
@@ -118,6 +157,7 @@ int memwatch_file_create(struct memwatch_ctx *ctx, const char *path, struct memw
 		memwatch_file_close(file);
 		return err;
 	}
+	remove_stale(file);
 	*ret = file;
 	return 0;
 }
@@ -193,44 +233,6 @@ void memwatch_file_close(struct memwatch_file *file)
 	free(file->temporary);
 	free(file->path);
 	free(file);
-}
-
-/* Is @entry the name of a temporary file for @name? */
-static bool is_temporary(const char *entry, const char *name)
-{
-	size_t len = strlen(name);
-
-	return entry[0] == '.' && !strncmp(entry + 1, name, len) && entry[1 + len] == '.' &&
-	       strspn(entry + len + 2, "0123456789abcdef") == RANDOM_DIGITS &&
-	       !strcmp(entry + len + 2 + RANDOM_DIGITS, SUFFIX);
-}
-
-static void remove_if_stale(int dir, const char *entry)
-{
-	int fd = openat(dir, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0)
-		return;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	    !flock(fd, LOCK_EX | LOCK_NB))
-		unlinkat(dir, entry, 0);
-	close(fd);
-}
-
-void mw_safe_remove_stale(const char *path)
-{
-	int fd = open_folder(path), left = ENTRIES_MAX;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	while (dir && left-- && (entry = readdir(dir)))
-		if (is_temporary(entry->d_name, last_component(path)))
-			remove_if_stale(fd, entry->d_name);
-	if (dir)
-		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
 }
 
 /* Why a file cannot be trusted, or NULL. */

@@ -36,12 +36,6 @@ struct memwatch_file {
 #define MW_SAFE_TRUSTED (1U << 0)
 
 /*
- * Removes temporary files for @path whose writer has ended without removing them. Only
- * files of this user that no process has locked are removed.
- */
-void mw_safe_remove_stale(const char *path);
-
-/*
  * Opens a regular file for reading; does not wait for the writer of a FIFO. With
  * MW_SAFE_TRUSTED it also refuses, with -EPERM, what another user could have written: a
  * symbolic link, a file of another user than this one and root, a file that group or

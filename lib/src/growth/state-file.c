@@ -414,7 +414,6 @@ int mw_state_file_load(struct memwatch_ctx *ctx, struct mw_bpf_growth *growth,
 	int fd, err;
 	FILE *file;
 
-	mw_safe_remove_stale(path);
 	err = mw_safe_open_read(ctx, path, MW_SAFE_TRUSTED, &fd);
 	if (err)
 		return err;

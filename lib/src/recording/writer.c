@@ -173,7 +173,6 @@ static int create_file(struct mw_writer *writer, const struct memwatch_stream_in
 	bool overwrite = writer->opts.flags & MEMWATCH_RECORDING_OVERWRITE;
 	int err;
 
-	mw_safe_remove_stale(writer->path);
 	err = memwatch_file_create(writer->ctx, writer->path, &writer->file);
 	if (err)
 		return err;
