@@ -5,9 +5,8 @@
  * The ELF objects of this process.
  *
  * _dl_find_object() (glibc 2.35) finds the object of an address without a lock.
- * dl_iterate_phdr() is not used, because it takes the lock of the dynamic linker: a thread
- * in dlopen() holds it while constructors wait for locks of the program, and the holder of such
- * a lock may be the one that allocates here.
+ * dl_iterate_phdr() is not used, because it takes a lock: another thread holds it while a callback
+ * of the program waits for something, maybe for the thread that allocates here.
  */
 #include <dlfcn.h>
 #include <elf.h>

@@ -217,8 +217,9 @@ static struct code {
 } forms_code[FORMS_COUNT], forms_all; /* from the first to the last of them */
 
 static struct {
-	bool may_go; /* the next definition is in a library that may be unloaded */
-	bool counts; /* calls of it are counted here */
+	bool may_go;   /* the next definition is in a library that may be unloaded */
+	bool counts;   /* calls of it are counted here */
+	bool is_tried; /* @counts does not change any more */
 } forms_state[FORMS_COUNT];
 
 /* How many definitions are in libraries that may be unloaded, and how many of these are kept. */
@@ -358,6 +359,11 @@ static bool form_set(size_t form, const struct mw_definition *found)
 	return true;
 }
 
+static void form_end_try(size_t form)
+{
+	__atomic_store_n(&forms_state[form].is_tried, true, __ATOMIC_RELEASE);
+}
+
 /*
  * Sets all forms that are defined from the start or near @address. All are set before the first is
  * tried, because one may call another.
@@ -380,6 +386,9 @@ static void forms_resolve(const void *address)
 		if (!forms_state[i].may_go)
 			*forms[i].go = forms[i].counting;
 	}
+	for (size_t i = 0; i < FORMS_COUNT; i++)
+		if (is_new[i])
+			form_end_try(i);
 	mw_thread.own = false;
 }
 
@@ -488,8 +497,8 @@ static void *form_find(size_t form, const void *caller)
 		return found.address;
 	/* The others of the same library first: that of the caller may have some of them, too. */
 	forms_resolve(found.address);
-	if (!*forms[form].next)
-		form_set(form, &found);
+	if (!*forms[form].next && form_set(form, &found))
+		form_end_try(form);
 	return *forms[form].next;
 }
 
@@ -499,6 +508,7 @@ static void *form_require(size_t form, const void *caller)
 	uint64_t key = answer_key(form, caller);
 	struct mw_definition found;
 	void *function;
+	bool is_tried;
 
 	if (mw_definition_own(forms[form].name, caller, &found)) {
 		function = found.address;
@@ -507,9 +517,11 @@ static void *form_require(size_t form, const void *caller)
 				   ?: form_find(form, caller);
 		if (!function)
 			return fallback_of(form);
+		is_tried = __atomic_load_n(&forms_state[form].is_tried, __ATOMIC_ACQUIRE);
 		if (forms_state[form].counts)
 			function = forms[form].counting;
-		if (mw_thread.probe)
+		/* Another thread may be trying it out now. */
+		if (mw_thread.probe || !is_tried)
 			return function;
 	}
 	answer_keep(key, function);
