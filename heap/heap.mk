@@ -44,18 +44,18 @@ HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 HEAP_WORKS_CXX := work-cxx-operators work-cxx-library work-cxx-pool
 
 # Libraries of C++ for a program in C. libstdc++ may not be installed as a static library.
-HEAP_PLUGINS_CXX := plugin-shared.so plugin-renamed.so plugin-wait.so \
+HEAP_PLUGINS_CXX = plugin-shared.so plugin-renamed.so plugin-wait.so \
 	plugin-wait-privileges.so \
-	$(if $(filter /%,$(shell $(CXX) -print-file-name=libstdc++.a)),plugin-static.so plugin-hidden.so)
+	$(if $(filter /%,$(shell $(CXX) -print-file-name=libstdc++.a 2>/dev/null)),plugin-static.so plugin-hidden.so)
 
 # Rust may not be installed. Its compiler cannot share the jobs of make.
 heap-tests: heap-tests-c \
 	$(addprefix $(BUILD)/heap/tests/,work-cxx $(HEAP_WORKS_CXX) plugin-cxx.so $(HEAP_PLUGINS_CXX)) \
 	$(if $(shell command -v rustc),$(BUILD)/heap/tests/work-rust)
 
-# Without what needs a C++ compiler: selftests/heap/check-aarch64 builds it with another compiler.
-heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-apart plugin.so plugin-bare.so \
-	control-fixed oracle.so slow-disk.so heap-dump)
+# Without what needs a C++ compiler: heap/tests/run-aarch64 builds it with another compiler.
+heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-apart plugin.so \
+	plugin-bare.so plugin-own.so control-fixed oracle.so slow-disk.so heap-dump)
 
 # One of them is linked with the parts that it tests.
 $(BUILD)/heap/tests/test-parts: HEAP_TEST_OBJ := \
@@ -80,7 +80,8 @@ $(BUILD)/heap/tests/work-apart: HEAP_WORK_LDFLAGS := -no-pie \
 # The allocations must happen: the compiler must not remove pairs of them.
 $(addprefix $(BUILD)/heap/tests/,work work-apart): heap/tests/work.c \
 		heap/tests/work-contract.c heap/tests/work-fork.c heap/tests/work-mmap.c \
-		heap/tests/work-plugins.c heap/tests/work-sites.c heap/tests/work-stress.c heap/tests/work-touch.c heap/tests/work.h
+		heap/tests/work-plugins.c heap/tests/work-sites.c heap/tests/work-stress.c \
+		heap/tests/work-touch.c heap/tests/work.h
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(HEAP_TESTS_CFLAGS)) -fno-builtin -fomit-frame-pointer \

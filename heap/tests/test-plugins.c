@@ -73,8 +73,8 @@ int main(int argc, char **argv)
 	else
 		check_static();
 	check_plugins("strictly", NULL, "plugin-renamed.so", "a plugin with a renamed libstdc++");
-	check_plugins("unload", "plugin-renamed.so", "plugin-renamed.so",
-		      "a plugin with a renamed libstdc++, unloads it, and loads it again");
+	check_plugins("unload", "plugin-own.so", "plugin-own.so",
+		      "a plugin with operators of its own, unloads it, and loads it again");
 	check_bare();
 	check_plugins(NULL, NULL, "plugin-wait.so",
 		      "a plugin whose constructor waits for a thread that calls operator new");
