@@ -320,7 +320,8 @@ __noinline int update_name(struct bpf_raw_tracepoint_args *ctx, __u64 address, _
 	/* The leader of a thread that is exiting may have been freed. */
 	if (leader != task && BPF_CORE_READ(task, flags) & PF_EXITING)
 		return 0;
-	if ((__s64)(now - process->renaming_ns) < RENAMING_NS)
+	/* A process without a thread does not change its name. */
+	if (process->threads && (__s64)(now - process->renaming_ns) < RENAMING_NS)
 		return 0;
 	BPF_CORE_READ_STR_INTO(&comm, leader, comm);
 	if (!process->unsent && is_same_name(comm, process->record.comm))
