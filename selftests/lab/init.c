@@ -67,15 +67,19 @@ static void mount_on(const char *type, const char *dir, const char *options, int
 		end_with_error(dir);
 }
 
-static void write_file(const char *path, const char *text)
+/* Returns 0, also if this kernel has no such file, or -1. */
+static int write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	ssize_t wrote;
 
 	if (fd < 0)
-		return;
-	if (write(fd, text, strlen(text)) < 0)
+		return 0;
+	wrote = write(fd, text, strlen(text));
+	if (wrote < 0)
 		print_line("%s: %s", path, strerror(errno));
 	close(fd);
+	return wrote < 0 ? -1 : 0;
 }
 
 /* The kernel may have started us without a console, because /dev was empty. */
@@ -286,19 +290,21 @@ static long copy_file(const char *from, const char *to, int flags)
 
 /*
  * kmemleak reports an object that is older than five seconds, if one scan finds no pointer
- * to it and its contents are the same in the next scan.
+ * to it and its contents are the same in the next scan. When it had no memory for its own
+ * objects, it turns itself off, finds nothing any more, and refuses to scan.
  */
 static int kmemleak_is_empty(void)
 {
-	if (access(KMEMLEAK, F_OK))
+	char word[16] = "";
+
+	read_kernel_parameter("kmemleak", word, sizeof(word));
+	if (access(KMEMLEAK, F_OK) || !strcmp(word, "off"))
 		return 1;
 	print_line("looking for memory leaks");
 	sleep(6);
-	write_file(KMEMLEAK, "scan");
-	write_file(KMEMLEAK, "scan");
-	if (copy_file(KMEMLEAK, "/out/kmemleak.log", 0))
+	if (write_file(KMEMLEAK, "scan") || write_file(KMEMLEAK, "scan"))
 		return 0;
-	return 1;
+	return !copy_file(KMEMLEAK, "/out/kmemleak.log", 0);
 }
 
 static void report_success(const char *word)
@@ -332,7 +338,7 @@ int main(void)
 	good = run_command(read_argv(), console);
 	if (!console) {
 		if (!kmemleak_is_empty()) {
-			print_line("kmemleak found memory leaks, see kmemleak.log");
+			print_line("kmemleak found memory leaks, see kmemleak.log, or cannot scan");
 			good = 0;
 		}
 		if (copy_file("/dev/kmsg", "/out/dmesg.log", O_NONBLOCK) < 0) {

@@ -29,6 +29,7 @@ static char *mode = "";
 module_param(mode, charp, 0444);
 
 static void *lost;
+static struct kmem_cache *cache;
 static DEFINE_SPINLOCK(a);
 static DEFINE_SPINLOCK(b);
 
@@ -45,6 +46,11 @@ static int __init labtest_init(void)
 	if (!strcmp(mode, "leak"))
 		lost = kmalloc(1000, GFP_KERNEL);
 	lost = NULL;
+	if (!strcmp(mode, "cache")) {
+		cache = kmem_cache_create("labtest", 96, 0, 0, NULL);
+		if (cache)
+			lost = kmem_cache_alloc(cache, GFP_KERNEL);
+	}
 	if (!strcmp(mode, "atomic")) {
 		preempt_disable();
 		might_sleep();
@@ -71,6 +77,7 @@ static int __init labtest_init(void)
 
 static void __exit labtest_exit(void)
 {
+	kmem_cache_destroy(cache);
 }
 
 module_init(labtest_init);
@@ -108,7 +115,7 @@ signal) echo "ok 1 a"; echo "ok 2 b"; kill -SEGV $$ ;;
 skip) echo "ok 1 a"; echo "ok 2 - b # SKIP no reason agreed"; exit 0 ;;
 notok) echo "ok 1 a"; echo "not ok 2 b"; exit 0 ;;
 poweroff) echo "ok 1 a"; echo "ok 2 b"; reboot -f ;;
-warn|bug|oops|panic|leak|atomic|deadlock|freed) insmod labtest.ko mode="$1"; rmmod labtest ;;
+warn|bug|oops|panic|leak|cache|atomic|deadlock|freed) insmod labtest.ko mode="$1"; rmmod labtest ;;
 esac
 echo "ok 1 a"
 echo "ok 2 b"
@@ -157,7 +164,7 @@ if [ "$kernel" = debug ]; then
 	tap_end
 	exit
 fi
-plan 14
+plan 15
 built
 try good success --expect-skip allowed
 try hang 'failure:*did not end within*' --timeout 60
@@ -165,6 +172,7 @@ try panic 'failure:*kernel log:*Kernel panic*'
 try oops 'failure:*kernel log:*'
 try warn 'failure:*kernel log:*WARNING*'
 try bug 'failure:*kernel log:*BUG:*'
+try cache 'failure:*kernel log:*BUG labtest *Objects remaining*'
 try truncated 'failure: TAP:*results: 1 of 2'
 try exit 'failure: the guest did not report success'
 try signal 'failure: the guest did not report success'
