@@ -3,14 +3,16 @@
 #
 # Functions for the lab's scripts: messages, the cache, the matrix, builds by a user
 # without rights, and apt with a configuration of its own, separate from the host's.
-# Sourced with LAB set to the lab's directory; sets TOP, CACHE and WORK (a folder that is
-# removed on exit).
+# Sourced with LAB set to the lab's directory; sets TOP, BUILD_DIR, CACHE and WORK (a
+# folder that is removed on exit).
 
 # Part of every cache key. Raise it when entries are made in a different way.
 LAB_VERSION=1
 
 # shellcheck disable=SC2034 # for those who source this
 TOP=$(cd "$LAB/../.." && pwd)
+# shellcheck disable=SC2034 # for those who source this
+BUILD_DIR=$(cd "$TOP" && realpath -m "${BUILD:-build}")
 CACHE=${MEMWATCH_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/memwatch}
 # Builds the sources of others when root runs the lab. The number belongs to nobody else:
 # user and group nobody may own files and processes of other services.
@@ -21,6 +23,15 @@ KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 say() { echo "lab: $*" >&2; }
 die() { echo "lab: $*" >&2; exit 1; }
+
+# Folders are mounted, and lists of them split, where a blank or a colon ends a name.
+case $TOP$BUILD_DIR$CACHE in
+*[[:space:]:]*) die "the lab needs a tree and a cache (MEMWATCH_CACHE) without blanks and" \
+	"colons in their names; they are $TOP, $BUILD_DIR and $CACHE" ;;
+esac
+case $CACHE in /*) ;; *) die "MEMWATCH_CACHE must be an absolute path: $CACHE" ;; esac
+# Where modprobe and depmod are is not searched for the commands of every user.
+PATH=$PATH:/usr/sbin:/sbin
 
 need_root() {
 	[ "$(id -u)" -eq 0 ] ||
@@ -78,18 +89,11 @@ mirror() {
 		die "apt's configuration names no Debian archive; set MEMWATCH_MIRROR to its address"
 }
 
-# use_apt SUITE [TYPE [ARCHITECTURE]]: after this call apt-get and apt-cache use only that suite: its
-# packages, of this or another architecture, or with TYPE deb-src its sources
-use_apt() {
-	apt=$CACHE/apt/$1${2:+-$2}${3:+-$3}
-	mkdir -p "$apt/sources.d" "$apt/state/lists/partial" \
-		"$apt/cache/archives/partial"
-	site=$(mirror)
-	[ -r "$KEYRING" ] || die "$KEYRING does not exist; run scripts/install-deps"
-	echo "${2:-deb} [arch=${3:-amd64} signed-by=$KEYRING] $site $1 main" > "$apt/sources.list"
-	cat > "$apt/apt.conf" <<-EOF
-		APT::Architecture "${3:-amd64}";
-		APT::Architectures { "${3:-amd64}"; };
+# write_apt_conf ARCHITECTURE: prints the configuration for the folder $apt
+write_apt_conf() {
+	cat <<-EOF
+		APT::Architecture "$1";
+		APT::Architectures { "$1"; };
 		APT::Sandbox::User "root";
 		Dir::Etc::sourcelist "$apt/sources.list";
 		Dir::Etc::sourceparts "$apt/sources.d";
@@ -99,14 +103,29 @@ use_apt() {
 		Dir::State::status "/dev/null";
 		Dir::Cache "$apt/cache";
 	EOF
-	export APT_CONFIG="$apt/apt.conf"
+}
+
+# use_apt SUITE [TYPE [ARCHITECTURE]]: after this call apt-get and apt-cache use only that suite: its
+# packages, of this or another architecture, or with TYPE deb-src its sources
+use_apt() {
+	apt=$CACHE/apt/$1${2:+-$2}${3:+-$3}
+	mkdir -p "$apt/sources.d" "$apt/state/lists/partial" \
+		"$apt/cache/archives/partial"
+	site=$(mirror)
+	[ -r "$KEYRING" ] || die "$KEYRING does not exist; run scripts/install-deps"
 	(
 		flock 9
+		# Another one may be reading the files.
+		echo "${2:-deb} [arch=${3:-amd64} signed-by=$KEYRING] $site $1 main" > "$apt/new" &&
+			mv "$apt/new" "$apt/sources.list" &&
+			write_apt_conf "${3:-amd64}" > "$apt/new" &&
+			mv "$apt/new" "$apt/apt.conf" || exit 1
 		# The package lists are read again after an hour.
 		if [ -z "$(find "$apt/updated" -mmin -60 2>/dev/null)" ]; then
-			apt-get -qq update && touch "$apt/updated"
+			APT_CONFIG="$apt/apt.conf" apt-get -qq update && touch "$apt/updated"
 		fi
 	) 9> "$apt/lock" || die "apt cannot read the package lists of suite $1 from $site"
+	export APT_CONFIG="$apt/apt.conf"
 }
 
 # check_cache: stops if another user could have written into the cache. Wherever the folder
@@ -189,7 +208,8 @@ cache_entry() {
 			flock 8
 			[ -d "$ce_dir" ] && exit 0
 			ce_tmp=$(mktemp -d "$CACHE/$ce_kind/.$ce_name.XXXXXX")
-			trap 'rm -rf "$ce_tmp"' EXIT
+			trap 'rm -rf "$ce_tmp" "$ce_tmp.log"' EXIT
+			trap 'exit 130' HUP INT TERM
 			chmod 755 "$ce_tmp"
 			maker=$1
 			shift
