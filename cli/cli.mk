@@ -35,12 +35,11 @@ $(CLI_BIN): $(CLI_OBJ) Makefile | $(LIB_SO)
 
 # What is installed does not look next to itself, because whoever can write there could then
 # give root a library. It looks in LIBDIR, and that is named only if the system does not search
-# it anyway. Always linked again, since LIBDIR may be another one than the last time.
-CLI_INSTALL := $(BUILD)/cli/install/memwatchctl
+# it anyway. There is one for each LIBDIR.
+CLI_INSTALL := $(BUILD)/cli/install$(LIBDIR)/memwatchctl
 comma := ,
 
-.PHONY: $(CLI_INSTALL)
-$(CLI_INSTALL): $(CLI_OBJ) | $(LIB_SO)
+$(CLI_INSTALL): $(CLI_OBJ) Makefile | $(LIB_SO)
 	$(call msg,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(call cli_link,$(if $(filter /usr/lib% /lib%,$(LIBDIR)),,-Wl$(comma)-rpath$(comma)$(LIBDIR)))

@@ -107,13 +107,14 @@ PC_LINES = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include'
 	   'Requires.private: libzstd zlib' 'Libs.private: -liberty -lm -ldl -lpthread' \
 	   'Cflags: -I$${includedir}'
 
+# Programs find a new library when ldconfig has seen it.
 install-lib: lib
 	$(call install,755,$(LIB_SO),$(LIBDIR)/$(LIB_SONAME))
 	$(Q)ln -sf $(LIB_SONAME) $(DESTDIR)$(LIBDIR)/libmemwatch.so
 	$(call install,644,$(BUILD)/lib/libmemwatch.a,$(LIBDIR)/libmemwatch.a)
 	$(call msg,INSTALL,$(PC_FILE))
-	$(Q)mkdir -p $(dir $(PC_FILE))
-	$(Q)printf '%s\n' $(PC_LINES) >$(PC_FILE)
+	$(Q)printf '%s\n' $(PC_LINES) | install -D -m 644 /dev/stdin $(PC_FILE)
 	$(foreach h,$(wildcard lib/include/memwatch/*.h),\
 		$(call install,644,$(h),$(PREFIX)/include/memwatch/$(notdir $(h))))
 	$(call install,644,kmod/uapi/linux/memwatch.h,$(PREFIX)/include/linux/memwatch.h)
+	$(if $(DESTDIR),,$(Q)ldconfig 2>/dev/null || true)

@@ -18,8 +18,10 @@ dkms-files = Kbuild dkms.conf VERSION $(shell find kmod -type f \( -name '*.[ch]
 
 ##@ Install
 
+# Each compile probe that is there is compiled, also one of an older version.
 install-dkms: ## Copy the module's source to where dkms finds it (DKMSDIR).
 	$(call msg,INSTALL,$(DESTDIR)$(DKMSDIR))
+	$(Q)rm -rf $(DESTDIR)$(DKMSDIR)/kmod
 	$(Q)for f in $(dkms-files); do \
 		install -D -m 0644 $$f $(DESTDIR)$(DKMSDIR)/$$f || exit 1; \
 	done
