@@ -2,7 +2,8 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Preloaded: a file system that takes SLOW_DISK_MS (10) to allocate blocks.
+ * Preloaded: a file system that takes SLOW_DISK_MS (10) to allocate blocks. If it has taken 30 ms
+ * more because the machine is busy, there is a file SLOW_DISK_LATE.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +17,14 @@ int fallocate64(int fd, int mode, off64_t offset, off64_t bytes)
 {
 	const char *ms = getenv("SLOW_DISK_MS");
 	const struct timespec pause = { .tv_nsec = 1000000L * (ms ? atoi(ms) : 10) };
+	const char *late = getenv("SLOW_DISK_LATE");
+	struct timespec begin, end;
 
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	nanosleep(&pause, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	if (late && (end.tv_sec - begin.tv_sec) * 1000000000L + end.tv_nsec - begin.tv_nsec >
+			    pause.tv_nsec + 30000000L)
+		close(open(late, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
 }

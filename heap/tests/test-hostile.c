@@ -265,21 +265,35 @@ static void check_reading(void)
 	kit_free(&run);
 }
 
-/* While one thread adds memory to the profile, the others wait rather than do without it. */
-static void check_slow_disk(const char *ms)
+/* Returns whether the disk took about as long as it should. */
+static bool run_slow_disk(struct kit_run *run, const char *ms)
 {
-	char slow[PATH_MAX], settings[64], done;
-	struct profile profile;
-	struct kit_run run;
+	char slow[PATH_MAX], late[PATH_MAX], settings[PATH_MAX + 64], done = 0;
 
 	kit_empty();
 	snprintf(slow, sizeof(slow), "%.4000s/slow-disk.so", kit.build);
-	snprintf(settings, sizeof(settings), "MEMWATCH_HEAP_RATE=65536 SLOW_DISK_MS=%s", ms);
-	kit_start(&run, slow, settings, KIT_ARGV(kit.work, "arenas", "4", "20000"));
-	tap_eq(read(run.output, &done, 1), 1, "four threads allocate with a disk that takes %s ms",
+	snprintf(late, sizeof(late), "%.4000s/late", kit.directory);
+	snprintf(settings, sizeof(settings),
+		 "MEMWATCH_HEAP_RATE=65536 SLOW_DISK_MS=%s SLOW_DISK_LATE=%s", ms, late);
+	kit_start(run, slow, settings, KIT_ARGV(kit.work, "arenas", "4", "20000"));
+	tap_eq(read(run->output, &done, 1), 1, "four threads allocate with a disk that takes %s ms",
 	       ms);
-	kill(run.pid, SIGKILL);
-	kit_finish(&run);
+	kill(run->pid, SIGKILL);
+	kit_finish(run);
+	return access(late, F_OK);
+}
+
+/*
+ * While one thread adds memory to the profile, the others wait rather than do without it; for
+ * 0.2 s at most, which a busy machine makes of a tenth.
+ */
+static void check_slow_disk(const char *ms)
+{
+	struct profile profile;
+	struct kit_run run;
+
+	for (int tries = 10; !run_slow_disk(&run, ms) && --tries;)
+		kit_free(&run);
 	if (!tap_ok(kit_open(&profile, run.pid), "a program with a slow disk leaves a profile"))
 		return;
 	tap_ok(profile_live(&profile).samples > 100 && profile_is_complete(&profile),

@@ -384,7 +384,8 @@ static void check_control(void)
 	struct steps steps;
 	struct trace trace;
 
-	if (!tap_ok(steps_start(&steps, "MEMWATCH_HEAP_RATE=64K") && steps_go(&steps),
+	if (!tap_ok(steps_start(&steps, "MEMWATCH_HEAP_RATE=64K MEMWATCH_HEAP_SEED=1") &&
+			    steps_go(&steps),
 		    "%s: the program runs", what))
 		return;
 	tap_ok(!open_trace(&trace, MW_TRACE_SUFFIX), "%s: it is off at first", what);

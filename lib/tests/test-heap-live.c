@@ -204,6 +204,10 @@ static void test_growing(bool (*is_whole)(int fd), const char *title)
 		__atomic_fetch_add(&growing.wanted, BURST, __ATOMIC_RELAXED);
 		whole += is_whole(growing.fd);
 	}
+	/* The other thread may not have run yet. */
+	while (__atomic_load_n(&growing.kinds[MW_HEAP_CHUNK_STACKS].used, __ATOMIC_RELAXED) <=
+	       FIRST)
+		usleep(1000);
 	__atomic_store_n(&growing.end, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	tap_ok(growing.kinds[MW_HEAP_CHUNK_STACKS].used > FIRST, "the profile grows (%lu stacks)",

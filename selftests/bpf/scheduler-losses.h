@@ -63,12 +63,14 @@ static void rename_self(int number)
  */
 static pid_t start_spinner(int cpu)
 {
-	pid_t pid = fork();
 	cpu_set_t set;
+	pid_t pid;
 
+	/* Here, so that the child is never without it. */
+	signal(SIGUSR1, rename_self);
+	pid = fork();
 	if (pid)
 		return pid;
-	signal(SIGUSR1, rename_self);
 	CPU_ZERO(&set);
 	CPU_SET((unsigned int)cpu, &set);
 	if (cpu >= 0)

@@ -138,7 +138,7 @@ within 5 has ready journal
 : > stdout
 JOURNAL_STREAM=$(stat -c %d:%i stdout) memwatchctl events >> stdout 2> err 9>&- &
 unit=$!
-sleep 1.5
+within 30 polls $unit
 provoke
 within 10 has "^MEMWATCH_EVENT=cpu_online" journal
 ok $? "in a unit, events go to the journal"

@@ -17,12 +17,19 @@ cd "$dir" || exit 1
 truth() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1.json"; }
 # near A B PERCENT: is A within PERCENT of B?
 near() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= b * p / 100) }'; }
-# leaked_by_frees PERMILLE RATE: drops frees for two seconds and prints the leaked bytes.
+# leaked_by_frees PERMILLE RATE: drops frees for two seconds and prints the bytes that leaked in a second
 leaked_by_frees() {
 	rm -f counter
 	LD_PRELOAD=$bin/drop-free.so EVAL_COUNTER=counter EVAL_LEAK_PERMILLE=$1 EVAL_LEAK_RATE=$2 \
-		timeout 2 /usr/bin/python3 -c 'while True: bytearray(1000)'
-	od -A n -t u8 counter | tr -d ' '
+		/usr/bin/python3 -c '
+import os, time
+begin = now = time.monotonic()
+while now < begin + 2:
+    bytearray(1000)
+    now = time.monotonic()
+os.write(1, b"%f" % (now - begin))
+os._exit(0)' > seconds
+	od -A n -t u8 counter | awk -v seconds="$(cat seconds)" '{ printf "%.0f\n", $1 / seconds }'
 }
 
 if [ "$(id -u)" -ne 0 ]; then
@@ -47,8 +54,10 @@ near "$(awk -F, -v t="$reached" '$1 == t { print $1, $4 }' leak.csv | rate)" 419
 ok $? "the program leaks at its rate until it reaches its limit"
 near "$(truth leak rate_bytes_per_second)" "$(awk -F, '{ last = $1 " " $4 } END { print last }' leak.csv | rate)" 2
 ok $? "the recorded rate is that up to the last sample: $(truth leak rate_bytes_per_second)"
-awk -F, 'NR > 2 && $1 - t > 1.2 { bad = 1 } { t = $1 } $9 != 60000 && NR > 1 { bad = 1 } END { exit bad || NR < 11 }' leak.csv
-ok $? "there is a sample at least every 1.2 s, each with the limit of 60000 KiB"
+# A sample may be late on a busy machine, but none is left out or early.
+awk -F, 'NR > 1 { if ($1 < NR - 1.55 || $9 != 60000) bad = 1; t = $1 }
+	END { exit bad || NR < 11 || NR - 1 < int(t + 0.5) }' leak.csv
+ok $? "there is a sample for each second, each with the limit of 60000 KiB"
 
 "$bin/record" -l 60000 -t 12 -k program -n twin -o . -- "$bin/leak" heap 4096 1 20000
 ok $? "a program that stops growing below its limit is recorded"
@@ -65,6 +74,6 @@ ok $? "a program that fails leaves no cgroup"
 
 [ "$(leaked_by_frees 0 0)" -eq 0 ]
 ok $? "nothing leaks if no free is dropped"
-near "$(leaked_by_frees 500 1000000)" 2000000 10
-ok $? "2 MB leak in two seconds if half of the frees are dropped, at most 1 MB/s"
+near "$(leaked_by_frees 500 1000000)" 1000000 10
+ok $? "1 MB leaks each second if half of the frees are dropped, at most 1 MB/s"
 tap_end

@@ -166,12 +166,13 @@ promoted_at_once() {
 test_promotions() {
 	hold_scarce 64 fifo 200
 	promotions=$(status promotions)
-	kill_holders +2
-	within 5 status_at_least rmids_limbo 40
-	freed=$(status rmids_limbo)
 	trace_start rmid_alloc
 	echo 1 >$TRACING/events/timer/hrtimer_expire_entry/enable
 	echo 1 >$TRACING/events/timer/hrtimer_expire_exit/enable
+	# They rest for a second, in which the rest is made shorter.
+	kill_holders +2
+	within 5 status_at_least rmids_limbo 40
+	freed=$(status rmids_limbo)
 	mwctl limbo=1000000 force set
 	within 10 status_is rmids_limbo 0
 	echo 0 >$TRACING/tracing_on

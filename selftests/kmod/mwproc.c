@@ -103,10 +103,11 @@ static void *thread_end(void *unused)
 static void make_zombie(void)
 {
 	pid_t child = fork();
+	siginfo_t info;
 
 	if (!child)
 		_exit(0);
-	usleep(50000);
+	waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
 	printf("%d\n", child);
 	pause_ready();
 }

@@ -125,6 +125,9 @@ test_readers() {
 
 # --------------------------------------------------------------------- rate
 
+# adds_up READER COUNT: whether messages and suppressed notices are as many
+adds_up() { [ $(($(count_of "$1") + $(sum_of "$1" suppressed))) -eq "$2" ]; }
+
 test_rate() {
 	load
 	begin_reader command nlnotices subscribe
@@ -142,7 +145,8 @@ test_rate() {
 		echo 2000 > $PARAMETERS/notices
 		sleep 0.2
 	done
-	sleep 1.5
+	within 10 adds_up command 30000
+	within 10 adds_up multicast 30000
 	seconds=$(($(date +%s) - begin + 1))
 	[ "$(count_of command)" -le $((8 * seconds)) ]
 	ok $? "10000 notices a second for seconds: $(count_of command) messages in $seconds s"

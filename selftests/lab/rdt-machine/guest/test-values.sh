@@ -87,17 +87,25 @@ end_work
 
 # pqos, through the MSRs
 mkdir -p /var/lock
-pqos --iface=msr -r -m 'llc:0,1,3;mbl:0,1,3;mbr:0,1,3' -i 10 -t 6 -u csv -o /lab/pqos.csv \
-	> /lab/pqos.log 2>&1 &
+: > /lab/pqos.csv
+pqos --iface=msr -r -m 'llc:0,1,3;mbl:0,1,3;mbr:0,1,3' -i 10 -t inf -u csv > /lab/pqos.csv \
+	2> /lab/pqos.log &
 pqos=$!
-until [ -s /lab/pqos.csv ]; do
-	sleep 0.1
-	kill -0 $pqos 2>/dev/null || break
-done
+# wait_for_rows N: until pqos has printed N more rows for core 3, for at most a minute
+wait_for_rows() {
+	rows=$(($(grep -c '"3"' /lab/pqos.csv) + $1))
+	for _ in $(seq 600); do
+		[ "$(grep -c '"3"' /lab/pqos.csv)" -lt $rows ] || return 0
+		sleep 0.1
+	done
+}
+wait_for_rows 1
 snapshot before
 start_work 3 read 24 4
 go_on
 snapshot mid
+wait_for_rows 2
+kill -INT $pqos
 wait $pqos
 snapshot after
 cat /lab/pqos.log /lab/pqos.csv >&2
