@@ -10,8 +10,8 @@
  * dlsym(), dladdr() and dlopen() wait for a lock that dlopen() holds while it runs constructors,
  * and a constructor may wait for the thread that calls operator new. So all that can be found
  * without that lock is. The objects that are loaded from the start stay loaded, and so does the
- * list of them; that of the others is read in dl_iterate_phdr(), which has a lock of its own. That is held by
- * dlopen() for a moment only, but by a callback of the program for as long as that runs.
+ * list of them; that of the others is read in dl_iterate_phdr(), which has a lock of its own.
+ * dlopen() holds that one for a moment only, but a callback of the program as long as it runs.
  */
 #include <dlfcn.h>
 
