@@ -41,6 +41,12 @@ def power(rate, exponent, span):
     return lambda t: rate * span * (t / span) ** exponent
 
 
+def quickening(rate, change, factor, span):
+    """Linear, and from a time on several times as fast; rate is the mean over the span."""
+    slow = rate * span / (change + factor * (span - change))
+    return lambda t: slow * (t + (factor - 1) * max(t - change, 0))
+
+
 def stairs(rate, period):
     """As linear(rate), in one step per period."""
     return lambda t: rate * period * math.floor(t / period)
