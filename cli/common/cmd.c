@@ -131,8 +131,9 @@ void mw_cmd_print_help(const struct mw_cmd *cmd, FILE *out)
 	print_help_options("Options of every command", mw_global_options, out);
 	if (cmd == &mw_cmd_main)
 		fputs("\nExit status: 0 success, 1 failure, 2 wrong command line, 3 not supported "
-		      "or not\npermitted on this machine, 4 no data found. Each command has a "
-		      "manual page, for\nexample memwatchctl-record(8).\n",
+		      "or not\npermitted on this machine, 4 no data found, 5 a recording is "
+		      "damaged, and the output\nhas what could be read. Each command has a "
+		      "manual page, for example\nmemwatchctl-record(8).\n",
 		      out);
 }
 
