@@ -360,6 +360,17 @@ static const char *const report_usage[] = {
 	NULL,
 };
 
+/* Blocks with a call stack each are no rows. */
+static int check_format(const struct mw_cli *cli, const struct report_config *c)
+{
+	if (cli->format != MW_FORMAT_CSV || !(c->leaks || c->sites))
+		return 0;
+	mw_error(MW_EXIT_USAGE, "heap report", "--format csv is not supported with %s",
+		 c->leaks ? "--leaks" : "--sites");
+	mw_hint("it supports table, json");
+	return MW_EXIT_USAGE;
+}
+
 static int check_config(const struct report_config *c, int argc)
 {
 	if (c->leaks + c->tree + c->lines + c->sites + c->modules + c->choice.rss > 1)
@@ -416,7 +427,7 @@ static int report_profiles(void *data)
 static int report_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
 	struct report r = { .cli = cli, .config = config, .files = argv, .count = argc };
-	int rc = check_config(r.config, argc);
+	int rc = check_config(r.config, argc) ?: check_format(cli, r.config);
 
 	r.path = argv[argc - 1];
 	return rc ? rc : heap_profiles_run(report_profiles, &r);
