@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmds/heap/heap.h"
+#include "cmds/heap/preload.h"
 #include "cmds/heap/processes.h"
 #include "common/message.h"
 #include "output/human.h"
@@ -19,6 +20,8 @@
 struct start_config {
 	uint64_t rate;
 };
+
+static const struct start_config start_defaults = { .rate = HEAP_NOT_GIVEN };
 
 static const struct mw_option start_options[] = {
 	{ "rate", 'r', MW_OPTION_BYTES, offsetof(struct start_config, rate), "BYTES",
@@ -37,9 +40,12 @@ static const char *const start_usage[] = {
 static int start_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
 	const struct start_config *c = config;
+	/* The profiler takes 0 for the rate that it was started with. */
+	uint64_t rate = c->rate == HEAP_NOT_GIVEN ? 0 : c->rate;
 
 	(void)argc;
-	return heap_process_request(cli, "heap", argv[0], MEMWATCH_HEAP_START, c->rate);
+	return heap_rate_check(c->rate)
+		       ?: heap_process_request(cli, "heap", argv[0], MEMWATCH_HEAP_START, rate);
 }
 
 static const char *const stop_usage[] = {
@@ -216,6 +222,7 @@ const struct mw_cmd mw_cmd_heap_start = {
 	.usage = start_usage,
 	.options = start_options,
 	.run = start_run,
+	.defaults = &start_defaults,
 	.config_size = sizeof(struct start_config),
 	.operands_min = 1,
 	.operands_max = 1,

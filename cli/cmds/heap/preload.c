@@ -22,6 +22,8 @@
 #include "common/message.h"
 
 #define LIBRARY "libmemwatch-heap.so"
+/* The profiler takes its default for more. */
+#define RATE_MOST (UINT64_C(1) << 40)
 
 /* The profiler is installed into PREFIX/lib, and built into a folder beside this program's. */
 static int find_library(struct heap_preload *preload, const char *library)
@@ -73,11 +75,24 @@ int heap_preload_init(struct heap_preload *preload, const char *command, const c
 	return rc ? rc : create_directory(preload, output);
 }
 
+int heap_option_check(const char *option, uint64_t value, uint64_t least, uint64_t most,
+		      const char *range)
+{
+	if (value == HEAP_NOT_GIVEN || (value >= least && value <= most))
+		return 0;
+	return mw_error(MW_EXIT_USAGE, option, "must be %s", range);
+}
+
+int heap_rate_check(uint64_t rate)
+{
+	return heap_option_check("--rate", rate, 1, RATE_MOST, "from 1 to 1T");
+}
+
 int heap_preload_number(const char *name, uint64_t value)
 {
 	char text[32];
 
-	if (!value)
+	if (!value || value == HEAP_NOT_GIVEN)
 		return 0;
 	snprintf(text, sizeof(text), "%" PRIu64, value);
 	return setenv(name, text, 1) ? -errno : 0;

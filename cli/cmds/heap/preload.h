@@ -35,7 +35,21 @@ struct heap_preload {
 int heap_preload_init(struct heap_preload *preload, const char *command, const char *library,
 		      const char *output);
 
-/* Sets a variable of the command, unless @value is 0. Returns 0 or a negative errno. */
+/* The value of an option that was not given, for which the profiler has a default. */
+#define HEAP_NOT_GIVEN UINT64_MAX
+
+/*
+ * Checks that the profiler would use @value of @option as it is, unless it was not given. @range
+ * says what can be used. Returns 0 or an exit code after an error message.
+ */
+int heap_option_check(const char *option, uint64_t value, uint64_t least, uint64_t most,
+		      const char *range);
+int heap_rate_check(uint64_t rate);
+
+/*
+ * Sets a variable of the command, unless @value is 0 or was not given. Returns 0 or a negative
+ * errno.
+ */
 int heap_preload_number(const char *name, uint64_t value);
 
 /*

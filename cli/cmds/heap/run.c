@@ -22,6 +22,9 @@
 #define STEP_NS 50000000
 /* The profiler refuses less. */
 #define SNAPSHOT_BYTES_LEAST (1U << 20)
+/* The profiler takes 8M for less, and its default for more. */
+#define MAX_BYTES_LEAST (UINT64_C(8) << 20)
+#define MAX_BYTES_MOST	(UINT64_C(1) << 30)
 /* The profiler does not watch more objects. */
 #define ISOLATE_MOST 1000U
 
@@ -38,15 +41,21 @@ struct run_config {
 	bool no_children;
 };
 
+static const struct run_config run_defaults = {
+	.rate = HEAP_NOT_GIVEN,
+	.max = HEAP_NOT_GIVEN,
+	.interval = HEAP_NOT_GIVEN,
+};
+
 #define MEMBER(name) offsetof(struct run_config, name)
 
 static const struct mw_option run_options[] = {
 	{ "output", 'o', MW_OPTION_FILE, MEMBER(output), "DIR",
 	  "directory for the profiles; it is created if it does not exist", NULL },
 	{ "rate", 'r', MW_OPTION_BYTES, MEMBER(rate), "BYTES",
-	  "mean number of bytes between two samples (512K)", NULL },
-	{ "max-size", 0, MW_OPTION_BYTES, MEMBER(max), "BYTES", "largest size of a profile (60M)",
-	  NULL },
+	  "mean number of bytes between two samples, 1 to 1T (512K)", NULL },
+	{ "max-size", 0, MW_OPTION_BYTES, MEMBER(max), "BYTES",
+	  "most memory of the profiler, profile included, 8M to 1G (60M)", NULL },
 	{ "mmap", 0, MW_OPTION_FLAG, MEMBER(mmap), NULL,
 	  "also profile anonymous memory that a program maps itself", NULL },
 	{ "isolate", 0, MW_OPTION_UINT, MEMBER(isolate), "N",
@@ -161,7 +170,7 @@ static void wait_for_command(struct run *r)
 {
 	const struct timespec step = { .tv_nsec = STEP_NS };
 
-	if (!r->config->interval) {
+	if (r->config->interval == HEAP_NOT_GIVEN) {
 		mw_child_wait(&r->preload.child);
 		return;
 	}
@@ -185,6 +194,24 @@ static const char *const run_usage[] = {
 	NULL,
 };
 
+static int check_config(const struct run_config *c)
+{
+	int rc;
+
+	if (!c->output)
+		return mw_error(MW_EXIT_USAGE, "heap run", "-o DIR is missing");
+	if (c->isolate > ISOLATE_MOST)
+		return mw_error(MW_EXIT_USAGE, "heap run", "--isolate: at most %u objects",
+				ISOLATE_MOST);
+	rc = heap_rate_check(c->rate);
+	if (!rc)
+		rc = heap_option_check("--max-size", c->max, MAX_BYTES_LEAST, MAX_BYTES_MOST,
+				       "from 8M to 1G");
+	if (!rc)
+		rc = heap_option_check("--interval", c->interval, 1, UINT64_MAX, "above 0");
+	return rc;
+}
+
 static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
 	mw_cleanup_ctx struct memwatch_ctx *ctx = NULL;
@@ -192,12 +219,7 @@ static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	int err, rc;
 
 	(void)argc;
-	if (!r.config->output)
-		return mw_error(MW_EXIT_USAGE, "heap run", "-o DIR is missing");
-	if (r.config->isolate > ISOLATE_MOST)
-		return mw_error(MW_EXIT_USAGE, "heap run", "--isolate: at most %u objects",
-				ISOLATE_MOST);
-	rc = read_snapshot(&r) ?: mw_library_new(cli, &ctx);
+	rc = check_config(r.config) ?: read_snapshot(&r) ?: mw_library_new(cli, &ctx);
 	r.ctx = ctx;
 	if (!rc)
 		rc = heap_preload_init(&r.preload, argv[0], r.config->library, r.config->output);
@@ -220,6 +242,7 @@ const struct mw_cmd mw_cmd_heap_run = {
 	.options = run_options,
 	.run = run_run,
 	.flags = MW_CMD_PASS_ARGS,
+	.defaults = &run_defaults,
 	.config_size = sizeof(struct run_config),
 	.operands_min = 1,
 	.operands_max = -1,

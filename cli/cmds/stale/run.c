@@ -18,6 +18,8 @@
 #include "common/message.h"
 
 #define POLL_MS 100
+/* The profiler takes no more frames for a site. */
+#define DEPTH_MOST 16
 
 struct run_config {
 	uint64_t depth, max, period;
@@ -37,6 +39,12 @@ struct run {
 	struct memwatch_ctx *ctx;
 	struct memwatch_access *access;
 	struct heap_preload preload;
+};
+
+static const struct run_config run_defaults = {
+	.depth = HEAP_NOT_GIVEN,
+	.max = HEAP_NOT_GIVEN,
+	.period = HEAP_NOT_GIVEN,
 };
 
 #define MEMBER(name) offsetof(struct run_config, name)
@@ -92,12 +100,12 @@ static int accesses_failed(const struct run *r, int err)
 
 static int find_accesses(struct run *r)
 {
-	MEMWATCH_OPTS(memwatch_access_opts, opts, .period = r->config->period);
+	bool has_period = r->config->period != HEAP_NOT_GIVEN;
+	MEMWATCH_OPTS(memwatch_access_opts, opts, .period = has_period ? r->config->period : 0);
 	int err, rc;
 
 	if (!r->config->accesses)
-		return r->config->period ? mw_error(MW_EXIT_USAGE, "--period", "is for --accesses")
-					 : 0;
+		return has_period ? mw_error(MW_EXIT_USAGE, "--period", "is for --accesses") : 0;
 	if (*r->config->accesses)
 		opts.event = r->config->accesses;
 	rc = mw_library_new(r->cli, &r->ctx);
@@ -201,6 +209,20 @@ static const char *const run_usage[] = {
 	NULL,
 };
 
+static int check_config(const struct run_config *c)
+{
+	int rc;
+
+	if (!c->output)
+		return mw_error(MW_EXIT_USAGE, "stale run", "-o DIR is missing");
+	rc = heap_option_check("--depth", c->depth, 1, DEPTH_MOST, "from 1 to 16");
+	if (!rc)
+		rc = heap_option_check("--max-size", c->max, 1, INT64_MAX, "from 1 to 8388607T");
+	if (!rc)
+		rc = heap_option_check("--period", c->period, 1, UINT64_MAX, "above 0");
+	return rc;
+}
+
 static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv)
 {
 	struct run r = { .cli = cli,
@@ -209,11 +231,7 @@ static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	int err, rc;
 
 	(void)argc;
-	if (!r.config->output)
-		return mw_error(MW_EXIT_USAGE, "stale run", "-o DIR is missing");
-	if (r.config->depth > 16)
-		return mw_error(MW_EXIT_USAGE, "--depth", "must be from 1 to 16");
-	rc = find_accesses(&r);
+	rc = check_config(r.config) ?: find_accesses(&r);
 	if (!rc)
 		rc = heap_preload_init(&r.preload, argv[0], r.config->library, r.config->output);
 	err = rc ? 0 : set_environment(r.config);
@@ -233,6 +251,7 @@ const struct mw_cmd mw_cmd_stale_run = {
 	.options = run_options,
 	.run = run_run,
 	.flags = MW_CMD_PASS_ARGS,
+	.defaults = &run_defaults,
 	.config_size = sizeof(struct run_config),
 	.operands_min = 1,
 	.operands_max = -1,
