@@ -208,6 +208,13 @@ static int print_result(const struct stale_result *r)
 	return !rc && !r->info.leaked_objects ? MW_EXIT_NOTHING : rc;
 }
 
+/* What has failed before a pipe is no program without leaks. */
+static bool is_empty_import(const struct memwatch_stale_info *info)
+{
+	return !info->recorded && !info->allocations && !info->frees && !info->accesses &&
+	       !info->unmatched_frees;
+}
+
 int stale_print_report(struct stale_result *r, struct memwatch_ctx *ctx,
 		       const struct stale_report_config *c, int err)
 {
@@ -223,6 +230,9 @@ int stale_print_report(struct stale_result *r, struct memwatch_ctx *ctx,
 	} else if (!c->import && !r->info.recorded) {
 		rc = mw_error(MW_EXIT_FAILED, r->path, "was not recorded by \"stale run\"");
 		mw_hint("a trace as text is read with --import");
+	} else if (is_empty_import(&r->info)) {
+		rc = mw_error(MW_EXIT_FAILED, r->path, "contains no events%s",
+			      r->info.cut_off ? "; its last line is cut off" : "");
 	} else {
 		r->scheme = (uint32_t)c->scheme;
 		r->top = c->top != UINT64_MAX		     ? c->top
