@@ -201,6 +201,26 @@ static void print_leak(const struct stale_result *r, uint32_t number,
 		mw_escape_line(stdout, "  Its objects are used most often at %s.", access.place);
 }
 
+/* Whether events are missing in what the profiler has recorded. */
+static bool is_incomplete(const struct memwatch_stale_info *info)
+{
+	return info->recorded && (info->lost || info->overlaps || info->damaged || info->cut_off ||
+				  info->state == MEMWATCH_STALE_STATE_FULL);
+}
+
+static void print_incomplete(const struct memwatch_stale_info *info)
+{
+	uint64_t recorded = info->allocations + info->frees;
+
+	if (info->lost)
+		printf("Only %" PRIu64 " of %" PRIu64 " allocations and frees were recorded. "
+		       "The others are unknown,\n",
+		       recorded, recorded + (uint64_t)info->lost);
+	else
+		printf("The trace is not complete. What is not in it is unknown,\n");
+	printf("so this report is about the recorded part only.\n");
+}
+
 /* A program that is active for less, without its pauses, may have done no more than to start. */
 #define SHORT_NS 100000000
 
@@ -209,10 +229,20 @@ static void print_duration(const struct memwatch_stale_info *info)
 	char active[32];
 
 	mw_human_uint(info->active_ns, MW_UNIT_NS, active, sizeof(active));
-	printf("The program was active for %s only. In so short a time, what it keeps from its "
-	       "start\n"
-	       "looks like a leak.\n",
-	       active);
+	printf("The program was active for %s only%s. In so short a time, what it keeps\n"
+	       "from its start looks like a leak.\n",
+	       active, is_incomplete(info) ? " in the recorded part" : "");
+}
+
+/* What is known of objects without their accesses. */
+static const char *allocation_evidence(const struct memwatch_stale_info *info)
+{
+	if (is_incomplete(info))
+		return "";
+	if (info->began == MEMWATCH_STALE_BEGAN_LATER || info->began == MEMWATCH_STALE_BEGAN_FORK)
+		return "What was allocated before the recording began is unknown. Of the rest, "
+		       "what is live,\nwhere it was allocated, and its age and growth are exact.\n";
+	return "What is live, where it was allocated, and its age and growth are exact.\n";
 }
 
 /* For how long the program was watched, and what "not used" means in this report. */
@@ -224,8 +254,8 @@ static void print_evidence(const struct memwatch_stale_info *info)
 		print_duration(info);
 	if (!info->access_event)
 		printf("No accesses were sampled: \"not used\" means allocated and not freed "
-		       "since.\n"
-		       "What is live, where it was allocated, and its age and growth are exact.\n");
+		       "since.\n%s",
+		       allocation_evidence(info));
 	else if (info->access_flags & MEMWATCH_STALE_ACCESS_PAGE_FAULTS)
 		printf("Accesses: %" PRIu64 " to live objects, the first one to each page only "
 		       "(%s):\n"
@@ -244,7 +274,10 @@ void stale_print_summary(const struct stale_result *r)
 		if (!r->top || i < r->top)
 			print_leak(r, i, &site);
 	if (!r->info.leaked_objects)
-		printf("No leak was found.\n");
+		printf("No leak was found%s.\n",
+		       is_incomplete(&r->info) ? " in the recorded part" : "");
+	if (is_incomplete(&r->info))
+		print_incomplete(&r->info);
 	if (r->info.recorded && !r->cli->quiet)
 		print_evidence(&r->info);
 }
