@@ -22,11 +22,15 @@
 #include "common/message.h"
 #include "common/parse.h"
 
-/* Profiles by their numbers, and who opens files for their owners. */
+/*
+ * The files as the user has named them, the base last, and who opens files for their owners. @order
+ * has the number of the file of each profile.
+ */
 struct heap_open_files {
 	int *fds;
 	struct heap_owner *owners;
 	char **names;
+	int *order;
 	int nr, count;
 	struct heap_opener opener;
 };
@@ -170,12 +174,19 @@ static void warn_unread(const struct heap_profiles *profiles)
 			count, first);
 }
 
+static int open_module(void *data, __u32 profile, const char *path)
+{
+	struct heap_open_files *files = data;
+
+	return heap_opener_open(&files->opener, (__u32)files->order[profile], path);
+}
+
 /* A profile without symbols is still useful. */
 static void find_symbols(struct heap_profiles *profiles, const struct heap_choice *choice,
-			 struct heap_opener *opener)
+			 struct heap_open_files *files)
 {
 	MEMWATCH_OPTS(memwatch_heap_symbol_opts, opts, .sysroot = choice->sysroot,
-		      .open_module = opener->socket < 0 ? NULL : heap_opener_open, .data = opener);
+		      .open_module = files->opener.socket < 0 ? NULL : open_module, .data = files);
 	int err = memwatch_heap_symbolize(profiles->heap, &opts);
 
 	if (err)
@@ -186,19 +197,96 @@ static void find_symbols(struct heap_profiles *profiles, const struct heap_choic
 }
 
 /* Reads the files that are open, the base last. Returns 0 or an exit code. */
-static int read_files(struct heap_profiles *profiles, const int *fds, int count, char **files,
-		      const char *base)
+static int read_files(struct heap_profiles *profiles, const struct heap_choice *choice,
+		      const struct heap_open_files *files)
 {
-	for (int i = 0; i < count; i++) {
-		int number = add_file(profiles, fds[i], files[i]);
+	MEMWATCH_OPTS(memwatch_heap_opts, opts, .flags = choice->native ? MEMWATCH_HEAP_NATIVE : 0);
+	int err = memwatch_heap_new(profiles->ctx, &opts, &profiles->heap);
+
+	if (err)
+		return mw_error_errno(err, "heap");
+	for (int i = 0; i < files->count; i++) {
+		int file = files->order[i];
+		int number = add_file(profiles, files->fds[file], files->names[file]);
 
 		if (number < 0)
 			return -number;
 		profiles->count++;
 	}
-	if (base)
-		profiles->base = add_file(profiles, fds[count], base);
-	return base && profiles->base < 0 ? -profiles->base : 0;
+	if (choice->diff)
+		profiles->base = add_file(profiles, files->fds[files->count], choice->diff);
+	return choice->diff && profiles->base < 0 ? -profiles->base : 0;
+}
+
+/* Forgets the profiles, so that their files can be read again. Returns 0 or an exit code. */
+static int rewind_files(struct heap_profiles *profiles, const struct heap_open_files *files)
+{
+	profiles->heap = memwatch_heap_unref(profiles->heap);
+	profiles->count = 0;
+	for (int i = 0; i < files->nr; i++)
+		if (lseek(files->fds[i], 0, SEEK_SET))
+			return mw_error(MW_EXIT_FAILED, i < files->count ? files->names[i] : "heap",
+					"cannot be read a second time: %s", strerror(errno));
+	return 0;
+}
+
+/* Profiles of other programs do not say whose they are. */
+static int check_one_process(const struct heap_profiles *profiles)
+{
+	MEMWATCH_OPTS(memwatch_heap_info, first);
+	MEMWATCH_OPTS(memwatch_heap_info, info);
+
+	memwatch_heap_get_info(profiles->heap, 0, &first);
+	for (unsigned int i = 1; i < profiles->count; i++) {
+		memwatch_heap_get_info(profiles->heap, i, &info);
+		if (!first.pid || !info.pid)
+			continue;
+		/* The time is 0 before the first sample. */
+		if (info.pid != first.pid ||
+		    (first.start_ns && info.start_ns && info.start_ns != first.start_ns))
+			return mw_error(MW_EXIT_USAGE, "heap report",
+					"%s and %s are not snapshots of one process: they are of "
+					"%u (%s) and %u (%s)",
+					first.name, info.name, first.pid, first.comm, info.pid,
+					info.comm);
+	}
+	return 0;
+}
+
+static uint64_t profile_time(const struct heap_profiles *profiles, int number)
+{
+	MEMWATCH_OPTS(memwatch_heap_info, info);
+
+	memwatch_heap_get_info(profiles->heap, (unsigned int)number, &info);
+	return info.end_ns;
+}
+
+/* Sorts the files, which were read in the order of the command line. Returns if that is another. */
+static bool sort_by_time(const struct heap_profiles *profiles, struct heap_open_files *files)
+{
+	bool changed = false;
+
+	for (int i = 1; i < files->count; i++) {
+		uint64_t time_ns = profile_time(profiles, i);
+		int at = i;
+
+		for (; at > 0 && profile_time(profiles, files->order[at - 1]) > time_ns; at--)
+			files->order[at] = files->order[at - 1];
+		files->order[at] = i;
+		changed |= at != i;
+	}
+	return changed;
+}
+
+/* Times are only known when the files were read, and then some were in the wrong order. */
+static int order_snapshots(struct heap_profiles *profiles, const struct heap_choice *choice,
+			   struct heap_open_files *files)
+{
+	int rc = check_one_process(profiles);
+
+	if (rc || !sort_by_time(profiles, files))
+		return rc;
+	return rewind_files(profiles, files) ?: read_files(profiles, choice, files);
 }
 
 /* Opens the profiles, the base last. Returns 0 or an exit code. */
@@ -223,6 +311,7 @@ static void close_files(struct heap_open_files *files)
 			close(files->fds[files->nr]);
 	free(files->fds);
 	free(files->owners);
+	free(files->order);
 	free(files);
 }
 
@@ -235,14 +324,18 @@ static struct heap_open_files *new_files(int count, char **names)
 	*files = (struct heap_open_files){
 		.fds = calloc((size_t)count + 1, sizeof(*files->fds)),
 		.owners = calloc((size_t)count + 1, sizeof(*files->owners)),
+		.order = calloc((size_t)count + 1, sizeof(*files->order)),
 		.names = names,
 		.count = count,
 		.opener = { -1 },
 	};
-	if (files->fds && files->owners)
-		return files;
-	close_files(files);
-	return NULL;
+	if (!files->fds || !files->owners || !files->order) {
+		close_files(files);
+		return NULL;
+	}
+	for (int i = 0; i <= count; i++)
+		files->order[i] = i;
+	return files;
 }
 
 /* Returns 0 or a negative errno. */
@@ -260,15 +353,14 @@ static int drop_privileges(struct heap_profiles *profiles, const struct heap_cho
 static int read_profiles(struct heap_profiles *profiles, const struct heap_choice *choice,
 			 struct heap_open_files *files)
 {
-	MEMWATCH_OPTS(memwatch_heap_opts, opts, .flags = choice->native ? MEMWATCH_HEAP_NATIVE : 0);
-	int err = memwatch_heap_new(profiles->ctx, &opts, &profiles->heap);
-	int rc = err ? mw_error_errno(err, "heap")
-		     : read_files(profiles, files->fds, files->count, files->names, choice->diff);
+	int rc = read_files(profiles, choice, files);
 
+	if (!rc && choice->snapshots)
+		rc = order_snapshots(profiles, choice, files);
 	if (!rc && choice->before_symbols)
 		rc = choice->before_symbols(choice->data, profiles);
 	if (!rc && !choice->no_symbols)
-		find_symbols(profiles, choice, &files->opener);
+		find_symbols(profiles, choice, files);
 	return rc;
 }
 
@@ -295,12 +387,8 @@ int heap_profiles_open(struct heap_profiles *profiles, const struct mw_cli *cli,
 
 int heap_profiles_again(struct heap_profiles *profiles, const struct heap_choice *choice)
 {
-	profiles->heap = memwatch_heap_unref(profiles->heap);
-	profiles->count = 0;
-	for (int i = 0; i < profiles->kept->nr; i++)
-		if (lseek(profiles->kept->fds[i], 0, SEEK_SET))
-			return mw_error_errno(-errno, "heap");
-	return read_profiles(profiles, choice, profiles->kept);
+	return rewind_files(profiles, profiles->kept)
+		       ?: read_profiles(profiles, choice, profiles->kept);
 }
 
 void heap_profiles_close(struct heap_profiles *profiles)

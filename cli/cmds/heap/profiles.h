@@ -15,7 +15,8 @@ struct heap_profiles;
 /*
  * Options that choose the value, shared by the commands. @before_symbols is called with @data when
  * the files were read and their symbols were not looked for yet; it returns 0 or an exit code. With
- * @keep, heap_profiles_again() can be called.
+ * @keep, heap_profiles_again() can be called. With @snapshots, the files must be of one process,
+ * and the profiles are in the order of their times.
  */
 struct heap_choice {
 	bool objects;
@@ -26,6 +27,7 @@ struct heap_choice {
 	bool native; /* also the native frames of interpreters */
 	bool rss;    /* also look at the memory of the process, if the name is that of one */
 	bool keep;
+	bool snapshots;
 	int (*before_symbols)(void *data, struct heap_profiles *profiles);
 	void *data;
 };

@@ -22,7 +22,7 @@ static const char *const sort_names[] = { "flat", "cum", NULL };
 
 struct report_config {
 	struct heap_choice choice;
-	bool leaks, tree, lines, sites, modules;
+	bool tree, lines, sites, modules;
 	int sort;
 	uint64_t top;
 };
@@ -34,7 +34,7 @@ static const struct report_config report_defaults = { .top = UINT64_MAX };
 static const struct mw_option report_options[] = {
 	{ "diff", 0, MW_OPTION_FILE, MEMBER(choice.diff), "BASE", "subtract the profile BASE",
 	  NULL },
-	{ "leaks", 0, MW_OPTION_FLAG, MEMBER(leaks), NULL,
+	{ "leaks", 0, MW_OPTION_FLAG, MEMBER(choice.snapshots), NULL,
 	  "show what grows from FILE to FILE, snapshots of one process", NULL },
 	{ "rss", 0, MW_OPTION_FLAG, MEMBER(choice.rss), NULL,
 	  "show what the resident set of the process consists of", NULL },
@@ -63,7 +63,7 @@ struct report {
 	const struct report_config *config;
 	char **files;
 	int count;
-	const char *path; /* the last one, which is shown */
+	const char *path; /* of the profile that is shown */
 	struct heap_profiles profiles;
 	struct heap_rows rows;
 	struct memwatch_heap_info info;
@@ -78,7 +78,7 @@ static const char *const format_names[] = {
 
 static uint32_t chosen_rows(const struct report_config *config)
 {
-	if (config->leaks || config->sites || config->choice.rss)
+	if (config->choice.snapshots || config->sites || config->choice.rss)
 		return MEMWATCH_HEAP_BY_SITE;
 	if (config->tree)
 		return MEMWATCH_HEAP_BY_TREE;
@@ -94,7 +94,7 @@ static int open_view(struct report *r, uint32_t by)
 	MEMWATCH_OPTS(memwatch_heap_view_opts, opts, .by = by, .metric = r->rows.metric,
 		      .flags = (r->config->sort ? MEMWATCH_HEAP_CUM : 0) |
 			       (diff ? MEMWATCH_HEAP_BASE : 0) |
-			       (r->config->leaks ? MEMWATCH_HEAP_GROWTH : 0),
+			       (r->config->choice.snapshots ? MEMWATCH_HEAP_GROWTH : 0),
 		      .base = diff ? (uint32_t)r->profiles.base : 0);
 	int err;
 
@@ -105,7 +105,7 @@ static int open_view(struct report *r, uint32_t by)
 		return heap_view_failed(&r->profiles, err, r->path);
 	r->rows.by = by;
 	r->rows.is_diff = diff;
-	r->rows.is_growth = r->config->leaks;
+	r->rows.is_growth = r->config->choice.snapshots;
 	return 0;
 }
 
@@ -336,7 +336,7 @@ static int print_text(struct report *r)
 	if (by != MEMWATCH_HEAP_BY_SITE)
 		return heap_rows_print(&r->rows);
 	heap_sites_print(&r->rows);
-	if (r->config->leaks &&
+	if (r->config->choice.snapshots &&
 	    (memwatch_heap_view_get_row(r->rows.view, 0, &row) != 1 || !row.leak)) {
 		printf("No call stack grows steadily.\n");
 		return MW_EXIT_NOTHING;
@@ -354,7 +354,7 @@ static const char *const report_usage[] = {
 	"function allocated itself, CUM includes the functions that it called, ERROR is half",
 	"of the interval that contains the true value with a probability of 95 %.",
 	"--leaks shows the call stacks whose live bytes grow steadily from file to file, the",
-	"fastest first; the files are snapshots of one process, oldest first. The exit",
+	"fastest first; the files are snapshots of one process, in any order. The exit",
 	"status is 4 if nothing was found. --rss shows what the memory of a process is used",
 	"for, and why there is more of it than live bytes. FILE may be the number of a process.",
 	NULL,
@@ -363,30 +363,30 @@ static const char *const report_usage[] = {
 /* Blocks with a call stack each are no rows. */
 static int check_format(const struct mw_cli *cli, const struct report_config *c)
 {
-	if (cli->format != MW_FORMAT_CSV || !(c->leaks || c->sites))
+	if (cli->format != MW_FORMAT_CSV || !(c->choice.snapshots || c->sites))
 		return 0;
 	mw_error(MW_EXIT_USAGE, "heap report", "--format csv is not supported with %s",
-		 c->leaks ? "--leaks" : "--sites");
+		 c->choice.snapshots ? "--leaks" : "--sites");
 	mw_hint("it supports table, json");
 	return MW_EXIT_USAGE;
 }
 
 static int check_config(const struct report_config *c, int argc)
 {
-	if (c->leaks + c->tree + c->lines + c->sites + c->modules + c->choice.rss > 1)
+	if (c->choice.snapshots + c->tree + c->lines + c->sites + c->modules + c->choice.rss > 1)
 		return mw_error(MW_EXIT_USAGE, "heap report",
 				"--leaks, --lines, --modules, --rss, --sites and --tree exclude "
 				"each other");
 	if (c->choice.rss && (c->choice.diff || c->choice.objects || c->choice.allocated))
 		return mw_error(MW_EXIT_USAGE, "heap report",
 				"--rss is about live bytes and has no base");
-	if (c->leaks && (c->choice.diff || c->choice.objects || c->choice.allocated))
+	if (c->choice.snapshots && (c->choice.diff || c->choice.objects || c->choice.allocated))
 		return mw_error(MW_EXIT_USAGE, "heap report",
 				"--leaks is about live bytes and has no base");
-	if (c->leaks && argc < 2)
+	if (c->choice.snapshots && argc < 2)
 		return mw_error(MW_EXIT_USAGE, "heap report",
 				"--leaks needs two or more snapshots of one process");
-	if (!c->leaks && argc > 1)
+	if (!c->choice.snapshots && argc > 1)
 		return mw_error(MW_EXIT_USAGE, "heap report",
 				"only --leaks reads more than one FILE; use --diff BASE to compare "
 				"two");
@@ -406,11 +406,13 @@ static int report_profiles(void *data)
 	const struct heap_choice *choice = &r->config->choice;
 	int rc = heap_profiles_open(&r->profiles, r->cli, choice, r->count, r->files);
 
+	r->info.sz = sizeof(r->info);
+	/* Of snapshots, that is the latest. */
+	if (!rc && !memwatch_heap_get_info(r->profiles.heap, (unsigned int)r->count - 1, &r->info))
+		r->path = r->info.name;
 	if (!rc)
 		rc = heap_metric(&r->profiles, choice, r->path, &r->rows.metric);
 	if (!rc) {
-		r->info.sz = sizeof(r->info);
-		memwatch_heap_get_info(r->profiles.heap, (unsigned int)r->count - 1, &r->info);
 		r->rows.cli = r->cli;
 		r->rows.metrics = r->info.metrics;
 		r->rows.objects = r->info.objects;
