@@ -110,12 +110,43 @@ static bool has_ended(const struct mw_child *child, int flags)
 	return err || info.si_pid;
 }
 
+/* Whether /proc has the numbers that this process knows: it may be that of another namespace. */
+static bool proc_is_own(void)
+{
+	char self[16], number[16];
+	ssize_t n = readlink("/proc/self", self, sizeof(self) - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	snprintf(number, sizeof(number), "%d", (int)getpid());
+	return !strcmp(self, number);
+}
+
+/* The process has ended and was not reaped, so that it still has its number. */
+static void read_comm(struct mw_child *child)
+{
+	char path[32];
+	ssize_t n;
+	int fd;
+
+	if (!proc_is_own())
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)child->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	/* The name, of 15 bytes at most, and a newline. */
+	n = read(fd, child->comm, sizeof(child->comm));
+	child->comm[n > 0 ? n - 1 : 0] = '\0';
+	close(fd);
+}
+
 static bool child_reap(struct mw_child *child, int flags)
 {
 	if (!child->pid || child->ended || !has_ended(child, flags))
 		return child->ended;
 	if (child->has_signals)
 		mw_interrupt_pass_on(0);
+	read_comm(child);
 	while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
 		;
 	child->ended = true;

@@ -19,7 +19,8 @@ struct mw_child {
 	bool started;
 	bool has_signals; /* see mw_child_pass_signals() */
 	bool ended;
-	int status; /* from waitpid() */
+	int status;    /* from waitpid() */
+	char comm[16]; /* name of the process when it ended; "": not known */
 };
 
 /* Forks a child, which waits. Returns 0 or -errno; on failure there is no child. */

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "cmds/heap/command.h"
+#include "cmds/heap/outcome.h"
+#include "common/clock.h"
 #include "common/interrupt.h"
 #include "common/message.h"
 
@@ -117,7 +119,10 @@ static int set_environment(const struct heap_preload *preload)
 
 int heap_preload_fork(struct heap_preload *preload, char **argv)
 {
-	int err = set_environment(preload) ?: mw_child_fork(&preload->child, argv);
+	int err;
+
+	preload->began_ns = mw_clock_ns(CLOCK_REALTIME);
+	err = set_environment(preload) ?: mw_child_fork(&preload->child, argv);
 
 	if (err)
 		return mw_error_errno(err, argv[0]);
@@ -140,6 +145,7 @@ int heap_preload_end(struct heap_preload *preload)
 	int status = preload->child.status, number;
 	char text[128];
 
+	heap_outcome_check(preload);
 	if (!WIFSIGNALED(status)) {
 		mw_child_uninit(&preload->child);
 		return WEXITSTATUS(status);

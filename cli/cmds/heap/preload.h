@@ -18,12 +18,16 @@
  * @what: name of the subcommand for messages, "heap run"
  * @library: the profiler
  * @directory: of the profiles
+ * @trace: the command is to have a trace, too
+ * @began_ns: when its process was forked, CLOCK_REALTIME
  */
 struct heap_preload {
 	const struct mw_cli *cli;
 	const char *what;
 	char library[PATH_MAX];
 	char directory[PATH_MAX];
+	bool trace;
+	uint64_t began_ns;
 	struct mw_child child;
 };
 
@@ -61,9 +65,9 @@ int heap_preload_fork(struct heap_preload *preload, char **argv);
 int heap_preload_start(struct heap_preload *preload, char **argv);
 
 /*
- * The exit code of the command that has ended, as env(1) and others have it. If Ctrl-C or
- * Ctrl-\ has ended the command, this process ends by the same signal, so that a shell stops its
- * script.
+ * Warns if the command that has ended has no profile, or no trace. Returns its exit code, as env(1)
+ * and others have it. If Ctrl-C or Ctrl-\ has ended the command, this process ends by the same
+ * signal, so that a shell stops its script.
  */
 int heap_preload_end(struct heap_preload *preload);
 

@@ -231,6 +231,7 @@ static int run_run(const struct mw_cli *cli, void *config, int argc, char **argv
 	int err, rc;
 
 	(void)argc;
+	r.preload.trace = !r.config->dormant;
 	rc = check_config(r.config) ?: find_accesses(&r);
 	if (!rc)
 		rc = heap_preload_init(&r.preload, argv[0], r.config->library, r.config->output);
