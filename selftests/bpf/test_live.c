@@ -43,7 +43,8 @@ struct seen {
 	uint64_t returned_ns; /* when CPU 1 was set online, 0 after its next tick */
 	uint64_t gap_ns;    /* longest time from then to the tick, but for that without a record */
 	uint64_t silent_ns; /* longest time without a record since then: the emulator stood */
-	uint64_t heard_ns;  /* last record of CPU 0 */
+	uint64_t silence_end_ns;
+	uint64_t heard_ns; /* last record of CPU 0 */
 	bool ended;
 };
 
@@ -79,8 +80,11 @@ static void count_tick(struct seen *s, const struct memwatch_record_header *h)
 {
 	s->ticks++;
 	if (h->cpu == 1 && s->returned_ns && h->time_ns > s->returned_ns) {
-		uint64_t gap = h->time_ns - s->returned_ns - s->silent_ns;
+		uint64_t gap = h->time_ns - s->returned_ns;
 
+		/* The tick may be delivered late. */
+		if (s->silence_end_ns <= h->time_ns)
+			gap -= s->silent_ns < gap ? s->silent_ns : gap - 1;
 		if (gap > s->gap_ns)
 			s->gap_ns = gap;
 		s->returned_ns = s->silent_ns = 0;
@@ -93,8 +97,10 @@ static void count_silence(struct seen *s, const struct memwatch_record_header *h
 
 	if (h->cpu != 0 || h->time_ns < s->heard_ns)
 		return;
-	if (s->returned_ns && h->time_ns > since && h->time_ns - since > s->silent_ns)
+	if (s->returned_ns && h->time_ns > since && h->time_ns - since > s->silent_ns) {
 		s->silent_ns = h->time_ns - since;
+		s->silence_end_ns = h->time_ns;
+	}
 	s->heard_ns = h->time_ns;
 }
 
