@@ -10,10 +10,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cmds/growth/growth.h"
+#include "cmds/growth/watch-table.h"
 #include "common/clock.h"
 #include "growth/alert.h"
 #include "growth/group.h"
@@ -260,147 +260,6 @@ static void report_groups(struct watcher *w)
 	}
 }
 
-static int compare_urgency(const void *a, const void *b)
-{
-	const struct memwatch_growth_row *p = a, *q = b;
-
-	if (p->verdict != q->verdict)
-		return p->verdict > q->verdict ? -1 : 1;
-	if (p->confidence != q->confidence)
-		return p->confidence > q->confidence ? -1 : 1;
-	return (p->slope < q->slope) - (p->slope > q->slope);
-}
-
-/* CPU time of the commands of --exec that have ended. */
-static double command_cpu_ns(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_CHILDREN, &usage);
-	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
-	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
-}
-
-static void print_monitor_cost(struct watcher *w, FILE *out)
-{
-	MEMWATCH_OPTS(memwatch_watch_stats, stats);
-	uint64_t elapsed = mw_clock_ns(CLOCK_MONOTONIC) - w->monitor.start_ns;
-
-	/* The first round costs more than the others: a share would be misleading. */
-	if (memwatch_watch_get_stats(w->monitor.watch, &stats) || stats.rounds < 2)
-		return;
-	fprintf(out, "%" PRIu64 " rounds, %" PRIu64 " of them requested by events; CPU %.3f %%, ",
-		(uint64_t)stats.rounds, (uint64_t)stats.pokes,
-		(double)stats.cpu_ns * 100 / (double)elapsed);
-	if (stats.event_cost == MEMWATCH_EVENT_COST_UNKNOWN)
-		fprintf(out, "event program not measured");
-	else
-		fprintf(out, "event program %s%.3f %%",
-			stats.event_cost == MEMWATCH_EVENT_COST_ESTIMATED ? "about " : "",
-			stats.event_ppm / 1e4);
-	if (!stats.events_attached)
-		fprintf(out, " (not attached)");
-	if (w->config->exec)
-		fprintf(out, ", commands of --exec %.3f %%",
-			command_cpu_ns() * 100 / (double)elapsed);
-	if (stats.full)
-		fprintf(out, "; %" PRIu64 " samples were dropped: increase --max-processes",
-			(uint64_t)stats.full);
-	fprintf(out, "\n");
-}
-
-/*
- * Collects the selected processes, the most urgent first. The caller frees *rows. Returns 0, or an
- * exit code after an error message.
- */
-static int collect_growth_rows(struct watcher *w, struct memwatch_growth_row **rows, size_t *nr)
-{
-	MEMWATCH_OPTS(memwatch_growth_row, row);
-	MEMWATCH_OPTS(memwatch_growth_sample, sample);
-	int n = memwatch_watch_snapshot(w->monitor.watch);
-	__u64 cgroup;
-
-	if (n < 0)
-		return mw_monitor_failed(w->monitor.ctx, n, "growth watch");
-	*nr = 0;
-	*rows = calloc((size_t)n + 1, sizeof(**rows));
-	if (!*rows)
-		return mw_error_errno(-ENOMEM, "growth watch");
-	for (unsigned int i = 0; memwatch_watch_get_row(w->monitor.watch, i, &row) == 1; i++) {
-		memwatch_watch_get_sample(w->monitor.watch, i, &sample, &cgroup);
-		if (mw_monitor_selects(&w->monitor, row.tgid, cgroup))
-			(*rows)[(*nr)++] = row;
-	}
-	qsort(*rows, *nr, sizeof(**rows), compare_urgency);
-	return 0;
-}
-
-/* The room for the names of cgroups in the table. */
-struct group_rows {
-	char name[16][1100];
-	struct memwatch_growth_row row[16];
-};
-
-/* Adds the cgroups for which there is a notice or an alert. Returns an exit code. */
-static int add_group_rows(struct watcher *w, struct group_rows *rows, struct mw_table *table)
-{
-	MEMWATCH_OPTS(memwatch_growth_group, group);
-	MEMWATCH_OPTS(memwatch_growth_row, row);
-	unsigned int nr = 0;
-
-	for (unsigned int i = 0;
-	     nr < 16 && memwatch_watch_get_group(w->monitor.watch, i, &group, &row) == 1; i++) {
-		struct mw_cell *cells;
-
-		if (row.verdict < MEMWATCH_GROWTH_GROWING ||
-		    row.first_notice_ns == MEMWATCH_GROWTH_NONE ||
-		    !mw_monitor_selects_group(&w->monitor, group.path))
-			continue;
-		cells = mw_table_row(table);
-		if (!cells)
-			return mw_error_errno(-ENOMEM, "growth watch");
-		rows->row[nr] = row;
-		mw_group_name(&group, rows->name[nr], sizeof(rows->name[nr]));
-		mw_group_fill_cells(rows->name[nr], &rows->row[nr], w->monitor.start_ns, cells);
-		nr++;
-	}
-	return 0;
-}
-
-/* Returns an exit code. */
-static int print_watch_table(struct watcher *w)
-{
-	size_t nr, max = w->config->rows ? w->config->rows : 10;
-	static struct group_rows groups;
-	struct memwatch_growth_row *rows;
-	struct mw_table table;
-	int rc = collect_growth_rows(w, &rows, &nr);
-
-	if (rc)
-		return rc;
-	mw_table_init(&table, mw_verdict_columns, MW_VERDICT_COLUMNS);
-	for (size_t i = 0; !rc && i < nr && i < max; i++) {
-		struct mw_cell *cells = mw_table_row(&table);
-
-		if (cells)
-			mw_verdict_fill_cells(&rows[i], w->monitor.start_ns, cells);
-		else
-			rc = mw_error_errno(-ENOMEM, "growth watch");
-	}
-	if (!rc)
-		rc = add_group_rows(w, &groups, &table);
-	if (!rc) {
-		if (isatty(1))
-			fputs("\033[H\033[2J", stdout);
-		print_monitor_cost(w, stdout);
-		rc = nr ? mw_table_print(&table) : 0;
-		fflush(stdout);
-	}
-	mw_table_uninit(&table);
-	free(rows);
-	return rc;
-}
-
 static void save_state(struct watcher *w, uint64_t now_ns)
 {
 	if (!w->config->state)
@@ -513,7 +372,7 @@ static int watch_processes(struct watcher *w)
 		if (bits & MEMWATCH_WATCH_GROUP)
 			report_groups(w);
 		if (bits & MEMWATCH_WATCH_ROUND && table)
-			rc = print_watch_table(w);
+			rc = mw_watch_table_print(&w->monitor, w->config->rows, w->config->exec);
 		if (!rc && bits & MEMWATCH_WATCH_EVENT)
 			rc = report_records(w);
 		if (w->monitor.now_ns - w->saved_ns > SAVE_NS)
@@ -581,7 +440,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 		save_state(&w, mw_clock_ns(CLOCK_MONOTONIC));
 		mw_hooks_finish(&w.hooks);
 		if (cli->verbose)
-			print_monitor_cost(&w, stderr);
+			mw_watch_cost_print(&w.monitor, w.config->exec, stderr);
 	}
 	rc = close_trace(&w) ?: rc;
 	mw_monitor_uninit(&w.monitor);
