@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,11 +216,35 @@ int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const ch
 	return rc;
 }
 
-bool mw_out_file_is(const char *path, const char *input)
+static bool is_one_file(const char *a, const char *b)
 {
 	struct stat x, y;
 
-	return !stat(path, &x) && !stat(input, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The folder of a path, and where its last name begins. */
+static const char *split_path(const char *path, char *folder, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		snprintf(folder, size, ".");
+	else
+		snprintf(folder, size, "%.*s", slash > path ? (int)(slash - path) : 1, path);
+	return slash ? slash + 1 : path;
+}
+
+bool mw_out_file_is(const char *path, const char *other)
+{
+	char folder[PATH_MAX], other_folder[PATH_MAX];
+	const char *name = split_path(path, folder, sizeof(folder));
+	const char *other_name = split_path(other, other_folder, sizeof(other_folder));
+
+	if (!strcmp(path, "-"))
+		return false; /* standard output */
+	return is_one_file(path, other) ||
+	       (!strcmp(name, other_name) && is_one_file(folder, other_folder));
 }
 
 int mw_out_file_flush(struct mw_out_file *out)

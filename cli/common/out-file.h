@@ -45,8 +45,11 @@ int mw_out_file_open(struct mw_out_file *out, struct memwatch_ctx *ctx, const ch
 int mw_out_file_begin(struct mw_out_file *out, struct memwatch_ctx *ctx, const char *path,
 		      bool force);
 
-/* Whether both paths lead to one file, which would be destroyed before it is read. */
-bool mw_out_file_is(const char *path, const char *input);
+/*
+ * Whether both paths lead to one file, which would be destroyed before it is read; or would do so
+ * if the file existed.
+ */
+bool mw_out_file_is(const char *path, const char *other);
 
 /*
  * Writes what is buffered, where another process closes the file. Returns 0, or an exit code after

@@ -405,6 +405,21 @@ static int close_trace(struct watcher *w)
 	return w->trace.stream ? mw_out_file_close(&w->trace) : 0;
 }
 
+/* Returns 0, or MW_EXIT_USAGE after an error message. */
+static int check_watch_config(const struct watch_config *c)
+{
+	if (!c->trace)
+		return 0;
+	if (!strcmp(c->trace, "-"))
+		return mw_error(MW_EXIT_USAGE, "growth watch",
+				"--trace must be a file: other things are written to standard "
+				"output");
+	if (c->state && mw_out_file_is(c->trace, c->state))
+		return mw_error(MW_EXIT_USAGE, "growth watch",
+				"--trace: %s is the file of --state itself", c->trace);
+	return 0;
+}
+
 static const char *const watch_usage[] = {
 	"growth watch [--alerts] [--exec COMMAND] [--state FILE] [--snapshots DIR]",
 	"             [--trace FILE] [--no-touch] [--pid PID] [--cgroup PATH]",
@@ -425,6 +440,9 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 	(void)argc;
 	(void)argv;
 	w.hooks = (struct mw_hooks){ .cli = cli, .command = w.config->exec };
+	rc = check_watch_config(w.config);
+	if (rc)
+		return rc;
 	rc = mw_monitor_init(&w.monitor, cli, &w.config->monitor, "growth watch");
 	if (!rc) {
 		w.suspects = (struct mw_suspects){ .cli = cli,
