@@ -46,6 +46,7 @@ enum mw_option_kind {
 	MW_OPTION_OPTIONAL, /* const char *, only as --name=VALUE; "" without a value */
 	MW_OPTION_FILE,	    /* const char *; the completion offers file names */
 	MW_OPTION_UINT,	    /* uint64_t */
+	MW_OPTION_COUNT,    /* uint64_t, 1 or more */
 	MW_OPTION_DURATION, /* uint64_t, nanoseconds */
 	MW_OPTION_BYTES,    /* uint64_t */
 	MW_OPTION_CHOICE,   /* int, an index of @choices */

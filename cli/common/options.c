@@ -80,6 +80,22 @@ static int parse_choice(const struct mw_option *o, const char *value, int *ret, 
 	return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' is not one of %s", o->name, value, list);
 }
 
+static int parse_number(const struct mw_option *o, const char *value, uint64_t least, uint64_t *ret,
+			const char *where)
+{
+	uint64_t number;
+	int err = mw_parse_uint(value, &number);
+
+	if (err == -ERANGE)
+		return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' is too large", o->name, value);
+	if (err || number < least)
+		return mw_error(MW_EXIT_USAGE, where,
+				"--%s: '%s' is not a whole number of %d or more", o->name, value,
+				(int)least);
+	*ret = number;
+	return 0;
+}
+
 static int store_value(const struct match *m, const char *value, const char *where)
 {
 	const struct mw_option *o = m->option;
@@ -98,12 +114,9 @@ static int store_value(const struct match *m, const char *value, const char *whe
 		*(const char **)member = value;
 		return 0;
 	case MW_OPTION_UINT:
-		err = mw_parse_uint(value, member);
-		if (err)
-			return mw_error(MW_EXIT_USAGE, where, "--%s: '%s' %s", o->name, value,
-					err == -ERANGE ? "is too large"
-						       : "is not a whole number of 0 or more");
-		return 0;
+		return parse_number(o, value, 0, member, where);
+	case MW_OPTION_COUNT:
+		return parse_number(o, value, 1, member, where);
 	case MW_OPTION_DURATION:
 		err = mw_parse_duration(value, member);
 		if (err)

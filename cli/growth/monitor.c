@@ -17,9 +17,11 @@
 #include "common/priority.h"
 #include "growth/monitor.h"
 
-#define MAX_PROCESSES 1000000
-#define MAX_SUSPECTS  512
-#define MAX_BUDGET    100000
+#define MIN_INTERVAL_NS 50000000ULL
+#define MAX_INTERVAL_NS 60000000000ULL
+#define MAX_PROCESSES	1000000
+#define MAX_SUSPECTS	512
+#define MAX_BUDGET	100000
 
 int mw_monitor_failed(struct memwatch_ctx *ctx, int err, const char *what)
 {
@@ -67,6 +69,22 @@ static void raise_priority(const struct mw_cli *cli)
 			     "machine");
 }
 
+/* Returns 0, or MW_EXIT_USAGE after an error message. */
+static int check_ranges(const struct mw_monitor_config *config, const char *command)
+{
+	if (config->interval < MIN_INTERVAL_NS || config->interval > MAX_INTERVAL_NS)
+		return mw_error(MW_EXIT_USAGE, command, "--interval is not between 50ms and 60s");
+	if (config->max > MAX_PROCESSES)
+		return mw_error(MW_EXIT_USAGE, command, "--max-processes: the maximum is %d",
+				MAX_PROCESSES);
+	if (config->budget > MAX_BUDGET)
+		return mw_error(MW_EXIT_USAGE, command, "--budget: the maximum is %d", MAX_BUDGET);
+	if (config->suspects > MAX_SUSPECTS)
+		return mw_error(MW_EXIT_USAGE, command, "--suspects: the maximum is %d",
+				MAX_SUSPECTS);
+	return 0;
+}
+
 int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
 		    const struct mw_monitor_config *config, const char *command)
 {
@@ -84,14 +102,9 @@ int mw_monitor_init(struct mw_monitor *monitor, const struct mw_cli *cli,
 		.entry = { .cli = cli, .command = command },
 		.pid = (uint32_t)config->pid,
 	};
-	if (config->max > MAX_PROCESSES)
-		return mw_error(MW_EXIT_USAGE, command, "--max-processes: the maximum is %d",
-				MAX_PROCESSES);
-	if (config->budget > MAX_BUDGET)
-		return mw_error(MW_EXIT_USAGE, command, "--budget: the maximum is %d", MAX_BUDGET);
-	if (config->suspects > MAX_SUSPECTS)
-		return mw_error(MW_EXIT_USAGE, command, "--suspects: the maximum is %d",
-				MAX_SUSPECTS);
+	rc = check_ranges(config, command);
+	if (rc)
+		return rc;
 	if (config->pid && !process_exists(config->pid))
 		return mw_error(MW_EXIT_FAILED, command, "there is no process %" PRIu64,
 				config->pid);

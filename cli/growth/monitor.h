@@ -18,7 +18,7 @@
 #include "growth/registry.h"
 
 struct mw_monitor_config {
-	uint64_t interval;  /* ns; 0: default */
+	uint64_t interval;  /* ns */
 	uint64_t duration;  /* ns; 0: no limit */
 	uint64_t max;	    /* number of processes; 0: default */
 	uint64_t suspects;  /* whose pages are followed; 0: default */
@@ -31,23 +31,24 @@ struct mw_monitor_config {
 };
 
 /*
- * The options for a command whose configuration is a @type with a member "monitor" of
- * struct mw_monitor_config. clang-format would indent the initialisers as blocks.
+ * The defaults and the options for a command whose configuration is a @type with a member "monitor"
+ * of struct mw_monitor_config. clang-format would indent the initialisers as blocks.
  */
 /* clang-format off */
+#define MW_MONITOR_DEFAULTS { .interval = 5000000000ULL }
 #define MW_MONITOR_OPTIONS(type, what)                                                             \
 	{ "interval", 'i', MW_OPTION_DURATION, offsetof(type, monitor.interval), "TIME",           \
 	  "time between " what "; default: 5s", NULL },                                            \
 	{ "duration", 'd', MW_OPTION_DURATION, offsetof(type, monitor.duration), "TIME",           \
 	  "stop after TIME; default: run until Ctrl-C", NULL },                                    \
-	{ "pid", 'p', MW_OPTION_UINT, offsetof(type, monitor.pid), "PID",                          \
+	{ "pid", 'p', MW_OPTION_COUNT, offsetof(type, monitor.pid), "PID",                          \
 	  "monitor only this process, until it ends", NULL },                                      \
 	{ "cgroup", 'c', MW_OPTION_STRING, offsetof(type, monitor.cgroup), "PATH",                 \
 	  "monitor only processes in this cgroup and below", NULL }
 #define MW_MONITOR_TOUCH_OPTIONS(type)                                                             \
-	{ "budget", 0, MW_OPTION_UINT, offsetof(type, monitor.budget), "PPM",                      \
+	{ "budget", 0, MW_OPTION_COUNT, offsetof(type, monitor.budget), "PPM",                      \
 	  "CPU time of the rounds, in millionths of one CPU; default: 1000", NULL },              \
-	{ "suspects", 0, MW_OPTION_UINT, offsetof(type, monitor.suspects), "N",                    \
+	{ "suspects", 0, MW_OPTION_COUNT, offsetof(type, monitor.suspects), "N",                    \
 	  "number of growing processes whose pages are followed; default: 16", NULL },            \
 	{ "no-touch", 0, MW_OPTION_FLAG, offsetof(type, monitor.no_touch), NULL,                   \
 	  "do not find out whether growing processes use what they gain", NULL }

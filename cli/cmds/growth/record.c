@@ -19,6 +19,10 @@ struct growth_record_config {
 	bool force;
 };
 
+static const struct growth_record_config growth_record_defaults = {
+	.monitor = MW_MONITOR_DEFAULTS,
+};
+
 #define MEMBER(member) offsetof(struct growth_record_config, member)
 
 static const struct mw_option growth_record_options[] = {
@@ -101,5 +105,6 @@ const struct mw_cmd mw_cmd_growth_record = {
 	.usage = growth_record_usage,
 	.options = growth_record_options,
 	.run = growth_record_run,
+	.defaults = &growth_record_defaults,
 	.config_size = sizeof(struct growth_record_config),
 };

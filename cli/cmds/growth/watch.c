@@ -42,6 +42,8 @@ struct watch_config {
 	bool alerts, notices, force;
 };
 
+static const struct watch_config watch_defaults = { .monitor = MW_MONITOR_DEFAULTS };
+
 enum { EXEC_ON_ALERT, EXEC_ON_NOTICE };
 static const char *const exec_on_names[] = { "alert", "notice", NULL };
 
@@ -53,7 +55,7 @@ static const struct mw_option watch_options[] = {
 	  NULL },
 	{ "notices", 0, MW_OPTION_FLAG, MEMBER(notices), NULL,
 	  "print notices and alerts only, no table", NULL },
-	{ "rows", 'n', MW_OPTION_UINT, MEMBER(rows), "N",
+	{ "rows", 'n', MW_OPTION_COUNT, MEMBER(rows), "N",
 	  "number of rows of the table; default: 10", NULL },
 	{ "exec", 'x', MW_OPTION_STRING, MEMBER(exec), "COMMAND",
 	  "run COMMAND in a shell for alerts, with MEMWATCH_* variables", NULL },
@@ -67,7 +69,7 @@ static const struct mw_option watch_options[] = {
 	  "also write a trace, as growth record does; FILE must not exist yet", NULL },
 	{ "force", 'f', MW_OPTION_FLAG, MEMBER(force), NULL, "replace FILE of --trace if it exists",
 	  NULL },
-	{ "max-processes", 0, MW_OPTION_UINT, MEMBER(monitor.max), "N",
+	{ "max-processes", 0, MW_OPTION_COUNT, MEMBER(monitor.max), "N",
 	  "number of processes to keep state for; default: 10000", NULL },
 	{ "no-events", 0, MW_OPTION_FLAG, MEMBER(monitor.no_events), NULL,
 	  "rounds only, no BPF program at the tracepoint kmem:rss_stat", NULL },
@@ -472,5 +474,6 @@ const struct mw_cmd mw_cmd_growth_watch = {
 	.options = watch_options,
 	.run = watch_run,
 	.flags = MW_CMD_JSON,
+	.defaults = &watch_defaults,
 	.config_size = sizeof(struct watch_config),
 };
