@@ -11,12 +11,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/array.h"
 #include "common/cgroup.h"
 #include "common/root.h"
-
-#define CGROUP_ROOT "/sys/fs/cgroup"
 
 struct cgroup_name {
 	uint64_t id;
@@ -76,15 +75,33 @@ static bool add_name(struct mw_cgroups *c, uint64_t id, const char *path)
 	return true;
 }
 
+/* Where only hierarchies of version 1 have controllers, version 2 is often in a folder beside them.
+ */
+const char *mw_cgroup_mount(const struct mw_cli *cli)
+{
+	static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	char file[64];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(file, sizeof(file), "%s/cgroup.controllers", places[i]);
+		if (!mw_root_access(cli, file, F_OK))
+			return places[i];
+	}
+	return NULL;
+}
+
 static void read_names(struct mw_cgroups *c)
 {
+	const char *mount = mw_cgroup_mount(c->cli);
 	char root[PATH_MAX];
 	char *paths[] = { root, NULL };
 	FTSENT *e;
 	FTS *fts;
 
 	clear_names(c);
-	mw_root_path(c->cli, CGROUP_ROOT, root, sizeof(root));
+	if (!mount)
+		return;
+	mw_root_path(c->cli, mount, root, sizeof(root));
 	fts = fts_open(paths, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
 	while (fts && (e = fts_read(fts)))
 		if (e->fts_info == FTS_D &&
@@ -124,13 +141,17 @@ const char *mw_cgroups_path(struct mw_cgroups *cgroups, uint64_t id)
 
 int mw_cgroup_id(const struct mw_cli *cli, const char *path, uint64_t *ret)
 {
+	const char *mount = mw_cgroup_mount(cli);
 	char full[PATH_MAX], below[PATH_MAX];
 	struct stat st;
+	size_t len;
 
-	if (strncmp(path, CGROUP_ROOT, strlen(CGROUP_ROOT)))
-		snprintf(below, sizeof(below), CGROUP_ROOT "%s", path);
-	else
-		snprintf(below, sizeof(below), "%s", path);
+	if (!mount)
+		return -ENOENT;
+	len = strlen(mount);
+	if (!strncmp(path, mount, len) && (!path[len] || path[len] == '/'))
+		path += len;
+	snprintf(below, sizeof(below), "%s%s", mount, path);
 	if (stat(mw_root_path(cli, below, full, sizeof(full)), &st))
 		return -errno;
 	if (!S_ISDIR(st.st_mode))

@@ -44,13 +44,15 @@ static int select_cgroup(struct mw_monitor *monitor, const char *path)
 
 	if (err) {
 		mw_error(MW_EXIT_FAILED, path, "%s", strerror(-err));
-		mw_hint("--cgroup takes a path that begins with / and counts from /sys/fs/cgroup");
+		mw_hint("--cgroup takes a path that begins with / and counts from where cgroup v2 "
+			"is "
+			"mounted");
 		return MW_EXIT_FAILED;
 	}
 	name = mw_cgroups_path(monitor->cgroups, monitor->cgroup);
 	if (!name) {
-		mw_error(MW_EXIT_FAILED, path,
-			 "is not in the hierarchy that is mounted at /sys/fs/cgroup");
+		mw_error(MW_EXIT_FAILED, path, "is not in the hierarchy that is mounted at %s",
+			 mw_cgroup_mount(monitor->cli) ?: "/sys/fs/cgroup");
 		mw_hint("--cgroup selects a cgroup of version 2");
 		return MW_EXIT_FAILED;
 	}

@@ -15,6 +15,7 @@
 
 #include "cmds/doctor/doctor.h"
 #include "cmds/doctor/probe.h"
+#include "common/cgroup.h"
 #include "common/root.h"
 
 /* dkms signs what it builds with a key of its own. */
@@ -292,8 +293,10 @@ static void check_nohz_full(const struct mw_cli *cli, struct mw_finding *f)
 
 static void check_cgroup(const struct mw_cli *cli, struct mw_finding *f)
 {
-	if (!mw_root_access(cli, "/sys/fs/cgroup/cgroup.controllers", F_OK)) {
-		mw_finding_ok(f, "cgroup v2 is mounted at /sys/fs/cgroup");
+	const char *mount = mw_cgroup_mount(cli);
+
+	if (mount) {
+		mw_finding_ok(f, "cgroup v2 is mounted at %s", mount);
 		return;
 	}
 	mw_finding_missing(f, "cgroup v2 is not mounted at /sys/fs/cgroup");

@@ -127,14 +127,15 @@ static int read_rss(const struct mw_cli *cli, uint32_t tgid, uint64_t start_ns, 
 
 static int read_anonymous(const struct mw_cli *cli, const char *cgroup, uint64_t *ret)
 {
+	const char *mount = mw_cgroup_mount(cli);
 	char path[4096], line[256];
 	unsigned long long value;
 	int err = -ENOENT;
 	FILE *file;
 
-	if (!cgroup)
+	if (!cgroup || !mount)
 		return -ENOENT;
-	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.stat", cgroup);
+	snprintf(path, sizeof(path), "%s%s/memory.stat", mount, cgroup);
 	file = mw_root_open(cli, path);
 	while (file && err && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "anon %llu", &value) != 1)
