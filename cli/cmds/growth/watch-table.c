@@ -45,7 +45,7 @@ void mw_watch_cost_print(struct mw_monitor *monitor, bool commands, FILE *out)
 	/* The first round costs more than the others: a share would be misleading. */
 	if (memwatch_watch_get_stats(monitor->watch, &stats) || stats.rounds < 2)
 		return;
-	fprintf(out, "%" PRIu64 " rounds, %" PRIu64 " of them requested by events; CPU %.3f %%, ",
+	fprintf(out, "%" PRIu64 " rounds, %" PRIu64 " requests by events; CPU %.3f %%, ",
 		(uint64_t)stats.rounds, (uint64_t)stats.pokes,
 		(double)stats.cpu_ns * 100 / (double)elapsed);
 	if (stats.event_cost == MEMWATCH_EVENT_COST_UNKNOWN)

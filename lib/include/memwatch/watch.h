@@ -149,7 +149,7 @@ enum memwatch_watch_where_state {
  * struct memwatch_watch_stats - what the monitor does and costs
  * @sz: sizeof(struct memwatch_watch_stats)
  * @rounds: rounds since the monitor was opened
- * @pokes: rounds requested by the event program
+ * @pokes: requests for a round by the event program; one round may be the answer to several
  * @samples: samples of processes
  * @full: samples lost because processes had no state, see ROOM
  * @deep_full: samples of growing processes without a history, for the same reason
