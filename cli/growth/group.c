@@ -86,19 +86,17 @@ const char *mw_group_sentence(const struct memwatch_growth_group *group,
 			      const struct memwatch_growth_row *row, const char *limit, char *buf,
 			      size_t size)
 {
-	char grown[32], span[32], slope[40], eta[32], now[32];
+	char grown[32], span[32], slope[32], eta[32], now[32];
 	bool host = mw_group_is_host(group);
 	size_t len;
 
 	mw_human_uint(row->growth_bytes, MW_UNIT_BYTES, grown, sizeof(grown));
-	if (row->slope)
-		mw_human_uint(row->slope, MW_UNIT_RATE, slope + 5, sizeof(slope) - 5);
-	memcpy(slope, row->slope ? ", at " : "\0    ", 5);
 	mw_human_uint(row->signal_bytes, MW_UNIT_BYTES, now, sizeof(now));
 	mw_verdict_estimate(row->last_ns - row->since_ns, span, sizeof(span));
 	snprintf(buf, size, "%s%s: %s grew by %s in the last %s%s, to %s%s",
 		 host ? "the machine" : "cgroup ", host ? "" : group->path,
-		 mw_group_class_words(group->kind), grown, span, slope, now,
+		 mw_group_class_words(group->kind), grown, span,
+		 mw_verdict_pace(row->slope, slope, sizeof(slope)), now,
 		 row->reason == MEMWATCH_GROWTH_REASON_HEIGHT ? ", more than in the week before"
 							      : "");
 	len = strlen(buf);

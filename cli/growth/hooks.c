@@ -20,6 +20,7 @@
 #include "common/clock.h"
 #include "common/message.h"
 #include "growth/hooks.h"
+#include "growth/verdict.h"
 #include "text/escape.h"
 
 static void set_env_text(const char *name, const char *value)
@@ -57,7 +58,9 @@ static void set_environment(const struct mw_hook_event *event, uint64_t count)
 	}
 	set_env_text("MEMWATCH_REASON", memwatch_growth_reason_name(record->reason));
 	set_env_uint("MEMWATCH_CONFIDENCE", record->confidence);
-	set_env_uint("MEMWATCH_SLOPE_BYTES_PER_SECOND", record->slope);
+	unsetenv("MEMWATCH_SLOPE_BYTES_PER_SECOND");
+	if (mw_verdict_has_slope(record->verdict, record->slope))
+		set_env_uint("MEMWATCH_SLOPE_BYTES_PER_SECOND", record->slope);
 	set_env_uint("MEMWATCH_SIGNAL_BYTES", record->signal_bytes);
 	unsetenv("MEMWATCH_ETA_SECONDS");
 	if (record->eta_s != UINT32_MAX)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "growth/latest.h"
+#include "growth/verdict.h"
 
 const struct mw_column mw_growth_latest_columns[MW_GROWTH_LATEST_COLUMNS] = {
 	[MW_GROWTH_LATEST_VERDICT] = { "growth_verdict", "VERDICT", MW_KIND_TEXT, 0, 0 },
@@ -26,7 +27,10 @@ void mw_growth_latest_fill_cells(const struct memwatch_record_growth *record, st
 		return;
 	cells[MW_GROWTH_LATEST_VERDICT] = (struct mw_cell){ .text = memwatch_growth_verdict_name(
 								    record->verdict) };
-	cells[MW_GROWTH_LATEST_SLOPE] = (struct mw_cell){ .number = record->slope };
+	cells[MW_GROWTH_LATEST_SLOPE] = (struct mw_cell){
+		.number = record->slope,
+		.missing = !mw_verdict_has_slope(record->verdict, record->slope),
+	};
 	if (record->eta_s != UINT32_MAX)
 		cells[MW_GROWTH_LATEST_ETA] = (struct mw_cell){ .number = record->eta_s };
 }

@@ -60,7 +60,10 @@ void mw_verdict_fill_cells(const struct memwatch_growth_row *row, uint64_t origi
 	cells[VERDICT] = (struct mw_cell){ .text = memwatch_growth_verdict_name(row->verdict) };
 	cells[CONFIDENCE] = (struct mw_cell){ .number = row->confidence };
 	cells[SIZE] = (struct mw_cell){ .number = row->signal_bytes };
-	cells[SLOPE] = (struct mw_cell){ .number = row->slope };
+	cells[SLOPE] = (struct mw_cell){
+		.number = row->slope,
+		.missing = !mw_verdict_has_slope(row->verdict, row->slope),
+	};
 	cells[R2] = (struct mw_cell){ .number = row->r2_permille };
 	cells[NOTICE] = time_cell(row->first_notice_ns, origin_ns);
 	cells[ALERT] = time_cell(row->first_alert_ns, origin_ns);
@@ -84,12 +87,17 @@ static void write_score(struct mw_json *json, const char *key, unsigned int valu
 	mw_json_object_end(json);
 }
 
+static void write_uint_or_null(struct mw_json *json, const char *key, bool known, uint64_t value)
+{
+	if (known)
+		mw_json_uint(json, key, value);
+	else
+		mw_json_null(json, key);
+}
+
 static void write_bytes_or_null(struct mw_json *json, const char *key, uint64_t bytes)
 {
-	if (bytes == MEMWATCH_GROWTH_NONE)
-		mw_json_null(json, key);
-	else
-		mw_json_uint(json, key, bytes);
+	write_uint_or_null(json, key, bytes != MEMWATCH_GROWTH_NONE, bytes);
 }
 
 static void write_time_or_null(struct mw_json *json, const char *key, uint64_t time_ns,
@@ -147,7 +155,8 @@ void mw_verdict_json_values(const struct memwatch_growth_row *row, uint64_t orig
 	mw_json_uint(json, "confidence", row->confidence);
 	write_time_or_null(json, "first_notice_s", row->first_notice_ns, origin_ns);
 	write_time_or_null(json, "first_alert_s", row->first_alert_ns, origin_ns);
-	mw_json_uint(json, "slope_bytes_per_second", row->slope);
+	write_uint_or_null(json, "slope_bytes_per_second",
+			   mw_verdict_has_slope(row->verdict, row->slope), row->slope);
 	mw_json_uint(json, "r2_permille", row->r2_permille);
 	write_seconds_or_null(json, "eta_oom_seconds",
 			      alerted ? row->alert_eta_ns : MEMWATCH_GROWTH_NONE);
@@ -158,7 +167,8 @@ void mw_verdict_json_values(const struct memwatch_growth_row *row, uint64_t orig
 	mw_json_object_end(json);
 	mw_json_string(json, "reason", memwatch_growth_reason_name(row->reason));
 	mw_json_bool(json, "reserved_growth", row->flags & MEMWATCH_GROWTH_F_RESERVED);
-	mw_json_uint(json, "alert_slope_bytes_per_second", row->alert_slope);
+	write_uint_or_null(json, "alert_slope_bytes_per_second", alerted && row->alert_slope,
+			   row->alert_slope);
 	write_seconds_or_null(json, "eta_now_seconds", row->eta_ns);
 	write_seconds_or_null(json, "eta_low_seconds", row->eta_low_ns);
 	write_seconds_or_null(json, "eta_high_seconds", row->eta_high_ns);
@@ -186,6 +196,17 @@ const char *mw_verdict_estimate(uint64_t ns, char *buf, size_t size)
 	return buf;
 }
 
+const char *mw_verdict_pace(uint64_t slope, char *buf, size_t size)
+{
+	char rate[32];
+
+	buf[0] = '\0';
+	if (slope)
+		snprintf(buf, size, ", at %s",
+			 mw_human_uint(slope, MW_UNIT_RATE, rate, sizeof(rate)));
+	return buf;
+}
+
 /* What of the growth is not used any more, as a part of a sentence; empty if it is not known. */
 static const char *format_cold(const struct memwatch_growth_row *row, char *buf, size_t size)
 {
@@ -207,14 +228,14 @@ const char *mw_verdict_sentence(const struct memwatch_growth_row *row, const cha
 	int len;
 
 	mw_human_uint(row->growth_bytes, MW_UNIT_BYTES, grown, sizeof(grown));
-	mw_human_uint(row->slope, MW_UNIT_RATE, slope, sizeof(slope));
 	mw_human_uint(row->signal_bytes, MW_UNIT_BYTES, now, sizeof(now));
 	mw_verdict_estimate(row->last_ns - row->since_ns, span, sizeof(span));
-	len = snprintf(
-		buf, size, "process %s (%u): memory grew by %s in the last %s%s, at %s, to %s%s",
-		row->comm, row->tgid, grown, span, format_cold(row, cold, sizeof(cold)), slope, now,
-		row->reason == MEMWATCH_GROWTH_REASON_HEIGHT ? ", more than in the week before"
-							     : "");
+	len = snprintf(buf, size, "process %s (%u): memory grew by %s in the last %s%s%s, to %s%s",
+		       row->comm, row->tgid, grown, span, format_cold(row, cold, sizeof(cold)),
+		       mw_verdict_pace(row->slope, slope, sizeof(slope)), now,
+		       row->reason == MEMWATCH_GROWTH_REASON_HEIGHT
+			       ? ", more than in the week before"
+			       : "");
 	if (len < 0 || (size_t)len >= size || row->eta_ns == MEMWATCH_GROWTH_NONE)
 		return buf;
 	snprintf(buf + len, size - (size_t)len, "; at this rate it reaches %s in %s",

@@ -19,6 +19,15 @@
 extern const struct mw_column mw_verdict_columns[MW_VERDICT_COLUMNS];
 
 /*
+ * Whether the slope of a verdict is known. 0 is the slope of what does not grow; of anything else
+ * it means that no slope could be computed.
+ */
+static inline bool mw_verdict_has_slope(unsigned int verdict, uint64_t slope)
+{
+	return slope || verdict == MEMWATCH_GROWTH_STABLE;
+}
+
+/*
  * Fills one cell for each column. Times are relative to @origin_ns. The texts belong to
  * @row.
  */
@@ -35,6 +44,8 @@ void mw_verdict_json_values(const struct memwatch_growth_row *row, uint64_t orig
 			    struct mw_json *json);
 /* "4 min" or "2.5 h": an estimate, so it has few digits. Returns @buf. */
 const char *mw_verdict_estimate(uint64_t ns, char *buf, size_t size);
+/* ", at 5.0 kB/s", a part of a sentence; empty if the slope is 0. Returns @buf. */
+const char *mw_verdict_pace(uint64_t slope, char *buf, size_t size);
 /*
  * Writes a sentence: how much and how fast the memory grew, and when it reaches @limit,
  * which may be NULL if the name of the limit is unknown. The sentence contains the name of

@@ -208,6 +208,7 @@ static void write_growth(__u64 time_ns, __u32 tgid, __u32 what, __u8 verdict, __
 static void write_growing(void)
 {
 	write_growth(BASE, 101, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_GROWING, 5000, ~0U);
+	write_growth(BASE, 100, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_GROWING, 0, ~0U);
 	write_growth(BASE + MS, 100, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_GROWING, 900000, 4000);
 	write_growth(BASE + MS, 101, MEMWATCH_GROWTH_STATE, MEMWATCH_GROWTH_STABLE, 0, ~0U);
 	write_growth(BASE + 2 * MS, 100, MEMWATCH_GROWTH_ALERTED, MEMWATCH_GROWTH_LEAK, 1000000,

@@ -153,7 +153,8 @@ struct memwatch_growth_sample {
  * @since_ns: when the growth began, as far back as the history reaches
  * @alert_slope: slope at the newest alert, in bytes per second
  * @alert_eta_ns: time to the limit at the newest alert, or MEMWATCH_GROWTH_NONE
- * @slope: present slope in bytes per second; 0: the process does not grow
+ * @slope: present slope in bytes per second; 0: the process does not grow, or it is not
+ *	MEMWATCH_GROWTH_STABLE and no slope could be computed
  * @eta_ns: time from now to the limit, or MEMWATCH_GROWTH_NONE
  * @eta_low_ns: lower end of its 95 % confidence interval, or MEMWATCH_GROWTH_NONE
  * @eta_high_ns: upper end, or MEMWATCH_GROWTH_NONE if there is none
