@@ -6,10 +6,12 @@
  * shows a table of the processes that are most likely to leak.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmds/growth/growth.h"
@@ -422,6 +424,22 @@ static int check_watch_config(const struct watch_config *c)
 	return 0;
 }
 
+/* A snapshot that cannot be written would be noticed when it is needed. Returns an exit code. */
+static int check_snapshots(const char *directory)
+{
+	struct stat st;
+
+	if (!directory)
+		return 0;
+	if (stat(directory, &st))
+		return mw_error_errno(-errno, directory);
+	if (!S_ISDIR(st.st_mode))
+		return mw_error_errno(-ENOTDIR, directory);
+	if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS))
+		return mw_error(MW_EXIT_FAILED, directory, "%s", strerror(errno));
+	return 0;
+}
+
 static const char *const watch_usage[] = {
 	"growth watch [--alerts] [--exec COMMAND] [--state FILE] [--snapshots DIR]",
 	"             [--trace FILE] [--no-touch] [--pid PID] [--cgroup PATH]",
@@ -442,7 +460,7 @@ static int watch_run(const struct mw_cli *cli, void *config, int argc, char **ar
 	(void)argc;
 	(void)argv;
 	w.hooks = (struct mw_hooks){ .cli = cli, .command = w.config->exec };
-	rc = check_watch_config(w.config);
+	rc = check_watch_config(w.config) ?: check_snapshots(w.config->snapshots);
 	if (rc)
 		return rc;
 	rc = mw_monitor_init(&w.monitor, cli, &w.config->monitor, "growth watch");
