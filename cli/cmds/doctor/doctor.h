@@ -52,6 +52,7 @@ void mw_finding_remedy(struct mw_finding *f, const char *format, ...)
 
 /* Questions that several groups ask. */
 bool mw_module_is_loaded(const struct mw_cli *cli);
+bool mw_loads_modules(const struct mw_cli *cli);
 bool mw_has_rdt(const struct mw_cli *cli);
 bool mw_has_capability(const struct mw_cli *cli, int capability);
 

@@ -46,7 +46,7 @@ static void check_kernel(const struct mw_cli *cli, struct mw_finding *f)
 
 struct needed_option {
 	const char *name;
-	bool required; /* or only useful */
+	const char *effect; /* of its absence; NULL: the option is required */
 	bool enabled;
 };
 
@@ -85,30 +85,46 @@ static void read_kernel_config(gzFile file, struct needed_option *needed, size_t
 	}
 }
 
-static void list_missing_options(const struct needed_option *needed, size_t nr, bool required,
-				 char *buf, size_t size)
+static void append_part(char *buf, size_t size, const char *separator, const char *part)
 {
-	buf[0] = '\0';
+	if (buf[0])
+		strncat(buf, separator, size - strlen(buf) - 1);
+	strncat(buf, part, size - strlen(buf) - 1);
+}
+
+/* The names of the options that are missing. @effects, if it is not NULL, gets what follows. */
+static void list_missing_options(const struct needed_option *needed, size_t nr, bool required,
+				 char *names, char *effects, size_t size)
+{
+	names[0] = '\0';
+	if (effects)
+		effects[0] = '\0';
 	for (size_t i = 0; i < nr; i++) {
-		if (needed[i].enabled || needed[i].required != required)
+		if (needed[i].enabled || !needed[i].effect != required)
 			continue;
-		if (buf[0])
-			strncat(buf, ", ", size - strlen(buf) - 1);
-		strncat(buf, needed[i].name, size - strlen(buf) - 1);
+		append_part(names, size, ", ", needed[i].name);
+		if (effects)
+			append_part(effects, size, "; ", needed[i].effect);
 	}
 }
 
 static void check_kernel_config(const struct mw_cli *cli, struct mw_finding *f)
 {
 	struct needed_option needed[] = {
-		{ "CONFIG_MODULES", false, false },	   { "CONFIG_TRACEPOINTS", true, false },
-		{ "CONFIG_HIGH_RES_TIMERS", true, false }, { "CONFIG_PERF_EVENTS", true, false },
-		{ "CONFIG_BPF_SYSCALL", true, false },	   { "CONFIG_BPF_EVENTS", true, false },
-		{ "CONFIG_CGROUPS", false, false },	   { "CONFIG_BPF_JIT", false, false },
-		{ "CONFIG_DEBUG_INFO_BTF", false, false },
+		{ "CONFIG_TRACEPOINTS", NULL, false },
+		{ "CONFIG_HIGH_RES_TIMERS", NULL, false },
+		{ "CONFIG_PERF_EVENTS", NULL, false },
+		{ "CONFIG_BPF_SYSCALL", NULL, false },
+		{ "CONFIG_BPF_EVENTS", NULL, false },
+		{ "CONFIG_MODULES", "without modules: no cache and bandwidth of each process",
+		  false },
+		{ "CONFIG_DEBUG_INFO_BTF",
+		  "without BTF: no growth detection, and only the module measures", false },
+		{ "CONFIG_CGROUPS", "without cgroups: no rows by cgroup", false },
+		{ "CONFIG_BPF_JIT", "without the JIT: higher overhead", false },
 	};
 	const size_t nr = sizeof(needed) / sizeof(needed[0]);
-	char release[128], name[PATH_MAX], absent[256];
+	char release[128], name[PATH_MAX], absent[256], effects[256];
 	gzFile file;
 
 	mw_root_line(cli, "/proc/sys/kernel/osrelease", release, sizeof(release));
@@ -120,7 +136,7 @@ static void check_kernel_config(const struct mw_cli *cli, struct mw_finding *f)
 	}
 	read_kernel_config(file, needed, nr);
 	gzclose(file);
-	list_missing_options(needed, nr, true, absent, sizeof(absent));
+	list_missing_options(needed, nr, true, absent, NULL, sizeof(absent));
 	if (absent[0]) {
 		mw_finding_missing(f, "%s lacks %s", name, absent);
 		mw_finding_cost(f, "the BPF programs cannot work");
@@ -128,13 +144,10 @@ static void check_kernel_config(const struct mw_cli *cli, struct mw_finding *f)
 			f, "use a kernel with these options, such as the kernel of a distribution");
 		return;
 	}
-	list_missing_options(needed, nr, false, absent, sizeof(absent));
+	list_missing_options(needed, nr, false, absent, effects, sizeof(absent));
 	if (absent[0]) {
 		mw_finding_warn(f, "%s lacks %s", name, absent);
-		mw_finding_cost(
-			f, "without modules: no cache and bandwidth of each process; without BTF: "
-			   "no growth detection, and only the module measures; without cgroups: no "
-			   "rows by cgroup; without the JIT: higher overhead");
+		mw_finding_cost(f, "%s", effects);
 		return;
 	}
 	mw_finding_ok(f, "%s has all options that memwatch needs", name);
@@ -261,6 +274,10 @@ static void check_signing(const struct mw_cli *cli, struct mw_finding *f)
 	char enforce[8] = "";
 	bool known, on = secure_boot_is_on(cli, &known);
 
+	if (!mw_loads_modules(cli)) {
+		mw_finding_ok(f, "not relevant: this kernel cannot load modules");
+		return;
+	}
 	mw_root_line(cli, "/sys/module/module/parameters/sig_enforce", enforce, sizeof(enforce));
 	if (enforce[0] == 'Y') {
 		mw_finding_warn(f, "Secure Boot is %s; the kernel loads only signed modules",

@@ -19,6 +19,11 @@ bool mw_module_is_loaded(const struct mw_cli *cli)
 	       !mw_root_access(cli, "/proc/memwatch", F_OK);
 }
 
+bool mw_loads_modules(const struct mw_cli *cli)
+{
+	return mw_module_is_loaded(cli) || !mw_root_access(cli, "/proc/modules", F_OK);
+}
+
 /* Finds the path of the module in modules.dep; "" if depmod does not know it. */
 static void find_installed_module(const struct mw_cli *cli, const char *release, char *path,
 				  size_t size)
@@ -61,7 +66,7 @@ static void explain_not_loaded(const struct mw_cli *cli, struct mw_finding *f)
 	if (path[0]) {
 		mw_finding_missing(f, "the module is not loaded; it is installed as %s", path);
 		mw_finding_remedy(f, "load it: modprobe memwatch");
-	} else if (mw_root_access(cli, "/proc/modules", F_OK)) {
+	} else if (!mw_loads_modules(cli)) {
 		mw_finding_missing(f,
 				   "the module is not loaded, and this kernel cannot load modules");
 		mw_finding_remedy(f, "use a kernel built with CONFIG_MODULES");
