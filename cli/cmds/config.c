@@ -253,7 +253,7 @@ static int apply_request(struct request *r, struct memwatch_ctx *ctx,
 			return MW_EXIT_FAILED;
 		}
 	}
-	return err ? mw_module_failed(ctx, err, "config") : 0;
+	return err ? mw_module_failed(ctx, err, "config", NULL) : 0;
 }
 
 static const char *format_filter(const struct memwatch_filter *f, struct mw_cgroups *cgroups,
@@ -401,7 +401,7 @@ static int show_config(const struct request *r, struct memwatch_ctx *ctx,
 			break;
 	}
 	if (err)
-		return mw_module_failed(ctx, err, "config");
+		return mw_module_failed(ctx, err, "config", NULL);
 	mw_format_cpus(mask, sizeof(mask), v.cpus, sizeof(v.cpus));
 	mw_cgroups_new(r->cli, &v.cgroups);
 	if (r->cli->format == MW_FORMAT_JSON)
@@ -453,7 +453,7 @@ static int config_run(const struct mw_cli *cli, void *config, int argc, char **a
 	changes = r.config.flags || r.nr_filters || r.clear_filters;
 	err = memwatch_device_open(ctx, &device);
 	if (err)
-		return mw_module_failed(ctx, err, "config");
+		return mw_module_failed(ctx, err, "config", NULL);
 	if (changes)
 		rc = apply_request(&r, ctx, device, MEMWATCH_CONFIG_DEFAULT);
 	if (changes && c->force && !rc)

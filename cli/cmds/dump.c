@@ -140,7 +140,7 @@ static int start_session_if_idle(const struct mw_cli *cli, struct memwatch_ctx *
 	bool idle;
 
 	if (err)
-		return mw_module_failed(ctx, err, "dump");
+		return mw_module_failed(ctx, err, "dump", NULL);
 	idle = !status->sessions_started;
 	memwatch_proc_status_free(status);
 	if (!idle)
@@ -149,7 +149,7 @@ static int start_session_if_idle(const struct mw_cli *cli, struct memwatch_ctx *
 	err = memwatch_device_open(ctx, device);
 	if (!err)
 		err = memwatch_device_start(*device);
-	return err ? mw_module_failed(ctx, err, "dump: starting a session") : 0;
+	return err ? mw_module_failed(ctx, err, "dump: starting a session", NULL) : 0;
 }
 
 static const char *const dump_usage[] = {
@@ -174,7 +174,7 @@ static int dump_run(const struct mw_cli *cli, void *config, int argc, char **arg
 		rc = start_session_if_idle(cli, ctx, &device);
 	if (!rc) {
 		err = memwatch_proc_rmids_read(ctx, &rmids);
-		rc = err ? mw_module_failed(ctx, err, "dump") : show_dump(cli, config, rmids);
+		rc = err ? mw_module_failed(ctx, err, "dump", NULL) : show_dump(cli, config, rmids);
 	}
 	memwatch_proc_rmids_free(rmids);
 	memwatch_device_close(device);

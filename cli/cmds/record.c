@@ -346,7 +346,7 @@ static int run_session(struct session *s)
 	if (file_err || close_err)
 		return report_file_error(s, file_err ?: close_err, &written);
 	if (err)
-		return mw_module_failed(s->ctx, err, "record");
+		return mw_module_failed(s->ctx, err, "record", NULL);
 	if (s->child.pid && !mw_child_poll(&s->child)) {
 		mw_note(s->cli, "waiting for the command to end");
 		mw_child_wait(&s->child);

@@ -492,7 +492,7 @@ static int status_run(const struct mw_cli *cli, void *config, int argc, char **a
 		fill_without_module(cli, &a);
 		err = 0;
 	}
-	rc = err ? mw_module_failed(ctx, err, "status") : print_answer(cli, &a);
+	rc = err ? mw_module_failed(ctx, err, "status", NULL) : print_answer(cli, &a);
 	uninit_answer(&a);
 	memwatch_proc_overhead_free(overhead);
 	memwatch_proc_status_free(status);

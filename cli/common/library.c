@@ -40,7 +40,7 @@ const char *mw_library_explain(struct memwatch_ctx *ctx, int err)
 	return *text ? text : strerror(-err);
 }
 
-int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what)
+int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what, const char *instead)
 {
 	switch (-err) {
 	case ENOENT:
@@ -48,7 +48,8 @@ int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what)
 	case ENXIO:
 		mw_error(MW_EXIT_UNSUPPORTED, what, "the kernel module memwatch is not loaded");
 		mw_hint("load it with 'modprobe memwatch'; 'memwatchctl doctor' shows what is "
-			"missing; record and top also measure without it: --backend bpf");
+			"missing%s%s",
+			instead ? "; " : "", instead ? instead : "");
 		return MW_EXIT_UNSUPPORTED;
 	case EACCES:
 	case EPERM:

@@ -23,10 +23,11 @@ const char *mw_library_explain(struct memwatch_ctx *ctx, int err);
 /*
  * Print the error message for a call of the library that returned @err, with a hint
  * where the remedy is known. Both return the exit code. The first is for calls that
- * use the module, where -ENOENT means that it is not loaded; the second is for calls
- * that read or write the file @path.
+ * use the module, where -ENOENT means that it is not loaded: the hint then ends with
+ * @instead, which says what the user can do without it, or is NULL. The second is for
+ * calls that read or write the file @path.
  */
-int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what);
+int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what, const char *instead);
 int mw_file_failed(struct memwatch_ctx *ctx, int err, const char *path);
 
 static inline void mw_library_cleanup(struct memwatch_ctx **ctx)

@@ -38,7 +38,8 @@ int mw_live_open(const struct mw_cli *cli, struct memwatch_ctx *ctx,
 	opts->backend = (uint32_t)config->backend;
 	err = memwatch_stream_open_live(ctx, opts, ret);
 	if (err)
-		return mw_module_failed(ctx, err, where);
+		return mw_module_failed(ctx, err, where,
+					"record and top also measure without it: --backend bpf");
 	if (config->backend == MEMWATCH_LIVE_AUTO && !memwatch_stream_get_info(*ret)->nr_rmids)
 		mw_note(cli, "the module is not loaded: measuring by BPF alone, without the cache "
 			     "and the memory bandwidth of each process");

@@ -147,7 +147,7 @@ static int read_notices(struct events *e)
 		if (!err)
 			return 0;
 		if (err < 0)
-			return mw_module_failed(e->ctx, err, "events");
+			return mw_module_failed(e->ctx, err, "events", NULL);
 		if (notice.lost)
 			mw_warn(e->cli, "%" PRIu64 " notices were lost", (uint64_t)notice.lost);
 		mw_event_of_notice(&notice, &event);
@@ -246,7 +246,11 @@ static int open_events(struct events *e)
 		return rc;
 	err = memwatch_notices_open(e->ctx, &e->notices);
 	if (err)
-		return mw_module_failed(e->ctx, err, "events");
+		return mw_module_failed(e->ctx, err, "events",
+					e->config->growth
+						? "'growth watch --notices' shows notices and "
+						  "alerts without it"
+						: NULL);
 	if (e->config->growth)
 		rc = mw_background_monitor_open(&e->monitor, e->cli, e->ctx, "events");
 	if (!rc && e->cli->format == MW_FORMAT_TABLE && mw_journal_is_stdout()) {

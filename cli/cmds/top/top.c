@@ -179,7 +179,7 @@ static int batch_loop(struct top *top, struct mw_json *json)
 
 		more = mw_top_read(top, mw_top_due(top), 50);
 		if (more < 0)
-			return mw_module_failed(top->ctx, more, "top");
+			return mw_module_failed(top->ctx, more, "top", NULL);
 		if (!more && (err = mw_feed_finish(&top->feed)))
 			return mw_error_errno(err, "top");
 		now = top->replay ? top->feed.last_ns : mw_clock_ns(CLOCK_MONOTONIC);
