@@ -438,21 +438,29 @@ static void print_kept_messages(struct screen *s)
 	free(s->text);
 }
 
+static int report_terminal(void)
+{
+	const char *term = getenv("TERM");
+
+	mw_error(MW_EXIT_FAILED, "top", "cannot set up the terminal (TERM=%s)", term ? term : "");
+	mw_hint("set TERM to a terminal that this machine knows, or use --batch");
+	return MW_EXIT_FAILED;
+}
+
 int mw_top_screen(struct top *top)
 {
 	struct screen s = { .top = top };
 	uint64_t wall = mw_clock_ns(CLOCK_MONOTONIC), origin = 0;
+	SCREEN *terminal;
 	int err = 0;
 
 	if (top->config.filter)
 		snprintf(s.filter, sizeof(s.filter), "%s", top->config.filter);
 	mw_interrupt_init();
-	if (!initscr()) {
-		const char *term = getenv("TERM");
-
-		return mw_error(MW_EXIT_FAILED, "top", "cannot set up the terminal (TERM=%s)",
-				term ? term : "");
-	}
+	/* initscr() would end the program if it does not know the terminal. */
+	terminal = newterm(NULL, stdout, stdin);
+	if (!terminal)
+		return report_terminal();
 	cbreak();
 	noecho();
 	curs_set(0);
@@ -468,6 +476,7 @@ int mw_top_screen(struct top *top)
 		err = run_step(&s, replay_time(&s, wall, origin)) ?: handle_keys(&s);
 	}
 	endwin();
+	delscreen(terminal);
 	print_kept_messages(&s);
 	return err ? mw_error_errno(err, "top") : MW_EXIT_DONE;
 }
