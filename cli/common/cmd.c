@@ -115,8 +115,10 @@ void mw_cmd_print_help(const struct mw_cmd *cmd, FILE *out)
 	const char *const *line = cmd->usage;
 	bool first = true;
 
+	/* A line that begins with a blank continues the one above. */
 	for (; *line && **line; line++, first = false)
-		fprintf(out, "%s memwatchctl %s\n", first ? "Usage:" : "      ", *line);
+		fprintf(out, "%s %11s %s\n", first ? "Usage:" : "      ",
+			**line == ' ' ? "" : "memwatchctl", *line);
 	for (; *line; line++)
 		fprintf(out, "%s\n", *line);
 	print_help_commands(cmd, out);

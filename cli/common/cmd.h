@@ -70,7 +70,10 @@ struct mw_option {
 struct mw_cmd {
 	const char *name;
 	const char *summary;
-	/* Lines of the synopsis without the program's name, "", lines of text, NULL. */
+	/*
+	 * Lines of the synopsis without the program's name, "", lines of text, NULL. A line of the
+	 * synopsis that begins with a blank continues the one above.
+	 */
 	const char *const *usage;
 	const struct mw_option *options; /* the last one has no name */
 	/* Returns an exit code. @config is of @config_size bytes and holds the options. */
