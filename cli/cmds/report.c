@@ -155,8 +155,8 @@ static void print_report_csv(const struct report *r)
 		mw_row_csv(r->rows.columns, r->rows.nr_columns, r->unassigned.cells, stdout);
 }
 
-/* Copies the rows of @from below the others; @name, if given, becomes their name. */
-static int append_rows(struct report *r, const struct mw_table *from, const char *name)
+/* Copies the rows of @from below the others; @total: they are the total. */
+static int append_rows(struct report *r, const struct mw_table *from, bool total)
 {
 	for (size_t i = 0; i < from->nr_rows; i++) {
 		struct mw_cell *cells = mw_table_row(&r->table);
@@ -165,8 +165,8 @@ static int append_rows(struct report *r, const struct mw_table *from, const char
 			return -ENOMEM;
 		memcpy(cells, from->cells + i * from->nr_columns,
 		       from->nr_columns * sizeof(*cells));
-		if (name && r->rows.name < r->rows.nr_identities)
-			cells[r->rows.name] = (struct mw_cell){ .text = name };
+		if (total)
+			cells[r->rows.name < r->rows.nr_identities ? r->rows.name : 0].total = true;
 	}
 	return 0;
 }
@@ -180,7 +180,7 @@ static int print_report_table(struct report *r)
 	mw_period_print(stdout, info, r->feed.period_ns);
 	mw_losses_print(&r->stream, &r->slots);
 	putchar('\n');
-	if (append_rows(r, &r->unassigned, NULL) || append_rows(r, &r->totals, "(total)"))
+	if (append_rows(r, &r->unassigned, false) || append_rows(r, &r->totals, true))
 		return mw_error_errno(-ENOMEM, "report");
 	rc = mw_table_print(&r->table);
 	if (rc)

@@ -98,6 +98,8 @@ static const char *format_value(const struct mw_column *column, const struct mw_
 const char *mw_cell_human(const struct mw_column *column, const struct mw_cell *cell, char *buf,
 			  size_t size)
 {
+	if (cell->total)
+		return "(total)";
 	if (cell_is_missing(column, cell))
 		return column->flags & MW_COLUMN_MEASURED && cell->status == MEMWATCH_STATUS_ERROR
 			       ? "!"

@@ -46,6 +46,7 @@ struct mw_list {
 /* One value. The text or list must stay valid until the table is printed. */
 struct mw_cell {
 	bool missing; /* also implied by some statuses, see mw_status_has_value() */
+	bool total;   /* a missing value that is shown as "(total)": that of the name of a total */
 	uint8_t status;
 	union {
 		const char *text;
