@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -244,39 +245,8 @@ static void collect_values(const struct mw_registry_entry *entry,
 		v->cpu_ppm = (cpu_ns - entry->cpu_ns) * 1000000 / (now_ns - entry->written_ns);
 }
 
-void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_ctx *ctx,
-			      struct memwatch_watch *watch, uint64_t now_ns)
-{
-	MEMWATCH_OPTS(memwatch_watch_stats, s);
-	struct registry_values v;
-	uint64_t cpu_ns;
-	int err;
-
-	if (entry->failed || memwatch_watch_get_stats(watch, &s) || !s.rounds ||
-	    !entry_is_due(entry, &s, now_ns))
-		return;
-	cpu_ns = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	collect_values(entry, &s, now_ns, cpu_ns, &v);
-	err = write_values(entry, ctx, &v);
-	if (err)
-		mw_note(entry->cli, REGISTRY_DIRECTORY ": %s: 'status' will not show this monitor",
-			strerror(-err));
-	entry->failed = err;
-	entry->written_ns = now_ns;
-	entry->cpu_ns = cpu_ns;
-	entry->events_state = s.events_state;
-}
-
-void mw_registry_entry_remove(struct mw_registry_entry *entry)
-{
-	char path[PATH_MAX];
-
-	if (entry->written_ns && !entry->failed)
-		unlink(own_path(entry, path, sizeof(path)));
-}
-
-/* Returns whether the file is complete and its process still runs. */
-static bool read_values(const struct mw_cli *cli, const char *name, struct registry_values *v)
+/* Returns whether the file is complete. */
+static bool read_file(const struct mw_cli *cli, const char *name, struct registry_values *v)
 {
 	char path[PATH_MAX], line[128], key[64];
 	uint64_t value;
@@ -297,7 +267,90 @@ static bool read_values(const struct mw_cli *cli, const char *name, struct regis
 	}
 	if (file)
 		fclose(file);
-	return found == NR_FIELDS && v->command < NR_COMMANDS && v->start_ticks &&
+	return found == NR_FIELDS;
+}
+
+/* Files that are being written have other names. */
+static int is_registry_file(const struct dirent *file)
+{
+	const char *pid = file->d_name + strlen(REGISTRY_PREFIX);
+
+	return !strncmp(file->d_name, REGISTRY_PREFIX, strlen(REGISTRY_PREFIX)) &&
+	       !pid[strspn(pid, "0123456789")];
+}
+
+/* As for collect_values(), the processes are those of the real /proc. */
+static bool process_has_ended(uint64_t pid, uint64_t start_ticks)
+{
+	struct mw_cli here = { 0 };
+	uint64_t now = mw_root_start_ticks(&here, pid);
+
+	/* /proc may hide the processes of other users. */
+	if (!now)
+		return !pid || pid > INT_MAX || (kill((pid_t)pid, 0) && errno == ESRCH);
+	return start_ticks && now != start_ticks;
+}
+
+/* A monitor that is killed, as by a pipe that nobody reads, leaves its file. */
+static void remove_stale_files(const struct mw_cli *cli)
+{
+	char directory[PATH_MAX], path[PATH_MAX + NAME_MAX + 2];
+	struct dirent **names = NULL;
+	struct registry_values values;
+	int n;
+
+	n = scandir(mw_root_path(cli, REGISTRY_DIRECTORY, directory, sizeof(directory)), &names,
+		    is_registry_file, NULL);
+	for (int i = 0; i < n; i++) {
+		const char *name = names[i]->d_name;
+		uint64_t pid = strtoull(name + strlen(REGISTRY_PREFIX), NULL, 10);
+
+		read_file(cli, name, &values);
+		snprintf(path, sizeof(path), "%s/%s", directory, name);
+		if (process_has_ended(pid, values.start_ticks))
+			unlink(path);
+		free(names[i]);
+	}
+	free(names);
+}
+
+void mw_registry_entry_update(struct mw_registry_entry *entry, struct memwatch_ctx *ctx,
+			      struct memwatch_watch *watch, uint64_t now_ns)
+{
+	MEMWATCH_OPTS(memwatch_watch_stats, s);
+	struct registry_values v;
+	uint64_t cpu_ns;
+	int err;
+
+	if (entry->failed || memwatch_watch_get_stats(watch, &s) || !s.rounds ||
+	    !entry_is_due(entry, &s, now_ns))
+		return;
+	cpu_ns = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	collect_values(entry, &s, now_ns, cpu_ns, &v);
+	err = write_values(entry, ctx, &v);
+	if (err)
+		mw_note(entry->cli, REGISTRY_DIRECTORY ": %s: 'status' will not show this monitor",
+			strerror(-err));
+	else if (!entry->written_ns)
+		remove_stale_files(entry->cli);
+	entry->failed = err;
+	entry->written_ns = now_ns;
+	entry->cpu_ns = cpu_ns;
+	entry->events_state = s.events_state;
+}
+
+void mw_registry_entry_remove(struct mw_registry_entry *entry)
+{
+	char path[PATH_MAX];
+
+	if (entry->written_ns && !entry->failed)
+		unlink(own_path(entry, path, sizeof(path)));
+}
+
+/* Returns whether the file is complete and its process still runs. */
+static bool read_values(const struct mw_cli *cli, const char *name, struct registry_values *v)
+{
+	return read_file(cli, name, v) && v->command < NR_COMMANDS && v->start_ticks &&
 	       v->start_ticks == mw_root_start_ticks(cli, v->pid);
 }
 
@@ -352,15 +405,6 @@ static void fill_registry_cells(struct registry_values *v, uint64_t now_ns, stru
 	c[RETRY].number = v->retry_ns > now_ns ? v->retry_ns - now_ns : 0;
 	c[RETRY].missing = !v->retry_ns;
 	c[AGE].number = now_ns > v->told_ns ? now_ns - v->told_ns : 0;
-}
-
-/* Files that are being written have other names. */
-static int is_registry_file(const struct dirent *file)
-{
-	const char *pid = file->d_name + strlen(REGISTRY_PREFIX);
-
-	return !strncmp(file->d_name, REGISTRY_PREFIX, strlen(REGISTRY_PREFIX)) &&
-	       !pid[strspn(pid, "0123456789")];
 }
 
 int mw_registry_read(const struct mw_cli *cli, struct mw_table *table)

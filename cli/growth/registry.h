@@ -5,7 +5,7 @@
  * The registry of growth monitors: while a monitor runs, it keeps a small file with
  * its settings and its cost in /run/memwatch, from which "status" lists the monitors
  * of this machine. Each line is "key: number". A file is ignored once its process has
- * ended.
+ * ended, and the next monitor that starts removes it.
  */
 #ifndef MW_REGISTRY_H
 #define MW_REGISTRY_H

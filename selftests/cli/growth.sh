@@ -198,6 +198,17 @@ ok $? "growth record --duration writes a trace"
 ok $? "growth record does not overwrite an existing trace"
 ! "$ctl" --format json status 2>/dev/null | grep -q "\"pid\": \($watch\|$record\),"
 ok $? "status does not list monitors that have ended"
+"$ctl" --quiet growth watch --alerts &
+watch=$!
+for _ in $(seq 300); do [ -e /run/memwatch/growth.$watch ] && break; sleep 0.1; done
+[ -e /run/memwatch/growth.$watch ]
+ok $? "a monitor has a file in /run/memwatch"
+kill -KILL $watch
+wait $watch 2>/dev/null
+echo 'start_ticks: 1' >/run/memwatch/growth.$$
+"$ctl" --quiet growth watch --alerts --duration 1s
+! ls /run/memwatch/growth.$watch /run/memwatch/growth.$$ 2>/dev/null
+ok $? "the next monitor removes the files of monitors that were killed"
 "$ctl" --format json growth replay trace.csv >replay
 grep -q "\"pid\": $leak, .*\"reason\": \"limit\"\|\"first_alert_s\": [0-9]" replay
 ok $? "replaying the recorded trace gives an alert too"
