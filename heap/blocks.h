@@ -11,7 +11,8 @@
 
 /*
  * Allocates the blocks of a range of a file: a store to a mapped page that finds no block raises
- * SIGBUS. Returns 0, -EFBIG beyond the limit of the process for files, or another negative errno.
+ * SIGBUS. On a file system that cannot allocate, the range is overwritten with zeros. Returns 0,
+ * -EFBIG beyond the limit of the process for files, or another negative errno.
  */
 int mw_blocks_allocate(int fd, uint64_t offset, uint64_t bytes);
 

@@ -3,8 +3,10 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * Preloaded: a file system that takes SLOW_DISK_MS (10) to allocate blocks. If it has taken 30 ms
- * more because the machine is busy, there is a file SLOW_DISK_LATE.
+ * more because the machine is busy, there is a file SLOW_DISK_LATE. With SLOW_DISK_REFUSES it
+ * cannot allocate them.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -20,6 +22,10 @@ int fallocate64(int fd, int mode, off64_t offset, off64_t bytes)
 	const char *late = getenv("SLOW_DISK_LATE");
 	struct timespec begin, end;
 
+	if (getenv("SLOW_DISK_REFUSES")) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	nanosleep(&pause, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &end);

@@ -305,6 +305,26 @@ static void check_slow_disk(const char *ms)
 	kit_free(&run);
 }
 
+/* NFS 3, FAT, and what mke2fs makes by default. */
+static void check_no_allocation(void)
+{
+	struct profile profile;
+	char slow[PATH_MAX];
+	struct kit_run run;
+
+	kit_empty();
+	snprintf(slow, sizeof(slow), "%.4000s/slow-disk.so", kit.build);
+	kit_run(&run, slow, "MEMWATCH_HEAP_RATE=1000 SLOW_DISK_REFUSES=1",
+		KIT_ARGV(kit.work, "exact", "20000"));
+	if (tap_ok(kit_exited(&run) && kit_open(&profile, run.pid),
+		   "a disk that cannot allocate blocks: the program leaves a profile")) {
+		tap_ok(profile_live(&profile).samples > 0 && profile_is_complete(&profile),
+		       "a disk that cannot allocate blocks: the profile is complete");
+		profile_close(&profile);
+	}
+	kit_free(&run);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
@@ -323,6 +343,7 @@ int main(int argc, char **argv)
 	check_reading();
 	check_slow_disk("10");
 	check_slow_disk("100");
+	check_no_allocation();
 	check_full_disk("size=4k", "a disk without room for a header");
 	check_full_disk("size=700k", "a disk that fills up at the first sample");
 	check_full_disk("size=2m", "a disk that fills up later");
