@@ -11,6 +11,7 @@ no other trace. With SEED, all parameters are drawn anew.
 import concurrent.futures
 import fnmatch
 import json
+import math
 import os
 import sys
 
