@@ -44,7 +44,7 @@ HEAP_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard heap/tests/test-*.c))
 HEAP_WORKS_CXX := work-cxx-operators work-cxx-library work-cxx-pool
 
 # Libraries of C++ for a program in C. libstdc++ may not be installed as a static library.
-HEAP_PLUGINS_CXX = plugin-shared.so plugin-renamed.so plugin-wait.so \
+HEAP_PLUGINS_CXX := plugin-shared.so plugin-renamed.so plugin-wait.so \
 	plugin-wait-privileges.so \
 	$(if $(filter /%,$(shell $(CXX) -print-file-name=libstdc++.a 2>/dev/null)),plugin-static.so plugin-hidden.so)
 

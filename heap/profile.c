@@ -42,9 +42,13 @@ struct mw_profile mw_profile __attribute__((visibility("hidden"))) = { .header =
 static char profile_stem[MW_NEW_FILE_PATH_MAX]; /* the name without numbers and suffix */
 static struct mw_new_file profile_file;
 
-/* Maps @bytes at @offset of the file. */
-static int file_map(int fd, uint64_t offset, uint64_t bytes)
+/* Maps @bytes at @offset of the file, and allocates them before if the file @has_them not yet. */
+static int file_map(int fd, uint64_t offset, uint64_t bytes, bool has_them)
 {
+	int rc = has_them ? 0 : mw_blocks_allocate(fd, offset, bytes);
+
+	if (rc)
+		return rc;
 	if (mmap(mw_profile.base + offset, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		 fd, (off_t)offset) == MAP_FAILED)
 		return -errno;
@@ -52,26 +56,13 @@ static int file_map(int fd, uint64_t offset, uint64_t bytes)
 	return 0;
 }
 
-/* Allocates and maps memory of which the file has nothing yet. */
-static int file_extend(uint64_t offset, uint64_t bytes)
+static int file_reopen_map(uint64_t offset, uint64_t bytes, bool has_them)
 {
 	int fd = mw_new_file_reopen(&profile_file), rc;
 
 	if (fd < 0)
 		return fd;
-	rc = mw_blocks_allocate(fd, offset, bytes) ?: file_map(fd, offset, bytes);
-	close(fd);
-	return rc;
-}
-
-/* Maps all of the file anew, which has another name now. */
-static int file_map_again(void)
-{
-	int fd = mw_new_file_reopen(&profile_file), rc;
-
-	if (fd < 0)
-		return fd;
-	rc = file_map(fd, 0, mw_profile.file_end);
+	rc = file_map(fd, offset, bytes, has_them);
 	close(fd);
 	return rc;
 }
@@ -118,8 +109,7 @@ static int file_begin(const struct mw_heap_header *identity)
 	fd = mw_new_file_create(file_name, profile_stem, &profile_file);
 	if (fd < 0)
 		return fd;
-	rc = mw_blocks_allocate(fd, 0, MW_HEAP_CHUNKS_OFFSET)
-		     ?: file_map(fd, 0, MW_HEAP_CHUNKS_OFFSET);
+	rc = file_map(fd, 0, MW_HEAP_CHUNKS_OFFSET, false);
 	if (rc)
 		unlink(profile_file.path);
 	close(fd);
@@ -186,7 +176,7 @@ int mw_profile_publish(void)
 	 * of a file with different names. So all of it is mapped under the new one.
 	 */
 	if (!rc)
-		rc = file_map_again();
+		rc = file_reopen_map(0, mw_profile.file_end, true);
 	if (rc)
 		mw_config_log(profile_file.path, -rc);
 	return rc;
@@ -267,7 +257,7 @@ int mw_profile_grow(enum mw_heap_chunk_kind kind)
 		mw_profile_limit(MW_HEAP_LIMIT_FILE_SIZE);
 		return -EFBIG;
 	}
-	rc = file_extend(offset, MW_HEAP_CHUNK_BYTES);
+	rc = file_reopen_map(offset, MW_HEAP_CHUNK_BYTES, false);
 	if (rc) {
 		mw_profile_limit(MW_HEAP_LIMIT_NO_SPACE);
 		return rc;

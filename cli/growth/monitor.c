@@ -45,8 +45,7 @@ static int select_cgroup(struct mw_monitor *monitor, const char *path)
 	if (err) {
 		mw_error(MW_EXIT_FAILED, path, "%s", strerror(-err));
 		mw_hint("--cgroup takes a path that begins with / and counts from where cgroup v2 "
-			"is "
-			"mounted");
+			"is mounted");
 		return MW_EXIT_FAILED;
 	}
 	name = mw_cgroups_path(monitor->cgroups, monitor->cgroup);

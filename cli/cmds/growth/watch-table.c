@@ -12,9 +12,9 @@
 
 #include "cmds/growth/watch-table.h"
 #include "common/clock.h"
+#include "common/message.h"
 #include "growth/group.h"
 #include "growth/verdict.h"
-#include "common/message.h"
 
 static int compare_urgency(const void *a, const void *b)
 {

@@ -121,6 +121,5 @@ void heap_outcome_check(const struct heap_preload *preload)
 			o.profile ? "trace" : "profile", comm);
 	if (!preload->cli->quiet && !getenv("MEMWATCH_HEAP_LOG"))
 		mw_hint("with MEMWATCH_HEAP_LOG=1 in the environment, the profiler says why, "
-			"unless "
-			"it cannot be loaded at all");
+			"unless it cannot be loaded at all");
 }
