@@ -296,8 +296,8 @@ static unsigned int bound_of_chance(unsigned int kills)
 	double probability = pow(0.05, kills), sum = probability;
 	unsigned int bound = 0;
 
-	/* As often as a normal distribution is 5.2 standard deviations below its mean. */
-	while (sum < 1e-7) {
+	/* As often as a normal distribution is 4 standard deviations below its mean. */
+	while (sum < 3.2e-5) {
 		probability *= 19.0 * (kills - bound) / (bound + 1);
 		sum += probability;
 		bound++;

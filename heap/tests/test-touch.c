@@ -274,7 +274,7 @@ static void check_small(const char *count, const char *times, uint64_t least)
 	tap_ok(found.watches >= least, "of %s small objects, %lu are watched", count,
 	       found.watches);
 	/* The program has a few objects besides. */
-	tap_ok(fabs(found.objects - live) < 5 * deviation + 10,
+	tap_ok(fabs(found.objects - live) < 4 * deviation + 10,
 	       "those that are watched of %s small objects stand for all (%.0f)", count,
 	       found.objects);
 	tap_ok(kib[0] && kib[1] < kib[0] + 60 * 1024,
