@@ -129,6 +129,10 @@ def test_faults(tap):
     model = judge_log(machine, machine.play(STEPS), "active")
     tap.ok(model.violations["R13"] > 0,
            "rule R13 finds a module that follows policy fifo where policy active is expected")
+    machine = Machine(3, 6)
+    model = judge_log(machine, machine.play(STEPS), "fair")
+    tap.ok(model.violations["R13"] > 0,
+           "rule R13 finds a module that follows policy fifo where policy fair is expected")
     machine = Machine(2, 12, "revoke")
     model = judge_log(machine, machine.play(STEPS), "fair")
     tap.ok(model.violations["R13"] > 0,
@@ -137,7 +141,7 @@ def test_faults(tap):
 
 
 def main():
-    tap = Tap(2 + 2 * 5 + len(CLEAN) + 2 * len(FAULTS) + 3)
+    tap = Tap(2 + 2 * 5 + len(CLEAN) + 2 * len(FAULTS) + 4)
     test_clean_logs(tap)
     test_faults(tap)
     test_captures(tap)

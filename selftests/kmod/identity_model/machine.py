@@ -188,12 +188,13 @@ class Machine:
         self.promote(cpu)
         if self.plant("double write"):
             self.emit(cpu, trace.MSR, 0xc8f, self.pqr[cpu])
-        if self.plant("revoke"):
-            victim = next((p for p in self.processes.values()
-                           if p.rmid and not p.tids & set(self.current)), None)
-            if victim:
-                self.free(cpu, victim, 5)
-                self.waiting.append(victim)
+        idle = [p for p in self.processes.values()
+                if p.rmid and not p.tids & set(self.current)]
+        if self.plant("revoke", bool(idle)):
+            # The one that has had its RMID for the shortest time.
+            victim = max(idle, key=lambda p: p.alloc)
+            self.free(cpu, victim, 5)
+            self.waiting.append(victim)
         if self.fault == "never told" and self.now - self.begun > WARM_UP:
             self.planted = 1
             return

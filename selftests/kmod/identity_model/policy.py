@@ -2,9 +2,9 @@
 # Copyright (C) 2026 The memwatch authors
 """Who waits for an RMID, who gets one and who loses one: rules R6 and R13."""
 
-from .state import (ACTIVE_TICKS, FAIR_IDLE, FAIR_JIFFY, FAIR_PAUSE, FAIR_RESERVE, FAIR_SLICE,
-                    FAIR_TICKS, GRACE, IDLE_SLACK, REASON_PROMOTED, REASON_SCAN,
-                    RECENT_TICKS, SETTLE, TICKS)
+from .state import (ACTIVE_TICKS, FAIR_IDLE, FAIR_JIFFY, FAIR_PAUSE, FAIR_RECENT_TICKS,
+                    FAIR_RESERVE, FAIR_SLICE, FAIR_TICKS, GRACE, IDLE_SLACK, REASON_PROMOTED,
+                    REASON_SCAN, RECENT_TICKS, SETTLE, TICKS)
 from .trace import R_REASON
 
 
@@ -101,11 +101,13 @@ class PolicyRules:
             return
         self.checks["R13"] += 1
         running = self.running_processes()
+        recent = RECENT_TICKS
         if self.policy == "fair":
+            recent = FAIR_RECENT_TICKS
             # A CPU that has stopped tells the module at its next ticks what it runs.
             running = {cpu.thread.process for cpu in self.cpus.values()
                        if cpu.thread is not None and cpu.run_ticks >= 2}
-        if process in running or self.ticks_since(process.last_run) <= RECENT_TICKS:
+        if process in running or self.ticks_since(process.last_run) <= recent:
             return
         for other in running:
             if other in self.waiters and other.alive:

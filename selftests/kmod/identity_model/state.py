@@ -24,6 +24,8 @@ SETTLE = 100 * MS		# around the start and the stop of a session
 ACTIVE_TICKS = 40		# policy active: a process that runs this long has an RMID
 IDLE_SLACK = 20 * MS		# tolerance of "has been idle for longest"
 RECENT_TICKS = 20		# not fifo: who ran within as many ticks counts as running
+# Policy fair measures 20 ms in jiffies: twice 10 ms, each rounded up, and one that has begun.
+FAIR_RECENT_TICKS = 28
 JIFFY = 4 * MS			# of the kernel with the lowest HZ in the matrix
 FAIR_TICKS = 1500		# policy fair: a process that runs this long has had its turn
 FAIR_SLICE = 88 * MS		# policy fair: 100 ms, less what its jiffies may be short of
@@ -147,7 +149,7 @@ class Cpu:
         self.wait_process = None
         self.wait_from = None
         self.task_ts = 0
-        self.tick_times = collections.deque(maxlen=RECENT_TICKS + 1)
+        self.tick_times = collections.deque(maxlen=FAIR_RECENT_TICKS + 1)
 
     def rmid(self):
         return self.pqr & 0xffffffff
