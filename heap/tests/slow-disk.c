@@ -21,6 +21,7 @@ int fallocate64(int fd, int mode, off64_t offset, off64_t bytes)
 	const struct timespec pause = { .tv_nsec = 1000000L * (ms ? atoi(ms) : 10) };
 	const char *late = getenv("SLOW_DISK_LATE");
 	struct timespec begin, end;
+	int result;
 
 	if (getenv("SLOW_DISK_REFUSES")) {
 		errno = EOPNOTSUPP;
@@ -28,9 +29,10 @@ int fallocate64(int fd, int mode, off64_t offset, off64_t bytes)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	nanosleep(&pause, NULL);
+	result = (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	if (late && (end.tv_sec - begin.tv_sec) * 1000000000L + end.tv_nsec - begin.tv_nsec >
 			    pause.tv_nsec + 30000000L)
 		close(open(late, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-	return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+	return result;
 }

