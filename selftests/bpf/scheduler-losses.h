@@ -106,6 +106,28 @@ static uint32_t count_names(pid_t pid)
 	return names;
 }
 
+/* How many records found no room in a ring. */
+static uint64_t count_full(struct memwatch_stream *stream)
+{
+	const char *name;
+	__u64 count;
+
+	for (unsigned int i = 0; memwatch_stream_get_failure(stream, i, &name, &count) > 0; i++)
+		if (!strcmp(name, "output_ring_full"))
+			return count;
+	return 0;
+}
+
+/* Waits until each CPU, which ticks like the others, finds its ring full. */
+static void fill_rings(struct memwatch_stream *stream)
+{
+	uint64_t before = count_full(stream);
+	uint64_t end = storm_clock(CLOCK_MONOTONIC) + 30000000000ULL;
+
+	while (count_full(stream) < before + 500 && storm_clock(CLOCK_MONOTONIC) < end)
+		usleep(10000);
+}
+
 /*
  * A process that begins while nobody reads, and goes on when somebody does. All CPUs are busy, so
  * that all rings are full.
@@ -123,10 +145,10 @@ static void test_stalled_reader(void)
 	for (cpu = 0; cpu < online && cpu < CPUS_MAX; cpu++)
 		spinners[cpu] = start_spinner(cpu);
 	read_for(stream, &s, 0.2);
-	usleep(500000);
+	fill_rings(stream);
 	pid = start_spinner(-1);
 	kill(spinners[0], SIGUSR1);
-	usleep(500000);
+	fill_rings(stream);
 	/* On a slow machine it takes seconds until there is room for new records. */
 	for (int i = 0; i < 60 && (!existing || !count_names(spinners[0])); i++) {
 		read_for(stream, &s, 0.5);

@@ -25,10 +25,8 @@ start_herd() {
 	herds="$herds $herd"
 }
 
-# trace_shares SECONDS: per process its CPU time in ms and its share in percent
-trace_shares() {
-	trace_start switch tick
-	sleep "$1"
+# read_shares: of the trace so far, per process its CPU time in ms and its share in percent
+read_shares() {
 	echo 0 >$TRACING/tracing_on
 	shares <$TRACING/trace >"$TMP/shares"
 }
@@ -74,6 +72,24 @@ start_victim() {
 	victim=$(head -1 "$TMP/$herd")
 }
 
+switches_of() {
+	awk '/ctxt_switches/ { n += $2 } END { print n + 0 }' "/proc/$1/status"
+}
+
+has_switched() { [ "$(switches_of "$1")" -ge "$2" ]; }
+
+# Among hundreds of processes it may take seconds until it is the turn of the victim. If it ran
+# once or twice in the trace, its share would be that of a single run.
+judge_victim() {
+	within 30 has_rmid "$victim" || echo "# process $victim got no RMID in 30 s"
+	trace_start switch tick
+	begun=$(switches_of "$victim")
+	sleep 4
+	within 30 has_switched "$victim" $((begun + 5)) || echo "# process $victim hardly ran"
+	read_shares
+	at_least "$title" "$(share_of "$victim")" "$bound"
+}
+
 # attack TITLE BOUND VICTIM_UID ARGUMENT_OF_HERD...: the share of one process that runs
 attack() {
 	title=$1 bound=$2 uid=$3
@@ -82,9 +98,7 @@ attack() {
 	start_herd "$@"
 	start_victim "$uid"
 	hold_session
-	sleep 2
-	trace_shares 4
-	at_least "$title" "$(share_of "$victim")" "$bound"
+	judge_victim
 	finish
 }
 
@@ -98,9 +112,7 @@ late_attack() {
 	start_herd "$@"
 	sleep 1
 	start_victim "$uid"
-	sleep 1
-	trace_shares 4
-	at_least "$title" "$(share_of "$victim")" "$bound"
+	judge_victim
 	finish
 }
 
@@ -149,7 +161,9 @@ test_turns() {
 	start_herd $ATTACKER 60 spin
 	hold_session
 	sleep 1
-	trace_shares 12
+	trace_start switch tick
+	sleep 12
+	read_shares
 	at_least "of 60 processes of one user that run, each is measured for a part of its time" \
 		"$(least_share "$herd")" 5
 	finish
@@ -163,8 +177,7 @@ test_said() {
 	sleep 2
 	trace_start switch tick rmid_alloc
 	sleep 12
-	echo 0 >$TRACING/tracing_on
-	shares <$TRACING/trace >"$TMP/shares"
+	read_shares
 	# shellcheck disable=SC2046 # two numbers
 	set -- $(awk 'NR == FNR { member[$1] = 1; next }
 		$1 in member { said += $4; ran += $5 }

@@ -37,8 +37,12 @@
  */
 #define REFRESH_NS 1000000000ULL
 
-/* How long to wait at least for a CPU that is to stop. */
-#define STOP_NS 100000000ULL
+/*
+ * How long to wait at least for a CPU that is to stop, and how often to look again afterwards: the
+ * machine, or a virtual one, may have stood still meanwhile.
+ */
+#define STOP_NS	   100000000ULL
+#define STOP_LOOKS 20
 
 /**
  * struct cpu - a possible CPU
@@ -444,12 +448,14 @@ void mw_bpf_relay_stop(struct mw_bpf_relay *relay)
 {
 	uint64_t three = mw_mul_sat(3, relay->opts.period_ns);
 	uint64_t end = mw_add_sat(mw_clock(CLOCK_MONOTONIC), mw_max_u64(STOP_NS, three));
+	unsigned int looks = 0;
 	bool active = true;
 
 	if (!relay->programs.stopping)
 		return;
 	*relay->programs.stopping = 1;
-	while (active && mw_clock(CLOCK_MONOTONIC) < end) {
+	while (active && looks < STOP_LOOKS) {
+		looks += mw_clock(CLOCK_MONOTONIC) >= end;
 		usleep(500);
 		active = false;
 		if (read_states(relay))

@@ -121,12 +121,14 @@ class PqrRules:
         thread = cpu.thread
         if thread is not None and thread.process.known and cpu.switch_ts is None:
             process = thread.process
-            if cpu.rmid() != process.rmid:
+            # Who has logged that it gives an RMID may be stopped before it does so.
+            if cpu.rmid() == process.rmid or \
+               any(c.end >= event[0] and c.old == cpu.rmid() for c in process.changes):
+                cpu.stale_ticks = 0
+            else:
                 cpu.stale_ticks += 1
                 if cpu.stale_ticks == TICKS:
                     self.doubt_pqr(cpu, event, process)
-            else:
-                cpu.stale_ticks = 0
             self.check_starving(cpu, process, event)
         if cpu.await_free:
             self.check_await_free(cpu, event)

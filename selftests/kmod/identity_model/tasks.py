@@ -165,7 +165,7 @@ class TaskEvents:
             return
         if process.unfinished:
             self.add_waiter(process, born[0], event[0])
-        if ripe:
+        if ripe and len(ripe) > self.reserve():
             # Another CPU may have given them away before, and report that later.
             self.birth_doubts.append(BirthDoubt(event[0], born, ripe, process))
 
