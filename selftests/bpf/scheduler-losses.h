@@ -118,13 +118,17 @@ static uint64_t count_full(struct memwatch_stream *stream)
 	return 0;
 }
 
-/* Waits until each CPU, which ticks like the others, finds its ring full. */
-static void fill_rings(struct memwatch_stream *stream)
+/*
+ * Waits until the rings are full. A ring has room for some 100 ticks, and each tick that finds none
+ * counts up to twice. A virtual CPU may stand still for longer than the pause.
+ */
+static void fill_rings(struct memwatch_stream *stream, int online)
 {
-	uint64_t before = count_full(stream);
 	uint64_t end = storm_clock(CLOCK_MONOTONIC) + 30000000000ULL;
+	uint64_t enough = count_full(stream) + 500 * (uint64_t)online;
 
-	while (count_full(stream) < before + 500 && storm_clock(CLOCK_MONOTONIC) < end)
+	usleep(500000);
+	while (count_full(stream) < enough && storm_clock(CLOCK_MONOTONIC) < end)
 		usleep(10000);
 }
 
@@ -145,10 +149,10 @@ static void test_stalled_reader(void)
 	for (cpu = 0; cpu < online && cpu < CPUS_MAX; cpu++)
 		spinners[cpu] = start_spinner(cpu);
 	read_for(stream, &s, 0.2);
-	fill_rings(stream);
+	fill_rings(stream, online);
 	pid = start_spinner(-1);
 	kill(spinners[0], SIGUSR1);
-	fill_rings(stream);
+	fill_rings(stream, online);
 	/* On a slow machine it takes seconds until there is room for new records. */
 	for (int i = 0; i < 60 && (!existing || !count_names(spinners[0])); i++) {
 		read_for(stream, &s, 0.5);

@@ -78,14 +78,20 @@ switches_of() {
 
 has_switched() { [ "$(switches_of "$1")" -ge "$2" ]; }
 
-# Among hundreds of processes it may take seconds until it is the turn of the victim. If it ran
-# once or twice in the trace, its share would be that of a single run.
+# wait_for_turns SECONDS N: waits so long at least, and until the victim has run and been switched
+# out N times. Among hundreds of processes its next turn may be seconds away.
+wait_for_turns() {
+	turns_begin=$(switches_of "$victim")
+	sleep "$1"
+	within 30 has_switched "$victim" $((turns_begin + $2)) || echo "# process $victim hardly runs"
+}
+
+# The victim is queued at its first turn and should have an RMID soon afterwards. Of a single turn
+# in the trace, its share would be all or nothing.
 judge_victim() {
-	within 30 has_rmid "$victim" || echo "# process $victim got no RMID in 30 s"
+	wait_for_turns "$1" 2
 	trace_start switch tick
-	begun=$(switches_of "$victim")
-	sleep 4
-	within 30 has_switched "$victim" $((begun + 5)) || echo "# process $victim hardly ran"
+	wait_for_turns 4 5
 	read_shares
 	at_least "$title" "$(share_of "$victim")" "$bound"
 }
@@ -98,7 +104,7 @@ attack() {
 	start_herd "$@"
 	start_victim "$uid"
 	hold_session
-	judge_victim
+	judge_victim 2
 	finish
 }
 
@@ -112,7 +118,7 @@ late_attack() {
 	start_herd "$@"
 	sleep 1
 	start_victim "$uid"
-	judge_victim
+	judge_victim 1
 	finish
 }
 

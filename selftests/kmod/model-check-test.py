@@ -133,6 +133,10 @@ def test_faults(tap):
     model = judge_log(machine, machine.play(STEPS), "fair")
     tap.ok(model.violations["R13"] > 0,
            "rule R13 finds a module that follows policy fifo where policy fair is expected")
+    machine = Machine(1, 40, "no birth rmid")
+    model = judge_log(machine, machine.play(STEPS), "fair")
+    tap.ok(model.violations["R6"] > 0,
+           "rule R6 finds under policy fair that a process is born without an RMID")
     machine = Machine(2, 12, "revoke")
     model = judge_log(machine, machine.play(STEPS), "fair")
     tap.ok(model.violations["R13"] > 0,
@@ -141,7 +145,7 @@ def test_faults(tap):
 
 
 def main():
-    tap = Tap(2 + 2 * 5 + len(CLEAN) + 2 * len(FAULTS) + 4)
+    tap = Tap(2 + 2 * 5 + len(CLEAN) + 2 * len(FAULTS) + 5)
     test_clean_logs(tap)
     test_faults(tap)
     test_captures(tap)

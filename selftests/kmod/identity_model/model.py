@@ -53,6 +53,7 @@ class Model(Verdicts, PqrRules, TaskEvents, RecordRules, PolicyRules):
         self.leaders = {}			# tgid: Process
         self.idle = Process(0, None, True, b"swapper", 0)
         self.owner = {}				# RMID: Process
+        self.user = {}				# RMID: the user id of its newest owner
         self.generation = {}			# RMID: the newest one
         self.free = {rmid: -FOREVER for rmid in range(1, rmids + 1)}	# RMID: since
         self.last_use = {}			# RMID: the last time that it was in PQR

@@ -13,9 +13,10 @@ class PolicyRules:
         """The RMIDs that are free and have rested for the limbo time."""
         return [rmid for rmid, since in self.free.items() if since + self.limbo_ns < event[0]]
 
-    def reserve(self):
-        """Policy fair keeps some free for users that come; check_starving() limits for how long."""
-        return self.rmids // FAIR_RESERVE if self.policy == "fair" else 0
+    def may_be_reserved(self, free):
+        """If there are several users, policy fair leaves some RMIDs to those with less than a share."""
+        return self.policy == "fair" and len(free) <= self.rmids // FAIR_RESERVE and \
+            len({self.user[rmid] for rmid in self.owner}) > 1
 
     def running_processes(self):
         return {cpu.thread.process for cpu in self.cpus.values() if cpu.thread is not None}
@@ -51,7 +52,9 @@ class PolicyRules:
         """Not fifo: a waiting process that runs gets a free RMID when all CPUs have ticked."""
         process = cpu.thread.process if cpu.thread is not None else None
         ripe = self.ripe_rmids(event)
-        if process not in self.waiters or not process.alive or len(ripe) <= self.reserve():
+        # A process may wait for long while some are reserved; check_starving() limits for how long.
+        reserve = self.rmids // FAIR_RESERVE if self.policy == "fair" else 0
+        if process not in self.waiters or not process.alive or len(ripe) <= reserve:
             cpu.wait_process = None
             return
         self.checks["R6"] += 1

@@ -5,7 +5,8 @@
 from .state import (GRACE, MS, REASON_COMM, REASON_EXEC, REASON_EXIT, REASON_FILTERED,
                     REASON_FORK, REASON_PROMOTED, REASON_REVOKED, REASON_SCAN, REASON_STOP,
                     SETTLE, TICKS)
-from .trace import (R_ALLOC, R_COMM, R_GEN, R_PARENT, R_REASON, R_RMID, R_START, R_TGID, R_TIME)
+from .trace import (R_ALLOC, R_COMM, R_GEN, R_PARENT, R_REASON, R_RMID, R_START, R_TGID, R_TIME,
+                    R_UID)
 from .verdicts import Doubt
 
 TICK_OF_STAT_NS = 10000000	# /proc/PID/stat has the start time in units of 10 ms
@@ -139,6 +140,7 @@ class RecordRules:
         for doubt in self.birth_doubts:
             if begin <= doubt.time:
                 doubt.ripe.discard(rmid)
+                doubt.free.discard(rmid)
         for other in self.cpus.values():
             other.wait_ticks = 0
             other.wait_process = None
@@ -147,7 +149,9 @@ class RecordRules:
                 if what == "birth" and item[1]:
                     # The hook of that birth may not have run yet, and will not find this RMID.
                     item[1].discard(rmid)
+                    item[2].discard(rmid)
         self.owner[rmid] = process
+        self.user[rmid] = event[R_UID]
         self.free.pop(rmid, None)
         self.generation[rmid] = event[R_GEN]
         process.rmid = rmid
@@ -244,6 +248,7 @@ class RecordRules:
             self.violation("R8", event, f"RMID {event[R_RMID]} generation {event[R_GEN]} is not "
                                         "in use")
             return
+        self.user[event[R_RMID]] = event[R_UID]
         self.check_identity(process, event)
         if event[R_REASON] == REASON_EXEC:
             self.check_exec_record(process, event)

@@ -150,14 +150,15 @@ class TaskEvents:
             self.add_waiter(process, event[0])
             return
         ripe = None
-        if not self.waiters:
+        if not self.waiters and not self.may_be_reserved(self.free):
             ripe = set(self.ripe_rmids(event))
-        self.await_module(event, "birth", (process, ripe, event))
+        self.await_module(event, "birth", (process, ripe, set(self.free), event))
 
-    def judge_birth(self, event, process, ripe, born):
+    def judge_birth(self, event, process, ripe, free, born):
         """
         Called when the module's fork hook has returned. The process must have an RMID if some
-        could have been allocated; ripe is the set of these, or None if others wait too.
+        could have been allocated; ripe is the set of these, or None if others wait too; free is
+        the set of all that had no owner.
         """
         if ripe is not None:
             self.checks["R6"] += 1
@@ -165,9 +166,9 @@ class TaskEvents:
             return
         if process.unfinished:
             self.add_waiter(process, born[0], event[0])
-        if ripe and len(ripe) > self.reserve():
+        if ripe and not self.may_be_reserved(free):
             # Another CPU may have given them away before, and report that later.
-            self.birth_doubts.append(BirthDoubt(event[0], born, ripe, process))
+            self.birth_doubts.append(BirthDoubt(event[0], born, ripe, free, process))
 
     def add_waiter(self, process, since, certain=None):
         """It waits for an RMID since some moment between since and certain."""

@@ -31,8 +31,8 @@ RULES = {
 
 # A process ran with another RMID than its own.
 PqrDoubt = collections.namedtuple("PqrDoubt", "time event process actual expected context")
-# A process was born without an RMID although those of the set @ripe were free.
-BirthDoubt = collections.namedtuple("BirthDoubt", "time event ripe process")
+# A process was born without an RMID although those of the set @ripe had rested, of the set @free.
+BirthDoubt = collections.namedtuple("BirthDoubt", "time event ripe free process")
 # Something was not reported, or an RMID not freed.
 Doubt = collections.namedtuple("Doubt", "rule time event process rmid text context")
 
@@ -93,7 +93,7 @@ class Verdicts:
             for doubt in self.birth_doubts:
                 if doubt.time >= horizon:
                     rest.append(doubt)
-                elif len(doubt.ripe) > self.reserve():
+                elif doubt.ripe and not self.may_be_reserved(doubt.free):
                     self.birth_violation(doubt)
             self.birth_doubts = rest
 
@@ -102,7 +102,7 @@ class Verdicts:
         for doubt in self.pqr_doubts:
             self.pqr_violation(doubt)
         for doubt in self.birth_doubts:
-            if len(doubt.ripe) > self.reserve():
+            if doubt.ripe and not self.may_be_reserved(doubt.free):
                 self.birth_violation(doubt)
         for doubt in self.doubts:
             self.violation(doubt.rule, doubt.event, doubt.text, doubt.context)
