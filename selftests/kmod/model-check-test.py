@@ -39,6 +39,18 @@ FAULTS = {
     "leftover": ("R14", 12), "pqr left": ("R14", 12),
 }
 
+# The log of a machine, whose module follows fifo: what rule finds where another policy is expected.
+POLICIES = (
+    ("active", Machine(2, 6), "R13",
+     "a module that follows policy fifo where policy active is expected"),
+    ("fair", Machine(3, 6), "R13",
+     "a module that follows policy fifo where policy fair is expected"),
+    ("fair", Machine(1, 40, "no birth rmid"), "R6",
+     "under policy fair that a process is born without an RMID"),
+    ("fair", Machine(2, 12, "revoke"), "R13",
+     "under policy fair that a process loses its RMID too early"),
+)
+
 
 def judge_log(machine, events, policy="fifo"):
     model = Model(machine.rmids, LIMBO, policy)
@@ -125,27 +137,14 @@ def test_faults(tap):
         if tap.ok(model.violations[rule] > 0, f"the fault '{fault}' is found by rule {rule}",
                   f"planted {machine.planted} times, violations {dict(model.violations)}"):
             found.add(rule)
-    machine = Machine(2, 6)
-    model = judge_log(machine, machine.play(STEPS), "active")
-    tap.ok(model.violations["R13"] > 0,
-           "rule R13 finds a module that follows policy fifo where policy active is expected")
-    machine = Machine(3, 6)
-    model = judge_log(machine, machine.play(STEPS), "fair")
-    tap.ok(model.violations["R13"] > 0,
-           "rule R13 finds a module that follows policy fifo where policy fair is expected")
-    machine = Machine(1, 40, "no birth rmid")
-    model = judge_log(machine, machine.play(STEPS), "fair")
-    tap.ok(model.violations["R6"] > 0,
-           "rule R6 finds under policy fair that a process is born without an RMID")
-    machine = Machine(2, 12, "revoke")
-    model = judge_log(machine, machine.play(STEPS), "fair")
-    tap.ok(model.violations["R13"] > 0,
-           "rule R13 finds under policy fair that a process loses its RMID too early")
+    for policy, machine, rule, what in POLICIES:
+        model = judge_log(machine, machine.play(STEPS), policy)
+        tap.ok(model.violations[rule] > 0, f"rule {rule} finds {what}")
     tap.eq(sorted(set(RULES) - found), [], "every rule has found a fault")
 
 
 def main():
-    tap = Tap(2 + 2 * 5 + len(CLEAN) + 2 * len(FAULTS) + 5)
+    tap = Tap(2 + 2 * 5 + len(CLEAN) + 2 * len(FAULTS) + len(POLICIES) + 1)
     test_clean_logs(tap)
     test_faults(tap)
     test_captures(tap)

@@ -13,10 +13,18 @@ class PolicyRules:
         """The RMIDs that are free and have rested for the limbo time."""
         return [rmid for rmid, since in self.free.items() if since + self.limbo_ns < event[0]]
 
+    def reserve(self):
+        """How many RMIDs policy fair may leave free although processes wait."""
+        return self.rmids // FAIR_RESERVE if self.policy == "fair" else 0
+
     def may_be_reserved(self, free):
-        """If there are several users, policy fair leaves some RMIDs to those with less than a share."""
-        return self.policy == "fair" and len(free) <= self.rmids // FAIR_RESERVE and \
+        """If there are several users, the reserve is for those who hold less than their share."""
+        return self.policy == "fair" and len(free) <= self.reserve() and \
             len({self.user[rmid] for rmid in self.owner}) > 1
+
+    def has_rmid_for_birth(self, ripe, free):
+        """Of the set free, those of the set ripe have rested: may a new process have one?"""
+        return ripe and not self.may_be_reserved(free)
 
     def running_processes(self):
         return {cpu.thread.process for cpu in self.cpus.values() if cpu.thread is not None}
@@ -53,8 +61,7 @@ class PolicyRules:
         process = cpu.thread.process if cpu.thread is not None else None
         ripe = self.ripe_rmids(event)
         # A process may wait for long while some are reserved; check_starving() limits for how long.
-        reserve = self.rmids // FAIR_RESERVE if self.policy == "fair" else 0
-        if process not in self.waiters or not process.alive or len(ripe) <= reserve:
+        if process not in self.waiters or not process.alive or len(ripe) <= self.reserve():
             cpu.wait_process = None
             return
         self.checks["R6"] += 1

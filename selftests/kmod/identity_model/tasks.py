@@ -166,7 +166,7 @@ class TaskEvents:
             return
         if process.unfinished:
             self.add_waiter(process, born[0], event[0])
-        if ripe and not self.may_be_reserved(free):
+        if self.has_rmid_for_birth(ripe, free):
             # Another CPU may have given them away before, and report that later.
             self.birth_doubts.append(BirthDoubt(event[0], born, ripe, free, process))
 

@@ -93,7 +93,7 @@ class Verdicts:
             for doubt in self.birth_doubts:
                 if doubt.time >= horizon:
                     rest.append(doubt)
-                elif doubt.ripe and not self.may_be_reserved(doubt.free):
+                elif self.has_rmid_for_birth(doubt.ripe, doubt.free):
                     self.birth_violation(doubt)
             self.birth_doubts = rest
 
@@ -102,7 +102,7 @@ class Verdicts:
         for doubt in self.pqr_doubts:
             self.pqr_violation(doubt)
         for doubt in self.birth_doubts:
-            if doubt.ripe and not self.may_be_reserved(doubt.free):
+            if self.has_rmid_for_birth(doubt.ripe, doubt.free):
                 self.birth_violation(doubt)
         for doubt in self.doubts:
             self.violation(doubt.rule, doubt.event, doubt.text, doubt.context)
