@@ -49,6 +49,19 @@ struct mw_growth_process {
 	char comm[16];
 };
 
+/**
+ * struct mw_growth_program - key of the map "programs", whose value is &struct mw_growth_reached
+ * @owner: user that the process counts for: what one does says nothing about those of another
+ * @comm: name of the process
+ */
+struct mw_growth_program {
+	__u32 owner;
+	char comm[16];
+};
+
+/* How many programs are remembered; those that were needed longest ago are forgotten. */
+#define MW_GROWTH_PROGRAMS 1024U
+
 /* How many processes with a notice are looked at for where they take memory. */
 #define MW_GROWTH_SUSPECTS 16U
 

@@ -75,12 +75,17 @@ MW_INLINE int mw_growth_is_cold(const struct mw_growth_touch *touch)
 	       (__u64)touch->cold_low * 100 >= (__u64)touch->gained * MW_GROWTH_COLD_SHARE;
 }
 
-/* Does the process start, for all that is known, and not gain what surely is cold? */
+/*
+ * Does the process start, for all that is known, and not gain what surely is cold? What its program
+ * did when it ran before says more than that.
+ */
 MW_INLINE int mw_growth_is_starting(const struct mw_growth *g, const struct mw_growth_touch *touch)
 {
 	__u64 limit = (__u64)g->signal + g->headroom;
 	__u64 waits = g->onset_ns - g->first_ns, lasts = g->top_ns - g->first_ns;
 
+	if (g->flags & MW_GROWTH_F_KNOWN)
+		return 0;
 	if (waits < MW_GROWTH_YOUNG_NS && lasts < MW_GROWTH_START_NS)
 		return 1;
 	return touch->untouched_s && !mw_growth_is_cold(touch) && waits < MW_GROWTH_START_NS &&

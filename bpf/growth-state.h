@@ -45,6 +45,7 @@ enum mw_growth_reason {
 #define MW_GROWTH_F_TOUCH    (1U << 4) /* it has been said how much of the growth is cold */
 #define MW_GROWTH_F_WARM     (1U << 5) /* surely less than half of the growth is cold */
 #define MW_GROWTH_F_STARTING (1U << 6) /* it may be starting, see mw_growth_is_starting() */
+#define MW_GROWTH_F_KNOWN    (1U << 7) /* its program has reached its limit before */
 
 /* Indices of &struct mw_growth.score. */
 enum mw_growth_detector {

@@ -42,6 +42,13 @@ struct {
 	__type(value, struct mw_growth_touch);
 } touches SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MW_GROWTH_PROGRAMS);
+	__type(key, struct mw_growth_program);
+	__type(value, struct mw_growth_reached);
+} programs SEC(".maps");
+
 /* But for the exits only on_task uses it: user space may change it between two rounds. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -80,7 +87,9 @@ struct scratch {
 	struct mw_growth_history history;
 	struct mw_growth_sample sample;
 	struct mw_growth_bound bound;
-	__u32 owner; /* of the task that the iterator is at */
+	struct mw_growth_program program; /* of the process */
+	struct mw_growth_reached reached; /* by this program */
+	__u32 owner;			  /* of the task that the iterator is at */
 };
 
 struct {
@@ -112,6 +121,29 @@ static __always_inline struct scratch *get_scratch(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&scratches, &zero);
+}
+
+/*
+ * Recalls or remembers what the program of the process in the scratch does. Before 5.17 there may
+ * be bytes of an older name behind the end of a name.
+ */
+static __noinline int note_program(struct scratch *s, __u32 event)
+{
+	struct mw_growth *g = &s->process.growth;
+	struct mw_growth_reached *before;
+
+	__builtin_memset(&s->program, 0, sizeof(s->program));
+	s->program.owner = s->owner;
+	bpf_probe_read_kernel_str(s->program.comm, sizeof(s->program.comm), s->process.comm);
+	before = bpf_map_lookup_elem(&programs, &s->program);
+	mw_growth_program_recall(g, event, before);
+	if (before && mw_growth_program_settles(g, event, before)) {
+		bpf_map_delete_elem(&programs, &s->program);
+	} else if (mw_growth_program_reaches(g)) {
+		mw_growth_program_remember(g, &s->reached);
+		bpf_map_update_elem(&programs, &s->program, &s->reached, BPF_ANY);
+	}
+	return 0;
 }
 
 #endif /* _MW_GROWTH_STORAGE_H */

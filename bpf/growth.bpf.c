@@ -295,6 +295,8 @@ static __noinline int sample_process(void *ctx, struct task_struct *task, struct
 		bpf_probe_read_kernel(s->process.comm, sizeof(s->process.comm), task->comm);
 		send_events(ctx, s, key, event);
 	}
+	if (event || mw_growth_program_reaches(&s->process.growth))
+		note_program(s, event);
 	return 0;
 }
 

@@ -7,7 +7,8 @@
  *
  * The BPF programs and the library compile these same headers. They compute with
  * integers only, call no helper and use no type of the kernel, so a trace that is
- * replayed gets the verdicts, bit for bit, that the kernel would have given.
+ * replayed gets the verdicts, bit for bit, that the kernel would have given, but for what that
+ * knew of programs from before the trace.
  *
  *   growth-units.h     pages, seconds, and the values that mean "none"
  *   growth-state.h     a sample, and the state of every process
@@ -21,10 +22,12 @@
  *   growth-notice.h    when to give notice
  *   growth-rules.h     when to alert
  *   growth-verdict.h   alerts, verdict, confidence
+ *   growth-program.h   what a program did when it ran before
  */
 #ifndef _MW_GROWTH_H
 #define _MW_GROWTH_H
 
+#include "growth-program.h"
 #include "growth-verdict.h"
 
 /* Begins the state of a process at its first sample, or at the first after an exec. */

@@ -167,6 +167,7 @@ void mw_verdict_json_values(const struct memwatch_growth_row *row, uint64_t orig
 	mw_json_object_end(json);
 	mw_json_string(json, "reason", memwatch_growth_reason_name(row->reason));
 	mw_json_bool(json, "reserved_growth", row->flags & MEMWATCH_GROWTH_F_RESERVED);
+	mw_json_bool(json, "reached_limit_before", row->flags & MEMWATCH_GROWTH_F_KNOWN);
 	write_uint_or_null(json, "alert_slope_bytes_per_second", alerted && row->alert_slope,
 			   row->alert_slope);
 	write_seconds_or_null(json, "eta_now_seconds", row->eta_ns);
@@ -238,7 +239,10 @@ const char *mw_verdict_sentence(const struct memwatch_growth_row *row, const cha
 			       : "");
 	if (len < 0 || (size_t)len >= size || row->eta_ns == MEMWATCH_GROWTH_NONE)
 		return buf;
-	snprintf(buf + len, size - (size_t)len, "; at this rate it reaches %s in %s",
-		 limit ? limit : "its limit", mw_verdict_estimate(row->eta_ns, eta, sizeof(eta)));
+	snprintf(buf + len, size - (size_t)len, "; at this rate it reaches %s in %s%s",
+		 limit ? limit : "its limit", mw_verdict_estimate(row->eta_ns, eta, sizeof(eta)),
+		 row->flags & MEMWATCH_GROWTH_F_KNOWN && row->reason == MEMWATCH_GROWTH_REASON_LIMIT
+			 ? "; an earlier process of this name came near it"
+			 : "");
 	return buf;
 }

@@ -140,7 +140,7 @@ static void test_refused(void)
 	EXPECT_REFUSED(process.growth.origin, 8);
 	EXPECT_REFUSED(process.growth.point[0].ms, 1);
 	EXPECT_REFUSED(process.growth.point[1].ms, ~0U);
-	EXPECT_REFUSED(process.growth.flags, 0x80);
+	EXPECT_REFUSED(process.growth.flags, good.process.growth.flags ^ MW_GROWTH_F_HISTORY);
 	EXPECT_REFUSED(process.growth.reason, 9);
 	EXPECT_REFUSED(process.growth.verdict, 4);
 	EXPECT_REFUSED(process.growth.confidence, 101);
@@ -174,6 +174,28 @@ static void test_refused(void)
 	EXPECT_REFUSED(history.trend[0].slope_bps, ~0ULL);
 	memset(good.process.comm, 'x', sizeof(good.process.comm));
 	tap_ok(check_state(&good, now) != NULL, "a name without an end is refused");
+}
+
+/* What its program did before is recalled when a process has a notice, and a cgroup has none. */
+static void test_known(void)
+{
+	struct mw_state_class class = { .kind = MEMWATCH_CLASS_ANON };
+	uint64_t now = clock_ns();
+	struct state state;
+
+	make_state(&state, 30, 400);
+	class.state = state.process.growth;
+	tap_ok(!mw_state_check_class(&class, "/a", &state.history, now), "a cgroup passes");
+	state.process.growth.flags |= MW_GROWTH_F_KNOWN;
+	class.state = state.process.growth;
+	tap_ok(!check_state(&state, now), "a process whose program is known passes");
+	tap_ok(mw_state_check_class(&class, "/a", &state.history, now) != NULL,
+	       "a cgroup whose program is known is refused");
+	make_state(&state, 0, 4);
+	tap_ok(!check_state(&state, now), "a process that does not grow passes");
+	state.process.growth.flags |= MW_GROWTH_F_KNOWN;
+	tap_ok(check_state(&state, now) != NULL,
+	       "one that does not grow and whose program is known is refused");
 }
 
 /* What the reader has received: processes, and how often one says that it was sampled; classes. */
@@ -391,6 +413,7 @@ int main(void)
 		return EXIT_FAILURE;
 	test_computed();
 	test_refused();
+	test_known();
 	test_file();
 	test_other_file();
 	test_class();

@@ -133,8 +133,8 @@ static inline void swap_out(struct child *c)
 	await_byte(c->go[0]);
 }
 
-/* Leaks 20 MiB/s until RLIMIT_DATA stops it. */
-static inline void leak_to_limit(struct child *c)
+/* Leaks 20 MiB/s until RLIMIT_DATA stops it, from @wait_s seconds on. */
+static inline void leak_to_limit(struct child *c, unsigned int wait_s)
 {
 	struct rlimit limit = { 400 * MIB, 400 * MIB };
 
@@ -142,11 +142,7 @@ static inline void leak_to_limit(struct child *c)
 	map_touched(100 * MIB, MAP_PRIVATE);
 	send_byte(c->done[1]);
 	await_byte(c->go[0]);
-	/*
-	 * What begins in the first ten seconds after the first sample is taken for a start-up, and
-	 * growth begins with the last sample before it, which may be some seconds old.
-	 */
-	sleep(16);
+	sleep(wait_s);
 	for (;;) {
 		void *p = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			       -1, 0);
@@ -158,6 +154,20 @@ static inline void leak_to_limit(struct child *c)
 	}
 	send_byte(c->done[1]);
 	await_byte(c->go[0]);
+}
+
+/*
+ * What begins in the first ten seconds after the first sample is taken for a start-up, and growth
+ * begins with the last sample before it, which may be some seconds old.
+ */
+static inline void leak_after_start(struct child *c)
+{
+	leak_to_limit(c, 16);
+}
+
+static inline void leak_from_start(struct child *c)
+{
+	leak_to_limit(c, 0);
 }
 
 /* Grows by 24 MiB each time that the test goes on. */

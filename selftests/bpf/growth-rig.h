@@ -138,7 +138,8 @@ static inline void drain_records(void)
 static inline bool wait_for_event(pid_t pid, uint32_t what)
 {
 	const struct memwatch_record_header *header;
-	uint64_t end = now_ns() + 20 * SECOND;
+	/* A notice ends after a minute. */
+	uint64_t end = now_ns() + 100 * SECOND;
 
 	while (now_ns() < end) {
 		memwatch_watch_poll(watch, 100);

@@ -26,6 +26,7 @@
 #include "bpf/growth-maps.h"
 #include "growth-children.h"
 #include "growth-descriptor.h"
+#include "growth-limit.h"
 #include "growth.skel.h"
 
 static struct prng prng = { 1 };
@@ -333,43 +334,6 @@ static void test_swap(void)
 	stop_child(&c);
 }
 
-static void test_limit(void)
-{
-	const struct memwatch_record_header *header;
-	struct memwatch_record_growth alert = { 0 };
-	struct child c = start_child(leak_to_limit);
-	uint64_t end = now_ns() + 60000000000ULL, hit = 0;
-
-	await_byte(c.done[0]);
-	/* Processes that start are judged more cautiously; this one was there before the watch. */
-	memwatch_watch_unref(watch);
-	watch = open_watch(0, 300000000);
-	run_rounds(1);
-	send_byte(c.go[1]);
-	fcntl(c.done[0], F_SETFL, O_NONBLOCK);
-	while (now_ns() < end && !hit) {
-		char byte;
-
-		memwatch_watch_poll(watch, 100);
-		while (memwatch_watch_next(watch, &header) == 1) {
-			const struct memwatch_record_growth *r = (const void *)header;
-
-			if (header->type == MEMWATCH_RECORD_GROWTH && r->tgid == (uint32_t)c.pid &&
-			    r->what == MEMWATCH_GROWTH_ALERTED && !alert.tgid)
-				alert = *r;
-		}
-		if (read(c.done[0], &byte, 1) == 1)
-			hit = now_ns();
-	}
-	tap_ok(alert.tgid > 0, "a leak of 20 MiB/s towards RLIMIT_DATA is found");
-	tap_ok(hit > alert.h.time_ns + 3000000000ULL,
-	       "the alert is raised at least 3 s before the limit: %.1f s, it says %u s",
-	       alert.tgid ? (double)(hit - alert.h.time_ns) / 1e9 : -1.0, alert.eta_s);
-	tap_eq(alert.limit, MEMWATCH_LIMIT_DATA, "the alert names RLIMIT_DATA");
-	tap_eq(alert.reason, MEMWATCH_GROWTH_REASON_LIMIT, "the alert is raised by the rule limit");
-	stop_child(&c);
-}
-
 /* The period is so long that each round is one that was requested. */
 static void test_request(void)
 {
@@ -588,6 +552,7 @@ int main(int argc, char **argv)
 	test_descriptor_request();
 	test_filters();
 	test_limit();
+	test_known_program();
 	test_clock();
 	test_restart();
 	test_full();

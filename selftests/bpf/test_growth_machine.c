@@ -158,7 +158,7 @@ static void test_hotplug(void)
 	tap_eq(lost, 0, "CPU 1 loses no records after it came back");
 	test_short_offline();
 
-	c = start_child(leak_to_limit);
+	c = start_child(leak_after_start);
 	await_byte(c.done[0]);
 	pin_process(c.pid, 1);
 	pin_process(0, 1); /* an alert is sent by the CPU that runs the round */

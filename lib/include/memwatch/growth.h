@@ -207,6 +207,12 @@ struct memwatch_growth_row {
 };
 
 #define MEMWATCH_GROWTH_F_RESERVED (1U << 0) /* address space grows without memory behind it */
+/*
+ * Within the hour before its notice, another process of the same name, user and limit had an alert
+ * for the reason limit, came near that, and had not settled by then. So this one is not taken for
+ * one that starts.
+ */
+#define MEMWATCH_GROWTH_F_KNOWN (1U << 1)
 
 /**
  * struct memwatch_growth_span - from the beginning of a notice or an alert to its end

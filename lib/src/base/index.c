@@ -28,6 +28,18 @@ void mw_index_init(struct mw_index *index)
 	index->seed[1] = (uint64_t)(uintptr_t)index;
 }
 
+uint32_t mw_index_hash_text(const struct mw_index *index, const char *text, size_t len)
+{
+	uint64_t word, hash = len;
+
+	for (size_t at = 0; at < len; at += sizeof(word)) {
+		word = 0;
+		memcpy(&word, text + at, len - at < sizeof(word) ? len - at : sizeof(word));
+		hash = hash << 32 | mw_index_hash(index, hash, word);
+	}
+	return (uint32_t)hash;
+}
+
 /* Puts an entry into the first empty place. Callers grow the table before it is full. */
 static void index_place(struct mw_index *index, struct mw_index_place entry)
 {

@@ -21,6 +21,7 @@
 #define MW_INDEX_H
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define MW_INDEX_NONE UINT32_MAX
@@ -88,6 +89,9 @@ static inline uint32_t mw_index_hash(const struct mw_index *index, uint64_t a, u
 	mw_sip_round(v);
 	return (uint32_t)(v[0] ^ v[1] ^ v[2] ^ v[3]);
 }
+
+/* The same for a key of @len bytes. */
+uint32_t mw_index_hash_text(const struct mw_index *index, const char *text, size_t len);
 
 /* Doubles the number of places. Returns 0 or -ENOMEM. For mw_index_insert(). */
 int mw_index_grow(struct mw_index *index);

@@ -60,23 +60,11 @@ bool mw_group_contains(const char *above, const char *path)
 	return !strncmp(above, path, len) && (!path[len] || path[len] == '/');
 }
 
-static uint32_t path_hash(const struct mw_groups *groups, const char *path, size_t len)
-{
-	uint64_t word, hash = len;
-
-	for (size_t at = 0; at < len; at += sizeof(word)) {
-		word = 0;
-		memcpy(&word, path + at, len - at < sizeof(word) ? len - at : sizeof(word));
-		hash = hash << 32 | mw_index_hash(&groups->by_path, hash, word);
-	}
-	return (uint32_t)hash;
-}
-
 static struct mw_group *find_group(const struct mw_groups *groups, const char *path, size_t len)
 {
-	uint32_t at, number;
+	uint32_t hash = mw_index_hash_text(&groups->by_path, path, len), at, number;
 
-	mw_index_for_each (&groups->by_path, path_hash(groups, path, len), &at, number) {
+	mw_index_for_each (&groups->by_path, hash, &at, number) {
 		struct mw_group *group = groups->groups[number];
 
 		if (!strncmp(group->path, path, len) && !group->path[len])
@@ -93,7 +81,8 @@ static struct mw_group *add_group(struct mw_groups *groups, const char *path)
 		group->path = strdup(path);
 	if (!group || !group->path || groups->nr == GROUPS_MAX ||
 	    mw_array_reserve(groups->groups, groups->max, groups->nr + 1U) ||
-	    mw_index_insert(&groups->by_path, path_hash(groups, path, strlen(path)), groups->nr)) {
+	    mw_index_insert(&groups->by_path,
+			    mw_index_hash_text(&groups->by_path, path, strlen(path)), groups->nr)) {
 		mw_fail_memory(groups->ctx, "growth of cgroups");
 		if (group)
 			group_free(group);
@@ -365,8 +354,10 @@ int mw_groups_drop(struct mw_groups *groups, uint64_t before_ns)
 			continue;
 		}
 		/* The index had room for all of them. */
-		mw_index_insert(&groups->by_path,
-				path_hash(groups, group->path, strlen(group->path)), groups->nr);
+		mw_index_insert(
+			&groups->by_path,
+			mw_index_hash_text(&groups->by_path, group->path, strlen(group->path)),
+			groups->nr);
 		groups->groups[groups->nr++] = group;
 	}
 	return err;

@@ -20,6 +20,7 @@
 #include "growth/groups.h"
 #include "growth/pages.h"
 #include "growth/past.h"
+#include "growth/programs.h"
 #include "growth/row.h"
 #include "growth/spans.h"
 
@@ -61,6 +62,7 @@ struct process {
  * @count: number of processes
  * @capacity: how many fit
  * @by_tgid: from a process id to the newest process with this id
+ * @programs: those that have reached their limit
  * @groups: the cgroups and the machine
  */
 struct memwatch_growth {
@@ -68,6 +70,7 @@ struct memwatch_growth {
 	struct process *processes;
 	uint32_t count, capacity;
 	struct mw_index by_tgid;
+	struct mw_programs programs;
 	struct mw_groups groups;
 };
 
@@ -112,6 +115,7 @@ int memwatch_growth_new(struct memwatch_ctx *ctx, struct memwatch_growth **ret)
 		return mw_fail_memory(ctx, "growth detectors");
 	growth->ctx = memwatch_ctx_ref(ctx);
 	mw_index_init(&growth->by_tgid);
+	mw_programs_init(&growth->programs);
 	growth->groups = (struct mw_groups){
 		.ctx = ctx,
 		.blame = blame_process,
@@ -132,6 +136,7 @@ struct memwatch_growth *memwatch_growth_unref(struct memwatch_growth *growth)
 		mw_spans_free(&growth->processes[i].spans);
 	}
 	mw_groups_uninit(&growth->groups);
+	mw_programs_uninit(&growth->programs);
 	free(growth->processes);
 	mw_index_free(&growth->by_tgid);
 	memwatch_ctx_unref(growth->ctx);
@@ -218,9 +223,9 @@ static bool is_same_program(const struct process *p, const struct memwatch_growt
 
 /* @older is the process that had this id before, or NULL. */
 static struct process *process_add(struct memwatch_growth *growth, const struct process *older,
-				   const struct memwatch_growth_sample *sample, __u32 signal)
+				   __u32 tgid)
 {
-	uint32_t hash = tgid_hash(growth, sample->tgid), number = growth->count;
+	uint32_t hash = tgid_hash(growth, tgid), number = growth->count;
 	uint32_t replaced = older ? (uint32_t)(older - growth->processes) : MW_INDEX_NONE;
 	struct process *p;
 
@@ -237,10 +242,18 @@ static struct process *process_add(struct memwatch_growth *growth, const struct 
 		mw_index_renumber(&growth->by_tgid, hash, replaced, number);
 	p = &growth->processes[growth->count++];
 	memset(p, 0, sizeof(*p));
-	p->tgid = sample->tgid;
+	p->tgid = tgid;
+	return p;
+}
+
+/* Begins the state of @p with the first sample of a process, or of a program after an exec. */
+static void process_begin(struct process *p, const struct memwatch_growth_sample *sample,
+			  __u32 signal)
+{
+	free(p->history);
+	p->history = NULL;
 	p->start_time_ns = sample->start_time_ns;
 	mw_growth_init(&p->state, sample->time_ns, signal);
-	return p;
 }
 
 /*
@@ -252,14 +265,12 @@ static struct process *process_for_sample(struct memwatch_growth *growth,
 {
 	struct process *p = process_find(growth, sample->tgid);
 
-	if (!p || (!is_same_program(p, sample, signal) && p->spans.nr))
-		return process_add(growth, p, sample, signal);
-	if (!is_same_program(p, sample, signal)) {
-		free(p->history);
-		p->history = NULL;
-		p->start_time_ns = sample->start_time_ns;
-		mw_growth_init(&p->state, sample->time_ns, signal);
-	}
+	if (p && is_same_program(p, sample, signal))
+		return p;
+	if (!p || p->spans.nr)
+		p = process_add(growth, p, sample->tgid);
+	if (p)
+		process_begin(p, sample, signal);
 	return p;
 }
 
@@ -307,6 +318,8 @@ static int feed_process(struct memwatch_growth *growth, const struct memwatch_gr
 			return mw_fail_memory(growth->ctx, "growth history");
 		mw_growth_history_init(p->history, &p->state);
 	}
+	if (mw_programs_note(&growth->programs, p->comm, &p->state, event))
+		return mw_fail_memory(growth->ctx, "growth detectors");
 	if (event)
 		mw_growth_row_fill(&row, &p->state, p->history);
 	err = mw_spans_note(growth->ctx, &p->spans, event, p->state.last_ns, &row);

@@ -59,6 +59,7 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
 	row->composition_score = g->score[MW_GROWTH_COMPOSITION];
 	row->threshold_score = g->score[MW_GROWTH_THRESHOLD];
 	row->flags = g->flags & MW_GROWTH_F_RESERVED ? MEMWATCH_GROWTH_F_RESERVED : 0;
+	row->flags |= g->flags & MW_GROWTH_F_KNOWN ? MEMWATCH_GROWTH_F_KNOWN : 0;
 	row->first_ns = g->first_ns;
 	row->last_ns = g->last_ns;
 	row->first_notice_ns = g->notice_ns ? g->notice_ns : MEMWATCH_GROWTH_NONE;

@@ -16,10 +16,6 @@
 /* The most bytes per second that the detectors compute: 2^32 pages in a millisecond. */
 #define SLOPE_MAX (1ULL << 54)
 
-#define FLAGS_ALL                                                                                  \
-	(MW_GROWTH_F_ALERT | MW_GROWTH_F_HISTORY | MW_GROWTH_F_RESERVED | MW_GROWTH_F_NOTICE |     \
-	 MW_GROWTH_F_TOUCH | MW_GROWTH_F_WARM | MW_GROWTH_F_STARTING)
-
 static bool are_zero(const uint8_t *bytes, size_t n)
 {
 	while (n--)
@@ -68,7 +64,7 @@ static bool is_notice_valid(const struct mw_growth *g)
 	if (g->base_s > mw_growth_age_s(g) || g->rise_s > mw_growth_age_s(g))
 		return false;
 	if (!g->notice_ns)
-		return !raised && !g->rise_s;
+		return !raised && !g->rise_s && !(g->flags & MW_GROWTH_F_KNOWN);
 	return g->first_ns <= g->notice_ns && g->notice_ns <= g->last_ns &&
 	       (!raised || g->base_s <= g->rise_s);
 }
@@ -81,7 +77,7 @@ static const char *check_growth(const struct mw_growth *g, uint64_t now_ns)
 		return "a minimum is too high";
 	if (!are_points_valid(g))
 		return "an episode is not valid";
-	if (g->flags & ~FLAGS_ALL || !is_alert_valid(g))
+	if (!is_alert_valid(g))
 		return "an alert is not valid";
 	if (!is_notice_valid(g))
 		return "a notice is not valid";
@@ -185,6 +181,8 @@ const char *mw_state_check_class(const struct mw_state_class *class, const char 
 		return "a level is not known";
 	if (path[0] != '/')
 		return "a path of a cgroup is not valid";
+	if (class->state.flags & MW_GROWTH_F_KNOWN)
+		return "a cgroup is no program";
 	if (class->base_ns > class->state.last_ns || class->since_ns > class->state.last_ns)
 		return "a time is not in order";
 	return check_both(&class->state, history, now_ns);
