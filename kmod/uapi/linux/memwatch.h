@@ -9,9 +9,11 @@
  * at each context switch, and has a timer that ticks on every CPU. It reports
  * in four ways:
  *
- *  - RECORDS. Tracepoints of the system "memwatch" carry the structures below.
- *    The BPF relay sends them, unchanged, through one perf event array, so
- *    these structures are also the wire format.
+ *  - RECORDS, the structures below. Tracepoints of the system "memwatch" carry
+ *    them, but for samples and ticks, which the BPF relay makes of the tracepoints
+ *    memwatch_tick and memwatch_switch (kmod/trace.h). The relay sends all of them
+ *    through one perf event array: each item is a __u32, the number of records
+ *    in it, and then these records without gaps (docs/relay.md).
  *  - IOCTLS on /dev/memwatch. An open file is a session. While at least one
  *    session is started, the module tracks processes and ticks. When the last
  *    one is stopped or closed, even by kill -9, no probe, no timer and no RMID
@@ -176,9 +178,10 @@ enum memwatch_counter {
  * @h: @h.time_ns is the end of the interval
  * @rmid: the RMID that ran
  * @generation: generation of @rmid
- * @begin_ns: start of the interval. While the CPU ticks, [begin_ns, h.time_ns) is not
- * 	longer than one period, except for the first sample after a loss, which contains what
- * 	could not be sent.
+ * @begin_ns: start of the interval. While the CPU ticks, [begin_ns, h.time_ns) is at most
+ * 	about one period: longer by @overruns of the tick that ends it, if that came late, and
+ * 	by the delay of its handler. The first sample after a loss contains what could not be
+ * 	sent.
  * @run_ns: time in the interval for which this RMID ran on this CPU. The intervals of a
  * 	CPU cover its time without gaps: the run_ns of all its RMIDs, with RMID 0,
  * 	add up to wall time.
@@ -207,8 +210,9 @@ struct memwatch_record_sample {
 
 /**
  * struct memwatch_record_tick - end of a slot on one CPU
- * @h: @h.time_ns is the time at which the handler ran. The relay sends the samples of
- * 	the slot before this record, so this CPU has now sent everything about
+ * @h: @h.time_ns is the time of the last reading of the handler, which is later than its
+ * 	beginning by the time that it has read RDT counters for. The relay sends the
+ * 	samples of the slot before this record, so this CPU has now sent everything about
  * 	times before @h.time_ns.
  * @expected_ns: when the timer was due, a multiple of @period_ns
  * @period_ns: the period in force; it may change during a session
@@ -229,7 +233,8 @@ struct memwatch_record_tick {
 /**
  * enum memwatch_reason - why an RMID was allocated or freed, or why EXEC was sent
  * @MEMWATCH_REASON_FORK: ALLOC: the process was forked
- * @MEMWATCH_REASON_SCAN: ALLOC: the process existed before the session
+ * @MEMWATCH_REASON_SCAN: ALLOC: the process existed before the session; EXISTING: always, it says
+ * nothing there
  * @MEMWATCH_REASON_PROMOTED: ALLOC: the process had waited for an RMID, or been excluded by a
  * filter
  * @MEMWATCH_REASON_EXIT: FREE: the last thread has ended
@@ -331,7 +336,7 @@ enum memwatch_cpu_state {
  * @h: header; @h.cpu is the CPU whose state changed, and it sends the record itself
  * @state: &enum memwatch_cpu_state
  * @reserved: 0
- * @since_ns: see &enum memwatch_cpu_state
+ * @since_ns: of IDLE and BUSY, see &enum memwatch_cpu_state; it says nothing otherwise
  */
 struct memwatch_record_cpu {
 	struct memwatch_record_header h;
@@ -357,25 +362,27 @@ enum memwatch_rdt_event {
 
 /**
  * struct memwatch_record_rdt - RDT_SAMPLE
- * @h: header; @h.cpu is the reader, a CPU of @domain
+ * @h: header; @h.cpu is the reader, a CPU of @domain. Where nothing was read, which is so with
+ * 	the status FIRST, and once when RDT cannot be used any more, it may be any CPU.
  * @rmid: the RMID read
  * @generation: its generation
- * @domain: id of the L3 domain
+ * @domain: id of the L3 domain, or of the NUMA node with sub-NUMA clustering
  * @status: &enum memwatch_status of each value
  * @reserved: 0
  * @value: indexed by &enum memwatch_rdt_event
  * @age_ns: age of the values; 0 if they were read for this record
  *
  * Each domain counts on its own; a process has moved the sum over all domains. An RMID
- * that ran in a domain is read there at the next tick of one of its CPUs, and every
- * RMID in use is read at least once a second. The last reading of a generation
+ * that ran in a domain is read there at the next tick of one of its CPUs, and while one of them
+ * ticks, every RMID in use is read at least once a second. The last reading of a generation
  * therefore comes after its FREE record, and is about the time before it.
  *
  * At the allocation there may be a record with the status FIRST for a domain. Its
  * occupancy is what earlier owners of the RMID have left in the cache, as it was
  * @age_ns ago. It decreases while the cache lines of the new owner are added.
  *
- * Status: OK; ERROR and UNAVAILABLE as reported by the hardware; STALE, with @age_ns:
+ * Status: OK; ERROR and UNAVAILABLE as reported by the hardware, the latter also when RDT cannot be
+ * used any more; STALE, with @age_ns:
  * the RMID ran, but did not fit into the budget of the tick; ESTIMATED: a lower bound,
  * because some of what was moved since the reading before may belong to another
  * owner or was not counted.
@@ -557,8 +564,8 @@ struct memwatch_record_growth {
  *
  * Rate limits. All sessions together may start while none is started 4 times a
  * second, and 32 times in a row; change what is in force 100 times a second, 100 times
- * in a row; and dump 4000 records a second, 1000 in a row. A command that comes too
- * early waits.
+ * in a row; and dump 4000 records a second, 1000 in a row, where a dump counts as 16
+ * records at least. A command that comes too early waits.
  */
 #define MEMWATCH_IOC_TYPE 0xEB
 #define MEMWATCH_IOC_BASE 0x40
@@ -614,7 +621,7 @@ struct memwatch_get_info {
  * Starts this session. The first session that starts registers the probes, assigns
  * RMIDs to the existing processes and starts the ticks. Its settings are in force from
  * then on. Errors: EALREADY, the session is started; EBUSY, this session has settings
- * of its own, and those of another one are in force; ENOMEM; ENODEV, the kernel lacks
+ * of its own, and another session is started; ENOMEM; ENODEV, the kernel lacks
  * a tracepoint that the module needs.
  */
 struct memwatch_start {
