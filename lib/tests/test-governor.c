@@ -3,11 +3,14 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * The cost governor of the growth monitor: its decisions on single measurements, and
- * the average cost under growth that does not end.
+ * the average cost under growth that does not end. Also the CPU time that it measures.
  */
+#include <pthread.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "growth/governor.h"
+#include "growth/own-time.h"
 
 #include "../../selftests/tap.h"
 
@@ -131,6 +134,65 @@ static void test_storm(void)
 	       most / 1e4);
 }
 
+/* Uses the CPU for 50 ms. */
+static void use_cpu(void)
+{
+	struct timespec now, begin;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 50000000);
+}
+
+static void *make_call(void *arg)
+{
+	mw_own_time_begin(arg);
+	mw_own_time_end(arg);
+	return NULL;
+}
+
+static void *update_time(void *arg)
+{
+	mw_own_time_update(arg);
+	return NULL;
+}
+
+static void run_thread(void *(*fn)(void *), struct mw_own_time *time)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, fn, time);
+	pthread_join(thread, NULL);
+}
+
+static void test_own_time(void)
+{
+	struct mw_own_time time;
+
+	use_cpu();
+	mw_own_time_init(&time, true);
+	run_thread(make_call, &time);
+	tap_ok(time.total_ns < 50000000,
+	       "a call of a thread that is new counts what that took: "
+	       "%llu ns",
+	       (unsigned long long)time.total_ns);
+	mw_own_time_init(&time, true);
+	use_cpu();
+	run_thread(update_time, &time);
+	tap_eq(time.total_ns, 0, "what another thread has taken is not counted");
+	make_call(&time);
+	tap_ok(time.total_ns >= 50000000, "what a thread takes between two calls is counted");
+	mw_own_time_add(&time, SECOND);
+	tap_ok(time.total_ns < SECOND, "it is not counted twice if the caller reports it");
+	mw_own_time_init(&time, false);
+	use_cpu();
+	make_call(&time);
+	tap_ok(time.total_ns < 50000000, "other work of a shared thread is not counted");
+	mw_own_time_add(&time, SECOND);
+	tap_ok(time.total_ns >= SECOND, "what the caller reports is counted");
+}
+
 int main(void)
 {
 	tap_start();
@@ -139,5 +201,6 @@ int main(void)
 	test_visits();
 	test_detach();
 	test_storm();
+	test_own_time();
 	return tap_done();
 }

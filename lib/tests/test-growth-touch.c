@@ -96,6 +96,23 @@ static void test_days(struct memwatch_ctx *ctx)
 	       "the alert about growth of which a third is not used is by the rule height");
 }
 
+/* Growth that was noticed after 14 minutes: what it gained before is not part of the rest. */
+static void test_since_notice(struct memwatch_ctx *ctx)
+{
+	static const struct growth slow = {
+		1200, 5, 10240, 100 * MIB, 9 * MIB, MEMWATCH_GROWTH_NONE, 0,
+	};
+	struct result r = run_growth(ctx, &slow, 90);
+	double seconds = (double)(r.row.last_ns - r.row.since_ns) / 1e9;
+	double rate = (double)r.row.growth_bytes / seconds;
+
+	tap_ok(r.row.since_ns == r.row.first_notice_ns, "growth of which a part is cold is told "
+							"since its notice");
+	tap_ok(seconds > 300 && rate > 0.9 * slow.rate && rate < 1.2 * slow.rate,
+	       "what it has gained is that since then: %.0f bytes a second in %.0f s", rate,
+	       seconds);
+}
+
 static void test_untouched(struct memwatch_ctx *ctx)
 {
 	struct result r = run_growth(ctx, &hour, 80);
@@ -154,6 +171,7 @@ int main(void)
 	if (memwatch_ctx_new(NULL, &ctx))
 		return EXIT_FAILURE;
 	test_days(ctx);
+	test_since_notice(ctx);
 	test_untouched(ctx);
 	test_start(ctx);
 	test_end_of_start(ctx);

@@ -18,8 +18,11 @@ size_t __sanitizer_get_current_allocated_bytes(void);
 #define BLOCK (256U << 10) /* the default */
 #define QUEUE (4 * BLOCK)
 
-/* A disk that stands still while @closed, is full while @full, and cannot sync while @broken. */
-static atomic_bool closed, full, broken;
+/*
+ * A disk that stands still while @closed, is full while @full, cannot sync while @broken, and says
+ * only once that it could not if it @forgets, as Linux does.
+ */
+static atomic_bool closed, full, broken, forgets;
 
 /* It goes on after that time, so that a caller that does wait for it fails instead of hanging. */
 #define STANDS_STILL_S 30
@@ -41,6 +44,7 @@ ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 int fdatasync(int fd)
 {
 	if (atomic_load(&broken)) {
+		atomic_store(&broken, !atomic_load(&forgets));
 		errno = EIO;
 		return -1;
 	}
@@ -322,6 +326,25 @@ static void check_sync_fails(const char *how, uint64_t queue_bytes)
 	tap_eq(read_result(2000).samples, 2000, "%s: what was written is still read", how);
 }
 
+/* The sync that fails is that of the last block, before the file is ended. */
+static void test_failure_told_once(void)
+{
+	MEMWATCH_OPTS(memwatch_recording_opts, opts, .flags = MEMWATCH_RECORDING_OVERWRITE,
+		      .sync_bytes = 1);
+	struct memwatch_recording *recording;
+
+	if (memwatch_recording_create(ctx, path, &no_info, &opts, &recording))
+		exit(EXIT_FAILURE);
+	write_numbers(recording, 0, 1000);
+	atomic_store(&forgets, true);
+	atomic_store(&broken, true);
+	tap_eq(memwatch_recording_close(recording), -EIO,
+	       "an end whose last block cannot be synced fails, although it is told only once");
+	atomic_store(&forgets, false);
+	atomic_store(&broken, false);
+	tap_ok(!read_result(1000).complete, "the file does not look complete after that");
+}
+
 static void test_discard(void)
 {
 	struct memwatch_recording *recording = create_queued();
@@ -343,6 +366,7 @@ int main(void)
 	test_disk_full();
 	check_sync_fails("with a queue", QUEUE);
 	check_sync_fails("without a queue", 0);
+	test_failure_told_once();
 	test_discard();
 	kit_close();
 	return tap_done();

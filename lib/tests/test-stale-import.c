@@ -197,6 +197,21 @@ static void test_order(void)
 	free(trace.text);
 }
 
+/* It is read twice, because its lines are not in order. */
+static void test_position(void)
+{
+	static const char text[] = "not a trace\nm 5 1 0x10 8 s\nm 3 1 0x20 8 s\n";
+	int fd = memory_file(text, strlen(text));
+	MEMWATCH_OPTS(memwatch_stale_info, info);
+	struct memwatch_stale *stale;
+
+	lseek(fd, 12, SEEK_SET);
+	tap_eq(replay_fd(ctx, NULL, fd, &stale), 0, "a trace is read from its position on");
+	memwatch_stale_get_info(stale, &info);
+	tap_eq(info.allocations, 2, "both of its events are read");
+	memwatch_stale_unref(stale);
+}
+
 static void test_pipe(void)
 {
 	struct memwatch_stale *stale;
@@ -300,6 +315,7 @@ int main(void)
 	test_bad_lines();
 	test_good_lines();
 	test_order();
+	test_position();
 	test_pipe();
 	test_cut();
 	test_last_line();

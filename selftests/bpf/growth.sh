@@ -24,4 +24,4 @@ fi
 [ $# -gt 0 ] || set -- test_growth
 test=$1
 shift
-MEMWATCH_TEST_CLOCK=yes exec "$tests/$test" "$@"
+MEMWATCH_IN_GUEST=yes exec "$tests/$test" "$@"

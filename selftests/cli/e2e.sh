@@ -115,7 +115,8 @@ memwatchctl record -o "$T/stopped.mwr" --mode switch 2>"$T/err" &
 recorder=$!
 writes "$T/stopped.mwr"
 dd if=/dev/zero of=/dev/null bs=64k count=2000 2>/dev/null
-sleep 0.5
+# What is still in the rings when it is stopped is not read before what is lost.
+sleep 3
 kill -STOP $recorder
 yield threads 60000
 kill -CONT $recorder

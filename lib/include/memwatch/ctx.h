@@ -103,7 +103,7 @@ struct memwatch_ctx_opts {
  * @opts: options or NULL
  * @ret: the context with one reference; caller frees with memwatch_ctx_unref()
  *
- * Returns: 0, -ENOMEM, or -E2BIG for options of a newer library.
+ * Returns: 0, -ENOMEM, -E2BIG for options of a newer library, or -EINVAL if their size is not set.
  * Since: 0.1
  */
 int memwatch_ctx_new(const struct memwatch_ctx_opts *opts, struct memwatch_ctx **ret);

@@ -75,8 +75,10 @@ int memwatch_device_stop(struct memwatch_device *device);
 /**
  * memwatch_device_target - choose whose settings the following calls get and set
  * @device: device
- * @target: 0: those of this session, as after open; MEMWATCH_CONFIG_DEFAULT: the defaults;
- * 	MEMWATCH_CONFIG_FORCE: what is in force, although it is of other sessions
+ * @target: MEMWATCH_CONFIG_DEFAULT: the defaults. 0, as after open: set those of this session;
+ * 	MEMWATCH_CONFIG_FORCE: set what is in force, although it is of other sessions. With either
+ * 	of these two, what is got is what is in force while any session is started, and else the
+ * 	settings of this session.
  *
  * Settings are the configuration and the filters. Those of a session are gone when it ends.
  *

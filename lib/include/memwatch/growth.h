@@ -5,7 +5,9 @@
  * The growth detectors: samples of the memory of processes go in, verdicts come out. The
  * library and the BPF programs of the growth monitor compile the same detectors, so a
  * trace that is replayed here gets the alerts, bit for bit, that the kernel would have
- * sent. docs/growth.md explains how they work and defines the terms.
+ * sent, if that knew nothing of the programs from before the trace. A trace does not name users, so
+ * programs of one name and limit are one here. docs/growth.md explains how the detectors work and
+ * defines the terms.
  *
  * VERDICT. "leak": an alert holds. "growing": the process grows, but not yet long, far or
  * steadily enough for an alert. "stable": it does not grow. "insufficient": it was watched
@@ -45,7 +47,8 @@ extern "C" {
  * enum memwatch_growth_verdict - the state of a process, see VERDICT
  * @MEMWATCH_GROWTH_INSUFFICIENT: not watched for long enough
  * @MEMWATCH_GROWTH_STABLE: does not grow
- * @MEMWATCH_GROWTH_GROWING: a notice holds: the process grows significantly
+ * @MEMWATCH_GROWTH_GROWING: a notice holds: the process grows significantly; or its address space
+ *	does, without memory behind it (MEMWATCH_GROWTH_F_RESERVED)
  * @MEMWATCH_GROWTH_LEAK: an alert holds
  */
 enum memwatch_growth_verdict {
@@ -150,7 +153,8 @@ struct memwatch_growth_sample {
  * @last_ns: time of the last sample
  * @first_notice_ns: time of the first notice, or MEMWATCH_GROWTH_NONE
  * @first_alert_ns: time of the first alert, or MEMWATCH_GROWTH_NONE
- * @since_ns: when the growth began, as far back as the history reaches
+ * @since_ns: when the growth began, as far back as the history reaches; the beginning of the notice
+ *	if @gained_bytes is not 0 and the reason is not height
  * @alert_slope: slope at the newest alert, in bytes per second
  * @alert_eta_ns: time to the limit at the newest alert, or MEMWATCH_GROWTH_NONE
  * @slope: present slope in bytes per second; 0: the process does not grow, or it is not
@@ -158,7 +162,7 @@ struct memwatch_growth_sample {
  * @eta_ns: time from now to the limit, or MEMWATCH_GROWTH_NONE
  * @eta_low_ns: lower end of its 95 % confidence interval, or MEMWATCH_GROWTH_NONE
  * @eta_high_ns: upper end, or MEMWATCH_GROWTH_NONE if there is none
- * @growth_bytes: growth of the window or episode that @slope is from
+ * @growth_bytes: growth since @since_ns
  * @signal_bytes: anonymous + swapped + shared memory now
  * @file_bytes: mapped files now
  * @vsz_bytes: address space now

@@ -275,7 +275,7 @@ struct memwatch_heap_rss {
  * @ret: filled in up to ret->sz
  *
  * Returns: 0; -ENOENT, there is no such profile; -ENODATA, the profile does not say anything
- * about the resident set; -EINVAL.
+ * about the resident set; -EINVAL; -ENOMEM.
  * Since: 0.1
  */
 int memwatch_heap_get_rss(const struct memwatch_heap *heap, unsigned int profile,

@@ -280,8 +280,9 @@ struct memwatch_heap_symbol_opts {
  *
  * Reads the ELF files that the profiles name, their debug files (by build id, debuglink, and
  * debuginfod if DEBUGINFOD_URLS is set), and perf-PID.map in /tmp. A child process does this,
- * which cannot write files or send data, and which runs as nobody if the caller is root; then it
- * does not use debuginfod either. It is a fork of the caller without exec, so the caller should
+ * which cannot write files or send data, unless it is to use debuginfod, and which runs as nobody
+ * if the caller is root; then it does not use debuginfod. On machines other than x86-64 and AArch64
+ * its system calls are not filtered. It is a fork of the caller without exec, so the caller should
  * have one thread. A file whose build id is not that of the profile is not used. Addresses whose
  * symbols are not found stay what they are; see memwatch_heap_unread_module().
  *
@@ -299,7 +300,7 @@ int memwatch_heap_symbolize(struct memwatch_heap *heap,
  * For a program that reads profiles of other users and may do more than they. The process, which
  * must have one thread, becomes the user nobody if it is root, and can then only read files, write
  * to those that are open, and start the child of memwatch_heap_symbolize(), without debuginfod.
- * Other system calls fail with EPERM. This cannot be undone.
+ * Other system calls fail with EPERM (on x86-64 and AArch64). This cannot be undone.
  *
  * Returns: 0; or a negative errno, and the process must not read a profile.
  * Since: 0.1

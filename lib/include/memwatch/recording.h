@@ -93,9 +93,9 @@ MEMWATCH_MUST_CHECK int memwatch_recording_create(struct memwatch_ctx *ctx, cons
  * @recording: recording
  * @record: any record; records of unknown types are kept unchanged
  *
- * Returns: 0; -EINVAL, its size is impossible; -ENOSPC, -EDQUOT, -EFBIG or -EIO, the collected
- * records could not be written. In this case the file ends with its last whole block and the
- * records stay collected; the call may be repeated when there is room. A record is not taken if
+ * Returns: 0; -EINVAL, its size is impossible; -ENOMEM; -ENOSPC, -EDQUOT, -EFBIG or -EIO, the
+ * collected records could not be written. In this case the file ends with its last whole block and
+ * the records stay collected; the call may be repeated when there is room. A record is not taken if
  * the call returns an error. With a queue, the error is that of an earlier record, and nothing
  * that was taken is lost: the thread tries again.
  * Since: 0.1

@@ -40,7 +40,7 @@ extern "C" {
 struct memwatch_slots;
 
 #define MEMWATCH_SLOTS_PER_CPU	(1U << 0) /* one entry for each CPU instead of one for all */
-#define MEMWATCH_SLOTS_ESTIMATE (1U << 1) /* without RDT: estimate bandwidth from LLC misses */
+#define MEMWATCH_SLOTS_ESTIMATE (1U << 1) /* estimate bandwidth from LLC misses; not beside RDT */
 
 /* Bytes that a miss of the last-level cache moves: one cache line. */
 #define MEMWATCH_LINE_BYTES	     64
@@ -106,7 +106,8 @@ struct memwatch_slots *memwatch_slots_unref(struct memwatch_slots *slots);
  * memwatch_slots_tracker - the tracker in use
  * @slots: aggregator
  *
- * It has been advanced to the end of the slot that memwatch_slots_next() gave last.
+ * It has been advanced to the end of the slot that memwatch_slots_next() gave last, and has
+ * forgotten assignments that were freed more than 60 s before that slot.
  *
  * Returns: owned by @slots; take a reference to keep it.
  * Since: 0.1
@@ -142,9 +143,10 @@ int memwatch_slots_finish(struct memwatch_slots *slots);
 
 /**
  * struct memwatch_slot_entry - what one RMID did in one slot; from memwatch_slot_entry_at()
- * @rmid: RMID; 0 is everything unassigned, MEMWATCH_RMID_OTHER what found no place
+ * @rmid: RMID; 0 with generation 0 is everything unassigned, MEMWATCH_RMID_OTHER what found no
+ *	place. Without the module, every process has RMID 0 with a generation of its own.
  * @generation: its generation
- * @cpu: CPU, or MEMWATCH_CPU_ANY; RDT values are never for one CPU
+ * @cpu: CPU, or MEMWATCH_CPU_ANY; RDT values are never for one CPU, only what is estimated
  * @samples: how many samples, or parts of samples, were added
  * @process: the process that has the RMID; NULL for RMID 0, generation 0, and if no record has
  *	named it. Valid as long as the slot.
@@ -272,7 +274,7 @@ int memwatch_slots_next(struct memwatch_slots *slots, const struct memwatch_slot
  * @late_run_ns: CPU time in these parts
  * @split: samples that spanned several slots
  * @slots: slots that were closed, without late ones
- * @unknown: entries of an RMID other than 0 without a known assignment
+ * @unknown: entries without a known assignment, other than RMID 0 with generation 0
  * @invalid: invalid records
  * @lost: sum of the counts of all LOST records
  * @other: how many parts of measurements were added to an entry of MEMWATCH_RMID_OTHER

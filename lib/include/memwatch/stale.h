@@ -121,7 +121,7 @@ int memwatch_stale_open(struct memwatch_stale *stale, const char *path);
 /**
  * memwatch_stale_open_fd - open a trace that is open as a file
  * @stale: object, which has no trace yet
- * @fd: readable descriptor, which is duplicated
+ * @fd: readable descriptor, which is duplicated; a text trace is read from its position on
  *
  * Returns: 0; any errno of dup(); -EBUSY, there is a trace; -ENOMEM. A recorded trace is looked at
  * now: -EBADMSG, it is damaged; -EPROTO, its format is newer; any errno of read().

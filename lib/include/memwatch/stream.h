@@ -134,7 +134,8 @@ struct memwatch_live_opts {
  * Returns: 0; -ENOENT: the module is not loaded; -EACCES or -EPERM: not permitted; -EPROTO:
  * the module has another schema; -EOPNOTSUPP: this kernel lacks something that the programs
  * need; -EBUSY: another session is running and has another period; -ELIBACC:
- * libbpf is not installed; -EINVAL; -ENOMEM. memwatch_ctx_error() names the remedy if one is
+ * libbpf is not installed; -EREMOTE: it is asked for in a container; -EINVAL; -ENOMEM; or another
+ * negative errno. memwatch_ctx_error() names the remedy if one is
  * known.
  * Since: 0.1
  */
@@ -286,7 +287,7 @@ struct memwatch_availability {
  * @sz: sizeof(struct memwatch_stream_info) of the library that filled it in
  * @schema: MEMWATCH_SCHEMA of the records
  * @nr_cpus: number of CPUs with a ring
- * @nr_rmids: number of RMIDs that can be allocated; 0 without the module
+ * @nr_rmids: the highest RMID that can be allocated; 0 without the module
  * @backend: name of the module's backend, see memwatch_backend_name(), or "bpf"
  * @backend_reason: why the module chose this backend, or what "bpf" is
  * @hostname: host name of the machine

@@ -37,7 +37,7 @@ struct memwatch_summary;
  * @MEMWATCH_BY_CGROUP: a cgroup, by its id; id 0 is all that is unassigned or unknown
  * @MEMWATCH_BY_RMID: an assignment, by RMID and generation
  * @MEMWATCH_BY_CPU: a CPU; the slots must be made with MEMWATCH_SLOTS_PER_CPU. RDT values are
- *	unavailable in these rows.
+ *	unavailable in these rows, but for an estimated bandwidth (MEMWATCH_SLOTS_ESTIMATE).
  * @MEMWATCH_BY_SLOT: a slot
  */
 enum memwatch_summary_by {
@@ -190,7 +190,7 @@ const struct memwatch_value *memwatch_summary_counter_at(const struct memwatch_s
  * memwatch_summary_rmid_at - an RMID in a row
  * @row: a row
  * @index: counted from 0, in order of appearance; each RMID is there once, with its newest
- *	generation, and each generation of RMID 0
+ *	generation, and each generation of RMID 0 (of a cgroup these are only counted)
  *
  * Returns: valid as long as @row; NULL past the last one.
  * Since: 0.1

@@ -90,7 +90,7 @@ struct memwatch_tracker_opts {
  * @opts: options or NULL
  * @ret: the tracker; caller frees with memwatch_tracker_unref()
  *
- * Returns: 0, -ENOMEM, -E2BIG.
+ * Returns: 0, -ENOMEM, -E2BIG, -EINVAL: the size in the options is not set.
  * Since: 0.1
  */
 int memwatch_tracker_new(struct memwatch_ctx *ctx, const struct memwatch_tracker_opts *opts,
@@ -119,8 +119,8 @@ struct memwatch_tracker *memwatch_tracker_unref(struct memwatch_tracker *tracker
  * @tracker: tracker
  * @record: any record; types other than RMID_* are ignored
  *
- * An EXISTING record changes nothing if the assignment is known already, or if it comes after
- * the free of the same generation: a dump may race with an exit.
+ * An EXISTING record changes only the cgroup and the user if the assignment is known already, and
+ * nothing if it comes after the free of the same generation: a dump may race with an exit.
  *
  * Returns: 1, queued; 0, ignored; -EINVAL, the record is invalid (generation 0, or too short): it
  * is counted and otherwise ignored; -ENOMEM. Since: 0.1
@@ -194,7 +194,8 @@ int memwatch_tracker_retire(struct memwatch_tracker *tracker, __u64 time_ns);
  * @rmid: RMID
  * @generation: its generation
  * @ret: the assignment: live, freed and not yet retired, or queued and not yet in effect;
- *	owned by the tracker, valid until the next feed, advance or retire
+ *	owned by the tracker, valid until the next call that changes it: feed, alloc, exec, free,
+ *	advance, retire, or memwatch_slots_next() of slots that use it
  *
  * Returns: 0, or -ENOENT.
  * Since: 0.1
@@ -207,10 +208,12 @@ int memwatch_tracker_lookup(const struct memwatch_tracker *tracker, __u32 rmid, 
  * @tracker: tracker
  * @rmid: RMID
  * @time_ns: a time not later than the last advance
- * @ret: the assignment with alloc time <= @time_ns < free time; valid until the
- *	next advance or retire
+ * @ret: the assignment with alloc time <= @time_ns < free time; valid as that of
+ *	memwatch_tracker_lookup()
  *
- * Returns: 0, or -ENOENT: at that time the RMID belonged to no process.
+ * RMID 0 alone identifies no process, see memwatch_tracker_lookup().
+ *
+ * Returns: 0, or -ENOENT: at that time the RMID belonged to no process, or it is 0.
  * Since: 0.1
  */
 int memwatch_tracker_owner(const struct memwatch_tracker *tracker, __u32 rmid, __u64 time_ns,
@@ -220,8 +223,7 @@ int memwatch_tracker_owner(const struct memwatch_tracker *tracker, __u32 rmid, _
  * memwatch_tracker_next - walk over all assignments in the tracker
  * @tracker: tracker
  * @position: 0 to start; advanced by each call
- * @ret: an assignment, in no particular order; valid until the next advance
- *	or retire
+ * @ret: an assignment, in no particular order; valid as that of memwatch_tracker_lookup()
  *
  * Returns: 1, or 0 at the end.
  * Since: 0.1

@@ -34,10 +34,10 @@
  * for the address space is held for some pages at a time, and the statistics say how long that
  * took at most. It needs an x86-64, CAP_SYS_NICE and CAP_SYS_PTRACE.
  *
- * WHERE. Of the same processes, unless they have a heap profile, stacks are sampled when they touch
- * new pages, and when they ask for memory; <memwatch/where.h> names the functions. The programs for
- * this are attached only while there is such a process. The rate adapts, so that 200 page faults of
- * the machine a second are looked at. It needs an x86-64.
+ * WHERE. Of up to 16 processes with a notice, unless they have a heap profile, stacks are sampled
+ * when they touch new pages, and when they ask for memory; <memwatch/where.h> names the functions.
+ * The programs for this are attached only while there is such a process. The rate adapts, so that
+ * 200 page faults of the machine a second are looked at. It needs an x86-64.
  *
  * CAPABILITIES. Without CAP_SYS_ADMIN the run time of the event program cannot be measured.
  * The budget is then kept by an estimate for each event, and @event_cost says so.
@@ -254,7 +254,9 @@ struct memwatch_watch_stats {
  *
  * Returns: 0; -EOPNOTSUPP if this kernel lacks BTF or iterators; -EPERM or -EACCES if it
  * is not permitted; -EREMOTE if this process is in another pid namespace than the initial one,
- * in which a process has other ids; -ELIBACC if libbpf is not installed; -EINVAL; -ENOMEM.
+ * in which a process has other ids; -ELIBACC if libbpf is not installed; -EINVAL, also
+ * for a period outside of 50 ms to 60 s and a budget above one CPU; -E2BIG for options of a newer
+ * library; -ENOMEM.
  * Since: 0.1
  */
 MEMWATCH_MUST_CHECK int memwatch_watch_open(struct memwatch_ctx *ctx,
@@ -299,10 +301,13 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms);
 int memwatch_watch_fd(struct memwatch_watch *watch);
 
 /**
- * memwatch_watch_next - get the next alert that was raised or cleared, in time order
+ * memwatch_watch_next - get the next notice or alert that was raised or has ended, in time order
  * @watch: monitor
  * @ret: a record of type MEMWATCH_RECORD_GROWTH or MEMWATCH_RECORD_LOST, valid
  *	until the next call here or of memwatch_watch_poll()
+ *
+ * @what of the record says which it is, &enum memwatch_growth_event. When a process ends, so do its
+ * notice and its alert, without a record.
  *
  * Returns: 1; 0 if there is none now; -ENOMEM.
  * Since: 0.1
@@ -343,7 +348,8 @@ int memwatch_watch_get_group(struct memwatch_watch *watch, unsigned int index,
  * memwatch_watch_get_group_sample - get the last sample of a cgroup or of the machine
  * @watch: monitor
  * @index: from 0, in no particular order
- * @ret: filled in; @sz is set by the caller. @cgroup is valid until the next round
+ * @ret: filled in; @sz is set by the caller. @cgroup is valid until the next round. What is in swap
+ *	is part of @anon_bytes
  *
  * Returns: 1; 0 if there is no such index; -EINVAL.
  * Since: 0.1
@@ -368,7 +374,8 @@ int memwatch_watch_group_of(struct memwatch_watch *watch, __u32 tgid, __u64 cgro
 /**
  * memwatch_watch_charge - report CPU time that the caller used for the monitor
  * @watch: monitor
- * @cpu_ns: for example to print what it found; not what was used in a call of this library
+ * @cpu_ns: for example to print what it found; not what memwatch_watch_poll(),
+ *	memwatch_watch_save() and memwatch_watch_load() took
  *
  * Without MEMWATCH_WATCH_OWN_THREAD, what is not reported is not part of the budget.
  * Since: 0.1

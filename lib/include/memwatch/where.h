@@ -54,8 +54,8 @@ struct memwatch_where;
  * privileges. Its end raises SIGCHLD.
  *
  * Returns: 0; -ENODATA, the process has no notice, has a heap profile, or had no place among
- * those that are sampled, or there is no sample yet; -ENOENT, it has ended; any errno of
- * fork(); -ENOMEM.
+ * those that are sampled, or there is no sample yet; any errno of fork(); -ENOMEM. Of a process
+ * that has just ended, the functions may have no names.
  * Since: 0.1
  */
 int memwatch_watch_where(struct memwatch_watch *watch, __u32 tgid, __u64 start_time_ns,

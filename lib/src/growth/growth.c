@@ -395,7 +395,7 @@ int memwatch_growth_get_row(struct memwatch_growth *growth, unsigned int index,
 	memcpy(row.comm, p->comm, sizeof(row.comm));
 	mw_growth_row_fill(&row, &p->state, p->history);
 	mw_spans_fill_row(&p->spans, &row);
-	mw_growth_row_touch(&row, &p->state, &p->touch);
+	mw_growth_row_touch(&row, &p->state, p->history, &p->touch);
 	err = mw_opts_export(ret, &row, sizeof(row));
 	return err ? err : 1;
 }

@@ -8,6 +8,7 @@
 
 #include "growth/interval.h"
 #include "growth/pages.h"
+#include "growth/past.h"
 #include "base/timemath.h"
 
 _Static_assert((int)MEMWATCH_GROWTH_LEAK == (int)MW_GROWTH_LEAK, "the verdicts are the same");
@@ -22,6 +23,7 @@ _Static_assert(MEMWATCH_GROWTH_SETTLE == MW_GROWTH_EVENT_SETTLE, "the events are
 _Static_assert(MEMWATCH_GROWTH_TOUCH == MW_GROWTH_EVENT_TOUCH, "the events are the same");
 
 void mw_growth_row_touch(struct memwatch_growth_row *row, const struct mw_growth *g,
+			 const struct mw_growth_history *history,
 			 const struct mw_growth_touch *touch)
 {
 	if (!touch->gained)
@@ -33,8 +35,8 @@ void mw_growth_row_touch(struct memwatch_growth_row *row, const struct mw_growth
 	row->untouched_ns = touch->untouched_s * MW_GROWTH_SECOND;
 	if (!(g->flags & MW_GROWTH_F_NOTICE) || g->reason == MW_GROWTH_HEIGHT)
 		return;
-	row->growth_bytes = mw_bytes_from_pages(mw_growth_sub_sat(g->signal, g->base));
 	row->since_ns = g->first_ns + g->base_s * MW_GROWTH_SECOND;
+	row->growth_bytes = mw_bytes_from_pages(mw_past_growth(g, history, row->since_ns));
 }
 
 /* What the newest hour has more than the same hour of the day before, in pages. */

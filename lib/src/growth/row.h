@@ -21,6 +21,7 @@ void mw_growth_row_fill(struct memwatch_growth_row *row, const struct mw_growth 
  * that since the notice, of which the cold memory is a part.
  */
 void mw_growth_row_touch(struct memwatch_growth_row *row, const struct mw_growth *g,
+			 const struct mw_growth_history *history,
 			 const struct mw_growth_touch *touch);
 
 #endif /* MW_GROWTH_ROW_H */

@@ -67,7 +67,7 @@ static int item_to_row(const struct mw_snapshot_item *item, struct mw_bpf_growth
 	memcpy(row.comm, item->process.comm, sizeof(item->process.comm));
 	row.limit = item->process.limit;
 	mw_growth_row_fill(&row, g, has_history ? &history : NULL);
-	mw_growth_row_touch(&row, g, &item->touch);
+	mw_growth_row_touch(&row, g, has_history ? &history : NULL, &item->touch);
 	err = mw_opts_export(ret, &row, sizeof(row));
 	return err ? err : 1;
 }

@@ -18,6 +18,7 @@
 #include "growth/governor.h"
 #include "growth/limits.h"
 #include "growth/measure.h"
+#include "growth/own-time.h"
 #include "growth/pages.h"
 #include "growth/quota.h"
 #include "growth/snapshot.h"
@@ -61,9 +62,7 @@
  * @last_ns: when the last round began
  * @measure: measurements of the event program
  * @requested_ns: when a round was requested; 0: none was since the last round
- * @own_thread: all CPU time of the calling thread is charged
- * @call_cpu_ns: CPU time of this thread when the library was entered; with @own_thread,
- *	when the monitor was opened
+ * @time: CPU time of the monitor
  * @charged_ns: CPU time that the governor knows of
  * @round: number of the last round
  * @peeked: next record for memwatch_watch_next(), or NULL
@@ -84,8 +83,7 @@ struct memwatch_watch {
 	uint64_t last_ns;
 	struct mw_measure measure;
 	uint64_t requested_ns;
-	bool own_thread;
-	uint64_t call_cpu_ns;
+	struct mw_own_time time;
 	uint64_t charged_ns;
 	uint32_t round;
 	const struct memwatch_record_header *peeked;
@@ -104,26 +102,6 @@ struct mw_survey *mw_watch_survey(struct memwatch_watch *watch)
 struct mw_suspects *mw_watch_suspects(struct memwatch_watch *watch)
 {
 	return &watch->suspects;
-}
-
-/* CPU time of the monitor since it was opened, in a call that began with begin_call(). */
-static uint64_t cpu_used(const struct memwatch_watch *watch)
-{
-	return watch->stats.cpu_ns + mw_clock(CLOCK_THREAD_CPUTIME_ID) - watch->call_cpu_ns;
-}
-
-static void begin_call(struct memwatch_watch *watch)
-{
-	if (!watch->own_thread)
-		watch->call_cpu_ns = mw_clock(CLOCK_THREAD_CPUTIME_ID);
-}
-
-static void end_call(struct memwatch_watch *watch)
-{
-	uint64_t now = mw_clock(CLOCK_THREAD_CPUTIME_ID);
-
-	watch->stats.cpu_ns += now - watch->call_cpu_ns;
-	watch->call_cpu_ns = now;
 }
 
 static void refresh_limits(struct memwatch_watch *watch)
@@ -235,7 +213,7 @@ static int run_round(struct memwatch_watch *watch)
 	watch->requested_ns = 0;
 	watch->last_ns = now;
 	/* All CPU time since the last round is charged to this one, wake-ups included. */
-	spent = cpu_used(watch);
+	spent = mw_own_time_now(&watch->time);
 	mw_governor_round(&watch->governor, mw_sub_sat(spent, watch->charged_ns));
 	watch->charged_ns = spent;
 	mw_bpf_growth_control(watch->bpf)->request_gap_ns = watch->governor.gap_ns;
@@ -385,7 +363,7 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 				      : mw_add_sat(now, (uint64_t)timeout_ms * 1000000);
 	int bits, err = 0;
 
-	begin_call(watch);
+	mw_own_time_begin(&watch->time);
 	for (;;) {
 		bits = poll_once(watch, now);
 		if (bits)
@@ -399,7 +377,7 @@ int memwatch_watch_poll(struct memwatch_watch *watch, int timeout_ms)
 		now = mw_clock(CLOCK_MONOTONIC);
 	}
 	mw_wakeup_arm(&watch->wakeup, bits ? 0 : next_action(watch, now));
-	end_call(watch);
+	mw_own_time_end(&watch->time);
 	return err < 0 ? err : bits;
 }
 
@@ -414,9 +392,7 @@ int memwatch_watch_fd(struct memwatch_watch *watch)
 
 void memwatch_watch_charge(struct memwatch_watch *watch, __u64 cpu_ns)
 {
-	/* With a thread of its own this time is charged anyway. */
-	if (!watch->own_thread)
-		watch->stats.cpu_ns += cpu_ns;
+	mw_own_time_add(&watch->time, cpu_ns);
 }
 
 int memwatch_watch_find(struct memwatch_watch *watch, __u32 tgid, __u64 start_time_ns,
@@ -519,8 +495,7 @@ int memwatch_watch_open(struct memwatch_ctx *ctx, const struct memwatch_watch_op
 	if (watch->events)
 		apply_decision(watch);
 	mw_suspects_open(&watch->suspects, ctx, watch->bpf, opts.max_suspects, opts.flags);
-	watch->own_thread = opts.flags & MEMWATCH_WATCH_OWN_THREAD;
-	watch->call_cpu_ns = mw_clock(CLOCK_THREAD_CPUTIME_ID);
+	mw_own_time_init(&watch->time, opts.flags & MEMWATCH_WATCH_OWN_THREAD);
 	*ret = watch;
 	return 0;
 }
@@ -546,9 +521,9 @@ int memwatch_watch_save(struct memwatch_watch *watch, const char *path)
 {
 	int err;
 
-	begin_call(watch);
+	mw_own_time_begin(&watch->time);
 	err = mw_state_file_save(watch->ctx, watch->bpf, &watch->survey->groups, path);
-	end_call(watch);
+	mw_own_time_end(&watch->time);
 	return err;
 }
 
@@ -559,9 +534,9 @@ int memwatch_watch_load(struct memwatch_watch *watch, const char *path)
 	if (watch->round)
 		return mw_fail(watch->ctx, -EINVAL,
 			       "histories must be loaded before the first round");
-	begin_call(watch);
+	mw_own_time_begin(&watch->time);
 	n = mw_state_file_load(watch->ctx, watch->bpf, &watch->survey->groups, path);
-	end_call(watch);
+	mw_own_time_end(&watch->time);
 	return n;
 }
 
@@ -587,8 +562,8 @@ int memwatch_watch_get_stats(struct memwatch_watch *watch, struct memwatch_watch
 	s->rest_ppm = watch->governor.rest_ppm;
 	s->storm_ppm = watch->governor.storm_ppm;
 	mw_suspects_get_stats(&watch->suspects, s);
-	if (watch->own_thread)
-		end_call(watch);
+	mw_own_time_update(&watch->time);
+	s->cpu_ns = watch->time.total_ns;
 	s->events_retry_ns = 0;
 	if (s->events_state == MEMWATCH_EVENTS_OVER_BUDGET)
 		s->events_retry_ns = watch->measure.to_ns + watch->governor.detach_left_ns;

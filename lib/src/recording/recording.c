@@ -399,8 +399,10 @@ int memwatch_recording_close(struct memwatch_recording *recording)
 
 	if (!recording)
 		return 0;
-	pass_batch(recording);
-	err = stop_queue(recording);
+	/* The kernel reports a failed write once, so a second attempt would seem to succeed. */
+	err = pass_batch(recording);
+	if (!err)
+		err = stop_queue(recording);
 	if (!err && recording->overflow.dropped) {
 		/* The queue is empty now. */
 		err = create_batch(recording);

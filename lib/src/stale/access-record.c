@@ -113,10 +113,14 @@ int memwatch_access_record(struct memwatch_access *access, __u32 pid, const char
 	if (access->rings || access->writer.blocks)
 		return mw_fail(access->ctx, -EBUSY, "accesses are recorded already");
 	err = mw_access_open(access->ctx, &access->plan, (pid_t)pid, &opts, &access->rings);
-	if (!err)
-		err = mw_access_writer_init(&access->writer, access->ctx, directory);
 	if (err)
 		return err;
+	err = mw_access_writer_init(&access->writer, access->ctx, directory);
+	if (err) {
+		mw_access_close(access->rings);
+		access->rings = NULL;
+		return err;
+	}
 	describe_file(access);
 	return mw_access_writer_flush(&access->writer);
 }

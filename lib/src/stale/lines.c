@@ -15,7 +15,11 @@
 
 int mw_lines_init(struct mw_lines *lines, int fd)
 {
-	*lines = (struct mw_lines){ .fd = fd, .buffer = malloc(BUFFER_BYTES) };
+	*lines = (struct mw_lines){
+		.fd = fd,
+		.start = lseek(fd, 0, SEEK_CUR),
+		.buffer = malloc(BUFFER_BYTES),
+	};
 	return lines->buffer ? 0 : -ENOMEM;
 }
 
@@ -77,7 +81,7 @@ int mw_lines_next(struct mw_lines *lines, struct mw_text *line)
 
 int mw_lines_rewind(struct mw_lines *lines)
 {
-	if (lseek(lines->fd, 0, SEEK_SET))
+	if (lseek(lines->fd, lines->start, SEEK_SET) < 0)
 		return -errno;
 	lines->begin = lines->end = 0;
 	lines->at_end = false;

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/text.h"
 
@@ -17,6 +18,7 @@
 /**
  * struct mw_lines - the reader
  * @fd: the file, not owned
+ * @start: position from which it is read, negative if it cannot be sought
  * @buffer: owned
  * @begin, @end: what of it was not returned yet
  * @at_end: the file has no more
@@ -26,13 +28,14 @@
  */
 struct mw_lines {
 	int fd;
+	off_t start;
 	char *buffer;
 	size_t begin, end;
 	bool at_end, complete;
 	uint64_t number, offset;
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Reads a file from its position on. Returns 0 or -ENOMEM. */
 int mw_lines_init(struct mw_lines *lines, int fd);
 void mw_lines_uninit(struct mw_lines *lines);
 
