@@ -57,8 +57,7 @@ static inline void test_limit(void)
 	stop_child(&c);
 }
 
-/* Watches a child that leaks from its start on. Its alert must be early if its program @is_known.
- */
+/* Watches a child that leaks from its start on: its alert is early if its program @is_known. */
 static inline struct child leak_known(bool is_known, const char *what)
 {
 	struct child c = start_child(leak_from_start);
