@@ -210,7 +210,7 @@ bool mw_rmid_ripe_ns(const struct mw_rmid_pool *pool, u64 *ripe_ns)
 }
 
 /**
- * mw_rmid_is_resting - is an RMID in limbo?
+ * mw_rmid_is_resting - is an RMID in limbo, for its time or for what it still holds?
  * @pool: the pool
  * @rmid: the RMID, from 1 to @pool->nr
  * @now: current time
@@ -220,5 +220,5 @@ bool mw_rmid_is_resting(const struct mw_rmid_pool *pool, u32 rmid, u64 now)
 	const struct mw_rmid *r = &pool->entry[rmid];
 
 	return r->next != MW_RMID_IN_USE && r->next != MW_RMID_RESERVED &&
-	       !rmid_has_rested(pool, r, now);
+	       (!rmid_has_rested(pool, r, now) || rmid_holds_too_much(pool, rmid, now));
 }

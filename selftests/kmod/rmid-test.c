@@ -200,6 +200,7 @@ static void test_residue(void)
 	pool.residue_limit = 150;
 	check_alloc(LIMBO, 8, "an RMID below the limit of residue is allocated after its limbo");
 	check_refused(LIMBO, -EAGAIN, "an RMID above the limit of residue is not allocated");
+	tap_eq(pool_resting(&pool, LIMBO), 2, "an RMID above the limit of residue is in limbo");
 	tap_ok(mw_rmid_ripe_ns(&pool, &ripe), "an RMID above the limit can be allocated later");
 	tap_ok(ripe > LIMBO, "an RMID above the limit is not tried again at once: after %llu ns",
 	       (unsigned long long)(ripe - LIMBO));

@@ -837,8 +837,11 @@ struct memwatch_dump {
  * RATE. However often something happens, at most MEMWATCH_NOTICES_PER_SECOND
  * notices of one kind are sent within a second. Up to as many wait; after that
  * the last one is replaced, and MEMWATCH_ATTR_SUPPRESSED of the new one says by
- * how many. So messages and suppressed ones add up to what has happened. When
- * the module is unloaded, what waits is sent as one last notice of each kind.
+ * how many. So messages and suppressed ones add up to what has happened. Two
+ * kinds are limited before that, without counting as suppressed: FOREIGN_WRITE
+ * is sent at most once a second for each CPU, and EXHAUSTED at most once a
+ * second. Their MEMWATCH_ATTR_COUNT has all that has happened. When the module
+ * is unloaded, what waits is sent as one last notice of each kind.
  *
  * A socket whose receive buffer is full loses notices: recv() fails with
  * ENOBUFS once, and MEMWATCH_ATTR_SEQUENCE has a gap.
