@@ -138,6 +138,7 @@ int mw_config_read(void)
 	const char *fork_rule = getenv("MEMWATCH_HEAP_FORK");
 	const char *python_malloc = getenv("PYTHONMALLOC");
 	uint64_t most;
+	int rc;
 
 	mw_config.python_malloc = python_malloc && !strncmp(python_malloc, "malloc", 6);
 	mw_config.log = flag_read("MEMWATCH_HEAP_LOG");
@@ -163,7 +164,10 @@ int mw_config_read(void)
 		"MEMWATCH_HEAP_TRACE_DEPTH", 1, MW_CONFIG_TRACE_DEPTH_MOST, MW_CONFIG_TRACE_DEPTH);
 	snapshots_read("MEMWATCH_HEAP_SNAPSHOT", &mw_config.snapshots);
 	mw_config.seed = number_read("MEMWATCH_HEAP_SEED", 0, UINT64_MAX, 0);
-	return directory_read();
+	rc = directory_read();
+	if (rc)
+		mw_config_log("MEMWATCH_HEAP_DIR", -rc);
+	return rc;
 }
 
 void mw_config_log(const char *what, int error)

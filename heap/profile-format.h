@@ -18,8 +18,8 @@
  *   stores it last, with release semantics; a reader loads it first, with acquire semantics, and
  *   ignores the element if it is 0. A process that is killed leaves its completed stores in the
  *   file, so this is enough; nothing is promised after a crash of the machine.
- * - A sample is the only element that is reused. Its `state` has a generation that changes
- *   with each use. A reader that copies a sample while the writer lives loads `state` before
+ * - Samples and watches are the only elements that are reused. Their `state` has a generation that
+ *   changes with each use. A reader that copies one while the writer lives loads `state` before
  *   and after, and drops the copy if it changed. Every other element is immutable once it is
  *   complete, except for the sums of a stack and the last_ns of a module.
  * - Sums are written one by one, without a lock. They may differ from the samples by the samples
@@ -92,8 +92,8 @@ enum mw_heap_began {
 /*
  * What other processes ask for: the low bits of header.control (samples) and header.trace_control
  * (a trace, see trace-format.h). The bits above count, so that a request differs from the one
- * before, also if it asks for the same. The library looks at both words at least once in
- * MW_HEAP_CONTROL_BYTES that a thread allocates.
+ * before, also if it asks for the same. The library looks at both words with each sample, and while
+ * it takes none, whenever a thread has allocated another MW_HEAP_CONTROL_BYTES.
  */
 enum mw_heap_control {
 	MW_HEAP_CONTROL_NONE = 0, /* as configured by the environment */

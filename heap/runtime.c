@@ -87,6 +87,7 @@ static int profile_begin(uint64_t rate, uint32_t parent_pid, enum mw_heap_began 
 		return rc;
 	rc = mw_index_grow();
 	if (rc) {
+		mw_config_log("index", -rc);
 		mw_profile_abandon();
 		return rc;
 	}
@@ -106,9 +107,19 @@ static int profile_begin(uint64_t rate, uint32_t parent_pid, enum mw_heap_began 
 	return rc;
 }
 
+static int fork_begin(void)
+{
+	int rc = mw_fork_begin();
+
+	if (rc)
+		mw_config_log("cannot follow forks", -rc);
+	return rc;
+}
+
 /* Sets the library up. Before the C library has its environment, it is too early. */
 static void runtime_begin(void)
 {
+
 	if (!environ || !mw_next_resolve() || !mw_lock_try(&mw_maintenance))
 		return;
 	if (mw_runtime.mode != MW_RUNTIME_NEW) {
@@ -116,7 +127,7 @@ static void runtime_begin(void)
 		return;
 	}
 	/* A privileged program must not write files where its caller says. */
-	if (getauxval(AT_SECURE) || mw_config_read() || mw_fork_begin() ||
+	if (getauxval(AT_SECURE) || mw_config_read() || fork_begin() ||
 	    profile_begin(mw_config.dormant ? 0 : mw_config.rate, 0, MW_HEAP_BEGAN_PROCESS_START))
 		__atomic_store_n(&mw_runtime.mode, MW_RUNTIME_OFF, __ATOMIC_RELEASE);
 	else

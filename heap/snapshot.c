@@ -22,7 +22,7 @@
 #include "snapshot.h"
 #include "thread.h"
 
-#define SAMPLES_AT_ONCE 256
+#define REUSED_AT_ONCE 256
 
 /* A new highest live size is one that is higher by an eighth, and not more often than this. */
 #define PEAK_LEAST	 (UINT64_C(1) << 20)
@@ -39,7 +39,18 @@ static struct {
 } snapshot_next;
 
 /* Only while the lock is held. */
-static struct mw_heap_sample samples_buffer[SAMPLES_AT_ONCE];
+/* An element that is reused. */
+union reused {
+	uint64_t state;
+	struct mw_heap_sample sample;
+	struct mw_heap_watch watch;
+};
+
+_Static_assert(sizeof(union reused) == sizeof(struct mw_heap_sample) &&
+		       sizeof(union reused) == sizeof(struct mw_heap_watch),
+	       "a chunk is an array of them");
+
+static union reused reused_buffer[REUSED_AT_ONCE];
 static union {
 	struct mw_heap_header header;
 	uint8_t bytes[MW_HEAP_CHUNKS_OFFSET];
@@ -104,7 +115,7 @@ static int copy_write(int fd, const void *from, size_t bytes, uint64_t offset)
 }
 
 /* As every reader does it: the state before and after. */
-static void sample_copy(struct mw_heap_sample *to, const struct mw_heap_sample *from)
+static void reused_copy(union reused *to, const union reused *from)
 {
 	uint64_t state = __atomic_load_n(&from->state, __ATOMIC_ACQUIRE);
 
@@ -114,14 +125,14 @@ static void sample_copy(struct mw_heap_sample *to, const struct mw_heap_sample *
 		to->state = MW_HEAP_SAMPLE_FREE;
 }
 
-static int samples_write(int fd, const struct mw_heap_sample *samples, uint64_t offset)
+static int reused_write(int fd, const union reused *elements, uint64_t offset)
 {
 	int rc = 0;
 
-	for (size_t done = 0; done < MW_HEAP_CHUNK_BYTES && !rc; done += sizeof(samples_buffer)) {
-		for (size_t i = 0; i < SAMPLES_AT_ONCE; i++)
-			sample_copy(&samples_buffer[i], samples++);
-		rc = copy_write(fd, samples_buffer, sizeof(samples_buffer), offset + done);
+	for (size_t done = 0; done < MW_HEAP_CHUNK_BYTES && !rc; done += sizeof(reused_buffer)) {
+		for (size_t i = 0; i < REUSED_AT_ONCE; i++)
+			reused_copy(&reused_buffer[i], elements++);
+		rc = copy_write(fd, reused_buffer, sizeof(reused_buffer), offset + done);
 	}
 	return rc;
 }
@@ -136,8 +147,8 @@ static int kind_write(int fd, enum mw_heap_chunk_kind kind, uint32_t *ret_count)
 		const uint8_t *chunk = mw_profile.chunk[kind][n];
 		uint64_t offset = (uint64_t)(chunk - mw_profile.base);
 
-		if (kind == MW_HEAP_CHUNK_SAMPLES)
-			rc = samples_write(fd, mw_profile.chunk[kind][n], offset);
+		if (kind == MW_HEAP_CHUNK_SAMPLES || kind == MW_HEAP_CHUNK_WATCHES)
+			rc = reused_write(fd, mw_profile.chunk[kind][n], offset);
 		else
 			rc = copy_write(fd, chunk, MW_HEAP_CHUNK_BYTES, offset);
 	}

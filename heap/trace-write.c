@@ -157,14 +157,17 @@ static void chunk_begin(struct mw_trace_writer *writer, uint64_t time)
 static bool window_next(struct mw_trace_writer *writer)
 {
 	struct mw_trace_header *header = mw_trace.header;
-	uint32_t chunks = writer->window.chunks;
+	uint32_t chunks = writer->window.chunks, state;
 
 	chunks = chunks ? chunks * 2 : 1;
 	if (chunks > WINDOW_CHUNKS_MAX)
 		chunks = WINDOW_CHUNKS_MAX;
 	mw_trace_file_release(&writer->window);
-	if (__atomic_load_n(&header->state, __ATOMIC_RELAXED) == MW_TRACE_STATE_ACTIVE &&
-	    mw_trace_file_window(header, chunks, &writer->window))
+	/* After the process has begun to exit, other destructors and threads go on. */
+	state = __atomic_load_n(&header->state, __ATOMIC_RELAXED);
+	if (state != MW_TRACE_STATE_ACTIVE && state != MW_TRACE_STATE_ENDED)
+		return false;
+	if (mw_trace_file_window(header, chunks, &writer->window))
 		return true;
 	__atomic_store_n(&header->state, MW_TRACE_STATE_FULL, __ATOMIC_RELAXED);
 	return false;

@@ -113,11 +113,13 @@ static void write_name(const char *name, FILE *out)
 		fputc(*p == ';' ? ':' : *p, out);
 }
 
-void heap_calls_write_folded(const struct heap_calls *calls, FILE *out)
+int heap_calls_write_folded(const struct heap_calls *calls, FILE *out)
 {
 	const struct heap_call **path = reallocarray(NULL, calls->max_depth + 1UL, sizeof(*path));
 
-	for (size_t i = 0; path && i < calls->count; i++) {
+	if (!path)
+		return -ENOMEM;
+	for (size_t i = 0; i < calls->count; i++) {
 		const struct heap_call *call = &calls->list[i];
 
 		path[call->depth] = call;
@@ -133,4 +135,5 @@ void heap_calls_write_folded(const struct heap_calls *calls, FILE *out)
 		fprintf(out, " %" PRIu64 "\n", call->flat);
 	}
 	free(path);
+	return 0;
 }

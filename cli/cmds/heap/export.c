@@ -70,9 +70,9 @@ static int write_calls(struct export *e)
 	if (e->config->to == EXPORT_SPEEDSCOPE)
 		err = heap_speedscope_write(&calls, e->path, e->out.stream);
 	else if (e->config->to == EXPORT_SVG)
-		heap_flame_write(&calls, e->path, e->out.stream);
+		err = heap_flame_write(&calls, e->path, e->out.stream);
 	else
-		heap_calls_write_folded(&calls, e->out.stream);
+		err = heap_calls_write_folded(&calls, e->out.stream);
 	heap_calls_close(&calls);
 	return err ? mw_error_errno(err, "heap export") : 0;
 }

@@ -4,6 +4,7 @@
  *
  * Flame graphs. The outermost call is at the bottom.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,8 @@ static int compute_weights(struct flame *flame)
 	flame->weight = calloc(calls->count, sizeof(*flame->weight));
 	if (!of_depth || !flame->weight) {
 		free(of_depth);
-		return -1;
+		free(flame->weight);
+		return -ENOMEM;
 	}
 	for (size_t i = calls->count; i-- > 0;) {
 		const struct heap_call *call = &calls->list[i];
@@ -129,13 +131,15 @@ static void write_title(const struct flame *flame, const struct heap_call *call)
 	fputs("</title>", flame->out);
 }
 
-static void write_frames(const struct flame *flame)
+static int write_frames(const struct flame *flame)
 {
 	const struct heap_calls *calls = flame->calls;
 	double *start = calloc(calls->max_depth + 2UL, sizeof(*start));
 	double scale = WIDTH / flame->total;
 
-	for (size_t i = 0; start && i < calls->count; i++) {
+	if (!start)
+		return -ENOMEM;
+	for (size_t i = 0; i < calls->count; i++) {
 		const struct heap_call *call = &calls->list[i];
 		double x = start[call->depth], width = flame->weight[i] * scale;
 		uint32_t y = TOP + (flame->max_depth - call->depth) * HEIGHT;
@@ -156,6 +160,7 @@ static void write_frames(const struct flame *flame)
 		fputs("</text></g>\n", flame->out);
 	}
 	free(start);
+	return 0;
 }
 
 static void write_head(const struct flame *flame, const char *name, unsigned int height)
@@ -193,14 +198,16 @@ static void write_head(const struct flame *flame, const char *name, unsigned int
 		height - 10);
 }
 
-void heap_flame_write(const struct heap_calls *calls, const char *name, FILE *out)
+int heap_flame_write(const struct heap_calls *calls, const char *name, FILE *out)
 {
 	struct flame flame = { .calls = calls, .out = out };
+	int err = compute_weights(&flame);
 
-	if (compute_weights(&flame))
-		return;
+	if (err)
+		return err;
 	write_head(&flame, name, TOP + (flame.max_depth + 1) * HEIGHT + BOTTOM);
-	write_frames(&flame);
+	err = write_frames(&flame);
 	fputs("</g>\n</svg>\n", out);
 	free(flame.weight);
+	return err;
 }

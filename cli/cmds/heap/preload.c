@@ -27,6 +27,16 @@
 /* The profiler takes its default for more. */
 #define RATE_MOST (UINT64_C(1) << 40)
 
+/* The dynamic loader takes LD_PRELOAD apart there, and nothing can prevent it. */
+static int check_library_path(const char *path)
+{
+	if (!strpbrk(path, " :"))
+		return 0;
+	mw_error(MW_EXIT_FAILED, path, "cannot be preloaded: its path has a blank or a colon");
+	mw_hint("copy the library to another folder, and name it with --library FILE");
+	return MW_EXIT_FAILED;
+}
+
 /* The profiler is installed into PREFIX/lib, and built into a folder beside this program's. */
 static int find_library(struct heap_preload *preload, const char *library)
 {
@@ -36,7 +46,7 @@ static int find_library(struct heap_preload *preload, const char *library)
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (library && realpath(library, preload->library))
-		return 0;
+		return check_library_path(preload->library);
 	if (library)
 		return mw_error_errno(-errno, "--library");
 	self[n > 0 ? n : 0] = '\0';
@@ -44,7 +54,7 @@ static int find_library(struct heap_preload *preload, const char *library)
 	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self), self, places[i]);
 		if (realpath(path, preload->library) && !access(preload->library, R_OK))
-			return 0;
+			return check_library_path(preload->library);
 	}
 	mw_error(MW_EXIT_UNSUPPORTED, preload->what, LIBRARY " was not found");
 	mw_hint("name it with --library FILE");

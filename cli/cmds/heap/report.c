@@ -296,11 +296,24 @@ static void profile_json(const struct report *r, struct mw_json *json)
 	mw_json_object_end(json);
 }
 
+/* Rows are in the order of how much they grow at least, which one that also shrank may lead. */
+static int judge_growth(const struct report *r)
+{
+	MEMWATCH_OPTS(memwatch_heap_row, row);
+
+	if (!r->config->choice.snapshots)
+		return MW_EXIT_DONE;
+	for (uint64_t i = 0; memwatch_heap_view_get_row(r->rows.view, i, &row) == 1; i++)
+		if (row.leak)
+			return MW_EXIT_DONE;
+	return MW_EXIT_NOTHING;
+}
+
 static int print_json(struct report *r)
 {
 	uint32_t by = chosen_rows(r->config);
+	int rc = open_view(r, MEMWATCH_HEAP_BY_SITE), verdict;
 	struct mw_json json;
-	int rc = open_view(r, MEMWATCH_HEAP_BY_SITE);
 
 	if (rc)
 		return rc;
@@ -311,18 +324,18 @@ static int print_json(struct report *r)
 	if (r->config->choice.rss)
 		rc = heap_rss_json(&r->profiles, &r->rows, r->path, &json);
 	heap_sites_json(&r->rows, &json, "sites");
+	verdict = judge_growth(r);
 	if (!rc && by != MEMWATCH_HEAP_BY_SITE) {
 		rc = open_view(r, by);
 		if (!rc)
 			heap_rows_json(&r->rows, &json, "rows");
 	}
 	mw_json_finish(&json);
-	return rc;
+	return rc ?: verdict;
 }
 
 static int print_text(struct report *r)
 {
-	MEMWATCH_OPTS(memwatch_heap_row, row);
 	uint32_t by = chosen_rows(r->config);
 	int rc = open_view(r, by);
 
@@ -336,12 +349,10 @@ static int print_text(struct report *r)
 	if (by != MEMWATCH_HEAP_BY_SITE)
 		return heap_rows_print(&r->rows);
 	heap_sites_print(&r->rows);
-	if (r->config->choice.snapshots &&
-	    (memwatch_heap_view_get_row(r->rows.view, 0, &row) != 1 || !row.leak)) {
+	rc = judge_growth(r);
+	if (rc == MW_EXIT_NOTHING)
 		printf("No call stack grows steadily.\n");
-		return MW_EXIT_NOTHING;
-	}
-	return MW_EXIT_DONE;
+	return rc;
 }
 
 static const char *const report_usage[] = {

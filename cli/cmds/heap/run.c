@@ -140,26 +140,37 @@ static int set_environment(const struct run *r)
 	return err;
 }
 
+/* The name of a profile without its suffix: "COMM.PID". False if it has no name any more. */
+static bool find_profile_name(int fd, char *ret, size_t size)
+{
+	char link[64], path[PATH_MAX];
+	const char *slash, *end;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	slash = strrchr(path, '/');
+	end = slash ? strstr(slash, ".mwheap") : NULL;
+	if (!end || strcmp(end, ".mwheap"))
+		return false;
+	snprintf(ret, size, "%.*s", (int)(end - slash - 1), slash + 1);
+	return true;
+}
+
 /* Copies the profile of the command to "DIR/COMM.PID-0001.mwheap". */
 static void take_snapshot(struct run *r)
 {
-	MEMWATCH_OPTS(memwatch_heap_info, info);
-	char path[PATH_MAX + 128], comm[64];
-	struct memwatch_heap *heap;
+	char path[PATH_MAX + NAME_MAX + 32], name[NAME_MAX + 1];
 	int fd;
 
 	if (memwatch_heap_find(r->ctx, (uint32_t)r->preload.child.pid, 0, &fd))
 		return;
-	if (!heap_header_read(r->ctx, fd, "profile", &heap, &info)) {
-		snprintf(comm, sizeof(comm), "%s", info.comm);
-		memwatch_heap_unref(heap);
-		for (char *p = comm; *p; p++)
-			if (*p == '/' || *p < ' ')
-				*p = '_';
+	if (find_profile_name(fd, name, sizeof(name))) {
 		/* With --snapshot the process makes copies, too. */
 		do
-			snprintf(path, sizeof(path), "%s/%s.%d-%04u.mwheap", r->preload.directory,
-				 comm, (int)r->preload.child.pid, ++r->snapshots);
+			snprintf(path, sizeof(path), "%s/%s-%04u.mwheap", r->preload.directory,
+				 name, ++r->snapshots);
 		while (!access(path, F_OK));
 		heap_snapshot_write(r->ctx, fd, "profile", path);
 	}

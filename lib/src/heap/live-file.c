@@ -85,7 +85,7 @@ static int read_directory(const struct live_file *file, struct mw_profile_file *
 	return err ?: mw_profile_file_directory(ret, file->ctx);
 }
 
-/* Drops the samples of a chunk that are not the same any more. */
+/* Drops the elements of a chunk that are not the same any more; the first word is their state. */
 static int drop_changed(const struct live_file *file, const struct mw_chunk_part *part,
 			size_t distance)
 {
@@ -111,11 +111,12 @@ static int reread_kind(const struct live_file *file, enum mw_heap_chunk_kind kin
 	for (uint32_t i = 0; !err && i < array->nr_parts; i++) {
 		const struct mw_chunk_part *part = &array->parts[i];
 
-		if (kind == MW_HEAP_CHUNK_SAMPLES)
-			err = drop_changed(file, part, array->element_bytes);
-		else
+		/* The samples are in the first copy of the file. */
+		if (kind != MW_HEAP_CHUNK_SAMPLES)
 			err = read_part(file, file->copy->bytes + part->offset,
 					part->count * array->element_bytes, part->offset);
+		if (!err && (kind == MW_HEAP_CHUNK_SAMPLES || kind == MW_HEAP_CHUNK_WATCHES))
+			err = drop_changed(file, part, array->element_bytes);
 	}
 	return err;
 }
