@@ -265,9 +265,10 @@ static int report_import(const struct mw_cli *cli, const struct stale_report_con
 static const char *const report_usage[] = {
 	"stale report DIR|FILE [--pid PID] [--follow[=INTERVAL]] [--no-symbols] [--sysroot DIR]",
 	"             [OPTIONS]",
-	"stale report --import TRACE [--sort-memory SIZE] [OPTIONS]",
+	"stale report --import TRACE [OPTIONS]",
 	"             OPTIONS: [--objects] [--top N] [--scheme hybrid|local|global] [--fence C]",
 	"             [--share PERCENT] [--clock active|wall] [--any-growth]",
+	"             [--sort-memory SIZE]",
 	"",
 	"Replays a trace of allocations, frees and memory accesses, and shows which live",
 	"objects were not used for longer than the statistics of their allocation site",

@@ -229,9 +229,10 @@ static void print_duration(const struct memwatch_stale_info *info)
 	char active[32];
 
 	mw_human_uint(info->active_ns, MW_UNIT_NS, active, sizeof(active));
-	printf("The program was active for %s only%s. In so short a time, what it keeps\n"
-	       "from its start looks like a leak.\n",
-	       active, is_incomplete(info) ? " in the recorded part" : "");
+	printf("The program was active for %s only%s. In so short a time, %s.\n", active,
+	       is_incomplete(info) ? " in the recorded part" : "",
+	       info->leaked_objects ? "what it keeps\nfrom its start looks like a leak"
+				    : "a leak\nmay not be seen yet");
 }
 
 /* What is known of objects without their accesses. */
@@ -250,7 +251,7 @@ static void print_evidence(const struct memwatch_stale_info *info)
 {
 	uint64_t charged = info->accesses - info->misses;
 
-	if (info->leaked_objects && info->active_ns < SHORT_NS)
+	if (info->active_ns < SHORT_NS)
 		print_duration(info);
 	if (!info->access_event)
 		printf("No accesses were sampled: \"not used\" means allocated and not freed "

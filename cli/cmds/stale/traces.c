@@ -104,11 +104,10 @@ static int choose_trace(struct memwatch_ctx *ctx, struct stale_trace *trace, con
 	if (found)
 		return 0;
 	if (pid)
-		return mw_error(MW_EXIT_NOTHING, directory, "has no trace of process %" PRIu64,
-				pid);
-	mw_error(MW_EXIT_NOTHING, directory, "has no trace (COMM.PID" SUFFIX ")");
+		return mw_error(MW_EXIT_FAILED, directory, "has no trace of process %" PRIu64, pid);
+	mw_error(MW_EXIT_FAILED, directory, "has no trace (COMM.PID" SUFFIX ")");
 	mw_hint("\"memwatchctl stale run -o DIR -- COMMAND\" records one");
-	return MW_EXIT_NOTHING;
+	return MW_EXIT_FAILED;
 }
 
 int stale_trace_find(struct stale_trace *trace, const struct mw_cli *cli, const char *name,

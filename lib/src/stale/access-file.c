@@ -148,7 +148,7 @@ int mw_access_file_next(struct mw_access_file *file, struct mw_access_record *re
 			file->damaged++;
 			file->at = file->end;
 		}
-		rc = file->broken ? 0 : read_block(file);
+		rc = file->broken || file->other_boot ? 0 : read_block(file);
 		if (rc <= 0)
 			return rc;
 	}

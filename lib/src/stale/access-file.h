@@ -37,6 +37,7 @@ struct mw_access_record {
  * @used: there was a block of the process
  * @cut_off: the last block is not complete
  * @broken: behind a damaged head, no further block can be found
+ * @other_boot: its times are of another boot than those of the trace, so nothing is read of it
  * @buffer: the current block; owned
  * @at, @end: what of it is left
  * @last: the record before
@@ -47,7 +48,7 @@ struct mw_access_file {
 	struct mw_access_file_header header;
 	uint64_t offset;
 	uint64_t damaged;
-	bool used, cut_off, broken;
+	bool used, cut_off, broken, other_boot;
 	uint8_t *buffer;
 	const uint8_t *at, *end;
 	struct mw_access_record last;

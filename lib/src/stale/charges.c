@@ -54,7 +54,7 @@ int mw_charges_add(struct mw_charges *charges, int fd, uint32_t pid, const uint8
 		mw_access_file_uninit(&file);
 		return err;
 	}
-	file.broken = memcmp(file.header.boot_id, boot_id, 16) != 0;
+	file.other_boot = memcmp(file.header.boot_id, boot_id, 16) != 0;
 	charges->files[charges->nr_files++] = file;
 	return 0;
 }

@@ -31,7 +31,8 @@ static void describe_accesses(const struct memwatch_stale *stale, struct memwatc
 	for (uint32_t i = 0; i < charges->nr_files; i++) {
 		const struct mw_access_file_header *h = &charges->files[i].header;
 
-		if (!charges->files[i].used && i + 1 < charges->nr_files)
+		if (charges->files[i].other_boot ||
+		    (!charges->files[i].used && i + 1 < charges->nr_files))
 			continue;
 		info->access_event = h->event;
 		info->access_period = h->period;
