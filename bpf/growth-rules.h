@@ -35,8 +35,8 @@
 /*
  * A start-up: its onset is within YOUNG_NS of the first sample, and it lasts START_NS. A process
  * that waits before it loads its data begins later, within START_NS, and takes up to LOAD_NS. By
- * its counters it leaks, so this holds only where touch will tell; and not for a process that had a
- * fifth of its limit to begin with, which has been running before it was seen for the first time.
+ * its counters it leaks, so this holds only where touch will tell; and not for a process that never
+ * had less than a fifth of its limit: it ran before it was seen for the first time.
  */
 #define MW_GROWTH_START_NS (120 * MW_GROWTH_SECOND)
 #define MW_GROWTH_YOUNG_NS (10 * MW_GROWTH_SECOND)
@@ -57,6 +57,23 @@
 #define MW_GROWTH_COLD_S	  2400U
 #define MW_GROWTH_COLD_SHARE	  75U
 #define MW_GROWTH_COLD_PROGRESS_S 60U
+
+/*
+ * For how long a page must be untouched to be called cold: a part of the time for which the process
+ * is followed, within these bounds. The rule "untouched" needs the part of its whole time.
+ */
+#define MW_GROWTH_UNTOUCHED_PART  4U
+#define MW_GROWTH_UNTOUCHED_MIN_S 60U
+#define MW_GROWTH_UNTOUCHED_MAX_S (MW_GROWTH_COLD_S / MW_GROWTH_UNTOUCHED_PART)
+
+MW_INLINE __u32 mw_growth_untouched_s(__u64 followed_s)
+{
+	__u64 s = followed_s / MW_GROWTH_UNTOUCHED_PART;
+
+	if (s > MW_GROWTH_UNTOUCHED_MAX_S)
+		return MW_GROWTH_UNTOUCHED_MAX_S;
+	return s < MW_GROWTH_UNTOUCHED_MIN_S ? MW_GROWTH_UNTOUCHED_MIN_S : (__u32)s;
+}
 
 /*
  * Rule "height": growth of which surely less than this percentage is cold is memory in use, and
@@ -206,7 +223,8 @@ MW_INLINE int mw_growth_is_used(const struct mw_growth_touch *touch)
 
 /*
  * Rule "untouched": a notice has held for long, the growth is new, steady and goes on, and what
- * was gained is cold.
+ * was gained is cold. A process that is followed for less than its notice has held, as after a
+ * restart of the monitor, has not shown yet what it uses again.
  */
 MW_INLINE int mw_growth_rule_untouched(const struct mw_growth *g,
 				       const struct mw_growth_history *history,
@@ -217,7 +235,8 @@ MW_INLINE int mw_growth_rule_untouched(const struct mw_growth *g,
 	if (!(g->flags & MW_GROWTH_F_NOTICE) || age - g->base_s < MW_GROWTH_COLD_S ||
 	    age - g->rise_s > MW_GROWTH_COLD_PROGRESS_S || !mw_growth_trend_grows(history))
 		return 0;
-	return g->top > g->ceiling && mw_growth_is_cold(touch);
+	return g->top > g->ceiling && mw_growth_is_cold(touch) &&
+	       touch->untouched_s >= MW_GROWTH_UNTOUCHED_MAX_S;
 }
 
 #endif /* _MW_GROWTH_RULES_H */

@@ -119,7 +119,7 @@ struct mw_growth_point {
  * @signal: last signal: anonymous + swapped + shared pages
  * @file: last number of mapped file pages
  * @vsz: last address space, in pages
- * @vsz_floor: lowest address space since the first minute, in which libraries are mapped
+ * @vsz_floor: lowest address space since the first two minutes, in which libraries are mapped
  * @headroom: last headroom, in pages
  * @floor: lowest signal ever
  * @ceiling: highest signal before the episode

@@ -247,6 +247,11 @@ bool mw_out_file_is(const char *path, const char *other)
 	       (!strcmp(name, other_name) && is_one_file(folder, other_folder));
 }
 
+bool mw_out_file_is_stdout(const char *path)
+{
+	return !strcmp(path, "-") || named_descriptor(path) == STDOUT_FILENO;
+}
+
 int mw_out_file_flush(struct mw_out_file *out)
 {
 	bool failed = ferror(out->stream);
@@ -296,10 +301,12 @@ int mw_out_file_check(struct memwatch_ctx *ctx, const char *path, bool force, bo
 	*replace = existing == REPLACEABLE || existing == FILE_EXISTS;
 	if (err)
 		return mw_error_errno(err, path);
+	/* The name of a descriptor is a symbolic link of the system, which --force would replace.
+	 */
+	if (existing == STREAM || named_descriptor(path) >= 0)
+		return mw_error(MW_EXIT_FAILED, path, "is not a regular file");
 	if (existing == FILE_EXISTS && !force)
 		return report_existing_file(path);
-	if (existing == STREAM)
-		return mw_error(MW_EXIT_FAILED, path, "is not a regular file");
 	if (existing == FOLDER || existing == FOREIGN || existing == UNUSABLE)
 		return report_unusable(existing, path);
 	/* There may be no folder, or nothing can be created in it. */

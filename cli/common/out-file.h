@@ -51,6 +51,9 @@ int mw_out_file_begin(struct mw_out_file *out, struct memwatch_ctx *ctx, const c
  */
 bool mw_out_file_is(const char *path, const char *other);
 
+/* Whether @path is a name of standard output. */
+bool mw_out_file_is_stdout(const char *path);
+
 /*
  * Writes what is buffered, where another process closes the file. Returns 0, or an exit code after
  * an error message if something could not be written.

@@ -89,6 +89,7 @@ bool mw_suspect_is_done(struct mw_suspect *suspect, uint64_t now_ns)
 				: memwatch_heap_suspect_poll(suspect->search, &suspect->info);
 
 	suspect->found = rc == 1;
+	suspect->answered = rc == 1 || rc == -ENODATA;
 	return rc || now_ns >= suspect->end_ns;
 }
 
@@ -221,7 +222,7 @@ void mw_suspect_json(const struct mw_suspect *suspect, struct mw_json *json)
 void mw_suspect_end(struct mw_suspect *suspect)
 {
 	/* Without an answer, the copy may be incomplete. */
-	if (*suspect->copy && !suspect->found)
+	if (*suspect->copy && !suspect->answered)
 		unlink(suspect->copy);
 	suspect->search = memwatch_heap_suspect_unref(suspect->search);
 	suspect->where = memwatch_where_unref(suspect->where);

@@ -30,7 +30,8 @@ struct mw_suspect {
 	uint64_t end_ns;		      /* CLOCK_MONOTONIC */
 	char copy[4096];		      /* path of the copy of the profile; "": none */
 	struct memwatch_heap_suspect_info info;
-	bool found; /* the answer is there; that of the profile is in @info */
+	bool answered; /* the search has ended: what grows was found, or nothing grows */
+	bool found;    /* what grows was found; in the profile, it is in @info */
 };
 
 /* The caller sets the first three, the rest is zero. */

@@ -68,13 +68,22 @@ static void write_groups(struct mw_monitor *monitor, FILE *out, uint64_t time_ns
 	}
 }
 
+/* An error of an earlier write has left a line that is not complete. */
+static int flush_trace(FILE *out)
+{
+	errno = 0;
+	if (!fflush(out) && !ferror(out))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
 int mw_trace_write_header(FILE *out)
 {
 	fputs("time_s,pid,comm,anon_kb,file_kb,shmem_kb,swap_kb,vsz_kb,limit_kb,cgroup,kernel_kb,"
 	      "slab_kb,sock_kb,pagetables_kb,gained_kb,cold_kb,cold_low_kb,cold_high_kb,"
 	      "untouched_s\n",
 	      out);
-	return fflush(out) ? -errno : 0;
+	return flush_trace(out);
 }
 
 int mw_trace_write_round(struct mw_monitor *monitor, FILE *out, uint64_t *samples)
@@ -101,5 +110,5 @@ int mw_trace_write_round(struct mw_monitor *monitor, FILE *out, uint64_t *sample
 		++*samples;
 	}
 	write_groups(monitor, out, time_ns);
-	return fflush(out) ? -errno : 0;
+	return flush_trace(out);
 }

@@ -6,6 +6,7 @@
  * notice; growth that is not used, or of which nothing is known, is an alert. It also decides about
  * growth far from any limit, and about a process that seems to start.
  */
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -25,21 +26,26 @@ struct growth {
 	double rate;	      /* bytes a second */
 	uint64_t base, known; /* the bytes before it, and those after which touch is known */
 	uint64_t limit;
-	double ends; /* seconds after which it grows no more, 0: never */
+	double ends;	 /* seconds after which it grows no more, 0: never */
+	double followed; /* second from which touch is followed, 0: since the notice */
 };
 
 static const struct growth days = { 72 * 3600, 60,	 2.0 * MIB / 3600,
 				    100 * MIB, 16 * MIB, MEMWATCH_GROWTH_NONE,
-				    0 };
+				    0,	       0 };
 static const struct growth hour = {
-	3600, 5, 100 * 1024, 100 * MIB, 16 * MIB, MEMWATCH_GROWTH_NONE, 0,
+	3600, 5, 100 * 1024, 100 * MIB, 16 * MIB, MEMWATCH_GROWTH_NONE, 0, 0,
+};
+/* The monitor was started again after 50 minutes. */
+static const struct growth restarted = {
+	5700, 5, 100 * 1024, 100 * MIB, 16 * MIB, MEMWATCH_GROWTH_NONE, 0, 3000,
 };
 /* As a program that loads its data for eight minutes, but it does not stop. */
-static const struct growth start = { 540, 5, 1.2 * MIB, 20 * MIB, 120 * MIB, 667 * MIB, 0 };
+static const struct growth start = { 540, 5, 1.2 * MIB, 20 * MIB, 120 * MIB, 667 * MIB, 0, 0 };
 /* The same, sampled each second, and touch is known of what is gained in the end. */
-static const struct growth told_late = { 540, 1, 1.2 * MIB, 20 * MIB, 560 * MIB, 667 * MIB, 0 };
+static const struct growth told_late = { 540, 1, 1.2 * MIB, 20 * MIB, 560 * MIB, 667 * MIB, 0, 0 };
 /* A small program that does stop, at 80 % of its limit. */
-static const struct growth loaded = { 840, 5, 0.08 * MIB, 4 * MIB, 1 * MIB, 45 * MIB, 400 };
+static const struct growth loaded = { 840, 5, 0.08 * MIB, 4 * MIB, 1 * MIB, 45 * MIB, 400, 0 };
 
 /* What is known of touch instead of the percentage that is cold. */
 enum { NOT_FOLLOWED = 101, NOT_YET_KNOWN };
@@ -50,8 +56,10 @@ static struct result run_growth(struct memwatch_ctx *ctx, const struct growth *g
 	MEMWATCH_OPTS(memwatch_growth_sample, sample, .tgid = 7, .comm = "x",
 		      .limit_bytes = g->limit);
 	struct result r = { .row = { .sz = sizeof(r.row) } };
+	uint64_t known = g->known + (uint64_t)(g->rate * g->followed);
 	struct memwatch_growth *growth;
 	bool followed = cold != NOT_FOLLOWED;
+	double since = g->followed;
 
 	if (memwatch_growth_new(ctx, &growth))
 		exit(EXIT_FAILURE);
@@ -61,15 +69,20 @@ static struct result run_growth(struct memwatch_ctx *ctx, const struct growth *g
 
 		sample.time_ns = (uint64_t)(t * 1e9);
 		sample.anon_bytes = g->base + grown;
-		sample.untouched_ns = followed ? 60 * 1000000000ULL : 0;
+		sample.untouched_ns = 0;
+		if (followed && t >= since)
+			sample.untouched_ns = (uint64_t)(fmin(fmax((t - since) / 4, 60), 600) *
+							 1e9);
 		sample.gained_bytes = sample.cold_bytes = 0;
 		sample.cold_low_bytes = sample.cold_high_bytes = 0;
-		if (followed && cold <= 100 && grown >= g->known) {
-			sample.gained_bytes = grown - g->known;
+		if (sample.untouched_ns && cold <= 100 && grown >= known) {
+			sample.gained_bytes = grown - known;
 			sample.cold_bytes = sample.gained_bytes / 100 * cold;
 			sample.cold_low_bytes = sample.cold_high_bytes = sample.cold_bytes;
 		}
 		event = memwatch_growth_feed(growth, &sample);
+		if (event & MEMWATCH_GROWTH_NOTICE && !g->followed)
+			since = t;
 		r.alerts += !!(event & MEMWATCH_GROWTH_ALERT);
 		r.notices += !!(event & MEMWATCH_GROWTH_NOTICE);
 		/* As the monitor does. */
@@ -100,7 +113,7 @@ static void test_days(struct memwatch_ctx *ctx)
 static void test_since_notice(struct memwatch_ctx *ctx)
 {
 	static const struct growth slow = {
-		1200, 5, 10240, 100 * MIB, 9 * MIB, MEMWATCH_GROWTH_NONE, 0,
+		1200, 5, 10240, 100 * MIB, 9 * MIB, MEMWATCH_GROWTH_NONE, 0, 0,
 	};
 	struct result r = run_growth(ctx, &slow, 90);
 	double seconds = (double)(r.row.last_ns - r.row.since_ns) / 1e9;
@@ -124,6 +137,11 @@ static void test_untouched(struct memwatch_ctx *ctx)
 	tap_eq(r.alerts, 0, "growth of an hour of which 70 %% are not used has no alert");
 	r = run_growth(ctx, &hour, NOT_FOLLOWED);
 	tap_eq(r.alerts, 0, "growth of an hour of which nothing is known has no alert");
+	r = run_growth(ctx, &restarted, 80);
+	tap_eq(r.alerts, 1, "a process that is followed late has an alert, too");
+	tap_ok(r.row.first_alert_ns >= 5390000000000ULL,
+	       "it has it when it was followed for 40 minutes: after %.0f s",
+	       (double)r.row.first_alert_ns / 1e9 - restarted.followed);
 }
 
 /* Near its limit there is an alert in any case: how much was used then? */

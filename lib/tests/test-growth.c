@@ -523,6 +523,32 @@ static void test_identity(void)
 	memwatch_growth_unref(growth);
 }
 
+/* The kernel ends what it has said of a program when the process executes another one. */
+static void test_exec(void)
+{
+	MEMWATCH_OPTS(memwatch_growth_span, span);
+	struct memwatch_growth_row row = { .sz = sizeof(row) };
+	struct memwatch_growth *growth;
+	unsigned int open = 0, level = 0;
+
+	memwatch_growth_new(ctx, &growth);
+	for (uint64_t t = 0; t < 60; t++)
+		feed_sample(growth, t, 1, "sh", 50 + 5 * t);
+	feed_sample(growth, 60, 1, "prog", 2);
+	for (unsigned int i = 0; memwatch_growth_get_span(growth, 0, i, &span) == 1; i++) {
+		open += span.end_ns != 60000000000ULL;
+		level |= span.level;
+	}
+	tap_eq(level, MEMWATCH_GROWTH_NOTICE, "a program that grows fast has a notice");
+	tap_eq(open, 0, "an exec ends the notice");
+	memwatch_growth_get_row(growth, 0, &row);
+	tap_str_eq(row.comm, "sh", "the program before an exec stays in the list");
+	tap_eq(row.verdict, MEMWATCH_GROWTH_INSUFFICIENT, "it does not grow any more");
+	memwatch_growth_get_row(growth, 1, &row);
+	tap_str_eq(row.comm, "prog", "the program after an exec has a row of its own");
+	memwatch_growth_unref(growth);
+}
+
 int main(void)
 {
 	tap_start();
@@ -542,6 +568,7 @@ int main(void)
 	test_fill();
 	test_rest();
 	test_identity();
+	test_exec();
 	memwatch_ctx_unref(ctx);
 	return tap_done();
 }

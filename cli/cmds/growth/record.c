@@ -88,7 +88,9 @@ static int growth_record_run(const struct mw_cli *cli, void *config, int argc, c
 		mw_interrupt_init();
 		err = write_trace(&monitor, out.stream, &samples);
 		if (err) {
-			rc = mw_error_errno(err, c->output);
+			rc = ferror(out.stream)
+				     ? mw_error_errno(err, c->output)
+				     : mw_monitor_failed(monitor.ctx, err, "growth record");
 			mw_out_file_abandon(&out);
 		}
 		rc = mw_out_file_close(&out) ?: rc;

@@ -266,7 +266,11 @@ static void report_groups(struct watcher *w)
 
 static void save_state(struct watcher *w, uint64_t now_ns)
 {
-	if (!w->config->state)
+	MEMWATCH_OPTS(memwatch_watch_stats, stats);
+
+	/* Before the first round it is not known which of the loaded processes still run. */
+	if (!w->config->state || memwatch_watch_get_stats(w->monitor.watch, &stats) ||
+	    !stats.rounds)
 		return;
 	w->saved_ns = now_ns;
 	if (memwatch_watch_save(w->monitor.watch, w->config->state))
@@ -414,7 +418,7 @@ static int check_watch_config(const struct watch_config *c)
 {
 	if (!c->trace)
 		return 0;
-	if (!strcmp(c->trace, "-"))
+	if (mw_out_file_is_stdout(c->trace))
 		return mw_error(MW_EXIT_USAGE, "growth watch",
 				"--trace must be a file: other things are written to standard "
 				"output");

@@ -107,7 +107,7 @@ static bool is_minor(const struct mw_groups *groups, const struct mw_group_class
 		    growth_of(other, since_ns) / TABLES_PART >= growth)
 			return true;
 		/* On the machine, the buffers of sockets are slab or memory of the kernel too. */
-		if (i == MEMWATCH_CLASS_SOCK &&
+		if (i == MEMWATCH_CLASS_SOCK && !strcmp(class->group->path, "/") &&
 		    (class->class == MEMWATCH_CLASS_SLAB ||
 		     class->class == MEMWATCH_CLASS_KERNEL) &&
 		    growth_of(other, since_ns) >= NAMED(growth))

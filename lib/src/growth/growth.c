@@ -195,6 +195,8 @@ static void derive_touch(struct process *p, const struct memwatch_growth_sample 
 			 struct mw_growth_sample *sample)
 {
 	__u32 signal = mw_growth_signal(sample), cold = mw_pages_from_bytes(from->cold_bytes);
+	__u64 age = (sample->time_ns - p->state.first_ns) / MW_GROWTH_SECOND;
+	__u64 followed = age - p->state.base_s; /* since the notice */
 	struct mw_growth_touch *touch = &sample->touch;
 
 	if (from->gained_bytes != MEMWATCH_GROWTH_NONE)
@@ -209,7 +211,7 @@ static void derive_touch(struct process *p, const struct memwatch_growth_sample 
 	cold = mw_growth_sub_sat(cold, p->cold_before);
 	touch->cold = cold < touch->gained ? cold : touch->gained;
 	touch->cold_low = touch->cold_high = touch->cold;
-	touch->untouched_s = 60;
+	touch->untouched_s = mw_growth_untouched_s(followed);
 }
 
 /* Is the sample about the same program, with no exec and no new process in between? */
@@ -256,9 +258,22 @@ static void process_begin(struct process *p, const struct memwatch_growth_sample
 	mw_growth_init(&p->state, sample->time_ns, signal);
 }
 
+/* Ends the notice and the alert of a program that is replaced, as the kernel does. */
+static void process_end(struct memwatch_growth *growth, struct process *p, __u64 now_ns)
+{
+	unsigned int event = (p->state.flags & MW_GROWTH_F_NOTICE ? MW_GROWTH_EVENT_SETTLE : 0) |
+			     (p->state.flags & MW_GROWTH_F_ALERT ? MW_GROWTH_EVENT_CLEAR : 0);
+
+	/* What ends needs no memory. */
+	mw_spans_note(growth->ctx, &p->spans, event, now_ns, NULL);
+	p->state.flags &= ~(MW_GROWTH_F_NOTICE | MW_GROWTH_F_ALERT);
+	p->state.reason = MW_GROWTH_NONE;
+	p->state.verdict = MW_GROWTH_INSUFFICIENT;
+}
+
 /*
  * The state for a sample. After an exec a process is judged anew. If it had a notice or an
- * alert, it stays in the list as it was, and the new program gets a state of its own.
+ * alert, it stays in the list with them, and the new program gets a state of its own.
  */
 static struct process *process_for_sample(struct memwatch_growth *growth,
 					  const struct memwatch_growth_sample *sample, __u32 signal)
@@ -267,6 +282,8 @@ static struct process *process_for_sample(struct memwatch_growth *growth,
 
 	if (p && is_same_program(p, sample, signal))
 		return p;
+	if (p && p->spans.nr)
+		process_end(growth, p, sample->time_ns);
 	if (!p || p->spans.nr)
 		p = process_add(growth, p, sample->tgid);
 	if (p)
