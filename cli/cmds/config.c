@@ -5,6 +5,7 @@
  * "config": shows and changes the configuration of the module through /dev/memwatch.
  * The whole command line is checked before anything is changed.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -256,10 +257,19 @@ static int apply_request(struct request *r, struct memwatch_ctx *ctx,
 	return err ? mw_module_failed(ctx, err, "config", NULL) : 0;
 }
 
+/* Whether a path is printed as it is, and is one argument when it is given to a command again. */
+static bool is_one_word(const char *path)
+{
+	for (; *path; path++)
+		if (!isgraph((unsigned char)*path) || strchr("\\*?[", *path))
+			return false;
+	return true;
+}
+
 static const char *format_filter(const struct memwatch_filter *f, struct mw_cgroups *cgroups,
 				 char *buf, size_t size)
 {
-	const char *path;
+	const char *path = NULL;
 
 	switch (f->kind) {
 	case MEMWATCH_FILTER_COMM:
@@ -270,7 +280,7 @@ static const char *format_filter(const struct memwatch_filter *f, struct mw_cgro
 		break;
 	default:
 		path = mw_cgroups_path(cgroups, f->value);
-		if (path)
+		if (path && is_one_word(path))
 			snprintf(buf, size, "cgroup:%s", path);
 		else
 			snprintf(buf, size, "cgroup:%" PRIu64, (uint64_t)f->value);

@@ -404,6 +404,7 @@ static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char 
 {
 	uint64_t first = 0, last = 0, origin;
 	int err = mw_recording_span(ctx, path, &first, &last), rc;
+	bool not_written;
 
 	if (err)
 		return mw_file_failed(ctx, err, path);
@@ -418,8 +419,9 @@ static int export_file(struct exporter *e, struct memwatch_ctx *ctx, const char 
 		return rc;
 	e->out = e->file.stream;
 	err = write_export(e, first, last);
+	not_written = ferror(e->out); /* who closes the output reports this */
 	rc = mw_out_file_close(&e->file);
-	if (!rc && err && !(e->out == stdout && err == -EIO))
+	if (!rc && err && !not_written)
 		rc = mw_file_failed(ctx, err, path);
 	if (rc)
 		return rc;

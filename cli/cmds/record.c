@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -242,6 +243,14 @@ static void read_statistics(struct session *s, struct memwatch_recording_stats *
 	memwatch_stream_get_stats(s->stream, stats);
 }
 
+/* Closing writes the index. */
+static uint64_t file_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
+}
+
 static void print_summary_json(const struct session *s,
 			       const struct memwatch_recording_stats *written,
 			       const struct memwatch_stream_stats *stats)
@@ -345,6 +354,7 @@ static int run_session(struct session *s)
 	s->recording = NULL;
 	if (file_err || close_err)
 		return report_file_error(s, file_err ?: close_err, &written);
+	written.file_bytes = file_size(s->config->output) ?: written.file_bytes;
 	if (err)
 		return mw_module_failed(s->ctx, err, "record", NULL);
 	if (s->child.pid && !mw_child_poll(&s->child)) {

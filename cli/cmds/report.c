@@ -62,7 +62,7 @@ struct report {
 static bool is_unassigned(const struct report *r, const struct memwatch_summary_row *row)
 {
 	if (r->rows.by == MEMWATCH_BY_CGROUP)
-		return !row->cgroup_id;
+		return !row->cgroup_id && !(row->flags & MEMWATCH_ROW_OTHER);
 	return r->rows.by == MEMWATCH_BY_PROCESS && row->flags & MEMWATCH_ROW_UNASSIGNED;
 }
 

@@ -22,7 +22,8 @@ struct status_key {
 	enum {
 		PLAIN,
 		ZERO_IS_MISSING,
-		SETTER, /* the member points to a struct memwatch_proc_setter */
+		OF_COUNTERS, /* missing without assignable RDT counters */
+		SETTER,	     /* the member points to a struct memwatch_proc_setter */
 	} special;
 };
 
@@ -102,7 +103,7 @@ static const struct status_key status_keys[] = {
 	  ZERO_IS_MISSING },
 	{ { "rdt_counter_turns", "  taken from running RMIDs", MW_KIND_UINT, 0, 0 },
 	  STATUS_MEMBER(rdt_counter_turns),
-	  ZERO_IS_MISSING },
+	  OF_COUNTERS },
 	{ { "abi", "ABI", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN }, STATUS_MEMBER(abi), PLAIN },
 	{ { "record_schema", "records", MW_KIND_UINT, 0, MW_COLUMN_HIDDEN },
 	  STATUS_MEMBER(schema),
@@ -227,7 +228,8 @@ static void fill_status_cells(const struct memwatch_proc_status *s, struct mw_ce
 			continue;
 		}
 		cell->number = status_number(s, key);
-		cell->missing = key->special == ZERO_IS_MISSING && !cell->number;
+		cell->missing = (key->special == ZERO_IS_MISSING && !cell->number) ||
+				(key->special == OF_COUNTERS && !s->rdt_counters);
 		if (key->column.kind == MW_KIND_BOOL)
 			cell->truth = cell->number;
 	}

@@ -18,7 +18,7 @@ static void log_message(void *userdata, enum memwatch_log_level level, const cha
 	if (level == MEMWATCH_LOG_WARNING)
 		mw_warn(cli, "%s", message);
 	else if (level > MEMWATCH_LOG_WARNING)
-		mw_note(cli, "%s", message);
+		mw_print_log("%s", message);
 }
 
 int mw_library_new(const struct mw_cli *cli, struct memwatch_ctx **ret)
@@ -44,7 +44,6 @@ int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what, const 
 {
 	switch (-err) {
 	case ENOENT:
-	case ENODEV:
 	case ENXIO:
 		mw_error(MW_EXIT_UNSUPPORTED, what, "the kernel module memwatch is not loaded");
 		mw_hint("load it with 'modprobe memwatch'; 'memwatchctl doctor' shows what is "
@@ -71,6 +70,7 @@ int mw_module_failed(struct memwatch_ctx *ctx, int err, const char *what, const 
 		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", mw_library_explain(ctx, err));
 		mw_hint("install the same version of the module and of memwatchctl");
 		return MW_EXIT_UNSUPPORTED;
+	case ENODEV:
 	case EOPNOTSUPP:
 	case ENOSYS:
 		mw_error(MW_EXIT_UNSUPPORTED, what, "%s", mw_library_explain(ctx, err));

@@ -97,6 +97,15 @@ void mw_warn(const struct mw_cli *cli, const char *format, ...)
 	va_end(args);
 }
 
+void mw_print_log(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_message("", format, args);
+	va_end(args);
+}
+
 void mw_note(const struct mw_cli *cli, const char *format, ...)
 {
 	va_list args;

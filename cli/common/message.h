@@ -30,6 +30,9 @@ void mw_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void mw_warn(const struct mw_cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Prints what the user asked for with MEMWATCH_LOG, or with --verbose. */
+void mw_print_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Prints a note if --verbose was given. */
 void mw_note(const struct mw_cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

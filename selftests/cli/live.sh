@@ -104,7 +104,7 @@ dump_shows() { memwatchctl dump >h.dump 2>&1 && grep -qF -- "$1" h.dump; }
 
 # Every command that meets a name that attacks the terminal shows it escaped.
 hostile_name() {
-	escape=$(printf '\033') name=$(printf '\033]0;x\007') shown='\x1b]0;x\x07'
+	escape=$(printf '\033') name=$(printf '\033]0;x\007') shown='\x1b]0;x\x07' rc=0
 	# top lists a process only if it runs in the interval.
 	echo '#!/bin/sh' >"./$name"
 	echo 'i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done; exit 3' >>"./$name"
@@ -117,12 +117,14 @@ hostile_name() {
 	wait $pid
 	memwatchctl report "$name.mwr" >h.report
 	memwatchctl record -o "$name.mwr" -d 1 2>h.exists
+	# The path cannot be an argument as it is printed, so its number is shown.
 	memwatchctl config filter=none "filter=cgroup:/$name" && memwatchctl config filter >h.cgroup
+	memwatchctl config filter=none "$(cat h.cgroup)" && memwatchctl config filter | cmp - h.cgroup || rc=1
+	grep -qx "filter=cgroup:$(stat -c %i "/sys/fs/cgroup/$name")" h.cgroup || rc=1
 	memwatchctl config filter=none "filter=comm:$name" && memwatchctl config filter >h.comm
 	memwatchctl config filter=none
 	rmdir "/sys/fs/cgroup/$name"
-	rc=0
-	for answer in h.dump h.record h.top h.report h.exists h.cgroup h.comm; do
+	for answer in h.dump h.record h.top h.report h.exists h.comm; do
 		grep -qF -- "$shown" $answer && ! grep -q "$escape" $answer ||
 			{ echo "$answer:"; cat -v $answer; rc=1; }
 	done

@@ -6,6 +6,7 @@
  * device.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -124,16 +125,31 @@ static void check_tracepoints(const struct mw_cli *cli, struct mw_finding *f)
 	}
 }
 
+/* The module refuses who may open the file, but has no capability or is in a container. */
+static int try_device(const struct mw_cli *cli)
+{
+	static const char path[] = "/dev/memwatch";
+	int fd;
+
+	if (cli->root) /* what is there is not the device */
+		return mw_root_access(cli, path, R_OK | W_OK);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
 static void check_device(const struct mw_cli *cli, struct mw_finding *f)
 {
-	int err = mw_root_access(cli, "/dev/memwatch", R_OK | W_OK);
+	int err = try_device(cli);
 
 	if (!err) {
 		mw_finding_ok(f, "/dev/memwatch can be opened");
 		return;
 	}
 	set_module_cost(cli, f);
-	if (err == -EACCES || err == -EPERM) {
+	if (err == -EACCES || err == -EPERM || err == -EREMOTE) {
 		mw_finding_missing(f, "/dev/memwatch cannot be opened by this user");
 		mw_finding_remedy(f,
 				  "run memwatchctl as root, or as a member of the group memwatch "
@@ -154,8 +170,7 @@ static void check_backend(const struct mw_cli *cli, struct mw_finding *f)
 
 	if (!mw_root_access(cli, "/dev/memwatch", F_OK)) {
 		check_tracepoints(cli, &tracepoints);
-		if (tracepoints.result != MW_RESULT_MISSING &&
-		    !mw_root_access(cli, "/dev/memwatch", R_OK | W_OK)) {
+		if (tracepoints.result != MW_RESULT_MISSING && !try_device(cli)) {
 			mw_finding_ok(f, "module: the kernel module measures");
 			return;
 		}

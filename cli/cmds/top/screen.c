@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "common/interrupt.h"
+#include "common/library.h"
 #include "common/message.h"
 #include "cmds/top/top.h"
 #include "text/escape.h"
@@ -24,7 +25,8 @@ struct screen {
 	struct top *top;
 	enum mode mode;
 	bool paused;
-	bool ended; /* the end of the recording was reached */
+	bool ended;	  /* the end of the recording was reached */
+	bool read_failed; /* the library has the reason */
 	bool quit;
 	size_t scroll;
 	char filter[64];
@@ -293,13 +295,18 @@ static void change_delay(struct screen *s, int key)
 {
 	static const uint64_t steps[] = { 100000000,  200000000,  500000000,  1000000000,
 					  2000000000, 5000000000, 10000000000 };
-	const int nr = sizeof(steps) / sizeof(steps[0]);
-	int at = 0;
+	const size_t nr = sizeof(steps) / sizeof(steps[0]);
+	uint64_t *delay = &s->top->config.delay;
 
-	while (at < nr - 1 && steps[at] < s->top->config.delay)
-		at++;
-	at += key == '-' ? -1 : steps[at] == s->top->config.delay;
-	s->top->config.delay = steps[at < 0 ? 0 : at >= nr ? nr - 1 : at];
+	/* --delay may be beyond the steps. */
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t step = steps[key == '-' ? nr - 1 - i : i];
+
+		if (key == '-' ? step < *delay : step > *delay) {
+			*delay = step;
+			return;
+		}
+	}
 }
 
 static int key_table(struct screen *s, int key)
@@ -385,13 +392,21 @@ static uint64_t replay_time(const struct screen *s, uint64_t wall_begin, uint64_
 	return s->top->replay && record_begin ? now - wall_begin + record_begin : now;
 }
 
+static int read_records(struct screen *s, uint64_t until)
+{
+	int more = mw_top_read(s->top, until, 50);
+
+	s->read_failed = more < 0;
+	return more;
+}
+
 static int run_step(struct screen *s, uint64_t now)
 {
 	struct top *top = s->top;
 	int more, err;
 
 	if (top->replay && !top->begin_ns) /* the first record sets the clock */
-		return (more = mw_top_read(top, 0, 50)) < 0 ? more : (s->ended = !more, 0);
+		return (more = read_records(s, 0)) < 0 ? more : (s->ended = !more, 0);
 	if (s->ended) {
 		napms(50);
 		return 0;
@@ -399,7 +414,7 @@ static int run_step(struct screen *s, uint64_t now)
 	if (top->replay && top->begin_ns && top->feed.last_ns > now) {
 		napms(50); /* the next records are to be shown later */
 	} else {
-		more = mw_top_read(top, now + 50000000, 50);
+		more = read_records(s, now + 50000000);
 		if (more < 0)
 			return more;
 		s->ended = !more;
@@ -411,6 +426,7 @@ static int run_step(struct screen *s, uint64_t now)
 	/* While paused, intervals end as usual but are not shown. */
 	if (s->paused) {
 		memwatch_summary_reset(top->feed.summary);
+		top->nr_rss = 0; /* the growth since then is that of many intervals */
 		top->begin_ns = now - MW_FEED_LAG_NS;
 		return 0;
 	}
@@ -478,5 +494,9 @@ int mw_top_screen(struct top *top)
 	endwin();
 	delscreen(terminal);
 	print_kept_messages(&s);
-	return err ? mw_error_errno(err, "top") : MW_EXIT_DONE;
+	if (err)
+		return s.read_failed ? mw_module_failed(top->ctx, err, "top", NULL)
+				     : mw_error_errno(err, "top");
+	return top->replay ? mw_check_damage(top->cli, top->feed.stream, top->config.replay)
+			   : MW_EXIT_DONE;
 }
