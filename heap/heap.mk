@@ -55,7 +55,7 @@ heap-tests: heap-tests-c \
 
 # Without what needs a C++ compiler: heap/tests/run-aarch64 builds it with another compiler.
 heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-apart plugin.so \
-	plugin-bare.so plugin-own.so control-fixed oracle.so slow-disk.so heap-dump)
+	plugin-bare.so plugin-exit.so plugin-own.so control-fixed oracle.so slow-disk.so heap-dump)
 
 # One of them is linked with the parts that it tests.
 $(BUILD)/heap/tests/test-parts: HEAP_TEST_OBJ := \

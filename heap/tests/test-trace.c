@@ -41,16 +41,23 @@ static bool open_trace_of(struct trace *trace, pid_t pid)
 }
 
 /* Opens the trace of a program that ended well, and plays it. */
-static bool play(struct kit_run *run, const char *settings, const char *const *argv,
-		 struct trace *trace, struct trace_balance *balance, const char *what)
+static bool play_behind(struct kit_run *run, const char *behind, const char *settings,
+			const char *const *argv, struct trace *trace,
+			struct trace_balance *balance, const char *what)
 {
 	kit_empty();
-	kit_run(run, NULL, settings, argv);
+	kit_run(run, behind, settings, argv);
 	if (!tap_ok(kit_exited(run) && open_trace_of(trace, run->pid),
 		    "%s: the program ends well and leaves a trace (status %#x)", what, run->status))
 		return false;
 	trace_balance(trace, balance);
 	return true;
+}
+
+static bool play(struct kit_run *run, const char *settings, const char *const *argv,
+		 struct trace *trace, struct trace_balance *balance, const char *what)
+{
+	return play_behind(run, NULL, settings, argv, trace, balance, what);
 }
 
 static void check_balance(const struct trace *trace, const struct trace_balance *balance,
@@ -464,6 +471,26 @@ static void check_full(const char *settings, uint32_t limit, const char *what)
 	end_play(&run, &trace, &balance);
 }
 
+/* Destructors of other libraries run after that of the profiler, which ends the trace. */
+static void check_exit(void)
+{
+	const char *what = "a library that allocates at exit";
+	char library[PATH_MAX];
+	struct trace_balance balance;
+	struct trace trace;
+	struct kit_run run;
+
+	snprintf(library, sizeof(library), "%.4000s/plugin-exit.so", kit.build);
+	if (!play_behind(&run, library, "MEMWATCH_HEAP_TRACE=1", KIT_ARGV(kit.work, "heap", "10"),
+			 &trace, &balance, what))
+		return;
+	check_balance(&trace, &balance, what);
+	tap_eq(trace.header->state, MW_TRACE_STATE_ENDED, "%s: the trace has ended", what);
+	tap_ok(trace.count >= 400000, "%s: its events are there (%lu)", what,
+	       (unsigned long)trace.count);
+	end_play(&run, &trace, &balance);
+}
+
 /* A trace that is full records nothing any more, so a request for one begins another. */
 static void check_after_full(void)
 {
@@ -538,6 +565,7 @@ int main(int argc, char **argv)
 	check_full("MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_MAX=800K", MW_TRACE_LIMIT_FILE_SIZE,
 		   "a small file");
 	check_after_full();
+	check_exit();
 	check_full_disk();
 	return tap_done();
 }
