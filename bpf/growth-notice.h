@@ -71,6 +71,14 @@ MW_INLINE int mw_growth_notice_is_over(const struct mw_growth *g,
 	return g->signal <= g->base || mw_growth_age_s(g) - g->rise_s > patience;
 }
 
+/* Whole minutes since an age, and 1; at most the largest number. */
+MW_INLINE __u16 mw_growth_minutes_since(const struct mw_growth *g, __u32 age_s)
+{
+	__u32 minutes = (mw_growth_age_s(g) - age_s) / 60;
+
+	return minutes < 0xfffe ? (__u16)(minutes + 1) : 0xffff;
+}
+
 /*
  * Completes a notice once it is known how much of the growth is cold, and enough of it is old
  * enough to tell. Returns the event, or 0.
@@ -95,6 +103,7 @@ MW_INLINE __u32 mw_growth_notice_update(struct mw_growth *g,
 			return 0;
 		g->flags |= MW_GROWTH_F_NOTICE;
 		g->base_s = g->rise_s = mw_growth_age_s(g);
+		g->followed_min = 0;
 		if (g->signal > g->rise)
 			g->rise = g->signal;
 		if (!g->notice_ns)
@@ -105,11 +114,14 @@ MW_INLINE __u32 mw_growth_notice_update(struct mw_growth *g,
 		g->rise = g->signal;
 		g->rise_s = mw_growth_age_s(g);
 	}
+	if (touch->untouched_s && !g->followed_min)
+		g->followed_min = mw_growth_minutes_since(g, g->base_s);
 	if (!mw_growth_notice_is_over(g, history))
 		return mw_growth_notice_complete(g, touch);
 	g->flags &= (__u8) ~(MW_GROWTH_F_NOTICE | MW_GROWTH_F_TOUCH);
 	g->base = g->signal;
 	g->base_s = mw_growth_age_s(g);
+	g->followed_min = 0;
 	return MW_GROWTH_EVENT_SETTLE;
 }
 

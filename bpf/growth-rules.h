@@ -49,31 +49,14 @@
 #define MW_GROWTH_SIZED_NS (1800 * MW_GROWTH_SECOND)
 
 /*
- * Rule "untouched": the time since the notice, the percentage of what was gained that must be
- * cold, surely, and the time since the last maximum. What leaks is not touched again, but nor is a
- * table that is loaded once or a cache whose entries nobody reads, until it has reached its size.
- * Most of these have after 40 minutes.
+ * Rule "untouched": the time for which touch was followed since the notice, the percentage of what
+ * was gained that must be cold, surely, and the time since the last maximum. What leaks is not
+ * touched again, but nor is a table that is loaded once or a cache whose entries nobody reads,
+ * until it has reached its size. Most of these have after 40 minutes.
  */
 #define MW_GROWTH_COLD_S	  2400U
 #define MW_GROWTH_COLD_SHARE	  75U
 #define MW_GROWTH_COLD_PROGRESS_S 60U
-
-/*
- * For how long a page must be untouched to be called cold: a part of the time for which the process
- * is followed, within these bounds. The rule "untouched" needs the part of its whole time.
- */
-#define MW_GROWTH_UNTOUCHED_PART  4U
-#define MW_GROWTH_UNTOUCHED_MIN_S 60U
-#define MW_GROWTH_UNTOUCHED_MAX_S (MW_GROWTH_COLD_S / MW_GROWTH_UNTOUCHED_PART)
-
-MW_INLINE __u32 mw_growth_untouched_s(__u64 followed_s)
-{
-	__u64 s = followed_s / MW_GROWTH_UNTOUCHED_PART;
-
-	if (s > MW_GROWTH_UNTOUCHED_MAX_S)
-		return MW_GROWTH_UNTOUCHED_MAX_S;
-	return s < MW_GROWTH_UNTOUCHED_MIN_S ? MW_GROWTH_UNTOUCHED_MIN_S : (__u32)s;
-}
 
 /*
  * Rule "height": growth of which surely less than this percentage is cold is memory in use, and
@@ -222,21 +205,19 @@ MW_INLINE int mw_growth_is_used(const struct mw_growth_touch *touch)
 }
 
 /*
- * Rule "untouched": a notice has held for long, the growth is new, steady and goes on, and what
- * was gained is cold. A process that is followed for less than its notice has held, as after a
- * restart of the monitor, has not shown yet what it uses again.
+ * Rule "untouched": what the process touches was followed for long while a notice held, the growth
+ * is new, steady and goes on, and what was gained is cold.
  */
 MW_INLINE int mw_growth_rule_untouched(const struct mw_growth *g,
 				       const struct mw_growth_history *history,
 				       const struct mw_growth_touch *touch)
 {
-	__u32 age = mw_growth_age_s(g);
+	__u32 age = mw_growth_age_s(g), begin = g->base_s + (g->followed_min - 1U) * 60;
 
-	if (!(g->flags & MW_GROWTH_F_NOTICE) || age - g->base_s < MW_GROWTH_COLD_S ||
+	if (!g->followed_min || age < begin + MW_GROWTH_COLD_S ||
 	    age - g->rise_s > MW_GROWTH_COLD_PROGRESS_S || !mw_growth_trend_grows(history))
 		return 0;
-	return g->top > g->ceiling && mw_growth_is_cold(touch) &&
-	       touch->untouched_s >= MW_GROWTH_UNTOUCHED_MAX_S;
+	return g->top > g->ceiling && mw_growth_is_cold(touch);
 }
 
 #endif /* _MW_GROWTH_RULES_H */

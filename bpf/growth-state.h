@@ -145,6 +145,7 @@ struct mw_growth_point {
  * @score: score of each &enum mw_growth_detector, 0 to 100
  * @origin: index of the first point from which the episode has not slowed down
  * @reserved: zero
+ * @followed_min: minutes from the notice until touch was followed, and 1; 0: it is not, or not yet
  */
 struct mw_growth {
 	__u64 first_ns;
@@ -181,7 +182,8 @@ struct mw_growth {
 	__u8 confidence;
 	__u8 score[MW_GROWTH_DETECTORS];
 	__u8 origin;
-	__u8 reserved[3];
+	__u8 reserved;
+	__u16 followed_min;
 };
 
 /* Seconds from the first sample to the last. */

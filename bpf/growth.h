@@ -33,8 +33,6 @@
 /* Begins the state of a process at its first sample, or at the first after an exec. */
 MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
 {
-	__u32 i;
-
 	g->first_ns = g->last_ns = now;
 	g->alert_ns = g->slope_bps = 0;
 	g->notice_ns = 0;
@@ -51,8 +49,8 @@ MW_INLINE void mw_growth_init(struct mw_growth *g, __u64 now, __u32 signal)
 	g->verdict = MW_GROWTH_INSUFFICIENT;
 	g->confidence = mw_growth_calibrated_confidence(0);
 	g->score[0] = g->score[1] = g->score[2] = 0;
-	for (i = 0; i < sizeof(g->reserved); i++)
-		g->reserved[i] = 0;
+	g->reserved = 0;
+	g->followed_min = 0;
 	mw_growth_episode_start(g, signal, now);
 }
 

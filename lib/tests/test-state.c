@@ -62,7 +62,7 @@ static void feed_state(struct state *state, const struct mw_growth_sample *sampl
 static void make_state(struct state *state, uint32_t pages, uint32_t samples)
 {
 	uint64_t step = 5 * MW_GROWTH_SECOND, end = clock_ns();
-	struct mw_growth_sample sample = { .headroom = 1 << 22 };
+	struct mw_growth_sample sample = { .headroom = 1 << 22, .touch.untouched_s = 60 };
 
 	if (end < step * samples)
 		step = end / samples;
@@ -148,11 +148,12 @@ static void test_refused(void)
 	EXPECT_REFUSED(process.growth.slope_bps, ~0ULL);
 	EXPECT_REFUSED(process.growth.alert_s, 1);
 	EXPECT_REFUSED(process.growth.progress_s, 1);
-	EXPECT_REFUSED(process.growth.reserved[1], 1);
+	EXPECT_REFUSED(process.growth.reserved, 1);
 	EXPECT_REFUSED(process.growth.notice_ns, now + second);
 	EXPECT_REFUSED(process.growth.notice_ns, 0);
 	EXPECT_REFUSED(process.growth.base_s, ~0U);
 	EXPECT_REFUSED(process.growth.rise_s, ~0U);
+	EXPECT_REFUSED(process.growth.followed_min, 60000);
 	EXPECT_REFUSED(history.start_ns, now + second);
 	EXPECT_REFUSED(history.level[0].bin, ~0U);
 	EXPECT_REFUSED(history.level[3].bin, 1000);
@@ -198,9 +199,12 @@ static void test_known(void)
 	       "one that does not grow and whose program is known is refused");
 }
 
-/* What the reader has received: processes, and how often one says that it was sampled; classes. */
+/*
+ * What the reader has received: processes, how often one says that it was sampled, and how often
+ * that its touch is followed; classes.
+ */
 struct received {
-	int processes, sampled, classes;
+	int processes, sampled, followed, classes;
 	char path[64];
 	bool has_history;
 };
@@ -215,6 +219,7 @@ static int count_state(void *userdata, const struct mw_growth_key *key,
 	(void)history;
 	received->processes++;
 	received->sampled += !!process->round;
+	received->followed += !!process->growth.followed_min;
 	return 0;
 }
 
@@ -314,6 +319,8 @@ static void test_file(void)
 	tap_eq(err, 0, "a file with three processes and three classes of cgroups is read");
 	tap_eq(received.processes, 3, "three processes come from it");
 	tap_eq(received.sampled, 0, "none of them was sampled in a round");
+	tap_ok(states[2].process.growth.followed_min > 0, "the touch of one was followed");
+	tap_eq(received.followed, 0, "the touch of none is");
 	tap_eq(received.classes, 3, "three classes come from it");
 	tap_str_eq(received.path, PATH_16, "the path of a cgroup comes from it");
 	tap_ok(received.has_history, "the history of a class comes from it");

@@ -18,6 +18,13 @@
 /* A page is filled in the time after it was seen first. */
 #define GRACE_NS (30 * MW_GROWTH_SECOND)
 
+/*
+ * For how long a page must be untouched to be called cold: a quarter of the time since the process
+ * became a suspect, within these bounds.
+ */
+#define UNTOUCHED_MIN_NS (60 * MW_GROWTH_SECOND)
+#define UNTOUCHED_MAX_NS (600 * MW_GROWTH_SECOND)
+
 /* Fewer pages say too little. */
 #define PAGES_MIN 8
 
@@ -229,12 +236,12 @@ static void fill_interval(const struct sums *sums, struct mw_growth_touch *ret)
 
 void mw_cohort_measure(const struct mw_cohort *cohort, uint64_t now_ns, struct mw_growth_touch *ret)
 {
+	uint64_t untouched = (now_ns - cohort->start_ns) / 4;
 	struct sums sums = { 0 };
-	uint64_t untouched;
 
 	memset(ret, 0, sizeof(*ret));
-	ret->untouched_s = mw_growth_untouched_s((now_ns - cohort->start_ns) / MW_GROWTH_SECOND);
-	untouched = ret->untouched_s * MW_GROWTH_SECOND;
+	untouched = mw_min_u64(UNTOUCHED_MAX_NS, mw_max_u64(UNTOUCHED_MIN_NS, untouched));
+	ret->untouched_s = (uint32_t)(untouched / MW_GROWTH_SECOND);
 	for (uint32_t i = 0; i < cohort->count; i++) {
 		const struct mw_cohort_page *page = &cohort->page[i];
 		double weight = (double)mw_touch_weight(page->at, cohort->shift);

@@ -195,8 +195,6 @@ static void derive_touch(struct process *p, const struct memwatch_growth_sample 
 			 struct mw_growth_sample *sample)
 {
 	__u32 signal = mw_growth_signal(sample), cold = mw_pages_from_bytes(from->cold_bytes);
-	__u64 age = (sample->time_ns - p->state.first_ns) / MW_GROWTH_SECOND;
-	__u64 followed = age - p->state.base_s; /* since the notice */
 	struct mw_growth_touch *touch = &sample->touch;
 
 	if (from->gained_bytes != MEMWATCH_GROWTH_NONE)
@@ -211,7 +209,7 @@ static void derive_touch(struct process *p, const struct memwatch_growth_sample 
 	cold = mw_growth_sub_sat(cold, p->cold_before);
 	touch->cold = cold < touch->gained ? cold : touch->gained;
 	touch->cold_low = touch->cold_high = touch->cold;
-	touch->untouched_s = mw_growth_untouched_s(followed);
+	touch->untouched_s = 60;
 }
 
 /* Is the sample about the same program, with no exec and no new process in between? */
@@ -269,6 +267,7 @@ static void process_end(struct memwatch_growth *growth, struct process *p, __u64
 	p->state.flags &= ~(MW_GROWTH_F_NOTICE | MW_GROWTH_F_ALERT);
 	p->state.reason = MW_GROWTH_NONE;
 	p->state.verdict = MW_GROWTH_INSUFFICIENT;
+	p->state.confidence = mw_growth_calibrated_confidence(0);
 }
 
 /*

@@ -61,7 +61,8 @@ static bool is_notice_valid(const struct mw_growth *g)
 {
 	bool raised = g->flags & MW_GROWTH_F_NOTICE;
 
-	if (g->base_s > mw_growth_age_s(g) || g->rise_s > mw_growth_age_s(g))
+	if (g->base_s > mw_growth_age_s(g) || g->rise_s > mw_growth_age_s(g) ||
+	    (g->followed_min && (g->followed_min - 1U) * 60 > mw_growth_age_s(g) - g->base_s))
 		return false;
 	if (!g->notice_ns)
 		return !raised && !g->rise_s && !(g->flags & MW_GROWTH_F_KNOWN);
@@ -86,7 +87,7 @@ static const char *check_growth(const struct mw_growth *g, uint64_t now_ns)
 	for (unsigned int i = 0; i < MW_GROWTH_DETECTORS; i++)
 		if (g->score[i] > 100)
 			return "a score is above 100";
-	return are_zero(g->reserved, sizeof(g->reserved)) ? NULL : "a reserved byte is not zero";
+	return g->reserved ? "a reserved byte is not zero" : NULL;
 }
 
 static bool is_window_valid(uint32_t window)

@@ -342,6 +342,8 @@ static int read_entries(struct memwatch_ctx *ctx, FILE *file, const char *name,
 		wrong = read_process(&r, &entry);
 		/* No round has the number 0, so the first round samples the process. */
 		entry.process.round = 0;
+		/* What it touches is followed anew. */
+		entry.process.growth.followed_min = 0;
 		if (!wrong && reader)
 			err = reader->process(reader->userdata, &entry.key, &entry.process,
 					      entry.has_history ? &r.history : NULL);
