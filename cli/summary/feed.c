@@ -36,7 +36,7 @@ int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch
 	const struct memwatch_stream_info *info = memwatch_stream_get_info(stream);
 	MEMWATCH_OPTS(memwatch_slots_opts, slots,
 		      .flags = by == MEMWATCH_BY_CPU ? MEMWATCH_SLOTS_PER_CPU : 0,
-		      .entries_max = limits->entries);
+		      .entries_max = limits->entries, .from_ns = from_ns, .to_ns = to_ns);
 	struct memwatch_tracker *tracker = NULL;
 	int err;
 

@@ -20,7 +20,7 @@
  * the CPU that lost the records, values with the status OK become ESTIMATED. A process of which
  * all was lost in a slot has no entry there; memwatch_slot_loss_at() says when that may be so.
  *
- * A record costs at most @window + 2 entries, whatever its times are. Memory is bounded by
+ * A record costs at most @window + 4 entries, whatever its times are. Memory is bounded by
  * @entries_max.
  */
 #ifndef MEMWATCH_SLOTS_H
@@ -69,6 +69,9 @@ struct memwatch_slots;
  *	may have together; measurements that would need more are added to an entry of
  *	MEMWATCH_RMID_OTHER, one in each slot. An entry needs some 250 bytes. Default 262144.
  * @reserved: 0
+ * @from_ns: begin of the range of which a summary is made; default 0
+ * @to_ns: its end; default: none. What comes late is in one slot, or in one for the time before
+ *	the range, one for the range, and one for the time behind it, so that the summary is exact.
  */
 struct memwatch_slots_opts {
 	size_t sz;
@@ -77,6 +80,8 @@ struct memwatch_slots_opts {
 	__u64 slot_ns;
 	__u32 entries_max;
 	__u32 reserved;
+	__u64 from_ns;
+	__u64 to_ns;
 };
 
 /**

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * Open slots, closed slots and the late one.
+ * Open slots, closed slots and late ones.
  */
 #include "account/slot-window.h"
 
@@ -15,13 +15,14 @@
 #define SPARE_ENTRIES 1024U
 
 int mw_slot_window_init(struct mw_slot_window *window, uint64_t slot_ns, uint32_t slots,
-			uint32_t entries_max)
+			uint32_t entries_max, uint64_t from_ns, uint64_t to_ns)
 {
 	*window = (struct mw_slot_window){
 		.slot_ns = slot_ns,
 		.window = slots,
 		.nr_open = slots + 1,
 		.entries_max = entries_max,
+		.border = { from_ns, to_ns },
 	};
 	window->closed_end = &window->closed;
 	window->open = calloc(window->nr_open, sizeof(*window->open));
@@ -44,7 +45,8 @@ void mw_slot_window_uninit(struct mw_slot_window *window)
 	for (uint32_t i = 0; window->open && i < window->nr_open; i++)
 		free_slots(window->open[i]);
 	free(window->open);
-	free_slots(window->late);
+	for (int i = 0; i < 3; i++)
+		free_slots(window->late[i]);
 	free_slots(window->closed);
 	free_slots(window->spare);
 	*window = (struct mw_slot_window){ 0 };
@@ -116,14 +118,20 @@ static void close_slot(struct mw_slot_window *window, struct mw_slot **place)
 		window->nr_slots++;
 }
 
-/* Closes all slots before number @first, and the late slot, which comes before them. */
+static void close_late(struct mw_slot_window *window)
+{
+	for (int i = 0; i < 3; i++)
+		close_slot(window, &window->late[i]);
+}
+
+/* Closes all slots before number @first, and the late slots, which come before them. */
 static void close_before(struct mw_slot_window *window, uint64_t first)
 {
 	uint64_t end = mw_min_u64(first, mw_add_sat(window->first, window->nr_open));
 
 	if (first <= window->first)
 		return;
-	close_slot(window, &window->late);
+	close_late(window);
 	for (uint64_t i = window->first; i < end; i++)
 		close_slot(window, &window->open[i % window->nr_open]);
 	window->first = first;
@@ -144,12 +152,17 @@ void mw_slot_window_reach(struct mw_slot_window *window, uint64_t time_ns)
 	}
 }
 
+bool mw_slot_window_has_late(const struct mw_slot_window *window)
+{
+	return window->late[0] || window->late[1] || window->late[2];
+}
+
 void mw_slot_window_close_all(struct mw_slot_window *window)
 {
 	if (!window->started)
 		return;
 	close_before(window, window->newest + 1);
-	close_slot(window, &window->late);
+	close_late(window);
 }
 
 struct mw_slot *mw_slot_window_take(struct mw_slot_window *window)
@@ -192,6 +205,19 @@ void mw_slot_split_start(struct mw_slot_split *split, uint64_t begin_ns, uint64_
 	*split = (struct mw_slot_split){ .begin_ns = begin_ns, .length = end_ns - begin_ns };
 }
 
+/* The late slot for the time @at; sets *@end to where it ends at the latest. */
+static struct mw_slot **find_late(struct mw_slot_window *window, uint64_t at, uint64_t *end)
+{
+	int zone = 0;
+
+	*end = mw_mul_sat(window->first, window->slot_ns);
+	while (zone < 2 && at >= window->border[zone])
+		zone++;
+	if (zone < 2)
+		*end = mw_min_u64(*end, window->border[zone]);
+	return &window->late[zone];
+}
+
 int mw_slot_split_next(struct mw_slot_window *window, struct mw_slot_split *split,
 		       struct mw_slot_part *ret)
 {
@@ -206,10 +232,9 @@ int mw_slot_split_next(struct mw_slot_window *window, struct mw_slot_split *spli
 	/* The numbers are compared, because the end of the last slot before 2^64 ns overflows. */
 	ret->late = number < window->first;
 	if (ret->late) {
-		place = &window->late;
+		place = find_late(window, at, &end_slot);
 		begin_slot = at;
-		end_slot = mw_min_u64(mw_max_u64(end, at + 1),
-				      mw_mul_sat(window->first, window->slot_ns));
+		end_slot = mw_min_u64(mw_max_u64(end, at + 1), end_slot);
 	} else {
 		place = &window->open[number % window->nr_open];
 		begin_slot = number * window->slot_ns;

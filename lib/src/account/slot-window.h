@@ -2,8 +2,9 @@
 /*
  * Copyright (C) 2026 The memwatch authors
  *
- * The window of open slots, the queue of closed ones, and one slot for parts that came late.
- * Intervals are split over the slots here.
+ * The window of open slots, the queue of closed ones, and a slot for parts that came late: three,
+ * if a summary is of a range of time, for what is before, in and behind it. Intervals are split
+ * over the slots here.
  *
  * All slots together hold a limited number of entries. What finds no place is added to one
  * entry of its slot, that of MEMWATCH_RMID_OTHER, so that sums stay right.
@@ -43,7 +44,8 @@ struct mw_slot {
  * @first: number of the oldest open slot
  * @newest: number of the slot that the stream has reached
  * @started: there was a record, so that @first and @newest are valid
- * @late: parts for slots that are closed; NULL if there are none
+ * @border: where the range begins and ends
+ * @late: parts for slots that are closed, before, in and behind the range; NULL if there are none
  * @closed: queue of closed slots
  * @closed_end: where the next closed slot is linked
  * @nr_closed: length of the queue
@@ -61,7 +63,8 @@ struct mw_slot_window {
 	uint64_t first;
 	uint64_t newest;
 	bool started;
-	struct mw_slot *late;
+	uint64_t border[2];
+	struct mw_slot *late[3];
 	struct mw_slot *closed, **closed_end;
 	uint32_t nr_closed;
 	struct mw_slot *spare;
@@ -71,13 +74,16 @@ struct mw_slot_window {
 	uint64_t nr_other;
 };
 
-/* Returns 0 or -ENOMEM. */
+/* The range is from @from_ns to before @to_ns. Returns 0 or -ENOMEM. */
 int mw_slot_window_init(struct mw_slot_window *window, uint64_t slot_ns, uint32_t slots,
-			uint32_t entries_max);
+			uint32_t entries_max, uint64_t from_ns, uint64_t to_ns);
 void mw_slot_window_uninit(struct mw_slot_window *window);
 
 /* The stream has reached a time: closes the slots that leave the window. */
 void mw_slot_window_reach(struct mw_slot_window *window, uint64_t time_ns);
+
+/* Whether there is something in a late slot. */
+bool mw_slot_window_has_late(const struct mw_slot_window *window);
 
 /* Closes all slots. */
 void mw_slot_window_close_all(struct mw_slot_window *window);
@@ -113,8 +119,9 @@ struct mw_slot_split {
 void mw_slot_split_start(struct mw_slot_split *split, uint64_t begin_ns, uint64_t end_ns);
 
 /*
- * Finds the next part. Returns 1, 0 at the end, or -ENOMEM. All that lies before the open
- * slots is one part, so there is at most one part more than there are open slots.
+ * Finds the next part. Returns 1, 0 at the end, or -ENOMEM. What lies before the open slots is one
+ * part, or as many as the range divides it into, so there are at most three parts more than there
+ * are open slots.
  */
 int mw_slot_split_next(struct mw_slot_window *window, struct mw_slot_split *split,
 		       struct mw_slot_part *ret);

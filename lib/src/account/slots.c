@@ -88,7 +88,8 @@ static int slots_init(struct memwatch_slots *slots, struct memwatch_tracker *tra
 {
 	const struct memwatch_slots_opts *opts = &slots->opts;
 
-	if (mw_slot_window_init(&slots->window, opts->slot_ns, opts->window, opts->entries_max) ||
+	if (mw_slot_window_init(&slots->window, opts->slot_ns, opts->window, opts->entries_max,
+				opts->from_ns, opts->to_ns) ||
 	    mw_rdt_baseline_new(&slots->rdt))
 		return -ENOMEM;
 	if (!tracker)
@@ -113,6 +114,8 @@ int memwatch_slots_new(struct memwatch_ctx *ctx, struct memwatch_tracker *tracke
 		full.slot_ns = MEMWATCH_SLOT_DEFAULT_NS;
 	if (!full.entries_max)
 		full.entries_max = ENTRIES_DEFAULT;
+	if (!full.to_ns)
+		full.to_ns = MW_TIME_MAX;
 	if (full.window > WINDOW_MAX || full.slot_ns < SLOT_MIN_NS)
 		return mw_fail(ctx, -EINVAL, "slots: window is at most %u, slot_ns at least %llu",
 			       WINDOW_MAX, SLOT_MIN_NS);
@@ -224,6 +227,7 @@ static int add_level(struct memwatch_slots *slots, const struct memwatch_record_
 		     const struct mw_rdt_delta *delta, bool *late)
 {
 	struct mw_slot_entry *entry;
+	__u8 status = delta->status[MEMWATCH_RDT_OCCUPANCY];
 	struct memwatch_value *sum;
 	struct mw_slot_split split;
 	struct mw_slot_part part;
@@ -239,8 +243,10 @@ static int add_level(struct memwatch_slots *slots, const struct memwatch_record_
 	sum = &entry->rdt[MEMWATCH_RDT_OCCUPANCY];
 	if (!part.late)
 		sum->value = mw_sub_sat(sum->value, delta->replaced);
-	memwatch_value_add(sum, delta->value[MEMWATCH_RDT_OCCUPANCY],
-			   delta->status[MEMWATCH_RDT_OCCUPANCY]);
+	/* Of the other domains it is known what they hold. */
+	if (delta->value[MEMWATCH_RDT_OCCUPANCY] && !mw_status_has_number(status))
+		status = MEMWATCH_STATUS_ESTIMATED;
+	memwatch_value_add(sum, delta->value[MEMWATCH_RDT_OCCUPANCY], status);
 	note_level(&entry->level, delta);
 	*late |= part.late;
 	return 0;
@@ -507,7 +513,7 @@ static void forget_losses(struct memwatch_slots *slots)
 {
 	const struct mw_slot_window *window = &slots->window;
 
-	if (!window->late && !slots->nr_reported)
+	if (!mw_slot_window_has_late(window) && !slots->nr_reported)
 		mw_losses_forget(&slots->losses, mw_mul_sat(window->first, window->slot_ns));
 }
 
