@@ -18,8 +18,11 @@ struct mw_lock mw_maintenance __attribute__((visibility("hidden")));
 
 void mw_interrupts_block(struct mw_interrupts *ret_were)
 {
-	/* Raised by an instruction, which cannot wait; debuggers need them, too. */
-	static const int synchronous[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
+	/*
+	 * Raised by an instruction, which cannot wait; debuggers need them, too. A sandbox answers
+	 * system calls by SIGSYS, and the kernel kills the program if it is blocked.
+	 */
+	static const int synchronous[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
 	sigset_t all;
 
 	sigfillset(&all);

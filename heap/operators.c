@@ -29,6 +29,7 @@
 
 #include "definition.h"
 #include "entry.h"
+#include "isolate.h"
 #include "modules.h"
 #include "next.h"
 #include "operators.h"
@@ -87,6 +88,9 @@ typedef const void *nothrow; /* std::nothrow_t const & */
 		unsigned int due = mw_record_due(size);                                           \
 		void *memory = name##_next arguments;                                             \
                                                                                                   \
+		/* What is small is watched in a block, which these have none of. */              \
+		if (size <= MW_ISOLATE_OBJECT_MAX)                                                \
+			due &= ~MW_DUE_ISOLATE;                                                   \
 		if (due && memory)                                                                \
 			mw_record_allocation(due, memory, size, MW_HEAP_SOURCE_NEW, MW_FRAME);    \
 		return memory;                                                                    \

@@ -212,6 +212,9 @@ bool mw_runtime_follow(struct mw_thread *thread)
 	mw_epoch_follow();
 	mw_snapshot_follow();
 	if (thread->instance != mw_runtime.instance) {
+		/* After a fork, the writer was that of the parent. */
+		mw_trace_release(thread);
+		thread->writer = NULL;
 		mw_thread_prepare(thread);
 		thread->rate = 0;
 	}

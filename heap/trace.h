@@ -101,10 +101,13 @@ void mw_trace_detach(void);
 /* An event of @thread that cannot be recorded. */
 void mw_trace_lose(uint64_t *counter);
 
-/* The thread is being traced, and its writer belongs to this trace. */
+/*
+ * The thread is being traced, and its writer belongs to this trace. After a fork, another thread
+ * may have unmapped the writers of the parent.
+ */
 static inline bool mw_trace_is_current(const struct mw_thread *thread)
 {
-	return thread->traced && thread->writer &&
+	return thread->traced && thread->instance == mw_runtime.instance && thread->writer &&
 	       thread->writer->instance == __atomic_load_n(&mw_trace.instance, __ATOMIC_RELAXED) &&
 	       mw_fork_is_settled();
 }

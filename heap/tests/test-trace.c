@@ -42,8 +42,8 @@ static bool open_trace_of(struct trace *trace, pid_t pid)
 
 /* Opens the trace of a program that ended well, and plays it. */
 static bool play_behind(struct kit_run *run, const char *behind, const char *settings,
-			const char *const *argv, struct trace *trace,
-			struct trace_balance *balance, const char *what)
+			const char *const *argv, struct trace *trace, struct trace_balance *balance,
+			const char *what)
 {
 	kit_empty();
 	kit_run(run, behind, settings, argv);
