@@ -261,7 +261,7 @@ static int apply_request(struct request *r, struct memwatch_ctx *ctx,
 static bool is_one_word(const char *path)
 {
 	for (; *path; path++)
-		if (!isgraph((unsigned char)*path) || strchr("\\*?[", *path))
+		if (!isgraph((unsigned char)*path) || strchr("\\*?[]{}()<>$`\"'&;|~#!^", *path))
 			return false;
 	return true;
 }

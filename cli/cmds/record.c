@@ -233,14 +233,18 @@ static int copy_stream(struct session *s, int *file_err)
 	}
 }
 
-static void read_statistics(struct session *s, struct memwatch_recording_stats *written,
-			    struct memwatch_stream_stats *stats)
+/* Returns 0 or the error of writing the rest. */
+static int read_statistics(struct session *s, struct memwatch_recording_stats *written,
+			   struct memwatch_stream_stats *stats)
 {
+	int err;
+
 	written->sz = sizeof(*written);
 	stats->sz = sizeof(*stats);
-	memwatch_recording_flush(s->recording, 1);
+	err = memwatch_recording_flush(s->recording, 1);
 	memwatch_recording_get_stats(s->recording, written);
 	memwatch_stream_get_stats(s->stream, stats);
+	return err;
 }
 
 /* Closing writes the index. */
@@ -340,7 +344,7 @@ static int run_session(struct session *s)
 {
 	struct memwatch_recording_stats written;
 	struct memwatch_stream_stats stats;
-	int err, file_err, close_err;
+	int err, file_err, flush_err, close_err;
 
 	s->begin_ns = mw_clock_ns(CLOCK_MONOTONIC);
 	err = copy_stream(s, &file_err);
@@ -349,7 +353,8 @@ static int run_session(struct session *s)
 	clear_progress(s);
 	if (!file_err)
 		file_err = write_growth_records(s, UINT64_MAX);
-	read_statistics(s, &written, &stats);
+	flush_err = read_statistics(s, &written, &stats);
+	file_err = file_err ?: flush_err;
 	close_err = memwatch_recording_close(s->recording);
 	s->recording = NULL;
 	if (file_err || close_err)

@@ -149,11 +149,13 @@ static void check_device(const struct mw_cli *cli, struct mw_finding *f)
 		return;
 	}
 	set_module_cost(cli, f);
-	if (err == -EACCES || err == -EPERM || err == -EREMOTE) {
+	if (err == -EACCES || err == -EPERM) {
 		mw_finding_missing(f, "/dev/memwatch cannot be opened by this user");
 		mw_finding_remedy(f,
 				  "run memwatchctl as root, or as a member of the group memwatch "
 				  "with CAP_BPF and CAP_PERFMON; on the host, not in a container");
+	} else if (err != -ENOENT && err != -ENXIO && err != -ENODEV) {
+		mw_finding_missing(f, "/dev/memwatch cannot be opened: %s", strerror(-err));
 	} else if (mw_module_is_loaded(cli)) {
 		mw_finding_missing(f, "the module is loaded, but there is no /dev/memwatch");
 		mw_finding_remedy(f, "mount devtmpfs on /dev, or start udev");

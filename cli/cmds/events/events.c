@@ -147,7 +147,8 @@ static int read_notices(struct events *e)
 		if (!err)
 			return 0;
 		if (err < 0)
-			return mw_module_failed(e->ctx, err, "events", NULL);
+			return mw_module_failed(e->ctx, err == -ENODEV ? -ENOENT : err, "events",
+						NULL);
 		if (notice.lost)
 			mw_warn(e->cli, "%" PRIu64 " notices were lost", (uint64_t)notice.lost);
 		mw_event_of_notice(&notice, &event);

@@ -140,21 +140,32 @@ static int set_environment(const struct run *r)
 	return err;
 }
 
-/* The name of a profile without its suffix: "COMM.PID". False if it has no name any more. */
+/* Cuts @suffix off. Returns false if @name does not end in it. */
+static bool cut_suffix(char *name, const char *suffix)
+{
+	size_t len = strlen(name), tail = strlen(suffix);
+
+	if (len < tail || strcmp(name + len - tail, suffix))
+		return false;
+	name[len - tail] = '\0';
+	return true;
+}
+
+/* The name of a profile without its suffix: "COMM.PID". The file may have been removed. */
 static bool find_profile_name(int fd, char *ret, size_t size)
 {
 	char link[64], path[PATH_MAX];
-	const char *slash, *end;
+	const char *slash;
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
 	path[n > 0 ? n : 0] = '\0';
+	cut_suffix(path, " (deleted)");
 	slash = strrchr(path, '/');
-	end = slash ? strstr(slash, ".mwheap") : NULL;
-	if (!end || strcmp(end, ".mwheap"))
+	if (!slash || !cut_suffix(path, ".mwheap"))
 		return false;
-	snprintf(ret, size, "%.*s", (int)(end - slash - 1), slash + 1);
+	snprintf(ret, size, "%s", slash + 1);
 	return true;
 }
 

@@ -99,6 +99,10 @@ int mw_top_regroup(struct top *top)
 	top->feed.summary = summary;
 	top->table.nr_rows = 0;
 	top->nr_rss = 0;
+	/* The new summary has nothing of the interval so far. */
+	if (top->begin_ns)
+		top->begin_ns = (top->replay ? top->feed.last_ns : mw_clock_ns(CLOCK_MONOTONIC)) -
+				MW_FEED_LAG_NS;
 	set_columns(top);
 	return 0;
 }

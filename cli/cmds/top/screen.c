@@ -110,7 +110,8 @@ static void draw_summary(const struct screen *s)
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
 	if (top->replay)
 		snprintf(state, sizeof(state), "  replay at %.1f s%s",
-			 (double)(top->end_ns - top->feed.first_ns) / 1e9, s->ended ? ", end" : "");
+			 top->end_ns ? (double)(top->end_ns - top->feed.first_ns) / 1e9 : 0.0,
+			 s->ended ? ", end" : "");
 	mvprintw(0, 0, "memwatch top  %s  every %s  %u CPUs  %s%s", clock,
 		 mw_human_uint(top->config.delay, MW_UNIT_NS, interval, sizeof(interval)),
 		 info->nr_cpus, mw_escape(info->backend, text, sizeof(text)), state);

@@ -276,7 +276,8 @@ static int top_run(const struct mw_cli *cli, void *config, int argc, char **argv
 		rc = mw_error_errno(err, "top");
 	} else if (!rc) {
 		if (!top.replay)
-			top.begin_ns = top.first_ns = mw_clock_ns(CLOCK_MONOTONIC);
+			top.begin_ns = top.first_ns =
+				memwatch_stream_get_info(stream)->start_monotonic_ns;
 		rc = top.config.batch || cli->format != MW_FORMAT_TABLE || !isatty(STDOUT_FILENO) ||
 				     !isatty(STDIN_FILENO)
 			     ? run_batch(&top)

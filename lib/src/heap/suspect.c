@@ -246,6 +246,9 @@ static void open_files(void *data)
 	struct search *search = data;
 
 	search->head.err = memwatch_heap_find(search->ctx, search->pid, 0, &search->profile);
+	/* It had a profile, and has ended meanwhile: not as if nothing grew in it. */
+	if (search->head.err == -ENODATA)
+		search->head.err = -ESRCH;
 	mw_modules_open(search->ctx, search->pid, &search->modules);
 	open_perf_map(search);
 	search->clock_ahead = mw_process_clock_ahead(search->ctx, search->pid);

@@ -68,7 +68,6 @@ static const char *explain_device_error(int err)
 	switch (err) {
 	case ENOENT:
 	case ENXIO:
-	case ENODEV:
 		return "not found: is the module loaded?";
 	case EACCES:
 		return "not permitted: root may open it, and members of the group memwatch with "
@@ -114,7 +113,8 @@ int memwatch_device_open(struct memwatch_ctx *ctx, struct memwatch_device **ret)
 	device->ctx = memwatch_ctx_ref(ctx);
 	device->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (device->fd < 0) {
-		err = mw_namespace_refine(ctx, -errno);
+		/* A name without a device behind it, as devtmpfs does not leave, is none. */
+		err = mw_namespace_refine(ctx, errno == ENODEV ? -ENOENT : -errno);
 		mw_fail(ctx, err, "%s: %s", path, explain_device_error(-err));
 	} else {
 		err = check_abi(device);

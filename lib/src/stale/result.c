@@ -27,12 +27,15 @@ static const char *name_of(const struct memwatch_stale *stale, uint32_t number)
 static void describe_accesses(const struct memwatch_stale *stale, struct memwatch_stale_info *info)
 {
 	const struct mw_charges *charges = &stale->charges;
+	uint32_t last = charges->nr_files;
 
+	/* Of this boot; its losses are told also if it has nothing of the process. */
+	while (last-- && charges->files[last].other_boot)
+		;
 	for (uint32_t i = 0; i < charges->nr_files; i++) {
 		const struct mw_access_file_header *h = &charges->files[i].header;
 
-		if (charges->files[i].other_boot ||
-		    (!charges->files[i].used && i + 1 < charges->nr_files))
+		if (charges->files[i].other_boot || (!charges->files[i].used && i != last))
 			continue;
 		info->access_event = h->event;
 		info->access_period = h->period;
