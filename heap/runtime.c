@@ -119,7 +119,6 @@ static int fork_begin(void)
 /* Sets the library up. Before the C library has its environment, it is too early. */
 static void runtime_begin(void)
 {
-
 	if (!environ || !mw_next_resolve() || !mw_lock_try(&mw_maintenance))
 		return;
 	if (mw_runtime.mode != MW_RUNTIME_NEW) {

@@ -38,7 +38,6 @@ static struct {
 	uint64_t live_ns; /* not earlier */
 } snapshot_next;
 
-/* Only while the lock is held. */
 /* An element that is reused. */
 union reused {
 	uint64_t state;
@@ -50,6 +49,7 @@ _Static_assert(sizeof(union reused) == sizeof(struct mw_heap_sample) &&
 		       sizeof(union reused) == sizeof(struct mw_heap_watch),
 	       "a chunk is an array of them");
 
+/* Only while the lock is held. */
 static union reused reused_buffer[REUSED_AT_ONCE];
 static union {
 	struct mw_heap_header header;

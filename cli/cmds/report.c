@@ -58,12 +58,11 @@ struct report {
 	struct memwatch_slots_stats slots;
 };
 
-/* Whether a row sums up what belongs to no process or cgroup. */
-static bool is_unassigned(const struct report *r, const struct memwatch_summary_row *row)
+/* Whether a row is shown apart; by RMID, number 0 is one of them. */
+static bool is_apart(const struct report *r, const struct memwatch_summary_row *row)
 {
-	if (r->rows.by == MEMWATCH_BY_CGROUP)
-		return !row->cgroup_id && !(row->flags & MEMWATCH_ROW_OTHER);
-	return r->rows.by == MEMWATCH_BY_PROCESS && row->flags & MEMWATCH_ROW_UNASSIGNED;
+	return (r->rows.by == MEMWATCH_BY_CGROUP || r->rows.by == MEMWATCH_BY_PROCESS) &&
+	       mw_row_is_unassigned(row, r->rows.by);
 }
 
 static int add_row(struct report *r, struct mw_table *table, const struct memwatch_summary_row *row)
@@ -83,7 +82,7 @@ static int collect_rows(struct report *r)
 	int err = memwatch_summary_sort(r->feed.summary, key, descending);
 
 	while (!err && memwatch_summary_next(r->feed.summary, &position, &row) == 1) {
-		if (is_unassigned(r, row))
+		if (is_apart(r, row))
 			err = add_row(r, &r->unassigned, row);
 		else if (r->config->top && r->table.nr_rows >= r->config->top)
 			r->hidden++;

@@ -37,11 +37,19 @@ int mw_rmid_list(const struct memwatch_summary_row *row, struct mw_pool *pool, s
 	return 0;
 }
 
+bool mw_row_is_unassigned(const struct memwatch_summary_row *row, unsigned int by)
+{
+	if (row->flags & MEMWATCH_ROW_OTHER)
+		return false;
+	return row->flags & MEMWATCH_ROW_UNASSIGNED ||
+	       (by == MEMWATCH_BY_CGROUP && !row->cgroup_id);
+}
+
 const char *mw_row_name(const struct memwatch_summary_row *row, unsigned int by)
 {
 	if (row->flags & MEMWATCH_ROW_OTHER)
 		return "(others)";
-	if (row->flags & MEMWATCH_ROW_UNASSIGNED || (by == MEMWATCH_BY_CGROUP && !row->cgroup_id))
+	if (mw_row_is_unassigned(row, by))
 		return "(unassigned)";
 	if (row->flags & MEMWATCH_ROW_UNKNOWN)
 		return "(unknown)";

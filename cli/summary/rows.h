@@ -61,6 +61,8 @@ int mw_rows_fill(struct mw_rows *rows, const struct memwatch_summary_row *row, s
 
 /* The RMIDs of a row in order of appearance, each once. Returns 0 or -ENOMEM. */
 int mw_rmid_list(const struct memwatch_summary_row *row, struct mw_pool *pool, struct mw_list *ret);
+/* Whether a row sums up what belongs to no process, or by cgroup to no cgroup that is known. */
+bool mw_row_is_unassigned(const struct memwatch_summary_row *row, unsigned int by);
 /* The name of a row: the command of its process, or what it stands for in parentheses. */
 const char *mw_row_name(const struct memwatch_summary_row *row, unsigned int by);
 

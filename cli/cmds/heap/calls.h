@@ -37,7 +37,10 @@ int heap_calls_open(struct heap_calls *calls, const struct heap_profiles *profil
 		    const char *path);
 void heap_calls_close(struct heap_calls *calls);
 
-/* "main;f;g 4096", and with a base "main;f;g 1024 4096": the base first. */
+/*
+ * "main;f;g 4096", and with a base "main;f;g 1024 4096": the base first. Returns 0 or
+ * -ENOMEM.
+ */
 int heap_calls_write_folded(const struct heap_calls *calls, FILE *out);
 
 #endif

@@ -14,7 +14,7 @@ extern const char heap_flame_script[];
 
 /*
  * The width of a call is its value. With a base it is the larger one of both, added up from
- * the innermost calls, and the colour shows the difference.
+ * the innermost calls, and the colour shows the difference. Returns 0 or -ENOMEM.
  */
 int heap_flame_write(const struct heap_calls *calls, const char *name, FILE *out);
 

@@ -266,15 +266,6 @@ static int fill_top_row(struct top *top, const struct memwatch_summary_row *row,
 	return 0;
 }
 
-/* Whether a row sums up what belongs to no process or cgroup. */
-static bool is_unassigned(const struct top *top, const struct memwatch_summary_row *row)
-{
-	if (row->flags & MEMWATCH_ROW_UNASSIGNED)
-		return true;
-	return top->config.by == MEMWATCH_BY_CGROUP && !row->cgroup_id &&
-	       !(row->flags & MEMWATCH_ROW_OTHER);
-}
-
 static int make_rows(struct top *top)
 {
 	const struct memwatch_summary_row *row;
@@ -285,7 +276,7 @@ static int make_rows(struct top *top)
 	while (!err && memwatch_summary_next(top->feed.summary, &position, &row) == 1) {
 		struct mw_cell *cells;
 
-		if (is_unassigned(top, row)) {
+		if (mw_row_is_unassigned(row, (unsigned int)top->config.by)) {
 			memwatch_value_merge(&top->unassigned, &row->cpu_time_ns);
 			continue;
 		}
