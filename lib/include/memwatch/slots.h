@@ -19,6 +19,8 @@
  * slot that overlaps a loss has the flag MEMWATCH_SLOT_LOSSY, and in its entries, or in those of
  * the CPU that lost the records, values with the status OK become ESTIMATED. A process of which
  * all was lost in a slot has no entry there; memwatch_slot_loss_at() says when that may be so.
+ * A sample for which there was no room is not lost, but goes on until there is: its sum is right,
+ * and what each of its slots gets of it is ESTIMATED.
  *
  * A record costs at most @window + 4 entries, whatever its times are. Memory is bounded by
  * @entries_max.

@@ -48,8 +48,10 @@ static void join_neighbours(struct mw_loss_set *set)
 
 	for (uint32_t i = 0; i < set->count; i++) {
 		entries[kept] = entries[i];
-		if (i + 1 < set->count && entries[i + 1].cpu == entries[i].cpu)
+		if (i + 1 < set->count && entries[i + 1].cpu == entries[i].cpu) {
 			entries[kept].end_ns = entries[++i].end_ns;
+			entries[kept].sampled = entries[i].sampled;
+		}
 		kept++;
 	}
 	set->count = kept;
@@ -116,12 +118,35 @@ bool mw_losses_touch(const struct mw_losses *losses, uint32_t cpu, uint64_t begi
 	       set_touches(&losses->by_cpu, MEMWATCH_CPU_ANY, begin_ns, end_ns);
 }
 
+bool mw_losses_take_sample(struct mw_losses *losses, uint32_t cpu, uint64_t begin_ns,
+			   uint64_t end_ns)
+{
+	struct mw_loss_set *set = &losses->by_cpu;
+
+	if (!set->count)
+		return false;
+	for (uint32_t i = find_loss(set, cpu, 0); i < set->count; i++) {
+		struct mw_loss *entry = &set->entries[i];
+
+		if (entry->cpu != cpu || entry->end_ns > end_ns)
+			break;
+		entry->sampled = true;
+	}
+	return mw_losses_touch(losses, cpu, begin_ns, end_ns);
+}
+
+/* The set as if all CPUs were one is asked for slots only, and no sample is that of any CPU. */
+static bool is_needed(const struct mw_loss *loss, uint64_t time_ns)
+{
+	return loss->end_ns >= time_ns || (loss->cpu != MEMWATCH_CPU_ANY && !loss->sampled);
+}
+
 static void forget_intervals(struct mw_loss_set *set, uint64_t time_ns)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < set->count; i++)
-		if (set->entries[i].end_ns >= time_ns)
+		if (is_needed(&set->entries[i], time_ns))
 			set->entries[kept++] = set->entries[i];
 	set->count = kept;
 }

@@ -13,11 +13,19 @@
 
 #include <memwatch/slots.h>
 
-/* An interval in which records of a CPU, or of any CPU, were lost. */
+/**
+ * struct mw_loss - an interval in which records of a CPU, or of any CPU, were lost
+ * @cpu: the CPU
+ * @begin_ns: first nanosecond
+ * @end_ns: first nanosecond after it
+ * @sampled: samples of the CPU up to the end have come; those that begin in the interval are
+ *	among them
+ */
 struct mw_loss {
 	uint32_t cpu;
 	uint64_t begin_ns;
 	uint64_t end_ns;
+	bool sampled;
 };
 
 /**
@@ -57,7 +65,18 @@ int mw_losses_add(struct mw_losses *losses, const struct memwatch_loss *loss);
 bool mw_losses_touch(const struct mw_losses *losses, uint32_t cpu, uint64_t begin_ns,
 		     uint64_t end_ns);
 
-/* Forgets the losses that ended before a time. */
+/*
+ * A sample of @cpu has come that is from @begin_ns to @end_ns. Returns whether it overlaps a loss
+ * of its CPU. Samples for which there was no room go on until there is, also beyond the end of the
+ * loss: to each part of its interval such a sample may bring what was measured in another one.
+ */
+bool mw_losses_take_sample(struct mw_losses *losses, uint32_t cpu, uint64_t begin_ns,
+			   uint64_t end_ns);
+
+/*
+ * Forgets the losses that ended before a time, but those of a CPU only after its next sample, which
+ * may come much later if the CPU is idle.
+ */
 void mw_losses_forget(struct mw_losses *losses, uint64_t time_ns);
 
 #endif /* MW_LOSSES_H */

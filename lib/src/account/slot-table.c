@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/value.h"
 
 void mw_slot_table_init(struct mw_slot_table *table)
 {
@@ -71,6 +72,20 @@ void mw_slot_table_sort(struct mw_slot_table *table)
 {
 	if (table->count > 1)
 		qsort(table->entries, table->count, sizeof(*table->entries), compare_entries);
+}
+
+void mw_slot_entry_mark_samples(struct mw_slot_entry *entry)
+{
+	mw_value_mark_lower_bound(&entry->seen.cpu_time_ns);
+	for (int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
+		mw_value_mark_lower_bound(&entry->counter[i]);
+}
+
+void mw_slot_entry_mark_all(struct mw_slot_entry *entry)
+{
+	mw_slot_entry_mark_samples(entry);
+	for (int i = 0; i < MEMWATCH_RDT_MAX; i++)
+		mw_value_mark_lower_bound(&entry->rdt[i]);
 }
 
 void mw_slot_table_clear(struct mw_slot_table *table)

@@ -45,6 +45,12 @@ int mw_slot_table_obtain_other(struct mw_slot_table *table, struct mw_slot_entry
 /* Sorts by RMID, generation and CPU. Until the table is cleared, nothing can be found. */
 void mw_slot_table_sort(struct mw_slot_table *table);
 
+/* Something is missing in what was counted while a CPU ran: it is estimated, if it was exact. */
+void mw_slot_entry_mark_samples(struct mw_slot_entry *entry);
+
+/* The same, and RDT readings are missing as well. */
+void mw_slot_entry_mark_all(struct mw_slot_entry *entry);
+
 /* Removes all entries and keeps the memory. */
 void mw_slot_table_clear(struct mw_slot_table *table);
 

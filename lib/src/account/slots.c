@@ -148,6 +148,8 @@ static int feed_sample(struct memwatch_slots *slots, const struct memwatch_recor
 {
 	bool per_cpu = slots->opts.flags & MEMWATCH_SLOTS_PER_CPU;
 	uint32_t cpu = per_cpu ? sample->h.cpu : MEMWATCH_CPU_ANY;
+	bool lossy = mw_losses_take_sample(&slots->losses, sample->h.cpu, sample->begin_ns,
+					   sample->h.time_ns);
 	struct mw_slot_entry *entry;
 	uint64_t from = 0;
 	struct mw_slot_split split;
@@ -171,6 +173,8 @@ static int feed_sample(struct memwatch_slots *slots, const struct memwatch_recor
 					   mw_slot_split_share(MEMWATCH_SAMPLE_COUNTER(sample, i),
 							       &split, from, part.end_offset),
 					   MEMWATCH_SAMPLE_STATUS(sample, i));
+		if (lossy)
+			mw_slot_entry_mark_samples(entry);
 		if (part.late)
 			slots->stats.late_run_ns = mw_add_sat(slots->stats.late_run_ns, run_ns);
 		late |= part.late;
@@ -478,13 +482,8 @@ static void mark_losses(struct memwatch_slots *slots, struct mw_slot *slot)
 	for (uint32_t i = 0; i < slot->table.count; i++) {
 		struct mw_slot_entry *entry = &slot->table.entries[i];
 
-		if (!entry_is_lossy(slots, slot, entry))
-			continue;
-		mw_value_mark_lower_bound(&entry->seen.cpu_time_ns);
-		for (int c = 0; c < MEMWATCH_COUNTER_MAX; c++)
-			mw_value_mark_lower_bound(&entry->counter[c]);
-		for (int r = 0; r < MEMWATCH_RDT_MAX; r++)
-			mw_value_mark_lower_bound(&entry->rdt[r]);
+		if (entry_is_lossy(slots, slot, entry))
+			mw_slot_entry_mark_all(entry);
 	}
 }
 
