@@ -332,7 +332,11 @@ MW_INLINE void mw_relay_check_times(struct mw_relay_cpu *cpu, int i, __u64 slot_
 	cpu->uneven |= 1U << i;
 }
 
-/* Before the sample of @sum is made: applies what mw_relay_check_times() found. */
+/*
+ * Before the sample of @sum is made: applies what mw_relay_check_times() found. The ratio is not
+ * that of a sum which began in an earlier slot, because there was no room for its sample: such a
+ * sum is a lower bound.
+ */
 MW_INLINE void mw_relay_apply_times(const struct mw_relay_cpu *cpu, struct mw_relay_sum *sum)
 {
 	int i;
@@ -340,6 +344,11 @@ MW_INLINE void mw_relay_apply_times(const struct mw_relay_cpu *cpu, struct mw_re
 	for (i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
 		if (!(cpu->uneven & (1U << i)))
 			continue;
+		if (sum->begin_ns < cpu->begin_ns) {
+			sum->piece.status[i] = mw_relay_status_add(sum->piece.status[i],
+								   MEMWATCH_STATUS_ESTIMATED);
+			continue;
+		}
 		sum->piece.delta[i].enabled = cpu->slot[i].enabled;
 		sum->piece.delta[i].running = cpu->slot[i].running;
 	}

@@ -230,6 +230,15 @@ static void test_check_times(void)
 	mw_relay_sample(&rec, &sum, 0, 1000000);
 	tap_eq(MEMWATCH_SAMPLE_STATUS(&rec, 1), MEMWATCH_STATUS_UNAVAILABLE,
 	       "a counter that was never enabled is unavailable");
+	mw_relay_sum_start(&sum, 1, 0);
+	sum.piece.delta[1] = (struct mw_relay_reading){ 60, 300000, 300000 };
+	memset(sum.piece.status, MEMWATCH_STATUS_OK, sizeof(sum.piece.status));
+	cpu.begin_ns = 500000;
+	mw_relay_apply_times(&cpu, &sum);
+	mw_relay_sample(&rec, &sum, 0, 1000000);
+	tap_eq(MEMWATCH_SAMPLE_STATUS(&rec, 1), MEMWATCH_STATUS_ESTIMATED,
+	       "a sum of several slots is estimated if the counter shared the hardware in one");
+	tap_eq(MEMWATCH_SAMPLE_COUNTER(&rec, 1), 60, "it is not scaled by the times of that slot");
 }
 
 static void test_sum(void)
