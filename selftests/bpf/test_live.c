@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -517,6 +518,8 @@ static void test_refused_streams(void)
 	tap_eq(err, 0, "a stream is opened and closed 20 times");
 }
 
+#include "live-counters.h"
+
 static void skip_without_module(void)
 {
 	const char *obstacle = module_obstacle();
@@ -525,9 +528,21 @@ static void skip_without_module(void)
 		tap_skip_all(obstacle);
 }
 
-int main(void)
+static void test_streams(void)
+{
+	test_complete(MEMWATCH_STREAM_SLOT);
+	test_complete(MEMWATCH_STREAM_SWITCH);
+	test_stopped_reader();
+	test_two_streams();
+	test_hotplug();
+	test_refused_streams();
+}
+
+/* With the argument "counters": only the test that needs a machine with hardware counters. */
+int main(int argc, char **argv)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, module_only, .backend = MEMWATCH_LIVE_MODULE);
+	bool counters = argc > 1 && !strcmp(argv[1], "counters");
 	struct memwatch_stream *stream = NULL;
 	int err;
 
@@ -540,12 +555,10 @@ int main(void)
 	       memwatch_ctx_error(ctx));
 	if (!tap_ok(!module_load(), "the module is loaded"))
 		return tap_done();
-	test_complete(MEMWATCH_STREAM_SLOT);
-	test_complete(MEMWATCH_STREAM_SWITCH);
-	test_stopped_reader();
-	test_two_streams();
-	test_hotplug();
-	test_refused_streams();
+	if (counters)
+		test_counters_of_idle_cpu();
+	else
+		test_streams();
 	memwatch_ctx_unref(ctx);
 	tap_ok(module_unload(), "the module can be unloaded after the streams are closed");
 	return tap_done();

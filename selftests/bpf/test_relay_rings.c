@@ -156,9 +156,7 @@ static void check_stream(struct mw_bpf_relay *relay, struct mw_merge *merge, boo
 static void test_stream(struct memwatch_ctx *ctx, unsigned int ring_pages, bool stalled)
 {
 	struct mw_merge_opts merge_opts = { .grace_ns = 2000000, .silent_ns = 50000000 };
-	struct mw_bpf_relay_opts opts = { .nr_rmids = 16,
-					  .ring_pages = ring_pages,
-					  .settle_ns = 3000000 };
+	struct mw_bpf_relay_opts opts = { .nr_rmids = 16, .ring_pages = ring_pages };
 	const char *what = stalled ? "stalled reader" : "reader";
 	unsigned int cpus, wrong = 0, failed = 0;
 	struct mw_bpf_relay *relay = NULL;

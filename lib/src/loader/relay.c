@@ -19,8 +19,9 @@
 #include <memwatch/metric.h>
 #include <memwatch/value.h>
 
-#include "loader/libbpf.h"
 #include "bpf/relay.h"
+#include "loader/counters.h"
+#include "loader/libbpf.h"
 #include "loader/log.h"
 #include "loader/metronome.h"
 #include "loader/programs.h"
@@ -47,14 +48,10 @@
 /**
  * struct cpu - a possible CPU
  * @generation: ring generation; when it changes, reopen the counters
- * @counters: the counters are open
- * @counters_at_ns: when to open the counters, at the earliest
  * @metronome: SCHEDULER: the descriptor of the timer, or -1
  */
 struct cpu {
 	uint32_t generation;
-	bool counters;
-	uint64_t counters_at_ns;
 	int metronome;
 };
 
@@ -67,14 +64,13 @@ struct mw_bpf_relay {
 	struct cpu *cpus; /* all possible CPUs */
 	unsigned int nr_cpus;
 	struct mw_bpf_rings *rings;
+	struct mw_bpf_counters *counters;
 	uint64_t missing_rings; /* the counter of the programs at the last refresh */
 	uint64_t refresh_at_ns; /* when to refresh although it has not changed */
 	struct mw_sleep sleep;
-	uint8_t *online;	     /* scratch, one element per CPU */
-	struct mw_relay_cpu *states; /* scratch, one element per CPU */
-	uint64_t *counts;	     /* scratch, one element per CPU */
-	struct memwatch_availability available[MEMWATCH_COUNTER_MAX];
-	char reasons[MEMWATCH_COUNTER_MAX][160];
+	uint8_t *online;			      /* scratch, one element per CPU */
+	struct mw_relay_cpu *states;		      /* scratch, one element per CPU */
+	uint64_t *counts;			      /* scratch, one element per CPU */
 	char read_failures[MEMWATCH_COUNTER_MAX][64]; /* their names */
 };
 
@@ -88,117 +84,7 @@ _Static_assert((int)MW_RELAY_SLOT == (int)MEMWATCH_STREAM_SLOT &&
 		       (int)MW_RELAY_SWITCH == (int)MEMWATCH_STREAM_SWITCH,
 	       "the modes of the relay equal those of the stream");
 
-static const char *counter_reason(int err)
-{
-	switch (err) {
-	case -ENOENT:
-	case -EOPNOTSUPP:
-	case -ENODEV:
-	case -ENXIO:
-		return "the processor, or the virtual machine, has no such hardware counter";
-	case -EACCES:
-	case -EPERM:
-		return "not permitted: needs root, or CAP_PERFMON and "
-		       "kernel.perf_event_paranoid of at most 2";
-	case -EBUSY:
-		return "the counter is in use by somebody else";
-	case -ENOSYS:
-		return "this kernel has no performance events";
-	case -EMFILE:
-	case -ENFILE:
-		return "too many open files";
-	default:
-		return strerror(-err);
-	}
-}
-
-/* --------------------------------------------------------------- counters */
-
-static int counter_open(unsigned int counter, unsigned int cpu)
-{
-	const struct memwatch_metric_info *metric = memwatch_metric_find(MEMWATCH_METRIC_COUNTER,
-									 counter);
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = metric->event_type,
-		.config = metric->event_config,
-	};
-	int fd;
-
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* The map with the perf events of a counter has the name of the counter. */
-static int counter_map(const struct mw_bpf_relay *relay, unsigned int counter)
-{
-	return bpf_object__find_map_fd_by_name(relay->programs.obj, memwatch_counter_name(counter));
-}
-
-/* Before loading: finds the counters that exist on any CPU; the programs read only these. */
-static uint32_t probe_counters(struct mw_bpf_relay *relay)
-{
-	uint32_t mask = 0;
-
-	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
-		int first = 0, fd = -ENODEV;
-
-		for (unsigned int cpu = 0; cpu < relay->nr_cpus && fd < 0; cpu++) {
-			if (!relay->online[cpu])
-				continue;
-			fd = counter_open(i, cpu);
-			if (fd < 0 && !first)
-				first = fd;
-		}
-		relay->available[i].reason = "";
-		if (fd >= 0) {
-			close(fd);
-			mask |= 1U << i;
-			relay->available[i].status = MEMWATCH_STATUS_OK;
-			continue;
-		}
-		snprintf(relay->reasons[i], sizeof(relay->reasons[i]), "%s",
-			 counter_reason(first ? first : fd));
-		relay->available[i].status = MEMWATCH_STATUS_UNAVAILABLE;
-		relay->available[i].reason = relay->reasons[i];
-		mw_log(relay->ctx, MEMWATCH_LOG_INFO, "%s: unavailable: %s",
-		       memwatch_counter_name(i), relay->reasons[i]);
-	}
-	return mask;
-}
-
-/* The map keeps a reference to the event, so its descriptor can be closed. */
-static void cpu_open_counters(struct mw_bpf_relay *relay, unsigned int cpu)
-{
-	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++) {
-		int fd, err;
-
-		if (relay->available[i].status == MEMWATCH_STATUS_UNAVAILABLE)
-			continue;
-		fd = counter_open(i, cpu);
-		err = fd;
-		if (fd >= 0) {
-			err = bpf_map_update_elem(counter_map(relay, i), &cpu, &fd, BPF_ANY);
-			close(fd);
-		}
-		if (err < 0 && relay->available[i].status == MEMWATCH_STATUS_OK) {
-			snprintf(relay->reasons[i], sizeof(relay->reasons[i]), "not on CPU %u: %s",
-				 cpu, counter_reason(err));
-			relay->available[i].status = MEMWATCH_STATUS_ESTIMATED;
-			relay->available[i].reason = relay->reasons[i];
-			mw_log(relay->ctx, MEMWATCH_LOG_WARNING, "%s: %s", memwatch_counter_name(i),
-			       relay->reasons[i]);
-		}
-	}
-	relay->cpus[cpu].counters = true;
-}
-
-static void cpu_close_counters(struct mw_bpf_relay *relay, unsigned int cpu)
-{
-	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
-		bpf_map_delete_elem(counter_map(relay, i), &cpu);
-	relay->cpus[cpu].counters = false;
-}
+/* ------------------------------------------------------------------ timers */
 
 /* A timer ends with its CPU, as all perf events do. */
 static int cpu_start_ticks(struct mw_bpf_relay *relay, unsigned int cpu)
@@ -213,13 +99,13 @@ static int cpu_start_ticks(struct mw_bpf_relay *relay, unsigned int cpu)
 	if (here->metronome >= 0 || here->metronome == -ENODEV)
 		return 0;
 	return mw_fail(relay->ctx, here->metronome, "cannot open the timer of CPU %u: %s", cpu,
-		       counter_reason(here->metronome));
+		       mw_bpf_counters_reason(here->metronome));
 }
 
 void mw_bpf_relay_counter(const struct mw_bpf_relay *relay, unsigned int counter,
 			  struct memwatch_availability *ret)
 {
-	*ret = relay->available[counter];
+	mw_bpf_counters_available(relay->counters, counter, ret);
 }
 
 /* -------------------------------------------------------------------- CPUs */
@@ -250,22 +136,13 @@ void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns)
 			       memwatch_ctx_error(relay->ctx));
 		if (generation != cpu->generation || slept) {
 			cpu->generation = generation;
-			cpu_close_counters(relay, i);
-			cpu->counters_at_ns = mw_add_sat(now_ns, relay->opts.settle_ns);
+			mw_bpf_counters_close(relay->counters, i, now_ns);
 		}
-		if (!generation || cpu->counters)
-			continue;
-		if (now_ns >= cpu->counters_at_ns)
-			cpu_open_counters(relay, i);
-		else
-			relay->refresh_at_ns = mw_min_u64(relay->refresh_at_ns,
-							  cpu->counters_at_ns);
+		if (generation)
+			relay->refresh_at_ns = mw_min_u64(
+				relay->refresh_at_ns,
+				mw_bpf_counters_reopen(relay->counters, i, now_ns));
 	}
-}
-
-void mw_bpf_relay_set_settle(struct mw_bpf_relay *relay, uint64_t settle_ns)
-{
-	relay->opts.settle_ns = settle_ns;
 }
 
 /* --------------------------------------------------------------- lifetime */
@@ -275,7 +152,7 @@ static int load_programs(struct mw_bpf_relay *relay)
 	struct mw_bpf_programs_opts opts = {
 		.source = relay->opts.source,
 		.mode = relay->opts.mode,
-		.counters = probe_counters(relay),
+		.counters = mw_bpf_counters_probe(relay->counters, relay->online),
 		.nr_rmids = relay->opts.nr_rmids,
 		.cpus = relay->nr_cpus,
 		.period_ns = relay->opts.period_ns,
@@ -300,7 +177,7 @@ static int open_cpus(struct mw_bpf_relay *relay)
 		relay->cpus[cpu].generation = mw_bpf_rings_generation(relay->rings, cpu);
 		if (!relay->cpus[cpu].generation)
 			continue;
-		cpu_open_counters(relay, cpu);
+		mw_bpf_counters_open(relay->counters, cpu);
 		err = cpu_start_ticks(relay, cpu);
 	}
 	return err;
@@ -328,7 +205,8 @@ int mw_bpf_relay_open(struct memwatch_ctx *ctx, const struct mw_bpf_relay_opts *
 	relay->states = calloc(relay->nr_cpus, sizeof(*relay->states));
 	relay->counts = calloc(relay->nr_cpus, sizeof(*relay->counts));
 	err = -ENOMEM;
-	if (!relay->nr_cpus || !relay->cpus || !relay->online || !relay->states || !relay->counts) {
+	if (!relay->nr_cpus || !relay->cpus || !relay->online || !relay->states || !relay->counts ||
+	    mw_bpf_counters_new(ctx, &relay->programs, relay->nr_cpus, &relay->counters)) {
 		mw_fail_memory(ctx, "cannot load the relay");
 		goto err_close;
 	}
@@ -358,6 +236,7 @@ void mw_bpf_relay_close(struct mw_bpf_relay *relay)
 		if (relay->cpus[cpu].metronome >= 0)
 			close(relay->cpus[cpu].metronome);
 	mw_bpf_rings_close(relay->rings);
+	mw_bpf_counters_free(relay->counters);
 	mw_bpf_programs_unload(&relay->programs);
 	free(relay->cpus);
 	free(relay->online);

@@ -33,9 +33,6 @@ struct mw_bpf_relay;
  * @nr_rmids: MODULE: number of RMIDs of the module
  * @period_ns: SCHEDULER: the period
  * @ring_pages: pages of each ring, a power of two
- * @settle_ns: delay before the counters of a CPU that came online are opened: at least
- *	two ticks, so that the programs have seen the failure of the old counters and
- *	take a new baseline
  */
 struct mw_bpf_relay_opts {
 	enum mw_bpf_source source;
@@ -43,7 +40,6 @@ struct mw_bpf_relay_opts {
 	uint32_t nr_rmids;
 	uint64_t period_ns;
 	uint32_t ring_pages;
-	uint64_t settle_ns;
 };
 
 /*
@@ -73,9 +69,6 @@ void mw_bpf_relay_detach(struct mw_bpf_relay *relay);
  * costs nothing if there is no such CPU.
  */
 void mw_bpf_relay_refresh(struct mw_bpf_relay *relay, uint64_t now_ns);
-
-/* Changes the option. */
-void mw_bpf_relay_set_settle(struct mw_bpf_relay *relay, uint64_t settle_ns);
 
 /* Waits until a ring is a quarter full or @timeout_ms has passed: 1, 0, or -EINTR. */
 int mw_bpf_relay_wait(struct mw_bpf_relay *relay, int timeout_ms);

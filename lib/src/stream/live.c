@@ -108,7 +108,6 @@ static void live_follow_period(struct live *live, const struct memwatch_record_t
 	if (tick->period_ns <= live->period_ns)
 		return;
 	live->period_ns = tick->period_ns;
-	mw_bpf_relay_set_settle(live->relay, three);
 	if (!live->silent_fixed)
 		mw_merge_set_silent(live->merge,
 				    mw_max_u64(MEMWATCH_STREAM_SILENT_DEFAULT_NS, three));
@@ -340,7 +339,6 @@ static int live_open_relay(struct live *live, struct memwatch_ctx *ctx,
 
 	relay_opts.mode = opts->mode;
 	relay_opts.ring_pages = opts->ring_pages;
-	relay_opts.settle_ns = three;
 	if (!merge_opts.silent_ns)
 		merge_opts.silent_ns = mw_max_u64(MEMWATCH_STREAM_SILENT_DEFAULT_NS, three);
 	if (mw_merge_new(&merge_opts, &live->merge))
