@@ -239,7 +239,7 @@ static int prepare_report(struct report *r, struct memwatch_ctx *ctx)
 	r->from_ns = c->from ? mw_clock_add(origin, c->from) : 0;
 	r->to_ns = mw_clock_add(origin, c->to);
 	/* Without --from, the interval that ends with the first record counts too. */
-	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by, r->from_ns, r->to_ns,
+	err = mw_feed_init(&r->feed, ctx, stream, (unsigned int)c->by, r->from_ns, r->to_ns, 0,
 			   &r->limits);
 	if (err)
 		return mw_error_errno(err, "report");

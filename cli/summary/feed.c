@@ -30,19 +30,40 @@ int mw_feed_summary_new(struct memwatch_ctx *ctx, unsigned int by, uint64_t from
 	return memwatch_summary_new(ctx, &opts, ret);
 }
 
+/* A slot is one period, within what the module permits: a recording can say anything. */
+static uint64_t choose_slot(const struct memwatch_stream_info *info)
+{
+	if (!info->period_ns)
+		return MEMWATCH_SLOT_DEFAULT_NS;
+	if (info->period_ns < MEMWATCH_PERIOD_MIN_NS)
+		return MEMWATCH_PERIOD_MIN_NS;
+	return info->period_ns < MEMWATCH_PERIOD_MAX_NS ? info->period_ns : MEMWATCH_PERIOD_MAX_NS;
+}
+
+/* How many slots are open. Two hold a sample of a period, and what another CPU sends later. */
+static uint32_t choose_window(uint64_t slot_ns, uint64_t lag_ns)
+{
+	uint64_t slots = lag_ns ? lag_ns / slot_ns : MEMWATCH_SLOT_WINDOW_DEFAULT;
+
+	return slots < 2 ? 2 : (uint32_t)slots;
+}
+
 int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch_stream *stream,
-		 unsigned int by, uint64_t from_ns, uint64_t to_ns, const struct mw_limits *limits)
+		 unsigned int by, uint64_t from_ns, uint64_t to_ns, uint64_t lag_ns,
+		 const struct mw_limits *limits)
 {
 	const struct memwatch_stream_info *info = memwatch_stream_get_info(stream);
+	uint64_t slot_ns = choose_slot(info);
 	MEMWATCH_OPTS(memwatch_slots_opts, slots,
 		      .flags = by == MEMWATCH_BY_CPU ? MEMWATCH_SLOTS_PER_CPU : 0,
+		      .slot_ns = slot_ns, .window = choose_window(slot_ns, lag_ns),
 		      .entries_max = limits->entries, .from_ns = from_ns, .to_ns = to_ns);
 	struct memwatch_tracker *tracker = NULL;
 	int err;
 
 	if (info->rdt[MEMWATCH_RDT_MBM_TOTAL].status == MEMWATCH_STATUS_ESTIMATED)
 		slots.flags |= MEMWATCH_SLOTS_ESTIMATE;
-	*feed = (struct mw_feed){ .ctx = ctx, .stream = stream };
+	*feed = (struct mw_feed){ .ctx = ctx, .stream = stream, .lag_ns = slots.window * slot_ns };
 	err = mw_feed_tracker_new(ctx, limits, &tracker);
 	if (!err)
 		err = memwatch_slots_new(ctx, tracker, &slots, &feed->slots);

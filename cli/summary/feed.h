@@ -12,24 +12,35 @@
 #include "common/cmd.h"
 #include "summary/limits.h"
 
-/* The newest records are in open slots, and the summary lacks them for this long. */
-#define MW_FEED_LAG_NS (MEMWATCH_SLOT_WINDOW_DEFAULT * MEMWATCH_SLOT_DEFAULT_NS)
-
+/**
+ * struct mw_feed - the stream and what is made of it
+ * @ctx: the context
+ * @stream: the stream
+ * @slots: slots as long as the period of its ticks
+ * @summary: the sums of the slots that are closed
+ * @lag_ns: the newest records are in open slots, and the summary lacks them for this long
+ * @first_ns: the smallest time of the records so far
+ * @last_ns: the largest one
+ * @period_ns: the longest period of their ticks
+ */
 struct mw_feed {
 	struct memwatch_ctx *ctx;
 	struct memwatch_stream *stream;
 	struct memwatch_slots *slots;
 	struct memwatch_summary *summary;
-	uint64_t first_ns, last_ns; /* smallest and largest time of the records so far */
-	uint64_t period_ns;	    /* the longest period of their ticks */
+	uint64_t lag_ns;
+	uint64_t first_ns, last_ns;
+	uint64_t period_ns;
 };
 
 /*
- * Takes ownership of the stream, also on failure. A time of 0 is no limit. Returns 0 or a
- * negative errno.
+ * Takes ownership of the stream, also on failure. A time of 0 is no limit. The summary may lack
+ * @lag_ns, at most a second, or two slots if they are longer: the more, the less comes late.
+ * Returns 0 or a negative errno.
  */
 int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch_stream *stream,
-		 unsigned int by, uint64_t from_ns, uint64_t to_ns, const struct mw_limits *limits);
+		 unsigned int by, uint64_t from_ns, uint64_t to_ns, uint64_t lag_ns,
+		 const struct mw_limits *limits);
 void mw_feed_uninit(struct mw_feed *feed);
 
 /* Feeds one record; slots that it closes are added to the summary. 0 or a negative errno. */

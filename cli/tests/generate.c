@@ -123,13 +123,13 @@ static void write_owner(__u16 type, __u64 time_ns, __u32 rmid, __u32 generation,
 	record_write(&r, type, sizeof(r), time_ns, 0);
 }
 
-static void write_sample(__u64 end_ns, __u16 cpu, __u32 rmid, __u32 generation, __u64 run_ns,
-			 __u64 counts, __u8 status)
+static void write_long_sample(__u64 begin_ns, __u64 end_ns, __u16 cpu, __u32 rmid, __u32 generation,
+			      __u64 run_ns, __u64 counts, __u8 status)
 {
 	struct memwatch_record_sample s = {
 		.rmid = rmid,
 		.generation = generation,
-		.begin_ns = end_ns - MS,
+		.begin_ns = begin_ns,
 		.run_ns = run_ns,
 		.counter = { 2 * counts, counts, 0, counts / 10 },
 		.status = { status, status, MEMWATCH_STATUS_UNAVAILABLE, status },
@@ -137,6 +137,12 @@ static void write_sample(__u64 end_ns, __u16 cpu, __u32 rmid, __u32 generation, 
 	};
 
 	record_write(&s, MEMWATCH_RECORD_SAMPLE, sizeof(s), end_ns, cpu);
+}
+
+static void write_sample(__u64 end_ns, __u16 cpu, __u32 rmid, __u32 generation, __u64 run_ns,
+			 __u64 counts, __u8 status)
+{
+	write_long_sample(end_ns - MS, end_ns, cpu, rmid, generation, run_ns, counts, status);
 }
 
 static void write_tick(__u64 time_ns, __u16 cpu)
@@ -287,7 +293,33 @@ static void write_many(__u64 key)
 	}
 }
 
-enum content { EMPTY, SMALL, SHARED, LOSSY, GROWING, MANY, COLLIDING };
+#define SLOW_PERIOD (10 * MS)
+
+/*
+ * Two CPUs that tick each 10 ms, for 1.2 s. CPU 0 runs process 100 all the time. CPU 1 does
+ * nothing, and sleeps without a tick from 0.1 to 1.0 s.
+ */
+static void write_sleeper(void)
+{
+	struct memwatch_record_cpu state = { .state = MEMWATCH_CPU_IDLE };
+
+	write_owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, 1, 1, 100, "busy");
+	for (__u64 at = BASE + SLOW_PERIOD; at <= BASE + 1200 * MS; at += SLOW_PERIOD) {
+		__u64 begin = at == BASE + 1000 * MS ? BASE + 100 * MS : at - SLOW_PERIOD;
+
+		write_long_sample(at - SLOW_PERIOD, at, 0, 1, 1, SLOW_PERIOD, 1000,
+				  MEMWATCH_STATUS_OK);
+		write_tick(at, 0);
+		if (at > BASE + 100 * MS && at < BASE + 1000 * MS)
+			continue;
+		write_long_sample(begin, at, 1, 0, 0, at - begin, 0, MEMWATCH_STATUS_OK);
+		write_tick(at, 1);
+		if (at == BASE + 100 * MS)
+			record_write(&state, MEMWATCH_RECORD_CPU_STATE, sizeof(state), at, 1);
+	}
+}
+
+enum content { EMPTY, SMALL, SHARED, LOSSY, GROWING, MANY, COLLIDING, SLEEPER };
 
 /* With names, the machine of the recording has the first one, and its processes have all. */
 static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum content content,
@@ -298,14 +330,14 @@ static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum co
 	struct memwatch_stream_info info = {
 		.sz = sizeof(info),
 		.schema = MEMWATCH_SCHEMA,
-		.nr_cpus = 1,
+		.nr_cpus = content == SLEEPER ? 2 : 1,
 		.nr_rmids = 8,
 		.backend = "emulated",
 		.backend_reason = "CPUID leaf 0xf is absent",
 		.hostname = "paper",
 		.kernel = "6.1.0",
 		.version = "0.1.0",
-		.period_ns = MS,
+		.period_ns = content == SLEEPER ? SLOW_PERIOD : MS,
 		.start_monotonic_ns = BASE,
 	};
 	int rc;
@@ -332,6 +364,8 @@ static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum co
 		write_named(nr_names, names);
 	else if (content == SHARED || content == LOSSY)
 		write_shared(content == LOSSY);
+	else if (content == SLEEPER)
+		write_sleeper();
 	else if (content != EMPTY)
 		write_small();
 	rc = memwatch_recording_close(out);
@@ -346,8 +380,8 @@ int main(int argc, char **argv)
 	if (argc < 3 || memwatch_ctx_new(NULL, &ctx)) {
 		fprintf(stderr,
 			"usage: generate "
-			"machine|plain|small|empty|shared|lossy|growing|many|colliding|stranger "
-			"FILE\n"
+			"machine|plain|small|empty|shared|lossy|growing|many|colliding|sleeper|"
+			"stranger FILE\n"
 			"       generate named FILE NAME...\n");
 		return 2;
 	}
@@ -359,6 +393,8 @@ int main(int argc, char **argv)
 		rc = recording_by_hand(ctx, argv[2], SHARED, 0, NULL);
 	else if (!strcmp(argv[1], "lossy"))
 		rc = recording_by_hand(ctx, argv[2], LOSSY, 0, NULL);
+	else if (!strcmp(argv[1], "sleeper"))
+		rc = recording_by_hand(ctx, argv[2], SLEEPER, 0, NULL);
 	else if (!strcmp(argv[1], "growing"))
 		rc = recording_by_hand(ctx, argv[2], GROWING, 0, NULL);
 	else if (!strcmp(argv[1], "many") || !strcmp(argv[1], "colliding"))

@@ -64,13 +64,14 @@ int mw_top_init(struct top *top, struct memwatch_stream *stream)
 	top->recorded.max = top->limits.rows;
 	mw_table_init(&top->table, top->columns, mw_top_layout.nr_columns);
 	err = mw_feed_init(&top->feed, top->ctx, stream, (unsigned int)top->config.by, 0, 0,
-			   &top->limits);
+			   TOP_LAG_NS, &top->limits);
 	return err ?: mw_cgroups_new(top->cli, &top->cgroups);
 }
 
 void mw_top_uninit(struct top *top)
 {
 	mw_feed_uninit(&top->feed);
+	mw_top_idle_uninit(&top->idle);
 	mw_table_uninit(&top->table);
 	mw_pool_free(&top->pool);
 	mw_cgroups_free(top->cgroups);
@@ -101,8 +102,8 @@ int mw_top_regroup(struct top *top)
 	top->nr_rss = 0;
 	/* The new summary has nothing of the interval so far. */
 	if (top->begin_ns)
-		top->begin_ns = (top->replay ? top->feed.last_ns : mw_clock_ns(CLOCK_MONOTONIC)) -
-				MW_FEED_LAG_NS;
+		mw_top_skip(top, (top->replay ? top->feed.last_ns : mw_clock_ns(CLOCK_MONOTONIC)) -
+					 top->feed.lag_ns);
 	set_columns(top);
 	return 0;
 }
@@ -298,7 +299,7 @@ static int make_rows(struct top *top)
 
 uint64_t mw_top_due(const struct top *top)
 {
-	return mw_clock_add(mw_clock_add(top->begin_ns, top->config.delay), MW_FEED_LAG_NS);
+	return mw_clock_add(mw_clock_add(top->begin_ns, top->config.delay), top->feed.lag_ns);
 }
 
 int mw_top_cut(struct top *top, uint64_t end_ns)
@@ -311,6 +312,7 @@ int mw_top_cut(struct top *top, uint64_t end_ns)
 	top->table.nr_rows = 0;
 	mw_pool_free(&top->pool);
 	err = make_rows(top);
+	top->unassigned.value = mw_top_idle_cut(&top->idle, end_ns, top->unassigned.value);
 	memwatch_summary_reset(top->feed.summary);
 	top->begin_ns = end_ns;
 	top->stats.sz = sizeof(top->stats);
@@ -318,6 +320,14 @@ int mw_top_cut(struct top *top, uint64_t end_ns)
 	mw_top_sort(top);
 	mw_top_take_groups(top);
 	return err;
+}
+
+void mw_top_skip(struct top *top, uint64_t end_ns)
+{
+	memwatch_summary_reset(top->feed.summary);
+	mw_top_idle_cut(&top->idle, end_ns, 0);
+	top->nr_rss = 0; /* the growth since then is that of many intervals */
+	top->begin_ns = end_ns;
 }
 
 /* --------------------------------------------------------------- sorting */

@@ -426,12 +426,10 @@ static int run_step(struct screen *s, uint64_t now)
 		return 0;
 	/* While paused, intervals end as usual but are not shown. */
 	if (s->paused) {
-		memwatch_summary_reset(top->feed.summary);
-		top->nr_rss = 0; /* the growth since then is that of many intervals */
-		top->begin_ns = now - MW_FEED_LAG_NS;
+		mw_top_skip(top, now - top->feed.lag_ns);
 		return 0;
 	}
-	err = mw_top_cut(top, s->ended ? top->feed.last_ns : now - MW_FEED_LAG_NS);
+	err = mw_top_cut(top, s->ended ? top->feed.last_ns : now - top->feed.lag_ns);
 	s->shown++;
 	draw_screen(s);
 	return err;

@@ -57,6 +57,7 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 		return rc;
 	while ((rc = memwatch_stream_next(top->feed.stream, &record)) == 1) {
 		rc = mw_feed_record(&top->feed, record);
+		rc = rc ?: mw_top_idle_note(&top->idle, record);
 		if (!rc && record->type == MEMWATCH_RECORD_GROWTH)
 			rc = mw_top_growth(top, (const void *)record);
 		if (rc)
@@ -185,7 +186,7 @@ static int batch_loop(struct top *top, struct mw_json *json)
 		now = top->replay ? top->feed.last_ns : mw_clock_ns(CLOCK_MONOTONIC);
 		if (!top->begin_ns || (more && now < mw_top_due(top)))
 			continue;
-		err = mw_top_cut(top, more ? now - MW_FEED_LAG_NS : now);
+		err = mw_top_cut(top, more ? now - top->feed.lag_ns : now);
 		if (err)
 			return mw_error_errno(err, "top");
 		rc = print_interval(top, json, !shown++);

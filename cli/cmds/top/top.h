@@ -9,6 +9,7 @@
 
 #include <memwatch/memwatch.h>
 
+#include "cmds/top/idle.h"
 #include "common/cgroup.h"
 #include "common/live.h"
 #include "summary/feed.h"
@@ -16,6 +17,12 @@
 #include "summary/rows.h"
 #include "output/json.h"
 #include "output/table.h"
+
+/*
+ * How old the end of an interval is when it is shown, unless two periods are longer: by then the
+ * merge has delivered the records of all CPUs.
+ */
+#define TOP_LAG_NS 32000000ULL
 
 struct top_config {
 	int by;
@@ -117,6 +124,7 @@ struct top {
 	struct mw_pool pool;
 	uint64_t interval_ns, end_ns;
 	struct memwatch_value unassigned; /* CPU time */
+	struct top_idle idle;
 	struct memwatch_stream_stats stats;
 	struct mw_background_monitor monitor; /* --growth */
 	struct mw_growth_latest recorded;     /* growth in a recording */
@@ -142,6 +150,8 @@ int mw_top_regroup(struct top *top);
 uint64_t mw_top_due(const struct top *top);
 /* Ends the current interval, makes its table and starts the next. 0 or a negative errno. */
 int mw_top_cut(struct top *top, uint64_t end_ns);
+/* Ends it without a table. */
+void mw_top_skip(struct top *top, uint64_t end_ns);
 void mw_top_sort(struct top *top);
 /* The CPU time of RMID 0 in the interval, in percent of one CPU. */
 extern const struct mw_column mw_top_unassigned_column;
