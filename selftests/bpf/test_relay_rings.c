@@ -279,6 +279,7 @@ static void test_outage(void)
 		mw_bpf_rings_refresh(rings);
 	}
 	tap_eq(mw_bpf_rings_generation(rings, 0), 1, "it is opened as soon as that is possible");
+	tap_eq(mw_bpf_rings_index(rings, 0), 0, "the merge has known the CPU all the time");
 	set_online(&machine, "\n");
 	mw_bpf_rings_refresh(rings);
 	dup2(none, opts.map);

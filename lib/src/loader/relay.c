@@ -390,7 +390,7 @@ uint64_t mw_bpf_relay_settle(struct mw_bpf_relay *relay)
 			mw_merge_lost_add(relay->merge, (unsigned int)index, missing, 0);
 		else
 			mw_log(relay->ctx, MEMWATCH_LOG_WARNING,
-			       "CPU %u was online without a ring: %llu records lost", cpu,
+			       "CPU %u came online when the stream ended: %llu records lost", cpu,
 			       (unsigned long long)missing);
 	}
 	return sum;

@@ -31,6 +31,7 @@
  *	been online
  * @fd: the event that the ring was created with; it is polled
  * @index: index of the ring in the merge
+ * @known: the merge knows the CPU, so that @index is valid
  * @generation: ring generation; 0: no event writes to the ring, as far as is known
  * @last_generation: the last value of @generation that was not 0
  * @retry_ns: when to open the ring again, which has failed since the CPU came online; 0: it has not
@@ -41,6 +42,7 @@ struct cpu {
 	void *base;
 	int fd;
 	unsigned int index;
+	bool known;
 	uint32_t generation;
 	uint32_t last_generation;
 	uint64_t retry_ns;
@@ -145,6 +147,20 @@ static void ring_report_lost(struct mw_bpf_rings *rings, unsigned int cpu)
 	here->reported = rings->counts[cpu];
 }
 
+/* The merge learns of a CPU with its ring, or when the ring cannot be opened. 0, -ENOMEM, -ENOSPC.
+ */
+static int cpu_add(struct mw_bpf_rings *rings, unsigned int cpu)
+{
+	struct cpu *here = &rings->cpus[cpu];
+	int index = here->known ? (int)here->index : mw_merge_cpu_add(rings->merge, cpu);
+
+	if (index < 0)
+		return index;
+	here->index = (unsigned int)index;
+	here->known = true;
+	return 0;
+}
+
 /* Returns -ENODEV if the CPU has gone offline meanwhile. */
 static int ring_open(struct mw_bpf_rings *rings, unsigned int cpu)
 {
@@ -169,12 +185,12 @@ static int ring_open(struct mw_bpf_rings *rings, unsigned int cpu)
 		err = -errno;
 		goto err_unmap;
 	}
-	err = mw_merge_ring_add(rings->merge, cpu, &ring);
-	if (err < 0)
+	err = cpu_add(rings, cpu);
+	if (err)
 		goto err_unmap;
+	mw_merge_ring_attach(rings->merge, here->index, &ring);
 	here->base = base;
 	here->fd = fd;
-	here->index = (unsigned int)err;
 	ring_report_lost(rings, cpu);
 	/* If this fails, the next attempt is ring_reopen(). */
 	err = event_put(rings, cpu, fd);
@@ -227,6 +243,8 @@ static void cpu_set_online(struct mw_bpf_rings *rings, unsigned int cpu)
 	if (err == -ENODEV)
 		return;
 	if (err) {
+		/* What it loses begins now. */
+		cpu_add(rings, cpu);
 		if (!here->retry_ns)
 			mw_log(rings->ctx, MEMWATCH_LOG_WARNING,
 			       "CPU %u came online, but its ring cannot be opened: %s; "
@@ -269,7 +287,7 @@ uint32_t mw_bpf_rings_generation(const struct mw_bpf_rings *rings, unsigned int 
 
 int mw_bpf_rings_index(const struct mw_bpf_rings *rings, unsigned int cpu)
 {
-	return rings->cpus[cpu].base ? (int)rings->cpus[cpu].index : -ENOENT;
+	return rings->cpus[cpu].known ? (int)rings->cpus[cpu].index : -ENOENT;
 }
 
 unsigned int mw_bpf_rings_count(const struct mw_bpf_rings *rings)

@@ -72,7 +72,7 @@ int mw_bpf_rings_fd(const struct mw_bpf_rings *rings);
  */
 uint32_t mw_bpf_rings_generation(const struct mw_bpf_rings *rings, unsigned int cpu);
 
-/* The index of the ring of @cpu in the merge, or -ENOENT if @cpu has never had a ring. */
+/* The index of @cpu in the merge, or -ENOENT if it has never been online. */
 int mw_bpf_rings_index(const struct mw_bpf_rings *rings, unsigned int cpu);
 
 /* Number of CPUs that have had a ring. */

@@ -62,7 +62,13 @@ static int merge_reserve_sources(struct mw_merge *merge, uint32_t want)
 	return 0;
 }
 
-int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring *ring)
+/* Nothing is ever read from it, and nobody writes to it. */
+static uint64_t no_position, no_data;
+static const struct mw_ring no_ring = {
+	.head = &no_position, .tail = &no_position, .data = (const uint8_t *)&no_data, .size = 8
+};
+
+int mw_merge_cpu_add(struct mw_merge *merge, uint32_t cpu)
 {
 	uint32_t index = merge->nr_sources;
 	struct mw_source *source;
@@ -75,23 +81,41 @@ int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring
 
 	source = &merge->sources[index];
 	memset(source, 0, sizeof(*source));
-	source->ring = *ring;
-	merge->outputs[index] = (struct mw_output){ .data = ring->data, .size = ring->size };
 	source->cpu = cpu;
 	source->in_order = true;
-	/* The CPU of a ring that is added later was offline before. */
+	/* A CPU that is added later was offline before. */
 	source->complete_ns = merge->delivered_ns;
 	source->reported_at = MW_TIME_MAX;
-	source->tail = mw_ring_tail(ring);
-	source->scanned = source->tail;
-	source->limit = source->tail;
-	source->released = source->tail;
+	mw_merge_ring_attach(merge, index, &no_ring);
+	source->detached = true;
 
 	for (at = index; at > 0 && merge->sources[merge->by_cpu[at - 1]].cpu > cpu; at--)
 		merge->by_cpu[at] = merge->by_cpu[at - 1];
 	merge->by_cpu[at] = (uint16_t)index;
 	merge->nr_sources++;
 	return (int)index;
+}
+
+void mw_merge_ring_attach(struct mw_merge *merge, unsigned int index, const struct mw_ring *ring)
+{
+	struct mw_source *source = &merge->sources[index];
+
+	merge->outputs[index] = (struct mw_output){ .data = ring->data, .size = ring->size };
+	source->ring = *ring;
+	source->detached = false;
+	source->tail = mw_ring_tail(ring);
+	source->scanned = source->tail;
+	source->limit = source->tail;
+	source->released = source->tail;
+}
+
+int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring *ring)
+{
+	int index = mw_merge_cpu_add(merge, cpu);
+
+	if (index >= 0)
+		mw_merge_ring_attach(merge, (unsigned int)index, ring);
+	return index;
 }
 
 void mw_merge_ring_detach(struct mw_merge *merge, unsigned int index)

@@ -80,6 +80,15 @@ void mw_merge_set_silent(struct mw_merge *merge, uint64_t silent_ns);
  */
 int mw_merge_ring_add(struct mw_merge *merge, uint32_t cpu, const struct mw_ring *ring);
 
+/*
+ * Adds a CPU whose ring cannot be opened yet: it delivers nothing and delays nothing. What it loses
+ * from now on can be reported with mw_merge_lost_add(). Returns as mw_merge_ring_add().
+ */
+int mw_merge_cpu_add(struct mw_merge *merge, uint32_t cpu);
+
+/* Gives such a CPU its ring, as mw_merge_ring_add(). */
+void mw_merge_ring_attach(struct mw_merge *merge, unsigned int index, const struct mw_ring *ring);
+
 /* The ring has no writer any more: deliver what is left in it, but do not wait for it. */
 void mw_merge_ring_detach(struct mw_merge *merge, unsigned int index);
 
