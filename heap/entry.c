@@ -145,6 +145,10 @@ MW_EXPORT void *realloc(void *address, size_t size)
 	return mw_next.realloc(address, size);
 }
 
+/*
+ * As in the C library, this is a call of realloc() that the program can interpose. One with an
+ * allocator of its own may not define this function, and the object is its allocator's.
+ */
 MW_EXPORT void *reallocarray(void *address, size_t count, size_t size)
 {
 	size_t bytes;
@@ -153,7 +157,7 @@ MW_EXPORT void *reallocarray(void *address, size_t count, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return realloc(address, bytes);
+	return mw_next.front_realloc(address, bytes);
 }
 
 /* Called, not jumped to: the site of this free begins with the entry point. */

@@ -69,18 +69,11 @@ static void *first_realloc(void *address, size_t size)
 	return moved;
 }
 
-static void *first_reallocarray(void *address, size_t count, size_t size)
+static void *first_front_realloc(void *address, size_t size)
 {
-	size_t bytes;
-
-	mw_next_resolve();
-	if (mw_next.reallocarray)
-		return mw_next.reallocarray(address, count, size);
-	if (__builtin_mul_overflow(count, size, &bytes)) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return mw_next.realloc(address, bytes);
+	if (!mw_next_resolve())
+		return first_realloc(address, size);
+	return mw_next.front_realloc(address, size);
 }
 
 static int first_posix_memalign(void **ret, size_t alignment, size_t size)
@@ -165,7 +158,7 @@ struct mw_next mw_next MW_HIDDEN = {
 	.free = first_free,
 	.calloc = first_calloc,
 	.realloc = first_realloc,
-	.reallocarray = first_reallocarray,
+	.front_realloc = first_front_realloc,
 	.posix_memalign = first_posix_memalign,
 	.aligned_alloc = first_aligned_alloc,
 	.memalign = first_memalign,
@@ -179,12 +172,15 @@ struct mw_next mw_next MW_HIDDEN = {
 };
 
 /* POSIX gives data and functions the same pointers; ISO C has no cast for it. */
-static void symbol_find(void *ret, const char *name)
+static void pointer_set(void *ret, void *found)
 {
-	void *found = dlsym(RTLD_NEXT, name);
-
 	if (found)
 		memcpy(ret, &found, sizeof(found));
+}
+
+static void symbol_find(void *ret, const char *name)
+{
+	pointer_set(ret, dlsym(RTLD_NEXT, name));
 }
 
 bool mw_next_is_allocator(const void *pc)
@@ -247,8 +243,7 @@ bool mw_next_resolve(void)
 	symbol_find(&next.free, "free");
 	symbol_find(&next.calloc, "calloc");
 	symbol_find(&next.realloc, "realloc");
-	next.reallocarray = NULL;
-	symbol_find(&next.reallocarray, "reallocarray");
+	pointer_set(&next.front_realloc, dlsym(RTLD_DEFAULT, "realloc"));
 	symbol_find(&next.posix_memalign, "posix_memalign");
 	symbol_find(&next.aligned_alloc, "aligned_alloc");
 	symbol_find(&next.memalign, "memalign");

@@ -23,7 +23,8 @@ struct mw_next {
 	void (*free)(void *address);
 	void *(*calloc)(size_t count, size_t size);
 	void *(*realloc)(void *address, size_t size);
-	void *(*reallocarray)(void *address, size_t count, size_t size); /* may be NULL */
+	/* The one that the program calls: its own if it has one, otherwise that of this library. */
+	void *(*front_realloc)(void *address, size_t size);
 	int (*posix_memalign)(void **ret, size_t alignment, size_t size);
 	void *(*aligned_alloc)(size_t alignment, size_t size);
 	void *(*memalign)(size_t alignment, size_t size);

@@ -87,6 +87,20 @@ static void check_own(const char *name, const char *what)
 	kit_free(&run);
 }
 
+/* The program defines malloc() and realloc(), and not reallocarray(), which the profiler has. */
+static void check_reallocarray(void)
+{
+	char program[PATH_MAX];
+	struct kit_run run;
+
+	kit_empty();
+	snprintf(program, sizeof(program), "%.4000s/work-cxx-pool", kit.build);
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(program, "reallocarray"));
+	tap_ok(kit_exited(&run),
+	       "reallocarray() calls realloc() of a program with an allocator of its own");
+	kit_free(&run);
+}
+
 /* The operators of a library that has been unloaded. */
 static void check_unloaded(void)
 {
@@ -141,6 +155,7 @@ int main(int argc, char **argv)
 	check_own("work-cxx-operators", "operators of its own");
 	check_own("work-cxx-library", "operators in a library");
 	check_own("work-cxx-pool", "an allocator of its own");
+	check_reallocarray();
 	check_unloaded();
 	return tap_done();
 }

@@ -3,10 +3,12 @@
  * Copyright (C) 2026 The memwatch authors
  *
  * A C++ program that uses every form of operator new and delete. It prints the bytes that live at
- * its end; what it frees must not be in a profile.
+ * its end; what it frees must not be in a profile. With "reallocarray": fails if that function does
+ * not keep what is in the object.
  */
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 static const int count = 2000;
@@ -76,13 +78,25 @@ static bool throws()
 	return false;
 }
 
+static bool reallocates()
+{
+	static const char mark[] = "what is in the object";
+	void *object = std::malloc(sizeof(mark));
+
+	std::memcpy(object, mark, sizeof(mark));
+	kept = object = reallocarray(object, 2, size);
+	return object && !std::memcmp(object, mark, sizeof(mark));
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !std::strcmp(argv[1], "reallocarray"))
+		return !reallocates();
+
 	unsigned long live = forms_plain() + forms_aligned();
 	/* An allocator written in C cannot throw, and ends the program. */
 	bool thrown = argc > 1 || throws();
 
-	(void)argv;
 	std::printf("%lu %d\n", live, thrown);
 	std::fflush(stdout);
 	std::_Exit(0);
