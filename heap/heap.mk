@@ -55,14 +55,14 @@ heap-tests: heap-tests-c \
 
 # Without what needs a C++ compiler: heap/tests/run-aarch64 builds it with another compiler.
 heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-apart plugin.so \
-	plugin-bare.so plugin-exit.so plugin-own.so control-fixed oracle.so slow-disk.so heap-dump)
+	plugin-bare.so plugin-exit.so plugin-own.so control-fixed oracle.so slow-disk.so heap-dump crowd)
 
 # One of them is linked with the parts that it tests.
 $(BUILD)/heap/tests/test-parts: HEAP_TEST_OBJ := \
 	$(addprefix $(BUILD)/heap/,filter.o index.o interval.o lock.o)
 $(BUILD)/heap/tests/test-parts: $(addprefix $(BUILD)/heap/,filter.o index.o interval.o lock.o)
 
-$(HEAP_TESTS) $(BUILD)/heap/tests/heap-dump: $(BUILD)/%: %.c
+$(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,heap-dump crowd): $(BUILD)/%: %.c
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HEAP_TESTS_CFLAGS) -o $@ $< $(HEAP_TEST_OBJ) -lm -lpthread

@@ -81,7 +81,7 @@ struct mw_trace_header {
 	uint64_t file_bytes_max;
 	uint64_t chunks;       /* handed out so far */
 	uint64_t lost_nested;  /* events of signal handlers that interrupted the recorder */
-	uint64_t lost_no_room; /* events after the state became FULL */
+	uint64_t lost_no_room; /* events after the state became FULL, and of too many threads */
 	struct mw_trace_moment first;
 	struct mw_trace_moment second; /* a short time later */
 	struct mw_trace_moment last;   /* when the state became ENDED or STOPPED; 0: not yet */

@@ -239,6 +239,18 @@ static inline void writing_end(struct mw_thread *thread)
 	thread->writing = 0;
 }
 
+/*
+ * An event that is not written, because the thread has no writer for this trace. There are writers
+ * for MW_TRACE_WRITERS_MAX threads; otherwise the trace has ended, or the process has forked, in a
+ * signal handler or in the allocator, since it was found that there is an event.
+ */
+static __attribute__((noinline, cold)) void event_refuse(const struct mw_thread *thread)
+{
+	if (thread->traced && thread->instance == mw_runtime.instance && !thread->writer &&
+	    mw_trace.instance)
+		mw_trace_lose(&mw_trace.header->lost_no_room);
+}
+
 void mw_trace_allocation(struct mw_thread *thread, const void *address, size_t size,
 			 const void *frame)
 {
@@ -250,7 +262,6 @@ void mw_trace_allocation(struct mw_thread *thread, const void *address, size_t s
 		mw_trace_lose(&mw_trace.header->lost_nested);
 		return;
 	}
-	/* The process may have forked in between, in a signal handler or in the allocator. */
 	if (mw_likely(mw_trace_is_current(thread))) {
 		site = mw_trace_site(thread, frame);
 		time = mw_trace_now();
@@ -258,6 +269,8 @@ void mw_trace_allocation(struct mw_thread *thread, const void *address, size_t s
 			allocation_put(writer, (uintptr_t)address, size, site, time);
 		else
 			mw_trace_lose(&mw_trace.header->lost_no_room);
+	} else {
+		event_refuse(thread);
 	}
 	writing_end(thread);
 }
@@ -279,6 +292,8 @@ void mw_trace_free(struct mw_thread *thread, const void *address, uint64_t time,
 			free_put(writer, (uintptr_t)address, site, time);
 		else
 			mw_trace_lose(&mw_trace.header->lost_no_room);
+	} else {
+		event_refuse(thread);
 	}
 	writing_end(thread);
 }
