@@ -4,6 +4,12 @@
  *
  * What the trace has of each thread: who may write, and who has nothing to write with.
  */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
 #include "heap/tests/trace-kit.h"
 #include "heap/tests/work.h"
 
@@ -39,11 +45,89 @@ static void check_crowd(void)
 	kit_free(&run);
 }
 
+/* A sandbox in which nobody may ask whether a thread lives. */
+static bool sandbox_enter(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* Threads that live have streams of their own, also if it is not permitted to ask for them. */
+static void check_sandbox(void)
+{
+	const char *what = "16 threads in a sandbox without tgkill()";
+	struct trace_balance balance;
+	char program[PATH_MAX];
+	struct trace trace;
+	struct kit_run run;
+
+	kit_empty();
+	snprintf(program, sizeof(program), "%.4000s/crowd", kit.build);
+	if (kit_fork(&run)) {
+		if (sandbox_enter())
+			kit_exec(NULL, "MEMWATCH_HEAP_TRACE=1", KIT_ARGV(program, "16", "1000"));
+		_exit(WORK_UNSUPPORTED);
+	}
+	kit_finish(&run);
+	if (WIFEXITED(run.status) && WEXITSTATUS(run.status) == WORK_UNSUPPORTED) {
+		tap_skip(what, "this kernel has no filters of system calls");
+	} else if (tap_ok(kit_exited(&run) && open_trace_of(&trace, run.pid),
+			  "%s: the program ends well and leaves a trace", what)) {
+		trace_balance(&trace, &balance);
+		check_balance(&trace, &balance, what);
+		tap_eq(trace_streams(&trace), 17, "%s: each thread has a stream of its own", what);
+		free(balance.live);
+		trace_close(&trace);
+	}
+	kit_free(&run);
+}
+
+/*
+ * In a forked child another thread allocates first, and the trace of the parent ends. The thread
+ * that forked was traced before, and has nothing to write with any more.
+ */
+static void check_fork_other_first(void)
+{
+	const char *what = "a child in which another thread allocates first";
+	struct trace_balance balance;
+	size_t own = 0;
+	struct trace trace;
+	struct kit_run run;
+	pid_t child;
+
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_TRACE=1",
+		KIT_ARGV(kit.work, "fork", "other", "1000000"));
+	child = atoi(run.text);
+	if (tap_ok(kit_exited(&run) && open_trace_of(&trace, child), "%s: it has a trace", what)) {
+		trace_balance(&trace, &balance);
+		check_balance(&trace, &balance, what);
+		for (size_t i = 0; i < balance.live_count; i++)
+			own += balance.live[i].tid == (uint32_t)child;
+		tap_eq(own, 500, "%s: the objects of the thread that forked are there", what);
+		tap_eq(balance.live_count - own, 500, "%s: those of the other one, too", what);
+		tap_eq(trace_streams(&trace), 2, "%s: each has a stream of its own", what);
+		free(balance.live);
+		trace_close(&trace);
+	}
+	kit_free(&run);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
 	kit_init(argv[0]);
 	tap_start();
 	check_crowd();
+	check_sandbox();
+	check_fork_other_first();
 	return tap_done();
 }

@@ -161,7 +161,7 @@ static void check_sites(const char *settings, unsigned int turns, const char *wh
 static void check_threads(void)
 {
 	const char *what = "128 threads that come and go";
-	uint32_t streams = 0, threads = 0, tid = 0;
+	uint32_t streams, threads = 0, tid = 0;
 	struct trace_balance balance;
 	struct trace trace;
 	struct kit_run run;
@@ -172,18 +172,12 @@ static void check_threads(void)
 	check_balance(&trace, &balance, what);
 	tap_ok(balance.allocations >= 128 * 20000, "%s: all their allocations are there (%lu)",
 	       what, (unsigned long)balance.allocations);
-	for (uint64_t n = 0; n < trace.header->chunks; n++) {
-		const struct mw_trace_chunk *chunk = (const void *)(trace.base +
-								    MW_TRACE_CHUNKS_OFFSET +
-								    n * MW_TRACE_CHUNK_BYTES);
-
-		streams += chunk->ready == MW_TRACE_CHUNK_READY && chunk->sequence == 0;
-	}
 	for (size_t i = 0; i < trace.count; i++) {
 		threads += trace.events[i].tid > tid;
 		if (trace.events[i].tid > tid)
 			tid = trace.events[i].tid;
 	}
+	streams = trace_streams(&trace);
 	tap_ok(streams < 64, "%s: streams are used again (%u)", what, streams);
 	tap_ok(threads > 20, "%s: events say which thread it was (%u)", what, threads);
 	tap_ok(trace.used <= 8 * trace.count, "%s: an event takes at most 8 bytes (%.2f)", what,

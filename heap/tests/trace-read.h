@@ -150,6 +150,21 @@ static inline bool trace_open(struct trace *trace, const char *path)
 	return true;
 }
 
+/* How many streams have a beginning. */
+static inline uint32_t trace_streams(const struct trace *trace)
+{
+	uint32_t streams = 0;
+
+	for (uint64_t n = 0; n < trace->header->chunks; n++) {
+		const struct mw_trace_chunk *chunk = (const void *)(trace->base +
+								    MW_TRACE_CHUNKS_OFFSET +
+								    n * MW_TRACE_CHUNK_BYTES);
+
+		streams += chunk->ready == MW_TRACE_CHUNK_READY && chunk->sequence == 0;
+	}
+	return streams;
+}
+
 static inline void trace_close(struct trace *trace)
 {
 	munmap(trace->base, trace->bytes);

@@ -20,7 +20,10 @@
 
 #include "heap/tests/work.h"
 
-/* fork HOW BYTES: a child that allocates; prints "CHILD-PID". How: fork, thread, vfork, raw, vm. */
+/*
+ * fork HOW BYTES: a child that allocates; prints "CHILD-PID". How: fork, thread, other, vfork, raw,
+ * vm.
+ */
 static int child_main(void *argument)
 {
 	work_allocate((size_t)(uintptr_t)argument);
@@ -51,6 +54,45 @@ static pid_t fork_in_thread(uint64_t bytes)
 	return (pid_t)(intptr_t)child;
 }
 
+static pthread_barrier_t other_has_allocated;
+
+static void *allocating_thread(void *argument)
+{
+	work_allocate((uintptr_t)argument);
+	pthread_barrier_wait(&other_has_allocated);
+	pause();
+	return NULL;
+}
+
+static void *ending_thread(void *argument)
+{
+	return argument;
+}
+
+/*
+ * In the child, another thread than the one that forked allocates first, and lives on. To create it
+ * takes no allocation, because the C library has kept the stack of a thread from before the fork.
+ */
+static pid_t fork_other_first(uint64_t bytes)
+{
+	pthread_t thread;
+	pid_t child;
+
+	if (pthread_create(&thread, NULL, ending_thread, NULL))
+		return -1;
+	pthread_join(thread, NULL);
+	pthread_barrier_init(&other_has_allocated, NULL, 2);
+	child = fork();
+	if (!child) {
+		if (pthread_create(&thread, NULL, allocating_thread,
+				   (void *)(uintptr_t)(bytes / 2)))
+			_exit(1);
+		pthread_barrier_wait(&other_has_allocated);
+		child_main((void *)(uintptr_t)(bytes / 2));
+	}
+	return child;
+}
+
 int work_fork(char **argv)
 {
 	uint64_t bytes = work_number(argv, 1, 1000000);
@@ -62,6 +104,8 @@ int work_fork(char **argv)
 		child = fork_allocating(bytes);
 	else if (!strcmp(argv[0], "thread"))
 		child = fork_in_thread(bytes);
+	else if (!strcmp(argv[0], "other"))
+		child = fork_other_first(bytes);
 	else if (!strcmp(argv[0], "vfork"))
 		child = vfork();
 	else if (!strcmp(argv[0], "raw"))
