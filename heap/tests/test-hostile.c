@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "heap/tests/kit.h"
+#include "heap/tests/work.h"
 
 static void check_signals(void)
 {
@@ -326,6 +327,26 @@ static void check_no_allocation(void)
 	kit_free(&run);
 }
 
+/* A sandbox that answers the system calls with which a profile grows. */
+static void check_sandbox(void)
+{
+	const char *what = "a sandbox that answers system calls by SIGSYS";
+	struct profile profile;
+	struct kit_run run;
+
+	kit_empty();
+	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(kit.work, "sandbox", "10000000"));
+	if (WIFEXITED(run.status) && WEXITSTATUS(run.status) == WORK_UNSUPPORTED) {
+		tap_skip(what, "this kernel has no filters of system calls");
+	} else if (tap_ok(kit_exited(&run) && kit_open(&profile, run.pid),
+			  "%s: the program leaves a profile", what)) {
+		tap_ok(profile_live(&profile).bytes >= 10000000 && profile_is_complete(&profile),
+		       "%s: the profile is complete", what);
+		profile_close(&profile);
+	}
+	kit_free(&run);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
@@ -345,6 +366,7 @@ int main(int argc, char **argv)
 	check_slow_disk("10");
 	check_slow_disk("100");
 	check_no_allocation();
+	check_sandbox();
 	check_full_disk("size=4k", "a disk without room for a header");
 	check_full_disk("size=700k", "a disk that fills up at the first sample");
 	check_full_disk("size=2m", "a disk that fills up later");

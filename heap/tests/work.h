@@ -46,6 +46,9 @@ int work_handler(char **argv);
 /* work-plugins.c */
 int work_plugins(char **argv);
 
+/* work-sandbox.c */
+int work_sandbox(char **argv);
+
 /* work-sites.c */
 int work_sites(char **argv);
 
