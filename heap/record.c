@@ -294,7 +294,7 @@ bool mw_record_shrunk(uint64_t moving, const void *address, size_t size)
 	path_begin(&path);
 	if (moving_is_valid(moving))
 		kept = mw_sample_detached_shrink((uint32_t)moving, (uintptr_t)address, size,
-						 &mw_thread.random);
+						 mw_thread_random(path.thread));
 	path_end(&path);
 	return kept;
 }

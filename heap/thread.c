@@ -106,6 +106,13 @@ void mw_thread_prepare(struct mw_thread *thread)
 	thread->instance = mw_runtime.instance;
 }
 
+struct mw_random *mw_thread_random(struct mw_thread *thread)
+{
+	if (mw_unlikely(thread->instance != mw_runtime.instance))
+		mw_random_seed(&thread->random, seed_make(thread));
+	return &thread->random;
+}
+
 bool mw_thread_mark_is_left(const struct mw_thread *thread, uintptr_t mark, uintptr_t frame)
 {
 	return frame >= thread->stack_low && frame < thread->stack_high &&

@@ -79,6 +79,9 @@ static inline void mw_countdown_restore(size_t size)
  */
 void mw_thread_prepare(struct mw_thread *thread);
 
+/* Its random numbers, also if it is not prepared: a thread may unmap before it allocates. */
+struct mw_random *mw_thread_random(struct mw_thread *thread);
+
 /*
  * Marks the thread as being inside the library. False if it is already: the caller must not
  * sample then. A mark that longjmp() out of a signal handler has left behind is recognised by

@@ -65,7 +65,7 @@ static void check_exact(void)
 	kit_free(&run);
 }
 
-static void check_estimate(void)
+static void check_estimate(const char *work, const char *count, const char *what)
 {
 	struct profile_live mapped, others;
 	struct profile profile;
@@ -75,16 +75,16 @@ static void check_estimate(void)
 	if (!tap_ok(run_and_open(
 			    &run, &profile, NULL,
 			    "MEMWATCH_HEAP_RATE=200K MEMWATCH_HEAP_MMAP=1 MEMWATCH_HEAP_SEED=5",
-			    KIT_ARGV(kit.work, "mmap", "3000")),
-		    "a program whose mappings are sampled leaves a profile"))
+			    KIT_ARGV(kit.work, work, count)),
+		    "%s: the program leaves a profile", what))
 		return;
 	truth = strtod(run.text, NULL);
 	live_split(&profile, &mapped, &others);
 	tap_ok(fabs(mapped.bytes - truth) <= 4 * sqrt(mapped.bytes_variance),
-	       "the estimate holds: %.0f +- %.0f, truth %.0f", mapped.bytes,
+	       "%s: the estimate holds: %.0f +- %.0f, truth %.0f", what, mapped.bytes,
 	       1.96 * sqrt(mapped.bytes_variance), truth);
 	tap_ok(fabs((double)profile.header->live_bytes / (mapped.bytes + others.bytes) - 1) < 0.001,
-	       "the sum in the header follows mappings that shrink");
+	       "%s: the sum in the header follows", what);
 	profile_close(&profile);
 	kit_free(&run);
 }
@@ -171,7 +171,8 @@ int main(int argc, char **argv)
 	kit_init(argv[0]);
 	tap_start();
 	check_exact();
-	check_estimate();
+	check_estimate("mmap", "3000", "mappings that shrink and grow");
+	check_estimate("halves", "3000", "mappings of which other threads unmap a half");
 	check_region("200", 0, "mappings that are unmapped at once");
 	check_region("5000", 5000 - FOLLOWED, "more mappings than can be followed");
 	check_off();

@@ -78,6 +78,33 @@ int work_region(char **argv)
 	_exit(munmap(region, count * page) != 0);
 }
 
+#define HALVES_BYTES (64u << 10)
+
+static void *halve(void *memory)
+{
+	munmap(memory, HALVES_BYTES / 2);
+	return NULL;
+}
+
+/*
+ * halves COUNT: mappings of which threads unmap one half each, as the first and only call of their
+ * lives. Prints the bytes that stay mapped.
+ */
+int work_halves(char **argv)
+{
+	uint64_t count = work_number(argv, 0, 1000);
+	pthread_t thread;
+
+	for (uint64_t n = 0; n < count; n++) {
+		if (pthread_create(&thread, NULL, halve, map_some(HALVES_BYTES)))
+			return 1;
+		pthread_join(thread, NULL);
+	}
+	printf("%" PRIu64 "\n", count * (HALVES_BYTES / 2));
+	fflush(stdout);
+	_exit(0);
+}
+
 static bool handler_ends;
 
 static void handler_map(int signal)

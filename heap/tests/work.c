@@ -532,7 +532,7 @@ static const struct {
 	{ "small", work_small },       { "heap", work_heap },		{ "bounds", work_bounds },
 	{ "cancel", work_cancel },     { "operators", work_operators }, { "errno", work_errno },
 	{ "worker", work_worker },     { "region", work_region },	{ "plugins", work_plugins },
-	{ "handler", work_handler },   { "sandbox", work_sandbox },
+	{ "handler", work_handler },   { "sandbox", work_sandbox },	{ "halves", work_halves },
 };
 
 int main(int argc, char **argv)

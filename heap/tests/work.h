@@ -41,6 +41,7 @@ int work_stepfork(char **argv);
 /* work-mmap.c */
 int work_mmap(char **argv);
 int work_region(char **argv);
+int work_halves(char **argv);
 int work_handler(char **argv);
 
 /* work-plugins.c */
