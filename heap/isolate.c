@@ -12,6 +12,7 @@
 #include "isolate.h"
 #include "next.h"
 #include "profile.h"
+#include "runtime.h"
 #include "thread.h"
 
 /* What a guard has at least: the widest vector, and what the C library keeps of two blocks. */
@@ -185,28 +186,48 @@ static void guards_free_left(void)
 	}
 }
 
-void *mw_isolate_allocate(size_t alignment, size_t size, uint32_t *ret_guard)
+static void *block_refuse(void)
+{
+	mw_count(&mw_profile.header->watch_refused, 1);
+	return NULL;
+}
+
+static void *block_allocate(size_t alignment, size_t size, uint32_t *ret_guard)
 {
 	uint64_t page = mw_isolate_page();
 	uint64_t bytes = mw_isolate_page_after(size + (size == 0)) + TAIL_BYTES;
 	void *memory = NULL;
-	int saved = errno;
 
-	*ret_guard = 0;
 	guards_free_left();
-	if (!alignment || alignment & (alignment - 1) || !block_count()) {
-		mw_count(&mw_profile.header->watch_refused, 1);
-		return NULL;
-	}
+	if (!alignment || alignment & (alignment - 1) || !block_count())
+		return block_refuse();
 	if (alignment <= page && mw_next.allocator == MW_HEAP_ALLOCATOR_GLIBC &&
 	    mw_next.malloc_usable_size)
 		memory = guarded_allocate_by_size(page, bytes, ret_guard);
 	if (!memory &&
 	    mw_next.posix_memalign(&memory, alignment > page ? alignment : page, bytes)) {
-		mw_count(&mw_profile.header->watch_refused, 1);
 		mw_isolate_freed();
-		memory = NULL;
+		return block_refuse();
 	}
+	return memory;
+}
+
+/*
+ * Marked, because a signal handler may fork here, and before: the profile that has chosen the
+ * object may be that of the parent.
+ */
+void *mw_isolate_allocate(size_t alignment, size_t size, uint32_t *ret_guard)
+{
+	struct mw_thread *thread = &mw_thread;
+	void *memory = NULL;
+	int saved = errno;
+
+	*ret_guard = 0;
+	if (!mw_thread_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+		return NULL;
+	if (mw_runtime_owns_samples())
+		memory = block_allocate(alignment, size, ret_guard);
+	mw_thread_leave(thread);
 	errno = saved;
 	return memory;
 }

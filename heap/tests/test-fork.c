@@ -103,13 +103,14 @@ static void check_storm(void)
 }
 
 /* Children that are forked by a signal handler, and return into what it interrupted. */
-static void check_signal(const char *what, unsigned long forks_least, const char *const *argv)
+static void check_signal(const char *what, const char *settings, unsigned long forks_least,
+			 const char *const *argv)
 {
 	unsigned long forks = 0, failures = 1;
 	struct kit_run run;
 
 	kit_empty();
-	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", argv);
+	kit_run(&run, NULL, settings, argv);
 	if (WIFEXITED(run.status) && WEXITSTATUS(run.status) == WORK_UNSUPPORTED) {
 		tap_skip(what, "this machine has no single steps that a program can switch on");
 		kit_free(&run);
@@ -122,12 +123,20 @@ static void check_signal(const char *what, unsigned long forks_least, const char
 	kit_free(&run);
 }
 
-static void check_signals(const char *count, const char *stride)
+/* More instructions are needed for an object that is watched. */
+static void check_signals(const char *count, const char *stride, const char *watched_stride)
 {
-	check_signal("while samples are taken", strtoul(count, NULL, 10),
+	const char *rate = "MEMWATCH_HEAP_RATE=1";
+	const char *watched = "MEMWATCH_HEAP_RATE=1 MEMWATCH_HEAP_ISOLATE=100";
+
+	check_signal("while samples are taken", rate, strtoul(count, NULL, 10),
 		     KIT_ARGV(kit.work, "sigfork", count));
-	check_signal("after each so-many-th instruction", 20,
+	check_signal("after each so-many-th instruction", rate, 20,
 		     KIT_ARGV(kit.work, "stepfork", stride));
+	check_signal("while objects are watched", watched, strtoul(count, NULL, 10),
+		     KIT_ARGV(kit.work, "sigfork", count));
+	check_signal("after each so-many-th instruction for a watched object", watched, 20,
+		     KIT_ARGV(kit.work, "stepfork", watched_stride));
 }
 
 /* A new program in the same process: both have a profile. */
@@ -150,7 +159,7 @@ int main(int argc, char **argv)
 	tap_start();
 	/* In the matrix: many more of them. */
 	if (argc > 1 && !strcmp(argv[1], "signal")) {
-		check_signals("1000", "7");
+		check_signals("1000", "7", "37");
 		return tap_done();
 	}
 	check_own_profile("fork");
@@ -161,6 +170,6 @@ int main(int argc, char **argv)
 	check_stop();
 	check_storm();
 	check_exec();
-	check_signals("50", "211");
+	check_signals("50", "211", "211");
 	return tap_done();
 }
