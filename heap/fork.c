@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "fork.h"
@@ -33,11 +34,28 @@ int mw_fork_begin(void)
 	return 0;
 }
 
+/*
+ * The header of the profile is not mapped in a forked child, but still is in one of vfork(), which
+ * must change nothing of its parent's. To read it like this cannot fault. If it is not permitted,
+ * the child is taken for a forked one.
+ */
+static bool memory_is_shared(pid_t pid)
+{
+	uint32_t owner = 0;
+	struct iovec local = { &owner, sizeof(owner) };
+	struct iovec remote = { &mw_profile.header->pid, sizeof(owner) };
+	int saved = errno;
+	bool read = process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(owner);
+
+	errno = saved;
+	return read && owner == (uint32_t)mw_fork.pid;
+}
+
 void mw_fork_compare_pid(void)
 {
 	pid_t pid = getpid();
 
-	if (mw_fork.pid == pid)
+	if (mw_fork.pid == pid || memory_is_shared(pid))
 		return;
 	mw_fork.pid = pid;
 	*mw_fork.page = MW_FORK_FORKED;

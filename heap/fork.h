@@ -36,7 +36,7 @@ extern struct mw_fork mw_fork __attribute__((visibility("hidden")));
 /* Makes the page. Returns 0 or a negative errno. */
 int mw_fork_begin(void);
 
-/* Clears the page if this is another process; for kernels that do not. */
+/* Clears the page if this is another process with memory of its own; for kernels that do not. */
 void mw_fork_compare_pid(void);
 
 static inline uint32_t mw_fork_read(void)

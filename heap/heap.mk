@@ -55,7 +55,8 @@ heap-tests: heap-tests-c \
 
 # Without what needs a C++ compiler: heap/tests/run-aarch64 builds it with another compiler.
 heap-tests-c: $(HEAP_SO) $(HEAP_TESTS) $(addprefix $(BUILD)/heap/tests/,work work-apart plugin.so \
-	plugin-bare.so plugin-exit.so plugin-own.so control-fixed oracle.so slow-disk.so heap-dump crowd)
+	plugin-bare.so plugin-exit.so plugin-own.so control-fixed oracle.so slow-disk.so \
+	old-kernel.so heap-dump crowd)
 
 # One of them is linked with the parts that it tests.
 $(BUILD)/heap/tests/test-parts: HEAP_TEST_OBJ := \

@@ -18,14 +18,24 @@ static void check_bytes(const struct profile *profile, double expected, const ch
 	       "%s (%.0f bytes, expected %.0f)", what, live.bytes, expected);
 }
 
-static void check_own_profile(const char *how)
+/* Of a test, with a preloaded library that makes the kernel seem to be old, or without it. */
+static const char *title_of(const char *behind, const char *how)
+{
+	static char title[64];
+
+	snprintf(title, sizeof(title), "%s%s", how, behind ? " on an old kernel" : "");
+	return title;
+}
+
+static void check_own_profile(const char *behind, const char *how)
 {
 	struct profile parent, child;
 	struct kit_run run;
 	pid_t pid;
 
 	kit_empty();
-	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(kit.work, "fork", how, BYTES));
+	kit_run(&run, behind, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(kit.work, "fork", how, BYTES));
+	how = title_of(behind, how);
 	pid = atoi(run.text);
 	if (!tap_ok(kit_exited(&run) && kit_open(&parent, run.pid) && kit_open(&child, pid),
 		    "%s: parent and child have a profile", how))
@@ -44,13 +54,14 @@ static void check_own_profile(const char *how)
 }
 
 /* The memory of such a child is its parent's, and so are its allocations. */
-static void check_shared_memory(const char *how)
+static void check_shared_memory(const char *behind, const char *how)
 {
 	struct profile parent;
 	struct kit_run run;
 
 	kit_empty();
-	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(kit.work, "fork", how, BYTES));
+	kit_run(&run, behind, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(kit.work, "fork", how, BYTES));
+	how = title_of(behind, how);
 	if (!tap_ok(kit_exited(&run) && kit_open(&parent, run.pid), "%s: the parent has a profile",
 		    how))
 		return;
@@ -61,6 +72,24 @@ static void check_shared_memory(const char *how)
 	       "%s: the child has not stopped the parent's profile", how);
 	profile_close(&parent);
 	kit_free(&run);
+}
+
+static void check_kinds(const char *behind)
+{
+	check_own_profile(behind, "fork");
+	check_own_profile(behind, "thread");
+	check_own_profile(behind, "raw");
+	check_shared_memory(behind, "vfork");
+	check_shared_memory(behind, "vm");
+}
+
+/* Nothing is different where the kernel clears no memory in children, as before Linux 4.14. */
+static void check_old_kernel(void)
+{
+	char library[PATH_MAX];
+
+	snprintf(library, sizeof(library), "%.4000s/old-kernel.so", kit.build);
+	check_kinds(library);
 }
 
 static void check_stop(void)
@@ -162,11 +191,8 @@ int main(int argc, char **argv)
 		check_signals("1000", "7", "37");
 		return tap_done();
 	}
-	check_own_profile("fork");
-	check_own_profile("thread");
-	check_own_profile("raw");
-	check_shared_memory("vfork");
-	check_shared_memory("vm");
+	check_kinds(NULL);
+	check_old_kernel();
 	check_stop();
 	check_storm();
 	check_exec();
