@@ -19,6 +19,7 @@
 #include "config.h"
 #include "entry.h"
 #include "mappings.h"
+#include "maps.h"
 #include "next.h"
 #include "runtime.h"
 #include "samples.h"
@@ -215,6 +216,18 @@ MW_EXPORT int munmap(void *address, size_t size)
 	return mw_next.munmap(address, size);
 }
 
+/*
+ * A mapping that was not sampled, but is due now, may be one of a file, which does not count. The
+ * kernel is asked only then.
+ */
+static bool moving_is_due(bool due, const struct endings *endings, const void *address)
+{
+	if (!due || endings->first || mw_maps_is_anonymous((uintptr_t)address))
+		return due;
+	mw_record_refuse();
+	return false;
+}
+
 /* As with realloc(), one object ends and another one begins. */
 MW_SLOW void *mremap_slow(void *address, size_t old_size, size_t size, int flags, void *target,
 			  const void *caller)
@@ -224,6 +237,7 @@ MW_SLOW void *mremap_slow(void *address, size_t old_size, size_t size, int flags
 	void *memory;
 
 	endings_begin(&endings, address, page_round(old_size));
+	due = moving_is_due(due, &endings, address);
 	if (flags & MREMAP_FIXED)
 		endings_begin(&replaced, target, page_round(size));
 	memory = mw_next.mremap(address, old_size, size, flags, target);

@@ -206,6 +206,15 @@ bool mw_record_sample(unsigned int due, const void *address, size_t size,
 	return stored;
 }
 
+void mw_record_refuse(void)
+{
+	struct slow_path path;
+
+	if (path_begin(&path) && mw_runtime_owns_samples())
+		mw_runtime_draw(path.thread);
+	path_end(&path);
+}
+
 /*
  * A free is tracked also if the thread is busy, because a signal handler may free a sample. If it
  * is not, it is marked: a signal handler may fork here, too.

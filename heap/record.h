@@ -36,6 +36,12 @@ unsigned int mw_record_due_mapping(size_t size);
 /* The same for a call that has not changed the countdown: MW_DUE_TRACE or nothing. */
 unsigned int mw_record_due_traced(void);
 
+/*
+ * What was due to be sampled does not count after all. The countdown begins anew: to take the rest
+ * of it for what comes next would sample that too often.
+ */
+void mw_record_refuse(void);
+
 /* The second half of mw_record_allocation(). */
 bool mw_record_sample(unsigned int due, const void *address, size_t size,
 		      enum mw_heap_source source);

@@ -89,6 +89,32 @@ static void check_estimate(const char *work, const char *count, const char *what
 	kit_free(&run);
 }
 
+/* Files and reserved addresses are no memory of the program, also if they are moved. */
+static void check_remap(void)
+{
+	struct profile_live mapped, others;
+	struct profile profile;
+	struct kit_run run;
+	double truth;
+
+	if (!tap_ok(run_and_open(
+			    &run, &profile, NULL,
+			    "MEMWATCH_HEAP_RATE=100K MEMWATCH_HEAP_MMAP=1 MEMWATCH_HEAP_SEED=5",
+			    KIT_ARGV(kit.work, "remap", "1000")),
+		    "a program that moves mappings of files leaves a profile"))
+		return;
+	truth = strtod(run.text, NULL);
+	live_split(&profile, &mapped, &others);
+	tap_eq(mapped.samples, 0,
+	       "mappings of files and reserved addresses that move do not count");
+	/* Four times the standard deviation of 300 samples. */
+	tap_ok(fabs(others.bytes / truth - 1) < 0.23,
+	       "what is allocated between them is estimated as ever: %.0f, truth %.0f",
+	       others.bytes, truth);
+	profile_close(&profile);
+	kit_free(&run);
+}
+
 /* As many as are followed at a time; the profiler's own limit is MAPPINGS_MAX. */
 #define FOLLOWED 4096
 
@@ -173,6 +199,7 @@ int main(int argc, char **argv)
 	check_exact();
 	check_estimate("mmap", "3000", "mappings that shrink and grow");
 	check_estimate("halves", "3000", "mappings of which other threads unmap a half");
+	check_remap();
 	check_region("200", 0, "mappings that are unmapped at once");
 	check_region("5000", 5000 - FOLLOWED, "more mappings than can be followed");
 	check_off();

@@ -4,6 +4,7 @@
  *
  * Memory that a program maps itself.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -76,6 +77,37 @@ int work_region(char **argv)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 			return 1;
 	_exit(munmap(region, count * page) != 0);
+}
+
+#define REMAP_BYTES (100u << 10)
+
+/* Moves a mapping that is no memory of the program, and makes it twice as large. */
+static int remap_one(int protection, int flags, int fd)
+{
+	char *memory = mmap(NULL, REMAP_BYTES, protection, flags, fd, 0);
+
+	memory = mremap(memory, REMAP_BYTES, 2 * REMAP_BYTES, MREMAP_MAYMOVE);
+	return memory == MAP_FAILED || munmap(memory, REMAP_BYTES / 2);
+}
+
+/*
+ * remap COUNT: moves mappings of a file and of address space that is only reserved, of which a part
+ * stays. Between them, it allocates other objects that stay; prints their bytes.
+ */
+int work_remap(char **argv)
+{
+	uint64_t count = work_number(argv, 0, 1000);
+	int fd = open("/proc/self/exe", O_RDONLY);
+
+	for (uint64_t n = 0; n < count; n++) {
+		if (remap_one(PROT_READ, MAP_PRIVATE, fd) ||
+		    remap_one(PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1))
+			return 1;
+		work_allocate(30000);
+	}
+	printf("%" PRIu64 "\n", count * 30000);
+	fflush(stdout);
+	_exit(0);
 }
 
 #define HALVES_BYTES (64u << 10)

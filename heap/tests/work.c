@@ -533,6 +533,7 @@ static const struct {
 	{ "cancel", work_cancel },     { "operators", work_operators }, { "errno", work_errno },
 	{ "worker", work_worker },     { "region", work_region },	{ "plugins", work_plugins },
 	{ "handler", work_handler },   { "sandbox", work_sandbox },	{ "halves", work_halves },
+	{ "remap", work_remap },
 };
 
 int main(int argc, char **argv)

@@ -42,6 +42,7 @@ int work_stepfork(char **argv);
 int work_mmap(char **argv);
 int work_region(char **argv);
 int work_halves(char **argv);
+int work_remap(char **argv);
 int work_handler(char **argv);
 
 /* work-plugins.c */
