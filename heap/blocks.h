@@ -11,8 +11,9 @@
 
 /*
  * Allocates the blocks of a range of a file: a store to a mapped page that finds no block raises
- * SIGBUS. On a file system that cannot allocate, the range is overwritten with zeros. Returns 0,
- * -EFBIG beyond the limit of the process for files, or another negative errno.
+ * SIGBUS. A file system that copies on write may need another one for the store all the same. On a
+ * file system that cannot allocate, the range is overwritten with zeros. Returns 0, -EFBIG beyond
+ * the limit of the process for files, or another negative errno.
  */
 int mw_blocks_allocate(int fd, uint64_t offset, uint64_t bytes);
 

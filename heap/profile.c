@@ -6,8 +6,9 @@
  *
  * Disk blocks are allocated before a page is mapped, because a store to a mapped page that
  * finds no block raises SIGBUS. So a full disk ends the growth of the profile, and the program
- * does not notice it. The file is mapped with MADV_DONTFORK: a child of fork() cannot write
- * into the profile of its parent, however it was created.
+ * does not notice it, unless the file system copies on write, as btrfs does. The file is mapped
+ * with MADV_DONTFORK: a child of fork() cannot write into the profile of its parent, however it was
+ * created.
  */
 #include <errno.h>
 #include <stdio.h>
