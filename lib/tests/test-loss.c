@@ -428,82 +428,6 @@ static void test_slots(uint32_t by, const char *what)
 	tap_eq(losses, ROUNDS * LOSSES, "%s: each loss is in one slot", what);
 }
 
-/* How many entries of the slots @first to @last have which status. */
-struct range {
-	uint64_t first, last;
-	unsigned int ok, estimated;
-};
-
-static void count_status(const struct memwatch_slot *slot, struct range *range)
-{
-	uint64_t first = slot->begin_ns / MS - BASE, last = (slot->end_ns - 1) / MS - BASE;
-
-	for (uint32_t i = 0; i < slot->nr_entries; i++) {
-		const struct memwatch_slot_entry *entry = memwatch_slot_entry_at(slot, i);
-
-		if (entry->rmid != 1 || last < range->first || first > range->last)
-			continue;
-		range->ok += entry->cpu_time_ns.status == MEMWATCH_STATUS_OK;
-		range->estimated += entry->cpu_time_ns.status == MEMWATCH_STATUS_ESTIMATED;
-	}
-}
-
-/*
- * There is no room for a sample, but then there is for the tick: the loss ends with the tick, and
- * the sample goes on for @slots slots, until there is room for it.
- */
-static void test_carried(uint64_t slots_carried, const char *what)
-{
-	uint64_t end = 10 + slots_carried;
-	struct memwatch_record_lost lost = {
-		.h = { slot_ns(10), MEMWATCH_RECORD_LOST, sizeof(lost), 0, 0 },
-		.end_ns = slot_ns(11),
-		.count = 1,
-	};
-	struct memwatch_record_tick tick = {
-		.h = { slot_ns(11), MEMWATCH_RECORD_TICK, sizeof(tick), 0, 0 },
-	};
-	struct memwatch_record_sample sample = {
-		.h = { slot_ns(end), MEMWATCH_RECORD_SAMPLE, sizeof(sample), 0, 0 },
-		.rmid = 1,
-		.generation = 1,
-		.begin_ns = slot_ns(10),
-		.run_ns = MS,
-	};
-	struct range before = { 0, 9, 0, 0 }, during = { 10, end - 1, 0, 0 };
-	struct range after = { end, end + 50, 0, 0 };
-	const struct memwatch_slot *slot;
-
-	memset(&machine, 0, sizeof(machine));
-	for (int i = 0; i < LOSSES; i++)
-		machine.gap[i].cpu = CPUS;
-	for (int s = 0; s < SLOTS; s++)
-		machine.runs[s][1] = -1;
-	start(MEMWATCH_BY_SLOT);
-	summary = memwatch_summary_unref(summary);
-	for (uint64_t s = 0; s < end + 50; s++) {
-		feed_sample(1, s);
-		if (s < 10 || s >= end)
-			feed_sample(0, s);
-		if (s == 9)
-			feed(&lost.h);
-		if (s == 10)
-			feed(&tick.h);
-		if (s == end - 1)
-			feed(&sample.h);
-		while (memwatch_slots_next(slots, &slot) == 1) {
-			count_status(slot, &before);
-			count_status(slot, &during);
-			count_status(slot, &after);
-		}
-	}
-	stop();
-	tap_ok(before.ok && !before.estimated && after.ok && !after.estimated,
-	       "%s: before and after it, values are OK", what);
-	tap_ok(during.estimated && !during.ok, "%s: what it spreads over its slots is estimated",
-	       what);
-}
-
 /* ------------------------------------------------------------------- RDT */
 
 static void feed_rdt(uint64_t slot, uint64_t total)
@@ -609,8 +533,6 @@ int main(void)
 	test_silent();
 	test_slots(MEMWATCH_BY_PROCESS, "entries of slots");
 	test_slots(MEMWATCH_BY_CPU, "entries of slots by CPU");
-	test_carried(2, "a sample that waits for one slot");
-	test_carried(200, "a sample that waits while its CPU is idle");
 	test_rdt(1);
 	test_rdt(2);
 	test_many();

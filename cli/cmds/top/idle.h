@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <linux/memwatch.h>
+#include <memwatch/memwatch.h>
 
 /**
  * struct top_idle - the CPUs that sleep
