@@ -125,10 +125,11 @@ bool mw_losses_take_sample(struct mw_losses *losses, uint32_t cpu, uint64_t begi
 
 	if (!set->count)
 		return false;
-	for (uint32_t i = find_loss(set, cpu, 0); i < set->count; i++) {
+	/* Those before one that was sampled were, too, unless they were noticed late. */
+	for (uint32_t i = find_loss(set, cpu, mw_add_sat(end_ns, 1)); i-- > 0;) {
 		struct mw_loss *entry = &set->entries[i];
 
-		if (entry->cpu != cpu || entry->end_ns > end_ns)
+		if (entry->cpu != cpu || entry->sampled)
 			break;
 		entry->sampled = true;
 	}
