@@ -63,7 +63,12 @@ int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch
 
 	if (info->rdt[MEMWATCH_RDT_MBM_TOTAL].status == MEMWATCH_STATUS_ESTIMATED)
 		slots.flags |= MEMWATCH_SLOTS_ESTIMATE;
-	*feed = (struct mw_feed){ .ctx = ctx, .stream = stream, .lag_ns = slots.window * slot_ns };
+	*feed = (struct mw_feed){
+		.ctx = ctx,
+		.stream = stream,
+		.slot_ns = slot_ns,
+		.lag_ns = slots.window * slot_ns,
+	};
 	err = mw_feed_tracker_new(ctx, limits, &tracker);
 	if (!err)
 		err = memwatch_slots_new(ctx, tracker, &slots, &feed->slots);
@@ -108,6 +113,13 @@ int mw_feed_record(struct mw_feed *feed, const struct memwatch_record_header *re
 	if (rc == -EINVAL) /* the library has counted the invalid record */
 		return 0;
 	return rc > 0 ? drain_slots(feed) : rc;
+}
+
+uint64_t mw_feed_closed_ns(const struct mw_feed *feed, uint64_t now_ns)
+{
+	uint64_t newest_ns = now_ns - now_ns % feed->slot_ns;
+
+	return newest_ns > feed->lag_ns ? newest_ns - feed->lag_ns : 0;
 }
 
 int mw_feed_finish(struct mw_feed *feed)

@@ -18,6 +18,7 @@
  * @stream: the stream
  * @slots: slots as long as the period of its ticks
  * @summary: the sums of the slots that are closed
+ * @slot_ns: the length of a slot
  * @lag_ns: the newest records are in open slots, and the summary lacks them for this long
  * @first_ns: the smallest time of the records so far
  * @last_ns: the largest one
@@ -28,6 +29,7 @@ struct mw_feed {
 	struct memwatch_stream *stream;
 	struct memwatch_slots *slots;
 	struct memwatch_summary *summary;
+	uint64_t slot_ns;
 	uint64_t lag_ns;
 	uint64_t first_ns, last_ns;
 	uint64_t period_ns;
@@ -45,6 +47,8 @@ void mw_feed_uninit(struct mw_feed *feed);
 
 /* Feeds one record; slots that it closes are added to the summary. 0 or a negative errno. */
 int mw_feed_record(struct mw_feed *feed, const struct memwatch_record_header *record);
+/* When the stream has reached @now_ns: the summary has all that is before this time. */
+uint64_t mw_feed_closed_ns(const struct mw_feed *feed, uint64_t now_ns);
 /* Closes all slots after the last record. 0 or a negative errno. */
 int mw_feed_finish(struct mw_feed *feed);
 

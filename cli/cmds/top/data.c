@@ -102,8 +102,9 @@ int mw_top_regroup(struct top *top)
 	top->nr_rss = 0;
 	/* The new summary has nothing of the interval so far. */
 	if (top->begin_ns)
-		mw_top_skip(top, (top->replay ? top->feed.last_ns : mw_clock_ns(CLOCK_MONOTONIC)) -
-					 top->feed.lag_ns);
+		mw_top_skip(top, mw_feed_closed_ns(&top->feed,
+						   top->replay ? top->feed.last_ns
+							       : mw_clock_ns(CLOCK_MONOTONIC)));
 	set_columns(top);
 	return 0;
 }
@@ -297,9 +298,15 @@ static int make_rows(struct top *top)
 	return err;
 }
 
+/* An interval ends with a slot. */
 uint64_t mw_top_due(const struct top *top)
 {
-	return mw_clock_add(mw_clock_add(top->begin_ns, top->config.delay), top->feed.lag_ns);
+	uint64_t end_ns = mw_clock_add(top->begin_ns, top->config.delay);
+	uint64_t beyond_ns = end_ns % top->feed.slot_ns;
+
+	if (beyond_ns)
+		end_ns = mw_clock_add(end_ns, top->feed.slot_ns - beyond_ns);
+	return mw_clock_add(end_ns, top->feed.lag_ns);
 }
 
 int mw_top_cut(struct top *top, uint64_t end_ns)

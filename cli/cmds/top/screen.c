@@ -426,10 +426,10 @@ static int run_step(struct screen *s, uint64_t now)
 		return 0;
 	/* While paused, intervals end as usual but are not shown. */
 	if (s->paused) {
-		mw_top_skip(top, now - top->feed.lag_ns);
+		mw_top_skip(top, mw_feed_closed_ns(&top->feed, now));
 		return 0;
 	}
-	err = mw_top_cut(top, s->ended ? top->feed.last_ns : now - top->feed.lag_ns);
+	err = mw_top_cut(top, s->ended ? top->feed.last_ns : mw_feed_closed_ns(&top->feed, now));
 	s->shown++;
 	draw_screen(s);
 	return err;

@@ -186,7 +186,7 @@ static int batch_loop(struct top *top, struct mw_json *json)
 		now = top->replay ? top->feed.last_ns : mw_clock_ns(CLOCK_MONOTONIC);
 		if (!top->begin_ns || (more && now < mw_top_due(top)))
 			continue;
-		err = mw_top_cut(top, more ? now - top->feed.lag_ns : now);
+		err = mw_top_cut(top, more ? mw_feed_closed_ns(&top->feed, now) : now);
 		if (err)
 			return mw_error_errno(err, "top");
 		rc = print_interval(top, json, !shown++);
