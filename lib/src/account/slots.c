@@ -41,7 +41,7 @@
  * @start_ns: time of the first record
  * @rdt: the last RDT readings
  * @window: all slots but @given
- * @losses: the losses that overlap open or later slots
+ * @losses: those that overlap open or later slots, or samples that have not come yet
  * @reported: losses that were not in a slot yet
  * @nr_reported: length of @reported
  * @max_reported: how many fit
