@@ -82,7 +82,8 @@ $(BUILD)/heap/tests/work-apart: HEAP_WORK_LDFLAGS := -no-pie \
 $(addprefix $(BUILD)/heap/tests/,work work-apart): heap/tests/work.c \
 		heap/tests/work-contract.c heap/tests/work-fork.c heap/tests/work-mmap.c \
 		heap/tests/work-plugins.c heap/tests/work-sandbox.c heap/tests/work-sites.c \
-		heap/tests/work-stress.c heap/tests/work-touch.c heap/tests/work.h
+		heap/tests/work-stress.c heap/tests/work-touch.c heap/tests/work.h \
+		heap/tests/sandbox.h
 	$(call msg,CCLD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(HEAP_TESTS_CFLAGS)) -fno-builtin -fomit-frame-pointer \

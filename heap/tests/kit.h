@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "heap/tests/profile-read.h"
+#include "heap/tests/work.h"
 #include "selftests/tap.h"
 
 #define KIT_OUTPUT_MAX (16u << 20)
@@ -238,6 +239,12 @@ static inline bool kit_forks_clear_memory(void)
 static inline bool kit_exited(const struct kit_run *run)
 {
 	return WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0;
+}
+
+/* What the program was to try cannot be tried on this machine. */
+static inline bool kit_unsupported(const struct kit_run *run)
+{
+	return WIFEXITED(run->status) && WEXITSTATUS(run->status) == WORK_UNSUPPORTED;
 }
 
 #define KIT_ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })

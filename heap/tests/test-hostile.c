@@ -11,7 +11,6 @@
 #include <sys/resource.h>
 
 #include "heap/tests/kit.h"
-#include "heap/tests/work.h"
 
 static void check_signals(void)
 {
@@ -336,7 +335,7 @@ static void check_sandbox(void)
 
 	kit_empty();
 	kit_run(&run, NULL, "MEMWATCH_HEAP_RATE=1", KIT_ARGV(kit.work, "sandbox", "10000000"));
-	if (WIFEXITED(run.status) && WEXITSTATUS(run.status) == WORK_UNSUPPORTED) {
+	if (kit_unsupported(&run)) {
 		tap_skip(what, "this kernel has no filters of system calls");
 	} else if (tap_ok(kit_exited(&run) && kit_open(&profile, run.pid),
 			  "%s: the program leaves a profile", what)) {

@@ -5,11 +5,9 @@
  * What the trace has of each thread: who may write, and who has nothing to write with.
  */
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "heap/tests/sandbox.h"
 #include "heap/tests/trace-kit.h"
 #include "heap/tests/work.h"
 
@@ -31,7 +29,7 @@ static void check_crowd(void)
 	snprintf(pairs, sizeof(pairs), "%d", CROWD_PAIRS);
 	kit_run(&run, NULL, "MEMWATCH_HEAP_TRACE=1 MEMWATCH_HEAP_TRACE_MAX=1M",
 		KIT_ARGV(program, "4400", pairs));
-	if (WIFEXITED(run.status) && WEXITSTATUS(run.status) == WORK_UNSUPPORTED) {
+	if (kit_unsupported(&run)) {
 		tap_skip(what, "this machine does not permit so many");
 	} else if (tap_ok(kit_exited(&run) && open_trace_of(&trace, run.pid),
 			  "%s: the program ends well and leaves a trace", what)) {
@@ -43,21 +41,6 @@ static void check_crowd(void)
 		trace_close(&trace);
 	}
 	kit_free(&run);
-}
-
-/* A sandbox in which nobody may ask whether a thread lives. */
-static bool sandbox_enter(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
-
-	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 /* Threads that live have streams of their own, also if it is not permitted to ask for them. */
@@ -72,12 +55,12 @@ static void check_sandbox(void)
 	kit_empty();
 	snprintf(program, sizeof(program), "%.4000s/crowd", kit.build);
 	if (kit_fork(&run)) {
-		if (sandbox_enter())
+		if (sandbox_enter(SYS_tgkill, SECCOMP_RET_ERRNO | EPERM))
 			kit_exec(NULL, "MEMWATCH_HEAP_TRACE=1", KIT_ARGV(program, "16", "1000"));
 		_exit(WORK_UNSUPPORTED);
 	}
 	kit_finish(&run);
-	if (WIFEXITED(run.status) && WEXITSTATUS(run.status) == WORK_UNSUPPORTED) {
+	if (kit_unsupported(&run)) {
 		tap_skip(what, "this kernel has no filters of system calls");
 	} else if (tap_ok(kit_exited(&run) && open_trace_of(&trace, run.pid),
 			  "%s: the program ends well and leaves a trace", what)) {

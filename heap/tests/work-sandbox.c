@@ -6,14 +6,11 @@
  * SIGSYS, and its handler answers them.
  */
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "heap/tests/sandbox.h"
 #include "heap/tests/work.h"
 
 static volatile unsigned int answers;
@@ -32,27 +29,13 @@ static void answer(int number, siginfo_t *info, void *argument)
 #endif
 }
 
-static int sandbox_enter(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
 /* sandbox BYTES: allocates where fallocate() raises SIGSYS. Fails if nobody has called it. */
 int work_sandbox(char **argv)
 {
 	struct sigaction action = { .sa_sigaction = answer, .sa_flags = SA_SIGINFO };
 
 	sigaction(SIGSYS, &action, NULL);
-	if (sandbox_enter())
+	if (!sandbox_enter(SYS_fallocate, SECCOMP_RET_TRAP))
 		return WORK_UNSUPPORTED;
 	work_allocate(work_number(argv, 0, 1000000));
 	return !answers;

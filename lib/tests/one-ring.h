@@ -7,7 +7,6 @@
 #ifndef MW_TESTS_ONE_RING_H
 #define MW_TESTS_ONE_RING_H
 
-#include "merge/merge.h"
 #include "rings.h"
 
 static struct mw_merge *merge;
@@ -48,16 +47,9 @@ static inline bool put_tick(uint64_t time_ns)
 	return writer_output(&writer, &tick, sizeof(tick));
 }
 
-/* The next record that may be delivered at @now_ns, or NULL. */
 static inline const struct memwatch_record_header *next_record(uint64_t now_ns)
 {
-	const struct memwatch_record_header *header;
-
-	if (mw_merge_next(merge, &header))
-		return header;
-	if (mw_merge_round(merge, now_ns) == 1 && mw_merge_next(merge, &header))
-		return header;
-	return NULL;
+	return next_of(merge, now_ns);
 }
 
 /* The next record is the tick that put_tick() made for @time_ns, whatever its flags. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/ring.h"
+#include "merge/merge.h"
 
 struct writer {
 	uint64_t head;
@@ -85,6 +85,18 @@ static inline bool writer_batch(struct writer *writer, uint32_t records, const v
 static inline bool writer_output(struct writer *writer, const void *record, uint16_t size)
 {
 	return writer_batch(writer, 1, record, size);
+}
+
+/* The next record that may be delivered at @now_ns, or NULL. */
+static inline const struct memwatch_record_header *next_of(struct mw_merge *merge, uint64_t now_ns)
+{
+	const struct memwatch_record_header *header;
+
+	if (mw_merge_next(merge, &header))
+		return header;
+	if (mw_merge_round(merge, now_ns) == 1 && mw_merge_next(merge, &header))
+		return header;
+	return NULL;
 }
 
 #endif /* MW_TESTS_RINGS_H */

@@ -362,18 +362,6 @@ static void test_rdt_in_frames(const char *what, uint16_t size, bool valid)
 	close_rings(1);
 }
 
-/* The next record that may be delivered at @now_ns, or NULL. */
-static const struct memwatch_record_header *next_record(uint64_t now_ns)
-{
-	const struct memwatch_record_header *header;
-
-	if (mw_merge_next(merge, &header))
-		return header;
-	if (mw_merge_round(merge, now_ns) == 1 && mw_merge_next(merge, &header))
-		return header;
-	return NULL;
-}
-
 /* The ring of CPU 1 cannot be opened, or only @late. CPU 0 sends records meanwhile. */
 static void test_missing_ring(bool late)
 {
@@ -386,10 +374,10 @@ static void test_missing_ring(bool late)
 	open_rings(&opts, 1, 4096);
 	writer_init(&writers[1], 4096);
 	put_record(&writers[0], 500000);
-	next_record(500000 + SILENT_NS + 1);
+	next_of(merge, 500000 + SILENT_NS + 1);
 	index = (unsigned int)mw_merge_cpu_add(merge, 1);
 	put_record(&writers[0], 900000);
-	header = next_record(900000 + SILENT_NS + 1);
+	header = next_of(merge, 900000 + SILENT_NS + 1);
 	tap_ok(header && header->time_ns == 900000, "%s: nobody waits for it", what);
 	if (late)
 		mw_merge_ring_attach(merge, index, &writers[1].ring);
@@ -397,7 +385,7 @@ static void test_missing_ring(bool late)
 	if (late)
 		put_record(&writers[1], 1000000);
 	mw_merge_finish(merge, 1000000);
-	header = next_record(1000000);
+	header = next_of(merge, 1000000);
 	lost = (const struct memwatch_record_lost *)(const void *)header;
 	tap_ok(header && header->type == MEMWATCH_RECORD_LOST && header->cpu == 1,
 	       "%s: there is a loss of its CPU", what);
@@ -408,7 +396,7 @@ static void test_missing_ring(bool late)
 		tap_eq(lost->end_ns, 1000000, "%s: the loss ends with a record, or the stream",
 		       what);
 	}
-	tap_eq(!!next_record(1000000), late, "%s: what is in the ring is delivered", what);
+	tap_eq(!!next_of(merge, 1000000), late, "%s: what is in the ring is delivered", what);
 	close_rings(2);
 }
 

@@ -63,16 +63,6 @@ static pid_t run_on_cpu1(unsigned int ms)
 	_exit(0);
 }
 
-static bool set_cpu1_online(const char *online)
-{
-	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && pwrite(fd, online, 1, 0) == 1;
-
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
 static void test_counters_of_idle_cpu(void)
 {
 	MEMWATCH_OPTS(memwatch_live_opts, opts, .ring_pages = 512);
@@ -94,8 +84,7 @@ static void test_counters_of_idle_cpu(void)
 	read_counters(stream, now_ns() + 200000000, &counted);
 	ok &= set_cpu1_online("1");
 	tap_ok(ok, "an idle CPU: it is set offline and online");
-	/* The library notices it when the stream is read again: then the CPU has stopped its ticks.
-	 */
+	/* The library notices it at the next reading: then the CPU has stopped its ticks. */
 	usleep(1000000);
 	read_counters(stream, now_ns() + 100000000, &counted);
 	worker = run_on_cpu1(3000);

@@ -99,7 +99,6 @@ int mw_top_regroup(struct top *top)
 	memwatch_summary_unref(top->feed.summary);
 	top->feed.summary = summary;
 	top->table.nr_rows = 0;
-	top->nr_rss = 0;
 	/* The new summary has nothing of the interval so far. */
 	if (top->begin_ns)
 		mw_top_skip(top, mw_feed_closed_ns(&top->feed,

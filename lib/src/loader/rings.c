@@ -147,8 +147,7 @@ static void ring_report_lost(struct mw_bpf_rings *rings, unsigned int cpu)
 	here->reported = rings->counts[cpu];
 }
 
-/* The merge learns of a CPU with its ring, or when the ring cannot be opened. 0, -ENOMEM, -ENOSPC.
- */
+/* The merge learns of a CPU with its ring, or when that cannot be opened. 0, -ENOMEM, -ENOSPC. */
 static int cpu_add(struct mw_bpf_rings *rings, unsigned int cpu)
 {
 	struct cpu *here = &rings->cpus[cpu];
