@@ -40,12 +40,17 @@ static uint64_t choose_slot(const struct memwatch_stream_info *info)
 	return info->period_ns < MEMWATCH_PERIOD_MAX_NS ? info->period_ns : MEMWATCH_PERIOD_MAX_NS;
 }
 
-/* How many slots are open. Two hold a sample of a period, and what another CPU sends later. */
+/*
+ * How many slots are open. Two hold a sample of a period, and what another CPU sends later. Without
+ * a limit, it is the default, also in time: the period may have become longer in mid-session.
+ */
 static uint32_t choose_window(uint64_t slot_ns, uint64_t lag_ns)
 {
-	uint64_t slots = lag_ns ? lag_ns / slot_ns : MEMWATCH_SLOT_WINDOW_DEFAULT;
+	uint64_t least = lag_ns ? 2 : MEMWATCH_SLOT_WINDOW_DEFAULT;
+	uint64_t slots = (lag_ns ?: MEMWATCH_SLOT_WINDOW_DEFAULT * MEMWATCH_SLOT_DEFAULT_NS) /
+			 slot_ns;
 
-	return slots < 2 ? 2 : (uint32_t)slots;
+	return (uint32_t)(slots < least ? least : slots);
 }
 
 int mw_feed_init(struct mw_feed *feed, struct memwatch_ctx *ctx, struct memwatch_stream *stream,
