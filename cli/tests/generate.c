@@ -296,30 +296,35 @@ static void write_many(__u64 key)
 #define SLOW_PERIOD (10 * MS)
 
 /*
- * Two CPUs that tick each 10 ms, for 1.2 s. CPU 0 runs process 100 all the time. CPU 1 does
- * nothing, and sleeps without a tick from 0.1 to 1.0 s.
+ * Two CPUs that tick each 10 ms, for 1.2 s. One runs process 100 all the time. The other one,
+ * @sleeper, does nothing, and sleeps without a tick from 0.1 s until @wakes_ms.
  */
-static void write_sleeper(void)
+static void write_sleeper(__u16 sleeper, __u64 wakes_ms)
 {
+	__u64 wakes = BASE + wakes_ms * MS;
 	struct memwatch_record_cpu state = { .state = MEMWATCH_CPU_IDLE };
 
 	write_owner(MEMWATCH_RECORD_RMID_ALLOC, BASE, 1, 1, 100, "busy");
 	for (__u64 at = BASE + SLOW_PERIOD; at <= BASE + 1200 * MS; at += SLOW_PERIOD) {
-		__u64 begin = at == BASE + 1000 * MS ? BASE + 100 * MS : at - SLOW_PERIOD;
+		/* Of records with one time, those of CPU 0 come first. */
+		for (__u16 cpu = 0; cpu < 2; cpu++) {
+			__u64 begin = cpu == sleeper && at == wakes ? BASE + 100 * MS
+								    : at - SLOW_PERIOD;
 
-		write_long_sample(at - SLOW_PERIOD, at, 0, 1, 1, SLOW_PERIOD, 1000,
-				  MEMWATCH_STATUS_OK);
-		write_tick(at, 0);
-		if (at > BASE + 100 * MS && at < BASE + 1000 * MS)
-			continue;
-		write_long_sample(begin, at, 1, 0, 0, at - begin, 0, MEMWATCH_STATUS_OK);
-		write_tick(at, 1);
-		if (at == BASE + 100 * MS)
-			record_write(&state, MEMWATCH_RECORD_CPU_STATE, sizeof(state), at, 1);
+			if (cpu == sleeper && at > BASE + 100 * MS && at < wakes)
+				continue;
+			write_long_sample(begin, at, cpu, cpu != sleeper, cpu != sleeper,
+					  at - begin, cpu == sleeper ? 0 : 1000,
+					  MEMWATCH_STATUS_OK);
+			write_tick(at, cpu);
+			if (cpu == sleeper && at == BASE + 100 * MS)
+				record_write(&state, MEMWATCH_RECORD_CPU_STATE, sizeof(state), at,
+					     cpu);
+		}
 	}
 }
 
-enum content { EMPTY, SMALL, SHARED, LOSSY, GROWING, MANY, COLLIDING, SLEEPER };
+enum content { EMPTY, SMALL, SHARED, LOSSY, GROWING, MANY, COLLIDING, SLEEPER, WAKER };
 
 /* With names, the machine of the recording has the first one, and its processes have all. */
 static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum content content,
@@ -327,17 +332,18 @@ static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum co
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts,
 		      .flags = MEMWATCH_RECORDING_NO_SYNC | MEMWATCH_RECORDING_OVERWRITE);
+	bool sleeps = content == SLEEPER || content == WAKER;
 	struct memwatch_stream_info info = {
 		.sz = sizeof(info),
 		.schema = MEMWATCH_SCHEMA,
-		.nr_cpus = content == SLEEPER ? 2 : 1,
+		.nr_cpus = sleeps ? 2 : 1,
 		.nr_rmids = 8,
 		.backend = "emulated",
 		.backend_reason = "CPUID leaf 0xf is absent",
 		.hostname = "paper",
 		.kernel = "6.1.0",
 		.version = "0.1.0",
-		.period_ns = content == SLEEPER ? SLOW_PERIOD : MS,
+		.period_ns = sleeps ? SLOW_PERIOD : MS,
 		.start_monotonic_ns = BASE,
 	};
 	int rc;
@@ -364,8 +370,8 @@ static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum co
 		write_named(nr_names, names);
 	else if (content == SHARED || content == LOSSY)
 		write_shared(content == LOSSY);
-	else if (content == SLEEPER)
-		write_sleeper();
+	else if (sleeps)
+		write_sleeper(content == SLEEPER, content == SLEEPER ? 1000 : 1030);
 	else if (content != EMPTY)
 		write_small();
 	rc = memwatch_recording_close(out);
@@ -381,7 +387,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: generate "
 			"machine|plain|small|empty|shared|lossy|growing|many|colliding|sleeper|"
-			"stranger FILE\n"
+			"waker|stranger FILE\n"
 			"       generate named FILE NAME...\n");
 		return 2;
 	}
@@ -393,8 +399,8 @@ int main(int argc, char **argv)
 		rc = recording_by_hand(ctx, argv[2], SHARED, 0, NULL);
 	else if (!strcmp(argv[1], "lossy"))
 		rc = recording_by_hand(ctx, argv[2], LOSSY, 0, NULL);
-	else if (!strcmp(argv[1], "sleeper"))
-		rc = recording_by_hand(ctx, argv[2], SLEEPER, 0, NULL);
+	else if (!strcmp(argv[1], "sleeper") || !strcmp(argv[1], "waker"))
+		rc = recording_by_hand(ctx, argv[2], argv[1][0] == 's' ? SLEEPER : WAKER, 0, NULL);
 	else if (!strcmp(argv[1], "growing"))
 		rc = recording_by_hand(ctx, argv[2], GROWING, 0, NULL);
 	else if (!strcmp(argv[1], "many") || !strcmp(argv[1], "colliding"))

@@ -330,6 +330,9 @@ int mw_top_cut(struct top *top, uint64_t end_ns)
 
 void mw_top_skip(struct top *top, uint64_t end_ns)
 {
+	/* Soon after the start, the summary has nothing yet. */
+	if (end_ns < top->begin_ns)
+		end_ns = top->begin_ns;
 	memwatch_summary_reset(top->feed.summary);
 	mw_top_idle_cut(&top->idle, end_ns, 0);
 	top->nr_rss = 0; /* the growth since then is that of many intervals */

@@ -33,10 +33,26 @@ static int idle_begin(struct top_idle *idle, uint16_t cpu, uint64_t time_ns)
 	return 0;
 }
 
-int mw_top_idle_note(struct top_idle *idle, const struct memwatch_record_header *record)
+static void idle_end(struct top_idle *idle, const struct mw_feed *feed, uint16_t cpu)
+{
+	uint64_t open_ns = mw_feed_closed_ns(feed, feed->last_ns);
+
+	if (cpu >= idle->nr_cpus)
+		return;
+	if (idle->since_ns[cpu] && idle->since_ns[cpu] < open_ns)
+		idle->late_ns += open_ns - idle->since_ns[cpu];
+	idle->since_ns[cpu] = 0;
+}
+
+int mw_top_idle_note(struct top_idle *idle, const struct mw_feed *feed,
+		     const struct memwatch_record_header *record)
 {
 	const struct memwatch_record_cpu *state = (const void *)record;
+	uint64_t slot = feed->last_ns / feed->slot_ns;
 
+	if (slot != idle->slot)
+		idle->late_ns = 0;
+	idle->slot = slot;
 	switch (record->type) {
 	case MEMWATCH_RECORD_CPU_STATE:
 		if (state->state == MEMWATCH_CPU_IDLE)
@@ -48,14 +64,13 @@ int mw_top_idle_note(struct top_idle *idle, const struct memwatch_record_header 
 	default:
 		return 0;
 	}
-	if (record->cpu < idle->nr_cpus)
-		idle->since_ns[record->cpu] = 0;
+	idle_end(idle, feed, record->cpu);
 	return 0;
 }
 
 uint64_t mw_top_idle_cut(struct top_idle *idle, uint64_t end_ns, uint64_t sampled_ns)
 {
-	uint64_t before_ns = idle->counted_ns, asleep_ns = 0;
+	uint64_t before_ns = idle->counted_ns, asleep_ns = idle->late_ns;
 
 	for (size_t i = 0; i < idle->nr_cpus; i++)
 		if (idle->since_ns[i] && idle->since_ns[i] < end_ns)

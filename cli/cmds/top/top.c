@@ -57,7 +57,7 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 		return rc;
 	while ((rc = memwatch_stream_next(top->feed.stream, &record)) == 1) {
 		rc = mw_feed_record(&top->feed, record);
-		rc = rc ?: mw_top_idle_note(&top->idle, record);
+		rc = rc ?: mw_top_idle_note(&top->idle, &top->feed, record);
 		if (!rc && record->type == MEMWATCH_RECORD_GROWTH)
 			rc = mw_top_growth(top, (const void *)record);
 		if (rc)

@@ -19,8 +19,8 @@
 #include "output/table.h"
 
 /*
- * How old the end of an interval is when it is shown, unless two periods are longer: by then the
- * merge has delivered the records of all CPUs.
+ * How old the end of an interval is when it is shown, rounded down to whole periods, but to two at
+ * least: by then the merge has normally delivered the records of all CPUs.
  */
 #define TOP_LAG_NS 32000000ULL
 
