@@ -296,7 +296,8 @@ struct memwatch_availability {
  * @period_ns: tick period at the start. It may become longer in mid-session;
  *	each tick record has the one in force.
  * @mode: &enum memwatch_stream_mode
- * @start_realtime_ns: CLOCK_REALTIME at the start
+ * @start_realtime_ns: CLOCK_REALTIME when the measurement had started; the first records may be
+ *	a little older
  * @start_monotonic_ns: CLOCK_MONOTONIC at the same moment
  * @start_boottime_ns: CLOCK_BOOTTIME at the same moment. The three together convert the
  *	times of the records to the other clocks.

@@ -349,6 +349,7 @@ static int live_open_relay(struct live *live, struct memwatch_ctx *ctx,
 /* Attaches the programs and starts to measure. */
 static int live_start(struct live *live, const struct memwatch_live_opts *opts)
 {
+	const struct mw_session_ops *ops = live->session->ops;
 	struct memwatch_stream_info *info = &live->stream.info;
 	int err;
 
@@ -357,12 +358,15 @@ static int live_start(struct live *live, const struct memwatch_live_opts *opts)
 	info->period_ns = live->session->period_ns;
 	for (unsigned int i = 0; i < MEMWATCH_COUNTER_MAX; i++)
 		mw_bpf_relay_counter(live->relay, i, &info->counter[i]);
-	mw_stream_info_host(info, &live->host);
 	err = mw_bpf_relay_attach(live->relay);
+	if (!err && ops->start)
+		err = ops->start(live->session, opts);
+	/* What starts a session takes long, and the CPUs begin at the end of it. */
+	mw_stream_info_host(info, &live->host);
+	if (!err && ops->dump)
+		err = ops->dump(live->session, opts);
 	if (!err)
-		err = live->session->ops->start(live->session, opts);
-	if (!err)
-		err = live->session->ops->describe(live->session, info);
+		err = ops->describe(live->session, info);
 	live_describe_estimate(live);
 	return err;
 }

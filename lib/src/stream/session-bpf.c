@@ -28,13 +28,6 @@ static bool has_btf(struct memwatch_ctx *ctx)
 	return readable;
 }
 
-static int bpf_start(struct mw_session *session, const struct memwatch_live_opts *opts)
-{
-	(void)session;
-	(void)opts;
-	return 0;
-}
-
 static int bpf_stop(struct mw_session *session, struct mw_bpf_relay *relay)
 {
 	(void)session;
@@ -61,7 +54,6 @@ static void bpf_close(struct mw_session *session)
 }
 
 static const struct mw_session_ops bpf_ops = {
-	.start = bpf_start,
 	.stop = bpf_stop,
 	.describe = bpf_describe,
 	.close = bpf_close,

@@ -49,7 +49,14 @@ static int module_start(struct mw_session *session, const struct memwatch_live_o
 	if (err)
 		return err;
 	module->started = true;
-	if (opts->flags & MEMWATCH_LIVE_NO_DUMP)
+	return 0;
+}
+
+static int module_dump(struct mw_session *session, const struct memwatch_live_opts *opts)
+{
+	struct module_session *module = to_module(session);
+
+	if (!module->started || opts->flags & MEMWATCH_LIVE_NO_DUMP)
 		return 0;
 	return memwatch_device_dump(module->device, NULL);
 }
@@ -107,6 +114,7 @@ static void module_close(struct mw_session *session)
 
 static const struct mw_session_ops module_ops = {
 	.start = module_start,
+	.dump = module_dump,
 	.stop = module_stop,
 	.describe = module_describe,
 	.close = module_close,

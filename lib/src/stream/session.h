@@ -16,7 +16,8 @@ struct mw_session;
 
 /**
  * struct mw_session_ops - a kind of session
- * @start: after the programs have been attached: starts to measure
+ * @start: after the programs have been attached: starts to measure; NULL if they do so themselves
+ * @dump: after @start: has records made of what was there before; NULL if the programs make them
  * @stop: the programs are still attached: no records are made afterwards, and the last ones have
  *	been sent. Returns 0 or a negative errno.
  * @describe: after @start: fills in @nr_rmids, @backend, @backend_reason and @rdt of @info. The
@@ -25,6 +26,7 @@ struct mw_session;
  */
 struct mw_session_ops {
 	int (*start)(struct mw_session *session, const struct memwatch_live_opts *opts);
+	int (*dump)(struct mw_session *session, const struct memwatch_live_opts *opts);
 	int (*stop)(struct mw_session *session, struct mw_bpf_relay *relay);
 	int (*describe)(struct mw_session *session, struct memwatch_stream_info *info);
 	void (*close)(struct mw_session *session);
