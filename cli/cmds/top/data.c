@@ -101,9 +101,7 @@ int mw_top_regroup(struct top *top)
 	top->table.nr_rows = 0;
 	/* The new summary has nothing of the interval so far. */
 	if (top->begin_ns)
-		mw_top_skip(top, mw_feed_closed_ns(&top->feed,
-						   top->replay ? top->feed.last_ns
-							       : mw_clock_ns(CLOCK_MONOTONIC)));
+		mw_top_skip(top, mw_top_closed_ns(top));
 	set_columns(top);
 	return 0;
 }
@@ -306,6 +304,29 @@ uint64_t mw_top_due(const struct top *top)
 	if (beyond_ns)
 		end_ns = mw_clock_add(end_ns, top->feed.slot_ns - beyond_ns);
 	return mw_clock_add(end_ns, top->feed.lag_ns);
+}
+
+/*
+ * The time that the records have reached: that of the last one, since what is newer may still be in
+ * the rings. If all CPUs sleep, none comes. The stream waits for a silent CPU for three periods.
+ */
+static uint64_t reached_ns(const struct top *top)
+{
+	uint64_t silent_ns = 3 * top->feed.slot_ns + TOP_SILENT_NS;
+
+	if (top->replay || top->emptied_ns < top->feed.last_ns + silent_ns)
+		return top->feed.last_ns;
+	return top->emptied_ns - silent_ns;
+}
+
+bool mw_top_is_due(const struct top *top)
+{
+	return reached_ns(top) >= mw_top_due(top);
+}
+
+uint64_t mw_top_closed_ns(const struct top *top)
+{
+	return mw_feed_closed_ns(&top->feed, reached_ns(top));
 }
 
 int mw_top_cut(struct top *top, uint64_t end_ns)

@@ -404,6 +404,7 @@ static int read_records(struct screen *s, uint64_t until)
 static int run_step(struct screen *s, uint64_t now)
 {
 	struct top *top = s->top;
+	uint64_t until = now + 50000000;
 	int more, err;
 
 	if (top->replay && !top->begin_ns) /* the first record sets the clock */
@@ -415,21 +416,21 @@ static int run_step(struct screen *s, uint64_t now)
 	if (top->replay && top->begin_ns && top->feed.last_ns > now) {
 		napms(50); /* the next records are to be shown later */
 	} else {
-		more = read_records(s, now + 50000000);
+		more = read_records(s, until < mw_top_due(top) ? until : mw_top_due(top));
 		if (more < 0)
 			return more;
 		s->ended = !more;
 		if (s->ended && (err = mw_feed_finish(&top->feed)))
 			return err;
 	}
-	if (!s->ended && now < mw_top_due(top))
+	if (!s->ended && !mw_top_is_due(top))
 		return 0;
 	/* While paused, intervals end as usual but are not shown. */
 	if (s->paused) {
-		mw_top_skip(top, mw_feed_closed_ns(&top->feed, now));
+		mw_top_skip(top, mw_top_closed_ns(top));
 		return 0;
 	}
-	err = mw_top_cut(top, s->ended ? top->feed.last_ns : mw_feed_closed_ns(&top->feed, now));
+	err = mw_top_cut(top, s->ended ? top->feed.last_ns : mw_top_closed_ns(top));
 	s->shown++;
 	draw_screen(s);
 	return err;

@@ -45,6 +45,7 @@ static const struct mw_option top_options[] = {
 
 int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 {
+	uint64_t start_ns = mw_clock_ns(CLOCK_MONOTONIC);
 	const struct memwatch_record_header *record;
 	unsigned int n = 0;
 	int rc = 0;
@@ -76,6 +77,7 @@ int mw_top_read(struct top *top, uint64_t until_ns, int timeout_ms)
 	}
 	if (rc != -EAGAIN)
 		return rc;
+	top->emptied_ns = start_ns;
 	rc = memwatch_stream_poll(top->feed.stream, timeout_ms);
 	return rc < 0 && rc != -EINTR ? rc : 1;
 }
@@ -175,7 +177,6 @@ static int batch_loop(struct top *top, struct mw_json *json)
 
 	while (more > 0 && !mw_interrupted() &&
 	       (!top->config.iterations || shown < top->config.iterations)) {
-		uint64_t now;
 		int err, rc;
 
 		more = mw_top_read(top, mw_top_due(top), 50);
@@ -183,10 +184,9 @@ static int batch_loop(struct top *top, struct mw_json *json)
 			return mw_module_failed(top->ctx, more, "top", NULL);
 		if (!more && (err = mw_feed_finish(&top->feed)))
 			return mw_error_errno(err, "top");
-		now = top->replay ? top->feed.last_ns : mw_clock_ns(CLOCK_MONOTONIC);
-		if (!top->begin_ns || (more && now < mw_top_due(top)))
+		if (!top->begin_ns || (more && !mw_top_is_due(top)))
 			continue;
-		err = mw_top_cut(top, more ? mw_feed_closed_ns(&top->feed, now) : now);
+		err = mw_top_cut(top, more ? mw_top_closed_ns(top) : top->feed.last_ns);
 		if (err)
 			return mw_error_errno(err, "top");
 		rc = print_interval(top, json, !shown++);

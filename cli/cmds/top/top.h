@@ -24,6 +24,9 @@
  */
 #define TOP_LAG_NS 32000000ULL
 
+/* An interval does not wait for longer than this, and three periods, for a record. */
+#define TOP_SILENT_NS 100000000ULL
+
 struct top_config {
 	int by;
 	int sort;
@@ -130,7 +133,8 @@ struct top {
 	struct mw_growth_latest recorded;     /* growth in a recording */
 	struct top_group groups[TOP_GROUPS];  /* those with an alert come first */
 	size_t nr_groups;
-	uint64_t first_ns; /* when the monitor began */
+	uint64_t first_ns;   /* when the monitor began */
+	uint64_t emptied_ns; /* the last reading that left no record in the stream began then */
 	/* The interval that is being measured: */
 	uint64_t begin_ns;
 	struct top_rss *rss;
@@ -148,6 +152,10 @@ int mw_top_growth(struct top *top, const struct memwatch_record_growth *record);
 int mw_top_regroup(struct top *top);
 /* When the current interval has the length of --delay, and its last records have come. */
 uint64_t mw_top_due(const struct top *top);
+/* Whether they have come. */
+bool mw_top_is_due(const struct top *top);
+/* The end of the interval: the summary has what is before this time, and nothing else. */
+uint64_t mw_top_closed_ns(const struct top *top);
 /* Ends the current interval, makes its table and starts the next. 0 or a negative errno. */
 int mw_top_cut(struct top *top, uint64_t end_ns);
 /* Ends it without a table. */
