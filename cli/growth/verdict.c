@@ -186,7 +186,11 @@ const char *mw_verdict_estimate(uint64_t ns, char *buf, size_t size)
 {
 	double s = (double)ns / 1e9;
 
-	if (s < 120)
+	if (ns && s < 0.1)
+		snprintf(buf, size, "%.0f ms", s * 1e3);
+	else if (ns && s < 9.95)
+		snprintf(buf, size, "%.1f s", s);
+	else if (s < 120)
 		snprintf(buf, size, "%.0f s", s);
 	else if (s < 7200)
 		snprintf(buf, size, "%.0f min", s / 60);
