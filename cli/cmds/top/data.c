@@ -312,7 +312,9 @@ uint64_t mw_top_due(const struct top *top)
  */
 static uint64_t reached_ns(const struct top *top)
 {
-	uint64_t silent_ns = 3 * top->feed.slot_ns + TOP_SILENT_NS;
+	uint64_t period_ns = top->feed.period_ns > top->feed.slot_ns ? top->feed.period_ns
+								     : top->feed.slot_ns;
+	uint64_t silent_ns = 3 * period_ns + TOP_SILENT_NS;
 
 	if (top->replay || top->emptied_ns < top->feed.last_ns + silent_ns)
 		return top->feed.last_ns;
