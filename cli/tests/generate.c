@@ -324,7 +324,7 @@ static void write_sleeper(__u16 sleeper, __u64 wakes_ms)
 	}
 }
 
-enum content { EMPTY, SMALL, SHARED, LOSSY, GROWING, MANY, COLLIDING, SLEEPER, WAKER };
+enum content { EMPTY, SMALL, SHARED, LOSSY, GROWING, MANY, COLLIDING, SLEEPER, WAKER, STOPPED };
 
 /* With names, the machine of the recording has the first one, and its processes have all. */
 static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum content content,
@@ -332,7 +332,7 @@ static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum co
 {
 	MEMWATCH_OPTS(memwatch_recording_opts, opts,
 		      .flags = MEMWATCH_RECORDING_NO_SYNC | MEMWATCH_RECORDING_OVERWRITE);
-	bool sleeps = content == SLEEPER || content == WAKER;
+	bool sleeps = content == SLEEPER || content == WAKER || content == STOPPED;
 	struct memwatch_stream_info info = {
 		.sz = sizeof(info),
 		.schema = MEMWATCH_SCHEMA,
@@ -371,7 +371,9 @@ static int recording_by_hand(struct memwatch_ctx *ctx, const char *path, enum co
 	else if (content == SHARED || content == LOSSY)
 		write_shared(content == LOSSY);
 	else if (sleeps)
-		write_sleeper(content == SLEEPER, content == SLEEPER ? 1000 : 1030);
+		write_sleeper(content != WAKER, content == SLEEPER ? 1000
+						: content == WAKER ? 1030
+								   : 1200);
 	else if (content != EMPTY)
 		write_small();
 	rc = memwatch_recording_close(out);
@@ -387,7 +389,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: generate "
 			"machine|plain|small|empty|shared|lossy|growing|many|colliding|sleeper|"
-			"waker|stranger FILE\n"
+			"waker|stopped|stranger FILE\n"
 			"       generate named FILE NAME...\n");
 		return 2;
 	}
@@ -401,6 +403,8 @@ int main(int argc, char **argv)
 		rc = recording_by_hand(ctx, argv[2], LOSSY, 0, NULL);
 	else if (!strcmp(argv[1], "sleeper") || !strcmp(argv[1], "waker"))
 		rc = recording_by_hand(ctx, argv[2], argv[1][0] == 's' ? SLEEPER : WAKER, 0, NULL);
+	else if (!strcmp(argv[1], "stopped"))
+		rc = recording_by_hand(ctx, argv[2], STOPPED, 0, NULL);
 	else if (!strcmp(argv[1], "growing"))
 		rc = recording_by_hand(ctx, argv[2], GROWING, 0, NULL);
 	else if (!strcmp(argv[1], "many") || !strcmp(argv[1], "colliding"))

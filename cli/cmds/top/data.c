@@ -308,7 +308,8 @@ uint64_t mw_top_due(const struct top *top)
 
 /*
  * The time that the records have reached: that of the last one, since what is newer may still be in
- * the rings. If all CPUs sleep, none comes. The stream waits for a silent CPU for three periods.
+ * the rings. The stream waits for a silent CPU for three periods. If no record comes for longer,
+ * all CPUs sleep, and what open slots hold comes with the next interval.
  */
 static uint64_t reached_ns(const struct top *top)
 {
@@ -329,6 +330,12 @@ bool mw_top_is_due(const struct top *top)
 uint64_t mw_top_closed_ns(const struct top *top)
 {
 	return mw_feed_closed_ns(&top->feed, reached_ns(top));
+}
+
+int mw_top_finish(struct top *top)
+{
+	top->idle.late_ns = 0;
+	return mw_feed_finish(&top->feed);
 }
 
 int mw_top_cut(struct top *top, uint64_t end_ns)

@@ -19,7 +19,7 @@
  * @nr_cpus: length of @since_ns
  * @slot: number of the newest slot
  * @late_ns: sleep of CPUs that have woken up in it: its part before the open slots comes to the
- *	summary with the next slot
+ *	summary with the next slot; 0 when all slots have been closed
  * @counted_ns: sleep that was counted in earlier intervals, and that was not in the summary when
  *	the last of them ended
  */

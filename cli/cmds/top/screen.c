@@ -404,7 +404,7 @@ static int read_records(struct screen *s, uint64_t until)
 static int run_step(struct screen *s, uint64_t now)
 {
 	struct top *top = s->top;
-	uint64_t until = now + 50000000;
+	uint64_t due = mw_top_due(top), ahead = now + 50000000;
 	int more, err;
 
 	if (top->replay && !top->begin_ns) /* the first record sets the clock */
@@ -413,17 +413,17 @@ static int run_step(struct screen *s, uint64_t now)
 		napms(50);
 		return 0;
 	}
-	if (top->replay && top->begin_ns && top->feed.last_ns > now) {
-		napms(50); /* the next records are to be shown later */
-	} else {
-		more = read_records(s, until < mw_top_due(top) ? until : mw_top_due(top));
-		if (more < 0)
-			return more;
-		s->ended = !more;
-		if (s->ended && (err = mw_feed_finish(&top->feed)))
-			return err;
+	if (top->replay && top->feed.last_ns > now) {
+		napms(50); /* the newest record is to be shown later */
+		return 0;
 	}
-	if (!s->ended && !mw_top_is_due(top))
+	more = read_records(s, ahead < due ? ahead : due);
+	if (more < 0)
+		return more;
+	s->ended = !more;
+	if (s->ended && (err = mw_top_finish(top)))
+		return err;
+	if (!s->ended && (!mw_top_is_due(top) || (top->replay && top->feed.last_ns > ahead)))
 		return 0;
 	/* While paused, intervals end as usual but are not shown. */
 	if (s->paused) {

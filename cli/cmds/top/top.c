@@ -182,7 +182,7 @@ static int batch_loop(struct top *top, struct mw_json *json)
 		more = mw_top_read(top, mw_top_due(top), 50);
 		if (more < 0)
 			return mw_module_failed(top->ctx, more, "top", NULL);
-		if (!more && (err = mw_feed_finish(&top->feed)))
+		if (!more && (err = mw_top_finish(top)))
 			return mw_error_errno(err, "top");
 		if (!top->begin_ns || (more && !mw_top_is_due(top)))
 			continue;

@@ -19,12 +19,12 @@
 #include "output/table.h"
 
 /*
- * How old the end of an interval is when it is shown, rounded down to whole periods, but to two at
- * least: by then the merge has normally delivered the records of all CPUs.
+ * How far the records must be beyond the end of an interval before it is shown, rounded down to
+ * whole periods, but two at least: until then its slots are open.
  */
 #define TOP_LAG_NS 32000000ULL
 
-/* An interval does not wait for longer than this, and three periods, for a record. */
+/* An interval waits for a record for three periods and this at most. */
 #define TOP_SILENT_NS 100000000ULL
 
 struct top_config {
@@ -156,6 +156,8 @@ uint64_t mw_top_due(const struct top *top);
 bool mw_top_is_due(const struct top *top);
 /* The end of the interval: the summary has what is before this time, and nothing else. */
 uint64_t mw_top_closed_ns(const struct top *top);
+/* To be called at the end of the stream: closes all slots. Returns 0 or a negative errno. */
+int mw_top_finish(struct top *top);
 /* Ends the current interval, makes its table and starts the next. 0 or a negative errno. */
 int mw_top_cut(struct top *top, uint64_t end_ns);
 /* Ends it without a table. */

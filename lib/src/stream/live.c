@@ -361,7 +361,7 @@ static int live_start(struct live *live, const struct memwatch_live_opts *opts)
 	err = mw_bpf_relay_attach(live->relay);
 	if (!err && ops->start)
 		err = ops->start(live->session, opts);
-	/* What starts a session takes long, and the CPUs begin at the end of it. */
+	/* Starting a session takes long, and the CPUs begin at the end of it. */
 	mw_stream_info_host(info, &live->host);
 	if (!err && ops->dump)
 		err = ops->dump(live->session, opts);
