@@ -17,13 +17,14 @@ import csv
 import io
 import json
 import os
-import pty
 import re
 import socket
 import subprocess
 import sys
 import threading
 import unicodedata
+
+import terminal
 
 NAMES = [
     b"plain", b"\x1b]0;owned\x07", b"\x1b]52;c;cm0=\x07", b"\x1b[2J\x1b[H", b"\x1b[31mred",
@@ -253,21 +254,7 @@ def check_recording():
 
 def screen(*args):
     """What a command writes to a large terminal, without the sequences of the screen library."""
-    env = dict(os.environ, TERM="xterm", LINES="100", COLUMNS="250")
-    pid, terminal = pty.fork()
-    if not pid:
-        os.execve(CTL, [CTL, *args], env)
-    out = b""
-    while True:
-        try:
-            part = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        out += part
-    os.waitpid(pid, 0)
-    os.close(terminal)
+    _, out = terminal.run([CTL, *args], "xterm", lines=100, columns=250)
     plain = re.sub(rb"\x1b(\[[0-9;?]*[a-zA-Z]|[()][A-Z0-9]|[=>78])|[\r\x08\x0f]", b"", out)
     return out, plain
 

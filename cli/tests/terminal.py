@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Runs a program on a terminal of 24 lines and 100 columns.
+# Runs a program on a terminal.
 import os
 import pty
 
 
-def run(arguments, term):
+def run(arguments, term, lines=24, columns=100):
     """Returns the exit status, negative for a signal, and the bytes that the terminal got."""
     pid, terminal = pty.fork()
     if not pid:
-        os.environ.update(TERM=term, LINES="24", COLUMNS="100")
+        os.environ.update(TERM=term, LINES=str(lines), COLUMNS=str(columns))
         os.execvp(arguments[0], arguments)
     out = b""
     while True:
@@ -20,4 +20,5 @@ def run(arguments, term):
         if not part:
             break
         out += part
+    os.close(terminal)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), out

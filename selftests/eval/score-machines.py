@@ -38,7 +38,7 @@ def replay(program, trace):
 
 
 def leaking(folder, trace, rate, limit):
-    """The trace with a leak in each machine, and {pid: (onset, time of the limit or None)}."""
+    """The trace with a leak in each machine, and {pid: (onset, time of the limit or NaN)}."""
     done = subprocess.run([sys.executable, folder / "ramp.py", rate, "seed", "--room", limit],
                           input=trace, capture_output=True, check=True)
     rows = csv.DictReader(done.stderr.decode().splitlines())
