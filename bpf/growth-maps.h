@@ -170,13 +170,19 @@ struct mw_growth_test {
  * @mm: address of the mm
  * @seen: up to 6.1: events of this mm; later: its anonymous and shared pages
  * @runs: how often the event program has run
+ * @timed: how many of these runs were timed, see growth-runs.h
+ * @timed_ns: how long these took
+ * @untimed: number of runs to the next one that is timed
  * @reserved: pads the filter to a cache line
  */
 struct mw_growth_filter {
 	__u64 mm;
 	__s64 seen;
 	__u64 runs;
-	__u64 reserved[5];
+	__u64 timed;
+	__u64 timed_ns;
+	__u64 untimed;
+	__u64 reserved[2];
 };
 
 #endif /* _MW_GROWTH_MAPS_H */

@@ -51,6 +51,7 @@ int growth_judge(__u64 history);
 #include "growth-maps.h"
 #include "growth-memcg.h"
 #include "growth-owner.h"
+#include "growth-runs.h"
 #include "growth-storage.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -456,9 +457,8 @@ static __noinline int request_round(void *ctx, struct mm_struct *mm)
 	struct mw_growth_process *p;
 	struct task_struct *owner;
 	__u32 grown, signal, headroom;
-	__u64 now;
+	__u64 now = bpf_ktime_get_ns();
 
-	now = bpf_ktime_get_ns();
 	/* Another CPU may have requested one since @now. */
 	if ((__s64)(now - control.request_ns) < (__s64)control.request_gap_ns)
 		return 0;
@@ -480,17 +480,13 @@ static __noinline int request_round(void *ctx, struct mm_struct *mm)
 	return 0;
 }
 
-SEC("tp_btf/rss_stat")
-int BPF_PROG(on_rss_stat, struct mm_struct *mm)
+/* Requests a round if the counters of @mm have changed often enough, and it has grown much. */
+static __always_inline void filter_change(void *ctx, struct mm_struct *mm,
+					  struct mw_growth_filter *filter)
 {
 	struct mm_struct___new *new = (void *)mm;
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct mw_growth_filter *filter = bpf_map_lookup_elem(&filters, &cpu);
 	__s64 seen;
 
-	if (!filter)
-		return 0;
-	filter->runs++;
 	/*
 	 * Up to 6.1 an event stands for up to 64 pages. Later there is one for each page
 	 * or huge page, so pages are counted instead.
@@ -503,19 +499,34 @@ int BPF_PROG(on_rss_stat, struct mm_struct *mm)
 	if (filter->mm != (__u64)mm || seen < filter->seen) {
 		filter->mm = (__u64)mm;
 		filter->seen = bpf_core_type_exists(struct mm_rss_stat) ? 0 : seen;
-		return 0;
+		return;
 	}
 	if (bpf_core_type_exists(struct mm_rss_stat)) {
 		filter->seen = seen;
 		if (seen < control.width)
-			return 0;
+			return;
 		filter->seen = 0;
 	} else {
 		if (seen - filter->seen < control.width)
-			return 0;
+			return;
 		filter->seen = seen;
 	}
-	return request_round(ctx, mm);
+	request_round(ctx, mm);
+}
+
+SEC("tp_btf/rss_stat")
+int BPF_PROG(on_rss_stat, struct mm_struct *mm)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct mw_growth_filter *filter = bpf_map_lookup_elem(&filters, &cpu);
+	__u64 begin;
+
+	if (!filter)
+		return 0;
+	begin = mw_growth_run_begin(filter);
+	filter_change(ctx, mm, filter);
+	mw_growth_run_end(filter, begin);
+	return 0;
 }
 
 static __always_inline void delete_process(struct task_struct *leader)

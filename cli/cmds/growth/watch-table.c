@@ -51,9 +51,7 @@ void mw_watch_cost_print(struct mw_monitor *monitor, bool commands, FILE *out)
 	if (stats.event_cost == MEMWATCH_EVENT_COST_UNKNOWN)
 		fprintf(out, "event program not measured");
 	else
-		fprintf(out, "event program %s%.3f %%",
-			stats.event_cost == MEMWATCH_EVENT_COST_ESTIMATED ? "about " : "",
-			stats.event_ppm / 1e4);
+		fprintf(out, "event program %.3f %%", stats.event_ppm / 1e4);
 	if (!stats.events_attached)
 		fprintf(out, " (not attached)");
 	if (commands)

@@ -38,9 +38,6 @@
  * when they touch new pages, and when they ask for memory; <memwatch/where.h> names the functions.
  * The programs for this are attached only while there is such a process. The rate adapts, so that
  * 200 page faults of the machine a second are looked at. It needs an x86-64.
- *
- * CAPABILITIES. Without CAP_SYS_ADMIN the run time of the event program cannot be measured.
- * The budget is then kept by an estimate for each event, and @event_cost says so.
  */
 #ifndef MEMWATCH_WATCH_H
 #define MEMWATCH_WATCH_H
@@ -108,13 +105,11 @@ enum memwatch_watch_events {
 /**
  * enum memwatch_watch_event_cost - what is known about the cost of the event program
  * @MEMWATCH_EVENT_COST_UNKNOWN: nothing yet, or the program is not used
- * @MEMWATCH_EVENT_COST_MEASURED: its run time was measured
- * @MEMWATCH_EVENT_COST_ESTIMATED: its runs were counted; measuring needs CAP_SYS_ADMIN
+ * @MEMWATCH_EVENT_COST_MEASURED: all of its runs were counted, and one in 61 timed
  */
 enum memwatch_watch_event_cost {
 	MEMWATCH_EVENT_COST_UNKNOWN = 0,
 	MEMWATCH_EVENT_COST_MEASURED = 1,
-	MEMWATCH_EVENT_COST_ESTIMATED = 2,
 };
 
 /**
@@ -164,9 +159,9 @@ enum memwatch_watch_where_state {
  *	while the event program is detached
  * @gap_ns: current minimum time between requested rounds
  * @cpu_ns: CPU time that was used for the monitor, see BUDGET
- * @event_ns: CPU time of the event program, extrapolated from the measured part
- * @event_ppm: share of one CPU of the event program, when last measured or estimated. It
- *	has no meaning if @event_cost is MEMWATCH_EVENT_COST_UNKNOWN
+ * @event_ns: CPU time of the event program
+ * @event_ppm: share of one CPU of the event program, when last measured. It has no meaning if
+ *	@event_cost is MEMWATCH_EVENT_COST_UNKNOWN
  * @events_attached: 1 if the event program is attached, else 0
  * @over_budget: how often the event program was detached
  * @reaction_ns: time from the last request for a round to the end of that round

@@ -258,13 +258,11 @@ static void measure_events(struct memwatch_watch *watch, uint64_t now)
 	struct mw_governor *governor = &watch->governor;
 	struct mw_measured measured;
 
-	if (!watch->events ||
-	    !mw_measure_run(&watch->measure, watch->ctx, watch->bpf, now, &measured))
+	if (!watch->events || !mw_measure_run(&watch->measure, watch->bpf, now, &measured))
 		return;
 	watch->stats.event_ppm = measured.ppm;
 	watch->stats.event_ns += measured.cpu_ns;
-	watch->stats.event_cost = watch->measure.estimated ? MEMWATCH_EVENT_COST_ESTIMATED
-							   : MEMWATCH_EVENT_COST_MEASURED;
+	watch->stats.event_cost = MEMWATCH_EVENT_COST_MEASURED;
 	mw_governor_events(governor, measured.ppm, measured.passed_ns);
 	mw_measure_schedule(&watch->measure, governor->attached && governor->overruns);
 	apply_decision(watch);
@@ -504,7 +502,6 @@ struct memwatch_watch *memwatch_watch_unref(struct memwatch_watch *watch)
 {
 	if (!watch)
 		return NULL;
-	mw_measure_uninit(&watch->measure);
 	mw_suspects_close(&watch->suspects);
 	mw_wakeup_close(&watch->wakeup);
 	mw_survey_close(watch->survey);
@@ -566,6 +563,6 @@ int memwatch_watch_get_stats(struct memwatch_watch *watch, struct memwatch_watch
 	s->cpu_ns = watch->time.total_ns;
 	s->events_retry_ns = 0;
 	if (s->events_state == MEMWATCH_EVENTS_OVER_BUDGET)
-		s->events_retry_ns = watch->measure.to_ns + watch->governor.detach_left_ns;
+		s->events_retry_ns = watch->measure.last_ns + watch->governor.detach_left_ns;
 	return mw_opts_export(ret, s, sizeof(*s));
 }

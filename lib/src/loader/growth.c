@@ -225,26 +225,19 @@ uint32_t mw_bpf_growth_width(void)
 	return width;
 }
 
-uint64_t mw_bpf_growth_event_ns(struct mw_bpf_growth *growth)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(growth->skel->progs.on_rss_stat), &info, &size))
-		return 0;
-	return info.run_time_ns;
-}
-
-uint64_t mw_bpf_growth_event_runs(struct mw_bpf_growth *growth)
+void mw_bpf_growth_event_runs(struct mw_bpf_growth *growth, struct mw_event_runs *ret)
 {
 	int fd = bpf_map__fd(growth->skel->maps.filters);
 	struct mw_growth_filter filter;
-	uint64_t runs = 0;
 
-	for (uint32_t cpu = 0; cpu < growth->nr_cpus; cpu++)
-		if (!bpf_map_lookup_elem(fd, &cpu, &filter))
-			runs += filter.runs;
-	return runs;
+	*ret = (struct mw_event_runs){ 0 };
+	for (uint32_t cpu = 0; cpu < growth->nr_cpus; cpu++) {
+		if (bpf_map_lookup_elem(fd, &cpu, &filter))
+			continue;
+		ret->all += filter.runs;
+		ret->timed += filter.timed;
+		ret->timed_ns += filter.timed_ns;
+	}
 }
 
 uint64_t mw_bpf_growth_count(struct mw_bpf_growth *growth, enum mw_growth_count what)

@@ -42,11 +42,19 @@ void mw_bpf_growth_detach_events(struct mw_bpf_growth *growth);
 /* The initial &struct mw_growth_control.width for this kernel. */
 uint32_t mw_bpf_growth_width(void);
 
-/* Total run time of the event program. Counts only while statistics are enabled. */
-uint64_t mw_bpf_growth_event_ns(struct mw_bpf_growth *growth);
+/**
+ * struct mw_event_runs - runs of the event program on all CPUs
+ * @all: how often it has run
+ * @timed: how many of these runs were timed
+ * @timed_ns: how long these took
+ */
+struct mw_event_runs {
+	uint64_t all;
+	uint64_t timed;
+	uint64_t timed_ns;
+};
 
-/* How often the event program has run. */
-uint64_t mw_bpf_growth_event_runs(struct mw_bpf_growth *growth);
+void mw_bpf_growth_event_runs(struct mw_bpf_growth *growth, struct mw_event_runs *ret);
 
 /* The value of a counter, summed over all CPUs. */
 uint64_t mw_bpf_growth_count(struct mw_bpf_growth *growth, enum mw_growth_count what);
