@@ -85,15 +85,21 @@ static struct memwatch_watch *open_watch(uint32_t flags)
 	return watch;
 }
 
-/* Polls a monitor in a thread of its own. */
-static void *poll_thread(void *arg)
+/* While a record waits, memwatch_watch_poll() returns at once. */
+static void poll_and_take(struct memwatch_watch *watch, int timeout_ms)
 {
 	const struct memwatch_record_header *record;
 
+	if (memwatch_watch_poll(watch, timeout_ms) & MEMWATCH_WATCH_EVENT)
+		memwatch_watch_next(watch, &record);
+}
+
+/* Polls a monitor in a thread of its own. */
+static void *poll_thread(void *arg)
+{
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	while (!__atomic_load_n((bool *)(((void **)arg)[1]), __ATOMIC_RELAXED))
-		if (memwatch_watch_poll(((void **)arg)[0], 50) & MEMWATCH_WATCH_EVENT)
-			memwatch_watch_next(((void **)arg)[0], &record);
+		poll_and_take(((void **)arg)[0], 50);
 	return NULL;
 }
 
@@ -149,7 +155,7 @@ static void bench_processes(void)
 	watch = open_watch(MEMWATCH_WATCH_NO_EVENTS);
 	begin = clock_ns(CLOCK_MONOTONIC);
 	while (clock_ns(CLOCK_MONOTONIC) - begin < 31000000000ULL)
-		memwatch_watch_poll(watch, 1000);
+		poll_and_take(watch, 1000);
 	memwatch_watch_get_stats(watch, &stats);
 	fprintf(stderr, "%llu rounds over %u processes, %.2f us a sample\n",
 		(unsigned long long)stats.rounds, stats.processes,
@@ -202,7 +208,7 @@ static void bench_reaction(void)
 	/* With real-time priority, as "growth watch" has it. */
 	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
 	while (n < REQUESTS && clock_ns(CLOCK_MONOTONIC) < end) {
-		memwatch_watch_poll(watch, 1000);
+		poll_and_take(watch, 1000);
 		memwatch_watch_get_stats(watch, &stats);
 		if (stats.reaction_ns && stats.reaction_ns != last)
 			took[n++] = (double)stats.reaction_ns / 1e6;
