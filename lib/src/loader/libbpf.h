@@ -22,7 +22,6 @@
 
 /* The functions that are used. A further one is added here and below. */
 #define MW_LIBBPF_CALLS(X)                                                                         \
-	X(bpf_enable_stats)                                                                        \
 	X(bpf_iter_create)                                                                         \
 	X(bpf_link__destroy)                                                                       \
 	X(bpf_link__fd)                                                                            \
@@ -61,7 +60,6 @@ extern struct mw_libbpf mw_libbpf;
 /* To be called before any other function. Returns 0 or -ELIBACC. */
 int mw_libbpf_load(struct memwatch_ctx *ctx, const char *what);
 
-#define bpf_enable_stats		 mw_libbpf.bpf_enable_stats
 #define bpf_iter_create			 mw_libbpf.bpf_iter_create
 #define bpf_link__destroy		 mw_libbpf.bpf_link__destroy
 #define bpf_link__fd			 mw_libbpf.bpf_link__fd
