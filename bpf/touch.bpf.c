@@ -414,7 +414,9 @@ static __noinline int find_pages(struct task_struct *task, __u64 pgd)
 	return 0;
 }
 
-static __always_inline int visit_suspect(struct task_struct *task, struct mm_struct *mm, __u32 slot)
+/* What is written makes the library's read() return, before any other suspect is visited. */
+static __always_inline int visit_suspect(struct seq_file *seq, struct task_struct *task,
+					 struct mm_struct *mm, __u32 slot)
 {
 	struct mw_touch_suspect *suspect = bpf_map_lookup_elem(&suspects, &slot);
 	struct walk *walk = get_walk();
@@ -428,6 +430,7 @@ static __always_inline int visit_suspect(struct task_struct *task, struct mm_str
 	/* The process has exited meanwhile: its page tables may have been freed. */
 	if (task->mm == mm)
 		suspect->visit = control.visit;
+	bpf_seq_write(seq, &slot, sizeof(slot));
 	return 0;
 }
 
@@ -459,5 +462,5 @@ int on_visit(struct bpf_iter__task *ctx)
 	key.tgid = task->tgid;
 	key.start_ns = task->group_leader->start_boottime;
 	slot = bpf_map_lookup_elem(&slots, &key);
-	return slot ? visit_suspect(task, mm, *slot) : 0;
+	return slot ? visit_suspect(ctx->meta->seq, task, mm, *slot) : 0;
 }

@@ -12,128 +12,8 @@
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
-#include "growth-rig.h"
-#include "growth/touch.h"
 #include "merge/merge.h"
-
-#ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102
-#endif
-
-#define STEP (10 * MW_GROWTH_SECOND)
-
-static struct mw_bpf_growth *growth;
-static struct mw_touch touch;
-
-/* What a child shares with the test: its memory, and what it is to do next. */
-static struct order {
-	size_t grow, from, to; /* MiB */
-	bool huge, fork, exec, lock, hide, guard;
-	int error; /* the answer to @guard */
-} * order;
-
-static void obey(struct child *c)
-{
-	size_t held = 0;
-	char *base;
-
-	base = mmap(NULL, 4096 * MIB, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	base = (char *)(((uintptr_t)base + 2 * MIB - 1) & ~(2 * MIB - 1));
-	madvise(base, 2048 * MIB, order->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	for (;;) {
-		send_byte(c->done[1]);
-		await_byte(c->go[0]);
-		if (order->lock)
-			mlock(base + held, order->grow * MIB);
-		memset(base + held, 1, order->grow * MIB);
-		held += order->grow * MIB;
-		for (size_t at = order->from * MIB; at < order->to * MIB; at += 4096)
-			base[at]++;
-		if (order->guard && madvise(base + held, 8 * MIB, MADV_GUARD_INSTALL))
-			order->error = errno;
-		if (order->hide)
-			mprotect(base, held, PROT_NONE);
-		if (order->fork && !fork()) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			for (;;)
-				pause();
-		}
-		if (order->exec)
-			execlp("sleep", "sleep", "1000", (char *)NULL);
-	}
-}
-
-/* Lets the child do the order, and waits for it. */
-static void tell(struct child *c, struct order what)
-{
-	*order = what;
-	send_byte(c->go[1]);
-	if (!what.exec)
-		await_byte(c->done[0]);
-}
-
-struct search {
-	uint32_t tgid;
-	struct mw_growth_key key;
-};
-
-static int find_key(void *userdata, const void *key, const void *value)
-{
-	struct search *search = userdata;
-
-	(void)value;
-	memcpy(&search->key, key, sizeof(search->key));
-	return search->key.tgid == search->tgid;
-}
-
-/* Begins to follow a child, as if it had a notice now. */
-static void follow(const struct child *c, size_t mib, uint64_t now)
-{
-	struct memwatch_record_growth record = { .what = MEMWATCH_GROWTH_NOTICED };
-	struct search search = { .tgid = (uint32_t)c->pid };
-
-	mw_bpf_growth_control(growth)->round++;
-	if (mw_bpf_growth_round(growth) || mw_bpf_growth_each(growth, find_key, &search) != 1)
-		tap_ok(false, "the child has a state");
-	record.tgid = search.key.tgid;
-	record.start_time_ns = search.key.start_ns;
-	record.signal_bytes = mib * MIB;
-	mw_touch_note(&touch, &record, now);
-	touch.next_ns = now;
-	while (touch.next_ns <= now && mw_touch_count(&touch))
-		mw_touch_run(&touch, now);
-}
-
-static void visit(uint64_t *now)
-{
-	*now += STEP;
-	touch.next_ns = *now;
-	mw_touch_run(&touch, *now);
-}
-
-static void visit_times(uint64_t *now, unsigned int times)
-{
-	while (times--)
-		visit(now);
-}
-
-static struct mw_growth_touch measure(uint64_t now)
-{
-	struct mw_growth_touch result = { 0 };
-
-	for (uint32_t i = 0; i < MW_GROWTH_SUSPECTS; i++)
-		if (touch.follow[i].pidfd >= 0)
-			mw_cohort_measure(&touch.follow[i].cohort, now, &result);
-	return result;
-}
-
-static void end_child(struct child *c, uint64_t *now)
-{
-	kill(c->pid, SIGKILL);
-	waitpid(c->pid, NULL, 0);
-	visit(now);
-}
+#include "touch-rig.h"
 
 /* Is @pages within @percent of @mib? */
 static bool is_about(uint32_t pages, size_t mib, unsigned int percent)
@@ -191,6 +71,17 @@ static void clear_refs(pid_t pid)
 	write_clear_refs(pid, "4");
 }
 
+/* A visit that only reads. */
+static void read_pages(void)
+{
+	uint32_t slot;
+
+	if (mw_bpf_touch_begin(touch.bpf))
+		tap_ok(false, "a visit begins: %s", memwatch_ctx_error(ctx));
+	while (mw_bpf_touch_next(touch.bpf, &slot) > 0)
+		;
+}
+
 /* The pages that the last visit found, and how many of them were touched. */
 static uint32_t count_pages(uint32_t *young)
 {
@@ -213,12 +104,12 @@ static void test_kernel_agrees(void)
 	tell(&c, (struct order){ .grow = 3 });
 	follow(&c, 3, now);
 	clear_refs(c.pid);
-	mw_bpf_touch_visit(touch.bpf);
+	read_pages();
 	all = count_pages(&young);
 	tap_ok(all >= 768, "all pages of a small process are looked at: %u", all);
 	tap_ok(young < 64, "after clear_refs hardly any is touched: %u", young);
 	tell(&c, (struct order){ .from = 1, .to = 2 });
-	mw_bpf_touch_visit(touch.bpf);
+	read_pages();
 	count_pages(&young);
 	referenced = (uint32_t)read_smaps(c.pid, "Referenced") / 4;
 	/* DAMON may run on this machine, and clears a few at any time. */
@@ -242,7 +133,7 @@ static void test_guard(void)
 	follow(&c, 3, now);
 	before = count_pages(&young);
 	tell(&c, (struct order){ .guard = true });
-	mw_bpf_touch_visit(touch.bpf);
+	read_pages();
 	after = count_pages(&young);
 	if (order->error == EINVAL)
 		tap_skip("guard regions", "this kernel has none");
@@ -435,13 +326,11 @@ static void test_budget(void)
 {
 	uint64_t now = 13000 * MW_GROWTH_SECOND;
 	struct child one = start_child(obey), two = start_child(obey);
-	struct memwatch_record_growth record = { .what = MEMWATCH_GROWTH_NOTICED };
 
 	await_byte(one.done[0]);
 	await_byte(two.done[0]);
 	follow(&one, 3, now);
-	record.tgid = (uint32_t)two.pid;
-	mw_touch_note(&touch, &record, now + MW_GROWTH_SECOND / 10);
+	note(&two, 3, now + MW_GROWTH_SECOND / 10);
 	tap_eq(mw_touch_count(&touch), 2, "another suspect comes soon after a visit");
 	tap_ok(touch.next_ns >= now + MW_GROWTH_SECOND,
 	       "it is visited no earlier than a second after that visit");
@@ -449,6 +338,49 @@ static void test_budget(void)
 	       "it is visited earlier than after ten seconds");
 	end_child(&two, &now);
 	end_child(&one, &now);
+}
+
+static uint32_t count_visited(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < MW_GROWTH_SUSPECTS; i++)
+		count += touch.follow[i].pidfd >= 0 && touch.follow[i].visited;
+	return count;
+}
+
+/* The monitor may have real-time priority, so that nothing else runs on its CPU during a call. */
+static void test_pauses(void)
+{
+	uint64_t now = 14000 * MW_GROWTH_SECOND, begin = now;
+	struct child c[3];
+
+	for (int i = 0; i < 3; i++) {
+		c[i] = start_child(obey);
+		await_byte(c[i].done[0]);
+	}
+	follow(&c[0], 3, now);
+	note(&c[1], 3, now);
+	now = touch.next_ns;
+	for (uint32_t i = 1; i <= 2; i++) {
+		mw_touch_run(&touch, now);
+		tap_eq(count_visited(), i, "one suspect is visited in one call");
+		tap_eq(touch.next_ns - now, 10000000, "there is a pause before the next one");
+		now = touch.next_ns;
+	}
+	note(&c[2], 3, now);
+	begin = touch.begun_ns;
+	tap_eq(touch.next_ns, now, "one that comes meanwhile does not shorten the pause");
+	mw_touch_run(&touch, now);
+	tap_eq(touch.visiting, false, "the visit ends after the last suspect");
+	tap_eq(mw_touch_count(&touch), 3, "the visited suspects and the new one are followed");
+	tap_ok(touch.next_ns >= begin + MW_GROWTH_SECOND && touch.next_ns < begin + STEP,
+	       "the next visit is earlier, for the one that came");
+	visit(&now);
+	tap_eq(count_visited(), 3, "it finds all three");
+	for (int i = 0; i < 3; i++)
+		end_child(&c[i], &now);
+	tap_eq(mw_touch_count(&touch), 0, "all of them have ended");
 }
 
 /* Waits until the child runs the new program: its name changes after its memory. */
@@ -567,6 +499,7 @@ int main(void)
 	test_locked();
 	test_large();
 	test_budget();
+	test_pauses();
 	test_exec();
 	test_not_permitted();
 	mw_touch_uninit(&touch);

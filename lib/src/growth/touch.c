@@ -25,6 +25,12 @@
 /* A new suspect is visited earlier, but no earlier than this after the last visit. */
 #define VISIT_MIN_NS MW_GROWTH_SECOND
 
+/*
+ * The pause between two suspects. A suspect takes about 1 ms, and a visit of as many as there can
+ * be ends before the next one is due.
+ */
+#define PAUSE_NS (10 * 1000 * 1000)
+
 /* Visits take at most one part in so many of the time of one CPU. */
 #define REST_FACTOR 200
 
@@ -68,6 +74,7 @@ static void end_all(struct mw_touch *touch)
 {
 	for (uint32_t i = 0; i < touch->max; i++)
 		end_follow(touch, &touch->follow[i]);
+	touch->visiting = false;
 	touch->next_ns = MW_TIME_MAX;
 	mw_bpf_touch_close(touch->bpf);
 	touch->bpf = NULL;
@@ -143,6 +150,8 @@ static void begin_follow(struct mw_touch *touch, const struct mw_growth_key *key
 	follow->key = *key;
 	follow->placed = false;
 	mw_cohort_init(&follow->cohort, pages, pages_of_each(touch));
+	if (touch->visiting)
+		return;
 	/* What is there already is not of the cohort, so look as soon as the budget allows. */
 	touch->next_ns = mw_min_u64(touch->next_ns, mw_max_u64(now_ns, touch->rested_ns));
 }
@@ -221,7 +230,7 @@ static int clear_pages(struct mw_touch *touch, struct mw_touch_follow *follow, c
 	return 0;
 }
 
-/* Evaluates a visit of one suspect. Returns 1 if it must be repeated, more coarsely. */
+/* Evaluates the visit of one suspect. */
 static int evaluate(struct mw_touch *touch, struct mw_touch_follow *follow, uint64_t now_ns)
 {
 	uint32_t slot = (uint32_t)(follow - touch->follow);
@@ -229,13 +238,13 @@ static int evaluate(struct mw_touch *touch, struct mw_touch_follow *follow, uint
 	struct mw_growth_touch result;
 	int err;
 
-	if (!found) { /* the process has ended, or called exec during the visit */
-		end_follow(touch, follow);
+	if (!found) /* it exited during the visit */
 		return 0;
-	}
+	follow->visited = true;
 	if (mw_cohort_fit(&follow->cohort, (uint64_t)found->count + found->missed)) {
 		follow->placed = false;
-		return 1;
+		touch->again = true;
+		return 0;
 	}
 	err = mw_cohort_visit(&follow->cohort, now_ns, found->page, found->count, touch->clear);
 	if (err > 0)
@@ -257,6 +266,7 @@ static int place_all(struct mw_touch *touch)
 	for (uint32_t i = 0; !err && i < touch->max; i++) {
 		struct mw_touch_follow *follow = &touch->follow[i];
 
+		follow->visited = false;
 		if (follow->pidfd < 0 || follow->placed)
 			continue;
 		err = mw_bpf_touch_put(touch->bpf, i, &follow->key, follow->cohort.shift);
@@ -265,21 +275,59 @@ static int place_all(struct mw_touch *touch)
 	return err;
 }
 
-/* Visits all suspects. Returns 1 if that must be repeated. */
-static int visit_all(struct mw_touch *touch, uint64_t now_ns)
+static int begin_visit(struct mw_touch *touch, uint64_t now_ns)
 {
-	int again = 0, rc = place_all(touch);
+	int err = place_all(touch);
 
-	if (!rc)
-		rc = mw_bpf_touch_visit(touch->bpf);
-	for (uint32_t i = 0; rc >= 0 && i < touch->max; i++) {
-		if (touch->follow[i].pidfd < 0)
-			continue;
-		rc = evaluate(touch, &touch->follow[i], now_ns);
-		again |= rc == 1;
+	touch->visiting = true;
+	touch->again = false;
+	touch->begun_ns = now_ns;
+	touch->spent_ns = 0;
+	return err ? err : mw_bpf_touch_begin(touch->bpf);
+}
+
+/* Visits one suspect. Returns 1 if there may be another one. */
+static int visit_next(struct mw_touch *touch, uint64_t now_ns)
+{
+	uint32_t slot;
+	int err, rc = mw_bpf_touch_next(touch->bpf, &slot);
+
+	if (rc <= 0 || touch->follow[slot].pidfd < 0)
+		return rc;
+	err = evaluate(touch, &touch->follow[slot], now_ns);
+	return err ? err : 1;
+}
+
+/* Ends a visit. Suspects that it has not found have ended, or called exec. */
+static void end_visit(struct mw_touch *touch, uint64_t now_ns)
+{
+	bool have_new = false;
+
+	for (uint32_t i = 0; i < touch->max; i++) {
+		struct mw_touch_follow *follow = &touch->follow[i];
+
+		have_new |= follow->pidfd >= 0 && !follow->placed;
+		if (follow->placed && !follow->visited)
+			end_follow(touch, follow);
 	}
+	touch->visiting = false;
 	touch->visits++;
-	return rc < 0 ? rc : again;
+	touch->rested_ns = touch->begun_ns +
+			   mw_max_u64(VISIT_MIN_NS, touch->spent_ns * REST_FACTOR);
+	if (touch->again)
+		touch->next_ns = now_ns;
+	else if (have_new)
+		touch->next_ns = touch->rested_ns;
+	else
+		touch->next_ns = mw_max_u64(touch->begun_ns + VISIT_NS, touch->rested_ns);
+}
+
+/* Does what is due of a visit. Returns 1 if it has not ended. */
+static int go_on(struct mw_touch *touch, uint64_t now_ns)
+{
+	int err = touch->visiting ? 0 : begin_visit(touch, now_ns);
+
+	return err ? err : visit_next(touch, now_ns);
 }
 
 uint64_t mw_touch_run(struct mw_touch *touch, uint64_t now_ns)
@@ -289,19 +337,22 @@ uint64_t mw_touch_run(struct mw_touch *touch, uint64_t now_ns)
 
 	if (now_ns < touch->next_ns)
 		return 0;
-	if (!mw_touch_count(touch)) {
+	if (!mw_touch_count(touch) && !touch->visiting) {
 		touch->next_ns = MW_TIME_MAX;
 		return 0;
 	}
 	begin = mw_clock(CLOCK_THREAD_CPUTIME_ID);
 	touch->state = MEMWATCH_TOUCH_ACTIVE;
-	rc = visit_all(touch, now_ns);
+	rc = go_on(touch, now_ns);
 	cost = mw_clock(CLOCK_THREAD_CPUTIME_ID) - begin;
 	touch->cpu_ns += cost;
-	touch->rested_ns = now_ns + mw_max_u64(VISIT_MIN_NS, cost * REST_FACTOR);
-	touch->next_ns = rc == 1 ? now_ns : mw_max_u64(now_ns + VISIT_NS, touch->rested_ns);
+	touch->spent_ns += cost;
 	if (rc < 0)
 		give_up(touch, rc);
+	else if (rc)
+		touch->next_ns = now_ns + PAUSE_NS;
+	else
+		end_visit(touch, now_ns);
 	return cost;
 }
 

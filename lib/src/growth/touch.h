@@ -4,7 +4,9 @@
  *
  * Finds out what suspects, the processes with a notice, do not touch any more. Every ten seconds a
  * visit reads the accessed bits of a sample of their pages, then clears those of the pages that
- * were gained since the notice. The result goes to the detectors.
+ * were gained since the notice. The result goes to the detectors. A visit goes from one suspect to
+ * the next with pauses between them: the monitor may have real-time priority, and then no process
+ * of its CPU runs meanwhile.
  */
 #ifndef MW_GROWTH_TOUCH_H
 #define MW_GROWTH_TOUCH_H
@@ -20,12 +22,14 @@
  * @key: the process
  * @pidfd: the process; -1: this place is free
  * @placed: the program knows of it
+ * @visited: this visit has found it
  * @cohort: its pages
  */
 struct mw_touch_follow {
 	struct mw_growth_key key;
 	int pidfd;
 	bool placed;
+	bool visited;
 	struct mw_cohort cohort;
 };
 
@@ -37,7 +41,12 @@ struct mw_touch_follow {
  * @state: &enum memwatch_watch_touch
  * @error: errno that made it impossible
  * @max: how many suspects there can be
- * @next_ns: when the next visit is due; MW_TIME_MAX: there is no suspect
+ * @visiting: a visit has begun
+ * @again: another visit must follow at once, because of a suspect that is to be sampled more
+ * coarsely
+ * @next_ns: when the next suspect is to be visited; MW_TIME_MAX: there is none
+ * @begun_ns: when the last visit began
+ * @spent_ns: CPU time of it
  * @rested_ns: from when on the budget allows another visit
  * @visits: number of visits
  * @cpu_ns: CPU time of all of them
@@ -52,7 +61,11 @@ struct mw_touch {
 	uint32_t state;
 	int error;
 	uint32_t max;
+	bool visiting;
+	bool again;
 	uint64_t next_ns;
+	uint64_t begun_ns;
+	uint64_t spent_ns;
 	uint64_t rested_ns;
 	uint64_t visits;
 	uint64_t cpu_ns;
@@ -80,7 +93,7 @@ void mw_touch_note(struct mw_touch *touch, const struct memwatch_record_growth *
 void mw_touch_check(struct mw_touch *touch, const struct mw_growth_key *key,
 		    const struct mw_growth *g, uint64_t now_ns);
 
-/* Visits the suspects if that is due. Returns the CPU time it took. */
+/* Visits the next suspect if that is due. Returns the CPU time it took. */
 uint64_t mw_touch_run(struct mw_touch *touch, uint64_t now_ns);
 
 /* Number of suspects. */

@@ -10,18 +10,35 @@
 
 #include "base/context.h"
 
-int mw_bpf_iterator_run(struct memwatch_ctx *ctx, const struct bpf_link *link, const char *what)
+int mw_bpf_iterator_start(struct memwatch_ctx *ctx, const struct bpf_link *link, const char *what)
 {
 	int fd = bpf_iter_create(bpf_link__fd(link));
-	char nothing[64];
+
+	return fd < 0 ? mw_fail(ctx, -errno, "cannot start %s: %s", what, strerror(errno)) : fd;
+}
+
+int mw_bpf_iterator_read(struct memwatch_ctx *ctx, int fd, void *data, size_t size,
+			 const char *what)
+{
 	ssize_t n;
 
-	if (fd < 0)
-		return mw_fail(ctx, -errno, "cannot start %s: %s", what, strerror(errno));
 	/* From 5.9 on a long list fails with EAGAIN from time to time, so that others can run. */
 	do {
-		n = read(fd, nothing, sizeof(nothing));
-	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+		n = read(fd, data, size);
+	} while (n < 0 && (errno == EAGAIN || errno == EINTR));
+	return n < 0 ? mw_fail(ctx, -errno, "%s failed: %s", what, strerror(errno)) : (int)n;
+}
+
+int mw_bpf_iterator_run(struct memwatch_ctx *ctx, const struct bpf_link *link, const char *what)
+{
+	int fd = mw_bpf_iterator_start(ctx, link, what), rc;
+	char nothing[64];
+
+	if (fd < 0)
+		return fd;
+	do {
+		rc = mw_bpf_iterator_read(ctx, fd, nothing, sizeof(nothing), what);
+	} while (rc > 0);
 	close(fd);
-	return n < 0 ? mw_fail(ctx, -errno, "%s failed: %s", what, strerror(errno)) : 0;
+	return rc;
 }

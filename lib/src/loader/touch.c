@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/context.h"
 #include "loader/iterator.h"
@@ -25,14 +26,12 @@ struct mw_bpf_touch {
 	struct memwatch_ctx *ctx;
 	struct touch_bpf *skel;
 	struct bpf_link *link;
+	int fd; /* of the iterator; -1: there is no visit */
 	uint32_t visit;
 	struct mw_touch_suspect suspect; /* as read last */
 };
 
-static int visit(struct mw_bpf_touch *touch)
-{
-	return mw_bpf_iterator_run(touch->ctx, touch->link, "a visit of growing processes");
-}
+static const char a_visit[] = "a visit of growing processes";
 
 /* Searches for the direct map, taking @mask for the address bits of an entry. */
 static int search(struct mw_bpf_touch *touch, uint64_t mask)
@@ -44,7 +43,7 @@ static int search(struct mw_bpf_touch *touch, uint64_t mask)
 	for (uint32_t i = 0; i < SEARCHES && !control->base && !err; i++) {
 		control->candidate = i * MW_TOUCH_CANDIDATES;
 		control->searched = 0;
-		err = visit(touch);
+		err = mw_bpf_iterator_run(touch->ctx, touch->link, a_visit);
 	}
 	return err;
 }
@@ -100,6 +99,7 @@ int mw_bpf_touch_open(struct memwatch_ctx *ctx, uint32_t max_suspects, struct mw
 	if (!touch)
 		return mw_fail_memory(ctx, "program that reads page tables");
 	touch->ctx = ctx;
+	touch->fd = -1;
 	err = load(touch, max_suspects);
 	if (!err)
 		err = find_direct_map(touch);
@@ -110,10 +110,18 @@ int mw_bpf_touch_open(struct memwatch_ctx *ctx, uint32_t max_suspects, struct mw
 	return err;
 }
 
+static void end_visit(struct mw_bpf_touch *touch)
+{
+	if (touch->fd >= 0)
+		close(touch->fd);
+	touch->fd = -1;
+}
+
 void mw_bpf_touch_close(struct mw_bpf_touch *touch)
 {
 	if (!touch)
 		return;
+	end_visit(touch);
 	bpf_link__destroy(touch->link);
 	touch_bpf__destroy(touch->skel);
 	free(touch);
@@ -138,12 +146,23 @@ void mw_bpf_touch_delete(struct mw_bpf_touch *touch, const struct mw_growth_key 
 	bpf_map_delete_elem(bpf_map__fd(touch->skel->maps.slots), key);
 }
 
-int mw_bpf_touch_visit(struct mw_bpf_touch *touch)
+int mw_bpf_touch_begin(struct mw_bpf_touch *touch)
 {
+	end_visit(touch);
 	if (!++touch->visit)
 		touch->visit = 1;
 	touch->skel->bss->control.visit = touch->visit;
-	return visit(touch);
+	touch->fd = mw_bpf_iterator_start(touch->ctx, touch->link, a_visit);
+	return touch->fd < 0 ? touch->fd : 0;
+}
+
+int mw_bpf_touch_next(struct mw_bpf_touch *touch, uint32_t *ret)
+{
+	int n = mw_bpf_iterator_read(touch->ctx, touch->fd, ret, sizeof(*ret), a_visit);
+
+	if (n <= 0)
+		end_visit(touch);
+	return n < 0 ? n : n > 0;
 }
 
 const struct mw_touch_suspect *mw_bpf_touch_get(struct mw_bpf_touch *touch, uint32_t slot)

@@ -28,12 +28,18 @@ int mw_bpf_touch_put(struct mw_bpf_touch *touch, uint32_t slot, const struct mw_
 		     uint32_t shift);
 void mw_bpf_touch_delete(struct mw_bpf_touch *touch, const struct mw_growth_key *key);
 
-/* Reads the pages of all suspects. */
-int mw_bpf_touch_visit(struct mw_bpf_touch *touch);
+/* Begins a visit of all suspects. Another one that has not ended is given up. */
+int mw_bpf_touch_begin(struct mw_bpf_touch *touch);
+
+/*
+ * Reads the pages of the next suspect of the visit. Returns 1 and the slot of the suspect in *@ret;
+ * 0 if there is no other one, which ends the visit. A suspect whose process has ended is left out.
+ */
+int mw_bpf_touch_next(struct mw_bpf_touch *touch, uint32_t *ret);
 
 /*
  * The pages of the suspect of @slot at the last visit, valid until the next call for any slot;
- * NULL if the visit did not find the process.
+ * NULL if the visit has not found the process, or it exited meanwhile.
  */
 const struct mw_touch_suspect *mw_bpf_touch_get(struct mw_bpf_touch *touch, uint32_t slot);
 
