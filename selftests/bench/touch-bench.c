@@ -6,9 +6,9 @@
  * suspects have 10 GiB together. In each of them a thread with real-time priority faults in pages
  * and notes how long that took at most, and how long it waited in it: what it took without its own
  * CPU time. A hypervisor that takes the CPU away for 40 ms looks like CPU time, and does so without
- * the monitor as well. The loss of a program, sqlite3 with a database in memory,
- * is what it does less in the quarters of a second in which it was looked at: the two kinds
- * alternate, so that other load on the machine matters little.
+ * the monitor as well. The loss of a program, sqlite3 with a database in memory, is what it does
+ * less in the quarters of a second in which it was looked at: the two kinds alternate, so that
+ * other load on the machine matters little.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -229,6 +229,7 @@ static void bench_suspects(void)
 		     (double)(after.cpu_ns + after.event_ns - before.cpu_ns - before.event_ns) *
 			     100 / (double)(now_ns() - begin),
 		     "percent", 1);
+	print_result("growth_longest_fault_of_a_suspect", longest.fault, "ms", 10);
 	print_result("growth_longest_wait_of_a_suspect", longest.wait, "ms", 10);
 	print_result("growth_longest_lock_of_a_suspect", (double)after.touch_stall_ns / 1e6, "ms",
 		     10);

@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "growth-rig.h"
+#include "growth-key.h"
 #include "growth/stacks.h"
 #include "heap/elfutils.h"
 #include "merge/merge.h"
@@ -110,30 +110,6 @@ static struct child start_deed(void (*what)(void))
 	return start_child(do_deeds);
 }
 
-struct key_search {
-	uint32_t tgid;
-	struct mw_growth_key key;
-};
-
-static int find_key(void *userdata, const void *key, const void *value)
-{
-	struct key_search *search = userdata;
-
-	(void)value;
-	memcpy(&search->key, key, sizeof(search->key));
-	return search->key.tgid == search->tgid;
-}
-
-static struct mw_growth_key key_of(const struct child *c)
-{
-	struct key_search search = { .tgid = (uint32_t)c->pid };
-
-	mw_bpf_growth_control(growth)->round++;
-	if (mw_bpf_growth_round(growth) || mw_bpf_growth_each(growth, find_key, &search) != 1)
-		tap_ok(false, "the child has a state");
-	return search.key;
-}
-
 /* Lets a second pass, also for the library. */
 static void pass_second(void)
 {
@@ -144,7 +120,7 @@ static void pass_second(void)
 
 static struct mw_growth_key follow(const struct child *c, int seconds)
 {
-	struct mw_growth_key key = key_of(c);
+	struct mw_growth_key key = key_of(growth, c);
 
 	mw_stacks_begin(&stacks, &key, now);
 	now += 2 * MW_GROWTH_SECOND;
@@ -278,7 +254,7 @@ static void test_asked(void)
 static void test_filter(void)
 {
 	struct child other = start_deed(borrow_pages), c = start_deed(take_pages);
-	struct mw_growth_key key = follow(&c, 4), of_other = key_of(&other);
+	struct mw_growth_key key = follow(&c, 4), of_other = key_of(growth, &other);
 	struct memwatch_where *where = search(&key);
 
 	tap_site(where, MEMWATCH_WHERE_TOUCHED, "take_pages", 90,
@@ -320,7 +296,7 @@ static void test_rate(void)
 static void test_short(void)
 {
 	struct child c = start_deed(take_pages);
-	struct mw_growth_key key = key_of(&c);
+	struct mw_growth_key key = key_of(growth, &c);
 
 	mw_stacks_begin(&stacks, &key, now);
 	now += MW_GROWTH_SECOND;
@@ -383,7 +359,7 @@ static void test_unwanted(void)
 {
 	static struct mw_stacks unwanted;
 	struct child c = start_deed(take_pages);
-	struct mw_growth_key key = key_of(&c);
+	struct mw_growth_key key = key_of(growth, &c);
 
 	mw_stacks_init(&unwanted, ctx, false);
 	tap_eq(mw_stacks_open(&unwanted), 0, "if it is not wanted, nothing is loaded");

@@ -352,7 +352,7 @@ static uint32_t count_visited(void)
 /* The monitor may have real-time priority, so that nothing else runs on its CPU during a call. */
 static void test_pauses(void)
 {
-	uint64_t now = 14000 * MW_GROWTH_SECOND, begin = now;
+	uint64_t now = 14000 * MW_GROWTH_SECOND, begin;
 	struct child c[3];
 
 	for (int i = 0; i < 3; i++) {

@@ -9,7 +9,7 @@
 #ifndef TOUCH_RIG_H
 #define TOUCH_RIG_H
 
-#include "growth-rig.h"
+#include "growth-key.h"
 #include "growth/touch.h"
 
 #ifndef MADV_GUARD_INSTALL
@@ -69,20 +69,6 @@ static void tell(struct child *c, struct order what)
 		await_byte(c->done[0]);
 }
 
-struct search {
-	uint32_t tgid;
-	struct mw_growth_key key;
-};
-
-static int find_key(void *userdata, const void *key, const void *value)
-{
-	struct search *search = userdata;
-
-	(void)value;
-	memcpy(&search->key, key, sizeof(search->key));
-	return search->key.tgid == search->tgid;
-}
-
 /* Visits all suspects, without the pauses. */
 static void visit_at(uint64_t now)
 {
@@ -92,26 +78,23 @@ static void visit_at(uint64_t now)
 	} while (touch.visiting || touch.next_ns <= now);
 }
 
-/* Gives a child, which the last round has found, a notice. */
+/* Gives a child a notice. */
 static void note(const struct child *c, size_t mib, uint64_t now)
 {
-	struct memwatch_record_growth record = { .what = MEMWATCH_GROWTH_NOTICED };
-	struct search search = { .tgid = (uint32_t)c->pid };
+	struct mw_growth_key key = key_of(growth, c);
+	struct memwatch_record_growth record = {
+		.what = MEMWATCH_GROWTH_NOTICED,
+		.tgid = key.tgid,
+		.start_time_ns = key.start_ns,
+		.signal_bytes = mib * MIB,
+	};
 
-	if (mw_bpf_growth_each(growth, find_key, &search) != 1)
-		tap_ok(false, "the child has a state");
-	record.tgid = search.key.tgid;
-	record.start_time_ns = search.key.start_ns;
-	record.signal_bytes = mib * MIB;
 	mw_touch_note(&touch, &record, now);
 }
 
 /* Begins to follow a child, as if it had a notice now. */
 static void follow(const struct child *c, size_t mib, uint64_t now)
 {
-	mw_bpf_growth_control(growth)->round++;
-	if (mw_bpf_growth_round(growth))
-		tap_ok(false, "a round runs");
 	note(c, mib, now);
 	visit_at(now);
 }
