@@ -132,6 +132,28 @@ check_mount() {
 	check_status_is_current "$1"
 }
 
+# mount_in_trace: mounts resctrl while CPU 0 ticks. Prints how many ticks begin after the mount
+# and before a tick asks for RDT to be given up, or "no tick has asked".
+mount_in_trace() {
+	hold_session period=1000000 set
+	begin_switching
+	sleep 0.3
+	trace_start tick
+	echo 1 > $TRACING/events/workqueue/workqueue_queue_work/enable
+	mount -t resctrl resctrl $RESCTRL
+	echo mounted > $TRACING/trace_marker
+	within 5 status_is backend emulated || echo "# RDT was not given up"
+	echo 0 > $TRACING/tracing_on
+	end_switching
+	release_session
+	umount $RESCTRL
+	# The worker that looks for resctrl four times a second is another function.
+	awk '/tracing_mark_write: mounted/ { mounted = 1 }
+		/memwatch_tick:/ && mounted { ticks++ }
+		/workqueue_queue_work:.* function=conflict_check_users/ { print ticks + 0; found = 1; exit }
+		END { if (!found) print "no tick has asked" }' $TRACING/trace
+}
+
 # mount_with_group: mounts resctrl, and puts both CPUs into a class of their own at once
 mount_with_group() {
 	mount -t resctrl resctrl $RESCTRL
@@ -229,6 +251,18 @@ check_mount mounted
 rmmod memwatch
 load force=1
 check_mount forced-mounted
+rmmod memwatch
+
+# ---- the same, and the tick that comes after the mount asks for RDT to be given up
+load
+mount_tracing
+for _ in 1 2 3 4 5 6; do
+	mount_in_trace
+done > "$TMP/asked"
+sed 's/^/# ticks between the mount and the request: /' "$TMP/asked"
+# The worker has seen the mount before the tick if it comes in that millisecond. Each CPU ticks.
+[ "$(grep -c '^[012]$' "$TMP/asked")" -ge 5 ]
+ok $? "the tick after the mount asks for RDT to be given up, in at least 5 of 6 mounts"
 rmmod memwatch
 
 # ---- the same, and CPUs are put into a class at once
