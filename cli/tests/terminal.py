@@ -5,12 +5,14 @@ import os
 import pty
 
 
-def run(arguments, term, lines=24, columns=100):
-    """Returns the exit status, negative for a signal, and the bytes that the terminal got."""
+def run(arguments, term, lines=24, columns=100, keys=b""):
+    """Types the keys. Returns the exit status, negative for a signal, and the bytes that the
+    terminal got."""
     pid, terminal = pty.fork()
     if not pid:
         os.environ.update(TERM=term, LINES=str(lines), COLUMNS=str(columns))
         os.execvp(arguments[0], arguments)
+    os.write(terminal, keys)
     out = b""
     while True:
         try:
