@@ -23,8 +23,10 @@ count_wild_totals() {
 			wild += total < last || total - last >= 1073741824
 			last = total
 		}
-		print n >= 0 ? "a value cannot be read" :
-			last - first > 0 ? wild + 0 : "the counter stands still"
+		if (n >= 0)
+			print "a value cannot be read"
+		else
+			print(last > first ? wild + 0 : "the counter stands still")
 	}'
 }
 
