@@ -51,9 +51,11 @@ load force=1
 hold_session
 memload read 600 8192 &
 pid=$!
-# So many showed two wild values when such a session read the counters.
-is "values of mbm_total_bytes that a session with force has spoiled, of 14300" \
-	"$(count_wild_totals 14300)" 0
+# Of 14300 values, 2 and 11 were wild when such a session read the counters on a kernel that lets
+# interrupts come between the two accesses of resctrl: 7.2 does, 6.1 does not.
+readings=$((14300 / SLOW))
+is "values of mbm_total_bytes that a session with force has spoiled, of $readings" \
+	"$(count_wild_totals $readings)" 0
 kill $pid
 wait $pid
 release_session
