@@ -187,14 +187,19 @@ static void feed_slot(uint64_t slot)
 		feed_sample(c, slot);
 }
 
-static void start(uint32_t by)
+static void start_with(uint32_t by, uint32_t rows_max)
 {
 	MEMWATCH_OPTS(memwatch_slots_opts, opts, .window = 4,
 		      .flags = by == MEMWATCH_BY_CPU ? MEMWATCH_SLOTS_PER_CPU : 0);
-	MEMWATCH_OPTS(memwatch_summary_opts, summary_opts, .by = by);
+	MEMWATCH_OPTS(memwatch_summary_opts, summary_opts, .by = by, .rows_max = rows_max);
 
 	memwatch_slots_new(ctx, NULL, &opts, &slots);
 	memwatch_summary_new(ctx, &summary_opts, &summary);
+}
+
+static void start(uint32_t by)
+{
+	start_with(by, 0);
 }
 
 static void finish(void)
@@ -244,15 +249,10 @@ static void judge(const struct memwatch_value *value, uint64_t truth, bool conce
 	count.needless += !concerned && (!ok || value->value != truth);
 }
 
-/* The end is known if its record is not lost and comes while there is a sample of the process. */
+/* The end is known if its record is not lost, be there a sample of the process or not. */
 static bool is_end_known(int p)
 {
-	const struct life *life = &machine.life[p];
-	bool sampled = false;
-
-	for (uint32_t c = 0; c < CPUS; c++)
-		sampled |= machine.runs[life->last][c] == p && !is_lost(c, life->last);
-	return sampled && !is_lost(life->cpu, life->last);
+	return !is_lost(machine.life[p].cpu, machine.life[p].last);
 }
 
 /* Compares a row of the slots @first to @last. */
@@ -386,6 +386,40 @@ static void test_silent(void)
 	stop();
 }
 
+/* The row of all that found no place: one of its processes ends, and the others go on. */
+static void test_rest(void)
+{
+	struct memwatch_record_lost lost = {
+		.h = { slot_ns(10), MEMWATCH_RECORD_LOST, sizeof(lost), 1, 0 },
+		.end_ns = slot_ns(20),
+		.count = 9,
+	};
+	const struct memwatch_summary_row *row;
+	size_t position = 0;
+
+	memset(&machine, 0, sizeof(machine));
+	for (int i = 0; i < LOSSES; i++)
+		machine.gap[i].cpu = CPUS;
+	start_with(MEMWATCH_BY_PROCESS, 1);
+	for (int p = 0; p < 3; p++) {
+		machine.life[p] = (struct life){ (uint64_t)p, p == 2 ? 5 : 30, 0 };
+		machine.runs[p][0] = p;
+		feed_rmid(MEMWATCH_RECORD_RMID_ALLOC, p, slot_ns((uint64_t)p) + 10);
+		feed_sample(0, (uint64_t)p);
+	}
+	feed_rmid(MEMWATCH_RECORD_RMID_FREE, 2, slot_ns(3) - 10);
+	feed(&lost.h);
+	machine.runs[29][0] = 1;
+	feed_sample(0, 29);
+	finish();
+	while (memwatch_summary_next(summary, &position, &row) == 1)
+		if (row->flags & MEMWATCH_ROW_OTHER)
+			tap_eq(row->cpu_time_ns.status, MEMWATCH_STATUS_ESTIMATED,
+			       "the end of one process does not end the row of several");
+	tap_eq(position, 2, "the first process has a row, and the others share one");
+	stop();
+}
+
 /* ----------------------------------------------------------------- slots */
 
 static void judge_slot(const struct memwatch_slot *slot, uint64_t *losses)
@@ -400,8 +434,10 @@ static void judge_slot(const struct memwatch_slot *slot, uint64_t *losses)
 		int p = (int)entry->rmid - 1;
 		uint32_t cpu = entry->cpu == MEMWATCH_CPU_ANY ? CPUS : entry->cpu;
 
-		judge(&entry->cpu_time_ns, true_time(p, cpu, number, number),
-		      overlaps(cpu, number, number));
+		/* That an RMID was freed is no measurement. */
+		if (entry->samples)
+			judge(&entry->cpu_time_ns, true_time(p, cpu, number, number),
+			      overlaps(cpu, number, number));
 	}
 }
 
@@ -531,6 +567,7 @@ int main(void)
 	}
 	test_intervals();
 	test_silent();
+	test_rest();
 	test_slots(MEMWATCH_BY_PROCESS, "entries of slots");
 	test_slots(MEMWATCH_BY_CPU, "entries of slots by CPU");
 	test_rdt(1);

@@ -206,14 +206,6 @@ void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint3
 	state->dead = true;
 }
 
-bool mw_rdt_baseline_is_read(const struct mw_rdt_baseline *baseline, uint32_t rmid,
-			     uint32_t generation)
-{
-	const struct baseline *state = find_baseline(baseline, rmid, generation, ANY_DOMAIN);
-
-	return state && state->level_slot != NO_SLOT;
-}
-
 /*
  * The module sends a record of the residual occupancy only if there is some. If the first
  * reading comes without such a record, there was none.

@@ -33,10 +33,6 @@ int mw_rdt_baseline_born_late(struct mw_rdt_baseline *baseline, uint32_t rmid, u
 			      uint64_t time_ns);
 void mw_rdt_baseline_died(struct mw_rdt_baseline *baseline, uint32_t rmid, uint32_t generation);
 
-/* Whether there was a reading of the occupancy. */
-bool mw_rdt_baseline_is_read(const struct mw_rdt_baseline *baseline, uint32_t rmid,
-			     uint32_t generation);
-
 /**
  * struct mw_rdt_delta - the difference between a reading and the previous one
  * @begin_ns: by event: time of the previous reading

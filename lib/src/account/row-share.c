@@ -54,3 +54,9 @@ void mw_row_share(struct mw_summary_row *row, uint64_t unmeasured_ns, bool parti
 		row->seen.measured_ppm.status = MEMWATCH_STATUS_UNAVAILABLE;
 	}
 }
+
+bool mw_row_lacks_time(const struct memwatch_process *process, uint64_t begin_ns)
+{
+	return process->flags & MEMWATCH_PROCESS_PARTIAL &&
+	       (process->flags & MEMWATCH_PROCESS_FREED || process->alloc_time_ns >= begin_ns);
+}

@@ -21,4 +21,10 @@
  */
 void mw_row_share(struct mw_summary_row *row, uint64_t unmeasured_ns, bool partial);
 
+/*
+ * Was the process without an RMID in the time since @begin_ns? If it had waited for this one before
+ * that time, and still has it, it was not.
+ */
+bool mw_row_lacks_time(const struct memwatch_process *process, uint64_t begin_ns);
+
 #endif /* MW_ROW_SHARE_H */

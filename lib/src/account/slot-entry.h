@@ -79,4 +79,14 @@ static inline bool mw_slot_entry_is_other(const struct mw_slot_entry *entry)
 	return entry->seen.rmid == MEMWATCH_RMID_OTHER && !entry->seen.generation;
 }
 
+/* Whether something was measured for an entry. If not, it only says that its RMID was freed. */
+static inline bool mw_slot_entry_is_measured(const struct mw_slot_entry *entry)
+{
+	bool measured = entry->seen.samples || entry->seen.residue.parts || entry->level.read;
+
+	for (int i = 0; i < MEMWATCH_RDT_MAX; i++)
+		measured |= entry->rdt[i].parts != 0;
+	return measured;
+}
+
 #endif /* MW_SLOT_ENTRY_H */

@@ -339,7 +339,10 @@ static int feed_lost(struct memwatch_slots *slots, const struct memwatch_record_
 	return 0;
 }
 
-/* Its process tells a summary that the last reading of the RMID does not hold any more. */
+/*
+ * Its process tells a summary that the last reading of the RMID does not hold any more, and that
+ * a later loss does not concern the process.
+ */
 static int add_end(struct memwatch_slots *slots, const struct memwatch_record_rmid *r)
 {
 	struct mw_slot_entry *entry;
@@ -360,15 +363,11 @@ static int feed_rmid(struct memwatch_slots *slots, const struct memwatch_record_
 	const struct memwatch_record_rmid *r = (const struct memwatch_record_rmid *)record;
 	int err = memwatch_tracker_feed(slots->tracker, record);
 
+	if (err >= 0 && record->type == MEMWATCH_RECORD_RMID_FREE)
+		err = add_end(slots, r);
 	/* RDT counts by RMID: there are no readings of a generation of RMID 0. */
 	if (err < 0 || r->rmid == MEMWATCH_RMID_UNASSIGNED)
 		return err;
-	if (record->type == MEMWATCH_RECORD_RMID_FREE &&
-	    mw_rdt_baseline_is_read(slots->rdt, r->rmid, r->generation)) {
-		err = add_end(slots, r);
-		if (err)
-			return err;
-	}
 	if (record->type == MEMWATCH_RECORD_RMID_ALLOC)
 		return mw_rdt_baseline_born(slots->rdt, r->rmid, r->generation, r->alloc_time_ns);
 	if (r->alloc_time_ns >= slots->start_ns)

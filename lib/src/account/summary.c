@@ -352,7 +352,7 @@ static void describe_row(struct memwatch_summary *summary, struct row *row,
 }
 
 /* When an entry's part of a row may have run: losses at other times do not matter for it. */
-static struct span entry_life(const struct memwatch_summary *summary,
+static struct span entry_life(const struct memwatch_summary *summary, const struct row *row,
 			      const struct memwatch_slot *slot, const struct mw_slot_entry *entry)
 {
 	const struct memwatch_process *process = entry->seen.process;
@@ -360,8 +360,9 @@ static struct span entry_life(const struct memwatch_summary *summary,
 
 	if (by == MEMWATCH_BY_SLOT)
 		return (struct span){ slot->begin_ns, slot->end_ns };
-	/* Of a cgroup, there may be processes that no record names. */
-	if (!process || (by != MEMWATCH_BY_PROCESS && by != MEMWATCH_BY_RMID))
+	/* Of a cgroup, there may be processes that no record names. The rest has many processes. */
+	if (!process || (by != MEMWATCH_BY_PROCESS && by != MEMWATCH_BY_RMID) ||
+	    row->key.flags & MEMWATCH_ROW_OTHER)
 		return (struct span){ 0, MW_TIME_MAX };
 	return (struct span){
 		process->alloc_time_ns,
@@ -412,18 +413,6 @@ static void add_entry(struct memwatch_summary *summary, struct row *row,
 	memwatch_value_merge(&row->whole.seen.mbm_local, &entry->rdt[MEMWATCH_RDT_MBM_LOCAL]);
 }
 
-/*
- * Was the process without an RMID in the time of the rows? If it had waited for this one
- * before that time, and still has it, it was not.
- */
-static bool lacks_time(const struct memwatch_summary *summary,
-		       const struct memwatch_process *process)
-{
-	return process->flags & MEMWATCH_PROCESS_PARTIAL &&
-	       (process->flags & MEMWATCH_PROCESS_FREED ||
-		process->alloc_time_ns >= summary->covered.begin_ns);
-}
-
 /* Adds entry number @number, and returns in @at the number of its row, or MW_NO_ROW. */
 static int feed_entry(struct memwatch_summary *summary, const struct mw_slot_given *given,
 		      uint32_t number, uint32_t *at)
@@ -431,6 +420,7 @@ static int feed_entry(struct memwatch_summary *summary, const struct mw_slot_giv
 	const struct mw_slot_entry *entry = &given->entries[number];
 	const struct memwatch_slot *slot = &given->seen;
 	bool listed = summary->opts.by <= MEMWATCH_BY_RMID;
+	bool measured = mw_slot_entry_is_measured(entry);
 	struct key key;
 	struct row *row;
 	int err;
@@ -443,15 +433,22 @@ static int feed_entry(struct memwatch_summary *summary, const struct mw_slot_giv
 	    !mw_slot_entry_is_other(entry))
 		return 0;
 	make_key(summary, slot, entry, &key);
-	err = obtain_row(summary, &key, at);
+	err = measured ? obtain_row(summary, &key, at) : 0;
 	if (err)
 		return err;
+	/* The end of a process that has no row makes none. */
+	if (!measured)
+		*at = find_row(summary, &key);
+	if (*at == MW_NO_ROW)
+		return 0;
 	row = &summary->rows[*at];
+	extend_life(row, entry_life(summary, row, slot, entry));
+	row->partial |= entry->seen.process &&
+			mw_row_lacks_time(entry->seen.process, summary->covered.begin_ns);
+	if (!measured)
+		return 0;
 	describe_row(summary, row, slot, entry);
-	extend_life(row, entry_life(summary, slot, entry));
 	add_entry(summary, row, slot, entry);
-	if (entry->seen.process && lacks_time(summary, entry->seen.process))
-		row->partial = true;
 	if (listed && !(row->key.flags & MEMWATCH_ROW_OTHER))
 		return note_assignment(summary, *at, entry);
 	return 0;
