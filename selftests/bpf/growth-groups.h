@@ -16,7 +16,7 @@
 
 #include "growth-children.h"
 
-#define STEPS 24 /* of planted growth, one for each round */
+#define STEPS 24 /* of planted growth, one for each period */
 
 static char filler[MIB];
 

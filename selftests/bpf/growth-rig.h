@@ -168,6 +168,16 @@ static inline void run_rounds(int n)
 	}
 }
 
+/* Runs rounds for at least @ns, however many of them other growth on the machine requests. */
+static inline void run_rounds_for(uint64_t ns)
+{
+	uint64_t end = now_ns() + ns;
+
+	do
+		run_rounds(0);
+	while (now_ns() < end);
+}
+
 /* Gets row and sample (or NULL) of a process. Returns how many processes have this id. */
 static inline int find_process(pid_t pid, struct memwatch_growth_row *row,
 			       struct memwatch_growth_sample *sample)

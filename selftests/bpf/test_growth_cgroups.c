@@ -16,6 +16,8 @@
 
 #include "growth/survey.h"
 
+#define PERIOD (SECOND / 2) /* of the rounds, where nothing requests more */
+
 static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -126,10 +128,10 @@ static void test_cgroup_limit(void)
 	planned_procs = cgroup_path("memwatch-limit/below", "cgroup.procs");
 	c = start_child(hold_in_cgroup);
 	await_byte(c.done[0]);
-	watch = open_watch(0, SECOND / 2);
+	watch = open_watch(0, PERIOD);
 	/* The kernel adds up what can be reclaimed every two seconds, or later if it is busy. */
 	for (int tries = 0; tries < 10; tries++) {
-		run_rounds(8);
+		run_rounds_for(4 * SECOND);
 		find_process(c.pid, &row, NULL);
 		files = read_cgroup("memwatch-limit", "memory.stat", files_keys[0]) +
 			read_cgroup("memwatch-limit", "memory.stat", files_keys[1]);
@@ -203,8 +205,8 @@ static void test_swap_limit(const char *limited, const char *unswappable, const 
 	planned_growth = grow_anon;
 	c = start_child(grow_in_group);
 	await_byte(c.done[0]);
-	watch = open_watch(0, SECOND / 2);
-	run_rounds(4);
+	watch = open_watch(0, PERIOD);
+	run_rounds_for(2 * SECOND);
 	find_process(c.pid, &row, NULL);
 	tap_ok(is_room_of(row.room_bytes, limited),
 	       "a process may use what a cgroup %s its limit lets it swap", where);
@@ -348,10 +350,10 @@ static void test_group_memory(void)
 
 	for (int step = 0; step < 16; step++)
 		take_step(&c);
-	watch = open_watch(0, SECOND / 2);
+	watch = open_watch(0, PERIOD);
 	/* The kernel adds up every two seconds. */
 	for (int tries = 0; tries < 10 && s.shmem_bytes < 31 * MIB; tries++) {
-		run_rounds(4);
+		run_rounds_for(2 * SECOND);
 		find_group("/" GROUP, &s);
 	}
 	tap_ok(s.shmem_bytes > 31 * MIB && s.shmem_bytes < 34 * MIB,
@@ -387,16 +389,17 @@ static void test_group_growth(const char *path, void (*growth)(int step), unsign
 	struct child c = start_growing(growth);
 	unsigned int told = 0;
 
-	watch = open_watch(0, SECOND / 2);
-	run_rounds(6);
+	watch = open_watch(0, PERIOD);
+	run_rounds_for(3 * SECOND);
 	take_notices(path);
 	for (int step = 0; step < STEPS; step++) {
 		take_step(&c);
-		run_rounds(0);
+		/* Less than a period, so that this is one round where nothing requests more. */
+		run_rounds_for(PERIOD * 4 / 5);
 		told |= take_notices(path);
 	}
 	for (int tries = 0; tries < 12 && class < MEMWATCH_CLASSES && !told; tries++) {
-		run_rounds(0);
+		run_rounds_for(PERIOD);
 		told |= take_notices(path);
 	}
 	/* Other things grow on a machine, too. */
@@ -432,7 +435,7 @@ static void test_restarted_group(void)
 	struct child c;
 	uint64_t now;
 
-	watch = open_watch(0, SECOND / 2);
+	watch = open_watch(0, PERIOD);
 	survey = mw_watch_survey(watch);
 	now = survey->next_ns;
 	for (int start = 0; start < 3; start++) {
