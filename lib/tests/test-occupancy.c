@@ -429,6 +429,23 @@ static void test_late_end(void)
 	stop_by_rmid(summary);
 }
 
+/* A process that only ends in the table that follows held its level until then. */
+static void test_end_of_sleeper(void)
+{
+	struct memwatch_summary *summary = start_by_rmid();
+	const struct memwatch_summary_row *row;
+
+	fill_first_table(summary);
+	put_rmid(MEMWATCH_RECORD_RMID_FREE, 1, 15000);
+	put_sample(0, 19900, 20000);
+	feed_all(summary);
+	close_slots(summary);
+	row = find_row(summary, 1);
+	tap_eq(row ? row->occupancy_mean.value : 0, 4000,
+	       "a process that slept in a table up to its end has a row with its level");
+	stop_by_rmid(summary);
+}
+
 /* ----------------------------------------------------------------- random */
 
 /* Processes that begin, are read in two domains at random times, and mostly end. */
@@ -540,6 +557,7 @@ int main(void)
 	test_revoked();
 	test_reset();
 	test_late_end();
+	test_end_of_sleeper();
 	for (uint64_t seed = 1; seed <= 3; seed++)
 		test_random(seed);
 	memwatch_ctx_unref(ctx);

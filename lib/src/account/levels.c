@@ -50,6 +50,13 @@ static struct mw_holder *find_holder(const struct mw_levels *levels, uint32_t rm
 	return NULL;
 }
 
+bool mw_levels_hold(const struct mw_levels *levels, uint32_t rmid, uint32_t generation)
+{
+	const struct mw_holder *holder = find_holder(levels, rmid);
+
+	return holder && holder->generation == generation && holder->holds;
+}
+
 /* Returns 0, -ENOSPC or -ENOMEM. */
 static int obtain_holder(struct mw_levels *levels, uint32_t rmid, uint32_t generation,
 			 struct mw_holder **ret)

@@ -96,6 +96,9 @@ void mw_levels_restart(struct mw_levels *levels, uint64_t begin_ns);
 /* Adds the next row. Returns 0 or -ENOMEM. */
 int mw_levels_add_row(struct mw_levels *levels);
 
+/* Whether what was read of an RMID still holds. */
+bool mw_levels_hold(const struct mw_levels *levels, uint32_t rmid, uint32_t generation);
+
 /* Begins a slot. What was noted of one that could not be added, for lack of memory, is dropped. */
 void mw_levels_begin(struct mw_levels *levels);
 

@@ -13,6 +13,7 @@
 
 #include "account/levels.h"
 #include "account/losses.h"
+#include "account/row-life.h"
 #include "account/row-members.h"
 #include "account/row-order.h"
 #include "account/row-share.h"
@@ -46,7 +47,6 @@ struct span {
  * @key: what makes it
  * @visited: number of the last slot in which it ran
  * @life: when what the row is about may have run
- * @latest_ns: when the latest assignment in the row began
  * @unmeasured_ns: for how long its processes ran without an RMID
  * @partial: one of its processes has been without an RMID for a time
  */
@@ -54,8 +54,7 @@ struct row {
 	struct mw_summary_row whole;
 	struct key key;
 	uint64_t visited;
-	struct span life;
-	uint64_t latest_ns;
+	struct mw_row_life life;
 	uint64_t unmeasured_ns;
 	bool partial;
 };
@@ -148,7 +147,7 @@ void memwatch_summary_reset(struct memwatch_summary *summary)
 	mw_index_clear(&summary->row_index);
 	memset(&summary->total, 0, sizeof(summary->total));
 	summary->total.whole.seen.cpu = MEMWATCH_CPU_ANY;
-	summary->total.life = (struct span){ 0, MW_TIME_MAX };
+	mw_row_life_extend(&summary->total.life, 0, MW_TIME_MAX);
 	/* The next rows are about the time that follows; a loss may go on in it. */
 	summary->covered.begin_ns = mw_max_u64(summary->covered.begin_ns, summary->covered.end_ns);
 	mw_losses_forget(&summary->losses, summary->covered.begin_ns);
@@ -351,34 +350,29 @@ static void describe_row(struct memwatch_summary *summary, struct row *row,
 	row->whole.seen.processes = 1;
 }
 
-/* When an entry's part of a row may have run: losses at other times do not matter for it. */
-static struct span entry_life(const struct memwatch_summary *summary, const struct row *row,
-			      const struct memwatch_slot *slot, const struct mw_slot_entry *entry)
+/* What the row learns of its process even if the entry only tells the end of it. */
+static void note_life(const struct memwatch_summary *summary, struct row *row,
+		      const struct memwatch_slot *slot, const struct mw_slot_entry *entry)
 {
 	const struct memwatch_process *process = entry->seen.process;
 	uint32_t by = summary->opts.by;
 
 	if (by == MEMWATCH_BY_SLOT)
-		return (struct span){ slot->begin_ns, slot->end_ns };
+		mw_row_life_extend(&row->life, slot->begin_ns, slot->end_ns);
 	/* Of a cgroup, there may be processes that no record names. The rest has many processes. */
-	if (!process || (by != MEMWATCH_BY_PROCESS && by != MEMWATCH_BY_RMID) ||
-	    row->key.flags & MEMWATCH_ROW_OTHER)
-		return (struct span){ 0, MW_TIME_MAX };
-	return (struct span){
-		process->alloc_time_ns,
-		process->flags & MEMWATCH_PROCESS_FREED ? process->free_time_ns : MW_TIME_MAX,
-	};
+	else if (!process || (by != MEMWATCH_BY_PROCESS && by != MEMWATCH_BY_RMID) ||
+		 row->key.flags & MEMWATCH_ROW_OTHER)
+		mw_row_life_extend(&row->life, 0, MW_TIME_MAX);
+	else
+		mw_row_life_follow(&row->life, process);
+	row->partial |= process && mw_row_lacks_time(process, summary->covered.begin_ns);
 }
 
-/* The end of a process is that of its latest assignment, and is not known at first. */
-static void extend_life(struct row *row, struct span life)
+/* Whether an entry has something to say in a row; otherwise it only tells an end. */
+static bool has_values(const struct memwatch_summary *summary, const struct mw_slot_entry *entry)
 {
-	if (!row->life.end_ns || life.begin_ns < row->life.begin_ns)
-		row->life.begin_ns = life.begin_ns;
-	if (life.begin_ns >= row->latest_ns) {
-		row->latest_ns = life.begin_ns;
-		row->life.end_ns = life.end_ns;
-	}
+	return mw_slot_entry_is_measured(entry) ||
+	       mw_levels_hold(&summary->levels, entry->seen.rmid, entry->seen.generation);
 }
 
 /* ------------------------------------------------------------------ sums */
@@ -420,7 +414,6 @@ static int feed_entry(struct memwatch_summary *summary, const struct mw_slot_giv
 	const struct mw_slot_entry *entry = &given->entries[number];
 	const struct memwatch_slot *slot = &given->seen;
 	bool listed = summary->opts.by <= MEMWATCH_BY_RMID;
-	bool measured = mw_slot_entry_is_measured(entry);
 	struct key key;
 	struct row *row;
 	int err;
@@ -433,20 +426,18 @@ static int feed_entry(struct memwatch_summary *summary, const struct mw_slot_giv
 	    !mw_slot_entry_is_other(entry))
 		return 0;
 	make_key(summary, slot, entry, &key);
-	err = measured ? obtain_row(summary, &key, at) : 0;
+	if (!has_values(summary, entry)) {
+		/* The end of a process that has no row makes none. */
+		*at = find_row(summary, &key);
+		if (*at != MW_NO_ROW)
+			note_life(summary, &summary->rows[*at], slot, entry);
+		return 0;
+	}
+	err = obtain_row(summary, &key, at);
 	if (err)
 		return err;
-	/* The end of a process that has no row makes none. */
-	if (!measured)
-		*at = find_row(summary, &key);
-	if (*at == MW_NO_ROW)
-		return 0;
 	row = &summary->rows[*at];
-	extend_life(row, entry_life(summary, row, slot, entry));
-	row->partial |= entry->seen.process &&
-			mw_row_lacks_time(entry->seen.process, summary->covered.begin_ns);
-	if (!measured)
-		return 0;
+	note_life(summary, row, slot, entry);
 	describe_row(summary, row, slot, entry);
 	add_entry(summary, row, slot, entry);
 	if (listed && !(row->key.flags & MEMWATCH_ROW_OTHER))
